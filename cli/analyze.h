@@ -37,7 +37,7 @@ struct analysis {
     char **dirs;
     int ndirs;
     struct found_list found;
-    struct roll_item *items;            // one for each that was found; those of
+    struct select_item *items;          // one for each that was found; those of
     size_t nitems;                      // the job that is built come first
     struct jobs jobs;                   // once they were read
     size_t printed;                     // documents, with --all-jobs
@@ -94,7 +94,7 @@ int analyze_look (struct analysis *a);
 /* ---- analyze_jobs.c ---- */
 
 /* A build_decide_fn: fills a->jobs; -EAGAIN when a job has to be chosen. */
-int analyze_decide (void *arg, struct roll_item *items, size_t n,
+int analyze_decide (void *arg, struct select_item *items, size_t n,
                     struct err *err);
 
 /* Have this one built: its captures are the first a->nitems. */

@@ -72,7 +72,7 @@ static int look_at_all (struct analysis *a)
 
 /* ---- those that were never analysed ---- */
 
-static void tell (const char *text)
+static void analyze_find_tell (const char *text)
 {
     (void)FAIL (0, "%s", text);
 }
@@ -128,7 +128,8 @@ static int analyse_raw (struct analysis *a)
     }
     if (a->nraw == 0)
         return 0;
-    rc = analyze_raw (a->raw, a->nraw, &opt, tell, &cli_cancelled, &err);
+    rc = analyze_raw (a->raw, a->nraw, &opt, analyze_find_tell, &cli_cancelled,
+                      &err);
     if (rc == -EINTR)
         return cli_interrupted (&analyze_command, "nothing was written");
     if (rc < 0)
@@ -143,6 +144,6 @@ int analyze_plan (struct analysis *a)
     if (status == 0 && !a->opt.list_jobs)
         status = analyse_raw (a);
     if (status == 0)
-        roll_plan (a->items, a->found.n);
+        select_plan (a->items, a->found.n);
     return status;
 }

@@ -43,7 +43,7 @@ static void read_mark (const char *path, char job[EVIDENCE_TEXT_MAX])
     }
 }
 
-static int divide (struct analysis *a, struct roll_item *items, size_t n,
+static int divide (struct analysis *a, struct select_item *items, size_t n,
                    struct err *err)
 {
     struct jobs_capture *list = calloc (n + 1, sizeof (*list));
@@ -75,7 +75,7 @@ static void name_job (struct analysis *a, size_t job)
                     a->jobs.jobs[job].name);
 }
 
-int analyze_decide (void *arg, struct roll_item *items, size_t n,
+int analyze_decide (void *arg, struct select_item *items, size_t n,
                     struct err *err)
 {
     struct analysis *a = arg;
@@ -96,7 +96,7 @@ void analyze_choose_job (struct analysis *a, size_t job)
 
     name_job (a, job);
     for (size_t i = 0; i < a->found.n; i++) {
-        struct roll_item swap = a->items[i];
+        struct select_item swap = a->items[i];
 
         if (a->job_of[swap.source] != job)
             continue;
@@ -104,7 +104,7 @@ void analyze_choose_job (struct analysis *a, size_t job)
         a->items[n++] = swap;
     }
     a->nitems = n;
-    roll_plan (a->items, n);
+    select_plan (a->items, n);
 }
 
 /* ---- their names ---- */

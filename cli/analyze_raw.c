@@ -76,7 +76,8 @@ static void look (void *arg)
         (void)loop_add_timer (a->loop, LOOK_NS, look, a);
 }
 
-static int run (struct analyses *a, const struct analyser_options *opt)
+static int analyze_raw_run (struct analyses *a,
+                            const struct analyser_options *opt)
 {
     struct analyser *x = analyser_create (a->loop, opt, on_analysed, a);
     int rc = x ? 0 : -ENOMEM;
@@ -118,7 +119,7 @@ int analyze_raw (struct raw_capture *captures, size_t n,
                     n == 1 ? "was" : "were", opt.log_dir);
     if (opt.set.command)
         tell (text);
-    rc = run (&a, &opt);
+    rc = analyze_raw_run (&a, &opt);
     loop_destroy (a.loop);
     return rc < 0 ? err_sys (err, -rc, "cannot analyse captures") : 0;
 }

@@ -68,7 +68,7 @@ static const struct verb *find_verb (const char *name)
 }
 
 /* For shell completion: the verbs, or the options of one. */
-static int complete (const char *verb)
+static int rollcall_main_complete (const char *verb)
 {
     char argv0[] = "rollcall", names[] = "--help-names";
 
@@ -85,7 +85,7 @@ static int no_verb (const char *name)
     char shown[UTF8_ESCAPED (64)], text[64];
 
     for (size_t i = 0; i < VERBS; i++)
-        nearest_offer (&near, verbs[i].name);
+        nearest_consider (&near, verbs[i].name);
     (void)snprintf (text, sizeof (text), "%s", name);
     (void)fprintf (stderr, "rollcall: there is no verb \"%s\"%s%s%s rollcall "
                    "--help lists all verbs\n",
@@ -127,7 +127,7 @@ int main (int argc, char **argv)
         return options_done ("rollcall");
     }
     if (strcmp (name, "__complete") == 0)
-        return complete (argv[2]);
+        return rollcall_main_complete (argv[2]);
     if (*name)
         return no_verb (name);
     print_help (stderr);

@@ -308,11 +308,11 @@ static int analyze (struct analysis *a)
     return status != 0 ? status : finish_job (a, &result);
 }
 
-static void fini (struct analysis *a)
+static void verb_analyze_fini (struct analysis *a)
 {
     cli_derive_fini (&a->derive);
     publish_close (&a->out);
-    roll_free (a->items, a->found.n);
+    select_free (a->items, a->found.n);
     free (a->items);
     free (a->raw);
     jobs_fini (&a->jobs);
@@ -356,6 +356,6 @@ int verb_analyze (int argc, char **argv)
     a.format = cli_format (a.opt.json);
     cli_catch_signals ();
     status = analyze (&a);
-    fini (&a);
+    verb_analyze_fini (&a);
     return status;
 }

@@ -156,8 +156,9 @@ static int list_item (void *arg, struct archive *a,
     return 0;
 }
 
-static int list (const struct archive_options *opt, struct archive *a,
-                 const char *job)
+static int verb_archive_list (const struct archive_options *opt,
+                              struct archive *a,
+                              const char *job)
 {
     static const char *const names[] = { "job", "rank", "capture", "kind",
                                          "path", "bytes", "state", "content" };
@@ -351,7 +352,7 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
                      int argc, char **argv)
 {
     if (strcmp (argv[0], "ls") == 0)
-        return list (opt, a, argc == 2 ? argv[1] : NULL);
+        return verb_archive_list (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (argv[0], "verify") == 0)
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
     return get (opt, a, argv[1], argv[2], argv[3]);

@@ -58,9 +58,9 @@ const struct command_spec build_command = {
 
 #define FAIL(status, ...) cli_fail (&build_command, status, __VA_ARGS__)
 
-static int print (const struct build_options *opt,
-                  const struct build_result *result,
-                  const struct results *beside)
+static int verb_build_print (const struct build_options *opt,
+                             const struct build_result *result,
+                             const struct results *beside)
 {
     struct err err = { "" };
     struct summary s;
@@ -135,26 +135,26 @@ static int build (const struct build_options *opt,
     struct job_build *b = job_build_create (a->ledger, a->store, job, &err);
     int64_t seq = ledger_newest (a->ledger, job, ITEM_ROWS);
     struct cli_progress progress;
-    struct words words;
-    int rc, status, said = ledger_words (a->ledger, job, &words, &err);
+    struct size_claims words;
+    int rc, status, said = ledger_size_claims (a->ledger, job, &words, &err);
     int64_t open = ledger_count_open (a->ledger, job);
 
     ledger_end_read (a->ledger);
     if (open > 0) {
         job_build_destroy (b);
-        words_fini (&words);
+        size_claims_fini (&words);
         return FAIL (EX_TEMPFAIL, "no job has %lld capture%s yet that came as "
                      "%s: an aggregator gives them to jobs when it serves %s",
                      (long long)open, units_s ((uint64_t)open), job, a->root);
     }
     if (!b || said < 0) {
         job_build_destroy (b);
-        words_fini (&words);
+        size_claims_fini (&words);
         return FAIL (EX_IOERR, "job %s: %s", job, err.text);
     }
     if (job_build_captures (b) == 0) {
         job_build_destroy (b);
-        words_fini (&words);
+        size_claims_fini (&words);
         status = tell_run (opt, job);
         return status ? status
                       : FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall "
@@ -172,7 +172,7 @@ static int build (const struct build_options *opt,
     rc = opt->world_size > 0
              ? roster_expect_world (&roster, opt->world_size, "--world-size")
              : job_build_expect (b, &words, false, &roster);
-    words_fini (&words);
+    size_claims_fini (&words);
     job_build_say_fates (b, &roster);
     cli_progress_begin (&progress);
     if (progress.shown)
@@ -189,7 +189,8 @@ static int build (const struct build_options *opt,
                                   " is written, not all that is made from it");
     else if (rc < 0)
         status = FAIL (cli_output_status (rc), "job %s: %s", job, err.text);
-    else if ((status = print (opt, &result, job_build_results (b))) == 0)
+    else if ((status = verb_build_print (opt, &result,
+                                         job_build_results (b))) == 0)
         status = !job_build_any_rows (b) ? EX_DATAERR
                  : roster_complete (&roster) ? EXIT_ALL_PRESENT
                                              : EXIT_NOT_ALL;

@@ -39,7 +39,8 @@ const struct command_spec compare_command = {
 
 #define FAIL(status, ...) cli_fail (&compare_command, status, __VA_ARGS__)
 
-static int print (const struct compare_options *opt, const struct compare *c)
+static int verb_compare_print (const struct compare_options *opt,
+                               const struct compare *c)
 {
     int rc = opt->json ? cli_print_json (compare_to_json (c))
                        : compare_print (c, opt->all,
@@ -78,7 +79,7 @@ int verb_compare (int argc, char **argv)
                      : rc == -EBADMSG ? EX_DATAERR
                      : rc == -EIO     ? EX_IOERR
                                       : EX_NOINPUT, "%s", err.text);
-    status = print (&opt, &c);
+    status = verb_compare_print (&opt, &c);
     compare_fini (&c);
     return status;
 }

@@ -71,7 +71,7 @@ struct report {
     size_t n;
 };
 
-static void add (struct report *r, struct check c)
+static void verb_doctor_add (struct report *r, struct check c)
 {
     if (r->n < CHECKS_MAX)
         r->checks[r->n++] = c;
@@ -82,11 +82,11 @@ static void look_at_dir (struct report *r, const char *dir, int64_t expect)
     struct check exists = check_exists (dir);
 
     if (exists.state != CHECK_OK)
-        add (r, exists);
-    add (r, check_writable (dir));
-    add (r, check_room (dir, expect));
-    add (r, check_inodes (dir));
-    add (r, check_local (dir));
+        verb_doctor_add (r, exists);
+    verb_doctor_add (r, check_writable (dir));
+    verb_doctor_add (r, check_room (dir, expect));
+    verb_doctor_add (r, check_inodes (dir));
+    verb_doctor_add (r, check_local (dir));
 }
 
 static void say_failed (struct report *r, const char *name,
@@ -95,7 +95,7 @@ static void say_failed (struct report *r, const char *name,
     struct check c = { name, CHECK_PROBLEM, "" };
 
     (void)snprintf (c.text, sizeof (c.text), "%.500s", err->text);
-    add (r, c);
+    verb_doctor_add (r, c);
 }
 
 static void look_at_keys (struct report *r, const struct doctor_options *o)
@@ -108,7 +108,7 @@ static void look_at_keys (struct report *r, const struct doctor_options *o)
     else if (keyring_default (dir, &err) < 0)
         dir[0] = '\0';          // no home: no keys
     if (dir[0])
-        add (r, check_keys (dir));
+        verb_doctor_add (r, check_keys (dir));
 }
 
 static void look_at_aggregator (struct report *r,
@@ -125,10 +125,11 @@ static void look_at_aggregator (struct report *r,
         say_failed (r, "aggregator", &err);
         return;
     }
-    add (r, check_aggregator (o->aggregator,
-                              keyed || o->insecure ? &security : NULL,
-                              &offset));
-    add (r, offset);
+    verb_doctor_add (r, check_aggregator (o->aggregator,
+                                          keyed ||
+                                          o->insecure ? &security : NULL,
+                                          &offset));
+    verb_doctor_add (r, offset);
 }
 
 /* What rollcall run loads into COMMAND: without it a run goes on, half blind. */
@@ -154,19 +155,19 @@ static struct check check_preload (void)
 static void look_at_machine (struct report *r, const struct doctor_options *o,
                              unsigned mask)
 {
-    add (r, check_umask (mask));
-    add (r, check_port (o->port));
-    add (r, check_clock ());
-    add (r, check_synchronised ());
-    add (r, check_files ());
-    add (r, check_memlock ());
-    add (r, check_core ());
-    add (r, check_idle ());
-    add (r, check_parent_death ());
-    add (r, check_shm ());
-    add (r, check_libraries ());
-    add (r, check_mpi ());
-    add (r, check_preload ());
+    verb_doctor_add (r, check_umask (mask));
+    verb_doctor_add (r, check_port (o->port));
+    verb_doctor_add (r, check_clock ());
+    verb_doctor_add (r, check_synchronised ());
+    verb_doctor_add (r, check_files ());
+    verb_doctor_add (r, check_memlock ());
+    verb_doctor_add (r, check_core ());
+    verb_doctor_add (r, check_idle ());
+    verb_doctor_add (r, check_parent_death ());
+    verb_doctor_add (r, check_shm ());
+    verb_doctor_add (r, check_libraries ());
+    verb_doctor_add (r, check_mpi ());
+    verb_doctor_add (r, check_preload ());
 }
 
 static int print_json (const struct report *r)

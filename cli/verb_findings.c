@@ -34,8 +34,9 @@ static const struct command_spec findings_command = {
 
 #define FAIL(status, ...) cli_fail (&findings_command, status, __VA_ARGS__)
 
-static int print (const struct verb_options *opt, const struct cli_derive *d,
-                  const char *path)
+static int verb_findings_print (const struct verb_options *opt,
+                                const struct cli_derive *d,
+                                const char *path)
 {
     struct finding_list list;
     struct err err = { "" };
@@ -76,7 +77,7 @@ int verb_findings (int argc, char **argv)
         (status = cli_find_result (&findings_command,
                                    rest < argc ? argv[rest] : ".",
                                    &opt.place, path)) == 0)
-        status = print (&opt, &derive, path);
+        status = verb_findings_print (&opt, &derive, path);
     cli_derive_fini (&derive);
     return status;
 }

@@ -240,15 +240,15 @@ static int push_clock (void *arg, const struct ledger_clock *c)
     return 0;
 }
 
-static const char *by_text (const struct word *w)
+static const char *by_text (const struct size_claim *w)
 {
-    return w->by == WORD_EXPECT ? "rollcall jobs --expect"
-           : w->by == WORD_FRONT ? "--world-size"
-           : w->by == WORD_MPI   ? "MPI"
+    return w->by == CLAIM_EXPECT ? "rollcall jobs --expect"
+           : w->by == CLAIM_FRONT ? "--world-size"
+           : w->by == CLAIM_MPI   ? "MPI"
                                  : "node";
 }
 
-static int push_word (void *arg, const struct word *w)
+static int push_word (void *arg, const struct size_claim *w)
 {
     struct json *o;
 
@@ -262,7 +262,7 @@ static int push_word (void *arg, const struct word *w)
     return 0;
 }
 
-static int print_word (void *arg, const struct word *w)
+static int print_word (void *arg, const struct size_claim *w)
 {
     char host[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
 
@@ -279,8 +279,8 @@ static int print_word (void *arg, const struct word *w)
 /* Who is there, who started it, with what, as its result has it. */
 static void add_result (struct json *o, const struct built *b)
 {
-    static const struct job_about none = { .user = "" };
-    const struct job_about *a = b->read ? &b->result.about : &none;
+    static const struct job_origin none = { .user = "" };
+    const struct job_origin *a = b->read ? &b->result.about : &none;
 
     if (b->read)
         summary_roll_to_json (&b->result, json_add_object (o, "roll"));
@@ -314,8 +314,8 @@ static void to_json (struct listing *l, const struct ledger_job *j,
     add_result (o, b);
     json_add_text (o, "result", b->state);
     json_add_text (o, "analysis_db", *b->path ? b->path : NULL);
-    (void)ledger_each_word (l->a->ledger, j->id, push_word,
-                            json_add_array (o, "words"), NULL);
+    (void)ledger_each_claim (l->a->ledger, j->id, push_word,
+                             json_add_array (o, "words"), NULL);
     (void)ledger_each_clock (l->a->ledger, j->id, push_clock,
                              json_add_array (o, "clocks"), NULL);
 }
@@ -392,7 +392,7 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
     if (rc == 0 && failed == 0)
         add_runs (opt, doc);
     if (rc == 0 && l.g && opt->job)     // who says how many ranks it has
-        rc = ledger_each_word (a->ledger, opt->job, print_word, NULL, &err);
+        rc = ledger_each_claim (a->ledger, opt->job, print_word, NULL, &err);
     if (rc < 0) {
         json_free (doc);
         return FAIL (EX_IOERR, "%s", err.text);
@@ -409,8 +409,8 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
 /* Through whoever serves the root, or by ourselves: *answer is there if it is
  * 0.  Takes the request over.
  */
-static int ask (const struct jobs_options *opt, struct json *request,
-                struct json **answer, bool *served)
+static int verb_jobs_ask (const struct jobs_options *opt, struct json *request,
+                          struct json **answer, bool *served)
 {
     struct err err = { "" };
     int rc = control_ask (opt->root, request, answer, served, &err);
@@ -440,7 +440,7 @@ static int expect (const struct jobs_options *opt)
     json_add_text (request, "do", "expect");
     json_add_text (request, "job", opt->job);
     json_add_int (request, "world_size", opt->expect);
-    if ((status = ask (opt, request, &answer, &served)) != 0)
+    if ((status = verb_jobs_ask (opt, request, &answer, &served)) != 0)
         return status;
     if (opt->json)
         return cli_flush (&jobs_command, cli_print_json (answer));
@@ -485,11 +485,12 @@ static int merge (const struct jobs_options *opt, const char *job,
     json_add_text (request, "do", "merge");
     json_add_text (request, "job", job);
     json_add_text (request, "from", from);
-    status = ask (opt, request, &answer, &served);
+    status = verb_jobs_ask (opt, request, &answer, &served);
     return status ? status : tell_given (opt, answer, served);
 }
 
-static int split (const struct jobs_options *opt, int argc, char **argv)
+static int verb_jobs_split (const struct jobs_options *opt, int argc,
+                            char **argv)
 {
     struct json *request = json_object (), *answer, *list;
     bool served;
@@ -500,7 +501,7 @@ static int split (const struct jobs_options *opt, int argc, char **argv)
     list = json_add_array (request, "captures");
     for (int i = 1; i < argc; i++)
         json_push_text (list, argv[i]);
-    status = ask (opt, request, &answer, &served);
+    status = verb_jobs_ask (opt, request, &answer, &served);
     return status ? status : tell_given (opt, answer, served);
 }
 
@@ -527,7 +528,7 @@ static int correct (const struct jobs_options *opt, int argc, char **argv)
     for (int i = 2; i < argc && merges && status == 0; i++)
         status = merge (opt, argv[1], argv[i]);
     if (!merges)
-        status = split (opt, argc - 1, argv + 1);
+        status = verb_jobs_split (opt, argc - 1, argv + 1);
     return status ? status : cli_flush (&jobs_command, 0);
 }
 

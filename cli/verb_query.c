@@ -86,7 +86,7 @@ static struct grid *new_grid (const struct query_options *opt)
     return grid_create (stdout, format_of (opt), cli_width (opt->width));
 }
 
-static int list (const struct query_options *opt)
+static int verb_query_list (const struct query_options *opt)
 {
     static const char *const names[] = { "name", "asks", "takes" };
     struct grid *g = new_grid (opt);
@@ -190,8 +190,8 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
 }
 
 /* 'name' is of a query, or NULL for the SQL of an option. */
-static int ask (const struct query_options *opt, const char *what,
-                const struct query *named, const char *sql)
+static int verb_query_ask (const struct query_options *opt, const char *what,
+                           const struct query *named, const char *sql)
 {
     char path[PATH_MAX];
     sqlite3 *db = NULL;
@@ -218,7 +218,7 @@ static int ask_sql (const struct query_options *opt, const char *what)
     }
     status = rc < 0 ? FAIL (EX_IOERR, "cannot read standard input: %s",
                             strerror (-rc))
-                    : ask (opt, what, NULL, sql);
+                    : verb_query_ask (opt, what, NULL, sql);
     buf_fini (&text);
     return status;
 }
@@ -229,7 +229,7 @@ static int no_query (const char *name)
     char names[1024] = "";
 
     for (unsigned i = 0; i < query_count; i++)
-        nearest_offer (&near, queries[i].name);
+        nearest_consider (&near, queries[i].name);
     if (near.best)
         return FAIL (EXIT_USAGE, "there is no query \"%s\": did you mean %s? "
                      "--list says what all ask, --sql takes your own", name,
@@ -254,7 +254,7 @@ static int ask_named (const struct query_options *opt, const char *name,
         (void)printf ("%s;\n", q->sql);
         return cli_flush (&query_command, 0);
     }
-    return ask (opt, what, q, q->sql);
+    return verb_query_ask (opt, what, q, q->sql);
 }
 
 int verb_query (int argc, char **argv)
@@ -271,7 +271,7 @@ int verb_query (int argc, char **argv)
     if (opt.list && (left > 0 || opt.sql))
         return FAIL (EXIT_USAGE, "--list takes no arguments");
     if (opt.list)
-        return list (&opt);
+        return verb_query_list (&opt);
     if (left < wanted)
         return FAIL (EXIT_USAGE, "name a query: --list has their names, --sql "
                      "takes your own");

@@ -39,7 +39,8 @@ const struct command_spec report_command = {
 #define FAIL(status, ...) cli_fail (&report_command, status, __VA_ARGS__)
 
 /* The directory and the name of the page. */
-static int split (const char *path, char dir[PATH_MAX], char name[NAME_MAX + 1])
+static int verb_report_split (const char *path, char dir[PATH_MAX],
+                              char name[NAME_MAX + 1])
 {
     const char *slash = strrchr (path, '/');
     const char *base = slash ? slash + 1 : path;
@@ -61,7 +62,7 @@ static int failed (int rc, int no_output, const struct err *err)
 }
 
 /* To standard output, and nothing beside it. */
-static int print (const char *db)
+static int verb_report_print (const char *db)
 {
     struct err err = { "" };
     char *text;
@@ -87,7 +88,7 @@ static int make (const char *db, const struct report_options *opt)
     int rc;
 
     // what is replaced is kept under another name: not /dev/stdout
-    if (split (output ? output : db, dir, name) < 0 ||
+    if (verb_report_split (output ? output : db, dir, name) < 0 ||
         (output && stat (output, &st) == 0 && !S_ISREG (st.st_mode)))
         return FAIL (EXIT_USAGE, "\"%s\": --output takes the name of a file, "
                      "not of a directory, device or pipe",
@@ -127,6 +128,6 @@ int verb_report (int argc, char **argv)
         (void)sqlite3_close (open);
     if (status)
         return status;
-    return opt.output && strcmp (opt.output, "-") == 0 ? print (db)
+    return opt.output && strcmp (opt.output, "-") == 0 ? verb_report_print (db)
                                                        : make (db, &opt);
 }

@@ -65,7 +65,7 @@ struct found {
     int status;
 };
 
-static int64_t number (const struct json *j, const char *key)
+static int64_t verb_status_number (const struct json *j, const char *key)
 {
     int64_t v = 0;
 
@@ -84,11 +84,12 @@ static void print_text (struct found *f, const struct json *j,
     if (f->n == 0)
         grid_head (g, names, sizeof (names) / sizeof (names[0]));
     grid_word (g, json_text (json_get (j, "program"), "?"));
-    grid_int (g, number (j, "pid"));
+    grid_int (g, verb_status_number (j, "pid"));
     grid_word (g, state);
-    grid_int (g, number (j, "unsettled") + number (j, "sealing"));
-    grid_int (g, number (j, "undelivered"));
-    grid_int (g, number (j, "spool_bytes"));
+    grid_int (g, verb_status_number (j, "unsettled") +
+                     verb_status_number (j, "sealing"));
+    grid_int (g, verb_status_number (j, "undelivered"));
+    grid_int (g, verb_status_number (j, "spool_bytes"));
     grid_word (g, json_text (json_get (j, "job"), ""));
     if (*why)
         grid_line (g, why);
@@ -124,8 +125,10 @@ static bool is_history (const char *path, const struct json *j)
     int64_t ns;
 
     if (strcmp (program, "rollcall-agent") != 0 || stat (path, &st) < 0 ||
-        number (j, "undelivered") + number (j, "unsettled") +
-            number (j, "sealing") > 0)
+        verb_status_number (j, "undelivered") +
+                verb_status_number (j, "unsettled") +
+                verb_status_number (j, "sealing") >
+            0)
         return false;
     ns = clock_wall_ns () - (st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec);
     return ns > HISTORY_NS;
@@ -142,8 +145,8 @@ static void show (struct found *f, const char *path)
     if (fileio_read_at (AT_FDCWD, path, &text, NULL) == 0)
         j = json_parse ((const char *)text.data, text.size, NULL);
     if (j)
-        alive = status_start_time ((pid_t)number (j, "pid")) ==
-                number (j, "start_time");
+        alive = status_start_time ((pid_t)verb_status_number (j, "pid")) ==
+                verb_status_number (j, "start_time");
     if (j && (alive || !is_history (path, j))) {
         if (!f->json)
             print_text (f, j, alive ? json_text (json_get (j, "state"), "?")
@@ -156,7 +159,8 @@ static void show (struct found *f, const char *path)
     buf_fini (&text);
 }
 
-static void search (struct found *f, const char *dir, unsigned depth)
+static void verb_status_search (struct found *f, const char *dir,
+                                unsigned depth)
 {
     char path[PATH_MAX];
     struct dirent *e;
@@ -172,7 +176,7 @@ static void search (struct found *f, const char *dir, unsigned depth)
         if (strcmp (e->d_name, STATUS_NAME) == 0)
             show (f, path);
         else if (depth > 0 && (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN))
-            search (f, path, depth - 1);
+            verb_status_search (f, path, depth - 1);
     }
     if (d)
         (void)closedir (d);
@@ -186,9 +190,9 @@ static int search_for (struct found *f, const char *state, const char *what)
     if (*state && !strchr (what, '/') && what[0] != '.' &&
         fileio_join (path, sizeof (path), state, what) &&
         access (path, F_OK) == 0)
-        search (f, path, DEPTH_MAX - 1);
+        verb_status_search (f, path, DEPTH_MAX - 1);
     else if (access (what, F_OK) == 0)
-        search (f, what, DEPTH_MAX);
+        verb_status_search (f, what, DEPTH_MAX);
     else
         return FAIL (EX_NOINPUT, "%s is neither a job below %s nor a directory",
                      what, *state ? state : "that of runs");
@@ -209,7 +213,7 @@ static void search_services (struct found *f, const struct status_options *opt,
         if (realpath (dirs[i], path) &&
             (n == 0 || strncmp (path, state, n) != 0 ||
              (path[n] && path[n] != '/')))
-            search (f, path, i);        // ROOT/, STATE/spool-JOB/
+            verb_status_search (f, path, i);    // ROOT/, STATE/spool-JOB/
     }
 }
 
@@ -238,7 +242,7 @@ int verb_status (int argc, char **argv)
     if (opt.json)
         (void)printf ("{\"daemons\": [");
     if (all) {
-        search (&f, state, DEPTH_MAX);
+        verb_status_search (&f, state, DEPTH_MAX);
         search_services (&f, &opt, state);
     }
     for (status = 0; rest < argc && status == 0; rest++)

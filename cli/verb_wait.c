@@ -116,7 +116,7 @@ static bool wait_agent (const char *dir, int64_t limit_ns)
 }
 
 /* By rollcall-run, which knows how runs are started. */
-static int finish (const char *dir)
+static int verb_wait_finish (const char *dir)
 {
     char program[PATH_MAX];
     struct err err = { "" };
@@ -215,7 +215,7 @@ static int finish_and_wait (const char *state, const char *job, int64_t until,
     (void)FAIL (0, "the aggregator of job %s died before it was over: it is "
                 "started again, with what was delivered to it and what is "
                 "left on this host", job);
-    status = finish (dir);
+    status = verb_wait_finish (dir);
     return status ? status : wait_end (state, job, until, dir);
 }
 

@@ -125,8 +125,8 @@ int archive_check (struct archive *a, const struct ledger_item *item,
     return rc;
 }
 
-static int copy (int in, int out, const struct ledger_item *item,
-                 struct err *err)
+static int archive_copy (int in, int out, const struct ledger_item *item,
+                         struct err *err)
 {
     uint64_t size = item->place.size;
     void *chunk = malloc (CONTENT_CHUNK);
@@ -167,7 +167,7 @@ static int write_new (int in, int dir, const char *name,
     if (out < 0)
         return err_sys (err, -out, "cannot create it");
     rc = fstat (out, &st) < 0 ? err_sys (err, errno, "cannot look at it")
-                              : copy (in, out, item, err);
+                              : archive_copy (in, out, item, err);
     if (close (out) < 0 && rc == 0)
         rc = err_sys (err, errno, "cannot write it");
     if (rc < 0)

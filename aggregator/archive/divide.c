@@ -244,8 +244,8 @@ static const char *make_name (struct dividing *d, const char *wanted,
 
 /* ---- deciding ---- */
 
-static int put (struct divide *ret, const struct ledger_assignment *a,
-                struct err *err)
+static int divide_put (struct divide *ret, const struct ledger_assignment *a,
+                       struct err *err)
 {
     struct ledger_assignment *p = ret->assignments;
 
@@ -258,7 +258,7 @@ static int put (struct divide *ret, const struct ledger_assignment *a,
 }
 
 /* What shows a job of its own stays in the one that it was given to. */
-static int give (struct dividing *d, const struct version *v)
+static int divide_give (struct dividing *d, const struct version *v)
 {
     const struct chain *c = &d->chains[v->chain];
     struct ledger_assignment a;
@@ -270,7 +270,7 @@ static int give (struct dividing *d, const struct version *v)
     memcpy (a.why, c->why, sizeof (a.why));
     a.assumed = c->assumed;
     a.at_ns = clock_wall_ns ();
-    return put (d->ret, &a, d->err);
+    return divide_put (d->ret, &a, d->err);
 }
 
 /* Of the chains in 'list', which jobs_divide has told apart. */
@@ -364,7 +364,7 @@ static size_t end_of_burst (struct chain *const *list, size_t first, size_t n,
 /* As if they had come in the order of time: else of captures that come together
  * silence would join old ones to the newest job.
  */
-static int decide (struct dividing *d, int64_t gap_ns)
+static int divide_decide (struct dividing *d, int64_t gap_ns)
 {
     struct chain **list = calloc (d->nchains + 1, sizeof (*list));
     size_t first = 0;
@@ -389,12 +389,12 @@ static int decide (struct dividing *d, int64_t gap_ns)
     }
     for (size_t i = 0; i < d->n && rc == 0; i++)
         rc = d->chains[d->order[i]->chain].job == JOBS_NONE
-                 ? 0 : give (d, d->order[i]);
+                 ? 0 : divide_give (d, d->order[i]);
     free (list);
     return rc;
 }
 
-static void end (struct dividing *d)
+static void divide_end (struct dividing *d)
 {
     for (size_t i = 0; i < d->n; i++) {
         capture_fini (&d->versions[i].capture);
@@ -425,10 +425,10 @@ int divide_scope (struct ledger *ledger, struct store *store,
     for (size_t i = 0; i < d.n && rc == 0; i++)
         rc = look_at (&d, &d.versions[i]);
     if (rc == 0 && d.n > 0 && (rc = make_chains (&d)) == 0)
-        rc = decide (&d, gap_ns);
+        rc = divide_decide (&d, gap_ns);
     if (rc == 0)
         rc = divide_list_jobs (ret, ledger, err);
-    end (&d);
+    divide_end (&d);
     if (rc < 0)
         divide_fini (ret);
     return rc;

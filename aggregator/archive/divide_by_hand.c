@@ -17,7 +17,7 @@ struct by_hand {
     size_t n;
 };
 
-static int add (void *arg, const struct ledger_assignment *a)
+static int divide_by_hand_add (void *arg, const struct ledger_assignment *a)
 {
     struct by_hand *h = arg;
     struct ledger_assignment *p = realloc (h->all, (h->n + 1) * sizeof (*p));
@@ -30,10 +30,11 @@ static int add (void *arg, const struct ledger_assignment *a)
 }
 
 /* What was given to a job, of which there has to be something. */
-static int list (struct ledger *l, const char *job, struct by_hand *h,
-                 struct err *err)
+static int divide_by_hand_list (struct ledger *l, const char *job,
+                                struct by_hand *h,
+                                struct err *err)
 {
-    int rc = ledger_each_assignment (l, job, add, h, err);
+    int rc = ledger_each_assignment (l, job, divide_by_hand_add, h, err);
 
     if (rc == -ENOMEM)
         return err_set (err, ENOMEM, "no memory for the captures of %s", job);
@@ -47,8 +48,9 @@ static int list (struct ledger *l, const char *job, struct by_hand *h,
                           "lists those that are there", job);
 }
 
-static int take (struct divide *ret, struct by_hand *h, const char *job,
-                 struct ledger *l, struct err *err)
+static int divide_by_hand_take (struct divide *ret, struct by_hand *h,
+                                const char *job,
+                                struct ledger *l, struct err *err)
 {
     int rc;
 
@@ -76,15 +78,15 @@ int divide_merge (struct ledger *ledger, const char *job, const char *into,
     memset (ret, 0, sizeof (*ret));
     if (strcmp (job, into) == 0)
         return err_set (err, EINVAL, "%s is one job already", job);
-    rc = list (ledger, into, &other, err);
+    rc = divide_by_hand_list (ledger, into, &other, err);
     free (other.all);
     if (rc == 0)
-        rc = list (ledger, job, &h, err);
+        rc = divide_by_hand_list (ledger, job, &h, err);
     if (rc < 0) {
         free (h.all);
         return rc;
     }
-    return take (ret, &h, into, ledger, err);
+    return divide_by_hand_take (ret, &h, into, ledger, err);
 }
 
 bool divide_is_called (int64_t rank, const char *capture, const char *what)
@@ -166,8 +168,9 @@ static int make_name (struct ledger *l, struct store *s,
 }
 
 /* Keep those that are called so. */
-static int choose (struct by_hand *h, const char *job,
-                   const char *const *captures, size_t n, struct err *err)
+static int divide_by_hand_choose (struct by_hand *h, const char *job,
+                                  const char *const *captures, size_t n,
+                                  struct err *err)
 {
     size_t kept = 0, had = h->n;
 
@@ -202,16 +205,16 @@ int divide_split (struct ledger *ledger, struct store *store, const char *job,
 {
     struct by_hand h = { NULL, 0 };
     char name[MESSAGE_NAME_MAX] = "";
-    int rc = list (ledger, job, &h, err);
+    int rc = divide_by_hand_list (ledger, job, &h, err);
 
     memset (ret, 0, sizeof (*ret));
     if (rc == 0)
-        rc = choose (&h, job, captures, n, err);
+        rc = divide_by_hand_choose (&h, job, captures, n, err);
     if (rc == 0)
         rc = make_name (ledger, store, &h, job, name, err);
     if (rc < 0) {
         free (h.all);
         return rc;
     }
-    return take (ret, &h, name, ledger, err);
+    return divide_by_hand_take (ret, &h, name, ledger, err);
 }

@@ -28,13 +28,13 @@ struct job_build {
     const struct derive_options *derive;        // or NULL
     struct store *store;
     char job[MESSAGE_NAME_MAX];
-    struct ledger_item *sources;        // by roll_item.source
-    struct roll_item *items;
+    struct ledger_item *sources;        // by select_item.source
+    struct select_item *items;
     size_t n;
     struct raw_tree *raw;               // NULL: no raw files
     char *senders[SENDERS_NAMED];       // ranks whose key changed
     size_t nsenders;
-    struct roll_mpi *mpi;               // by rank
+    struct select_mpi *mpi;             // by rank
     size_t nmpi;
     struct rank_fate *fates;            // by rank, of those that were heard of
     size_t nfates;
@@ -88,8 +88,9 @@ static int read_shipment (struct job_build *b, size_t source,
 }
 
 /* A shipment that is here but cannot be read: a failed capture. */
-static void blame (struct job_build *b, size_t source, struct capture *c,
-                   const struct err *why)
+static void job_build_blame (struct job_build *b, size_t source,
+                             struct capture *c,
+                             const struct err *why)
 {
     capture_fini (c);
     c->rank = b->sources[source].rank;
@@ -110,7 +111,7 @@ static void name_host (const struct job_build *b, size_t source,
 
 static int look_at (struct job_build *b, size_t i, struct err *err)
 {
-    struct roll_item *item = &b->items[i];
+    struct select_item *item = &b->items[i];
     struct err why = { "" };
     int rc;
 
@@ -121,7 +122,7 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
     if (rc == -ENOMEM)
         return err_set (err, ENOMEM, "%s", why.text);
     if (rc < 0)
-        blame (b, i, &item->capture, &why);
+        job_build_blame (b, i, &item->capture, &why);
     item->agent_host = b->sources[i].host;
     item->host_is_agents = item->capture.host[0] == '\0';
     name_host (b, i, &item->capture);
@@ -157,12 +158,12 @@ static int compare_versions (const void *pa, const void *pb)
  * reboot.  A capture that began when another did is that one, on whatever host
  * its directory or spool was since then.
  */
-static bool is_of_another_host (const struct roll_item *a,
-                                const struct roll_item *b)
+static bool is_of_another_host (const struct select_item *a,
+                                const struct select_item *b)
 {
     int64_t began = a->capture.started_ns;
 
-    return roll_grade (&a->capture) > 0 && roll_other_host (a, b) &&
+    return select_grade (&a->capture) > 0 && select_other_host (a, b) &&
            (began == 0 || began != b->capture.started_ns);
 }
 
@@ -174,20 +175,20 @@ static void choose_version (struct job_build *b,
                             const struct ledger_item *const *versions,
                             size_t n)
 {
-    const struct roll_item *last;
+    const struct select_item *last;
     size_t newest = n - 1;
 
     for (size_t i = 0; i < n; i++)
         newest = versions[i]->superseded ? newest : i;
     last = &b->items[versions[newest] - b->sources];
     for (size_t i = 0; i < n; i++) {
-        struct roll_item *item = &b->items[versions[i] - b->sources];
+        struct select_item *item = &b->items[versions[i] - b->sources];
 
         if (i == newest ||
-            roll_grade (&item->capture) > roll_grade (&last->capture) ||
+            select_grade (&item->capture) > select_grade (&last->capture) ||
             is_of_another_host (item, last))
             continue;
-        b->left += roll_grade (&item->capture) > 0;
+        b->left += select_grade (&item->capture) > 0;
         item->skip = true;
         item->capture.state = CAPTURE_SUPERSEDED;
         capture_reason (&item->capture, "it was delivered again with other "
@@ -215,7 +216,7 @@ static int choose_versions (struct job_build *b, struct err *err)
     return 0;
 }
 
-static bool has_rows (const struct roll_item *item)
+static bool has_rows (const struct select_item *item)
 {
     return item->capture.state == CAPTURE_COMPLETE ||
            item->capture.state == CAPTURE_UNEXPECTED ||
@@ -244,13 +245,14 @@ static int64_t agreed_size (const struct job_build *b)
     return highest < agreed ? agreed : 0;       // they know less than all
 }
 
-int job_build_expect (const struct job_build *b, const struct words *words,
+int job_build_expect (const struct job_build *b,
+                      const struct size_claims *words,
                       bool run, struct roster *roster)
 {
     char note[JOB_BUILD_NOTE_MAX];
     const char *known_by;
-    int64_t size = words_judge (words, run, b->agreed, &known_by, note,
-                                sizeof (note));
+    int64_t size = size_claims_judge (words, run, b->agreed, &known_by, note,
+                                      sizeof (note));
 
     if (*note)
         roster_add_note (roster, note);
@@ -272,13 +274,13 @@ static int add_sender (void *arg, const struct ledger_sender *s)
 
 static int add_mpi (struct job_build *b, const struct ledger_heard *h)
 {
-    struct roll_mpi *p = b->mpi;
+    struct select_mpi *p = b->mpi;
 
     p = vec_one_more (p, b->nmpi, sizeof (*p));
     if (!p)
         return -ENOMEM;
     b->mpi = p;
-    p[b->nmpi++] = (struct roll_mpi){ h->rank, h->mpi_rank, h->mpi_size };
+    p[b->nmpi++] = (struct select_mpi){ h->rank, h->mpi_rank, h->mpi_size };
     return 0;
 }
 
@@ -319,7 +321,7 @@ void job_build_say_fates (const struct job_build *b, struct roster *roster)
 
 static int compare_mpi (const void *pa, const void *pb)
 {
-    const struct roll_mpi *a = pa, *b = pb;
+    const struct select_mpi *a = pa, *b = pb;
 
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
@@ -337,7 +339,7 @@ static void give_mpi (struct job_build *b, int64_t world_size)
     }
     b->nmpi = n;
     for (size_t i = 0; i < b->n && b->nmpi > 0; i++) {
-        struct roll_mpi key = { .rank = b->items[i].rank };
+        struct select_mpi key = { .rank = b->items[i].rank };
 
         b->items[i].mpi = bsearch (&key, b->mpi, b->nmpi, sizeof (key),
                                    compare_mpi);
@@ -388,7 +390,7 @@ struct job_build *job_build_create (struct ledger *ledger,
         return NULL;
     }
     b->agreed = agreed_size (b);
-    roll_plan (b->items, b->n);
+    select_plan (b->items, b->n);
     return b;
 }
 
@@ -396,7 +398,7 @@ void job_build_destroy (struct job_build *b)
 {
     if (!b)
         return;
-    roll_free (b->items, b->n);
+    select_free (b->items, b->n);
     raw_tree_destroy (b->raw);
     for (size_t i = 0; i < b->nsenders && i < SENDERS_NAMED; i++)
         free (b->senders[i]);
@@ -457,7 +459,7 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
             if ((rc = sink->forget (sink->arg, t, err)) < 0)
                 return rc;
         }
-        blame (b, source, c, &why);
+        job_build_blame (b, source, c, &why);
         return 0;
     }
     if (rc < 0)
@@ -639,7 +641,7 @@ static void note_mpi (const struct job_build *b, struct roster *roster)
     size_t found = 0;
 
     for (size_t i = 0; i < b->nmpi; i++) {
-        const struct roll_mpi *m = &b->mpi[i];
+        const struct select_mpi *m = &b->mpi[i];
 
         if (m->rank == m->mpi_rank || ++found > MPI_NAMED)
             continue;

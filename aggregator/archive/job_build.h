@@ -57,7 +57,8 @@ void job_build_obey (struct job_build *b, const atomic_bool *cancel);
  * know it as well as whoever started them.  Words that do not count are a note
  * of the roster.  0 or -ENOMEM.
  */
-int job_build_expect (const struct job_build *b, const struct words *words,
+int job_build_expect (const struct job_build *b,
+                      const struct size_claims *words,
                       bool run, struct roster *roster);
 
 /* Into a roster what the agents of its ranks have said of them: on which host

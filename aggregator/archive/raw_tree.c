@@ -65,7 +65,7 @@ static int place_file (struct raw_file *f, const struct ledger_item *item)
     return 0;
 }
 
-static int collect (void *arg, const struct ledger_item *item)
+static int raw_tree_collect (void *arg, const struct ledger_item *item)
 {
     struct raw_tree *t = arg;
     struct raw_file *p;
@@ -91,7 +91,7 @@ int raw_tree_create (struct ledger *ledger, const char *job,
                      struct raw_tree **ret, struct err *err)
 {
     struct raw_tree *t = calloc (1, sizeof (*t));
-    int rc = t ? ledger_each (ledger, job, ITEM_RAW, collect, t, err)
+    int rc = t ? ledger_each (ledger, job, ITEM_RAW, raw_tree_collect, t, err)
                : -ENOMEM;
 
     if (rc == -ENOMEM)
@@ -126,7 +126,7 @@ static int compare_captures (const struct raw_file *a,
     return order != 0 ? order : strcmp (a->dir, b->dir);
 }
 
-static int compare (const void *pa, const void *pb)
+static int raw_tree_compare (const void *pa, const void *pb)
 {
     const struct raw_file *a = pa, *b = pb;
     int order = compare_captures (a, b);
@@ -217,7 +217,7 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg)
     size_t n = t->n;
 
     if (n > 0)
-        qsort (t->files, n, sizeof (*f), compare);
+        qsort (t->files, n, sizeof (*f), raw_tree_compare);
     t->n = t->left = 0;
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && compare_captures (f + end, f + i) == 0;)
@@ -322,7 +322,8 @@ static bool is_there (const struct put *p, const struct raw_file *f)
 }
 
 /* The bytes, which are hashed meanwhile; -EBADMSG: they are other ones. */
-static int copy (struct put *p, const struct raw_file *f, int in, int out)
+static int raw_tree_copy (struct put *p, const struct raw_file *f, int in,
+                          int out)
 {
     uint64_t size = f->place.size;
     struct content_hash h;
@@ -363,7 +364,7 @@ static int write_part (struct put *p, const struct raw_file *f, int in)
     rc = out < 0 ? out : FAULT ("aggregator.raw.write");
 
     if (rc == 0)
-        rc = copy (p, f, in, out);
+        rc = raw_tree_copy (p, f, in, out);
     if (out >= 0 && close (out) < 0 && rc == 0)
         rc = -errno;
     return rc;
@@ -402,7 +403,7 @@ static int end_file (struct put *p, const struct raw_file *f, int rc,
     return rc < 0 ? err_set (p->err, -rc, "%s", why->text) : 0;
 }
 
-static int put (struct put *p, const struct raw_file *f)
+static int raw_tree_write (struct put *p, const struct raw_file *f)
 {
     char path[PATH_MAX];
     struct err why = { "" };
@@ -446,7 +447,7 @@ int raw_tree_put (struct raw_tree *t, struct store *store,
     if (!p.chunk)
         rc = err_set (err, ENOMEM, "no memory to copy raw files");
     for (size_t i = 0; i < t->n && rc == 0; i++)
-        rc = atomic_load (cancel) ? -EINTR : put (&p, &t->files[i]);
+        rc = atomic_load (cancel) ? -EINTR : raw_tree_write (&p, &t->files[i]);
     (void)unlinkat (dir->fd, PART_NAME, 0);
     if (rc == 0 && t->n > 0)
         rc = sync_tree (dir, err);

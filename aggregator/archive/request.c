@@ -20,29 +20,29 @@ struct request {
 static int has_job (const struct request *r, struct err *err)
 {
     struct ledger_summary s;
-    struct words words;
+    struct size_claims words;
     int rc = ledger_summary (r->ledger, r->job, &s, err);
 
     if (rc < 0 || s.items > 0)
         return rc;
-    rc = ledger_words (r->ledger, r->job, &words, err);
+    rc = ledger_size_claims (r->ledger, r->job, &words, err);
     if (rc == 0 && words.n == 0)
         rc = err_set (err, ENOENT, "there is no job %s here: rollcall jobs "
                       "lists them", r->job);
-    words_fini (&words);
+    size_claims_fini (&words);
     return rc;
 }
 
 /* Records first: they and the rows are of one commit, as what agents say. */
-static int keep_word (const struct request *r, const struct word *word,
+static int keep_word (const struct request *r, const struct size_claim *word,
                       struct err *err)
 {
-    int rc = store_note_word (r->store, r->job, word, err);
+    int rc = store_note_claim (r->store, r->job, word, err);
 
     if (rc == 0)
         rc = store_sync (r->store, err);
     if (rc == 0 && (rc = ledger_begin (r->ledger, err)) == 0) {
-        rc = ledger_set_word (r->ledger, r->job, word, err);
+        rc = ledger_set_claim (r->ledger, r->job, word, err);
         if (rc == 0)
             rc = store_account (r->store, r->ledger, err);
         if (rc == 0)
@@ -59,7 +59,7 @@ static int keep_word (const struct request *r, const struct word *word,
 
 static int do_expect (const struct request *r, struct err *err)
 {
-    struct word word = { .by = WORD_EXPECT };
+    struct size_claim word = { .by = CLAIM_EXPECT };
     int rc;
 
     if (!json_int (json_get (r->asked, "world_size"), &word.world_size) ||
@@ -75,7 +75,8 @@ static int do_expect (const struct request *r, struct err *err)
 
 /* ---- which captures are of a job ---- */
 
-static int give (const struct request *r, struct divide *d, struct err *err)
+static int request_give (const struct request *r, struct divide *d,
+                         struct err *err)
 {
     int rc = divide_commit (d, r->ledger, r->store, err);
     struct json *jobs;
@@ -97,7 +98,7 @@ static int do_merge (const struct request *r, struct err *err)
     int rc = divide_merge (r->ledger, json_text (json_get (r->asked, "from"),
                                                  ""), r->job, &d, err);
 
-    return rc < 0 ? rc : give (r, &d, err);
+    return rc < 0 ? rc : request_give (r, &d, err);
 }
 
 static int do_split (const struct request *r, struct err *err)
@@ -116,7 +117,7 @@ static int do_split (const struct request *r, struct err *err)
     if (rc == 0 &&
         (rc = divide_split (r->ledger, r->store, r->job, captures, n, &d,
                             err)) == 0)
-        rc = give (r, &d, err);
+        rc = request_give (r, &d, err);
     free (captures);
     return rc;
 }
@@ -130,9 +131,9 @@ static const struct {
     { "split", do_split },
 };
 
-int request_do (struct ledger *ledger, struct store *store,
-                const struct json *request, struct json *answer,
-                struct err *err)
+int request_execute (struct ledger *ledger, struct store *store,
+                     const struct json *request, struct json *answer,
+                     struct err *err)
 {
     const char *what = json_text (json_get (request, "do"), "");
     struct request r = {

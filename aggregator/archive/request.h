@@ -20,8 +20,8 @@
  * appended to the store that is not committed.  0, and 'answer' has what came
  * of it; -EINVAL, -ENOENT (no such job), or as ledger and store.
  */
-int request_do (struct ledger *ledger, struct store *store,
-                const struct json *request, struct json *answer,
-                struct err *err);
+int request_execute (struct ledger *ledger, struct store *store,
+                     const struct json *request, struct json *answer,
+                     struct err *err);
 
 #endif

@@ -233,7 +233,7 @@ static int connect_to (const char *root, struct err *err)
     return rc < 0 ? rc : fd;
 }
 
-static int say (int fd, const char *text, struct err *err)
+static int root_control_say (int fd, const char *text, struct err *err)
 {
     size_t size = strlen (text), sent = 0;
 
@@ -268,11 +268,11 @@ static struct json *hear (int fd, struct err *err)
     return j;
 }
 
-static int ask (int fd, const char *text, struct json **answer,
-                struct err *err)
+static int root_control_ask (int fd, const char *text, struct json **answer,
+                             struct err *err)
 {
     int64_t status = 0;
-    int rc = say (fd, text, err);
+    int rc = root_control_say (fd, text, err);
 
     if (rc < 0 || !(*answer = hear (fd, err)))
         return rc < 0 ? rc : -EIO;
@@ -302,7 +302,7 @@ static int do_here (const char *root, const struct json *request,
                         "aggregator?)", path, root);
     if ((rc = ledger_open (path, &ledger, err)) == 0 &&
         (rc = store_open (root, ledger, &store, err)) == 0)
-        rc = request_do (ledger, store, request, answer, err);
+        rc = request_execute (ledger, store, request, answer, err);
     store_close (store);
     ledger_close (ledger);
     return rc;
@@ -317,7 +317,7 @@ static int try_once (const char *root, const struct json *request,
 
     *served = fd >= 0;
     if (fd >= 0) {
-        rc = ask (fd, text, answer, err);
+        rc = root_control_ask (fd, text, answer, err);
         (void)close (fd);
         return rc;
     }

@@ -34,8 +34,8 @@ int control_open (const char *root, struct loop *loop, control_fn *fn,
                   void *arg, struct control **ret, struct err *err);
 void control_close (struct control *c); // may be NULL; before its loop goes
 
-/* Ask whoever has 'root', or take it and do it (request_do): 0, and *answer is
- * the caller's to free; else the negative errno of what did not work.  Takes
+/* Ask whoever has 'root', or take it and do it (request_execute): 0, and
+ * *answer is the caller's to free; else the negative errno of what did not work.  Takes
  * the request over.  '*served': an aggregator did it.  -EBUSY: somebody else
  * has the root.
  */

@@ -14,7 +14,7 @@
 #include "base/thread.h"
 #include "base/units.h"
 #include "builder/conflicts.h"
-#include "builder/former.h"
+#include "builder/previous_result.h"
 #include "builder/part.h"
 #include "builder/rollup.h"
 #include "builder/tables.h"
@@ -94,7 +94,7 @@ static int drop_table (void *arg, enum table_id table, struct err *err)
 static int feed_item (struct worker *w, size_t i)
 {
     const struct build_job *job = w->b->job;
-    struct roll_item *item = &job->items[i];
+    struct select_item *item = &job->items[i];
     const struct row_sink none = { drop_rows, drop_table, w->b };
     const struct part_group *used = NULL;
     struct capture fresh;
@@ -110,7 +110,7 @@ static int feed_item (struct worker *w, size_t i)
         capture_fini (&fresh);
         return rc;
     }
-    roll_take (item, &fresh);
+    select_take (item, &fresh);
     if (w->part)
         used = part_groups (w->part, &nused);
     free (item->groups.list);
@@ -121,7 +121,7 @@ static int feed_item (struct worker *w, size_t i)
     return rc;
 }
 
-static void *work (void *arg)
+static void *build_work (void *arg)
 {
     struct worker *w = arg;
     struct builder *b = w->b;
@@ -190,7 +190,7 @@ static int start_workers (struct builder *b, struct err *err)
         (void)pthread_mutex_lock (&b->lock);
         b->running++;
         (void)pthread_mutex_unlock (&b->lock);
-        rc = thread_start (&w->thread, work, w);
+        rc = thread_start (&w->thread, build_work, w);
         w->started = rc == 0;
         if (rc < 0) {
             b->running--;
@@ -307,15 +307,15 @@ static int merge_parts (struct builder *b, struct err *err)
 static int drop_conflicts (sqlite3 *db, const struct builder *b,
                            struct err *err)
 {
-    struct roll_item *items = b->job->items;
-    struct roll_conflict *list = NULL;
+    struct select_item *items = b->job->items;
+    struct select_conflict *list = NULL;
     size_t n = 0;
     int rc;
 
-    roll_settle (items, b->job->nitems);
-    if (roll_name_hosts (items, b->job->nitems) < 0)
+    select_settle (items, b->job->nitems);
+    if (select_name_hosts (items, b->job->nitems) < 0)
         return err_set (err, ENOMEM, "no memory for hosts");
-    rc = roll_conflicts (items, b->job->nitems, &list, &n);
+    rc = select_conflicts (items, b->job->nitems, &list, &n);
     if (rc < 0)
         return err_set (err, ENOMEM, "no memory for conflicts");
     rc = conflicts_drop (db, list, n, err);
@@ -327,7 +327,7 @@ static int drop_conflicts (sqlite3 *db, const struct builder *b,
 static void tell_larger (const struct build_job *job)
 {
     const char *known_by;
-    int64_t world = roll_world_size (job->items, job->nitems, &known_by);
+    int64_t world = select_world_size (job->items, job->nitems, &known_by);
     char text[160];
 
     if (world <= job->roster->world_size || strcmp (known_by, "guess") == 0)
@@ -349,23 +349,23 @@ static int fill_roster (const struct builder *b)
     int rc = 0;
 
     if (job->roster->world_size == 0) {
-        world = roll_world_size (job->items, job->nitems, &known_by);
+        world = select_world_size (job->items, job->nitems, &known_by);
         rc = roster_expect_world (job->roster, world, known_by);
     }
-    roll_tell_worlds (job->items, job->nitems);
+    select_tell_worlds (job->items, job->nitems);
     tell_larger (job);
-    former_tell (b->out, job);
-    return rc < 0 ? rc : roll_fill_roster (job->items, job->nitems,
-                                           job->roster);
+    previous_result_note_missing (b->out, job);
+    return rc < 0 ? rc : select_fill_roster (job->items, job->nitems,
+                                             job->roster);
 }
 
 /* The first word of each kind that a capture brings, in order of ranks. */
-static struct job_about about_job (const struct build_job *job)
+static struct job_origin about_job (const struct build_job *job)
 {
-    struct job_about a = { "", "", "" };
+    struct job_origin a = { "", "", "" };
 
     for (size_t i = 0; i < job->nitems; i++) {
-        const struct job_about *x = &job->items[i].capture.evidence.about;
+        const struct job_origin *x = &job->items[i].capture.evidence.about;
 
         if (!a.scheduler_id[0])
             memcpy (a.scheduler_id, x->scheduler_id, sizeof (a.scheduler_id));
@@ -399,7 +399,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = tables_create (db, err);
     if (rc == 0)
         rc = drop_conflicts (db, b, err);
-    if (rc == 0 && roll_check_steps (job->items, job->nitems) < 0)
+    if (rc == 0 && select_check_steps (job->items, job->nitems) < 0)
         rc = err_set (err, ENOMEM, "no memory for steps");
     if (rc == 0 && fill_roster (b) < 0)
         rc = err_set (err, ENOMEM, "no memory for the roster");
@@ -408,10 +408,10 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = tables_write_roster (db, job->roster, err);
     if (rc == 0)
-        rc = tables_write_left_out (db, job->items, job->nitems, err);
+        rc = tables_write_excluded (db, job->items, job->nitems, err);
     if (rc == 0)
-        rc = roll_mark_edges (db, job->items, job->nitems,
-                              !(job->derive && job->derive->all_steps), err);
+        rc = select_mark_edges (db, job->items, job->nitems,
+                                !(job->derive && job->derive->all_steps), err);
     if (rc == 0)
         rc = groups_write (b->groups, db, err);
     if (rc == 0)
@@ -435,7 +435,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
 
 static bool any_read (const struct builder *b)
 {
-    const struct roll_item *items = b->job->items;
+    const struct select_item *items = b->job->items;
 
     for (size_t i = 0; i < b->job->nitems; i++) {
         if (!items[i].skip && items[i].capture.whole_tables != 0)
@@ -444,8 +444,8 @@ static bool any_read (const struct builder *b)
     return false;
 }
 
-static int finish (struct builder *b, struct build_result *ret,
-                   struct err *err)
+static int build_finish (struct builder *b, struct build_result *ret,
+                         struct err *err)
 {
     struct part *first = b->workers[0].part;
     char temp[PATH_MAX], old[PATH_MAX];
@@ -564,7 +564,7 @@ static int read_job (struct builder *b, struct err *err)
 
     if (rc == 0 && job->decide)
         rc = job->decide (job->decide_arg, job->items, job->nitems, err);
-    if (rc >= 0 && roll_verify (job->items, job->nitems, &again) < 0)
+    if (rc >= 0 && select_verify (job->items, job->nitems, &again) < 0)
         rc = err_set (err, ENOMEM, "no memory for the roll");
     if (rc < 0 || (rc == 0 && !again))
         return rc;
@@ -573,12 +573,12 @@ static int read_job (struct builder *b, struct err *err)
     b->groups = groups_create ();
     if (!b->groups)
         return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
-    roll_sort (job->items, job->nitems);
+    select_sort (job->items, job->nitems);
     return read_captures (b, err);
 }
 
-static struct builder *create (const struct build_job *job,
-                               struct publish *out, struct err *err)
+static struct builder *build_create (const struct build_job *job,
+                                     struct publish *out, struct err *err)
 {
     struct builder *b = calloc (1, sizeof (*b));
 
@@ -606,7 +606,7 @@ static void destroy (struct builder *b)
 int build_run (const struct build_job *job, struct publish *out,
                struct build_result *ret, struct err *err)
 {
-    struct builder *b = create (job, out, err);
+    struct builder *b = build_create (job, out, err);
     int rc;
 
     memset (ret, 0, sizeof (*ret));
@@ -614,7 +614,7 @@ int build_run (const struct build_job *job, struct publish *out,
         return -ENOMEM;
     rc = read_job (b, err);
     if (rc == 0)
-        rc = finish (b, ret, err);
+        rc = build_finish (b, ret, err);
     if (rc < 0)
         drop_parts (b);
     publish_tell (out, err);
@@ -624,7 +624,7 @@ int build_run (const struct build_job *job, struct publish *out,
 
 int build_look (const struct build_job *job, struct err *err)
 {
-    struct builder *b = create (job, NULL, err);
+    struct builder *b = build_create (job, NULL, err);
     int rc;
 
     if (!b)

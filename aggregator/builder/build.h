@@ -29,7 +29,7 @@ typedef int build_feed_fn (void *arg, size_t source,
  * the rank that it was filed under?  May change ranks.  Returns 1 if it did (the
  * rows are read again, this time for good), 0 if not, negative to give up.
  */
-typedef int build_decide_fn (void *arg, struct roll_item *items, size_t n,
+typedef int build_decide_fn (void *arg, struct select_item *items, size_t n,
                              struct err *err);
 
 struct build_progress {
@@ -41,7 +41,7 @@ struct build_progress {
 typedef void build_progress_fn (void *arg, const struct build_progress *p);
 
 struct build_job {
-    struct roll_item *items;            // planned: roll_plan
+    struct select_item *items;          // planned: select_plan
     size_t nitems;
     struct roster *roster;              // expected ranks; filled in by build.
                                         // None: the captures say how many

@@ -6,7 +6,7 @@
 #include "store/db.h"
 
 /* A step is "10" in one table and "step10" in another. */
-static int list_conflicts (sqlite3 *db, const struct roll_conflict *list,
+static int list_conflicts (sqlite3 *db, const struct select_conflict *list,
                            size_t n, struct err *err)
 {
     sqlite3_stmt *st = NULL, *all = NULL;
@@ -70,7 +70,7 @@ static int drop_from (sqlite3 *db, unsigned t, struct err *err)
     return rc;
 }
 
-int conflicts_drop (sqlite3 *db, const struct roll_conflict *list, size_t n,
+int conflicts_drop (sqlite3 *db, const struct select_conflict *list, size_t n,
                     struct err *err)
 {
     int rc = n > 0 ? list_conflicts (db, list, n, err) : 0;

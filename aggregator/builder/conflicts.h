@@ -12,7 +12,7 @@
  * best one that has any: whole before damaged, then newer (with a higher id).
  * Each table is read twice, however many there are; not at all for none.
  */
-int conflicts_drop (sqlite3 *db, const struct roll_conflict *list, size_t n,
+int conflicts_drop (sqlite3 *db, const struct select_conflict *list, size_t n,
                     struct err *err);
 
 #endif

@@ -172,7 +172,7 @@ static unsigned bit_of (const char *name, size_t n)
     return 0;
 }
 
-static int refuse (const char *name, size_t n, struct err *err)
+static int results_refuse (const char *name, size_t n, struct err *err)
 {
     char names[256] = "";
 
@@ -194,7 +194,7 @@ int results_parse (const char *list, unsigned *ret, struct err *err)
     for (size_t n;; list += n + 1) {
         n = strcspn (list, ",");
         if ((bit = bit_of (list, n)) == 0)
-            return refuse (list, n, err);
+            return results_refuse (list, n, err);
         wanted |= bit;
         if (bit == RESULTS_TEXT)
             wanted |= RESULTS_CLUSTER_DB;

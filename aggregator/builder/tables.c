@@ -88,7 +88,7 @@ static void bind_known (sqlite3_stmt *st, int i, int64_t v, int64_t least)
         (void)sqlite3_bind_null (st, i);
 }
 
-int tables_write_captures (sqlite3 *db, const struct roll_item *items,
+int tables_write_captures (sqlite3 *db, const struct select_item *items,
                            size_t n, struct err *err)
 {
     sqlite3_stmt *st = NULL;
@@ -151,7 +151,7 @@ int tables_write_roster (sqlite3 *db, const struct roster *r, struct err *err)
     return rc;
 }
 
-int tables_write_left_out (sqlite3 *db, const struct roll_item *items,
+int tables_write_excluded (sqlite3 *db, const struct select_item *items,
                            size_t n, struct err *err)
 {
     sqlite3_stmt *st = NULL;
@@ -172,8 +172,8 @@ int tables_write_left_out (sqlite3 *db, const struct roll_item *items,
     return rc;
 }
 
-static int put (sqlite3_stmt *st, const char *key, const char *value,
-                struct err *err)
+static int tables_put (sqlite3_stmt *st, const char *key, const char *value,
+                       struct err *err)
 {
     if (!value)
         return 0;
@@ -193,7 +193,7 @@ static int put_units (sqlite3_stmt *st, struct err *err)
         for (unsigned c = 0; c < t->ncolumns && rc == 0; c++) {
             (void)snprintf (key, sizeof (key), "unit.%s.%s", t->name,
                             t->columns[c].name);
-            rc = put (st, key, t->columns[c].unit, err);
+            rc = tables_put (st, key, t->columns[c].unit, err);
         }
     }
     return rc;
@@ -208,7 +208,7 @@ static int put_notes (sqlite3_stmt *st, const struct roster *r,
 
     for (size_t i = 0; i < r->nnotes && rc == 0; i++) {
         (void)snprintf (key, sizeof (key), "note.%03zu", i);
-        rc = put (st, key, r->notes[i], err);
+        rc = tables_put (st, key, r->notes[i], err);
     }
     return rc;
 }
@@ -245,7 +245,7 @@ int tables_write_job (sqlite3 *db, const struct tables_job *job,
     (void)strftime (built, sizeof (built), "%Y-%m-%dT%H:%M:%SZ",
                     gmtime_r (&now, &tm));
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]) && rc == 0; i++)
-        rc = put (st, rows[i].key, rows[i].value, err);
+        rc = tables_put (st, rows[i].key, rows[i].value, err);
     if (rc == 0)
         rc = put_notes (st, r, err);
     if (rc == 0)

@@ -13,13 +13,13 @@
 #include <sqlite3.h>
 
 int tables_create (sqlite3 *db, struct err *err);
-int tables_write_captures (sqlite3 *db, const struct roll_item *items,
+int tables_write_captures (sqlite3 *db, const struct select_item *items,
                            size_t n, struct err *err);
 int tables_write_roster (sqlite3 *db, const struct roster *r,
                          struct err *err);
 
 /* The captures whose rows stay out of waits, means and findings. */
-int tables_write_left_out (sqlite3 *db, const struct roll_item *items,
+int tables_write_excluded (sqlite3 *db, const struct select_item *items,
                            size_t n, struct err *err);
 
 /* What 'Job' says of this build; texts may be NULL. */
@@ -29,7 +29,7 @@ struct tables_job {
     const char *inputs;         // what was analysed
     const char *others;         // a sentence about jobs beside it
     bool assumed;               // that all captures are of this job
-    struct job_about about;
+    struct job_origin about;
     const char *began;          // of a run, a clock_text; or NULL
 };
 

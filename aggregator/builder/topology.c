@@ -69,7 +69,7 @@ static int add_line (struct topology *t, char *line)
     return 0;
 }
 
-static int compare (const void *a, const void *b)
+static int topology_compare (const void *a, const void *b)
 {
     return strcmp (((const struct topology_host *)a)->host,
                    ((const struct topology_host *)b)->host);
@@ -78,9 +78,9 @@ static int compare (const void *a, const void *b)
 static int check_twice (struct topology *t, const char *path, struct err *err)
 {
     if (t->n > 1)
-        qsort (t->hosts, t->n, sizeof (*t->hosts), compare);
+        qsort (t->hosts, t->n, sizeof (*t->hosts), topology_compare);
     for (size_t i = 1; i < t->n; i++) {
-        if (compare (&t->hosts[i - 1], &t->hosts[i]) == 0)
+        if (topology_compare (&t->hosts[i - 1], &t->hosts[i]) == 0)
             return err_set (err, EINVAL, "%s names the host %s twice", path,
                             t->hosts[i].host);
     }

@@ -49,7 +49,7 @@ struct maker {
 
 /* ---- the big tables, side by side ---- */
 
-static void *work (void *arg)
+static void *cluster_work (void *arg)
 {
     struct worker *w = arg;
     struct maker *m = w->maker;
@@ -73,10 +73,10 @@ static int make_parts (struct maker *m, unsigned threads, struct err *err)
     for (unsigned t = 0; t < n; t++) {
         all[t] = (struct worker){ .maker = m };
         // the calling thread works, too: it does not matter if one fails
-        all[t].started = t > 0 && thread_start (&all[t].thread, work,
+        all[t].started = t > 0 && thread_start (&all[t].thread, cluster_work,
                                                 &all[t]) == 0;
     }
-    (void)work (&all[0]);
+    (void)cluster_work (&all[0]);
     for (unsigned t = 0; t < n; t++) {
         if (all[t].started)
             (void)pthread_join (all[t].thread, NULL);
@@ -173,7 +173,7 @@ static int read_steps (struct maker *m, sqlite3 *db, struct err *err)
     return rc;
 }
 
-static int prepare (struct maker *m, struct err *err)
+static int cluster_prepare (struct maker *m, struct err *err)
 {
     sqlite3 *db = NULL;
     int rc = 0;
@@ -205,7 +205,7 @@ static bool is_cancelled (const struct maker *m)
 static int make (struct maker *m, unsigned threads, struct cluster_result *ret,
                  struct err *err)
 {
-    int rc = prepare (m, err);
+    int rc = cluster_prepare (m, err);
 
     if (rc == 0)
         rc = make_parts (m, threads, err);

@@ -75,7 +75,7 @@ static bool add_op (struct cluster_part *p, struct link_sums *l,
 {
     const struct bandwidth_state *s = p->state;
 
-    if (!cluster_part_room (p, (void **)&l->ops, l->n, sizeof (*l->ops)))
+    if (!cluster_part_reserve (p, (void **)&l->ops, l->n, sizeof (*l->ops)))
         return false;
     l->ops[l->n++] = (struct op_traffic){
         s->name, sqlite3_value_double (row[TAKE_MB]),
@@ -94,8 +94,8 @@ static uint32_t add_link (struct cluster_part *p, unsigned band,
     if (at == KEYS_NONE)
         return at;
     while (s->nlinks <= at) {
-        if (!cluster_part_room (p, (void **)&s->links, s->nlinks,
-                                sizeof (*s->links)))
+        if (!cluster_part_reserve (p, (void **)&s->links, s->nlinks,
+                                   sizeof (*s->links)))
             return KEYS_NONE;
         s->nlinks++;
     }
@@ -121,8 +121,8 @@ static bool add_packets (struct cluster_part *p, unsigned band, uint32_t link,
     memcpy (&bits, &package, sizeof (bits));    // of sizes, bits sort alike
     key = cluster_part_key (p, band, bits);
     if ((at = keys_intern (&p->keys, &key)) == KEYS_NONE ||
-        (at == n && !cluster_part_room (p, (void **)&s->packets, n,
-                                        sizeof (*s->packets))))
+        (at == n && !cluster_part_reserve (p, (void **)&s->packets, n,
+                                           sizeof (*s->packets))))
         return false;
     sums = &s->packets[at];
     sums->link = link;
@@ -133,7 +133,7 @@ static bool add_packets (struct cluster_part *p, unsigned band, uint32_t link,
 }
 
 /* Rows without a transport say how much a call moved, and not over what. */
-static bool take (struct cluster_part *p, sqlite3_value **row)
+static bool cluster_bandwidth_take (struct cluster_part *p, sqlite3_value **row)
 {
     unsigned band = band_of (row[TAKE_BAND]);
     uint32_t link;
@@ -176,7 +176,7 @@ static int add_up (struct bandwidth_state *s, struct link_sums *l)
     return 0;
 }
 
-static void bind (struct cluster_part *p, uint32_t i)
+static void cluster_bandwidth_bind (struct cluster_part *p, uint32_t i)
 {
     const struct bandwidth_state *s = p->state;
     const struct packet_sums *x = &s->packets[i];
@@ -190,7 +190,7 @@ static void bind (struct cluster_part *p, uint32_t i)
     cluster_part_bind_sum (p, 9, &x->duration);
 }
 
-static void forget (struct bandwidth_state *s)
+static void cluster_bandwidth_forget (struct bandwidth_state *s)
 {
     for (uint32_t i = 0; i < s->nlinks; i++)
         free (s->links[i].ops);
@@ -200,7 +200,7 @@ static void forget (struct bandwidth_state *s)
     texts_fini (&s->names);
 }
 
-static int finish (struct cluster_part *p, struct err *err)
+static int cluster_bandwidth_finish (struct cluster_part *p, struct err *err)
 {
     struct bandwidth_state *s = p->state;
     int rc = 0;
@@ -210,16 +210,16 @@ static int finish (struct cluster_part *p, struct err *err)
     if (rc < 0)
         (void)err_set (err, ENOMEM, "no memory for sums");
     else
-        rc = cluster_part_totals (p, bind, err);
-    forget (s);
+        rc = cluster_part_totals (p, cluster_bandwidth_bind, err);
+    cluster_bandwidth_forget (s);
     return rc;
 }
 
-static void fini (void *state)
+static void cluster_bandwidth_fini (void *state)
 {
     struct bandwidth_state *s = state;
 
-    forget (s);
+    cluster_bandwidth_forget (s);
     keys_fini (&s->link_keys);
     keys_fini (&s->ops);
     free (s->links);
@@ -250,8 +250,8 @@ const struct cluster_table cluster_bandwidth = {
                     " '" CLUSTER_TOTAL "', ?3, ?4, ?5, ?6,"
                     " round4(rate(?5, ?6)), 0, ?7, ?8, ?9)",
     .take_args = TAKE_ARGS,
-    .take = take,
-    .finish = finish,
+    .take = cluster_bandwidth_take,
+    .finish = cluster_bandwidth_finish,
     .state_bytes = sizeof (struct bandwidth_state),
-    .fini = fini,
+    .fini = cluster_bandwidth_fini,
 };

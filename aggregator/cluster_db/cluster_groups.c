@@ -73,7 +73,7 @@ static int add_group (struct cluster_groups *g, sqlite3_stmt *st)
     return e->name && e->id && e->pg_name && e->type ? 0 : -ENOMEM;
 }
 
-static int append (int32_t **list, uint32_t *n, int32_t value)
+static int cluster_groups_append (int32_t **list, uint32_t *n, int32_t value)
 {
     int32_t *p = vec_one_more (*list, *n, sizeof (*p));
 
@@ -94,14 +94,15 @@ static bool knows_rank (const struct cluster_group *e, int32_t rank)
 }
 
 /* The first that is said of a place counts. */
-static int place (struct cluster_group *e, int64_t local, int32_t rank)
+static int cluster_groups_place (struct cluster_group *e, int64_t local,
+                                 int32_t rank)
 {
     int rc = 0;
 
     if (local < 0 || local >= CAPTURE_WORLD_MAX)
         return 0;
     while (rc == 0 && e->nlocal <= local)
-        rc = append (&e->by_local, &e->nlocal, -1);
+        rc = cluster_groups_append (&e->by_local, &e->nlocal, -1);
     if (rc == 0 && e->by_local[local] < 0)
         e->by_local[local] = rank;
     return rc;
@@ -117,10 +118,11 @@ static int add_member (struct cluster_groups *g, sqlite3_stmt *st)
     if (id == 0 || id >= g->n || rank < 0 || rank >= CAPTURE_WORLD_MAX)
         return 0;
     e = &g->list[id];
-    rc = append (&e->ranks, &e->nranks, (int32_t)rank);
+    rc = cluster_groups_append (&e->ranks, &e->nranks, (int32_t)rank);
     if (rc < 0 || sqlite3_column_type (st, 1) == SQLITE_NULL)
         return rc;
-    return place (e, sqlite3_column_int64 (st, 1), (int32_t)rank);
+    return cluster_groups_place (e, sqlite3_column_int64 (st, 1),
+                                 (int32_t)rank);
 }
 
 /* What no metadata explains: a rank's own links start at itself. */
@@ -133,12 +135,15 @@ static int learn_place (struct cluster_groups *g, sqlite3_stmt *st)
 
     if (id == CLUSTER_GROUP_NONE || knows_rank (&g->list[id], (int32_t)rank))
         return 0;
-    return place (&g->list[id], sqlite3_column_int64 (st, 2), (int32_t)rank);
+    return cluster_groups_place (&g->list[id], sqlite3_column_int64 (st, 2),
+                                 (int32_t)rank);
 }
 
-static int each (struct cluster_groups *g, sqlite3 *db, const char *sql,
-                 int (*row) (struct cluster_groups *g, sqlite3_stmt *st),
-                 struct err *err)
+static int cluster_groups_each (struct cluster_groups *g, sqlite3 *db,
+                                const char *sql,
+                                int (*row) (struct cluster_groups *g,
+                                            sqlite3_stmt *st),
+                                struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (db, sql, &st, err);
@@ -175,19 +180,26 @@ static void sort_ranks (struct cluster_group *e)
 
 static int read_all (struct cluster_groups *g, sqlite3 *db, struct err *err)
 {
-    int rc = each (g, db, "SELECT id, group_name, group_id, pg_name, type FROM "
-                          "CommGroup ORDER BY id", add_group, err);
+    int rc = cluster_groups_each (
+        g, db,
+        "SELECT id, group_name, group_id, pg_name, type FROM "
+        "CommGroup ORDER BY id",
+        add_group, err);
 
     if (rc == 0)
-        rc = each (g, db, "SELECT comm_group, group_rank, rank FROM "
-                          "CommGroupMember ORDER BY rowid", add_member, err);
+        rc = cluster_groups_each (g, db,
+                                  "SELECT comm_group, group_rank, rank FROM "
+                                         "CommGroupMember ORDER BY rowid",
+                                  add_member, err);
     if (rc == 0)
         rc = members_read (db, true, &g->members, err);
     if (rc == 0 && !all_explained (g))
-        rc = each (g, db, "SELECT group_name, rank, CAST(src_rank AS INTEGER) "
-                          "AS src FROM CommAnalyzerMatrix GROUP BY 1, 2, 3 "
-                          "ORDER BY max(src_rank=dst_rank) DESC, rank, src",
-                   learn_place, err);
+        rc = cluster_groups_each (
+            g, db,
+            "SELECT group_name, rank, CAST(src_rank AS INTEGER) "
+            "AS src FROM CommAnalyzerMatrix GROUP BY 1, 2, 3 "
+            "ORDER BY max(src_rank=dst_rank) DESC, rank, src",
+            learn_place, err);
     for (size_t i = 1; i < g->n && rc == 0; i++)
         sort_ranks (&g->list[i]);
     return rc;

@@ -33,7 +33,7 @@ struct matrix_state {
 /* Sums are of what is a sum already; where no op has one, of all that is not
  * one op's place among others.
  */
-static bool counts (const char *op)
+static bool cluster_matrix_counts (const char *op)
 {
     return strstr (op, "total") || !(strstr (op, "top") ||
                                      strstr (op, "middle") ||
@@ -60,7 +60,7 @@ static bool set_ends (struct cluster_part *p, sqlite3_value **row)
     return src >= 0 && dst >= 0;
 }
 
-static uint64_t ends (const struct cluster_part *p)
+static uint64_t cluster_matrix_ends (const struct cluster_part *p)
 {
     return (uint64_t)p->src << 32 | (uint64_t)p->dst;
 }
@@ -76,7 +76,7 @@ static const char *transport_of (sqlite3_value *transport)
     return NULL;
 }
 
-static bool is_soiled (sqlite3_value *name)
+static bool is_unsanitary (sqlite3_value *name)
 {
     const char *text = (const char *)sqlite3_value_text (name);
 
@@ -92,7 +92,7 @@ static bool note_seen (struct cluster_part *p, const char *op)
 {
     struct matrix_state *s = p->state;
     uint32_t name = texts_intern (&s->ops, op, strlen (op)), n = s->seen.n;
-    struct key key = cluster_part_key (p, ends (p), name);
+    struct key key = cluster_part_key (p, cluster_matrix_ends (p), name);
 
     if (name == TEXTS_NONE || keys_intern (&s->seen, &key) == KEYS_NONE)
         return false;
@@ -103,11 +103,11 @@ static bool note_seen (struct cluster_part *p, const char *op)
 static bool add_total (struct cluster_part *p, sqlite3_value **row)
 {
     struct matrix_state *s = p->state;
-    struct key key = cluster_part_key (p, ends (p), 0);
+    struct key key = cluster_part_key (p, cluster_matrix_ends (p), 0);
     uint32_t n = p->keys.n, at = keys_intern (&p->keys, &key);
     struct link_total *t;
 
-    if (at == KEYS_NONE || (at == n && !cluster_part_room (p,
+    if (at == KEYS_NONE || (at == n && !cluster_part_reserve (p,
                                             (void **)&s->totals, n,
                                             sizeof (*s->totals))))
         return false;
@@ -119,7 +119,7 @@ static bool add_total (struct cluster_part *p, sqlite3_value **row)
     return true;
 }
 
-static bool take (struct cluster_part *p, sqlite3_value **row)
+static bool cluster_matrix_take (struct cluster_part *p, sqlite3_value **row)
 {
     const char *op = (const char *)sqlite3_value_text (row[TAKE_OP]);
 
@@ -127,13 +127,14 @@ static bool take (struct cluster_part *p, sqlite3_value **row)
                             row[TAKE_STEP]) || !set_ends (p, row))
         return false;
     p->transport = transport_of (row[TAKE_TRANSPORT]);
-    p->soiled = p->soiled || is_soiled (row[TAKE_NAME]);
-    if (!note_seen (p, op) || (counts (op) && !add_total (p, row)))
+    p->needs_sanitizing = p->needs_sanitizing || is_unsanitary (row[TAKE_NAME]);
+    if (!note_seen (p, op) || (cluster_matrix_counts (op) && !add_total (p,
+                                                                         row)))
         p->no_memory = true;
     return !p->no_memory;
 }
 
-static void bind (struct cluster_part *p, uint32_t i)
+static void cluster_matrix_bind (struct cluster_part *p, uint32_t i)
 {
     const struct matrix_state *s = p->state;
     const struct link_total *t = &s->totals[i];
@@ -146,10 +147,10 @@ static void bind (struct cluster_part *p, uint32_t i)
     cluster_part_bind_sum (p, 8, &t->ms);
 }
 
-static int finish (struct cluster_part *p, struct err *err)
+static int cluster_matrix_finish (struct cluster_part *p, struct err *err)
 {
     struct matrix_state *s = p->state;
-    int rc = cluster_part_totals (p, bind, err);
+    int rc = cluster_part_totals (p, cluster_matrix_bind, err);
 
     keys_clear (&s->seen);
     texts_fini (&s->ops);
@@ -179,7 +180,7 @@ static int put_together (struct cluster_part *p, struct err *err)
         "DROP TABLE links", err);
 }
 
-static void fini (void *state)
+static void cluster_matrix_fini (void *state)
 {
     struct matrix_state *s = state;
 
@@ -210,9 +211,9 @@ const struct cluster_table cluster_matrix = {
                     " '" CLUSTER_TOTAL "', ?3, ?4, ?5, ?6, '', ?7, ?8,"
                     " rate(?7, ?8))",
     .take_args = TAKE_ARGS,
-    .take = take,
-    .finish = finish,
+    .take = cluster_matrix_take,
+    .finish = cluster_matrix_finish,
     .finish_table = put_together,
     .state_bytes = sizeof (struct matrix_state),
-    .fini = fini,
+    .fini = cluster_matrix_fini,
 };

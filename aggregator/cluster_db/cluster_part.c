@@ -71,13 +71,14 @@ static void sql_transport (sqlite3_context *ctx, int argc,
     sqlite3_result_text (ctx, p->transport, -1, SQLITE_STATIC);
 }
 
-static void sql_soiled (sqlite3_context *ctx, int argc, sqlite3_value **argv)
+static void sql_needs_sanitizing (sqlite3_context *ctx, int argc,
+                                  sqlite3_value **argv)
 {
     const struct cluster_part *p = sqlite3_user_data (ctx);
 
     (void)argc;
     (void)argv;
-    sqlite3_result_int (ctx, p->soiled);
+    sqlite3_result_int (ctx, p->needs_sanitizing);
 }
 
 /* clean(name), clean_step(name). */
@@ -128,7 +129,7 @@ static int add_functions (struct cluster_part *p, struct err *err)
         { "step_taken", 0, p, sql_step },
         { "link_end", 1, p, sql_link_end },
         { "link_transport", 0, p, sql_transport },
-        { "soiled", 0, p, sql_soiled },
+        { "needs_sanitizing", 0, p, sql_needs_sanitizing },
         { "clean", 1, NULL, sql_clean },
         { "clean_step", 1, p, sql_clean },
         { "ratio", 2, NULL, sql_ratio },
@@ -193,8 +194,9 @@ bool cluster_part_take (struct cluster_part *p, sqlite3_value *rank,
         sqlite3_value_int64 (rank) != p->rank || !name ||
         strcmp (name, CLUSTER_TOTAL) == 0 || !set_step (p, step))
         return false;
-    p->soiled = !cluster_is_clean (name, (size_t)sqlite3_value_bytes (op),
-                                   CLUSTER_NAME_MAX);
+    p->needs_sanitizing = !cluster_is_clean (name,
+                                             (size_t)sqlite3_value_bytes (op),
+                                             CLUSTER_NAME_MAX);
     p->group = group_of (p, group);
     p->used[p->group] = 1;
     if (p->group == CLUSTER_GROUP_NONE)
@@ -220,8 +222,8 @@ static uint32_t key_group (const struct key *k)
     return (uint32_t)k->word[0];
 }
 
-bool cluster_part_room (struct cluster_part *p, void **list, uint32_t n,
-                        size_t size)
+bool cluster_part_reserve (struct cluster_part *p, void **list, uint32_t n,
+                           size_t size)
 {
     void *more = vec_one_more (*list, n, size);
 
@@ -372,7 +374,7 @@ static int take_rank (void *arg, const struct rank_rows *rows,
     return p->table->finish (p, err);
 }
 
-static int fill (struct cluster_part *p, struct err *err)
+static int cluster_part_fill (struct cluster_part *p, struct err *err)
 {
     const struct cluster_table *t = p->table;
     char source[64];
@@ -406,7 +408,7 @@ int cluster_part_make (struct cluster_part *p, const char *path,
     if ((rc = add_functions (p, err)) < 0 ||
         (rc = db_exec (p->db, "BEGIN", err)) < 0 ||
         (rc = db_exec (p->db, t->create, err)) < 0 ||
-        (rc = fill (p, err)) < 0)
+        (rc = cluster_part_fill (p, err)) < 0)
         return rc;
     if (t->finish_table && (rc = t->finish_table (p, err)) < 0)
         return rc;

@@ -17,7 +17,7 @@
 
 #define CLUSTER_TOTAL "Total Op Info"   // name of the rows that are sums
 #define CLUSTER_CLEAN(name) \
-    "CASE WHEN soiled() THEN clean(" name ") ELSE " name " END"
+    "CASE WHEN needs_sanitizing() THEN clean(" name ") ELSE " name " END"
 #define CLUSTER_LOOKUPS 64              // groups of a rank that are remembered
 
 struct cluster_part;
@@ -61,7 +61,7 @@ struct cluster_part {
     // what the row has that is being taken
     uint32_t step, group;
     char step_text[64];         // as it was, of 'step'; "": none
-    bool soiled;                // its names have what viewers refuse
+    bool needs_sanitizing;      // its names have what viewers refuse
     double src, dst;            // of links
     const char *transport;
     struct {
@@ -110,7 +110,7 @@ struct key cluster_part_key (const struct cluster_part *p, uint64_t b,
 /* Room for one more of 'size' bytes behind n of them, zeroed; false: no memory,
  * which p remembers.
  */
-bool cluster_part_room (struct cluster_part *p, void **list, uint32_t n,
-                        size_t size);
+bool cluster_part_reserve (struct cluster_part *p, void **list, uint32_t n,
+                           size_t size);
 
 #endif

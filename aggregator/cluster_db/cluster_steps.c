@@ -32,28 +32,28 @@ static const char tables_sql[] =
 /* ---- sizes of the parallel dimensions ---- */
 
 struct args {
-    struct placement_sizes sizes;
+    struct parallel_sizes sizes;
     int sequence;               // 0, 1; -1: not known
 };
 
 static const struct {
     const char *name;
-    size_t at;                  // in struct placement_sizes
+    size_t at;                  // in struct parallel_sizes
 } dimensions[] = {
-    { "tensor_model_parallel_size", offsetof (struct placement_sizes, tensor) },
+    { "tensor_model_parallel_size", offsetof (struct parallel_sizes, tensor) },
     { "pipeline_model_parallel_size",
-      offsetof (struct placement_sizes, pipeline) },
-    { "data_parallel_size", offsetof (struct placement_sizes, data) },
-    { "context_parallel_size", offsetof (struct placement_sizes, context) },
+      offsetof (struct parallel_sizes, pipeline) },
+    { "data_parallel_size", offsetof (struct parallel_sizes, data) },
+    { "context_parallel_size", offsetof (struct parallel_sizes, context) },
     { "expert_model_parallel_size",
-      offsetof (struct placement_sizes, expert) },
-    { "world_size", offsetof (struct placement_sizes, world) },
+      offsetof (struct parallel_sizes, expert) },
+    { "world_size", offsetof (struct parallel_sizes, world) },
 };
 
 #define DIMENSIONS (sizeof (dimensions) / sizeof (dimensions[0]))
 #define SEQUENCE "sequence_parallel"
 
-static int64_t *size_at (struct placement_sizes *s, size_t i)
+static int64_t *size_at (struct parallel_sizes *s, size_t i)
 {
     return (int64_t *)((char *)s + dimensions[i].at);
 }
@@ -141,7 +141,7 @@ static int find_stages (const struct cluster_groups *groups,
                         struct stages *stages, struct err *err)
 {
     size_t n = cluster_groups_count (groups);
-    struct placement_group *list = calloc (n, sizeof (*list));
+    struct parallel_group *list = calloc (n, sizeof (*list));
     int rc;
 
     if (!list)
@@ -151,9 +151,9 @@ static int find_stages (const struct cluster_groups *groups,
                                                            (uint32_t)i);
 
         if (g->ranks)           // numbers may have gaps
-            list[i] = (struct placement_group){ g->pg_name,
-                                                strcmp (g->type, "p2p") == 0,
-                                                g->ranks, g->nranks };
+            list[i] = (struct parallel_group){ g->pg_name,
+                                               strcmp (g->type, "p2p") == 0,
+                                               g->ranks, g->nranks };
         else
             list[i].pg_name = "";
     }
@@ -191,17 +191,17 @@ static int put_places (sqlite3 *db, struct args *a, const struct stages *s,
                        struct err *err)
 {
     int64_t highest = db_int (db, "SELECT max(rank) FROM a.StepTraceTime", -1);
-    bool usable = placement_usable (&a->sizes, highest);
+    bool usable = parallel_usable (&a->sizes, highest);
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (db, "INSERT INTO Place VALUES (?1,?2,?3,?4,?5)", &st,
                          err);
 
     for (int64_t r = 0; r <= highest && r < CAPTURE_WORLD_MAX && rc == 0;
          r++) {
-        struct placement_index x = { 0, 0, 0 };
+        struct parallel_index x = { 0, 0, 0 };
 
         if (usable)
-            x = placement_of (&a->sizes, r);
+            x = parallel_of (&a->sizes, r);
         (void)sqlite3_bind_int64 (st, 1, r);
         (void)sqlite3_bind_int64 (st, 2, x.data);
         (void)sqlite3_bind_int64 (st, 3, x.pipeline);

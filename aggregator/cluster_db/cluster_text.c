@@ -122,8 +122,8 @@ static void go_out (struct writer *w)
     " CAST(substr(t.step, 5) AS INTEGER), t.step, m.id," \
     " t.hccl_op_name='" CLUSTER_TOTAL "', t.hccl_op_name"
 
-static int each (struct writer *w, const char *sql,
-                 int (*row) (struct writer *w, sqlite3_stmt *st))
+static int cluster_text_each (struct writer *w, const char *sql,
+                              int (*row) (struct writer *w, sqlite3_stmt *st))
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (w->db, sql, &st, w->err), code = SQLITE_DONE;
@@ -257,12 +257,15 @@ static int write_communication (struct writer *w)
 
     (void)fputs (JSON_BEGIN, w->f);
     if (rc == 0)
-        rc = each (w, GROUPS "SELECT m.rank_set, t.step, t.hccl_op_name,"
-                      " t.group_name, t.rank_id, t.start_timestamp,"
-                      " t.elapsed_time, t.transit_time, t.wait_time,"
-                      " t.synchronization_time, t.idle_time,"
-                      " t.synchronization_time_ratio, t.wait_time_ratio FROM ClusterCommunicationTime t"
-                      IN_ORDER ", t.rank_id", put_op);
+        rc = cluster_text_each (
+            w,
+            GROUPS "SELECT m.rank_set, t.step, t.hccl_op_name,"
+                   " t.group_name, t.rank_id, t.start_timestamp,"
+                   " t.elapsed_time, t.transit_time, t.wait_time,"
+                   " t.synchronization_time, t.idle_time,"
+                   " t.synchronization_time_ratio, t.wait_time_ratio FROM "
+                   "ClusterCommunicationTime t" IN_ORDER ", t.rank_id",
+            put_op);
     go_out (w);
     (void)sqlite3_finalize (w->bands);
     return rc;
@@ -299,11 +302,14 @@ static int write_matrix (struct writer *w)
     int rc;
 
     (void)fputs (JSON_BEGIN, w->f);
-    rc = each (w, GROUPS "SELECT m.rank_set, t.step, t.hccl_op_name,"
-                  " t.group_name, t.src_rank, t.dst_rank, t.transport_type,"
-                  " t.transit_size, t.transit_time, t.bandwidth, t.op_name"
-                  " FROM ClusterCommunicationMatrix t"
-                  IN_ORDER ", t.src_rank, t.dst_rank", put_link);
+    rc = cluster_text_each (
+        w,
+        GROUPS "SELECT m.rank_set, t.step, t.hccl_op_name,"
+               " t.group_name, t.src_rank, t.dst_rank, t.transport_type,"
+               " t.transit_size, t.transit_time, t.bandwidth, t.op_name"
+               " FROM ClusterCommunicationMatrix t" IN_ORDER
+               ", t.src_rank, t.dst_rank",
+        put_link);
     go_out (w);
     return rc;
 }
@@ -337,15 +343,17 @@ static int write_group (struct writer *w)
     int rc;
 
     (void)fputs (JSON_BEGIN "\"collective\": [", w->f);
-    rc = each (w, SETS ("collective"), put_set);
+    rc = cluster_text_each (w, SETS ("collective"), put_set);
     (void)fputs ("], \"p2p\": [", w->f);
     if (rc == 0)
-        rc = each (w, SETS ("p2p"), put_set);
+        rc = cluster_text_each (w, SETS ("p2p"), put_set);
     (void)fputs ("], \"comm_group_parallel_info\": [", w->f);
     if (rc == 0)
-        rc = each (w, "SELECT type, rank_set, group_name, group_id, pg_name,"
-                      " rowid FROM CommunicationGroupMapping ORDER BY rowid",
-                   put_group);
+        rc = cluster_text_each (
+            w,
+            "SELECT type, rank_set, group_name, group_id, pg_name,"
+            " rowid FROM CommunicationGroupMapping ORDER BY rowid",
+            put_group);
     (void)fputs ("]}", w->f);
     return rc;
 }
@@ -381,8 +389,8 @@ static int write_steps (struct writer *w)
                  "Overlapped,Communication,Free,Stage,Bubble,"
                  "Communication(Not Overlapped and Exclude Receive),Preparing,"
                  "DP Index,PP Index,TP Index", w->f);
-    return each (w, "SELECT * FROM ClusterStepTraceTime ORDER BY rowid",
-                 put_step);
+    return cluster_text_each (
+        w, "SELECT * FROM ClusterStepTraceTime ORDER BY rowid", put_step);
 }
 
 /* ---- files ---- */
@@ -403,7 +411,7 @@ const char *cluster_text_name (unsigned i)
 }
 
 /* What the stream writes; a failure ends all of it. */
-static ssize_t take (void *arg, const char *data, size_t size)
+static ssize_t cluster_text_take (void *arg, const char *data, size_t size)
 {
     struct writer *w = arg;
     int rc = fileio_write_all (w->fd, data, size);
@@ -416,7 +424,7 @@ static ssize_t take (void *arg, const char *data, size_t size)
 
 static int open_file (struct writer *w, const char *path)
 {
-    static const cookie_io_functions_t io = { .write = take };
+    static const cookie_io_functions_t io = { .write = cluster_text_take };
 
     w->fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                   FILEIO_FILE_MODE);

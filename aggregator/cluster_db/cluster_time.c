@@ -16,7 +16,7 @@ struct time_state {
     struct op_sums *sums;       // by key
 };
 
-static bool take (struct cluster_part *p, sqlite3_value **row)
+static bool cluster_time_take (struct cluster_part *p, sqlite3_value **row)
 {
     struct time_state *s = p->state;
     uint32_t n = p->keys.n, at;
@@ -31,8 +31,8 @@ static bool take (struct cluster_part *p, sqlite3_value **row)
         p->no_memory = true;
         return false;
     }
-    if (at == n && !cluster_part_room (p, (void **)&s->sums, n,
-                                       sizeof (*s->sums)))
+    if (at == n && !cluster_part_reserve (p, (void **)&s->sums, n,
+                                          sizeof (*s->sums)))
         return false;
     for (unsigned i = 0; i < TIMES; i++) {
         if (sqlite3_value_type (row[TAKE_TIMES + i]) != SQLITE_NULL)
@@ -42,7 +42,7 @@ static bool take (struct cluster_part *p, sqlite3_value **row)
     return true;
 }
 
-static void bind (struct cluster_part *p, uint32_t i)
+static void cluster_time_bind (struct cluster_part *p, uint32_t i)
 {
     const struct time_state *s = p->state;
 
@@ -50,12 +50,12 @@ static void bind (struct cluster_part *p, uint32_t i)
         cluster_part_bind_sum (p, 4 + (int)k, &s->sums[i].times[k]);
 }
 
-static int finish (struct cluster_part *p, struct err *err)
+static int cluster_time_finish (struct cluster_part *p, struct err *err)
 {
-    return cluster_part_totals (p, bind, err);
+    return cluster_part_totals (p, cluster_time_bind, err);
 }
 
-static void fini (void *state)
+static void cluster_time_fini (void *state)
 {
     struct time_state *s = state;
 
@@ -86,8 +86,8 @@ const struct cluster_table cluster_time = {
                     " '" CLUSTER_TOTAL "', ?3, 0, ?4, ?5, ?6, ?7, ?8,"
                     " ratio(?7, ?5), ratio(?6, ?5))",
     .take_args = TAKE_TIMES + TIMES,
-    .take = take,
-    .finish = finish,
+    .take = cluster_time_take,
+    .finish = cluster_time_finish,
     .state_bytes = sizeof (struct time_state),
-    .fini = fini,
+    .fini = cluster_time_fini,
 };

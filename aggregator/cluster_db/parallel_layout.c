@@ -18,7 +18,7 @@ static bool multiply (int64_t *product, int64_t size)
     return size >= 1 && !__builtin_mul_overflow (*product, size, product);
 }
 
-bool placement_usable (struct placement_sizes *s, int64_t highest)
+bool parallel_usable (struct parallel_sizes *s, int64_t highest)
 {
     int64_t product = 1;
 
@@ -36,14 +36,14 @@ bool placement_usable (struct placement_sizes *s, int64_t highest)
     return product == s->world;
 }
 
-struct placement_index placement_of (const struct placement_sizes *s,
-                                     int64_t rank)
+struct parallel_index parallel_of (const struct parallel_sizes *s,
+                                   int64_t rank)
 {
     int64_t outer = rank / s->tensor / s->context;
 
-    return (struct placement_index){ .data = outer % s->data,
-                                     .pipeline = outer / s->data,
-                                     .tensor = rank % s->tensor };
+    return (struct parallel_index){ .data = outer % s->data,
+                                    .pipeline = outer / s->data,
+                                    .tensor = rank % s->tensor };
 }
 
 /* ---- sets of ranks that grow together; the lowest stands for a set ---- */
@@ -71,7 +71,7 @@ static int32_t top_of (struct sets *s, int32_t rank)
     return s->up[rank] < 0 ? -1 : rank;
 }
 
-static void unite (struct sets *s, const struct placement_group *g)
+static void unite (struct sets *s, const struct parallel_group *g)
 {
     for (uint32_t i = 0; i < g->nranks; i++) {
         int32_t rank = g->ranks[i], a, b;
@@ -86,13 +86,13 @@ static void unite (struct sets *s, const struct placement_group *g)
 
 /* ---- stages ---- */
 
-static bool is_pipeline (const struct placement_group *g)
+static bool is_pipeline (const struct parallel_group *g)
 {
     return strncasecmp (g->pg_name, PIPELINE, strlen (PIPELINE)) == 0;
 }
 
 /* Whether no two of its ranks are in one pipeline. */
-static bool is_within (struct sets *pipelines, const struct placement_group *g,
+static bool is_within (struct sets *pipelines, const struct parallel_group *g,
                        int32_t *tops)
 {
     uint32_t n = 0;
@@ -111,7 +111,7 @@ static bool is_within (struct sets *pipelines, const struct placement_group *g,
     return true;
 }
 
-static uint32_t count_ranks (const struct placement_group *groups, size_t n)
+static uint32_t count_ranks (const struct parallel_group *groups, size_t n)
 {
     int32_t highest = -1;
 
@@ -124,7 +124,7 @@ static uint32_t count_ranks (const struct placement_group *groups, size_t n)
     return (uint32_t)(highest + 1);
 }
 
-int stages_find (const struct placement_group *groups, size_t n,
+int stages_find (const struct parallel_group *groups, size_t n,
                  struct stages *ret, struct err *err)
 {
     uint32_t nranks = count_ranks (groups, n);

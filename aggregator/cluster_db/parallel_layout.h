@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* The sizes, as the training framework was told them; 0: not known. */
-struct placement_sizes {
+struct parallel_sizes {
     int64_t tensor, pipeline, data, context, expert, world;
 };
 
@@ -20,21 +20,21 @@ struct placement_sizes {
  * the world's, and no rank is outside it.  Where the data dimension was said to
  * hold the context dimension, which some frameworks do, it no longer does.
  */
-bool placement_usable (struct placement_sizes *s, int64_t highest);
+bool parallel_usable (struct parallel_sizes *s, int64_t highest);
 
-struct placement_index {
+struct parallel_index {
     int64_t data, pipeline, tensor;
 };
 
 /* Of a rank, in Megatron's order: tensor changes fastest, then context, data,
  * pipeline.
  */
-struct placement_index placement_of (const struct placement_sizes *s,
-                                     int64_t rank);
+struct parallel_index parallel_of (const struct parallel_sizes *s,
+                                   int64_t rank);
 
 /* ---- stages of pipelines ---- */
 
-struct placement_group {
+struct parallel_group {
     const char *pg_name;        // what the program calls it
     bool p2p;                   // has no op but sends and receives
     const int32_t *ranks;
@@ -52,7 +52,7 @@ struct stages {
  * same stage; a rank of a pipeline without such a group is alone in its stage.
  * -ENOMEM.
  */
-int stages_find (const struct placement_group *groups, size_t n,
+int stages_find (const struct parallel_group *groups, size_t n,
                  struct stages *ret, struct err *err);
 void stages_fini (struct stages *s);            // fine for all zero
 

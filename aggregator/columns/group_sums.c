@@ -41,8 +41,8 @@ static int make_room (struct group_sums *g, uint32_t n)
     return 0;
 }
 
-static int find (struct group_sums *g, const struct group_sum *row,
-                 struct group_sum **ret)
+static int group_sums_find (struct group_sums *g, const struct group_sum *row,
+                            struct group_sum **ret)
 {
     uint32_t n = g->keys.n, at;
     struct key key;
@@ -71,11 +71,12 @@ static int read_texts (struct group_sums *g, sqlite3_stmt *rows,
     return 0;
 }
 
-static int add (struct group_sums *g, sqlite3_stmt *rows, struct err *err)
+static int group_sums_add (struct group_sums *g, sqlite3_stmt *rows,
+                           struct err *err)
 {
     struct group_sum row = { .rows = 0 }, *sum;
 
-    if (read_texts (g, rows, &row) < 0 || find (g, &row, &sum) < 0)
+    if (read_texts (g, rows, &row) < 0 || group_sums_find (g, &row, &sum) < 0)
         return err_set (err, ENOMEM, NO_MEMORY);
     sum->rows++;
     for (int i = 0; i < g->nvalues; i++) {
@@ -93,7 +94,7 @@ static int read_rows (struct group_sums *g, sqlite3_stmt *rows,
     int rc = 0;
 
     while (rc == 0 && (rc = db_next (rows, "cannot read rows", err)) > 0)
-        rc = add (g, rows, err);
+        rc = group_sums_add (g, rows, err);
     (void)sqlite3_reset (rows);
     return rc;
 }
@@ -105,7 +106,7 @@ static const char *text_of (const struct group_sums *g, uint32_t text)
     return text == TEXTS_NONE ? NULL : g->texts.items[text];
 }
 
-static int compare (const void *pa, const void *pb, void *arg)
+static int group_sums_compare (const void *pa, const void *pb, void *arg)
 {
     const struct group_sum *a = pa, *b = pb;
     const struct group_sums *g = arg;
@@ -142,7 +143,7 @@ int group_sums_run (struct group_sums *g, sqlite3_stmt *rows,
     int rc = read_rows (g, rows, err);
 
     if (rc == 0 && g->keys.n > 0)
-        qsort_r (g->sums, g->keys.n, sizeof (*g->sums), compare, g);
+        qsort_r (g->sums, g->keys.n, sizeof (*g->sums), group_sums_compare, g);
     for (uint32_t i = 0; i < g->keys.n && rc == 0; i++)
         rc = write_sum (g, &g->sums[i], insert, err);
     keys_clear (&g->keys);

@@ -28,7 +28,7 @@ static uint32_t *slot_of (const struct keys *k, const struct key *key)
     return &k->slots[i];
 }
 
-static int grow (struct keys *k)
+static int key_index_grow (struct keys *k)
 {
     struct keys bigger = { .n = k->n,
                            .nslots = k->nslots ? 2 * k->nslots : SLOTS_MIN };
@@ -53,7 +53,7 @@ uint32_t keys_intern (struct keys *k, const struct key *key)
 {
     uint32_t *slot;
 
-    if (2 * (k->n + 1) > k->nslots && grow (k) < 0)
+    if (2 * (k->n + 1) > k->nslots && key_index_grow (k) < 0)
         return KEYS_NONE;
     slot = slot_of (k, key);
     if (*slot == 0) {

@@ -40,7 +40,7 @@ static struct member *slot_of (struct member *slots, size_t nslots,
     return &slots[i];
 }
 
-static int grow (struct members *m)
+static int members_grow (struct members *m)
 {
     size_t nslots = m->nslots ? 2 * m->nslots : 1024;
     struct member *slots = calloc (nslots, sizeof (*slots));
@@ -59,13 +59,13 @@ static int grow (struct members *m)
 }
 
 /* The first group counts, where a rank is in two of one name. */
-static int add (struct members *m, sqlite3_stmt *st)
+static int members_add (struct members *m, sqlite3_stmt *st)
 {
     const char *text = (const char *)sqlite3_column_text (st, 2);
     uint32_t rank = (uint32_t)sqlite3_column_int64 (st, 3), name;
     struct member *at;
 
-    if (2 * (m->n + 1) > m->nslots && grow (m) < 0)
+    if (2 * (m->n + 1) > m->nslots && members_grow (m) < 0)
         return -ENOMEM;
     name = text ? texts_intern (&m->names, text,
                                 (size_t)sqlite3_column_bytes (st, 2))
@@ -104,7 +104,7 @@ int members_read (sqlite3 *db, bool all, struct members **ret,
     sqlite3_stmt *st = NULL;
     int rc;
 
-    if (!m || grow (m) < 0) {
+    if (!m || members_grow (m) < 0) {
         members_destroy (m);
         return err_set (err, ENOMEM, "no memory for groups");
     }
@@ -116,7 +116,7 @@ int members_read (sqlite3 *db, bool all, struct members **ret,
     if (rc == 0)
         (void)sqlite3_bind_int (st, 1, all);
     while (rc == 0 && (rc = db_next (st, "cannot read groups", err)) > 0) {
-        if ((rc = add (m, st)) < 0)
+        if ((rc = members_add (m, st)) < 0)
             (void)err_set (err, ENOMEM, "no memory for groups");
     }
     (void)sqlite3_finalize (st);

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int waits_create (struct waits *w, const char *path, int64_t rows,
-                  struct err *err)
+int row_values_create (struct row_values *w, const char *path, int64_t rows,
+                       struct err *err)
 {
     size_t size = (size_t)rows * sizeof (double);
     int fd = open (path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -36,20 +36,20 @@ int waits_create (struct waits *w, const char *path, int64_t rows,
     return 0;
 }
 
-void waits_fini (struct waits *w)
+void row_values_fini (struct row_values *w)
 {
     if (w->by_row)
         (void)munmap (w->by_row, (size_t)w->rows * sizeof (double));
     w->by_row = NULL;
 }
 
-void waits_set (struct waits *w, int64_t row, double ms)
+void row_values_set (struct row_values *w, int64_t row, double ms)
 {
     if (row >= 0 && row < w->rows)
         w->by_row[row] = -fabs (ms);
 }
 
-double waits_get (const struct waits *w, int64_t row)
+double row_values_get (const struct row_values *w, int64_t row)
 {
     return row >= 0 && row < w->rows && signbit (w->by_row[row])
                ? fabs (w->by_row[row]) : NAN;

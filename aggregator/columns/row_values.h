@@ -10,17 +10,18 @@
 
 #include <stdint.h>
 
-struct waits {
+struct row_values {
     double *by_row;             // NULL: there are none
     int64_t rows;
 };
 
 /* For rowids 0 to rows - 1; 'path' must not exist.  -ENOSPC, -ENOMEM, ... */
-int waits_create (struct waits *w, const char *path, int64_t rows,
-                  struct err *err);
-void waits_fini (struct waits *w);              // fine for all zero
+int row_values_create (struct row_values *w, const char *path, int64_t rows,
+                       struct err *err);
+void row_values_fini (struct row_values *w);    // fine for all zero
 
-void waits_set (struct waits *w, int64_t row, double ms);       // 0 or more
-double waits_get (const struct waits *w, int64_t row);  // NaN: none was set
+void row_values_set (struct row_values *w, int64_t row, double ms); // 0 or more
+double row_values_get (const struct row_values *w,
+                       int64_t row); // NaN: none was set
 
 #endif

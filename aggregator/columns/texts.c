@@ -39,7 +39,7 @@ static uint32_t *slot_of (const struct texts *t, const char *s, size_t n)
     return &t->slots[i];
 }
 
-static int grow (struct texts *t)
+static int texts_grow (struct texts *t)
 {
     struct texts bigger = { .n = t->n, .nslots = t->nslots ? 2 * t->nslots
                                                             : 64 };
@@ -70,7 +70,7 @@ uint32_t texts_intern (struct texts *t, const char *s, size_t n)
 {
     uint32_t *slot;
 
-    if (2 * (t->n + 1) > t->nslots && grow (t) < 0)
+    if (2 * (t->n + 1) > t->nslots && texts_grow (t) < 0)
         return TEXTS_NONE;
     slot = slot_of (t, s, n);
     if (*slot == 0) {

@@ -18,8 +18,8 @@
  */
 static void sql_waited (sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-    const struct waits *w = sqlite3_user_data (ctx);
-    double ms = waits_get (w, sqlite3_value_int64 (argv[0]));
+    const struct row_values *w = sqlite3_user_data (ctx);
+    double ms = row_values_get (w, sqlite3_value_int64 (argv[0]));
 
     (void)argc;
     if (!isnan (ms))
@@ -44,7 +44,8 @@ static void sql_rate (sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_result_double (ctx, strtod (text, NULL));
 }
 
-static int add_functions (sqlite3 *db, const struct waits *w, struct err *err)
+static int add_functions (sqlite3 *db, const struct row_values *w,
+                          struct err *err)
 {
     if (sqlite3_create_function (db, "waited", 1, SQLITE_UTF8, (void *)w,
                                  sql_waited, NULL, NULL) != SQLITE_OK ||
@@ -65,7 +66,7 @@ static void remove_functions (sqlite3 *db)
 /* ---- over what ---- */
 
 /* Where each rank was, and which captures are traces. */
-static int list_places (sqlite3 *db, const struct roll_item *items, size_t n,
+static int list_places (sqlite3 *db, const struct select_item *items, size_t n,
                         struct err *err)
 {
     sqlite3_stmt *st = NULL;
@@ -146,8 +147,8 @@ static const char time_sql[] =
     " transit_time=elapse_time - waited(rowid)"
     " WHERE waited(rowid) IS NOT NULL;";
 
-int traffic_fill (sqlite3 *db, const struct waits *waits,
-                  const struct roll_item *items, size_t n, struct err *err)
+int traffic_fill (sqlite3 *db, const struct row_values *waits,
+                  const struct select_item *items, size_t n, struct err *err)
 {
     int rc = add_functions (db, waits, err);
 

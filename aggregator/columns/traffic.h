@@ -16,7 +16,7 @@
  * CommAnalyzerBandwidth is written anew, because an op on one host gets a
  * second row; rows stay in their order.
  */
-int traffic_fill (sqlite3 *db, const struct waits *waits,
-                  const struct roll_item *items, size_t n, struct err *err);
+int traffic_fill (sqlite3 *db, const struct row_values *waits,
+                  const struct select_item *items, size_t n, struct err *err);
 
 #endif

@@ -319,7 +319,7 @@ static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
 
 /* ---- settings ---- */
 
-static char *copy (sqlite3_stmt *st, int i)
+static char *compare_copy (sqlite3_stmt *st, int i)
 {
     const char *text = (const char *)sqlite3_column_text (st, i);
 
@@ -335,8 +335,10 @@ static int add_setting (struct compare *c, sqlite3_stmt *st)
         return -ENOMEM;
     c->settings = s;
     s += c->nsettings++;
-    *s = (struct compare_setting){ copy (st, 0), copy (st, 1), copy (st, 2),
-                                   copy (st, 3), sqlite3_column_int64 (st, 4) };
+    *s = (struct compare_setting){ compare_copy (st, 0), compare_copy (st, 1),
+                                  compare_copy (st, 2),
+                                   compare_copy (st, 3),
+                                  sqlite3_column_int64 (st, 4) };
     return s->kind && s->name ? 0 : -ENOMEM;
 }
 

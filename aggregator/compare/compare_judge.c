@@ -132,8 +132,9 @@ static void find_outliers (struct compare_metric *m, const struct pair *pairs,
     }
 }
 
-static void judge (struct compare_metric *m, const struct pair *pairs,
-                   size_t n, double *room, double floor_percent)
+static void compare_judge_judge (struct compare_metric *m,
+                                 const struct pair *pairs,
+                                 size_t n, double *room, double floor_percent)
 {
     double ea = over_ranks (pairs, n, room, error_a);
     double eb = over_ranks (pairs, n, room, error_b);
@@ -176,7 +177,7 @@ void compare_judge (struct compare_metric *m, double floor_percent)
                  : m->runs[0].n == 0 ? COMPARE_ONLY_B
                                      : COMPARE_UNKNOWN;
     if (n > 0)
-        judge (m, pairs, n, room, floor_percent);
+        compare_judge_judge (m, pairs, n, room, floor_percent);
     free (pairs);
     free (room);
 }

@@ -30,7 +30,7 @@ static bool is_cancelled (const struct outfile *o)
 }
 
 /* What the stream writes; a failure is told by errno. */
-static ssize_t take (void *arg, const char *data, size_t size)
+static ssize_t outfile_take (void *arg, const char *data, size_t size)
 {
     struct outfile *o = arg;
     int rc = is_cancelled (o) ? -EINTR
@@ -93,7 +93,7 @@ static int open_dir (struct outfile *o, bool foreign, struct err *err)
 /* 'rc' of what has opened o->fd. */
 static int open_stream (struct outfile *o, int rc, struct err *err)
 {
-    static const cookie_io_functions_t io = { .write = take };
+    static const cookie_io_functions_t io = { .write = outfile_take };
 
     if (rc == 0 && is_gzip_name (o->path) && !(o->z = deflate_create (o->fd)))
         rc = -ENOMEM;
@@ -106,8 +106,8 @@ static int open_stream (struct outfile *o, int rc, struct err *err)
     return rc < 0 ? err_sys (err, -rc, "cannot write %s", o->path) : 0;
 }
 
-static int begin (struct outfile *o, const char *path,
-                  const atomic_bool *cancel, struct err *err)
+static int outfile_begin (struct outfile *o, const char *path,
+                          const atomic_bool *cancel, struct err *err)
 {
     memset (o, 0, sizeof (*o));
     o->fd = -1;
@@ -120,7 +120,7 @@ static int begin (struct outfile *o, const char *path,
 int outfile_open (struct outfile *o, const char *path, bool foreign,
                   const atomic_bool *cancel, struct err *err)
 {
-    int rc = begin (o, path, cancel, err);
+    int rc = outfile_begin (o, path, cancel, err);
 
     if (rc < 0)
         return rc;
@@ -146,7 +146,7 @@ int outfile_open_in (struct outfile *o, const struct tree *dir,
 
     if (!fileio_join (path, sizeof (path), dir->path, name))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", dir->path);
-    if ((rc = begin (o, path, cancel, err)) < 0)
+    if ((rc = outfile_begin (o, path, cancel, err)) < 0)
         return rc;
     o->name = strrchr (o->path, '/') + 1;
     if ((rc = tree_open_in (&o->dir, dir, ".", 0, NULL, err)) < 0)

@@ -28,14 +28,14 @@ struct trace {
     const struct trace_options *opt;
     FILE *f;
     struct trace_counts *counts;
-    struct lanes lanes;
+    struct track_layout lanes;
     int64_t rank, track;        // of the lanes
     double base_us;             // where the trace begins
     bool any;                   // an event is written
 };
 
 /* What comes before each event. */
-static void begin (struct trace *t)
+static void trace_begin (struct trace *t)
 {
     (void)fputs (t->any ? ",\n" : "\n", t->f);
     t->any = true;
@@ -50,7 +50,7 @@ static void put_text (struct trace *t, const char *key, const char *value)
 static void put_name (struct trace *t, const char *what, int64_t pid,
                       int64_t tid, const char *name)
 {
-    begin (t);
+    trace_begin (t);
     (void)fprintf (t->f, "{\"ph\": \"M\", \"pid\": %" PRId64 ", \"tid\": %"
                    PRId64 ", \"name\": \"%s\", \"args\": {", pid, tid, what);
     put_text (t, "name", name);
@@ -60,7 +60,7 @@ static void put_name (struct trace *t, const char *what, int64_t pid,
 static void put_order (struct trace *t, const char *what, int64_t pid,
                        int64_t tid, int64_t order)
 {
-    begin (t);
+    trace_begin (t);
     (void)fprintf (t->f, "{\"ph\": \"M\", \"pid\": %" PRId64 ", \"tid\": %"
                    PRId64 ", \"name\": \"%s\", \"args\": {\"sort_index\": %"
                    PRId64 "}}", pid, tid, what, order);
@@ -133,7 +133,7 @@ static void put_rank (struct trace *t, sqlite3_stmt *st)
     if (present)
         return;
     // a process without an event is not drawn
-    begin (t);
+    trace_begin (t);
     (void)fprintf (t->f, "{\"ph\": \"i\", \"s\": \"p\", \"ts\": 0, \"pid\": %"
                    PRId64 ", \"tid\": %" PRId64 ", ", rank,
                    tid_of (rank, STEPS_TRACK, 0));
@@ -155,7 +155,7 @@ static void put_track (struct trace *t, const char *group, unsigned lane,
     (void)snprintf (name, sizeof (name), "%s%s", group, number);
     put_name (t, "thread_name", t->rank, tid, name);
     put_order (t, "thread_sort_index", t->rank, tid,
-               t->track * LANES_MAX + lane);
+               t->track * TRACK_LANES_MAX + lane);
 }
 
 /* A row of rank, track, its name, start and duration in us, name, category, and
@@ -179,15 +179,15 @@ static void put_span (struct trace *t, sqlite3_stmt *st)
     if (rank != t->rank || track != t->track) {
         t->rank = rank;
         t->track = track;
-        lanes_clear (&t->lanes);
+        track_layout_clear (&t->lanes);
     }
     start_ns = start_us > 0 ? llround (start_us * NS_PER_US) : 0;
     dur_ns = llround (dur_us * NS_PER_US);
-    lane = lanes_put (&t->lanes, &start_ns, &dur_ns, &first);
+    lane = track_layout_put (&t->lanes, &start_ns, &dur_ns, &first);
     tid = tid_of (rank, track, lane);
     if (first)
         put_track (t, text_of (st, 2), lane, tid);
-    begin (t);
+    trace_begin (t);
     (void)fprintf (t->f, "{\"ph\": \"X\", \"pid\": %" PRId64 ", \"tid\": %"
                    PRId64, rank, tid);
     put_us (t, "ts", start_ns);
@@ -256,8 +256,8 @@ static const char ops_sql[] =
     "  AND (:step IS NULL OR t.step='step'||:step)"
     " ORDER BY t.rank, 2, t.start_timestamp, t.rowid";
 
-static int prepare (struct trace *t, const char *sql, sqlite3_stmt **st,
-                    struct err *err)
+static int trace_prepare (struct trace *t, const char *sql, sqlite3_stmt **st,
+                          struct err *err)
 {
     int rc = db_prepare (t->db, sql, st, err);
     int i;
@@ -271,12 +271,12 @@ static int prepare (struct trace *t, const char *sql, sqlite3_stmt **st,
     return rc;
 }
 
-static int each (struct trace *t, const char *sql,
-                 void (*put) (struct trace *t, sqlite3_stmt *st),
-                 struct err *err)
+static int trace_each (struct trace *t, const char *sql,
+                       void (*put) (struct trace *t, sqlite3_stmt *st),
+                       struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = prepare (t, sql, &st, err);
+    int rc = trace_prepare (t, sql, &st, err);
 
     t->rank = t->track = -1;
     // a full disk needs no further rows
@@ -309,21 +309,21 @@ static int make_offsets (struct trace *t, struct err *err)
 static int find_base (struct trace *t, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = prepare (t,
-                      "SELECT min(at) FROM (SELECT min(start_timestamp)-"
-                      OFFSET_US " AS at FROM CommAnalyzerTime t WHERE"
-                      TIMED " AND (:rank IS NULL OR rank=:rank)"
-                      " AND (:step IS NULL OR step='step'||:step)"
-                      " GROUP BY rank UNION ALL SELECT min(host_start)-"
-                      OFFSET_US " FROM StepExtra t WHERE"
-                      " (:rank IS NULL OR rank=:rank)"
-                      " AND (:step IS NULL OR step=:step) GROUP BY rank)",
-                      &st, err);
+    int rc = trace_prepare (t,
+                            "SELECT min(at) FROM (SELECT min(start_timestamp)-"
+                            OFFSET_US " AS at FROM CommAnalyzerTime t WHERE"
+                            TIMED " AND (:rank IS NULL OR rank=:rank)"
+                            " AND (:step IS NULL OR step='step'||:step)"
+                            " GROUP BY rank UNION ALL SELECT min(host_start)-"
+                            OFFSET_US " FROM StepExtra t WHERE"
+                            " (:rank IS NULL OR rank=:rank)"
+                            " AND (:step IS NULL OR step=:step) GROUP BY rank)",
+                            &st, err);
 
     if (rc == 0 && sqlite3_step (st) != SQLITE_ROW)
         rc = db_error (t->db, "cannot read the result", err);
     else if (rc == 0 && sqlite3_column_type (st, 0) == SQLITE_NULL)
-        rc = absent_why (t->db, t->opt->rank, t->opt->step, err);
+        rc = absent_explain (t->db, t->opt->rank, t->opt->step, err);
     else if (rc == 0)
         t->base_us = sqlite3_column_double (st, 0);
     (void)sqlite3_finalize (st);
@@ -373,11 +373,11 @@ int trace_write (sqlite3 *db, const struct trace_options *opt, FILE *f,
         return rc;
     count_offsets (&t);
     (void)fputs ("{\"traceEvents\": [", f);
-    rc = each (&t, ranks_sql, put_rank, err);
+    rc = trace_each (&t, ranks_sql, put_rank, err);
     if (rc == 0)
-        rc = each (&t, steps_sql, put_span, err);
+        rc = trace_each (&t, steps_sql, put_span, err);
     if (rc == 0)
-        rc = each (&t, ops_sql, put_span, err);
+        rc = trace_each (&t, ops_sql, put_span, err);
     ret->crowded = (int64_t)t.lanes.crowded;
     put_about (&t);
     return rc;

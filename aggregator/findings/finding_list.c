@@ -27,7 +27,7 @@ static const char list_sql[] =
 
 enum { INTEGERS = 4, REALS = 4, TEXTS = 8 };
 
-static int take (struct finding_list *l, sqlite3_stmt *st)
+static int finding_list_take (struct finding_list *l, sqlite3_stmt *st)
 {
     struct finding *f = l->items;
 
@@ -69,7 +69,7 @@ static int read_rows (sqlite3 *db, struct finding_list *l, struct err *err)
     int rc = db_prepare (db, list_sql, &st, err);
 
     while (rc == 0 && (rc = db_next (st, "cannot read findings", err)) > 0)
-        rc = take (l, st) < 0
+        rc = finding_list_take (l, st) < 0
                  ? err_set (err, ENOMEM, "no memory for findings") : 0;
     (void)sqlite3_finalize (st);
     return rc;

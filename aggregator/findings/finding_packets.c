@@ -47,7 +47,8 @@ static int take_retry (struct packet_reader *p, sqlite3_stmt *st,
     return db_run (p->retry, err);
 }
 
-static int take (struct packet_reader *p, sqlite3_stmt *st, struct err *err)
+static int finding_packets_take (struct packet_reader *p, sqlite3_stmt *st,
+                                 struct err *err)
 {
     int t = transport_of (st);
     double size, n, ms;
@@ -129,7 +130,7 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
                               " main.LeftOut WHERE step IS NULL)"
                     : PACKETS, &st, err);
     while (rc == 0 && (rc = db_next (st, "cannot read packets", err)) > 0)
-        rc = take (&p, st, err);
+        rc = finding_packets_take (&p, st, err);
     (void)sqlite3_finalize (st);
     (void)sqlite3_finalize (p.retry);
     return rc < 0 ? rc : write_packets (&p, err);

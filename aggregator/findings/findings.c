@@ -53,7 +53,7 @@ int findings_set (struct findings_options *opt, const char *text,
 }
 
 /* Thresholds go where the statement names them. */
-static void bind (sqlite3_stmt *st, const struct findings_options *opt)
+static void findings_bind (sqlite3_stmt *st, const struct findings_options *opt)
 {
     for (int i = 0; i < THRESHOLDS; i++) {
         char name[64];
@@ -94,7 +94,7 @@ static int prepare_tables (sqlite3 *db, const char *sql,
 
         if (sqlite3_prepare_v2 (db, sql, -1, &st, &sql) != SQLITE_OK)
             return db_error (db, "findings", err);
-        bind (st, opt);
+        findings_bind (st, opt);
         rc = db_run (st, err);
         (void)sqlite3_finalize (st);
     }
@@ -158,7 +158,7 @@ static int apply (struct finder *f, const struct finding_rule *rule,
                                 &st, err);
 
     if (rc == 0)
-        bind (st, f->opt);
+        findings_bind (st, f->opt);
     while (rc == 0 && (rc = db_next (st, rule->kind, err)) > 0) {
         rc = 0;
         if (++n > FINDINGS_OF_KIND_MAX)

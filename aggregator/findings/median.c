@@ -31,7 +31,7 @@ static void step (sqlite3_context *ctx, int argc, sqlite3_value **argv)
     p[s->n++] = sqlite3_value_double (argv[0]);
 }
 
-static void settle (sqlite3_context *ctx)
+static void median_settle (sqlite3_context *ctx)
 {
     struct sample *s = sqlite3_aggregate_context (ctx, 0);
     const bool *low = sqlite3_user_data (ctx);
@@ -56,7 +56,7 @@ int median_register (sqlite3 *db, struct err *err)
     for (size_t i = 0; i < sizeof (functions) / sizeof (functions[0]); i++) {
         if (sqlite3_create_function (db, functions[i].name, 1, flags,
                                      (void *)functions[i].low, NULL, step,
-                                     settle) != SQLITE_OK)
+                                     median_settle) != SQLITE_OK)
             return db_error (db, functions[i].name, err);
     }
     return 0;

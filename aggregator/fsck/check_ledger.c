@@ -153,17 +153,17 @@ static int take_over_assignments (struct check *c, sqlite3 *db)
 
 /* What the records do not say of a job: theirs is as new or newer. */
 static int take_over_word (struct check *c, const char *job,
-                           const struct word *word)
+                           const struct size_claim *word)
 {
-    struct words words;
-    int rc = ledger_words (c->fresh, job, &words, c->err);
+    struct size_claims words;
+    int rc = ledger_size_claims (c->fresh, job, &words, c->err);
     bool known;
 
     if (rc < 0)
         return rc;
-    known = words_find (&words, word) != NULL;
-    words_fini (&words);
-    return known ? 0 : ledger_set_word (c->fresh, job, word, c->err);
+    known = size_claims_find (&words, word) != NULL;
+    size_claims_fini (&words);
+    return known ? 0 : ledger_set_claim (c->fresh, job, word, c->err);
 }
 
 static int take_over_words (struct check *c, sqlite3 *db)
@@ -175,10 +175,10 @@ static int take_over_words (struct check *c, sqlite3 *db)
 
     while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
         char job[MESSAGE_NAME_MAX];
-        struct word w;
+        struct size_claim w;
 
         ledger_copy_column (job, sizeof (job), st, 0);
-        if (ledger_read_word (st, &w))
+        if (ledger_read_claim (st, &w))
             rc = take_over_word (c, job, &w);
     }
     (void)sqlite3_finalize (st);
@@ -364,7 +364,7 @@ int check_old_ledger (struct check *c)
     old_path (c, "", path);
     if (rc == 0 && sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) ==
                        SQLITE_OK) {
-        db_distrust (db);
+        db_harden (db);
         rc = take_over_items (c, db);
         if (rc == 0)
             rc = take_over_assignments (c, db);

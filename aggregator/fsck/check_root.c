@@ -14,10 +14,10 @@
 
 #define FRESH_NAME "ledger.db.check"
 
-static void say (struct check *c, const char *fmt, va_list ap)
+static void check_root_say (struct check *c, const char *fmt, va_list ap)
     __attribute__ ((format (printf, 2, 0)));
 
-static void say (struct check *c, const char *fmt, va_list ap)
+static void check_root_say (struct check *c, const char *fmt, va_list ap)
 {
     char text[ERR_TEXT_MAX];
 
@@ -31,7 +31,7 @@ void check_say (struct check *c, const char *fmt, ...)
     va_list ap;
 
     va_start (ap, fmt);
-    say (c, fmt, ap);
+    check_root_say (c, fmt, ap);
     va_end (ap);
 }
 
@@ -41,7 +41,7 @@ void check_damage (struct check *c, const char *fmt, ...)
 
     c->report->damaged++;
     va_start (ap, fmt);
-    say (c, fmt, ap);
+    check_root_say (c, fmt, ap);
     va_end (ap);
 }
 

@@ -121,7 +121,7 @@ static int is_aside (struct check *c, const struct digest *id)
     return rc < 0 ? rc : rc == 0;
 }
 
-static int judge (struct check *c, const struct check_bad *b)
+static int check_segments_judge (struct check *c, const struct check_bad *b)
 {
     const struct ledger_item *i = &b->item;
     struct ledger_place place;
@@ -175,7 +175,7 @@ static int on_record (void *arg, const struct record *r, int bad,
     if (!r)
         return add_gap (c, gap);
     if (r->kind == RECORD_JOB)
-        return ledger_set_word (c->fresh, i->job, &r->word, c->err);
+        return ledger_set_claim (c->fresh, i->job, &r->word, c->err);
     if (r->kind == RECORD_ASSIGN) {
         rc = ledger_assign (c->fresh, &r->assignment, c->err);
         return rc < 0 ? rc : 0;
@@ -223,6 +223,6 @@ int check_segments (struct check *c)
     for (size_t i = 0; i < c->nsegments && rc == 0; i++)
         rc = check_segment (c, c->segments[i]);
     for (size_t i = 0; i < c->nbad && rc == 0; i++)
-        rc = judge (c, &c->bad[i]);
+        rc = check_segments_judge (c, &c->bad[i]);
     return rc;
 }

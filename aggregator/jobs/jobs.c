@@ -191,7 +191,7 @@ static int compare_offsets (const void *pa, const void *pb)
 }
 
 /* Into the nearest draft that nothing contradicts, or into one of its own. */
-static int place (struct divider *d, struct knot *k)
+static int jobs_place (struct divider *d, struct knot *k)
 {
     char why[JOBS_WHY_MAX] = "";
     size_t best = JOBS_NONE;
@@ -235,7 +235,7 @@ static int place_rest (struct divider *d)
     if (n > 0)
         qsort (rest, n, sizeof (*rest), compare_offsets);
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = place (d, rest[i]);
+        rc = jobs_place (d, rest[i]);
     free (rest);
     return rc;
 }
@@ -501,7 +501,7 @@ static void part_names (struct jobs *ret)
     }
 }
 
-static int tell (const struct divider *d, struct jobs *ret)
+static int jobs_tell (const struct divider *d, struct jobs *ret)
 {
     size_t n = d->facts.n;
     int rc;
@@ -531,7 +531,7 @@ int jobs_divide (const struct jobs_capture *captures, size_t n,
     if (rc == 0 && (rc = jobs_link (&d.facts)) == 0 &&
         (rc = find_knots (&d)) == 0 && (rc = seed_drafts (&d, NULL)) == 0 &&
         (rc = place_all (&d)) == 0)
-        rc = tell (&d, ret);
+        rc = jobs_tell (&d, ret);
     drafts_fini (&d.drafts);
     facts_fini (&d.facts);
     free (d.knots);

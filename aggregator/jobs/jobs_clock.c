@@ -275,8 +275,9 @@ static const struct sight *find_nearest (const struct set *s, uint64_t step,
  * than how far off the rest is, which may be other jobs'.  '*more': what is
  * about as well, in half bits.
  */
-static int64_t misfit (const struct set *small, const struct set *large,
-                       int64_t ahead, int64_t *more)
+static int64_t jobs_clock_misfit (const struct set *small,
+                                  const struct set *large,
+                                  int64_t ahead, int64_t *more)
 {
     int64_t sum = 0;
 
@@ -338,7 +339,7 @@ static int find_offset (const struct set *small, const struct set *large,
         return -ENOMEM;
     n = list_offsets (small, large, list);
     for (size_t k = 0; k < n; k++) {
-        fit[k] = misfit (small, large, list[k], &more);
+        fit[k] = jobs_clock_misfit (small, large, list[k], &more);
         best = fit[k] < best ? fit[k] : best;
     }
     while (2 * (fit[i] - best) > more)  // a factor of 2 for each step
@@ -357,7 +358,7 @@ static int compare_sets (const struct set *small, const struct set *large,
     int64_t more;
 
     *ahead = 0;
-    if (misfit (small, large, 0, &more) == 0 ||
+    if (jobs_clock_misfit (small, large, 0, &more) == 0 ||
         ((!small->again || !large->again) && apart <= JOBS_APART_NS))
         return 0;
     return find_offset (small, large, ahead);

@@ -203,7 +203,7 @@ struct question {
 };
 
 __attribute__ ((format (printf, 2, 3)))
-static bool say (const struct question *q, const char *fmt, ...)
+static bool draft_say (const struct question *q, const char *fmt, ...)
 {
     va_list ap;
 
@@ -231,14 +231,19 @@ static bool clash_of_rank (const struct question *q, const struct fact *o)
     if (same == SAME_YES)
         return false;
     if (step && same == SAME_NO)
-        return say (q, "rank %" PRId64 " has step %.40s twice, in two windows",
-                    f->rank, *step ? step : "(nameless)");
+        return draft_say (
+            q, "rank %" PRId64 " has step %.40s twice, in two windows", f->rank,
+            *step ? step : "(nameless)");
     if (fact_overlap (f, o))
-        return say (q, "rank %" PRId64 " has two captures that overlap in "
-                    "time", f->rank);
+        return draft_say (q,
+                          "rank %" PRId64 " has two captures that overlap in "
+                          "time", f->rank);
     if (fact_other_process (f, o))
-        return say (q, "rank %" PRId64 " is another process there, and no id "
-                    "joins the two", f->rank);
+        return draft_say (q,
+                          "rank %" PRId64
+                          " is another process there, and no id "
+                          "joins the two",
+                          f->rank);
     return false;
 }
 
@@ -264,17 +269,23 @@ static bool clash_of_worlds (const struct question *q)
     int64_t world = q->f->c->world_size, other = w ? w->c->world_size : 0;
 
     if (world > 0 && other > 0 && world != other)
-        return say (q, "its captures say that there %s %" PRId64 " rank%s, not "
-                    "%" PRId64, units_are ((uint64_t)world), world,
-                    units_s ((uint64_t)world), other);
+        return draft_say (q,
+                          "its captures say that there %s %" PRId64
+                          " rank%s, not "
+                          "%" PRId64,
+                          units_are ((uint64_t)world), world,
+                          units_s ((uint64_t)world), other);
     if (world > 0 && h && h->highest >= world)
-        return say (q, "its world has %" PRId64 " rank%s; ops of the other show "
-                    "position %" PRId64 " in a group", world,
-                    units_s ((uint64_t)world), h->highest);
+        return draft_say (q,
+                          "its world has %" PRId64
+                          " rank%s; ops of the other show "
+                          "position %" PRId64 " in a group",
+                          world, units_s ((uint64_t)world), h->highest);
     if (other > 0 && q->f->highest >= other)
-        return say (q, "its ops show position %" PRId64 " in a group; the "
-                    "other's world has %" PRId64 " rank%s", q->f->highest,
-                    other, units_s ((uint64_t)other));
+        return draft_say (q,
+                          "its ops show position %" PRId64 " in a group; the "
+                          "other's world has %" PRId64 " rank%s", q->f->highest,
+                          other, units_s ((uint64_t)other));
     return false;
 }
 
@@ -289,8 +300,9 @@ static bool clash_of_list (const struct question *q,
     if (!other)
         return false;
     if (!fact_equal_members (g, other) && fact_is_member (other, q->f->rank))
-        return say (q, "group %.60s of rank %" PRId64 " has other members",
-                    g->id, q->f->rank);
+        return draft_say (q,
+                          "group %.60s of rank %" PRId64 " has other members",
+                          g->id, q->f->rank);
     if (fact_equal_members (g, other))
         return false;
     for (uint32_t i = 0; i < g->nmembers; i++) {
@@ -300,8 +312,9 @@ static bool clash_of_list (const struct question *q,
 
         other = o ? fact_group (o, g->name) : NULL;
         if (other && !fact_equal_members (g, other))
-            return say (q, "group %.60s of rank %" PRId32 " has other members",
-                        g->id, g->members[i]);
+            return draft_say (
+                q, "group %.60s of rank %" PRId32 " has other members", g->id,
+                g->members[i]);
     }
     return false;
 }
@@ -324,7 +337,8 @@ static bool clash_of_lists (const struct question *q)
         }
         if (theirs && o->named_groups && strcmp (theirs->id, g->id) != 0 &&
             fact_equal_members (theirs, g))
-            return say (q, "its world's group is another one: %.60s", g->id);
+            return draft_say (q, "its world's group is another one: %.60s",
+                              g->id);
     }
     return false;
 }
@@ -351,8 +365,9 @@ static bool clash_of_step (const struct question *q, const char *name,
         return false;
     gap = gap_between (s->start_ns, s->end_ns, x->start_ns, x->end_ns);
     return gap > fact_apart (q->f, o) &&
-           say (q, "step %.40s was %" PRId64 " s apart on one host", s->step,
-                gap / 1000000000);
+           draft_say (q, "step %.40s was %" PRId64 " s apart on one host",
+                      s->step,
+                      gap / 1000000000);
 }
 
 /* By the time of boot, by the name of the host, and by both. */
@@ -389,7 +404,7 @@ static bool clash_on_host (const struct question *q)
 
 /* ---- rule 5b: collectives end together ---- */
 
-static int64_t median (int64_t *list, size_t n)
+static int64_t draft_median (int64_t *list, size_t n)
 {
     qsort (list, n, sizeof (*list), cmp_int64);
     return list[n / 2];
@@ -416,13 +431,13 @@ static int64_t residue (const struct evidence_sample *a,
         elapse[n++] = a->ops[i].elapse_ns > b->ops[i].elapse_ns
                           ? a->ops[i].elapse_ns : b->ops[i].elapse_ns;
     }
-    offset = median (apart, n);
+    offset = draft_median (apart, n);
     for (size_t i = 0; i < n; i++)
         apart[i] = fact_distance (apart[i], offset);
-    *allowed = median (elapse, n) / 100 * JOBS_RESIDUE_PERCENT;
+    *allowed = draft_median (elapse, n) / 100 * JOBS_RESIDUE_PERCENT;
     if (*allowed < JOBS_RESIDUE_NS)
         *allowed = JOBS_RESIDUE_NS;
-    return median (apart, n);
+    return draft_median (apart, n);
 }
 
 /* Whether both are members of one group of that name, as far as is known: by
@@ -475,8 +490,8 @@ static bool clash_of_ends (const struct question *q)
                 apart = residue (s, &o->e->samples[k], &allowed);
         }
         if (apart > allowed)
-            return say (q, "collectives of one step end %.3f ms apart, "
-                        "whatever the clocks are", (double)apart / 1e6);
+            return draft_say (q, "collectives of one step end %.3f ms apart, "
+                              "whatever the clocks are", (double)apart / 1e6);
     }
     return false;
 }
@@ -536,7 +551,7 @@ static int64_t offset_of (const struct question *q)
             list[n++] = o;
     }
     if (n > 0)
-        return median (list, n);
+        return draft_median (list, n);
     if (!first || f->start_ns <= 0 || first->start_ns <= 0)
         return INT64_MAX;
     o = gap_between (translate (f, first, f->start_ns),

@@ -160,7 +160,7 @@ bool fact_equal_members (const struct comm_group *a, const struct comm_group *b)
 
 /* ---- two of them ---- */
 
-static bool differ (const char *a, const char *b)
+static bool jobs_facts_differ (const char *a, const char *b)
 {
     return *a && *b && strcmp (a, b) != 0;
 }
@@ -183,9 +183,9 @@ static bool one_boot (const struct fact *a, const struct fact *b)
 
 static bool other_name (const struct fact *a, const struct fact *b)
 {
-    return differ (a->e->host_key, b->e->host_key) ||
-           differ (a->c->host_uid, b->c->host_uid) ||
-           differ (a->e->host_name, b->e->host_name);
+    return jobs_facts_differ (a->e->host_key, b->e->host_key) ||
+           jobs_facts_differ (a->c->host_uid, b->c->host_uid) ||
+           jobs_facts_differ (a->e->host_name, b->e->host_name);
 }
 
 static bool equal (const char *a, const char *b)

@@ -50,8 +50,8 @@ static int make_newest (struct ledger *l, int64_t seq, struct err *err)
                               "AND superseded=0", (long long)seq);
 }
 
-int ledger_content_came (struct ledger *l, const struct digest *content,
-                         struct err *err)
+int ledger_content_restored (struct ledger *l, const struct digest *content,
+                             struct err *err)
 {
     sqlite3_stmt *st = NULL, *drop = NULL;
     int rc;
@@ -76,9 +76,10 @@ int ledger_content_came (struct ledger *l, const struct digest *content,
     return rc;
 }
 
-int ledger_each_again (struct ledger *l,
-                       void (*fn) (void *arg, const struct ledger_item *item),
-                       void *arg, struct err *err)
+int ledger_each_restored (struct ledger *l,
+                          void (*fn) (void *arg,
+                                      const struct ledger_item *item),
+                          void *arg, struct err *err)
 {
     struct ledger_item item = { .kind = ITEM_ROWS };
     sqlite3_stmt *st = NULL;

@@ -91,7 +91,7 @@ int ledger_open_db (struct ledger *l, int flags, struct err *err)
     if (sqlite3_open_v2 (l->path, &l->db, flags | SQLITE_OPEN_NOMUTEX,
                          NULL) != SQLITE_OK)
         return db_error (l->db, l->path, err);
-    db_distrust (l->db);
+    db_harden (l->db);
     (void)sqlite3_busy_timeout (l->db, BUSY_MS);
     if (!l->reader)
         rc = db_exec (l->db, "PRAGMA journal_mode=WAL;PRAGMA "
@@ -309,7 +309,7 @@ int ledger_add_content (struct ledger *l, const struct digest *content,
     (void)sqlite3_bind_int64 (st, 4, (int64_t)place->size);
     (void)sqlite3_bind_int64 (st, 5, ledger_content_sum (content, place));
     rc = db_run (st, err);
-    return rc < 0 ? rc : ledger_content_came (l, content, err);
+    return rc < 0 ? rc : ledger_content_restored (l, content, err);
 }
 
 int ledger_drop_content (struct ledger *l, const struct digest *content,

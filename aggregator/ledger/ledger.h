@@ -244,9 +244,10 @@ int ledger_each_empty_job (struct ledger *l,
 /* The job and kind of items, of any job, whose lost content was added since the
  * last question: all else of 'item' is empty.  Not in a transaction.
  */
-int ledger_each_again (struct ledger *l,
-                       void (*fn) (void *arg, const struct ledger_item *item),
-                       void *arg, struct err *err);
+int ledger_each_restored (struct ledger *l,
+                          void (*fn) (void *arg,
+                                      const struct ledger_item *item),
+                          void *arg, struct err *err);
 
 /* All items of a job and kind, oldest first.  Stops when 'fn' is negative. */
 int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
@@ -255,16 +256,17 @@ int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
 
 /* How many ranks a job has, and who says so: a word holds for later lives until
  * the same says another one.  If by it another number counts the job's result
- * is to be built again.  The number (words_settle; 0 when nobody says), and all
- * words, in the order of struct words.
+ * is to be built again.  The number (size_claims_settle; 0 when nobody says),
+ * and all words, in the order of struct size_claims.
  */
-int ledger_set_word (struct ledger *l, const char *job,
-                     const struct word *word, struct err *err);
-int ledger_each_word (struct ledger *l, const char *job,
-                      int (*fn) (void *arg, const struct word *word),
-                      void *arg, struct err *err);
-int ledger_words (struct ledger *l, const char *job, struct words *ret,
-                  struct err *err);      // all of them, noted
+int ledger_set_claim (struct ledger *l, const char *job,
+                      const struct size_claim *word, struct err *err);
+int ledger_each_claim (struct ledger *l, const char *job,
+                       int (*fn) (void *arg, const struct size_claim *word),
+                       void *arg, struct err *err);
+int ledger_size_claims (struct ledger *l, const char *job,
+                        struct size_claims *ret,
+                        struct err *err);       // all of them, noted
 int64_t ledger_world_size (struct ledger *l, const char *job);
 
 /* What a result has to be built of: the items of kinds up to 'last'.  The

@@ -81,8 +81,8 @@ int ledger_choose_job (struct ledger *l, struct ledger_item *item,
 /* Of what a job has of one place, rank and name the newest counts, path by
  * path, and of those the last that came.
  */
-static int settle (struct ledger *l, const char *job, const char *dir,
-                   int64_t rank, const char *capture, struct err *err)
+static int assign_settle (struct ledger *l, const char *job, const char *dir,
+                          int64_t rank, const char *capture, struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (l->db,
@@ -108,7 +108,8 @@ static int settle (struct ledger *l, const char *job, const char *dir,
 int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
                             struct err *err)
 {
-    return settle (l, item->job, item->dir, item->rank, item->capture, err);
+    return assign_settle (l, item->job, item->dir, item->rank, item->capture,
+                          err);
 }
 
 /* ---- giving ---- */
@@ -238,11 +239,12 @@ static int assign (struct ledger *l, void *arg, struct err *err)
     }
     if ((rc = write_row (l, a, err)) == 0 &&
         (rc = move_items (l, a, err)) == 0)
-        rc = settle (l, a->job, a->dir, a->rank, a->capture, err);
+        rc = assign_settle (l, a->job, a->dir, a->rank, a->capture, err);
     if (rc == 0)
         rc = ledger_set_built (l, a->job, 0, err);
     if (rc == 0 && had &&
-        (rc = settle (l, was.job, a->dir, a->rank, a->capture, err)) == 0)
+        (rc = assign_settle (l, was.job, a->dir, a->rank, a->capture,
+                             err)) == 0)
         rc = ledger_set_built (l, was.job, 0, err);
     return rc < 0 ? rc : 1;
 }
@@ -305,7 +307,7 @@ int ledger_each_of_scope (struct ledger *l, const char *scope,
     return rc;
 }
 
-static int64_t ask (struct ledger *l, const char *sql, const char *name)
+static int64_t assign_ask (struct ledger *l, const char *sql, const char *name)
 {
     sqlite3_stmt *st = NULL;
     int64_t n = 0;
@@ -321,29 +323,42 @@ static int64_t ask (struct ledger *l, const char *sql, const char *name)
 
 int64_t ledger_count_open (struct ledger *l, const char *scope)
 {
-    return ask (l, "SELECT count(*) FROM item i WHERE i.scope=?1 AND "
-                   "i.place<>'' AND i.kind=1 AND NOT EXISTS (SELECT 1 FROM "
-                   "assignment a WHERE a.scope=i.scope AND a.place=i.place AND"
-                   " a.capture=i.capture AND a.rank=i.rank AND a.newest_ns="
-                   "i.newest_ns)", scope);
+    return assign_ask (
+        l,
+        "SELECT count(*) FROM item i WHERE i.scope=?1 AND "
+        "i.place<>'' AND i.kind=1 AND NOT EXISTS (SELECT 1 FROM "
+        "assignment a WHERE a.scope=i.scope AND a.place=i.place AND"
+        " a.capture=i.capture AND a.rank=i.rank AND a.newest_ns="
+        "i.newest_ns)",
+        scope);
 }
 
 void ledger_count_given (struct ledger *l, const char *job,
                          struct ledger_summary *ret)
 {
-    ret->divided = ask (l, "SELECT count(*) FROM assignment WHERE job=?1",
-                        job);
-    ret->assumed = ask (l, "SELECT count(*) FROM assignment WHERE job=?1 AND "
-                           "assumed", job);
-    ret->by_hand = ask (l, "SELECT count(*) FROM assignment WHERE job=?1 AND "
-                           "why='" LEDGER_BY_HAND "'", job);
+    ret->divided = assign_ask (l,
+                               "SELECT count(*) FROM assignment WHERE job=?1",
+                               job);
+    ret->assumed =
+        assign_ask (l,
+                    "SELECT count(*) FROM assignment WHERE job=?1 AND "
+                    "assumed",
+                    job);
+    ret->by_hand =
+        assign_ask (l,
+                    "SELECT count(*) FROM assignment WHERE job=?1 AND "
+                    "why='" LEDGER_BY_HAND "'",
+                    job);
 }
 
 bool ledger_has_job (struct ledger *l, const char *job)
 {
-    return ask (l, "SELECT EXISTS (SELECT 1 FROM item WHERE job=?1) OR EXISTS "
-                   "(SELECT 1 FROM assignment WHERE job=?1) OR EXISTS (SELECT "
-                   "1 FROM job WHERE id=?1)", job) != 0;
+    return assign_ask (
+               l,
+               "SELECT EXISTS (SELECT 1 FROM item WHERE job=?1) OR EXISTS "
+               "(SELECT 1 FROM assignment WHERE job=?1) OR EXISTS (SELECT "
+               "1 FROM job WHERE id=?1)",
+               job) != 0;
 }
 
 int ledger_each_empty_job (struct ledger *l,

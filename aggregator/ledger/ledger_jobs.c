@@ -11,9 +11,9 @@
 
 /* ---- who says how many ranks a job has ---- */
 
-int ledger_each_word (struct ledger *l, const char *job,
-                      int (*fn) (void *arg, const struct word *word),
-                      void *arg, struct err *err)
+int ledger_each_claim (struct ledger *l, const char *job,
+                       int (*fn) (void *arg, const struct size_claim *word),
+                       void *arg, struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (l->db, "SELECT job, by, who, host, world_size, sum "
@@ -24,9 +24,9 @@ int ledger_each_word (struct ledger *l, const char *job,
         return rc;
     db_bind_text (st, 1, job);
     while ((rc = ledger_has_row (l, st, err)) == 1) {
-        struct word w;
+        struct size_claim w;
 
-        if (!ledger_read_word (st, &w))
+        if (!ledger_read_claim (st, &w))
             rc = err_set (err, EBADMSG, "a row of the ledger is damaged; "
                           "rollcall fsck aggregator --repair makes it again");
         else
@@ -38,24 +38,25 @@ int ledger_each_word (struct ledger *l, const char *job,
     return rc;
 }
 
-static int take_word (void *arg, const struct word *word)
+static int take_word (void *arg, const struct size_claim *word)
 {
-    int rc = words_put (arg, word);
+    int rc = size_claims_put (arg, word);
 
     return rc < 0 ? rc : 0;
 }
 
-int ledger_words (struct ledger *l, const char *job, struct words *ret,
-                  struct err *err)
+int ledger_size_claims (struct ledger *l, const char *job,
+                        struct size_claims *ret,
+                        struct err *err)
 {
     int rc;
 
-    *ret = (struct words){ .list = NULL };
-    rc = ledger_each_word (l, job, take_word, ret, err);
+    *ret = (struct size_claims){ .list = NULL };
+    rc = ledger_each_claim (l, job, take_word, ret, err);
     for (size_t i = 0; i < ret->n; i++)
         ret->list[i].noted = true;
     if (rc < 0)
-        words_fini (ret);
+        size_claims_fini (ret);
     return rc == -ENOMEM || rc == -E2BIG
                ? err_set (err, -rc, "there is no room for what was said of "
                           "job %s", job) : rc;
@@ -117,7 +118,8 @@ static int set_job (struct ledger *l, void *arg, struct err *err)
     return db_run (st, err);
 }
 
-static int put_word (struct ledger *l, const char *job, const struct word *w,
+static int put_word (struct ledger *l, const char *job,
+                     const struct size_claim *w,
                      struct err *err)
 {
     sqlite3_stmt *st = l->st[SET_WORD];
@@ -127,33 +129,33 @@ static int put_word (struct ledger *l, const char *job, const struct word *w,
     db_bind_text (st, 3, w->who);
     db_bind_text (st, 4, w->host);
     (void)sqlite3_bind_int64 (st, 5, w->world_size);
-    (void)sqlite3_bind_int64 (st, 6, ledger_word_sum (job, w));
+    (void)sqlite3_bind_int64 (st, 6, ledger_claim_sum (job, w));
     return db_run (st, err);
 }
 
 struct said {
     const char *job;
-    const struct word *word;
+    const struct size_claim *word;
 };
 
 static int set_word (struct ledger *l, void *arg, struct err *err)
 {
     const struct said *said = arg;
     struct job_row row = { said->job, 0, -1, false };
-    struct words words;
-    const struct word *counts;
+    struct size_claims words;
+    const struct size_claim *counts;
     int rc = put_word (l, said->job, said->word, err);
 
-    if (rc < 0 || (rc = ledger_words (l, said->job, &words, err)) < 0)
+    if (rc < 0 || (rc = ledger_size_claims (l, said->job, &words, err)) < 0)
         return rc;
-    if ((counts = words_settle (&words)))
+    if ((counts = size_claims_settle (&words)))
         row.world_size = counts->world_size;
-    words_fini (&words);
+    size_claims_fini (&words);
     return set_job (l, &row, err);
 }
 
-int ledger_set_word (struct ledger *l, const char *job,
-                     const struct word *word, struct err *err)
+int ledger_set_claim (struct ledger *l, const char *job,
+                      const struct size_claim *word, struct err *err)
 {
     struct said said = { job, word };
 

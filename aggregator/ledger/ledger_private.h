@@ -54,7 +54,7 @@ int64_t ledger_item_sum (const struct ledger_item *item);
 int64_t ledger_content_sum (const struct digest *id,
                             const struct ledger_place *place);
 int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built);
-int64_t ledger_word_sum (const char *job, const struct word *word);
+int64_t ledger_claim_sum (const char *job, const struct size_claim *word);
 int64_t ledger_segment_sum (int64_t segment, uint64_t end);
 int64_t ledger_incoming_sum (const struct digest *id, uint64_t size,
                              uint64_t first, const void *hashes,
@@ -65,7 +65,7 @@ int64_t ledger_bound_sum (const struct ledger_bound *b);
 int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began);
 
 /* A row of job, by, who, host, world_size, sum; false: it is damaged. */
-bool ledger_read_word (sqlite3_stmt *st, struct word *ret);
+bool ledger_read_claim (sqlite3_stmt *st, struct size_claim *ret);
 
 /* Verify everything: SQLite's own structure, each row's checksum, and that
  * there are as many as there should be.  -EBADMSG.
@@ -106,8 +106,8 @@ int ledger_damaged (struct err *err);
  * is here again.
  */
 int ledger_note_lost (struct ledger *l, struct err *err);
-int ledger_content_came (struct ledger *l, const struct digest *content,
-                         struct err *err);
+int ledger_content_restored (struct ledger *l, const struct digest *content,
+                             struct err *err);
 
 /* ledger_heard.c: what another ledger says, as far as it can be read. */
 int ledger_copy_heard (struct ledger *l, sqlite3 *from, struct err *err);

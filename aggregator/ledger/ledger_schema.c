@@ -72,7 +72,7 @@ static const char schema_sql[] =
     " PRIMARY KEY (job, rank)) WITHOUT ROWID;";
 
 /* All of it in one transaction: a part of it is never seen. */
-static int create (struct ledger *l, struct err *err)
+static int ledger_schema_create (struct ledger *l, struct err *err)
 {
     struct ledger_total none = { 0, 0 };
     int rc = db_exec (l->db, "BEGIN IMMEDIATE", err);
@@ -107,5 +107,5 @@ int ledger_prepare (struct ledger *l, const char *path, struct err *err)
                         (long long)version, LEDGER_SCHEMA);
     if (l->reader)
         return err_set (err, EAGAIN, "%s is just being made: try again", path);
-    return create (l, err);
+    return ledger_schema_create (l, err);
 }

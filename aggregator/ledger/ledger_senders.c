@@ -95,8 +95,10 @@ static void add_rows (struct ledger_sender *s, sqlite3_stmt *st)
     ledger_copy_column (s->host, sizeof (s->host), st, 2);
 }
 
-static int prepare (struct ledger *l, const char *sql, const char *job,
-                    int64_t rank, sqlite3_stmt **ret, struct err *err)
+static int ledger_senders_prepare (struct ledger *l, const char *sql,
+                                   const char *job,
+                                   int64_t rank, sqlite3_stmt **ret,
+                                   struct err *err)
 {
     int rc = db_prepare (l->db, sql, ret, err);
 
@@ -113,7 +115,7 @@ static int has_several (struct ledger *l, const char *job, int64_t rank,
                         struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = prepare (l, several_sql, job, rank, &st, err);
+    int rc = ledger_senders_prepare (l, several_sql, job, rank, &st, err);
 
     if (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1)
         rc = sqlite3_column_int (st, 0);
@@ -131,7 +133,7 @@ int ledger_changed_sender (struct ledger *l, const char *job, int64_t rank,
     ret->rank = rank;
     if (rc <= 0)
         return rc;
-    rc = prepare (l, rank_sql, job, rank, &st, err);
+    rc = ledger_senders_prepare (l, rank_sql, job, rank, &st, err);
     while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
         add_rows (ret, st);
         rc = 0;
@@ -146,7 +148,7 @@ int ledger_each_sender (struct ledger *l, const char *job,
 {
     struct ledger_sender s = { .rank = -1 };
     sqlite3_stmt *st = NULL;
-    int rc = prepare (l, all_sql, job, -1, &st, err);
+    int rc = ledger_senders_prepare (l, all_sql, job, -1, &st, err);
 
     while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
         int64_t rank = sqlite3_column_int64 (st, 0);

@@ -96,7 +96,7 @@ int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built)
     return sum_of (&b);
 }
 
-int64_t ledger_word_sum (const char *job, const struct word *w)
+int64_t ledger_claim_sum (const char *job, const struct size_claim *w)
 {
     struct buf b;
 
@@ -109,17 +109,17 @@ int64_t ledger_word_sum (const char *job, const struct word *w)
     return sum_of (&b);
 }
 
-bool ledger_read_word (sqlite3_stmt *st, struct word *ret)
+bool ledger_read_claim (sqlite3_stmt *st, struct size_claim *ret)
 {
     char job[MESSAGE_NAME_MAX];
 
-    *ret = (struct word){ .by = (unsigned)sqlite3_column_int (st, 1),
-                          .world_size = sqlite3_column_int64 (st, 4) };
+    *ret = (struct size_claim){ .by = (unsigned)sqlite3_column_int (st, 1),
+                                .world_size = sqlite3_column_int64 (st, 4) };
     ledger_copy_column (job, sizeof (job), st, 0);
     ledger_copy_column (ret->who, sizeof (ret->who), st, 2);
     ledger_copy_column (ret->host, sizeof (ret->host), st, 3);
-    return word_valid (ret) && message_valid_name (job) &&
-           sqlite3_column_int64 (st, 5) == ledger_word_sum (job, ret);
+    return size_claim_valid (ret) && message_valid_name (job) &&
+           sqlite3_column_int64 (st, 5) == ledger_claim_sum (job, ret);
 }
 
 int64_t ledger_segment_sum (int64_t segment, uint64_t end)
@@ -224,10 +224,10 @@ static bool check_job (sqlite3_stmt *st, struct ledger_total *t)
 
 static bool check_word (sqlite3_stmt *st, struct ledger_total *t)
 {
-    struct word w;
+    struct size_claim w;
 
     (void)t;
-    return ledger_read_word (st, &w);
+    return ledger_read_claim (st, &w);
 }
 
 static bool check_assignment (sqlite3_stmt *st, struct ledger_total *t)

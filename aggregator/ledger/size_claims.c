@@ -14,13 +14,14 @@
 
 #define NAMED_MAX 3             // who is not believed, in one note
 
-bool word_valid (const struct word *w)
+bool size_claim_valid (const struct size_claim *w)
 {
-    return w->by >= WORD_NODE && w->by <= WORD_MPI && w->world_size >= 0 &&
+    return w->by >= CLAIM_NODE && w->by <= CLAIM_MPI && w->world_size >= 0 &&
            w->world_size <= CAPTURE_WORLD_MAX;
 }
 
-static int compare (const struct word *a, const struct word *b)
+static int size_claims_compare (const struct size_claim *a,
+                                const struct size_claim *b)
 {
     int order = a->by != b->by ? (a->by < b->by ? -1 : 1)
                                : strcmp (a->who, b->who);
@@ -29,14 +30,15 @@ static int compare (const struct word *a, const struct word *b)
 }
 
 /* Where a word of the same is, or belongs. */
-static size_t place_of (const struct words *w, const struct word *word)
+static size_t place_of (const struct size_claims *w,
+                        const struct size_claim *word)
 {
     size_t low = 0, high = w->n;
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
 
-        if (compare (&w->list[mid], word) < 0)
+        if (size_claims_compare (&w->list[mid], word) < 0)
             low = mid + 1;
         else
             high = mid;
@@ -44,18 +46,20 @@ static size_t place_of (const struct words *w, const struct word *word)
     return low;
 }
 
-const struct word *words_find (const struct words *w, const struct word *of)
+const struct size_claim *size_claims_find (const struct size_claims *w,
+                                           const struct size_claim *of)
 {
     size_t at = place_of (w, of);
 
-    return at < w->n && compare (&w->list[at], of) == 0 ? &w->list[at] : NULL;
+    return at < w->n &&
+ size_claims_compare (&w->list[at], of) == 0 ? &w->list[at] : NULL;
 }
 
-int words_put (struct words *w, const struct word *word)
+int size_claims_put (struct size_claims *w, const struct size_claim *word)
 {
-    const struct word *known = words_find (w, word);
+    const struct size_claim *known = size_claims_find (w, word);
     size_t at = place_of (w, word);
-    struct word *p = w->list;
+    struct size_claim *p = w->list;
 
     if (known && known->world_size == word->world_size)
         return 0;
@@ -65,7 +69,7 @@ int words_put (struct words *w, const struct word *word)
     }
     if (word->world_size == 0)
         return 0;
-    if (w->n >= (word->by == WORD_FRONT || word->by == WORD_EXPECT
+    if (w->n >= (word->by == CLAIM_FRONT || word->by == CLAIM_EXPECT
                      ? WORDS_MAX : WORDS_MAX - WORDS_KEPT))
         return -E2BIG;
     p = vec_one_more (p, w->n, sizeof (*p));
@@ -78,7 +82,7 @@ int words_put (struct words *w, const struct word *word)
     return 1;
 }
 
-void words_fini (struct words *w)
+void size_claims_fini (struct size_claims *w)
 {
     free (w->list);
     w->list = NULL;
@@ -87,16 +91,17 @@ void words_fini (struct words *w)
 
 static int by_size (const void *pa, const void *pb)
 {
-    const struct word *a = *(const struct word *const *)pa;
-    const struct word *b = *(const struct word *const *)pb;
+    const struct size_claim *a = *(const struct size_claim *const *)pa;
+    const struct size_claim *b = *(const struct size_claim *const *)pb;
 
     return (a->world_size > b->world_size) - (a->world_size < b->world_size);
 }
 
 /* The size that is said most often of these, which are sorted by it. */
-static const struct word *most_frequent (const struct word **by, size_t n)
+static const struct size_claim *most_frequent (const struct size_claim **by,
+                                               size_t n)
 {
-    const struct word *usual = NULL;
+    const struct size_claim *usual = NULL;
     size_t most = 0;
 
     for (size_t i = 0, end; i < n; i = end) {
@@ -111,13 +116,14 @@ static const struct word *most_frequent (const struct word **by, size_t n)
 }
 
 /* Into 'by' the words of the kind that counts most, but MPI's; or MPI's. */
-static size_t choose (const struct words *w, bool mpi, const struct word **by)
+static size_t size_claims_choose (const struct size_claims *w, bool mpi,
+                                  const struct size_claim **by)
 {
-    enum word_by top = WORD_NODE;
+    enum size_claim_by top = CLAIM_NODE;
     size_t n = 0;
 
     for (size_t i = 0; i < w->n; i++) {
-        if (w->list[i].world_size == 0 || (w->list[i].by == WORD_MPI) != mpi)
+        if (w->list[i].world_size == 0 || (w->list[i].by == CLAIM_MPI) != mpi)
             continue;
         if (w->list[i].by > top)
             n = 0;              // what was there counts less
@@ -129,40 +135,40 @@ static size_t choose (const struct words *w, bool mpi, const struct word **by)
     return n;
 }
 
-const struct word *words_settle (const struct words *w)
+const struct size_claim *size_claims_settle (const struct size_claims *w)
 {
-    const struct word **by = calloc (w->n + 1, sizeof (*by));
-    const struct word *usual, *mpi;
+    const struct size_claim **by = calloc (w->n + 1, sizeof (*by));
+    const struct size_claim *usual, *mpi;
 
     if (!by)
         return NULL;
-    usual = most_frequent (by, choose (w, false, by));
-    mpi = most_frequent (by, choose (w, true, by));
+    usual = most_frequent (by, size_claims_choose (w, false, by));
+    mpi = most_frequent (by, size_claims_choose (w, true, by));
     free (by);
-    if (!mpi || (usual && (usual->by == WORD_EXPECT ||
+    if (!mpi || (usual && (usual->by == CLAIM_EXPECT ||
                            usual->world_size >= mpi->world_size)))
         return usual;
     return mpi;
 }
 
-static void name_word (const struct word *w, char *out, size_t size)
+static void name_word (const struct size_claim *w, char *out, size_t size)
 {
     (void)snprintf (out, size, "%s%s%.100s%s%s says %lld",
-                    w->by == WORD_MPI ? "MPI on " : "",
+                    w->by == CLAIM_MPI ? "MPI on " : "",
                     *w->host ? "host " : "a node", w->host,
                     *w->who ? ", key " : "", w->who,
                     (long long)w->world_size);
 }
 
 /* Whether a node says another size than what counts. */
-static bool is_outlier (const struct word *w, int64_t size)
+static bool is_outlier (const struct size_claim *w, int64_t size)
 {
-    return w->by == WORD_MPI ? w->world_size > size
-                             : w->by == WORD_NODE && w->world_size != 0 &&
+    return w->by == CLAIM_MPI ? w->world_size > size
+                             : w->by == CLAIM_NODE && w->world_size != 0 &&
                                    w->world_size != size;
 }
 
-static void note_outliers (const struct words *w, int64_t size,
+static void note_outliers (const struct size_claims *w, int64_t size,
                            const char *known_by, char *note, size_t max)
 {
     size_t used = 0, found = 0;
@@ -187,25 +193,26 @@ static void note_outliers (const struct words *w, int64_t size,
                         known_by);
 }
 
-int64_t words_judge (const struct words *w, bool run, int64_t agreed,
-                     const char **known_by, char *note, size_t size)
+int64_t size_claims_judge (const struct size_claims *w, bool run,
+                           int64_t agreed,
+                           const char **known_by, char *note, size_t size)
 {
     static const char *const names[] = {
-        [WORD_NODE] = "agents", [WORD_FRONT] = "--world-size",
-        [WORD_EXPECT] = "rollcall jobs --expect", [WORD_MPI] = "MPI",
+        [CLAIM_NODE] = "agents", [CLAIM_FRONT] = "--world-size",
+        [CLAIM_EXPECT] = "rollcall jobs --expect", [CLAIM_MPI] = "MPI",
     };
-    const struct word *s = words_settle (w);
+    const struct size_claim *s = size_claims_settle (w);
     int64_t expected = s ? s->world_size : 0;
 
     note[0] = '\0';
-    *known_by = !s ? "" : run && s->by < WORD_EXPECT ? "rollcall run"
+    *known_by = !s ? "" : run && s->by < CLAIM_EXPECT ? "rollcall run"
                                                      : names[s->by];
-    if (s && !run && (s->by == WORD_NODE || s->by == WORD_MPI) &&
+    if (s && !run && (s->by == CLAIM_NODE || s->by == CLAIM_MPI) &&
         agreed > 0 && agreed != expected) {
         expected = agreed;
         *known_by = "metadata of the captures";
     }
-    if (s && s->by != WORD_EXPECT)
+    if (s && s->by != CLAIM_EXPECT)
         note_outliers (w, expected, *known_by, note, size);
     return expected;
 }

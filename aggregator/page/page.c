@@ -109,8 +109,8 @@ static int write_data (struct page *p, struct err *err)
 }
 
 /* The data as JSON, to be freed. */
-static int collect (const char *analysis_db, const atomic_bool *cancel,
-                    char **ret, size_t *size, struct err *err)
+static int page_collect (const char *analysis_db, const atomic_bool *cancel,
+                         char **ret, size_t *size, struct err *err)
 {
     struct page p = { .db = NULL };
     int rc = finished_open_analysis (analysis_db, &p.db, err);
@@ -142,7 +142,7 @@ static int put_hash (FILE *f, const struct page_asset *a)
     return fprintf (f, " 'sha256-%s'", text) < 0 ? -EIO : 0;
 }
 
-static void put (FILE *f, const struct page_asset *a)
+static void page_put (FILE *f, const struct page_asset *a)
 {
     (void)fwrite (a->data, 1, a->size, f);
 }
@@ -165,7 +165,7 @@ static int put_head (FILE *f)
     (void)fputs ("\">\n<meta name=\"viewport\" content=\"width=device-width,"
                  " initial-scale=1\">\n<title>rollcall report</title>\n<style>",
                  f);
-    put (f, &page_css);
+    page_put (f, &page_css);
     (void)fputs ("</style>\n</head>\n<body>\n", f);
     return rc;
 }
@@ -174,15 +174,15 @@ static int put_page (FILE *f, const char *json, size_t n)
 {
     int rc = put_head (f);
 
-    put (f, &page_body);
+    page_put (f, &page_body);
     (void)fputs ("<script type=\"application/json\" id=\"data\">", f);
     page_json_embed (f, json, n);
     (void)fputs ("</script>\n<!--\n", f);
-    put (f, &page_licence);
+    page_put (f, &page_licence);
     (void)fputs ("-->\n<script>", f);
-    put (f, &page_library);
+    page_put (f, &page_library);
     (void)fputs ("</script>\n<script>", f);
-    put (f, &page_script);
+    page_put (f, &page_script);
     (void)fputs ("</script>\n</body>\n</html>\n", f);
     return rc;
 }
@@ -205,7 +205,7 @@ int page_text (const char *analysis_db, const atomic_bool *cancel,
 {
     char *json = NULL;
     size_t n = 0;
-    int rc = collect (analysis_db, cancel, &json, &n, err);
+    int rc = page_collect (analysis_db, cancel, &json, &n, err);
 
     *text = NULL;
     *size = 0;

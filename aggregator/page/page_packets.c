@@ -41,7 +41,7 @@ static int bin_of (double mb)
     return bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin;
 }
 
-static void add (struct packets *p, sqlite3_stmt *st)
+static void page_packets_add (struct packets *p, sqlite3_stmt *st)
 {
     const char *name = (const char *)sqlite3_column_text (st, 0);
     double mb = sqlite3_column_double (st, 1);
@@ -98,7 +98,7 @@ int page_packets (struct page *p, struct err *err)
 
     for (; rc == 0 && (rc = db_next (st, "CommAnalyzerBandwidth", err)) > 0;
          rc = 0)
-        add (&all, st);
+        page_packets_add (&all, st);
     (void)sqlite3_finalize (st);
     if (rc == 0)
         put_rows (&p->json, &all);

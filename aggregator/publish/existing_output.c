@@ -104,7 +104,8 @@ static bool is_database (const struct tree *dir, const char *name)
 }
 
 /* Bring a database to rest, as far as it can be.  -EBUSY if it is written. */
-static int settle (const struct tree *dir, const char *name, struct err *err)
+static int existing_output_settle (const struct tree *dir, const char *name,
+                                   struct err *err)
 {
     char path[TREE_HELD_MAX];
     sqlite3 *db = NULL;
@@ -178,15 +179,16 @@ static int drop_logs (const struct tree *dir, const char *name,
     return 0;
 }
 
-int oldfile_make_way (const struct tree *dir, const char *name, bool ours,
-                      char kept[PATH_MAX], struct err *err)
+int existing_output_move_aside (const struct tree *dir, const char *name,
+                                bool ours,
+                                char kept[PATH_MAX], struct err *err)
 {
     int rc;
 
     kept[0] = '\0';
     if (!any_part (dir, name, 0))
         return 0;
-    if ((rc = settle (dir, name, err)) < 0)
+    if ((rc = existing_output_settle (dir, name, err)) < 0)
         return rc;
     if (ours && !any_part (dir, name, 1))
         return 0;

@@ -27,7 +27,8 @@
  *   -EEXIST  all names for keeping it are taken
  *   others   what rename(2), unlink(2) or fsync(2) said
  */
-int oldfile_make_way (const struct tree *dir, const char *name, bool ours,
-                      char kept[PATH_MAX], struct err *err);
+int existing_output_move_aside (const struct tree *dir, const char *name,
+                                bool ours,
+                                char kept[PATH_MAX], struct err *err);
 
 #endif

@@ -372,8 +372,9 @@ static int put_in_place (struct publish *p, const struct tree *from,
     int rc = publish_path (p, name, final, err);
 
     if (rc == 0)
-        rc = oldfile_make_way (&p->dir, name, !p->keep && is_ours (final),
-                               kept, err);
+        rc = existing_output_move_aside (&p->dir, name, !p->keep &&
+                                         is_ours (final),
+                                         kept, err);
     if (rc < 0)
         return rc;
     if ((rc = FAULT ("aggregator.publish.rename")) < 0)

@@ -59,7 +59,7 @@ static void read_job (const char *path, char job[PUBLISH_JOB_MAX],
     job[0] = began[0] = '\0';
     if (publish_is_our_db (path) &&
         db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK) {
-        db_distrust (db);
+        db_harden (db);
         read_value (db, "job", job, PUBLISH_JOB_MAX);
         read_value (db, "began_at", began, CLOCK_TEXT_MAX);
     }

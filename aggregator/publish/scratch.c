@@ -184,7 +184,7 @@ static int take_lock (struct scratch *s)
 }
 
 /* Its name may be another's by now. */
-static void drop (struct scratch *s)
+static void scratch_drop (struct scratch *s)
 {
     remove_empty (s->above, strrchr (s->tree.path, '/') + 1, s->tree.fd);
     tree_close (&s->tree);
@@ -204,7 +204,7 @@ int scratch_create (struct scratch *s, const struct tree *above,
     for (int i = 0; i < TRIES_MAX && rc == -EAGAIN; i++) {
         rc = make_dir (s, above);
         if (rc == 0 && (rc = take_lock (s)) < 0)
-            drop (s);           // empty, or already gone
+            scratch_drop (s);   // empty, or already gone
     }
     if (rc == 0)
         return 0;
@@ -220,6 +220,6 @@ void scratch_destroy (struct scratch *s)
         return;
     remove_files (s->tree.fd);
     (void)unlinkat (s->tree.fd, LOCK_NAME, 0);
-    drop (s);
+    scratch_drop (s);
     (void)close (s->above);
 }

@@ -22,7 +22,7 @@
 
 static int compare_items (const void *pa, const void *pb)
 {
-    const struct roll_item *a = pa, *b = pb;
+    const struct select_item *a = pa, *b = pb;
     uint64_t ra = (uint64_t)a->rank, rb = (uint64_t)b->rank;    // -1 last
 
     if (ra != rb)
@@ -35,7 +35,7 @@ static int compare_items (const void *pa, const void *pb)
 }
 
 /* The end of the run of items with the rank of items[first]. */
-static size_t rank_end (const struct roll_item *items, size_t n, size_t first)
+static size_t rank_end (const struct select_item *items, size_t n, size_t first)
 {
     size_t end = first + 1;
 
@@ -49,7 +49,7 @@ static bool has_rows (const struct capture *c)
     return c->state == CAPTURE_COMPLETE || c->state == CAPTURE_PARTIAL;
 }
 
-int roll_grade (const struct capture *c)
+int select_grade (const struct capture *c)
 {
     int tables = 0;
 
@@ -61,15 +61,15 @@ int roll_grade (const struct capture *c)
 }
 
 /* Of two copies of a capture: the one that gave more, then the newer one. */
-static bool is_better (const struct roll_item *a, const struct roll_item *b)
+static bool is_better (const struct select_item *a, const struct select_item *b)
 {
-    int ga = roll_grade (&a->capture), gb = roll_grade (&b->capture);
+    int ga = select_grade (&a->capture), gb = select_grade (&b->capture);
 
     return ga != gb ? ga > gb : a > b;
 }
 
-static const char *why_superseded (const struct roll_item *by,
-                                   const struct roll_item *item)
+static const char *why_superseded (const struct select_item *by,
+                                   const struct select_item *item)
 {
     if (!has_rows (&item->capture) && has_rows (&by->capture))
         return "another capture of the same name can be read";
@@ -105,11 +105,11 @@ static bool are_copies (const struct capture *a, const struct capture *b)
 }
 
 /* The same capture once more (copied, or analysed again). */
-static void supersede_copies (struct roll_item *items, size_t n)
+static void supersede_copies (struct select_item *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct capture *c = &items[i].capture;
-        const struct roll_item *best = &items[i];
+        const struct select_item *best = &items[i];
 
         for (size_t k = 0; k < n; k++) {
             if (are_copies (c, &items[k].capture) &&
@@ -125,12 +125,12 @@ static void supersede_copies (struct roll_item *items, size_t n)
     }
 }
 
-void roll_settle (struct roll_item *items, size_t n)
+void select_settle (struct select_item *items, size_t n)
 {
     for (size_t i = 0, end; i < n; i = end) {
         end = rank_end (items, n, i);
         if (items[i].rank != CAPTURE_NO_RANK &&
-            !roll_fail_two_hosts (items + i, end - i))
+            !select_fail_two_hosts (items + i, end - i))
             supersede_copies (items + i, end - i);
     }
 }
@@ -138,7 +138,7 @@ void roll_settle (struct roll_item *items, size_t n)
 /* The size that most captures know of, so that one damaged file cannot make
  * ranks up; the larger one of two that are as frequent.  0: none knows.
  */
-static int64_t usual_size (const struct roll_item *items, size_t n)
+static int64_t usual_size (const struct select_item *items, size_t n)
 {
     int64_t *sizes = calloc (n + 1, sizeof (*sizes)), usual = 0;
     size_t used = 0, most = 0;
@@ -175,7 +175,7 @@ static int compare_places (const struct capture *a, const struct capture *b)
 
 static int by_place (const void *pa, const void *pb)
 {
-    const struct roll_item *const *a = pa, *const *b = pb;
+    const struct select_item *const *a = pa, *const *b = pb;
 
     return compare_places (&(*a)->capture, &(*b)->capture);
 }
@@ -186,7 +186,7 @@ static bool has_place (const struct capture *c)
            c->device_id != CAPTURE_NO_DEVICE;
 }
 
-static size_t count_places (struct roll_item *const *places, size_t n)
+static size_t count_places (struct select_item *const *places, size_t n)
 {
     size_t count = n > 0;
 
@@ -201,9 +201,9 @@ static size_t count_places (struct roll_item *const *places, size_t n)
  * many as the world has.  Captures of one device follow each other in time, and
  * are of one rank.
  */
-static void number_places (struct roll_item *items, size_t n)
+static void number_places (struct select_item *items, size_t n)
 {
-    struct roll_item **places = calloc (n + 1, sizeof (struct roll_item *));
+    struct select_item **places = calloc (n + 1, sizeof (struct select_item *));
     int64_t world = usual_size (items, n), rank = -1;
     size_t used = 0;
 
@@ -218,7 +218,7 @@ static void number_places (struct roll_item *items, size_t n)
     if (used == SIZE_MAX)
         used = 0;
     if (used > 0)
-        qsort (places, used, sizeof (struct roll_item *), by_place);
+        qsort (places, used, sizeof (struct select_item *), by_place);
     if (world > 0 && count_places (places, used) != (size_t)world)
         used = 0;               // which of them are here?
     for (size_t i = 0; i < used; i++) {
@@ -236,18 +236,18 @@ static void number_places (struct roll_item *items, size_t n)
     free (places);
 }
 
-void roll_take (struct roll_item *item, struct capture *c)
+void select_take (struct select_item *item, struct capture *c)
 {
     if (item->rank_by && c->rank == CAPTURE_NO_RANK)
         capture_reason (c, "%s", item->rank_by);
     if (c->rank == CAPTURE_NO_RANK && item->rank != CAPTURE_NO_RANK) {
-        c->rank = item->rank;           // as roll_plan decided
+        c->rank = item->rank;           // as select_plan decided
         if (c->world_size == 0 && c->evidence.world_at_least <= 1)
             c->world_size = item->capture.world_size;
     }
     capture_fini (&item->capture);
     item->capture = *c;
-    roll_tell (item);
+    select_tell (item);
     if (item->rank == CAPTURE_NO_RANK && has_rows (&item->capture)) {
         item->capture.state = CAPTURE_UNEXPECTED;
         capture_reason (&item->capture, "it has no rank, and is not alone: "
@@ -256,9 +256,9 @@ void roll_take (struct roll_item *item, struct capture *c)
     }
 }
 
-void roll_plan (struct roll_item *items, size_t n)
+void select_plan (struct select_item *items, size_t n)
 {
-    roll_name_ranks (items, n);
+    select_name_ranks (items, n);
     if (n > 1)
         number_places (items, n);
     for (size_t i = 0; i < n; i++) {
@@ -270,16 +270,16 @@ void roll_plan (struct roll_item *items, size_t n)
         items[i].rank = items[i].capture.rank = 0;
         items[i].capture.world_size = 1;
     }
-    roll_sort (items, n);
+    select_sort (items, n);
 }
 
-void roll_sort (struct roll_item *items, size_t n)
+void select_sort (struct select_item *items, size_t n)
 {
     if (n > 0)
         qsort (items, n, sizeof (*items), compare_items);
 }
 
-void roll_free (struct roll_item *items, size_t n)
+void select_free (struct select_item *items, size_t n)
 {
     for (size_t i = 0; items && i < n; i++) {
         capture_fini (&items[i].capture);
@@ -287,7 +287,7 @@ void roll_free (struct roll_item *items, size_t n)
     }
 }
 
-static bool any_stranger (const struct roll_item *items, size_t n)
+static bool any_stranger (const struct select_item *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (items[i].capture.state == CAPTURE_UNEXPECTED)
@@ -296,8 +296,8 @@ static bool any_stranger (const struct roll_item *items, size_t n)
     return false;
 }
 
-int64_t roll_world_size (const struct roll_item *items, size_t n,
-                         const char **known_by)
+int64_t select_world_size (const struct select_item *items, size_t n,
+                           const char **known_by)
 {
     int64_t known = usual_size (items, n), highest = -1, shown = 0;
 
@@ -314,11 +314,11 @@ int64_t roll_world_size (const struct roll_item *items, size_t n,
     *known_by = known > 0 ? "metadata of the captures" : "guess";
     known = known > 0 ? known : highest + 1;
     if (shown > known)
-        *known_by = ROLL_BY_OPS;
+        *known_by = SELECT_BY_OPS;
     return shown > known ? shown : known;
 }
 
-void roll_tell_worlds (struct roll_item *items, size_t n)
+void select_tell_worlds (struct select_item *items, size_t n)
 {
     int64_t world = usual_size (items, n);
 
@@ -333,24 +333,24 @@ void roll_tell_worlds (struct roll_item *items, size_t n)
     }
 }
 
-static int add_conflict (struct roll_conflict **list, size_t *n,
-                         const struct roll_item *item, int64_t id,
+static int add_conflict (struct select_conflict **list, size_t *n,
+                         const struct select_item *item, int64_t id,
                          const char *step)
 {
-    struct roll_conflict *p = realloc (*list, (*n + 1) * sizeof (*p));
+    struct select_conflict *p = realloc (*list, (*n + 1) * sizeof (*p));
 
     if (!p)
         return -ENOMEM;
     // rows in doubt never take the place of others
-    p[*n] = (struct roll_conflict){ id, item->rank, step,
-                                    item->doubt
+    p[*n] = (struct select_conflict){ id, item->rank, step,
+                                      item->doubt
                                         ? 0 : item->capture.whole_tables };
     *list = p;
     (*n)++;
     return 0;
 }
 
-static bool counts (const struct roll_item *item)
+static bool capture_select_counts (const struct select_item *item)
 {
     return !item->skip && !item->drop && has_rows (&item->capture);
 }
@@ -395,9 +395,9 @@ static bool are_apart (const struct capture *a, const struct capture *b)
 }
 
 /* The steps of 'old' that newer[which] has and none before it. */
-static int find_conflicts (struct roll_item *old, struct roll_item *newer,
+static int find_conflicts (struct select_item *old, struct select_item *newer,
                            size_t which, int64_t id,
-                           struct roll_conflict **list, size_t *n)
+                           struct select_conflict **list, size_t *n)
 {
     struct capture *a = &old->capture, *b = &newer[which].capture;
     char steps[STEPS_NAMED * 32] = "", tables[TABLE_PROFILER_COUNT * 32];
@@ -408,7 +408,7 @@ static int find_conflicts (struct roll_item *old, struct roll_item *newer,
                      (!*a->steps[s] && are_apart (a, b));
 
         for (size_t i = 0; i < which && !taken; i++)
-            taken = counts (&newer[i]) &&
+            taken = capture_select_counts (&newer[i]) &&
                     has_step (&newer[i].capture, a->steps[s]);
         if (taken)
             continue;
@@ -429,10 +429,10 @@ static int find_conflicts (struct roll_item *old, struct roll_item *newer,
     return 0;
 }
 
-int roll_conflicts (struct roll_item *items, size_t n,
-                    struct roll_conflict **ret, size_t *nret)
+int select_conflicts (struct select_item *items, size_t n,
+                      struct select_conflict **ret, size_t *nret)
 {
-    struct roll_conflict *list = NULL;
+    struct select_conflict *list = NULL;
     size_t used = 0;
 
     for (size_t i = 0, end; i < n; i = end) {
@@ -445,7 +445,8 @@ int roll_conflicts (struct roll_item *items, size_t n,
                 return -ENOMEM;
             }
             for (m = k + 1; m < end; m++) {
-                if (!counts (&items[k]) || !counts (&items[m]) ||
+                if (!capture_select_counts (&items[k]) ||
+                    !capture_select_counts (&items[m]) ||
                     find_conflicts (&items[k], &items[k + 1], m - k - 1,
                                     (int64_t)k + 1, &list, &used) == 0)
                     continue;
@@ -492,7 +493,7 @@ static bool is_worse (enum roster_state a, enum roster_state b)
 }
 
 /* The state of one rank from its captures: present only if all are. */
-static enum roster_state combine (const struct roll_item *items, size_t n,
+static enum roster_state combine (const struct select_item *items, size_t n,
                                   const struct capture **why)
 {
     enum roster_state state = ROSTER_MISSING;
@@ -519,7 +520,7 @@ static enum roster_state combine (const struct roll_item *items, size_t n,
 /* Host and device: of the newest capture that counts and knows; from others
  * only what is not known otherwise.
  */
-static void note_place (const struct roll_item *items, size_t n,
+static void note_place (const struct select_item *items, size_t n,
                         struct roster_entry *e)
 {
     const struct capture *device = NULL, *host = NULL;
@@ -528,7 +529,7 @@ static void note_place (const struct roll_item *items, size_t n,
         for (size_t i = n; i-- > 0;) {
             const struct capture *c = &items[i].capture;
 
-            if (counts (&items[i]) != !rest)
+            if (capture_select_counts (&items[i]) != !rest)
                 continue;
             if (!device && c->device_id != CAPTURE_NO_DEVICE &&
                 (!rest || e->device_id == CAPTURE_NO_DEVICE))
@@ -543,16 +544,17 @@ static void note_place (const struct roll_item *items, size_t n,
         roster_set_text (&e->host, host->host);
 }
 
-static void note_proof (const struct roll_item *items, size_t n,
+static void note_proof (const struct select_item *items, size_t n,
                         struct roster_entry *e)
 {
     bool doubt = false;
 
     for (size_t i = 0; i < n; i++) {
-        if (!counts (&items[i]))
+        if (!capture_select_counts (&items[i]))
             continue;
         e->verified = e->verified || items[i].verified;
-        e->misfiled = e->misfiled || items[i].misfiled;
+        e->rank_contradicted = e->rank_contradicted ||
+                                    items[i].rank_contradicted;
         doubt = doubt || items[i].doubt;
     }
     e->verified = e->verified && !doubt;
@@ -576,8 +578,8 @@ static void explain_missing (struct roster_entry *e, int64_t usual)
     roster_set_text (&e->reason, text);
 }
 
-int roll_fill_roster (const struct roll_item *items, size_t n,
-                      struct roster *r)
+int select_fill_roster (const struct select_item *items, size_t n,
+                        struct roster *r)
 {
     int64_t usual = usual_size (items, n);
 

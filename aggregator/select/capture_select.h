@@ -11,14 +11,14 @@
 #include "model/roster.h"
 
 /* Which rank of how many the process of a rank is, by MPI's own word. */
-struct roll_mpi {
+struct select_mpi {
     int64_t rank, mpi_rank, mpi_size;
 };
 
-#define ROLL_TOLD_MAX 384      // bytes of a sentence on a capture's rank
+#define SELECT_TOLD_MAX 384    // bytes of a sentence on a capture's rank
 
 /* One capture on its way into a build. */
-struct roll_item {
+struct select_item {
     struct capture capture;     // as looked at; then as read
     int64_t rank;               // that its rows get; -1: they do not count
     bool skip;                  // its rows are not to be read
@@ -28,21 +28,21 @@ struct roll_item {
     const char *rank_by;        // how its rank was guessed, or NULL
     const char *agent_host;     // of the agent that brought it, or NULL
     bool host_is_agents;        // so capture.host is: it does not say its own
-    const struct roll_mpi *mpi; // of the rank that it is filed under, or NULL
+    const struct select_mpi *mpi; // of the rank that it is filed under, or NULL
     struct group_list groups;   // that it lists; they are the build's
 
-    // as roll_verify found
+    // as select_verify found
     bool judged;                // 'rank' is of those who looked, whatever the
                                 // capture says
     bool verified;              // its ops confirm its rank, or MPI does
-    bool misfiled;              // it said another rank, or several; or MPI says
+    bool rank_contradicted;     // it said another rank, or several; or MPI says
                                 // another than the launcher
     bool doubt;                 // nobody knows its rank: its rows tell nothing
-    char told[ROLL_TOLD_MAX];   // what is to be said of that, or ""
+    char told[SELECT_TOLD_MAX]; // what is to be said of that, or ""
 };
 
 /* Free what the items hold (not the array). */
-void roll_free (struct roll_item *items, size_t n);
+void select_free (struct select_item *items, size_t n);
 
 /* Give captures of no rank one, or set them aside, and sort by rank and age.
  * A capture that is alone is of rank 0.  Captures of the msprof program are
@@ -52,43 +52,43 @@ void roll_free (struct roll_item *items, size_t n);
  * some place of the names; nobody's is made up from the order of files.  Rows
  * of a capture that has none are read, and have none.
  */
-void roll_plan (struct roll_item *items, size_t n);
+void select_plan (struct select_item *items, size_t n);
 
 /* Sort by rank, age and name.  The order gives the captures their ids. */
-void roll_sort (struct roll_item *items, size_t n);
+void select_sort (struct select_item *items, size_t n);
 
 /* The capture as read, which the item takes over in place of the glance. */
-void roll_take (struct roll_item *item, struct capture *c);
+void select_take (struct select_item *item, struct capture *c);
 
 /* Say in the capture what was found of its rank. */
-void roll_tell (struct roll_item *item);
+void select_tell (struct select_item *item);
 
 /* How much there is of a capture: all, so many tables, or nothing (0).  Of two
  * versions the one with more counts, then the newer.
  */
-int roll_grade (const struct capture *c);
+int select_grade (const struct capture *c);
 
 /* After reading: which of the captures of each rank count.  Of copies that is
  * the one that gave most, then the newest; of two hosts none.
  */
-void roll_settle (struct roll_item *items, size_t n);
+void select_settle (struct select_item *items, size_t n);
 
-#define ROLL_BY_OPS "ops of the captures"       // there may be more
+#define SELECT_BY_OPS "ops of the captures"     // there may be more
 
 /* How many ranks are expected if nobody said: from the captures' metadata, or
  * else the highest rank seen (then *known_by is "guess").  Positions in groups
- * that ops show are a lower bound (ROLL_BY_OPS) of both.
+ * that ops show are a lower bound (SELECT_BY_OPS) of both.
  */
-int64_t roll_world_size (const struct roll_item *items, size_t n,
-                         const char **known_by);
+int64_t select_world_size (const struct select_item *items, size_t n,
+                           const char **known_by);
 
 /* Captures that say another size of the world than most get a word for it. */
-void roll_tell_worlds (struct roll_item *items, size_t n);
+void select_tell_worlds (struct select_item *items, size_t n);
 
 /* A capture that is not the only one of its rank to have this step, or whose
  * rows are all to be taken out again.
  */
-struct roll_conflict {
+struct select_conflict {
     int64_t capture, rank;
     const char *step;           // its id, borrowed from the item; "" nameless;
                                 // NULL: drop all that the capture gave
@@ -98,14 +98,14 @@ struct roll_conflict {
 /* The (rank, step) pairs that two captures have, once for each of the two or
  * more often; both say so in their reasons.  Table by table the newest capture
  * wins that has rows, and the table whole if any has (conflicts_drop).  Also
- * the captures that roll_settle put aside.  The list is the caller's to free;
+ * the captures that select_settle put aside.  The list is the caller's to free;
  * -ENOMEM.
  */
-int roll_conflicts (struct roll_item *items, size_t n,
-                    struct roll_conflict **ret, size_t *nret);
+int select_conflicts (struct select_item *items, size_t n,
+                      struct select_conflict **ret, size_t *nret);
 
 /* Enter every capture into the roster, whose expected ranks are there. */
-int roll_fill_roster (const struct roll_item *items, size_t n,
-                      struct roster *r);
+int select_fill_roster (const struct select_item *items, size_t n,
+                        struct roster *r);
 
 #endif

@@ -19,7 +19,7 @@ static int64_t apart (int64_t a, int64_t b)
     return a > b ? a - b : b - a;
 }
 
-static bool differ (const char *a, const char *b)
+static bool select_hosts_differ (const char *a, const char *b)
 {
     return *a && *b && strcmp (a, b) != 0;
 }
@@ -34,8 +34,8 @@ static bool contradict (const struct capture *a, const struct capture *b)
 {
     const struct evidence *ea = &a->evidence, *eb = &b->evidence;
 
-    return differ (a->host_uid, b->host_uid) ||
-           differ (ea->host_name, eb->host_name) ||
+    return select_hosts_differ (a->host_uid, b->host_uid) ||
+           select_hosts_differ (ea->host_name, eb->host_name) ||
            (both_booted (a, b) && apart (ea->boot_ns, eb->boot_ns) > BOOT_STEP);
 }
 
@@ -44,7 +44,7 @@ static bool contradict (const struct capture *a, const struct capture *b)
  */
 static bool other_key (const struct capture *a, const struct capture *b)
 {
-    return differ (a->evidence.host_key, b->evidence.host_key);
+    return select_hosts_differ (a->evidence.host_key, b->evidence.host_key);
 }
 
 /* Whether names of directories and of agents need not be asked. */
@@ -56,18 +56,19 @@ static bool is_one (const struct capture *a, const struct capture *b)
             apart (a->evidence.boot_ns, b->evidence.boot_ns) <= BOOT_SAME);
 }
 
-static bool says_host (const struct roll_item *item)
+static bool says_host (const struct select_item *item)
 {
     return item->capture.host[0] && !item->host_is_agents;
 }
 
-static const char *host_in (const struct roll_item *item, bool of_agent)
+static const char *host_in (const struct select_item *item, bool of_agent)
 {
     return of_agent ? item->agent_host ? item->agent_host : ""
                     : item->capture.host;
 }
 
-bool roll_other_host (const struct roll_item *a, const struct roll_item *b)
+bool select_other_host (const struct select_item *a,
+                        const struct select_item *b)
 {
     bool of_agent = !says_host (a) || !says_host (b);
 
@@ -76,7 +77,7 @@ bool roll_other_host (const struct roll_item *a, const struct roll_item *b)
     if (is_one (&a->capture, &b->capture))
         return false;
     return other_key (&a->capture, &b->capture) ||
-           differ (host_in (a, of_agent), host_in (b, of_agent));
+           select_hosts_differ (host_in (a, of_agent), host_in (b, of_agent));
 }
 
 static bool tells_host (const struct capture *c)
@@ -95,15 +96,15 @@ static bool overlap (const struct capture *a, const struct capture *b)
 
 /* ---- one rank ---- */
 
-static bool is_clash (const struct roll_item *a, const struct roll_item *b)
+static bool is_clash (const struct select_item *a, const struct select_item *b)
 {
     return tells_host (&a->capture) && tells_host (&b->capture) &&
-           overlap (&a->capture, &b->capture) && roll_other_host (a, b);
+           overlap (&a->capture, &b->capture) && select_other_host (a, b);
 }
 
 /* As it was compared with the other's. */
-static const char *name_of (const struct roll_item *item,
-                            const struct roll_item *other)
+static const char *name_of (const struct select_item *item,
+                            const struct select_item *other)
 {
     const char *name = host_in (item, !says_host (item) || !says_host (other));
 
@@ -111,12 +112,12 @@ static const char *name_of (const struct roll_item *item,
 }
 
 /* Each names its own host and another one. */
-static void blame_two_hosts (struct roll_item *item,
-                             const struct roll_item *const two[2])
+static void blame_two_hosts (struct select_item *item,
+                             const struct select_item *const two[2])
 {
-    const struct roll_item *own = is_clash (item, two[0]) ||
+    const struct select_item *own = is_clash (item, two[0]) ||
                                   is_clash (item, two[1]) ? item : two[0];
-    const struct roll_item *other = two[!is_clash (own, two[0])];
+    const struct select_item *other = two[!is_clash (own, two[0])];
     const struct capture *c = &own->capture;
 
     capture_reason (&item->capture, "rank %lld came from two hosts: %s (%s) "
@@ -127,9 +128,9 @@ static void blame_two_hosts (struct roll_item *item,
                         ? "" : ", by the names of directories or agents");
 }
 
-bool roll_fail_two_hosts (struct roll_item *items, size_t n)
+bool select_fail_two_hosts (struct select_item *items, size_t n)
 {
-    const struct roll_item *two[2] = { NULL, NULL };
+    const struct select_item *two[2] = { NULL, NULL };
 
     for (size_t i = 0; i < n && !two[0]; i++) {
         for (size_t k = i + 1; k < n && !two[0]; k++) {
@@ -156,7 +157,7 @@ bool roll_fail_two_hosts (struct roll_item *items, size_t n)
 /* ---- all of them ---- */
 
 struct place {
-    struct roll_item *item;
+    struct select_item *item;
     size_t host;                // of those that are found: an index
     size_t part;                // of one that is several
 };
@@ -265,10 +266,10 @@ static void split_host (struct place *p, size_t n)
         several = p[i].item->capture.device_id !=
                   p[0].item->capture.device_id;
     for (size_t i = 0; i < n && several; i++) {
-        const struct roll_item *a = p[i].item;
+        const struct select_item *a = p[i].item;
 
         for (size_t k = 0; k < i && a->capture.device_id >= 0; k++) {
-            const struct roll_item *b = p[k].item;
+            const struct select_item *b = p[k].item;
 
             if (a->rank != b->rank &&
                 a->capture.device_id == b->capture.device_id &&
@@ -370,7 +371,7 @@ static int name_all (struct place *p, size_t n)
     return 0;
 }
 
-int roll_name_hosts (struct roll_item *items, size_t n)
+int select_name_hosts (struct select_item *items, size_t n)
 {
     struct place *p = calloc (n + 1, sizeof (*p));
     size_t used = 0, hosts;

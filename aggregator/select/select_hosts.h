@@ -12,17 +12,18 @@
  * these, the names of workers (or of agents).  A host that is not known is no
  * other one.
  */
-bool roll_other_host (const struct roll_item *a, const struct roll_item *b);
+bool select_other_host (const struct select_item *a,
+                        const struct select_item *b);
 
 /* True if captures of a rank came from two hosts at one time: none is used
  * then, and each says why.  A rank that went on elsewhere was on one at a time.
  */
-bool roll_fail_two_hosts (struct roll_item *items, size_t n);
+bool select_fail_two_hosts (struct select_item *items, size_t n);
 
 /* Give captures of one host one name for it, and those of several hosts with
  * one name different ones.  All captures of a job, sorted by rank.  0 or
  * -ENOMEM.
  */
-int roll_name_hosts (struct roll_item *items, size_t n);
+int select_name_hosts (struct select_item *items, size_t n);
 
 #endif

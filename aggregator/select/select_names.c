@@ -11,7 +11,7 @@
 
 /* A trace without a rank, and who wrote it as far as its name says. */
 struct nameless {
-    struct roll_item *item;
+    struct select_item *item;
     char worker[CAPTURE_NAME_MAX];      // the name without its date
     bool dated;                 // so that several of one worker are one process
 };
@@ -42,7 +42,7 @@ static bool is_trace (const struct capture *c)
 }
 
 /* "<worker>.<ns>.pt.trace.json": the worker. */
-static void parse (struct nameless *t, struct roll_item *item)
+static void parse (struct nameless *t, struct select_item *item)
 {
     const char *name = item->capture.name;
     size_t n = strlen (name), end, digits;
@@ -120,7 +120,7 @@ static int by_worker (const void *pa, const void *pb)
            (a->item->source < b->item->source);
 }
 
-static void give (struct names *l, bool *seen)
+static void select_names_give (struct names *l, bool *seen)
 {
     // of one worker alone any number would do
     int place = -1, end = l->nranks > 1 ? PLACES_MAX : 0;
@@ -137,7 +137,8 @@ static void give (struct names *l, bool *seen)
 }
 
 /* Sort out who has a rank; false if there is nothing to do. */
-static bool collect (struct names *l, struct roll_item *items, size_t n)
+static bool select_names_collect (struct names *l, struct select_item *items,
+                                  size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!is_trace (&items[i].capture))
@@ -161,14 +162,14 @@ static bool collect (struct names *l, struct roll_item *items, size_t n)
     return l->n > 0 && n > 1;
 }
 
-void roll_name_ranks (struct roll_item *items, size_t n)
+void select_name_ranks (struct select_item *items, size_t n)
 {
     struct names l = { .v = calloc (n + 1, sizeof (*l.v)),
                        .taken = calloc (n + 1, sizeof (*l.taken)) };
     bool *seen = calloc (n + 1, sizeof (*seen));
 
-    if (l.v && l.taken && seen && collect (&l, items, n))
-        give (&l, seen);
+    if (l.v && l.taken && seen && select_names_collect (&l, items, n))
+        select_names_give (&l, seen);
     free (seen);
     free (l.taken);
     free (l.v);
@@ -176,7 +177,7 @@ void roll_name_ranks (struct roll_item *items, size_t n)
 
 /* ---- when they have been read ---- */
 
-static bool differ (const char *a, const char *b)
+static bool select_names_differ (const char *a, const char *b)
 {
     return *a && *b && strcmp (a, b) != 0;
 }
@@ -187,14 +188,15 @@ static bool same_process (const struct capture *a, const struct capture *b)
     const struct evidence *ea = &a->evidence, *eb = &b->evidence;
 
     return ea->pid > 0 && ea->pid == eb->pid && a->device_id == b->device_id &&
-           !differ (a->host, b->host) && !differ (ea->host_key, eb->host_key) &&
-           !differ (ea->host_name, eb->host_name);
+           !select_names_differ (a->host, b->host) &&
+ !select_names_differ (ea->host_key, eb->host_key) &&
+           !select_names_differ (ea->host_name, eb->host_name);
 }
 
 static int by_start (const void *pa, const void *pb)
 {
-    const struct capture *a = &(*(struct roll_item *const *)pa)->capture;
-    const struct capture *b = &(*(struct roll_item *const *)pb)->capture;
+    const struct capture *a = &(*(struct select_item *const *)pa)->capture;
+    const struct capture *b = &(*(struct select_item *const *)pb)->capture;
 
     return (a->started_ns > b->started_ns) - (a->started_ns < b->started_ns);
 }
@@ -208,7 +210,7 @@ static bool is_copy (const struct capture *a, const struct capture *b)
 /* A process is at one place at a time: traces of one that overlap are of two
  * hosts that have a process of that number.
  */
-static bool are_one_process (struct roll_item **v, size_t n)
+static bool are_one_process (struct select_item **v, size_t n)
 {
     qsort (v, n, sizeof (*v), by_start);
     for (size_t i = 1; i < n; i++) {
@@ -221,15 +223,15 @@ static bool are_one_process (struct roll_item **v, size_t n)
     return true;
 }
 
-static bool has_no_rank (const struct roll_item *item)
+static bool has_no_rank (const struct select_item *item)
 {
     return item->rank == CAPTURE_NO_RANK && !item->skip &&
            item->capture.state == CAPTURE_UNEXPECTED;
 }
 
-int roll_name_processes (struct roll_item *items, size_t n, bool *again)
+int select_name_processes (struct select_item *items, size_t n, bool *again)
 {
-    struct roll_item **v = calloc (n + 1, sizeof (struct roll_item *));
+    struct select_item **v = calloc (n + 1, sizeof (struct select_item *));
     size_t used = 0;
 
     if (!v)

@@ -7,13 +7,13 @@
 
 #include "select/capture_select.h"
 
-/* Give a rank to the traces that have none (capture_select.h, roll_plan). */
-void roll_name_ranks (struct roll_item *items, size_t n);
+/* Give a rank to the traces that have none (capture_select.h, select_plan). */
+void select_name_ranks (struct select_item *items, size_t n);
 
 /* After reading: if no capture of the job has a rank, and all are of one
  * process, which was at one thing at a time, they are of rank 0 of a world of
  * 1; *again is set then.  0 or -ENOMEM.
  */
-int roll_name_processes (struct roll_item *items, size_t n, bool *again);
+int select_name_processes (struct select_item *items, size_t n, bool *again);
 
 #endif

@@ -29,7 +29,7 @@ struct step {
 };
 
 struct window {
-    struct roll_item *item;
+    struct select_item *item;
     struct step *v;             // by number, each once
     size_t n;
 };
@@ -85,7 +85,7 @@ static void add_step (struct window *w, const char *id,
 }
 
 /* Steps with rows, and those that the host alone has seen. */
-static int read_window (struct window *w, struct roll_item *item)
+static int read_window (struct window *w, struct select_item *item)
 {
     const struct capture *c = &item->capture;
     size_t used = 0;
@@ -114,7 +114,7 @@ static int read_window (struct window *w, struct roll_item *item)
     return 0;
 }
 
-static bool counts (const struct roll_item *item)
+static bool select_steps_counts (const struct select_item *item)
 {
     return item->rank != CAPTURE_NO_RANK && !item->skip && !item->drop &&
            !item->doubt && (item->capture.state == CAPTURE_COMPLETE ||
@@ -150,14 +150,14 @@ static int share (struct steps *s)
     return 0;
 }
 
-static int read_steps (struct steps *s, struct roll_item *items, size_t n)
+static int read_steps (struct steps *s, struct select_item *items, size_t n)
 {
     int rc = 0;
 
     if (!(s->windows = calloc (n + 1, sizeof (*s->windows))))
         return -ENOMEM;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        if (!counts (&items[i]))
+        if (!select_steps_counts (&items[i]))
             continue;
         rc = read_window (&s->windows[s->n], &items[i]);
         s->n++;
@@ -165,7 +165,7 @@ static int read_steps (struct steps *s, struct roll_item *items, size_t n)
     return rc < 0 ? rc : share (s);
 }
 
-static void fini (struct steps *s)
+static void select_steps_fini (struct steps *s)
 {
     for (size_t i = 0; s->windows && i < s->n; i++)
         free (s->windows[i].v);
@@ -352,7 +352,8 @@ static bool is_apart (const struct steps *s, const struct window *w)
     return true;
 }
 
-static void tell (struct window *w, const struct absent *a, bool apart)
+static void select_steps_tell (struct window *w, const struct absent *a,
+                               bool apart)
 {
     struct capture *c = &w->item->capture;
 
@@ -368,7 +369,7 @@ static void tell (struct window *w, const struct absent *a, bool apart)
     }
 }
 
-int roll_check_steps (struct roll_item *items, size_t n)
+int select_check_steps (struct select_item *items, size_t n)
 {
     struct steps s = { NULL, 0, NULL, 0 };
     int rc = read_steps (&s, items, n);
@@ -384,9 +385,10 @@ int roll_check_steps (struct roll_item *items, size_t n)
         if (s.windows[i].n == 0)
             continue;
         find_absent (&s, &s.windows[i], &a);
-        tell (&s.windows[i], &a, shared && is_apart (&s, &s.windows[i]));
+        select_steps_tell (&s.windows[i], &a, shared &&
+                           is_apart (&s, &s.windows[i]));
     }
-    fini (&s);
+    select_steps_fini (&s);
     return rc;
 }
 
@@ -431,7 +433,7 @@ static bool is_edge (const struct lasting *v, size_t n, size_t at,
 
 struct marker {
     sqlite3 *db;
-    const struct roll_item *items;
+    const struct select_item *items;
     sqlite3_stmt *mark, *add, *leave;   // 'leave' NULL: they stay in means
     struct lasting *v;
     double *room;
@@ -500,7 +502,7 @@ static int take_step (struct marker *m, sqlite3_stmt *st, struct err *err)
         m->capture = capture;
     }
     if (rc < 0 || capture < 1 || !step || strlen (step) >= sizeof (m->v->id) ||
-        !counts (&m->items[capture - 1]) ||
+        !select_steps_counts (&m->items[capture - 1]) ||
         m->items[capture - 1].capture.evidence.schedule.warmup != 0 ||
         units_int (step, 0, INT64_MAX, &number) < 0)
         return rc;
@@ -527,8 +529,8 @@ static int each_step (struct marker *m, struct err *err)
     return rc < 0 ? rc : end_capture (m, err);
 }
 
-int roll_mark_edges (sqlite3 *db, const struct roll_item *items, size_t n,
-                     bool leave_out, struct err *err)
+int select_mark_edges (sqlite3 *db, const struct select_item *items, size_t n,
+                       bool leave_out, struct err *err)
 {
     struct marker m = { .db = db, .items = items };
     bool any = false;

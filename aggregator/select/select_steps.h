@@ -14,12 +14,12 @@
  * have, and that it was there for, is partial; one whose steps are no other
  * rank's says so.  All captures of a job.  0 or -ENOMEM.
  */
-int roll_check_steps (struct roll_item *items, size_t n);
+int select_check_steps (struct select_item *items, size_t n);
 
 /* Mark the steps that profiling itself made longer (StepExtra.profiler_edge),
  * and with 'leave_out' keep them out of means and findings (LeftOut).
  */
-int roll_mark_edges (sqlite3 *db, const struct roll_item *items, size_t n,
-                     bool leave_out, struct err *err);
+int select_mark_edges (sqlite3 *db, const struct select_item *items, size_t n,
+                       bool leave_out, struct err *err);
 
 #endif

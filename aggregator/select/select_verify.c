@@ -22,7 +22,7 @@ struct lists {
 
 /* What is found of a capture. */
 struct proof {
-    struct roll_item *item;
+    struct select_item *item;
     int64_t filed;              // its rank up to now
     bool checked;               // ops have a position in a group that is listed
     bool wrong;                 // and it is not that of the filed rank
@@ -46,7 +46,7 @@ static int compare_lists (const void *pa, const void *pb)
     return names ? names : (a > b) - (a < b);
 }
 
-static bool is_judged (const struct roll_item *item)
+static bool is_judged (const struct select_item *item)
 {
     const struct capture *c = &item->capture;
 
@@ -54,7 +54,7 @@ static bool is_judged (const struct roll_item *item)
            (c->state == CAPTURE_COMPLETE || c->state == CAPTURE_PARTIAL);
 }
 
-static int collect_lists (struct lists *l, const struct roll_item *items,
+static int collect_lists (struct lists *l, const struct select_item *items,
                           size_t n)
 {
     size_t all = 0, used = 0;
@@ -104,7 +104,7 @@ struct candidates {
     bool any;                   // a group was looked at
 };
 
-static bool has (const struct candidates *c, int64_t rank)
+static bool select_verify_has (const struct candidates *c, int64_t rank)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (c->ranks[i] == rank)
@@ -146,7 +146,7 @@ static void keep_common (struct candidates *all, const struct candidates *one)
         return;
     }
     for (size_t i = 0; i < all->n; i++) {
-        if (has (one, all->ranks[i]))
+        if (select_verify_has (one, all->ranks[i]))
             all->ranks[used++] = all->ranks[i];
     }
     all->n = used;
@@ -184,7 +184,7 @@ static void check_group (const struct lists *l, struct proof *p,
     }
     ranks_at (l, first, n, g->own, &one);
     p->checked = true;
-    if (!has (&one, p->filed))
+    if (!select_verify_has (&one, p->filed))
         blame_group (p, l->v[first], g->own);
     if (n <= CANDIDATES_MAX)
         keep_common (all, &one);
@@ -229,7 +229,7 @@ static void check_names (struct proof *p)
         p->metadata = r->group >= 0 ? r->group : r->args;
 }
 
-static void check (const struct lists *l, struct roll_item *item,
+static void check (const struct lists *l, struct select_item *item,
                    struct proof *p)
 {
     const struct evidence *e = &item->capture.evidence;
@@ -281,21 +281,21 @@ static int64_t ranks_of_host (const struct proof *p, size_t n)
     return highest + 1;
 }
 
-static void tell (struct roll_item *item, const char *text)
+static void select_verify_tell (struct select_item *item, const char *text)
 {
     (void)snprintf (item->told, sizeof (item->told), "%s", text);
 }
 
 static void renumber (struct proof *p, size_t n, int64_t of_host)
 {
-    char text[ROLL_TOLD_MAX];
+    char text[SELECT_TOLD_MAX];
 
     (void)snprintf (text, sizeof (text), "the profiler was told ranks on "
                     "hosts of %lld (RANK): filed under the ranks that the "
                     "program knows", (long long)of_host);
     for (size_t i = 0; i < n; i++) {
         if (p[i].filed != p[i].metadata)
-            tell (p[i].item, text);
+            select_verify_tell (p[i].item, text);
         p[i].item->rank = p[i].metadata;
         p[i].item->verified = p[i].checked;
     }
@@ -440,23 +440,23 @@ static void list_place (const struct proof *p, char *out, size_t max)
  */
 static void tell_mpi (struct proof *p)
 {
-    struct roll_item *item = p->item;
-    char text[ROLL_TOLD_MAX];
+    struct select_item *item = p->item;
+    char text[SELECT_TOLD_MAX];
 
     (void)snprintf (text, sizeof (text), "the process that the launcher calls "
                     "rank %lld is rank %lld of %lld for MPI: %s",
                     (long long)p->filed, (long long)item->mpi->mpi_rank,
                     (long long)item->mpi->mpi_size,
                     p->checked ? "filed as its ops say" : LEFT_OUT);
-    item->misfiled = p->checked;
+    item->rank_contradicted = p->checked;
     item->doubt = !p->checked;
-    tell (item, text);
+    select_verify_tell (item, text);
 }
 
 static void tell_found (struct proof *p)
 {
-    struct roll_item *item = p->item;
-    char text[ROLL_TOLD_MAX], why[ROLL_TOLD_MAX / 2];
+    struct select_item *item = p->item;
+    char text[SELECT_TOLD_MAX], why[SELECT_TOLD_MAX / 2];
 
     if (!p->wrong && !p->differ) {
         tell_mpi (p);
@@ -473,12 +473,12 @@ static void tell_found (struct proof *p)
                         (long long)p->filed, why, (long long)p->truth,
                         (long long)p->truth);
         item->rank = p->truth;
-        item->misfiled = item->verified = true;
+        item->rank_contradicted = item->verified = true;
     } else if (!p->wrong && p->checked) {
         (void)snprintf (text, sizeof (text), "%s: filed under rank %lld, as "
                         "its ops say; were files of two ranks exchanged?", why,
                         (long long)p->filed);
-        item->misfiled = true;
+        item->rank_contradicted = true;
     } else if (p->wrong && p->truth >= 0) {
         (void)snprintf (text, sizeof (text), "it says that it is rank %lld, "
                         "but %s, which is rank %lld, and so is another "
@@ -491,10 +491,10 @@ static void tell_found (struct proof *p)
                                  : "", why);
         item->doubt = true;
     }
-    tell (item, text);
+    select_verify_tell (item, text);
 }
 
-void roll_tell (struct roll_item *item)
+void select_tell (struct select_item *item)
 {
     struct capture *c = &item->capture;
 
@@ -506,7 +506,7 @@ void roll_tell (struct roll_item *item)
         c->state = CAPTURE_PARTIAL;
 }
 
-static int judge (struct proof *p, size_t n)
+static int select_verify_judge (struct proof *p, size_t n)
 {
     int64_t of_host = ranks_of_host (p, n);
     bool any = false;
@@ -529,7 +529,7 @@ static int judge (struct proof *p, size_t n)
     return 0;
 }
 
-int roll_verify (struct roll_item *items, size_t n, bool *again)
+int select_verify (struct select_item *items, size_t n, bool *again)
 {
     struct proof *p = calloc (n + 1, sizeof (*p));
     struct lists l = { NULL, 0 };
@@ -543,17 +543,17 @@ int roll_verify (struct roll_item *items, size_t n, bool *again)
     }
     if (used > 0 && rc == 0) {
         qsort (p, used, sizeof (*p), compare_filed);
-        rc = judge (p, used);
+        rc = select_verify_judge (p, used);
     }
     for (size_t i = 0; i < used && rc == 0; i++) {
-        struct roll_item *item = p[i].item;
+        struct select_item *item = p[i].item;
 
         item->judged = true;
         *again = *again || item->rank != p[i].filed;
-        roll_tell (item);
+        select_tell (item);
     }
     if (rc == 0)
-        rc = roll_name_processes (items, n, again);
+        rc = select_name_processes (items, n, again);
     free (l.v);
     free (p);
     return rc;

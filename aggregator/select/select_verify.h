@@ -17,10 +17,10 @@
  * them are confirmed (items[i].verified), filed under another rank
  * (items[i].misfiled, or only renumbered), or of a rank that is in doubt
  * (items[i].doubt).  What is said of it is in their reasons, and is said again
- * when they are read again (roll_take).  *again: ranks have changed, so that
+ * when they are read again (select_take).  *again: ranks have changed, so that
  * rows are to be read again; the items are not sorted then.  What was judged
  * once is not judged again.  0 or -ENOMEM.
  */
-int roll_verify (struct roll_item *items, size_t n, bool *again);
+int select_verify (struct select_item *items, size_t n, bool *again);
 
 #endif

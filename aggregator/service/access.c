@@ -37,7 +37,7 @@ static bool find_keys (const struct aggregator_options *opt,
            access (own, F_OK) == 0;
 }
 
-static int open_keys (struct door *d, const struct aggregator_options *opt,
+static int open_keys (struct access *d, const struct aggregator_options *opt,
                       struct err *err)
 {
     char dir[PATH_MAX], own[PATH_MAX];
@@ -59,7 +59,7 @@ static int open_keys (struct door *d, const struct aggregator_options *opt,
     return 0;
 }
 
-bool door_may_tell (struct door *d)
+bool access_may_tell (struct access *d)
 {
     int64_t now = clock_mono_ns ();
 
@@ -75,7 +75,7 @@ bool door_may_tell (struct door *d)
 
 static void on_problem (void *arg, enum net_problem what, const char *text)
 {
-    if (door_may_tell (arg))
+    if (access_may_tell (arg))
         log_text (what == NET_PEER_LEFT ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
                   what == NET_ACCEPT_FAILED ? "accept-failed"
                   : what == NET_PEER_LEFT   ? "peer-left"
@@ -98,8 +98,8 @@ static void check_room (const struct aggregator_options *opt)
                   (long long)wanted);
 }
 
-int door_open (struct door *d, const struct aggregator_options *opt,
-               struct net **ret, struct err *err)
+int access_open (struct access *d, const struct aggregator_options *opt,
+                 struct net **ret, struct err *err)
 {
     int rc = open_keys (d, opt, err);
 
@@ -117,7 +117,7 @@ int door_open (struct door *d, const struct aggregator_options *opt,
     return 0;
 }
 
-void door_close (struct door *d)
+void access_close (struct access *d)
 {
     keyring_close (d->keyring);
     explicit_bzero (&d->security, sizeof (d->security));
@@ -125,7 +125,7 @@ void door_close (struct door *d)
         (void)fileio_remove_tree (d->own, NULL);
 }
 
-int door_status (int rc)
+int access_status (int rc)
 {
     return rc == -ENOKEY         ? EX_CONFIG
            : rc == -EKEYREJECTED ? EX_SOFTWARE
@@ -133,8 +133,8 @@ int door_status (int rc)
                                  : EX_CANTCREAT;
 }
 
-const char *door_text (const struct door *d,
-                       const struct aggregator_options *opt)
+const char *access_text (const struct access *d,
+                         const struct aggregator_options *opt)
 {
     if (d->keyring)
         return "encrypted, by invitation";

@@ -6,7 +6,7 @@
 #include "net/keyring.h"
 #include "service/aggregator.h"
 
-struct door {                   // begins as zeros
+struct access {                 // begins as zeros
     struct keyring *keyring;    // NULL: nothing is encrypted
     struct net_security security;
     int64_t problems_ns;        // since when 'problems' are counted
@@ -18,20 +18,20 @@ struct door {                   // begins as zeros
  * missing, or not as they should be; -EKEYREJECTED: they cannot be checked.
  * The options and 'd' are borrowed for as long as the net lives.
  */
-int door_open (struct door *d, const struct aggregator_options *opt,
-               struct net **ret, struct err *err);
-void door_close (struct door *d);        // forgets the keys of a run
+int access_open (struct access *d, const struct aggregator_options *opt,
+                 struct net **ret, struct err *err);
+void access_close (struct access *d);    // forgets the keys of a run
 
 /* Whether another line may be logged about peers: one for each problem, but not
  * for each of thousands.
  */
-bool door_may_tell (struct door *d);
+bool access_may_tell (struct access *d);
 
 /* The exit status for a start that failed with 'rc'. */
-int door_status (int rc);
+int access_status (int rc);
 
 /* Who may connect, in words. */
-const char *door_text (const struct door *d,
-                       const struct aggregator_options *opt);
+const char *access_text (const struct access *d,
+                         const struct aggregator_options *opt);
 
 #endif

@@ -35,10 +35,10 @@
  */
 static int64_t job_due_ns (const struct aggregator *a, const struct served *s)
 {
-    int64_t came_ns = s->pace.first_ns;
+    int64_t came_ns = s->schedule.first_ns;
 
     if (a->ending_ns == 0)
-        return pace_due_ns (&s->pace);
+        return build_schedule_due_ns (&s->schedule);
     return came_ns == 0 || came_ns > a->ending_ns ? INT64_MAX : came_ns;
 }
 
@@ -71,7 +71,7 @@ static void check_service (struct aggregator *a, int64_t now)
         aggregator_start_build (a, due);
         begun = true;
     } else if (!begun && !late &&
-               (ending || now - a->began_ns >= PACE_SETTLE_NS)) {
+               (ending || now - a->began_ns >= BUILD_SCHEDULE_SETTLE_NS)) {
         begun = aggregator_build_next_unbuilt (a);
     }
     if (late || (ending && !begun))
@@ -138,7 +138,7 @@ static void check_room (void *arg)
         (void)job_note (&s->job, a->no_room.text);
     if (rc >= 0)
         transfers_hold (a->transfers, a->floor.below || a->closed ||
-                                          a->unmended);
+                                          a->unrepaired);
     (void)loop_add_timer (a->loop, ROOM_NS, check_room, a);
 }
 
@@ -334,7 +334,7 @@ static void look_back (struct aggregator *a)
                              : clock_wall_ns ();
 }
 
-static int start (struct aggregator *a, struct err *err)
+static int aggregator_start (struct aggregator *a, struct err *err)
 {
     int rc;
 
@@ -344,14 +344,14 @@ static int start (struct aggregator *a, struct err *err)
     look_back (a);
     if ((rc = open_loop (a, err)) < 0 || (rc = open_disk (a, err)) < 0 ||
         (rc = aggregator_find_unbuilt (a, err)) < 0 ||
-        (rc = door_open (&a->door, a->opt, &a->net, err)) < 0)
+        (rc = access_open (&a->peer_access, a->opt, &a->net, err)) < 0)
         return rc;
     a->transfers = transfers_create (send_to, a, a->ledger, a->store);
     if (!a->transfers ||
         net_attach (a->net, a->loop, aggregator_on_message, a) < 0 ||
         loop_add_fd (a->loop, a->build_fd, aggregator_on_built, a) < 0)
         return err_set (err, ENOMEM, "no memory to serve");
-    transfers_also (a->transfers, aggregator_commit_notes, a);
+    transfers_set_extra_work (a->transfers, aggregator_commit_notes, a);
     if (!a->opt->job)           // a run has one key
         transfers_share (a->transfers);
     return control_open (a->opt->root, a->loop, aggregator_on_request, a,
@@ -394,7 +394,7 @@ static void stop (struct aggregator *a)
     spent = root_is_spent (a);
     transfers_destroy (a->transfers);
     net_close (a->net);
-    door_close (&a->door);
+    access_close (&a->peer_access);
     loop_destroy (a->loop);
     store_close (a->store);
     ledger_close (a->ledger);
@@ -421,18 +421,18 @@ int aggregator_serve (const struct aggregator_options *opt)
 {
     int64_t now = clock_mono_ns ();
     struct aggregator a = { .opt = opt, .build_fd = -1, .root_fd = -1,
-                            .began_ns = now, .alone_ns = now,
+                            .began_ns = now, .last_peer_ns = now,
                             .floor = { .limit = opt->disk_floor } };
     struct err err = { "" };
     int rc;
 
-    rc = start (&a, &err);
+    rc = aggregator_start (&a, &err);
     if (rc < 0) {
         log_text (LOG_LEVEL_ERROR, "start-failed", "%s", err.text);
-        a.status = door_status (rc);
+        a.status = access_status (rc);
     } else {
         log_text (LOG_LEVEL_INFO, "listening", "%s, root %s (%s)", opt->listen,
-                  opt->root, door_text (&a.door, opt));
+                  opt->root, access_text (&a.peer_access, opt));
         check_room (&a);
         write_status (&a);
         tick (&a);

@@ -107,13 +107,13 @@ static void prepare_build (struct aggregator *a, struct served *s)
 
 void aggregator_start_build (struct aggregator *a, struct served *s)
 {
-    int64_t now = clock_mono_ns (), came_ns = s->pace.first_ns;
+    int64_t now = clock_mono_ns (), came_ns = s->schedule.first_ns;
     int rc;
 
     a->building = s;
-    pace_began (&s->pace, now);
+    build_schedule_began (&s->schedule, now);
     if (!a->opt->job && (rc = aggregator_divide (a, s, came_ns)) != 0) {
-        pace_ended (&s->pace, rc > 0, clock_mono_ns ());
+        build_schedule_ended (&s->schedule, rc > 0, clock_mono_ns ());
         a->building = NULL;
         return;
     }
@@ -217,7 +217,8 @@ static void note_built (struct aggregator *a)
 {
     struct err err = { "" };
 
-    if (a->build_rc == 0 && pace_due_ns (&a->building->pace) == INT64_MAX &&
+    if (a->build_rc == 0 &&
+        build_schedule_due_ns (&a->building->schedule) == INT64_MAX &&
         ledger_set_built (a->ledger, a->building->job.id, a->build_seq,
                           &err) < 0)
         log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s",
@@ -237,7 +238,8 @@ void aggregator_on_built (void *arg)
     tell_left (a);
     note_built (a);
     counter_add (a->build_rc < 0 ? COUNTER_BUILDS_FAILED : COUNTER_BUILDS, 1);
-    pace_ended (&a->building->pace, a->build_rc == 0, clock_mono_ns ());
+    build_schedule_ended (&a->building->schedule, a->build_rc == 0,
+                          clock_mono_ns ());
     log_built (a);
     if (a->opt->job)
         aggregator_on_run_built (a);

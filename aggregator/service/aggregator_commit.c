@@ -49,7 +49,7 @@ static void on_entered (void *arg, const struct ledger_item *item)
     if (i.kind > aggregator_last_kind (a))
         return;
     if (s)
-        pace_arrived (&s->pace, clock_mono_ns ());
+        build_schedule_arrived (&s->schedule, clock_mono_ns ());
     else                        // its content came by another job's agent
         (void)aggregator_note_unbuilt (a, i.job);
 }
@@ -175,15 +175,15 @@ static bool ranks_entered (const struct aggregator *a, struct served *s)
 static int note_words (struct aggregator *a, const struct served *s,
                        enum transfer_phase phase, struct err *err)
 {
-    const struct words *w = &s->job.words;
+    const struct size_claims *w = &s->job.words;
     int rc = 0;
 
     for (size_t i = 0; i < w->n && rc == 0; i++) {
         if (w->list[i].noted)
             continue;
         rc = phase == TRANSFER_APPEND
-                 ? store_note_word (a->store, s->job.id, &w->list[i], err)
-                 : ledger_set_word (a->ledger, s->job.id, &w->list[i], err);
+                 ? store_note_claim (a->store, s->job.id, &w->list[i], err)
+                 : ledger_set_claim (a->ledger, s->job.id, &w->list[i], err);
     }
     return rc;
 }
@@ -200,7 +200,7 @@ static void words_entered (struct aggregator *a, struct served *s)
     s->noted_size = s->job.world_size;
     if (any &&
         ledger_newest (a->ledger, s->job.id, aggregator_last_kind (a)) > 0)
-        pace_arrived (&s->pace, clock_mono_ns ());
+        build_schedule_arrived (&s->schedule, clock_mono_ns ());
 }
 
 static int commit_notes_of (struct aggregator *a, struct served *s,

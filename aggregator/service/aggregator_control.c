@@ -12,13 +12,13 @@ static void take_up (struct aggregator *a, const char *id)
     struct served *s = aggregator_find_job (a, id);
 
     if (s)
-        aggregator_recall_words (a, s);
+        aggregator_recall_claims (a, s);
     if (ledger_newest (a->ledger, id, aggregator_last_kind (a)) == 0) {
         aggregator_drop_result (a, id);
         return;
     }
     if (s)
-        pace_arrived (&s->pace, clock_mono_ns ());
+        build_schedule_arrived (&s->schedule, clock_mono_ns ());
     else
         (void)aggregator_note_unbuilt (a, id);
 }
@@ -39,7 +39,7 @@ int aggregator_on_request (void *arg, const struct json *request,
     if (transfers_pending (a->transfers))
         return err_set (err, EIO, "what has come cannot be committed: see the "
                         "aggregator's log");
-    if ((rc = request_do (a->ledger, a->store, request, answer, err)) < 0)
+    if ((rc = request_execute (a->ledger, a->store, request, answer, err)) < 0)
         return rc;
     l = log_line (LOG_LEVEL_INFO, "asked");
     log_str (&l, "request", json_text (json_get (request, "do"), ""));

@@ -34,7 +34,7 @@ void aggregator_drop_result (struct aggregator *a, const char *job)
               "no result", job);
 }
 
-static int drop (void *arg, const char *job)
+static int aggregator_divide_drop (void *arg, const char *job)
 {
     aggregator_drop_result (arg, job);
     return 0;
@@ -42,12 +42,12 @@ static int drop (void *arg, const char *job)
 
 int aggregator_drop_empty (struct aggregator *a, struct err *err)
 {
-    return ledger_each_empty_job (a->ledger, drop, a, err);
+    return ledger_each_empty_job (a->ledger, aggregator_divide_drop, a, err);
 }
 
 /* ---- committed ---- */
 
-static void tell (const struct aggregator *a, const char *job)
+static void aggregator_divide_tell (const struct aggregator *a, const char *job)
 {
     struct logline l = log_line (LOG_LEVEL_INFO, "divided");
     const char *why = "";
@@ -89,14 +89,14 @@ static void build_jobs (struct aggregator *a, int64_t came_ns)
     for (size_t i = 0; i < d->njobs; i++) {
         struct served *s = NULL;
 
-        tell (a, d->jobs[i]);
+        aggregator_divide_tell (a, d->jobs[i]);
         if (ledger_newest (a->ledger, d->jobs[i], ITEM_ROWS) == 0)
             aggregator_drop_result (a, d->jobs[i]);
         else if (!(s = aggregator_job (a, d->jobs[i])))
             (void)aggregator_note_unbuilt (a, d->jobs[i]);
         if (s) {
             tell_senders (a, s);
-            pace_given (&s->pace, came_ns);
+            build_schedule_given (&s->schedule, came_ns);
         }
     }
 }

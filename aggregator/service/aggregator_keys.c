@@ -51,9 +51,9 @@ bool aggregator_may_speak (struct aggregator *a, const struct net_peer *from,
     struct ledger_bound b;
     int rc;
 
-    if (!*from->who || !a->door.keyring)
+    if (!*from->who || !a->peer_access.keyring)
         return true;            // nothing is known of who it is
-    rc = keyring_speaks (a->door.keyring, from->who, m->host, why);
+    rc = keyring_speaks (a->peer_access.keyring, from->who, m->host, why);
     if (rc != 0)
         return rc > 0;
     if (!*m->host)

@@ -126,7 +126,7 @@ static void ask_again (struct aggregator *a)
             struct job_agent *g = &s->job.agents[i];
 
             transfers_forget (a->transfers, &g->peer);
-            g->untold = g->asked_again = true;
+            g->loss_unrecorded = g->asked_again = true;
             g->done = false;
         }
     }
@@ -136,7 +136,7 @@ static int mend (struct aggregator *a, const struct store_lost *lost,
                  struct err *err)
 {
     struct losses l = { .a = a };
-    int rc = store_mend (a->store, a->ledger, lost, on_lost, &l, err);
+    int rc = store_repair (a->store, a->ledger, lost, on_lost, &l, err);
 
     if (rc < 0)
         return rc;
@@ -177,20 +177,20 @@ static bool look_at_store (struct aggregator *a, bool all)
 bool aggregator_look (struct aggregator *a, bool all)
 {
     int64_t now = clock_mono_ns ();
-    bool was = a->unmended;
+    bool was = a->unrepaired;
 
     if (was && now - a->looked_ns < AGAIN_NS)
         return false;
     a->looked_ns = now;
-    a->unmended = (!ledger_is_there (a->ledger) && !put_ledger_back (a)) ||
+    a->unrepaired = (!ledger_is_there (a->ledger) && !put_ledger_back (a)) ||
                   !look_at_store (a, all || was);
-    if (a->unmended)
+    if (a->unrepaired)
         transfers_hold (a->transfers, true);
-    return !a->unmended;
+    return !a->unrepaired;
 }
 
 bool aggregator_is_sound (struct aggregator *a)
 {
-    return !a->unmended && ledger_is_there (a->ledger) &&
+    return !a->unrepaired && ledger_is_there (a->ledger) &&
            store_is_there (a->store) ? true : aggregator_look (a, true);
 }

@@ -49,7 +49,7 @@ static bool is_idle (const struct aggregator *a, const struct served *s)
             return false;
     }
     return s != a->building && s != a->over &&
-           pace_due_ns (&s->pace) == INT64_MAX;
+           build_schedule_due_ns (&s->schedule) == INT64_MAX;
 }
 
 static void forget_peer (void *arg, const struct net_peer *peer)
@@ -139,7 +139,7 @@ void aggregator_forget_gone (struct aggregator *a, int64_t now)
                          ? AGGREGATOR_IDLE_NS : AGGREGATOR_GONE_NS;
 
         if (had > 0 && s != a->building && s != a->over &&
-            pace_due_ns (&s->pace) == INT64_MAX)
+            build_schedule_due_ns (&s->schedule) == INT64_MAX)
             forget_silent_of (a, s, now - ns);
         if (had > 0 && s->job.nagents == 0)
             forget_job (a, at);
@@ -151,20 +151,20 @@ void aggregator_forget_gone (struct aggregator *a, int64_t now)
 /* What was said in former lives, and what the options of this one say.  If the
  * ledger cannot tell it does not forget either: agents say it again.
  */
-void aggregator_recall_words (struct aggregator *a, struct served *s)
+void aggregator_recall_claims (struct aggregator *a, struct served *s)
 {
-    const struct word front = { .by = WORD_FRONT,
-                                .world_size = a->opt->world_size };
-    struct words words;
+    const struct size_claim front = { .by = CLAIM_FRONT,
+                                      .world_size = a->opt->world_size };
+    struct size_claims words;
     struct err err = { "" };
 
-    if (ledger_words (a->ledger, s->job.id, &words, &err) < 0)
+    if (ledger_size_claims (a->ledger, s->job.id, &words, &err) < 0)
         log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
                   err.text);
     else
-        job_set_words (&s->job, &words);
+        job_set_claims (&s->job, &words);
     s->noted_size = s->job.world_size;
-    (void)job_word (&s->job, &front);
+    (void)job_claim (&s->job, &front);
 }
 
 /* A job that is served, or is from now on. */
@@ -182,7 +182,7 @@ struct served *aggregator_job (struct aggregator *a, const char *id)
         return NULL;
     a->njobs++;
     job_init (&s->job, id);
-    aggregator_recall_words (a, s);
+    aggregator_recall_claims (a, s);
     s->next = a->jobs;
     a->jobs = s;
     return s;
@@ -199,8 +199,9 @@ static void reply (struct aggregator *a, const struct net_peer *to,
     (void)net_send (a->net, to, &m);
 }
 
-static void refuse (struct aggregator *a, const struct net_peer *to,
-                    enum refusal reason, const char *text)
+static void aggregator_messages_refuse (struct aggregator *a,
+                                        const struct net_peer *to,
+                                        enum refusal reason, const char *text)
 {
     struct message m = { .type = MESSAGE_REFUSED, .reason = reason };
 
@@ -234,10 +235,10 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
         return 0;
     if (rc == 0)
         counter_add (COUNTER_MARKS_UNKNOWN, 1);
-    if (rc < 0 && door_may_tell (&a->door))
+    if (rc < 0 && access_may_tell (&a->peer_access))
         log_text (LOG_LEVEL_ERROR, "intake-failed", "HELLO from %s: %s",
                   aggregator_name (from, hello->host, name), err.text);
-    else if (rc == 0 && door_may_tell (&a->door))
+    else if (rc == 0 && access_may_tell (&a->peer_access))
         log_text (LOG_LEVEL_WARN, "asked-again", "some of what was "
                   "acknowledged to the agent of host %s, job %s, is missing "
                   "here: the root is another one, or an older one, or was "
@@ -283,7 +284,7 @@ static void keep_clock (struct job_agent *agent, const struct message *m)
                   (double)offset / (double)NS_PER_S);
 }
 
-static bool has_unnoted (const struct words *w)
+static bool has_unnoted (const struct size_claims *w)
 {
     size_t i = 0;
 
@@ -376,7 +377,7 @@ static void refuse_share (struct aggregator *a, const struct net_peer *from,
                     "as it can serve: try again later", name,
                     *from->who ? " of key " : "", from->who);
     aggregator_tell_share (a, from, what);
-    refuse (a, from, REFUSAL_OTHER, text);
+    aggregator_messages_refuse (a, from, REFUSAL_OTHER, text);
 }
 
 static void log_agent (const struct net_peer *from, const struct message *m)
@@ -407,7 +408,7 @@ static void on_rival (struct aggregator *a, struct job_agent *agent,
                     *agent->peer.who ? " with the key of " : "",
                     agent->peer.who, m->host, m->job);
     // whoever has no answer takes this side for dead, or for unreachable
-    refuse (a, from, REFUSAL_OTHER, text);
+    aggregator_messages_refuse (a, from, REFUSAL_OTHER, text);
     if (agent->rival_told_ns > 0 && now - agent->rival_told_ns < RIVAL_NS)
         return;
     agent->rival_told_ns = now;
@@ -452,7 +453,8 @@ static struct served *take_agent (struct aggregator *a,
     struct net_peer old;
 
     if (!s && a->opt->job)
-        refuse (a, from, REFUSAL_OTHER, "this aggregator serves another job");
+        aggregator_messages_refuse (a, from, REFUSAL_OTHER,
+                                    "this aggregator serves another job");
     else if (!s)
         refuse_share (a, from, SHARE_JOBS, "jobs");
     if (!s || is_taken (a, s, from, m))
@@ -482,7 +484,7 @@ static void refuse_host (struct aggregator *a, const struct net_peer *from,
     (void)snprintf (refused.text, sizeof (refused.text), "%s", why);
     (void)net_send (a->net, from, &refused);
     forget_peer (a, from);
-    if (door_may_tell (&a->door))
+    if (access_may_tell (&a->peer_access))
         log_text (LOG_LEVEL_WARN, "host-refused", "job %s: %s", m->job, why);
 }
 
@@ -492,11 +494,12 @@ static void refuse_host (struct aggregator *a, const struct net_peer *from,
 static void hear_launch (struct aggregator *a, struct served *s,
                          const struct message *m)
 {
-    struct word front = { .by = WORD_FRONT, .world_size = m->world_size };
-    const struct word *said = words_find (&s->job.words, &front);
+    struct size_claim front = { .by = CLAIM_FRONT,
+                               .world_size = m->world_size };
+    const struct size_claim *said = size_claims_find (&s->job.words, &front);
 
     if (a->opt->run_dir && said && m->world_size > said->world_size)
-        (void)job_word (&s->job, &front);       // or it is said again
+        (void)job_claim (&s->job, &front);      // or it is said again
 }
 
 /* If nobody knows whether all is here that was acknowledged nothing is said: it
@@ -519,8 +522,10 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     if (s && (strcmp (s->job.id, m->job) != 0 ||
               strcmp (agent->host_key, m->host_key) != 0)) {
         // a connection is one agent, or it could be any number of them
-        refuse (a, from, REFUSAL_OTHER, "this connection has said hello as "
-                "another agent, or of another job: connect again");
+        aggregator_messages_refuse (
+            a, from, REFUSAL_OTHER,
+            "this connection has said hello as "
+            "another agent, or of another job: connect again");
         return;
     }
     lost = has_lost (a, from, m);
@@ -538,7 +543,7 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
         return;
     agent->asked_again = lost != 0;
     agent->done = agent->done && !agent->asked_again;
-    agent->untold = agent->untold && lost < 0;
+    agent->loss_unrecorded = agent->loss_unrecorded && lost < 0;
     if (lost >= 0)
         welcome (a, from, m, lost);
     keep_clock (agent, m);
@@ -654,7 +659,8 @@ static void on_known (struct aggregator *a, struct served *s,
     int rc = 0;
 
     agent->heard_ns = clock_mono_ns ();
-    if (agent->untold && m->type != MESSAGE_RANK && m->type != MESSAGE_NOTE)
+    if (agent->loss_unrecorded && m->type != MESSAGE_RANK &&
+        m->type != MESSAGE_NOTE)
         return;                 // all else is said again behind its HELLO
     switch (m->type) {
     case MESSAGE_RANK:
@@ -689,7 +695,7 @@ static void on_known (struct aggregator *a, struct served *s,
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
         break;
     }
-    if (rc < 0 && door_may_tell (&a->door))
+    if (rc < 0 && access_may_tell (&a->peer_access))
         log_text (LOG_LEVEL_ERROR, "intake-failed", "%s from %s: %s",
                   message_name (m->type),
                   aggregator_name (from, agent->host, name),
@@ -708,12 +714,12 @@ void aggregator_on_message (void *arg, const struct net_peer *from,
     struct served *s;
 
     if (!m) {
-        if (door_may_tell (&a->door))
+        if (access_may_tell (&a->peer_access))
             log_text (LOG_LEVEL_WARN, "refused", "a message%s%s was refused: "
                       "%s", *from->who ? " with key " : "", from->who,
                       err->text);
         if (bad == -EPROTONOSUPPORT)
-            refuse (a, from, REFUSAL_VERSION, err->text);
+            aggregator_messages_refuse (a, from, REFUSAL_VERSION, err->text);
         else
             counter_add (COUNTER_MESSAGES_REFUSED, 1);
         return;

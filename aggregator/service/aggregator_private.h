@@ -46,7 +46,7 @@ struct served {                 // a job, and what was built of it
     char opened_by[NET_WHO_MAX];        // the key that spoke of it first, or ""
     int64_t noted_size;         // the world size as of the last commit
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
-    struct pace pace;           // of a service: when to build
+    struct build_schedule schedule;     // of a service: when to build
     struct served *next;
 };
 
@@ -54,7 +54,7 @@ struct aggregator {
     const struct aggregator_options *opt;
     struct loop *loop;
     struct net *net;
-    struct door door;
+    struct access peer_access;
     struct control *control;
     int root_fd;                // the lock
     struct ledger *ledger;
@@ -75,14 +75,14 @@ struct aggregator {
     size_t nbound;
     struct divide divided;      // so, too
     bool divided_in;            // it has been
-    int64_t turned_ns, awake_ns;        // when the loop did last turn, and when
+    int64_t last_turn_ns, awake_ns;     // when the loop did last turn, and when
                                 // it did again after a while without
     int64_t swept_ns;           // when agents that are gone were forgotten
     int64_t shares_ns;          // when memory was given back, if any was due
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
     struct err no_room;         // what was said when it was reached
-    bool unmended;              // something was removed below the root, and
+    bool unrepaired;            // something was removed below the root, and
                                 // that could not be dealt with: it is tried
                                 // again, and nothing is taken in until then
     int64_t looked_ns;          // when it was looked for last
@@ -100,7 +100,7 @@ struct aggregator {
     int build_rc;
     struct err build_err;
     // the end of a run
-    int64_t alone_ns;           // when somebody was last there, or to come
+    int64_t last_peer_ns;       // when somebody was last there, or to come
     struct served *over;        // the job whose result has been written
     bool resumed;               // a former life had agents
     int64_t run_ns;             // when its first agent said hello, or this one
@@ -146,7 +146,7 @@ struct served *aggregator_find_job (struct aggregator *a, const char *id);
 struct served *aggregator_job (struct aggregator *a, const char *id);
 const char *aggregator_name (const struct net_peer *peer, const char *host,
                              char out[AGGREGATOR_NAME_MAX]);
-void aggregator_recall_words (struct aggregator *a, struct served *s);
+void aggregator_recall_claims (struct aggregator *a, struct served *s);
 void aggregator_note (struct served *s, const char *text);
 void aggregator_give_back (struct aggregator *a, const struct served *but);
 void aggregator_forget_gone (struct aggregator *a, int64_t now);
@@ -195,7 +195,7 @@ void aggregator_check_shares (struct aggregator *a, int64_t now);
 /* aggregator_commit.c: the kinds of items that go into a result, up to this
  * one; a commit of what has come, if anything has, now or soon, or whatever the
  * files look like (as transfers_commit); and what goes with it of what agents
- * said (a transfer_also_fn).
+ * said (a transfer_extra_work_fn).
  */
 enum item_kind aggregator_last_kind (const struct aggregator *a);
 void aggregator_commit (struct aggregator *a);

@@ -68,12 +68,12 @@ static bool nobody_comes (struct aggregator *a, const struct job *j,
                           int64_t now)
 {
     if (is_launching (a))
-        a->alone_ns = now;
+        a->last_peer_ns = now;
     for (size_t i = 0; i < j->nagents; i++) {
-        if (j->agents[i].heard_ns > a->alone_ns)
-            a->alone_ns = j->agents[i].heard_ns;
+        if (j->agents[i].heard_ns > a->last_peer_ns)
+            a->last_peer_ns = j->agents[i].heard_ns;
     }
-    return j->nranks == 0 && now - a->alone_ns > HELLO_LIMIT_NS &&
+    return j->nranks == 0 && now - a->last_peer_ns > HELLO_LIMIT_NS &&
            (j->nagents == 0 || job_delivered (j));
 }
 
@@ -168,9 +168,9 @@ static void note_undelivered (struct aggregator *a, struct job *j)
                                   "deadline passed",
                         left, spool);
         // a text of DONE was made fit for a terminal when it came
-        (void)job_note_last (j, g->done ? g->text
-                                        : utf8_escape (text, UTF8_LINES,
-                                                       shown));
+        (void)job_note_final (j, g->done ? g->text
+                                         : utf8_escape (text, UTF8_LINES,
+                                                        shown));
     }
 }
 

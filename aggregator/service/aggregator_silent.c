@@ -55,9 +55,9 @@ void aggregator_check_silent (struct aggregator *a, int64_t now)
 {
     const struct job_agent *g;
 
-    if (now - a->turned_ns > STALL_NS)
+    if (now - a->last_turn_ns > STALL_NS)
         a->awake_ns = now;
-    a->turned_ns = now;
+    a->last_turn_ns = now;
     if (now - a->awake_ns < SILENT_NS)
         return;
     for (struct served *s = a->jobs; s; s = s->next) {

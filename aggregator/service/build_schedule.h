@@ -12,38 +12,38 @@
 #include <stdbool.h>
 
 // a job this quiet is built: captures come in bursts, one from each rank
-#define PACE_SETTLE_NS (2 * NS_PER_S)
+#define BUILD_SCHEDULE_SETTLE_NS (2 * NS_PER_S)
 // one that is never quiet is built all the same: whoever looks at a job that
 // runs for days is not to be further behind than half a minute
-#define PACE_LATEST_NS (30 * NS_PER_S)
+#define BUILD_SCHEDULE_LATEST_NS (30 * NS_PER_S)
 // and then not for three times as long as the build took, so that building a
 // job takes a quarter of the time at most, however large it has become
-#define PACE_REST 3
+#define BUILD_SCHEDULE_REST 3
 // one that failed (a full disk, say) is tried again, but a person has to mend
 // something first
-#define PACE_RETRY_NS (10 * NS_PER_S)
+#define BUILD_SCHEDULE_RETRY_NS (10 * NS_PER_S)
 
-struct pace {
+struct build_schedule {
     int64_t first_ns, last_ns;  // what no build has seen, 0: nothing
-    bool quiet;                 // it is: see pace_given
+    bool quiet;                 // it is: see build_schedule_given
     int64_t began_ns;           // the build that is under way
     int64_t rest_until_ns;
 };
 
-void pace_arrived (struct pace *p, int64_t now_ns);
+void build_schedule_arrived (struct build_schedule *p, int64_t now_ns);
 
 /* Captures that had come since 'came_ns' were given to the job: nobody waits
  * for it to be quiet.
  */
-void pace_given (struct pace *p, int64_t came_ns);
+void build_schedule_given (struct build_schedule *p, int64_t came_ns);
 
 /* When the next build should begin, INT64_MAX: not at all. */
-int64_t pace_due_ns (const struct pace *p);
+int64_t build_schedule_due_ns (const struct build_schedule *p);
 
 /* A build of all that has arrived begins, and ends; one that failed is due
  * again.
  */
-void pace_began (struct pace *p, int64_t now_ns);
-void pace_ended (struct pace *p, bool good, int64_t now_ns);
+void build_schedule_began (struct build_schedule *p, int64_t now_ns);
+void build_schedule_ended (struct build_schedule *p, bool good, int64_t now_ns);
 
 #endif

@@ -16,40 +16,40 @@ void job_init (struct job *j, const char *id)
     (void)snprintf (j->id, sizeof (j->id), "%s", id);
 }
 
-static void settle (struct job *j)
+static void job_settle (struct job *j)
 {
-    const struct word *counts = words_settle (&j->words);
+    const struct size_claim *counts = size_claims_settle (&j->words);
 
     j->world_size = counts ? counts->world_size : 0;
 }
 
-int job_word (struct job *j, const struct word *word)
+int job_claim (struct job *j, const struct size_claim *word)
 {
-    int rc = words_put (&j->words, word);
+    int rc = size_claims_put (&j->words, word);
 
     if (rc > 0)
-        settle (j);
+        job_settle (j);
     return rc;
 }
 
-void job_set_words (struct job *j, struct words *words)
+void job_set_claims (struct job *j, struct size_claims *words)
 {
-    words_fini (&j->words);
+    size_claims_fini (&j->words);
     j->words = *words;
-    settle (j);
+    job_settle (j);
 }
 
 /* A node that does not know says 0, which takes nothing back. */
 static void hear_size (struct job *j, const struct job_agent *a,
                        int64_t world_size)
 {
-    struct word w = { .by = WORD_NODE, .world_size = world_size };
+    struct size_claim w = { .by = CLAIM_NODE, .world_size = world_size };
 
     if (world_size == 0)
         return;
     memcpy (w.who, a->peer.who, sizeof (w.who));
     memcpy (w.host, a->host, sizeof (w.host));
-    (void)job_word (j, &w);     // without room for it, it is said again
+    (void)job_claim (j, &w);    // without room for it, it is said again
 }
 
 void job_fini (struct job *j)
@@ -60,7 +60,7 @@ void job_fini (struct job *j)
         free (j->agents[i].text);
     for (size_t i = 0; i < j->nnotes; i++)
         free (j->notes[i]);
-    words_fini (&j->words);
+    size_claims_fini (&j->words);
     free (j->ranks);
     free (j->agents);
     free (j->notes);
@@ -220,8 +220,8 @@ struct job_use job_rank_adds (const struct job *j, const struct message *m)
 static void hear_mpi (struct job *j, const struct job_agent *a,
                       struct job_rank *r, const struct message *m)
 {
-    struct word w = { .by = WORD_MPI, .world_size = m->mpi_size };
-    const struct word *known;
+    struct size_claim w = { .by = CLAIM_MPI, .world_size = m->mpi_size };
+    const struct size_claim *known;
 
     if (m->mpi_size == 0 ||
         (r->mpi_size == m->mpi_size && r->mpi_rank == m->mpi_rank))
@@ -231,9 +231,9 @@ static void hear_mpi (struct job *j, const struct job_agent *a,
     r->noted = false;
     memcpy (w.who, a->peer.who, sizeof (w.who));
     memcpy (w.host, a->host, sizeof (w.host));
-    known = words_find (&j->words, &w);
+    known = size_claims_find (&j->words, &w);
     if (!known || known->world_size < w.world_size)
-        (void)job_word (j, &w);
+        (void)job_claim (j, &w);
 }
 
 int job_rank (struct job *j, struct job_agent *a, const struct message *m)
@@ -280,7 +280,7 @@ int job_note (struct job *j, const char *text)
     return add_note (j, text, JOB_NOTES_MAX);
 }
 
-int job_note_last (struct job *j, const char *text)
+int job_note_final (struct job *j, const char *text)
 {
     return add_note (j, text, JOB_LAST_NOTES_MAX);
 }

@@ -45,7 +45,7 @@ struct job_agent {
     int64_t last_wall_ns;       // when a lost one was heard last
     bool asked_again;           // for what is not here any more: what it said
                                 // before it knew that does not count
-    bool untold;                // something was lost since its last HELLO:
+    bool loss_unrecorded;       // something was lost since its last HELLO:
                                 // what it delivers is not taken until the next
     uint64_t left_items, left_captures; // what it said last: not delivered
                                 // and not read yet
@@ -60,7 +60,7 @@ struct job_agent {
 
 struct job {
     char id[MESSAGE_NAME_MAX];
-    struct words words;         // of how many ranks there are
+    struct size_claims words;   // of how many ranks there are
     int64_t world_size;         // that counts among them, 0: nobody has said
     struct job_rank *ranks;     // by rank
     size_t nranks;
@@ -81,9 +81,9 @@ struct job_use {
 void job_init (struct job *j, const char *id);
 void job_fini (struct job *j);
 
-/* A word about the number of ranks; as words_put. */
-int job_word (struct job *j, const struct word *word);
-void job_set_words (struct job *j, struct words *words);        // takes them
+/* A word about the number of ranks; as size_claims_put. */
+int job_claim (struct job *j, const struct size_claim *word);
+void job_set_claims (struct job *j, struct size_claims *words); // takes them
 
 /* A HELLO, also a repeated one.  A restarted agent of a host takes the place of
  * the former (the caller sees to it that that one is gone), whose peer is put
@@ -104,7 +104,7 @@ int job_rank (struct job *j, struct job_agent *a,
               const struct message *m);
 const struct job_rank *job_find_rank (const struct job *j, int64_t rank);
 int job_note (struct job *j, const char *text);
-int job_note_last (struct job *j, const char *text);
+int job_note_final (struct job *j, const char *text);
 int job_done (struct job *j, struct job_agent *a, const char *text,
               uint64_t doubtful);
 

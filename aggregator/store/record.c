@@ -53,7 +53,7 @@ static void put_bound (struct buf *b, const struct ledger_bound *k)
     wire_put_i64 (b, k->since_ns);
 }
 
-static void put_word (struct buf *b, const struct word *w)
+static void put_word (struct buf *b, const struct size_claim *w)
 {
     wire_put_i64 (b, w->world_size);
     wire_put_u8 (b, (uint8_t)w->by);
@@ -136,7 +136,7 @@ static void get_bound (struct wire *w, struct ledger_bound *k)
     k->since_ns = wire_i64 (w);
 }
 
-static void get_word (struct wire *w, struct word *word)
+static void get_word (struct wire *w, struct size_claim *word)
 {
     word->world_size = wire_i64 (w);
     word->by = wire_u8 (w);
@@ -152,7 +152,7 @@ static bool plausible (const struct record *r)
     if (r->kind == RECORD_BOUND)
         return ledger_valid_bound (&r->bound);
     return r->kind == RECORD_JOB
-               ? message_valid_name (r->item.job) && word_valid (&r->word)
+               ? message_valid_name (r->item.job) && size_claim_valid (&r->word)
                : ledger_valid_item (&r->item) &&
                      ledger_valid_place (&r->item.place);
 }
@@ -278,7 +278,7 @@ static int find_magic (struct scan *s, struct err *err)
     return rc < 0 ? err_sys (err, -rc, "cannot read a segment") : 0;
 }
 
-static int give (struct scan *s, struct record *r, struct err *err)
+static int record_give (struct scan *s, struct record *r, struct err *err)
 {
     struct ledger_place *place = &r->item.place;
     uint64_t inside = r->kind == RECORD_CONTENT ? place->size : 0;
@@ -316,7 +316,7 @@ int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
         if ((rc = fileio_pread_all (fd, head, n, (off_t)s.at)) < 0)
             rc = err_sys (err, -rc, "cannot read a segment");
         else if (record_decode (r, head, n, NULL) == 0)
-            rc = give (&s, r, err);
+            rc = record_give (&s, r, err);
         else
             rc = find_magic (&s, err);
     }

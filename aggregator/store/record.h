@@ -21,7 +21,7 @@ enum record_kind {
 struct record {
     enum record_kind kind;
     struct ledger_item item;    // of a job: its name only
-    struct word word;           // of a job
+    struct size_claim word;     // of a job
     struct ledger_assignment assignment;
     struct ledger_bound bound;
     size_t size;                // bytes of the record; the content follows

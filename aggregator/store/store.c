@@ -102,13 +102,13 @@ static int next_segment (struct store *s, struct err *err)
         (rc = fdatasync (s->segment_fd) < 0 ? -errno : 0) < 0) {
         // it would succeed if it was tried again: an error is told only once
         s->distrusted = true;
-        s->doomed = s->end != s->committed;
+        s->cannot_commit = s->end != s->committed;
         cut_off (s);
         return err_sys (err, -rc, "cannot fsync segment %" PRId64, s->segment);
     }
     if (!store_is_there (s)) {
         s->distrusted = true;
-        s->doomed = s->end != s->committed;
+        s->cannot_commit = s->end != s->committed;
         return say_gone (s, err);
     }
     if ((rc = store_open_next (s, err)) < 0)
@@ -126,7 +126,7 @@ static int check_end (struct store *s, struct err *err)
     if (fstat (s->segment_fd, &st) < 0 || (uint64_t)st.st_size >= s->end)
         return 0;
     s->distrusted = true;
-    s->doomed = s->end != s->committed;
+    s->cannot_commit = s->end != s->committed;
     return say_gone (s, err);
 }
 
@@ -185,8 +185,8 @@ int store_refer (struct store *s, const struct ledger_item *item,
     return write_record (s, &r, "", 0, err);
 }
 
-int store_note_word (struct store *s, const char *job,
-                     const struct word *word, struct err *err)
+int store_note_claim (struct store *s, const char *job,
+                      const struct size_claim *word, struct err *err)
 {
     struct record r = { .kind = RECORD_JOB, .word = *word };
 
@@ -328,7 +328,7 @@ int store_sync (struct store *s, struct err *err)
 {
     int rc = 0;
 
-    if (s->doomed)
+    if (s->cannot_commit)
         return err_set (err, EIO, "a segment of %s could not be fsynced: what "
                         "was in it has to come again", s->root);
     if (s->segment_dirty) {
@@ -381,7 +381,7 @@ void store_committed (struct store *s)
 void store_revert (struct store *s)
 {
     s->nfull = 0;
-    s->segment_dirty = s->doomed = false;
+    s->segment_dirty = s->cannot_commit = false;
     cut_off (s);
 }
 

@@ -56,8 +56,8 @@ int store_append (struct store *s, struct ledger_item *item, const void *data,
                   size_t size, struct err *err);
 int store_refer (struct store *s, const struct ledger_item *item,
                  struct err *err);
-int store_note_word (struct store *s, const char *job,
-                     const struct word *word, struct err *err);
+int store_note_claim (struct store *s, const char *job,
+                      const struct size_claim *word, struct err *err);
 
 int store_note_assignment (struct store *s,
                            const struct ledger_assignment *a, struct err *err);
@@ -137,10 +137,10 @@ void store_lost_fini (struct store_lost *lost);
  * content was lost, then ledger_begin_epoch is to follow; 0; negative: nothing
  * has changed, it may be tried again.
  */
-int store_mend (struct store *s, struct ledger *ledger,
-                const struct store_lost *lost,
-                void (*fn) (void *arg, const struct ledger_item *item),
-                void *arg, struct err *err);
+int store_repair (struct store *s, struct ledger *ledger,
+                  const struct store_lost *lost,
+                  void (*fn) (void *arg, const struct ledger_item *item),
+                  void *arg, struct err *err);
 
 /* A descriptor to read content from; to be closed by the caller. */
 int store_read (struct store *s, const struct digest *id,

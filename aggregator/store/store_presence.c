@@ -77,7 +77,7 @@ struct loading {
     struct err *err;
 };
 
-static int load (void *arg, int64_t segment, uint64_t end)
+static int store_presence_load (void *arg, int64_t segment, uint64_t end)
 {
     struct loading *l = arg;
     struct store *s = l->store;
@@ -92,7 +92,7 @@ int store_load_sealed (struct store *s, struct ledger *ledger,
     struct loading l = { s, err };
 
     s->nsealed = 0;
-    return ledger_each_segment (ledger, load, &l, err);
+    return ledger_each_segment (ledger, store_presence_load, &l, err);
 }
 
 /* ---- looking ---- */
@@ -237,10 +237,10 @@ static int move_on (struct store *s, struct ledger *ledger,
     return rc < 0 ? rc : store_account_all (s, ledger, err);
 }
 
-int store_mend (struct store *s, struct ledger *ledger,
-                const struct store_lost *lost,
-                void (*fn) (void *arg, const struct ledger_item *item),
-                void *arg, struct err *err)
+int store_repair (struct store *s, struct ledger *ledger,
+                  const struct store_lost *lost,
+                  void (*fn) (void *arg, const struct ledger_item *item),
+                  void *arg, struct err *err)
 {
     int rc = ledger_begin (ledger, err), any = 0;
 

@@ -21,7 +21,7 @@ struct store {
     bool names_dirty;           // a segment was made
     bool distrusted;            // an fsync of it or its name failed: it is
                                 // never written to again
-    bool doomed;                // what was in it cannot be committed, whatever
+    bool cannot_commit;         // what was in it cannot be committed, whatever
                                 // is appended to another one
     struct store_recovered recovered;   // when it was opened
     struct store_extent *sealed;        // segments before the open one, with

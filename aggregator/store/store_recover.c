@@ -71,7 +71,7 @@ static int enter_record (struct tail *t, const struct record *r)
     int rc;
 
     if (r->kind == RECORD_JOB)
-        return ledger_set_word (t->ledger, i->job, &r->word, t->err);
+        return ledger_set_claim (t->ledger, i->job, &r->word, t->err);
     if (r->kind == RECORD_ASSIGN)
         return ledger_assign (t->ledger, &r->assignment, t->err);
     if (r->kind == RECORD_BOUND)
@@ -82,8 +82,8 @@ static int enter_record (struct tail *t, const struct record *r)
     return rc < 0 ? rc : ledger_add_item (t->ledger, &item, t->err);
 }
 
-static int enter (void *arg, const struct record *r, int bad,
-                  const struct ledger_place *gap)
+static int store_recover_enter (void *arg, const struct record *r, int bad,
+                                const struct ledger_place *gap)
 {
     struct tail *t = arg;
     uint64_t size = !r ? gap->size
@@ -134,7 +134,7 @@ static int roll_forward (struct store *s, struct ledger *ledger,
     if ((rc = ledger_begin (ledger, err)) < 0)
         return rc;
     rc = record_scan (s->segment_fd, s->segment, s->committed,
-                      (uint64_t)st.st_size, enter, &t, err);
+                      (uint64_t)st.st_size, store_recover_enter, &t, err);
     if (rc == 0)
         rc = cut_behind (&t);
     if (rc == 0)
@@ -179,12 +179,12 @@ static int refer_bound (void *arg, const struct ledger_bound *b)
 static int refer_job (void *arg, const struct ledger_job *job)
 {
     struct tail *t = arg;
-    struct words words;
-    int rc = ledger_words (t->ledger, job->id, &words, t->err);
+    struct size_claims words;
+    int rc = ledger_size_claims (t->ledger, job->id, &words, t->err);
 
     for (size_t i = 0; i < words.n && rc == 0; i++)
-        rc = store_note_word (t->store, job->id, &words.list[i], t->err);
-    words_fini (&words);
+        rc = store_note_claim (t->store, job->id, &words.list[i], t->err);
+    size_claims_fini (&words);
 
     for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
         rc = ledger_each (t->ledger, job->id, k, refer_item, t, t->err);
@@ -282,7 +282,8 @@ static bool has_segments (const struct store *s)
 /* Before anything is appended the ledger knows of a segment: so that one that
  * knows of none, and finds some, has been lost.
  */
-static int begin (struct store *s, struct ledger *ledger, struct err *err)
+static int store_recover_begin (struct store *s, struct ledger *ledger,
+                                struct err *err)
 {
     int rc = store_open_segment (s, 1, err);
 
@@ -302,7 +303,7 @@ int store_recover (struct store *s, struct ledger *ledger, struct err *err)
     if (rc < 0)
         return rc;
     if (last == 0)
-        return begin (s, ledger, err);
+        return store_recover_begin (s, ledger, err);
     s->committed = s->end = end;
     if ((rc = store_open_segment (s, last, err)) == 0)
         rc = roll_forward (s, ledger, err);
@@ -349,7 +350,8 @@ int store_clear_incoming (const struct store *s, struct ledger *ledger,
 
 /* ---- opening ---- */
 
-static int create (const char *root, struct store **ret, struct err *err)
+static int store_recover_create (const char *root, struct store **ret,
+                                 struct err *err)
 {
     struct store *s = calloc (1, sizeof (*s));
 
@@ -368,7 +370,7 @@ int store_open (const char *root, struct ledger *ledger, struct store **ret,
 {
     const char *remote = fileio_remote_fs (root);
     struct store *s = NULL;
-    int rc = create (root, &s, err);
+    int rc = store_recover_create (root, &s, err);
 
     if (rc == 0 && remote)
         rc = err_set (err, ENOTSUP, "%s is on a shared file system (%s), where "
@@ -393,7 +395,7 @@ int store_open (const char *root, struct ledger *ledger, struct store **ret,
 int store_open_read (const char *root, struct store **ret, struct err *err)
 {
     struct store *s = NULL;
-    int rc = create (root, &s, err);
+    int rc = store_recover_create (root, &s, err);
 
     if (rc < 0)
         store_close (s);

@@ -18,9 +18,9 @@
 #define LINKS_MAX (1u << 20)    // 40 MB; a job of 10,000 ranks has 200,000
 
 /* Run a query and give each row to 'row'. */
-static int each (sqlite3 *db, const char *sql,
-                 int (*row) (struct summary *s, sqlite3_stmt *st),
-                 struct summary *s, struct err *err)
+static int summary_each (sqlite3 *db, const char *sql,
+                         int (*row) (struct summary *s, sqlite3_stmt *st),
+                         struct summary *s, struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (db, sql, &st, err);
@@ -168,9 +168,9 @@ static int row_job (struct summary *s, sqlite3_stmt *st)
         size_t size;
     } texts[] = {
         { "job", s->job_id, sizeof (s->job_id) },
-        { "scheduler_id", s->about.scheduler_id, ABOUT_TEXT_MAX },
-        { "user", s->about.user, ABOUT_TEXT_MAX },
-        { "command", s->about.command, ABOUT_COMMAND_MAX },
+        { "scheduler_id", s->about.scheduler_id, JOB_ORIGIN_TEXT_MAX },
+        { "user", s->about.user, JOB_ORIGIN_TEXT_MAX },
+        { "command", s->about.command, JOB_ORIGIN_COMMAND_MAX },
         { "other_jobs", s->other_jobs, sizeof (s->other_jobs) },
     };
 
@@ -230,7 +230,7 @@ static int compare_samples (const void *pa, const void *pb)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static double median (const struct sample *list, size_t n)
+static double summary_median (const struct sample *list, size_t n)
 {
     return n % 2 ? list[n / 2].value
                  : (list[n / 2 - 1].value + list[n / 2].value) / 2;
@@ -252,7 +252,7 @@ static int find_slow_rank (sqlite3 *db, struct summary *s, struct err *err)
     (void)sqlite3_finalize (st);
     if (rc == 0 && x.n > 1) {
         qsort (x.list, x.n, sizeof (*x.list), compare_samples);
-        double m = median (x.list, x.n);
+        double m = summary_median (x.list, x.n);
 
         s->ranks_compared = x.n;
         if (x.list[x.n - 1].value > m * (1 + SUMMARY_RANK_PERCENT / 100.0)) {
@@ -417,7 +417,7 @@ static int find_slow_link (sqlite3 *db, struct summary *s, struct err *err)
     free (x.list);
     if (rc == -ENOMEM)
         return err_set (err, ENOMEM, "no memory for the summary");
-    return rc == 0 ? each (db, found_sql, row_found_link, s, err) : rc;
+    return rc == 0 ? summary_each (db, found_sql, row_found_link, s, err) : rc;
 }
 
 static int read_all (sqlite3 *db, struct summary *s, struct err *err)
@@ -453,7 +453,7 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
 
     for (size_t i = 0; i < sizeof (queries) / sizeof (queries[0]) && rc == 0;
          i++)
-        rc = each (db, queries[i].sql, queries[i].row, s, err);
+        rc = summary_each (db, queries[i].sql, queries[i].row, s, err);
     if (rc < 0)
         return rc;
     // not max(rowid): rows of captures that newer ones replace were deleted

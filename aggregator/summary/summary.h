@@ -34,7 +34,7 @@ struct summary {
     char job_id[JOBS_NAME_MAX];         // "": not known
     bool assumed;                       // that all captures are of it
     char other_jobs[JOB_LIST_NOTE_MAX]; // that lay beside it, or ""
-    struct job_about about;
+    struct job_origin about;
     const struct jobs *jobs;            // borrowed: those of the directory, set
     size_t job;                         // by the caller, which of them this
     bool all_jobs;                      // is, and whether all are built; or

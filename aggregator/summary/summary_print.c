@@ -179,7 +179,7 @@ static void print_roll (const struct summary *s, FILE *f)
 
     (void)fprintf (f, "ranks         %lld of %s%lld present%s\n",
                    (long long)s->present,
-                   strcmp (s->known_by, ROLL_BY_OPS) == 0 ? "at least " : "",
+                   strcmp (s->known_by, SELECT_BY_OPS) == 0 ? "at least " : "",
                    (long long)s->expected,
                    strcmp (s->known_by, "guess") == 0
                        ? " (how many there should be is a guess: "

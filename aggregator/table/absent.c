@@ -29,7 +29,7 @@ static const char has_step_sql[] =
     " EXISTS (SELECT 1 FROM CommAnalyzerMatrix WHERE step='step'||?1)";
 
 /* "0, 1, 2 and 61 more", or "none". */
-static void list (sqlite3 *db, const char *sql, char out[LIST_SIZE])
+static void absent_list (sqlite3 *db, const char *sql, char out[LIST_SIZE])
 {
     sqlite3_stmt *st = NULL;
     size_t used = 0, n = 0;
@@ -76,12 +76,12 @@ int absent_check (sqlite3 *db, int64_t rank, const char *step,
 
     if (rank >= 0 && is_none (db, "SELECT count(*) FROM Roster WHERE rank=?1",
                               rank, NULL)) {
-        list (db, ranks_sql, there);
+        absent_list (db, ranks_sql, there);
         return err_set (err, ENODATA, "there is no rank %lld in this result; "
                         "its ranks: %s", (long long)rank, there);
     }
     if (step && is_none (db, has_step_sql, -1, step)) {
-        list (db, steps_sql, there);
+        absent_list (db, steps_sql, there);
         return err_set (err, ENODATA, "there is no step %.100s in this result; "
                         "its steps: %s", step, there);
     }
@@ -113,7 +113,8 @@ static bool is_not_present (sqlite3 *db, int64_t rank, struct err *err)
     return told;
 }
 
-int absent_why (sqlite3 *db, int64_t rank, const char *step, struct err *err)
+int absent_explain (sqlite3 *db, int64_t rank, const char *step,
+                    struct err *err)
 {
     char whose[32] = "this result";
     int rc = absent_check (db, rank, step, err);

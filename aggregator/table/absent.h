@@ -14,6 +14,7 @@ int absent_check (sqlite3 *db, int64_t rank, const char *step,
                   struct err *err);
 
 /* Why there is nothing to be drawn of them: always -ENODATA. */
-int absent_why (sqlite3 *db, int64_t rank, const char *step, struct err *err);
+int absent_explain (sqlite3 *db, int64_t rank, const char *step,
+                    struct err *err);
 
 #endif

@@ -72,7 +72,7 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err)
         SQLITE_OK) {
         rc = db_error (*ret, path, err);
     } else {
-        db_distrust (*ret);
+        db_harden (*ret);
         // analysis.db has views, which run nothing but harmless functions
         (void)sqlite3_db_config (*ret, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
         (void)sqlite3_limit (*ret, SQLITE_LIMIT_LENGTH, TEXT_MAX);

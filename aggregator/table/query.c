@@ -17,8 +17,8 @@ const struct query *query_find (const char *name)
 }
 
 /* Give a value to the parameter of that name; -EINVAL if there is none. */
-static int bind (sqlite3_stmt *st, const char *name, int64_t number,
-                 const char *text, struct err *err)
+static int query_bind (sqlite3_stmt *st, const char *name, int64_t number,
+                       const char *text, struct err *err)
 {
     int i = sqlite3_bind_parameter_index (st, name);
 
@@ -64,11 +64,11 @@ int query_prepare (sqlite3 *db, const char *sql, const struct query_values *v,
     else if (has_more (db, tail))
         rc = err_set (err, EINVAL, "one statement at a time");
     if (rc == 0 && v->rank >= 0)
-        rc = bind (*ret, ":rank", v->rank, NULL, err);
+        rc = query_bind (*ret, ":rank", v->rank, NULL, err);
     if (rc == 0 && v->peer >= 0)
-        rc = bind (*ret, ":peer", v->peer, NULL, err);
+        rc = query_bind (*ret, ":peer", v->peer, NULL, err);
     if (rc == 0 && v->step)
-        rc = bind (*ret, ":step", 0, v->step, err);
+        rc = query_bind (*ret, ":step", 0, v->step, err);
     if (rc < 0) {
         (void)sqlite3_finalize (*ret);
         *ret = NULL;

@@ -222,7 +222,7 @@ struct line {
     size_t blanks;
 };
 
-static void put (struct line *l, const char *s, size_t n)
+static void text_table_put (struct line *l, const char *s, size_t n)
 {
     for (; n > 0 && l->blanks > 0; l->blanks--)
         (void)fputc (' ', l->f);
@@ -265,7 +265,7 @@ static const char *put_text (const struct columns *c, unsigned i,
     if (used > wide)
         wide = used;
     l->blanks += right ? wide - used : 0;
-    put (l, s, n);
+    text_table_put (l, s, n);
     l->blanks += right ? 0 : wide - used;
     return s + skip;
 }
@@ -277,7 +277,7 @@ static void put_number (const struct columns *c, unsigned i, const char *s,
 
     if (used + behind < c->wide[i])
         l->blanks += c->wide[i] - used - behind;
-    put (l, s, strlen (s));
+    text_table_put (l, s, strlen (s));
     l->blanks += behind;
 }
 
@@ -385,7 +385,7 @@ static void choose_widths (struct columns *c)
 }
 
 /* Choose the widths, and print what was kept. */
-static int start (struct columns *c)
+static int text_table_start (struct columns *c)
 {
     const char *p = (const char *)c->kept.data;
     const char *end = p + c->kept.size;
@@ -437,7 +437,7 @@ static int end_row (struct columns *c)
     return rc;
 }
 
-static int keep (struct columns *c, const char *text, bool number)
+static int text_table_keep (struct columns *c, const char *text, bool number)
 {
     size_t w = width_of (text), tail = number ? tail_of (text) : 0;
 
@@ -483,14 +483,14 @@ int columns_cell (struct columns *c, const char *text, size_t n, bool number)
         if (c->at + 1 == c->n)
             rc = end_row (c);
     } else {
-        rc = keep (c, s, number);
+        rc = text_table_keep (c, s, number);
         free (s);
     }
     c->at = (c->at + 1) % c->n;
     if (c->at == 0 && !c->running && rc == 0 &&
         (++c->rows >= GRID_LOOK_AHEAD_ROWS ||
          c->kept.size >= GRID_LOOK_AHEAD_BYTES))
-        rc = start (c);
+        rc = text_table_start (c);
     return rc;
 }
 
@@ -512,7 +512,7 @@ int columns_line (struct columns *c, const char *text)
 
 int columns_finish (struct columns *c)
 {
-    int rc = c->running ? 0 : start (c);
+    int rc = c->running ? 0 : text_table_start (c);
 
     if (c->rows == 0)
         (void)fputs ("(no rows)\n", c->f);

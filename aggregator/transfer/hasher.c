@@ -20,7 +20,7 @@ struct hasher {
     int rc;
 };
 
-static void *work (void *arg)
+static void *hasher_work (void *arg)
 {
     struct hasher *h = arg;
     struct digest digest;
@@ -54,7 +54,7 @@ struct hasher *hasher_create (void)
     (void)pthread_mutex_init (&h->lock, NULL);
     (void)pthread_cond_init (&h->begun, NULL);
     (void)pthread_cond_init (&h->ready, NULL);
-    if (thread_start (&h->thread, work, h) == 0)
+    if (thread_start (&h->thread, hasher_work, h) == 0)
         return h;
     free (h);
     return NULL;

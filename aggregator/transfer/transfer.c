@@ -50,8 +50,8 @@ static size_t bucket_of (const struct sender *s, uint64_t id)
     return (size_t)(id + ((uintptr_t)s >> 6)) % TRANSFER_BUCKETS;
 }
 
-static struct transfer *find (struct transfers *t,
-                              const struct net_peer *from, uint64_t id)
+static struct transfer *transfer_find (struct transfers *t,
+                                       const struct net_peer *from, uint64_t id)
 {
     struct sender *s = transfer_sender (t, from, false);
     struct transfer *x = s ? LIST_FIRST (&t->by_id[bucket_of (s, id)]) : NULL;
@@ -123,12 +123,12 @@ static void leave_body (struct transfers *t, struct transfer *x)
     if (source && b->alone)
         transfer_restart (t, b);
     if (TAILQ_EMPTY (&b->offers))
-        b->orphan_ns = clock_mono_ns ();
+        b->unoffered_ns = clock_mono_ns ();
     else if (source)
         transfer_queue (t, b);
 }
 
-static void complete (struct transfers *t, struct transfer *x)
+static void transfer_complete (struct transfers *t, struct transfer *x)
 {
     x->body = NULL;
     TAILQ_INSERT_TAIL (&t->complete, x, of_body);
@@ -205,7 +205,7 @@ void transfers_forget (struct transfers *t, const struct net_peer *from)
 void transfers_gone (struct transfers *t, const struct net_peer *from,
                      uint64_t item)
 {
-    struct transfer *x = find (t, from, item);
+    struct transfer *x = transfer_find (t, from, item);
     struct body *b = x ? x->body : NULL;
     struct sender *s = x ? x->sender : NULL;
 
@@ -238,9 +238,9 @@ size_t transfers_offered (struct transfers *t, const struct net_peer *from,
 
 /* ---- offers ---- */
 
-static struct transfer *start (struct transfers *t, struct sender *s,
-                               const char *job, const char *host,
-                               const struct message *m)
+static struct transfer *transfer_start (struct transfers *t, struct sender *s,
+                                        const char *job, const char *host,
+                                        const struct message *m)
 {
     struct transfer *x = calloc (1, sizeof (*x));
 
@@ -263,7 +263,7 @@ static struct transfer *start (struct transfers *t, struct sender *s,
     (void)strncpy (x->item.host, host, sizeof (x->item.host) - 1);
     give_sender (t, x, s);
     t->nitems++;
-    complete (t, x);            // until it has a body
+    transfer_complete (t, x);   // until it has a body
     return x;
 }
 
@@ -374,7 +374,7 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
                      const char *job, const char *host,
                      const struct message *m, struct err *err)
 {
-    struct transfer *x = find (t, from, m->item);
+    struct transfer *x = transfer_find (t, from, m->item);
     struct sender *s;
     int rc;
 
@@ -395,7 +395,7 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
         counter_add (COUNTER_OFFERS_DEFERRED, 1);
         return 0;               // it offers it again
     }
-    if (!(x = start (t, s, job, host, m)))
+    if (!(x = transfer_start (t, s, job, host, m)))
         return err_set (err, ENOMEM, "no memory for a transfer");
     if ((rc = offer_new (t, x, m, err)) < 0)
         transfer_drop (t, x);
@@ -408,7 +408,7 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
 /* Whoever sent all of it is asked behind all others; if nobody did, it is asked
  * of one of them.  Without others it is offered again.
  */
-static void blame (struct transfers *t, struct body *b)
+static void transfer_blame (struct transfers *t, struct body *b)
 {
     struct transfer *x = TAILQ_FIRST (&b->offers);
     struct sender *s = b->mixed ? NULL : transfer_sender (t, &b->from, false);
@@ -430,8 +430,9 @@ static void blame (struct transfers *t, struct body *b)
 }
 
 /* All of it has come: is it what was offered? */
-static int finish (struct transfers *t, struct body *b, const void *data,
-                   size_t size, struct err *err)
+static int transfer_finish (struct transfers *t, struct body *b,
+                            const void *data,
+                            size_t size, struct err *err)
 {
     struct transfer *x = TAILQ_FIRST (&b->offers);
     struct digest id;
@@ -444,7 +445,7 @@ static int finish (struct transfers *t, struct body *b, const void *data,
         rc = err_set (err, EBADMSG, "what came of %s %s is not what was "
                       "offered; it is asked for again", x->item.capture,
                       x->item.path);
-        blame (t, b);
+        transfer_blame (t, b);
         return rc;
     }
     b->place = (struct ledger_place){ 0, 0, b->size };
@@ -463,7 +464,7 @@ static int finish (struct transfers *t, struct body *b, const void *data,
     while ((x = TAILQ_FIRST (&b->offers))) {
         TAILQ_REMOVE (&b->offers, x, of_body);
         x->item.place = b->place;
-        complete (t, x);
+        transfer_complete (t, x);
     }
     transfer_unqueue (t, b);
     b->noted = b->hash.n;       // its file is not to be discarded
@@ -502,8 +503,8 @@ static int take_damaged (struct transfers *t, struct transfer *x,
 }
 
 /* Written, if it is of many, and hashed meanwhile. */
-static int keep (struct transfers *t, struct body *b, const void *data,
-                 size_t size, struct err *err)
+static int transfer_keep (struct transfers *t, struct body *b, const void *data,
+                          size_t size, struct err *err)
 {
     struct digest digest;
     int rc, hashed;
@@ -528,12 +529,13 @@ static bool is_peer (const struct net_peer *a, const struct net_peer *b)
     return a->size == b->size && memcmp (a->id, b->id, a->size) == 0;
 }
 
-static int take (struct transfers *t, struct transfer *x, const void *data,
-                 size_t size, struct err *err)
+static int transfer_take (struct transfers *t, struct transfer *x,
+                          const void *data,
+                          size_t size, struct err *err)
 {
     struct body *b = x->body;
     int64_t now = clock_mono_ns ();
-    int rc = keep (t, b, data, size, err);
+    int rc = transfer_keep (t, b, data, size, err);
 
     if (rc == -ESTALE) {
         throw_away (t, b);
@@ -558,13 +560,13 @@ static int take (struct transfers *t, struct transfer *x, const void *data,
             TRANSFER_NOTE_BYTES &&
         now - t->noted_ns >= TRANSFER_NOTE_NS)
         t->note_due = true;
-    return b->received < b->size ? 0 : finish (t, b, data, size, err);
+    return b->received < b->size ? 0 : transfer_finish (t, b, data, size, err);
 }
 
 int transfers_chunk (struct transfers *t, const struct net_peer *from,
                      const struct message *m, struct err *err)
 {
-    struct transfer *x = find (t, from, m->item);
+    struct transfer *x = transfer_find (t, from, m->item);
     struct body *b = x ? x->body : NULL;
     struct sender *s = x ? x->sender : NULL;
     const void *data;
@@ -581,7 +583,7 @@ int transfers_chunk (struct transfers *t, const struct net_peer *from,
     if (!unpack (t, m, size, &data))
         rc = take_damaged (t, x, err);
     else
-        rc = take (t, x, data, size, err);
+        rc = transfer_take (t, x, data, size, err);
     transfer_queue_all (t, s);
     transfer_grant (t);
     return rc;

@@ -110,7 +110,7 @@ void transfers_tick (struct transfers *t, int64_t now_ns);
 /* Whether a commit is due, and the commit: bytes are synced, rows committed,
  * then acknowledgements sent.  'entered' is called for each item that the
  * ledger did not have; and for those, of any job, whose content it did not have
- * any more, as in ledger_each_again.  What came a second time is only
+ * any more, as in ledger_each_restored.  What came a second time is only
  * acknowledged.  When it fails nothing is acknowledged, and agents offer
  * everything again; -ESTALE: since what it was written to was removed.
  */
@@ -134,9 +134,10 @@ enum transfer_phase {
     TRANSFER_ENTER,             // rows, into the ledger
     TRANSFER_COMMITTED,         // all of it is durable
 };
-typedef int transfer_also_fn (void *arg, enum transfer_phase phase,
-                              struct err *err);
-void transfers_also (struct transfers *t, transfer_also_fn *fn, void *arg);
+typedef int transfer_extra_work_fn (void *arg, enum transfer_phase phase,
+                                    struct err *err);
+void transfers_set_extra_work (struct transfers *t, transfer_extra_work_fn *fn,
+                               void *arg);
 void transfers_due (struct transfers *t);
 
 /* Note all that came, before the end of a life. */

@@ -16,7 +16,8 @@ bool transfers_gather (const struct transfers *t)
     return t->small > 0 && t->ncomplete < TRANSFER_COMMIT_ITEMS;
 }
 
-void transfers_also (struct transfers *t, transfer_also_fn *fn, void *arg)
+void transfers_set_extra_work (struct transfers *t, transfer_extra_work_fn *fn,
+                               void *arg)
 {
     t->also = fn;
     t->also_arg = arg;
@@ -159,7 +160,8 @@ static int sum_rows (struct transfers *t, struct transfer *x, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-static int enter (struct transfers *t, struct transfer *x, struct err *err)
+static int transfer_commit_enter (struct transfers *t, struct transfer *x,
+                                  struct err *err)
 {
     int rc = 0;
 
@@ -186,7 +188,7 @@ static int write_ledger (struct transfers *t, size_t least, struct err *err)
         rc = ledger_enter_epoch (t->ledger, err);
     TAILQ_FOREACH (x, &t->complete, of_body) {
         if (rc == 0)
-            rc = enter (t, x, err);
+            rc = transfer_commit_enter (t, x, err);
     }
     if (rc == 0)
         rc = also (t, TRANSFER_ENTER, err);
@@ -256,7 +258,7 @@ int transfers_commit (struct transfers *t,
             entered (arg, &x->item);
         transfer_drop (t, x);
     }
-    (void)ledger_each_again (t->ledger, entered, arg, err);
+    (void)ledger_each_restored (t->ledger, entered, arg, err);
     transfer_grant (t);
     return 0;
 }

@@ -264,7 +264,7 @@ void transfer_prefer (struct transfers *t, struct transfer *x)
 }
 
 /* Ask the source for the next chunk: 0, or as net_send. */
-static int ask (struct transfers *t, struct body *b)
+static int transfer_credit_ask (struct transfers *t, struct body *b)
 {
     struct transfer *source = TAILQ_FIRST (&b->offers);
     struct sender *s = source->sender;
@@ -362,7 +362,7 @@ static void grant_turns (struct transfers *t)
             transfer_queue (t, b);      // there were fewer when it got here
             continue;
         }
-        if ((rc = ask (t, b)) == 0)
+        if ((rc = transfer_credit_ask (t, b)) == 0)
             transfer_queue (t, b);
         else if (rc == -EHOSTUNREACH)   // who else has it is asked
             transfer_end_sender (t, TAILQ_FIRST (&b->offers)->sender);
@@ -434,7 +434,7 @@ void transfers_tick (struct transfers *t, int64_t now_ns)
         for (; b; b = next) {
             next = LIST_NEXT (b, same_bucket);
             if (TAILQ_EMPTY (&b->offers) && !b->whole &&
-                now_ns - b->orphan_ns > TRANSFER_ORPHAN_NS)
+                now_ns - b->unoffered_ns > TRANSFER_ORPHAN_NS)
                 transfer_end_body (t, b);
         }
     }

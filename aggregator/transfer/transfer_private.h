@@ -41,7 +41,7 @@ struct body {
     bool alone;                 // it was mixed and wrong: all from one, now
     bool whole;
     struct ledger_place place;  // of one that is whole
-    int64_t orphan_ns;          // since when nobody offers it
+    int64_t unoffered_ns;       // since when nobody offers it
 };
 
 /* A key, of any number of connections. */
@@ -99,7 +99,7 @@ struct transfers {
     unsigned small;             // chunks of one part that are on their way
     bool hold, note_due, shared;
     int64_t paused_until_ns, noted_ns;
-    transfer_also_fn *also;     // NULL: nothing more
+    transfer_extra_work_fn *also;       // NULL: nothing more
     void *also_arg;
     void *raw;                  // a chunk that is unpacked
     struct hasher *hasher;

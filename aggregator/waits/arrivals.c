@@ -128,8 +128,9 @@ int arrivals_add (struct arrivals *x, const struct arrival *a, struct err *err)
 }
 
 /* The rows of a part, from the file and those that are in memory. */
-static int load (struct arrivals *x, unsigned part, struct arrival **ret,
-                 struct err *err)
+static int arrivals_load (struct arrivals *x, unsigned part,
+                          struct arrival **ret,
+                          struct err *err)
 {
     struct part *p = &x->parts[part];
     struct arrival *rows = malloc ((p->all + 1) * sizeof (*rows));
@@ -186,7 +187,7 @@ int arrivals_each (struct arrivals *x, arrivals_fn *fn, void *arg,
             *dropped += n;
             continue;
         }
-        if (x->fd >= 0 && (rc = load (x, i, &rows, err)) < 0)
+        if (x->fd >= 0 && (rc = arrivals_load (x, i, &rows, err)) < 0)
             break;
         rc = each_op (rows, (size_t)n, fn, arg, err);
         if (x->fd >= 0)

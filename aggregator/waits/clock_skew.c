@@ -21,7 +21,7 @@ struct samples {
     double residue;
 };
 
-struct skew {
+struct clock_skew {
     struct samples *ranks;
     uint32_t nranks;
     struct samples ends;
@@ -31,12 +31,12 @@ struct skew {
     size_t room;
 };
 
-struct skew *skew_create (void)
+struct clock_skew *clock_skew_create (void)
 {
-    return calloc (1, sizeof (struct skew));
+    return calloc (1, sizeof (struct clock_skew));
 }
 
-void skew_destroy (struct skew *s)
+void clock_skew_destroy (struct clock_skew *s)
 {
     if (!s)
         return;
@@ -68,7 +68,7 @@ static void *reach (void *old, uint32_t *n, uint32_t i, size_t size)
     return p;
 }
 
-static int reach_rank (struct skew *s, uint32_t rank)
+static int reach_rank (struct clock_skew *s, uint32_t rank)
 {
     struct samples *p = reach (s->ranks, &s->nranks, rank, sizeof (*p));
 
@@ -76,7 +76,7 @@ static int reach_rank (struct skew *s, uint32_t rank)
     return p ? 0 : -ENOMEM;
 }
 
-static int reach_group (struct skew *s, uint32_t group)
+static int reach_group (struct clock_skew *s, uint32_t group)
 {
     bool *p = reach (s->groups, &s->ngroups, group, sizeof (*p));
 
@@ -124,7 +124,7 @@ static int note_rank (struct samples *s, size_t group_size, double offset)
     return note (s, offset, SAMPLES_MAX);
 }
 
-static int note_op (struct skew *s, const struct arrival *a, size_t n)
+static int note_op (struct clock_skew *s, const struct arrival *a, size_t n)
 {
     double middle;
 
@@ -151,8 +151,8 @@ static int note_op (struct skew *s, const struct arrival *a, size_t n)
     return 0;
 }
 
-int skew_add (struct skew *s, const struct arrival *a, size_t n,
-              struct err *err)
+int clock_skew_add (struct clock_skew *s, const struct arrival *a, size_t n,
+                    struct err *err)
 {
     if (n < 2)
         return 0;
@@ -160,8 +160,8 @@ int skew_add (struct skew *s, const struct arrival *a, size_t n,
                ? err_set (err, ENOMEM, "no memory for clocks") : 0;
 }
 
-int skew_put_right (struct skew *s, uint32_t rank, double offset_ms,
-                    double residue_ms, struct err *err)
+int clock_skew_put_right (struct clock_skew *s, uint32_t rank, double offset_ms,
+                          double residue_ms, struct err *err)
 {
     if (reach_rank (s, rank) < 0)
         return err_set (err, ENOMEM, "no memory for clocks");
@@ -171,7 +171,7 @@ int skew_put_right (struct skew *s, uint32_t rank, double offset_ms,
     return 0;
 }
 
-void skew_settle (struct skew *s)
+void clock_skew_settle (struct clock_skew *s)
 {
     for (uint32_t i = 0; i < s->nranks; i++) {
         if (!s->ranks[i].right)
@@ -181,28 +181,30 @@ void skew_settle (struct skew *s)
     s->ends.median = stats_median (s->ends.values, s->ends.n);
 }
 
-double skew_of (const struct skew *s, uint32_t rank)
+double clock_skew_of (const struct clock_skew *s, uint32_t rank)
 {
     return rank < s->nranks ? s->ranks[rank].median : NAN;
 }
 
-double skew_residue (const struct skew *s, uint32_t rank)
+double clock_skew_residue (const struct clock_skew *s, uint32_t rank)
 {
     return rank < s->nranks && s->ranks[rank].right ? s->ranks[rank].residue
                                                     : NAN;
 }
 
-double skew_between (const struct skew *s, uint32_t group, uint32_t a,
-                     uint32_t b)
+double clock_skew_between (const struct clock_skew *s, uint32_t group,
+                           uint32_t a,
+                           uint32_t b)
 {
     if (group >= s->ngroups || !s->groups[group])
         return NAN;
-    if (!isnan (skew_residue (s, a)) && !isnan (skew_residue (s, b)))
-        return fmax (skew_residue (s, a), skew_residue (s, b));
-    return fabs (skew_of (s, a) - skew_of (s, b));
+    if (!isnan (clock_skew_residue (s, a)) &&
+        !isnan (clock_skew_residue (s, b)))
+        return fmax (clock_skew_residue (s, a), clock_skew_residue (s, b));
+    return fabs (clock_skew_of (s, a) - clock_skew_of (s, b));
 }
 
-double skew_of_ends (const struct skew *s)
+double clock_skew_of_ends (const struct clock_skew *s)
 {
     return s->ends.median;
 }

@@ -25,7 +25,7 @@
 
 static int64_t item_of (const struct settling *s, int64_t capture)
 {
-    const struct roll_item *item;
+    const struct select_item *item;
 
     if (capture < 1 || (uint64_t)capture > s->n)
         return -1;
@@ -185,9 +185,9 @@ static void take_size (struct settling *s, sqlite3_stmt *st)
         side->sum += hash_column (st, SEEN_START, key);
 }
 
-static int each (struct settling *s, const char *sql,
-                 void (*take) (struct settling *s, sqlite3_stmt *st),
-                 struct err *err)
+static int undeclared_each (struct settling *s, const char *sql,
+                            void (*take) (struct settling *s, sqlite3_stmt *st),
+                            struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (s->db, sql, &st, err);
@@ -200,10 +200,10 @@ static int each (struct settling *s, const char *sql,
 
 /* ---- judging ---- */
 
-static bool refuse (struct settling *s, const char *fmt, ...)
+static bool undeclared_refuse (struct settling *s, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
-static bool refuse (struct settling *s, const char *fmt, ...)
+static bool undeclared_refuse (struct settling *s, const char *fmt, ...)
 {
     va_list ap;
 
@@ -222,9 +222,11 @@ static bool same_sequences (struct settling *s)
 
         if (a->count != b->count || a->sum != b->sum ||
             (s->device && a->last_count != b->last_count))
-            return refuse (s, "ranks %lld and %lld did not do the same ops, "
-                           "of the same sizes, in each step",
-                           (long long)a->rank, (long long)b->rank);
+            return undeclared_refuse (
+                s,
+                "ranks %lld and %lld did not do the same ops, "
+                "of the same sizes, in each step",
+                (long long)a->rank, (long long)b->rank);
     }
     return true;
 }
@@ -234,14 +236,17 @@ static bool is_one_group (struct settling *s, const struct ends *e)
     if (ends_agree (e, s->device))
         return true;
     if (e->common < 2)
-        return refuse (s, "fewer than two ops are on all ranks");
+        return undeclared_refuse (s, "fewer than two ops are on all ranks");
     if (e->off_ms > ends_tolerance_ms (e, s->device))
-        return refuse (s, "whatever the offsets of the clocks are, their ends "
-                       "are up to %.3f ms apart: %.3f ms would be those of "
-                       "one group", e->off_ms,
-                       ends_tolerance_ms (e, s->device));
-    return refuse (s, "of %zu ops a rank ended before another one came",
-                   e->early);
+        return undeclared_refuse (
+            s,
+            "whatever the offsets of the clocks are, their ends "
+            "are up to %.3f ms apart: %.3f ms would be those of "
+            "one group",
+            e->off_ms, ends_tolerance_ms (e, s->device));
+    return undeclared_refuse (s,
+                              "of %zu ops a rank ended before another one came",
+                              e->early);
 }
 
 /* ---- all ---- */
@@ -277,13 +282,13 @@ static int judge_round (struct settling *s, struct undeclared_clock *clocks,
 
     s->nends = s->nsteps = 0;
     if (!s->device)
-        rc = each (s, times, take_last, err);
+        rc = undeclared_each (s, times, take_last, err);
     if (s->nsteps < 2)
         s->last[0] = '\0';
     if (rc == 0)
-        rc = each (s, times, take_op, err);
+        rc = undeclared_each (s, times, take_op, err);
     if (rc == 0)
-        rc = each (s, sizes, take_size, err);
+        rc = undeclared_each (s, sizes, take_size, err);
     if (rc < 0 || !(*one = same_sequences (s)))
         return rc;
     if (!ends_compare (s->ends, s->nends, s->nranks, s->device, s->offset,
@@ -294,17 +299,20 @@ static int judge_round (struct settling *s, struct undeclared_clock *clocks,
     return 0;
 }
 
-static int judge (struct settling *s, struct undeclared_clock *clocks,
-                  struct err *err)
+static int undeclared_judge (struct settling *s,
+                             struct undeclared_clock *clocks,
+                             struct err *err)
 {
     bool one = false;
     int rc = 0;
 
     if (s->mixed)
-        (void)refuse (s, "they are of several kinds, or clocks, or their "
-                      "times are not those of the ops");
+        (void)undeclared_refuse (
+            s, "they are of several kinds, or clocks, or their "
+               "times are not those of the ops");
     else if (s->nsides != s->nranks * s->nrounds || s->nrounds > ROUNDS_MAX)
-        (void)refuse (s, "some ranks have more captures than others");
+        (void)undeclared_refuse (s,
+                                 "some ranks have more captures than others");
     else
         one = true;
     for (s->round = 0; s->round < s->nrounds && one && rc == 0; s->round++)
@@ -316,8 +324,9 @@ static int judge (struct settling *s, struct undeclared_clock *clocks,
     return rc < 0 ? rc : settling_refuse (s, err);
 }
 
-static int settle (struct settling *s, struct undeclared_clock *clocks,
-                   struct err *err)
+static int undeclared_resolve (struct settling *s,
+                               struct undeclared_clock *clocks,
+                               struct err *err)
 {
     uint64_t ops = 0;
     int rc;
@@ -337,10 +346,10 @@ static int settle (struct settling *s, struct undeclared_clock *clocks,
     s->residue = calloc (s->nranks, sizeof (*s->residue));
     if (!s->ends || !s->offset || !s->residue)
         return err_set (err, ENOMEM, "no memory for groups");
-    return judge (s, clocks, err);
+    return undeclared_judge (s, clocks, err);
 }
 
-int undeclared_settle (sqlite3 *db, const struct roll_item *items, size_t n,
+int undeclared_settle (sqlite3 *db, const struct select_item *items, size_t n,
                        struct undeclared_clock *clocks, struct err *err)
 {
     struct settling s = { .db = db, .items = items, .n = n, .every = 1 };
@@ -348,7 +357,7 @@ int undeclared_settle (sqlite3 *db, const struct roll_item *items, size_t n,
 
     settling_forget (clocks, n);
     if (db_int (db, "SELECT count(*) FROM CommGroup WHERE size>0", 1) == 0)
-        rc = settle (&s, clocks, err);
+        rc = undeclared_resolve (&s, clocks, err);
     free (s.sides);
     free (s.side_of);
     free (s.ends);

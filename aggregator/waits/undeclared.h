@@ -24,7 +24,7 @@ struct undeclared_clock {
  * a group, and the clocks are each process' own, or contradict the ends.
  * 0, -ENOMEM or as db_error.
  */
-int undeclared_settle (sqlite3 *db, const struct roll_item *items, size_t n,
+int undeclared_settle (sqlite3 *db, const struct select_item *items, size_t n,
                        struct undeclared_clock *clocks, struct err *err);
 
 #endif

@@ -24,7 +24,7 @@ struct side {
 
 struct settling {
     sqlite3 *db;
-    const struct roll_item *items;
+    const struct select_item *items;
     size_t n;
     struct side *sides;
     uint32_t nsides, *side_of;  // of an item, or UINT32_MAX

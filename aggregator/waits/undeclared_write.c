@@ -100,7 +100,8 @@ static int64_t expected_ranks (struct settling *s)
     return db_int (s->db, "SELECT count(*) FROM Roster WHERE expected", 0);
 }
 
-static int say (struct settling *s, const char *text, struct err *err)
+static int undeclared_write_say (struct settling *s, const char *text,
+                                 struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (s->db, "INSERT INTO Job SELECT printf('note.%03d',"
@@ -129,7 +130,7 @@ static int say_group (struct settling *s, struct err *err)
                     "since all did the same, and %zu of them end together (to "
                     "%.3f ms, of %.3f ms that one takes)%s", s->nranks,
                     s->found.common, s->found.off_ms, s->found.median_ms, few);
-    return say (s, text, err);
+    return undeclared_write_say (s, text, err);
 }
 
 int settling_refuse (struct settling *s, struct err *err)
@@ -138,7 +139,7 @@ int settling_refuse (struct settling *s, struct err *err)
 
     (void)snprintf (text, sizeof (text), "the traces declare no groups, and "
                     "group_name stays NULL, without waits: %s", s->why);
-    return say (s, text, err);
+    return undeclared_write_say (s, text, err);
 }
 
 int settling_accept (struct settling *s, struct undeclared_clock *clocks,

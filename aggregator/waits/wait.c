@@ -23,14 +23,14 @@
 
 struct deriver {
     sqlite3 *db;
-    const struct roll_item *items;
+    const struct select_item *items;
     size_t nitems;
     struct members *members;
     struct arrivals *arrivals;
     struct texts steps;
-    struct pairs *pairs;
-    struct skew *skew;
-    struct waits waits;         // of traces only
+    struct wait_sums *pairs;
+    struct clock_skew *skew;
+    struct row_values waits;    // of traces only
     struct undeclared_clock *clocks;    // of each item
     double *wait_ms;            // of one op
     size_t room;
@@ -266,23 +266,24 @@ static int take_op (void *arg, const struct arrival *a, size_t n,
     d->by_start += by_start;
     d->by_elapse += !by_start;
     if (has_starts (a, n))
-        rc = skew_add (d->skew, a, n, err);
+        rc = clock_skew_add (d->skew, a, n, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct pair one = { a->step, a->group, a[late].rank, a[i].rank,
-                                  1, d->wait_ms[i] };
+        const struct wait_sum one = { a->step, a->group, a[late].rank,
+                                     a[i].rank,
+                                      1, d->wait_ms[i] };
 
         if (by_start)
-            waits_set (&d->waits, a[i].row, d->wait_ms[i]);
+            row_values_set (&d->waits, a[i].row, d->wait_ms[i]);
         if (i != late)
-            rc = pairs_add (d->pairs, &one, err);
+            rc = wait_sums_add (d->pairs, &one, err);
     }
     return rc;
 }
 
 /* ---- what is said of it ---- */
 
-static int say (sqlite3_stmt *st, const char *key, const char *value,
-                struct err *err)
+static int wait_say (sqlite3_stmt *st, const char *key, const char *value,
+                     struct err *err)
 {
     db_bind_text (st, 1, key);
     db_bind_text (st, 2, value);
@@ -295,23 +296,23 @@ static int say_count (sqlite3_stmt *st, const char *key, int64_t n,
     char text[24];
 
     (void)snprintf (text, sizeof (text), "%lld", (long long)n);
-    return n > 0 ? say (st, key, text, err) : 0;
+    return n > 0 ? wait_say (st, key, text, err) : 0;
 }
 
 static int say_job (struct deriver *d, struct err *err)
 {
-    double ends = skew_of_ends (d->skew);
+    double ends = clock_skew_of_ends (d->skew);
     sqlite3_stmt *st = NULL;
     char text[40];
     int rc = db_prepare (d->db, "INSERT OR REPLACE INTO Job VALUES (?1, ?2)",
                          &st, err);
 
     if (rc == 0 && d->by_start + d->by_elapse > 0)
-        rc = say (st, "wait_rule",
-                  d->by_elapse == 0  ? "latest start"
-                  : d->by_start == 0 ? "shortest elapse"
-                                     : "latest start of traces, shortest "
-                                       "elapse of others", err);
+        rc = wait_say (st, "wait_rule",
+                       d->by_elapse == 0  ? "latest start"
+                       : d->by_start == 0 ? "shortest elapse"
+                                          : "latest start of traces, shortest "
+                                            "elapse of others", err);
     if (rc == 0)
         rc = say_count (st, "wait_ops", d->by_start + d->by_elapse, err);
     if (rc == 0)
@@ -324,7 +325,7 @@ static int say_job (struct deriver *d, struct err *err)
         rc = say_count (st, "wait_rows_dropped", (int64_t)d->dropped, err);
     if (rc == 0 && !isnan (ends)) {
         (void)snprintf (text, sizeof (text), "%.6f", ends);
-        rc = say (st, "clock_end_skew_ms", text, err);
+        rc = wait_say (st, "clock_end_skew_ms", text, err);
     }
     (void)sqlite3_finalize (st);
     return rc;
@@ -354,16 +355,17 @@ static int say_clocks (struct deriver *d, struct err *err)
                                 "?4)", &st, err);
 
     for (size_t i = 0; i < d->nitems && rc == 0; i++) {
-        const struct roll_item *item = &d->items[i];
+        const struct select_item *item = &d->items[i];
 
         if (item->rank < 0 ||
             (i + 1 < d->nitems && d->items[i + 1].rank == item->rank))
             continue;
         rc = say_clock (d, st, i, "offset_ms",
-                        skew_of (d->skew, (uint32_t)item->rank), err);
+                        clock_skew_of (d->skew, (uint32_t)item->rank), err);
         if (rc == 0)
             rc = say_clock (d, st, i, "residue_ms",
-                            skew_residue (d->skew, (uint32_t)item->rank), err);
+                            clock_skew_residue (d->skew, (uint32_t)item->rank),
+                            err);
     }
     (void)sqlite3_finalize (st);
     return rc;
@@ -378,15 +380,15 @@ static int tell_skew (struct deriver *d, struct err *err)
         const struct undeclared_clock *c = &d->clocks[i];
 
         if (!isnan (c->offset_ms))
-            rc = skew_put_right (d->skew, (uint32_t)d->items[i].rank,
-                                 c->offset_ms, c->residue_ms, err);
+            rc = clock_skew_put_right (d->skew, (uint32_t)d->items[i].rank,
+                                       c->offset_ms, c->residue_ms, err);
     }
     return rc;
 }
 
 /* ---- all of it ---- */
 
-static int create (struct deriver *d, const char *temp, struct err *err)
+static int wait_create (struct deriver *d, const char *temp, struct err *err)
 {
     int64_t rows = db_int (d->db, "SELECT max(rowid) FROM CommAnalyzerTime",
                            0);
@@ -398,8 +400,8 @@ static int create (struct deriver *d, const char *temp, struct err *err)
     rc = undeclared_settle (d->db, d->items, d->nitems, d->clocks, err);
     if (rc == 0)
         rc = members_read (d->db, false, &d->members, err);
-    d->pairs = pairs_create (d->db);
-    d->skew = skew_create ();
+    d->pairs = wait_sums_create (d->db);
+    d->skew = clock_skew_create ();
     d->step = TEXTS_NONE;
     if (rc == 0 && (!d->pairs || !d->skew))
         rc = err_set (err, ENOMEM, "no memory for waits");
@@ -410,7 +412,7 @@ static int create (struct deriver *d, const char *temp, struct err *err)
         rc = arrivals_create ((uint64_t)rows, path, &d->arrivals, err);
     (void)snprintf (path, sizeof (path), "%s.waits", temp);
     if (rc == 0 && rows > 0 && any_trace (d))
-        rc = waits_create (&d->waits, path, rows + 1, err);
+        rc = row_values_create (&d->waits, path, rows + 1, err);
     return rc;
 }
 
@@ -422,9 +424,9 @@ static int derive (struct deriver *d, struct err *err)
         rc = arrivals_each (d->arrivals, take_op, d, &d->dropped, err);
     arrivals_destroy (d->arrivals);
     d->arrivals = NULL;
-    skew_settle (d->skew);
+    clock_skew_settle (d->skew);
     if (rc == 0)
-        rc = pairs_write (d->pairs, &d->steps, d->skew, err);
+        rc = wait_sums_write (d->pairs, &d->steps, d->skew, err);
     if (rc == 0 && d->waits.by_row)
         rc = traffic_fill (d->db, &d->waits, d->items, d->nitems, err);
     if (rc == 0)
@@ -432,17 +434,17 @@ static int derive (struct deriver *d, struct err *err)
     return rc < 0 ? rc : say_job (d, err);
 }
 
-int wait_derive (sqlite3 *db, const struct roll_item *items, size_t n,
+int wait_derive (sqlite3 *db, const struct select_item *items, size_t n,
                  const char *temp, struct err *err)
 {
     struct deriver d = { .db = db, .items = items, .nitems = n };
-    int rc = create (&d, temp, err);
+    int rc = wait_create (&d, temp, err);
 
     if (rc == 0)
         rc = derive (&d, err);
-    waits_fini (&d.waits);
-    skew_destroy (d.skew);
-    pairs_destroy (d.pairs);
+    row_values_fini (&d.waits);
+    clock_skew_destroy (d.skew);
+    wait_sums_destroy (d.pairs);
     texts_fini (&d.steps);
     arrivals_destroy (d.arrivals);
     members_destroy (d.members);

@@ -18,7 +18,7 @@
  * transaction, without indexes.  items[i] is capture i + 1.  'temp' is the
  * beginning of paths for temporary files, which do not outlast the call.
  */
-int wait_derive (sqlite3 *db, const struct roll_item *items, size_t n,
+int wait_derive (sqlite3 *db, const struct select_item *items, size_t n,
                  const char *temp, struct err *err);
 
 #endif

@@ -11,16 +11,16 @@
 
 #define PAIRS_MAX (1u << 19)    // in memory: 32 MiB, with free places
 
-struct pairs {
+struct wait_sums {
     sqlite3 *db;
-    struct pair *slots;
+    struct wait_sum *slots;
     size_t n, nslots;           // nslots: a power of two
     bool spilled;               // some are in temp.pair
 };
 
-struct pairs *pairs_create (sqlite3 *db)
+struct wait_sums *wait_sums_create (sqlite3 *db)
 {
-    struct pairs *p = calloc (1, sizeof (*p));
+    struct wait_sums *p = calloc (1, sizeof (*p));
 
     if (!p)
         return NULL;
@@ -33,7 +33,7 @@ struct pairs *pairs_create (sqlite3 *db)
     return p;
 }
 
-void pairs_destroy (struct pairs *p)
+void wait_sums_destroy (struct wait_sums *p)
 {
     if (!p)
         return;
@@ -41,14 +41,14 @@ void pairs_destroy (struct pairs *p)
     free (p);
 }
 
-static bool same (const struct pair *a, const struct pair *b)
+static bool same (const struct wait_sum *a, const struct wait_sum *b)
 {
     return a->step == b->step && a->group == b->group && a->late == b->late &&
            a->waiting == b->waiting;
 }
 
-static struct pair *slot_of (struct pair *slots, size_t nslots,
-                             const struct pair *one)
+static struct wait_sum *slot_of (struct wait_sum *slots, size_t nslots,
+                                 const struct wait_sum *one)
 {
     uint64_t h = ((uint64_t)one->group << 32 | one->step) *
                  UINT64_C (0x9e3779b97f4a7c15);
@@ -63,9 +63,9 @@ static struct pair *slot_of (struct pair *slots, size_t nslots,
     return &slots[i];
 }
 
-static int grow (struct pairs *p)
+static int wait_sums_grow (struct wait_sums *p)
 {
-    struct pair *slots = calloc (2 * p->nslots, sizeof (*slots));
+    struct wait_sum *slots = calloc (2 * p->nslots, sizeof (*slots));
 
     if (!slots)
         return -ENOMEM;
@@ -79,9 +79,9 @@ static int grow (struct pairs *p)
     return 0;
 }
 
-static int compare (const void *pa, const void *pb)
+static int wait_sums_compare (const void *pa, const void *pb)
 {
-    const struct pair *a = pa, *b = pb;
+    const struct wait_sum *a = pa, *b = pb;
 
     if (a->step != b->step)
         return a->step < b->step ? -1 : 1;
@@ -93,7 +93,7 @@ static int compare (const void *pa, const void *pb)
 }
 
 /* All pairs to the front, sorted. */
-static void gather (struct pairs *p)
+static void gather (struct wait_sums *p)
 {
     size_t n = 0;
 
@@ -101,10 +101,10 @@ static void gather (struct pairs *p)
         if (p->slots[i].ops != 0)
             p->slots[n++] = p->slots[i];
     }
-    qsort (p->slots, n, sizeof (*p->slots), compare);
+    qsort (p->slots, n, sizeof (*p->slots), wait_sums_compare);
 }
 
-static int spill (struct pairs *p, struct err *err)
+static int spill (struct wait_sums *p, struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = p->spilled ? 0
@@ -118,7 +118,7 @@ static int spill (struct pairs *p, struct err *err)
         rc = db_prepare (p->db, "INSERT INTO temp.pair VALUES (?1, ?2, ?3, ?4,"
                                 " ?5, ?6)", &st, err);
     for (size_t i = 0; i < p->n && rc == 0; i++) {
-        const struct pair *one = &p->slots[i];
+        const struct wait_sum *one = &p->slots[i];
 
         (void)sqlite3_bind_int64 (st, 1, one->step);
         (void)sqlite3_bind_int64 (st, 2, one->group);
@@ -135,9 +135,10 @@ static int spill (struct pairs *p, struct err *err)
     return rc;
 }
 
-int pairs_add (struct pairs *p, const struct pair *one, struct err *err)
+int wait_sums_add (struct wait_sums *p, const struct wait_sum *one,
+                   struct err *err)
 {
-    struct pair *at;
+    struct wait_sum *at;
 
     if (p->n == PAIRS_MAX) {
         int rc = spill (p, err);
@@ -145,7 +146,7 @@ int pairs_add (struct pairs *p, const struct pair *one, struct err *err)
         if (rc < 0)
             return rc;
     }
-    if (3 * p->n >= 2 * p->nslots && grow (p) < 0)
+    if (3 * p->n >= 2 * p->nslots && wait_sums_grow (p) < 0)
         return err_set (err, ENOMEM, "no memory for waits");
     at = slot_of (p->slots, p->nslots, one);
     if (at->ops == 0) {
@@ -164,14 +165,14 @@ struct writing {
     sqlite3 *db;
     sqlite3_stmt *st;           // for so many rows
     const struct texts *steps;
-    const struct skew *skew;
+    const struct clock_skew *skew;
     int rows;
 };
 
 #define AT_ONCE 32              // a row costs half of what it does alone
 #define COLUMNS 7
 
-static int prepare (struct writing *w, int rows, struct err *err)
+static int wait_sums_prepare (struct writing *w, int rows, struct err *err)
 {
     char sql[160 + 16 * AT_ONCE];
     int n = snprintf (sql, sizeof (sql), "INSERT INTO Wait (step, comm_group, "
@@ -184,11 +185,12 @@ static int prepare (struct writing *w, int rows, struct err *err)
     return db_prepare (w->db, sql, &w->st, err);
 }
 
-static void bind_row (const struct writing *w, int at, const struct pair *one)
+static void bind_row (const struct writing *w, int at,
+                      const struct wait_sum *one)
 {
     const char *step = w->steps->items[one->step];
-    double error = skew_between (w->skew, one->group, one->late,
-                                 one->waiting);
+    double error = clock_skew_between (w->skew, one->group, one->late,
+                                       one->waiting);
     int i = at * COLUMNS;
 
     if (*step)
@@ -206,7 +208,8 @@ static void bind_row (const struct writing *w, int at, const struct pair *one)
         (void)sqlite3_bind_double (w->st, i + 7, error);
 }
 
-static int write_pairs (struct writing *w, const struct pair *pairs, size_t n,
+static int write_pairs (struct writing *w, const struct wait_sum *pairs,
+                        size_t n,
                         struct err *err)
 {
     int rc = 0;
@@ -218,7 +221,7 @@ static int write_pairs (struct writing *w, const struct pair *pairs, size_t n,
             (void)sqlite3_finalize (w->st);
             w->st = NULL;
             w->rows = rows;
-            if ((rc = prepare (w, rows, err)) < 0)
+            if ((rc = wait_sums_prepare (w, rows, err)) < 0)
                 break;
         }
         for (int i = 0; i < rows; i++)
@@ -230,7 +233,7 @@ static int write_pairs (struct writing *w, const struct pair *pairs, size_t n,
     return rc;
 }
 
-static int write_spilled (struct pairs *p, struct writing *w,
+static int write_spilled (struct wait_sums *p, struct writing *w,
                           struct err *err)
 {
     sqlite3_stmt *st = NULL;
@@ -241,7 +244,7 @@ static int write_spilled (struct pairs *p, struct writing *w,
                                 "sum(ops), sum(wait) FROM temp.pair GROUP BY "
                                 "1, 2, 3, 4 ORDER BY 1, 2, 3, 4", &st, err);
     while (rc == 0 && (rc = db_next (st, "cannot sum waits", err)) > 0) {
-        const struct pair one = {
+        const struct wait_sum one = {
             (uint32_t)sqlite3_column_int64 (st, 0),
             (uint32_t)sqlite3_column_int64 (st, 1),
             (uint32_t)sqlite3_column_int64 (st, 2),
@@ -256,8 +259,8 @@ static int write_spilled (struct pairs *p, struct writing *w,
     return rc < 0 ? rc : db_exec (p->db, "DROP TABLE temp.pair", err);
 }
 
-int pairs_write (struct pairs *p, const struct texts *steps,
-                 const struct skew *skew, struct err *err)
+int wait_sums_write (struct wait_sums *p, const struct texts *steps,
+                     const struct clock_skew *skew, struct err *err)
 {
     struct writing w = { p->db, NULL, steps, skew, 0 };
     int rc = 0;

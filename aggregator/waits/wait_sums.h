@@ -8,9 +8,9 @@
 
 #include <sqlite3.h>
 
-struct pairs;
+struct wait_sums;
 
-struct pair {
+struct wait_sum {
     uint32_t step, group;       // of texts; CommGroup.id
     uint32_t late, waiting;     // ranks
     uint32_t ops;               // 0: a free place
@@ -18,16 +18,17 @@ struct pair {
 };
 
 /* 'db' is borrowed: what is too much for memory goes to a temporary table. */
-struct pairs *pairs_create (sqlite3 *db);       // NULL: no memory
-void pairs_destroy (struct pairs *p);           // p may be NULL
+struct wait_sums *wait_sums_create (sqlite3 *db);       // NULL: no memory
+void wait_sums_destroy (struct wait_sums *p);   // p may be NULL
 
 /* One op for which 'waiting' waited until 'late' came. */
-int pairs_add (struct pairs *p, const struct pair *one, struct err *err);
+int wait_sums_add (struct wait_sums *p, const struct wait_sum *one,
+                   struct err *err);
 
 /* Write table Wait, sorted by step, group and ranks.  Clocks count where they
  * were asked: in groups with skew.
  */
-int pairs_write (struct pairs *p, const struct texts *steps,
-                 const struct skew *skew, struct err *err);
+int wait_sums_write (struct wait_sums *p, const struct texts *steps,
+                     const struct clock_skew *skew, struct err *err);
 
 #endif

@@ -117,7 +117,7 @@ static void no_answer (void *arg)
 }
 
 /* With no job: it is answered, and nothing else. */
-static void ask (void *arg)
+static void check_net_ask (void *arg)
 {
     struct probe *p = arg;
     struct message m = { .type = MESSAGE_HELLO, .sent_ns = clock_mono_ns (),
@@ -126,7 +126,7 @@ static void ask (void *arg)
                          .clock_error_ns = MESSAGE_NO_CLOCK };
 
     (void)net_send (p->net, NULL, &m);
-    (void)loop_add_timer (p->loop, AGAIN_NS, ask, p);
+    (void)loop_add_timer (p->loop, AGAIN_NS, check_net_ask, p);
 }
 
 static void fail (struct probe *p, const char *why)
@@ -154,7 +154,7 @@ static void on_answer (void *arg, const struct net_peer *from,
         if (++p->answers == ANSWERS)
             loop_stop (p->loop, 0);
         else
-            ask (p);
+            check_net_ask (p);
     }
 }
 
@@ -182,7 +182,7 @@ static int run_probe (struct probe *p, const char *endpoint,
         net_watch (p->net, on_problem, p);
     }
     if (rc == 0) {
-        ask (p);
+        check_net_ask (p);
         rc = loop_run (p->loop);
         if (rc < 0 && p->why[0])
             err_set (err, -rc, "%s", p->why);

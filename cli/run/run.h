@@ -5,7 +5,7 @@
  * run_way.c       by which way wrappers meet
  * run_meet.c      how wrappers find the aggregator: over MPI, or by a file
  * run_disk.c      what is not well with where captures go
- * run_about.c     what is known of the job beside ranks
+ * run_origin.c     what is known of the job beside ranks
  * run_job.c       directories, names and daemons of a run
  * run_net.c       addresses: binding, announcing, probing
  * run_keys.c      keys: made, handed out, forgotten
@@ -159,11 +159,11 @@ void run_remove_meeting (struct run *r);
 /* Warn of what may keep this host's captures from being written. */
 void run_warn_of_disk (const struct run *r);
 
-/* ---- run_about.c ---- */
+/* ---- run_origin.c ---- */
 
 /* Leave scheduler's id, user and COMMAND where the agent of r->dir finds them.
  */
-void run_write_about (const struct run *r);
+void run_write_origin (const struct run *r);
 
 /* ---- run_job.c ---- */
 
@@ -218,7 +218,7 @@ int run_state_dir (const char *option, char out[PATH_MAX], struct err *err);
 int run_check_net (const struct run_options *opt, struct err *err);
 
 /* Whether no other host is to connect: --interface names the loopback one. */
-bool run_stays_here (const struct run_options *opt);
+bool run_is_local_only (const struct run_options *opt);
 
 /* Bind a listening socket (r->all_interfaces says where) and fill
  * r->listener and r->endpoints.
@@ -233,7 +233,7 @@ int run_bind (struct run *r, struct err *err);
 int run_probe (struct run *r, struct err *err);
 
 /* Whether the aggregator that was started here answers. */
-bool run_answers (const struct run *r);
+bool run_aggregator_answers (const struct run *r);
 
 /* An address and a port for the COMMANDs' own rendezvous: on this host. */
 void run_choose_master (struct run *r);
@@ -310,7 +310,7 @@ bool run_past_limit (const char *job);
 /* ---- run_finish.c ---- */
 
 /* Leave in r->dir how this run was called, for run_finish. */
-int run_keep_call (const struct run *r, struct err *err);
+int run_save_options (const struct run *r, struct err *err);
 
 /* Start the daemons of the run of 'dir' (STATE/JOB/HOST) again, if its
  * aggregator is gone and left no result: they go on from what it has left.

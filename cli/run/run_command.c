@@ -42,7 +42,7 @@ static void set_number (const char *name, int64_t value, bool replace)
     (void)setenv (name, text, replace);
 }
 
-static int64_t number (const char *name)
+static int64_t run_command_number (const char *name)
 {
     const char *text = getenv (name);
     int64_t n;
@@ -65,19 +65,19 @@ static void put_before (const char *name, const char *text)
 static const char *told_mode (const struct run *r)
 {
     if (r->child == RUN_CHILD_PLAIN)
-        return TOLD_WARN;
+        return PRELOAD_WARN;
     if (r->way == RUN_WAY_MPI)
-        return TOLD_MET;
+        return PRELOAD_MET;
     // no launcher of MPI: worlds of 1 are what there would be without us
-    return r->world.size == 1 || world_is_torchrun (&r->world) ? TOLD_LOOK
-                                                               : TOLD_END;
+    return r->world.size == 1 || world_is_torchrun (&r->world) ? PRELOAD_LOOK
+                                                               : PRELOAD_END;
 }
 
 static bool say_unseen (const struct run *r, const char *why)
 {
     if (r->world.rank == 0)
         (void)RUN_FAIL (0, "nobody sees what MPI_Init finds in COMMAND: "
-                        TOLD_LIBRARY " cannot be loaded: %s", why);
+                        PRELOAD_LIBRARY " cannot be loaded: %s", why);
     return false;
 }
 
@@ -94,7 +94,7 @@ static bool find_library (const struct run *r, char out[PATH_MAX])
     if (!strpbrk (out, " :"))
         return true;
     (void)snprintf (path, sizeof (path), "%s", out);
-    if (!fileio_join (out, PATH_MAX, r->dir, TOLD_LIBRARY) ||
+    if (!fileio_join (out, PATH_MAX, r->dir, PRELOAD_LIBRARY) ||
         strpbrk (out, " :"))
         return say_unseen (r, "its path has a space or a colon, and that of "
                            "--state, too");
@@ -112,9 +112,10 @@ static void set_library (const struct run *r)
         return;
     (void)snprintf (text, sizeof (text), "%s %lld %lld %lld %lld %s",
                     told_mode (r), (long long)r->world.rank,
-                    (long long)r->world.size, (long long)number ("RANK"),
-                    (long long)number ("WORLD_SIZE"), r->dir);
-    (void)setenv (TOLD_VARIABLE, text, 1);
+                    (long long)r->world.size,
+                    (long long)run_command_number ("RANK"),
+                    (long long)run_command_number ("WORLD_SIZE"), r->dir);
+    (void)setenv (PRELOAD_VARIABLE, text, 1);
     put_before ("LD_PRELOAD", path);
     // or a COMMAND with that sanitizer ends: it wants to be the first library
     put_before ("ASAN_OPTIONS", "verify_asan_link_order=0");

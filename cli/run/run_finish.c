@@ -29,7 +29,7 @@ static int push_word (void *arg, const char *word)
     return 0;
 }
 
-int run_keep_call (const struct run *r, struct err *err)
+int run_save_options (const struct run *r, struct err *err)
 {
     struct run_options o = *r->opt;
     struct json *j = json_object ();

@@ -147,7 +147,7 @@ int run_program (const char *name, char out[PATH_MAX], struct err *err)
 
 int run_library (char out[PATH_MAX], struct err *err)
 {
-    return find_beside (TOLD_LIBRARY, R_OK, out, err);
+    return find_beside (PRELOAD_LIBRARY, R_OK, out, err);
 }
 
 /* ---- daemons ---- */
@@ -377,7 +377,7 @@ int run_start_agent (struct run *r, struct err *err)
     if (rc < 0)
         return rc;
     if (r->command)
-        run_write_about (r);
+        run_write_origin (r);
     (void)snprintf (deadline, sizeof (deadline), "%lldms",
                     (long long)(r->opt->deadline_ns / NS_PER_MS));
     (void)snprintf (quiet, sizeof (quiet), "%lldms",

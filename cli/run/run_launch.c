@@ -33,14 +33,14 @@ struct launch {
 
 /* ---- the launcher's command line ---- */
 
-struct words {
+struct size_claims {
     char *at[ARGS_MAX];         // NULL behind the last one
     int n;
 };
 
 static int add_word (void *arg, const char *word)
 {
-    struct words *w = arg;
+    struct size_claims *w = arg;
 
     if (w->n == ARGS_MAX - 1)
         return -E2BIG;
@@ -50,7 +50,7 @@ static int add_word (void *arg, const char *word)
     return 0;
 }
 
-static void free_words (struct words *w)
+static void free_words (struct size_claims *w)
 {
     while (w->n > 0)
         free (w->at[--w->n]);
@@ -59,7 +59,7 @@ static void free_words (struct words *w)
 /* The wrappers get every option, but for those that only this process has a
  * use for, and with what it has found out.
  */
-static int add_options (const struct run *r, struct words *w)
+static int add_options (const struct run *r, struct size_claims *w)
 {
     struct run_options o = *r->opt;
 
@@ -75,7 +75,7 @@ static int add_options (const struct run *r, struct words *w)
 /* sh -c 'exec <launcher> "$@"' sh rollcall-run --child mpi ... -- COMMAND: the
  * shell splits the launcher's words, as its user would expect.
  */
-static int launcher_words (const struct run *r, struct words *w,
+static int launcher_words (const struct run *r, struct size_claims *w,
                            struct err *err)
 {
     char self[PATH_MAX], script[4096];
@@ -101,7 +101,7 @@ static int launcher_words (const struct run *r, struct words *w,
 
 static int start_launcher (struct launch *l, struct err *err)
 {
-    struct words words = { .n = 0 };
+    struct size_claims words = { .n = 0 };
     int rc = launcher_words (l->r, &words, err);
     sigset_t none;
 
@@ -194,7 +194,7 @@ static void wait_for_all (struct launch *l)
     run_hide_end ();
 }
 
-static int finish (struct launch *l)
+static int run_launch_finish (struct launch *l)
 {
     struct run *r = l->r;
     int command = 0, roll;
@@ -237,5 +237,5 @@ int run_launch (struct run *r)
         return RUN_FAIL (EX_OSERR, "%s", err.text);
     l.aggregator = run_open_process (r->aggregator, 0);
     wait_for_all (&l);
-    return finish (&l);
+    return run_launch_finish (&l);
 }

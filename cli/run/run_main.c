@@ -110,7 +110,7 @@ static int start_collection (struct run *r)
                            : run_make_dir (r, &err)) < 0)
         return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
     run_warn_of_disk (r);
-    if (r->listener >= 0 && (run_keep_call (r, &err) < 0 ||
+    if (r->listener >= 0 && (run_save_options (r, &err) < 0 ||
                              run_start_aggregator (r, &err) < 0))
         return RUN_FAIL (EX_OSERR, "%s", err.text);
     return 0;
@@ -147,7 +147,7 @@ static int front_end (struct run *r)
     struct world_bulletin b;
     int status;
 
-    r->all_interfaces = !run_stays_here (r->opt);
+    r->all_interfaces = !run_is_local_only (r->opt);
     run_fill_bulletin (r, &b);
     if (!b.ok)
         return RUN_FAIL (b.status, "%s", b.why);
@@ -167,7 +167,7 @@ static int wrapper (struct run *r)
 
     run_choose_way (r);
     r->all_interfaces = r->world.local_size != r->world.size &&
-                        !run_stays_here (r->opt);
+                        !run_is_local_only (r->opt);
     if (r->opt->aggregator) {
         (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
         (void)snprintf (r->endpoints, sizeof (r->endpoints), "%s",

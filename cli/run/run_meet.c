@@ -62,7 +62,8 @@ static void take_bulletin (struct run *r, const struct world_bulletin *b)
 }
 
 /* Whether the run may begin; rank 0 says why not. */
-static int judge (struct run *r, const struct world_bulletin *b, bool all_ok)
+static int run_meet_judge (struct run *r, const struct world_bulletin *b,
+                           bool all_ok)
 {
     bool says = r->world.rank == 0;
 
@@ -115,7 +116,7 @@ int run_discover (struct run *r)
         status = RUN_FAIL (rc == -EINVAL ? EX_CONFIG : EX_OSERR, "%s",
                            err.text);
     else
-        status = judge (r, &b, all_ok);
+        status = run_meet_judge (r, &b, all_ok);
     world_leave ();
     limit_time (r, 0);
     if (status == 0)

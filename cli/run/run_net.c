@@ -70,7 +70,7 @@ static int64_t port_of (int fd)
                       : ((struct sockaddr_in *)&a)->sin_port);
 }
 
-bool run_stays_here (const struct run_options *opt)
+bool run_is_local_only (const struct run_options *opt)
 {
     struct ifaddrs *list = NULL;
     bool here = false;
@@ -277,7 +277,7 @@ int run_probe (struct run *r, struct err *err)
                     "(--interface, --port)?", r->host, r->endpoints);
 }
 
-bool run_answers (const struct run *r)
+bool run_aggregator_answers (const struct run *r)
 {
     return answers (r, ANSWER_NS) == 0;
 }

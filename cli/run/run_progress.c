@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t number (const struct json *j, const char *key)
+static int64_t run_progress_number (const struct json *j, const char *key)
 {
     int64_t v = 0;
 
@@ -23,9 +23,10 @@ static int64_t number (const struct json *j, const char *key)
 /* What the agent of this host still has. */
 static void name_agent (const struct json *agent, char *out, size_t size)
 {
-    int64_t unread = number (agent, "unsettled") + number (agent, "sealing") +
-                     number (agent, "analysing");
-    int64_t undelivered = number (agent, "undelivered");
+    int64_t unread = run_progress_number (agent, "unsettled") +
+                     run_progress_number (agent, "sealing") +
+                     run_progress_number (agent, "analysing");
+    int64_t undelivered = run_progress_number (agent, "undelivered");
     const char *why = json_text (json_get (agent, "why"), "");
 
     if (*why)

@@ -103,7 +103,7 @@ const char *run_out_is_elsewhere (const struct run *r)
                ? fs : NULL;
 }
 
-static enum run_way choose (const struct run *r)
+static enum run_way run_way_choose (const struct run *r)
 {
     const struct world *w = &r->world;
 
@@ -123,7 +123,7 @@ static enum run_way choose (const struct run *r)
 
 void run_choose_way (struct run *r)
 {
-    r->way = choose (r);
+    r->way = run_way_choose (r);
 }
 
 void run_print_way (const struct run *r)

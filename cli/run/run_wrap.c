@@ -75,7 +75,7 @@ static bool keeps_step (const struct wrap *w)
 
 /* ---- the agent ---- */
 
-static void say (struct wrap *w, struct json *j)
+static void run_wrap_say (struct wrap *w, struct json *j)
 {
     if (w->control >= 0)
         (void)control_send (w->control, j);
@@ -129,7 +129,7 @@ static void say_hello (struct wrap *w)
     }
     if (!named && getcwd (dir, sizeof (dir)))
         json_add_text (j, "bounded", dir);
-    say (w, j);
+    run_wrap_say (w, j);
 }
 
 static void say_ended (struct wrap *w)
@@ -144,7 +144,7 @@ static void say_ended (struct wrap *w)
     json_add_text (j, "ended_ns", at);
     json_add_int (j, "signal", w->end.signal);
     json_add_int (j, "exit", w->end.status);
-    say (w, j);
+    run_wrap_say (w, j);
 }
 
 static int join_agent (struct wrap *w, bool start, struct err *err)
@@ -305,7 +305,7 @@ static void say_ending (struct wrap *w)
 
     json_add_text (j, "type", "ending");
     json_add_text (j, "text", w->why);
-    say (w, j);
+    run_wrap_say (w, j);
 }
 
 /* One asks for all: the controller of a scheduler is not to hear from each. */
@@ -409,7 +409,7 @@ static void aggregator_ended (struct wrap *w)
  * that it is?  An agent confirms the end of COMMAND each time that it is told;
  * an aggregator that answers ends the job, without that agent if need be.
  */
-static void ask (struct wrap *w)
+static void run_wrap_ask (struct wrap *w)
 {
     int64_t now = clock_mono_ns ();
 
@@ -417,7 +417,8 @@ static void ask (struct wrap *w)
         now - w->asked_ns < ASK_NS || now - w->ended_ns < w->r->opt->deadline_ns)
         return;
     w->asked_ns = now;
-    if (w->silent_ns == 0 || (w->aggregator >= 0 && run_answers (w->r)))
+    if (w->silent_ns == 0 ||
+        (w->aggregator >= 0 && run_aggregator_answers (w->r)))
         w->silent_ns = now;
     w->given_up = now - w->silent_ns >= GRACE_NS;
     say_ended (w);
@@ -481,7 +482,7 @@ static void turn (struct wrap *w)
     }
     if (w->doubt_ns > 0 && clock_mono_ns () >= w->doubt_ns)
         end_doubt (w);
-    ask (w);
+    run_wrap_ask (w);
 }
 
 int run_wrap (struct run *r)

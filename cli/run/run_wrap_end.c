@@ -26,7 +26,7 @@ static long agent_pid (const struct wrap *w)
 static bool name_silent (const struct wrap *w, char *out, size_t max)
 {
     bool agent = w->given_up && w->control >= 0;
-    bool aggregator = w->aggregator >= 0 && !run_answers (w->r);
+    bool aggregator = w->aggregator >= 0 && !run_aggregator_answers (w->r);
     char a[48] = "", b[48] = "";
 
     if (agent)

@@ -16,7 +16,7 @@ static uint32_t slot_of (const struct keymap *m, int64_t a, int64_t b)
     return (uint32_t)h & (m->cap - 1);
 }
 
-static int grow (struct keymap *m)
+static int keymap_grow (struct keymap *m)
 {
     struct keymap more = { .cap = m->cap ? 2 * m->cap : CAP_FIRST,
                            .n = m->n, .generation = 1 };
@@ -64,7 +64,7 @@ int keymap_find (struct keymap *m, int64_t a, int64_t b, uint32_t *value,
 {
     uint32_t at;
 
-    if (m->n >= m->cap / 2 && grow (m) < 0)
+    if (m->n >= m->cap / 2 && keymap_grow (m) < 0)
         return -ENOMEM;
     for (at = slot_of (m, a, b); m->slots[at].generation == m->generation;
          at = (at + 1) & (m->cap - 1)) {

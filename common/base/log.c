@@ -24,7 +24,7 @@ void log_setup (const char *prog, enum log_level least)
     log_least = least;
 }
 
-static void put (struct logline *l, const char *s, size_t n)
+static void log_put (struct logline *l, const char *s, size_t n)
 {
     // one byte is for the newline; no character is cut in two
     l->full = l->full || n > sizeof (l->text) - 1 - l->size;
@@ -51,13 +51,13 @@ static void put_value (struct logline *l, const char *s)
 
     for (size_t n; *s; s += n) {
         if (*s == '"' || *s == '\\')
-            put (l, "\\", 1);
+            log_put (l, "\\", 1);
         if ((n = utf8_shown (s)) > 0) {
-            put (l, s, n);
+            log_put (l, s, n);
             continue;
         }
         (void)snprintf (hex, sizeof (hex), "\\x%02x", (unsigned char)*s);
-        put (l, hex, 4);
+        log_put (l, hex, 4);
         n = 1;
     }
 }
@@ -69,12 +69,12 @@ void log_str (struct logline *l, const char *key, const char *value)
     if (!value)
         return;
     quote = needs_quotes (value) ? "\"" : "";
-    put (l, " ", 1);
-    put (l, key, strlen (key));
-    put (l, "=", 1);
-    put (l, quote, strlen (quote));
+    log_put (l, " ", 1);
+    log_put (l, key, strlen (key));
+    log_put (l, "=", 1);
+    log_put (l, quote, strlen (quote));
     put_value (l, value);
-    put (l, quote, strlen (quote));
+    log_put (l, quote, strlen (quote));
 }
 
 void log_int (struct logline *l, const char *key, int64_t value)

@@ -18,7 +18,7 @@ void map_fini (struct map *m)
 }
 
 /* The slot of a key, or the free one where it would be. */
-static struct map_slot *find (const struct map *m, uint64_t key)
+static struct map_slot *map_find (const struct map *m, uint64_t key)
 {
     uint64_t h = key * UINT64_C (0x9e3779b97f4a7c15);
     size_t i = (size_t)(h >> 32) & (m->cap - 1);
@@ -28,7 +28,7 @@ static struct map_slot *find (const struct map *m, uint64_t key)
     return &m->slots[i];
 }
 
-static int grow (struct map *m)
+static int map_grow (struct map *m)
 {
     struct map bigger = { .n = m->n, .cap = m->cap ? 2 * m->cap : FIRST_CAP };
 
@@ -37,7 +37,7 @@ static int grow (struct map *m)
         return -1;
     for (size_t i = 0; i < m->cap; i++) {
         if (m->slots[i].used)
-            *find (&bigger, m->slots[i].key) = m->slots[i];
+            *map_find (&bigger, m->slots[i].key) = m->slots[i];
     }
     free (m->slots);
     *m = bigger;
@@ -48,9 +48,9 @@ size_t *map_at (struct map *m, uint64_t key)
 {
     struct map_slot *s;
 
-    if (4 * (m->n + 1) > 3 * m->cap && grow (m) < 0)
+    if (4 * (m->n + 1) > 3 * m->cap && map_grow (m) < 0)
         return NULL;
-    s = find (m, key);
+    s = map_find (m, key);
     if (!s->used) {
         *s = (struct map_slot){ key, MAP_NONE, 1 };
         m->n++;
@@ -60,7 +60,7 @@ size_t *map_at (struct map *m, uint64_t key)
 
 size_t map_get (const struct map *m, uint64_t key)
 {
-    const struct map_slot *s = m->cap ? find (m, key) : NULL;
+    const struct map_slot *s = m->cap ? map_find (m, key) : NULL;
 
     return s && s->used ? s->value : MAP_NONE;
 }

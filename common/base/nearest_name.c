@@ -34,7 +34,7 @@ static size_t distance (const char *a, size_t size, const char *b, size_t n)
     return rows[size % 3][n];
 }
 
-void nearest_offer (struct nearest *n, const char *word)
+void nearest_consider (struct nearest *n, const char *word)
 {
     size_t length = strlen (word), d;
 

@@ -2,7 +2,7 @@
  * known
  *
  *     struct nearest n = { .meant = "wiats", .size = 5 };
- *     nearest_offer (&n, "waits");        // for each known word
+ *     nearest_consider (&n, "waits");        // for each known word
  *     if (n.best) ...                     // "did you mean waits?"
  */
 #ifndef ROLLCALL_BASE_NEAREST_NAME_H
@@ -20,6 +20,6 @@ struct nearest {
 /* A word is near if of three letters two are right; of equals the first is
  * kept.  'word' is borrowed.
  */
-void nearest_offer (struct nearest *n, const char *word);
+void nearest_consider (struct nearest *n, const char *word);
 
 #endif

@@ -192,7 +192,8 @@ static void fill_getopt (const struct command_spec *c, bool stop_early,
     longs[n] = (struct option){ NULL, 0, NULL, 0 };
 }
 
-static const struct option_spec *find (const struct command_spec *c, int v)
+static const struct option_spec *options_find (const struct command_spec *c,
+                                               int v)
 {
     if (v >= LONG_BASE)
         return &c->options[v - LONG_BASE];
@@ -226,7 +227,7 @@ static bool is_abbreviated (const struct command_spec *c, int v,
 
     if (v < LONG_BASE)
         return false;
-    name = v >= OPT_HELP ? own_names[v - OPT_HELP] : find (c, v)->name;
+    name = v >= OPT_HELP ? own_names[v - OPT_HELP] : options_find (c, v)->name;
     return name_length (arg) != strlen (name);
 }
 
@@ -252,7 +253,7 @@ static enum options_result unknown (const struct command_spec *c,
         struct nearest near = { .meant = arg + 2, .size = n };
 
         for (size_t i = 0; i < c->noptions; i++)
-            nearest_offer (&near, c->options[i].name);
+            nearest_consider (&near, c->options[i].name);
         if (near.best)
             found = (size_t)snprintf (like, sizeof (like), "--%s", near.best);
     }
@@ -304,7 +305,7 @@ enum options_result options_parse (const struct command_spec *c, int argc,
             options_print_man (c);
         else if (v == OPT_NAMES)
             options_print_names (c);
-        else if (set (find (c, v), optarg ? optarg : "1", out, err) < 0)
+        else if (set (options_find (c, v), optarg ? optarg : "1", out, err) < 0)
             return OPTIONS_USAGE;
         if (v == 'h' || v >= OPT_HELP)
             return OPTIONS_DONE;

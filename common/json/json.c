@@ -175,7 +175,7 @@ static cJSON *exact_real (double value)
     return cJSON_CreateRaw (text);
 }
 
-static void add (struct json *obj, const char *key, cJSON *item)
+static void json_add (struct json *obj, const char *key, cJSON *item)
 {
     if (!obj || !item || !cJSON_AddItemToObject (in_mut (obj), key, item))
         cJSON_Delete (item);
@@ -230,12 +230,12 @@ void json_add_text (struct json *obj, const char *key, const char *value)
 
 void json_add_int (struct json *obj, const char *key, int64_t value)
 {
-    add (obj, key, exact_int (value));
+    json_add (obj, key, exact_int (value));
 }
 
 void json_add_real (struct json *obj, const char *key, double value)
 {
-    add (obj, key, exact_real (value));
+    json_add (obj, key, exact_real (value));
 }
 
 void json_add_bool (struct json *obj, const char *key, bool value)

@@ -2,20 +2,21 @@
  */
 #include "json/key_predictor.h"
 
-_Static_assert (SCAN_HABIT_TEXT == 32 && SCAN_PAD >= 32,
+_Static_assert (KEY_PREDICTOR_TEXT == 32 && SCAN_PAD >= 32,
                 "so many bytes are compared, also at the last one");
 
-void scan_habit_init (struct scan_habit *h, const struct scan_field *fields,
-                      int nfields)
+void key_predictor_init (struct key_predictor *h,
+                         const struct predicted_key *fields,
+                         int nfields)
 {
     memset (h, 0, sizeof (*h));
     h->fields = fields;
     h->nfields = nfields;
-    for (unsigned i = 0; i <= SCAN_HABIT_PLACES; i++)
+    for (unsigned i = 0; i <= KEY_PREDICTOR_PLACES; i++)
         h->places[i].mask = UINT64_MAX;
 }
 
-static int look_up (const struct scan_habit *h, const struct scan *s)
+static int look_up (const struct key_predictor *h, const struct scan *s)
 {
     for (int i = 0; i < h->nfields; i++) {
         if (s->key_size == h->fields[i].size &&
@@ -25,9 +26,9 @@ static int look_up (const struct scan_habit *h, const struct scan *s)
     return SCAN_OTHER;
 }
 
-int scan_habit_read (struct scan_habit *h, struct scan *s)
+int key_predictor_read (struct key_predictor *h, struct scan *s)
 {
-    struct scan_place *p = &h->places[h->place];
+    struct key_place *p = &h->places[h->place];
     bool first = h->place == 0;
     const char *from = s->at;
     uint64_t offset = s->offset;
@@ -37,12 +38,13 @@ int scan_habit_read (struct scan_habit *h, struct scan *s)
     if (!scan_member (s, &first))
         return SCAN_DONE;
     field = look_up (h, s);
-    if (h->place == SCAN_HABIT_PLACES)
+    if (h->place == KEY_PREDICTOR_PLACES)
         return field;
     h->place++;
     // a key that was copied had escapes or such, or lies where the buffer ended
     n = (size_t)(s->at - from) + (*s->at == ' ');
-    if (n <= SCAN_HABIT_TEXT && s->offset == offset && s->key != s->key_text) {
+    if (n <= KEY_PREDICTOR_TEXT && s->offset == offset &&
+        s->key != s->key_text) {
         memcpy (p->text, from, n);
         p->mask = (UINT64_C (1) << n) - 1;
         p->size = (uint8_t)n;

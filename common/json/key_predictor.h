@@ -6,8 +6,8 @@
  * read and looked up.
  *
  *     scan_object (s);
- *     scan_habit_begin (&h);
- *     while ((field = scan_habit_next (&h, s)) != SCAN_DONE)
+ *     key_predictor_begin (&h);
+ *     while ((field = key_predictor_next (&h, s)) != SCAN_DONE)
  *         ...                         // take the value, as after scan_field
  */
 #ifndef ROLLCALL_JSON_KEY_PREDICTOR_H
@@ -15,36 +15,37 @@
 
 #include "json/scan.h"
 
-#define SCAN_HABIT_TEXT 32u     // bytes between two values; real ones have 28
-#define SCAN_HABIT_PLACES 24u   // members; those behind them are read
+#define KEY_PREDICTOR_TEXT 32u  // bytes between two values; real ones have 28
+#define KEY_PREDICTOR_PLACES 24u        // members; those behind them are read
 
 /* What was at one place of the object: all from behind the value before it. */
-struct scan_place {
-    char text[SCAN_HABIT_TEXT];
+struct key_place {
+    char text[KEY_PREDICTOR_TEXT];
     uint64_t mask;              // a one for each byte; all ones: nothing known
     uint8_t size;
     int8_t field;               // or SCAN_OTHER
 };
 
-struct scan_habit {
-    const struct scan_field *fields;
+struct key_predictor {
+    const struct predicted_key *fields;
     int nfields;
     unsigned place;             // of the next member
-    struct scan_place places[SCAN_HABIT_PLACES + 1];    // the last is none
+    struct key_place places[KEY_PREDICTOR_PLACES + 1];  // the last is none
 };
 
 /* Forget all, and know these fields, which are borrowed; at most 127. */
-void scan_habit_init (struct scan_habit *h, const struct scan_field *fields,
-                      int nfields);
+void key_predictor_init (struct key_predictor *h,
+                         const struct predicted_key *fields,
+                         int nfields);
 
 /* An object has been entered. */
-static inline void scan_habit_begin (struct scan_habit *h)
+static inline void key_predictor_begin (struct key_predictor *h)
 {
     h->place = 0;
 }
 
 /* Read a key, and note what was there. */
-int scan_habit_read (struct scan_habit *h, struct scan *s);
+int key_predictor_read (struct key_predictor *h, struct scan *s);
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -52,7 +53,8 @@ int scan_habit_read (struct scan_habit *h, struct scan *s);
 /* Whether the text of a place is here: 32 bytes are compared, of which those
  * behind the text do not count.
  */
-static inline bool scan_habit_fits (const struct scan_place *p, const char *at)
+static inline bool key_predictor_fits (const struct key_place *p,
+                                       const char *at)
 {
     const __m128i *a = (const __m128i *)(const void *)at;
     const __m128i *b = (const __m128i *)(const void *)p->text;
@@ -65,20 +67,21 @@ static inline bool scan_habit_fits (const struct scan_place *p, const char *at)
     return (~same & p->mask) == 0;
 }
 #else
-static inline bool scan_habit_fits (const struct scan_place *p, const char *at)
+static inline bool key_predictor_fits (const struct key_place *p,
+                                       const char *at)
 {
     return p->size > 0 && memcmp (at, p->text, p->size) == 0;
 }
 #endif
 
 /* As scan_field, but s->key is not set. */
-static inline int scan_habit_next (struct scan_habit *h, struct scan *s)
+static inline int key_predictor_next (struct key_predictor *h, struct scan *s)
 {
-    const struct scan_place *p = &h->places[h->place];
+    const struct key_place *p = &h->places[h->place];
 
     scan_need (s);
-    if (!scan_habit_fits (p, s->at) || s->failed)
-        return scan_habit_read (h, s);
+    if (!key_predictor_fits (p, s->at) || s->failed)
+        return key_predictor_read (h, s);
     s->at += p->size;
     h->place++;
     return p->field;

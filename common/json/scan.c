@@ -69,7 +69,7 @@ static bool fail_expected (struct scan *s, const char *what)
 }
 
 /* One character that must come next. */
-static inline bool take (struct scan *s, char c, const char *what)
+static inline bool scan_take (struct scan *s, char c, const char *what)
 {
     if (UNLIKELY (s->failed))
         return false;
@@ -88,9 +88,9 @@ char scan_peek_on (struct scan *s)
     return s->at < s->end ? *s->at : '\0';
 }
 
-static bool enter (struct scan *s, char c, const char *what)
+static bool scan_enter (struct scan *s, char c, const char *what)
 {
-    if (!take (s, c, what))
+    if (!scan_take (s, c, what))
         return false;
     if (LIKELY (++s->depth <= SCAN_DEPTH_MAX))
         return true;
@@ -100,12 +100,12 @@ static bool enter (struct scan *s, char c, const char *what)
 
 bool scan_object (struct scan *s)
 {
-    return enter (s, '{', "an object");
+    return scan_enter (s, '{', "an object");
 }
 
 bool scan_array (struct scan *s)
 {
-    return enter (s, '[', "an array");
+    return scan_enter (s, '[', "an array");
 }
 
 /* ---- strings ---- */
@@ -283,7 +283,7 @@ static bool take_text (struct scan *s, char *scratch, const char **ret,
 
 bool scan_text (struct scan *s, const char **ret, size_t *size)
 {
-    return take (s, '"', "a string") && take_text (s, s->text, ret, size);
+    return scan_take (s, '"', "a string") && take_text (s, s->text, ret, size);
 }
 
 /* Pass over a string of any length; bytes >= 128 are not looked at. */
@@ -339,7 +339,7 @@ static bool next_item (struct scan *s, bool *first, char close)
 
 static bool member_key (struct scan *s)
 {
-    if (!take (s, '"', "a key in quotes") ||
+    if (!scan_take (s, '"', "a key in quotes") ||
         !take_text (s, s->key_text, &s->key, &s->key_size))
         return false;
     if (UNLIKELY (*s->at != ':' || s->end - s->at < (ptrdiff_t)SCAN_AHEAD)) {
@@ -349,7 +349,7 @@ static bool member_key (struct scan *s)
             memset (s->key_text + s->key_size, 0, SCAN_TEXT_ENDING);
             s->key = s->key_text;
         }
-        return take (s, ':', "':'");
+        return scan_take (s, ':', "':'");
     }
     s->at++;
     return true;
@@ -380,7 +380,7 @@ static inline bool same_bytes (const char *a, const char *b, size_t n)
 }
 
 /* Whether the key at s->at is the expected one; it is then taken. */
-static inline bool take_guess (struct scan *s, const struct scan_field *f)
+static inline bool take_guess (struct scan *s, const struct predicted_key *f)
 {
     const char *p = s->at;
 
@@ -391,7 +391,7 @@ static inline bool take_guess (struct scan *s, const struct scan_field *f)
     return true;
 }
 
-int scan_field (struct scan *s, bool *first, const struct scan_field *fields,
+int scan_field (struct scan *s, bool *first, const struct predicted_key *fields,
                 int nfields, int *next)
 {
     if (!next_item (s, first, '}'))
@@ -567,7 +567,7 @@ static bool skip_container (struct scan *s)
 
         first = c == '{' || c == '[';
         if (first) {
-            if (!enter (s, c, "a value"))
+            if (!scan_enter (s, c, "a value"))
                 return false;
             in_object[s->depth] = c == '{';
         } else if (s->failed || !skip_scalar (s, c)) {
@@ -578,8 +578,8 @@ static bool skip_container (struct scan *s)
             bool object = in_object[s->depth];
 
             if (next_item (s, &first, object ? '}' : ']')) {
-                if (object && (!take (s, '"', "a key in quotes") ||
-                               !skip_text (s) || !take (s, ':', "':'")))
+                if (object && (!scan_take (s, '"', "a key in quotes") ||
+                               !skip_text (s) || !scan_take (s, ':', "':'")))
                     return false;
                 break;
             }

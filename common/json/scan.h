@@ -110,7 +110,7 @@ bool scan_member (struct scan *s, bool *first);
 bool scan_element (struct scan *s, bool *first);
 
 /* The members that a caller knows, in the order in which they usually come. */
-struct scan_field {
+struct predicted_key {
     const char *key;
     size_t size;
 };
@@ -122,7 +122,7 @@ struct scan_field {
 /* As scan_member, but the index of the member in the table, or one of the
  * above.  '*next' is where to look first: 0 before the first call.
  */
-int scan_field (struct scan *s, bool *first, const struct scan_field *fields,
+int scan_field (struct scan *s, bool *first, const struct predicted_key *fields,
                 int nfields, int *next);
 
 static inline bool scan_key_is (const struct scan *s, const char *key)

@@ -72,7 +72,7 @@ struct capture {
     int64_t order_ns;                   // later wins: end, name's date, mtime
     uint64_t raw_bytes;                 // of all its files
     uint64_t whole_tables;              // set of 1 << table_id: read to the end
-    int hindered;                       // why a file was not read that may be
+    int transient_error;                // why a file was not read that may be
                                         // read later (-EMFILE, -EIO); 0; is
                                         // told to nobody else
     struct comm_group *groups;

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "json/json.h"
-#include "model/about.h"
+#include "model/job_origin.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ struct evidence {
                                         // directory's name; "": it does not
     char host_key[EVIDENCE_TEXT_MAX];   // of the host that the agent read it
                                         // on (world/host.h), "": no agent
-    struct job_about about;     // that a launch or the agent knows
+    struct job_origin about;    // that a launch or the agent knows
     int64_t pid;                // of the profiled process, 0: unknown
     int64_t boot_ns;            // of its host, since 1970; 0: unknown
     int64_t mono_start_ns, mono_end_ns; // the window, since boot; 0: unknown

@@ -134,7 +134,8 @@ static bool take_token (const char **at, char out[24])
     return true;
 }
 
-static bool take (const char **at, int64_t min, int64_t max, int64_t *ret)
+static bool evidence_json_take (const char **at, int64_t min, int64_t max,
+                                int64_t *ret)
 {
     char token[24];
 
@@ -157,8 +158,8 @@ static int group_from_text (struct evidence *e, const char *text)
     struct evidence_group *g;
     int64_t own, highest;
 
-    if (!take (&text, EVIDENCE_SEVERAL, INT32_MAX, &own) ||
-        !take (&text, EVIDENCE_UNKNOWN, INT32_MAX, &highest) ||
+    if (!evidence_json_take (&text, EVIDENCE_SEVERAL, INT32_MAX, &own) ||
+        !evidence_json_take (&text, EVIDENCE_UNKNOWN, INT32_MAX, &highest) ||
         strlen (text) >= EVIDENCE_HASH_MAX)
         return -EBADMSG;
     if (!(g = evidence_group_at (e, text, strlen (text))))
@@ -173,9 +174,10 @@ static int span_from_text (struct evidence *e, const char *text)
     int64_t start, end, host, device;
     struct evidence_span *s;
 
-    if (!take (&text, INT64_MIN, INT64_MAX, &start) ||
-        !take (&text, INT64_MIN, INT64_MAX, &end) ||
-        !take (&text, 0, 1, &host) || !take (&text, 0, 1, &device))
+    if (!evidence_json_take (&text, INT64_MIN, INT64_MAX, &start) ||
+        !evidence_json_take (&text, INT64_MIN, INT64_MAX, &end) ||
+        !evidence_json_take (&text, 0, 1, &host) ||
+        !evidence_json_take (&text, 0, 1, &device))
         return -EBADMSG;
     if (!(s = evidence_span_at (e, text, strlen (text))))
         return -ENOMEM;
@@ -193,7 +195,7 @@ static int sample_from_text (struct evidence *e, const char *text)
 
     if (e->nsamples == EVIDENCE_SAMPLES_MAX || !take_key (&text, &x.key) ||
         !take_token (&text, x.group) || !take_key (&text, &x.names) ||
-        !take (&text, 0, UINT32_MAX, &count) ||
+        !evidence_json_take (&text, 0, UINT32_MAX, &count) ||
         (e->nsamples > 0 && e->samples[e->nsamples - 1].key >= x.key))
         return -EBADMSG;
     x.count = (uint32_t)count;
@@ -201,8 +203,8 @@ static int sample_from_text (struct evidence *e, const char *text)
         struct evidence_op *op = &x.ops[x.n];
 
         if (x.n++ == EVIDENCE_OPS_MAX || !take_key (&text, &op->key) ||
-            !take (&text, INT64_MIN, INT64_MAX, &op->end_ns) ||
-            !take (&text, INT64_MIN, INT64_MAX, &op->elapse_ns))
+            !evidence_json_take (&text, INT64_MIN, INT64_MAX, &op->end_ns) ||
+            !evidence_json_take (&text, INT64_MIN, INT64_MAX, &op->elapse_ns))
             return -EBADMSG;
     }
     p = vec_one_more (e->samples, e->nsamples, sizeof (*p));

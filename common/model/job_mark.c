@@ -15,7 +15,7 @@
 
 #define MARK_MAX 4096           // bytes of the file: an id and two numbers
 
-static bool take (const struct json *j, struct job_mark *ret)
+static bool job_mark_take (const struct json *j, struct job_mark *ret)
 {
     const char *job = json_text (json_get (j, "job"), NULL);
 
@@ -40,7 +40,7 @@ int job_mark_read (int dirfd, struct job_mark *ret)
         rc = -EBADMSG;
     if (rc == 0) {
         j = json_parse (buf_text (&b), b.size, NULL);
-        rc = take (j, ret) ? 0 : -EBADMSG;
+        rc = job_mark_take (j, ret) ? 0 : -EBADMSG;
         json_free (j);
     }
     buf_fini (&b);

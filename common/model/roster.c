@@ -108,7 +108,8 @@ size_t roster_count (const struct roster *r, enum roster_state s)
 bool roster_complete (const struct roster *r)
 {
     for (size_t i = 0; i < r->n; i++) {
-        if (r->entries[i].state != ROSTER_PRESENT || r->entries[i].misfiled)
+        if (r->entries[i].state != ROSTER_PRESENT ||
+            r->entries[i].rank_contradicted)
             return false;
     }
     return r->nstrangers == 0;

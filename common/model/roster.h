@@ -35,7 +35,7 @@ struct roster_entry {
     int64_t device_id;          // CAPTURE_NO_DEVICE: unknown
     bool expected;
     bool verified;              // ops of its captures confirm the rank, or MPI
-    bool misfiled;              // one of them said that it was another's, or
+    bool rank_contradicted;     // one of them said that it was another's, or
                                 // MPI said another rank than the launcher
     enum roster_state state;
     char *host;                 // NULL: unknown

@@ -181,7 +181,8 @@ struct reader {
     bool have_batch[TABLE_COUNT];
 };
 
-static int damaged (const struct reader *r, const char *what, struct err *err)
+static int shipment_damaged (const struct reader *r, const char *what,
+                             struct err *err)
 {
     return err_set (err, EBADMSG, "damaged shipment: byte %llu: %s",
                     (unsigned long long)r->at, what);
@@ -192,10 +193,10 @@ static int get_bytes (struct reader *r, void *out, uint64_t n, struct err *err)
     int rc;
 
     if (n > r->size - r->at)
-        return damaged (r, "it is cut short", err);
+        return shipment_damaged (r, "it is cut short", err);
     rc = fileio_pread_all (r->fd, out, (size_t)n, r->offset + (off_t)r->at);
     if (rc == -ENODATA)
-        return damaged (r, "it is cut short", err);
+        return shipment_damaged (r, "it is cut short", err);
     if (rc < 0)
         return err_sys (err, -rc, "cannot read a shipment");
     r->at += n;
@@ -210,7 +211,7 @@ static int open_reader (struct reader *r, struct err *err)
     int rc;
 
     if (r->size < HEADER_SIZE + PART_SIZE + FOOTER_SIZE)
-        return damaged (r, "it is too short", err);
+        return shipment_damaged (r, "it is too short", err);
     r->at = r->size - FOOTER_SIZE;
     if ((rc = get_bytes (r, foot, sizeof (foot), err)) < 0)
         return rc;
@@ -221,14 +222,14 @@ static int open_reader (struct reader *r, struct err *err)
     r->meta_at = wire_u64 (&w);
     if (memcmp (head, MAGIC, MAGIC_SIZE) != 0 ||
         memcmp (foot + 8, END_MAGIC, MAGIC_SIZE) != 0)
-        return damaged (r, "this is not a shipment", err);
+        return shipment_damaged (r, "this is not a shipment", err);
     w = wire_reader (head + MAGIC_SIZE, HEADER_SIZE - MAGIC_SIZE);
     if (wire_u16 (&w) != SHIPMENT_VERSION)
-        return damaged (r, "its version is not known here", err);
+        return shipment_damaged (r, "its version is not known here", err);
     if (wire_u16 (&w) != 0 || wire_u32 (&w) != 0)
-        return damaged (r, "reserved bytes are not zero", err);
+        return shipment_damaged (r, "reserved bytes are not zero", err);
     if (r->meta_at < HEADER_SIZE || r->meta_at >= r->size - FOOTER_SIZE)
-        return damaged (r, "its footer points outside", err);
+        return shipment_damaged (r, "its footer points outside", err);
     return 0;
 }
 
@@ -262,10 +263,10 @@ static int next_part (struct reader *r, struct err *err)
     stored = wire_u32 (&w);
     raw = wire_u32 (&w);
     if (codec != CODEC_LZ4 || zero != 0)
-        return damaged (r, "its codec is not known here", err);
+        return shipment_damaged (r, "its codec is not known here", err);
     if (raw > (r->kind == PART_META ? SHIPMENT_META_MAX : SHIPMENT_RAW_MAX) ||
         stored > r->stored.max || stored > r->size - r->at)
-        return damaged (r, "a part is too large", err);
+        return shipment_damaged (r, "a part is too large", err);
     buf_clear (&r->stored);
     buf_clear (&r->raw);
     in = buf_extend (&r->stored, stored);
@@ -275,7 +276,7 @@ static int next_part (struct reader *r, struct err *err)
     if ((rc = get_bytes (r, in, stored, err)) < 0)
         return rc;
     if (pack_open (in, stored, out, raw, NULL) < 0)
-        return damaged (r, "a part does not unpack", err);
+        return shipment_damaged (r, "a part does not unpack", err);
     return 0;
 }
 
@@ -302,7 +303,7 @@ static int take_batch (struct reader *r, struct batch *b, struct wire *w,
     const void *bytes = wire_bytes (w, size);
 
     if (w->failed || nrows > BATCH_ROWS || size > BATCH_TEXT_MAX)
-        return damaged (r, "a part has impossible sizes", err);
+        return shipment_damaged (r, "a part has impossible sizes", err);
     if (size > b->bytes_cap) {
         char *p = realloc (b->bytes, size);
 
@@ -318,7 +319,7 @@ static int take_batch (struct reader *r, struct batch *b, struct wire *w,
             if (b->text[c]) {
                 b->text[c][i] = wire_u32 (w);
                 if (!valid_text (b, b->text[c][i]))
-                    return damaged (r, "a text lies outside", err);
+                    return shipment_damaged (r, "a text lies outside", err);
             } else {
                 uint64_t bits = wire_u64 (w);
 
@@ -327,7 +328,8 @@ static int take_batch (struct reader *r, struct batch *b, struct wire *w,
         }
     }
     b->nrows = nrows;
-    return wire_ended (w) ? 0 : damaged (r, "a part has a wrong size", err);
+    return wire_ended (w) ? 0 : shipment_damaged (r, "a part has a wrong size",
+                                                  err);
 }
 
 static int give_rows (struct reader *r, const struct row_sink *sink,
@@ -339,7 +341,7 @@ static int give_rows (struct reader *r, const struct row_sink *sink,
     int rc;
 
     if (w.failed || table >= TABLE_COUNT)
-        return damaged (r, "a part is of no known table", err);
+        return shipment_damaged (r, "a part is of no known table", err);
     if (r->kind == PART_FORGET)
         return sink->forget (sink->arg, table, err);
     b = &r->batches[table];
@@ -357,7 +359,7 @@ static int take_meta (struct reader *r, struct capture *c, struct err *err)
     int rc;
 
     if (!j)
-        return damaged (r, "its metadata is not JSON", err);
+        return shipment_damaged (r, "its metadata is not JSON", err);
     rc = capture_from_json (c, j, err);
     json_free (j);
     return err_prefix (err, rc, "damaged shipment");
@@ -371,19 +373,19 @@ static int read_all (struct reader *r, const struct row_sink *sink,
     while (rc == 0 && sink && r->at < r->meta_at) {
         rc = next_part (r, err);
         if (rc == 0 && r->kind != PART_ROWS && r->kind != PART_FORGET)
-            rc = damaged (r, "a part is of no known kind", err);
+            rc = shipment_damaged (r, "a part is of no known kind", err);
         if (rc == 0)
             rc = give_rows (r, sink, err);
     }
     if (rc < 0)
         return rc;
     if (sink && r->at != r->meta_at)
-        return damaged (r, "its footer is wrong", err);
+        return shipment_damaged (r, "its footer is wrong", err);
     r->at = r->meta_at;
     if ((rc = next_part (r, err)) < 0)
         return rc;
     if (r->kind != PART_META || r->at != r->size - FOOTER_SIZE)
-        return damaged (r, "its footer is wrong", err);
+        return shipment_damaged (r, "its footer is wrong", err);
     return take_meta (r, c, err);
 }
 

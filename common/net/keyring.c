@@ -89,7 +89,7 @@ static int make_path (char out[PATH_MAX], const char *dir, const char *place,
 
 /* ---- reading ---- */
 
-static bool ends (const char *name, const char *end)
+static bool keyring_ends (const char *name, const char *end)
 {
     size_t n = strlen (name), m = strlen (end);
 
@@ -145,7 +145,7 @@ static int add_dir (const char *dir, const char *end, enum key_state state,
         return errno == ENOENT ? 0 : err_sys (err, errno, "cannot read %s",
                                               dir);
     while (rc == 0 && (e = fileio_next_entry (d, &listed))) {
-        if (e->d_name[0] == '.' || !ends (e->d_name, end))
+        if (e->d_name[0] == '.' || !keyring_ends (e->d_name, end))
             continue;
         rc = add_file (dir, e->d_name, state, entries, count, err);
         if (lenient && (rc == -EBADMSG || rc == -EPERM))
@@ -157,7 +157,7 @@ static int add_dir (const char *dir, const char *end, enum key_state state,
     return rc;
 }
 
-static int compare (const void *a, const void *b)
+static int keyring_compare (const void *a, const void *b)
 {
     const struct keyring_entry *x = a, *y = b;
     int by_name = strcmp (x->file.name, y->file.name);
@@ -203,7 +203,7 @@ int keyring_list (const char *dir, struct keyring_entry **ret, size_t *count,
         return rc;
     }
     if (*count > 1)
-        qsort (*ret, *count, sizeof (**ret), compare);
+        qsort (*ret, *count, sizeof (**ret), keyring_compare);
     return 0;
 }
 
@@ -257,8 +257,9 @@ static void refresh (struct keyring *k)
         k->read_ns = 0;         // again next time
 }
 
-static int refuse (const struct keyring_entry *e, const char *public_key,
-                   struct err *why)
+static int keyring_refuse (const struct keyring_entry *e,
+                           const char *public_key,
+                           struct err *why)
 {
     char fingerprint[KEY_FINGERPRINT_SIZE], date[32] = "?";
     time_t t;
@@ -300,7 +301,7 @@ int keyring_allow (void *keyring, const char *public_key,
     }
     if (!found || found->state == KEY_REVOKED ||
         (found->state == KEY_ROTATED && found->file.until <= now_s ()))
-        return refuse (found, public_key, why);
+        return keyring_refuse (found, public_key, why);
     memcpy (who, found->file.name, NET_WHO_MAX);
     return 0;
 }

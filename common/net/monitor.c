@@ -89,7 +89,7 @@ void monitor_address (int fd, char out[NET_ADDRESS_MAX])
                         net_plain_address (host), port);
 }
 
-static void forget (struct net *n, uint32_t fd)
+static void monitor_forget (struct net *n, uint32_t fd)
 {
     if (fd >= n->nconnections)
         return;
@@ -115,10 +115,10 @@ static void remember (struct net *n, uint32_t fd)
                 (count - n->nconnections) * sizeof (*n->connections));
         n->nconnections = count;
     }
-    forget (n, fd);
+    monitor_forget (n, fd);
     monitor_address ((int)fd, n->connections[fd].address);
     n->connections[fd].since_ns = clock_mono_ns ();
-    unread_watch (n);
+    partial_message_watch (n);
 }
 
 void monitor_heard (struct net *n, zmq_msg_t *frame)
@@ -274,7 +274,7 @@ static void connecting (struct net *n, int event, uint32_t value)
         remember (n, value);
         break;
     case ZMQ_EVENT_DISCONNECTED:
-        forget (n, value);
+        monitor_forget (n, value);
         break;
     case ZMQ_EVENT_CLOSED:
         n->tried = true;
@@ -353,7 +353,7 @@ static void tell_accept_failed (struct net *n, uint32_t value)
         return;
     counter_add (COUNTER_ACCEPTS_FAILED, 1);
     if (used_up)
-        tell_used_up (n, scarce_make_room (n));
+        tell_used_up (n, descriptor_reserve_make_room (n));
     else
         net_tell (n, NET_ACCEPT_FAILED, "a connection cannot be taken: %s",
                   zmq_strerror ((int)value));
@@ -364,7 +364,7 @@ static void accepted (struct net *n, uint32_t fd)
     unsigned ended;
 
     remember (n, fd);
-    if (fd >= n->few && (ended = scarce_make_room (n)) > 0) {
+    if (fd >= n->few && (ended = descriptor_reserve_make_room (n)) > 0) {
         counter_add (COUNTER_ACCEPTS_FAILED, ended);
         tell_used_up (n, ended);
     }
@@ -391,7 +391,7 @@ static void listening (struct net *n, int event, uint32_t value)
                                                         : NET_PEER_REFUSED,
                       "%s: %s", address_of (n, value), n->failure);
         n->failure[0] = '\0';
-        forget (n, value);
+        monitor_forget (n, value);
         break;
     default:                    // a refused key has been told by zap.c
         break;
@@ -402,9 +402,9 @@ void monitor_close (struct net *n)
 {
     if (n->loop) {
         loop_del_timer (n->loop, connect_again, n);
-        crowd_close (n);
+        connection_share_close (n);
     }
-    unread_close (n);
+    partial_message_close (n);
     free (n->connections);
 }
 

@@ -148,7 +148,7 @@ static int net_create (const char *endpoint, bool router,
     if (!(n = calloc (1, sizeof (*n))))
         return err_set (err, ENOMEM, "no memory for %s", endpoint);
     n->router = router;
-    scarce_open (n);
+    descriptor_reserve_open (n);
     n->main = n->monitor = n->zap = (struct net_door){ n, NULL, -1 };
     n->secured = security && !security->insecure;
     if (n->secured)
@@ -349,7 +349,7 @@ static bool has_share (struct net *n, const struct net_peer *peer,
     struct message refused = { .type = MESSAGE_REFUSED,
                                .reason = REFUSAL_OTHER };
 
-    if (!n->router || crowd_admits (n, peer->who, frame))
+    if (!n->router || connection_share_admits (n, peer->who, frame))
         return true;
     if (m && m->type == MESSAGE_HELLO) {
         (void)snprintf (refused.text, sizeof (refused.text), "key %s has as "
@@ -478,7 +478,7 @@ int net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg)
     n->arg = arg;
     n->loop = l;
     if (n->router)
-        crowd_open (n);
+        connection_share_open (n);
     if ((rc = attach_door (l, &n->main, main_pending, receive_some)) < 0 ||
         (rc = attach_door (l, &n->monitor, pending, take_event)) < 0)
         return rc;

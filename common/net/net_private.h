@@ -3,9 +3,9 @@
  * net.c        sockets, and messages in and out
  * zap.c        who may connect: libzmq asks it in every handshake
  * monitor.c    why connections do not come about, in words
- * scarce.c     a listener that has few descriptors left
- * unread.c     what a peer has sent and nobody can read
- * crowd.c      how many connections one key may hold
+ * descriptor_reserve.c     a listener that has few descriptors left
+ * partial_message.c     what a peer has sent and nobody can read
+ * connection_share.c      how many connections one key may hold
  * reach.c      whether an aggregator is there, before there is a loop
  */
 #ifndef ROLLCALL_NET_NET_PRIVATE_H
@@ -38,12 +38,12 @@ struct net_connection {
     char address[NET_ADDRESS_MAX];      // of the peer; "": not known
     int64_t since_ns;                   // 0: there is none
     char who[NET_WHO_MAX];              // whose it counts as; "": nobody's
-    unsigned turns;                     // of crowd.c, in which it was not heard
+    unsigned turns; // of connection_share.c, in which it was not heard
     bool heard;                         // a message has come
     bool refused;                       // ... of a key that has too many
     bool ended;                         // by us: it will go
-    bool read;                          // unread.c: a message, since it looked
-    uint64_t taken, unread;             // unread.c: bytes
+    bool read; // partial_message.c: a message, since it looked
+    uint64_t taken, unread;             // partial_message.c: bytes
 };
 
 struct net {
@@ -76,13 +76,13 @@ struct net {
     size_t nconnections;
     // monitor.c: listening
     char failure[ERR_TEXT_MAX];         // of the handshake that ends next
-    // crowd.c
+    // connection_share.c
     bool shared;                        // each key has a share
     size_t most;                        // connections that there is room for
-    // scarce.c
+    // descriptor_reserve.c
     size_t few;                         // the first descriptor of the reserve
     unsigned ending;                    // connections that we have ended
-    // unread.c
+    // partial_message.c
     bool looking;                       // there is a timer
 };
 
@@ -131,40 +131,40 @@ void monitor_heard (struct net *n, zmq_msg_t *frame);
 /* Connecting: end the connection, and try again after a while. */
 void monitor_retry_later (struct net *n);
 
-/* ---- scarce.c ---- */
+/* ---- descriptor_reserve.c ---- */
 
 /* Before it listens. */
-void scarce_open (struct net *n);
+void descriptor_reserve_open (struct net *n);
 
 /* There are few descriptors left, or none: end connections, unless some that
  * were ended have not gone yet.  How many.
  */
-unsigned scarce_make_room (struct net *n);
+unsigned descriptor_reserve_make_room (struct net *n);
 
 /* Listening: end a connection; DISCONNECTED comes of it. */
 void net_end_connection (struct net *n, size_t fd);
 
-/* ---- unread.c ---- */
+/* ---- partial_message.c ---- */
 
 /* There is a connection: look at what comes, from now on until there is none.
  */
-void unread_watch (struct net *n);
-void unread_close (struct net *n);
+void partial_message_watch (struct net *n);
+void partial_message_close (struct net *n);
 
-/* ---- crowd.c ---- */
+/* ---- connection_share.c ---- */
 
 /* Of a listener, in a loop. */
-void crowd_open (struct net *n);
-void crowd_close (struct net *n);
+void connection_share_open (struct net *n);
+void connection_share_close (struct net *n);
 
 /* Every half a minute: end connections of which nothing has been heard in four
  * turns.  How many.
  */
-unsigned crowd_turn (struct net *n);
+unsigned connection_share_turn (struct net *n);
 
 /* Whether what the connection of 'frame' says counts: 'who' has proven to be
  * the key's, and has not more connections than its share.
  */
-bool crowd_admits (struct net *n, const char *who, zmq_msg_t *frame);
+bool connection_share_admits (struct net *n, const char *who, zmq_msg_t *frame);
 
 #endif

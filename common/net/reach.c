@@ -15,7 +15,7 @@
 struct reach {
     struct net *net;
     bool connected;
-    bool shaken;                // hands
+    bool handshaken;            // hands
     bool asked;
     unsigned ended;             // by the other side, in the handshake
     int end;                    // that is known, 1: not yet
@@ -28,7 +28,7 @@ static void take_event (struct reach *r, int event)
         r->connected = true;
         break;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
-        r->shaken = true;
+        r->handshaken = true;
         break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
@@ -48,14 +48,14 @@ static void take_event (struct reach *r, int event)
 }
 
 /* With no job: it is answered, and nothing else. */
-static void ask (struct reach *r)
+static void reach_ask (struct reach *r)
 {
     struct message m = { .type = MESSAGE_HELLO, .sent_ns = clock_mono_ns (),
                          .wall_ns = clock_wall_ns (),
                          .clock_offset_ns = MESSAGE_NO_CLOCK,
                          .clock_error_ns = MESSAGE_NO_CLOCK };
 
-    if (r->shaken && !r->asked)
+    if (r->handshaken && !r->asked)
         r->asked = net_send (r->net, NULL, &m) == 0;
 }
 
@@ -71,7 +71,7 @@ static void turn (struct reach *r)
     (void)zmq_poll (items, 2, TURN_MS);
     while ((event = monitor_next (r->net->monitor.socket, &value)))
         take_event (r, event);
-    ask (r);
+    reach_ask (r);
     if (items[1].revents & ZMQ_POLLIN)
         r->end = 0;
 }

@@ -109,7 +109,7 @@ int db_error (sqlite3 *db, const char *what, struct err *err)
                     what, sqlite3_errmsg (db));
 }
 
-void db_distrust (sqlite3 *db)
+void db_harden (sqlite3 *db)
 {
     (void)sqlite3_db_config (db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config (db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

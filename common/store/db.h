@@ -30,7 +30,7 @@ int db_error (sqlite3 *db, const char *what, struct err *err);
 /* The file may be another one's work, or have been changed: no triggers and no
  * views of it are run, and its schema may call nothing but harmless functions.
  */
-void db_distrust (sqlite3 *db);
+void db_harden (sqlite3 *db);
 
 /* Whether the file's header lets SQLite write to it, as each of ours does: with
  * one damaged byte it can be read, and every write fails.  A file that is not

@@ -45,7 +45,7 @@ void deflate_destroy (struct deflate *z)
 
 /* Let zlib work until it has taken all input, or with Z_FINISH until the end.
  */
-static int run (struct deflate *z, int flush)
+static int deflate_run (struct deflate *z, int flush)
 {
     int answer = Z_OK;
 
@@ -71,7 +71,7 @@ int deflate_write (struct deflate *z, const void *data, size_t size)
 
         z->z.next_in = (unsigned char *)(uintptr_t)p;   // it only reads
         z->z.avail_in = n;
-        (void)run (z, Z_NO_FLUSH);
+        (void)deflate_run (z, Z_NO_FLUSH);
         p += n;
         size -= n;
     }
@@ -83,5 +83,5 @@ int deflate_finish (struct deflate *z)
     if (z->failed)
         return z->failed;
     z->z.avail_in = 0;
-    return run (z, Z_FINISH);
+    return deflate_run (z, Z_FINISH);
 }

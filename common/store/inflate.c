@@ -51,7 +51,7 @@ void inflate_close (struct inflate *z)
     free (z);
 }
 
-static int fill (struct inflate *z)
+static int inflate_fill (struct inflate *z)
 {
     ssize_t n;
 
@@ -92,7 +92,7 @@ ssize_t inflate_read (void *arg, void *buf, size_t size)
     z->z.avail_out = room;
     while (!z->failed && z->z.avail_out == room && room > 0) {
         if (z->z.avail_in == 0 && !z->eof)
-            z->failed = fill (z);
+            z->failed = inflate_fill (z);
         if (z->failed || (z->eof && z->between && z->z.avail_in == 0))
             break;
         if (z->eof && z->z.avail_in == 0)

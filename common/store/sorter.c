@@ -86,7 +86,8 @@ static int failed (const struct sorter *s, struct err *err)
     return s->failed;
 }
 
-static int compare (const struct sorter *s, const int64_t *a, const int64_t *b)
+static int sorter_compare (const struct sorter *s, const int64_t *a,
+                           const int64_t *b)
 {
     for (unsigned k = 0; k < s->keys; k++) {
         if (a[k] != b[k])
@@ -103,7 +104,7 @@ static size_t stretch (const struct sorter *s, const int64_t *v, size_t i)
     const int64_t *p = v + i * s->words;
 
     for (i++; i < s->n; i++, p += s->words) {
-        if (compare (s, p, p + s->words) > 0)
+        if (sorter_compare (s, p, p + s->words) > 0)
             break;
     }
     return i;
@@ -119,7 +120,7 @@ static void merge_two (const struct sorter *s, const int64_t *from,
     while (a < b && j < c) {
         const int64_t *p = from + a * w, *q = from + j * w;
 
-        if (compare (s, p, q) <= 0) {
+        if (sorter_compare (s, p, q) <= 0) {
             memcpy (out, p, size);
             a++;
         } else {
@@ -144,10 +145,10 @@ static void sort_block (struct sorter *s, size_t from, size_t to)
         int64_t *at = s->mem + i * w;
         size_t j = i;
 
-        if (compare (s, at - w, at) <= 0)
+        if (sorter_compare (s, at - w, at) <= 0)
             continue;
         memcpy (moved, at, size);
-        while (j > from && compare (s, s->mem + (j - 1) * w, moved) > 0)
+        while (j > from && sorter_compare (s, s->mem + (j - 1) * w, moved) > 0)
             j--;
         memmove (s->mem + (j + 1) * w, s->mem + j * w, (i - j) * size);
         memcpy (s->mem + j * w, moved, size);
@@ -205,7 +206,7 @@ static int read_record (struct sorter *s, unsigned reader)
 /* An earlier run goes first among equals, which keeps their order. */
 static bool before (const struct sorter *s, unsigned a, unsigned b)
 {
-    int c = compare (s, s->readers[a].record, s->readers[b].record);
+    int c = sorter_compare (s, s->readers[a].record, s->readers[b].record);
 
     return c < 0 || (c == 0 && a < b);
 }
@@ -307,7 +308,7 @@ static int spill (struct sorter *s)
     if (sort_memory (s) < 0)
         return s->failed;
     if (!run || run->first + run->bytes != s->file.bytes ||
-        compare (s, run->last, s->mem) > 0) {
+        sorter_compare (s, run->last, s->mem) > 0) {
         if (s->nruns == RUNS_MAX)
             return fail (s, E2BIG, "cannot sort");
         run = &s->runs[s->nruns++];
@@ -332,7 +333,7 @@ int sorter_add (struct sorter *s, const int64_t *record, struct err *err)
     at = s->mem + s->n * s->words;
     memcpy (at, record, s->words * sizeof (*record));
     if (s->n > 0 && s->ordered)
-        s->ordered = compare (s, at - s->words, at) <= 0;
+        s->ordered = sorter_compare (s, at - s->words, at) <= 0;
     s->n++;
     return 0;
 }

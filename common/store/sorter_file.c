@@ -52,7 +52,8 @@ static uint8_t *put_word (uint8_t *out, int64_t word, int64_t before)
     return out;
 }
 
-static int flush (struct sorter_file *f, struct sorter_run *run, size_t n)
+static int sorter_file_flush (struct sorter_file *f, struct sorter_run *run,
+                              size_t n)
 {
     run->bytes += (int64_t)n;
     f->bytes += (int64_t)n;
@@ -75,14 +76,14 @@ int sorter_file_write (struct sorter_file *f, struct sorter_run *run,
         }
         run->count++;
         if (at > f->out + WRITE_BYTES - RECORD_BYTES) {
-            int rc = flush (f, run, (size_t)(at - f->out));
+            int rc = sorter_file_flush (f, run, (size_t)(at - f->out));
 
             if (rc < 0)
                 return rc;
             at = f->out;
         }
     }
-    return flush (f, run, (size_t)(at - f->out));
+    return sorter_file_flush (f, run, (size_t)(at - f->out));
 }
 
 /* ---- reading ---- */

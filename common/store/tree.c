@@ -242,7 +242,7 @@ int tree_resolve (const char *path, char real[PATH_MAX])
 
 /* ---- trees ---- */
 
-static int keep (struct tree *t, int fd)
+static int tree_keep (struct tree *t, int fd)
 {
     t->fd = fd < 0 ? -1 : fd;
     if (fd < 0)
@@ -260,7 +260,7 @@ int tree_open (struct tree *t, const char *path, struct err *err)
         (void)close (fd);
         fd = err_set (err, ENAMETOOLONG, "path is too long: %s", path);
     }
-    return keep (t, fd);
+    return tree_keep (t, fd);
 }
 
 /* Open a directory, which is made if it is not there; *made if it was, or could
@@ -313,7 +313,7 @@ int tree_open_in (struct tree *t, const struct tree *above, const char *name,
         fd = tell_open (fd, was_made, above->path, name, err);
     else if (made)
         *made = was_made;
-    return keep (t, fd);
+    return tree_keep (t, fd);
 }
 
 /* Cut 'path' to the part of it that is there, whose real path is 'real'.  How
@@ -351,7 +351,7 @@ int tree_open_later (struct tree *t, const char *path, mode_t mode,
         tree_close (&there);
         (void)strcpy (t->path, path);
     }
-    return keep (t, fd);
+    return tree_keep (t, fd);
 }
 
 void tree_close (struct tree *t)

@@ -194,7 +194,7 @@ static int open_keys (struct agent *a, struct err *err)
     return rc < 0 ? -ENOKEY : 0;
 }
 
-static int start (struct agent *a, struct err *err)
+static int agent_start (struct agent *a, struct err *err)
 {
     const struct ship_events events = { on_welcome, on_stop, agent_on_roll,
                                         agent_on_refused, agent_on_problem,
@@ -220,9 +220,9 @@ static int start (struct agent *a, struct err *err)
                       !agent_has_losses (a);
         return err_set (err, EBUSY, "the run is over");
     }
-    agent_open_room (a);
+    agent_open_disk_pressure (a);
     if ((rc = agent_open_captures (a, err)) < 0 ||
-        (rc = agent_open_wrappers (a, err)) < 0 ||
+        (rc = agent_open_local_ranks (a, err)) < 0 ||
         (rc = ship_create (a->loop, a->spool, a->opt->aggregator, &who,
                            &events, &a->ship, err)) < 0)
         return rc;
@@ -231,8 +231,8 @@ static int start (struct agent *a, struct err *err)
         return rc;
     agent_recall_redelivery (a);
     (void)agent_take (a, LIFE_OPENED, NULL);
-    if ((rc = agent_recall_wrappers (a, err)) == 0 && a->opt->run_dir)
-        agent_read_told (a);
+    if ((rc = agent_recall_local_ranks (a, err)) == 0 && a->opt->run_dir)
+        agent_read_reports (a);
     return rc;
 }
 
@@ -251,31 +251,31 @@ static void stop (struct agent *a)
     agent_stop_redelivery (a);
     agent_close_captures (a);
     ship_destroy (a->ship);
-    agent_close_wrappers (a);
-    agent_close_room (a);
+    agent_close_local_ranks (a);
+    agent_close_disk_pressure (a);
     free (a->reports.all);
     spool_close (a->spool);
     if (a->end.complete && a->opt->run_dir) {
-        agent_remove_told (a);
+        agent_remove_reports (a);
         remove_spool (a);
     }
     loop_destroy (a->loop);
     explicit_bzero (&a->self.security, sizeof (a->self.security));
 }
 
-static void run (struct agent *a)
+static void agent_execute (struct agent *a)
 {
     int rc;
 
     if (a->opt->run_dir || a->opt->once)
-        agent_check_life (a);
+        agent_check_exit_rule (a);
     if (a->opt->run_dir)
-        agent_look_at_told (a);
+        agent_look_at_reports (a);
     agent_look_at_connection (a);
     if (a->opt->once && !a->opt->run_dir)
         log_text (LOG_LEVEL_INFO, "waiting", "until what is there is read and "
                   "%s has acknowledged it", a->opt->aggregator);
-    agent_check_room (a);
+    agent_check_disk_pressure (a);
     agent_write_status (a);
     agent_search (a);
     agent_scan (a);
@@ -298,7 +298,7 @@ int agent_run (const struct agent_options *opt)
     agent_begin_life (&a);
     rc = open_keys (&a, &err);
     if (rc == 0)
-        rc = start (&a, &err);
+        rc = agent_start (&a, &err);
 
     if (rc == -EBUSY && opt->run_dir) {
         agent_stop (&a, 0, "another agent serves this host");
@@ -307,7 +307,7 @@ int agent_run (const struct agent_options *opt)
         agent_stop (&a, rc == -ENOKEY ? EX_CONFIG : EX_CANTCREAT,
                     "start-failed");
     } else {
-        run (&a);
+        agent_execute (&a);
     }
     say_damaged (&a);
     stop (&a);

@@ -61,7 +61,8 @@ static int by_path (const void *a, const void *b)
     return strcmp (x->path, y->path);
 }
 
-static struct analysis *find (const struct agent *a, const char *path)
+static struct analysis *agent_analyse_find (const struct agent *a,
+                                            const char *path)
 {
     struct analysis key = { .path = (char *)path };
     struct analysis **n = tfind (&key, &a->analyses.by_path, by_path);
@@ -80,7 +81,7 @@ static void record_path (const struct agent *a, const char *path,
         (void)snprintf (dot, 6, ".json");
 }
 
-static void keep (const struct agent *a, const struct analysis *n)
+static void agent_analyse_keep (const struct agent *a, const struct analysis *n)
 {
     struct json *j = json_object ();
     struct err err = { "" };
@@ -111,7 +112,7 @@ static void keep (const struct agent *a, const struct analysis *n)
     free (text);
 }
 
-static void drop (struct agent *a, struct analysis *n)
+static void agent_analyse_drop (struct agent *a, struct analysis *n)
 {
     struct analysis **at = &a->analyses.first;
     char path[PATH_MAX];
@@ -126,8 +127,8 @@ static void drop (struct agent *a, struct analysis *n)
     free (n);
 }
 
-static struct analysis *add (struct agent *a, const char *path,
-                             enum own_analysis own)
+static struct analysis *agent_analyse_add (struct agent *a, const char *path,
+                                           enum own_analysis own)
 {
     struct analysis *n = calloc (1, sizeof (*n));
 
@@ -144,7 +145,7 @@ static struct analysis *add (struct agent *a, const char *path,
     return n;
 }
 
-static void copy (char *out, size_t max, const struct json *j)
+static void agent_analyse_copy (char *out, size_t max, const struct json *j)
 {
     (void)snprintf (out, max, "%s", json_text (j, ""));
 }
@@ -162,7 +163,7 @@ static enum own_analysis own_of (const struct json *profiler)
 /* What a former life has left; a file that is not as it should be is removed:
  * its capture counts as one that was never looked at.
  */
-static void load (struct agent *a, int dir, const char *name)
+static void agent_analyse_load (struct agent *a, int dir, const char *name)
 {
     struct json *j = NULL;
     struct analysis *n = NULL;
@@ -176,16 +177,17 @@ static void load (struct agent *a, int dir, const char *name)
     buf_fini (&text);
     path = json_text (json_get (j, "path"), "");
     if (*path == '/' && json_int (json_get (j, "stage"), &stage) &&
-        stage >= STAGE_WAITING && stage <= STAGE_KNOWN && !find (a, path))
-        n = add (a, path, own_of (json_get (j, "profiler")));
+        stage >= STAGE_WAITING && stage <= STAGE_KNOWN &&
+        !agent_analyse_find (a, path))
+        n = agent_analyse_add (a, path, own_of (json_get (j, "profiler")));
     if (n) {
         n->stage = (enum stage)stage;
         n->failed = json_is_true (json_get (j, "failed"));
-        copy (n->fingerprint, sizeof (n->fingerprint),
-              json_get (j, "fingerprint"));
-        copy (n->sealed_as, sizeof (n->sealed_as),
-              json_get (j, "sealed_as"));
-        copy (n->why, sizeof (n->why), json_get (j, "why"));
+        agent_analyse_copy (n->fingerprint, sizeof (n->fingerprint),
+                            json_get (j, "fingerprint"));
+        agent_analyse_copy (n->sealed_as, sizeof (n->sealed_as),
+                            json_get (j, "sealed_as"));
+        agent_analyse_copy (n->why, sizeof (n->why), json_get (j, "why"));
         err_plain (n->why);
     } else {
         (void)unlinkat (dir, name, 0);
@@ -204,7 +206,7 @@ static void load_all (struct agent *a)
         size_t n = strlen (e->d_name);
 
         if (n > 5 && strcmp (e->d_name + n - 5, ".json") == 0)
-            load (a, fd, e->d_name);
+            agent_analyse_load (a, fd, e->d_name);
         else if (strstr (e->d_name, ".json.tmp."))
             (void)unlinkat (fd, e->d_name, 0);  // was being written
     }
@@ -247,7 +249,7 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
                          const char *why)
 {
     struct agent *a = arg;
-    struct analysis *n = find (a, path);
+    struct analysis *n = agent_analyse_find (a, path);
 
     if (!n)
         return;
@@ -256,7 +258,7 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
                     "until the next start: %.300s", a->self.host, path, why);
     if (how == ANALYSED_LATER ||
         (how == ANALYSED_NOT && !release_concerns (&a->release.policy, path))) {
-        drop (a, n);
+        agent_analyse_drop (a, n);
         agent_check_done (a);
         return;
     }
@@ -268,8 +270,8 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
     if (how != ANALYSED_NOT)
         log_text (n->failed ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "analysed",
                   "%s: %s", path, why);
-    keep (a, n);
-    watch_again (a->watch, path);
+    agent_analyse_keep (a, n);
+    watch_hand_on_again (a->watch, path);
 }
 
 /* ---- from captures on their way ---- */
@@ -282,11 +284,11 @@ bool agent_is_analysing (const struct agent *a, const char *path)
 int agent_recall_analysis (struct agent *a, struct watch_settled *s,
                            struct sealer_analysis *ret)
 {
-    struct analysis *n = find (a, s->path);
+    struct analysis *n = agent_analyse_find (a, s->path);
 
     if (n && n->stage == STAGE_KNOWN &&
         strcmp (n->fingerprint, s->fingerprint) != 0) {
-        drop (a, n);            // it has changed: it may be tried again
+        agent_analyse_drop (a, n);      // it has changed: it may be tried again
         n = NULL;
     }
     if (!n || n->stage == STAGE_WAITING)
@@ -323,32 +325,33 @@ static struct analysis *plan (struct agent *a, const char *path,
 {
     struct analysis *n;
 
-    if (!can_analyse (a, own) || !(n = add (a, path, own)))
+    if (!can_analyse (a, own) || !(n = agent_analyse_add (a, path, own)))
         return NULL;
-    keep (a, n);
+    agent_analyse_keep (a, n);
     return n;
 }
 
-static bool begin (struct agent *a, struct analysis *n)
+static bool agent_analyse_begin (struct agent *a, struct analysis *n)
 {
     if (analyser_add (a->analyses.analyser, n->path, n->own) == 0)
         return true;
-    drop (a, n);
+    agent_analyse_drop (a, n);
     return false;
 }
 
 bool agent_plan_analysis (struct agent *a, const struct sealed *s)
 {
     return strcmp (s->state, capture_state_name (CAPTURE_RAW)) == 0 &&
-           !find (a, s->what.path) && plan (a, s->what.path, s->own);
+           !agent_analyse_find (a, s->what.path) &&
+ plan (a, s->what.path, s->own);
 }
 
 void agent_forget_analysis (struct agent *a, const char *path)
 {
-    struct analysis *n = find (a, path);
+    struct analysis *n = agent_analyse_find (a, path);
 
     if (n)
-        drop (a, n);
+        agent_analyse_drop (a, n);
 }
 
 /* It has been sealed: nothing more is to be done, unless it changes. */
@@ -356,26 +359,26 @@ static void close_analysis (struct agent *a, struct analysis *n, bool tell)
 {
     if (n->why[0] && tell) {
         n->stage = STAGE_KNOWN;
-        keep (a, n);
+        agent_analyse_keep (a, n);
     } else {
-        drop (a, n);
+        agent_analyse_drop (a, n);
     }
 }
 
 bool agent_take_analysis (struct agent *a, const struct sealed *s)
 {
     bool raw = strcmp (s->state, capture_state_name (CAPTURE_RAW)) == 0;
-    struct analysis *n = find (a, s->what.path);
+    struct analysis *n = agent_analyse_find (a, s->what.path);
 
     if (!n)
         return false;
     if (n->stage == STAGE_WAITING) {
         if (raw)
-            return begin (a, n);
+            return agent_analyse_begin (a, n);
         // somebody has analysed it
         analyser_drop (a->analyses.analyser, n->path);
         if (!analyser_is_running (a->analyses.analyser, n->path))
-            drop (a, n);
+            agent_analyse_drop (a, n);
     } else {
         close_analysis (a, n, raw || n->failed);
     }
@@ -399,12 +402,12 @@ static bool is_raw (const char *path, enum own_analysis *own)
 
 bool agent_resume_analysis (struct agent *a, const char *path)
 {
-    struct analysis *n = find (a, path);
+    struct analysis *n = agent_analyse_find (a, path);
     enum own_analysis own;
 
     if (!n) {
         n = is_raw (path, &own) ? plan (a, path, own) : NULL;
-        return n && begin (a, n);
+        return n && agent_analyse_begin (a, n);
     }
     if (n->stage == STAGE_WAITING)
         return true;
@@ -415,7 +418,7 @@ bool agent_resume_analysis (struct agent *a, const char *path)
 
 void agent_hold_analysis (struct agent *a, const char *path)
 {
-    struct analysis *n = find (a, path);
+    struct analysis *n = agent_analyse_find (a, path);
 
     if (n && n->stage == STAGE_ENDED)
         n->held = true;
@@ -456,7 +459,7 @@ static void forget_gone (struct agent *a)
             analyser_is_running (a->analyses.analyser, n->path))
             continue;
         analyser_drop (a->analyses.analyser, n->path);
-        drop (a, n);
+        agent_analyse_drop (a, n);
     }
 }
 

@@ -81,8 +81,9 @@ static int find_no_room (struct agent *a, const char *path, int rc)
     return 0;
 }
 
-static int settle (struct agent *a, const struct watch_settled *settled,
-                   struct err *err)
+static int agent_captures_settle (struct agent *a,
+                                  const struct watch_settled *settled,
+                                  struct err *err)
 {
     struct watch_settled version = *settled, *s = &version;
     struct sealer_analysis analysis = { NULL, false };
@@ -111,7 +112,7 @@ static int settle (struct agent *a, const struct watch_settled *settled,
         note_left (a, s->path, claim);
         return 0;
     }
-    if ((rc = agent_has_room (a, s->path, analysis.why != NULL)) <= 0)
+    if ((rc = agent_has_disk_space (a, s->path, analysis.why != NULL)) <= 0)
         return find_no_room (a, s->path, rc);
     if ((rc = spool_settle (a->spool, s->path, s->fingerprint, &id, err)) < 0)
         return rc;
@@ -133,7 +134,7 @@ int agent_on_settled (void *arg, const struct watch_settled *s,
                        struct err *err)
 {
     struct agent *a = arg;
-    int rc = settle (a, s, err);
+    int rc = agent_captures_settle (a, s, err);
 
     if (rc != -ENOSPC)
         return rc;
@@ -153,7 +154,7 @@ static void on_again (void *arg, const char *path, const char *why)
         agent_note (a, LOG_LEVEL_ERROR, "lost", "host %s: %.600s was not read "
                     "again, and what was kept of it is damaged", a->self.host,
                     path);
-    watch_again (a->watch, *path ? path : NULL);
+    watch_hand_on_again (a->watch, *path ? path : NULL);
 }
 
 static void on_gone (void *arg, const char *path)
@@ -216,7 +217,7 @@ int agent_recall_captures (struct agent *a, struct err *err)
                   strcmp (done, "1") == 0;
     if (why)
         agent_note (a, LOG_LEVEL_ERROR, "ledger-damaged", "%s", why);
-    spool_on_again (a->spool, on_again, a);
+    spool_on_reseal (a->spool, on_again, a);
     agent_recall_losses (a);
     return spool_find_gone (a->spool, on_gone, a, err);
 }
@@ -303,7 +304,7 @@ int agent_open_captures (struct agent *a, struct err *err)
     if (rc < 0)
         return rc;
     if (a->opt->run_dir)
-        (void)about_take (a->opt->run_dir, &a->self.about);
+        (void)job_origin_take (a->opt->run_dir, &a->self.about);
     sealer_sign (a->sealer, a->self.host_id,
                  a->opt->divided ? NULL : a->opt->job,
                  a->opt->run_dir ? &a->self.about : NULL);

@@ -42,7 +42,7 @@ const char *agent_not_connected (const struct agent *a,
     return met && c->refused ? "refused" : "not-connected";
 }
 
-static void say (struct agent *a)
+static void agent_connection_say (struct agent *a)
 {
     struct connection *c = &a->connection;
     char why[MESSAGE_TEXT_MAX];
@@ -67,7 +67,7 @@ void agent_look_at_connection (void *arg)
 {
     struct agent *a = arg;
 
-    say (a);
+    agent_connection_say (a);
     (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_connection, a);
 }
 
@@ -104,7 +104,7 @@ static void meet (struct agent *a, bool refused, const char *text)
     c->refused = refused;
     c->met_ns = clock_mono_ns ();
     (void)snprintf (c->met, sizeof (c->met), "%s", text);
-    say (a);
+    agent_connection_say (a);
 }
 
 void agent_on_refused (void *arg, enum refusal reason, const char *why)

@@ -57,7 +57,7 @@ static bool all_settled (const struct agent *a)
     if (settling_ns > SETTLING_NS)
         settling_ns = SETTLING_NS;
     return a->search.flushed
-               ? !watch_awaits (a->watch, clock_mono_ns () - settling_ns)
+               ? !watch_is_waiting (a->watch, clock_mono_ns () - settling_ns)
                : a->search.complete &&
                      a->search.scan_began_ns > a->seals.latest_ns &&
                      watch_unsettled (a->watch) == 0;
@@ -66,7 +66,7 @@ static bool all_settled (const struct agent *a)
 static bool nothing_left (struct agent *a)
 {
     return sealer_pending (a->sealer) == 0 && agent_open_count (a) == 0 &&
-           !agent_seals_again (a) && all_settled (a) &&
+           !agent_is_retrying_seal (a) && all_settled (a) &&
            spool_undelivered (a->spool) == 0 &&
            !spool_redelivers (a->spool) && ship_confirmed (a->ship, 0);
 }
@@ -106,7 +106,7 @@ void agent_finish (struct agent *a, int status, const char *why)
 }
 
 /* All that could be released is. */
-static void end (struct agent *a, int status)
+static void agent_end_end (struct agent *a, int status)
 {
     a->end.status = take_leave (a, status);
     (void)agent_take (a, LIFE_RELEASED, NULL);
@@ -216,7 +216,7 @@ static void end_run (struct agent *a, bool whole, const char *text, int status)
     mark_over (a);
     a->end.complete = whole && status_unless_all (a, 1) == 0;
     agent_tell_wrappers (a, "roll", text, whole);
-    end (a, status);
+    agent_end_end (a, status);
 }
 
 /* Who called it by hand wants to know what came of it. */
@@ -243,9 +243,9 @@ static void say_delivered (struct agent *a)
 static void end_once (struct agent *a)
 {
     say_delivered (a);
-    end (a, a->captures.failed > 0 ? EX_CANTCREAT
-            : a->search.unread ? EX_NOINPUT
-                            : EX_GIVEN_UP);
+    agent_end_end (a, a->captures.failed > 0 ? EX_CANTCREAT
+                      : a->search.unread ? EX_NOINPUT
+                                      : EX_GIVEN_UP);
 }
 
 /* What a run with a service has to tell at its end, or "". */
@@ -293,7 +293,7 @@ static void end_served (struct agent *a)
 
 /* No aggregator ends this by a ROLL: an end of its own.  Captures first, one in
  * each turn of the loop: the aggregator has to be heard meanwhile.  While it is
- * not none goes; agent_check_life gives it up.
+ * not none goes; agent_check_exit_rule gives it up.
  */
 static void release_and_end (void *arg)
 {
@@ -398,7 +398,7 @@ void agent_on_said (void *arg)
 
 /* ---- what time says ---- */
 
-void agent_check_life (void *arg)
+void agent_check_exit_rule (void *arg)
 {
     struct agent *a = arg;
     int64_t now = clock_mono_ns ();
@@ -418,7 +418,7 @@ void agent_check_life (void *arg)
         agent_finish (a, EX_UNAVAILABLE, why);
         return;
     }
-    (void)loop_add_timer (a->loop, NS_PER_S, agent_check_life, a);
+    (void)loop_add_timer (a->loop, NS_PER_S, agent_check_exit_rule, a);
 }
 
 void agent_give_up (struct agent *a, int status, const char *why)

@@ -127,7 +127,8 @@ static const struct life_edge *find_edge (const struct life *l,
     return NULL;
 }
 
-static void enter (struct life *l, const struct life_edge *e, const char *why)
+static void agent_life_enter (struct life *l, const struct life_edge *e,
+                              const char *why)
 {
     int64_t now = clock_mono_ns ();
     int64_t since_ns = l->since_ns ? l->since_ns : l->began_ns;
@@ -149,7 +150,7 @@ bool life_take (struct life *l, enum life_event event, const char *why)
     if (!e)
         return false;
     if (e->to != l->state)
-        enter (l, e, why);
+        agent_life_enter (l, e, why);
     if (e->action != LIFE_NO_ACTION)
         l->ops->act (l->arg, e->action);
     return true;

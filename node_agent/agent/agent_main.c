@@ -167,7 +167,8 @@ int main (int argc, char **argv)
         return usage (err.text);
     if (opt.watch.n == 0 && !opt.run_dir)
         return usage ("which directory is to be watched?");
-    if (!guard_parse_policy (opt.when_full, &(enum guard_policy){ 0 }))
+    if (!disk_quota_parse_policy (opt.when_full,
+                                  &(enum disk_quota_policy){ 0 }))
         return usage ("--when-full: one of block, drop-oldest-shipped, "
                       "refuse");
     if (!release_parse (opt.release, &release))

@@ -167,7 +167,8 @@ static const char *note_name (const char *path, char out[PATH_MAX + 16])
 }
 
 /* The next life of this agent has not seen who wrote it. */
-static void keep (struct owners *o, const struct item *n, const char *text)
+static void agent_owner_keep (struct owners *o, const struct item *n,
+                              const char *text)
 {
     char name[PATH_MAX + 16];
     struct err err = { "" };
@@ -201,10 +202,10 @@ static enum watch_owner decided (struct owners *o, struct item *n,
     json_free (n->ids);         // there may be a hundred thousand
     n->ids = NULL;
     if (doubt) {
-        keep (o, n, doubt);
+        agent_owner_keep (o, n, doubt);
         say_doubt (o, n->path, doubt);
     } else if (owner == WATCH_FOREIGN) {
-        keep (o, n, "");
+        agent_owner_keep (o, n, "");
         log_text (LOG_LEVEL_INFO, "foreign", "%s is another job's", n->path);
     }
     return owner;
@@ -270,7 +271,7 @@ static bool is_grouped (const struct opinion *all, enum says own)
                                : own == SAYS_UNKNOWN && all->group);
 }
 
-static enum watch_owner decide (struct owners *o, struct item *n)
+static enum watch_owner agent_owner_decide (struct owners *o, struct item *n)
 {
     struct opinion all = hear_all (o, n);
     char rival[DOUBT_MAX];
@@ -362,7 +363,7 @@ enum watch_owner agent_owner (struct agent *a, const char *path)
     if (n->asked_ns == 0)
         owners_ask (o, n);
     // what was answered counts before it is asked for once more
-    if (decide (o, n) == WATCH_UNDECIDED &&
+    if (agent_owner_decide (o, n) == WATCH_UNDECIDED &&
         clock_mono_ns () - n->asked_ns >= ASK_NS)
         owners_ask (o, n);
     return n->owner;

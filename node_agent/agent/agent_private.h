@@ -47,7 +47,7 @@ struct client;                  // a wrapper's connection
 struct disk;                    // where captures are written
 struct local_rank;              // a rank of this host
 struct owners;                  // what is known of processes and other runs
-struct told;                    // what a COMMAND says of itself
+struct process_report;          // what a COMMAND says of itself
 
 /* What keeps the aggregator from being heard. */
 struct connection {
@@ -63,7 +63,7 @@ struct connection {
 struct self {
     struct net_security security;
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE], host_id[HOST_KEY_SIZE];
-    struct job_about about;     // of a run
+    struct job_origin about;    // of a run
 };
 
 /* The ranks of this host, and their wrappers. */
@@ -78,7 +78,7 @@ struct local {
 
 /* What MPI has said of ranks, each once. */
 struct reports {
-    struct told *all;
+    struct process_report *all;
     size_t n;
     int64_t read_ns;            // when those files were read (wall clock)
 };
@@ -126,7 +126,7 @@ struct seals {
 
 /* Room on disks. */
 struct room {
-    struct guard guard;
+    struct disk_quota disk_quota;
     struct disk *disks;
     bool held;                  // for want of room; guard.why says it
     bool noted;                 // that is in the summary
@@ -345,7 +345,7 @@ void agent_give_up (struct agent *a, int status, const char *why);
 bool agent_was_over (const struct agent *a);
 
 /* The deadline, and an aggregator that is silent: now, and again by a timer. */
-void agent_check_life (void *arg);
+void agent_check_exit_rule (void *arg);
 
 /* What the aggregator says: see ship_events. */
 void agent_on_roll (void *arg, bool complete, const char *text);
@@ -400,8 +400,8 @@ void agent_stop_redelivery (struct agent *a);
 /* ---- disk_pressure.c ---- */
 
 /* Take the options. */
-void agent_open_room (struct agent *a);
-void agent_close_room (struct agent *a);
+void agent_open_disk_pressure (struct agent *a);
+void agent_close_disk_pressure (struct agent *a);
 
 /* Captures are written below 'dir', too: watch the room of its file system. */
 void agent_add_disk (struct agent *a, const char *dir);
@@ -413,7 +413,7 @@ void agent_give_way (struct agent *a);
  * never (--when-full refuse; that has been noted).  'again': it was there, and
  * has been analysed.
  */
-int agent_has_room (struct agent *a, const char *capture, bool again);
+int agent_has_disk_space (struct agent *a, const char *capture, bool again);
 
 /* The spool's disk turned out to be full: nothing more for a while. */
 void agent_ran_out (struct agent *a, const struct err *why);
@@ -422,7 +422,7 @@ void agent_ran_out (struct agent *a, const struct err *why);
 void agent_look_at_spool (struct agent *a);
 
 /* Look at the disks and release what may go, now and again by a timer. */
-void agent_check_room (void *arg);
+void agent_check_disk_pressure (void *arg);
 
 /* Whether the aggregator has what it acknowledged, by its word of the last 10
  * seconds: nothing is released without it.
@@ -446,7 +446,7 @@ void agent_close_seals (struct agent *a);
 /* Whether the end has to wait for another try of a capture that could not be
  * sealed: in a run while there is time, elsewhere for the second one.
  */
-bool agent_seals_again (const struct agent *a);
+bool agent_is_retrying_seal (const struct agent *a);
 
 /* At the end, tell of the captures that could not be sealed; why one below
  * 'dir' could not, or NULL.
@@ -497,32 +497,32 @@ void agent_end_status (struct agent *a);
 /* Look whether processes of COMMANDs have said that they are ranks (see
  * world/process_reports.h): now, and again by a timer.  'arg' is the agent.
  */
-void agent_look_at_told (void *arg);
+void agent_look_at_reports (void *arg);
 
 /* Read them again, whether or not there is anything new. */
-void agent_read_told (struct agent *a);
-void agent_remove_told (const struct agent *a);
+void agent_read_reports (struct agent *a);
+void agent_remove_reports (const struct agent *a);
 
 /* ---- local_ranks.c ---- */
 
 /* A COMMAND here has started this rank.  False: its wrapper is not known yet. */
-bool agent_rank_began (struct agent *a, const struct told *t);
+bool agent_rank_began (struct agent *a, const struct process_report *t);
 
 /* MPI has told a process of a COMMAND here its rank.  False as well. */
-bool agent_rank_by_mpi (struct agent *a, const struct told *t);
+bool agent_rank_by_mpi (struct agent *a, const struct process_report *t);
 
 /* Listen for wrappers, if this is the agent of a run.  0 or -errno;
- * agent_close_wrappers cleans up in any case.
+ * agent_close_local_ranks cleans up in any case.
  */
-int agent_open_wrappers (struct agent *a, struct err *err);
+int agent_open_local_ranks (struct agent *a, struct err *err);
 
 /* Forget all wrappers and ranks, and kill what ended COMMANDs have left. */
-void agent_close_wrappers (struct agent *a);
+void agent_close_local_ranks (struct agent *a);
 
 /* Take from the spool what wrappers said to a former life of this agent; the
  * rest of it must be open.  0 or -errno.
  */
-int agent_recall_wrappers (struct agent *a, struct err *err);
+int agent_recall_local_ranks (struct agent *a, struct err *err);
 
 /* Wrappers of a former life that have not come back by 'now' are dead. */
 void agent_check_rejoined (struct agent *a, int64_t now);

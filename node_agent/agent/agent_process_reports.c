@@ -20,16 +20,16 @@
 
 static bool path_of_told (const struct agent *a, char path[PATH_MAX])
 {
-    return fileio_join (path, PATH_MAX, a->opt->run_dir, TOLD_DIR);
+    return fileio_join (path, PATH_MAX, a->opt->run_dir, PRELOAD_DIR);
 }
 
 /* Whether this was said before; it is from now on. */
-static bool is_known (struct agent *a, const struct told *t)
+static bool is_known (struct agent *a, const struct process_report *t)
 {
-    struct told *more;
+    struct process_report *more;
 
     for (size_t i = 0; i < a->reports.n; i++) {
-        const struct told *known = &a->reports.all[i];
+        const struct process_report *known = &a->reports.all[i];
 
         if (known->from == t->from && known->rank == t->rank &&
             known->size == t->size)
@@ -43,7 +43,7 @@ static bool is_known (struct agent *a, const struct told *t)
     return false;
 }
 
-static void log_mpi (struct agent *a, const struct told *t)
+static void log_mpi (struct agent *a, const struct process_report *t)
 {
     struct logline l;
 
@@ -56,7 +56,7 @@ static void log_mpi (struct agent *a, const struct told *t)
     log_end (&l);
 }
 
-static void take_size (struct agent *a, const struct told *t)
+static void take_size (struct agent *a, const struct process_report *t)
 {
     struct logline l = log_line (LOG_LEVEL_INFO, "launches");
 
@@ -69,7 +69,7 @@ static void take_size (struct agent *a, const struct told *t)
     ship_world (a->ship, t->size);
 }
 
-static void take_said (void *arg, const struct told *t)
+static void take_said (void *arg, const struct process_report *t)
 {
     struct agent *a = arg;
 
@@ -81,7 +81,7 @@ static void take_said (void *arg, const struct told *t)
         a->reports.read_ns = 0; // it has to wait for its wrapper
 }
 
-static void take_mpi (void *arg, const struct told *t)
+static void take_mpi (void *arg, const struct process_report *t)
 {
     struct agent *a = arg;
 
@@ -93,11 +93,11 @@ static void take_mpi (void *arg, const struct told *t)
 }
 
 /* MPI's words are about ranks that were said. */
-void agent_read_told (struct agent *a)
+void agent_read_reports (struct agent *a)
 {
     a->reports.read_ns = clock_wall_ns ();
-    told_read (a->opt->run_dir, take_said, a);
-    told_read (a->opt->run_dir, take_mpi, a);
+    process_reports_read (a->opt->run_dir, take_said, a);
+    process_reports_read (a->opt->run_dir, take_mpi, a);
 }
 
 /* What changes while it is read need not change the date. */
@@ -111,16 +111,16 @@ static bool has_changed (const struct agent *a)
                a->reports.read_ns - LOOK_NS;
 }
 
-void agent_look_at_told (void *arg)
+void agent_look_at_reports (void *arg)
 {
     struct agent *a = arg;
 
     if (has_changed (a))
-        agent_read_told (a);
-    (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_told, a);
+        agent_read_reports (a);
+    (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_reports, a);
 }
 
-void agent_remove_told (const struct agent *a)
+void agent_remove_reports (const struct agent *a)
 {
     char path[PATH_MAX];
 

@@ -32,7 +32,7 @@ static void tell_doubt (const struct spool_redelivery *r)
               units_s (r->captures), units_are (r->captures));
 }
 
-static void tell (struct agent *a)
+static void agent_redeliver_tell (struct agent *a)
 {
     const struct spool_redelivery *r = &a->redelivery.spool;
 
@@ -72,10 +72,10 @@ static void name_loss (void *arg, const char *path, bool again,
     (void)again;
     if ((access (path, F_OK) == 0 || errno != ENOENT) &&
         !spool_has_release (l->a->spool, path)) {
-        watch_again (l->a->watch, path);
+        watch_hand_on_again (l->a->watch, path);
         return;
     }
-    watch_if_back (l->a->watch, path);
+    watch_hand_on_if_back (l->a->watch, path);
     if (l->n++ == 0)
         (void)snprintf (l->first, sizeof (l->first), "%s", path);
     agent_note (l->a, LOG_LEVEL_ERROR, "lost", "host %s: %s",
@@ -135,15 +135,15 @@ static void go_on (void *arg)
         (void)loop_add_timer (a->loop, rc < 0 ? AGAIN_NS : 0, go_on, a);
         return;
     }
-    tell (a);
+    agent_redeliver_tell (a);
     a->redelivery.asking = a->redelivery.asking || a->redelivery.spool.gone > 0;
-    watch_again (a->watch, NULL);
+    watch_hand_on_again (a->watch, NULL);
     ship_ask (a->ship);
     agent_hand_on (a);
     agent_check_done (a);
 }
 
-static void begin (struct agent *a)
+static void agent_redeliver_begin (struct agent *a)
 {
     memset (&a->redelivery.spool, 0, sizeof (a->redelivery.spool));
     (void)loop_add_timer (a->loop, 0, go_on, a);
@@ -160,14 +160,14 @@ void agent_on_lost (void *arg)
         return;
     }
     (void)agent_take (a, LIFE_LOST, NULL);
-    begin (a);
+    agent_redeliver_begin (a);
 }
 
 void agent_recall_redelivery (struct agent *a)
 {
     a->redelivery.asking = spool_asks (a->spool);
     if (spool_redelivers (a->spool))
-        begin (a);
+        agent_redeliver_begin (a);
 }
 
 void agent_stop_redelivery (struct agent *a)

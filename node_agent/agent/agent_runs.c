@@ -244,7 +244,8 @@ bool owners_may_own (const struct owners *o, const struct peer *p,
     return p->fd >= 0 || n->born_ns <= p->gone_ns + LOST_NS;
 }
 
-static void ask (const struct peer *p, const struct item *n, struct word *w)
+static void agent_runs_ask (const struct peer *p, const struct item *n,
+                            struct word *w)
 {
     struct json *j = json_object ();
 
@@ -266,7 +267,7 @@ void owners_ask (struct owners *o, struct item *n)
 
         if (p->fd >= 0 && p->told && owners_may_own (o, p, n) &&
             (w = owners_word_of (n, p)) && w->due_ns == 0)
-            ask (p, n, w);
+            agent_runs_ask (p, n, w);
     }
 }
 
@@ -327,7 +328,8 @@ static enum says word_for (struct owners *o, const struct json *j)
     return owners_own_word (o, &asked);
 }
 
-static void say (const struct peer *p, const char *path, enum says says)
+static void agent_runs_say (const struct peer *p, const char *path,
+                            enum says says)
 {
     static const char *const words[] = {
         [SAYS_NOTHING] = "unknown", [SAYS_UNKNOWN] = "unknown",
@@ -346,17 +348,17 @@ void owners_say_taken (struct owners *o, struct item *n)
 {
     for (struct peer *p = peers_first (o->peers); p; p = p->next) {
         if (p->fd >= 0 && owners_may_own (o, p, n))
-            say (p, n->path, SAYS_MINE);
+            agent_runs_say (p, n->path, SAYS_MINE);
     }
 }
 
-static void answer (struct owners *o, const struct peer *p,
-                    const struct json *j)
+static void agent_runs_answer (struct owners *o, const struct peer *p,
+                               const struct json *j)
 {
     enum says says = may_ask (p) ? word_for (o, j) : SAYS_UNKNOWN;
 
     if (p->fd >= 0)
-        say (p, json_text (json_get (j, "path"), ""), says);
+        agent_runs_say (p, json_text (json_get (j, "path"), ""), says);
 }
 
 void owners_on_packet (void *arg, struct peer *p, const struct json *j)
@@ -367,7 +369,7 @@ void owners_on_packet (void *arg, struct peer *p, const struct json *j)
     if (strcmp (type, "run") == 0 || strcmp (type, "agent") == 0)
         (void)loop_add_timer (o->agent->loop, 0, owners_look_again, o->agent);
     else if (strcmp (type, "whose") == 0)
-        answer (o, p, j);
+        agent_runs_answer (o, p, j);
     else if (strcmp (type, "answer") == 0)
         take_answer (o, p, j);
 }

@@ -31,14 +31,14 @@ static void seal_again (void *arg)
     for (struct capture_object *u = NULL;
          (u = capture_object_next_failed (&a->captures, u));) {
         u->again = true;
-        watch_again (a->watch, u->path);
+        watch_hand_on_again (a->watch, u->path);
         if (access (u->path, F_OK) < 0 && errno == ENOENT)
             watch_miss (a->watch, u->path, &u->id, clock_mono_ns ());
     }
     agent_check_done (a);
 }
 
-bool agent_seals_again (const struct agent *a)
+bool agent_is_retrying_seal (const struct agent *a)
 {
     for (const struct capture_object *u = NULL;
          (u = capture_object_next_failed (&a->captures, u));) {
@@ -65,7 +65,7 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
     u = capture_object_fail (&a->captures, s->what.path, &s->what.id, &s->err,
                              &first);
     if (!u) {
-        watch_again (a->watch, s->what.path);
+        watch_hand_on_again (a->watch, s->what.path);
         return;
     }
     if (first && !a->opt->run_dir) {
@@ -225,7 +225,7 @@ static void note_twin (struct agent *a, const struct sealed *s)
 {
     char other[PATH_MAX];
 
-    if (spool_find_twin (a->spool, s->id, other, NULL) > 0)
+    if (spool_find_name_collision (a->spool, s->id, other, NULL) > 0)
         agent_note (a, LOG_LEVEL_WARN, "twins", "host %s: %.260s and %.260s "
                     "have the same name, %.64s, and the same rank: only one of "
                     "them counts in a result; rename one", a->self.host, other,
@@ -249,7 +249,7 @@ static void take_sealed (struct agent *a, struct sealed *s)
 /* That it is to be analysed is noted first: the next life takes a capture that
  * has been sealed for one that is done.
  */
-static int enter (struct agent *a, struct sealed *s)
+static int agent_seals_enter (struct agent *a, struct sealed *s)
 {
     const struct spool_left_out left = { s->skipped, s->skipped_why.text };
     bool planned = agent_plan_analysis (a, s);
@@ -271,7 +271,7 @@ static void take_moved (struct agent *a, const struct sealed *s)
     (void)capture_object_take (&a->captures, s->what.path, OBJECT_NOT_THERE,
                                NULL);
     agent_hold_analysis (a, s->what.path);
-    watch_again (a->watch, s->what.path);
+    watch_hand_on_again (a->watch, s->what.path);
     if (access (s->what.path, F_OK) < 0 && errno == ENOENT)     // a scan may
         watch_miss (a->watch, s->what.path, &s->what.id,        // have been
                     a->seals.latest_ns);                              // before
@@ -293,7 +293,7 @@ void agent_on_sealed (void *arg, struct sealed *s)
         (void)capture_object_take (&a->captures, s->what.path, OBJECT_NOT_OURS,
                                    NULL);
         agent_hold_analysis (a, s->what.path);
-    } else if (s->rc < 0 || (s->rc = enter (a, s)) < 0) {
+    } else if (s->rc < 0 || (s->rc = agent_seals_enter (a, s)) < 0) {
         spool_unsettle (a->spool, s->id);
         keep_unsealed (a, s);
     } else {

@@ -34,7 +34,7 @@ static int note_seen (struct agent *a, struct err *err)
                 break;
         }
         if ((rc = spool_seen (a->spool, paths, n, err)) < 0)
-            watch_see_again (a->watch);
+            watch_report_again (a->watch);
     } while (rc == 0 && n == SEEN_BATCH);
     return rc;
 }
@@ -139,7 +139,7 @@ static void later (struct agent *a, int64_t took, loop_fn *fn)
 }
 
 /* Half of the time is left to deliver what will not settle. */
-static int flush (struct agent *a, int64_t now, struct err *err)
+static int agent_search_flush (struct agent *a, int64_t now, struct err *err)
 {
     int rc = watch_flush (a->watch, agent_quiet_ns (a), now, clock_wall_ns (),
                           agent_on_settled, a, err);
@@ -181,7 +181,7 @@ void agent_scan (void *arg)
     rc = watch_scan (a->watch, agent_quiet_ns (a), began, clock_wall_ns (),
                      agent_on_settled, a, &err);
     if (rc == 0 && !a->search.flushed && agent_is_past_deadline (a, 2))
-        rc = flush (a, began, &err);
+        rc = agent_search_flush (a, began, &err);
     if (rc < 0 && rc != -EAGAIN)
         log_failure (a, "watch-failed", &err);
     agent_tell_kept (a);

@@ -23,7 +23,7 @@ static const char *state_of (const struct agent *a,
     if (life_is_over (&a->life))
         return "over";
     (void)snprintf (why, 2 * MESSAGE_TEXT_MAX, "%s%s%s",
-                    a->room.held ? a->room.guard.why.text : "",
+                    a->room.held ? a->room.disk_quota.why.text : "",
                     a->room.held && *unheard ? "; " : "", unheard);
     if (a->room.held && !(connection && strcmp (connection, "refused") == 0))
         return "no-room";
@@ -48,7 +48,7 @@ void agent_write_status (void *arg)
     json_add_int (j, "undelivered", (int64_t)spool_undelivered (a->spool));
     json_add_int (j, "spool_bytes", (int64_t)spool_bytes (a->spool));
     json_add_int (j, "spool_quota", 
-                  (int64_t)guard_quota_bytes (&a->room.guard));
+                  (int64_t)disk_quota_quota_bytes (&a->room.disk_quota));
     if (clock->known) {
         json_add_int (j, "clock_offset_ns", clock->offset_ns);
         json_add_int (j, "clock_error_ns", clock->error_ns);

@@ -72,8 +72,8 @@ struct capture_object *capture_object_find (const struct capture_objects *all,
     return c ? *c : NULL;
 }
 
-static struct capture_object *add (struct capture_objects *all,
-                                   const char *path)
+static struct capture_object *capture_object_add (struct capture_objects *all,
+                                                  const char *path)
 {
     struct capture_object *c = calloc (1, sizeof (*c));
 
@@ -91,7 +91,8 @@ static struct capture_object *add (struct capture_objects *all,
     return c;
 }
 
-static void drop (struct capture_objects *all, struct capture_object *c)
+static void capture_object_drop (struct capture_objects *all,
+                                 struct capture_object *c)
 {
     *(c->prev ? &c->prev->next : &all->first) = c->next;
     *(c->next ? &c->next->prev : &all->last) = c->prev;
@@ -111,8 +112,9 @@ static const struct object_edge *find_edge (enum object_state from,
     return NULL;
 }
 
-static void enter (const struct capture_objects *all, struct capture_object *c,
-                   const struct object_edge *e, const char *why)
+static void capture_object_enter (const struct capture_objects *all,
+                                  struct capture_object *c,
+                                  const struct object_edge *e, const char *why)
 {
     int64_t now = clock_mono_ns ();
     struct logline line = log_line (all->level, "capture");
@@ -134,11 +136,11 @@ bool capture_object_take (struct capture_objects *all, const char *path,
     const struct object_edge *e = find_edge (c ? c->state : OBJECT_FOUND,
                                               event);
 
-    if (!e || (!c && !(c = add (all, path))))
+    if (!e || (!c && !(c = capture_object_add (all, path))))
         return false;
-    enter (all, c, e, why);
+    capture_object_enter (all, c, e, why);
     if (c->state > OBJECT_LAST_OPEN)
-        drop (all, c);
+        capture_object_drop (all, c);
     return true;
 }
 
@@ -185,7 +187,7 @@ capture_object_next_failed (const struct capture_objects *all,
 void capture_object_forget_all (struct capture_objects *all)
 {
     while (all->first)
-        drop (all, all->first);
+        capture_object_drop (all, all->first);
 }
 
 const char *object_state_name (enum object_state s)

@@ -50,10 +50,10 @@ static void hold (struct agent *a, bool held)
     }
     counter_add (COUNTER_DISK_FLOORS, 1);
     log_text (LOG_LEVEL_WARN, "no-room", "captures stay where they are: %s",
-              a->room.guard.why.text);
+              a->room.disk_quota.why.text);
     if (!a->room.noted) {       // with other numbers it would be another note
         (void)snprintf (text, sizeof (text), "captures had to wait for room: "
-                        "%.600s", a->room.guard.why.text);
+                        "%.600s", a->room.disk_quota.why.text);
         say_note (a, text);
     }
     a->room.noted = true;
@@ -61,14 +61,15 @@ static void hold (struct agent *a, bool held)
         agent_explain_ranks (a);
 }
 
-static void refuse (struct agent *a, const char *capture, bool again)
+static void disk_pressure_refuse (struct agent *a, const char *capture,
+                                  bool again)
 {
     char text[MESSAGE_TEXT_MAX];
 
     counter_add (COUNTER_CAPTURES_REFUSED, 1);
     (void)snprintf (text, sizeof (text), "%.300s was refused%s: %.400s",
                     capture, again ? " when it had been analysed" : "",
-                    a->room.guard.why.text);
+                    a->room.disk_quota.why.text);
     log_text (LOG_LEVEL_WARN, "capture-refused", "%s", text);
     say_note (a, text);
 }
@@ -80,23 +81,23 @@ static unsigned admits (struct agent *a)
 {
     if (clock_mono_ns () < a->room.full_until_ns)
         return 0;               // guard.why says it
-    return guard_admits (&a->room.guard, spool_bytes (a->spool));
+    return disk_quota_admits (&a->room.disk_quota, spool_bytes (a->spool));
 }
 
 void agent_ran_out (struct agent *a, const struct err *why)
 {
     a->room.full_until_ns = clock_mono_ns () + FULL_NS;
-    a->room.guard.why = *why;
+    a->room.disk_quota.why = *why;
     hold (a, true);
 }
 
-int agent_has_room (struct agent *a, const char *capture, bool again)
+int agent_has_disk_space (struct agent *a, const char *capture, bool again)
 {
     unsigned most = admits (a);
 
     hold (a, most == 0);
-    if (most == 0 && a->room.guard.policy == GUARD_REFUSE) {
-        refuse (a, capture, again);
+    if (most == 0 && a->room.disk_quota.policy == DISK_QUOTA_REFUSE) {
+        disk_pressure_refuse (a, capture, again);
         return -EDQUOT;
     }
     if (most == 0)
@@ -116,7 +117,7 @@ void agent_give_way (struct agent *a)
         .collecting = collecting,
         .limit_ns = a->opt->backlog_limit_ns,
         .spool_used = spool_bytes (a->spool),
-        .spool_quota = guard_quota_bytes (&a->room.guard),
+        .spool_quota = disk_quota_quota_bytes (&a->room.disk_quota),
     };
     struct bulk_decision d;
 
@@ -252,7 +253,7 @@ static bool check_disks (struct agent *a)
     return any;
 }
 
-void agent_check_room (void *arg)
+void agent_check_disk_pressure (void *arg)
 {
     struct agent *a = arg;
     bool full = check_disks (a);
@@ -271,7 +272,7 @@ void agent_check_room (void *arg)
             break;
     }
     agent_give_way (a);
-    (void)loop_add_timer (a->loop, ROOM_NS, agent_check_room, a);
+    (void)loop_add_timer (a->loop, ROOM_NS, agent_check_disk_pressure, a);
 }
 
 /* ---- life ---- */
@@ -279,7 +280,7 @@ void agent_check_room (void *arg)
 static void choose_release (struct agent *a)
 {
     (void)release_parse (a->opt->release, &a->release.policy);
-    if (a->room.guard.policy == GUARD_DROP &&
+    if (a->room.disk_quota.policy == DISK_QUOTA_DROP &&
         a->release.policy.kind == RELEASE_NEVER)
         a->release.policy.kind = RELEASE_WHEN_FULL;
     a->release.policy.rows_do = a->opt->release_rows_only && !a->opt->raw;
@@ -301,18 +302,19 @@ static void choose_release (struct agent *a)
     }
 }
 
-void agent_open_room (struct agent *a)
+void agent_open_disk_pressure (struct agent *a)
 {
-    a->room.guard = (struct guard){ .spool_dir = a->spool_dir,
+    a->room.disk_quota = (struct disk_quota){ .spool_dir = a->spool_dir,
                                .quota = a->opt->spool_quota,
                                .floor = { .limit = a->opt->disk_floor } };
-    (void)guard_parse_policy (a->opt->when_full, &a->room.guard.policy);
+    (void)disk_quota_parse_policy (a->opt->when_full,
+                                   &a->room.disk_quota.policy);
     for (size_t i = 0; i < a->opt->watch.n; i++)
         agent_add_disk (a, a->opt->watch.items[i]);
     choose_release (a);
 }
 
-void agent_close_room (struct agent *a)
+void agent_close_disk_pressure (struct agent *a)
 {
     roots_destroy (a->release.roots);
     while (a->room.disks) {

@@ -153,7 +153,7 @@ static void explain_rank (struct agent *a, struct local_rank *r)
              watch_count_below (a->watch, r->capture_dir) > 0)
         (void)snprintf (text, sizeof (text), "%.500s%sits capture waits on "
                         "its node for room: %.400s", r->text,
-                        r->text[0] ? "; " : "", a->room.guard.why.text);
+                        r->text[0] ? "; " : "", a->room.disk_quota.why.text);
     else if (agent_explain_doubt (a, doubt, sizeof (doubt)))
         (void)snprintf (text, sizeof (text), "%.200s%s%.820s", r->text,
                         r->text[0] ? "; " : "", doubt);
@@ -188,7 +188,7 @@ static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
 {
     if (r->ended)
         return;
-    agent_read_told (a);
+    agent_read_reports (a);
     end_rank (a, r, status, text);
     for (struct local_rank *c = a->local.ranks; c; c = c->next) {
         if (c->parent != r->rank)
@@ -362,7 +362,7 @@ static void leave_rank (struct agent *a, struct local_rank *r)
     ship_forget_rank (a->ship, r->rank);
 }
 
-bool agent_rank_began (struct agent *a, const struct told *t)
+bool agent_rank_began (struct agent *a, const struct process_report *t)
 {
     struct local_rank *parent = rank_of (a, t->parent), *r;
 
@@ -393,14 +393,15 @@ bool agent_rank_began (struct agent *a, const struct told *t)
 /* Of several programs that COMMAND has run, one after the other, the largest
  * world counts, and of two a word against the rank.
  */
-static bool counts_more (const struct local_rank *r, const struct told *t)
+static bool counts_more (const struct local_rank *r,
+                         const struct process_report *t)
 {
     return t->size != r->mpi_size ? t->size > r->mpi_size
                                   : t->rank != r->rank &&
                                         r->mpi_rank == r->rank;
 }
 
-bool agent_rank_by_mpi (struct agent *a, const struct told *t)
+bool agent_rank_by_mpi (struct agent *a, const struct process_report *t)
 {
     struct local_rank *r = rank_of (a, t->from);
 
@@ -468,14 +469,14 @@ static void keep_said (struct agent *a, const struct local_rank *r,
     char *text = json_print (j, false);
     struct err err = { "" };
 
-    if (text && spool_keep_said (a->spool, r->rank,
-                                 json_text (json_get (j, "type"), ""), text,
-                                 &err) < 0)
+    if (text && spool_keep_report (a->spool, r->rank,
+                                   json_text (json_get (j, "type"), ""), text,
+                                   &err) < 0)
         log_text (LOG_LEVEL_ERROR, "keep-failed", "%s", err.text);
     free (text);
 }
 
-static void answer (const struct client *c, const char *type)
+static void local_ranks_answer (const struct client *c, const char *type)
 {
     struct json *j = json_object ();
 
@@ -494,7 +495,7 @@ static void on_hello (struct client *c, const struct json *j)
     c->rank = r->rank;
     r->joined = true;
     keep_said (c->agent, r, j);
-    answer (c, "welcome");
+    local_ranks_answer (c, "welcome");
 }
 
 static void on_packet (struct client *c, const struct json *j)
@@ -510,7 +511,7 @@ static void on_packet (struct client *c, const struct json *j)
     } else if (strcmp (type, "ended") == 0 && r) {
         c->ended = true;
         keep_said (c->agent, r, j);
-        answer (c, "noted");
+        local_ranks_answer (c, "noted");
         take_end (c->agent, r, j);
     }
 }
@@ -611,7 +612,7 @@ void agent_tell_wrappers (struct agent *a, const char *type, const char *text,
 
 /* ---- life ---- */
 
-int agent_open_wrappers (struct agent *a, struct err *err)
+int agent_open_local_ranks (struct agent *a, struct err *err)
 {
     if (!a->opt->run_dir)
         return 0;
@@ -622,9 +623,9 @@ int agent_open_wrappers (struct agent *a, struct err *err)
     return 0;
 }
 
-int agent_recall_wrappers (struct agent *a, struct err *err)
+int agent_recall_local_ranks (struct agent *a, struct err *err)
 {
-    return spool_each_said (a->spool, recall, a, err);
+    return spool_each_report (a->spool, recall, a, err);
 }
 
 static void free_rank (struct local_rank *r)
@@ -635,7 +636,7 @@ static void free_rank (struct local_rank *r)
     free (r);
 }
 
-void agent_close_wrappers (struct agent *a)
+void agent_close_local_ranks (struct agent *a)
 {
     while (a->local.clients) {
         a->local.clients->ended = true; // it lives: we are the ones who go

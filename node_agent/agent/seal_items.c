@@ -49,9 +49,9 @@ void seal_drop_item (struct sealed *s)
     free (p->path);
 }
 
-int seal_rest (struct bulk *bulk, struct err *err)
+int seal_pause (struct bulk *bulk, struct err *err)
 {
-    int rc = bulk_rest (bulk);
+    int rc = bulk_pause (bulk);
 
     return rc < 0 ? err_set (err, -rc, "the agent is ending") : 0;
 }
@@ -66,7 +66,7 @@ bool seal_may_pass (const struct sealed *s, int rc)
 
 static int rest_chunk (void *bulk)
 {
-    return bulk_rest (bulk);
+    return bulk_pause (bulk);
 }
 
 int seal_hash (int fd, struct spool_new *item, struct bulk *bulk,
@@ -206,7 +206,7 @@ static int seal_entry (const struct raw *r, int dirfd, const char *name,
     struct stat st;
     int n = snprintf (path, sizeof (path), "%s%s%s", prefix,
                       *prefix ? "/" : "", name);
-    int rc = seal_rest (r->bulk, err);
+    int rc = seal_pause (r->bulk, err);
 
     if (rc < 0)
         return rc;

@@ -13,7 +13,7 @@ struct spool_new *seal_add_item (struct sealed *s, enum item_kind kind,
 void seal_drop_item (struct sealed *s);
 
 /* Rest as 'bulk' wants it; negative when the agent is ending. */
-int seal_rest (struct bulk *bulk, struct err *err);
+int seal_pause (struct bulk *bulk, struct err *err);
 
 /* The hash of the item in 'fd', with a rest between chunks. */
 int seal_hash (int fd, struct spool_new *item, struct bulk *bulk,

@@ -33,7 +33,7 @@ struct sealer {
     struct bulk *bulk;
     bool raw, manifests;
     const char *host, *job;     // for the evidence, or NULL
-    const struct job_about *about;      // the same
+    const struct job_origin *about;     // the same
     void (*done) (void *arg, struct sealed *s);
     void *arg;
     pthread_t thread;
@@ -58,7 +58,7 @@ struct resting {
 static int rest_rows (void *arg, const struct batch *b, struct err *err)
 {
     struct resting *r = arg;
-    int rc = seal_rest (r->bulk, err);
+    int rc = seal_pause (r->bulk, err);
 
     return rc < 0 ? rc : r->to->rows (r->to->arg, b, err);
 }
@@ -115,9 +115,9 @@ static int write_rows (struct sealer *x, struct sealed *s,
     sign (x, s->what.path, &c.evidence);
     if (c.rank == CAPTURE_NO_RANK && s->what.rank_hint >= 0)
         c.rank = s->what.rank_hint;
-    if (rc == 0 && seal_may_pass (s, c.hindered))
-        rc = c.reason[0] ? err_set (err, -c.hindered, "%s", c.reason)
-                         : err_sys (err, -c.hindered, "cannot read it");
+    if (rc == 0 && seal_may_pass (s, c.transient_error))
+        rc = c.reason[0] ? err_set (err, -c.transient_error, "%s", c.reason)
+                         : err_sys (err, -c.transient_error, "cannot read it");
     if (s->analysis[0])
         analyser_tell (&c, s->analysis, s->analysis_failed);
     if (!s->what.finished)
@@ -235,7 +235,7 @@ static void seal (struct sealer *x, struct sealed *s)
 {
     int fd, held, rc;
 
-    if ((s->rc = seal_rest (x->bulk, &s->err)) < 0)
+    if ((s->rc = seal_pause (x->bulk, &s->err)) < 0)
         return;                 // not begun: it waits for the next life
     if ((held = hold (s, &s->err)) < -1) {
         s->rc = held;
@@ -274,7 +274,7 @@ static struct node *take_todo (struct sealer *x)
     return n;
 }
 
-static void append (struct node **list, struct node *n)
+static void sealer_append (struct node **list, struct node *n)
 {
     n->next = NULL;
     while (*list)
@@ -282,7 +282,7 @@ static void append (struct node **list, struct node *n)
     *list = n;
 }
 
-static void *work (void *arg)
+static void *sealer_work (void *arg)
 {
     struct sealer *x = arg;
     uint64_t one = 1;
@@ -294,7 +294,7 @@ static void *work (void *arg)
         seal (x, &n->s);
         (void)pthread_mutex_lock (&x->lock);
         x->current = NULL;
-        append (&x->ready, n);
+        sealer_append (&x->ready, n);
         (void)pthread_mutex_unlock (&x->lock);
         written = write (x->wake_fd, &one, sizeof (one));
         (void)written;
@@ -305,7 +305,7 @@ static void *work (void *arg)
 /* ---- in the loop ---- */
 
 void sealer_sign (struct sealer *x, const char *host, const char *job,
-                  const struct job_about *about)
+                  const struct job_origin *about)
 {
     x->about = about;
     x->host = host;
@@ -367,7 +367,7 @@ int sealer_add (struct sealer *x, const struct watch_settled *what,
         return -ENOMEM;
     }
     (void)pthread_mutex_lock (&x->lock);
-    append (&x->todo, n);
+    sealer_append (&x->todo, n);
     (void)pthread_cond_signal (&x->changed);
     (void)pthread_mutex_unlock (&x->lock);
     x->pending++;
@@ -412,7 +412,7 @@ int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
     x->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     rc = x->wake_fd < 0 ? -errno : loop_add_fd (loop, x->wake_fd, on_ready, x);
     if (rc == 0) {
-        rc = thread_start (&x->thread, work, x);
+        rc = thread_start (&x->thread, sealer_work, x);
         x->started = rc == 0;
     }
     if (rc < 0) {

@@ -19,7 +19,7 @@
 #include "spool/spool.h"
 
 struct bulk;
-struct job_about;
+struct job_origin;
 struct sealer;
 
 #define SEALER_RAW_MAX (1u << 16)       // raw files of one capture: their
@@ -75,7 +75,7 @@ void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
  * sealer_add; they are borrowed.
  */
 void sealer_sign (struct sealer *s, const char *host, const char *job,
-                  const struct job_about *about);
+                  const struct job_origin *about);
 
 /* Queue a settled capture; 'file' is what spool_file says of number 0.  What
  * its disk cannot read fails it all, unless it is tried 'again': then the rows

@@ -66,8 +66,8 @@ static void kick (void *arg);
 
 /* ---- memory ---- */
 
-size_t analyser_room (size_t jobs, size_t running, uint64_t need,
-                      uint64_t available)
+size_t analyser_free_slots (size_t jobs, size_t running, uint64_t need,
+                            uint64_t available)
 {
     uint64_t fit = need > 0 ? available / need : jobs;
     size_t most = fit < jobs ? (size_t)fit : jobs;
@@ -75,15 +75,15 @@ size_t analyser_room (size_t jobs, size_t running, uint64_t need,
     return most > running ? most - running : 0;
 }
 
-static size_t room (struct analyser *x)
+static size_t analyser_reserve (struct analyser *x)
 {
     uint64_t need = x->memory < NEED_BYTES ? x->memory : NEED_BYTES;
     size_t running = 0, n;
 
     for (const struct job *j = x->jobs; j; j = j->next)
         running += j->process != NULL;
-    n = analyser_room ((size_t)x->opt.set.jobs, running, need,
-                       memory_available (""));
+    n = analyser_free_slots ((size_t)x->opt.set.jobs, running, need,
+                             memory_available (""));
     x->short_of_memory = n == 0 && running == 0;
     return n;
 }
@@ -95,10 +95,10 @@ bool analyser_is_short (const struct analyser *x)
 
 /* ---- how it ended ---- */
 
-static void append (char *out, const char *fmt, ...)
+static void analyser_append (char *out, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
-static void append (char *out, const char *fmt, ...)
+static void analyser_append (char *out, const char *fmt, ...)
 {
     size_t used = strlen (out);
     va_list ap;
@@ -115,26 +115,28 @@ static void explain (const struct job *j, int status, char *why)
 
     why[0] = '\0';
     if (j->timed_out)
-        append (why, "its analysis was killed after %g s (--analyse-timeout)",
-                (double)x->opt.set.timeout_ns / (double)NS_PER_S);
+        analyser_append (
+            why, "its analysis was killed after %g s (--analyse-timeout)",
+            (double)x->opt.set.timeout_ns / (double)NS_PER_S);
     else if (status == -1)
-        append (why, "its analysis cannot be killed");
+        analyser_append (why, "its analysis cannot be killed");
     else if (WIFSIGNALED (status))
-        append (why, "its analysis was killed by signal %d (%s)",
-                WTERMSIG (status), strsignal (WTERMSIG (status)));
+        analyser_append (why, "its analysis was killed by signal %d (%s)",
+                         WTERMSIG (status), strsignal (WTERMSIG (status)));
     else
-        append (why, "its analysis ended with status %d",
-                WEXITSTATUS (status));
+        analyser_append (why, "its analysis ended with status %d",
+                         WEXITSTATUS (status));
     if (status != 0 && j->process->most_memory > x->memory / 2) {
         units_bytes_text (j->process->most_memory, most);
         units_bytes_text (x->memory, limit);
-        append (why, ", after it had taken %s of %s (--analyse-memory)", most,
-                limit);
+        analyser_append (why,
+                         ", after it had taken %s of %s (--analyse-memory)",
+                         most, limit);
     }
-    append (why, "; its log is %s", j->process->log_path);
+    analyser_append (why, "; its log is %s", j->process->log_path);
     process_last_line (j->process, line, sizeof (line));
     if (line[0] && status != 0)
-        append (why, ", and ends with: %s", line);
+        analyser_append (why, ", and ends with: %s", line);
 }
 
 static void unlock (struct job *j)
@@ -247,8 +249,8 @@ static int start_in (struct job *j, const struct process_spec *spec,
     return rc;
 }
 
-static int start (struct job *j, struct process_spec *spec,
-                  int64_t timeout_ns, loop_fn *ended, struct err *err)
+static int analyser_start (struct job *j, struct process_spec *spec,
+                           int64_t timeout_ns, loop_fn *ended, struct err *err)
 {
     int rc = open_logs (j->x, err);
 
@@ -263,7 +265,7 @@ static int start (struct job *j, struct process_spec *spec,
 /* -EWOULDBLOCK: not now.  Whatever keeps its program from being started is not
  * the capture's doing.
  */
-static int begin (struct job *j, struct err *err)
+static int analyser_begin (struct job *j, struct err *err)
 {
     const struct analyser *x = j->x;
     char log[PATH_MAX];
@@ -277,7 +279,7 @@ static int begin (struct job *j, struct err *err)
         return j->lock;
     analyser_log (x, j->path, log, sizeof (log));
     spec.lock = j->lock;
-    return start (j, &spec, x->opt.set.timeout_ns, on_ended, err) < 0
+    return analyser_start (j, &spec, x->opt.set.timeout_ns, on_ended, err) < 0
                ? -EWOULDBLOCK : 0;
 }
 
@@ -341,9 +343,9 @@ static void kick (void *arg)
 
     while ((j = next_without (x)))
         end_job (j, ANALYSED_NOT, "");
-    while ((j = next_waiting (x, now)) && room (x) > 0) {
+    while ((j = next_waiting (x, now)) && analyser_reserve (x) > 0) {
         struct err err = { "" };
-        int rc = begin (j, &err);
+        int rc = analyser_begin (j, &err);
 
         if (rc == -EWOULDBLOCK)
             put_off (j, now, err.text);
@@ -389,7 +391,7 @@ static void probe (struct analyser *x, enum own_analysis own)
     spec.command = own_analysis_probe (own);
     (void)snprintf (log, sizeof (log), "%s/%s.log", x->opt.log_dir,
                     own_analysis_module (own));
-    if (start (&p->probe, &spec, PROBE_NS, on_probed, NULL) < 0)
+    if (analyser_start (&p->probe, &spec, PROBE_NS, on_probed, NULL) < 0)
         take_own (x, own, false);
 }
 
@@ -453,7 +455,7 @@ void analyser_log (const struct analyser *x, const char *path, char *out,
                     slash ? slash + 1 : path, hex);
 }
 
-static struct job *find (const struct analyser *x, const char *path)
+static struct job *analyser_find (const struct analyser *x, const char *path)
 {
     struct job *j = x->jobs;
 
@@ -466,7 +468,7 @@ int analyser_add (struct analyser *x, const char *path, enum own_analysis own)
 {
     struct job **at = &x->jobs, *j;
 
-    if (find (x, path))
+    if (analyser_find (x, path))
         return 0;
     if (!(j = calloc (1, sizeof (*j))) || !(j->path = strdup (path))) {
         free (j);
@@ -497,7 +499,7 @@ void analyser_drop (struct analyser *x, const char *path)
 
 bool analyser_is_running (const struct analyser *x, const char *path)
 {
-    const struct job *j = find (x, path);
+    const struct job *j = analyser_find (x, path);
 
     return j && j->process;
 }
@@ -517,7 +519,8 @@ void analyser_set_idle (struct analyser *x, bool idle)
 }
 
 /* False: no memory. */
-static bool prepare (struct analyser *x, const struct analyser_settings *set)
+static bool analyser_prepare (struct analyser *x,
+                              const struct analyser_settings *set)
 {
     const char *command = set->command;
 
@@ -550,7 +553,7 @@ struct analyser *analyser_create (struct loop *loop,
     x->arg = arg;
     x->memory = opt->set.memory > 0 ? (uint64_t)opt->set.memory
                                     : memory_total ("") / 2;
-    if (!prepare (x, &opt->set)) {
+    if (!analyser_prepare (x, &opt->set)) {
         analyser_destroy (x);
         return NULL;
     }

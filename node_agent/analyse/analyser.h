@@ -97,8 +97,8 @@ void analyser_log (const struct analyser *x, const char *path, char *out,
  * 'need' bytes of the 'available' ones, and those that run may not have taken
  * theirs yet.  Depends on nothing else.
  */
-size_t analyser_room (size_t jobs, size_t running, uint64_t need,
-                      uint64_t available);
+size_t analyser_free_slots (size_t jobs, size_t running, uint64_t need,
+                            uint64_t available);
 
 /* Put what came of its analysis into a capture that has been looked at: one
  * without results is raw for this reason; one that has some is told of a

@@ -80,7 +80,7 @@ static int cannot (int code, const char *what, struct err *err)
                              : -EWOULDBLOCK;
 }
 
-static int take (int fd, struct err *err)
+static int capture_lock_take (int fd, struct err *err)
 {
     if (flock (fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? is_held (fd, err)
@@ -98,7 +98,7 @@ int lock_capture (const char *path, struct err *err)
 
     if (fd < 0)
         return cannot (errno, "cannot open it", err);
-    if ((rc = take (fd, err)) < 0)
+    if ((rc = capture_lock_take (fd, err)) < 0)
         (void)close (fd);
     return rc;
 }

@@ -187,7 +187,7 @@ int process_start (const struct process_spec *spec, struct process *p,
 
 /* ---- what it says ---- */
 
-static void take (struct process *p, const char *s, size_t n)
+static void process_take (struct process *p, const char *s, size_t n)
 {
     size_t room = p->said < PROCESS_LOG_MAX
                       ? (size_t)(PROCESS_LOG_MAX - p->said) : 0;
@@ -211,7 +211,7 @@ bool process_hear (struct process *p, size_t most)
             continue;
         if (n <= 0)
             return n < 0 && errno == EAGAIN;
-        take (p, block, (size_t)n);
+        process_take (p, block, (size_t)n);
         most -= (size_t)n;
     }
     return true;

@@ -31,7 +31,8 @@ static const char *path_of (const char *line)
 }
 
 /* The path of the same hierarchy in another text, or NULL. */
-static const char *find (const char *text, const char *line, size_t before)
+static const char *cgroup_find (const char *text, const char *line,
+                                size_t before)
 {
     for (; text && *text; text = strchr (text, '\n')) {
         text += *text == '\n';
@@ -57,7 +58,7 @@ bool cgroup_is_within (const char *in, const char *group)
         size_t size = strcspn (group, "\n");
         const char *path = path_of (group), *other;
 
-        if (!path || !(other = find (in, group, (size_t)(path - group))))
+        if (!path || !(other = cgroup_find (in, group, (size_t)(path - group))))
             return false;
         if (path[0] == '/' && path + 1 != group + size) {
             proper = true;

@@ -258,7 +258,7 @@ static int64_t wall_of_ticks (int64_t ticks, int64_t wall_ns)
            (hz > 0 ? ticks * (NS_PER_S / hz) : 0);
 }
 
-static struct process *find (const struct family *f, pid_t pid)
+static struct process *family_find (const struct family *f, pid_t pid)
 {
     struct process key = { .pid = pid };
     struct process **at = tfind (&key, &f->by_pid, by_pid);
@@ -266,7 +266,7 @@ static struct process *find (const struct family *f, pid_t pid)
     return at ? *at : NULL;
 }
 
-static struct process *add (struct family *f, const struct process *what)
+static struct process *family_add (struct family *f, const struct process *what)
 {
     struct process *p = malloc (sizeof (*p));
 
@@ -292,12 +292,12 @@ static void look_at (struct family *f, int proc, const char *name,
     (void)snprintf (path, sizeof (path), "%.32s/stat", name);
     if (!read_stat (proc, path, &now) || now.zombie)
         return;
-    p = find (f, now.pid);
+    p = family_find (f, now.pid);
     if (p && p->start != now.start)
         return;                 // the number of one that has ended: next time
     if (!p) {
         now.began_ns = wall_of_ticks (now.start, wall_ns);
-        if (!(p = add (f, &now)))
+        if (!(p = family_add (f, &now)))
             return;
     }
     if (wall_ns - p->began_ns < YOUNG_NS || p->seen_ns == 0)
@@ -319,7 +319,7 @@ static enum kin kin_of (const struct family *f, const struct process *p)
         return p->variable;
     if (p->kin != KIN_NONE)     // of the tree that it was in
         return p->kin;
-    if (!(parent = find (f, p->parent)))
+    if (!(parent = family_find (f, p->parent)))
         return KIN_NONE;
     return is_wrapper (f, parent) ? KIN_OURS : parent->kin;
 }

@@ -158,7 +158,7 @@ static void say_name (const struct peers *ps, const struct peer *p)
 }
 
 /* Takes 'fd' over.  'name': its socket's, if this process has connected. */
-static void add (struct peers *ps, int fd, const char *name)
+static void peers_add (struct peers *ps, int fd, const char *name)
 {
     struct peer *p = calloc (1, sizeof (*p));
     struct ucred who;
@@ -194,7 +194,7 @@ static void accept_all (struct peers *ps)
     int fd;
 
     while (ps->listener >= 0 && (fd = control_accept (ps->listener)) >= 0)
-        add (ps, fd, NULL);
+        peers_add (ps, fd, NULL);
 }
 
 static bool lives_again (const struct peers *ps, const struct peer *gone)
@@ -244,7 +244,7 @@ static void connect_to (struct peers *ps, const char *name)
                      0);
 
     if (fd >= 0 && connect (fd, (struct sockaddr *)&a, size) == 0)
-        add (ps, fd, name);
+        peers_add (ps, fd, name);
     else if (fd >= 0)
         (void)close (fd);       // it has just ended
 }

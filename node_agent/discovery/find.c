@@ -152,7 +152,8 @@ static int add_found (struct found_list *list, const char *path, int fd)
         return -E2BIG;
     if ((rc = identify (path, fd, &id)) < 0)
         return rc == -ENOENT ? 0 : rc;          // it was just removed
-    for (size_t i = 0; i < list->nearlier; i++) {   // overlapping roots
+    for (size_t i = 0; i < list->nfrom_earlier_roots;
+         i++) { // overlapping roots
         if (list->items[i].id.dev == id.dev && list->items[i].id.ino == id.ino)
             return 0;
     }
@@ -412,7 +413,7 @@ static int find_file (const char *root, struct found_list *list,
         return err_set (err, ENOTDIR, "%s is no directory, and no trace of "
                         "torch.profiler or torch_npu%s%s", root,
                         why ? ": " : "", why ? why : "");
-    list->nearlier = list->n;
+    list->nfrom_earlier_roots = list->n;
     rc = add_found (list, path, -1);
     return rc < 0 ? err_sys (err, -rc, "cannot take %s", root) : 0;
 }
@@ -492,7 +493,7 @@ int find_captures (const char *root, struct found_list *list, struct err *err)
         (void)close (fd);
         return err_sys (err, -rc, "cannot resolve %s", root);
     }
-    list->nearlier = list->n;
+    list->nfrom_earlier_roots = list->n;
     rc = list->limit ? visit_limited (path, fd, list)
                      : visit (path, fd, (dev_t)-1, FIND_DEPTH_MAX, list);
     if (rc == -E2BIG)

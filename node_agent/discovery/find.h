@@ -40,7 +40,7 @@ struct found_list {
     char **problems;                    // what was not searched, and why
     size_t nproblems;
     bool unread;                        // of them: a directory cannot be read
-    size_t nearlier;                    // items that earlier roots gave
+    size_t nfrom_earlier_roots;         // items that earlier roots gave
     bool names_only;                    // files are not opened to see what
                                         // they are
     const atomic_bool *cancel;          // ends a search early; may be NULL

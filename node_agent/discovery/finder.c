@@ -23,7 +23,7 @@ struct finder {
     atomic_bool cancel;
 };
 
-static void *search (void *arg)
+static void *finder_search (void *arg)
 {
     struct finder *f = arg;
     uint64_t one = 1;
@@ -66,7 +66,7 @@ static void on_ended (void *arg)
     free_results (f);
 }
 
-static int prepare (struct finder_result *r, const struct finder_dir *d)
+static int finder_prepare (struct finder_result *r, const struct finder_dir *d)
 {
     r->limit = (struct find_limit){ .since_ns = d->since_ns,
                                     .entries = FIND_ENTRIES_MAX,
@@ -85,9 +85,9 @@ int finder_start (struct finder *f, const struct finder_dir *dirs, size_t n)
     if (!(f->results = calloc (n + 1, sizeof (*f->results))))
         return -ENOMEM;
     for (; f->n < n && rc == 0; f->n++)
-        rc = prepare (&f->results[f->n], &dirs[f->n]);
+        rc = finder_prepare (&f->results[f->n], &dirs[f->n]);
     if (rc == 0)
-        rc = thread_start (&f->thread, search, f);
+        rc = thread_start (&f->thread, finder_search, f);
     f->busy = rc == 0;
     if (rc < 0)
         free_results (f);

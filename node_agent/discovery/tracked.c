@@ -113,8 +113,8 @@ int tracked_look (struct tracked *t, int64_t mono_ns)
 {
     int rc = observe (t, mono_ns);
 
-    if (!t->ripe && t->changed_mono_ns == mono_ns)
-        t->ripe = is_collected (t->path);
+    if (!t->seen_done && t->changed_mono_ns == mono_ns)
+        t->seen_done = is_collected (t->path);
     return rc;
 }
 
@@ -142,9 +142,9 @@ bool tracked_is_due (const struct tracked *t, int64_t mono_ns)
 /* How long the version that was handed on last is to be the latest one. */
 static int64_t pause_ns (const struct tracked *t, int64_t quiet_ns)
 {
-    if (quiet_ns > PAUSE_MAX_NS >> t->haste)
+    if (quiet_ns > PAUSE_MAX_NS >> t->rapid_changes)
         return quiet_ns > PAUSE_MAX_NS ? quiet_ns : PAUSE_MAX_NS;
-    return quiet_ns << t->haste;
+    return quiet_ns << t->rapid_changes;
 }
 
 bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
@@ -160,7 +160,7 @@ bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
 bool tracked_pauses (const struct tracked *t, int64_t quiet_ns,
                      int64_t mono_ns)
 {
-    return t->fresh && t->haste > 0 &&
+    return t->fresh && t->rapid_changes > 0 &&
            mono_ns - t->handed_mono_ns < pause_ns (t, quiet_ns);
 }
 
@@ -169,7 +169,7 @@ bool tracked_is_busy (const struct tracked *t, int64_t quiet_ns,
 {
     int64_t waited_ns = mono_ns - t->waits_mono_ns;
 
-    return tracked_is_ready (t) && t->fresh && t->ripe &&
+    return tracked_is_ready (t) && t->fresh && t->seen_done &&
            mono_ns - t->changed_mono_ns < quiet_ns &&
            waited_ns >= BUSY_NS && waited_ns / BUSY_SHARE >= quiet_ns;
 }
@@ -183,9 +183,9 @@ static void count_version (struct tracked *t, int64_t quiet_ns,
                     pause_ns (t, quiet_ns);
 
     if (!soon)
-        t->haste = 0;
-    else if (t->haste < HASTE_MAX)
-        t->haste++;
+        t->rapid_changes = 0;
+    else if (t->rapid_changes < HASTE_MAX)
+        t->rapid_changes++;
     t->nhanded++;
     t->handed_mono_ns = mono_ns;
     t->marker_handed = t->marker_handed || t->done_marker;
@@ -202,7 +202,7 @@ int tracked_hand_on (struct tracked *t, bool finished, int64_t quiet_ns,
     int rc;
 
     memcpy (s.fingerprint, t->fingerprint, sizeof (s.fingerprint));
-    t->ripe = true;
+    t->seen_done = true;
     if ((rc = fn (arg, &s, err)) < 0)
         return rc;
     t->handed = true;

@@ -19,16 +19,16 @@ struct tracked {
     bool unmeasured;            // it could not be looked at the last time
     bool handed;                // this fingerprint has been handed on
     bool lost;                  // it is to be, once more, if it comes back
-    bool fresh;                 // never yet, not even before watch_again
+    bool fresh; // never yet, not even before watch_hand_on_again
     bool marker_handed;         // a version with the marker was
     size_t nhanded;             // versions that were
     int64_t handed_mono_ns;     // the latest
     int64_t waits_mono_ns;      // since when there is one that was not
     bool busy_told;             // by watch_next_busy
-    unsigned haste;             // of them have come soon, one after the other
+    unsigned rapid_changes;     // of them have come soon, one after the other
     bool foreign;               // another job's: never handed on
     bool undecided;             // whose it is: not looked at, nor handed on
-    bool ripe;                  // its profiler was done with it, or it settled
+    bool seen_done;             // its profiler was done with it, or it settled
     struct tracked *next;       // of those that are gone
     int64_t gone_mono_ns;       // since when one is
 };

@@ -46,7 +46,7 @@ static int by_path (const void *a, const void *b)
     return strcmp (x->path, y->path);
 }
 
-static void forget (struct watch *w, struct tracked *t)
+static void watch_forget (struct watch *w, struct tracked *t)
 {
     (void)tdelete (t, &w->by_path, by_path);
     tracked_free (t);
@@ -59,7 +59,7 @@ void watch_destroy (struct watch *w)
     for (size_t i = 0; i < w->ndirs; i++)
         free (w->dirs[i].path);
     for (size_t i = 0; i < w->nitems; i++)
-        forget (w, w->items[i]);
+        watch_forget (w, w->items[i]);
     for (struct tracked *t = w->gone, *next; t; t = next) {
         next = t->next;
         tracked_free (t);
@@ -145,7 +145,7 @@ const char *watch_next_problem (struct watch *w)
                                           : NULL;
 }
 
-static struct tracked *find (const struct watch *w, const char *path)
+static struct tracked *watch_find (const struct watch *w, const char *path)
 {
     struct tracked key = { .path = path };
     struct tracked **t = tfind (&key, &w->by_path, by_path);
@@ -153,7 +153,7 @@ static struct tracked *find (const struct watch *w, const char *path)
     return t ? *t : NULL;
 }
 
-static struct tracked *add (struct watch *w, const char *path)
+static struct tracked *watch_insert (struct watch *w, const char *path)
 {
     struct tracked **items = realloc (w->items, (w->nitems + 1) *
                                                     sizeof (struct tracked *));
@@ -189,7 +189,7 @@ static void look_at (struct watch *w, struct tracked *t, int64_t mono_ns)
 }
 
 /* Whose is it? */
-static void decide (struct watch *w, struct tracked *t, int64_t mono_ns)
+static void watch_decide (struct watch *w, struct tracked *t, int64_t mono_ns)
 {
     enum watch_owner owner = w->owner (w->owner_arg, t->path);
     bool waited = t->undecided;
@@ -200,7 +200,7 @@ static void decide (struct watch *w, struct tracked *t, int64_t mono_ns)
         return;
     look_at (w, t, mono_ns);
     if (waited)                 // it was passed over
-        watch_see_again (w);
+        watch_report_again (w);
 }
 
 static bool touched_since (const char *path, int64_t since_ns)
@@ -235,7 +235,7 @@ static int take_found (struct watch *w, struct dir *d,
             d->older++;
             continue;
         }
-        if (!(t = find (w, path)) && !(t = add (w, path)))
+        if (!(t = watch_find (w, path)) && !(t = watch_insert (w, path)))
             return err_set (err, ENOMEM, "no memory to watch %s", path);
         t->id = list->items[i].id;
         if (t->rank_hint < 0)
@@ -243,7 +243,7 @@ static int take_found (struct watch *w, struct dir *d,
         if (t->fingerprint[0] || t->foreign || t->undecided)
             continue;
         if (d->large && d->since_ns > 0 && w->owner)
-            decide (w, t, mono_ns);
+            watch_decide (w, t, mono_ns);
         else
             look_at (w, t, mono_ns);
     }
@@ -331,8 +331,8 @@ static void miss (struct watch *w, struct tracked *t, int64_t mono_ns)
 /* It is not there any more. */
 static void lose (struct watch *w, struct tracked *t, int64_t mono_ns)
 {
-    if (!tracked_waits (t) || !t->ripe) {
-        forget (w, t);
+    if (!tracked_waits (t) || !t->seen_done) {
+        watch_forget (w, t);
         return;
     }
     (void)tdelete (t, &w->by_path, by_path);
@@ -346,7 +346,7 @@ void watch_miss (struct watch *w, const char *path, const struct find_id *id,
 
     while (t && strcmp (t->path, path) != 0)
         t = t->next;
-    if (t || find (w, path) || !(t = tracked_new (path)))
+    if (t || watch_find (w, path) || !(t = tracked_new (path)))
         return;                 // without memory the next start will miss it
     if (id)
         t->id = *id;
@@ -416,7 +416,7 @@ static void look_again (struct watch *w, int64_t mono_ns)
         if (t->lost)            // it was away for less than a search
             t->lost = t->handed = false;
         if (t->undecided)
-            decide (w, t, mono_ns);
+            watch_decide (w, t, mono_ns);
         else if (!t->foreign &&
                  (w->look_at_all || tracked_is_due (t, mono_ns)))
             look_at (w, t, mono_ns);
@@ -498,7 +498,7 @@ size_t watch_unsettled (const struct watch *w)
     return n;
 }
 
-bool watch_awaits (const struct watch *w, int64_t since_ns)
+bool watch_is_waiting (const struct watch *w, int64_t since_ns)
 {
     for (size_t i = 0; i < w->nitems; i++) {
         if (tracked_waits (w->items[i]) &&
@@ -555,7 +555,7 @@ size_t watch_count_below (const struct watch *w, const char *dir)
     return n;
 }
 
-void watch_again (struct watch *w, const char *path)
+void watch_hand_on_again (struct watch *w, const char *path)
 {
     for (size_t i = 0; i < w->nitems; i++) {
         if (!path || strcmp (w->items[i]->path, path) == 0)
@@ -563,15 +563,15 @@ void watch_again (struct watch *w, const char *path)
     }
 }
 
-void watch_if_back (struct watch *w, const char *path)
+void watch_hand_on_if_back (struct watch *w, const char *path)
 {
-    struct tracked *t = find (w, path);
+    struct tracked *t = watch_find (w, path);
 
     if (t)
         t->lost = true;
 }
 
-void watch_see_again (struct watch *w)
+void watch_report_again (struct watch *w)
 {
     w->next_seen = 0;
 }

@@ -115,7 +115,7 @@ size_t watch_unsettled (const struct watch *w);
 /* Whether one of those has waited only since then (monotonic), and may settle
  * yet.
  */
-bool watch_awaits (const struct watch *w, int64_t since_ns);
+bool watch_is_waiting (const struct watch *w, int64_t since_ns);
 
 /* The path of one of those after 'i' others, or NULL: of what is missed, and
  * behind the last.
@@ -137,18 +137,18 @@ size_t watch_count_below (const struct watch *w, const char *dir);
 size_t watch_count_older (const struct watch *w);
 
 /* Hand this capture on again though it has not changed; NULL: all of them. */
-void watch_again (struct watch *w, const char *path);
+void watch_hand_on_again (struct watch *w, const char *path);
 
 /* The same when it is seen the next time: it is not there now, and may come
  * back before any search has missed it.
  */
-void watch_if_back (struct watch *w, const char *path);
+void watch_hand_on_if_back (struct watch *w, const char *path);
 
 /* A capture that was seen for the first time, each once; NULL: no more now.
  * All of them once more.
  */
 const char *watch_next_seen (struct watch *w);
-void watch_see_again (struct watch *w);
+void watch_report_again (struct watch *w);
 
 /* A capture that is not where it was, each once, of those that waited to be
  * handed on: its profiler was done with it, or it had settled and was refused.

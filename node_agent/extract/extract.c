@@ -45,7 +45,7 @@ static bool is_link (int dir, const char *name)
 
 static int cannot_open (struct source *src)
 {
-    source_hindered (src, -errno);
+    source_transient_error (src, -errno);
     capture_reason (src->capture, "cannot open it: %s", strerror (errno));
     return -EACCES;
 }
@@ -57,7 +57,7 @@ static int open_results (struct source *src, const char *name)
 
     (void)snprintf (src->out_name, sizeof (src->out_name), "%s", name);
     src->out = fileio_open_dir_at (src->dir, name, &err);
-    source_hindered (src, src->out);
+    source_transient_error (src, src->out);
     if (src->out >= 0 || src->out == -ENOENT) {
         src->out = src->out < 0 ? -1 : src->out;
         return 0;
@@ -80,7 +80,7 @@ static int open_msprof (struct source *src)
     if (rc < 0 || src->out >= 0)
         return rc;
     fd = source_open_iterations (src, name);
-    source_hindered (src, fd == -ENOENT ? 0 : fd);
+    source_transient_error (src, fd == -ENOENT ? 0 : fd);
     if (fd < 0)
         return 0;               // never exported, as far as can be seen
     src->out = fd;
@@ -123,11 +123,11 @@ static int source_open (struct source *src)
         return open_results (src, OUTPUT_DIR);
     src->form = FORM_MSPROF;
     src->analyze = fileio_open_dir_at (src->dir, "analyze", NULL);
-    source_hindered (src, src->analyze);
+    source_transient_error (src, src->analyze);
     return open_msprof (src);
 }
 
-static void stir (uint64_t *sum, uint64_t word)
+static void hash_mix (uint64_t *sum, uint64_t word)
 {
     *sum = (*sum ^ word) * UINT64_C (0x9e3779b97f4a7c15);
     *sum ^= *sum >> 32;
@@ -152,14 +152,14 @@ static void add_entry (struct extract_look *look, const char *name,
                         name);
     }
     for (const char *c = name; *c; c++)
-        stir (&sum, (unsigned char)*c);
-    stir (&sum, S_ISREG (st->st_mode) ? (uint64_t)st->st_size : 0);
-    stir (&sum, (uint64_t)mtime);
+        hash_mix (&sum, (unsigned char)*c);
+    hash_mix (&sum, S_ISREG (st->st_mode) ? (uint64_t)st->st_size : 0);
+    hash_mix (&sum, (uint64_t)mtime);
     if (S_ISDIR (st->st_mode))
-        stir (&sum, (uint64_t)st->st_ctim.tv_sec * UINT64_C (1000000000) +
-                        (uint64_t)st->st_ctim.tv_nsec);
-    stir (&sum, st->st_mode & (S_IFMT | S_IRUSR | S_IRGRP | S_IROTH));
-    stir (&sum, (uint64_t)st->st_uid << 32 | st->st_gid);
+        hash_mix (&sum, (uint64_t)st->st_ctim.tv_sec * UINT64_C (1000000000) +
+                            (uint64_t)st->st_ctim.tv_nsec);
+    hash_mix (&sum, st->st_mode & (S_IFMT | S_IRUSR | S_IRGRP | S_IROTH));
+    hash_mix (&sum, (uint64_t)st->st_uid << 32 | st->st_gid);
     look->tree_sum += sum;              // in whatever order they come
 }
 
@@ -173,7 +173,7 @@ static void add_tree (struct source *src, int dirfd, unsigned depth,
     int rc;
 
     if (!dir) {
-        source_hindered (src, -errno);
+        source_transient_error (src, -errno);
         (void)close (dirfd);
         return;
     }
@@ -183,14 +183,14 @@ static void add_tree (struct source *src, int dirfd, unsigned depth,
         if (depth == TREE_DEPTH_MAX && strcmp (e->d_name, JOB_MARK_NAME) == 0)
             continue;
         if (fstatat (dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-            source_hindered (src, -errno);
+            source_transient_error (src, -errno);
             continue;
         }
         add_entry (look, e->d_name, &st);
         if (S_ISDIR (st.st_mode) && depth > 0) {
             int fd = fileio_open_dir_at (dirfd, e->d_name, NULL);
 
-            source_hindered (src, fd);
+            source_transient_error (src, fd);
             if (fd >= 0)
                 add_tree (src, fd, depth - 1, look);
         } else if (S_ISREG (st.st_mode)) {
@@ -202,7 +202,7 @@ static void add_tree (struct source *src, int dirfd, unsigned depth,
             other_files_top (src, e->d_name, S_ISDIR (st.st_mode),
                              look->tree_bytes - before);
     }
-    source_hindered (src, rc);
+    source_transient_error (src, rc);
     (void)closedir (dir);
 }
 
@@ -213,7 +213,7 @@ static void measure (struct source *src, struct extract_look *look)
 
     if (src->form == FORM_TRACE) {
         if (fstatat (src->dir, src->file, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-            source_hindered (src, -errno);
+            source_transient_error (src, -errno);
             return;
         }
         look->tree_files = 1;
@@ -222,7 +222,7 @@ static void measure (struct source *src, struct extract_look *look)
         return;
     }
     fd = fileio_open_dir_at (src->dir, ".", NULL);
-    source_hindered (src, fd);
+    source_transient_error (src, fd);
     if (fstat (src->dir, &st) == 0)
         add_entry (look, "", &st);
     if (fd >= 0)
@@ -281,7 +281,7 @@ static int look_at (struct source *src, struct extract_look *look,
         struct err why = { "" };
         int found = source_identify (src, extractors_any, &why);
 
-        source_hindered (src, found);
+        source_transient_error (src, found);
         if (found == -ENOMEM)
             return err_set (err, ENOMEM, "%s", why.text);
         if (found < 0)
@@ -291,7 +291,7 @@ static int look_at (struct source *src, struct extract_look *look,
         if (src->capture->order_ns == 0)
             src->capture->order_ns = look->newest_ns;
         src->capture->raw_bytes = look->tree_bytes;
-        look->work_bytes = extractors_work (src);
+        look->work_bytes = extractors_input_bytes (src);
         if (rc == 0 && found == 0)
             judge_progress (src);
     }
@@ -345,7 +345,7 @@ int extract_measure (const char *path, struct extract_look *look)
     if (source_open (&src) == 0)
         measure (&src, look);
     source_close (&src);
-    rc = c.hindered;
+    rc = c.transient_error;
     capture_fini (&c);
     return rc;
 }
@@ -374,12 +374,12 @@ int extract_capture (const char *path, const struct steps_filter *steps,
     source_init (&src, path, c);
     src.sink = sink;
     src.steps = steps;
-    if (!(src.extras = extras_new ()))
+    if (!(src.extras = capture_facts_new ()))
         return err_set (err, ENOMEM, "no memory for a capture");
     rc = look_at (&src, &look, err);
     if (rc == 0 && c->state == CAPTURE_COMPLETE)
         rc = extractors_run (&src, err);
-    extras_free (src.extras);
+    capture_facts_free (src.extras);
     free (src.group_keys);
     source_close (&src);
     tidy_reason (c);

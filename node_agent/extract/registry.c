@@ -45,7 +45,7 @@ static void read_analyzer_first (struct source *src, unsigned want,
 }
 
 /* In the order of doc/formats.md, "Order of preference".  The tables that are
- * collected (EXTRAS_TABLES) are asked of all of them.
+ * collected (CAPTURE_FACTS_TABLES) are asked of all of them.
  */
 static const struct extractor extractors[] = {
     { "analysis.db", "analysis.db", "analysis.db", PROFILER_TABLES, NULL,
@@ -114,7 +114,7 @@ static bool is_there (const struct extractor *e, const struct source *src,
                        : source_has (src->out, e->file, size);
 }
 
-static bool extractors_know (const char *name)
+static bool extractors_read_name (const char *name)
 {
     for (size_t i = 0; i < EXTRACTORS; i++) {
         if (fnmatch (extractors[i].file, name, 0) == 0)
@@ -133,7 +133,7 @@ bool extractors_any (const struct source *src)
     return false;
 }
 
-uint64_t extractors_work (const struct source *src)
+uint64_t extractors_input_bytes (const struct source *src)
 {
     unsigned left = SET (TABLE_COUNT) - 1;
     uint64_t sum = 0, size;
@@ -142,7 +142,7 @@ uint64_t extractors_work (const struct source *src)
         const struct extractor *e = &extractors[i];
 
         if (e->tables & left && is_there (e, src, &size)) {
-            left &= ~e->tables | EXTRAS_TABLES;
+            left &= ~e->tables | CAPTURE_FACTS_TABLES;
             sum += size;
         }
     }
@@ -189,8 +189,9 @@ static void take_verdict (struct source *src, struct outcome *o, unsigned t,
     o->by[t] = e;
 }
 
-static void ask (struct source *src, const struct extractor *e, unsigned want,
-                 struct outcome *o, struct err *err)
+static void registry_ask (struct source *src, const struct extractor *e,
+                          unsigned want,
+                          struct outcome *o, struct err *err)
 {
     struct verdict v[TABLE_COUNT];
 
@@ -198,7 +199,7 @@ static void ask (struct source *src, const struct extractor *e, unsigned want,
     src->stale = 0;
     for (unsigned t = 0; t < TABLE_COUNT; t++) {
         v[t].how = READING_ABSENT;
-        if (want & ~EXTRAS_TABLES & SET (t) && src->rows[t] > 0)
+        if (want & ~CAPTURE_FACTS_TABLES & SET (t) && src->rows[t] > 0)
             src->stale |= SET (t);
     }
     e->read (src, want, v, err);
@@ -210,7 +211,7 @@ static void ask (struct source *src, const struct extractor *e, unsigned want,
         if (t == TABLE_STEP && v[t].how == READING_WHOLE &&
             isnan (src->communication_us))
             src->communication_us = 0;
-        if (EXTRAS_TABLES & SET (t))
+        if (CAPTURE_FACTS_TABLES & SET (t))
             add_verdict (src, o, t, &v[t]);
         else
             take_verdict (src, o, t, e, &v[t]);
@@ -220,7 +221,7 @@ static void ask (struct source *src, const struct extractor *e, unsigned want,
 /* The tables of which the next extractor is asked. */
 static unsigned not_whole (const struct outcome *o)
 {
-    unsigned set = EXTRAS_TABLES;
+    unsigned set = CAPTURE_FACTS_TABLES;
 
     for (unsigned t = 0; t < TABLE_COUNT; t++) {
         if (o->tables[t].how != READING_WHOLE)
@@ -439,7 +440,7 @@ static void tell_level0 (const struct source *src)
                         "what they moved; Level1 has");
 }
 
-static void judge (struct source *src, const struct outcome *o)
+static void registry_judge (struct source *src, const struct outcome *o)
 {
     struct capture *c = src->capture;
     bool comm = expects_communication (src, o);
@@ -480,7 +481,7 @@ static void ask_all (struct source *src, size_t from, unsigned want,
         unsigned left = extractors[i].tables & want & not_whole (o);
 
         if (left && is_there (&extractors[i], src, NULL))
-            ask (src, &extractors[i], left, o, err);
+            registry_ask (src, &extractors[i], left, o, err);
     }
 }
 
@@ -493,14 +494,14 @@ int extractors_run (struct source *src, struct err *err)
     memset (&o, 0, sizeof (o));
     for (unsigned t = 0; t < TABLE_COUNT; t++)
         o.tables[t].how = o.before[t].how = READING_ABSENT;
-    other_files_note (src, extractors_know);
+    other_files_note (src, extractors_read_name);
     ask_all (src, 0, want, &o, err);
     while (!src->stopped && (want = find_hollow (src, &o, &by)))
         ask_all (src, by + 1, want, &o, err);
-    if (src->stopped || !extras_send (src, err))
+    if (src->stopped || !capture_facts_send (src, err))
         return src->stopped;
     name_sources (src->capture, &o);
-    judge (src, &o);
+    registry_judge (src, &o);
     tell_detours (src->capture, &o);
     tell_nameless (src);
     return 0;

@@ -36,7 +36,7 @@ struct extractor {
 bool extractors_any (const struct source *src);
 
 /* Bytes of the files that will be read, about. */
-uint64_t extractors_work (const struct source *src);
+uint64_t extractors_input_bytes (const struct source *src);
 
 /* Read all tables: rows to the sink, state and reason into the capture.
  * Returns 0 or what stopped it.

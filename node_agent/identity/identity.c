@@ -301,7 +301,7 @@ static void identify_trace (struct source *src)
     int fd = fileio_open_at (src->dir, src->file, NULL);
     struct capture *c = src->capture;
 
-    source_hindered (src, fd);
+    source_transient_error (src, fd);
     src->trace = fd < 0 ? TRACE_OTHER : trace_kind_of (fd, NULL);
     if (fd >= 0)
         (void)close (fd);

@@ -86,7 +86,7 @@ static void read_device (struct source *src, int64_t device)
     (void)snprintf (name, sizeof (name), "device_%lld", (long long)device);
     (void)snprintf (file, sizeof (file), "info.json.%lld", (long long)device);
     dir = fileio_open_dir_at (src->dir, name, NULL);
-    source_hindered (src, dir);
+    source_transient_error (src, dir);
     if (dir < 0 || !source_has (dir, file, NULL)) {
         if (dir >= 0)
             (void)close (dir);

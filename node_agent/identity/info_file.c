@@ -66,7 +66,7 @@ struct json *info_read (struct source *src, int dir, const char *name,
 
     buf_init (&text, INFO_MAX);
     rc = fileio_read_at (dir, name, &text, &err);
-    source_hindered (src, rc);
+    source_transient_error (src, rc);
     if (rc == 0 && text.size == 0)
         rc = err_set (&err, EBADMSG, "%s is empty", what);
     else if (rc == 0 && !(j = parse (&text, &bad, &err)))

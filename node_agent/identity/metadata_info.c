@@ -7,17 +7,17 @@
 #include <stdlib.h>
 
 #define DEPTH_MAX 8             // of containers within one value
-#define TEXT_MAX (EXTRAS_VALUE_MAX + 4)         // more than is carried
-#define KEY_MAX (EXTRAS_NAME_MAX + 4)           // the same
+#define TEXT_MAX (CAPTURE_FACTS_VALUE_MAX + 4)  // more than is carried
+#define KEY_MAX (CAPTURE_FACTS_NAME_MAX + 4)    // the same
 
 /* The JSON text of a value, as far as it is carried. */
 struct text {
     char s[TEXT_MAX];
     size_t n;
-    char long_string[3 * (EXTRAS_VALUE_MAX + 1)];
+    char long_string[3 * (CAPTURE_FACTS_VALUE_MAX + 1)];
 };
 
-static void put (struct text *t, const char *s, size_t n)
+static void metadata_info_put (struct text *t, const char *s, size_t n)
 {
     size_t room = sizeof (t->s) - t->n;
 
@@ -28,13 +28,13 @@ static void put (struct text *t, const char *s, size_t n)
 
 static void put_quoted (struct text *t, const char *s, size_t n)
 {
-    put (t, "\"", 1);
+    metadata_info_put (t, "\"", 1);
     for (size_t i = 0; i < n && t->n < sizeof (t->s); i++) {
         if (s[i] == '"' || s[i] == '\\')
-            put (t, "\\", 1);
-        put (t, (unsigned char)s[i] < ' ' ? " " : &s[i], 1);
+            metadata_info_put (t, "\\", 1);
+        metadata_info_put (t, (unsigned char)s[i] < ' ' ? " " : &s[i], 1);
     }
-    put (t, "\"", 1);
+    metadata_info_put (t, "\"", 1);
 }
 
 /* Whether the string at s->at ends within what the scanner has here, so that
@@ -59,13 +59,13 @@ static bool is_short (const struct scan *s)
 static bool take_string (struct scan *s, struct text *t, const char **ret,
                          size_t *size)
 {
-    char raw[EXTRAS_VALUE_MAX + 2] = "";
+    char raw[CAPTURE_FACTS_VALUE_MAX + 2] = "";
     uint64_t bad = 0;
     size_t n = (size_t)(s->end - s->at - 1);
 
     if (is_short (s))
         return scan_text (s, ret, size);
-    n = n < EXTRAS_VALUE_MAX + 1 ? n : EXTRAS_VALUE_MAX + 1;
+    n = n < CAPTURE_FACTS_VALUE_MAX + 1 ? n : CAPTURE_FACTS_VALUE_MAX + 1;
     memcpy (raw, s->at + 1, n);
     *ret = t->long_string;
     *size = utf8_repair (raw, n, t->long_string, &bad);
@@ -80,7 +80,7 @@ static bool take_word (struct scan *s, struct text *t)
     while (n < SCAN_NUMBER_MAX && s->at + n < s->end &&
            !strchr (",]} \t\r\n", s->at[n]))
         n++;
-    put (t, s->at, n);
+    metadata_info_put (t, s->at, n);
     return scan_skip (s);
 }
 
@@ -90,22 +90,23 @@ static bool take_object (struct scan *s, struct text *t, unsigned depth)
 {
     bool first = true;
 
-    put (t, "{", 1);
+    metadata_info_put (t, "{", 1);
     if (!scan_object (s))
         return false;
     for (bool begin = true; scan_member (s, &begin); first = false) {
         bool secret = secret_name (s->key, s->key_size);
 
         if (!first)
-            put (t, ",", 1);
+            metadata_info_put (t, ",", 1);
         put_quoted (t, s->key, s->key_size);
-        put (t, ":", 1);
+        metadata_info_put (t, ":", 1);
         if (secret)
-            put_quoted (t, EXTRAS_NOT_SHOWN, strlen (EXTRAS_NOT_SHOWN));
+            put_quoted (t, CAPTURE_FACTS_NOT_SHOWN,
+                        strlen (CAPTURE_FACTS_NOT_SHOWN));
         if (secret ? !scan_skip (s) : !take_value (s, t, depth + 1))
             return false;
     }
-    put (t, "}", 1);
+    metadata_info_put (t, "}", 1);
     return !s->failed;
 }
 
@@ -113,16 +114,16 @@ static bool take_array (struct scan *s, struct text *t, unsigned depth)
 {
     bool first = true;
 
-    put (t, "[", 1);
+    metadata_info_put (t, "[", 1);
     if (!scan_array (s))
         return false;
     for (bool begin = true; scan_element (s, &begin); first = false) {
         if (!first)
-            put (t, ",", 1);
+            metadata_info_put (t, ",", 1);
         if (!take_value (s, t, depth + 1))
             return false;
     }
-    put (t, "]", 1);
+    metadata_info_put (t, "]", 1);
     return !s->failed;
 }
 
@@ -133,7 +134,7 @@ static bool take_value (struct scan *s, struct text *t, unsigned depth)
     size_t n;
 
     if (depth >= DEPTH_MAX || t->n == sizeof (t->s)) {
-        put (t, "...", 3);
+        metadata_info_put (t, "...", 3);
         return scan_skip (s);
     }
     if (c == '{')
@@ -145,7 +146,8 @@ static bool take_value (struct scan *s, struct text *t, unsigned depth)
     if (!take_string (s, t, &text, &n))
         return false;
     if (secret_value (text, n))
-        put_quoted (t, EXTRAS_NOT_SHOWN, strlen (EXTRAS_NOT_SHOWN));
+        put_quoted (t, CAPTURE_FACTS_NOT_SHOWN,
+                    strlen (CAPTURE_FACTS_NOT_SHOWN));
     else
         put_quoted (t, text, n);
     return true;
@@ -167,7 +169,7 @@ static bool carry (struct source *src, struct scan *s, const char *kind,
     } else {
         return false;
     }
-    extras_info (src, kind, name, name_size, text, n);
+    capture_facts_info (src, kind, name, name_size, text, n);
     return true;
 }
 
@@ -248,11 +250,11 @@ static void carry_tree (struct source *src, const char *kind,
     char *printed = NULL;
 
     if (!text && hides_secret (j))
-        text = EXTRAS_NOT_SHOWN;
+        text = CAPTURE_FACTS_NOT_SHOWN;
     else if (!text)
         text = printed = json_print (j, false);
     if (text)
-        extras_info (src, kind, key, strlen (key), text, strlen (text));
+        capture_facts_info (src, kind, key, strlen (key), text, strlen (text));
     free (printed);
 }
 

@@ -35,14 +35,14 @@ void other_files_top (struct source *src, const char *name, bool directory,
     if (!directory) {
         if (strcmp (name, src->info_name) != 0 &&
             strcmp (name, "profiler_metadata.json") != 0)
-            extras_file (src, name, bytes);
+            capture_facts_file (src, name, bytes);
         return;
     }
     if (is_open_as (src, name, src->out) ||
         is_open_as (src, name, src->analyze))
         return;                 // its files are noted one by one
     (void)snprintf (path, sizeof (path), "%s/", name);
-    extras_file (src, path, bytes);
+    capture_facts_file (src, path, bytes);
 }
 
 /* The regular files of a directory, and of those in it. */
@@ -75,10 +75,10 @@ static void walk_entry (struct walk *w, int dirfd, const char *name,
     if (S_ISREG (st.st_mode)) {
         w->bytes += (uint64_t)st.st_size;
         if (!w->sum && (depth < DEPTH_MAX || !is_read (w, name)))
-            extras_file (w->src, w->path, (uint64_t)st.st_size);
+            capture_facts_file (w->src, w->path, (uint64_t)st.st_size);
     } else if (S_ISDIR (st.st_mode) && depth > 0) {
         fd = fileio_open_dir_at (dirfd, name, NULL);
-        source_hindered (w->src, fd);
+        source_transient_error (w->src, fd);
         memcpy (w->path + n + size, "/", 2);
         if (fd >= 0)
             walk_dir (w, fd, depth - 1);
@@ -108,7 +108,7 @@ static void note_results (struct source *src, int dir, const char *name,
     struct walk w = { .src = src, .known = known };
     int fd = fileio_open_dir_at (dir, ".", NULL);
 
-    source_hindered (src, fd);
+    source_transient_error (src, fd);
     (void)snprintf (w.path, sizeof (w.path), "%s/", name);
     if (fd >= 0)
         walk_dir (&w, fd, DEPTH_MAX);
@@ -133,7 +133,7 @@ static void note_op_args (struct source *src)
             continue;
         walk_dir (&w, fd, DEPTH_MAX);
         memcpy (name + n, "/", 2);
-        extras_file (src, name, w.bytes);
+        capture_facts_file (src, name, w.bytes);
     }
 }
 
@@ -165,7 +165,7 @@ static void note_beside (struct source *src)
     int rc;
 
     if (!dir) {
-        source_hindered (src, fd < 0 ? fd : -errno);
+        source_transient_error (src, fd < 0 ? fd : -errno);
         if (fd >= 0)
             (void)close (fd);
         return;
@@ -178,7 +178,7 @@ static void note_beside (struct source *src)
             !capture_name_is_trace (name) && strcmp (name, src->file) != 0 &&
             fstatat (src->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG (st.st_mode))
-            extras_file (src, name, (uint64_t)st.st_size);
+            capture_facts_file (src, name, (uint64_t)st.st_size);
     }
     (void)closedir (dir);
 }

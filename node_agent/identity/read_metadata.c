@@ -176,7 +176,7 @@ static bool add_group (struct metadata *m)
     return rc == 0 || rc == -E2BIG;
 }
 
-static const struct scan_field group_fields[] = {
+static const struct predicted_key group_fields[] = {
     SCAN_FIELD ("group_name"), SCAN_FIELD ("group_rank"),
     SCAN_FIELD ("global_ranks"),
 };
@@ -241,7 +241,8 @@ static bool take_world (struct metadata *m, double *v)
         return false;
     n = snprintf (text, sizeof (text), "%.15g", *v);
     if (*v != 0)
-        extras_info (m->src, "metadata", name, strlen (name), text, (size_t)n);
+        capture_facts_info (m->src, "metadata", name, strlen (name), text,
+                            (size_t)n);
     return true;
 }
 
@@ -255,7 +256,8 @@ static bool take_arg_rank (struct metadata *m)
     if (!take_rank (&m->s, rank))
         return false;
     n = snprintf (text, sizeof (text), "%lld", (long long)*rank);
-    extras_info (m->src, "metadata", name, strlen (name), text, (size_t)n);
+    capture_facts_info (m->src, "metadata", name, strlen (name), text,
+                        (size_t)n);
     return true;
 }
 
@@ -279,11 +281,11 @@ static bool read_args (struct metadata *m)
     return !s->failed;
 }
 
-static const struct scan_field top_fields[] = {
+static const struct predicted_key top_fields[] = {
     SCAN_FIELD (ARGS), SCAN_FIELD ("parallel_group_info"),
 };
 
-static void walk (struct metadata *m)
+static void read_metadata_walk (struct metadata *m)
 {
     struct scan *s = &m->s;
     int next = 0, i;
@@ -303,16 +305,16 @@ static void walk (struct metadata *m)
         (void)scan_end (s);
 }
 
-static enum reading read_whole (struct metadata *m, struct watched *file)
+static enum reading read_whole (struct metadata *m, struct capture_file *file)
 {
     enum reading how = READING_STOPPED;
 
-    if (scan_init (&m->s, watched_read, file) < 0) {
+    if (scan_init (&m->s, capture_file_read, file) < 0) {
         m->src->stopped = err_set (m->err, ENOMEM, "no memory to read "
                                    FILE_NAME);
     } else {
-        walk (m);
-        how = watched_verdict (file, &m->s, m->err);
+        read_metadata_walk (m);
+        how = capture_file_verdict (file, &m->s, m->err);
     }
     scan_fini (&m->s);
     free (m->g.members);
@@ -375,12 +377,12 @@ int read_metadata (struct source *src, struct err *err)
     struct metadata m = { .src = src, .name = FILE_NAME, .err = err,
                           .rank = CAPTURE_NO_RANK };
     struct capture *c = src->capture;
-    struct watched file;
-    enum reading how = watched_open (&file, src, src->dir, FILE_NAME, err);
+    struct capture_file file;
+    enum reading how = capture_file_open (&file, src, src->dir, FILE_NAME, err);
 
     if (how == READING_WHOLE)
         how = read_whole (&m, &file);
-    watched_close (&file);
+    capture_file_close (&file);
     if (how == READING_ABSENT && src->event_db[0]) {
         m.name = src->event_db;
         read_table (&m);

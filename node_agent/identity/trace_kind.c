@@ -123,7 +123,7 @@ static enum trace_kind judge_object (struct trace_text *t, const char **why)
     return TRACE_OTHER;
 }
 
-static enum trace_kind judge (struct trace_text *t, const char **why)
+static enum trace_kind trace_kind_judge (struct trace_text *t, const char **why)
 {
     enum trace_kind kind;
 
@@ -158,7 +158,7 @@ enum trace_kind trace_kind_of (int fd, const char **why)
     if (trace_text_init (&t, z ? inflate_read : scan_read_fd,
                          z ? (void *)z : (void *)&fd) == 0) {
         t.cap = HEAD_SIZE;      // most files show in it that they are none
-        kind = judge (&t, why);
+        kind = trace_kind_judge (&t, why);
     }
     trace_text_fini (&t);
     inflate_close (z);
@@ -197,7 +197,7 @@ static bool take_info (const struct trace_text *t, const char *p,
 }
 
 /* Look for the key in what comes, and take its value. */
-static void search (struct trace_text *t, struct kineto_header *h)
+static void trace_kind_search (struct trace_text *t, struct kineto_header *h)
 {
     const size_t n = sizeof (info_key) - 1;
 
@@ -227,7 +227,7 @@ static void search_from (int fd, off_t offset, struct kineto_header *h)
         return;
     if (trace_text_init (&t, gz ? inflate_read : scan_read_fd,
                          gz ? (void *)z : (void *)&fd) == 0)
-        search (&t, h);
+        trace_kind_search (&t, h);
     trace_text_fini (&t);
     inflate_close (z);
 }
@@ -250,7 +250,7 @@ static bool in_head (int fd, struct kineto_header *h)
         bool list = *trace_space (t.at) == '[';
 
         t.eof = true;           // one window, no more
-        search (&t, h);
+        trace_kind_search (&t, h);
         found = h->seen || (gz && list);
     }
     trace_text_fini (&t);

@@ -12,32 +12,33 @@
 #define AHEAD_BYTES (UINT64_C (64) << 20)       // what one may have; most are
                                                 // far below 1 MiB
 
-bool guard_parse_policy (const char *text, enum guard_policy *ret)
+bool disk_quota_parse_policy (const char *text, enum disk_quota_policy *ret)
 {
     static const char *const names[] = { "block", "drop-oldest-shipped",
                                          "refuse" };
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
         if (strcmp (text, names[i]) == 0) {
-            *ret = (enum guard_policy)i;
+            *ret = (enum disk_quota_policy)i;
             return true;
         }
     }
     return false;
 }
 
-uint64_t guard_quota_bytes (const struct guard *g)
+uint64_t disk_quota_quota_bytes (const struct disk_quota *g)
 {
     struct space s;
 
     if (space_of (g->spool_dir, &s, NULL) < 0)
         return 0;
-    return space_limit_bytes (&g->quota, s.total_bytes, GUARD_QUOTA_DEFAULT);
+    return space_limit_bytes (&g->quota, s.total_bytes,
+                              DISK_QUOTA_QUOTA_DEFAULT);
 }
 
-unsigned guard_admits (struct guard *g, uint64_t used)
+unsigned disk_quota_admits (struct disk_quota *g, uint64_t used)
 {
-    uint64_t quota = guard_quota_bytes (g), ahead;
+    uint64_t quota = disk_quota_quota_bytes (g), ahead;
     char have[16], most[16];
 
     g->full = true;

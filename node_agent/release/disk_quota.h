@@ -16,34 +16,34 @@
 /* What the spool may take if no option says otherwise (and at most a tenth of
  * the file system): the shipments of some 300 GB of captures.
  */
-#define GUARD_QUOTA_DEFAULT (UINT64_C (10) << 30)
+#define DISK_QUOTA_QUOTA_DEFAULT (UINT64_C (10) << 30)
 
-enum guard_policy {             // --when-full
-    GUARD_BLOCK,                // wait for room
-    GUARD_DROP,                 // release what was delivered, then wait
-    GUARD_REFUSE,               // give the capture up, and say so
+enum disk_quota_policy {        // --when-full
+    DISK_QUOTA_BLOCK,           // wait for room
+    DISK_QUOTA_DROP,            // release what was delivered, then wait
+    DISK_QUOTA_REFUSE,          // give the capture up, and say so
 };
 
-struct guard {
+struct disk_quota {
     const char *spool_dir;      // borrowed
     struct space_limit quota;
-    enum guard_policy policy;
+    enum disk_quota_policy policy;
     struct space_floor floor;
     bool full;                  // what was answered last
     struct err why;             // ... in words, when full
 };
 
 /* "block", "drop-oldest-shipped", "refuse"; false for anything else. */
-bool guard_parse_policy (const char *text, enum guard_policy *ret);
+bool disk_quota_parse_policy (const char *text, enum disk_quota_policy *ret);
 
 /* What the quota is in bytes; 0 when it cannot be told. */
-uint64_t guard_quota_bytes (const struct guard *g);
+uint64_t disk_quota_quota_bytes (const struct disk_quota *g);
 
 /* How many shipments may be under way, with 'used' bytes in the spool: 0 when
  * it is full (g->why says so), 1 when it is nearly full, so that the quota is
  * exceeded by one shipment at most.  A file system that cannot be asked is
  * taken for full.
  */
-unsigned guard_admits (struct guard *g, uint64_t used);
+unsigned disk_quota_admits (struct disk_quota *g, uint64_t used);
 
 #endif

@@ -74,7 +74,7 @@ static bool passes (int rc)
 /* The whole capture stays: after what may pass it is tried again, else that it
  * stays is noted, or it would be looked at for ever.
  */
-static int keep (struct spool *s, const struct released *r, int rc)
+static int release_keep (struct spool *s, const struct released *r, int rc)
 {
     int noted = spool_set_release (s, r->id, passes (rc) ? r->state
                                                          : RELEASE_CHANGED,
@@ -97,7 +97,7 @@ static int remove_kept (struct spool *s, struct released *r, struct err *err)
         return rc;
     rc = manifest_set_aside (r->path, r->manifest.data, r->manifest.size, err);
     if (rc < 0)
-        return keep (s, r, rc);
+        return release_keep (s, r, rc);
     rc = remove_begun (s, r, err);
     return rc < 0 && !passes (rc) ? -ESTALE : rc;
 }
@@ -105,7 +105,8 @@ static int remove_kept (struct spool *s, struct released *r, struct err *err)
 /* Another one is in its place: what is left of it, set aside, goes now or is
  * not known any more.  Nobody else may have it: not before that is known.
  */
-static int forget (struct spool *s, const struct released *r, bool confirmed)
+static int release_forget (struct spool *s, const struct released *r,
+                           bool confirmed)
 {
     const bool begun = r->state == RELEASE_BEGUN && !r->why;
 
@@ -128,7 +129,7 @@ int release_claims (struct spool *s, const char *path, bool confirmed)
     rc = r.why ? 0 : manifest_is_of (path, r.manifest.data, r.manifest.size,
                                      r.sealed_ns);
     if (rc == 0 || (rc == -ENOENT && r.state == RELEASE_LEFT))
-        rc = forget (s, &r, confirmed);
+        rc = release_forget (s, &r, confirmed);
     else
         rc = (int)r.state;
     buf_fini (&r.manifest);
@@ -238,7 +239,7 @@ int release_next (struct spool *s, const struct release_policy *p, bool full,
         return rc;
     }
     rc = manifest_check (r.path, r.manifest.data, r.manifest.size, err);
-    rc = rc < 0 ? keep (s, &r, rc) : remove_kept (s, &r, err);
+    rc = rc < 0 ? release_keep (s, &r, rc) : remove_kept (s, &r, err);
     buf_fini (&r.manifest);
     return rc < 0 ? rc : 1;
 }

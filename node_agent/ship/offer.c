@@ -59,7 +59,7 @@ static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
 }
 
 /* What it means that the file does not have the bytes. */
-static enum offer_read blame (const struct offer *o, bool absent)
+static enum offer_read offer_blame (const struct offer *o, bool absent)
 {
     if (o->item.kind == ITEM_ROWS || (o->item.own && absent))
         return OFFER_DAMAGED;
@@ -100,12 +100,13 @@ enum offer_read offer_chunk (struct offer *o, struct spool *s,
         o->fd = open (o->item.file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
                                         O_NONBLOCK);
     if (o->fd < 0)
-        return may_pass (o, -errno) ? OFFER_ASTRAY : blame (o, true);
+        return may_pass (o, -errno) ? OFFER_ASTRAY : offer_blame (o, true);
     rc = fileio_pread_all (o->fd, out, size, (off_t)offset);
     (void)posix_fadvise (o->fd, (off_t)offset, (off_t)size,
                          POSIX_FADV_DONTNEED);
     if (rc < 0)
-        return may_pass (o, rc) ? OFFER_ASTRAY : blame (o, rc != -ENODATA);
+        return may_pass (o, rc) ? OFFER_ASTRAY : offer_blame (o,
+                                                              rc != -ENODATA);
     o->failures = 0;
     if (o->item.kind == ITEM_RAW && offset >= o->sent)
         return OFFER_READ;
@@ -114,7 +115,7 @@ enum offer_read offer_chunk (struct offer *o, struct spool *s,
         return OFFER_ASTRAY;    // it will be asked for again
     if (rc < 0)
         return OFFER_DAMAGED;
-    return rc > 0 ? OFFER_READ : blame (o, false);
+    return rc > 0 ? OFFER_READ : offer_blame (o, false);
 }
 
 void offer_sent (struct offer *o, uint64_t offset)

@@ -40,12 +40,12 @@ static void check_mark (struct ship *s, const struct message *m)
         return;
     // its word is as old as the question: the answer may have lain here
     s->confirmed_ns = lost ? 0 : m->sent_ns;
-    s->untold = false;
+    s->loss_unrecorded = false;
     if (!lost)
         return;
     ship_commit (s);       // or what came before this would look newer
     s->events.lost (s->events.arg);
-    s->untold = !spool_redelivers (s->spool);
+    s->loss_unrecorded = !spool_redelivers (s->spool);
     s->lost_ns = clock_mono_ns ();
     s->is_done = s->done_due = false;   // nor does it know what was said
     s->next_said = 0;

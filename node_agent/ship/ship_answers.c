@@ -89,7 +89,7 @@ static bool learn_lost (struct ship *s, struct offer *o)
 }
 
 /* True when the question has been dealt with. */
-static bool answer (struct ship *s, const struct get *get)
+static bool ship_answers_answer (struct ship *s, const struct get *get)
 {
     struct offer *o = ship_find_offer (s, get->item);
     struct message m = { .type = MESSAGE_CHUNK, .item = get->item,
@@ -158,7 +158,8 @@ static void answer_queue (struct ship *s)
     while (s->nqueue > 0 && !s->full) {
         size_t i = most_urgent (s);
 
-        if (wait_ns (s, &s->queue[i]) > 0 || !answer (s, &s->queue[i]))
+        if (wait_ns (s, &s->queue[i]) > 0 ||
+            !ship_answers_answer (s, &s->queue[i]))
             return;
         memmove (s->queue + i, s->queue + i + 1,
                  (s->nqueue - i - 1) * sizeof (*s->queue));

@@ -152,13 +152,13 @@ static void recount (struct ship *s)
     int rc = spool_recount (s->spool, &err);
 
     if (rc < 0) {
-        s->in_vain = rc == -EBADMSG;
+        s->recount_inconclusive = rc == -EBADMSG;
         ship_spool_failed (s, rc, &err);
         return;
     }
     memset (s->last, 0, sizeof (s->last));
     fill_offers (s);
-    s->in_vain = miscounted (s);
+    s->recount_inconclusive = miscounted (s);
 }
 
 void ship_offer_more (void *arg)
@@ -166,7 +166,7 @@ void ship_offer_more (void *arg)
     struct ship *s = arg;
 
     fill_offers (s);
-    if (!s->in_vain && miscounted (s))
+    if (!s->recount_inconclusive && miscounted (s))
         recount (s);
 }
 
@@ -199,7 +199,7 @@ typedef int settle_fn (struct spool *s, const uint64_t *ids, size_t n,
 /* Offers of which it has been said; if the spool cannot note it they are
  * offered again, and it is said again.
  */
-static bool settle (struct ship *s, bool lost, settle_fn *fn)
+static bool ship_offers_settle (struct ship *s, bool lost, settle_fn *fn)
 {
     uint64_t ids[OFFERS_MAX];
     struct offer *of[OFFERS_MAX];
@@ -230,8 +230,8 @@ static bool settle (struct ship *s, bool lost, settle_fn *fn)
 void ship_commit (void *arg)
 {
     struct ship *s = arg;
-    bool durable = settle (s, false, spool_durable);
-    bool lost = settle (s, true, spool_lost);
+    bool durable = ship_offers_settle (s, false, spool_durable);
+    bool lost = ship_offers_settle (s, true, spool_lost);
 
     if (durable || lost)
         ship_next_items (s);
@@ -266,7 +266,7 @@ void ship_on_ack (struct ship *s, const struct message *m)
         return;
     (void)FAULT ("agent.ship.ack");
     o->durable = true;
-    if (!s->untold)             // else nobody would ask for the old one again
+    if (!s->loss_unrecorded)    // else nobody would ask for the old one again
         spool_set_mark (s->spool, &m->mark);
     s->wanted_ns = clock_mono_ns ();
     ship_commit_soon (s);

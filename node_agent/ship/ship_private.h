@@ -40,9 +40,9 @@ struct ship {
     int64_t confirmed_ns;       // when a WELCOME said that all is there, 0: it
                                 // has not, or said that it is not
     int64_t lost_ns;            // when it was told that it is not, 0: never
-    bool untold;                // but the spool could not note it
+    bool loss_unrecorded;       // but the spool could not note it
     bool done_due;              // to be said in this round
-    bool in_vain;               // the spool was recounted, and is no clearer
+    bool recount_inconclusive;  // the spool was recounted, and is no clearer
     bool failing;               // the spool has, since it was last tried
     int64_t failure_ns;         // when that was logged, 0: never
     int64_t hello_ns;           // between HELLOs

@@ -151,7 +151,7 @@ void ship_repeat (void *arg)
 }
 
 /* Said now, if nothing waits before it, and in each round from now on. */
-static int keep (struct ship *s, const struct message *m)
+static int ship_says_keep (struct ship *s, const struct message *m)
 {
     struct message **said, *one;
 
@@ -215,7 +215,7 @@ int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
     if (phase == RANK_RUNNING)          // it joined after the others' ends
         s->is_done = s->done_due = false;
     (void)snprintf (m.text, sizeof (m.text), "%s", text);
-    return keep (s, &m);
+    return ship_says_keep (s, &m);
 }
 
 void ship_rank_by_mpi (struct ship *s, int64_t rank, int64_t mpi_rank,
@@ -229,7 +229,7 @@ void ship_rank_by_mpi (struct ship *s, int64_t rank, int64_t mpi_rank,
     m = *before;
     m.mpi_rank = mpi_rank;
     m.mpi_size = mpi_size;
-    (void)keep (s, &m);
+    (void)ship_says_keep (s, &m);
 }
 
 void ship_forget_rank (struct ship *s, int64_t rank)
@@ -251,7 +251,7 @@ int ship_note (struct ship *s, const char *text)
     struct message m = { .type = MESSAGE_NOTE };
 
     (void)snprintf (m.text, sizeof (m.text), "%s", text);
-    return keep (s, &m);
+    return ship_says_keep (s, &m);
 }
 
 void ship_stop_words (struct ship *s)

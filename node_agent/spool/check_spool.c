@@ -388,7 +388,7 @@ static int replace_ledger (struct check *c, const char *dir, const char *why,
     fault (c, SPOOL_LEDGER, why, "it and its files were set aside; all "
            "captures are sealed again");
     if (c->repair) {
-        spool_condemn (c->s, why);
+        spool_mark_damaged (c->s, why);
         spool_close (c->s);
         c->s = NULL;
         rc = spool_open (dir, &s, err);

@@ -195,7 +195,7 @@ int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
     return note_write (s, name, text, err);
 }
 
-int loss_unsay_there (struct spool *s, uint64_t capture, struct err *err)
+int loss_clear_there (struct spool *s, uint64_t capture, struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "DELETE FROM note WHERE name=?1", err);

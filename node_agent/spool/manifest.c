@@ -307,8 +307,8 @@ static int check_parent (const char *path, struct err *err)
     return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
 }
 
-static int compare (const struct buf *now, const char *path,
-                    const void *manifest, size_t size, struct err *err)
+static int manifest_compare (const struct buf *now, const char *path,
+                             const void *manifest, size_t size, struct err *err)
 {
     if (now->size == size && memcmp (now->data, manifest, size) == 0)
         return 0;
@@ -329,7 +329,7 @@ static int check_as (const char *path, const char *as, const void *manifest,
     if (rc == -ENOTSUP)
         rc = -ESTALE;
     if (rc == 0)
-        rc = compare (&now, path, manifest, size, err);
+        rc = manifest_compare (&now, path, manifest, size, err);
     if (rc == 0)
         rc = check_parent (path, err);
     buf_fini (&now);
@@ -547,9 +547,9 @@ static int set_aside (int parent, const char *name, const char *aside,
 }
 
 /* The directory that holds the capture, which is set aside, and both names. */
-static int begin (const char *path, const void *manifest, size_t size,
-                  const char **name, char aside[NAME_MAX + 1],
-                  struct err *err)
+static int manifest_begin (const char *path, const void *manifest, size_t size,
+                           const char **name, char aside[NAME_MAX + 1],
+                           struct err *err)
 {
     int parent = open_parent (path, name, err), rc;
 
@@ -567,7 +567,7 @@ int manifest_set_aside (const char *path, const void *manifest, size_t size,
 {
     char aside[NAME_MAX + 1];
     const char *name;
-    int parent = begin (path, manifest, size, &name, aside, err);
+    int parent = manifest_begin (path, manifest, size, &name, aside, err);
 
     if (parent >= 0)
         (void)close (parent);
@@ -664,7 +664,7 @@ int manifest_remove (const char *path, const void *manifest, size_t size,
                       .at = manifest, .end = (const char *)manifest + size };
     char aside[NAME_MAX + 1];
     const char *name;
-    int parent = begin (path, manifest, size, &name, aside, err), rc;
+    int parent = manifest_begin (path, manifest, size, &name, aside, err), rc;
 
     if (parent < 0)
         return parent;

@@ -249,7 +249,7 @@ static int ask_for (struct spool *s, const struct row *d,
     int rc = spool_forget_release (s, d->path, err);
 
     if (rc == 0)
-        rc = loss_unsay_there (s, d->capture, err);
+        rc = loss_clear_there (s, d->capture, err);
     if (rc == 0)
         rc = item_ask (s, d->id, err);
     r->gone += d->capture != r->last_gone;

@@ -22,8 +22,9 @@ bool spool_asks (const struct spool *s)
 }
 
 /* 1 found, 0 it is not asked for. */
-static int find (struct spool *s, uint64_t id, struct asked *ret,
-                 struct err *err)
+static int redelivery_requests_find (struct spool *s, uint64_t id,
+                                     struct asked *ret,
+                                     struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT c.id, i.kind, i.path, c.path FROM item i JOIN capture c ON "
@@ -51,7 +52,7 @@ static int find (struct spool *s, uint64_t id, struct asked *ret,
 static int lose (struct spool *s, uint64_t id, struct err *err)
 {
     struct asked a;
-    int rc = find (s, id, &a, err);
+    int rc = redelivery_requests_find (s, id, &a, err);
 
     if (rc <= 0)
         return rc;

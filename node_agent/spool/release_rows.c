@@ -102,7 +102,7 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT id, path, sealed_ns, manifest, sum IS " RELEASE_SUM ("state")
         ", " ALL_DELIVERED ", CASE WHEN state IN (0, 5) THEN ("
-        TWIN_OF (ITS_ID) ") END, state FROM release WHERE id=(" OLDEST ")",
+        COLLISION_OF (ITS_ID) ") END, state FROM release WHERE id=(" OLDEST ")",
         err);
 
     (void)sqlite3_bind_int (st, 1, (int)state);

@@ -221,7 +221,7 @@ const char *spool_damage (const struct spool *s)
     return *s->damage ? s->damage : NULL;
 }
 
-void spool_condemn (struct spool *s, const char *why)
+void spool_mark_damaged (struct spool *s, const char *why)
 {
     char path[PATH_MAX];
 
@@ -375,7 +375,7 @@ sqlite3 *spool_db (struct spool *s)
     return s->db;
 }
 
-void spool_on_again (struct spool *s, spool_again_fn *fn, void *arg)
+void spool_on_reseal (struct spool *s, spool_reseal_fn *fn, void *arg)
 {
     s->again = fn;
     s->again_arg = arg;

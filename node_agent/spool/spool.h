@@ -101,9 +101,9 @@ int spool_look (struct spool *s, char aside[PATH_MAX], struct err *err);
  * damaged; 'why' names the file.  An empty path: nobody knows which capture,
  * so all are to be looked at.
  */
-typedef void spool_again_fn (void *arg, const char *capture_path,
-                             const char *why);
-void spool_on_again (struct spool *s, spool_again_fn *fn, void *arg);
+typedef void spool_reseal_fn (void *arg, const char *capture_path,
+                              const char *why);
+void spool_on_reseal (struct spool *s, spool_reseal_fn *fn, void *arg);
 
 /* Of which jobs the captures are is not known here: those of one name and rank
  * in two directories are two captures, not versions of one.  'host' tells this
@@ -183,8 +183,9 @@ int spool_seal (struct spool *s, uint64_t id, const char *capture,
  * and rank, with other content: the two pass for versions of one (not behind
  * spool_divide).  1, its path is in 'path'; 0, or negative.
  */
-int spool_find_twin (struct spool *s, uint64_t id, char path[PATH_MAX],
-                     struct err *err);
+int spool_find_name_collision (struct spool *s, uint64_t id,
+                               char path[PATH_MAX],
+                               struct err *err);
 
 /* ---- items ---- */
 
@@ -322,13 +323,13 @@ int spool_each_lost_there (struct spool *s, spool_lost_fn *fn, void *arg,
 /* ---- what else is to survive ---- */
 
 /* Keep what a wrapper said (one packet of each type), for the next life. */
-int spool_keep_said (struct spool *s, int64_t rank, const char *type,
-                     const char *packet, struct err *err);
+int spool_keep_report (struct spool *s, int64_t rank, const char *type,
+                       const char *packet, struct err *err);
 
 /* Everything that was kept: hellos first, then ends. */
-int spool_each_said (struct spool *s,
-                     void (*fn) (void *arg, int64_t rank, const char *packet),
-                     void *arg, struct err *err);
+int spool_each_report (struct spool *s,
+                       void (*fn) (void *arg, int64_t rank, const char *packet),
+                       void *arg, struct err *err);
 
 /* A text under a name, for people and the next life. */
 int spool_keep_note (struct spool *s, const char *name, const char *text,

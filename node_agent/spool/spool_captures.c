@@ -24,9 +24,10 @@
  * that has of a row, so the row is looked up by its id: else a key that is
  * damaged in the row only would count as good here, and nowhere else.
  */
-static uint64_t find (struct spool *s, const char *path,
-                      const char *fingerprint, enum spool_state least,
-                      enum spool_state most)
+static uint64_t spool_captures_find (struct spool *s, const char *path,
+                                     const char *fingerprint,
+                                     enum spool_state least,
+                                     enum spool_state most)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT id FROM capture WHERE id IN (SELECT id FROM capture WHERE "
@@ -49,7 +50,8 @@ static uint64_t find (struct spool *s, const char *path,
 
 bool spool_knows (struct spool *s, const char *path, const char *fingerprint)
 {
-    return find (s, path, fingerprint, SPOOL_SEALED, SPOOL_RELEASED) > 0;
+    return spool_captures_find (s, path, fingerprint, SPOOL_SEALED,
+                                SPOOL_RELEASED) > 0;
 }
 
 static int insert (struct spool *s, const char *path, struct err *err)
@@ -83,7 +85,7 @@ static int see (struct spool *s, const char *path, uint64_t *id,
 {
     int rc = 0;
 
-    if ((*id = find (s, path, "", SPOOL_SEEN, SPOOL_SEEN)) > 0)
+    if ((*id = spool_captures_find (s, path, "", SPOOL_SEEN, SPOOL_SEEN)) > 0)
         return 0;
     rc = insert (s, path, err);
     *id = (uint64_t)sqlite3_last_insert_rowid (s->db);
@@ -99,7 +101,8 @@ int spool_seen (struct spool *s, const char *const *paths, size_t n,
     if (rc < 0 || n == 0)
         return rc;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        if (find (s, paths[i], NULL, SPOOL_SEEN, SPOOL_RELEASED) == 0)
+        if (spool_captures_find (s, paths[i], NULL, SPOOL_SEEN,
+                                 SPOOL_RELEASED) == 0)
             rc = see (s, paths[i], &id, err);
     }
     if (rc < 0) {
@@ -124,10 +127,11 @@ static int vanish (struct spool *s, uint64_t id, const char *path,
 
 int spool_vanished (struct spool *s, const char *path, struct err *err)
 {
-    uint64_t id = find (s, path, "", SPOOL_SEEN, SPOOL_SEEN);
+    uint64_t id = spool_captures_find (s, path, "", SPOOL_SEEN, SPOOL_SEEN);
     int rc;
 
-    if (id == 0 && find (s, path, NULL, SPOOL_SEEN, SPOOL_RELEASED) > 0)
+    if (id == 0 && spool_captures_find (s, path, NULL, SPOOL_SEEN,
+                                        SPOOL_RELEASED) > 0)
         return 0;
     if ((rc = spool_ledger_begin (s, err)) < 0)
         return rc;
@@ -143,7 +147,7 @@ int spool_vanished (struct spool *s, const char *path, struct err *err)
 
 int spool_moved (struct spool *s, const char *path, struct err *err)
 {
-    uint64_t id = find (s, path, "", SPOOL_SEEN, SPOOL_SEEN);
+    uint64_t id = spool_captures_find (s, path, "", SPOOL_SEEN, SPOOL_SEEN);
     int rc = id > 0 ? spool_ledger_begin (s, err) : 0;
 
     if (rc < 0 || id == 0)
@@ -391,10 +395,12 @@ int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
     return rc;
 }
 
-int spool_find_twin (struct spool *s, uint64_t id, char path[PATH_MAX],
-                     struct err *err)
+int spool_find_name_collision (struct spool *s, uint64_t id,
+                               char path[PATH_MAX],
+                               struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s, "SELECT (" TWIN_OF ("?1") ")",
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+                                             "SELECT (" COLLISION_OF ("?1") ")",
                                              err);
     int code;
 

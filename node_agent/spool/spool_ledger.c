@@ -135,7 +135,7 @@ static void remember_damage (struct spool *s, const char *why)
     (void)snprintf (s->damage, sizeof (s->damage), "%.200s: %.300s", s->dir,
                     why);
     if (s->in_use)
-        spool_condemn (s, why);
+        spool_mark_damaged (s, why);
 }
 
 int ledger_fail (struct spool *s, int rc, const char *why, struct err *err)
@@ -404,7 +404,7 @@ static int open_ledger (struct spool *s, struct err *err)
                              SQLITE_OPEN_NOMUTEX,
                          NULL) != SQLITE_OK)
         return db_error (s->db, path, err);
-    db_distrust (s->db);
+    db_harden (s->db);
     if (sqlite3_create_function (s->db, "row_sum", -1,
                                  SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
                                  row_sum, NULL, NULL) != SQLITE_OK ||

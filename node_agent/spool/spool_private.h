@@ -46,7 +46,7 @@ struct spool {
     struct advice advice[ADVICE_MAX];
     size_t nadvice;
     uint64_t made_dir;          // items/ has it, and it is fsynced; 0: none
-    spool_again_fn *again;
+    spool_reseal_fn *again;
     void *again_arg;
     char set_aside[ERR_TEXT_MAX];
     struct ledger_mark mark;    // the latest; it is noted, unless it is due
@@ -89,7 +89,7 @@ int ledger_error (struct spool *s, struct err *err);
 int ledger_fail (struct spool *s, int rc, const char *why, struct err *err);
 
 /* The next spool_open sets the ledger aside, whatever it looks like then. */
-void spool_condemn (struct spool *s, const char *why);
+void spool_mark_damaged (struct spool *s, const char *why);
 
 /* A statement, to be ended (NULL is fine); NULL after an error.  The same one
  * may be given out again once it has ended, and before it is first stepped:
@@ -188,7 +188,7 @@ int capture_lose (struct spool *s, uint64_t id, struct err *err);
     "b.path<>a.path WHERE a.id=" id
 #define SUM_OF(fingerprint) \
     "substr(" fingerprint ", instr(" fingerprint ", '=') + 1, 16)"
-#define TWIN_OF(id) \
+#define COLLISION_OF(id) \
     "SELECT b.path FROM " OTHERS_OF (id) " AND b.state BETWEEN 3 AND 7 AND " \
     "is_one_capture(a.path, b.path) AND " SUM_OF ("b.fingerprint") "<>" SUM_OF ("a.fingerprint") \
     " LIMIT 1"
@@ -256,7 +256,7 @@ int loss_forget (struct spool *s, uint64_t capture, const char *name,
  */
 int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
                 enum item_kind kind, const char *path, struct err *err);
-int loss_unsay_there (struct spool *s, uint64_t capture, struct err *err);
+int loss_clear_there (struct spool *s, uint64_t capture, struct err *err);
 
 /* A later version of it was sealed, with all that was there then. */
 bool capture_is_superseded (struct spool *s, uint64_t capture);

@@ -22,8 +22,8 @@ static int write_one (struct spool *s, sqlite3_stmt *st, const char *point,
     return spool_ledger_commit (s, point, err);
 }
 
-int spool_keep_said (struct spool *s, int64_t rank, const char *type,
-                     const char *packet, struct err *err)
+int spool_keep_report (struct spool *s, int64_t rank, const char *type,
+                       const char *packet, struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "INSERT OR REPLACE INTO said VALUES (?1,?2,?3,"
@@ -35,9 +35,9 @@ int spool_keep_said (struct spool *s, int64_t rank, const char *type,
     return write_one (s, st, "agent.spool.said.commit", err);
 }
 
-int spool_each_said (struct spool *s,
-                     void (*fn) (void *arg, int64_t rank, const char *packet),
-                     void *arg, struct err *err)
+int spool_each_report (struct spool *s,
+                       void (*fn) (void *arg, int64_t rank, const char *packet),
+                       void *arg, struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT rank, packet FROM said WHERE "

@@ -178,7 +178,7 @@ static void wait_changed (struct bulk *b, int64_t until_ns)
         (void)pthread_cond_timedwait (&b->changed, &b->lock, &t);
 }
 
-int bulk_rest (struct bulk *b)
+int bulk_pause (struct bulk *b)
 {
     int64_t now, pause;
     bool ending;

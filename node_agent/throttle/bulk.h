@@ -54,9 +54,9 @@ void bulk_end (struct bulk *b);
  * 0, or -ECANCELED: the agent is ending, and so is the work.
  */
 void bulk_attach (struct bulk *b);
-int bulk_rest (struct bulk *b);
+int bulk_pause (struct bulk *b);
 
-/* The pause that bulk_rest would make, with the clocks in the caller's hands:
+/* The pause that bulk_pause would make, with the clocks in the caller's hands:
  * the monotonic one, and that of the thread's CPU time.  -1: until bulk_set.
  */
 int64_t bulk_pause_ns (struct bulk *b, int64_t now_ns, int64_t cpu_ns);

@@ -14,13 +14,14 @@
 #define FILE_MAX 4096           // bytes; the longest has 1.2 kB
 
 /* "said-RANK-SIZE" or "mpi-FROM-RANK-SIZE" */
-static bool parse_name (const char *name, struct told *t)
+static bool parse_name (const char *name, struct process_report *t)
 {
     long from = -1, rank, size;
     int at = -1;
 
-    *t = (struct told){ .mpi = strncmp (name, "mpi-", 4) == 0, .parent = -1,
-                        .local_rank = -1 };
+    *t = (struct process_report){ .mpi = strncmp (name, "mpi-", 4) == 0,
+                                 .parent = -1,
+                                  .local_rank = -1 };
     if (t->mpi)
         (void)sscanf (name, "mpi-%ld-%ld-%ld%n", &from, &rank, &size, &at);
     else
@@ -33,7 +34,7 @@ static bool parse_name (const char *name, struct told *t)
     return true;
 }
 
-static void parse_line (const char *line, struct told *t)
+static void parse_line (const char *line, struct process_report *t)
 {
     long n;
 
@@ -45,7 +46,7 @@ static void parse_line (const char *line, struct told *t)
         (void)sscanf (line, "host %255s", t->host);
 }
 
-static bool parse_file (const char *path, struct told *t)
+static bool parse_file (const char *path, struct process_report *t)
 {
     struct buf b;
     char *line, *rest;
@@ -60,14 +61,16 @@ static bool parse_file (const char *path, struct told *t)
     return whole && t->parent >= 0;
 }
 
-void told_read (const char *dir, void (*fn) (void *arg, const struct told *t),
-                void *arg)
+void process_reports_read (const char *dir,
+                           void (*fn) (void *arg,
+                                       const struct process_report *t),
+                           void *arg)
 {
     char in[PATH_MAX], path[PATH_MAX];
-    DIR *d = fileio_join (in, sizeof (in), dir, TOLD_DIR) ? opendir (in)
+    DIR *d = fileio_join (in, sizeof (in), dir, PRELOAD_DIR) ? opendir (in)
                                                           : NULL;
     struct dirent *e;
-    struct told t;
+    struct process_report t;
 
     while (d && (e = readdir (d))) {
         if (parse_name (e->d_name, &t) &&

@@ -52,7 +52,8 @@ static int exchange (struct world *w, const char *host, const char *host_key,
     return 0;
 }
 
-static int misfit (const struct world *w, int64_t said, struct err *err)
+static int world_mpi_misfit (const struct world *w, int64_t said,
+                             struct err *err)
 {
     return err_set (err, EINVAL, "the launcher (%s) says %lld ranks, but MPI "
                     "finds a world of 1: they do not fit each other (under "
@@ -75,7 +76,7 @@ int world_discover (struct world *w, const char *host, const char *host_key,
     int rank, size, rc;
 
     if (is_alone (w))
-        return misfit (w, said, err);
+        return world_mpi_misfit (w, said, err);
     if (MPI_Init (NULL, NULL) != MPI_SUCCESS)
         return err_set (err, EIO, "MPI_Init failed");
     (void)MPI_Comm_rank (MPI_COMM_WORLD, &rank);
@@ -83,7 +84,7 @@ int world_discover (struct world *w, const char *host, const char *host_key,
     w->rank = rank;
     w->size = size;
     if (size == 1 && said > 1)
-        rc = misfit (w, said, err);
+        rc = world_mpi_misfit (w, said, err);
     else
         rc = exchange (w, host, host_key, bulletin, all_ok, members, err);
     return rc;

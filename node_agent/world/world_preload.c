@@ -65,7 +65,7 @@ static void change_variable (const char *name, const char *value)
         *at = text;
 }
 
-/* What the wrapper said, see TOLD_VARIABLE. */
+/* What the wrapper said, see PRELOAD_VARIABLE. */
 struct given {
     char mode[8];
     long rank, size;            // of the wrapper
@@ -75,7 +75,7 @@ struct given {
 
 static bool get_given (struct given *g)
 {
-    const char *text = variable (TOLD_VARIABLE);
+    const char *text = variable (PRELOAD_VARIABLE);
     int at = 0;
 
     if (!text || sscanf (text, "%7s %ld %ld %ld %ld %n", g->mode, &g->rank,
@@ -86,7 +86,7 @@ static bool get_given (struct given *g)
 }
 
 /* The number that a variable has; -1: none. */
-static long number (const char *name)
+static long preload_number (const char *name)
 {
     const char *text = variable (name);
     char *end;
@@ -103,7 +103,8 @@ static long number (const char *name)
 /* Write a file of the run's directory, unless it is there; whether it was not.
  * Nothing of it is more than a help: where it fails nobody is told.
  */
-static bool tell (const struct given *g, const char *name, const char *text)
+static bool preload_tell (const struct given *g, const char *name,
+                          const char *text)
 {
     char dir[PATH_MAX], path[PATH_MAX], draft[PATH_MAX];
     struct timespec now = { 0, 0 };
@@ -111,7 +112,7 @@ static bool tell (const struct given *g, const char *name, const char *text)
     int fd;
 
     (void)clock_gettime (CLOCK_MONOTONIC, &now);
-    if (snprintf (dir, sizeof (dir), "%s/" TOLD_DIR, g->dir) >= PATH_MAX ||
+    if (snprintf (dir, sizeof (dir), "%s/" PRELOAD_DIR, g->dir) >= PATH_MAX ||
         snprintf (path, sizeof (path), "%s/%s", dir, name) >= PATH_MAX ||
         snprintf (draft, sizeof (draft), "%s/.%ld.%ld%09ld", dir,
                   (long)getpid (), (long)now.tv_sec, now.tv_nsec) >= PATH_MAX ||
@@ -129,7 +130,7 @@ static bool tell (const struct given *g, const char *name, const char *text)
 }
 
 __attribute__ ((format (printf, 1, 2)))
-static void say (const char *format, ...)
+static void preload_say (const char *format, ...)
 {
     char text[1024];
     va_list args;
@@ -189,15 +190,15 @@ static void set_directories (const struct given *g, long rank)
 
 static void was_told (const struct given *g, size_t pair, long rank, long size)
 {
-    long local = number (pairs[pair].local_rank);
+    long local = preload_number (pairs[pair].local_rank);
     char name[80], text[160];
 
     (void)snprintf (name, sizeof (name), "said-%ld-%ld", rank, size);
     (void)snprintf (text, sizeof (text), "parent %ld\nlocal_rank %ld\npid "
                     "%ld\n", g->rank, local, (long)getpid ());
-    (void)tell (g, name, text);
+    (void)preload_tell (g, name, text);
     set_directories (g, rank);
-    if (pair > 0 && number ("RANK") == g->env_rank &&
+    if (pair > 0 && preload_number ("RANK") == g->env_rank &&
         g->env_rank == g->rank && g->env_size == g->size) {
         // these were said by the wrapper, not by who has started this one
         set_number ("RANK", rank);
@@ -207,14 +208,15 @@ static void was_told (const struct given *g, size_t pair, long rank, long size)
     }
 }
 
-static __attribute__ ((constructor)) void begin (void)
+static __attribute__ ((constructor)) void preload_begin (void)
 {
     struct given g;
 
     if (!get_given (&g))
         return;
     for (size_t i = 0; i < sizeof (pairs) / sizeof (pairs[0]); i++) {
-        long rank = number (pairs[i].rank), size = number (pairs[i].size);
+        long rank = preload_number (pairs[i].rank), size =
+            preload_number (pairs[i].size);
         bool known = i == 0 ? rank == g.env_rank && size == g.env_size
                             : rank == g.rank && size == g.size;
 
@@ -245,7 +247,7 @@ struct mpi {
 };
 
 /* A function by its address: ISO C has no conversion. */
-static void take (void *library, const char *name, void *ret)
+static void preload_take (void *library, const char *name, void *ret)
 {
     void *at = dlsym (library, name);
 
@@ -265,7 +267,7 @@ static bool find_world (struct mpi *m)
     int size = 0;
 
     if (dlsym (m->library, "ompi_mpi_comm_world")) {
-        take (m->library, "MPI_Comm_f2c", &convert);
+        preload_take (m->library, "MPI_Comm_f2c", &convert);
         if (convert) {
             m->world = convert (0);
             m->null = convert (2);
@@ -292,11 +294,11 @@ static bool find_mpi (const void *init, struct mpi *m)
     if (!dladdr (init, &in) || !in.dli_fname ||
         !(m->library = dlopen (in.dli_fname, RTLD_LAZY | RTLD_NOLOAD)))
         return false;
-    take (m->library, "MPI_Comm_rank", &m->rank);
-    take (m->library, "MPI_Comm_size", &m->size);
-    take (m->library, "MPI_Get_processor_name", &m->name);
-    take (m->library, "MPI_Get_library_version", &m->version);
-    take (m->library, "MPI_Comm_get_parent", &m->parent);
+    preload_take (m->library, "MPI_Comm_rank", &m->rank);
+    preload_take (m->library, "MPI_Comm_size", &m->size);
+    preload_take (m->library, "MPI_Get_processor_name", &m->name);
+    preload_take (m->library, "MPI_Get_library_version", &m->version);
+    preload_take (m->library, "MPI_Comm_get_parent", &m->parent);
     return m->rank && m->size && m->name && m->parent && find_world (m);
 }
 
@@ -319,39 +321,46 @@ static bool was_spawned (const struct mpi *m)
 /* A launcher between the wrapper and this process has said so. */
 static bool is_meant (void)
 {
-    return number ("OMPI_COMM_WORLD_SIZE") == 1 || number ("PMI_SIZE") == 1;
+    return preload_number ("OMPI_COMM_WORLD_SIZE") == 1 ||
+ preload_number ("PMI_SIZE") == 1;
 }
 
-static void misfit (const struct given *g)
+static void preload_misfit (const struct given *g)
 {
-    bool warns = strcmp (g->mode, TOLD_WARN) == 0;
+    bool warns = strcmp (g->mode, PRELOAD_WARN) == 0;
     char name[PATH_MAX];
 
     // once on each host; where that cannot be known, each says it
-    (void)snprintf (name, sizeof (name), "%s/" TOLD_DIR "/misfit", g->dir);
-    if (!tell (g, "misfit", "") && access (name, F_OK) == 0) {
+    (void)snprintf (name, sizeof (name), "%s/" PRELOAD_DIR "/misfit", g->dir);
+    if (!preload_tell (g, "misfit", "") && access (name, F_OK) == 0) {
         if (warns)
             return;
-        _exit (TOLD_STATUS);
+        _exit (PRELOAD_STATUS);
     }
     if (warns)
-        say ("rollcall run: COMMAND calls MPI_Init and finds a world of 1, "
-             "though the launcher started %ld ranks: leave out --child "
-             "plain\n", g->size);
-    else if (strcmp (g->mode, TOLD_MET) == 0)
-        say ("rollcall run: COMMAND calls MPI_Init and finds a world of 1, "
-             "though the launcher started %ld ranks, because their hosts "
-             "share no OUT and have met over MPI themselves: use a shared "
-             "OUT, or rollcall run --launcher \"mpirun ...\" -o OUT -- "
-             "COMMAND\n", g->size);
+        preload_say (
+            "rollcall run: COMMAND calls MPI_Init and finds a world of 1, "
+            "though the launcher started %ld ranks: leave out --child "
+            "plain\n",
+            g->size);
+    else if (strcmp (g->mode, PRELOAD_MET) == 0)
+        preload_say (
+            "rollcall run: COMMAND calls MPI_Init and finds a world of 1, "
+            "though the launcher started %ld ranks, because their hosts "
+            "share no OUT and have met over MPI themselves: use a shared "
+            "OUT, or rollcall run --launcher \"mpirun ...\" -o OUT -- "
+            "COMMAND\n",
+            g->size);
     else
-        say ("rollcall run: COMMAND calls MPI_Init and finds a world of 1, "
-             "though the launcher started %ld ranks: its MPI library does "
-             "not fit this launcher, so use that library's own mpirun (under "
-             "Slurm: srun --mpi=pmix), or say --child plain if that is "
-             "meant\n", g->size);
+        preload_say (
+            "rollcall run: COMMAND calls MPI_Init and finds a world of 1, "
+            "though the launcher started %ld ranks: its MPI library does "
+            "not fit this launcher, so use that library's own mpirun (under "
+            "Slurm: srun --mpi=pmix), or say --child plain if that is "
+            "meant\n",
+            g->size);
     if (!warns)
-        _exit (TOLD_STATUS);
+        _exit (PRELOAD_STATUS);
 }
 
 static void confirm (const struct given *g, const struct mpi *m, int rank,
@@ -359,8 +368,8 @@ static void confirm (const struct given *g, const struct mpi *m, int rank,
 {
     char host[NAME_MAX_BYTES] = "", name[80], text[NAME_MAX_BYTES + 160];
     // said by the launcher of this library; there may be one around that
-    long from = number (m->null == NULL_OF_MPICH ? "PMI_RANK"
-                                                 : "OMPI_COMM_WORLD_RANK");
+    long from = preload_number (
+        m->null == NULL_OF_MPICH ? "PMI_RANK" : "OMPI_COMM_WORLD_RANK");
     int n = 0;
 
     if (m->name (host, &n) != 0)
@@ -372,7 +381,7 @@ static void confirm (const struct given *g, const struct mpi *m, int rank,
     (void)snprintf (name, sizeof (name), "mpi-%ld-%d-%d", from, rank, size);
     (void)snprintf (text, sizeof (text), "parent %ld\npid %ld\nhost %s\n",
                     g->rank, (long)getpid (), host);
-    (void)tell (g, name, text);
+    (void)preload_tell (g, name, text);
 }
 
 /* MPI_Init, found as 'init', has returned. */
@@ -391,8 +400,8 @@ static void began (const void *init)
         return;
     if (size > 1)
         confirm (&g, &m, rank, size);
-    else if (g.size > 1 && strcmp (g.mode, TOLD_LOOK) != 0 && !is_meant ())
-        misfit (&g);
+    else if (g.size > 1 && strcmp (g.mode, PRELOAD_LOOK) != 0 && !is_meant ())
+        preload_misfit (&g);
 }
 
 /* ---- the functions that COMMAND calls, and those that it meant ---- */
@@ -450,8 +459,8 @@ static void *must_find (const char *name, void *self, const void *caller)
     void *at = find_meant (name, self, caller);
 
     if (!at) {
-        say ("rollcall run: %s is called, and is in no library that is "
-             "loaded\n", name);
+        preload_say ("rollcall run: %s is called, and is in no library that is "
+                     "loaded\n", name);
         _exit (127);
     }
     return at;

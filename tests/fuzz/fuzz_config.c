@@ -60,7 +60,7 @@ static void values (const char *text, size_t size)
     struct steps_filter steps;
     struct space_limit limit;
     struct release_policy release;
-    enum guard_policy policy;
+    enum disk_quota_policy policy;
     struct capture_name name = capture_name_parse (text);
 
     numbers (text, size);
@@ -76,7 +76,7 @@ static void values (const char *text, size_t size)
     if (space_parse_limit (text, &limit) == 0)
         (void)space_limit_bytes (&limit, UINT64_MAX, 1);
     (void)release_parse (text, &release);
-    (void)guard_parse_policy (text, &policy);
+    (void)disk_quota_parse_policy (text, &policy);
     (void)net_is_loopback (text);
     (void)message_valid_name (text);
     if (name.worker_size > size || name.pid < 0)

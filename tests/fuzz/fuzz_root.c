@@ -73,8 +73,8 @@ static void take (struct fuzz_base *out, const char *name)
 
 static void make (struct fuzz_root *r)
 {
-    const struct word word = { .by = WORD_NODE, .host = "h",
-                               .world_size = 8 };
+    const struct size_claim word = { .by = CLAIM_NODE, .host = "h",
+                                     .world_size = 8 };
     char root[PATH_MAX], path[PATH_MAX];
     struct ledger *l = NULL;
     struct store *s = NULL;
@@ -91,9 +91,9 @@ static void make (struct fuzz_root *r)
     take (&r->empty, FUZZ_ROOT "/ledger.db");
     require (ledger_open (path, &l, NULL));
     require (store_open (root, l, &s, NULL));
-    require (store_note_word (s, "j", &word, NULL));
+    require (store_note_claim (s, "j", &word, NULL));
     require (ledger_begin (l, NULL));
-    require (ledger_set_word (l, "j", &word, NULL));
+    require (ledger_set_claim (l, "j", &word, NULL));
     for (int i = 0; i < 4; i++)
         add (l, s, i, r->blob_name);
     require (store_sync (s, NULL));

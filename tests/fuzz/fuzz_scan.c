@@ -129,7 +129,7 @@ static const cJSON *expect (struct walk *w, const cJSON *j, int type)
 
 static void walk_value (struct walk *w, const cJSON *j);
 
-static const struct scan_field fields[] = {
+static const struct predicted_key fields[] = {
     SCAN_FIELD ("a"), SCAN_FIELD ("b"), SCAN_FIELD ("ab"), SCAN_FIELD (""),
     SCAN_FIELD ("Transit Size(MB)"), SCAN_FIELD ("\xc3\xa9"),
 };

@@ -81,7 +81,7 @@ static struct fuzz_base make_base (void)
     add_capture (s, "/a_pt");
     add_capture (s, "/b_pt");
     require (spool_durable (s, &(uint64_t){ 3 }, 1, NULL));
-    require (spool_keep_said (s, 2, "hello", "{}", NULL));
+    require (spool_keep_report (s, 2, "hello", "{}", NULL));
     require (spool_keep_note (s, "clock", "{}", NULL));
     spool_close (s);
     base.data = fuzz_read (LEDGER, &base.size);
@@ -210,9 +210,9 @@ static void use (const char *dir)
         abort ();
     if (rc < 0)
         return;
-    spool_on_again (s, on_again, &n);
+    spool_on_reseal (s, on_again, &n);
     (void)spool_find_gone (s, on_vanished, &n, NULL);
-    (void)spool_each_said (s, on_said, &n, NULL);
+    (void)spool_each_report (s, on_said, &n, NULL);
     (void)spool_note (s, "clock", text, sizeof (text));
     (void)spool_knows (s, "/a_pt", "v1");
     (void)spool_has_rank (s, 2);

@@ -47,7 +47,7 @@ static bool stopped (struct comm *c, const struct err *err)
     return false;
 }
 
-static bool flush (struct comm *c, struct batch *b)
+static bool event_comm_flush (struct comm *c, struct batch *b)
 {
     struct err err = { "" };
 
@@ -56,7 +56,7 @@ static bool flush (struct comm *c, struct batch *b)
 
 static bool flush_full (struct comm *c, struct batch *b)
 {
-    return !batch_full (b) || flush (c, b);
+    return !batch_full (b) || event_comm_flush (c, b);
 }
 
 /* ---- steps ---- */
@@ -291,7 +291,8 @@ static int name_op (struct comm *c)
     if (rc <= 0)
         return rc;              // it was noted when the op was read
     if ((rc = event_find_string (e, c->op->group, group)) == 0)
-        event_bad (e, "COMMUNICATION_OP", "an op has no group", c->op->id);
+        event_note_bad_row (e, "COMMUNICATION_OP", "an op has no group",
+                            c->op->id);
     event_group_key (group, c->key);
     return rc;
 }
@@ -356,8 +357,8 @@ static bool give_ops (struct comm *c)
             (step >= 0 && c->last[step] == i && !end_step (c, (uint32_t)step)))
             return false;
     }
-    return flush (c, &c->times) && flush (c, &c->bands) &&
-           flush (c, &c->matrix);
+    return event_comm_flush (c, &c->times) && event_comm_flush (c, &c->bands) &&
+           event_comm_flush (c, &c->matrix);
 }
 
 /* Ops and folds have their room together. */
@@ -389,10 +390,11 @@ bool event_give_comm (struct event_db *e, unsigned want)
              batch_init (&c->matrix, TABLE_MATRIX, &err) < 0)
         good = event_no_memory (e);
     else
-        good = event_mark_again (e) && find_steps (c) && give_ops (c);
+        good = event_mark_repeated (e) && find_steps (c) && give_ops (c);
     if (!good && e->how == READING_DAMAGED)     // what came before counts
-        (void)(flush (c, &c->times) && flush (c, &c->bands) &&
-               flush (c, &c->matrix));
+        (void)(event_comm_flush (c, &c->times) &&
+               event_comm_flush (c, &c->bands) &&
+               event_comm_flush (c, &c->matrix));
     for (uint32_t i = 0; c->folds && i < e->nsteps * KINDS; i++)
         matrix_fold_destroy (c->folds[i]);
     free (c->folds);

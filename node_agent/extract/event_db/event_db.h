@@ -6,7 +6,8 @@
  * through sorters.
  *
  * The parts return false when reading must end: 'how' and 'why' say for what
- * reason.  A row that cannot be is left out and counted with event_bad.
+ * reason.  A row that cannot be is left out and counted with
+ * event_note_bad_row.
  *
  * This folder: event databases, out of which tables are computed.
  */
@@ -107,7 +108,7 @@ struct event_db {
     struct err why;
     struct err bad;             // what is wrong with rows that are left out
     uint64_t bad_rows;
-    uint64_t work;              // see event_charge
+    uint64_t work;              // see event_account_work
 
     sqlite3_stmt *text;         // a string by its id
     struct event_codes enums[EVENT_ENUMS];
@@ -159,13 +160,14 @@ bool event_no_memory (struct event_db *e);
 bool event_sorter_failed (struct event_db *e, int rc, const struct err *err);
 
 /* Note a row that is left out. */
-void event_bad (struct event_db *e, const char *table, const char *what,
-                int64_t number);
+void event_note_bad_row (struct event_db *e, const char *table,
+                         const char *what,
+                         int64_t number);
 
 /* Count work that grows faster than rows: false beyond all that a file of this
  * size can be worth.
  */
-bool event_charge (struct event_db *e, uint64_t work);
+bool event_account_work (struct event_db *e, uint64_t work);
 
 /* A statement; NULL when reading must end. */
 sqlite3_stmt *event_query (struct event_db *e, const char *sql);
@@ -272,7 +274,7 @@ void event_order_ops (struct event_db *e);
 /* Of ops with one name and group on a device, iterations of a graph, the first
  * counts.  Their devices are known, and they are in order.
  */
-bool event_mark_again (struct event_db *e);
+bool event_mark_repeated (struct event_db *e);
 
 /* When the op began: its masters' first task, where tasks say who they are. */
 int64_t event_op_began (const struct event_db *e, const struct event_op *op);

@@ -10,7 +10,7 @@
 #define US 1000.0               // ns of a us
 #define MIB 1048576.0           // bytes of a MiB
 
-static bool flush (struct event_db *e, struct batch *b)
+static bool event_info_flush (struct event_db *e, struct batch *b)
 {
     struct err err = { "" };
 
@@ -21,18 +21,19 @@ static bool flush (struct event_db *e, struct batch *b)
     return false;
 }
 
-static bool begin (struct event_db *e, struct batch *b, enum table_id table)
+static bool event_info_begin (struct event_db *e, struct batch *b,
+                              enum table_id table)
 {
     return batch_init (b, table, NULL) == 0 || event_no_memory (e);
 }
 
 /* The last rows, and what a table that broke off gave before. */
-static bool end (struct event_db *e, struct batch *b)
+static bool event_info_end (struct event_db *e, struct batch *b)
 {
     bool good = e->how == READING_WHOLE;
 
     if (e->how != READING_STOPPED)
-        good = flush (e, b) && good;
+        good = event_info_flush (e, b) && good;
     batch_fini (b);
     return good;
 }
@@ -76,7 +77,7 @@ static bool take_peak (struct event_db *e, sqlite3_stmt *st,
     unsigned i = 0;
 
     if (!event_time (st, 1, &at)) {
-        event_bad (e, t->table, "a record has no such time", at);
+        event_note_bad_row (e, t->table, "a record has no such time", at);
         return true;
     }
     while (i < *n && (peaks[i].component != component ||
@@ -108,9 +109,9 @@ static bool give_peaks (struct event_db *e, const struct memory_table *t,
     if (!event_string (e, p->component, component))
         return false;
     for (int v = 0; v < MEMORY_VALUES && t->kinds[v]; v++)
-        extras_peak (e->src, p->device < 0 ? NAN : (double)p->device,
-                     component, strlen (component), t->kinds[v],
-                     p->value[v] / MIB, (double)p->at[v] / US);
+        capture_facts_peak (e->src, p->device < 0 ? NAN : (double)p->device,
+                            component, strlen (component), t->kinds[v],
+                            p->value[v] / MIB, (double)p->at[v] / US);
     return true;
 }
 
@@ -193,7 +194,7 @@ static bool put_counter (struct event_db *e, struct batch *b, sqlite3_stmt *st,
     b->real[LINK_SAMPLES][n] = sqlite3_column_double (st, 1);
     b->real[LINK_MEAN][n] = sqlite3_column_double (st, 2);
     b->real[LINK_MAX][n] = sqlite3_column_double (st, 3);
-    return !batch_full (b) || flush (e, b);
+    return !batch_full (b) || event_info_flush (e, b);
 }
 
 /* What a rate comes to, of all ports, from the first sample to the last one and
@@ -206,7 +207,7 @@ static void give_total (struct event_db *e, unsigned i, sqlite3_stmt *st)
                 sqlite3_column_double (st, 4)) / 1e9;
     bool rate = strcmp (counters[i].unit, "B/s") == 0;
     double ports = fmax (sqlite3_column_double (st, 6), 1);
-    char name[EXTRAS_NAME_MAX], value[64];
+    char name[CAPTURE_FACTS_NAME_MAX], value[64];
     int size, used;
 
     if (!(n >= 2 * ports) || !isfinite (mean) || (rate && !(s > 0)))
@@ -217,8 +218,8 @@ static void give_total (struct event_db *e, unsigned i, sqlite3_stmt *st)
     used = snprintf (value, sizeof (value), "%.17g %s",
                      rate ? mean * s * n / (n / ports - 1) : mean * n,
                      rate ? "B" : counters[i].unit);
-    extras_info (e->src, "link_total", name, (size_t)size, value,
-                 (size_t)used);
+    capture_facts_info (e->src, "link_total", name, (size_t)size, value,
+                        (size_t)used);
 }
 
 static bool give_counter (struct event_db *e, struct batch *b, unsigned i)
@@ -277,14 +278,14 @@ bool event_give_links (struct event_db *e)
 {
     struct batch b = { .nrows = 0 };
 
-    if (begin (e, &b, TABLE_LINK)) {
+    if (event_info_begin (e, &b, TABLE_LINK)) {
         for (unsigned i = 0; i < COUNTERS && e->how == READING_WHOLE; i++)
             (void)give_counter (e, &b, i);
         for (unsigned i = 0; i < HOST_COUNTERS && e->how == READING_WHOLE;
              i++)
             (void)give_host_counter (e, &b, &host_counters[i]);
     }
-    return end (e, &b);
+    return event_info_end (e, &b);
 }
 
 /* ---- UserRange ---- */
@@ -303,7 +304,7 @@ static bool put_range (struct event_db *e, struct batch *b, const char *kind,
     b->real[RANGE_MIN][n] = s->min / US;
     b->real[RANGE_MAX][n] = s->max / US;
     b->real[RANGE_FIRST][n] = (double)s->first / US;
-    return !batch_full (b) || flush (e, b);
+    return !batch_full (b) || event_info_flush (e, b);
 }
 
 /* Spans that a query gives as start, end, name and domain, both ids. */
@@ -322,8 +323,8 @@ static bool sum_ranges (struct event_db *e, const char *table, const char *sql,
     while ((rc = event_row (e, st)) == 1) {
         if (!event_time (st, 0, &start) || !event_time (st, 1, &end_ns) ||
             end_ns < start)
-            event_bad (e, table, "a range has no such times",
-                       sqlite3_column_int64 (st, 0));
+            event_note_bad_row (e, table, "a range has no such times",
+                                sqlite3_column_int64 (st, 0));
         else if (!event_sum_add (e, sums, sqlite3_column_int64 (st, 2),
                                  sqlite3_column_int64 (st, 3), 0, start,
                                  end_ns))
@@ -393,9 +394,9 @@ bool event_give_ranges (struct event_db *e)
 {
     struct batch b = { .nrows = 0 };
 
-    (void)(begin (e, &b, TABLE_RANGE) && give_marks (e, &b) &&
+    (void)(event_info_begin (e, &b, TABLE_RANGE) && give_marks (e, &b) &&
            give_gc (e, &b) && give_os_calls (e, &b));
-    return end (e, &b);
+    return event_info_end (e, &b);
 }
 
 /* ---- OperatorStatistic and ApiStatistic ---- */
@@ -405,7 +406,7 @@ bool event_give_operators (struct event_db *e)
     char type[EVENT_NAME_MAX], core[EVENT_NAME_MAX];
     struct batch b = { .nrows = 0 };
 
-    if (!begin (e, &b, TABLE_OPERATOR))
+    if (!event_info_begin (e, &b, TABLE_OPERATOR))
         return false;
     for (uint32_t i = 0; i < e->operators.n; i++) {
         const struct event_sum *s = &e->operators.sums[i];
@@ -421,10 +422,10 @@ bool event_give_operators (struct event_db *e)
         b.real[OPERATOR_MIN][n] = s->min / US;
         b.real[OPERATOR_MAX][n] = s->max / US;
         b.nrows++;
-        if (batch_full (&b) && !flush (e, &b))
+        if (batch_full (&b) && !event_info_flush (e, &b))
             break;
     }
-    return end (e, &b);
+    return event_info_end (e, &b);
 }
 
 bool event_give_apis (struct event_db *e)
@@ -432,7 +433,7 @@ bool event_give_apis (struct event_db *e)
     char name[EVENT_NAME_MAX];
     struct batch b = { .nrows = 0 };
 
-    if (!begin (e, &b, TABLE_API))
+    if (!event_info_begin (e, &b, TABLE_API))
         return false;
     for (uint32_t i = 0; i < e->apis.n; i++) {
         const struct event_sum *s = &e->apis.sums[i];
@@ -449,8 +450,8 @@ bool event_give_apis (struct event_db *e)
         b.real[API_MIN][n] = s->min / US;
         b.real[API_MAX][n] = s->max / US;
         b.nrows++;
-        if (batch_full (&b) && !flush (e, &b))
+        if (batch_full (&b) && !event_info_flush (e, &b))
             break;
     }
-    return end (e, &b);
+    return event_info_end (e, &b);
 }

@@ -79,7 +79,7 @@ static bool meet_ops (struct by_connection *j, const int64_t *task)
 
         if (op->connection != task[0])
             break;
-        if (i > j->op && !event_charge (e, 1))
+        if (i > j->op && !event_account_work (e, 1))
             return false;
         meet_op (e, op, task);
     }
@@ -177,14 +177,16 @@ enum { COMPUTE_ID, COMPUTE_OP, COMPUTE_CORE, COMPUTE_NAME, COMPUTE_SHAPES,
 static void lost_compute (struct by_task *j)
 {
     if (!j->met)
-        event_bad (j->e, "COMPUTE_TASK_INFO", "a task is not in TASK", j->id);
+        event_note_bad_row (j->e, "COMPUTE_TASK_INFO", "a task is not in TASK",
+                            j->id);
 }
 
 static void lost_info (struct by_task *j)
 {
     if ((uint32_t)j->next[1] != EVENT_NO_PLANE)     // it tells something
-        event_bad (j->e, "COMMUNICATION_TASK_INFO", "a task is not in TASK",
-                   j->next[0]);
+        event_note_bad_row (j->e, "COMMUNICATION_TASK_INFO",
+                            "a task is not in TASK",
+                            j->next[0]);
 }
 
 /* The id of a string, as far as there is the column and is one. */
@@ -280,7 +282,7 @@ static bool give_held (struct by_task *j, const int64_t *task)
         if (!give_task (j->e, j->same[i], task, j->several))
             return false;
     }
-    return j->nsame < 2 || event_charge (j->e, j->nsame);
+    return j->nsame < 2 || event_account_work (j->e, j->nsame);
 }
 
 static bool end_held (struct by_task *j)
@@ -292,7 +294,7 @@ static bool end_held (struct by_task *j)
 }
 
 /* The infos of a task id that is new. */
-static bool collect (struct by_task *j, int64_t id)
+static bool event_join_collect (struct by_task *j, int64_t id)
 {
     struct event_db *e = j->e;
     struct err err = { "" };
@@ -319,7 +321,7 @@ static bool meet_info (struct by_task *j, const int64_t *task)
 {
     bool first = !j->holds || j->same_id != task[0];
 
-    if (first && (!end_held (j) || !collect (j, task[0])))
+    if (first && (!end_held (j) || !event_join_collect (j, task[0])))
         return false;
     if (j->nsame > 0 && !add_span (j->e, task, SPAN_TASK))
         return false;

@@ -188,7 +188,7 @@ static bool find_step (struct event_db *e, int64_t at, uint32_t *ret)
         if (e->steps[step].end > at && step < *ret)
             *ret = step;
     }
-    return looked < 2 || event_charge (e, looked);
+    return looked < 2 || event_account_work (e, looked);
 }
 
 /* ---- kernels ---- */

@@ -16,13 +16,14 @@ static bool carry_metadata (struct event_db *e, const char *name, size_t size,
     bool good;
 
     if (value.left == 0 || !strchr ("{[\"", value.at[0])) {
-        extras_info (e->src, "metadata", name, size, value.at, value.left);
+        capture_facts_info (e->src, "metadata", name, size, value.at,
+                            value.left);
         return true;
     }
     good = scan_init (&s, scan_read_bytes, &value) == 0 ||
            event_no_memory (e);
     if (good && !(metadata_value (e->src, &s, name, size) && scan_end (&s)))
-        event_bad (e, "META_DATA", s.err.text, 0);
+        event_note_bad_row (e, "META_DATA", s.err.text, 0);
     scan_fini (&s);
     return good;
 }
@@ -31,7 +32,7 @@ static bool carry_metadata (struct event_db *e, const char *name, size_t size,
 static bool give_metadata (struct event_db *e)
 {
     static const char *const names[] = { "name", "value" };
-    char name[EXTRAS_NAME_MAX], value[EVENT_NAME_MAX];
+    char name[CAPTURE_FACTS_NAME_MAX], value[EVENT_NAME_MAX];
     sqlite3_stmt *st;
     int rc;
 
@@ -63,7 +64,7 @@ static bool give_metadata (struct event_db *e)
 static bool give_pairs (struct event_db *e, const char *table, const char *sql,
                         const char *kind, const char *const *names)
 {
-    char name[EXTRAS_NAME_MAX], value[EVENT_NAME_MAX];
+    char name[CAPTURE_FACTS_NAME_MAX], value[EVENT_NAME_MAX];
     sqlite3_stmt *st;
     int rc;
 
@@ -74,8 +75,8 @@ static bool give_pairs (struct event_db *e, const char *table, const char *sql,
     while ((rc = event_row (e, st)) == 1) {
         event_text (e, sqlite3_column_value (st, 0), name, sizeof (name));
         event_text (e, sqlite3_column_value (st, 1), value, sizeof (value));
-        extras_info (e->src, kind, name, strlen (name), value,
-                     strlen (value));
+        capture_facts_info (e->src, kind, name, strlen (name), value,
+                            strlen (value));
     }
     (void)sqlite3_finalize (st);
     return rc == 0;
@@ -111,7 +112,8 @@ static void give_number (struct event_db *e, const char *name, unsigned n)
     char value[16];
     int size = snprintf (value, sizeof (value), "%u", n);
 
-    extras_info (e->src, "threads", name, strlen (name), value, (size_t)size);
+    capture_facts_info (e->src, "threads", name, strlen (name), value,
+                        (size_t)size);
 }
 
 static bool give_threads (struct event_db *e)

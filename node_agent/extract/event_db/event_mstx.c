@@ -60,7 +60,7 @@ static bool intern (struct event_db *e, const char *word, uint32_t *ret)
     struct event_marks *m = e->marks;
     char **p;
 
-    if (!event_charge (e, m->nwords / 16))
+    if (!event_account_work (e, m->nwords / 16))
         return false;
     for (*ret = 0; *ret < m->nwords; (*ret)++) {
         if (strcmp (m->words[*ret], word) == 0)
@@ -210,8 +210,8 @@ static bool take_mark (struct event_db *e, sqlite3_stmt *st)
     if (!call->is_call)
         return true;
     if (!event_time (st, 0, &start) || !event_time (st, 1, &end)) {
-        event_bad (e, "MSTX_EVENTS", "a mark has no such times",
-                   sqlite3_column_int64 (st, 3));
+        event_note_bad_row (e, "MSTX_EVENTS", "a mark has no such times",
+                            sqlite3_column_int64 (st, 3));
         return true;
     }
     if (!(op = event_add_op (e)))

@@ -44,15 +44,16 @@ bool event_sorter_failed (struct event_db *e, int rc, const struct err *err)
     return event_damage (e, "%s", err->text);
 }
 
-void event_bad (struct event_db *e, const char *table, const char *what,
-                int64_t number)
+void event_note_bad_row (struct event_db *e, const char *table,
+                         const char *what,
+                         int64_t number)
 {
     if (e->bad_rows++ == 0)
         (void)err_set (&e->bad, EBADMSG, "%s: %s: %s (row %lld)",
                        e->db->file.name, table, what, (long long)number);
 }
 
-bool event_charge (struct event_db *e, uint64_t work)
+bool event_account_work (struct event_db *e, uint64_t work)
 {
     e->work += work;
     if (e->work <= WORK_LEAST + WORK_OF_BYTE * e->db->size)
@@ -200,7 +201,7 @@ bool event_string (struct event_db *e, int64_t id, char out[EVENT_NAME_MAX])
     int rc = event_find_string (e, id, out);
 
     if (rc == 0)
-        event_bad (e, "STRING_IDS", "a string is missing", id);
+        event_note_bad_row (e, "STRING_IDS", "a string is missing", id);
     return rc >= 0;
 }
 

@@ -58,7 +58,7 @@ static bool look_at_name (struct event_db *e, struct event_op *op)
     int rc = event_find_string (e, op->name, text);
 
     if (rc == 0)
-        event_bad (e, "COMMUNICATION_OP", "an op has no name", op->id);
+        event_note_bad_row (e, "COMMUNICATION_OP", "an op has no name", op->id);
     op->receives = strncmp (text, "hcom_receive", 12) == 0;
     return rc >= 0;
 }
@@ -81,7 +81,8 @@ static bool take_op (struct event_db *e, sqlite3_stmt *st)
 
     if (!event_time (st, OP_START, &start) || !event_time (st, OP_END, &end) ||
         end < start) {
-        event_bad (e, "COMMUNICATION_OP", "an op has no such times", id);
+        event_note_bad_row (e, "COMMUNICATION_OP", "an op has no such times",
+                            id);
         return true;
     }
     if (!(op = event_add_op (e)))
@@ -199,7 +200,7 @@ void event_order_ops (struct event_db *e)
         qsort (e->ops, e->nops, sizeof (*e->ops), by_start);
 }
 
-bool event_mark_again (struct event_db *e)
+bool event_mark_repeated (struct event_db *e)
 {
     uint32_t *index;
 
@@ -254,5 +255,5 @@ bool event_find_step (struct event_db *e, struct event_op *op)
            (e->steps[i].start > at || e->steps[i].end < at))
         i++;
     op->step = i < e->nsteps ? (int32_t)i : -1;
-    return event_charge (e, i / 16);
+    return event_account_work (e, i / 16);
 }

@@ -106,8 +106,8 @@ bool event_load_steps (struct event_db *e)
             if (!event_time (st, 1, &step.host_start) ||
                 !event_time (st, 2, &step.host_end) ||
                 step.host_end < step.host_start)
-                event_bad (e, "STEP_TIME", "a step has no such times",
-                           step.id);
+                event_note_bad_row (e, "STEP_TIME", "a step has no such times",
+                                    step.id);
             else if (!add_step (e, &step))
                 break;
         }
@@ -183,7 +183,7 @@ static bool add_call (struct event_db *e, int64_t connection, int64_t start,
         if ((rc = sorter_add (e->api, record, &err)) < 0)
             return event_sorter_failed (e, rc, &err);
     }
-    return looked < 2 || event_charge (e, looked);
+    return looked < 2 || event_account_work (e, looked);
 }
 
 enum { CALL_START, CALL_END, CALL_TYPE, CALL_CONNECTION, CALL_NAME,
@@ -196,7 +196,8 @@ static bool take_call (struct event_db *e, const struct db_row *row)
 
     if (!event_rows_time (row, CALL_START, &start) ||
         !event_rows_time (row, CALL_END, &end) || end < start) {
-        event_bad (e, "CANN_API", "a call has no such times", connection);
+        event_note_bad_row (e, "CANN_API", "a call has no such times",
+                            connection);
         return true;
     }
     return (!e->tasks || event_code (e, ENUM_API, type) != API_NODE ||
@@ -314,7 +315,7 @@ static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
 
     while (w->next < e->nsteps && e->steps[w->order[w->next]].start <= start)
         w->active[w->nactive++] = w->order[w->next++];
-    if (w->nactive > 1 && !event_charge (e, w->nactive))
+    if (w->nactive > 1 && !event_account_work (e, w->nactive))
         return false;
     for (uint32_t i = 0; i < w->nactive; i++) {
         struct sums *s = &w->sums[w->active[i]];

@@ -97,8 +97,9 @@ static bool take_infos (struct event_db *e, struct event_rows *rows,
         if (op >= 0 && !take_info (e, row, op))
             return false;
         if (op < 0 && small (row, INFO_PLANE) != EVENT_NO_PLANE)
-            event_bad (e, "COMMUNICATION_TASK_INFO", "a task is of an op that "
-                       "is not there", id);
+            event_note_bad_row (e, "COMMUNICATION_TASK_INFO",
+                                "a task is of an op that "
+                                "is not there", id);
     }
     return rc == 0;
 }
@@ -177,7 +178,8 @@ static bool take_task (struct event_db *e, const struct db_row *row,
     if (!event_rows_time (row, TASK_START, &task[1]) ||
         !event_rows_time (row, TASK_END, &task[2]) || task[2] < task[1] ||
         device < 0 || device > INT32_MAX) {
-        event_bad (e, "TASK", "a task has no such times or device", task[0]);
+        event_note_bad_row (e, "TASK", "a task has no such times or device",
+                            task[0]);
         return true;
     }
     if (!event_note_device (e, device))

@@ -313,7 +313,7 @@ static void give_own (struct event_db *e, unsigned want, struct verdict *v)
             continue;
         if (own[i].give (e)) {
             given (e, v, own[i].table, before);
-            if (EXTRAS_TABLES & SET (own[i].table))
+            if (CAPTURE_FACTS_TABLES & SET (own[i].table))
                 v[own[i].table].how = READING_WHOLE;    // sent later
         }
         judge_tables (e, SET (own[i].table), v);
@@ -387,7 +387,7 @@ static void read_tables (struct source *src, unsigned want, bool marks,
                                          &e.db, &why);
 
     if (how != READING_WHOLE) {
-        verdict_all (v, want, how, &why, err);
+        verdict_for_tables (v, want, how, &why, err);
         return;
     }
     e.db->steps_of_byte = STEPS_OF_BYTE;

@@ -14,16 +14,18 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum reading watched_open (struct watched *w, const struct source *src,
-                           int dir, const char *name, struct err *err)
+enum reading capture_file_open (struct capture_file *w,
+                                const struct source *src,
+                                int dir, const char *name, struct err *err)
 {
-    *w = (struct watched){ .dir = dir, .name = name, .src = src, .fd = -1 };
+    *w = (struct capture_file){ .dir = dir, .name = name, .src = src,
+                               .fd = -1 };
     if (dir < 0)
         return READING_ABSENT;
     w->fd = fileio_open_at (dir, name, err);
     if (w->fd == -ENOENT)
         return READING_ABSENT;
-    source_hindered (src, w->fd);
+    source_transient_error (src, w->fd);
     if (w->fd < 0)
         return READING_DAMAGED;
     if (fstat (w->fd, &w->st) < 0) {
@@ -34,18 +36,18 @@ enum reading watched_open (struct watched *w, const struct source *src,
         (void)posix_fadvise (w->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
         return READING_WHOLE;
     }
-    watched_close (w);
+    capture_file_close (w);
     return READING_DAMAGED;
 }
 
-ssize_t watched_read (void *arg, void *buf, size_t size)
+ssize_t capture_file_read (void *arg, void *buf, size_t size)
 {
-    struct watched *w = arg;
+    struct capture_file *w = arg;
     ssize_t n = w->gz ? inflate_read (w->gz, buf, size)
                       : scan_read_fd (&w->fd, buf, size);
 
     if (n < 0)
-        source_hindered (w->src, (int)n);
+        source_transient_error (w->src, (int)n);
     return n;
 }
 
@@ -57,7 +59,7 @@ static bool same (const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-bool watched_changed (const struct watched *w)
+bool capture_file_changed (const struct capture_file *w)
 {
     struct stat st;
 
@@ -66,12 +68,12 @@ bool watched_changed (const struct watched *w)
            !same (&st, &w->st);
 }
 
-enum reading watched_verdict (struct watched *w, const struct scan *s,
-                              struct err *err)
+enum reading capture_file_verdict (struct capture_file *w, const struct scan *s,
+                                   struct err *err)
 {
     if (w->src->stopped)
         return READING_STOPPED;
-    if (watched_changed (w)) {
+    if (capture_file_changed (w)) {
         err_set (err, EBADMSG, "%s changed while it was read", w->name);
         return READING_DAMAGED;
     }
@@ -89,7 +91,7 @@ enum reading watched_verdict (struct watched *w, const struct scan *s,
     return READING_WHOLE;
 }
 
-void watched_close (struct watched *w)
+void capture_file_close (struct capture_file *w)
 {
     if (w->fd >= 0)
         (void)close (w->fd);

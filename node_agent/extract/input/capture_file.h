@@ -12,7 +12,7 @@
 
 #include <sys/stat.h>
 
-struct watched {
+struct capture_file {
     int dir;                    // borrowed
     const char *name;
     const struct source *src;   // borrowed
@@ -24,23 +24,24 @@ struct watched {
 /* READING_WHOLE (it is open), READING_ABSENT, or READING_DAMAGED for a file
  * that is empty, a link, or cannot be read.
  */
-enum reading watched_open (struct watched *w, const struct source *src,
-                           int dir, const char *name, struct err *err);
+enum reading capture_file_open (struct capture_file *w,
+                                const struct source *src,
+                                int dir, const char *name, struct err *err);
 
 /* Its next bytes, unpacked by 'gz' if that was set, for scanners: 'arg' is the
  * watched.
  */
-ssize_t watched_read (void *arg, void *buf, size_t size);
+ssize_t capture_file_read (void *arg, void *buf, size_t size);
 
 /* True when it is no longer the file that was opened. */
-bool watched_changed (const struct watched *w);
+bool capture_file_changed (const struct capture_file *w);
 
 /* How reading went, after the last byte that was wanted: 's' is NULL when it
  * was not read by a scanner.
  */
-enum reading watched_verdict (struct watched *w, const struct scan *s,
-                              struct err *err);
+enum reading capture_file_verdict (struct capture_file *w, const struct scan *s,
+                                   struct err *err);
 
-void watched_close (struct watched *w);
+void capture_file_close (struct capture_file *w);
 
 #endif

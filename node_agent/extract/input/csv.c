@@ -21,12 +21,12 @@ enum reading csv_open (struct csv *c, struct source *src, int dir,
     enum reading how;
 
     *c = (struct csv){ .src = src };
-    if ((how = watched_open (&c->file, src, dir, name, err)) !=
+    if ((how = capture_file_open (&c->file, src, dir, name, err)) !=
         READING_WHOLE)
         return how;
     if (!(c->buf = malloc (BUFFER + PAD + 3 * TEXT_MAX + 1))) {
         src->stopped = err_set (err, ENOMEM, "no memory to read %s", name);
-        watched_close (&c->file);
+        capture_file_close (&c->file);
         return READING_STOPPED;
     }
     c->fixed = c->buf + BUFFER + PAD;
@@ -44,10 +44,10 @@ enum reading csv_close (struct csv *c, struct err *err)
         (void)csv_fail (c, "not valid UTF-8 (stored as U+FFFD)", none);
     }
     if (c->src->stopped || !c->failed)
-        how = watched_verdict (&c->file, NULL, err);
+        how = capture_file_verdict (&c->file, NULL, err);
     else
         *err = c->why;
-    watched_close (&c->file);
+    capture_file_close (&c->file);
     free (c->buf);
     c->buf = NULL;
     return how;
@@ -69,7 +69,7 @@ bool csv_fail (struct csv *c, const char *what, struct csv_field f)
 /* More bytes behind those that are here, which move to the buffer's start.
  * False at the end of the file and after a failure.
  */
-static bool fill (struct csv *c)
+static bool csv_fill (struct csv *c)
 {
     size_t have = (size_t)(c->end - c->at);
     ssize_t n;
@@ -83,7 +83,7 @@ static bool fill (struct csv *c)
     memmove (c->buf, c->at, have);
     c->at = c->buf;
     c->end = c->buf + have;
-    n = watched_read (&c->file, c->end, BUFFER - have);
+    n = capture_file_read (&c->file, c->end, BUFFER - have);
     if (n < 0) {
         c->line = c->next_line;
         return csv_fail (c, strerror ((int)-n), none);
@@ -141,7 +141,7 @@ static char *record_end (struct csv *c)
         done = (size_t)(stop - c->at) + (lf != NULL);
         if (lf && !open)
             return lf;
-        if (!lf && !fill (c)) {
+        if (!lf && !csv_fill (c)) {
             if (!c->failed && open) {
                 c->line = c->next_line;
                 (void)csv_fail (c, "a quote that does not end", none);
@@ -151,7 +151,7 @@ static char *record_end (struct csv *c)
     }
 }
 
-static void split (struct csv *c, char *stop)
+static void csv_split (struct csv *c, char *stop)
 {
     char *p = c->at;
 
@@ -179,7 +179,7 @@ bool csv_next (struct csv *c)
             return csv_fail (c, "the line has no end: the file was cut off",
                              none);
         }
-        split (c, stop);
+        csv_split (c, stop);
     } while (c->nfields == 1 && c->fields[0].n == 0);
     return true;
 }
@@ -189,7 +189,7 @@ bool csv_columns (struct csv *c, const struct csv_column *columns, size_t n,
 {
     static const char bom[] = "\xef\xbb\xbf";
 
-    (void)fill (c);
+    (void)csv_fill (c);
     if (c->end - c->at >= 3 && memcmp (c->at, bom, 3) == 0)
         c->at += 3;
     c->line = 1;

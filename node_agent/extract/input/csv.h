@@ -38,7 +38,7 @@ struct csv {
     struct err why;
     uint64_t bad_line;          // of the first text that was not UTF-8; 0: none
     struct source *src;
-    struct watched file;
+    struct capture_file file;
     uint64_t next_line;
     char *buf;                  // CSV_RECORD_MAX bytes and some
     char *at, *end;             // what has been read and not yet given
@@ -46,7 +46,7 @@ struct csv {
     bool eof;
 };
 
-/* READING_WHOLE (it is open), or as watched_open; READING_STOPPED without
+/* READING_WHOLE (it is open), or as capture_file_open; READING_STOPPED without
  * memory, noted in src->stopped.
  */
 enum reading csv_open (struct csv *c, struct source *src, int dir,

@@ -154,7 +154,7 @@ static bool read_header (struct db_pages *p, uint64_t file_bytes)
 }
 
 /* Step down to a page. */
-static bool enter (struct db_pages *p, uint32_t number)
+static bool db_pages_enter (struct db_pages *p, uint32_t number)
 {
     struct page *page = &p->path[p->depth];
 
@@ -206,7 +206,7 @@ static int next_leaf (struct db_pages *p)
         else if (!(cell = next_cell (p, page, 5)) ||
                  varint (cell + 4, &id) > page->bytes + p->usable)
             return -1;
-        if (!enter (p, be32 (cell)))
+        if (!db_pages_enter (p, be32 (cell)))
             return -1;
         if (p->path[p->depth - 1].leaf)
             return 1;
@@ -266,8 +266,9 @@ int db_pages_next (struct db_pages *p, struct db_row *row)
 
     if (!page || page->next == page->cells) {
         if (p->root > 0)
-            rc = enter (p, p->root) ? (p->path[0].leaf ? 1 : next_leaf (p))
-                                    : -1;
+            rc = db_pages_enter (p, p->root)
+                     ? (p->path[0].leaf ? 1 : next_leaf (p))
+                     : -1;
         else
             rc = next_leaf (p);
         p->root = 0;

@@ -128,9 +128,9 @@ static void note_hindered (const struct profiler_db *db)
     int code = db->sql ? sqlite3_errcode (db->sql) & 0xff : SQLITE_NOMEM;
 
     if (code == SQLITE_NOMEM)
-        source_hindered (db->file.src, -ENOMEM);
+        source_transient_error (db->file.src, -ENOMEM);
     else if (code == SQLITE_IOERR || code == SQLITE_CANTOPEN)
-        source_hindered (db->file.src, -sqlite3_system_errno (db->sql));
+        source_transient_error (db->file.src, -sqlite3_system_errno (db->sql));
 }
 
 /* file:<path>?mode=ro&immutable=1, with what a URI cannot hold escaped. */
@@ -159,7 +159,7 @@ static int open_uri (struct profiler_db *db, const char *path, bool immutable,
     if (rc != SQLITE_OK)
         return err_set (err, EBADMSG, "%s: cannot open: %s", db->file.name,
                         db->sql ? sqlite3_errmsg (db->sql) : "no memory");
-    db_distrust (db->sql);
+    db_harden (db->sql);
     sqlite3_progress_handler (db->sql, STEPS_AT_ONCE, count_steps, db);
     (void)sqlite3_limit (db->sql, SQLITE_LIMIT_LENGTH, 1 << 20);
     (void)sqlite3_limit (db->sql, SQLITE_LIMIT_ATTACHED, 0);
@@ -264,9 +264,9 @@ enum reading profiler_db_open (struct source *src, int dir, const char *name,
         return READING_STOPPED;
     }
     db->steps_of_byte = STEPS_OF_BYTE;
-    how = watched_open (&db->file, src, dir, name, err);
+    how = capture_file_open (&db->file, src, dir, name, err);
     if (how == READING_WHOLE && (rc = open_here (db, err)) < 0) {
-        source_hindered (src, rc);
+        source_transient_error (src, rc);
         how = READING_DAMAGED;
     }
     if (how != READING_WHOLE) {
@@ -282,7 +282,7 @@ void profiler_db_close (struct profiler_db *db)
     if (!db)
         return;
     (void)sqlite3_close (db->sql);
-    watched_close (&db->file);
+    capture_file_close (&db->file);
     if (db->copy[0])
         (void)fileio_remove_tree (db->copy, NULL);
     free (db);
@@ -387,5 +387,5 @@ enum reading profiler_db_verdict (struct profiler_db *db, const char *table,
                  table, TEXT_MAX);
         return READING_DAMAGED;
     }
-    return watched_verdict (&db->file, NULL, err);
+    return capture_file_verdict (&db->file, NULL, err);
 }

@@ -17,7 +17,7 @@
 #include <sqlite3.h>
 
 struct profiler_db {
-    struct watched file;        // file.name is borrowed
+    struct capture_file file;   // file.name is borrowed
     sqlite3 *sql;
     char copy[PATH_MAX];        // a private copy's directory, or ""
     uint64_t bad_utf8, long_texts;          // in the table that is read

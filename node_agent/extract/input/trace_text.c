@@ -33,7 +33,7 @@ uint64_t trace_text_offset (const struct trace_text *t, const char *p)
 }
 
 /* Make the window larger when one thing fills it. */
-static bool grow (struct trace_text *t)
+static bool trace_text_grow (struct trace_text *t)
 {
     size_t cap = 2 * t->cap;
     char *buf = cap > TRACE_WINDOW_MAX ? NULL : realloc (t->buf,
@@ -57,7 +57,7 @@ bool trace_text_more (struct trace_text *t)
     memmove (t->buf, t->at, left);
     t->at = t->buf;
     t->end = t->buf + left;
-    if (left > t->cap / 2 && !grow (t) && left == t->cap)
+    if (left > t->cap / 2 && !trace_text_grow (t) && left == t->cap)
         return false;
     while (left < t->cap && !t->eof) {
         ssize_t n = t->read (t->arg, t->buf + left, t->cap - left);

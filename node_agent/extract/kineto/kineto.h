@@ -161,7 +161,7 @@ struct kineto {
     int64_t device;             // -1: not known
     int64_t pid;                // of the first op of the host, 0: not known
     int64_t first, last;        // ns, of all events; last < first: none
-    uint64_t events, bad, absurd, lost;     // lost: no room
+    uint64_t events, bad, implausible, lost;    // lost: no room
     uint64_t bad_at;            // byte of the first bad one
     bool full;                  // KINETO_KEPT_MAX was reached
     bool many_stretches;        // so was KINETO_STRETCHES
@@ -172,8 +172,8 @@ struct kineto {
 /* Room for one more element of 'size' bytes; NULL without memory (which stops
  * the capture) or above KINETO_KEPT_MAX (which is counted).
  */
-void *kineto_room (struct kineto *k, void *array, size_t *n, size_t *cap,
-                   size_t size);
+void *kineto_reserve (struct kineto *k, void *array, size_t *n, size_t *cap,
+                      size_t size);
 
 /* kineto_events.c: one event, which is the object at 'p'.  The place behind it;
  * NULL as in trace_text.h.

@@ -20,8 +20,9 @@ enum { A_LAUNCH, AN_EVENT };    // launches before what they launch
 
 /* ---- sorted by their calls ---- */
 
-static void keep (struct kineto *k, struct sorter **s, unsigned words,
-                  unsigned keys, const int64_t *record)
+static void kineto_assign_keep (struct kineto *k, struct sorter **s,
+                                unsigned words,
+                                unsigned keys, const int64_t *record)
 {
     int rc;
 
@@ -42,7 +43,7 @@ void kineto_keep_event (struct kineto *k, const struct gpu_event *e)
         e->kind << 8 | e->coll,
     };
 
-    keep (k, &k->events_by_call, CALL_WORDS, CALL_KEYS, record);
+    kineto_assign_keep (k, &k->events_by_call, CALL_WORDS, CALL_KEYS, record);
     k->ngpu++;
 }
 
@@ -51,7 +52,7 @@ void kineto_keep_launch (struct kineto *k, const struct launch *l)
     const int64_t record[CALL_WORDS] = { l->correlation, A_LAUNCH, l->ts,
                                          l->tid };
 
-    keep (k, &k->events_by_call, CALL_WORDS, CALL_KEYS, record);
+    kineto_assign_keep (k, &k->events_by_call, CALL_WORDS, CALL_KEYS, record);
 }
 
 static struct gpu_event event_of (const int64_t record[CALL_WORDS])
@@ -75,7 +76,8 @@ static void keep_assigned (struct kineto *k, const struct gpu_event *e,
             e->coll,
     };
 
-    keep (k, &k->events_by_start, START_WORDS, START_KEYS, record);
+    kineto_assign_keep (k, &k->events_by_start, START_WORDS, START_KEYS,
+                        record);
 }
 
 int kineto_next_event (struct kineto *k, struct gpu_event *e, int64_t *order)
@@ -193,8 +195,8 @@ static uint16_t device_step (const struct spans *spans, int64_t ts)
 /* A trace without steps is one, without a name. */
 static bool add_nameless (struct kineto *k)
 {
-    struct step *s = kineto_room (k, &k->steps, &k->nsteps, &k->steps_cap,
-                                  sizeof (*s));
+    struct step *s = kineto_reserve (k, &k->steps, &k->nsteps, &k->steps_cap,
+                                     sizeof (*s));
 
     if (!s)
         return false;

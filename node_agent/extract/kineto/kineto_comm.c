@@ -134,8 +134,8 @@ static void take_splits (struct kineto *k, struct span text,
             p++;
         if (k->nsplits - first == KINETO_LISTED || !trace_int (v, &elements) ||
             elements < 0 ||
-            !(room = kineto_room (k, &k->splits, &k->nsplits, &k->splits_cap,
-                                  sizeof (*k->splits)))) {
+            !(room = kineto_reserve (k, &k->splits, &k->nsplits, &k->splits_cap,
+                                     sizeof (*k->splits)))) {
             k->nsplits = first;
             r->nsplits = KINETO_CUT;
             return;

@@ -18,8 +18,8 @@ struct event {
     bool odd;                   // a time that cannot be one
 };
 
-void *kineto_room (struct kineto *k, void *array, size_t *n, size_t *cap,
-                   size_t size)
+void *kineto_reserve (struct kineto *k, void *array, size_t *n, size_t *cap,
+                      size_t size)
 {
     void **data = array;
 
@@ -143,8 +143,8 @@ static uint32_t add_record (struct kineto *k, const struct comm_record *r)
         k->lost++;
         return KINETO_NONE;
     }
-    room = kineto_room (k, &k->records, &k->nrecords, &k->records_cap,
-                        sizeof (*room));
+    room = kineto_reserve (k, &k->records, &k->nrecords, &k->records_cap,
+                           sizeof (*room));
     if (!room)
         return KINETO_NONE;
     *room = *r;
@@ -224,7 +224,7 @@ static struct step *find_step (struct kineto *k, struct span id)
         k->lost++;
         return NULL;
     }
-    s = kineto_room (k, &k->steps, &k->nsteps, &k->steps_cap, sizeof (*s));
+    s = kineto_reserve (k, &k->steps, &k->nsteps, &k->steps_cap, sizeof (*s));
     if (!s)
         return NULL;
     *s = (struct step){ .end = INT64_MIN, .device_end = INT64_MIN };
@@ -276,8 +276,8 @@ static void take_stretch (struct kineto *k, const struct event *e)
             return;
         }
     }
-    last = kineto_room (k, &k->stretches, &k->nstretches, &k->stretches_cap,
-                        sizeof (*last));
+    last = kineto_reserve (k, &k->stretches, &k->nstretches, &k->stretches_cap,
+                           sizeof (*last));
     if (last)
         *last = (struct interval){ e->ts, end };
 }
@@ -399,7 +399,7 @@ const char *kineto_event (struct kineto *k, const char *p, const char *end)
         (!e.odd && (!e.has_ts || !e.has_dur)))
         return p;               // without a time, or without a meaning
     if (e.odd || e.dur < 0 || e.dur > KINETO_DUR_MAX)
-        k->absurd++;
+        k->implausible++;
     else if (old)
         take_old_event (k, &e);
     else

@@ -43,8 +43,8 @@ bool kineto_group_of_args (struct kineto *k, struct span name,
         }
     }
     room = k->ngroups < CAPTURE_GROUPS_MAX
-               ? kineto_room (k, &k->groups, &k->ngroups, &k->groups_cap,
-                              sizeof (*k->groups))
+               ? kineto_reserve (k, &k->groups, &k->ngroups, &k->groups_cap,
+                                 sizeof (*k->groups))
                : NULL;
     if (!room) {
         free (g.members);
@@ -113,7 +113,8 @@ static void make_key (struct kineto_group *g, char id[128])
     capture_group_hash (id, g->key);
 }
 
-static bool give (struct kineto *k, struct kineto_group *g, const char *id)
+static bool kineto_groups_give (struct kineto *k, struct kineto_group *g,
+                                const char *id)
 {
     struct capture *c = k->src->capture;
     const char *name = g->desc[0] && strcmp (g->desc, "undefined") != 0
@@ -146,7 +147,7 @@ bool kineto_groups (struct kineto *k)
 
     for (uint32_t i = 0; i < k->header.ngroups; i++) {
         make_key (&k->header.groups[i], id);
-        if (!give (k, &k->header.groups[i], id))
+        if (!kineto_groups_give (k, &k->header.groups[i], id))
             return false;
     }
     for (size_t i = 0; i < k->ngroups; i++) {
@@ -165,7 +166,7 @@ bool kineto_groups (struct kineto *k)
         if (g->members && g->size < 0)
             g->size = g->nmembers;
         make_key (g, id);
-        if (!give (k, g, id))
+        if (!kineto_groups_give (k, g, id))
             return false;
     }
     return true;

@@ -15,7 +15,7 @@ static bool starts_any (struct span name, const char *const *starts, size_t n)
     starts_any (name, list, sizeof (list) / sizeof (list[0]))
 
 /* A name may be none at all. */
-static bool has (struct span name, const char *word)
+static bool kineto_kinds_has (struct span name, const char *word)
 {
     return name.n > 0 && memmem (name.s, name.n, word, strlen (word)) != NULL;
 }
@@ -35,8 +35,8 @@ static bool is_communication (struct span name)
 {
     static const char *const starts[] = { "nccl", "hccl", "rccl", "hcom_" };
 
-    return STARTS_ANY (name, starts) || has (name, "ncclKernel") ||
-           has (name, "ncclDevKernel");
+    return STARTS_ANY (name, starts) || kineto_kinds_has (name, "ncclKernel") ||
+           kineto_kinds_has (name, "ncclDevKernel");
 }
 
 /* Waiting for another stream, and marks for others to wait for, are no work. */
@@ -81,10 +81,11 @@ bool kineto_starts_work (struct span name)
         "urEnqueue", "piEnqueue", "AppendMemory",
     };
 
-    if (has (name, "LaunchHostFunc") || has (name, "MemcpyAttribute"))
+    if (kineto_kinds_has (name, "LaunchHostFunc") ||
+        kineto_kinds_has (name, "MemcpyAttribute"))
         return false;
     for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++) {
-        if (has (name, words[i]))
+        if (kineto_kinds_has (name, words[i]))
             return true;
     }
     return false;

@@ -38,7 +38,7 @@ static uint64_t hash_of (struct span name, uint8_t what)
     return h ? h : 1;
 }
 
-static void add (struct named *n, int64_t start, int64_t dur)
+static void kineto_names_add (struct named *n, int64_t start, int64_t dur)
 {
     if (n->count == 0 || dur < n->min)
         n->min = dur;
@@ -52,9 +52,10 @@ static void add (struct named *n, int64_t start, int64_t dur)
 }
 
 /* A new name in a free slot; names that do not fit are among the others. */
-static struct named *put (struct kineto *k, struct named_table *t,
-                          struct named *slot, struct span name, uint8_t what,
-                          uint64_t hash)
+static struct named *kineto_names_put (struct kineto *k, struct named_table *t,
+                                       struct named *slot, struct span name,
+                                       uint8_t what,
+                                       uint64_t hash)
 {
     char plain[NAME_BYTES];
     size_t n, at = t->bytes.size;
@@ -91,9 +92,10 @@ void kineto_name_add (struct kineto *k, struct named_table *t,
     while (t->slots[i].hash && t->slots[i].hash != hash)
         i = (i + 1) & (SLOTS - 1);
     slot = &t->slots[i];
-    if (!slot->hash && !(slot = put (k, t, slot, name, what, hash)))
+    if (!slot->hash && !(slot = kineto_names_put (k, t, slot, name, what,
+                                                  hash)))
         return;
-    add (slot, start, dur);
+    kineto_names_add (slot, start, dur);
 }
 
 /* ---- giving them out ---- */

@@ -127,7 +127,7 @@ bool kineto_put_ops (struct ops *o)
 /* ---- links ---- */
 
 /* The place of a rank in its group, -1: none. */
-static int64_t place (const struct kineto_group *g, int64_t rank)
+static int64_t kineto_op_rows_place (const struct kineto_group *g, int64_t rank)
 {
     uint32_t low = 0, high = g && g->members ? g->nmembers : 0;
 
@@ -162,7 +162,8 @@ static bool add_links (const struct kineto *k, const struct op *op,
     if (!r || r->size == 0 || r->in < 0)
         return false;
     if (op->coll == COLL_SEND || op->coll == COLL_RECEIVE) {
-        if (r->peer < 0 || (peer = place (op->group, r->peer)) < 0)
+        if (r->peer < 0 || (peer = kineto_op_rows_place (op->group,
+                                                         r->peer)) < 0)
             return false;
         mb[peer] += megabytes (op, &whole);
         return true;
@@ -198,7 +199,7 @@ static bool put_link (struct ops *o, const struct op *op, int64_t src,
 static bool put_links (struct ops *o, const struct op *v, size_t n)
 {
     const struct kineto_group *g = v->group;
-    int64_t me = place (g, o->k->src->capture->rank);
+    int64_t me = kineto_op_rows_place (g, o->k->src->capture->rank);
     bool known = true, ok = true;
     double *mb;
 

@@ -54,7 +54,7 @@ static void add_op (struct ops *o, struct op op)
     op.group = kineto_group (k, op.record);
     if (op.group && !op.group->key[0])
         op.group = NULL;
-    room = kineto_room (k, &o->v, &o->n, &o->cap, sizeof (*room));
+    room = kineto_reserve (k, &o->v, &o->n, &o->cap, sizeof (*room));
     if (room)
         *room = op;
 }
@@ -69,7 +69,7 @@ static void add_kernel (struct ops *o, const struct comm_kernel *e)
     add_op (o, op);
 }
 
-static void collect (struct ops *o)
+static void kineto_ops_collect (struct ops *o)
 {
     const struct kineto *k = o->k;
 
@@ -179,11 +179,11 @@ static void tell_unknown (const struct ops *o)
                         "their links have even shares", o->even);
 }
 
-static bool emit (struct ops *o)
+static bool kineto_ops_emit (struct ops *o)
 {
     struct kineto *k = o->k;
 
-    collect (o);
+    kineto_ops_collect (o);
     if (o->n > 1)
         qsort (o->v, o->n, sizeof (*o->v), by_kind);
     number_ops (o);
@@ -211,7 +211,7 @@ bool kineto_emit_ops (struct kineto *k)
     if (rc < 0)
         k->src->stopped = rc;
     else
-        (void)emit (&o);
+        (void)kineto_ops_emit (&o);
     batch_fini (&o.time);
     batch_fini (&o.bandwidth);
     batch_fini (&o.matrix);

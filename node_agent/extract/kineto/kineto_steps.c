@@ -71,7 +71,7 @@ static bool cut (struct kineto *k, struct pieces *all, struct interval at,
             continue;
         if (step->start >= at.end)
             break;
-        p = kineto_room (k, &all->v, &all->n, &all->cap, sizeof (*p));
+        p = kineto_reserve (k, &all->v, &all->n, &all->cap, sizeof (*p));
         if (!p)
             return !k->src->stopped;
         *p = (struct piece){ at, (uint32_t)s, communication };
@@ -140,8 +140,8 @@ static void keep_comm (struct kineto *k, const struct gpu_event *e,
         k->lost++;
         return;
     }
-    room = kineto_room (k, &k->comms, &k->ncomms, &k->comms_cap,
-                        sizeof (*room));
+    room = kineto_reserve (k, &k->comms, &k->ncomms, &k->comms_cap,
+                           sizeof (*room));
     if (room)
         *room = (struct comm_kernel){ e->start, e->dur, order, e->record,
                                       e->step, e->coll };
@@ -213,7 +213,7 @@ static void put_extra (const struct kineto *k, struct batch *b,
                     k->ngpu == 0 ? NAN : time_us (moving));
 }
 
-static bool emit (struct kineto *k, enum table_id table)
+static bool kineto_steps_emit (struct kineto *k, enum table_id table)
 {
     struct batch b;
     int rc = batch_init (&b, table, k->err);
@@ -238,12 +238,12 @@ bool kineto_emit_steps (struct kineto *k)
 {
     if (k->ngpu == 0 && !k->host_only)
         return true;            // there is a device of which nothing is known
-    return emit (k, TABLE_STEP);
+    return kineto_steps_emit (k, TABLE_STEP);
 }
 
 bool kineto_emit_extras (struct kineto *k)
 {
-    return emit (k, TABLE_STEP_EXTRA);
+    return kineto_steps_emit (k, TABLE_STEP_EXTRA);
 }
 
 /* ---- what is said once ---- */

@@ -20,7 +20,7 @@
 
 /* ---- the document ---- */
 
-static bool damaged (struct kineto *k, const char *what)
+static bool read_kineto_damaged (struct kineto *k, const char *what)
 {
     struct trace_text *t = &k->text;
     unsigned long long at = trace_text_offset (t, t->at);
@@ -70,7 +70,7 @@ static bool skip_bad (struct kineto *k)
     uint64_t at = trace_text_offset (&k->text, k->text.at);
 
     if (!find_event (&k->text))
-        return damaged (k, "the file ends within an event");
+        return read_kineto_damaged (k, "the file ends within an event");
     if (k->bad++ == 0)
         k->bad_at = at;
     return true;
@@ -110,7 +110,7 @@ static bool read_events (struct kineto *k)
             if (!take_event (k))
                 return false;
         } else if (c == '\0') {
-            return damaged (k, "the file ends within the events");
+            return read_kineto_damaged (k, "the file ends within the events");
         } else if (!skip_bad (k)) {
             return false;
         }
@@ -125,9 +125,9 @@ static bool take_key (struct kineto *k, char out[64])
     struct trace_text *t = &k->text;
 
     if (!trace_text_key (t, out))
-        return damaged (k, "a key was expected");
+        return read_kineto_damaged (k, "a key was expected");
     if (trace_text_peek (t) != ':')
-        return damaged (k, "':' was expected");
+        return read_kineto_damaged (k, "':' was expected");
     t->at++;
     (void)trace_text_peek (t);
     return true;
@@ -139,7 +139,8 @@ static bool take_value (struct kineto *k, const char *key)
     struct span value;
 
     if (!trace_text_value (t, &value))
-        return damaged (k, "a value of the header is cut off or malformed");
+        return read_kineto_damaged (
+            k, "a value of the header is cut off or malformed");
     if (value.s)
         kineto_header_take (&k->header, (struct span){ key, strlen (key) },
                             value);
@@ -152,8 +153,9 @@ static bool read_end (struct kineto *k)
     struct trace_text *t = &k->text;
 
     if (trace_text_peek (t) != '\0')
-        return damaged (k, "there is something behind the document");
-    return t->failed == 0 || damaged (k, "");
+        return read_kineto_damaged (k,
+                                    "there is something behind the document");
+    return t->failed == 0 || read_kineto_damaged (k, "");
 }
 
 /* The members of the document; false when one is damaged. */
@@ -168,7 +170,7 @@ static bool read_members (struct kineto *k, bool *events)
             continue;
         }
         if (c == '\0')
-            return damaged (k, "the file ends within its header");
+            return read_kineto_damaged (k, "the file ends within its header");
         if (!take_key (k, key))
             return false;
         if (strcmp (key, "traceEvents") == 0 && trace_text_peek (t) == '[') {
@@ -192,7 +194,7 @@ static bool read_list (struct kineto *k)
     k->text.at++;
     c = trace_text_peek (&k->text);
     if (c != '{' && c != ']')
-        return damaged (k, "a list of events was expected");
+        return read_kineto_damaged (k, "a list of events was expected");
     return read_events (k) && read_end (k);
 }
 
@@ -204,7 +206,7 @@ static bool read_document (struct kineto *k)
     if (c == '[')
         return read_list (k);
     if (c != '{')
-        return damaged (k, "an object was expected");
+        return read_kineto_damaged (k, "an object was expected");
     k->text.at++;
     if (read_members (k, &events))
         return true;
@@ -251,7 +253,7 @@ static void take_header (struct kineto *k)
     }
 }
 
-static bool emit (struct kineto *k)
+static bool read_kineto_emit (struct kineto *k)
 {
     take_header (k);
     kineto_choose_ops (k);
@@ -285,10 +287,11 @@ static void tell_doubts (const struct kineto *k, bool whole)
 {
     struct capture *c = k->src->capture;
 
-    if (k->absurd > 0)
+    if (k->implausible > 0)
         capture_reason (c, "left out: %llu event%s of less than nothing or "
                         "more than seven days, or with a time that is none",
-                        (unsigned long long)k->absurd, units_s (k->absurd));
+                        (unsigned long long)k->implausible,
+                        units_s (k->implausible));
     if (k->host_only && k->nstretches + k->nrecords == 0)
         capture_reason (c, "there is nothing to report in it: no op, and no "
                         "work of a device");
@@ -309,7 +312,7 @@ static void tell_doubts (const struct kineto *k, bool whole)
 }
 
 /* After the whole file, or what there is of it: 'whole' says which. */
-static enum reading verdict (struct kineto *k, struct watched *file,
+static enum reading verdict (struct kineto *k, struct capture_file *file,
                              bool whole)
 {
     if (k->src->stopped)
@@ -335,10 +338,10 @@ static enum reading verdict (struct kineto *k, struct watched *file,
                  (unsigned long long)k->lost, units_s (k->lost));
         return READING_DAMAGED;
     }
-    return watched_verdict (file, NULL, k->err);
+    return capture_file_verdict (file, NULL, k->err);
 }
 
-static void fini (struct kineto *k)
+static void read_kineto_fini (struct kineto *k)
 {
     for (size_t i = 0; i < k->ngroups; i++)
         free (k->groups[i].members);
@@ -356,13 +359,13 @@ static void fini (struct kineto *k)
     trace_text_fini (&k->text);
 }
 
-static enum reading read_open (struct kineto *k, struct watched *file)
+static enum reading read_open (struct kineto *k, struct capture_file *file)
 {
     bool gz = inflate_is_gzip (file->fd), whole;
     enum reading how;
 
     if ((gz && !(file->gz = inflate_open (file->fd))) ||
-        trace_text_init (&k->text, watched_read, file) < 0) {
+        trace_text_init (&k->text, capture_file_read, file) < 0) {
         inflate_close (file->gz);
         k->src->stopped = err_set (k->err, ENOMEM, "no memory to read a "
                                    "trace");
@@ -377,7 +380,7 @@ static enum reading read_open (struct kineto *k, struct watched *file)
     if (k->header.no_memory)
         k->src->stopped = err_set (k->err, ENOMEM, "no memory for groups");
     if (!k->src->stopped)
-        (void)emit (k);
+        (void)read_kineto_emit (k);
     how = verdict (k, file, whole);
     if (how != READING_STOPPED)
         tell_doubts (k, whole);
@@ -391,13 +394,14 @@ void read_kineto (struct source *src, unsigned want, struct verdict *v,
     struct err why = { "" };
     struct kineto k = { .src = src, .err = &why, .want = want, .device = -1,
                         .first = 1 };
-    struct watched file;
-    enum reading how = watched_open (&file, src, src->dir, src->file, &why);
+    struct capture_file file;
+    enum reading how = capture_file_open (&file, src, src->dir, src->file,
+                                          &why);
 
     kineto_header_init (&k.header);
     if (how == READING_WHOLE)
         how = read_open (&k, &file);
-    watched_close (&file);
-    fini (&k);
-    verdict_all (v, want, how, &why, err);
+    capture_file_close (&file);
+    read_kineto_fini (&k);
+    verdict_for_tables (v, want, how, &why, err);
 }

@@ -59,7 +59,7 @@ void read_analysis_db (struct source *src, unsigned want, struct verdict *v,
     enum reading how = profiler_db_open (src, src->out, FILE_NAME, &db, &why);
 
     if (how != READING_WHOLE)
-        verdict_all (v, want, how, &why, err);
+        verdict_for_tables (v, want, how, &why, err);
     for (unsigned t = 0; t < TABLE_COUNT && db && !src->stopped; t++) {
         if (want >> t & 1)
             v[t].how = read_table (db, src, t, &v[t].why);

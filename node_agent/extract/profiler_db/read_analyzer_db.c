@@ -60,8 +60,9 @@ static enum reading keep_op (void *arg, struct batch *b, struct err *err)
                                                             : READING_STOPPED;
 }
 
-static enum reading damaged (const struct reader *r, const char *op,
-                             const char *what, struct err *err)
+static enum reading read_analyzer_db_damaged (const struct reader *r,
+                                              const char *op,
+                                              const char *what, struct err *err)
 {
     (void)err_set (err, EBADMSG, "%s: %s of %.80s %s", r->db->file.name,
                    schema_table (TABLE_MATRIX)->name, op, what);
@@ -85,16 +86,19 @@ static enum reading fold_row (struct reader *r, const struct batch *b,
     if (comm_op_is_total (op, strlen (op)))
         return READING_WHOLE;
     if (isnan (rec.size_mb) || isnan (rec.time_ms) || isnan (rec.bandwidth))
-        return damaged (r, op, "lacks a size, time or bandwidth", err);
+        return read_analyzer_db_damaged (
+            r, op, "lacks a size, time or bandwidth", err);
     rec.transport = batch_text_at (b, b->text[MATRIX_TRANSPORT][b->nrows], &n);
     if (snprintf (key, sizeof (key), "%s@%s", op,
                   text_at (b, MATRIX_GROUP)) >= (int)sizeof (key) ||
         snprintf (link, sizeof (link), "%s-%s", text_at (b, MATRIX_SRC),
                   text_at (b, MATRIX_DST)) >= (int)sizeof (link))
-        return damaged (r, op, "has a name that is too long", err);
+        return read_analyzer_db_damaged (r, op, "has a name that is too long",
+                                         err);
     rc = matrix_fold_add (r->folds[comm_op_is_p2p (op) ? 0 : 1], &rec);
     if (rc == -E2BIG)
-        return damaged (r, op, "is one of too many links", err);
+        return read_analyzer_db_damaged (r, op, "is one of too many links",
+                                         err);
     if (rc == 0)
         return READING_WHOLE;
     r->src->stopped = err_set (err, -rc, "no memory to read " FILE_NAME);
@@ -190,7 +194,7 @@ void read_analyzer_db (struct source *src, unsigned want, struct verdict *v,
         how = READING_STOPPED;
     }
     if (how != READING_WHOLE)
-        verdict_all (v, want, how, &why, err);
+        verdict_for_tables (v, want, how, &why, err);
     for (unsigned t = 0; t < TABLE_COUNT && r.db && !src->stopped; t++) {
         if (want >> t & 1)
             v[t].how = read_table (&r, t, &v[t].why);

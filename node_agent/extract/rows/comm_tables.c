@@ -107,7 +107,7 @@ void comm_tables_fini (struct comm_tables *t)
     comm_work_destroy (t->work);
 }
 
-static bool flush (struct comm_tables *t, struct batch *b)
+static bool comm_tables_emit (struct comm_tables *t, struct batch *b)
 {
     return source_flush (t->src, b, t->err);
 }
@@ -115,7 +115,7 @@ static bool flush (struct comm_tables *t, struct batch *b)
 /* ---- links ---- */
 
 /* Append a text; returns where it ends. */
-static char *append (char *p, const char *end, const char *s)
+static char *comm_tables_append (char *p, const char *end, const char *s)
 {
     size_t n = strlen (s), room = (size_t)(end - p);
 
@@ -132,10 +132,12 @@ static bool add_links (struct comm_tables *t, const struct comm_op *op,
     const char *end = name + sizeof (name) - 1;
 
     // a '?' stands before a group that is not known: see put_link
-    p = append (append (name, end, op->name), end, op->group ? "@" : "@?");
-    (void)append (p, end, op->group ? op->group
-                          : op->other_group ? op->other_group : "");
-    (void)append (t->step, t->step + sizeof (t->step) - 1, op->step);
+    p = comm_tables_append (comm_tables_append (name, end, op->name), end,
+                            op->group ? "@" : "@?");
+    (void)comm_tables_append (p, end, op->group ? op->group
+                                      : op->other_group ? op->other_group : "");
+    (void)comm_tables_append (t->step, t->step + sizeof (t->step) - 1,
+                              op->step);
     for (uint32_t i = 0; i < f->nitems; i++) {
         int rc = f->items[i].bucket == COMM_BUCKETS
                      ? comm_link_add (fold, name, &f->items[i])
@@ -164,7 +166,7 @@ static int put_link (void *arg, const struct matrix_row *m)
         row.group = NULL;
     if (!comm_link_put (b, &row, a->t->step, a->type))
         return -EINVAL;
-    return !batch_full (b) || flush (a->t, b) ? 0 : -ECANCELED;
+    return !batch_full (b) || comm_tables_emit (a->t, b) ? 0 : -ECANCELED;
 }
 
 /* ---- */
@@ -180,7 +182,7 @@ bool comm_tables_op (struct comm_tables *t, const struct comm_op *op,
         return no_memory (t);
     if (WANTED (t, TABLE_TIME))
         comm_time_put (&t->time, &x, &f);
-    return (!batch_full (&t->time) || flush (t, &t->time)) &&
+    return (!batch_full (&t->time) || comm_tables_emit (t, &t->time)) &&
            (!WANTED (t, TABLE_BANDWIDTH) ||
             comm_buckets_put (&t->bandwidth, &x, &f, t->src, t->err)) &&
            (!WANTED (t, TABLE_MATRIX) || add_links (t, op, &f));
@@ -199,6 +201,7 @@ bool comm_tables_step_end (struct comm_tables *t)
 
 bool comm_tables_flush (struct comm_tables *t)
 {
-    return flush (t, &t->time) && flush (t, &t->bandwidth) &&
-           flush (t, &t->matrix);
+    return comm_tables_emit (t, &t->time) &&
+ comm_tables_emit (t, &t->bandwidth) &&
+           comm_tables_emit (t, &t->matrix);
 }

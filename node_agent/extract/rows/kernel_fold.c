@@ -14,7 +14,7 @@
 _Static_assert (KERNEL_ROWS_MAX + ROWS_OF_OTHERS + 1 < SLOTS,
                 "slots stay free");
 
-static uint64_t stir (uint64_t h, int64_t word)
+static uint64_t hash_mix (uint64_t h, int64_t word)
 {
     h = (h ^ (uint64_t)word) * UINT64_C (0x9e3779b97f4a7c15);
     return h ^ h >> 32;
@@ -33,17 +33,18 @@ static bool is_row (const struct kernel_row *r, const struct kernel_key *k,
 static uint32_t *slot_of (struct kernel_fold *f, const struct kernel_key *k,
                           bool others)
 {
-    uint64_t h = stir (stir (others, k->device), k->step);
+    uint64_t h = hash_mix (hash_mix (others, k->device), k->step);
     uint32_t at;
 
-    h = stir (stir (stir (stir (h, k->name), k->type), k->core), k->shapes);
+    h = hash_mix (hash_mix (hash_mix (hash_mix (h, k->name), k->type),
+                            k->core), k->shapes);
     at = (uint32_t)h & (SLOTS - 1);
     while (f->slots[at] && !is_row (&f->rows[f->slots[at] - 1], k, others))
         at = (at + 1) & (SLOTS - 1);
     return &f->slots[at];
 }
 
-static int grow (struct kernel_fold *f)
+static int kernel_fold_grow (struct kernel_fold *f)
 {
     uint32_t cap = f->cap ? 2 * f->cap : 256;
     struct kernel_row *rows = realloc (f->rows, cap * sizeof (*rows));
@@ -62,8 +63,9 @@ static int grow (struct kernel_fold *f)
 }
 
 /* The row of a key; one that is new only if there are fewer than 'most'. */
-static int find (struct kernel_fold *f, const struct kernel_key *k,
-                 bool others, uint32_t most, struct kernel_row **ret)
+static int kernel_fold_find (struct kernel_fold *f, const struct kernel_key *k,
+                             bool others, uint32_t most,
+                             struct kernel_row **ret)
 {
     uint32_t *slot;
 
@@ -74,7 +76,7 @@ static int find (struct kernel_fold *f, const struct kernel_key *k,
     if (*slot == 0 && f->nrows >= most)
         return 0;
     if (*slot == 0) {
-        if (f->nrows == f->cap && grow (f) < 0)
+        if (f->nrows == f->cap && kernel_fold_grow (f) < 0)
             return -ENOMEM;
         f->rows[f->nrows] = (struct kernel_row){
             .key = *k, .others = others, .min = INFINITY };
@@ -86,7 +88,7 @@ static int find (struct kernel_fold *f, const struct kernel_key *k,
     return 0;
 }
 
-static void add (struct kernel_row *r, double us)
+static void kernel_fold_insert (struct kernel_row *r, double us)
 {
     r->count++;
     r->total += us;
@@ -99,15 +101,16 @@ int kernel_fold_add_other (struct kernel_fold *f, int64_t device,
 {
     struct kernel_key k = { device, step, 0, 0, 0, 0 };
     struct kernel_row *r;
-    int rc = find (f, &k, true, KERNEL_ROWS_MAX + ROWS_OF_OTHERS, &r);
+    int rc = kernel_fold_find (f, &k, true, KERNEL_ROWS_MAX + ROWS_OF_OTHERS,
+                               &r);
 
     if (rc == 0 && !r) {
         k.device = KERNEL_NO_DEVICE;
         k.step = KERNEL_NO_STEP;
-        rc = find (f, &k, true, UINT32_MAX, &r);
+        rc = kernel_fold_find (f, &k, true, UINT32_MAX, &r);
     }
     if (rc == 0)
-        add (r, us);
+        kernel_fold_insert (r, us);
     return rc;
 }
 
@@ -116,13 +119,13 @@ int kernel_fold_add (struct kernel_fold *f, const struct kernel_key *key,
 {
     struct kernel_row *r;
     double *sums;
-    int rc = find (f, key, false, KERNEL_ROWS_MAX, &r);
+    int rc = kernel_fold_find (f, key, false, KERNEL_ROWS_MAX, &r);
 
     if (rc < 0)
         return rc;
     if (!r)
         return kernel_fold_add_other (f, key->device, key->step, us);
-    add (r, us);
+    kernel_fold_insert (r, us);
     sums = f->metrics + (size_t)(r - f->rows) * f->nmetrics;
     for (unsigned i = 0; metrics && i < f->nmetrics; i++)
         sums[i] += isnan (metrics[i]) ? 0 : metrics[i];

@@ -75,7 +75,7 @@ static void give_room (struct matrix_fold *f)
     f->nslots = 0;
 }
 
-static void forget (struct matrix_fold *f)
+static void matrix_fold_forget (struct matrix_fold *f)
 {
     keymap_clear (&f->keys);
     keymap_clear (&f->links);
@@ -407,7 +407,7 @@ int matrix_fold_rows (struct matrix_fold *f,
         }
         rc = key_rows (&t, f->records + i, end - i);
     }
-    forget (f);
+    matrix_fold_forget (f);
     return rc;
 }
 

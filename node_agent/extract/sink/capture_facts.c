@@ -21,10 +21,13 @@
 #define KINDS_MAX 8u            // kinds that share the row of all others
 #define OTHERS "(others)"       // component of what had no room
 
-_Static_assert (EXTRAS_INFO_MAX + 1 <= BATCH_ROWS &&
-                EXTRAS_INFO_MAX * (EXTRAS_VALUE_MAX + 2 * EXTRAS_NAME_MAX) <
-                    BATCH_TEXT_MAX, "the rows of CaptureInfo fit one batch");
-_Static_assert (EXTRAS_PEAKS_MAX + KINDS_MAX < SLOTS / 2, "slots stay free");
+_Static_assert(CAPTURE_FACTS_INFO_MAX + 1 <= BATCH_ROWS &&
+                   CAPTURE_FACTS_INFO_MAX * (CAPTURE_FACTS_VALUE_MAX +
+                                             2 * CAPTURE_FACTS_NAME_MAX) <
+                       BATCH_TEXT_MAX,
+               "the rows of CaptureInfo fit one batch");
+_Static_assert (CAPTURE_FACTS_PEAKS_MAX + KINDS_MAX < SLOTS / 2,
+                "slots stay free");
 
 struct file {
     char *path;
@@ -32,29 +35,29 @@ struct file {
     bool read;
 };
 
-struct extras {
+struct capture_facts {
     struct batch info, peaks;   // their rows are changed in place
     uint16_t slots[SLOTS];      // rows of 'peaks' by hash, + 1; 0: free
     uint64_t more_info;         // that had no room
-    struct file files[EXTRAS_FILES_MAX + 1];    // sorted by path
+    struct file files[CAPTURE_FACTS_FILES_MAX + 1];     // sorted by path
     size_t nfiles;
     uint64_t more_files, more_bytes;
     bool failed;                // no memory
 };
 
-struct extras *extras_new (void)
+struct capture_facts *capture_facts_new (void)
 {
-    struct extras *x = calloc (1, sizeof (*x));
+    struct capture_facts *x = calloc (1, sizeof (*x));
 
     if (x && (batch_init (&x->info, TABLE_INFO, NULL) < 0 ||
               batch_init (&x->peaks, TABLE_MEMORY, NULL) < 0)) {
-        extras_free (x);
+        capture_facts_free (x);
         return NULL;
     }
     return x;
 }
 
-void extras_free (struct extras *x)
+void capture_facts_free (struct capture_facts *x)
 {
     if (!x)
         return;
@@ -103,11 +106,11 @@ static void add_info (struct batch *b, const char *kind, const char *name,
     b->nrows++;
 }
 
-void extras_info (struct source *src, const char *kind, const char *name,
-                  size_t name_size, const char *value, size_t value_size)
+void capture_facts_info (struct source *src, const char *kind, const char *name,
+                         size_t name_size, const char *value, size_t value_size)
 {
-    struct extras *x = src->extras;
-    char key[EXTRAS_NAME_MAX], text[EXTRAS_VALUE_MAX];
+    struct capture_facts *x = src->extras;
+    char key[CAPTURE_FACTS_NAME_MAX], text[CAPTURE_FACTS_VALUE_MAX];
     bool secret;
 
     if (!x)
@@ -120,20 +123,20 @@ void extras_info (struct source *src, const char *kind, const char *name,
             text_is (&x->info, INFO_KIND, i, kind, strlen (kind)))
             return;
     }
-    if (x->info.nrows == EXTRAS_INFO_MAX) {
+    if (x->info.nrows == CAPTURE_FACTS_INFO_MAX) {
         x->more_info++;
         return;
     }
     if (value && secret && value_size > 0) {
-        value_size = strlen (EXTRAS_NOT_SHOWN);
-        memcpy (text, EXTRAS_NOT_SHOWN, value_size);
+        value_size = strlen (CAPTURE_FACTS_NOT_SHOWN);
+        memcpy (text, CAPTURE_FACTS_NOT_SHOWN, value_size);
     } else if (value) {
         value_size = cut (text, value, value_size, sizeof (text));
     }
     add_info (&x->info, kind, key, name_size, value ? text : NULL, value_size);
 }
 
-static void tell_more_info (struct extras *x)
+static void tell_more_info (struct capture_facts *x)
 {
     char name[48];
     int n = snprintf (name, sizeof (name), "(%llu more)",
@@ -158,7 +161,7 @@ static bool same_device (double a, double b)
 }
 
 /* The slot of this row, or the free one where it belongs. */
-static uint16_t *find_peak (struct extras *x, double device,
+static uint16_t *find_peak (struct capture_facts *x, double device,
                             const char *component, size_t n, const char *kind)
 {
     const struct batch *b = &x->peaks;
@@ -182,13 +185,14 @@ static void put_peak (struct batch *b, uint32_t row, double peak, double at)
     b->real[MEMORY_AT][row] = at;
 }
 
-void extras_peak (struct source *src, double device, const char *component,
-                  size_t component_size, const char *kind, double peak,
-                  double at)
+void capture_facts_peak (struct source *src, double device,
+                         const char *component,
+                         size_t component_size, const char *kind, double peak,
+                         double at)
 {
-    struct extras *x = src->extras;
+    struct capture_facts *x = src->extras;
     struct batch *b;
-    char name[EXTRAS_NAME_MAX];
+    char name[CAPTURE_FACTS_NAME_MAX];
     uint16_t *slot;
     uint32_t row;
 
@@ -199,7 +203,7 @@ void extras_peak (struct source *src, double device, const char *component,
         device = NAN;
     component_size = cut (name, component, component_size, sizeof (name));
     slot = find_peak (x, device, name, component_size, kind);
-    if (*slot == 0 && b->nrows >= EXTRAS_PEAKS_MAX) {
+    if (*slot == 0 && b->nrows >= CAPTURE_FACTS_PEAKS_MAX) {
         device = NAN;
         component_size = strlen (OTHERS);
         memcpy (name, OTHERS, component_size);
@@ -212,7 +216,7 @@ void extras_peak (struct source *src, double device, const char *component,
         return;
     }
     row = b->nrows;
-    if (row >= EXTRAS_PEAKS_MAX + KINDS_MAX)
+    if (row >= CAPTURE_FACTS_PEAKS_MAX + KINDS_MAX)
         return;
     b->real[MEMORY_DEVICE][row] = device;
     b->text[MEMORY_COMPONENT][row] = batch_text (b, name, component_size);
@@ -223,9 +227,9 @@ void extras_peak (struct source *src, double device, const char *component,
 
 /* ---- OtherFile ---- */
 
-void extras_file (struct source *src, const char *path, uint64_t bytes)
+void capture_facts_file (struct source *src, const char *path, uint64_t bytes)
 {
-    struct extras *x = src->extras;
+    struct capture_facts *x = src->extras;
     size_t low = 0, high;
     char *copy;
 
@@ -239,7 +243,7 @@ void extras_file (struct source *src, const char *path, uint64_t bytes)
         else
             high = mid;
     }
-    if (low == EXTRAS_FILES_MAX) {
+    if (low == CAPTURE_FACTS_FILES_MAX) {
         x->more_files++;
         x->more_bytes += bytes;
         return;
@@ -251,7 +255,7 @@ void extras_file (struct source *src, const char *path, uint64_t bytes)
     memmove (&x->files[low + 1], &x->files[low],
              (x->nfiles - low) * sizeof (x->files[0]));
     x->files[low] = (struct file){ .path = copy, .bytes = bytes };
-    if (++x->nfiles > EXTRAS_FILES_MAX) {       // the last one has no room
+    if (++x->nfiles > CAPTURE_FACTS_FILES_MAX) { // the last one has no room
         x->nfiles--;
         x->more_files++;
         x->more_bytes += x->files[x->nfiles].bytes;
@@ -259,11 +263,12 @@ void extras_file (struct source *src, const char *path, uint64_t bytes)
     }
 }
 
-void extras_each_file (const struct source *src,
-                       bool (*fn) (void *arg, const char *path, bool *read),
-                       void *arg)
+void capture_facts_each_file (const struct source *src,
+                              bool (*fn) (void *arg, const char *path,
+                                          bool *read),
+                              void *arg)
 {
-    struct extras *x = src->extras;
+    struct capture_facts *x = src->extras;
 
     for (size_t i = 0; x && i < x->nfiles; i++) {
         if (!x->files[i].read && !fn (arg, x->files[i].path, &x->files[i].read))
@@ -279,7 +284,7 @@ static void add_file (struct batch *b, const char *path, size_t n,
     b->nrows++;
 }
 
-static void list_files (const struct extras *x, struct batch *b)
+static void list_files (const struct capture_facts *x, struct batch *b)
 {
     char fixed[3 * PATH_MAX];
 
@@ -313,9 +318,9 @@ static bool send_files (struct source *src, struct err *err)
     return ok;
 }
 
-bool extras_send (struct source *src, struct err *err)
+bool capture_facts_send (struct source *src, struct err *err)
 {
-    struct extras *x = src->extras;
+    struct capture_facts *x = src->extras;
 
     if (!x)
         return true;

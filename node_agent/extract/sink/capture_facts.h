@@ -10,53 +10,56 @@
 
 #include "extract/sink/source.h"
 
-#define EXTRAS_INFO_MAX 1024u   // rows of CaptureInfo
-#define EXTRAS_PEAKS_MAX 1024u  // rows of MemoryPeak
-#define EXTRAS_FILES_MAX 256u   // rows of OtherFile
-#define EXTRAS_NAME_MAX 256u    // bytes of a name
-#define EXTRAS_VALUE_MAX 2048u  // bytes of a value
+#define CAPTURE_FACTS_INFO_MAX 1024u    // rows of CaptureInfo
+#define CAPTURE_FACTS_PEAKS_MAX 1024u   // rows of MemoryPeak
+#define CAPTURE_FACTS_FILES_MAX 256u    // rows of OtherFile
+#define CAPTURE_FACTS_NAME_MAX 256u     // bytes of a name
+#define CAPTURE_FACTS_VALUE_MAX 2048u   // bytes of a value
 
 /* The tables that are collected: a set of 1 << table_id. */
-#define EXTRAS_TABLES \
+#define CAPTURE_FACTS_TABLES \
     (1u << TABLE_INFO | 1u << TABLE_MEMORY | 1u << TABLE_FILE)
 
-#define EXTRAS_NOT_SHOWN "(not shown)"
+#define CAPTURE_FACTS_NOT_SHOWN "(not shown)"
 
 /* NULL without memory.  A source without extras collects nothing: all of the
  * following then do nothing.
  */
-struct extras *extras_new (void);
-void extras_free (struct extras *x);
+struct capture_facts *capture_facts_new (void);
+void capture_facts_free (struct capture_facts *x);
 
 /* A row of CaptureInfo; the first value of a (kind, name) counts.  Texts are
  * UTF-8, longer ones are cut and end in "...".  A value that may be a secret
  * (model/secret.h) is not carried.  'value' may be NULL.
  */
-void extras_info (struct source *src, const char *kind, const char *name,
-                  size_t name_size, const char *value, size_t value_size);
+void capture_facts_info (struct source *src, const char *kind, const char *name,
+                         size_t name_size, const char *value,
+                         size_t value_size);
 
 /* One value of a row of MemoryPeak, of which the largest counts, and the first
  * time at which it was reached.  'device' and 'at' (us since 1970) may be NaN.
  * A 'peak' (MiB) that is NaN or not above 0 gives no row.  'component' is
  * UTF-8.
  */
-void extras_peak (struct source *src, double device, const char *component,
-                  size_t component_size, const char *kind, double peak,
-                  double at);
+void capture_facts_peak (struct source *src, double device,
+                         const char *component,
+                         size_t component_size, const char *kind, double peak,
+                         double at);
 
 /* A file of the capture, or a directory of which all files are meant ("raw/").
  * 'path' is relative to the capture, any bytes.
  */
-void extras_file (struct source *src, const char *path, uint64_t bytes);
+void capture_facts_file (struct source *src, const char *path, uint64_t bytes);
 
 /* Each file that was noted and that nobody has read, until 'fn' returns
  * false.  If 'fn' sets *read, the file is not one of OtherFile any more.
  */
-void extras_each_file (const struct source *src,
-                       bool (*fn) (void *arg, const char *path, bool *read),
-                       void *arg);
+void capture_facts_each_file (const struct source *src,
+                              bool (*fn) (void *arg, const char *path,
+                                          bool *read),
+                              void *arg);
 
 /* Give the rows to the sink.  False: src->stopped. */
-bool extras_send (struct source *src, struct err *err);
+bool capture_facts_send (struct source *src, struct err *err);
 
 #endif

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-void verdict_all (struct verdict *v, unsigned want, enum reading how,
-                  const struct err *why, struct err *err)
+void verdict_for_tables (struct verdict *v, unsigned want, enum reading how,
+                         const struct err *why, struct err *err)
 {
     for (unsigned t = 0; t < TABLE_COUNT; t++) {
         if (want >> t & 1)
@@ -32,12 +32,12 @@ int source_comm_dir (const struct source *src)
     return src->form == FORM_MSPROF ? src->analyze : src->out;
 }
 
-void source_hindered (const struct source *src, int rc)
+void source_transient_error (const struct source *src, int rc)
 {
     struct capture *c = src->capture;
 
-    if (fileio_trouble (rc) > fileio_trouble (c->hindered))
-        c->hindered = rc;
+    if (fileio_trouble (rc) > fileio_trouble (c->transient_error))
+        c->transient_error = rc;
 }
 
 bool source_has (int dir, const char *name, uint64_t *size)

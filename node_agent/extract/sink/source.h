@@ -33,8 +33,8 @@ struct verdict {
 /* The same for all tables of 'want' (a set of 1 << table_id); 'err' gets the
  * reason of READING_STOPPED.
  */
-void verdict_all (struct verdict *v, unsigned want, enum reading how,
-                  const struct err *why, struct err *err);
+void verdict_for_tables (struct verdict *v, unsigned want, enum reading how,
+                         const struct err *why, struct err *err);
 
 /* What a capture is, by what it looks like. */
 enum source_form {
@@ -51,7 +51,7 @@ enum trace_kind {
     TRACE_TORCH_NPU,            // times are texts; mostly a bare array
 };
 
-struct extras;
+struct capture_facts;
 
 struct source {
     const char *path;           // of the capture, for messages
@@ -79,7 +79,8 @@ struct source {
     struct capture *capture;
     const struct row_sink *sink;
     const struct steps_filter *steps;
-    struct extras *extras;      // collected by many (capture_facts.h), or NULL
+    struct capture_facts
+        *extras; // collected by many (capture_facts.h), or NULL
     char (*group_keys)[CAPTURE_HASH_MAX];       // that the results named, at
     uint32_t ngroup_keys;                       // most CAPTURE_GROUPS_MAX
     double communication_us;    // sum over StepTraceTime; NaN: not read
@@ -105,7 +106,7 @@ int source_comm_dir (const struct source *src);
  * be over another time counts (fileio_trouble), want of descriptors or memory
  * before a disk's trouble.
  */
-void source_hindered (const struct source *src, int rc);
+void source_transient_error (const struct source *src, int rc);
 
 /* Whether there is such a file, and its size.  'dir' may be -1. */
 bool source_has (int dir, const char *name, uint64_t *size);

@@ -142,7 +142,7 @@ static void walk_flat (struct comm_file *f, const struct comm_reader *r)
         scan_end (&f->s);
 }
 
-static void walk (struct comm_file *f, const struct comm_reader *r)
+static void comm_file_walk (struct comm_file *f, const struct comm_reader *r)
 {
     bool any = false;
 
@@ -167,27 +167,28 @@ enum reading comm_file_read (struct comm_file *f, struct source *src,
                              const char *name, const struct comm_reader *r,
                              struct err *err)
 {
-    struct watched file;
-    enum reading how = watched_open (&file, src, source_comm_dir (src), name,
-                                     err);
+    struct capture_file file;
+    enum reading how = capture_file_open (&file, src, source_comm_dir (src),
+                                          name,
+                                          err);
 
     if (how != READING_WHOLE)
         return how;
     f->flat = src->form == FORM_MSPROF;
     f->src = src;
     f->err = err;
-    if (scan_init (&f->s, watched_read, &file) < 0) {
+    if (scan_init (&f->s, capture_file_read, &file) < 0) {
         src->stopped = err_set (err, ENOMEM, "no memory to read %s", name);
         how = READING_STOPPED;
     } else {
-        walk (f, r);
+        comm_file_walk (f, r);
         if (!src->stopped)
             (void)r->flush (r->arg);
-        how = watched_verdict (&file, &f->s, err);
+        how = capture_file_verdict (&file, &f->s, err);
     }
     scan_fini (&f->s);
     keymap_fini (&f->steps);
     keymap_fini (&f->keys);
-    watched_close (&file);
+    capture_file_close (&file);
     return how;
 }

@@ -32,7 +32,7 @@ struct reader {
     struct keymap others;       // transports of an op that are not known
 };
 
-static const struct scan_field time_fields[] = {
+static const struct predicted_key time_fields[] = {
     SCAN_FIELD ("Start Timestamp(us)"), SCAN_FIELD ("Elapse Time(ms)"),
     SCAN_FIELD ("Transit Time(ms)"),    SCAN_FIELD ("Wait Time(ms)"),
     SCAN_FIELD ("Synchronization Time(ms)"), SCAN_FIELD ("Idle Time(ms)"),
@@ -161,7 +161,7 @@ static bool fail_twice (struct scan *s)
                       s->key_size < 80 ? (int)s->key_size : 80, s->key);
 }
 
-static const struct scan_field transport_fields[] = {
+static const struct predicted_key transport_fields[] = {
     SCAN_FIELD ("Transit Size(MB)"),   SCAN_FIELD ("Transit Time(ms)"),
     SCAN_FIELD ("Bandwidth(GB/s)"),    SCAN_FIELD ("Large Packet Ratio"),
     SCAN_FIELD ("Size Distribution"),
@@ -215,7 +215,7 @@ static bool read_transport (struct reader *r, const char *name)
     return true;
 }
 
-static const struct scan_field transports[] = {
+static const struct predicted_key transports[] = {
     SCAN_FIELD ("RDMA"), SCAN_FIELD ("HCCS"), SCAN_FIELD ("PCIE"),
     SCAN_FIELD ("SDMA"), SCAN_FIELD ("SIO"),
 };
@@ -251,7 +251,7 @@ static bool read_bandwidth (struct reader *r)
     }
 }
 
-static const struct scan_field op_fields[] = {
+static const struct predicted_key op_fields[] = {
     SCAN_FIELD ("Communication Time Info"),
     SCAN_FIELD ("Communication Bandwidth Info"),
 };
@@ -318,7 +318,7 @@ static bool read_value (void *arg)
     return false;
 }
 
-static bool flush (void *arg)
+static bool read_communication_flush (void *arg)
 {
     struct reader *r = arg;
 
@@ -330,7 +330,8 @@ static enum reading read_file (struct source *src, unsigned want,
                                struct err *err)
 {
     struct reader *r = calloc (1, sizeof (*r));
-    struct comm_reader functions = { read_value, NULL, flush, r };
+    struct comm_reader functions = { read_value, NULL,
+                                    read_communication_flush, r };
     enum reading how = READING_STOPPED;
 
     if (!r || batch_init (&r->time, TABLE_TIME, err) < 0 ||
@@ -362,5 +363,5 @@ void read_communication (struct source *src, unsigned want, struct verdict *v,
 {
     struct err why = { "" };
 
-    verdict_all (v, want, read_file (src, want, &why), &why, err);
+    verdict_for_tables (v, want, read_file (src, want, &why), &why, err);
 }

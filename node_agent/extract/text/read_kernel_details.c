@@ -126,7 +126,7 @@ static bool begins (struct csv_field f, const char *s)
     return f.n >= strlen (s) && memcmp (f.s, s, strlen (s)) == 0;
 }
 
-static bool ends (struct csv_field f, const char *s)
+static bool read_kernel_details_ends (struct csv_field f, const char *s)
 {
     size_t n = strlen (s);
 
@@ -137,8 +137,9 @@ static bool ends (struct csv_field f, const char *s)
 static bool is_metric (struct csv_field f)
 {
     return begins (f, "aic_") || begins (f, "aiv_") || begins (f, "aicore_") ||
-           begins (f, "cube_") || ends (f, "_ratio") || ends (f, "_cycles") ||
-           ends (f, "_miss_rate");
+           begins (f, "cube_") || read_kernel_details_ends (f, "_ratio") ||
+ read_kernel_details_ends (f, "_cycles") ||
+           read_kernel_details_ends (f, "_miss_rate");
 }
 
 /* Its name, without the unit in brackets. */
@@ -302,7 +303,7 @@ static const char *give_step (void *arg, uint32_t step, char out[32])
     return out[0] == ' ' ? NULL : out;
 }
 
-static bool give (struct reader *r)
+static bool read_kernel_details_give (struct reader *r)
 {
     struct kernel_names names = { r, give_text, give_step, { NULL } };
 
@@ -327,7 +328,7 @@ static enum reading read_file (struct reader *r)
     // of a part of the rows there would be means, but no sums
     if (how == READING_WHOLE && r->fold.nrows == 0)
         return READING_ABSENT;
-    if (how == READING_WHOLE && !give (r))
+    if (how == READING_WHOLE && !read_kernel_details_give (r))
         return READING_STOPPED;
     return how;
 }
@@ -339,7 +340,7 @@ void read_kernel_details (struct source *src, unsigned want,
     struct reader r = { .src = src, .err = &why };
     enum reading how = read_file (&r);
 
-    verdict_all (v, want, how, &why, err);
+    verdict_for_tables (v, want, how, &why, err);
     kernel_fold_fini (&r.fold);
     free (r.texts.bytes);
     free (r.texts.slots);

@@ -55,7 +55,8 @@ struct reader {
     bool want_time;
 };
 
-static bool damaged (struct reader *r, const char *what, struct csv_field f)
+static bool read_kernels_damaged (struct reader *r, const char *what,
+                                  struct csv_field f)
 {
     return csv_fail (&r->csv, what, f);
 }
@@ -108,7 +109,7 @@ static struct step *step_of (struct reader *r, int64_t device,
     if (*slot)
         return &r->steps[r->current = *slot - 1];
     if (r->nsteps == STEPS_MAX || id.n >= STEP_ID_MAX) {
-        (void)damaged (r, "not a step:", id);
+        (void)read_kernels_damaged (r, "not a step:", id);
         return NULL;
     }
     if (r->nsteps == r->cap) {
@@ -177,9 +178,9 @@ static bool read_times (struct reader *r, int64_t *start, int64_t *ns,
         !csv_real (&r->csv, r->where[K_DUR], us))
         return false;
     if (units_us_to_ns (at.s, at.n, start) < 0 || *start > NS_MAX)
-        return damaged (r, "not a time:", at);
+        return read_kernels_damaged (r, "not a time:", at);
     if (!(*us >= 0) || *us > NS_MAX / 4000.0)
-        return damaged (r, "not a duration:", dur);
+        return read_kernels_damaged (r, "not a duration:", dur);
     if (units_us_to_ns (dur.s, dur.n, ns) < 0)
         *ns = (int64_t)(*us * 1000);    // an exponent
     return true;
@@ -209,12 +210,13 @@ static bool read_row (struct reader *r)
         !read_times (r, &start, &ns, &us) || !read_device (r, &device))
         return false;
     if (!is_step_id (id))
-        return damaged (r, "not a step:", id);
+        return read_kernels_damaged (r, "not a step:", id);
     if (!(s = step_of (r, device, id)))
         return false;
     comm = text_is (core, "COMMUNICATION") || text_is (core, "HCCL");
     if (!kernel_sums_add (&s->sums, start, start + ns, comm))
-        return damaged (r, "starts before the row of its step above it:", at);
+        return read_kernels_damaged (
+            r, "starts before the row of its step above it:", at);
     if (!comm)
         return true;
     if (name.n >= 12 && memcmp (name.s, "hcom_receive", 12) == 0 &&
@@ -294,7 +296,7 @@ void read_kernels (struct source *src, unsigned want, struct verdict *v,
     // a world of one, or a level without communication, has no such rows
     if (how == READING_WHOLE && src->rows[TABLE_TIME] == 0)
         want &= ~(1u << TABLE_TIME);
-    verdict_all (v, want, how, &why, err);
+    verdict_for_tables (v, want, how, &why, err);
     free (r.slots);
     free (r.steps);
     batch_fini (&r.time);

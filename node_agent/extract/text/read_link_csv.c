@@ -56,8 +56,9 @@ static void split_name (struct name *name, struct csv_field f)
         name->n--;
 }
 
-static void put (struct links *l, double device, const struct name *name,
-                 double samples, double mean, double max)
+static void read_link_csv_put (struct links *l, double device,
+                               const struct name *name,
+                               double samples, double mean, double max)
 {
     struct batch *b = &l->batch;
     uint32_t row = b->nrows;
@@ -103,7 +104,7 @@ static bool read_mode (struct links *l, const int *where)
         !csv_text (c, where[MODE], NAME_SIZE, &f))
         return false;
     split_name (&name, f);
-    put (l, device, &name, NAN, mean, most);
+    read_link_csv_put (l, device, &name, NAN, mean, most);
     return true;
 }
 
@@ -195,8 +196,8 @@ static void read_samples (struct links *l)
             const struct sums *s = &l->sums[d][i];
 
             if (s->samples > 0)
-                put (l, l->devices[d], &l->names[i], s->samples,
-                     s->sum / s->samples, s->max);
+                read_link_csv_put (l, l->devices[d], &l->names[i], s->samples,
+                                   s->sum / s->samples, s->max);
         }
     }
 }
@@ -287,7 +288,7 @@ bool link_csv_is_there (const struct source *src, uint64_t *size)
 {
     bool there = false;
 
-    extras_each_file (src, is_one, &there);
+    capture_facts_each_file (src, is_one, &there);
     if (size)
         *size = 0;              // not known, and small beside the others
     return there;
@@ -298,6 +299,6 @@ void read_link_csv (struct source *src, unsigned want, struct verdict *v,
 {
     struct all all = { .src = src, .how = READING_ABSENT };
 
-    extras_each_file (src, read_one, &all);
-    verdict_all (v, want, all.how, &all.why, err);
+    capture_facts_each_file (src, read_one, &all);
+    verdict_for_tables (v, want, all.how, &all.why, err);
 }

@@ -66,7 +66,7 @@ static int put_folded (void *arg, const struct matrix_row *m)
     return put_row (arg, m) ? 0 : -ECANCELED;
 }
 
-static const struct scan_field link_fields[] = {
+static const struct predicted_key link_fields[] = {
     SCAN_FIELD ("Transport Type"),   SCAN_FIELD ("Transit Size(MB)"),
     SCAN_FIELD ("Transit Time(ms)"), SCAN_FIELD ("Bandwidth(GB/s)"),
     SCAN_FIELD ("Op Name"),          SCAN_FIELD ("op_name"),
@@ -235,7 +235,7 @@ static bool category_end (void *arg)
            fold_rows (r, r->fold, false);
 }
 
-static bool flush (void *arg)
+static bool read_matrix_flush (void *arg)
 {
     struct reader *r = arg;
 
@@ -245,7 +245,8 @@ static bool flush (void *arg)
 static enum reading read_file (struct source *src, struct err *err)
 {
     struct reader *r = calloc (1, sizeof (*r));
-    struct comm_reader functions = { read_links, category_end, flush, r };
+    struct comm_reader functions = { read_links, category_end,
+                                    read_matrix_flush, r };
     enum reading how = READING_STOPPED;
 
     if (r) {
@@ -280,5 +281,5 @@ void read_matrix (struct source *src, unsigned want, struct verdict *v,
 {
     struct err why = { "" };
 
-    verdict_all (v, want, read_file (src, &why), &why, err);
+    verdict_for_tables (v, want, read_file (src, &why), &why, err);
 }

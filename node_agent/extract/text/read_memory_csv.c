@@ -80,12 +80,12 @@ static bool read_row (const struct form *form, struct csv *c,
     if (!(v[ALLOCATED] > 0 || v[RESERVED] > 0 || v[ACTIVE] > 0))
         return true;
     if (!read_device (c, where, &device) || !csv_real (c, where[AT], &at) ||
-        !csv_text (c, where[COMPONENT], EXTRAS_NAME_MAX, &component))
+        !csv_text (c, where[COMPONENT], CAPTURE_FACTS_NAME_MAX, &component))
         return false;
     for (int col = ALLOCATED; col < COLUMNS; col++) {
         if (form->kinds[col])
-            extras_peak (c->src, device, component.s, component.n,
-                         form->kinds[col], v[col], at);
+            capture_facts_peak (c->src, device, component.s, component.n,
+                                form->kinds[col], v[col], at);
     }
     return true;
 }
@@ -111,7 +111,7 @@ void read_memory_record (struct source *src, unsigned want, struct verdict *v,
 {
     struct err why = { "" };
 
-    verdict_all (v, want, read_file (&record, src, &why), &why, err);
+    verdict_for_tables (v, want, read_file (&record, src, &why), &why, err);
 }
 
 void read_module_memory (struct source *src, unsigned want, struct verdict *v,
@@ -119,5 +119,5 @@ void read_module_memory (struct source *src, unsigned want, struct verdict *v,
 {
     struct err why = { "" };
 
-    verdict_all (v, want, read_file (&module, src, &why), &why, err);
+    verdict_for_tables (v, want, read_file (&module, src, &why), &why, err);
 }

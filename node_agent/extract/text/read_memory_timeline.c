@@ -33,7 +33,7 @@ static const char *const categories[] = {
 struct timeline {
     struct scan s;
     struct source *src;
-    struct watched *file;
+    struct capture_file *file;
     int64_t left;               // of CONTENT_MAX
     double *times;              // us, of the samples
     size_t ntimes, cap;
@@ -45,7 +45,7 @@ struct timeline {
 static ssize_t read_content (void *arg, void *buf, size_t size)
 {
     struct timeline *t = arg;
-    ssize_t n = watched_read (t->file, buf, size);
+    ssize_t n = capture_file_read (t->file, buf, size);
 
     if (n > 0 && (t->left -= n) < 0)
         return -EFBIG;
@@ -196,7 +196,7 @@ static bool walk_samples (struct timeline *t, bool *outer)
     return !t->s.failed;
 }
 
-static bool walk (struct timeline *t)
+static bool read_memory_timeline_walk (struct timeline *t)
 {
     struct scan *s = &t->s;
     bool outer = true, inner = true;
@@ -265,8 +265,9 @@ static void give_peaks (const struct timeline *t)
     for (size_t i = 0; i <= TOTAL; i++) {
         const char *name = i < TOTAL ? categories[i] : "TOTAL";
 
-        extras_peak (t->src, NAN, name, strlen (name), KIND, t->peak[i] / MIB,
-                     t->at[i]);
+        capture_facts_peak (t->src, NAN, name, strlen (name), KIND,
+                            t->peak[i] / MIB,
+                            t->at[i]);
     }
 }
 
@@ -276,7 +277,7 @@ static enum reading no_memory (struct source *src, struct err *err)
     return READING_STOPPED;
 }
 
-static enum reading read_open (struct timeline *t, struct watched *file,
+static enum reading read_open (struct timeline *t, struct capture_file *file,
                                struct err *err)
 {
     enum reading how;
@@ -288,11 +289,11 @@ static enum reading read_open (struct timeline *t, struct watched *file,
     if (scan_init (&t->s, read_content, t) < 0) {
         how = no_memory (t->src, err);
     } else {
-        if (walk (t))
+        if (read_memory_timeline_walk (t))
             (void)scan_end (&t->s);
         give_peaks (t);
         how = t->no_memory ? no_memory (t->src, err)
-                           : watched_verdict (file, &t->s, err);
+                           : capture_file_verdict (file, &t->s, err);
     }
     scan_fini (&t->s);
     inflate_close (file->gz);
@@ -311,12 +312,12 @@ static bool read_one (void *arg, const char *path, bool *read)
 {
     struct timelines *all = arg;
     struct timeline t = { .src = all->src };
-    struct watched file;
+    struct capture_file file;
     struct err why = { "" };
     enum reading how;
 
     if (!may_be (path) ||
-        watched_open (&file, all->src, all->src->dir, path, NULL) !=
+        capture_file_open (&file, all->src, all->src->dir, path, NULL) !=
             READING_WHOLE)
         return true;            // it is listed like any other file
     if (begins_so (file.fd)) {
@@ -327,7 +328,7 @@ static bool read_one (void *arg, const char *path, bool *read)
             all->why = why;
         }
     }
-    watched_close (&file);
+    capture_file_close (&file);
     return all->how != READING_STOPPED;
 }
 
@@ -342,7 +343,7 @@ bool memory_timeline_is_there (const struct source *src, uint64_t *size)
 {
     bool there = false;
 
-    extras_each_file (src, is_one, &there);
+    capture_facts_each_file (src, is_one, &there);
     if (size)
         *size = 0;              // not known, and small beside the others
     return there;
@@ -353,6 +354,6 @@ void read_memory_timeline (struct source *src, unsigned want,
 {
     struct timelines all = { .src = src, .how = READING_ABSENT };
 
-    extras_each_file (src, read_one, &all);
-    verdict_all (v, want, all.how, &all.why, err);
+    capture_facts_each_file (src, read_one, &all);
+    verdict_for_tables (v, want, all.how, &all.why, err);
 }

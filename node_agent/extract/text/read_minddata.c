@@ -47,7 +47,7 @@ bool minddata_is_there (const struct source *src, uint64_t *size)
 {
     bool there = false;
 
-    extras_each_file (src, is_one, &there);
+    capture_facts_each_file (src, is_one, &there);
     if (size)
         *size = 0;              // not known, and small beside the others
     return there;
@@ -61,6 +61,6 @@ void read_minddata (struct source *src, unsigned want, struct verdict *v,
 {
     struct err why = { "" };
 
-    extras_each_file (src, read_one, src);
-    verdict_all (v, want, READING_WHOLE, &why, err);
+    capture_facts_each_file (src, read_one, src);
+    verdict_for_tables (v, want, READING_WHOLE, &why, err);
 }

@@ -196,7 +196,7 @@ void read_op_statistic (struct source *src, unsigned want, struct verdict *v,
 {
     struct err why = { "" };
 
-    verdict_all (v, want, read_file (&operators, src, &why), &why, err);
+    verdict_for_tables (v, want, read_file (&operators, src, &why), &why, err);
 }
 
 void read_api_statistic (struct source *src, unsigned want, struct verdict *v,
@@ -204,5 +204,5 @@ void read_api_statistic (struct source *src, unsigned want, struct verdict *v,
 {
     struct err why = { "" };
 
-    verdict_all (v, want, read_file (&apis, src, &why), &why, err);
+    verdict_for_tables (v, want, read_file (&apis, src, &why), &why, err);
 }

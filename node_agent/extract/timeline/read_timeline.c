@@ -26,16 +26,17 @@
 static enum reading read_file (struct timeline *t, const char *name,
                                struct err *err)
 {
-    struct watched file;
-    enum reading how = watched_open (&file, t->src, timeline_dir (t->src), name,
-                                     err);
+    struct capture_file file;
+    enum reading how = capture_file_open (&file, t->src, timeline_dir (t->src),
+                                          name,
+                                          err);
     int rc = 0;
 
     if (how != READING_WHOLE)
         return how;
     if ((inflate_is_gzip (file.fd) &&
          !(file.gz = inflate_open (file.fd))) ||
-        scan_init (&t->scan.s, watched_read, &file) < 0) {
+        scan_init (&t->scan.s, capture_file_read, &file) < 0) {
         rc = -ENOMEM;
     } else {
         trace_scan_begin (&t->scan, timeline_wanted, t);
@@ -46,7 +47,7 @@ static enum reading read_file (struct timeline *t, const char *name,
         t->src->stopped = err_set (err, -rc, "%s%s", t->why.text[0]
                                    ? t->why.text : "no memory to read ",
                                    t->why.text[0] ? "" : name);
-    how = watched_verdict (&file, &t->scan.s, err);
+    how = capture_file_verdict (&file, &t->scan.s, err);
     if (how == READING_WHOLE && t->limit) {
         err_set (err, EBADMSG, "%s: byte %llu: more %s than can be kept", name,
                  (unsigned long long)t->limit_at, t->limit);
@@ -54,7 +55,7 @@ static enum reading read_file (struct timeline *t, const char *name,
     }
     scan_fini (&t->scan.s);
     inflate_close (file.gz);
-    watched_close (&file);
+    capture_file_close (&file);
     return how;
 }
 
@@ -104,7 +105,7 @@ static enum reading read_all (struct timeline *t, bool make,
     int rc;
 
     if (how != READING_STOPPED && t->late) {
-        timeline_again (t);
+        timeline_restart (t);
         how = read_files (t, f, err);
     }
     for (int i = 0; i < 2 && how != READING_STOPPED && (rc = timeline_seek (t));
@@ -187,7 +188,7 @@ static void read_tables (struct timeline *t, unsigned want, struct verdict *v,
         how = READING_DAMAGED;
     }
     // what a damaged one does not have may be behind the damage
-    verdict_all (v, how == READING_WHOLE ? have : want, how, &why, err);
+    verdict_for_tables (v, how == READING_WHOLE ? have : want, how, &why, err);
 }
 
 void read_timeline (struct source *src, unsigned want, struct verdict *v,
@@ -208,7 +209,7 @@ void read_timeline (struct source *src, unsigned want, struct verdict *v,
         struct err why = { "" };
 
         src->stopped = err_set (&why, ENOMEM, "no memory for a timeline");
-        verdict_all (v, want, READING_STOPPED, &why, err);
+        verdict_for_tables (v, want, READING_STOPPED, &why, err);
     } else {
         read_tables (t, want, v, err);
         timeline_fini (t);

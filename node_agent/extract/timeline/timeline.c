@@ -48,7 +48,7 @@ void timeline_fini (struct timeline *t)
     flows_fini (&t->flows);
 }
 
-void timeline_again (struct timeline *t)
+void timeline_restart (struct timeline *t)
 {
     for (uint32_t i = 0; i < t->nprocesses; i++) {
         t->processes[i].nrows = 0;

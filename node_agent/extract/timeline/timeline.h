@@ -147,7 +147,7 @@ struct timeline {
     bool evicted;               // a kernel or its flow came too late to meet
     bool seeking;               // another pass: for those that matter
     bool making;                // another pass: overlap rows are to be made
-    uint64_t untold;            // tasks of which nobody knows what they do
+    uint64_t unclassified;      // tasks of which nobody knows what they do
     const char *limit;          // what there was too much of, or NULL
     uint64_t limit_at;          // where
 };
@@ -156,7 +156,7 @@ int timeline_init (struct timeline *t, struct source *src);
 void timeline_fini (struct timeline *t);
 
 /* Forget all but processes, threads' names and steps, for another pass. */
-void timeline_again (struct timeline *t);
+void timeline_restart (struct timeline *t);
 
 /* Take in t->event.  0, -ENOMEM, or what a file of tasks said: in t->why. */
 int timeline_event (struct timeline *t);

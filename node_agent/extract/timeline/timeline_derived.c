@@ -44,7 +44,7 @@ int timeline_make_event (struct timeline *t, struct timeline_process *p)
 
     if (e->ph != 'X' || p->class != PROCESS_DEVICE)
         return 0;
-    t->untold += e->task.type == TRACE_TYPE_UNKNOWN;
+    t->unclassified += e->task.type == TRACE_TYPE_UNKNOWN;
     if (e->task.type != TRACE_TYPE_COMPUTES || is_op (e) ||
         !timeline_times (e, &start, &dur))
         return 0;
@@ -102,8 +102,9 @@ static int gather (const struct timeline *t, const struct timeline_process *p,
     return 0;
 }
 
-static int keep (struct timeline *t, struct timeline_process *p, int64_t start,
-                 int64_t dur, enum overlap_kind kind)
+static int timeline_derived_keep (struct timeline *t,
+                                  struct timeline_process *p, int64_t start,
+                                  int64_t dur, enum overlap_kind kind)
 {
     return timeline_keep_row (t, p, &(struct overlap_row){
         start, (int64_t)((uint64_t)dur << 2 | kind) });
@@ -127,7 +128,8 @@ static int make_rows (struct timeline *t, struct timeline_process *p,
     p->nrows = 0;
     for (size_t i = 0; i < w->ncomputing && rc == 0; i++) {
         v = &w->computing[i];
-        rc = keep (t, p, v->start, v->end - v->start, OVERLAP_COMPUTING);
+        rc = timeline_derived_keep (t, p, v->start, v->end - v->start,
+                                    OVERLAP_COMPUTING);
     }
     for (size_t i = 0; i < w->ncommunication && rc == 0; i++) {
         int64_t dur, alone;
@@ -138,30 +140,33 @@ static int make_rows (struct timeline *t, struct timeline_process *p,
             at++;
         alone = dur - intervals_common (v, 1, w->computing + at,
                                         w->ncomputing - at);
-        rc = keep (t, p, v->start, dur, OVERLAP_COMMUNICATION);
+        rc = timeline_derived_keep (t, p, v->start, dur, OVERLAP_COMMUNICATION);
         if (rc == 0 && alone > 0)
-            rc = keep (t, p, v->start, alone, OVERLAP_NOT_OVERLAPPED);
+            rc = timeline_derived_keep (t, p, v->start, alone,
+                                        OVERLAP_NOT_OVERLAPPED);
     }
     for (size_t i = 1; i < w->nboth && rc == 0; i++) {
         v = &w->both[i - 1];
         if (!is_between (t, v->end, v[1].start))
-            rc = keep (t, p, v->end, v[1].start - v->end, OVERLAP_FREE);
+            rc = timeline_derived_keep (t, p, v->end, v[1].start - v->end,
+                                        OVERLAP_FREE);
     }
     p->class = PROCESS_OVERLAP;
     return rc;
 }
 
-static void tell (const struct timeline *t, bool too_many)
+static void timeline_derived_tell (const struct timeline *t, bool too_many)
 {
     struct capture *c = t->src->capture;
 
     if (t->rows > 0)
         capture_reason (c, "the timeline has no overlap analysis: its steps "
                         "are made of its tasks and ops");
-    else if (t->untold > 0)
+    else if (t->unclassified > 0)
         capture_reason (c, "the timeline has no overlap analysis, and does not "
                         "say of %llu task%s what they do",
-                        (unsigned long long)t->untold, units_s (t->untold));
+                        (unsigned long long)t->unclassified,
+                        units_s (t->unclassified));
     else if (too_many)
         capture_reason (c, "the timeline has no overlap analysis, and too many "
                         "tasks to make one");
@@ -169,7 +174,7 @@ static void tell (const struct timeline *t, bool too_many)
 
 int timeline_make_rows (struct timeline *t)
 {
-    bool given = !t->overflow && t->untold == 0, too_many;
+    bool given = !t->overflow && t->unclassified == 0, too_many;
     int rc = timeline_ranges (t);
 
     for (uint32_t i = 0; i < t->nprocesses && rc == 0; i++) {
@@ -191,6 +196,6 @@ int timeline_make_rows (struct timeline *t)
             t->processes[i].nrows = 0;
         t->rows = 0;
     }
-    tell (t, too_many);
+    timeline_derived_tell (t, too_many);
     return rc;
 }

@@ -118,7 +118,7 @@ static int list_msprof (const struct source *src, struct timeline_files *f)
     struct dirent *e;
 
     if (!dir) {
-        source_hindered (src, fd < 0 ? fd : -errno);
+        source_transient_error (src, fd < 0 ? fd : -errno);
         if (fd >= 0)
             (void)close (fd);
         return 0;
@@ -134,7 +134,7 @@ static int list_msprof (const struct source *src, struct timeline_files *f)
         latest = time;
         rc = add_name (f, e->d_name);
     }
-    source_hindered (src, rc);
+    source_transient_error (src, rc);
     (void)closedir (dir);
     if (f->n > 1)
         qsort (f->names, f->n, NAME_SIZE,

@@ -77,7 +77,7 @@ int flows_step (struct flows *f, const char *id, int64_t start, int64_t end)
 }
 
 /* How many steps begin at or before 'at'. */
-static uint32_t begun (const struct flows *f, int64_t at)
+static uint32_t timeline_flows_begun (const struct flows *f, int64_t at)
 {
     uint32_t low = 0, high = f->nsteps;
 
@@ -113,7 +113,7 @@ static uint32_t home (const struct flows *f, uint64_t id)
 }
 
 /* The slot of the id, or the free one where it would be. */
-static struct flow *find (const struct flows *f, uint64_t id)
+static struct flow *timeline_flows_find (const struct flows *f, uint64_t id)
 {
     uint32_t i = home (f, id);
 
@@ -123,7 +123,7 @@ static struct flow *find (const struct flows *f, uint64_t id)
 }
 
 /* Free a slot; what lies behind it moves up, so that searches find it. */
-static void drop (struct flows *f, struct flow *flow)
+static void timeline_flows_drop (struct flows *f, struct flow *flow)
 {
     uint32_t hole = (uint32_t)(flow - f->slots), i = hole;
 
@@ -143,7 +143,7 @@ static void drop (struct flows *f, struct flow *flow)
     f->used--;
 }
 
-static int grow (struct flows *f)
+static int timeline_flows_grow (struct flows *f)
 {
     struct flow *old = f->slots;
     uint32_t cap = f->cap;
@@ -156,23 +156,23 @@ static int grow (struct flows *f)
     f->cap = 2 * cap;
     for (uint32_t i = 0; i < cap; i++) {
         if (old[i].id)
-            *find (f, old[i].id) = old[i];
+            *timeline_flows_find (f, old[i].id) = old[i];
     }
     free (old);
     return 0;
 }
 
-static int take (struct flows *f, uint64_t id, struct flow **ret)
+static int timeline_flows_take (struct flows *f, uint64_t id, struct flow **ret)
 {
-    struct flow *flow = find (f, id);
+    struct flow *flow = timeline_flows_find (f, id);
 
     if (flow->id == 0) {
         if (f->used == FLOWS_MAX)
             return -E2BIG;
         if (2 * (f->used + 1) > f->cap) {
-            if (grow (f) < 0)
+            if (timeline_flows_grow (f) < 0)
                 return -ENOMEM;
-            flow = find (f, id);
+            flow = timeline_flows_find (f, id);
         }
         *flow = (struct flow){ .id = id, .launch = NONE, .start = NONE,
                                .end = NONE };
@@ -186,17 +186,18 @@ static int take (struct flows *f, uint64_t id, struct flow **ret)
 
 static void unref (struct flows *f, uint64_t id)
 {
-    struct flow *flow = find (f, id);
+    struct flow *flow = timeline_flows_find (f, id);
 
     if (flow->id && --flow->refs == 0)
-        drop (f, flow);
+        timeline_flows_drop (f, flow);
 }
 
 /* Let a flow be an end of a step if it lies farther out; 'at' is where its
  * kernels begin or end.  '*old' is the flow that it takes the place of.
  */
-static bool settle (struct flow_end *end, bool have, const struct flow *flow,
-                    bool first, uint64_t *old)
+static bool timeline_flows_settle (struct flow_end *end, bool have,
+                                   const struct flow *flow,
+                                   bool first, uint64_t *old)
 {
     int64_t at = first ? flow->start : flow->end;
 
@@ -216,10 +217,10 @@ static bool settle (struct flow_end *end, bool have, const struct flow *flow,
     return true;
 }
 
-static void complete (struct flows *f, uint64_t id)
+static void timeline_flows_complete (struct flows *f, uint64_t id)
 {
-    const struct flow flow = *find (f, id);
-    uint32_t n = begun (f, flow.launch);
+    const struct flow flow = *timeline_flows_find (f, id);
+    uint32_t n = timeline_flows_begun (f, flow.launch);
     uint16_t refs = flow.refs;
     uint64_t old[4] = { 0 };
     unsigned nold = 0;
@@ -231,15 +232,17 @@ static void complete (struct flows *f, uint64_t id)
 
         if (flow.launch > s->host_end)
             continue;
-        refs += settle (&s->first, s->launched, &flow, true, &old[nold]);
+        refs += timeline_flows_settle (&s->first, s->launched, &flow, true,
+                                       &old[nold]);
         nold += old[nold] != 0;
-        refs += settle (&s->last, s->launched, &flow, false, &old[nold]);
+        refs += timeline_flows_settle (&s->last, s->launched, &flow, false,
+                                       &old[nold]);
         nold += old[nold] != 0;
         s->launched = true;
     }
-    find (f, id)->refs = refs;
+    timeline_flows_find (f, id)->refs = refs;
     if (refs == 0)
-        drop (f, find (f, id));
+        timeline_flows_drop (f, timeline_flows_find (f, id));
     for (unsigned i = 0; i < nold; i++)
         unref (f, old[i]);
 }
@@ -247,7 +250,7 @@ static void complete (struct flows *f, uint64_t id)
 int flows_launch (struct flows *f, uint64_t id, int64_t at)
 {
     struct flow *flow = NULL;
-    int rc = take (f, id ? id : UINT64_MAX, &flow);
+    int rc = timeline_flows_take (f, id ? id : UINT64_MAX, &flow);
 
     if (rc < 0)
         return rc;
@@ -255,7 +258,7 @@ int flows_launch (struct flows *f, uint64_t id, int64_t at)
         return 0;               // the first of several counts
     flow->launch = at;
     if (flow->start != NONE)
-        complete (f, flow->id);
+        timeline_flows_complete (f, flow->id);
     return 0;
 }
 
@@ -263,7 +266,7 @@ int flows_kernel (struct flows *f, uint64_t id, int64_t start, int64_t end,
                   bool known)
 {
     struct flow *flow = NULL;
-    int rc = take (f, id ? id : UINT64_MAX, &flow);
+    int rc = timeline_flows_take (f, id ? id : UINT64_MAX, &flow);
 
     if (rc < 0)
         return rc;
@@ -273,13 +276,13 @@ int flows_kernel (struct flows *f, uint64_t id, int64_t start, int64_t end,
     if (flow->end == NONE || end > flow->end)
         flow->end = end;
     if (flow->launch != NONE)
-        complete (f, flow->id);
+        timeline_flows_complete (f, flow->id);
     return 0;
 }
 
 void flows_extend (struct flows *f, uint64_t id, int64_t end)
 {
-    struct flow *flow = find (f, id ? id : UINT64_MAX);
+    struct flow *flow = timeline_flows_find (f, id ? id : UINT64_MAX);
 
     if (flow->id == 0)
         return;                 // it was forgotten: it counts for no step
@@ -288,7 +291,7 @@ void flows_extend (struct flows *f, uint64_t id, int64_t end)
         return;
     flow->end = end;
     if (flow->launch != NONE && flow->start != NONE)
-        complete (f, flow->id);
+        timeline_flows_complete (f, flow->id);
 }
 
 uint32_t flows_seek (struct flows *f)
@@ -297,7 +300,8 @@ uint32_t flows_seek (struct flows *f)
 
     for (uint32_t i = 0; i < f->nsteps; i++) {
         struct flow *flow = f->steps[i].launched
-                                ? find (f, f->steps[i].last.id) : NULL;
+                                ? timeline_flows_find (f, f->steps[i].last.id)
+                                : NULL;
 
         if (!flow || flow->id == 0 || flow->open == 0)
             continue;
@@ -307,9 +311,9 @@ uint32_t flows_seek (struct flows *f)
     return n;
 }
 
-bool flows_sought (const struct flows *f, uint64_t id)
+bool flows_is_sought (const struct flows *f, uint64_t id)
 {
-    const struct flow *flow = find (f, id ? id : UINT64_MAX);
+    const struct flow *flow = timeline_flows_find (f, id ? id : UINT64_MAX);
 
     return flow->id && flow->sought;
 }

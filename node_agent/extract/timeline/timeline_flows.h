@@ -65,7 +65,7 @@ void flows_extend (struct flows *f, uint64_t id, int64_t end);
  * known; from now on these are sought.
  */
 uint32_t flows_seek (struct flows *f);
-bool flows_sought (const struct flows *f, uint64_t id);
+bool flows_is_sought (const struct flows *f, uint64_t id);
 
 /* Forget all but the steps' host ranges. */
 void flows_clear (struct flows *f);

@@ -107,7 +107,7 @@ static struct timeline_kernel *next_sought (const struct timeline *t,
     }
 }
 
-static int grow (struct timeline *t)
+static int timeline_kernels_grow (struct timeline *t)
 {
     uint32_t cap = t->sought_cap ? 2 * t->sought_cap : SOUGHT_FIRST;
     struct timeline_kernel *old = t->sought, *all = calloc (cap, sizeof (*all));
@@ -148,7 +148,7 @@ static int seek_kernel (struct timeline *t, int64_t start)
         .pid = e->pid, .tid = e->tid, .flow = e->id, .start = start,
         .what = KERNEL_FLOW,
     };
-    return 2 * t->nsought > t->sought_cap ? grow (t) : 0;
+    return 2 * t->nsought > t->sought_cap ? timeline_kernels_grow (t) : 0;
 }
 
 static void meet (struct timeline *t, int64_t start, int64_t dur)
@@ -168,7 +168,7 @@ int timeline_seek_event (struct timeline *t, const struct timeline_process *p)
     int64_t start, dur;
 
     if (e->cat == TRACE_CAT_FLOW && e->ph == 'f')
-        return flows_sought (&t->flows, e->id) &&
+        return flows_is_sought (&t->flows, e->id) &&
                        trace_time_ns (&e->ts, &start)
                    ? seek_kernel (t, start) : 0;
     if (e->ph == 'X' && (p->class == PROCESS_DEVICE ||
@@ -187,7 +187,7 @@ int timeline_seek (struct timeline *t)
         if (!t->evicted || flows_seek (&t->flows) == 0)
             return 0;
         t->seeking = true;
-        return grow (t) < 0 ? -ENOMEM : 1;
+        return timeline_kernels_grow (t) < 0 ? -ENOMEM : 1;
     }
     t->seeking = false;
     for (uint32_t i = 0; i < t->sought_cap && !t->seeking; i++)

@@ -241,7 +241,7 @@ static void order_ops (struct maker *m)
 /* How many of a plane's tasks begin before 'at'.  Ops come in the order of
  * time: mostly it is near where the last search ended.
  */
-static uint32_t begun (struct timeline_thread *th, int64_t at)
+static uint32_t timeline_ops_begun (struct timeline_thread *th, int64_t at)
 {
     uint32_t low = 0, high = th->ntasks, i = th->begun;
 
@@ -434,7 +434,8 @@ static bool take_kept (struct maker *m, const struct sorted_op *o, size_t *n)
 
     for (uint32_t i = r->first; i < r->first + r->plane; i++) {
         struct timeline_thread *th = &m->t->threads[m->planes[i]];
-        uint32_t from = begun (th, o->op->start), to = begun (th, o->limit);
+        uint32_t from = timeline_ops_begun (th, o->op->start), to =
+            timeline_ops_begun (th, o->limit);
 
         for (uint32_t j = from; j < to; j++) {
             if (!take_task (m, &th->tasks[j], m->planes[i], n))

@@ -43,7 +43,7 @@ int timeline_ranges (struct timeline *t)
 }
 
 /* How many ranges begin at or before 'at'. */
-static uint32_t begun (const struct timeline *t, int64_t at)
+static uint32_t timeline_steps_begun (const struct timeline *t, int64_t at)
 {
     uint32_t low = 0, high = t->nranges;
 
@@ -64,7 +64,7 @@ uint32_t timeline_step_of (const struct timeline *t, int64_t start)
 
     if (t->flows.nsteps <= 1)
         return 0;
-    for (uint32_t i = begun (t, start); i > 0; i--) {
+    for (uint32_t i = timeline_steps_begun (t, start); i > 0; i--) {
         const struct timeline_range *r = &t->ranges[i - 1];
 
         if (r->latest < start)
@@ -128,7 +128,7 @@ static void to_steps (struct timeline *t, struct timeline_process *p,
             add_receive (p->sums, op);
         return;
     }
-    for (uint32_t i = begun (t, start); i > 0; i--) {
+    for (uint32_t i = timeline_steps_begun (t, start); i > 0; i--) {
         const struct timeline_range *r = &t->ranges[i - 1];
 
         if (r->latest <= start)

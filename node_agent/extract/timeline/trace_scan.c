@@ -190,7 +190,7 @@ static bool read_count (struct scan *s, int64_t *ret)
     return true;
 }
 
-static const struct scan_field arg_fields[] = {
+static const struct predicted_key arg_fields[] = {
     SCAN_FIELD ("name"),           SCAN_FIELD ("labels"),
     SCAN_FIELD ("task type"),      SCAN_FIELD ("src rank"),
     SCAN_FIELD ("dst rank"),       SCAN_FIELD ("transport type"),
@@ -273,8 +273,8 @@ static bool read_args (struct trace_scan *t, struct trace_event *e)
         return scan_skip (s);
     if (!scan_object (s))
         return false;
-    scan_habit_begin (&t->arg_habit);
-    while ((field = scan_habit_next (&t->arg_habit, s)) != SCAN_DONE) {
+    key_predictor_begin (&t->arg_keys);
+    while ((field = key_predictor_next (&t->arg_keys, s)) != SCAN_DONE) {
         if (!read_arg (s, field, e))
             return false;
     }
@@ -329,7 +329,7 @@ static bool args_wanted (const struct trace_scan *t,
     return !e->has_pid || t->wanted (t->arg, e->pid);
 }
 
-static const struct scan_field event_fields[] = {
+static const struct predicted_key event_fields[] = {
     SCAN_FIELD ("ph"),  SCAN_FIELD ("name"), SCAN_FIELD ("pid"),
     SCAN_FIELD ("tid"), SCAN_FIELD ("ts"),   SCAN_FIELD ("dur"),
     SCAN_FIELD ("cat"), SCAN_FIELD ("args"), SCAN_FIELD ("id"),
@@ -389,12 +389,12 @@ void trace_scan_begin (struct trace_scan *t,
     t->events = 0;
     t->wanted = wanted;
     t->arg = arg;
-    scan_habit_init (&t->event_habit, event_fields, EVENT_FIELDS);
-    scan_habit_init (&t->arg_habit, arg_fields, ARG_FIELDS);
+    key_predictor_init (&t->event_keys, event_fields, EVENT_FIELDS);
+    key_predictor_init (&t->arg_keys, arg_fields, ARG_FIELDS);
 }
 
 /* Into the array of events. */
-static bool enter (struct trace_scan *t)
+static bool trace_scan_enter (struct trace_scan *t)
 {
     struct scan *s = &t->s;
 
@@ -427,7 +427,7 @@ bool trace_scan_next (struct trace_scan *t, struct trace_event *e)
     struct scan *s = &t->s;
     int field;
 
-    if (!t->open && !(t->open = enter (t)))
+    if (!t->open && !(t->open = trace_scan_enter (t)))
         return false;
     if (!scan_element (s, &t->first)) {
         leave (t);
@@ -436,8 +436,8 @@ bool trace_scan_next (struct trace_scan *t, struct trace_event *e)
     clear (e);
     if (!scan_object (s))
         return false;
-    scan_habit_begin (&t->event_habit);
-    while ((field = scan_habit_next (&t->event_habit, s)) != SCAN_DONE) {
+    key_predictor_begin (&t->event_keys);
+    while ((field = key_predictor_next (&t->event_keys, s)) != SCAN_DONE) {
         if (!read_member (t, field, e))
             return false;
     }

@@ -61,7 +61,7 @@ struct trace_scan {
     bool first, open;
     bool wrapped, outer;        // in an object, and its first member
     uint64_t events;
-    struct scan_habit event_habit, arg_habit;
+    struct key_predictor event_keys, arg_keys;
     // whether the arguments of a process' events are wanted
     bool (*wanted) (void *arg, uint64_t pid);
     void *arg;

@@ -227,7 +227,7 @@ static void test_alone (void **state)
     struct ledger *l = NULL;
     struct store *s = NULL;
     char path[2 * PATH_MAX];
-    struct word word = { .by = WORD_NODE, .world_size = 4 };
+    struct size_claim word = { .by = CLAIM_NODE, .world_size = 4 };
     int fd;
 
     ask_alone (f);
@@ -239,7 +239,7 @@ static void test_alone (void **state)
         if (i == 1)
             assert_int_equal (ledger_world_size (l, "j"), 6);
         else
-            assert_int_equal (ledger_set_word (l, "j", &word, NULL), 0);
+            assert_int_equal (ledger_set_claim (l, "j", &word, NULL), 0);
         store_close (s);
         ledger_close (l);
         ask_alone (f);

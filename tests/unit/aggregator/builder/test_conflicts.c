@@ -90,7 +90,7 @@ static int64_t rows (sqlite3 *db, const char *where)
 static void test_which (void **state)
 {
     // the fourth capture has the steps, too, and is the newest
-    const struct roll_conflict list[] = {
+    const struct select_conflict list[] = {
         { 1, 0, "7", 0 }, { 4, 0, "7", 0 }, { 2, 0, "", 0 }, { 4, 0, "", 0 },
         { 3, 0, "70", 0 }, { 4, 0, "70", 0 }, { 1, 0, "7", 0 },
         { 1, 0, "it's", 0 },
@@ -120,7 +120,7 @@ static void test_which (void **state)
 static void test_tables (void **state)
 {
     const uint64_t all = (1u << TABLE_COUNT) - 1;
-    const struct roll_conflict list[] = {
+    const struct select_conflict list[] = {
         { 1, 0, "7", all }, { 2, 0, "7", all & ~(1u << TABLE_TIME) },
         { 1, 0, "8", all }, { 2, 0, "8", all }, { 3, 1, "7", 0 },
         { 4, 2, "7", all },
@@ -147,7 +147,7 @@ static void test_tables (void **state)
 /* All that a capture gave, whatever its steps. */
 static void test_capture (void **state)
 {
-    const struct roll_conflict list[] = { { 3, 0, NULL, 0 } };
+    const struct select_conflict list[] = { { 3, 0, NULL, 0 } };
     sqlite3 *db = make_db ();
     int64_t before = rows (db, "1");
 
@@ -163,7 +163,7 @@ static void test_capture (void **state)
 /* However many conflicts: each table is read twice. */
 static void test_once (void **state)
 {
-    static struct roll_conflict list[2 * STEPS];
+    static struct select_conflict list[2 * STEPS];
     static char names[STEPS][8];
     sqlite3 *db = make_db ();
     int64_t all = rows (db, "1");
@@ -171,8 +171,8 @@ static void test_once (void **state)
     (void)state;
     for (int i = 0; i < STEPS; i++) {
         (void)snprintf (names[i], sizeof (names[i]), "%d", i + 1);
-        list[2 * i] = (struct roll_conflict){ 2, 0, names[i], 0 };
-        list[2 * i + 1] = (struct roll_conflict){ 4, 0, names[i], 0 };
+        list[2 * i] = (struct select_conflict){ 2, 0, names[i], 0 };
+        list[2 * i + 1] = (struct select_conflict){ 4, 0, names[i], 0 };
     }
     scanned = 0;
     assert_int_equal (conflicts_drop (db, list, 2 * STEPS, NULL), 0);

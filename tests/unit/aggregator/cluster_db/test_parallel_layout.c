@@ -11,10 +11,10 @@
 
 #include <string.h>
 
-static void assert_index (const struct placement_sizes *s, int64_t rank,
+static void assert_index (const struct parallel_sizes *s, int64_t rank,
                           int64_t data, int64_t pipeline, int64_t tensor)
 {
-    struct placement_index x = placement_of (s, rank);
+    struct parallel_index x = parallel_of (s, rank);
 
     assert_int_equal (x.data, data);
     assert_int_equal (x.pipeline, pipeline);
@@ -24,11 +24,11 @@ static void assert_index (const struct placement_sizes *s, int64_t rank,
 /* Context parallel ranks are beside each other between tensor and data. */
 static void test_context (void **state)
 {
-    struct placement_sizes s = { .tensor = 2, .pipeline = 2, .data = 3,
-                                 .context = 2, .world = 24 };
+    struct parallel_sizes s = { .tensor = 2, .pipeline = 2, .data = 3,
+                                .context = 2, .world = 24 };
 
     (void)state;
-    assert_true (placement_usable (&s, 23));
+    assert_true (parallel_usable (&s, 23));
     assert_index (&s, 0, 0, 0, 0);
     assert_index (&s, 1, 0, 0, 1);
     assert_index (&s, 2, 0, 0, 0);      // the other context rank
@@ -41,11 +41,11 @@ static void test_context (void **state)
 /* Without context, as users' tools have always told it. */
 static void test_no_context (void **state)
 {
-    struct placement_sizes s = { .tensor = 1, .pipeline = 2, .data = 2,
-                                 .world = 4 };
+    struct parallel_sizes s = { .tensor = 1, .pipeline = 2, .data = 2,
+                                .world = 4 };
 
     (void)state;
-    assert_true (placement_usable (&s, 1));
+    assert_true (parallel_usable (&s, 1));
     assert_index (&s, 1, 1, 0, 0);
     assert_index (&s, 2, 0, 1, 0);
     assert_index (&s, 3, 1, 1, 0);
@@ -53,11 +53,11 @@ static void test_no_context (void **state)
 
 static void test_context_in_data (void **state)
 {
-    struct placement_sizes s = { .tensor = 1, .pipeline = 1, .data = 8,
-                                 .context = 2, .world = 8 };
+    struct parallel_sizes s = { .tensor = 1, .pipeline = 1, .data = 8,
+                                .context = 2, .world = 8 };
 
     (void)state;
-    assert_true (placement_usable (&s, 7));
+    assert_true (parallel_usable (&s, 7));
     assert_int_equal (s.data, 4);
     assert_index (&s, 1, 0, 0, 0);
     assert_index (&s, 7, 3, 0, 0);
@@ -66,7 +66,7 @@ static void test_context_in_data (void **state)
 static void test_not_usable (void **state)
 {
     static const struct {
-        struct placement_sizes s;
+        struct parallel_sizes s;
         int64_t highest;
     } bad[] = {
         { { .tensor = 0 }, 0 },                 // nothing is known
@@ -79,9 +79,9 @@ static void test_not_usable (void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
-        struct placement_sizes s = bad[i].s;
+        struct parallel_sizes s = bad[i].s;
 
-        assert_false (placement_usable (&s, bad[i].highest));
+        assert_false (parallel_usable (&s, bad[i].highest));
     }
 }
 
@@ -90,7 +90,7 @@ static void test_not_usable (void **state)
 #define RANKS(...) (const int32_t[]){ __VA_ARGS__ }, \
     sizeof ((const int32_t[]){ __VA_ARGS__ }) / sizeof (int32_t)
 
-static void assert_stages (const struct placement_group *g, size_t n,
+static void assert_stages (const struct parallel_group *g, size_t n,
                            const int32_t *of, size_t nranks)
 {
     struct stages s;
@@ -108,7 +108,7 @@ static void assert_stages (const struct placement_group *g, size_t n,
 static void test_stages (void **state)
 {
     static const int32_t of[] = { 0, 0, 0, 0, 4, 4, 4, 4 };
-    const struct placement_group g[] = {
+    const struct parallel_group g[] = {
         { "default_group", false, RANKS (0, 1, 2, 3, 4, 5, 6, 7) },
         { "tp", false, RANKS (0, 1) }, { "tp", false, RANKS (2, 3) },
         { "tp", false, RANKS (4, 5) }, { "tp", false, RANKS (6, 7) },
@@ -127,7 +127,7 @@ static void test_stages (void **state)
 static void test_stages_alone (void **state)
 {
     static const int32_t of[] = { 0, 1, 2, -1, 4, 5, 6 };
-    const struct placement_group g[] = {
+    const struct parallel_group g[] = {
         { "pp", true, RANKS (1, 2) }, { "pp", true, RANKS (0, 1) },
         { "pp", true, RANKS (4, 6) }, { "pp", true, RANKS (5, 6) },
         { "world", false, RANKS (0, 1, 2, 4, 5, 6) },
@@ -139,8 +139,8 @@ static void test_stages_alone (void **state)
 
 static void test_no_pipelines (void **state)
 {
-    const struct placement_group g[] = { { "tp", false, RANKS (0, 1) },
-                                         { "", true, RANKS (1, 2) } };
+    const struct parallel_group g[] = { { "tp", false, RANKS (0, 1) },
+                                        { "", true, RANKS (1, 2) } };
     struct stages s;
 
     (void)state;

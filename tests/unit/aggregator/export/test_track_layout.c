@@ -9,7 +9,7 @@
 
 #include "export/track_layout.h"
 
-static struct lanes l;
+static struct track_layout l;
 
 /* A span at 'start' for 'dur': its lane, and what is made of it. */
 static void put (int64_t start, int64_t dur, unsigned lane, bool first,
@@ -17,7 +17,7 @@ static void put (int64_t start, int64_t dur, unsigned lane, bool first,
 {
     bool is_first;
 
-    assert_int_equal (lanes_put (&l, &start, &dur, &is_first), lane);
+    assert_int_equal (track_layout_put (&l, &start, &dur, &is_first), lane);
     assert_int_equal (is_first, first);
     assert_int_equal (start, start_got);
     assert_int_equal (dur, dur_got);
@@ -26,14 +26,14 @@ static void put (int64_t start, int64_t dur, unsigned lane, bool first,
 static void test_lanes (void **state)
 {
     (void)state;
-    lanes_clear (&l);
+    track_layout_clear (&l);
     put (0, 10000, 0, true, 0, 10000);
     put (10000, 10000, 0, false, 10000, 10000);         // right behind it
     put (15000, 10000, 1, true, 15000, 10000);          // during it
     put (16000, 1000, 2, true, 16000, 1000);
     put (20000, 1000, 0, false, 20000, 1000);           // the first again
     put (22000, 1000, 0, false, 22000, 1000);
-    lanes_clear (&l);
+    track_layout_clear (&l);
     put (0, 1, 0, true, 0, 1);                          // a new track
 }
 
@@ -41,7 +41,7 @@ static void test_lanes (void **state)
 static void test_rounding (void **state)
 {
     (void)state;
-    lanes_clear (&l);
+    track_layout_clear (&l);
     put (0, 10000, 0, true, 0, 10000);
     put (9750, 5000, 0, false, 10000, 4750);
     put (14600, 100, 0, false, 14750, 0);               // all of it was
@@ -52,14 +52,14 @@ static void test_rounding (void **state)
 static void test_crowded (void **state)
 {
     (void)state;
-    lanes_clear (&l);
+    track_layout_clear (&l);
     l.crowded = 0;
-    for (unsigned i = 0; i < LANES_MAX; i++)
+    for (unsigned i = 0; i < TRACK_LANES_MAX; i++)
         put (i, 1000000, i, true, i, 1000000);
-    put (1000, 10, LANES_MAX - 1, false, 1000, 10);
+    put (1000, 10, TRACK_LANES_MAX - 1, false, 1000, 10);
     assert_int_equal (l.crowded, 1);
     // the long one is still there
-    put (2000, 10, LANES_MAX - 1, false, 2000, 10);
+    put (2000, 10, TRACK_LANES_MAX - 1, false, 2000, 10);
     assert_int_equal (l.crowded, 2);
 }
 

@@ -42,8 +42,8 @@ struct fixture {
 /* Items of one chunk in a segment, and one in a file of its own. */
 static void fill (const char *root)
 {
-    const struct word word = { .by = WORD_NODE, .host = "h",
-                               .world_size = 8 };
+    const struct size_claim word = { .by = CLAIM_NODE, .host = "h",
+                                     .world_size = 8 };
     struct ledger *l = NULL;
     struct store *s = NULL;
     char path[PATH_MAX];
@@ -51,9 +51,9 @@ static void fill (const char *root)
     (void)snprintf (path, sizeof (path), "%s/ledger.db", root);
     assert_int_equal (ledger_open (path, &l, NULL), 0);
     assert_int_equal (store_open (root, l, &s, NULL), 0);
-    assert_int_equal (store_note_word (s, "j", &word, NULL), 0);
+    assert_int_equal (store_note_claim (s, "j", &word, NULL), 0);
     assert_int_equal (ledger_begin (l, NULL), 0);
-    assert_int_equal (ledger_set_word (l, "j", &word, NULL), 0);
+    assert_int_equal (ledger_set_claim (l, "j", &word, NULL), 0);
     for (int i = 0; i < ITEMS; i++) {
         struct ledger_item item = { .kind = i == 3 ? ITEM_RAW : ITEM_ROWS,
                                     .rank = i, .received_ns = 5 };

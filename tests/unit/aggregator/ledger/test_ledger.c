@@ -224,41 +224,41 @@ static void test_built_raw (void **state)
     check_behind (r, ITEM_RAW, "a behind, b behind, ");
 }
 
-static void say (struct root *r, const char *job, enum word_by by,
+static void say (struct root *r, const char *job, enum size_claim_by by,
                  const char *who, const char *host, int64_t size)
 {
-    struct word w = { .by = by, .world_size = size };
+    struct size_claim w = { .by = by, .world_size = size };
 
     (void)snprintf (w.who, sizeof (w.who), "%s", who);
     (void)snprintf (w.host, sizeof (w.host), "%s", host);
-    assert_int_equal (ledger_set_word (r->l, job, &w, NULL), 0);
+    assert_int_equal (ledger_set_claim (r->l, job, &w, NULL), 0);
 }
 
 /* Who is expected, and who says so, also to a later life. */
 static void test_words (void **state)
 {
     struct root *r = *state;
-    struct words w;
+    struct size_claims w;
 
     assert_true (ledger_world_size (r->l, "a") == 0);
-    say (r, "a", WORD_NODE, "k1", "h1", 8);
-    say (r, "a", WORD_NODE, "k2", "h2", 4);
-    say (r, "a", WORD_NODE, "k3", "h3", 4);
+    say (r, "a", CLAIM_NODE, "k1", "h1", 8);
+    say (r, "a", CLAIM_NODE, "k2", "h2", 4);
+    say (r, "a", CLAIM_NODE, "k3", "h3", 4);
     assert_true (ledger_world_size (r->l, "a") == 4);
-    say (r, "a", WORD_EXPECT, "", "", 6);
+    say (r, "a", CLAIM_EXPECT, "", "", 6);
     root_close (r);
     root_open (r);
     assert_true (ledger_world_size (r->l, "a") == 6);
     assert_true (ledger_world_size (r->l, "b") == 0);
-    assert_int_equal (ledger_words (r->l, "a", &w, NULL), 0);
+    assert_int_equal (ledger_size_claims (r->l, "a", &w, NULL), 0);
     assert_int_equal (w.n, 4);
     assert_string_equal (w.list[0].who, "k1");
     assert_string_equal (w.list[0].host, "h1");
     assert_int_equal (w.list[0].world_size, 8);
-    assert_int_equal (w.list[3].by, WORD_EXPECT);
+    assert_int_equal (w.list[3].by, CLAIM_EXPECT);
     assert_true (w.list[3].noted);
-    words_fini (&w);
-    say (r, "a", WORD_EXPECT, "", "", 0);
+    size_claims_fini (&w);
+    say (r, "a", CLAIM_EXPECT, "", "", 0);
     assert_true (ledger_world_size (r->l, "a") == 4);
 }
 
@@ -275,13 +275,13 @@ static void test_word_rebuilds (void **state)
     int64_t built = -1;
 
     (void)enter (r, true_item ("a", "bytes"), "bytes");
-    say (r, "j", WORD_NODE, "k1", "h1", 4);
+    say (r, "j", CLAIM_NODE, "k1", "h1", 4);
     assert_int_equal (ledger_set_built (r->l, "j", 1, NULL), 0);
-    say (r, "j", WORD_NODE, "k2", "h2", 4);
+    say (r, "j", CLAIM_NODE, "k2", "h2", 4);
     assert_int_equal (ledger_each_job (r->l, ITEM_ROWS, get_built, &built,
                                        NULL), 0);
     assert_int_equal (built, 1);
-    say (r, "j", WORD_EXPECT, "", "", 5);
+    say (r, "j", CLAIM_EXPECT, "", "", 5);
     assert_int_equal (ledger_each_job (r->l, ITEM_ROWS, get_built, &built,
                                        NULL), 0);
     assert_int_equal (built, 0);
@@ -498,7 +498,7 @@ static void test_damaged_rows (void **state)
 
     assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
     (void)enter (r, true_item ("a", "bytes"), "bytes");
-    say (r, "j", WORD_NODE, "k", "h", 8);
+    say (r, "j", CLAIM_NODE, "k", "h", 8);
     root_close (r);
     for (size_t i = 0; i < sizeof (damage) / sizeof (damage[0]); i++) {
         struct err err = { "" };

@@ -13,30 +13,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct words words;
+static struct size_claims words;
 
 static int setup (void **state)
 {
     (void)state;
-    words = (struct words){ .list = NULL };
+    words = (struct size_claims){ .list = NULL };
     return 0;
 }
 
 static int teardown (void **state)
 {
     (void)state;
-    words_fini (&words);
+    size_claims_fini (&words);
     return 0;
 }
 
-static int say (enum word_by by, const char *who, const char *host,
+static int say (enum size_claim_by by, const char *who, const char *host,
                 int64_t size)
 {
-    struct word w = { .by = by, .world_size = size };
+    struct size_claim w = { .by = by, .world_size = size };
 
     (void)snprintf (w.who, sizeof (w.who), "%s", who);
     (void)snprintf (w.host, sizeof (w.host), "%s", host);
-    return words_put (&words, &w);
+    return size_claims_put (&words, &w);
 }
 
 static void check (bool run, int64_t agreed, int64_t expected,
@@ -45,8 +45,8 @@ static void check (bool run, int64_t agreed, int64_t expected,
     char note[512];
     const char *by;
 
-    assert_int_equal (words_judge (&words, run, agreed, &by, note,
-                                   sizeof (note)), expected);
+    assert_int_equal (size_claims_judge (&words, run, agreed, &by, note,
+                                         sizeof (note)), expected);
     assert_string_equal (by, known_by);
     if (!in_note)
         assert_string_equal (note, "");
@@ -58,24 +58,24 @@ static void check (bool run, int64_t agreed, int64_t expected,
 static void test_put (void **state)
 {
     (void)state;
-    assert_int_equal (say (WORD_NODE, "k", "h", 4), 1);
-    assert_int_equal (say (WORD_NODE, "k", "h", 4), 0);
-    assert_int_equal (say (WORD_NODE, "k", "h", 2), 1);
-    assert_int_equal (say (WORD_NODE, "k", "i", 2), 1);
-    assert_int_equal (say (WORD_NODE, "j", "h", 2), 1);
-    assert_int_equal (say (WORD_EXPECT, "", "", 0), 0);
+    assert_int_equal (say (CLAIM_NODE, "k", "h", 4), 1);
+    assert_int_equal (say (CLAIM_NODE, "k", "h", 4), 0);
+    assert_int_equal (say (CLAIM_NODE, "k", "h", 2), 1);
+    assert_int_equal (say (CLAIM_NODE, "k", "i", 2), 1);
+    assert_int_equal (say (CLAIM_NODE, "j", "h", 2), 1);
+    assert_int_equal (say (CLAIM_EXPECT, "", "", 0), 0);
     assert_int_equal (words.n, 3);
     check (false, 0, 2, "agents", NULL);
     for (int i = 3; i < WORDS_MAX - WORDS_KEPT; i++) {
         char host[16];
 
         (void)snprintf (host, sizeof (host), "h%d", i);
-        assert_int_equal (say (WORD_NODE, "k", host, 2), 1);
+        assert_int_equal (say (CLAIM_NODE, "k", host, 2), 1);
     }
-    assert_int_equal (say (WORD_NODE, "k", "one more", 2), -E2BIG);
-    assert_int_equal (say (WORD_NODE, "k", "h", 8), 1);
+    assert_int_equal (say (CLAIM_NODE, "k", "one more", 2), -E2BIG);
+    assert_int_equal (say (CLAIM_NODE, "k", "h", 8), 1);
     // an operator is heard, however many nodes there are
-    assert_int_equal (say (WORD_EXPECT, "", "", 5), 1);
+    assert_int_equal (say (CLAIM_EXPECT, "", "", 5), 1);
     check (false, 0, 5, "rollcall jobs --expect", NULL);
 }
 
@@ -84,19 +84,19 @@ static void test_outlier (void **state)
 {
     (void)state;
     check (false, 4, 0, "", NULL);
-    (void)say (WORD_NODE, "evil", "h9", 131072);
+    (void)say (CLAIM_NODE, "evil", "h9", 131072);
     check (false, 4, 4, "metadata of the captures",
            "host h9, key evil says 131072: not believed, 4 ranks");
     check (false, 0, 131072, "agents", NULL);   // nobody knows better
-    (void)say (WORD_NODE, "k1", "h1", 4);
+    (void)say (CLAIM_NODE, "k1", "h1", 4);
     check (false, 0, 131072, "agents", "host h1, key k1 says 4");
-    (void)say (WORD_NODE, "k2", "h2", 4);
+    (void)say (CLAIM_NODE, "k2", "h2", 4);
     check (false, 0, 4, "agents", "host h9, key evil says 131072");
     for (int i = 0; i < 5; i++) {
         char host[16];
 
         (void)snprintf (host, sizeof (host), "e%d", i);
-        (void)say (WORD_NODE, "evil", host, 70000 + i);
+        (void)say (CLAIM_NODE, "evil", host, 70000 + i);
     }
     check (false, 4, 4, "agents",
            "and 3 more nodes said otherwise");
@@ -106,14 +106,14 @@ static void test_outlier (void **state)
 static void test_order (void **state)
 {
     (void)state;
-    (void)say (WORD_NODE, "k1", "h1", 2);
+    (void)say (CLAIM_NODE, "k1", "h1", 2);
     check (true, 4, 2, "rollcall run", NULL);
-    (void)say (WORD_FRONT, "", "", 8);
+    (void)say (CLAIM_FRONT, "", "", 8);
     check (true, 4, 8, "rollcall run", "host h1, key k1 says 2");
     check (false, 4, 8, "--world-size", "8 ranks are expected");
-    (void)say (WORD_EXPECT, "", "", 6);
+    (void)say (CLAIM_EXPECT, "", "", 6);
     check (false, 4, 6, "rollcall jobs --expect", NULL);
-    (void)say (WORD_EXPECT, "", "", 0);
+    (void)say (CLAIM_EXPECT, "", "", 0);
     check (false, 4, 8, "--world-size", "says 2");
 }
 
@@ -123,37 +123,37 @@ static void test_order (void **state)
 static void test_mpi (void **state)
 {
     (void)state;
-    (void)say (WORD_MPI, "k1", "h1", 4);
+    (void)say (CLAIM_MPI, "k1", "h1", 4);
     check (false, 0, 4, "MPI", NULL);
-    (void)say (WORD_NODE, "k1", "h1", 8);
+    (void)say (CLAIM_NODE, "k1", "h1", 8);
     check (false, 0, 8, "agents", NULL);
-    (void)say (WORD_MPI, "k1", "h1", 16);
+    (void)say (CLAIM_MPI, "k1", "h1", 16);
     check (false, 0, 16, "MPI", "host h1, key k1 says 8: not believed");
     check (true, 8, 16, "MPI", "host h1, key k1 says 8");
     check (false, 8, 8, "metadata of the captures",
            "MPI on host h1, key k1 says 16: not believed");
-    (void)say (WORD_MPI, "k2", "h2", 4);
-    (void)say (WORD_MPI, "k3", "h3", 4);
+    (void)say (CLAIM_MPI, "k2", "h2", 4);
+    (void)say (CLAIM_MPI, "k3", "h3", 4);
     check (false, 0, 8, "agents", "MPI on host h1, key k1 says 16");
-    (void)say (WORD_FRONT, "", "", 8);
+    (void)say (CLAIM_FRONT, "", "", 8);
     check (true, 0, 8, "rollcall run", "MPI on host h1");
-    (void)say (WORD_EXPECT, "", "", 2);
+    (void)say (CLAIM_EXPECT, "", "", 2);
     check (false, 0, 2, "rollcall jobs --expect", NULL);
 }
 
 static void test_valid (void **state)
 {
-    struct word w = { .by = WORD_NODE, .world_size = 1 };
+    struct size_claim w = { .by = CLAIM_NODE, .world_size = 1 };
 
     (void)state;
-    assert_true (word_valid (&w));
+    assert_true (size_claim_valid (&w));
     w.by = 0;
-    assert_false (word_valid (&w));
-    w.by = WORD_EXPECT;
+    assert_false (size_claim_valid (&w));
+    w.by = CLAIM_EXPECT;
     w.world_size = -1;
-    assert_false (word_valid (&w));
+    assert_false (size_claim_valid (&w));
     w.world_size = 1 << 20;
-    assert_false (word_valid (&w));
+    assert_false (size_claim_valid (&w));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown (f, setup, teardown)

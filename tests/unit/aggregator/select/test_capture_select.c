@@ -18,17 +18,18 @@
 #define ITEMS 4
 
 struct job {
-    struct roll_item items[ITEMS];
+    struct select_item items[ITEMS];
     size_t n;
 };
 
 static void add (struct job *j, int64_t rank, const char *name,
                  const char *host, int64_t order, enum capture_state s)
 {
-    struct roll_item *i = &j->items[j->n];
+    struct select_item *i = &j->items[j->n];
     struct capture *c = &i->capture;
 
-    *i = (struct roll_item){ .source = j->n++, .skip = s != CAPTURE_COMPLETE };
+    *i = (struct select_item){ .source = j->n++,
+                              .skip = s != CAPTURE_COMPLETE };
     capture_init (c);
     c->rank = rank;
     c->order_ns = order;
@@ -50,7 +51,7 @@ static void note_steps (struct capture *c, const char *a, const char *b)
 }
 
 /* Its rows are read, and have no rank. */
-static void take_no_rank (struct roll_item *item)
+static void take_no_rank (struct select_item *item)
 {
     struct capture c;
 
@@ -58,7 +59,7 @@ static void take_no_rank (struct roll_item *item)
     assert_false (item->skip);
     capture_init (&c);
     c.state = CAPTURE_COMPLETE;
-    roll_take (item, &c);
+    select_take (item, &c);
     assert_int_equal (item->capture.state, CAPTURE_UNEXPECTED);
     assert_non_null (strstr (item->capture.reason, "it has no rank"));
 }
@@ -72,7 +73,7 @@ static void test_order (void **state)
     add (&j, 2, "late", "h", 9, CAPTURE_COMPLETE);
     add (&j, 0, "zero", "h", 5, CAPTURE_COMPLETE);
     add (&j, 2, "early", "h", 3, CAPTURE_COMPLETE);
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     assert_string_equal (j.items[0].capture.name, "zero");
     assert_string_equal (j.items[1].capture.name, "early");
     assert_string_equal (j.items[2].capture.name, "late");
@@ -101,15 +102,15 @@ static void check_names (int64_t rank, const char *const names[3],
 
     for (size_t i = 0; i < 3; i++)
         add_trace (&j, i == 0 ? rank : CAPTURE_NO_RANK, names[i]);
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     for (size_t i = 0; i < 3; i++) {
-        struct roll_item *item = &j.items[i];
+        struct select_item *item = &j.items[i];
 
         assert_int_equal (item->rank, ranks[item->source]);
         if (item->source != 2)
             continue;
         capture_init (&c);      // as read: it does not say its rank either
-        roll_take (item, &c);
+        select_take (item, &c);
         assert_int_equal (item->capture.rank, ranks[2]);
         assert_true (strstr (item->capture.reason, reason) != NULL);
     }
@@ -160,10 +161,10 @@ static void test_alone_without_rank (void **state)
 
     (void)state;
     add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     assert_int_equal (j.items[0].rank, 0);
     assert_false (j.items[0].skip);
-    assert_int_equal (roll_world_size (j.items, j.n, &by), 1);
+    assert_int_equal (select_world_size (j.items, j.n, &by), 1);
     fini (&j);
 }
 
@@ -192,7 +193,7 @@ static void test_numbered (void **state)
     add_prof (&j, "a4", "11", 4);
     add_prof (&j, "b0", "22", 0);
     add_prof (&j, "a4 again", "11", 4);
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     assert_string_equal (j.items[0].capture.name, "a4");
     assert_string_equal (j.items[1].capture.name, "a4 again");
     assert_int_equal (j.items[1].rank, 0);
@@ -201,7 +202,7 @@ static void test_numbered (void **state)
     assert_int_equal (j.items[3].rank, 2);
     assert_false (j.items[3].skip);
     capture_init (&fresh);
-    roll_take (&j.items[3], &fresh);
+    select_take (&j.items[3], &fresh);
     assert_int_equal (j.items[3].capture.rank, 2);
     assert_non_null (strstr (j.items[3].capture.reason, "by the order of"));
     fini (&j);
@@ -216,7 +217,7 @@ static void test_not_numbered (void **state)
     add_prof (&j, "a", "11", 0);
     add (&j, 0, "b", "h", 1, CAPTURE_COMPLETE);
     add_prof (&j, "c", "11", CAPTURE_NO_DEVICE);
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     take_no_rank (&j.items[1]);
     take_no_rank (&j.items[2]);
     fini (&j);
@@ -231,7 +232,7 @@ static void test_too_few_to_number (void **state)
     add_prof (&j, "a", "11", 0);
     add_prof (&j, "b", "11", 1);
     j.items[1].capture.world_size = 4;
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     take_no_rank (&j.items[0]);
     take_no_rank (&j.items[1]);
     fini (&j);
@@ -239,7 +240,7 @@ static void test_too_few_to_number (void **state)
     add_prof (&j, "a", "11", 0);
     add_prof (&j, "b", "11", 1);
     j.items[1].capture.world_size = 2;
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     assert_int_equal (j.items[1].rank, 1);
     fini (&j);
 }
@@ -262,7 +263,7 @@ static void check_process (struct job *j, bool one)
 {
     bool again = false;
 
-    assert_int_equal (roll_name_processes (j->items, j->n, &again), 0);
+    assert_int_equal (select_name_processes (j->items, j->n, &again), 0);
     assert_int_equal (again, one);
     for (size_t i = 0; i < j->n; i++) {
         assert_int_equal (j->items[i].rank, one ? 0 : CAPTURE_NO_RANK);
@@ -314,7 +315,7 @@ static void test_process_beside_others (void **state)
     add_read (&j, 200);
     add (&j, 3, "x", "h", 1, CAPTURE_COMPLETE);
     j.items[2].rank = 3;
-    assert_int_equal (roll_name_processes (j.items, j.n, &again), 0);
+    assert_int_equal (select_name_processes (j.items, j.n, &again), 0);
     assert_false (again);
     fini (&j);
 }
@@ -329,8 +330,8 @@ static void test_two_hosts (void **state)
     add (&j, 1, "b", "alpha", 2, CAPTURE_COMPLETE);
     add (&j, 1, "c", "beta", 3, CAPTURE_COMPLETE);
     add (&j, 2, "d", "gamma", 3, CAPTURE_COMPLETE);
-    roll_plan (j.items, j.n);
-    roll_settle (j.items, j.n);
+    select_plan (j.items, j.n);
+    select_settle (j.items, j.n);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal (j.items[i].capture.state, CAPTURE_FAILED);
         assert_true (j.items[i].drop);
@@ -349,8 +350,8 @@ static void test_unknown_host (void **state)
     (void)state;
     add (&j, 1, "a", "", 1, CAPTURE_COMPLETE);
     add (&j, 1, "b", "beta", 2, CAPTURE_COMPLETE);
-    roll_plan (j.items, j.n);
-    roll_settle (j.items, j.n);
+    select_plan (j.items, j.n);
+    select_settle (j.items, j.n);
     assert_int_equal (j.items[0].capture.state, CAPTURE_COMPLETE);
     assert_int_equal (j.items[1].capture.state, CAPTURE_COMPLETE);
     fini (&j);
@@ -367,9 +368,9 @@ static void test_failed_host (void **state)
     add (&j, 1, "a", "alpha", 1, CAPTURE_FAILED);
     add (&j, 1, "b", "beta", 2, CAPTURE_COMPLETE);
     add (&j, 1, "c", "gamma", 3, CAPTURE_COMPLETE);
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     j.items[2].capture.state = CAPTURE_FAILED;  // which reading showed
-    roll_settle (j.items, j.n);
+    select_settle (j.items, j.n);
     assert_int_equal (j.items[1].capture.state, CAPTURE_COMPLETE);
     assert_false (j.items[1].drop);
     assert_string_equal (j.items[0].capture.reason, "");
@@ -383,8 +384,8 @@ static void check_copies (enum capture_state first, enum capture_state second,
 
     add (&j, 1, "same", "h", 1, first);
     add (&j, 1, "same", "h", 1, second);
-    roll_plan (j.items, j.n);
-    roll_settle (j.items, j.n);
+    select_plan (j.items, j.n);
+    select_settle (j.items, j.n);
     assert_int_equal (j.items[!winner].capture.state, CAPTURE_SUPERSEDED);
     assert_true (j.items[!winner].drop);
     assert_false (j.items[winner].drop);
@@ -417,7 +418,7 @@ static void test_copies_damaged (void **state)
     add (&j, 1, "same", "h", 2, CAPTURE_PARTIAL);
     j.items[0].capture.whole_tables = 1u << TABLE_STEP | 1u << TABLE_TIME;
     j.items[1].capture.whole_tables = 1u << TABLE_STEP;
-    roll_settle (j.items, j.n);
+    select_settle (j.items, j.n);
     assert_false (j.items[0].drop);
     assert_int_equal (j.items[1].capture.state, CAPTURE_SUPERSEDED);
     assert_non_null (strstr (j.items[1].capture.reason, "has more of it"));
@@ -438,14 +439,14 @@ static void test_traces_of_one_name (void **state)
         assert_int_equal (capture_note_step (&j.items[i].capture,
                                              i == 0 ? "7" : "9", 1), 0);
     }
-    roll_settle (j.items, j.n);
+    select_settle (j.items, j.n);
     assert_int_equal (j.items[0].capture.state, CAPTURE_COMPLETE);
     assert_int_equal (j.items[1].capture.state, CAPTURE_SUPERSEDED);
     assert_int_equal (j.items[2].capture.state, CAPTURE_COMPLETE);
     fini (&j);
 }
 
-/* What roll_plan found for a capture that stands alone outlasts reading it. */
+/* What select_plan found for a capture that stands alone outlasts reading. */
 static void test_take (void **state)
 {
     struct job j = { .n = 0 };
@@ -453,15 +454,15 @@ static void test_take (void **state)
 
     (void)state;
     add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     capture_init (&fresh);
-    roll_take (&j.items[0], &fresh);
+    select_take (&j.items[0], &fresh);
     assert_int_equal (j.items[0].capture.rank, 0);
     assert_int_equal (j.items[0].capture.world_size, 1);
     fini (&j);
 }
 
-static void check_conflict (const struct roll_conflict *c, int64_t capture,
+static void check_conflict (const struct select_conflict *c, int64_t capture,
                             const char *step)
 {
     assert_int_equal (c->rank, 1);
@@ -472,7 +473,7 @@ static void check_conflict (const struct roll_conflict *c, int64_t capture,
 /* Each step that two captures of a rank have is listed with both. */
 static void test_conflicts (void **state)
 {
-    struct roll_conflict *list = NULL;
+    struct select_conflict *list = NULL;
     struct job j = { .n = 0 };
     size_t n = 0;
 
@@ -488,8 +489,8 @@ static void test_conflicts (void **state)
     note_steps (&j.items[1].capture, "2", "3");
     note_steps (&j.items[2].capture, "2", "3");
     note_steps (&j.items[3].capture, "1", "2");
-    roll_plan (j.items, j.n);
-    assert_int_equal (roll_conflicts (j.items, j.n, &list, &n), 0);
+    select_plan (j.items, j.n);
+    assert_int_equal (select_conflicts (j.items, j.n, &list, &n), 0);
     assert_int_equal (n, 6);
     check_conflict (&list[0], 1, "2");
     check_conflict (&list[1], 2, "2");
@@ -513,7 +514,7 @@ static enum roster_state state_for (struct job *j, int64_t world)
 
     roster_init (&r);
     assert_int_equal (roster_expect_world (&r, world, "--world-size"), 0);
-    assert_int_equal (roll_fill_roster (j->items, j->n, &r), 0);
+    assert_int_equal (select_fill_roster (j->items, j->n, &r), 0);
     s = roster_at (&r, 1)->state;
     if (s == ROSTER_UNEXPECTED)
         assert_non_null (roster_at (&r, 1)->reason);
@@ -528,8 +529,8 @@ static void check_state (enum capture_state a, enum capture_state b,
 
     add (&j, 1, "a", "h", 1, a);
     add (&j, 1, "b", "h", 2, b);
-    roll_plan (j.items, j.n);
-    roll_settle (j.items, j.n);
+    select_plan (j.items, j.n);
+    select_settle (j.items, j.n);
     assert_int_equal (state_for (&j, 2), want);
     assert_int_equal (state_for (&j, 1), ROSTER_UNEXPECTED);
     fini (&j);
@@ -563,10 +564,10 @@ static void test_place (void **state)
     j.items[0].capture.device_id = 1;
     j.items[1].capture.device_id = 2;
     j.items[3].capture.device_id = 4;
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     roster_init (&r);
     assert_int_equal (roster_expect_world (&r, 2, "--world-size"), 0);
-    assert_int_equal (roll_fill_roster (j.items, j.n, &r), 0);
+    assert_int_equal (select_fill_roster (j.items, j.n, &r), 0);
     e = roster_at (&r, 1);
     assert_int_equal (e->device_id, 2);
     assert_string_equal (e->host, "h");
@@ -574,8 +575,8 @@ static void test_place (void **state)
     fini (&j);
     j.n = 0;
     add (&j, 1, "raw", "", 4, CAPTURE_RAW);
-    roll_plan (j.items, j.n);
-    assert_int_equal (roll_fill_roster (j.items, 1, &r), 0);
+    select_plan (j.items, j.n);
+    assert_int_equal (select_fill_roster (j.items, 1, &r), 0);
     assert_int_equal (e->device_id, 2);
     assert_string_equal (e->host, "h");
     roster_fini (&r);
@@ -589,11 +590,11 @@ static void test_world_size (void **state)
 
     (void)state;
     add (&j, 5, "a", "h", 1, CAPTURE_COMPLETE);
-    roll_plan (j.items, j.n);
-    assert_int_equal (roll_world_size (j.items, j.n, &by), 6);
+    select_plan (j.items, j.n);
+    assert_int_equal (select_world_size (j.items, j.n, &by), 6);
     assert_string_equal (by, "guess");
     j.items[0].capture.world_size = 8;
-    assert_int_equal (roll_world_size (j.items, j.n, &by), 8);
+    assert_int_equal (select_world_size (j.items, j.n, &by), 8);
     assert_string_not_equal (by, "guess");
     fini (&j);
 }
@@ -609,10 +610,10 @@ static void test_made_up (void **state)
     (void)state;
     add (&j, 0, "a", "h", 1, CAPTURE_COMPLETE);
     j.items[0].capture.world_size = 2;
-    roll_plan (j.items, j.n);
+    select_plan (j.items, j.n);
     roster_init (&r);
     assert_int_equal (roster_expect_world (&r, 4, "agents"), 0);
-    assert_int_equal (roll_fill_roster (j.items, j.n, &r), 0);
+    assert_int_equal (select_fill_roster (j.items, j.n, &r), 0);
     assert_string_equal (roster_at (&r, 1)->reason,
                          "no capture of it was found");
     assert_string_equal (roster_at (&r, 3)->reason,

@@ -18,18 +18,18 @@
 #define ITEMS 16
 
 struct job {
-    struct roll_item items[ITEMS];
+    struct select_item items[ITEMS];
     size_t n;
 };
 
 /* A capture of a worker; 'boot_ns' behind BOOT, -1: not known. */
-static struct roll_item *add (struct job *j, int64_t rank, const char *worker,
-                              int64_t boot_ns, int64_t device)
+static struct select_item *add (struct job *j, int64_t rank, const char *worker,
+                                int64_t boot_ns, int64_t device)
 {
-    struct roll_item *item = &j->items[j->n++];
+    struct select_item *item = &j->items[j->n++];
     struct capture *c = &item->capture;
 
-    *item = (struct roll_item){ .rank = rank };
+    *item = (struct select_item){ .rank = rank };
     capture_init (c);
     c->state = CAPTURE_COMPLETE;
     c->rank = rank;
@@ -43,7 +43,7 @@ static struct roll_item *add (struct job *j, int64_t rank, const char *worker,
     return item;
 }
 
-static void set_host (struct roll_item *item, const char *name,
+static void set_host (struct select_item *item, const char *name,
                       const char *uid)
 {
     (void)snprintf (item->capture.host, CAPTURE_NAME_MAX, "%s", name);
@@ -58,12 +58,12 @@ static void check (struct job *j, const char *names)
     char text[ITEMS * CAPTURE_NAME_MAX] = "";
     size_t used = 0;
 
-    assert_int_equal (roll_name_hosts (j->items, j->n), 0);
+    assert_int_equal (select_name_hosts (j->items, j->n), 0);
     for (size_t i = 0; i < j->n; i++)
         used += (size_t)snprintf (text + used, sizeof (text) - used, "%s%s",
                                   i ? "|" : "", j->items[i].capture.host);
     assert_string_equal (text, names);
-    roll_free (j->items, j->n);
+    select_free (j->items, j->n);
     *j = (struct job){ .n = 0 };
 }
 
@@ -132,7 +132,7 @@ static void test_devices (void **state)
     check (&j, "localhost|localhost");
     // one after the other
     for (int i = 0; i < 3; i++) {
-        struct roll_item *item = add (&j, i, "w", -1, i % 2);
+        struct select_item *item = add (&j, i, "w", -1, i % 2);
 
         item->capture.started_ns += 10 * i * SEC;
         item->capture.ended_ns += 10 * i * SEC;
@@ -148,7 +148,7 @@ static void test_devices (void **state)
 
 static bool fails (struct job *j)
 {
-    bool failed = roll_fail_two_hosts (j->items, j->n);
+    bool failed = select_fail_two_hosts (j->items, j->n);
 
     for (size_t i = 0; i < j->n; i++) {
         assert_int_equal (j->items[i].capture.state,
@@ -160,7 +160,7 @@ static bool fails (struct job *j)
 
 static void fini (struct job *j)
 {
-    roll_free (j->items, j->n);
+    select_free (j->items, j->n);
     *j = (struct job){ .n = 0 };
 }
 

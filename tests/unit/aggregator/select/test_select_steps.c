@@ -21,19 +21,20 @@
 #define ITEMS 8
 
 struct job {
-    struct roll_item items[ITEMS];
+    struct select_item items[ITEMS];
     size_t n;
 };
 
 /* A capture of a window, from the start of step 'first' to the end of 'last',
  * and half a second.
  */
-static struct roll_item *add (struct job *j, int64_t rank, int first, int last)
+static struct select_item *add (struct job *j, int64_t rank, int first,
+                                int last)
 {
-    struct roll_item *item = &j->items[j->n++];
+    struct select_item *item = &j->items[j->n++];
     struct capture *c = &item->capture;
 
-    *item = (struct roll_item){ .rank = rank };
+    *item = (struct select_item){ .rank = rank };
     capture_init (c);
     c->state = CAPTURE_COMPLETE;
     c->rank = rank;
@@ -43,7 +44,7 @@ static struct roll_item *add (struct job *j, int64_t rank, int first, int last)
     return item;
 }
 
-static void add_steps (struct roll_item *item, const int *steps, bool times)
+static void add_steps (struct select_item *item, const int *steps, bool times)
 {
     for (; *steps >= 0; steps++) {
         char id[24];
@@ -70,16 +71,16 @@ static void add_whole (struct job *j, int ranks)
 
 static void check (struct job *j)
 {
-    assert_int_equal (roll_check_steps (j->items, j->n), 0);
+    assert_int_equal (select_check_steps (j->items, j->n), 0);
 }
 
 static void fini (struct job *j)
 {
-    roll_free (j->items, j->n);
+    select_free (j->items, j->n);
     *j = (struct job){ .n = 0 };
 }
 
-static bool says (const struct roll_item *item, const char *text)
+static bool says (const struct select_item *item, const char *text)
 {
     return strstr (item->capture.reason, text) != NULL;
 }
@@ -221,7 +222,7 @@ static void test_windows (void **state)
 static void check_edges (int64_t warmup, const int *ms, bool leave_out,
                          const char *marked)
 {
-    struct roll_item item = { .rank = 3 };
+    struct select_item item = { .rank = 3 };
     struct err err = { "" };
     sqlite3 *db;
     char text[64] = "";
@@ -243,7 +244,7 @@ static void check_edges (int64_t warmup, const int *ms, bool leave_out,
         assert_int_equal (db_execf (db, &err, "INSERT INTO StepTraceTime "
                                     "VALUES ('%d', %d, 0, 5, 1)", 10 + i,
                                     1000 * ms[i]), 0);
-    assert_int_equal (roll_mark_edges (db, &item, 1, leave_out, &err), 0);
+    assert_int_equal (select_mark_edges (db, &item, 1, leave_out, &err), 0);
     assert_int_equal (db_prepare (db, "SELECT group_concat(step) FROM (SELECT "
                                       "step FROM StepExtra WHERE "
                                       "profiler_edge=1 ORDER BY step)", &st,

@@ -29,18 +29,18 @@ static struct comm_group second = { .name = "w", .pg_name = of_all,
                                     .members = others, .nmembers = WORLD };
 
 struct job {
-    struct roll_item items[ITEMS];
+    struct select_item items[ITEMS];
     size_t n;
     bool again;
 };
 
-static struct roll_item *add (struct job *j, int64_t rank,
-                              const struct comm_group *lists, int32_t own)
+static struct select_item *add (struct job *j, int64_t rank,
+                                const struct comm_group *lists, int32_t own)
 {
-    struct roll_item *item = &j->items[j->n++];
+    struct select_item *item = &j->items[j->n++];
     struct evidence *e;
 
-    *item = (struct roll_item){ .rank = rank };
+    *item = (struct select_item){ .rank = rank };
     capture_init (&item->capture);
     item->capture.state = CAPTURE_COMPLETE;
     item->capture.rank = rank;
@@ -59,25 +59,26 @@ static struct roll_item *add (struct job *j, int64_t rank,
 
 static void verify (struct job *j)
 {
-    assert_int_equal (roll_verify (j->items, j->n, &j->again), 0);
+    assert_int_equal (select_verify (j->items, j->n, &j->again), 0);
 }
 
 static void fini (struct job *j)
 {
-    roll_free (j->items, j->n);
+    select_free (j->items, j->n);
 }
 
-static void check (const struct roll_item *item, int64_t rank, bool verified,
-                   bool misfiled, bool doubt)
+static void check (const struct select_item *item, int64_t rank, bool verified,
+                   bool rank_contradicted, bool doubt)
 {
     assert_int_equal (item->rank, rank);
     assert_int_equal (item->capture.rank, rank);
     assert_int_equal (item->verified, verified);
-    assert_int_equal (item->misfiled, misfiled);
+    assert_int_equal (item->rank_contradicted, rank_contradicted);
     assert_int_equal (item->doubt, doubt);
     assert_int_equal (item->capture.state,
                       doubt ? CAPTURE_PARTIAL : CAPTURE_COMPLETE);
-    assert_int_equal (item->capture.reason[0] != '\0', misfiled || doubt);
+    assert_int_equal (item->capture.reason[0] != '\0', rank_contradicted ||
+                      doubt);
 }
 
 static void test_all_is_well (void **state)
@@ -102,7 +103,7 @@ static void test_all_is_well (void **state)
  */
 static void test_mpi_confirms (void **state)
 {
-    static const struct roll_mpi mpi[WORLD] = {
+    static const struct select_mpi mpi[WORLD] = {
         { 0, 0, 4 }, { 1, 1, 4 }, { 2, 2, 4 }, { 3, 3, 4 },
     };
     struct job j = { .n = 0 };
@@ -126,7 +127,7 @@ static void test_mpi_confirms (void **state)
 /* MPI says another rank than the launcher: ops decide, or nobody. */
 static void test_mpi_contradicts (void **state)
 {
-    static const struct roll_mpi mpi[2] = { { 0, 1, 4 }, { 1, 0, 4 } };
+    static const struct select_mpi mpi[2] = { { 0, 1, 4 }, { 1, 0, 4 } };
     struct job j = { .n = 0 };
 
     (void)state;
@@ -170,7 +171,7 @@ static void test_exchanged (void **state)
         capture_init (&fresh);
         fresh.rank = 1;
         fresh.state = CAPTURE_COMPLETE;
-        roll_take (&j.items[1], &fresh);
+        select_take (&j.items[1], &fresh);
         check (&j.items[1], own[k][1], true, true, false);
         verify (&j);
         assert_false (j.again);
@@ -263,7 +264,7 @@ static void test_names_differ (void **state)
 
 static void add_local (struct job *j, int64_t rank, int64_t args, int32_t own)
 {
-    struct roll_item *item = add (j, rank, &world, own);
+    struct select_item *item = add (j, rank, &world, own);
 
     item->capture.evidence.ranks.args = args;
     item->capture.evidence.ranks.group = args;
@@ -282,11 +283,11 @@ static void test_ranks_of_hosts (void **state)
     verify (&j);
     assert_true (j.again);
     for (int i = 0; i < WORLD; i++) {
-        const struct roll_item *item = &j.items[i];
+        const struct select_item *item = &j.items[i];
 
         assert_int_equal (item->rank, item->capture.evidence.ranks.args);
         assert_int_equal (item->verified, i != 2);
-        assert_false (item->misfiled || item->doubt);
+        assert_false (item->rank_contradicted || item->doubt);
         assert_int_equal (item->capture.state, CAPTURE_COMPLETE);
         assert_int_equal (item->capture.reason[0] != '\0', i % 2 == 1);
     }
@@ -295,10 +296,10 @@ static void test_ranks_of_hosts (void **state)
     j = (struct job){ .n = 0 };
     for (int i = 0; i < WORLD; i++)
         add_local (&j, i % 3, i, i);
-    roll_sort (j.items, j.n);
+    select_sort (j.items, j.n);
     verify (&j);
     for (int i = 0; i < WORLD; i++)
-        assert_int_equal (j.items[i].misfiled,
+        assert_int_equal (j.items[i].rank_contradicted,
                           j.items[i].capture.evidence.ranks.args == 3);
     fini (&j);
 }
@@ -335,7 +336,7 @@ static void test_two_groups (void **state)
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct roll_item *item = add (&j, 2 + i, &world, 2 + i);
+        struct select_item *item = add (&j, 2 + i, &world, 2 + i);
 
         item->groups.list[item->groups.n++] = &pair;
         evidence_group_at (&item->capture.evidence, "p", 1)->own = 0;

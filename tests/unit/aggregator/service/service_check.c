@@ -49,7 +49,7 @@ void service_open (struct service *s)
     memset (a, 0, sizeof (*a));
     a->opt = &s->opt;
     assert_true ((a->root_fd = root_lock (s->root, true, NULL)) >= 0);
-    a->began_ns = a->alone_ns = clock_mono_ns ();
+    a->began_ns = a->last_peer_ns = clock_mono_ns ();
     a->build_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     a->loop = loop_create ();
     (void)snprintf (path, sizeof (path), "%s/ledger.db", s->root);
@@ -58,7 +58,7 @@ void service_open (struct service *s)
     assert_int_equal (ledger_begin_epoch (a->ledger, NULL), 0);
     a->transfers = transfers_create (on_send, s, a->ledger, a->store);
     assert_true (a->build_fd >= 0 && a->loop && a->transfers);
-    transfers_also (a->transfers, aggregator_commit_notes, a);
+    transfers_set_extra_work (a->transfers, aggregator_commit_notes, a);
 }
 
 void service_close (struct service *s)

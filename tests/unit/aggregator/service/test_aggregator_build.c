@@ -120,8 +120,8 @@ static void test_came_again (void **state)
     aggregator_commit (a);
     assert_int_equal (a->nunbuilt, 1);
     assert_string_equal (a->unbuilt[0], "far");
-    assert_true (pace_due_ns (&aggregator_find_job (a, "served")->pace) <
-                 INT64_MAX);
+    assert_true (build_schedule_due_ns (
+                     &aggregator_find_job (a, "served")->schedule) < INT64_MAX);
     // and a next life, if this one dies before it has built
     aggregator_forget_unbuilt (a);
     assert_int_equal (aggregator_find_unbuilt (a, NULL), 0);
@@ -166,7 +166,7 @@ static void test_late_size (void **state)
     service_hello (s, 1, "j", 4);
     assert_int_equal (service_commit (s), 0);
     assert_int_equal (built (s), 0);
-    assert_true (pace_due_ns (&a->jobs->pace) < INT64_MAX);
+    assert_true (build_schedule_due_ns (&a->jobs->schedule) < INT64_MAX);
     aggregator_start_build (a, a->jobs);
     service_hello (s, 1, "j", 8);
     assert_int_equal (service_commit (s), 0);
@@ -177,7 +177,7 @@ static void test_late_size (void **state)
     aggregator_start_build (a, a->jobs);
     service_built (s);
     assert_int_equal (built (s), 1);
-    assert_true (pace_due_ns (&a->jobs->pace) == INT64_MAX);
+    assert_true (build_schedule_due_ns (&a->jobs->schedule) == INT64_MAX);
 }
 
 /* SIGTERM while a large job is built: the service ends, and the job has no

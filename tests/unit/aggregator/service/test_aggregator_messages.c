@@ -373,10 +373,10 @@ static void test_gone (void **state)
     assert_int_equal (agents (s), 2);
     j = s->a.jobs;
     j->job.agents[1].heard_ns = now + 60 * minute;
-    pace_arrived (&j->pace, now);
+    build_schedule_arrived (&j->schedule, now);
     aggregator_forget_gone (&s->a, now + 61 * minute);
     assert_int_equal (agents (s), 2);
-    j->pace = (struct pace){ .first_ns = 0 };
+    j->schedule = (struct build_schedule){ .first_ns = 0 };
     aggregator_forget_gone (&s->a, now + 61 * minute);
     assert_int_equal (agents (s), 1);
     assert_string_equal (only_agent (s)->host, "host3");
@@ -649,7 +649,7 @@ static void test_bound (void **state)
     const char *dir = enrol (s, "k1");
     struct keyring *keys = keyring_open (dir);
 
-    s->a.door.keyring = keys;
+    s->a.peer_access.keyring = keys;
     assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
     assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
     assert_int_equal (s->sent[0].reason, REFUSAL_KEY);
@@ -661,11 +661,11 @@ static void test_bound (void **state)
     assert_int_equal (service_commit (s), 0);
     service_close (s);
     service_open (s);
-    s->a.door.keyring = keys;
+    s->a.peer_access.keyring = keys;
     assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
     assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
     lose_ledger (s);
-    s->a.door.keyring = keys;
+    s->a.peer_access.keyring = keys;
     assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
     assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
     assert_int_equal (keyring_bind (dir, "k1", "h2 h3", NULL), 0);
@@ -689,7 +689,7 @@ static void test_bound_uncommitted (void **state)
     struct service *s = *state;
     struct keyring *keys = keyring_open (enrol (s, "k1"));
 
-    s->a.door.keyring = keys;
+    s->a.peer_access.keyring = keys;
     assert_int_equal (hello_of (s, 1, "k1", ""), MESSAGE_REFUSED);
     assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
     full = true;
@@ -701,7 +701,7 @@ static void test_bound_uncommitted (void **state)
     assert_int_equal (service_commit (s), 0);
     assert_int_equal (s->a.nbound, 0);
     lose_ledger (s);
-    s->a.door.keyring = keys;
+    s->a.peer_access.keyring = keys;
     assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
     keyring_close (keys);
 }
@@ -733,7 +733,7 @@ static void test_sender (void **state)
     int n = 0, again = 0;
 
     (void)enrol (s, "k2");
-    s->a.door.keyring = keys;
+    s->a.peer_access.keyring = keys;
     (void)hello_of (s, 1, "k1", "h1");
     (void)hello_of (s, 2, "k2", "h2");
     j = &aggregator_find_job (&s->a, "j")->job;

@@ -14,7 +14,7 @@
 
 /* A service whose time is what the test says. */
 struct sim {
-    struct pace p;
+    struct build_schedule p;
     int64_t now, took;          // took: by each build
     int64_t busy_until;         // of the build under way, 0: none
     int64_t building;           // ns in all
@@ -25,12 +25,12 @@ static void step (struct sim *s)
 {
     s->now += TICK;
     if (s->busy_until > 0 && s->now >= s->busy_until) {
-        pace_ended (&s->p, true, s->now);
+        build_schedule_ended (&s->p, true, s->now);
         s->busy_until = 0;
     }
-    if (s->busy_until > 0 || pace_due_ns (&s->p) > s->now)
+    if (s->busy_until > 0 || build_schedule_due_ns (&s->p) > s->now)
         return;
-    pace_began (&s->p, s->now);
+    build_schedule_began (&s->p, s->now);
     s->busy_until = s->now + s->took;
     s->building += s->took;
     s->builds++;
@@ -38,26 +38,29 @@ static void step (struct sim *s)
 
 static void test_nothing (void **state)
 {
-    struct pace p = { 0 };
+    struct build_schedule p = { 0 };
 
     (void)state;
-    assert_true (pace_due_ns (&p) == INT64_MAX);
-    pace_arrived (&p, START);
-    pace_began (&p, START + PACE_SETTLE_NS);
-    assert_true (pace_due_ns (&p) == INT64_MAX);
-    pace_ended (&p, true, START + PACE_SETTLE_NS + NS_PER_S);
-    assert_true (pace_due_ns (&p) == INT64_MAX);
+    assert_true (build_schedule_due_ns (&p) == INT64_MAX);
+    build_schedule_arrived (&p, START);
+    build_schedule_began (&p, START + BUILD_SCHEDULE_SETTLE_NS);
+    assert_true (build_schedule_due_ns (&p) == INT64_MAX);
+    build_schedule_ended (&p, true,
+                          START + BUILD_SCHEDULE_SETTLE_NS + NS_PER_S);
+    assert_true (build_schedule_due_ns (&p) == INT64_MAX);
 }
 
 static void test_settle (void **state)
 {
-    struct pace p = { 0 };
+    struct build_schedule p = { 0 };
 
     (void)state;
-    pace_arrived (&p, START);
-    assert_true (pace_due_ns (&p) == START + PACE_SETTLE_NS);
-    pace_arrived (&p, START + NS_PER_S);
-    assert_true (pace_due_ns (&p) == START + NS_PER_S + PACE_SETTLE_NS);
+    build_schedule_arrived (&p, START);
+    assert_true (build_schedule_due_ns (&p) ==
+                 START + BUILD_SCHEDULE_SETTLE_NS);
+    build_schedule_arrived (&p, START + NS_PER_S);
+    assert_true (build_schedule_due_ns (&p) ==
+                 START + NS_PER_S + BUILD_SCHEDULE_SETTLE_NS);
 }
 
 /* What could not be built is built when the disk has room again, without a new
@@ -65,39 +68,43 @@ static void test_settle (void **state)
  */
 static void test_failure (void **state)
 {
-    struct pace p = { 0 };
-    int64_t failed = START + PACE_SETTLE_NS + NS_PER_S;
+    struct build_schedule p = { 0 };
+    int64_t failed = START + BUILD_SCHEDULE_SETTLE_NS + NS_PER_S;
 
     (void)state;
-    pace_arrived (&p, START);
-    pace_began (&p, START + PACE_SETTLE_NS);
-    pace_ended (&p, false, failed);
-    assert_true (pace_due_ns (&p) == failed + PACE_RETRY_NS);
+    build_schedule_arrived (&p, START);
+    build_schedule_began (&p, START + BUILD_SCHEDULE_SETTLE_NS);
+    build_schedule_ended (&p, false, failed);
+    assert_true (build_schedule_due_ns (&p) ==
+                 failed + BUILD_SCHEDULE_RETRY_NS);
 }
 
 /* Items that come for ever put a build off only so long. */
 static void test_latest (void **state)
 {
-    struct pace p = { 0 };
+    struct build_schedule p = { 0 };
 
     (void)state;
     for (int64_t t = START; t <= START + 100 * NS_PER_S; t += NS_PER_S)
-        pace_arrived (&p, t);
-    assert_true (pace_due_ns (&p) == START + PACE_LATEST_NS);
+        build_schedule_arrived (&p, t);
+    assert_true (build_schedule_due_ns (&p) ==
+                 START + BUILD_SCHEDULE_LATEST_NS);
 }
 
 /* What comes while a build is under way is in the next one. */
 static void test_meanwhile (void **state)
 {
-    struct pace p = { 0 };
+    struct build_schedule p = { 0 };
 
     (void)state;
-    pace_arrived (&p, START);
-    pace_began (&p, START + PACE_SETTLE_NS);
-    pace_arrived (&p, START + PACE_SETTLE_NS + 1);
-    pace_ended (&p, true, START + PACE_SETTLE_NS + 20 * NS_PER_S);
-    assert_true (pace_due_ns (&p) ==
-                 START + PACE_SETTLE_NS + (1 + PACE_REST) * 20 * NS_PER_S);
+    build_schedule_arrived (&p, START);
+    build_schedule_began (&p, START + BUILD_SCHEDULE_SETTLE_NS);
+    build_schedule_arrived (&p, START + BUILD_SCHEDULE_SETTLE_NS + 1);
+    build_schedule_ended (&p, true,
+                          START + BUILD_SCHEDULE_SETTLE_NS + 20 * NS_PER_S);
+    assert_true (build_schedule_due_ns (&p) ==
+                 START + BUILD_SCHEDULE_SETTLE_NS +
+                     (1 + BUILD_SCHEDULE_REST) * 20 * NS_PER_S);
 }
 
 /* An hour of an item every half second: builds take a quarter of the time at
@@ -111,12 +118,12 @@ static void check_storm (int64_t took, unsigned least)
 
     while (s.now < end) {
         if (n++ % 5 == 0)
-            pace_arrived (&s.p, s.now);
+            build_schedule_arrived (&s.p, s.now);
         step (&s);
     }
     assert_true (s.builds >= least);
     assert_true (s.building <= 3600 * NS_PER_S / 4 + took);
-    assert_true (s.builds <= 3600 * NS_PER_S / PACE_LATEST_NS);
+    assert_true (s.builds <= 3600 * NS_PER_S / BUILD_SCHEDULE_LATEST_NS);
 }
 
 static void test_storm (void **state)
@@ -138,8 +145,8 @@ static void test_drip (void **state)
     (void)state;
     for (unsigned n = 0; n < 36000; n++) {
         if (n % 50 == 0) {
-            pace_arrived (&quick.p, quick.now);
-            pace_arrived (&slow.p, slow.now);
+            build_schedule_arrived (&quick.p, quick.now);
+            build_schedule_arrived (&slow.p, slow.now);
         }
         step (&quick);
         step (&slow);
@@ -151,20 +158,22 @@ static void test_drip (void **state)
 /* What was given to a job had waited already; but a build still rests. */
 static void test_given (void **state)
 {
-    struct pace p = { 0 };
+    struct build_schedule p = { 0 };
 
     (void)state;
-    pace_given (&p, START - NS_PER_S);
-    assert_true (pace_due_ns (&p) == START - NS_PER_S);
-    pace_began (&p, START);
-    assert_true (pace_due_ns (&p) == INT64_MAX);
-    pace_ended (&p, true, START + NS_PER_S);
-    pace_given (&p, START);
-    assert_true (pace_due_ns (&p) == START + (1 + PACE_REST) * NS_PER_S);
-    pace_began (&p, START + 5 * NS_PER_S);
-    pace_ended (&p, true, START + 5 * NS_PER_S);
-    pace_arrived (&p, START + 9 * NS_PER_S);
-    assert_true (pace_due_ns (&p) == START + 9 * NS_PER_S + PACE_SETTLE_NS);
+    build_schedule_given (&p, START - NS_PER_S);
+    assert_true (build_schedule_due_ns (&p) == START - NS_PER_S);
+    build_schedule_began (&p, START);
+    assert_true (build_schedule_due_ns (&p) == INT64_MAX);
+    build_schedule_ended (&p, true, START + NS_PER_S);
+    build_schedule_given (&p, START);
+    assert_true (build_schedule_due_ns (&p) ==
+                 START + (1 + BUILD_SCHEDULE_REST) * NS_PER_S);
+    build_schedule_began (&p, START + 5 * NS_PER_S);
+    build_schedule_ended (&p, true, START + 5 * NS_PER_S);
+    build_schedule_arrived (&p, START + 9 * NS_PER_S);
+    assert_true (build_schedule_due_ns (&p) ==
+                 START + 9 * NS_PER_S + BUILD_SCHEDULE_SETTLE_NS);
 }
 
 int main (void)

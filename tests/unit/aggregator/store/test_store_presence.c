@@ -43,7 +43,7 @@ static int mend (struct root *r)
     int rc = store_look (r->s, r->l, false, &lost, &err);
 
     if (rc > 0) {
-        rc = store_mend (r->s, r->l, &lost, count_lost, &n, &err);
+        rc = store_repair (r->s, r->l, &lost, count_lost, &n, &err);
         if (rc > 0)
             assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
         store_lost_fini (&lost);
@@ -251,7 +251,7 @@ static void test_no_room (void **state)
     segment_path (r, 2, path);
     assert_int_equal (mkdir (path, 0700), 0);
     assert_int_equal (store_look (r->s, r->l, true, &lost, NULL), 1);
-    assert_true (store_mend (r->s, r->l, &lost, count_lost, &n, NULL) < 0);
+    assert_true (store_repair (r->s, r->l, &lost, count_lost, &n, NULL) < 0);
     store_lost_fini (&lost);
     assert_int_equal (rmdir (path), 0);
     assert_int_equal (mend (r), 1);

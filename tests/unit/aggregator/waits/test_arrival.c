@@ -233,7 +233,7 @@ static void test_texts (void **state)
 /* Rank 1's clock is 5 ms ahead: in every op it seems to start and end later. */
 static void test_skew (void **state)
 {
-    struct skew *s = skew_create ();
+    struct clock_skew *s = clock_skew_create ();
 
     (void)state;
     assert_non_null (s);
@@ -242,21 +242,21 @@ static void test_skew (void **state)
         struct arrival a[] = { row (0, start, 3), row (1, start + 5000, 3),
                                row (200, start + 1000, 2) };
 
-        assert_int_equal (skew_add (s, a, 3, NULL), 0);
-        assert_int_equal (skew_add (s, a, 1, NULL), 0);     // tells nothing
+        assert_int_equal (clock_skew_add (s, a, 3, NULL), 0);
+        assert_int_equal (clock_skew_add (s, a, 1, NULL), 0);   // tells nothing
     }
-    skew_settle (s);
-    assert_true (skew_of (s, 0) == 0);
-    assert_true (skew_of (s, 1) == 5);
-    assert_true (skew_of (s, 200) == 0);
-    assert_true (isnan (skew_of (s, 2)));
-    assert_true (isnan (skew_of (s, 100000)));
-    assert_true (skew_of_ends (s) == 5);
-    assert_true (skew_between (s, 1, 1, 0) == 5);
-    assert_true (skew_between (s, 1, 0, 1) == 5);
-    assert_true (isnan (skew_between (s, 2, 0, 1)));        // not asked
-    assert_true (isnan (skew_between (s, 1, 0, 2)));
-    skew_destroy (s);
+    clock_skew_settle (s);
+    assert_true (clock_skew_of (s, 0) == 0);
+    assert_true (clock_skew_of (s, 1) == 5);
+    assert_true (clock_skew_of (s, 200) == 0);
+    assert_true (isnan (clock_skew_of (s, 2)));
+    assert_true (isnan (clock_skew_of (s, 100000)));
+    assert_true (clock_skew_of_ends (s) == 5);
+    assert_true (clock_skew_between (s, 1, 1, 0) == 5);
+    assert_true (clock_skew_between (s, 1, 0, 1) == 5);
+    assert_true (isnan (clock_skew_between (s, 2, 0, 1)));  // not asked
+    assert_true (isnan (clock_skew_between (s, 1, 0, 2)));
+    clock_skew_destroy (s);
 }
 
 int main (void)

@@ -13,7 +13,7 @@
 
 #define RANKS 4
 
-static struct roll_item items[RANKS];
+static struct select_item items[RANKS];
 
 static int setup (void **state)
 {
@@ -331,26 +331,26 @@ static void test_no_names (void **state)
 static void test_many_pairs (void **state)
 {
     struct job *j = *state;
-    struct pairs *p = pairs_create (j->db);
-    struct skew *skew = skew_create ();
+    struct wait_sums *p = wait_sums_create (j->db);
+    struct clock_skew *skew = clock_skew_create ();
     struct texts steps = { .n = 0 };
 
     assert_int_equal (texts_intern (&steps, "step1", 5), 0);
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 1100000; i++) {
-            const struct pair one = { 0, 1, i % 1100, i / 1100, 1, 0.5 };
+            const struct wait_sum one = { 0, 1, i % 1100, i / 1100, 1, 0.5 };
 
-            assert_int_equal (pairs_add (p, &one, NULL), 0);
+            assert_int_equal (wait_sums_add (p, &one, NULL), 0);
         }
     }
-    assert_int_equal (pairs_write (p, &steps, skew, NULL), 0);
+    assert_int_equal (wait_sums_write (p, &steps, skew, NULL), 0);
     check (j, "SELECT count(*), sum(ops), sum(wait_ms), min(ops), max(ops) "
               "FROM Wait", "1100000|2200000|1100000|2|2");
     check (j, "SELECT late_rank, waiting_rank FROM Wait LIMIT 3", "0|0 0|1 "
            "0|2");
     texts_fini (&steps);
-    skew_destroy (skew);
-    pairs_destroy (p);
+    clock_skew_destroy (skew);
+    wait_sums_destroy (p);
 }
 
 int main (void)

@@ -12,7 +12,7 @@
 
 #define FIELDS 4
 
-static const struct scan_field fields[FIELDS] = {
+static const struct predicted_key fields[FIELDS] = {
     SCAN_FIELD ("name"), SCAN_FIELD ("ts"), SCAN_FIELD ("args"),
     SCAN_FIELD ("transport type"),
 };
@@ -27,15 +27,15 @@ static int field_of (const struct scan *s)
 }
 
 /* The next member, by its key or as the last time. */
-static int next_field (struct scan *s, struct scan_habit *h, bool *first)
+static int next_field (struct scan *s, struct key_predictor *h, bool *first)
 {
     if (h)
-        return scan_habit_next (h, s);
+        return key_predictor_next (h, s);
     return scan_member (s, first) ? field_of (s) : SCAN_DONE;
 }
 
 /* A list of objects: "<field>:<value>," for each member. */
-static void dump_objects (struct source src, struct scan_habit *h,
+static void dump_objects (struct source src, struct key_predictor *h,
                           struct buf *out)
 {
     struct scan s;
@@ -44,7 +44,7 @@ static void dump_objects (struct source src, struct scan_habit *h,
     assert_int_equal (scan_init (&s, source_read, &src), 0);
     enter_prefix (&s, &src);
     if (h)
-        scan_habit_init (h, fields, FIELDS);
+        key_predictor_init (h, fields, FIELDS);
     if (scan_array (&s)) {
         for (bool any = true; scan_element (&s, &any);) {
             bool first = true;
@@ -53,7 +53,7 @@ static void dump_objects (struct source src, struct scan_habit *h,
             if (!scan_object (&s))
                 break;
             if (h)
-                scan_habit_begin (h);
+                key_predictor_begin (h);
             while ((field = next_field (&s, h, &first)) != SCAN_DONE) {
                 buf_printf (out, "%d:", field);
                 dump_value (&s, out);
@@ -72,7 +72,7 @@ static void dump_objects (struct source src, struct scan_habit *h,
 static void check_alike (const char *doc)
 {
     struct buf want, out;
-    struct scan_habit h;
+    struct key_predictor h;
     size_t n = strlen (doc);
 
     buf_init (&want, 1u << 20);
@@ -149,7 +149,7 @@ static void test_many_members (void **state)
     buf_init (&doc, 1u << 16);
     for (int o = 0; o < 2; o++) {       // short: it is cut at each byte
         buf_printf (&doc, "%s", o ? "},{" : "[{");
-        for (unsigned i = 0; i < SCAN_HABIT_PLACES + 3; i++)
+        for (unsigned i = 0; i < KEY_PREDICTOR_PLACES + 3; i++)
             buf_printf (&doc, "%s\"%s\":%u", i ? "," : "",
                         i % 2 ? "ts" : "x", i % 10);
     }

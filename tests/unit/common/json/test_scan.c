@@ -195,7 +195,7 @@ static void test_other_kind (void **state)
     double v = 7;
     bool first = true;
     int next = 0;
-    struct scan_field fields[] = { SCAN_FIELD ("a") };
+    struct predicted_key fields[] = { SCAN_FIELD ("a") };
 
     (void)state;
     for (int which = 0; which < 5; which++) {
@@ -307,7 +307,7 @@ static void test_depth_limit (void **state)
 
 /* ---- fields ---- */
 
-static const struct scan_field fields[] = {
+static const struct predicted_key fields[] = {
     SCAN_FIELD ("size"), SCAN_FIELD ("time"), SCAN_FIELD ("time_us"),
     SCAN_FIELD (""),     SCAN_FIELD ("\xc3\xa9"),
 };

@@ -822,9 +822,9 @@ static void test_silent (void **state)
     connect_with (&f.client);
     assert_int_equal (talk (), 0);
     for (int i = 0; i < 3; i++)
-        assert_int_equal (crowd_turn (f.s.net), 0);
-    assert_int_equal (crowd_turn (f.s.net), 1);
-    assert_int_equal (crowd_turn (f.s.net), 0);
+        assert_int_equal (connection_share_turn (f.s.net), 0);
+    assert_int_equal (connection_share_turn (f.s.net), 1);
+    assert_int_equal (connection_share_turn (f.s.net), 0);
     while (read (fd, &byte, 1) > 0)
         ;
     (void)close (fd);

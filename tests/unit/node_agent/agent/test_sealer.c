@@ -1,6 +1,6 @@
 /* tests/unit/node_agent/agent/test_sealer.c - captures sealed in a thread
  *
- * bulk_rest is this file's own: it counts, and tells when the agent ends.
+ * bulk_pause is this file's own: it counts, and tells when the agent ends.
  * fileio_pread_all, too: it fails for files of one size; and what opens files
  * and directories: it fails for one name.  fsync tells what it was called for.
  */
@@ -44,9 +44,9 @@ struct fixture {
 
 static atomic_uint rests, end_at;       // end_at 0: never
 
-int __wrap_bulk_rest (struct bulk *b);  // the linker's name for it
+int __wrap_bulk_pause (struct bulk *b); // the linker's name for it
 
-int __wrap_bulk_rest (struct bulk *b)
+int __wrap_bulk_pause (struct bulk *b)
 {
     unsigned n = atomic_fetch_add (&rests, 1) + 1;
 

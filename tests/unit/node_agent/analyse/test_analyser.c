@@ -159,15 +159,15 @@ static void test_room (void **state)
     const uint64_t gib = UINT64_C (1) << 30;
 
     (void)state;
-    assert_int_equal (analyser_room (1, 0, gib, 8 * gib), 1);
-    assert_int_equal (analyser_room (1, 1, gib, 8 * gib), 0);
-    assert_int_equal (analyser_room (4, 1, gib, 8 * gib), 3);
-    assert_int_equal (analyser_room (4, 1, gib, 3 * gib), 2);
-    assert_int_equal (analyser_room (4, 3, gib, 3 * gib), 0);
-    assert_int_equal (analyser_room (4, 0, gib, gib - 1), 0);
-    assert_int_equal (analyser_room (2, 3, gib, 8 * gib), 0);
-    assert_int_equal (analyser_room (2, 0, 0, 0), 2);
-    assert_int_equal (analyser_room (2, 0, gib, UINT64_MAX), 2);
+    assert_int_equal (analyser_free_slots (1, 0, gib, 8 * gib), 1);
+    assert_int_equal (analyser_free_slots (1, 1, gib, 8 * gib), 0);
+    assert_int_equal (analyser_free_slots (4, 1, gib, 8 * gib), 3);
+    assert_int_equal (analyser_free_slots (4, 1, gib, 3 * gib), 2);
+    assert_int_equal (analyser_free_slots (4, 3, gib, 3 * gib), 0);
+    assert_int_equal (analyser_free_slots (4, 0, gib, gib - 1), 0);
+    assert_int_equal (analyser_free_slots (2, 3, gib, 8 * gib), 0);
+    assert_int_equal (analyser_free_slots (2, 0, 0, 0), 2);
+    assert_int_equal (analyser_free_slots (2, 0, gib, UINT64_MAX), 2);
 }
 
 static void put (const char *name, const char *text)

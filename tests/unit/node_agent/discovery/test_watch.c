@@ -119,7 +119,7 @@ static void test_grows (void **state)
     assert_int_equal (scan_at (f, 190, 0), 0);
     assert_int_equal (f->settled, 3);
     // for want of room, say: the same version does not wait
-    watch_again (f->w, NULL);
+    watch_hand_on_again (f->w, NULL);
     assert_int_equal (scan_at (f, 191, 0), 0);
     assert_int_equal (f->settled, 4);
     // a line each 61 s, for a day
@@ -399,7 +399,7 @@ static void test_seen (void **state)
     assert_int_equal (scan_at (f, 2, 0), 0);
     assert_non_null (strstr (watch_next_seen (f->w), "c_ascend_pt"));
     assert_null (watch_next_seen (f->w));
-    watch_see_again (f->w);     // it could not be written down
+    watch_report_again (f->w);  // it could not be written down
     assert_non_null (strstr (watch_next_seen (f->w), "b_ascend_pt"));
     assert_non_null (strstr (watch_next_seen (f->w), "c_ascend_pt"));
     assert_null (watch_next_seen (f->w));
@@ -436,7 +436,7 @@ static void test_foreign (void **state)
     assert_int_equal (f->settled, 1);
     assert_non_null (strstr (f->last, "ours_ascend_pt"));
     // after a full disk all are handed on again: all of ours
-    watch_again (f->w, NULL);
+    watch_hand_on_again (f->w, NULL);
     assert_int_equal (watch_unsettled (f->w), 1);
     assert_int_equal (watch_scan (f->w, 0, 3, 0, on_settled, f, NULL), 0);
     assert_int_equal (flush_at (f, 3), 0);
@@ -559,19 +559,19 @@ static void test_awaits (void **state)
     struct fixture *f = *state;
 
     assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
-    assert_false (watch_awaits (f->w, 0));
+    assert_false (watch_is_waiting (f->w, 0));
     put (f, "a_ascend_pt/profiler_info_0.json", "{}");
     assert_int_equal (scan_at (f, 10, 0), 0);
-    assert_true (watch_awaits (f->w, 9 * NS_PER_S));
+    assert_true (watch_is_waiting (f->w, 9 * NS_PER_S));
     put (f, "a_ascend_pt/profiler_info_0.json", "{1}");
     assert_int_equal (scan_at (f, 15, 0), 0);
-    assert_false (watch_awaits (f->w, 10 * NS_PER_S));
+    assert_false (watch_is_waiting (f->w, 10 * NS_PER_S));
     // another version, after one was handed on, waits anew
     assert_int_equal (flush_at (f, 15), 0);
-    assert_false (watch_awaits (f->w, 9 * NS_PER_S));
+    assert_false (watch_is_waiting (f->w, 9 * NS_PER_S));
     put (f, "a_ascend_pt/profiler_info_0.json", "{12}");
     assert_int_equal (scan_at (f, 100, 0), 0);
-    assert_true (watch_awaits (f->w, 95 * NS_PER_S));
+    assert_true (watch_is_waiting (f->w, 95 * NS_PER_S));
 }
 
 int main (void)

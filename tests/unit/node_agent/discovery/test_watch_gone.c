@@ -112,8 +112,8 @@ static void test_back (void **state)
     assert_int_equal (flush_at (f, 1), 0);
     assert_int_equal (f->settled, 1);
     move (f, "x_ascend_pt", "away");
-    watch_if_back (f->w, path);
-    watch_if_back (f->w, "/nowhere/x_ascend_pt");
+    watch_hand_on_if_back (f->w, path);
+    watch_hand_on_if_back (f->w, "/nowhere/x_ascend_pt");
     assert_int_equal (flush_at (f, 2), 0);      // not while it is away
     assert_int_equal (f->settled, 1);
     move (f, "away", "x_ascend_pt");
@@ -123,7 +123,7 @@ static void test_back (void **state)
     assert_int_equal (scan_at (f, 4, 0), 0);    // once
     assert_int_equal (flush_at (f, 4), 0);
     assert_int_equal (f->settled, 2);
-    watch_if_back (f->w, path);
+    watch_hand_on_if_back (f->w, path);
     remove_tree (f, "x_ascend_pt");
     assert_int_equal (scan_at (f, 5, 0), 0);
     none_gone (f);

@@ -42,34 +42,34 @@ int __wrap_statvfs (const char *path, struct statvfs *v)
 
 static void test_admits (void **state)
 {
-    struct guard g = { .spool_dir = "/spool" };
+    struct disk_quota g = { .spool_dir = "/spool" };
 
     (void)state;
-    assert_int_equal (guard_quota_bytes (&g), 10 * GIB);
-    assert_true (guard_admits (&g, 0) > 1);
+    assert_int_equal (disk_quota_quota_bytes (&g), 10 * GIB);
+    assert_true (disk_quota_admits (&g, 0) > 1);
     // near the quota one at a time, or it would be exceeded by all of them
-    assert_int_equal (guard_admits (&g, 10 * GIB - 1), 1);
+    assert_int_equal (disk_quota_admits (&g, 10 * GIB - 1), 1);
     assert_false (g.full);
-    assert_int_equal (guard_admits (&g, 10 * GIB), 0);
+    assert_int_equal (disk_quota_admits (&g, 10 * GIB), 0);
     assert_true (g.full);
     assert_non_null (strstr (g.why.text, "--spool-quota"));
     free_now = GIB - 1;
-    assert_int_equal (guard_admits (&g, 0), 0);
+    assert_int_equal (disk_quota_admits (&g, 0), 0);
     assert_non_null (strstr (g.why.text, "--disk-floor"));
     free_now = 50 * GIB;
-    assert_true (guard_admits (&g, 0) > 1);
+    assert_true (disk_quota_admits (&g, 0) > 1);
     assert_false (g.full);
 }
 
 static void test_words (void **state)
 {
     struct release_policy p = { .kind = RELEASE_NEVER };
-    enum guard_policy g;
+    enum disk_quota_policy g;
 
     (void)state;
-    assert_true (guard_parse_policy ("drop-oldest-shipped", &g));
-    assert_int_equal (g, GUARD_DROP);
-    assert_false (guard_parse_policy ("drop", &g));
+    assert_true (disk_quota_parse_policy ("drop-oldest-shipped", &g));
+    assert_int_equal (g, DISK_QUOTA_DROP);
+    assert_false (disk_quota_parse_policy ("drop", &g));
     assert_true (release_parse ("after=2m", &p));
     assert_int_equal (p.kind, RELEASE_AFTER);
     assert_int_equal (p.after_ns, INT64_C (120000000000));

@@ -25,7 +25,7 @@ static void open_it (struct fixture *f)
 
     if (spool_open (f->spool, &f->s, &err) < 0)
         fail_msg ("%s", err.text);
-    spool_on_again (f->s, on_again, f);
+    spool_on_reseal (f->s, on_again, f);
 }
 
 int spool_setup (void **state)

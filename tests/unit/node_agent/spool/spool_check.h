@@ -25,7 +25,7 @@ struct fixture {
     char raw[PATH_MAX - 128];   // a capture's directory, beside the spool
     char spool[PATH_MAX - 128];
     struct spool *s;
-    unsigned again;             // calls of spool_on_again's function
+    unsigned again;             // calls of spool_on_reseal's function
     char again_path[PATH_MAX], again_why[ERR_TEXT_MAX];
 };
 

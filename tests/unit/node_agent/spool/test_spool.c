@@ -191,11 +191,11 @@ static void test_twins (void **state)
     uint64_t a, b, c, d;
 
     a = spool_put (f, "/epoch0/rank_0", version, "rows", NULL, false);
-    assert_int_equal (spool_find_twin (f->s, a, path, NULL), 0);
+    assert_int_equal (spool_find_name_collision (f->s, a, path, NULL), 0);
     b = spool_put (f, "/copied/rank_0", "5/100/9000/0", "rows", NULL, false);
-    assert_int_equal (spool_find_twin (f->s, b, path, NULL), 0);
+    assert_int_equal (spool_find_name_collision (f->s, b, path, NULL), 0);
     b = spool_put (f, "/epoch0/rank_1", version, "rows", NULL, false);
-    assert_int_equal (spool_find_twin (f->s, b, path, NULL), 0);
+    assert_int_equal (spool_find_name_collision (f->s, b, path, NULL), 0);
     buf_init (&manifest, MANIFEST_MAX);
     buf_printf (&manifest, "of a test");
     assert_int_equal (spool_add_release (f->s, "/epoch0/rank_1", RELEASE_KEPT,
@@ -209,7 +209,7 @@ static void test_twins (void **state)
     assert_null (r.why);
     buf_fini (&r.manifest);
     c = spool_put (f, "/epoch1/rank_1", other, "others", NULL, false);
-    assert_int_equal (spool_find_twin (f->s, c, path, NULL), 1);
+    assert_int_equal (spool_find_name_collision (f->s, c, path, NULL), 1);
     assert_string_equal (path, "/epoch0/rank_1");
     assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 9, &r, NULL),
                       1);
@@ -241,7 +241,7 @@ static void test_places (void **state)
     assert_string_equal (got.place, "");
     spool_divide (f->s, "a host");
     b = spool_put (f, "/epoch1/rank_0", other, "others", NULL, false);
-    assert_int_equal (spool_find_twin (f->s, b, path, NULL), 0);
+    assert_int_equal (spool_find_name_collision (f->s, b, path, NULL), 0);
     assert_int_equal (date_of (f, a), 7000);
     assert_int_equal (date_of (f, b), 7000);
     c = spool_put (f, "/epoch1/rank_0", "5/102/7000/0", "more", NULL, false);
@@ -555,11 +555,11 @@ static void test_kept (void **state)
     struct fixture *f = *state;
     char text[32] = "";
 
-    assert_int_equal (spool_keep_said (f->s, 3, "hello", "{1}", NULL), 0);
-    assert_int_equal (spool_keep_said (f->s, 3, "hello", "{2}", NULL), 0);
+    assert_int_equal (spool_keep_report (f->s, 3, "hello", "{1}", NULL), 0);
+    assert_int_equal (spool_keep_report (f->s, 3, "hello", "{2}", NULL), 0);
     assert_int_equal (spool_keep_note (f->s, "clock", "late", NULL), 0);
     spool_reopen (f);
-    assert_int_equal (spool_each_said (f->s, keep_packet, text, NULL), 0);
+    assert_int_equal (spool_each_report (f->s, keep_packet, text, NULL), 0);
     assert_string_equal (text, "{2}");
     assert_true (spool_note (f->s, "clock", text, sizeof (text)));
     assert_string_equal (text, "late");

@@ -62,7 +62,7 @@ static void test_clean (void **state)
     (void)spool_put (f, "/b", "v1", "another", NULL, false);
     assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &got, NULL), 1);
     assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
-    assert_int_equal (spool_keep_said (f->s, 1, "hello", "{}", NULL), 0);
+    assert_int_equal (spool_keep_report (f->s, 1, "hello", "{}", NULL), 0);
     assert_int_equal (check (f, false, &found), 0);
     assert_int_equal (check (f, true, &found), 0);
     assert_int_equal (spool_check (f->raw, false, NULL, NULL, NULL), -ENOENT);
@@ -441,7 +441,7 @@ static void test_ledger (void **state)
     char path[PATH_MAX];
 
     (void)spool_put (f, f->raw, "v1", "0123456789", NULL, false);
-    spool_condemn (f->s, "test");
+    spool_mark_damaged (f->s, "test");
     spool_reopen (f);
     assert_non_null (spool_set_aside (f->s));
     assert_int_equal (spool_undelivered (f->s), 0);

@@ -30,8 +30,8 @@ static void use (struct fixture *f)
 
     (void)spool_find_gone (f->s, on_vanished, NULL, NULL);
     (void)spool_each_lost (f->s, NULL, NULL, NULL);
-    (void)spool_each_said (f->s, on_said, NULL, NULL);
-    (void)spool_keep_said (f->s, 2, "hello", "{}", NULL);
+    (void)spool_each_report (f->s, on_said, NULL, NULL);
+    (void)spool_keep_report (f->s, 2, "hello", "{}", NULL);
     (void)spool_keep_note (f->s, "clock", "{}", NULL);
     (void)spool_seen (f->s, seen, 1, NULL);
     (void)spool_knows (f->s, f->raw, "v1");
@@ -41,7 +41,7 @@ static void use (struct fixture *f)
     if (spool_settle (f->s, f->raw, "v2", &id, NULL) == 0) {
         (void)spool_seal (f->s, id, "a_pt", 2, NULL, 0,
                           (struct spool_left_out){ 0 }, NULL);
-        (void)spool_find_twin (f->s, id, got.file, NULL);
+        (void)spool_find_name_collision (f->s, id, got.file, NULL);
     }
     for (size_t i = 0; i < 2; i++) {
         while (spool_next (f->s, kinds[i], 0, &got, NULL) > 0 &&

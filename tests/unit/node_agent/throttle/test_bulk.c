@@ -155,7 +155,7 @@ static void *work (void *arg)
     w->tid = (pid_t)syscall (SYS_gettid);
     (void)pthread_cond_signal (&w->changed);
     (void)pthread_mutex_unlock (&w->lock);
-    return bulk_rest (w->bulk) == -ECANCELED ? w : NULL;        // on hold
+    return bulk_pause (w->bulk) == -ECANCELED ? w : NULL;       // on hold
 }
 
 /* The class follows the decision, and an agent that ends need not wait: what is

@@ -19,7 +19,7 @@
 #define SEEN_MAX 8
 
 struct seen {
-    struct told all[SEEN_MAX];
+    struct process_report all[SEEN_MAX];
     size_t n;
 };
 
@@ -31,7 +31,7 @@ static int begin (void **state)
 
     (void)state;
     (void)strcpy (dir + strlen (dir) - 6, "XXXXXX");
-    return mkdtemp (dir) && fileio_join (path, sizeof (path), dir, TOLD_DIR)
+    return mkdtemp (dir) && fileio_join (path, sizeof (path), dir, PRELOAD_DIR)
                ? mkdir (path, 0700) : -1;
 }
 
@@ -45,12 +45,12 @@ static void put (const char *name, const char *text)
 {
     char path[PATH_MAX];
 
-    (void)snprintf (path, sizeof (path), "%s/" TOLD_DIR "/%s", dir, name);
+    (void)snprintf (path, sizeof (path), "%s/" PRELOAD_DIR "/%s", dir, name);
     assert_int_equal (fileio_replace (path, text, strlen (text), 0600, NULL),
                       0);
 }
 
-static void see (void *arg, const struct told *t)
+static void see (void *arg, const struct process_report *t)
 {
     struct seen *s = arg;
 
@@ -64,7 +64,7 @@ static void test_said (void **state)
 
     (void)state;
     put ("said-3-4", "parent 1\nlocal_rank 3\npid 77\n");
-    told_read (dir, see, &s);
+    process_reports_read (dir, see, &s);
     assert_int_equal (s.n, 1);
     assert_false (s.all[0].mpi);
     assert_int_equal (s.all[0].rank, 3);
@@ -79,7 +79,7 @@ static void test_mpi (void **state)
 
     (void)state;
     put ("mpi-2-3-4", "parent 2\npid 77\nhost node-7\n");
-    told_read (dir, see, &s);
+    process_reports_read (dir, see, &s);
     assert_int_equal (s.n, 1);
     assert_true (s.all[0].mpi);
     assert_int_equal (s.all[0].from, 2);
@@ -102,10 +102,10 @@ static void test_others (void **state)
         put (names[i], "parent 0\n");
     put ("said-1-4", "");               // not whole
     put ("said-2-4", "local_rank 2\n");
-    told_read (dir, see, &s);
+    process_reports_read (dir, see, &s);
     assert_int_equal (s.n, 0);
     assert_int_equal (fileio_remove_tree (dir, NULL), 0);
-    told_read (dir, see, &s);
+    process_reports_read (dir, see, &s);
     assert_int_equal (s.n, 0);
 }
 

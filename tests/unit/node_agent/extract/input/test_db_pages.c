@@ -51,7 +51,7 @@ static struct seen read_pages (const char *query, bool ordered)
 {
     static const bool have[NAMES] = { true, true, true };
     struct seen seen = { .rows = 0 };
-    struct capture c = { .hindered = 0 };
+    struct capture c = { .transient_error = 0 };
     struct source src = { .capture = &c };
     struct db_row row = { .integers = 0 };
     struct profiler_db *db = NULL;

@@ -95,7 +95,7 @@ static void test_long_info (void **state)
     capture_put ("profiler_metadata.json", big);
     read_table (TABLE_INFO, &c);
     assert_int_equal (c.state, CAPTURE_COMPLETE);
-    assert_int_equal (kept.rows, EXTRAS_INFO_MAX + 1);
+    assert_int_equal (kept.rows, CAPTURE_FACTS_INFO_MAX + 1);
     assert_non_null (strstr (kept.text, "deep|[[[[[[[[...]]]]]]]]\n"));
     assert_non_null (strstr (kept.text, "nnn...|vvv"));
     assert_non_null (strstr (kept.text, "vvv...\n"));
@@ -203,7 +203,7 @@ static void test_other_files (void **state)
         struct capture c;
 
         read_table (TABLE_FILE, &c);
-        assert_int_equal (kept.rows, EXTRAS_FILES_MAX + 1);
+        assert_int_equal (kept.rows, CAPTURE_FACTS_FILES_MAX + 1);
         assert_memory_equal (kept.text, OUT "f000|2\n",
                              strlen (OUT "f000|2\n"));
         assert_non_null (strstr (kept.text, OUT "f255|2\n(44 more)|88\n"));

@@ -147,7 +147,7 @@ static void test_many_components (void **state)
         used += (size_t)snprintf (big + used, sizeof (big) - used,
                                   "0,c%d,100\t,%d,NPU:0\n", i, i + 1);
     capture_put (OUT "npu_module_mem.csv", big);
-    check_many (TABLE_MEMORY, EXTRAS_PEAKS_MAX + 1,
+    check_many (TABLE_MEMORY, CAPTURE_FACTS_PEAKS_MAX + 1,
                 "|(others)|module|3000|100\n");
 }
 

@@ -1,7 +1,7 @@
-/* cli/run/run_about.c - what this launch knows of its job beside ranks */
+/* cli/run/run_origin.c - what this launch knows of its job beside ranks */
 #include "run/run.h"
 
-#include "model/about.h"
+#include "model/job_origin.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -23,13 +23,14 @@ static const char *scheduler_id (void)
     return "";
 }
 
-void run_write_about (const struct run *r)
+void run_write_origin (const struct run *r)
 {
     const struct passwd *who = getpwuid (getuid ());
     char number[24];
 
     (void)snprintf (number, sizeof (number), "%lld", (long long)getuid ());
     // nothing depends on it
-    (void)about_write (r->dir, scheduler_id (), who ? who->pw_name : number,
-                       r->command, NULL);
+    (void)job_origin_write (r->dir, scheduler_id (),
+                            who ? who->pw_name : number,
+                            r->command, NULL);
 }

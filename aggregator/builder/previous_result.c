@@ -1,5 +1,5 @@
-/* aggregator/builder/former.c - what the result had that is to be replaced */
-#include "builder/former.h"
+/* aggregator/builder/previous_result.c - what a replaced result had */
+#include "builder/previous_result.h"
 
 #include "base/cmp.h"
 #include "base/units.h"
@@ -33,7 +33,8 @@ static bool list_now (struct former *f, const struct build_job *job)
 /* Names come in order, so that both lists are walked once; ranks may have been
  * corrected since then.
  */
-static void compare (struct former *f, const char *name, int64_t rank)
+static void previous_result_compare (struct former *f, const char *name,
+                                     int64_t rank)
 {
     size_t used = strlen (f->named);
     int order = 1;
@@ -79,12 +80,12 @@ static void compare_all (struct former *f, sqlite3 *db)
                     "IS NOT NULL ORDER BY CAST(name AS BLOB)", &st, NULL) < 0)
         return;
     while (sqlite3_step (st) == SQLITE_ROW)
-        compare (f, (const char *)sqlite3_column_text (st, 0),
-                 sqlite3_column_int64 (st, 1));
+        previous_result_compare (f, (const char *)sqlite3_column_text (st, 0),
+                                 sqlite3_column_int64 (st, 1));
     (void)sqlite3_finalize (st);
 }
 
-static void tell (const struct former *f, struct roster *r)
+static void previous_result_tell (const struct former *f, struct roster *r)
 {
     char text[GONE_SIZE + 256], more[48] = "";
 
@@ -99,7 +100,8 @@ static void tell (const struct former *f, struct roster *r)
     roster_add_note (r, text);
 }
 
-void former_tell (const struct publish *p, const struct build_job *job)
+void previous_result_note_missing (const struct publish *p,
+                                   const struct build_job *job)
 {
     struct former f = { .now = NULL };
     char path[PATH_MAX];
@@ -109,11 +111,11 @@ void former_tell (const struct publish *p, const struct build_job *job)
         !publish_is_our_db (path) || !list_now (&f, job))
         return;
     if (db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK) {
-        db_distrust (db);
+        db_harden (db);
         compare_all (&f, db);
         // another job's captures are not expected in this one
         if (f.gone > 0 && (f.same > 0 || is_of_job (db, job->job_id)))
-            tell (&f, job->roster);
+            previous_result_tell (&f, job->roster);
     }
     (void)sqlite3_close (db);
     free (f.now);

@@ -1,4 +1,4 @@
-/* tests/unit/common/net/test_unread.c - messages that do not end, and ones that
+/* tests/unit/common/net/test_partial_message.c - messages that do not end, and ones that
  * wait
  *
  * One end is a TCP connection in a thread, the other the net of this process's

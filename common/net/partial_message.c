@@ -1,4 +1,4 @@
-/* common/net/unread.c - what a peer has sent and nobody can read
+/* common/net/partial_message.c - what a peer has sent and nobody can read
  *
  * libzmq limits a frame (ZMQ_MAXMSGSIZE) and the whole messages that wait
  * (ZMQ_RCVHWM), but not the frames of a message: one of endlessly many stays
@@ -70,7 +70,7 @@ static uint64_t count (struct net_connection *c, size_t fd)
     return c->unread;
 }
 
-static void end (struct net *n, size_t fd)
+static void partial_message_end (struct net *n, size_t fd)
 {
     struct net_connection *c = &n->connections[fd];
     unsigned long long mib = c->unread / MIB;
@@ -99,7 +99,7 @@ static void end_largest (struct net *n, uint64_t sum)
                 most = fd;
         }
         sum -= n->connections[most].unread;
-        end (n, most);
+        partial_message_end (n, most);
     }
 }
 
@@ -115,7 +115,7 @@ static void look (void *arg)
 
         n->looking = n->looking || c->since_ns > 0;
         if (count (c, fd) > most)
-            end (n, fd);
+            partial_message_end (n, fd);
         sum += c->unread;
     }
     end_largest (n, sum);
@@ -126,13 +126,13 @@ static void look (void *arg)
                                      look, n) == 0;
 }
 
-void unread_watch (struct net *n)
+void partial_message_watch (struct net *n)
 {
     if (!n->looking && n->loop)
         n->looking = loop_add_timer (n->loop, LOOK_NS, look, n) == 0;
 }
 
-void unread_close (struct net *n)
+void partial_message_close (struct net *n)
 {
     if (n->loop)
         loop_del_timer (n->loop, look, n);

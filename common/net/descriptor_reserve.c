@@ -1,4 +1,4 @@
-/* common/net/scarce.c - a listener that has few descriptors left
+/* common/net/descriptor_reserve.c - a listener that has few descriptors left
  *
  * While a connection waits that there is no descriptor for, libzmq's listener
  * turns in circles; and a connection that says nothing is held for as long as
@@ -18,7 +18,7 @@
 #define RESERVE 64              // descriptors for our own files ...
 #define RESERVE_SHARE 4         // ... or a quarter, of a low limit
 
-void scarce_open (struct net *n)
+void descriptor_reserve_open (struct net *n)
 {
     struct rlimit r;
 
@@ -71,7 +71,7 @@ void net_end_connection (struct net *n, size_t fd)
     n->ending++;
 }
 
-unsigned scarce_make_room (struct net *n)
+unsigned descriptor_reserve_make_room (struct net *n)
 {
     int64_t until_ns = mean_ns (n);
     size_t last = 0;

@@ -1,9 +1,9 @@
-/* common/model/about.c - what a launch knows of its job beside ranks
+/* common/model/job_origin.c - what a launch knows of its job beside ranks
  *
  * This folder: the nouns that cross borders: tables and batches of rows,
  * captures and their evidence, roster, shipment, steps.
  */
-#include "model/about.h"
+#include "model/job_origin.h"
 
 #include "base/utf8.h"
 #include "json/json.h"
@@ -18,11 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ABOUT_FILE_MAX (256u << 10)     // bytes: long command lines
+#define JOB_ORIGIN_FILE_MAX (256u << 10)        // bytes: long command lines
 #define NOT_SHOWN "(not shown)"
 
-int about_write (const char *dir, const char *scheduler_id, const char *user,
-                 char *const command[], struct err *err)
+int job_origin_write (const char *dir, const char *scheduler_id,
+                      const char *user,
+                      char *const command[], struct err *err)
 {
     struct json *j = json_object (), *list = json_add_array (j, "command");
     char path[PATH_MAX], *text;
@@ -36,7 +37,7 @@ int about_write (const char *dir, const char *scheduler_id, const char *user,
     json_free (j);
     if (!text)
         rc = err_set (err, ENOMEM, "no memory to tell of the job");
-    else if (!fileio_join (path, sizeof (path), dir, ABOUT_NAME))
+    else if (!fileio_join (path, sizeof (path), dir, JOB_ORIGIN_NAME))
         rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
     else
         rc = fileio_replace (path, text, strlen (text), 0600, err);
@@ -56,7 +57,7 @@ static void add_word (char *out, size_t max, const char *word, size_t n)
     out[used + n] = '\0';
 }
 
-static void take_command (const struct json *list, struct job_about *ret)
+static void take_command (const struct json *list, struct job_origin *ret)
 {
     bool hide = false;          // the value of the option before
 
@@ -83,7 +84,7 @@ static void take_command (const struct json *list, struct job_about *ret)
     }
 }
 
-int about_take (const char *dir, struct job_about *ret)
+int job_origin_take (const char *dir, struct job_origin *ret)
 {
     int fd = open (dir, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
     struct json *j = NULL;
@@ -92,10 +93,10 @@ int about_take (const char *dir, struct job_about *ret)
     memset (ret, 0, sizeof (*ret));
     if (fd < 0)
         return -errno;
-    buf_init (&b, ABOUT_FILE_MAX);
-    rc = fileio_read_at (fd, ABOUT_NAME, &b, NULL);
+    buf_init (&b, JOB_ORIGIN_FILE_MAX);
+    rc = fileio_read_at (fd, JOB_ORIGIN_NAME, &b, NULL);
     if (rc == 0)
-        (void)unlinkat (fd, ABOUT_NAME, 0);
+        (void)unlinkat (fd, JOB_ORIGIN_NAME, 0);
     (void)close (fd);
     if (rc == 0 && !(j = json_parse (buf_text (&b), b.size, NULL)))
         rc = -EBADMSG;

@@ -1,4 +1,4 @@
-/* tests/unit/common/model/test_about.c - what a launch knows of its job */
+/* tests/unit/common/model/test_job_origin.c - what a launch knows of its job */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "model/about.h"
+#include "model/job_origin.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char dir[] = "/tmp/test_about.XXXXXX";
+static char dir[] = "/tmp/test_job_origin.XXXXXX";
 
 static int make_dir (void **state)
 {
@@ -31,11 +31,12 @@ static int remove_dir (void **state)
 
 static void check (const char *const command[], const char *want)
 {
-    struct job_about a;
+    struct job_origin a;
 
-    assert_int_equal (about_write (dir, "4711", "me", (char *const *)command,
-                                   NULL), 0);
-    assert_int_equal (about_take (dir, &a), 0);
+    assert_int_equal (job_origin_write (dir, "4711", "me",
+                                        (char *const *)command,
+                                        NULL), 0);
+    assert_int_equal (job_origin_take (dir, &a), 0);
     assert_string_equal (a.scheduler_id, "4711");
     assert_string_equal (a.user, "me");
     assert_string_equal (a.command, want);
@@ -64,30 +65,30 @@ static void test_secrets (void **state)
 static void test_long (void **state)
 {
     char word[1000], x[] = "x", *command[] = { x, word, x, NULL };
-    struct job_about a;
+    struct job_origin a;
 
     (void)state;
     memset (word, 'w', sizeof (word) - 1);
     word[sizeof (word) - 1] = '\0';
-    assert_int_equal (about_write (dir, "", "", command, NULL), 0);
-    assert_int_equal (about_take (dir, &a), 0);
-    assert_int_equal (strlen (a.command), ABOUT_COMMAND_MAX - 1);
+    assert_int_equal (job_origin_write (dir, "", "", command, NULL), 0);
+    assert_int_equal (job_origin_take (dir, &a), 0);
+    assert_int_equal (strlen (a.command), JOB_ORIGIN_COMMAND_MAX - 1);
     assert_string_equal (a.user, "");
 }
 
 static void test_bad (void **state)
 {
-    struct job_about a = { .user = "x" };
+    struct job_origin a = { .user = "x" };
     char path[128];
 
     (void)state;
-    (void)snprintf (path, sizeof (path), "%s/%s", dir, ABOUT_NAME);
+    (void)snprintf (path, sizeof (path), "%s/%s", dir, JOB_ORIGIN_NAME);
     // it was taken away by the test before
-    assert_int_equal (about_take (dir, &a), -ENOENT);
+    assert_int_equal (job_origin_take (dir, &a), -ENOENT);
     assert_string_equal (a.user, "");
     assert_int_equal (fileio_replace (path, "{", 1, 0600, NULL), 0);
-    assert_int_equal (about_take (dir, &a), -EBADMSG);
-    assert_int_equal (about_take ("/nowhere", &a), -ENOENT);
+    assert_int_equal (job_origin_take (dir, &a), -EBADMSG);
+    assert_int_equal (job_origin_take ("/nowhere", &a), -ENOENT);
 }
 
 int main (void)

@@ -1,10 +1,10 @@
-/* common/net/crowd.c - how many connections one key may hold
+/* common/net/connection_share.c - how many connections one key may hold
  *
  * A listener that serves many keys has room for so many connections, and one
  * key could take all of it.  So each leaves an eighth of what the others do not
  * have: whoever comes last finds room.  What a connection above that says is
  * not heard; and connections that are not heard are ended, when there is need
- * of room (scarce.c) or after a time.
+ * of room (descriptor_reserve.c) or after a time.
  */
 #include "net/net_private.h"
 
@@ -47,7 +47,7 @@ static bool is_fair (const struct net *n, const char *who)
     return all < n->most && own <= (LEAVES - 1) * (n->most - all - 1);
 }
 
-bool crowd_admits (struct net *n, const char *who, zmq_msg_t *frame)
+bool connection_share_admits (struct net *n, const char *who, zmq_msg_t *frame)
 {
     struct net_connection *c = connection_of (n, frame);
 
@@ -70,7 +70,7 @@ bool crowd_admits (struct net *n, const char *who, zmq_msg_t *frame)
 }
 
 /* Counted in turns, so that a process that was stopped blames nobody. */
-unsigned crowd_turn (struct net *n)
+unsigned connection_share_turn (struct net *n)
 {
     unsigned ended = 0;
 
@@ -90,11 +90,11 @@ static void take_turn (void *arg)
 {
     struct net *n = arg;
 
-    (void)crowd_turn (n);
+    (void)connection_share_turn (n);
     (void)loop_add_timer (n->loop, TURN_NS, take_turn, n);
 }
 
-void crowd_open (struct net *n)
+void connection_share_open (struct net *n)
 {
     int next = open ("/dev/null", O_RDONLY | O_CLOEXEC);
 
@@ -108,7 +108,7 @@ void crowd_open (struct net *n)
     (void)loop_add_timer (n->loop, TURN_NS, take_turn, n);
 }
 
-void crowd_close (struct net *n)
+void connection_share_close (struct net *n)
 {
     loop_del_timer (n->loop, take_turn, n);
 }
