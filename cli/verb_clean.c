@@ -141,6 +141,9 @@ int verb_clean (int argc, char **argv)
         return status;
     c.jobs = argv + rest;
     c.njobs = argc - rest;
+    // a mistyped name would be made, and be as clean as can be
+    if (opt.state && access (opt.state, F_OK) < 0)
+        return FAIL (EX_NOINPUT, "%s: %s", opt.state, strerror (errno));
     if (run_state_dir (opt.state, state, &err) < 0)
         return FAIL (EX_NOINPUT, "%s", err.text);
     status = clean_all (&c, state);

@@ -94,6 +94,13 @@ has_ended ()
 }
 
 # Below --state may be what somebody keeps there.
+@test "clean makes no directory of a name that was mistyped" {
+    run "$ROLLCALL" clean --state typo
+    expect_status 66
+    shows "typo: No such file or directory"
+    [ ! -e typo ]
+}
+
 @test "clean removes nothing that is no run's" {
     mkdir -p -m 700 home/papers/thesis
     echo precious >home/papers/thesis/text
