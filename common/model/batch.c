@@ -1,4 +1,8 @@
-/* common/model/batch.c - some rows of one table, column by column */
+/* common/model/batch.c - some rows of one table, column by column
+ *
+ * This folder: the nouns that cross borders: tables and batches of rows,
+ * captures and their evidence, roster, shipment, steps.
+ */
 #include "model/batch.h"
 
 #include <errno.h>

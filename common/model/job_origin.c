@@ -1,8 +1,4 @@
-/* common/model/job_origin.c - what a launch knows of its job beside ranks
- *
- * This folder: the nouns that cross borders: tables and batches of rows,
- * captures and their evidence, roster, shipment, steps.
- */
+/* common/model/job_origin.c - what a launch knows of its job beside ranks */
 #include "model/job_origin.h"
 
 #include "base/utf8.h"
