@@ -603,11 +603,11 @@ left_here ()
 @test "--once releases all, if the aggregator can be heard" {
     make --ranks 400 --ops 1
     service
-    LIMIT=200 LD_PRELOAD=$SHIFT_CLOCK SHIFT_WHEN=$PWD/later SHIFT_S=20 \
+    LIMIT=400 LD_PRELOAD=$SHIFT_CLOCK SHIFT_WHEN=$PWD/later SHIFT_S=20 \
         background agent --once --raw --release shipped job
     # some go while others are delivered, most in a row at the end
     in_a_row () { [ "$(grep -c event=released log)" -gt 20 ]; }
-    LIMIT=150 eventually in_a_row
+    eventually in_a_row
     touch later
     end_of "$pid"
     expect_status 0
