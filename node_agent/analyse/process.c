@@ -157,14 +157,17 @@ static void close_all (struct process *p)
 int process_start (const struct process_spec *spec, struct process *p,
                    struct err *err)
 {
-    char analysis[PATH_MAX + 32], analyser[PATH_MAX + 32];
+    char analysis[PATH_MAX + 64], analyser[PATH_MAX + 32];
     const char *slash = strrchr (spec->log, '/');
     char *script = NULL, **env;
     int rc;
 
     *p = (struct process){ .pid = -1, .pidfd = -1, .out = -1, .log = -1 };
-    (void)snprintf (analysis, sizeof (analysis), PROCESS_ANALYSIS "=%s",
+    // another analyser may have a log of that name, below its own directory
+    (void)snprintf (p->mark, sizeof (p->mark), "%d:%s", (int)getpid (),
                     spec->log);
+    (void)snprintf (analysis, sizeof (analysis), PROCESS_ANALYSIS "=%s",
+                    p->mark);
     (void)snprintf (analyser, sizeof (analyser), PROCESS_ANALYSER "=%.*s",
                     slash ? (int)(slash - spec->log) : 0, spec->log);
     env = marked_environment (analysis, analyser);
@@ -278,7 +281,7 @@ bool process_end (struct process *p, int wait_ms, int *status)
     while (poll (&ended, 1, wait_ms) < 0 && errno == EINTR)
         ;
     reaped = wait4 (p->pid, status, WNOHANG, &used);
-    (void)orphans_kill (PROCESS_ANALYSIS, p->log_path);
+    (void)orphans_kill (PROCESS_ANALYSIS, p->mark);
     (void)process_hear (p, PROCESS_LOG_MAX);
     finish_log (p);
     close_all (p);

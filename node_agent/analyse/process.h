@@ -17,7 +17,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PROCESS_ANALYSIS "ROLLCALL_ANALYSIS"    // the log: one analysis
+#define PROCESS_ANALYSIS "ROLLCALL_ANALYSIS"    // our pid, and the log: one
+                                                // analysis of one analyser
 #define PROCESS_ANALYSER "ROLLCALL_ANALYSER"    // the log's directory: all
 
 #define PROCESS_LOG_MAX (1u << 20)      // bytes of a log, but for its end ...
@@ -39,6 +40,7 @@ struct process {
     int out;                    // readable when it says something
     int log;
     char log_path[PATH_MAX];
+    char mark[PATH_MAX + 32];   // of what it starts: PROCESS_ANALYSIS
     uint64_t said;              // bytes
     char tail[PROCESS_TAIL_MAX];        // a ring: byte n is at n % its size
     uint64_t most_memory;       // of its largest process, when it has ended

@@ -380,6 +380,35 @@ calls_are ()                        # CALL: of the two ranks
                                         paste -s -d ' ')"
 }
 
+# Each killed what the other had started: their logs were called alike.
+@test "two analyses at once, each in a directory of its own" {
+    local first status=0
+
+    modules
+    raw_job --form mindspore
+    programs
+    mkdir one two
+    cp -a job one/
+    cp -a job two/
+    # the first one's search for mindspore lasts until the second has ended
+    # (what polls is a COMMAND of the test; its event is a file)
+    cat >py/mindspore/__init__.py <<'PYTHON'
+import os, time
+while "HELD" in os.environ and not os.path.exists(os.environ["HELD"]):
+    time.sleep(0.05)
+PYTHON
+    (cd one && HELD=$TEST_DIR/held exec "$ROLLCALL" analyze --text \
+        -o out job >../first.log 2>&1 3>&-) &
+    first=$!
+    begun () { [ -e one/out/cluster_analysis_output/analyses/mindspore.log ]; }
+    eventually begun
+    (cd two && "$ROLLCALL" analyze --text -o out job)
+    touch held
+    wait "$first" || status=$?
+    is "status" 0 $status || fail "$(cat first.log)"
+    is "calls" 4 "$(wc -l <called)"
+}
+
 @test "what is told to the profilers' own analyses, and what is left out" {
     local form
 
