@@ -255,7 +255,7 @@ removed_again ()
     items=$(durable)
     for how in 1 2; do              # and the next time there is none
         mv root/segments "root/old$how"
-        [ "$how" = 2 ] || mkdir root/segments
+        [ "$how" = 2 ] || mkdir -p root/segments
         eventually asked_again
         eventually durable_are $(((how + 1) * items))
         : >service.log
