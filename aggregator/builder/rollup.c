@@ -1,8 +1,8 @@
 /* aggregator/builder/rollup.c - sums over many rows */
 #include "builder/rollup.h"
 
-#include "columns/group_sums.h"
-#include "columns/rank_rows.h"
+#include "sums/group_sums.h"
+#include "sums/rank_rows.h"
 #include "store/db.h"
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #define ROLLCALL_BUILDER_TABLES_H
 
 #include "builder/groups.h"
-#include "columns/result_schema.h"
+#include "model/result_schema.h"
 #include "select/capture_select.h"
 
 #include <sqlite3.h>

@@ -5,7 +5,7 @@
 #include "base/cmp.h"
 #include "base/vec.h"
 #include "cluster_db/cluster_names.h"
-#include "columns/members.h"
+#include "sums/members.h"
 #include "model/capture.h"
 #include "store/db.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "base/vec.h"
-#include "columns/rank_rows.h"
+#include "sums/rank_rows.h"
 #include "model/capture.h"
 #include "store/db.h"
 #include "store/tree.h"

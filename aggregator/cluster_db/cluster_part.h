@@ -10,8 +10,8 @@
 
 #include "cluster_db/cluster_groups.h"
 #include "cluster_db/cluster_names.h"
-#include "columns/key_index.h"
-#include "columns/sums.h"
+#include "sums/key_index.h"
+#include "sums/sums.h"
 
 #include <stdatomic.h>
 

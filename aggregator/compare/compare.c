@@ -3,7 +3,7 @@
 
 #include "base/vec.h"
 
-#include "columns/texts.h"
+#include "sums/texts.h"
 #include "store/db.h"
 #include "table/finished.h"
 

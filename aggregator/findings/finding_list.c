@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
-#include "columns/result_schema.h"
+#include "model/result_schema.h"
 #include "store/db.h"
 #include "store/fileio.h"
 #include "table/finished.h"

@@ -2,7 +2,7 @@
 #include "table/finished.h"
 
 #include "base/clock.h"
-#include "columns/result_schema.h"
+#include "model/result_schema.h"
 #include "publish/publish.h"
 #include "store/db.h"
 #include "store/fileio.h"

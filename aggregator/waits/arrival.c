@@ -4,7 +4,7 @@
  */
 #include "waits/arrival.h"
 
-#include "columns/texts.h"
+#include "sums/texts.h"
 
 #include <ctype.h>
 #include <string.h>

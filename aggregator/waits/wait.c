@@ -1,9 +1,9 @@
 /* aggregator/waits/wait.c - who waited for whom */
 #include "waits/wait.h"
 
-#include "columns/members.h"
-#include "columns/row_values.h"
-#include "columns/traffic.h"
+#include "sums/members.h"
+#include "sums/row_values.h"
+#include "sums/traffic.h"
 #include "store/db.h"
 #include "waits/arrivals.h"
 #include "waits/undeclared.h"

@@ -3,7 +3,7 @@
 #ifndef ROLLCALL_WAITS_WAIT_SUMS_H
 #define ROLLCALL_WAITS_WAIT_SUMS_H
 
-#include "columns/texts.h"
+#include "sums/texts.h"
 #include "waits/clock_skew.h"
 
 #include <sqlite3.h>

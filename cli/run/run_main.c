@@ -8,7 +8,7 @@
 #include "analyse/analyser.h"
 #include "base/log.h"
 #include "builder/results.h"
-#include "release/release.h"
+#include "disk/release.h"
 #include "store/fileio.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "model/capture.h"
 #include "net/message.h"
-#include "release/disk_quota.h"
-#include "release/release.h"
+#include "disk/disk_quota.h"
+#include "disk/release.h"
 #include "store/fileio.h"
 
 #include <signal.h>

@@ -12,8 +12,8 @@
 #include "json/json.h"
 #include "model/steps.h"
 #include "net/net.h"
-#include "release/disk_quota.h"
-#include "release/release.h"
+#include "disk/disk_quota.h"
+#include "disk/release.h"
 #include "spool/manifest.h"
 #include "world/world.h"
 

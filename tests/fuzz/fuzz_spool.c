@@ -5,7 +5,7 @@
  * takes out of it is as its members say, and a repaired spool is in order.
  */
 #include "fuzz_db.h"
-#include "release/release.h"
+#include "disk/release.h"
 #include "spool/check_spool.h"
 #include "spool/release_rows.h"
 #include "spool/spool_private.h"

@@ -36,24 +36,24 @@ node_agent/control              all
 node_agent/world                all
 node_agent/throttle             all
 node_agent/spool                all net identity
-node_agent/release              all spool
+node_agent/disk                 all spool
 node_agent/ship                 all net spool throttle
 node_agent/analyse              all control
 node_agent/agent                all net identity extract discovery control
-    world throttle spool release ship analyse
+    world throttle spool disk ship analyse
 
 aggregator/jobs                 all
 aggregator/select               all
 aggregator/publish              all
-aggregator/columns              all select
-aggregator/waits                all select columns
-aggregator/cluster_db           all columns publish
-aggregator/table                all columns publish
+aggregator/sums                 all select
+aggregator/waits                all select sums
+aggregator/cluster_db           all sums publish
+aggregator/table                all sums publish
 aggregator/page                 all publish table
-aggregator/findings             all columns table
-aggregator/compare              all columns table
+aggregator/findings             all sums table
+aggregator/compare              all sums table
 aggregator/export               all table
-aggregator/builder              all select publish columns waits cluster_db
+aggregator/builder              all select publish sums waits cluster_db
     page findings
 aggregator/summary              all jobs select table builder
 aggregator/ledger               all net
@@ -69,7 +69,7 @@ cli/shared                      all aggregator/table aggregator/builder
 cli/check                       all net shared node_agent/throttle
     node_agent/ship
 cli/run                         all net shared check node_agent/control
-    node_agent/world node_agent/release node_agent/analyse
+    node_agent/world node_agent/disk node_agent/analyse
     aggregator/publish aggregator/table aggregator/builder aggregator/summary
 cli                             all net cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "columns/texts.h"
+#include "sums/texts.h"
 #include "waits/arrivals.h"
 #include "waits/clock_skew.h"
 

@@ -7,7 +7,7 @@
 #include "node_agent/spool/spool_check.h"
 
 #include "base/clock.h"
-#include "release/release.h"
+#include "disk/release.h"
 #include "spool/manifest.h"
 #include "spool/release_rows.h"
 

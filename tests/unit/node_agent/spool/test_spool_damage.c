@@ -5,7 +5,7 @@
  */
 #include "node_agent/spool/spool_check.h"
 
-#include "release/release.h"
+#include "disk/release.h"
 #include "spool/release_rows.h"
 #include "spool/spool_private.h"
 

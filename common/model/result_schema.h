@@ -1,8 +1,8 @@
-/* aggregator/columns/result_schema.h - what writers and readers of a result
+/* common/model/result_schema.h - what writers and readers of a result
  * share: doc/format-analysis-db.md
  */
-#ifndef ROLLCALL_COLUMNS_RESULT_SCHEMA_H
-#define ROLLCALL_COLUMNS_RESULT_SCHEMA_H
+#ifndef ROLLCALL_MODEL_RESULT_SCHEMA_H
+#define ROLLCALL_MODEL_RESULT_SCHEMA_H
 
 #define TABLES_SCHEMA_VERSION 4         // PRAGMA user_version
 #define TABLES_WITH_FINDINGS 3          // the first one that has them

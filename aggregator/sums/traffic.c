@@ -1,7 +1,7 @@
-/* aggregator/columns/traffic.c - what of a trace's ops was transit, and over
+/* aggregator/sums/traffic.c - what of a trace's ops was transit, and over
  * what
  */
-#include "columns/traffic.h"
+#include "sums/traffic.h"
 
 #include "store/db.h"
 

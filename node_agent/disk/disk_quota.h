@@ -1,11 +1,11 @@
-/* node_agent/release/disk_quota.h - whether the agent may put more on its disk
+/* node_agent/disk/disk_quota.h - whether the agent may put more on its disk
  *
  * The spool has a quota, and its file system a floor of free space.  When one
  * is reached nothing more is read into the spool: the captures stay where they
  * are, and are taken up when there is room.
  */
-#ifndef ROLLCALL_RELEASE_DISK_QUOTA_H
-#define ROLLCALL_RELEASE_DISK_QUOTA_H
+#ifndef ROLLCALL_DISK_DISK_QUOTA_H
+#define ROLLCALL_DISK_DISK_QUOTA_H
 
 #include "base/err.h"
 #include "base/space.h"

@@ -1,12 +1,12 @@
-/* node_agent/release/roots.h - where captures may be removed
+/* node_agent/disk/roots.h - where captures may be removed
  *
  * What an agent watches may be swapped for a symbolic link by whoever owns the
  * directory around it, while the agent, perhaps as root, removes what it has
  * delivered.  So captures are removed only below what the directories were when
  * the agent began, or where none but trusted links have led since.
  */
-#ifndef ROLLCALL_RELEASE_ROOTS_H
-#define ROLLCALL_RELEASE_ROOTS_H
+#ifndef ROLLCALL_DISK_ROOTS_H
+#define ROLLCALL_DISK_ROOTS_H
 
 #include "base/err.h"
 

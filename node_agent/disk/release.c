@@ -1,5 +1,5 @@
-/* node_agent/release/release.c - captures that are safely elsewhere, removed */
-#include "release/release.h"
+/* node_agent/disk/release.c - captures that are safely elsewhere, removed */
+#include "disk/release.h"
 
 #include "base/counter.h"
 #include "base/units.h"

@@ -1,4 +1,4 @@
-/* tests/unit/aggregator/columns/test_group_sums.c - sums of groups, and rows of
+/* tests/unit/aggregator/sums/test_group_sums.c - sums of groups, and rows of
  * ranks */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "columns/group_sums.h"
-#include "columns/rank_rows.h"
+#include "sums/group_sums.h"
+#include "sums/rank_rows.h"
 #include "store/db.h"
 
 #include <errno.h>

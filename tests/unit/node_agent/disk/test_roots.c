@@ -1,4 +1,4 @@
-/* tests/unit/node_agent/release/test_roots.c - where captures may be removed
+/* tests/unit/node_agent/disk/test_roots.c - where captures may be removed
  *
  * In a directory of its own: data/ and theirs/, and links to them.  Who owns a
  * link matters only if root runs this, who can give it away.
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "release/roots.h"
+#include "disk/roots.h"
 #include "store/fileio.h"
 #include "store/tree.h"
 

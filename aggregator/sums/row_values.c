@@ -1,9 +1,9 @@
-/* aggregator/columns/row_values.c - one number for each row of a table
+/* aggregator/sums/row_values.c - one number for each row of a table
  *
  * What was never set is the zero of a new file; what was has a minus before it,
  * also a zero.
  */
-#include "columns/row_values.h"
+#include "sums/row_values.h"
 
 #include <errno.h>
 #include <fcntl.h>

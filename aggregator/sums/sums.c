@@ -1,5 +1,5 @@
-/* aggregator/columns/sums.c - sums of many doubles, as users' tools add them */
-#include "columns/sums.h"
+/* aggregator/sums/sums.c - sums of many doubles, as users' tools add them */
+#include "sums/sums.h"
 
 #include "base/units.h"
 

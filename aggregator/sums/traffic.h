@@ -1,13 +1,13 @@
-/* aggregator/columns/traffic.h - what of a trace's ops was transit, and over
+/* aggregator/sums/traffic.h - what of a trace's ops was transit, and over
  * what
  *
  * Traces know how long an op took and how much it moved.  What they leave NULL
  * is filled in here, of ops whose waits are known.
  */
-#ifndef ROLLCALL_COLUMNS_TRAFFIC_H
-#define ROLLCALL_COLUMNS_TRAFFIC_H
+#ifndef ROLLCALL_SUMS_TRAFFIC_H
+#define ROLLCALL_SUMS_TRAFFIC_H
 
-#include "columns/row_values.h"
+#include "sums/row_values.h"
 #include "select/capture_select.h"
 
 #include <sqlite3.h>

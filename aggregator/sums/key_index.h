@@ -1,10 +1,10 @@
-/* aggregator/columns/key_index.h - keys of a few numbers, as small numbers
+/* aggregator/sums/key_index.h - keys of a few numbers, as small numbers
  *
  * What texts.h is for texts: the number of a key is the order of its first
  * appearance.
  */
-#ifndef ROLLCALL_COLUMNS_KEY_INDEX_H
-#define ROLLCALL_COLUMNS_KEY_INDEX_H
+#ifndef ROLLCALL_SUMS_KEY_INDEX_H
+#define ROLLCALL_SUMS_KEY_INDEX_H
 
 #include <stdint.h>
 

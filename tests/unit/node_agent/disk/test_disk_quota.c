@@ -1,4 +1,4 @@
-/* tests/unit/node_agent/release/test_disk_quota.c - room in the spool, release
+/* tests/unit/node_agent/disk/test_disk_quota.c - room in the spool, release
  * of captures */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "release/disk_quota.h"
-#include "release/release.h"
+#include "disk/disk_quota.h"
+#include "disk/release.h"
 #include "spool/manifest.h"
 
 #include <errno.h>

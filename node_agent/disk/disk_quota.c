@@ -1,6 +1,9 @@
-/* node_agent/release/disk_quota.c - whether the agent may put more on its disk
+/* node_agent/disk/disk_quota.c - whether the agent may put more on its disk
+ *
+ * This folder: how full a disk may be; captures that are safely elsewhere,
+ * removed.
  */
-#include "release/disk_quota.h"
+#include "disk/disk_quota.h"
 
 #include "base/units.h"
 

@@ -1,7 +1,7 @@
-/* aggregator/columns/members.c - which group a rank means by a name */
-#include "columns/members.h"
+/* aggregator/sums/members.c - which group a rank means by a name */
+#include "sums/members.h"
 
-#include "columns/texts.h"
+#include "sums/texts.h"
 #include "store/db.h"
 
 #include <errno.h>

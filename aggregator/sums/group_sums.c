@@ -1,9 +1,5 @@
-/* aggregator/columns/group_sums.c - what GROUP BY does, for few groups
- *
- * This folder: columns of a result in memory: texts, members of groups,
- * traffic, sums; and the schema's number.
- */
-#include "columns/group_sums.h"
+/* aggregator/sums/group_sums.c - what GROUP BY does, for few groups */
+#include "sums/group_sums.h"
 
 #include "store/db.h"
 

@@ -1,4 +1,4 @@
-/* tests/unit/aggregator/columns/test_sums.c - sums to the last bit, and keys */
+/* tests/unit/aggregator/sums/test_sums.c - sums to the last bit, and keys */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "columns/key_index.h"
-#include "columns/sums.h"
+#include "sums/key_index.h"
+#include "sums/sums.h"
 
 #include <math.h>
 

@@ -1,15 +1,15 @@
-/* aggregator/columns/group_sums.h - what GROUP BY does, for many rows of few
+/* aggregator/sums/group_sums.h - what GROUP BY does, for many rows of few
  * groups
  *
  * SQLite sorts all rows to bring a group together, by texts, which takes most
  * of the time; here only the groups are sorted.
  */
-#ifndef ROLLCALL_COLUMNS_GROUP_SUMS_H
-#define ROLLCALL_COLUMNS_GROUP_SUMS_H
+#ifndef ROLLCALL_SUMS_GROUP_SUMS_H
+#define ROLLCALL_SUMS_GROUP_SUMS_H
 
 #include "base/err.h"
-#include "columns/key_index.h"
-#include "columns/texts.h"
+#include "sums/key_index.h"
+#include "sums/texts.h"
 
 #include <sqlite3.h>
 

@@ -1,15 +1,12 @@
-/* node_agent/release/release.h - captures that are safely elsewhere, removed
+/* node_agent/disk/release.h - captures that are safely elsewhere, removed
  *
  * A capture goes when all its items are durable and each of its files is still
  * the one that was delivered (spool/manifest.h).  The ledger knows first, then
  * it is set aside, under a name that is no capture's, then the files go; a
  * removal that a crash has cut short is gone on with in the next life.
- *
- * This folder: captures that are safely elsewhere removed; quota and floor
- * of a disk.
  */
-#ifndef ROLLCALL_RELEASE_RELEASE_H
-#define ROLLCALL_RELEASE_RELEASE_H
+#ifndef ROLLCALL_DISK_RELEASE_H
+#define ROLLCALL_DISK_RELEASE_H
 
 #include "spool/release_rows.h"
 

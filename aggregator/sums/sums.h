@@ -1,10 +1,13 @@
-/* aggregator/columns/sums.h - sums of many doubles, as users' tools add them
+/* aggregator/sums/sums.h - sums of many doubles, as users' tools add them
  *
  * So that the totals of cluster_analysis.db are those that these tools print,
  * to the last bit.
+ *
+ * This folder: rows of a result summed in memory: texts and keys as numbers,
+ * members of groups, traffic.
  */
-#ifndef ROLLCALL_COLUMNS_SUMS_H
-#define ROLLCALL_COLUMNS_SUMS_H
+#ifndef ROLLCALL_SUMS_SUMS_H
+#define ROLLCALL_SUMS_SUMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* aggregator/columns/key_index.c - keys of a few numbers, as small numbers */
-#include "columns/key_index.h"
+/* aggregator/sums/key_index.c - keys of a few numbers, as small numbers */
+#include "sums/key_index.h"
 
 #include <stdlib.h>
 #include <string.h>

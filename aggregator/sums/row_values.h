@@ -1,10 +1,10 @@
-/* aggregator/columns/row_values.h - one number for each row of a table
+/* aggregator/sums/row_values.h - one number for each row of a table
  *
  * In a temporary file that is mapped: the system writes it out if memory is
  * short.  With it numbers that were found op by op are written row by row.
  */
-#ifndef ROLLCALL_COLUMNS_ROW_VALUES_H
-#define ROLLCALL_COLUMNS_ROW_VALUES_H
+#ifndef ROLLCALL_SUMS_ROW_VALUES_H
+#define ROLLCALL_SUMS_ROW_VALUES_H
 
 #include "base/err.h"
 

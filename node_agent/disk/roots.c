@@ -1,5 +1,5 @@
-/* node_agent/release/roots.c - where captures may be removed */
-#include "release/roots.h"
+/* node_agent/disk/roots.c - where captures may be removed */
+#include "disk/roots.h"
 
 #include "store/tree.h"
 

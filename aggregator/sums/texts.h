@@ -1,6 +1,6 @@
-/* aggregator/columns/texts.h - texts that repeat, as small numbers */
-#ifndef ROLLCALL_COLUMNS_TEXTS_H
-#define ROLLCALL_COLUMNS_TEXTS_H
+/* aggregator/sums/texts.h - texts that repeat, as small numbers */
+#ifndef ROLLCALL_SUMS_TEXTS_H
+#define ROLLCALL_SUMS_TEXTS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
-/* aggregator/columns/members.h - which group a rank means by a name
+/* aggregator/sums/members.h - which group a rank means by a name
  *
  * Groups of one job may share a name; with the rank the name tells which.
  */
-#ifndef ROLLCALL_COLUMNS_MEMBERS_H
-#define ROLLCALL_COLUMNS_MEMBERS_H
+#ifndef ROLLCALL_SUMS_MEMBERS_H
+#define ROLLCALL_SUMS_MEMBERS_H
 
 #include "base/err.h"
 

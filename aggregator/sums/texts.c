@@ -1,5 +1,5 @@
-/* aggregator/columns/texts.c - texts that repeat, as small numbers */
-#include "columns/texts.h"
+/* aggregator/sums/texts.c - texts that repeat, as small numbers */
+#include "sums/texts.h"
 
 #include <stdlib.h>
 #include <string.h>

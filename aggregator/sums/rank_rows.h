@@ -1,11 +1,11 @@
-/* aggregator/columns/rank_rows.h - where in a table the rows of a rank are
+/* aggregator/sums/rank_rows.h - where in a table the rows of a rank are
  *
  * Captures are loaded in the order of their ranks, so that rows of a rank lie
  * together: a statement for each rank, from its first row to its last, sorts
  * little, and needs no memory for all.
  */
-#ifndef ROLLCALL_COLUMNS_RANK_ROWS_H
-#define ROLLCALL_COLUMNS_RANK_ROWS_H
+#ifndef ROLLCALL_SUMS_RANK_ROWS_H
+#define ROLLCALL_SUMS_RANK_ROWS_H
 
 #include "base/err.h"
 

@@ -1,5 +1,5 @@
-/* aggregator/columns/rank_rows.c - where in a table the rows of a rank are */
-#include "columns/rank_rows.h"
+/* aggregator/sums/rank_rows.c - where in a table the rows of a rank are */
+#include "sums/rank_rows.h"
 
 #include "store/db.h"
 
