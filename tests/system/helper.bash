@@ -20,8 +20,21 @@ setup ()
     # a library that is loaded first is not what the sanitizer expects
     export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
     unset ROLLCALL_THREADS
+    [ -z "${ROLLCALL_QUICK_TESTS:-}" ] || HEALTHY_JOBS=20
+    # bats notes where it is before each command, which takes longer than most
+    # commands; where one has failed is all that it needs
+    trap - DEBUG
+    trap 'note_failure "$?"' ERR
     cd "$BATS_TEST_TMPDIR" || return
     DB=out/cluster_analysis_output/analysis.db
+}
+
+# note_failure STATUS: of a command, and where it is
+note_failure ()
+{
+    bats_capture_stack_trace
+    BATS_DEBUG_LAST_STACK_TRACE_IS_VALID=1
+    BATS_ERROR_STATUS=${BATS_ERROR_STATUS:-$1}
 }
 
 # make [OPTION]...: a job of 4 ranks in job/, its truth in truth.db
