@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +22,12 @@ static enum log_level log_least = LOG_LEVEL_INFO;
 void log_setup (const char *prog, enum log_level least)
 {
     log_prog = prog;
-    log_least = least;
+    log_least = getenv (LOG_VARIABLE) ? LOG_LEVEL_DEBUG : least;
+}
+
+bool log_is_wanted (enum log_level level)
+{
+    return level >= log_least;
 }
 
 static void log_put (struct logline *l, const char *s, size_t n)
@@ -109,7 +115,7 @@ struct logline log_line (enum log_level level, const char *event)
 void log_end (struct logline *l)
 {
     l->text[l->size++] = '\n';
-    if (l->level >= log_least && write (STDERR_FILENO, l->text, l->size) < 0)
+    if (log_is_wanted (l->level) && write (STDERR_FILENO, l->text, l->size) < 0)
         return;                 // no place to complain
 }
 

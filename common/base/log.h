@@ -9,6 +9,7 @@
  *         event=shipped capture=n0_7 rank=3
  * A value is quoted if it has to be; control characters, and bytes that are no
  * UTF-8, are \xNN in it.  Only programs log; libraries return a 'struct err'.
+ * What changes its state (base/states.h) is logged there.
  */
 #ifndef ROLLCALL_BASE_LOG_H
 #define ROLLCALL_BASE_LOG_H
@@ -33,8 +34,14 @@ struct logline {
     char text[LOG_LINE_MAX];
 };
 
-/* Name the program in every line, and drop lines below 'least'. */
+/* Name the program in every line, and drop lines below 'least'; none if
+ * LOG_VARIABLE is in the environment.
+ */
+#define LOG_VARIABLE "ROLLCALL_LOG_DEBUG"
 void log_setup (const char *prog, enum log_level least);
+
+/* Whether lines of this level are not dropped. */
+bool log_is_wanted (enum log_level level);
 
 struct logline log_line (enum log_level level, const char *event);
 void log_str (struct logline *l, const char *key, const char *value);

@@ -282,7 +282,7 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
 
 static void end_served (struct agent *a)
 {
-    bool late = a->life.state == LIFE_LATE;
+    bool late = a->life.state.now == LIFE_LATE;
     char text[MESSAGE_TEXT_MAX];
 
     sum_up_run (a, text, sizeof (text));
@@ -298,9 +298,9 @@ static void end_served (struct agent *a)
 static void release_and_end (void *arg)
 {
     struct agent *a = arg;
-    bool late = a->life.state == LIFE_LATE;
+    bool late = a->life.state.now == LIFE_LATE;
 
-    if (a->life.state != LIFE_ENDING && !late)
+    if (a->life.state.now != LIFE_ENDING && !late)
         return;
     if (!late && !nothing_left (a))
         (void)agent_take (a, LIFE_NOT_YET, NULL);
@@ -331,7 +331,7 @@ static const char *useless (const struct agent *a, int64_t now)
         .deadline_ns = a->opt->deadline_ns, .run = a->opt->run_dir,
         .once = a->opt->once, .joined = a->local.ranks,
         .served = a->opt->once || a->opt->no_roll,
-        .done = *a->end.last_word || a->life.state == LIFE_ENDING,
+        .done = *a->end.last_word || a->life.state.now == LIFE_ENDING,
     };
 
     return exit_reason (&l);
@@ -344,7 +344,7 @@ static void end_rolled (void *arg)
 {
     struct agent *a = arg;
 
-    if (a->life.state != LIFE_ROLLED)
+    if (a->life.state.now != LIFE_ROLLED)
         return;
     if (!*a->end.roll_text && agent_release_next (a))
         (void)loop_add_timer (a->loop, 0, end_rolled, a);
@@ -430,7 +430,7 @@ void agent_give_up (struct agent *a, int status, const char *why)
 
 /* ---- the guards and actions of its life ---- */
 
-static bool holds (void *arg, enum life_guard guard)
+static bool holds (void *arg, unsigned guard)
 {
     struct agent *a = arg;
 
@@ -484,7 +484,7 @@ static void stop_loop (struct agent *a)
         loop_stop (a->loop, 0);
 }
 
-static void act (void *arg, enum life_action action)
+static void act (void *arg, unsigned action)
 {
     static void (*const actions[LIFE_ACTIONS]) (struct agent *) = {
         [LIFE_SEARCH_ALL] = search_all,   [LIFE_REOPEN] = reopen,
@@ -499,11 +499,9 @@ static void act (void *arg, enum life_action action)
 /* With --once somebody reads the log who wants to know what came of it only. */
 void agent_begin_life (struct agent *a)
 {
-    static const struct life_ops ops = { holds, act };
-
     a->captures.level = is_once (a) ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
-    a->life = (struct life){
-        .began_ns = clock_mono_ns (), .ops = &ops, .arg = a,
-        .level = a->captures.level,
-    };
+    a->life.owner = (struct states_owner){ &life_states, holds, act, a,
+                                           a->captures.level };
+    state_begin (&a->life.state, LIFE_STARTING);
+    a->life.began_ns = a->life.state.since_ns;
 }

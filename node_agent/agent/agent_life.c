@@ -1,8 +1,6 @@
 /* node_agent/agent/agent_life.c - the life of an agent: states and events */
 #include "agent/agent_life.h"
 
-#include "base/clock.h"
-
 static const char *const state_names[LIFE_STATES] = {
     [LIFE_STARTING] = "starting",
     [LIFE_COLLECTING] = "collecting",
@@ -54,7 +52,7 @@ static const char *const action_names[LIFE_ACTIONS] = {
 /* Of several edges for one event the first whose guard holds. */
 #define EDGE(from, event, guard, action, to) \
     { LIFE_##from, LIFE_##event, LIFE_##guard, LIFE_##action, LIFE_##to }
-static const struct life_edge edges[] = {
+static const struct states_edge edges[] = {
     EDGE (STARTING, OPENED, IF_ONCE, NO_ACTION, DRAINING),
     EDGE (STARTING, OPENED, ALWAYS, NO_ACTION, COLLECTING),
     EDGE (STARTING, STOP, ALWAYS, STOP_LOOP, OVER),
@@ -114,75 +112,17 @@ static const struct life_edge edges[] = {
 };
 #undef EDGE
 
-static const struct life_edge *find_edge (const struct life *l,
-                                          enum life_event event)
-{
-    for (size_t i = 0; i < sizeof (edges) / sizeof (edges[0]); i++) {
-        const struct life_edge *e = &edges[i];
-
-        if (e->from == l->state && e->event == event &&
-            (e->guard == LIFE_ALWAYS || l->ops->holds (l->arg, e->guard)))
-            return e;
-    }
-    return NULL;
-}
-
-static void agent_life_enter (struct life *l, const struct life_edge *e,
-                              const char *why)
-{
-    int64_t now = clock_mono_ns ();
-    int64_t since_ns = l->since_ns ? l->since_ns : l->began_ns;
-    struct logline line = log_line (l->level, "life");
-
-    log_str (&line, "from", state_names[e->from]);
-    log_str (&line, "to", state_names[e->to]);
-    log_str (&line, "reason", why ? why : event_names[e->event]);
-    log_real (&line, "after_s", (double)(now - since_ns) / (double)NS_PER_S);
-    log_end (&line);
-    l->state = e->to;
-    l->since_ns = now;
-}
+const struct states life_states = {
+    "life", state_names, event_names, guard_names, action_names, edges,
+    sizeof (edges) / sizeof (edges[0]), LIFE_STATES, LIFE_EVENTS,
+};
 
 bool life_take (struct life *l, enum life_event event, const char *why)
 {
-    const struct life_edge *e = find_edge (l, event);
-
-    if (!e)
-        return false;
-    if (e->to != l->state)
-        agent_life_enter (l, e, why);
-    if (e->action != LIFE_NO_ACTION)
-        l->ops->act (l->arg, e->action);
-    return true;
+    return state_take (&l->state, &l->owner, event, why, NULL, NULL);
 }
 
 bool life_is_over (const struct life *l)
 {
-    return l->state >= LIFE_ROLLED;
-}
-
-const char *life_state_name (enum life_state s)
-{
-    return state_names[s];
-}
-
-const char *life_event_name (enum life_event e)
-{
-    return event_names[e];
-}
-
-const char *life_guard_name (enum life_guard g)
-{
-    return guard_names[g];
-}
-
-const char *life_action_name (enum life_action a)
-{
-    return action_names[a];
-}
-
-const struct life_edge *life_edges (size_t *n)
-{
-    *n = sizeof (edges) / sizeof (edges[0]);
-    return edges;
+    return l->state.now >= LIFE_ROLLED;
 }

@@ -1,17 +1,11 @@
 /* node_agent/agent/agent_life.h - the life of an agent: states and events
  *
- * A table of edges (state, event, guard, action, next state).  What guards ask
- * and what actions do is the owner's affair: the table only names them.  It is
- * drawn in doc/states.md.
+ * Its table is drawn in doc/states.md.
  */
 #ifndef ROLLCALL_AGENT_AGENT_LIFE_H
 #define ROLLCALL_AGENT_AGENT_LIFE_H
 
-#include "base/log.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/states.h"
 
 enum life_state {
     LIFE_STARTING,              // the spool and the sockets are being opened
@@ -65,45 +59,18 @@ enum life_action {
     LIFE_ACTIONS
 };
 
-struct life_edge {
-    enum life_state from;
-    enum life_event event;
-    enum life_guard guard;
-    enum life_action action;
-    enum life_state to;
-};
+extern const struct states life_states;
 
-/* What guards ask and actions do.  An action may bring the next event: it runs
- * in the new state.
- */
-struct life_ops {
-    bool (*holds) (void *arg, enum life_guard guard);
-    void (*act) (void *arg, enum life_action action);
-};
-
-/* Zeros but for 'ops', 'arg', 'level' and 'began_ns'. */
 struct life {
-    enum life_state state;
-    int64_t since_ns;           // when it came into it; 0: since it began
+    struct state state;         // begun with LIFE_STARTING
+    struct states_owner owner;  // of life_states
     int64_t began_ns;           // monotonic
-    enum log_level level;       // of its transitions
-    const struct life_ops *ops;
-    void *arg;
 };
 
-/* An event, and why it came, or NULL if its name says that: follow the first
- * edge from here whose guard holds, and log a change of the state.  False, and
- * nothing is changed: there is no such edge.
- */
+/* An event, and why it came: as state_take. */
 bool life_take (struct life *l, enum life_event event, const char *why);
 
 /* Whether the end has come: by a ROLL, or the loop is to stop. */
 bool life_is_over (const struct life *l);
-
-const char *life_state_name (enum life_state s);
-const char *life_event_name (enum life_event e);
-const char *life_guard_name (enum life_guard g);        // "": always
-const char *life_action_name (enum life_action a);      // "": none
-const struct life_edge *life_edges (size_t *n);
 
 #endif

@@ -1,8 +1,6 @@
 /* node_agent/agent/capture_object.c - captures between found and sealed */
 #include "agent/capture_object.h"
 
-#include "base/clock.h"
-
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +32,8 @@ static const char *const event_names[OBJECT_EVENTS] = {
  * named at the end.  What the sealer gives back may have been forgotten.
  */
 #define EDGE(from, event, to) \
-    { OBJECT_##from, OBJECT_##event, OBJECT_##to }
-static const struct object_edge edges[] = {
+    { OBJECT_##from, OBJECT_##event, 0, 0, OBJECT_##to }
+static const struct states_edge edges[] = {
     EDGE (FOUND, NO_ROOM, WAITING),
     EDGE (FOUND, NEVER_ROOM, REFUSED),
     EDGE (FOUND, HANDED_ON, QUEUED),
@@ -55,6 +53,11 @@ static const struct object_edge edges[] = {
     EDGE (FAILED, GONE, VANISHED),
 };
 #undef EDGE
+
+const struct states object_states = {
+    "capture", state_names, event_names, NULL, NULL, edges,
+    sizeof (edges) / sizeof (edges[0]), OBJECT_STATES, OBJECT_EVENTS,
+};
 
 static int by_path (const void *a, const void *b)
 {
@@ -84,7 +87,7 @@ static struct capture_object *capture_object_add (struct capture_objects *all,
         free (c);
         return NULL;
     }
-    c->since_ns = clock_mono_ns ();
+    state_begin (&c->state, OBJECT_FOUND);
     c->prev = all->last;
     *(all->last ? &all->last->next : &all->first) = c;
     all->last = c;
@@ -102,44 +105,19 @@ static void capture_object_drop (struct capture_objects *all,
     free (c);
 }
 
-static const struct object_edge *find_edge (enum object_state from,
-                                             enum object_event event)
-{
-    for (size_t i = 0; i < sizeof (edges) / sizeof (edges[0]); i++) {
-        if (edges[i].from == from && edges[i].event == event)
-            return &edges[i];
-    }
-    return NULL;
-}
-
-static void capture_object_enter (const struct capture_objects *all,
-                                  struct capture_object *c,
-                                  const struct object_edge *e, const char *why)
-{
-    int64_t now = clock_mono_ns ();
-    struct logline line = log_line (all->level, "capture");
-
-    log_str (&line, "path", c->path);
-    log_str (&line, "from", state_names[e->from]);
-    log_str (&line, "to", state_names[e->to]);
-    log_str (&line, "reason", why ? why : event_names[e->event]);
-    log_real (&line, "after_s", (double)(now - c->since_ns) / (double)NS_PER_S);
-    log_end (&line);
-    c->state = e->to;
-    c->since_ns = now;
-}
-
 bool capture_object_take (struct capture_objects *all, const char *path,
                           enum object_event event, const char *why)
 {
+    const struct states_owner owner = { .table = &object_states,
+                                        .level = all->level };
     struct capture_object *c = capture_object_find (all, path);
-    const struct object_edge *e = find_edge (c ? c->state : OBJECT_FOUND,
-                                              event);
 
-    if (!e || (!c && !(c = capture_object_add (all, path))))
+    if (!c && (!states_have (&object_states, OBJECT_FOUND, event) ||
+               !(c = capture_object_add (all, path))))
         return false;
-    capture_object_enter (all, c, e, why);
-    if (c->state > OBJECT_LAST_OPEN)
+    if (!state_take (&c->state, &owner, event, why, "path", path))
+        return false;
+    if (c->state.now > OBJECT_LAST_OPEN)
         capture_object_drop (all, c);
     return true;
 }
@@ -188,20 +166,4 @@ void capture_object_forget_all (struct capture_objects *all)
 {
     while (all->first)
         capture_object_drop (all, all->first);
-}
-
-const char *object_state_name (enum object_state s)
-{
-    return state_names[s];
-}
-
-const char *object_event_name (enum object_event e)
-{
-    return event_names[e];
-}
-
-const struct object_edge *object_edges (size_t *n)
-{
-    *n = sizeof (edges) / sizeof (edges[0]);
-    return edges;
 }

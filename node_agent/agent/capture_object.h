@@ -8,12 +8,8 @@
 #define ROLLCALL_AGENT_CAPTURE_OBJECT_H
 
 #include "base/err.h"
-#include "base/log.h"
+#include "base/states.h"
 #include "discovery/find.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum object_state {
     OBJECT_FOUND,               // and settled
@@ -43,19 +39,14 @@ enum object_event {
 
 struct capture_object {
     char *path;
-    enum object_state state;
-    int64_t since_ns;           // monotonic
+    struct state state;
     struct err why;             // why it could not be sealed, or ""
     struct find_id id;          // of then
     bool again;                 // it is tried again since
     struct capture_object *next, *prev; // in the order in which they came
 };
 
-struct object_edge {
-    enum object_state from;
-    enum object_event event;
-    enum object_state to;
-};
+extern const struct states object_states;
 
 /* Zeros but for 'level'. */
 struct capture_objects {
@@ -94,9 +85,5 @@ capture_object_next_failed (const struct capture_objects *all,
                             const struct capture_object *after);
 
 void capture_object_forget_all (struct capture_objects *all);
-
-const char *object_state_name (enum object_state s);
-const char *object_event_name (enum object_event e);
-const struct object_edge *object_edges (size_t *n);
 
 #endif

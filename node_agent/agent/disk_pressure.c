@@ -159,7 +159,7 @@ static void log_not_released (struct agent *a, int rc, const struct err *err)
 static bool waits_for_roll (const struct agent *a)
 {
     return a->opt->run_dir && !a->opt->no_roll &&
-           a->life.state != LIFE_ROLLED;
+           a->life.state.now != LIFE_ROLLED;
 }
 
 /* It says so in every other second.  Of what an aggregator of the run's own has
@@ -167,7 +167,7 @@ static bool waits_for_roll (const struct agent *a)
  */
 bool agent_is_confirmed (const struct agent *a)
 {
-    int64_t since_ns = a->life.state == LIFE_ROLLED
+    int64_t since_ns = a->life.state.now == LIFE_ROLLED
                            ? 0 : clock_mono_ns () - CONFIRMED_NS;
 
     return !spool_redelivers (a->spool) && a->ship &&

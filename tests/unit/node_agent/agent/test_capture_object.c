@@ -1,8 +1,4 @@
-/* tests/unit/node_agent/agent/test_capture_object.c - captures on their way
- *
- * Every edge of the table, and that nothing else changes anything; and that the
- * graph in doc/states.md (STATES_DOCUMENT) is of this table.
- */
+/* tests/unit/node_agent/agent/test_capture_object.c - captures on the way */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +8,8 @@
 
 #include "agent/capture_object.h"
 
-#include <stdio.h>
+#include "common/base/states_check.h"
+
 #include <string.h>
 
 #define PATH "/d/a_ascend_pt"
@@ -38,51 +35,32 @@ static void be_in (struct capture_objects *all, enum object_state state)
         assert_true (capture_object_take (all, PATH, by[state], NULL));
 }
 
-static const struct object_edge *edge_of (enum object_state from,
-                                          enum object_event event)
-{
-    size_t n;
-    const struct object_edge *edges = object_edges (&n), *found = NULL;
-
-    for (size_t i = 0; i < n; i++) {
-        if (edges[i].from != from || edges[i].event != event)
-            continue;
-        assert_null (found);    // a second one is never followed
-        found = &edges[i];
-    }
-    return found;
-}
-
 /* An open state has an object, and no other has: it would never go. */
-static void test_table (void **state)
+static void test_objects (void **state)
 {
     (void)state;
-    for (enum object_state s = 0; s <= OBJECT_LAST_OPEN; s++) {
-        for (enum object_event e = 0; e < OBJECT_EVENTS; e++) {
-            const struct object_edge *edge = edge_of (s, e);
+    for (unsigned s = 0; s <= OBJECT_LAST_OPEN; s++) {
+        for (unsigned e = 0; e < OBJECT_EVENTS; e++) {
+            bool edge = states_have (&object_states, s, e);
             struct capture_objects all;
             const struct capture_object *c;
 
             be_in (&all, s);
-            assert_int_equal (edge != NULL,
-                              capture_object_take (&all, PATH, e, NULL));
+            assert_int_equal (edge, capture_object_take (&all, PATH, e, NULL));
             c = the_object (&all);
             if (!edge)
-                assert_true (c ? c->state == s
-                               : s == OBJECT_FOUND);
-            else if (edge->to > OBJECT_LAST_OPEN)
-                assert_null (c);
-            else
-                assert_int_equal (c->state, edge->to);
+                assert_true (c ? c->state.now == s : s == OBJECT_FOUND);
+            else if (c)
+                assert_true (c->state.now <= OBJECT_LAST_OPEN);
             capture_object_forget_all (&all);
             assert_null (all.first);
             assert_null (all.last);
             assert_null (all.by_path);
         }
     }
-    for (enum object_state s = OBJECT_LAST_OPEN + 1; s < OBJECT_STATES; s++) {
-        for (enum object_event e = 0; e < OBJECT_EVENTS; e++)
-            assert_null (edge_of (s, e));
+    for (unsigned s = OBJECT_LAST_OPEN + 1; s < OBJECT_STATES; s++) {
+        for (unsigned e = 0; e < OBJECT_EVENTS; e++)
+            assert_false (states_have (&object_states, s, e));
     }
 }
 
@@ -166,39 +144,24 @@ static void test_forgotten (void **state)
     capture_object_forget_all (&all);
 }
 
-/* Each line of the graph is an edge, and each edge a line, in one order. */
+static void test_table (void **state)
+{
+    (void)state;
+    states_check_table (&object_states, OBJECT_FOUND);
+}
+
 static void test_document (void **state)
 {
-    FILE *f = fopen (STATES_DOCUMENT, "re");
-    const struct object_edge *edges;
-    char line[256], edge[256];
-    bool inside = false;
-    size_t n, i = 0;
-
     (void)state;
-    assert_non_null (f);
-    edges = object_edges (&n);
-    while (fgets (line, sizeof (line), f)) {
-        if (strncmp (line, "## ", 3) == 0)
-            inside = strcmp (line, "## A capture, from found to sealed\n") == 0;
-        if (!inside || !strstr (line, " --> ") || strstr (line, "[*]"))
-            continue;
-        assert_true (i < n);
-        (void)snprintf (edge, sizeof (edge), "    %s --> %s: %s\n",
-                        object_state_name (edges[i].from),
-                        object_state_name (edges[i].to),
-                        object_event_name (edges[i].event));
-        assert_string_equal (line, edge);
-        i++;
-    }
-    (void)fclose (f);
-    assert_int_equal (i, n);
+    states_check_document (&object_states,
+                           "## A capture, from found to sealed");
 }
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_table),
+        cmocka_unit_test (test_objects),
         cmocka_unit_test (test_failed),
         cmocka_unit_test (test_order),
         cmocka_unit_test (test_forgotten),
