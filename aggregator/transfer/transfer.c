@@ -81,6 +81,27 @@ static void leave_sender (struct transfer *x)
     x->sender = NULL;
 }
 
+/* ---- states ---- */
+
+bool transfer_change (struct transfer *x, enum item_event event)
+{
+    static const struct states_owner owner = { .table = &item_states,
+                                               .level = LOG_LEVEL_DEBUG };
+
+    return state_take (&x->state, &owner, event, NULL, "capture",
+                       x->item.capture);
+}
+
+bool transfer_change_content (struct body *b, enum content_event event)
+{
+    static const struct states_owner owner = { .table = &content_states,
+                                               .level = LOG_LEVEL_DEBUG };
+    const struct transfer *x = TAILQ_FIRST (&b->offers);
+
+    return state_take (&b->state, &owner, event, NULL, "capture",
+                       x ? x->item.capture : NULL);
+}
+
 /* ---- ends ---- */
 
 void transfer_end_body (struct transfers *t, struct body *b)
@@ -88,8 +109,9 @@ void transfer_end_body (struct transfers *t, struct body *b)
     transfer_unqueue (t, b);
     if (b->size > CONTENT_CHUNK && b->noted == 0)
         store_discard (t->store, &b->incoming);
-    if (b->whole)
+    if (b->state.now == CONTENT_WHOLE)
         LIST_REMOVE (b, all_whole);
+    (void)transfer_change_content (b, CONTENT_OVER);
     LIST_REMOVE (b, same_bucket);
     content_hash_fini (&b->hash);
     free (b);
@@ -128,25 +150,25 @@ static void leave_body (struct transfers *t, struct transfer *x)
         transfer_queue (t, b);
 }
 
-static void transfer_complete (struct transfers *t, struct transfer *x)
+static void transfer_complete (struct transfers *t, struct transfer *x,
+                               enum item_event event)
 {
+    (void)transfer_change (x, event);
     x->body = NULL;
     TAILQ_INSERT_TAIL (&t->complete, x, of_body);
     t->ncomplete++;
 }
 
-static void uncomplete (struct transfers *t, struct transfer *x)
+void transfer_drop (struct transfers *t, struct transfer *x,
+                    enum item_event event)
 {
-    TAILQ_REMOVE (&t->complete, x, of_body);
-    t->ncomplete--;
-}
-
-void transfer_drop (struct transfers *t, struct transfer *x)
-{
-    if (x->body)
+    if (x->body) {
         leave_body (t, x);
-    else
-        uncomplete (t, x);
+    } else if (x->state.now != ITEM_OFFERED) {
+        TAILQ_REMOVE (&t->complete, x, of_body);
+        t->ncomplete--;
+    }
+    (void)transfer_change (x, event);
     if (x->sender)
         leave_sender (x);
     t->nitems--;
@@ -157,7 +179,7 @@ void transfer_drop (struct transfers *t, struct transfer *x)
 static void throw_away (struct transfers *t, struct body *b)
 {
     while (!TAILQ_EMPTY (&b->offers))
-        transfer_drop (t, TAILQ_FIRST (&b->offers));
+        transfer_drop (t, TAILQ_FIRST (&b->offers), ITEM_WRONG);
     (void)ledger_drop_incoming (t->ledger, &b->incoming, NULL);
     b->noted = 0;
     transfer_end_body (t, b);
@@ -169,7 +191,7 @@ void transfer_end_sender (struct transfers *t, struct sender *s)
         struct transfer *x = LIST_FIRST (&s->items);
 
         if (x->body)
-            transfer_drop (t, x);
+            transfer_drop (t, x, ITEM_AGENT_LEFT);
         else                    // it is entered, though nobody waits to hear
             leave_sender (x);   // of it
     }
@@ -183,7 +205,7 @@ void transfers_destroy (struct transfers *t)
     while (!LIST_EMPTY (&t->all_senders))
         transfer_end_sender (t, LIST_FIRST (&t->all_senders));
     while (!TAILQ_EMPTY (&t->complete))
-        transfer_drop (t, TAILQ_FIRST (&t->complete));
+        transfer_drop (t, TAILQ_FIRST (&t->complete), ITEM_CLOSED);
     for (size_t i = 0; i < TRANSFER_BUCKETS; i++) {
         while (!LIST_EMPTY (&t->bodies[i]))
             transfer_end_body (t, LIST_FIRST (&t->bodies[i]));
@@ -212,7 +234,7 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
     if (!b)
         return;
     counter_add (COUNTER_ITEMS_GONE, 1);
-    transfer_drop (t, x);
+    transfer_drop (t, x, ITEM_CHANGED);
     if (TAILQ_EMPTY (&b->offers))
         throw_away (t, b);      // its file has changed: it will not come again
     transfer_queue_all (t, s);  // the next one has waited for its credit
@@ -246,6 +268,7 @@ static struct transfer *transfer_start (struct transfers *t, struct sender *s,
 
     if (!x)
         return NULL;
+    state_begin (&x->state, ITEM_OFFERED);
     x->peer = s->peer;
     x->id = m->item;
     x->item.kind = m->kind;
@@ -263,7 +286,6 @@ static struct transfer *transfer_start (struct transfers *t, struct sender *s,
     (void)strncpy (x->item.host, host, sizeof (x->item.host) - 1);
     give_sender (t, x, s);
     t->nitems++;
-    transfer_complete (t, x);   // until it has a body
     return x;
 }
 
@@ -310,9 +332,10 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
 
     if (!b)
         return err_set (err, ENOMEM, "no memory for a transfer");
-    if (b->whole) {
+    if (b->state.now == CONTENT_WHOLE) {
         x->item.place = b->place;
-        return 0;               // it is complete
+        transfer_complete (t, x, ITEM_IS_HERE);
+        return 0;
     }
     if (TAILQ_EMPTY (&b->offers) && b->received == 0) { // perhaps a new one
         b->kind = x->item.kind;
@@ -321,7 +344,7 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
             return rc;
         }
     }
-    uncomplete (t, x);
+    (void)transfer_change (x, ITEM_IS_ABSENT);
     x->body = b;
     line_up (t, b, x);
     return 0;
@@ -332,13 +355,15 @@ static int take_empty (struct transfers *t, struct transfer *x,
                        struct err *err)
 {
     struct digest id;
+    int rc;
 
     if (digest_of ("", 0, &id) < 0)
         return err_set (err, ENOMEM, "no memory to hash");
     if (memcmp (&id, &x->item.content, sizeof (id)) != 0)
         return err_set (err, EBADMSG, "an empty item has a wrong hash");
-    x->fresh = true;
-    return store_append (t->store, &x->item, "", 0, err);
+    if ((rc = store_append (t->store, &x->item, "", 0, err)) == 0)
+        transfer_complete (t, x, ITEM_CAME);
+    return rc;
 }
 
 static int offer_new (struct transfers *t, struct transfer *x,
@@ -350,8 +375,12 @@ static int offer_new (struct transfers *t, struct transfer *x,
     if (rc == 1 && !store_has (t->store, &m->content, &x->item.place))
         return err_set (err, ESTALE, "what is here of %s %s, as the ledger "
                         "says, was removed", m->capture, m->path);
-    if (rc != 0)
-        return rc < 0 ? rc : 0;
+    if (rc < 0)
+        return rc;
+    if (rc > 0) {
+        transfer_complete (t, x, ITEM_IS_HERE);
+        return 0;
+    }
     return m->size == 0 ? take_empty (t, x, err)
                         : join_body (t, x, m->size, err);
 }
@@ -398,7 +427,7 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
     if (!(x = transfer_start (t, s, job, host, m)))
         return err_set (err, ENOMEM, "no memory for a transfer");
     if ((rc = offer_new (t, x, m, err)) < 0)
-        transfer_drop (t, x);
+        transfer_drop (t, x, ITEM_FAILED);
     transfer_grant (t);
     return rc;
 }
@@ -460,16 +489,16 @@ static int transfer_finish (struct transfers *t, struct body *b,
         }
         b->place = x->item.place;
     }
-    x->fresh = true;
-    while ((x = TAILQ_FIRST (&b->offers))) {
+    transfer_unqueue (t, b);
+    for (enum item_event e = ITEM_CAME; (x = TAILQ_FIRST (&b->offers));
+         e = ITEM_OTHER_CAME) {
         TAILQ_REMOVE (&b->offers, x, of_body);
         x->item.place = b->place;
-        transfer_complete (t, x);
+        transfer_complete (t, x, e);
     }
-    transfer_unqueue (t, b);
     b->noted = b->hash.n;       // its file is not to be discarded
     content_hash_fini (&b->hash);
-    b->whole = true;
+    (void)transfer_change_content (b, CONTENT_COMPLETE);
     LIST_INSERT_HEAD (&t->whole, b, all_whole);
     return 0;
 }

@@ -64,7 +64,7 @@ static int sync_body (struct transfers *t, struct body *b, struct err *err)
 {
     int rc = store_incoming_sync (t->store, &b->incoming, err);
 
-    if (rc < 0 && !b->whole) {
+    if (rc < 0 && b->state.now != CONTENT_WHOLE) {
         transfer_restart (t, b);
         transfer_queue (t, b);
     }
@@ -87,15 +87,21 @@ static int count_body (struct transfers *t, struct body *b, struct err *err)
 
 /* ---- items ---- */
 
+/* Its content was not here before. */
+static bool is_fresh (const struct transfer *x)
+{
+    return x->state.now == ITEM_STORED;
+}
+
 /* Records of items whose content stood somewhere already, or is a file. */
 static int refer (struct transfers *t, struct transfer *x, struct err *err)
 {
     int rc;
 
-    if (x->fresh && x->item.place.segment > 0)
+    if (is_fresh (x) && x->item.place.segment > 0)
         return 0;
     // of one that was lost, and comes again, a record may say that it is not
-    rc = x->fresh ? 0 : ledger_has_item (t->ledger, &x->item, err);
+    rc = is_fresh (x) ? 0 : ledger_has_item (t->ledger, &x->item, err);
     return rc != 0 ? rc : store_refer (t->store, &x->item, err);
 }
 
@@ -135,7 +141,7 @@ static int make_durable (struct transfers *t, size_t least, struct err *err)
     int rc = for_each_to_note (t, least, sync_body, err);
 
     TAILQ_FOREACH (x, &t->complete, of_body) {
-        if (rc == 0 && x->fresh && x->item.place.segment == 0)
+        if (rc == 0 && is_fresh (x) && x->item.place.segment == 0)
             rc = keep_blob (t, x, err);
         if (rc >= 0)
             rc = refer (t, x, err);
@@ -165,18 +171,19 @@ static int transfer_commit_enter (struct transfers *t, struct transfer *x,
 {
     int rc = 0;
 
-    if (x->fresh)
+    if (is_fresh (x))
         rc = ledger_add_content (t->ledger, &x->item.content, &x->item.place,
                                  err);
-    if (rc == 0 && x->fresh && x->item.place.segment == 0)
+    if (rc == 0 && is_fresh (x) && x->item.place.segment == 0)
         rc = forget_incoming (t, x, err);
     if (rc == 0)
         rc = sum_rows (t, x, err);
     if (rc == 0)
         rc = ledger_add_item (t->ledger, &x->item, err);
-    // content that was damaged and came again is as good as a new item
-    x->entered = rc > 0 || x->fresh;
-    return rc < 0 ? rc : 0;
+    if (rc < 0)
+        return rc;
+    (void)transfer_change (x, rc > 0 ? ITEM_IS_NEW : ITEM_IS_OLD);
+    return 0;
 }
 
 static int write_ledger (struct transfers *t, size_t least, struct err *err)
@@ -226,7 +233,7 @@ static void end_whole (struct transfers *t)
 static void give_up (struct transfers *t)
 {
     while (!TAILQ_EMPTY (&t->complete))
-        transfer_drop (t, TAILQ_FIRST (&t->complete));
+        transfer_drop (t, TAILQ_FIRST (&t->complete), ITEM_COMMIT_FAILED);
     transfer_pause (t);
 }
 
@@ -252,11 +259,11 @@ int transfers_commit (struct transfers *t,
 
         if (x->sender)
             (void)t->send (t->arg, &x->peer, &m);
-        counter_add (x->entered ? COUNTER_ITEMS_ENTERED : COUNTER_ITEMS_KNOWN,
-                     1);
-        if (x->entered)
+        counter_add (x->state.now == ITEM_ENTERED ? COUNTER_ITEMS_ENTERED
+                                                  : COUNTER_ITEMS_KNOWN, 1);
+        if (x->state.now == ITEM_ENTERED)
             entered (arg, &x->item);
-        transfer_drop (t, x);
+        transfer_drop (t, x, ITEM_COMMITTED);
     }
     (void)ledger_each_restored (t->ledger, entered, arg, err);
     transfer_grant (t);

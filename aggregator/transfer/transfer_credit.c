@@ -106,6 +106,7 @@ struct body *transfer_body (struct transfers *t, const struct digest *id,
     b->incoming = incoming;
     b->size = size;
     TAILQ_INIT (&b->offers);
+    state_begin (&b->state, CONTENT_IDLE);
     content_hash_init (&b->hash);
     LIST_INSERT_HEAD (&t->bodies[bucket_of (id->bytes, DIGEST_SIZE)], b,
                       same_bucket);
@@ -153,6 +154,11 @@ void transfer_release (struct transfers *t, struct body *b)
     b->asked = b->received;
 }
 
+static bool is_waiting (const struct body *b)
+{
+    return b->state.now == CONTENT_QUEUED || b->state.now == CONTENT_PARKED;
+}
+
 /* What it has waits with what others of that pace have. */
 static void set_pace (struct transfers *t, struct sender *s,
                       enum transfer_pace pace)
@@ -167,7 +173,8 @@ static void set_pace (struct transfers *t, struct sender *s,
         s->key->fresh -= s->parts;
     s->pace = pace;
     LIST_FOREACH (x, &s->items, of_sender) {
-        if (!x->body || !x->body->waits || TAILQ_FIRST (&x->body->offers) != x)
+        if (!x->body || !is_waiting (x->body) ||
+            TAILQ_FIRST (&x->body->offers) != x)
             continue;
         transfer_unqueue (t, x->body);
         transfer_queue (t, x->body);
@@ -203,14 +210,16 @@ void transfer_arrived (struct transfers *t, struct body *b,
 
 void transfer_unqueue (struct transfers *t, struct body *b)
 {
-    if (b->parked) {
-        TAILQ_REMOVE (&b->parked->parked, b, in_turn);
-        if (TAILQ_EMPTY (&b->parked->parked))
-            LIST_REMOVE (b->parked, crowded);
-    } else if (b->waits)
+    if (b->state.now == CONTENT_PARKED) {
+        struct sharer *k = TAILQ_FIRST (&b->offers)->sender->key;
+
+        TAILQ_REMOVE (&k->parked, b, in_turn);
+        if (TAILQ_EMPTY (&k->parked))
+            LIST_REMOVE (k, crowded);
+    } else if (b->state.now == CONTENT_QUEUED) {
         TAILQ_REMOVE (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
-    b->waits = false;
-    b->parked = NULL;
+    }
+    (void)transfer_change_content (b, CONTENT_TAKEN);
 }
 
 static bool can_ask (const struct body *b)
@@ -225,18 +234,18 @@ void transfer_queue (struct transfers *t, struct body *b)
 {
     struct sender *s;
 
-    if (b->waits || !can_ask (b))
+    if (is_waiting (b) || !can_ask (b))
         return;
     s = TAILQ_FIRST (&b->offers)->sender;
-    b->waits = true;
     b->pace = s->pace;
     if (is_over (t, s)) {
-        b->parked = s->key;
+        (void)transfer_change_content (b, CONTENT_CROWDED);
         if (TAILQ_EMPTY (&s->key->parked))
             LIST_INSERT_HEAD (&t->crowded, s->key, crowded);
         TAILQ_INSERT_TAIL (&s->key->parked, b, in_turn);
         return;
     }
+    (void)transfer_change_content (b, CONTENT_ASKABLE);
     TAILQ_INSERT_TAIL (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
 }
 
@@ -254,7 +263,7 @@ void transfer_prefer (struct transfers *t, struct transfer *x)
 {
     struct body *b = x->body;
 
-    if (TAILQ_FIRST (&b->offers) != x && !b->waits &&
+    if (TAILQ_FIRST (&b->offers) != x && !is_waiting (b) &&
         in_flight (b) == 0 && !x->sender->wrong &&
         (!b->alone || b->received == 0)) {
         TAILQ_REMOVE (&b->offers, x, of_body);
@@ -340,7 +349,7 @@ static bool unpark (struct transfers *t)
         while (n > 0 && (b = TAILQ_FIRST (&k->parked))) {
             transfer_unqueue (t, b);
             transfer_queue (t, b);
-            if (b->waits)       // else its agent is asked for another
+            if (is_waiting (b)) // else its agent is asked for another
                 n -= parts_of (b) < n ? parts_of (b) : n;
             any = true;
         }
@@ -433,7 +442,7 @@ void transfers_tick (struct transfers *t, int64_t now_ns)
 
         for (; b; b = next) {
             next = LIST_NEXT (b, same_bucket);
-            if (TAILQ_EMPTY (&b->offers) && !b->whole &&
+            if (TAILQ_EMPTY (&b->offers) && b->state.now != CONTENT_WHOLE &&
                 now_ns - b->unoffered_ns > TRANSFER_ORPHAN_NS)
                 transfer_end_body (t, b);
         }

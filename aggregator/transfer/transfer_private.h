@@ -4,6 +4,7 @@
 
 #include "transfer/hasher.h"
 #include "transfer/transfer.h"
+#include "transfer/transfer_states.h"
 
 #include <sys/queue.h>
 
@@ -31,15 +32,13 @@ struct body {
     uint64_t size, received, asked;     // bytes; asked is ahead of received
     size_t noted;               // chunks that the ledger has
     struct content_hash hash;   // of chunks that were received
-    bool waits;                 // in the queue of its source's pace and kind
-    struct sharer *parked;      // or in that of its source's key, or NULL
-    enum transfer_pace pace;    // of that queue
+    struct state state;         // of content_states
+    enum transfer_pace pace;    // of the queue that it is in
     enum item_kind kind;
     unsigned damaged;           // chunks in a row that did not unpack
     struct net_peer from;       // who sent what was received
     bool mixed;                 // others did, too, or a former life received it
     bool alone;                 // it was mixed and wrong: all from one, now
-    bool whole;
     struct ledger_place place;  // of one that is whole
     int64_t unoffered_ns;       // since when nobody offers it
 };
@@ -73,14 +72,13 @@ struct transfer {
     LIST_ENTRY (transfer) of_sender;
     LIST_ENTRY (transfer) same_bucket;
     TAILQ_ENTRY (transfer) of_body;     // or of the complete ones
+    struct state state;         // of item_states
     struct sender *sender;      // NULL: it is gone
-    struct body *body;          // NULL: complete
+    struct body *body;          // while it is expected
     struct net_peer peer;
     uint64_t id;                // the agent's number of the item
     struct ledger_item item;
     uint64_t ever_asked;        // bytes; of a body, from this one
-    bool fresh;                 // its content was not here before
-    bool entered;               // the ledger did not have the item
 };
 
 struct transfers {
@@ -104,6 +102,10 @@ struct transfers {
     void *raw;                  // a chunk that is unpacked
     struct hasher *hasher;
 };
+
+/* Follow the edge of its table; false: there is none. */
+bool transfer_change (struct transfer *x, enum item_event event);
+bool transfer_change_content (struct body *b, enum content_event event);
 
 /* transfer_credit.c: who is asked, and when. */
 struct sender *transfer_sender (struct transfers *t,
@@ -150,7 +152,8 @@ void transfer_pause (struct transfers *t);
  * complete is entered all the same.
  */
 void transfer_end_sender (struct transfers *t, struct sender *s);
-void transfer_drop (struct transfers *t, struct transfer *x);
+void transfer_drop (struct transfers *t, struct transfer *x,
+                    enum item_event event);
 void transfer_end_body (struct transfers *t, struct body *b);
 
 /* Forget what came of it, which is asked for from the beginning. */

@@ -2,50 +2,32 @@
 #include "agent/agent_life.h"
 
 static const char *const state_names[LIFE_STATES] = {
-    [LIFE_STARTING] = "starting",
-    [LIFE_COLLECTING] = "collecting",
-    [LIFE_DRAINING] = "draining",
-    [LIFE_DONE_SAID] = "done-said",
-    [LIFE_TAKEN_BACK] = "taken-back",
-    [LIFE_ENDING] = "ending",
-    [LIFE_LATE] = "late",
-    [LIFE_ROLLED] = "rolled",
-    [LIFE_OVER] = "over",
+    [LIFE_STARTING] = "starting", [LIFE_COLLECTING] = "collecting",
+    [LIFE_DRAINING] = "draining", [LIFE_DONE_SAID] = "done-said",
+    [LIFE_TAKEN_BACK] = "taken-back", [LIFE_ENDING] = "ending",
+    [LIFE_LATE] = "late", [LIFE_ROLLED] = "rolled", [LIFE_OVER] = "over",
 };
 
 static const char *const event_names[LIFE_EVENTS] = {
-    [LIFE_OPENED] = "opened",
-    [LIFE_COMMANDS_ENDED] = "commands-ended",
-    [LIFE_COMMAND_RUNS] = "command-runs",
-    [LIFE_NOTHING_LEFT] = "nothing-left",
-    [LIFE_FOUND_MORE] = "found-more",
-    [LIFE_LOST] = "lost",
-    [LIFE_WORD_HEARD] = "word-heard",
-    [LIFE_DEADLINE] = "deadline",
-    [LIFE_NOT_YET] = "not-yet",
-    [LIFE_ROLL] = "roll",
-    [LIFE_RELEASED] = "released",
-    [LIFE_STOP] = "stop",
+    [LIFE_OPENED] = "opened", [LIFE_COMMANDS_ENDED] = "commands-ended",
+    [LIFE_COMMAND_RUNS] = "command-runs", [LIFE_NOTHING_LEFT] = "nothing-left",
+    [LIFE_FOUND_MORE] = "found-more", [LIFE_LOST] = "lost",
+    [LIFE_WORD_HEARD] = "word-heard", [LIFE_DEADLINE] = "deadline",
+    [LIFE_NOT_YET] = "not-yet", [LIFE_ROLL] = "roll",
+    [LIFE_RELEASED] = "released", [LIFE_STOP] = "stop",
 };
 
 static const char *const guard_names[LIFE_GUARDS] = {
-    [LIFE_ALWAYS] = "",
-    [LIFE_IF_ONCE] = "once",
-    [LIFE_IF_SEARCHED] = "searched",
-    [LIFE_IF_SAID] = "said",
-    [LIFE_IF_NEW_WORD] = "new-word",
-    [LIFE_IF_ALL_JOINED] = "all-joined",
+    [LIFE_ALWAYS] = "", [LIFE_IF_ONCE] = "once",
+    [LIFE_IF_SEARCHED] = "searched", [LIFE_IF_SAID] = "said",
+    [LIFE_IF_NEW_WORD] = "new-word", [LIFE_IF_ALL_JOINED] = "all-joined",
 };
 
 static const char *const action_names[LIFE_ACTIONS] = {
-    [LIFE_NO_ACTION] = "",
-    [LIFE_SEARCH_ALL] = "search-all",
-    [LIFE_REOPEN] = "reopen",
-    [LIFE_SAY_DONE] = "say-done",
-    [LIFE_TAKE_BACK] = "take-back",
-    [LIFE_FORGET_DONE] = "forget-done",
-    [LIFE_RELEASE] = "release",
-    [LIFE_TAKE_ROLL] = "take-roll",
+    [LIFE_NO_ACTION] = "", [LIFE_SEARCH_ALL] = "search-all",
+    [LIFE_REOPEN] = "reopen", [LIFE_SAY_DONE] = "say-done",
+    [LIFE_TAKE_BACK] = "take-back", [LIFE_FORGET_DONE] = "forget-done",
+    [LIFE_RELEASE] = "release", [LIFE_TAKE_ROLL] = "take-roll",
     [LIFE_STOP_LOOP] = "stop-loop",
 };
 

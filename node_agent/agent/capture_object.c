@@ -6,26 +6,18 @@
 #include <string.h>
 
 static const char *const state_names[OBJECT_STATES] = {
-    [OBJECT_FOUND] = "found",
-    [OBJECT_WAITING] = "waiting",
-    [OBJECT_QUEUED] = "queued",
-    [OBJECT_FAILED] = "failed",
-    [OBJECT_SEALED] = "sealed",
-    [OBJECT_REFUSED] = "refused",
-    [OBJECT_MOVED] = "moved",
-    [OBJECT_FOREIGN] = "foreign",
+    [OBJECT_FOUND] = "found", [OBJECT_WAITING] = "waiting",
+    [OBJECT_QUEUED] = "queued", [OBJECT_FAILED] = "failed",
+    [OBJECT_SEALED] = "sealed", [OBJECT_REFUSED] = "refused",
+    [OBJECT_MOVED] = "moved", [OBJECT_FOREIGN] = "foreign",
     [OBJECT_VANISHED] = "vanished",
 };
 
 static const char *const event_names[OBJECT_EVENTS] = {
-    [OBJECT_NO_ROOM] = "no-room",
-    [OBJECT_NEVER_ROOM] = "never-room",
-    [OBJECT_HANDED_ON] = "handed-on",
-    [OBJECT_IS_SEALED] = "is-sealed",
-    [OBJECT_SEAL_FAILED] = "seal-failed",
-    [OBJECT_NOT_THERE] = "not-there",
-    [OBJECT_NOT_OURS] = "not-ours",
-    [OBJECT_GONE] = "gone",
+    [OBJECT_NO_ROOM] = "no-room", [OBJECT_NEVER_ROOM] = "never-room",
+    [OBJECT_HANDED_ON] = "handed-on", [OBJECT_IS_SEALED] = "is-sealed",
+    [OBJECT_SEAL_FAILED] = "seal-failed", [OBJECT_NOT_THERE] = "not-there",
+    [OBJECT_NOT_OURS] = "not-ours", [OBJECT_GONE] = "gone",
 };
 
 /* One that failed stays so while it waits for room, or is refused it: it is
