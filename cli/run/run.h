@@ -10,7 +10,8 @@
  * run_net.c       addresses: binding, announcing, probing
  * run_keys.c      keys: made, handed out, forgotten
  * run_command.c   COMMAND as a child
- * run_wrap.c      around one COMMAND (run_wrap_end.c: how that ends)
+ * run_wrap.c      around one COMMAND (run_wrap_states.c: its states,
+ *                 run_wrap_end.c: how that ends)
  * run_launch.c    in front of a launcher (--launcher)
  * run_finish.c    a run whose daemons died with its launcher
  * run_result.c    what came of it (also for rollcall wait)

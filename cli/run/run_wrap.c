@@ -147,6 +147,85 @@ static void say_ended (struct wrap *w)
     run_wrap_say (w, j);
 }
 
+/* Should this process be killed before COMMAND has ended: it is known why. */
+static void say_ending (struct wrap *w)
+{
+    struct json *j = json_object ();
+
+    json_add_text (j, "type", "ending");
+    json_add_text (j, "text", w->why);
+    run_wrap_say (w, j);
+}
+
+/* ---- its states ---- */
+
+/* Of a signal by which schedulers and launchers end a job; a shell returns 128
+ * and its number.
+ */
+static bool may_be_for_all (int status)
+{
+    return status == 128 + SIGTERM || status == 128 + SIGINT ||
+           status == 128 + SIGHUP;
+}
+
+/* Rank 0 tells, and one on each host guards the agent; one that failed holds
+ * the launcher's abort off.
+ */
+static bool is_spare (const struct wrap *w)
+{
+    const struct run *r = w->r;
+
+    return !r->owns_aggregator && r->world.local_rank != 0 &&
+           !keeps_step (w) &&
+           (w->status == 0 || w->stopped ||
+            clock_mono_ns () - w->ended_ns >=
+                r->opt->deadline_ns + HOLD_EXTRA_NS);
+}
+
+static bool holds (void *arg, unsigned guard)
+{
+    const struct wrap *w = arg;
+    int64_t now = clock_mono_ns ();
+
+    switch (guard) {
+    case WRAP_IF_FOR_ALL:
+        return !w->stopped && may_be_for_all (w->status);
+    case WRAP_IF_SENT_AWAY:
+        return w->launcher_ended && !keeps_step (w);
+    case WRAP_IF_SPARE:
+        return is_spare (w);
+    case WRAP_IF_UNHEARD:       // the agent may have died just now
+        return now - w->ended_ns >= NOTED_NS && is_spare (w);
+    case WRAP_IF_RELEASED:
+        return w->control < 0 || now - w->built_ns >= GOODBYE_NS;
+    default:                    // WRAP_IF_SAID
+        return !w->r->owns_aggregator || w->aggregator < 0 ||
+               now - w->over_ns >= GOODBYE_NS;
+    }
+}
+
+static void act (void *arg, unsigned action)
+{
+    if (action == WRAP_TERMINATE)
+        end_command (arg, SIGTERM);
+    else if (action == WRAP_SAY_ENDING)
+        say_ending (arg);
+    else
+        say_ended (arg);
+}
+
+static bool run_wrap_take (struct wrap *w, enum wrap_event event,
+                           const char *why)
+{
+    const struct states_owner owner = { &wrap_states, holds, act, w,
+                                        LOG_LEVEL_DEBUG };
+
+    return state_take (&w->state, &owner, event, why && *why ? why : NULL,
+                       NULL, NULL);
+}
+
+/* ---- what the agent says ---- */
+
 static int join_agent (struct wrap *w, bool start, struct err *err)
 {
     int fd = run_join_agent (w->r, start, err);
@@ -156,16 +235,15 @@ static int join_agent (struct wrap *w, bool start, struct err *err)
     w->control = fd;
     w->silent_ns = 0;
     say_hello (w);
-    if (w->child == 0 && w->ended_ns > 0 && w->doubt_ns == 0)
+    if (w->state.now >= WRAP_ENDED)
         say_ended (w);
     return 0;
 }
 
 static void set_over (struct wrap *w)
 {
-    if (!w->over)
+    if (w->over_ns == 0)
         w->over_ns = clock_mono_ns ();
-    w->over = true;
 }
 
 static int start_agent_again (struct wrap *w, struct err *err)
@@ -185,7 +263,8 @@ static void lost_agent (struct wrap *w)
 
     (void)close (w->control);
     w->control = -1;
-    if (w->over || w->built_ns > 0 || (w->launcher_ended && !keeps_step (w)))
+    if (w->over_ns > 0 || w->built_ns > 0 ||
+        (w->launcher_ended && !keeps_step (w)))
         return;
     if (w->restarts++ >= RUN_RESTARTS_MAX)
         (void)err_set (&err, ECHILD, "the agent of host %s died %u times",
@@ -209,14 +288,14 @@ static void on_control (struct wrap *w)
         w->silent_ns = 0;
     if (!j && rc != -EAGAIN) {
         lost_agent (w);
-    } else if (strcmp (type, "stop") == 0 && w->child > 0 && !w->stopped) {
+    } else if (strcmp (type, "stop") == 0 && w->state.now == WRAP_RUNNING) {
         w->stopped = true;
         (void)snprintf (w->why, sizeof (w->why), "ended on request: %.400s",
                         json_text (json_get (j, "text"),
                                    "another rank failed"));
-        end_command (w, SIGTERM);
+        (void)run_wrap_take (w, WRAP_STOP, w->why);
     } else if (strcmp (type, "noted") == 0) {
-        w->noted = true;
+        (void)run_wrap_take (w, WRAP_WAS_NOTED, NULL);
     } else if (strcmp (type, "roll") == 0) {
         set_over (w);
         (void)snprintf (w->undelivered, sizeof (w->undelivered), "%s",
@@ -226,15 +305,6 @@ static void on_control (struct wrap *w)
 }
 
 /* ---- signals ---- */
-
-/* Of a signal by which schedulers and launchers end a job; a shell returns 128
- * and its number.
- */
-static bool may_be_for_all (int status)
-{
-    return status == 128 + SIGTERM || status == 128 + SIGINT ||
-           status == 128 + SIGHUP;
-}
 
 static void command_ended (struct wrap *w, int wait_status)
 {
@@ -256,16 +326,7 @@ static void command_ended (struct wrap *w, int wait_status)
                                   : "COMMAND ended with status %d%s after "
                                     "%.1f s",
                         n, signalled ? strsignal (n) : "", seconds);
-    if (!w->stopped && may_be_for_all (w->status))
-        w->doubt_ns = w->ended_ns + DOUBT_NS;
-    else
-        say_ended (w);
-}
-
-static void end_doubt (struct wrap *w)
-{
-    w->doubt_ns = 0;
-    say_ended (w);
+    (void)run_wrap_take (w, WRAP_COMMAND_ENDED, w->why);
 }
 
 static bool by_launcher (const struct wrap *w,
@@ -298,16 +359,6 @@ static void name_sender (const struct wrap *w,
     buf_fini (&name);
 }
 
-/* Should this process be killed before COMMAND has ended: it is known why. */
-static void say_ending (struct wrap *w)
-{
-    struct json *j = json_object ();
-
-    json_add_text (j, "type", "ending");
-    json_add_text (j, "text", w->why);
-    run_wrap_say (w, j);
-}
-
 /* One asks for all: the controller of a scheduler is not to hear from each. */
 static void name_limit (struct wrap *w, const struct signalfd_siginfo *info)
 {
@@ -321,7 +372,8 @@ static void name_limit (struct wrap *w, const struct signalfd_siginfo *info)
 
 static void ended_by (struct wrap *w, const struct signalfd_siginfo *info)
 {
-    bool first = !w->stopped && (w->child > 0 || w->doubt_ns > 0);
+    bool first = w->state.now == WRAP_RUNNING ||
+                 w->state.now == WRAP_IN_DOUBT;
     char who[160];
 
     w->launcher_ended = true;
@@ -329,8 +381,7 @@ static void ended_by (struct wrap *w, const struct signalfd_siginfo *info)
         w->stopped = true;
         name_sender (w, info, who, sizeof (who));
         (void)snprintf (w->why, sizeof (w->why), "ended by %s", who);
-        if (w->child > 0)
-            say_ending (w);
+        (void)run_wrap_take (w, WRAP_SIGNAL, w->why);
     }
     // what a terminal sends has reached COMMAND already
     if (info->ssi_code <= 0)
@@ -338,8 +389,7 @@ static void ended_by (struct wrap *w, const struct signalfd_siginfo *info)
     if (!first)
         return;
     name_limit (w, info);
-    if (w->child == 0)
-        end_doubt (w);
+    (void)run_wrap_take (w, WRAP_DOUBT_OVER, w->why);
 }
 
 static void on_signal (struct wrap *w)
@@ -413,46 +463,35 @@ static void run_wrap_ask (struct wrap *w)
 {
     int64_t now = clock_mono_ns ();
 
-    if (w->child > 0 || w->doubt_ns > 0 || w->over ||
+    if (w->state.now < WRAP_ENDED || w->over_ns > 0 ||
         now - w->asked_ns < ASK_NS || now - w->ended_ns < w->r->opt->deadline_ns)
         return;
     w->asked_ns = now;
     if (w->silent_ns == 0 ||
         (w->aggregator >= 0 && run_aggregator_answers (w->r)))
         w->silent_ns = now;
-    w->given_up = now - w->silent_ns >= GRACE_NS;
+    if (now - w->silent_ns >= GRACE_NS)
+        (void)run_wrap_take (w, WRAP_SILENCE, NULL);
     say_ended (w);
 }
 
-/* Whether there is something left to wait for. */
-static bool must_stay (const struct wrap *w)
+/* Whether there is something left to wait for.  A roll and a result may have
+ * come while COMMAND ran.
+ */
+static bool must_stay (struct wrap *w)
 {
-    const struct run *r = w->r;
-    int64_t now = clock_mono_ns ();
-
-    if (w->child > 0 || w->doubt_ns > 0)
-        return true;
-    if (w->given_up || (w->launcher_ended && !keeps_step (w)))
-        return false;
-    if (w->over)                // the aggregator says so and ends
-        return r->owns_aggregator && w->aggregator >= 0 &&
-               now - w->over_ns < GOODBYE_NS;
-    if (w->built_ns > 0)        // the agent removes captures, and says so
-        return w->control >= 0 && now - w->built_ns < GOODBYE_NS;
-    // rank 0 tells; one on each host guards the agent
-    if (r->owns_aggregator || r->world.local_rank == 0 || keeps_step (w))
-        return true;
-    // nobody leaves unheard: the agent may have died just now
-    if (!w->noted && now - w->ended_ns < NOTED_NS)
-        return true;
-    // one that failed holds the launcher's abort off
-    return w->status != 0 && !w->stopped &&
-           now - w->ended_ns < r->opt->deadline_ns + HOLD_EXTRA_NS;
+    if (w->over_ns > 0)
+        (void)run_wrap_take (w, WRAP_ROLL, NULL);
+    if (w->built_ns > 0)
+        (void)run_wrap_take (w, WRAP_RESULT, NULL);
+    (void)run_wrap_take (w, WRAP_LOOK, NULL);
+    return w->state.now < WRAP_GIVEN_UP;
 }
 
 static int timeout_ms (const struct wrap *w)
 {
-    int64_t left, at = w->doubt_ns > 0 ? w->doubt_ns : w->kill_ns;
+    int64_t left, at = w->state.now == WRAP_IN_DOUBT
+                           ? w->state.since_ns + DOUBT_NS : w->kill_ns;
 
     if (at == 0)
         return 1000;
@@ -480,8 +519,8 @@ static void turn (struct wrap *w)
         w->kill_ns = 0;
         end_command (w, SIGKILL);
     }
-    if (w->doubt_ns > 0 && clock_mono_ns () >= w->doubt_ns)
-        end_doubt (w);
+    if (clock_mono_ns () >= w->state.since_ns + DOUBT_NS)
+        (void)run_wrap_take (w, WRAP_DOUBT_OVER, w->why);
     run_wrap_ask (w);
 }
 
@@ -492,6 +531,7 @@ int run_wrap (struct run *r)
     struct err err = { "" };
     int status;
 
+    state_begin (&w.state, WRAP_STARTING);
     (void)prctl (PR_SET_PDEATHSIG, SIGTERM);    // a launcher that is killed
     if (open_signals (&w) < 0 ||
         run_leave_master (r, &err) < 0 ||
@@ -500,6 +540,7 @@ int run_wrap (struct run *r)
     run_find_master (r);
     if (start_command (&w, &err) < 0)
         return RUN_FAIL (EX_OSERR, "%s", err.text);
+    (void)run_wrap_take (&w, WRAP_STARTED, NULL);
     if (getppid () != r->parent)        // it died before we asked
         (void)kill (getpid (), SIGTERM);
     if (r->owns_aggregator)

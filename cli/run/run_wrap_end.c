@@ -11,6 +11,11 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+static bool has_given_up (const struct wrap *w)
+{
+    return w->state.now == WRAP_GIVEN_UP;
+}
+
 static long agent_pid (const struct wrap *w)
 {
     struct ucred peer = { .pid = 0 };
@@ -25,7 +30,7 @@ static long agent_pid (const struct wrap *w)
  */
 static bool name_silent (const struct wrap *w, char *out, size_t max)
 {
-    bool agent = w->given_up && w->control >= 0;
+    bool agent = has_given_up (w) && w->control >= 0;
     bool aggregator = w->aggregator >= 0 && !run_aggregator_answers (w->r);
     char a[48] = "", b[48] = "";
 
@@ -154,9 +159,9 @@ int wrap_end (const struct wrap *w)
 
     if (w->launcher_ended)
         return ended_by_launcher (w);
-    if (run_is_served (r) && !w->given_up)
+    if (run_is_served (r) && !has_given_up (w))
         return served_status (w);
-    if (!r->owns_aggregator && w->given_up && r->world.local_rank == 0)
+    if (!r->owns_aggregator && has_given_up (w) && r->world.local_rank == 0)
         (void)no_result (w, 0);         // one of this host tells
     if (!r->owns_aggregator) {
         // rank 0 or the front end returns the status of the one that failed;
