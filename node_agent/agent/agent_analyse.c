@@ -33,19 +33,19 @@
 // of one, with a suffix behind it
 #define FINGERPRINT_KEPT (FINGERPRINT_BARE + 4)
 
-enum stage {
-    STAGE_WAITING,              // in the analyser
-    STAGE_ENDED,                // to be read again
-    STAGE_KNOWN,                // has been, and is raw still
+enum analysis_stage {
+    ANALYSIS_WAITING,           // in the analyser
+    ANALYSIS_ENDED,             // to be read again
+    ANALYSIS_KNOWN,             // has been, and is raw still
 };
 
 struct analysis {
     char *path;
     enum own_analysis own;
-    enum stage stage;
+    enum analysis_stage stage;
     bool failed;
-    bool held;                  // STAGE_ENDED, but cannot be sealed now
-    char fingerprint[FINGERPRINT_MAX];    // of STAGE_KNOWN
+    bool held;                  // ANALYSIS_ENDED, but cannot be sealed now
+    char fingerprint[FINGERPRINT_MAX];    // of ANALYSIS_KNOWN
     char sealed_as[FINGERPRINT_MAX];
     char why[ANALYSER_WHY_MAX];
     int64_t ended_ns;           // monotonic
@@ -177,11 +177,11 @@ static void agent_analyse_load (struct agent *a, int dir, const char *name)
     buf_fini (&text);
     path = json_text (json_get (j, "path"), "");
     if (*path == '/' && json_int (json_get (j, "stage"), &stage) &&
-        stage >= STAGE_WAITING && stage <= STAGE_KNOWN &&
+        stage >= ANALYSIS_WAITING && stage <= ANALYSIS_KNOWN &&
         !agent_analyse_find (a, path))
         n = agent_analyse_add (a, path, own_of (json_get (j, "profiler")));
     if (n) {
-        n->stage = (enum stage)stage;
+        n->stage = (enum analysis_stage)stage;
         n->failed = json_is_true (json_get (j, "failed"));
         agent_analyse_copy (n->fingerprint, sizeof (n->fingerprint),
                             json_get (j, "fingerprint"));
@@ -213,11 +213,11 @@ static void load_all (struct agent *a)
     if (dir)
         (void)closedir (dir);
     for (const struct analysis *n = a->analyses.first; n; n = n->next)
-        waiting = waiting || n->stage == STAGE_WAITING;
+        waiting = waiting || n->stage == ANALYSIS_WAITING;
     if (waiting)                // what that life had started may still run
         (void)orphans_kill (PROCESS_ANALYSER, a->analyses.dir);
     for (const struct analysis *n = a->analyses.first; n; n = n->next) {
-        if (n->stage == STAGE_WAITING)
+        if (n->stage == ANALYSIS_WAITING)
             (void)analyser_add (a->analyses.analyser, n->path, n->own);
     }
 }
@@ -263,7 +263,7 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
         return;
     }
     // sealed again; also for its release, which had to wait
-    n->stage = STAGE_ENDED;
+    n->stage = ANALYSIS_ENDED;
     n->failed = how == ANALYSED_BADLY;
     n->ended_ns = clock_mono_ns ();
     (void)snprintf (n->why, sizeof (n->why), "%s", why);
@@ -286,14 +286,14 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
 {
     struct analysis *n = agent_analyse_find (a, s->path);
 
-    if (n && n->stage == STAGE_KNOWN &&
+    if (n && n->stage == ANALYSIS_KNOWN &&
         strcmp (n->fingerprint, s->fingerprint) != 0) {
         agent_analyse_drop (a, n);      // it has changed: it may be tried again
         n = NULL;
     }
-    if (!n || n->stage == STAGE_WAITING)
+    if (!n || n->stage == ANALYSIS_WAITING)
         return 0;
-    if (n->stage == STAGE_ENDED) {
+    if (n->stage == ANALYSIS_ENDED) {
         n->held = false;
         if (n->ended_ns > 0 && n->ended_ns >= a->search.scan_began_ns)
             return -EAGAIN;     // its fingerprint is from before the end
@@ -358,7 +358,7 @@ void agent_forget_analysis (struct agent *a, const char *path)
 static void close_analysis (struct agent *a, struct analysis *n, bool tell)
 {
     if (n->why[0] && tell) {
-        n->stage = STAGE_KNOWN;
+        n->stage = ANALYSIS_KNOWN;
         agent_analyse_keep (a, n);
     } else {
         agent_analyse_drop (a, n);
@@ -372,7 +372,7 @@ bool agent_take_analysis (struct agent *a, const struct sealed *s)
 
     if (!n)
         return false;
-    if (n->stage == STAGE_WAITING) {
+    if (n->stage == ANALYSIS_WAITING) {
         if (raw)
             return agent_analyse_begin (a, n);
         // somebody has analysed it
@@ -409,9 +409,9 @@ bool agent_resume_analysis (struct agent *a, const char *path)
         n = is_raw (path, &own) ? plan (a, path, own) : NULL;
         return n && agent_analyse_begin (a, n);
     }
-    if (n->stage == STAGE_WAITING)
+    if (n->stage == ANALYSIS_WAITING)
         return true;
-    if (n->stage == STAGE_ENDED)
+    if (n->stage == ANALYSIS_ENDED)
         close_analysis (a, n, true);
     return false;
 }
@@ -420,7 +420,7 @@ void agent_hold_analysis (struct agent *a, const char *path)
 {
     struct analysis *n = agent_analyse_find (a, path);
 
-    if (n && n->stage == STAGE_ENDED)
+    if (n && n->stage == ANALYSIS_ENDED)
         n->held = true;
 }
 
@@ -429,7 +429,7 @@ size_t agent_open_count (const struct agent *a)
     size_t open = 0;
 
     for (const struct analysis *n = a->analyses.first; n; n = n->next)
-        open += n->stage != STAGE_KNOWN && !n->held;
+        open += n->stage != ANALYSIS_KNOWN && !n->held;
     return open;
 }
 

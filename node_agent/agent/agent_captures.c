@@ -72,8 +72,8 @@ void agent_tell_kept (struct agent *a)
 static int find_no_room (struct agent *a, const char *path, int rc)
 {
     a->search.waiting = rc == 0;
-    (void)capture_object_take (&a->captures, path, rc == 0 ? OBJECT_NO_ROOM
-                                                      : OBJECT_NEVER_ROOM,
+    (void)capture_object_take (&a->captures, path, rc == 0 ? STAGE_NO_ROOM
+                                                      : STAGE_NEVER_ROOM,
                                NULL);
     if (rc == 0)
         return -EAGAIN;
@@ -124,7 +124,7 @@ static int agent_captures_settle (struct agent *a,
     if (rc < 0)
         spool_unsettle (a->spool, id);
     else
-        (void)capture_object_take (&a->captures, s->path, OBJECT_HANDED_ON,
+        (void)capture_object_take (&a->captures, s->path, STAGE_HANDED_ON,
                                    NULL);
     return rc;
 }
@@ -175,7 +175,7 @@ static void take_gone (struct agent *a, const struct watch_gone *gone)
                     "before it was read", a->self.host, gone->path);
     else if (rc < 0)            // the next start will find it
         log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
-    (void)capture_object_take (&a->captures, gone->path, OBJECT_GONE, NULL);
+    (void)capture_object_take (&a->captures, gone->path, STAGE_GONE, NULL);
 }
 
 /* At half of the deadline there is no time left to look for them. */

@@ -235,7 +235,7 @@ static void note_twin (struct agent *a, const struct sealed *s)
 static void take_sealed (struct agent *a, struct sealed *s)
 {
     log_sealed (s);
-    (void)capture_object_take (&a->captures, s->what.path, OBJECT_IS_SEALED,
+    (void)capture_object_take (&a->captures, s->what.path, STAGE_IS_SEALED,
                                NULL);
     note_skipped (a, s);
     note_unfinished (a, s);
@@ -268,7 +268,7 @@ static void take_moved (struct agent *a, const struct sealed *s)
 {
     log_text (LOG_LEVEL_INFO, "moved", "%s", s->err.text);
     spool_unsettle (a->spool, s->id);
-    (void)capture_object_take (&a->captures, s->what.path, OBJECT_NOT_THERE,
+    (void)capture_object_take (&a->captures, s->what.path, STAGE_NOT_THERE,
                                NULL);
     agent_hold_analysis (a, s->what.path);
     watch_hand_on_again (a->watch, s->what.path);
@@ -290,7 +290,7 @@ void agent_on_sealed (void *arg, struct sealed *s)
     } else if (s->rc == 0 && !is_ours (a, s->rank) &&
         fileio_remote_fs (s->what.path)) {
         spool_unsettle (a->spool, s->id);
-        (void)capture_object_take (&a->captures, s->what.path, OBJECT_NOT_OURS,
+        (void)capture_object_take (&a->captures, s->what.path, STAGE_IS_FOREIGN,
                                    NULL);
         agent_hold_analysis (a, s->what.path);
     } else if (s->rc < 0 || (s->rc = agent_seals_enter (a, s)) < 0) {

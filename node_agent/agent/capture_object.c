@@ -1,55 +1,9 @@
-/* node_agent/agent/capture_object.c - captures between found and sealed */
+/* node_agent/agent/capture_object.c - captures between settled and sealed */
 #include "agent/capture_object.h"
 
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const state_names[OBJECT_STATES] = {
-    [OBJECT_FOUND] = "found", [OBJECT_WAITING] = "waiting",
-    [OBJECT_QUEUED] = "queued", [OBJECT_FAILED] = "failed",
-    [OBJECT_SEALED] = "sealed", [OBJECT_REFUSED] = "refused",
-    [OBJECT_MOVED] = "moved", [OBJECT_FOREIGN] = "foreign",
-    [OBJECT_VANISHED] = "vanished",
-};
-
-static const char *const event_names[OBJECT_EVENTS] = {
-    [OBJECT_NO_ROOM] = "no-room", [OBJECT_NEVER_ROOM] = "never-room",
-    [OBJECT_HANDED_ON] = "handed-on", [OBJECT_IS_SEALED] = "is-sealed",
-    [OBJECT_SEAL_FAILED] = "seal-failed", [OBJECT_NOT_THERE] = "not-there",
-    [OBJECT_NOT_OURS] = "not-ours", [OBJECT_GONE] = "gone",
-};
-
-/* One that failed stays so while it waits for room, or is refused it: it is
- * named at the end.  What the sealer gives back may have been forgotten.
- */
-#define EDGE(from, event, to) \
-    { OBJECT_##from, OBJECT_##event, 0, 0, OBJECT_##to }
-static const struct states_edge edges[] = {
-    EDGE (FOUND, NO_ROOM, WAITING),
-    EDGE (FOUND, NEVER_ROOM, REFUSED),
-    EDGE (FOUND, HANDED_ON, QUEUED),
-    EDGE (FOUND, SEAL_FAILED, FAILED),
-
-    EDGE (WAITING, NEVER_ROOM, REFUSED),
-    EDGE (WAITING, HANDED_ON, QUEUED),
-    EDGE (WAITING, GONE, VANISHED),
-
-    EDGE (QUEUED, IS_SEALED, SEALED),
-    EDGE (QUEUED, SEAL_FAILED, FAILED),
-    EDGE (QUEUED, NOT_THERE, MOVED),
-    EDGE (QUEUED, NOT_OURS, FOREIGN),
-    EDGE (QUEUED, GONE, VANISHED),
-
-    EDGE (FAILED, HANDED_ON, QUEUED),
-    EDGE (FAILED, GONE, VANISHED),
-};
-#undef EDGE
-
-const struct states object_states = {
-    "capture", state_names, event_names, NULL, NULL, edges,
-    sizeof (edges) / sizeof (edges[0]), OBJECT_STATES, OBJECT_EVENTS,
-};
 
 static int by_path (const void *a, const void *b)
 {
@@ -79,7 +33,7 @@ static struct capture_object *capture_object_add (struct capture_objects *all,
         free (c);
         return NULL;
     }
-    state_begin (&c->state, OBJECT_FOUND);
+    state_begin (&c->state, STAGE_SETTLED);
     c->prev = all->last;
     *(all->last ? &all->last->next : &all->first) = c;
     all->last = c;
@@ -98,18 +52,18 @@ static void capture_object_drop (struct capture_objects *all,
 }
 
 bool capture_object_take (struct capture_objects *all, const char *path,
-                          enum object_event event, const char *why)
+                          enum stage_event event, const char *why)
 {
-    const struct states_owner owner = { .table = &object_states,
+    const struct states_owner owner = { .table = &capture_stages,
                                         .level = all->level };
     struct capture_object *c = capture_object_find (all, path);
 
-    if (!c && (!states_have (&object_states, OBJECT_FOUND, event) ||
+    if (!c && (!states_have (&capture_stages, STAGE_SETTLED, event) ||
                !(c = capture_object_add (all, path))))
         return false;
     if (!state_take (&c->state, &owner, event, why, "path", path))
         return false;
-    if (c->state.now > OBJECT_LAST_OPEN)
+    if (c->state.now > STAGE_LAST_OPEN)
         capture_object_drop (all, c);
     return true;
 }
@@ -122,7 +76,7 @@ struct capture_object *capture_object_fail (struct capture_objects *all,
 {
     struct capture_object *c;
 
-    (void)capture_object_take (all, path, OBJECT_SEAL_FAILED, why->text);
+    (void)capture_object_take (all, path, STAGE_SEAL_FAILED, why->text);
     if (!(c = capture_object_find (all, path)))
         return NULL;
     *first = c->why.text[0] == '\0';

@@ -33,7 +33,22 @@ struct tracked *tracked_new (const char *path)
         return NULL;
     }
     t->rank_hint = -1;
+    state_begin (&t->state, STAGE_SEEN);
     return t;
+}
+
+bool tracked_change (struct tracked *t, enum stage_event event)
+{
+    static const struct states_owner owner = { .table = &capture_stages,
+                                               .level = LOG_LEVEL_DEBUG };
+
+    return state_take (&t->state, &owner, event, NULL, "path", t->path);
+}
+
+/* A version that was never handed on. */
+static bool is_new (const struct tracked *t)
+{
+    return t->state.now == STAGE_GROWING;
 }
 
 void tracked_free (struct tracked *t)
@@ -85,10 +100,8 @@ static int observe (struct tracked *t, int64_t mono_ns)
     t->changed_mono_ns = mono_ns;
     t->newest_ns = look.newest_ns;
     t->done_marker = look.done_marker;
-    if (!t->fresh)
+    if (tracked_change (t, STAGE_CHANGED))
         t->waits_mono_ns = mono_ns;
-    t->handed = false;
-    t->fresh = true;
     return 0;
 }
 
@@ -122,12 +135,13 @@ int tracked_look (struct tracked *t, int64_t mono_ns)
 
 bool tracked_waits (const struct tracked *t)
 {
-    return !t->handed && !t->foreign;
+    return t->state.now <= STAGE_AGAIN;
 }
 
 bool tracked_is_ready (const struct tracked *t)
 {
-    return tracked_waits (t) && !t->unmeasured && !t->undecided;
+    return tracked_waits (t) && !t->unmeasured &&
+           t->state.now != STAGE_UNDECIDED;
 }
 
 bool tracked_is_due (const struct tracked *t, int64_t mono_ns)
@@ -150,7 +164,7 @@ static int64_t pause_ns (const struct tracked *t, int64_t quiet_ns)
 bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
                           int64_t mono_ns, int64_t wall_ns)
 {
-    if (t->done_marker && (!t->marker_handed || !t->fresh))
+    if (t->done_marker && (!t->marker_handed || !is_new (t)))
         return true;            // what changes later has to be waited for
     // quiet by our own watching, or by its dates when first seen so
     return mono_ns - t->changed_mono_ns >= quiet_ns ||
@@ -160,7 +174,7 @@ bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
 bool tracked_pauses (const struct tracked *t, int64_t quiet_ns,
                      int64_t mono_ns)
 {
-    return t->fresh && t->rapid_changes > 0 &&
+    return is_new (t) && t->rapid_changes > 0 &&
            mono_ns - t->handed_mono_ns < pause_ns (t, quiet_ns);
 }
 
@@ -169,7 +183,7 @@ bool tracked_is_busy (const struct tracked *t, int64_t quiet_ns,
 {
     int64_t waited_ns = mono_ns - t->waits_mono_ns;
 
-    return tracked_is_ready (t) && t->fresh && t->seen_done &&
+    return tracked_is_ready (t) && is_new (t) && t->seen_done &&
            mono_ns - t->changed_mono_ns < quiet_ns &&
            waited_ns >= BUSY_NS && waited_ns / BUSY_SHARE >= quiet_ns;
 }
@@ -189,7 +203,6 @@ static void count_version (struct tracked *t, int64_t quiet_ns,
     t->nhanded++;
     t->handed_mono_ns = mono_ns;
     t->marker_handed = t->marker_handed || t->done_marker;
-    t->fresh = false;
 }
 
 int tracked_hand_on (struct tracked *t, bool finished, int64_t quiet_ns,
@@ -205,8 +218,8 @@ int tracked_hand_on (struct tracked *t, bool finished, int64_t quiet_ns,
     t->seen_done = true;
     if ((rc = fn (arg, &s, err)) < 0)
         return rc;
-    t->handed = true;
-    if (t->fresh)
+    if (is_new (t))
         count_version (t, quiet_ns, mono_ns);
+    (void)tracked_change (t, STAGE_HAS_SETTLED);
     return 0;
 }

@@ -6,9 +6,11 @@
 #define ROLLCALL_DISCOVERY_TRACKED_H
 
 #include "discovery/watch.h"
+#include "model/capture_stages.h"
 
 struct tracked {
     const char *path;           // malloced
+    struct state state;         // of capture_stages
     struct find_id id;          // of what is there
     int64_t rank_hint;
     char fingerprint[FINGERPRINT_MAX];
@@ -17,17 +19,12 @@ struct tracked {
     int64_t newest_ns;          // latest mtime in it
     bool done_marker;
     bool unmeasured;            // it could not be looked at the last time
-    bool handed;                // this fingerprint has been handed on
-    bool lost;                  // it is to be, once more, if it comes back
-    bool fresh; // never yet, not even before watch_hand_on_again
     bool marker_handed;         // a version with the marker was
     size_t nhanded;             // versions that were
     int64_t handed_mono_ns;     // the latest
     int64_t waits_mono_ns;      // since when there is one that was not
     bool busy_told;             // by watch_next_busy
     unsigned rapid_changes;     // of them have come soon, one after the other
-    bool foreign;               // another job's: never handed on
-    bool undecided;             // whose it is: not looked at, nor handed on
     bool seen_done;             // its profiler was done with it, or it settled
     struct tracked *next;       // of those that are gone
     int64_t gone_mono_ns;       // since when one is
@@ -35,6 +32,9 @@ struct tracked {
 
 struct tracked *tracked_new (const char *path);         // NULL: no memory
 void tracked_free (struct tracked *t);
+
+/* Follow the edge of its table; false: there is none. */
+bool tracked_change (struct tracked *t, enum stage_event event);
 
 /* Whether two paths are, or were, those of one capture. */
 bool tracked_are_one (const struct tracked *a, const struct tracked *b);

@@ -192,10 +192,11 @@ static void look_at (struct watch *w, struct tracked *t, int64_t mono_ns)
 static void watch_decide (struct watch *w, struct tracked *t, int64_t mono_ns)
 {
     enum watch_owner owner = w->owner (w->owner_arg, t->path);
-    bool waited = t->undecided;
+    bool waited = t->state.now == STAGE_UNDECIDED;
 
-    t->foreign = owner == WATCH_FOREIGN;
-    t->undecided = owner == WATCH_UNDECIDED;
+    (void)tracked_change (t, owner == WATCH_FOREIGN     ? STAGE_IS_FOREIGN
+                             : owner == WATCH_UNDECIDED ? STAGE_IS_UNDECIDED
+                                                        : STAGE_IS_OURS);
     if (owner != WATCH_OURS)
         return;
     look_at (w, t, mono_ns);
@@ -240,7 +241,7 @@ static int take_found (struct watch *w, struct dir *d,
         t->id = list->items[i].id;
         if (t->rank_hint < 0)
             t->rank_hint = d->rank_hint;
-        if (t->fingerprint[0] || t->foreign || t->undecided)
+        if (t->fingerprint[0] || t->state.now != STAGE_SEEN)
             continue;
         if (d->large && d->since_ns > 0 && w->owner)
             watch_decide (w, t, mono_ns);
@@ -323,6 +324,7 @@ void watch_look_at_all (struct watch *w)
 
 static void miss (struct watch *w, struct tracked *t, int64_t mono_ns)
 {
+    (void)tracked_change (t, STAGE_NOT_THERE);
     t->gone_mono_ns = mono_ns;
     t->next = w->gone;
     w->gone = t;
@@ -389,11 +391,13 @@ bool watch_next_gone (struct watch *w, int64_t searched_ns,
         }
         *at = t->next;
         if (!now || strcmp (now->path, t->path) != 0) {
+            (void)tracked_change (t, now ? STAGE_ELSEWHERE : STAGE_GONE);
             *ret = (struct watch_gone){ (char *)t->path, now != NULL };
             free (t);
             return true;
         }
-        tracked_free (t);       // it is back
+        (void)tracked_change (t, STAGE_IS_BACK);
+        tracked_free (t);
     }
     return false;
 }
@@ -413,11 +417,11 @@ static void look_again (struct watch *w, int64_t mono_ns)
             lose (w, t, mono_ns);
             continue;
         }
-        if (t->lost)            // it was away for less than a search
-            t->lost = t->handed = false;
-        if (t->undecided)
+        // it was away for less than a search
+        (void)tracked_change (t, STAGE_IS_BACK);
+        if (t->state.now == STAGE_UNDECIDED)
             watch_decide (w, t, mono_ns);
-        else if (!t->foreign &&
+        else if (t->state.now != STAGE_FOREIGN &&
                  (w->look_at_all || tracked_is_due (t, mono_ns)))
             look_at (w, t, mono_ns);
         told += i < w->next_seen;
@@ -559,7 +563,7 @@ void watch_hand_on_again (struct watch *w, const char *path)
 {
     for (size_t i = 0; i < w->nitems; i++) {
         if (!path || strcmp (w->items[i]->path, path) == 0)
-            w->items[i]->handed = false;
+            (void)tracked_change (w->items[i], STAGE_WANTED_AGAIN);
     }
 }
 
@@ -568,7 +572,7 @@ void watch_hand_on_if_back (struct watch *w, const char *path)
     struct tracked *t = watch_find (w, path);
 
     if (t)
-        t->lost = true;
+        (void)tracked_change (t, STAGE_MAY_BE_BACK);
 }
 
 void watch_report_again (struct watch *w)
@@ -581,7 +585,7 @@ const char *watch_next_seen (struct watch *w)
     while (w->next_seen < w->nitems) {
         const struct tracked *t = w->items[w->next_seen++];
 
-        if (!t->foreign && !t->undecided)
+        if (t->state.now != STAGE_FOREIGN && t->state.now != STAGE_UNDECIDED)
             return t->path;
     }
     return NULL;

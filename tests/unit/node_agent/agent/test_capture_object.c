@@ -8,8 +8,6 @@
 
 #include "agent/capture_object.h"
 
-#include "common/base/states_check.h"
-
 #include <string.h>
 
 #define PATH "/d/a_ascend_pt"
@@ -22,16 +20,16 @@ static struct capture_object *the_object (const struct capture_objects *all)
 }
 
 /* By which events one comes there from the start. */
-static void be_in (struct capture_objects *all, enum object_state state)
+static void be_in (struct capture_objects *all, enum capture_stage state)
 {
-    static const enum object_event by[] = {
-        [OBJECT_WAITING] = OBJECT_NO_ROOM,
-        [OBJECT_QUEUED] = OBJECT_HANDED_ON,
-        [OBJECT_FAILED] = OBJECT_SEAL_FAILED,
+    static const enum stage_event by[] = {
+        [STAGE_WAITING] = STAGE_NO_ROOM,
+        [STAGE_QUEUED] = STAGE_HANDED_ON,
+        [STAGE_FAILED] = STAGE_SEAL_FAILED,
     };
 
     memset (all, 0, sizeof (*all));
-    if (state != OBJECT_FOUND)
+    if (state != STAGE_SETTLED)
         assert_true (capture_object_take (all, PATH, by[state], NULL));
 }
 
@@ -39,9 +37,9 @@ static void be_in (struct capture_objects *all, enum object_state state)
 static void test_objects (void **state)
 {
     (void)state;
-    for (unsigned s = 0; s <= OBJECT_LAST_OPEN; s++) {
-        for (unsigned e = 0; e < OBJECT_EVENTS; e++) {
-            bool edge = states_have (&object_states, s, e);
+    for (unsigned s = STAGE_SETTLED; s <= STAGE_LAST_OPEN; s++) {
+        for (unsigned e = STAGE_NO_ROOM; e < STAGE_EVENTS; e++) {
+            bool edge = states_have (&capture_stages, s, e);
             struct capture_objects all;
             const struct capture_object *c;
 
@@ -49,18 +47,18 @@ static void test_objects (void **state)
             assert_int_equal (edge, capture_object_take (&all, PATH, e, NULL));
             c = the_object (&all);
             if (!edge)
-                assert_true (c ? c->state.now == s : s == OBJECT_FOUND);
+                assert_true (c ? c->state.now == s : s == STAGE_SETTLED);
             else if (c)
-                assert_true (c->state.now <= OBJECT_LAST_OPEN);
+                assert_true (c->state.now <= STAGE_LAST_OPEN);
             capture_object_forget_all (&all);
             assert_null (all.first);
             assert_null (all.last);
             assert_null (all.by_path);
         }
     }
-    for (unsigned s = OBJECT_LAST_OPEN + 1; s < OBJECT_STATES; s++) {
-        for (unsigned e = 0; e < OBJECT_EVENTS; e++)
-            assert_false (states_have (&object_states, s, e));
+    for (unsigned s = STAGE_LAST_OPEN + 1; s < STAGE_STATES; s++) {
+        for (unsigned e = 0; e < STAGE_EVENTS; e++)
+            assert_false (states_have (&capture_stages, s, e));
     }
 }
 
@@ -75,21 +73,21 @@ static void test_failed (void **state)
     bool first = false;
 
     (void)state;
-    assert_true (capture_object_take (&all, PATH, OBJECT_HANDED_ON, NULL));
+    assert_true (capture_object_take (&all, PATH, STAGE_HANDED_ON, NULL));
     assert_false (capture_object_has_failed (&all, PATH));
     c = capture_object_fail (&all, PATH, &some_id, &why, &first);
     assert_non_null (c);
     assert_true (first);
     assert_int_equal (c->id.ino, 2);
-    assert_true (capture_object_take (&all, PATH, OBJECT_HANDED_ON, NULL));
+    assert_true (capture_object_take (&all, PATH, STAGE_HANDED_ON, NULL));
     assert_true (capture_object_has_failed (&all, PATH));
     assert_int_equal (all.failed, 1);
     c = capture_object_fail (&all, PATH, &some_id, &other, &first);
     assert_false (first);       // it is told of once
     assert_string_equal (c->why.text, "no memory");
     assert_int_equal (all.failed, 1);
-    assert_true (capture_object_take (&all, PATH, OBJECT_HANDED_ON, NULL));
-    assert_true (capture_object_take (&all, PATH, OBJECT_IS_SEALED, NULL));
+    assert_true (capture_object_take (&all, PATH, STAGE_HANDED_ON, NULL));
+    assert_true (capture_object_take (&all, PATH, STAGE_IS_SEALED, NULL));
     assert_int_equal (all.failed, 0);
     assert_false (capture_object_has_failed (&all, PATH));
 }
@@ -105,7 +103,7 @@ static void test_order (void **state)
 
     (void)state;
     for (int i = 0; i < 4; i++)
-        assert_true (capture_object_take (&all, paths[i], OBJECT_HANDED_ON,
+        assert_true (capture_object_take (&all, paths[i], STAGE_HANDED_ON,
                                           NULL));
     for (int i = 3; i >= 0; i--) {
         if (i != 1)
@@ -116,9 +114,9 @@ static void test_order (void **state)
     assert_string_equal (c->path, "/c");
     c = capture_object_next_failed (&all, c);
     assert_string_equal (c->path, "/a");
-    assert_true (capture_object_take (&all, "/d", OBJECT_GONE, NULL));
+    assert_true (capture_object_take (&all, "/d", STAGE_GONE, NULL));
     assert_null (capture_object_next_failed (&all, c));
-    assert_true (capture_object_take (&all, "/c", OBJECT_GONE, NULL));
+    assert_true (capture_object_take (&all, "/c", STAGE_GONE, NULL));
     c = capture_object_next_failed (&all, NULL);
     assert_string_equal (c->path, "/a");
     assert_int_equal (all.failed, 1);
@@ -136,7 +134,7 @@ static void test_forgotten (void **state)
     bool first;
 
     (void)state;
-    assert_false (capture_object_take (&all, PATH, OBJECT_IS_SEALED, NULL));
+    assert_false (capture_object_take (&all, PATH, STAGE_IS_SEALED, NULL));
     assert_null (the_object (&all));
     assert_non_null (capture_object_fail (&all, PATH, &some_id, &why, &first));
     // a reason that is not told is one, too
@@ -144,28 +142,13 @@ static void test_forgotten (void **state)
     capture_object_forget_all (&all);
 }
 
-static void test_table (void **state)
-{
-    (void)state;
-    states_check_table (&object_states, OBJECT_FOUND);
-}
-
-static void test_document (void **state)
-{
-    (void)state;
-    states_check_document (&object_states,
-                           "## A capture, from found to sealed");
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_table),
         cmocka_unit_test (test_objects),
         cmocka_unit_test (test_failed),
         cmocka_unit_test (test_order),
         cmocka_unit_test (test_forgotten),
-        cmocka_unit_test (test_document),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
