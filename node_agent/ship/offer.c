@@ -15,11 +15,64 @@
 #define IGNORED_NS (60 * NS_PER_S)
 #define PLAIN_RUN_MAX 31        // chunks: 1 in 32 is tried at least
 
+static const char *const state_names[OFFER_STATES] = {
+    [OFFER_FREE] = "free", [OFFER_DUE] = "due", [OFFER_SAID] = "said",
+    [OFFER_AGAIN] = "again", [OFFER_DURABLE] = "durable",
+    [OFFER_LOST] = "lost",
+};
+
+static const char *const event_names[OFFER_EVENTS] = {
+    [OFFER_WAS_SAID] = "was-said", [OFFER_REPEAT] = "repeat",
+    [OFFER_ACKNOWLEDGED] = "acknowledged", [OFFER_NOT_HERE] = "not-here",
+    [OFFER_UNRECORDED] = "unrecorded", [OFFER_OVER] = "over",
+};
+
+/* A former life may have said it: it is acknowledged before it is said now. */
+#define EDGE(from, event, to) \
+    { OFFER_##from, OFFER_##event, 0, 0, OFFER_##to }
+static const struct states_edge edges[] = {
+    EDGE (DUE, WAS_SAID, SAID),
+    EDGE (DUE, ACKNOWLEDGED, DURABLE),
+    EDGE (DUE, NOT_HERE, LOST),
+    EDGE (DUE, OVER, FREE),
+
+    EDGE (SAID, REPEAT, AGAIN),
+    EDGE (SAID, ACKNOWLEDGED, DURABLE),
+    EDGE (SAID, NOT_HERE, LOST),
+    EDGE (SAID, OVER, FREE),
+
+    EDGE (AGAIN, WAS_SAID, SAID),
+    EDGE (AGAIN, ACKNOWLEDGED, DURABLE),
+    EDGE (AGAIN, NOT_HERE, LOST),
+    EDGE (AGAIN, OVER, FREE),
+
+    EDGE (DURABLE, UNRECORDED, SAID),
+    EDGE (DURABLE, OVER, FREE),
+
+    EDGE (LOST, UNRECORDED, SAID),
+    EDGE (LOST, OVER, FREE),
+};
+#undef EDGE
+
+const struct states offer_states = {
+    "offer", state_names, event_names, NULL, NULL, edges,
+    sizeof (edges) / sizeof (edges[0]), OFFER_STATES, OFFER_EVENTS,
+};
+
+bool offer_change (struct offer *o, enum offer_event event)
+{
+    static const struct states_owner owner = { .table = &offer_states,
+                                               .level = LOG_LEVEL_DEBUG };
+
+    return state_take (&o->state, &owner, event, NULL, "capture",
+                       o->item.capture);
+}
+
 void offer_begin (struct offer *o, const struct spool_item *item)
 {
     memset (o, 0, sizeof (*o));
     o->item = *item;
-    o->used = true;
+    state_begin (&o->state, OFFER_DUE);
     o->fd = -1;
 }
 
@@ -28,6 +81,7 @@ void offer_end (struct offer *o)
     if (o->fd >= 0)
         (void)close (o->fd);
     free (o->hashes);
+    (void)offer_change (o, OFFER_OVER);
     memset (o, 0, sizeof (*o));
     o->fd = -1;
 }

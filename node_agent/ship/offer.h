@@ -9,20 +9,40 @@
 #ifndef ROLLCALL_SHIP_OFFER_H
 #define ROLLCALL_SHIP_OFFER_H
 
+#include "base/states.h"
 #include "spool/spool.h"
 
 #include <sys/queue.h>
 
+/* Its table is drawn in doc/states.md. */
+enum offer_state {
+    OFFER_FREE,                 // there is none
+    OFFER_DUE,                  // to be said
+    OFFER_SAID,
+    OFFER_AGAIN,                // to be said again
+    OFFER_DURABLE,              // acknowledged, not in the ledger yet
+    OFFER_LOST,                 // it was only asked for, and is not there: as
+                                // well
+    OFFER_STATES
+};
+
+enum offer_event {
+    OFFER_WAS_SAID,
+    OFFER_REPEAT,               // what was said may not have been heard
+    OFFER_ACKNOWLEDGED,
+    OFFER_NOT_HERE,
+    OFFER_UNRECORDED,           // the ledger could not be told
+    OFFER_OVER,                 // it was told, or the item is given up
+    OFFER_EVENTS
+};
+
+extern const struct states offer_states;
+
 struct offer {
     LIST_ENTRY (offer) same_bucket;     // of a ship's
     struct spool_item item;
+    struct state state;
     int fd;                     // -1: not open
-    bool used;
-    bool durable;               // acknowledged, not in the ledger yet
-    bool lost;                  // it was only asked for, and is not there: as
-                                // well
-    bool said;                  // at least once
-    bool due;                   // to be said (again)
     struct digest *hashes;      // a segment of them, or NULL
     uint64_t first;             // chunk of hashes[0]
     int nhashes;
@@ -45,8 +65,11 @@ enum offer_read {
 /* Whether it is said again until there is an answer. */
 static inline bool offer_is_open (const struct offer *o)
 {
-    return o->used && !o->durable && !o->lost;
+    return o->state.now >= OFFER_DUE && o->state.now <= OFFER_AGAIN;
 }
+
+/* Follow the edge of its table; false: there is none. */
+bool offer_change (struct offer *o, enum offer_event event);
 
 void offer_begin (struct offer *o, const struct spool_item *item);
 void offer_end (struct offer *o);       // closes, frees; may be used again

@@ -83,7 +83,7 @@ static bool learn_lost (struct ship *s, struct offer *o)
                     "is not here any more");
     if (ship_say (s, &m) < 0)
         return false;
-    o->lost = true;
+    (void)offer_change (o, OFFER_NOT_HERE);
     ship_commit_soon (s);
     return true;
 }

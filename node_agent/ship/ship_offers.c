@@ -43,7 +43,6 @@ static void begin_offer (struct ship *s, struct offer *o,
                          const struct spool_item *item)
 {
     offer_begin (o, item);
-    o->due = true;
     LIST_INSERT_HEAD (&s->by_id[item->id % OFFER_BUCKETS], o, same_bucket);
     s->noffers[item->kind][is_small (item)]++;
 }
@@ -121,7 +120,7 @@ static void fill_offers (struct ship *s)
     for (size_t i = 0; i < OFFERS_MAX; i++) {
         struct offer *o = &s->offers[i];
 
-        if (o->used)
+        if (o->state.now != OFFER_FREE)
             continue;
         if (next_item (s, &item) <= 0)
             break;
@@ -199,7 +198,8 @@ typedef int settle_fn (struct spool *s, const uint64_t *ids, size_t n,
 /* Offers of which it has been said; if the spool cannot note it they are
  * offered again, and it is said again.
  */
-static bool ship_offers_settle (struct ship *s, bool lost, settle_fn *fn)
+static bool ship_offers_settle (struct ship *s, enum offer_state which,
+                                settle_fn *fn)
 {
     uint64_t ids[OFFERS_MAX];
     struct offer *of[OFFERS_MAX];
@@ -210,7 +210,7 @@ static bool ship_offers_settle (struct ship *s, bool lost, settle_fn *fn)
     for (size_t i = 0; i < OFFERS_MAX; i++) {
         struct offer *o = &s->offers[i];
 
-        if (o->used && (lost ? o->lost : o->durable)) {
+        if (o->state.now == which) {
             of[n] = o;
             ids[n++] = o->item.id;
         }
@@ -219,7 +219,7 @@ static bool ship_offers_settle (struct ship *s, bool lost, settle_fn *fn)
         counter_add (COUNTER_COMMITS_FAILED, 1);
         ship_spool_failed (s, rc, &err);
         for (size_t i = 0; i < n; i++)
-            of[i]->durable = of[i]->lost = false;
+            (void)offer_change (of[i], OFFER_UNRECORDED);
         return true;
     }
     for (size_t i = 0; i < n; i++)
@@ -230,8 +230,8 @@ static bool ship_offers_settle (struct ship *s, bool lost, settle_fn *fn)
 void ship_commit (void *arg)
 {
     struct ship *s = arg;
-    bool durable = ship_offers_settle (s, false, spool_durable);
-    bool lost = ship_offers_settle (s, true, spool_lost);
+    bool durable = ship_offers_settle (s, OFFER_DURABLE, spool_durable);
+    bool lost = ship_offers_settle (s, OFFER_LOST, spool_lost);
 
     if (durable || lost)
         ship_next_items (s);
@@ -245,7 +245,7 @@ static bool may_wait (const struct ship *s)
     bool open = false;
 
     for (size_t i = 0; i < OFFERS_MAX; i++) {
-        if (s->offers[i].used && s->offers[i].durable)
+        if (s->offers[i].state.now == OFFER_DURABLE)
             return false;
         open = open || offer_is_open (&s->offers[i]);
     }
@@ -265,7 +265,7 @@ void ship_on_ack (struct ship *s, const struct message *m)
     if (!o || !offer_is_open (o))
         return;
     (void)FAULT ("agent.ship.ack");
-    o->durable = true;
+    (void)offer_change (o, OFFER_ACKNOWLEDGED);
     if (!s->loss_unrecorded)    // else nobody would ask for the old one again
         spool_set_mark (s->spool, &m->mark);
     s->wanted_ns = clock_mono_ns ();
@@ -278,7 +278,7 @@ void ship_stop_offers (struct ship *s)
     loop_del_timer (s->loop, ship_commit, s);
     loop_del_timer (s->loop, ship_offer_more, s);
     for (size_t i = 0; i < OFFERS_MAX; i++) {
-        if (s->offers[i].used)
+        if (s->offers[i].state.now != OFFER_FREE)
             ship_end_offer (s, &s->offers[i]);
     }
 }

@@ -51,15 +51,14 @@ void ship_say_offers (struct ship *s)
     for (size_t i = 0; i < OFFERS_MAX && s->welcomed && !s->full; i++) {
         struct offer *o = &s->offers[i];
 
-        if (!offer_is_open (o) || !o->due)
+        if (o->state.now != OFFER_DUE && o->state.now != OFFER_AGAIN)
             continue;
         offer_message (o, &m);
         if (ship_say (s, &m) < 0)
             return;
-        if (o->said)
+        if (o->state.now == OFFER_AGAIN)
             counter_add (COUNTER_OFFERS_REPEATED, 1);
-        o->said = true;
-        o->due = false;
+        (void)offer_change (o, OFFER_WAS_SAID);
     }
 }
 
@@ -135,7 +134,7 @@ void ship_repeat (void *arg)
     s->unanswered += s->hello_ns == REPEAT_NS;
     say_hello (s);
     for (size_t i = 0; i < OFFERS_MAX; i++)
-        s->offers[i].due = true;
+        (void)offer_change (&s->offers[i], OFFER_REPEAT);
     ship_say_offers (s);
     say_left (s);
     if (s->next_said == s->nsaid)       // the last round is over

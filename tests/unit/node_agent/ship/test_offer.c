@@ -3,6 +3,7 @@
 #include "node_agent/spool/spool_check.h"
 
 #include "base/clock.h"
+#include "common/base/states_check.h"
 #include "ship/offer.h"
 
 #include <fcntl.h>
@@ -208,8 +209,9 @@ static void test_packing_is_given_up (void **state)
  */
 static void test_ignored (void **state)
 {
-    struct offer offers[3] = { { .used = true }, { .used = true },
-                               { .used = false } };
+    struct offer offers[3] = { { .state.now = OFFER_DUE },
+                               { .state.now = OFFER_SAID },
+                               { .state.now = OFFER_FREE } };
     int64_t since = 0;
 
     (void)state;
@@ -219,9 +221,9 @@ static void test_ignored (void **state)
     IGNORED (0, 67, true);
     since = 100 * NS_PER_S;     // one was asked for
     IGNORED (0, 150, true);
-    offers[0].durable = offers[1].durable = true;
+    offers[0].state.now = offers[1].state.now = OFFER_DURABLE;
     IGNORED (0, 900, true);
-    offers[1].durable = false;  // new ones: their minute begins
+    offers[1].state.now = OFFER_AGAIN;  // new ones: their minute begins
     IGNORED (0, 901, true);
     IGNORED (1, 962, true);
     // nobody is there: it has not asked since it came back
@@ -231,9 +233,27 @@ static void test_ignored (void **state)
     IGNORED (1, 1161, true);
 }
 
+/* What is acknowledged and not noted is offered on, as one that was said. */
+static void test_states (void **state)
+{
+    struct states_probe p;
+
+    (void)state;
+    states_check_table (&offer_states, OFFER_DUE);
+    states_check_document (&offer_states, "## An item on offer");
+    states_be_in (&p, &offer_states, OFFER_DUE);
+    states_stay (&p, OFFER_REPEAT);     // it was not said yet
+    states_go (&p, OFFER_ACKNOWLEDGED, 0, 0, OFFER_DURABLE);
+    states_stay (&p, OFFER_NOT_HERE);   // what is here is not lost
+    states_go (&p, OFFER_UNRECORDED, 0, 0, OFFER_SAID);
+    states_go (&p, OFFER_NOT_HERE, 0, 0, OFFER_LOST);
+    states_stay (&p, OFFER_ACKNOWLEDGED);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_states),
         cmocka_unit_test_setup_teardown (test_raw_that_changed, spool_setup,
                                          spool_teardown),
         cmocka_unit_test_setup_teardown (test_rows_that_are_damaged,
