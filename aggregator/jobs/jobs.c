@@ -339,20 +339,19 @@ static bool is_earlier (const struct fact *a, const struct fact *b)
 
 static int count_ranks (struct jobs *ret, const struct facts *f)
 {
-    struct map seen;
+    struct map seen = INDEXED;
     int rc = 0;
 
-    map_init (&seen);
     for (size_t i = 0; i < f->n && rc == 0; i++) {
         int64_t rank = f->list[i].rank;
         size_t *at;
 
         if (rank == CAPTURE_NO_RANK)
             continue;
-        at = map_at (&seen, ret->of[i] * CAPTURE_WORLD_MAX + (uint64_t)rank);
+        at = index_at (&seen, ret->of[i] * CAPTURE_WORLD_MAX + (uint64_t)rank);
         if (!at)
             rc = -ENOMEM;
-        else if (*at == MAP_NONE)
+        else if (*at == JOBS_NONE)
             ret->jobs[ret->of[i]].nranks += ++*at == 0;
     }
     map_fini (&seen);

@@ -43,8 +43,11 @@ static uint64_t key_members (size_t draft, const struct comm_group *g)
 
 void drafts_init (struct drafts *d, struct facts *f)
 {
-    memset (d, 0, sizeof (*d));
-    d->facts = f;
+    *d = (struct drafts){ .facts = f, .ranks = INDEXED, .worlds = INDEXED,
+                          .highest = INDEXED, .lists = INDEXED,
+                          .defaults = INDEXED, .hosts = INDEXED,
+                          .steps = INDEXED, .samples = INDEXED,
+                          .firsts = INDEXED };
 }
 
 void drafts_fini (struct drafts *d)
@@ -62,11 +65,11 @@ void drafts_fini (struct drafts *d)
 /* The first that comes under a key stands for all. */
 static int note (struct map *m, uint64_t key, size_t i)
 {
-    size_t *at = map_at (m, key);
+    size_t *at = index_at (m, key);
 
     if (!at)
         return -ENOMEM;
-    if (*at == MAP_NONE)
+    if (*at == JOBS_NONE)
         *at = i;
     return 0;
 }
@@ -150,11 +153,11 @@ static int note_steps (struct drafts *d, size_t draft, size_t i)
 
 static int note_highest (struct drafts *d, size_t draft, size_t i)
 {
-    size_t *at = map_at (&d->highest, draft);
+    size_t *at = index_at (&d->highest, draft);
 
     if (!at)
         return -ENOMEM;
-    if (*at == MAP_NONE ||
+    if (*at == JOBS_NONE ||
         d->facts->list[i].highest > d->facts->list[*at].highest)
         *at = i;
     return 0;
@@ -163,7 +166,7 @@ static int note_highest (struct drafts *d, size_t draft, size_t i)
 static int note_capture (struct drafts *d, size_t draft, size_t i)
 {
     struct fact *f = &d->facts->list[i];
-    size_t *at = map_at (&d->ranks, map_key (draft, (uint64_t)f->rank));
+    size_t *at = index_at (&d->ranks, map_key (draft, (uint64_t)f->rank));
     int rc = at ? 0 : -ENOMEM;
 
     if (rc == 0) {
@@ -216,9 +219,9 @@ static bool draft_say (const struct question *q, const char *fmt, ...)
 static const struct fact *get (const struct question *q, const struct map *m,
                                uint64_t key)
 {
-    size_t i = map_get (m, key);
+    size_t i = index_get (m, key);
 
-    return i == MAP_NONE ? NULL : &q->d->facts->list[i];
+    return i == JOBS_NONE ? NULL : &q->d->facts->list[i];
 }
 
 /* Rule 3 of one rank: one step has one window, and one rank one process. */
@@ -250,11 +253,11 @@ static bool clash_of_rank (const struct question *q, const struct fact *o)
 static bool clash_of_ranks (const struct question *q)
 {
     size_t i = q->f->rank == CAPTURE_NO_RANK
-                   ? MAP_NONE
-                   : map_get (&q->d->ranks,
+                   ? JOBS_NONE
+                   : index_get (&q->d->ranks,
                               map_key (q->draft, (uint64_t)q->f->rank));
 
-    for (; i != MAP_NONE; i = q->d->facts->list[i].next_of_rank) {
+    for (; i != JOBS_NONE; i = q->d->facts->list[i].next_of_rank) {
         if (clash_of_rank (q, &q->d->facts->list[i]))
             return true;
     }

@@ -9,6 +9,23 @@
 
 #define STEPS_FEW 1024          // pairs, sooner compared than sorted
 
+size_t *index_at (struct map *m, uint64_t key)
+{
+    bool is_new;
+    struct indexed *x = map_put (m, &key, &is_new);
+
+    if (x && is_new)
+        x->at = JOBS_NONE;
+    return x ? &x->at : NULL;
+}
+
+size_t index_get (const struct map *m, uint64_t key)
+{
+    const struct indexed *x = map_get (m, &key);
+
+    return x ? x->at : JOBS_NONE;
+}
+
 int64_t fact_distance (int64_t a, int64_t b)
 {
     uint64_t d = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;

@@ -70,11 +70,11 @@ static void tie (struct linker *l, size_t a, size_t b)
 /* All that have a key are one with the first that had it. */
 static int tie_by (struct linker *l, struct map *m, uint64_t key, size_t i)
 {
-    size_t *at = map_at (m, key);
+    size_t *at = index_at (m, key);
 
     if (!at)
         return -ENOMEM;
-    if (*at == MAP_NONE)
+    if (*at == JOBS_NONE)
         *at = i;
     else
         tie (l, *at, i);
@@ -83,10 +83,9 @@ static int tie_by (struct linker *l, struct map *m, uint64_t key, size_t i)
 
 static int tie_fixed (struct linker *l)
 {
-    struct map m;
+    struct map m = INDEXED;
     int rc = 0;
 
-    map_init (&m);
     for (size_t i = 0; i < l->f->n && rc == 0; i++) {
         if (l->f->list[i].in->fixed != JOBS_NONE)
             rc = tie_by (l, &m, l->f->list[i].in->fixed, i);
@@ -97,10 +96,9 @@ static int tie_fixed (struct linker *l)
 
 static int tie_given (struct linker *l)
 {
-    struct map m;
+    struct map m = INDEXED;
     int rc = 0;
 
-    map_init (&m);
     for (size_t i = 0; i < l->f->n && rc == 0; i++) {
         const char *job = l->f->list[i].e->job;
 
@@ -123,7 +121,7 @@ static int fill_plain (struct linker *l)
 
         (void)snprintf (id, sizeof (id), "group_name_%d", i);
         capture_group_hash (i < 0 ? names[i + 2] : id, hash);
-        at = map_at (&l->plain, evidence_hash (0, hash, strlen (hash)));
+        at = index_at (&l->plain, evidence_hash (0, hash, strlen (hash)));
         if (!at)
             return -ENOMEM;
         *at = 0;
@@ -154,8 +152,8 @@ static int is_own_name (struct linker *l, const struct fact *f,
         return 0;
     if (l->plain.n == 0 && fill_plain (l) < 0)
         return -ENOMEM;
-    return map_get (&l->plain, evidence_hash (0, name, strlen (name))) ==
-           MAP_NONE;
+    return index_get (&l->plain, evidence_hash (0, name, strlen (name))) ==
+           JOBS_NONE;
 }
 
 static int tie_name (struct linker *l, struct map *m, size_t i,
@@ -169,10 +167,9 @@ static int tie_name (struct linker *l, struct map *m, size_t i,
 
 static int tie_root_infos (struct linker *l)
 {
-    struct map m;
+    struct map m = INDEXED;
     int rc = 0;
 
-    map_init (&m);
     for (size_t i = 0; i < l->f->n && rc == 0; i++) {
         const struct fact *f = &l->f->list[i];
 
@@ -200,13 +197,12 @@ static void tie_pair (struct linker *l, size_t i, size_t k)
 static int tie_ranks (struct linker *l)
 {
     size_t *before = calloc (l->f->n + 1, sizeof (*before));
-    struct map m;
+    struct map m = INDEXED;
     int rc = before ? 0 : -ENOMEM;
 
-    map_init (&m);
     for (size_t i = 0; i < l->f->n && rc == 0; i++) {
         const struct fact *f = &l->f->list[i];
-        size_t *at = map_at (&m, map_key ((uint64_t)f->rank,
+        size_t *at = index_at (&m, map_key ((uint64_t)f->rank,
                                       f->rank < 0 ? (uint64_t)f->e->pid : 0));
 
         if (!at) {
@@ -217,7 +213,7 @@ static int tie_ranks (struct linker *l)
         *at = i;
         if (f->rank < 0 && f->e->pid == 0)
             continue;
-        for (size_t k = before[i]; k != MAP_NONE; k = before[k])
+        for (size_t k = before[i]; k != JOBS_NONE; k = before[k])
             tie_pair (l, k, i);
     }
     map_fini (&m);
@@ -227,10 +223,9 @@ static int tie_ranks (struct linker *l)
 
 int jobs_link (struct facts *f)
 {
-    struct linker l = { .f = f };
+    struct linker l = { .f = f, .plain = INDEXED };
     int rc = 0;
 
-    map_init (&l.plain);
     l.last = calloc (f->n + 1, sizeof (*l.last));
     if (!l.last)
         return -ENOMEM;

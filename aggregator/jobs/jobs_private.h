@@ -60,7 +60,21 @@ struct facts {
     size_t n;
 };
 
+/* The index of a capture, by a key, in a map. */
+struct indexed {
+    uint64_t key;
+    size_t at;
+};
+
+#define INDEXED MAP (struct indexed, 1)
+
 /* ---- jobs_facts.c ---- */
+
+/* The index under a key, JOBS_NONE when the key has just come.  Valid until the
+ * next call; NULL without memory.
+ */
+size_t *index_at (struct map *m, uint64_t key);
+size_t index_get (const struct map *m, uint64_t key);   // or JOBS_NONE
 
 int facts_create (struct facts *f, const struct jobs_capture *captures,
                   size_t n);

@@ -1,75 +1,149 @@
-/* common/base/map.c - numbers by keys of 64 bits: open addressing */
+/* common/base/map.c - records that are found by their keys: open addressing */
 #include "base/map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CAP 64
+#define CAP_FIRST 64u           // slots, of which half are free at least
 
-void map_init (struct map *m)
+struct map_slot {
+    uint32_t hash, number;      // of its record
+    uint32_t generation;        // another one than the map's: it is free
+};
+
+static uint64_t word_at (const void *key, uint32_t i)
 {
-    memset (m, 0, sizeof (*m));
+    uint64_t word;
+
+    memcpy (&word, (const char *)key + i * sizeof (word), sizeof (word));
+    return word;
+}
+
+static uint64_t add_word (uint64_t h, uint64_t word)
+{
+    return (h ^ word) * UINT64_C (0x9e3779b97f4a7c15);
+}
+
+/* So that each bit of each word counts in the upper half. */
+static uint64_t mix (uint64_t h)
+{
+    return (h ^ h >> 32) * UINT64_C (0xd6e8feb86659fd93);
+}
+
+static inline uint32_t hash_of (const struct map *m, const void *key)
+{
+    uint64_t h = 0;
+    uint32_t i = 0;
+
+    do
+        h = add_word (h, word_at (key, i));
+    while (++i < m->words);
+    return (uint32_t)(mix (h) >> 32);
+}
+
+static inline bool has_key (const struct map *m, uint32_t number,
+                            const void *key)
+{
+    const void *record = map_at (m, number);
+    uint32_t i = 0;
+
+    do {
+        if (word_at (record, i) != word_at (key, i))
+            return false;
+    } while (++i < m->words);
+    return true;
+}
+
+/* Where the key is, or the free slot where it would be. */
+static inline struct map_slot *slot_of (const struct map *m, const void *key,
+                                        uint32_t hash)
+{
+    uint32_t generation = m->generation, mask = m->cap - 1;
+
+    for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
+        struct map_slot *s = &m->slots[i];
+
+        if (s->generation != generation ||
+            (s->hash == hash && has_key (m, s->number, key)))
+            return s;
+    }
+}
+
+static bool map_grow (struct map *m)
+{
+    uint32_t cap = m->cap ? 2 * m->cap : CAP_FIRST;
+    struct map_slot *slots = cap ? calloc (cap, sizeof (*slots)) : NULL;
+    void *records = slots ? realloc (m->records, cap / 2 * m->size) : NULL;
+
+    if (records)
+        m->records = records;
+    if (!records) {
+        free (slots);
+        return false;
+    }
+    for (uint32_t i = 0; i < m->cap; i++) {
+        uint32_t at = m->slots[i].hash & (cap - 1);
+
+        if (m->slots[i].generation != m->generation)
+            continue;
+        while (slots[at].generation)
+            at = (at + 1) & (cap - 1);
+        slots[at] = (struct map_slot){ m->slots[i].hash, m->slots[i].number,
+                                       1 };
+    }
+    free (m->slots);
+    m->slots = slots;
+    m->cap = cap;
+    m->generation = 1;
+    return true;
+}
+
+void *map_put (struct map *m, const void *key, bool *is_new)
+{
+    uint32_t hash = hash_of (m, key);
+    struct map_slot *s;
+    char *record;
+
+    if (m->n >= m->cap / 2 && !map_grow (m))
+        return NULL;
+    s = slot_of (m, key, hash);
+    *is_new = s->generation != m->generation;
+    if (!*is_new)
+        return map_at (m, s->number);
+    *s = (struct map_slot){ hash, m->n, m->generation };
+    record = map_at (m, m->n++);
+    memcpy (record, key, m->words * sizeof (uint64_t));
+    memset (record + m->words * sizeof (uint64_t), 0,
+            m->size - m->words * sizeof (uint64_t));
+    return record;
+}
+
+void *map_get (const struct map *m, const void *key)
+{
+    const struct map_slot *s = m->n ? slot_of (m, key, hash_of (m, key))
+                                    : NULL;
+
+    return s && s->generation == m->generation ? map_at (m, s->number) : NULL;
+}
+
+void map_clear (struct map *m)
+{
+    m->n = 0;
+    if (m->cap == 0 || ++m->generation != 0)
+        return;
+    // it went round: old slots would count
+    memset (m->slots, 0, m->cap * sizeof (*m->slots));
+    m->generation = 1;
 }
 
 void map_fini (struct map *m)
 {
+    free (m->records);
     free (m->slots);
-    map_init (m);
-}
-
-/* The slot of a key, or the free one where it would be. */
-static struct map_slot *map_find (const struct map *m, uint64_t key)
-{
-    uint64_t h = key * UINT64_C (0x9e3779b97f4a7c15);
-    size_t i = (size_t)(h >> 32) & (m->cap - 1);
-
-    while (m->slots[i].used && m->slots[i].key != key)
-        i = (i + 1) & (m->cap - 1);
-    return &m->slots[i];
-}
-
-static int map_grow (struct map *m)
-{
-    struct map bigger = { .n = m->n, .cap = m->cap ? 2 * m->cap : FIRST_CAP };
-
-    bigger.slots = calloc (bigger.cap, sizeof (*bigger.slots));
-    if (!bigger.slots)
-        return -1;
-    for (size_t i = 0; i < m->cap; i++) {
-        if (m->slots[i].used)
-            *map_find (&bigger, m->slots[i].key) = m->slots[i];
-    }
-    free (m->slots);
-    *m = bigger;
-    return 0;
-}
-
-size_t *map_at (struct map *m, uint64_t key)
-{
-    struct map_slot *s;
-
-    if (4 * (m->n + 1) > 3 * m->cap && map_grow (m) < 0)
-        return NULL;
-    s = map_find (m, key);
-    if (!s->used) {
-        *s = (struct map_slot){ key, MAP_NONE, 1 };
-        m->n++;
-    }
-    return &s->value;
-}
-
-size_t map_get (const struct map *m, uint64_t key)
-{
-    const struct map_slot *s = m->cap ? map_find (m, key) : NULL;
-
-    return s && s->used ? s->value : MAP_NONE;
+    *m = (struct map){ .words = m->words, .size = m->size };
 }
 
 uint64_t map_key (uint64_t a, uint64_t b)
 {
-    uint64_t h = (a + UINT64_C (0x9e3779b97f4a7c15)) ^ b *
-                 UINT64_C (0xff51afd7ed558ccd);
-
-    h ^= h >> 32;
-    return h * UINT64_C (0x9e3779b97f4a7c15);
+    return mix (add_word (add_word (0, a), b));
 }

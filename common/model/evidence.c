@@ -16,6 +16,7 @@ void evidence_init (struct evidence *e)
     e->schedule = (struct evidence_schedule){
         EVIDENCE_UNKNOWN, EVIDENCE_UNKNOWN, EVIDENCE_UNKNOWN, EVIDENCE_UNKNOWN,
         EVIDENCE_UNKNOWN };
+    e->by_step = (struct map)MAP (uint64_t, 1);
 }
 
 void evidence_fini (struct evidence *e)
@@ -59,32 +60,38 @@ struct evidence_group *evidence_group_at (struct evidence *e,
     return &p[low];
 }
 
-static bool is_step (const struct evidence_span *s, const char *step, size_t n)
+/* The span of a step that has this record, or NULL: another step has it. */
+static struct evidence_span *span_of (const struct evidence *e,
+                                      const uint64_t *known, const char *step,
+                                      size_t n)
 {
-    return strncmp (s->step, step, n) == 0 && s->step[n] == '\0';
+    struct evidence_span *s =
+        e->spans + (known - (const uint64_t *)e->by_step.records);
+
+    return strncmp (s->step, step, n) == 0 && s->step[n] == '\0' ? s : NULL;
 }
 
 struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
                                         size_t n)
 {
     uint64_t key = evidence_hash (0, step, n);
-    size_t i = map_get (&e->by_step, key), *at;
+    const uint64_t *known = map_get (&e->by_step, &key);
     struct evidence_span *p;
+    bool is_new;
     char *copy;
 
-    if (i != MAP_NONE)          // another step of that hash has no place
-        return is_step (&e->spans[i], step, n) ? &e->spans[i] : NULL;
+    if (known)                  // another step of that hash has no place
+        return span_of (e, known, step, n);
     if (n >= EVIDENCE_STEP_MAX || e->nspans == EVIDENCE_SPANS_MAX ||
         !(p = vec_one_more (e->spans, e->nspans, sizeof (*p))))
         return NULL;
     e->spans = p;
     if (!(copy = strndup (step, n)))
         return NULL;
-    if (!(at = map_at (&e->by_step, key))) {
+    if (!map_put (&e->by_step, &key, &is_new)) {
         free (copy);
         return NULL;
     }
-    *at = e->nspans;
     p[e->nspans] = (struct evidence_span){ .step = copy, .start_ns = INT64_MAX,
                                            .end_ns = INT64_MIN };
     return &p[e->nspans++];
@@ -94,10 +101,10 @@ const struct evidence_span *evidence_find_span (const struct evidence *e,
                                                 const char *step)
 {
     size_t n = strlen (step);
-    size_t i = map_get (&e->by_step, evidence_hash (0, step, n));
+    uint64_t key = evidence_hash (0, step, n);
+    const uint64_t *known = map_get (&e->by_step, &key);
 
-    return i != MAP_NONE && is_step (&e->spans[i], step, n) ? &e->spans[i]
-                                                            : NULL;
+    return known ? span_of (e, known, step, n) : NULL;
 }
 
 void evidence_widen (struct evidence_span *s, int64_t start_ns, int64_t end_ns)

@@ -99,7 +99,7 @@ struct evidence {
     uint32_t ngroups;
     struct evidence_span *spans;        // by first appearance
     uint32_t nspans;
-    struct map by_step;         // hash of a step's id: its index in spans
+    struct map by_step;         // hashes of steps' ids, as spans are
     struct evidence_sample *samples;    // by key
     uint32_t nsamples;
 };
