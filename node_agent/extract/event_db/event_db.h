@@ -14,7 +14,7 @@
 #ifndef ROLLCALL_EXTRACT_EVENT_DB_EVENT_DB_H
 #define ROLLCALL_EXTRACT_EVENT_DB_EVENT_DB_H
 
-#include "base/keymap.h"
+#include "base/map.h"
 #include "extract/input/db_pages.h"
 #include "extract/input/profiler_db.h"
 #include "extract/rows/intervals.h"
@@ -86,17 +86,19 @@ struct event_op {
 
 /* Sums of one kind of operator or API. */
 struct event_sum {
-    int64_t a, b, device;       // what they are of
+    int64_t a, b, device;       // the key: what they are of
     uint64_t count;
     double total, min, max;     // ns
     int64_t first;              // the earliest start
 };
 
-struct event_sums {
-    struct keymap map;
-    struct event_sum *sums;
-    uint32_t n, cap;
+/* What a task of a type does. */
+struct event_task_type {
+    int64_t id;                 // the key: of its string
+    uint8_t kind;
 };
+
+#define EVENT_SUMS MAP (struct event_sum, 3)
 
 struct event_marks;
 struct event_kernels;
@@ -112,9 +114,7 @@ struct event_db {
 
     sqlite3_stmt *text;         // a string by its id
     struct event_codes enums[EVENT_ENUMS];
-    struct keymap task_types;   // ids of strings
-    uint8_t *task_kinds;
-    uint32_t ntask_kinds;
+    struct map task_types;      // ids of strings, and their kinds
 
     bool tasks;                 // they are read: a table that nothing else
                                 // had comes of them
@@ -146,7 +146,7 @@ struct event_db {
     struct sorter *infos;       // task, op and plane, bytes, ranks, codes
     struct sorter *op_tasks;    // op and plane, start, end, bytes, ranks, codes
     struct sorter *spans;       // device, start, end, what
-    struct event_sums operators, apis;
+    struct map operators, apis; // EVENT_SUMS
     bool want_operators, want_apis, want_kernels;
     struct event_kernels *kernels;      // while tasks are met, if wanted
 };
@@ -220,10 +220,9 @@ void event_group_key (const char *name, char out[CAPTURE_HASH_MAX]);
 
 bool event_note_device (struct event_db *e, int64_t device);
 
-/* Add one to the sums of a kind. */
-bool event_sum_add (struct event_db *e, struct event_sums *s, int64_t a,
+/* Add one to the sums of a kind; 'sums' is an EVENT_SUMS. */
+bool event_sum_add (struct event_db *e, struct map *sums, int64_t a,
                     int64_t b, int64_t device, int64_t start, int64_t end);
-void event_sums_fini (struct event_sums *s);
 
 /* ---- event_rows.c: large tables, all columns of which are integers ---- */
 

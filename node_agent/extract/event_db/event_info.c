@@ -310,7 +310,7 @@ static bool put_range (struct event_db *e, struct batch *b, const char *kind,
 /* Spans that a query gives as start, end, name and domain, both ids. */
 static bool sum_ranges (struct event_db *e, const char *table, const char *sql,
                         const char *const *names, unsigned n,
-                        struct event_sums *sums)
+                        struct map *sums)
 {
     int64_t start, end_ns;
     sqlite3_stmt *st;
@@ -338,37 +338,36 @@ static bool give_marks (struct event_db *e, struct batch *b)
 {
     static const char *const names[] = { "startNs", "endNs", "message",
                                          "domainId" };
-    struct event_sums sums = { .n = 0 };
+    struct map sums = EVENT_SUMS;
     char name[EVENT_NAME_MAX], domain[EVENT_NAME_MAX];
     bool good;
 
-    keymap_clear (&sums.map);
     good = sum_ranges (e, "MSTX_EVENTS", "SELECT startNs, endNs, message, "
                        "domainId FROM MSTX_EVENTS", names, 4, &sums);
     for (uint32_t i = 0; i < sums.n && good; i++) {
-        good = event_string (e, sums.sums[i].a, name) &&
-               event_string (e, sums.sums[i].b, domain);
+        const struct event_sum *s = map_at (&sums, i);
+
+        good = event_string (e, s->a, name) && event_string (e, s->b, domain);
         // those of communication are ops
         if (good && strcmp (domain, "communication") != 0)
-            good = put_range (e, b, "mstx", domain, name, &sums.sums[i]);
+            good = put_range (e, b, "mstx", domain, name, s);
     }
-    event_sums_fini (&sums);
+    map_fini (&sums);
     return good;
 }
 
 static bool give_gc (struct event_db *e, struct batch *b)
 {
     static const char *const names[] = { "startNs", "endNs" };
-    struct event_sums sums = { .n = 0 };
+    struct map sums = EVENT_SUMS;
     bool good;
 
-    keymap_clear (&sums.map);
     good = sum_ranges (e, "GC_RECORD", "SELECT startNs, endNs, 0, 0 FROM "
                        "GC_RECORD", names, 2, &sums);
     if (good && sums.n > 0)
         good = put_range (e, b, "gc", NULL, "garbage collection",
-                          &sums.sums[0]);
-    event_sums_fini (&sums);
+                          map_at (&sums, 0));
+    map_fini (&sums);
     return good;
 }
 
@@ -376,17 +375,19 @@ static bool give_gc (struct event_db *e, struct batch *b)
 static bool give_os_calls (struct event_db *e, struct batch *b)
 {
     static const char *const names[] = { "startNs", "endNs", "name" };
-    struct event_sums sums = { .n = 0 };
+    struct map sums = EVENT_SUMS;
     char name[EVENT_NAME_MAX];
     bool good;
 
-    keymap_clear (&sums.map);
     good = sum_ranges (e, "OSRT_API", "SELECT startNs, endNs, name, 0 FROM "
                        "OSRT_API", names, 3, &sums);
-    for (uint32_t i = 0; i < sums.n && good; i++)
-        good = event_string (e, sums.sums[i].a, name) &&
-               put_range (e, b, "osrt", NULL, name, &sums.sums[i]);
-    event_sums_fini (&sums);
+    for (uint32_t i = 0; i < sums.n && good; i++) {
+        const struct event_sum *s = map_at (&sums, i);
+
+        good = event_string (e, s->a, name) &&
+               put_range (e, b, "osrt", NULL, name, s);
+    }
+    map_fini (&sums);
     return good;
 }
 
@@ -409,7 +410,7 @@ bool event_give_operators (struct event_db *e)
     if (!event_info_begin (e, &b, TABLE_OPERATOR))
         return false;
     for (uint32_t i = 0; i < e->operators.n; i++) {
-        const struct event_sum *s = &e->operators.sums[i];
+        const struct event_sum *s = map_at (&e->operators, i);
         uint32_t n = b.nrows;
 
         if (!event_string (e, s->a, type) || !event_string (e, s->b, core))
@@ -436,7 +437,7 @@ bool event_give_apis (struct event_db *e)
     if (!event_info_begin (e, &b, TABLE_API))
         return false;
     for (uint32_t i = 0; i < e->apis.n; i++) {
-        const struct event_sum *s = &e->apis.sums[i];
+        const struct event_sum *s = map_at (&e->apis, i);
         uint32_t n = b.nrows;
 
         if (!event_string (e, s->b, name))

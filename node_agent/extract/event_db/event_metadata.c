@@ -86,10 +86,9 @@ static bool give_pairs (struct event_db *e, const char *table, const char *sql,
  * the process' number.  How many are told apart is bounded.
  */
 static bool count_threads (struct event_db *e, struct event_rows *rows,
-                           struct keymap *threads, unsigned *beside_main)
+                           struct map *threads, unsigned *beside_main)
 {
     const struct db_row *row;
-    uint32_t i;
     bool is_new;
     int rc = 1;
 
@@ -99,7 +98,7 @@ static bool count_threads (struct event_db *e, struct event_rows *rows,
 
         if (!(row->integers & 1))
             continue;
-        if (keymap_find (threads, id, 0, &i, &is_new) < 0)
+        if (!map_put (threads, &id, &is_new))
             return event_no_memory (e);
         if (is_new && id >> 32 != (id & UINT32_MAX))
             (*beside_main)++;
@@ -120,7 +119,7 @@ static bool give_threads (struct event_db *e)
 {
     static const char *const names[] = { "globalTid", "startNs" };
     static const bool have[] = { true };
-    struct keymap threads = { .slots = NULL };
+    struct map threads = MAP (int64_t, 1);
     struct event_rows *rows;
     unsigned beside_main = 0;
     bool good;
@@ -129,13 +128,12 @@ static bool give_threads (struct event_db *e)
         return e->how == READING_WHOLE;
     if (!(rows = event_rows_open (e, "PYTORCH_API", names, have, 1, false)))
         return false;
-    keymap_clear (&threads);
     if ((good = count_threads (e, rows, &threads, &beside_main))) {
         give_number (e, "profiled", threads.n);
         give_number (e, "beside_main", beside_main);
     }
     event_rows_close (rows);
-    keymap_fini (&threads);
+    map_fini (&threads);
     return good;
 }
 

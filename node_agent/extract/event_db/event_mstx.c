@@ -22,6 +22,7 @@
 
 /* What a message says; messages are shared by many marks. */
 struct call {
+    int64_t message;            // the key: id of its string
     bool is_call;
     bool receives;
     uint32_t name, group;       // in 'words'
@@ -30,27 +31,27 @@ struct call {
 };
 
 struct event_marks {
-    struct keymap messages;     // ids of strings: index of 'calls'
-    struct call *calls;
-    uint32_t ncalls, calls_cap;
+    struct map calls;
     char **words;
     uint32_t nwords;
-    struct keymap pairs;        // name and group: how many there were
-    uint32_t *counts;
-    uint32_t ncounts;
+    struct map pairs;
+};
+
+/* How many marks of a name and group there were. */
+struct pair {
+    uint32_t name, group;       // the key
+    uint32_t count;
 };
 
 void event_marks_fini (struct event_marks *m)
 {
     if (!m)
         return;
-    keymap_fini (&m->messages);
-    keymap_fini (&m->pairs);
+    map_fini (&m->calls);
+    map_fini (&m->pairs);
     for (uint32_t i = 0; i < m->nwords; i++)
         free (m->words[i]);
     free (m->words);
-    free (m->calls);
-    free (m->counts);
     free (m);
 }
 
@@ -171,31 +172,21 @@ static bool find_call (struct event_db *e, int64_t message,
     struct event_marks *m = e->marks;
     char text[EVENT_NAME_MAX];
     struct call *call;
-    uint32_t i;
     bool is_new;
 
-    if (keymap_find (&m->messages, message, 0, &i, &is_new) < 0)
+    if (!(call = map_put (&m->calls, &message, &is_new)))
         return event_no_memory (e);
     if (is_new) {
-        if (i == m->calls_cap) {
-            uint32_t cap = m->calls_cap ? 2 * m->calls_cap : 64;
-
-            if (i >= EVENT_OPS_MAX)
-                return event_damage (e, "it has too many kinds of marks");
-            if (!(call = realloc (m->calls, cap * sizeof (*call))))
-                return event_no_memory (e);
-            m->calls = call;
-            m->calls_cap = cap;
-        }
-        call = &m->calls[i];
-        *call = (struct call){ .payload = NAN, .peer = -1 };
-        m->ncalls = i + 1;
+        if (m->calls.n > EVENT_OPS_MAX)
+            return event_damage (e, "it has too many kinds of marks");
+        call->payload = NAN;
+        call->peer = -1;
         if (!event_string (e, message, text) ||
             !(text[0] == '{' ? read_object (e, call, text)
                              : read_fields (e, call, text)))
             return false;
     }
-    *ret = &m->calls[i];
+    *ret = call;
     return true;
 }
 
@@ -243,8 +234,8 @@ bool event_load_marks (struct event_db *e)
     e->has_marks = true;
     if (!(e->marks = calloc (1, sizeof (*e->marks))))
         return event_no_memory (e);
-    keymap_clear (&e->marks->messages);
-    keymap_clear (&e->marks->pairs);
+    e->marks->calls = (struct map)MAP (struct call, 1);
+    e->marks->pairs = (struct map)MAP (struct pair, 1);
     if (!(st = event_query (e, "SELECT startNs, endNs, message, connectionId "
                                "FROM MSTX_EVENTS")))
         return false;
@@ -258,22 +249,16 @@ bool event_mark_names (struct event_db *e, const struct event_op *op,
                        char name[EVENT_NAME_MAX], char key[CAPTURE_HASH_MAX])
 {
     struct event_marks *m = e->marks;
-    uint32_t i, *p;
+    struct pair *pair;
     size_t n;
     bool is_new;
 
-    if (keymap_find (&m->pairs, op->name, op->group, &i, &is_new) < 0)
+    if (!(pair = map_put (&m->pairs, &(struct pair){ op->name, op->group, 0 },
+                          &is_new)))
         return event_no_memory (e);
-    if (is_new) {
-        if (!(p = realloc (m->counts, (i + 1u) * sizeof (*p))))
-            return event_no_memory (e);
-        m->counts = p;
-        m->counts[i] = 0;
-        m->ncounts = i + 1;
-    }
     event_group_key (m->words[op->group], key);
     n = strlen (key);
     (void)snprintf (name, EVENT_NAME_MAX, "%s__%s_%u_1", m->words[op->name],
-                    key + (n > 3 ? n - 3 : 0), m->counts[i]++);
+                    key + (n > 3 ? n - 3 : 0), pair->count++);
     return true;
 }

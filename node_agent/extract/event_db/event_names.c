@@ -341,27 +341,22 @@ const char *event_enum_name (const struct event_db *e, enum event_enum which,
 bool event_task_kind (struct event_db *e, int64_t id, uint8_t *ret)
 {
     char name[EVENT_NAME_MAX];
-    uint32_t i;
+    struct event_task_type *type;
     bool is_new;
 
-    if (keymap_find (&e->task_types, id, 0, &i, &is_new) < 0)
+    if (!(type = map_put (&e->task_types, &id, &is_new)))
         return event_no_memory (e);
     if (is_new) {
-        uint8_t *p;
-
-        if (i >= EVENT_KINDS_MAX)
+        if (e->task_types.n > EVENT_KINDS_MAX)
             return event_damage (e, "it has too many types of tasks");
-        if (!(p = realloc (e->task_kinds, i + 1)))
-            return event_no_memory (e);
-        e->task_kinds = p;
         if (!event_string (e, id, name))
             return false;
-        p[i] = strcmp (name, "Memcpy") == 0 ||
-                       strcmp (name, "Reduce_Inline") == 0 ? TASK_DATA
-               : strcmp (name, "Notify_Wait") == 0         ? TASK_WAIT
-                                                           : TASK_OTHER;
+        type->kind = strcmp (name, "Memcpy") == 0 ||
+                             strcmp (name, "Reduce_Inline") == 0 ? TASK_DATA
+                     : strcmp (name, "Notify_Wait") == 0         ? TASK_WAIT
+                                                                 : TASK_OTHER;
     }
-    *ret = e->task_kinds[i];
+    *ret = type->kind;
     return true;
 }
 
@@ -385,47 +380,24 @@ bool event_note_device (struct event_db *e, int64_t device)
     return true;
 }
 
-bool event_sum_add (struct event_db *e, struct event_sums *s, int64_t a,
+bool event_sum_add (struct event_db *e, struct map *sums, int64_t a,
                     int64_t b, int64_t device, int64_t start, int64_t end)
 {
     double ns = (double)(end - start);
+    const struct event_sum first = { a, b, device, 0, 0, ns, ns, start };
     struct event_sum *sum;
-    uint32_t i;
     bool is_new;
 
-    // ids of strings and of devices have 32 bits: they share a key
-    if (keymap_find (&s->map, a,
-                     (int64_t)((uint64_t)b << 32 ^ (uint64_t)device), &i,
-                     &is_new) < 0)
+    if (!(sum = map_put (sums, &first, &is_new)))
         return event_no_memory (e);
-    if (is_new) {
-        if (i >= EVENT_KINDS_MAX)
-            return event_damage (e, "it has too many kinds of calls or "
-                                 "operators");
-        if (i == s->cap) {
-            uint32_t cap = s->cap ? 2 * s->cap : 256;
-            struct event_sum *p = realloc (s->sums, cap * sizeof (*p));
-
-            if (!p)
-                return event_no_memory (e);
-            s->sums = p;
-            s->cap = cap;
-        }
-        s->sums[i] = (struct event_sum){ a, b, device, 0, 0, ns, ns, start };
-        s->n = i + 1;
-    }
-    sum = &s->sums[i];
+    if (sums->n > EVENT_KINDS_MAX)
+        return event_damage (e, "it has too many kinds of calls or operators");
+    if (is_new)
+        *sum = first;
     sum->count++;
     sum->total += ns;
     sum->min = ns < sum->min ? ns : sum->min;
     sum->max = ns > sum->max ? ns : sum->max;
     sum->first = start < sum->first ? start : sum->first;
     return true;
-}
-
-void event_sums_fini (struct event_sums *s)
-{
-    keymap_fini (&s->map);
-    free (s->sums);
-    *s = (struct event_sums){ .sums = NULL };
 }

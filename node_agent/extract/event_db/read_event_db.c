@@ -355,8 +355,7 @@ static void tell_limits (struct event_db *e, unsigned want)
 static void event_fini (struct event_db *e)
 {
     (void)sqlite3_finalize (e->text);
-    keymap_fini (&e->task_types);
-    free (e->task_kinds);
+    map_fini (&e->task_types);
     free (e->steps);
     free (e->by_start);
     free (e->latest);
@@ -368,8 +367,8 @@ static void event_fini (struct event_db *e)
     sorter_destroy (e->infos);
     sorter_destroy (e->op_tasks);
     sorter_destroy (e->spans);
-    event_sums_fini (&e->operators);
-    event_sums_fini (&e->apis);
+    map_fini (&e->operators);
+    map_fini (&e->apis);
     event_kernels_fini (e->kernels);
     profiler_db_close (e->db);
 }
@@ -380,7 +379,9 @@ static void event_fini (struct event_db *e)
 static void read_tables (struct source *src, unsigned want, bool marks,
                          struct verdict *v, struct err *err)
 {
-    struct event_db e = { .src = src, .how = READING_WHOLE };
+    struct event_db e = { .src = src, .how = READING_WHOLE,
+                          .task_types = MAP (struct event_task_type, 1),
+                          .operators = EVENT_SUMS, .apis = EVENT_SUMS };
     struct err why = { "" };
     unsigned tasks = want & TASK_TABLES;
     enum reading how = profiler_db_open (src, src->event_dir, src->event_db,
@@ -391,9 +392,6 @@ static void read_tables (struct source *src, unsigned want, bool marks,
         return;
     }
     e.db->steps_of_byte = STEPS_OF_BYTE;
-    keymap_clear (&e.task_types);
-    keymap_clear (&e.operators.map);
-    keymap_clear (&e.apis.map);
     if (load_sources (&e, want)) {
         e.want_operators = tasks & SET (TABLE_OPERATOR) && e.has_compute &&
                            e.tasks;

@@ -1,7 +1,7 @@
 /* node_agent/extract/rows/matrix_fold.c - link records folded into rows */
 #include "extract/rows/matrix_fold.h"
 
-#include "base/keymap.h"
+#include "base/map.h"
 #include "base/units.h"
 
 #include <stdbool.h>
@@ -28,6 +28,11 @@ struct record {
     uint32_t index;             // order of arrival
 };
 
+/* A kind and a group, or the number of both and a link. */
+struct pair {
+    uint32_t a, b;
+};
+
 struct matrix_fold {
     struct matrix_room *room;
     size_t taken;               // of it
@@ -37,7 +42,7 @@ struct matrix_fold {
     size_t used, bytes_cap;
     uint32_t *slots;            // of texts, open addressing
     uint32_t nslots, ntexts;
-    struct keymap keys, links;
+    struct map keys, links;
 };
 
 struct matrix_fold *matrix_fold_create (struct matrix_room *room)
@@ -46,8 +51,7 @@ struct matrix_fold *matrix_fold_create (struct matrix_room *room)
 
     if (!f)
         return NULL;
-    keymap_clear (&f->keys);
-    keymap_clear (&f->links);
+    f->keys = f->links = (struct map)MAP (struct pair, 1);
     f->used = 1;                // text 0 is none
     f->room = room;
     return f;
@@ -77,8 +81,8 @@ static void give_room (struct matrix_fold *f)
 
 static void matrix_fold_forget (struct matrix_fold *f)
 {
-    keymap_clear (&f->keys);
-    keymap_clear (&f->links);
+    map_clear (&f->keys);
+    map_clear (&f->links);
     if (f->taken > BYTES_KEPT)
         give_room (f);
     else if (f->ntexts > 0)
@@ -94,8 +98,8 @@ void matrix_fold_destroy (struct matrix_fold *f)
 {
     if (!f)
         return;
-    keymap_fini (&f->keys);
-    keymap_fini (&f->links);
+    map_fini (&f->keys);
+    map_fini (&f->links);
     give_room (f);
     f->room->left += f->taken;
     free (f);
@@ -207,6 +211,19 @@ void matrix_op_kind (const char *op, char *out, size_t max)
     (void)snprintf (out, max, "%.*s", (int)n, op);
 }
 
+/* The number of a pair, by first appearance. */
+static int number_of (struct matrix_fold *f, struct map *m, uint32_t a,
+                      uint32_t b, uint32_t *ret)
+{
+    const struct pair *p;
+    bool is_new;
+
+    if (!(p = map_put (m, &(struct pair){ a, b }, &is_new)))
+        return -ENOMEM;
+    *ret = (uint32_t)(p - (const struct pair *)m->records);
+    return is_new && !take_room (f, KEY_BYTES) ? -E2BIG : 0;
+}
+
 /* The texts of an op: those of the last record, if it is of the same op, as
  * the links of an op come together.
  */
@@ -216,7 +233,6 @@ static int take_op (struct matrix_fold *f, const char *op, struct record *r)
     size_t n = group ? (size_t)(group - op) : strlen (op), ngroup;
     const struct record *last = f->n > 0 ? &f->records[f->n - 1] : NULL;
     char kind[KIND_MAX];
-    bool is_new;
     int rc;
 
     group = group ? group + 1 : "";
@@ -234,15 +250,13 @@ static int take_op (struct matrix_fold *f, const char *op, struct record *r)
         (rc = add_text (f, group, ngroup, &r->group)) < 0 ||
         (rc = add_text (f, op, n, &r->op)) < 0)
         return rc;
-    rc = keymap_find (&f->keys, r->kind, r->group, &r->key_number, &is_new);
-    return rc == 0 && is_new && !take_room (f, KEY_BYTES) ? -E2BIG : rc;
+    return number_of (f, &f->keys, r->kind, r->group, &r->key_number);
 }
 
 /* The texts of a record, and its place among kinds, groups and links. */
 static int take_texts (struct matrix_fold *f, const struct matrix_record *in,
                        struct record *r)
 {
-    bool is_new;
     int rc;
 
     if ((rc = take_op (f, in->op, r)) < 0 ||
@@ -251,9 +265,7 @@ static int take_texts (struct matrix_fold *f, const struct matrix_record *in,
                                           strlen (in->transport),
                                           &r->transport)) < 0))
         return rc;
-    rc = keymap_find (&f->links, r->key_number, r->link, &r->link_number,
-                      &is_new);
-    return rc == 0 && is_new && !take_room (f, KEY_BYTES) ? -E2BIG : rc;
+    return number_of (f, &f->links, r->key_number, r->link, &r->link_number);
 }
 
 int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *in)

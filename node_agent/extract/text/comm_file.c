@@ -33,7 +33,7 @@ bool comm_file_key (struct comm_file *f, char *out, size_t max,
 /* Two hashes of the key, with eight bytes at a time: no two keys of a file are
  * taken for one by chance.
  */
-static void hash_key (const struct scan *s, uint32_t of, uint64_t h[2])
+static struct comm_seen hash_key (const struct scan *s, uint32_t of)
 {
     uint64_t a = s->key_size + (uint64_t)of * UINT64_C (0x9e3779b97f4a7c15);
     uint64_t b = ~a, word;
@@ -48,21 +48,19 @@ static void hash_key (const struct scan *s, uint32_t of, uint64_t h[2])
     }
     for (word = 0; i < s->key_size; i++)
         word = word << 8 | (unsigned char)s->key[i];
-    h[0] = (a ^ word) * UINT64_C (0xbf58476d1ce4e5b9);
-    h[1] = (b + word) * UINT64_C (0x94d049bb133111eb);
+    return (struct comm_seen){ { (a ^ word) * UINT64_C (0xbf58476d1ce4e5b9),
+                                 (b + word) * UINT64_C (0x94d049bb133111eb) } };
 }
 
-bool comm_file_once (struct comm_file *f, struct keymap *seen, uint32_t of)
+bool comm_file_once (struct comm_file *f, struct map *seen, uint32_t of)
 {
-    uint64_t h[2];
-    uint32_t number;
+    struct comm_seen key;
     bool is_new = true;
 
     if (seen->n >= COMM_ONCE_MAX)
         return true;
-    hash_key (&f->s, of, h);
-    if (keymap_find (seen, (int64_t)h[0], (int64_t)h[1], &number,
-                     &is_new) < 0) {
+    key = hash_key (&f->s, of);
+    if (!map_put (seen, &key, &is_new)) {
         f->src->stopped = err_set (f->err, ENOMEM, "no memory for keys");
         return false;
     }
@@ -85,7 +83,7 @@ static bool walk_category (struct comm_file *f, const struct comm_reader *r)
         !scan_object (&f->s))
         return false;
     batch_repeat_set (&f->rep_type, f->type, strlen (f->type));
-    keymap_clear (&f->keys);
+    map_clear (&f->keys);
     for (bool first = true; scan_member (&f->s, &first);) {
         if (!walk_value (f, r))
             return false;
@@ -133,7 +131,7 @@ static void walk_flat (struct comm_file *f, const struct comm_reader *r)
     if (!source_note_step (f->src, COMM_NO_STEP, n, f->err) ||
         !scan_object (&f->s))
         return;
-    keymap_clear (&f->keys);
+    map_clear (&f->keys);
     for (bool first = true; scan_member (&f->s, &first);) {
         if (!walk_value (f, r))
             return;
@@ -174,6 +172,7 @@ enum reading comm_file_read (struct comm_file *f, struct source *src,
 
     if (how != READING_WHOLE)
         return how;
+    f->steps = f->keys = (struct map)COMM_SEEN;
     f->flat = src->form == FORM_MSPROF;
     f->src = src;
     f->err = err;
@@ -187,8 +186,8 @@ enum reading comm_file_read (struct comm_file *f, struct source *src,
         how = capture_file_verdict (&file, &f->s, err);
     }
     scan_fini (&f->s);
-    keymap_fini (&f->steps);
-    keymap_fini (&f->keys);
+    map_fini (&f->steps);
+    map_fini (&f->keys);
     capture_file_close (&file);
     return how;
 }

@@ -8,12 +8,19 @@
 #ifndef ROLLCALL_EXTRACT_TEXT_COMM_FILE_H
 #define ROLLCALL_EXTRACT_TEXT_COMM_FILE_H
 
-#include "base/keymap.h"
+#include "base/map.h"
 #include "extract/rows/comm_tasks.h"
 #include "json/scan.h"
 
 #define COMM_ONCE_MAX 65536u    // keys of an object that are told from each
                                 // other: some 6 MB of memory
+
+/* A key that was read. */
+struct comm_seen {
+    uint64_t hash[2];
+};
+
+#define COMM_SEEN MAP (struct comm_seen, 2)
 
 struct comm_file {
     struct scan s;
@@ -23,7 +30,7 @@ struct comm_file {
     struct batch_repeat rep_step, rep_type;
     bool flat;                  // no steps and no categories
     unsigned tables;            // that are read of it: 1 << table_id
-    struct keymap steps, keys;  // that were read; of this category
+    struct map steps, keys;     // that were read; of this category
     uint32_t nsteps;
 };
 
@@ -46,10 +53,10 @@ enum reading comm_file_read (struct comm_file *f, struct source *src,
                              struct err *err);
 
 /* Whether the current key has not been in this object before, of which 'seen'
- * has the keys, and 'of' tells it from others in there; fails if it has: rows
+ * (a COMM_SEEN) has the keys, and 'of' tells it from others in there; fails if it has: rows
  * would count twice.
  */
-bool comm_file_once (struct comm_file *f, struct keymap *seen, uint32_t of);
+bool comm_file_once (struct comm_file *f, struct map *seen, uint32_t of);
 
 /* The current key as a string; fails when it is too long.  'what' names it. */
 bool comm_file_key (struct comm_file *f, char *out, size_t max,

@@ -29,7 +29,7 @@ struct reader {
     struct batch_repeat rep_op, rep_group;
     struct packet *packets;
     uint32_t npackets, packets_cap;
-    struct keymap others;       // transports of an op that are not known
+    struct map others;          // transports of an op that are not known
 };
 
 static const struct predicted_key time_fields[] = {
@@ -229,7 +229,7 @@ static bool read_bandwidth (struct reader *r)
     int next = 0;
     char other[64];
 
-    keymap_clear (&r->others);
+    map_clear (&r->others);
 
     if (!scan_object (s))
         return false;
@@ -338,6 +338,7 @@ static enum reading read_file (struct source *src, unsigned want,
         batch_init (&r->bandwidth, TABLE_BANDWIDTH, err) < 0) {
         src->stopped = err_set (err, ENOMEM, "no memory to read " FILE_NAME);
     } else {
+        r->others = (struct map)COMM_SEEN;
         r->want = want;
         r->f.tables = 1u << TABLE_TIME | 1u << TABLE_BANDWIDTH;
         r->retype = source_retypes (src);
@@ -347,7 +348,7 @@ static enum reading read_file (struct source *src, unsigned want,
         batch_fini (&r->time);
         batch_fini (&r->bandwidth);
         free (r->packets);
-        keymap_fini (&r->others);
+        map_fini (&r->others);
     }
     free (r);
     return how;

@@ -29,7 +29,7 @@ struct reader {
     bool p2p;                   // of the row before ...
     char kind[COMM_NAME_MAX];   // ... of this kind, "<kind>@<group>"
     char key[COMM_NAME_MAX], op[COMM_NAME_MAX], transport[64];
-    struct keymap links;        // of this key
+    struct map links;           // of this key
 };
 
 static bool text_into (struct reader *r, char *out, size_t max)
@@ -207,7 +207,7 @@ static bool read_links (void *arg)
         return false;
     if (!scan_object (s))
         return false;
-    keymap_clear (&r->links);
+    map_clear (&r->links);
     for (bool first = true; scan_member (s, &first);) {
         if (!comm_file_key (&r->f, link, sizeof (link), "a link") ||
             !comm_file_once (&r->f, &r->links, 0) || !read_link (r, &m))
@@ -250,6 +250,7 @@ static enum reading read_file (struct source *src, struct err *err)
     enum reading how = READING_STOPPED;
 
     if (r) {
+        r->links = (struct map)COMM_SEEN;
         r->room.left = MATRIX_ROOM;
         r->fold = matrix_fold_create (&r->room);
         r->fold_p2p = matrix_fold_create (&r->room);
@@ -265,7 +266,7 @@ static enum reading read_file (struct source *src, struct err *err)
         batch_fini (&r->batch);
         matrix_fold_destroy (r->fold);
         matrix_fold_destroy (r->fold_p2p);
-        keymap_fini (&r->links);
+        map_fini (&r->links);
     }
     free (r);
     return how;
