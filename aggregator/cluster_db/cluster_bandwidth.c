@@ -21,30 +21,28 @@ static const char *const bands[] = { "HCCS", "LOCAL", "PCIE", "RDMA", "SDMA",
 
 #define BANDS ((unsigned)(sizeof (bands) / sizeof (bands[0])))
 
+/* What an op moved over a link. */
 struct op_traffic {
-    uint32_t name;
+    uint32_t link, name;        // the key
     double mb, ms;
 };
 
 /* All of a step, a group and a transport. */
 struct link_sums {
-    struct op_traffic *ops;
-    uint32_t n;
+    struct cluster_key key;
     double mb, ms;              // of all ops, when the rank has ended
 };
 
 /* And of one size of packets. */
 struct packet_sums {
+    struct cluster_key key;
     uint32_t link;
     double package;             // as in the table: the key has its bits
     struct sum count, duration;
 };
 
 struct bandwidth_state {
-    struct packet_sums *packets;        // by part's key
-    struct keys link_keys, ops;         // ops: those of a link that counted
-    struct link_sums *links;            // by link_keys
-    uint32_t nlinks;                    // of which there is memory
+    struct map links, ops;
     struct texts names;                 // of ops
     uint32_t name;                      // of the row before
 };
@@ -65,66 +63,52 @@ static uint32_t name_of (struct bandwidth_state *s, sqlite3_value *op)
 {
     const char *text = (const char *)sqlite3_value_text (op);
 
-    if (s->names.n == 0 || strcmp (s->names.items[s->name], text) != 0)
+    if (s->names.map.n == 0 ||
+        strcmp (texts_at (&s->names, s->name), text) != 0)
         s->name = texts_intern (&s->names, text, strlen (text));
     return s->name;
 }
 
-static bool add_op (struct cluster_part *p, struct link_sums *l,
-                    sqlite3_value **row)
-{
-    const struct bandwidth_state *s = p->state;
-
-    if (!cluster_part_reserve (p, (void **)&l->ops, l->n, sizeof (*l->ops)))
-        return false;
-    l->ops[l->n++] = (struct op_traffic){
-        s->name, sqlite3_value_double (row[TAKE_MB]),
-        sqlite3_value_double (row[TAKE_MS]) };
-    return true;
-}
-
-/* The number of the row's link, in whose sums its op is from now on. */
-static uint32_t add_link (struct cluster_part *p, unsigned band,
-                          sqlite3_value **row)
+/* The number of the row's link, in whose sums its op is from now on.  False:
+ * no memory.
+ */
+static bool add_link (struct cluster_part *p, unsigned band,
+                      sqlite3_value **row, uint32_t *ret)
 {
     struct bandwidth_state *s = p->state;
-    struct key key = cluster_part_key (p, band, 0);
-    uint32_t n = s->ops.n, at = keys_intern (&s->link_keys, &key), name;
+    const struct link_sums *link;
+    struct op_traffic *op;
+    uint32_t name;
+    bool is_new;
 
-    if (at == KEYS_NONE)
-        return at;
-    while (s->nlinks <= at) {
-        if (!cluster_part_reserve (p, (void **)&s->links, s->nlinks,
-                                   sizeof (*s->links)))
-            return KEYS_NONE;
-        s->nlinks++;
+    if (s->links.size == 0) {
+        s->links = (struct map)MAP (struct link_sums, 3);
+        s->ops = (struct map)MAP (struct op_traffic, 1);
     }
-    if ((name = name_of (s, row[TAKE_OP])) == TEXTS_NONE)
-        return KEYS_NONE;
-    key = (struct key){ { at, name, 0 } };
-    if (keys_intern (&s->ops, &key) == KEYS_NONE ||
-        (s->ops.n > n && !add_op (p, &s->links[at], row)))
-        return KEYS_NONE;
-    return at;
+    if (!(link = cluster_part_sum (p, &s->links, band, 0, &is_new)) ||
+        (name = name_of (s, row[TAKE_OP])) == TEXTS_NONE)
+        return false;
+    *ret = (uint32_t)(link - (const struct link_sums *)s->links.records);
+    op = map_put (&s->ops, &(struct op_traffic){ .link = *ret, .name = name },
+                  &is_new);
+    if (op && is_new) {
+        op->mb = sqlite3_value_double (row[TAKE_MB]);
+        op->ms = sqlite3_value_double (row[TAKE_MS]);
+    }
+    return op;
 }
 
 static bool add_packets (struct cluster_part *p, unsigned band, uint32_t link,
                          sqlite3_value **row)
 {
-    struct bandwidth_state *s = p->state;
     double package = sqlite3_value_double (row[TAKE_PACKAGE]);
-    uint32_t n = p->keys.n, at;
     struct packet_sums *sums;
-    struct key key;
+    bool is_new;
     uint64_t bits;
 
     memcpy (&bits, &package, sizeof (bits));    // of sizes, bits sort alike
-    key = cluster_part_key (p, band, bits);
-    if ((at = keys_intern (&p->keys, &key)) == KEYS_NONE ||
-        (at == n && !cluster_part_reserve (p, (void **)&s->packets, n,
-                                           sizeof (*s->packets))))
+    if (!(sums = cluster_part_sum (p, &p->sums, band, bits, &is_new)))
         return false;
-    sums = &s->packets[at];
     sums->link = link;
     sums->package = package;
     sum_add (&sums->count, sqlite3_value_double (row[TAKE_COUNT]));
@@ -142,8 +126,7 @@ static bool cluster_bandwidth_take (struct cluster_part *p, sqlite3_value **row)
         !cluster_part_take (p, row[TAKE_RANK], row[TAKE_OP], row[TAKE_GROUP],
                             row[TAKE_STEP]))
         return false;
-    link = add_link (p, band, row);
-    if (link == KEYS_NONE || !add_packets (p, band, link, row))
+    if (!add_link (p, band, row, &link) || !add_packets (p, band, link, row))
         p->no_memory = true;
     return !p->no_memory;
 }
@@ -153,36 +136,47 @@ static int compare_ops (const void *pa, const void *pb, void *arg)
     const struct op_traffic *a = pa, *b = pb;
     const struct texts *names = arg;
 
-    return strcmp (names->items[a->name], names->items[b->name]);
+    if (a->link != b->link)
+        return a->link < b->link ? -1 : 1;
+    return strcmp (texts_at (names, a->name), texts_at (names, b->name));
 }
 
-/* In the order of names, which is that of users' tools and shows in the last
- * bit.
+/* Sums of links, in the order of ops' names, which is that of users' tools and
+ * shows in the last bit.
  */
-static int add_up (struct bandwidth_state *s, struct link_sums *l)
+static int add_up (struct bandwidth_state *s)
 {
-    double *values = calloc (l->n, sizeof (*values));
+    struct op_traffic *ops = s->ops.records;
+    double *mb = calloc (2 * (size_t)s->ops.n + 1, sizeof (*mb));
+    double *ms = mb + s->ops.n;
 
-    if (!values)
+    if (!mb)
         return -ENOMEM;
-    qsort_r (l->ops, l->n, sizeof (*l->ops), compare_ops, &s->names);
-    for (uint32_t i = 0; i < l->n; i++)
-        values[i] = l->ops[i].mb;
-    l->mb = sums_pairwise (values, l->n);
-    for (uint32_t i = 0; i < l->n; i++)
-        values[i] = l->ops[i].ms;
-    l->ms = sums_pairwise (values, l->n);
-    free (values);
+    if (s->ops.n > 0)
+        qsort_r (ops, s->ops.n, sizeof (*ops), compare_ops, &s->names);
+    for (uint32_t i = 0; i < s->ops.n; i++) {
+        mb[i] = ops[i].mb;
+        ms[i] = ops[i].ms;
+    }
+    for (uint32_t i = 0, end; i < s->ops.n; i = end) {
+        struct link_sums *l = map_at (&s->links, ops[i].link);
+
+        for (end = i + 1; end < s->ops.n && ops[end].link == ops[i].link;)
+            end++;
+        l->mb = sums_pairwise (mb + i, end - i);
+        l->ms = sums_pairwise (ms + i, end - i);
+    }
+    free (mb);
     return 0;
 }
 
-static void cluster_bandwidth_bind (struct cluster_part *p, uint32_t i)
+static void cluster_bandwidth_bind (struct cluster_part *p, const void *sum)
 {
     const struct bandwidth_state *s = p->state;
-    const struct packet_sums *x = &s->packets[i];
-    const struct link_sums *l = &s->links[x->link];
+    const struct packet_sums *x = sum;
+    const struct link_sums *l = map_at (&s->links, x->link);
 
-    db_bind_text (p->total, 4, bands[p->keys.items[i].word[1]]);
+    db_bind_text (p->total, 4, bands[x->key.word[1]]);
     (void)sqlite3_bind_double (p->total, 5, l->mb);
     (void)sqlite3_bind_double (p->total, 6, l->ms);
     (void)sqlite3_bind_double (p->total, 7, x->package);
@@ -190,28 +184,16 @@ static void cluster_bandwidth_bind (struct cluster_part *p, uint32_t i)
     cluster_part_bind_sum (p, 9, &x->duration);
 }
 
-static void cluster_bandwidth_forget (struct bandwidth_state *s)
-{
-    for (uint32_t i = 0; i < s->nlinks; i++)
-        free (s->links[i].ops);
-    s->nlinks = 0;
-    keys_clear (&s->link_keys);
-    keys_clear (&s->ops);
-    texts_fini (&s->names);
-}
-
 static int cluster_bandwidth_finish (struct cluster_part *p, struct err *err)
 {
     struct bandwidth_state *s = p->state;
-    int rc = 0;
+    int rc = add_up (s) < 0 ? err_set (err, ENOMEM, "no memory for sums")
+                            : cluster_part_totals (p, cluster_bandwidth_bind,
+                                                   err);
 
-    for (uint32_t i = 0; i < s->nlinks && rc == 0; i++)
-        rc = add_up (s, &s->links[i]);
-    if (rc < 0)
-        (void)err_set (err, ENOMEM, "no memory for sums");
-    else
-        rc = cluster_part_totals (p, cluster_bandwidth_bind, err);
-    cluster_bandwidth_forget (s);
+    map_clear (&s->links);
+    map_clear (&s->ops);
+    texts_clear (&s->names);
     return rc;
 }
 
@@ -219,11 +201,9 @@ static void cluster_bandwidth_fini (void *state)
 {
     struct bandwidth_state *s = state;
 
-    cluster_bandwidth_forget (s);
-    keys_fini (&s->link_keys);
-    keys_fini (&s->ops);
-    free (s->links);
-    free (s->packets);
+    map_fini (&s->links);
+    map_fini (&s->ops);
+    texts_fini (&s->names);
 }
 
 const struct cluster_table cluster_bandwidth = {
@@ -252,6 +232,7 @@ const struct cluster_table cluster_bandwidth = {
     .take_args = TAKE_ARGS,
     .take = cluster_bandwidth_take,
     .finish = cluster_bandwidth_finish,
+    .sum_bytes = sizeof (struct packet_sums),
     .state_bytes = sizeof (struct bandwidth_state),
     .fini = cluster_bandwidth_fini,
 };

@@ -363,7 +363,7 @@ int cluster_groups_write (const struct cluster_groups *g, sqlite3 *db,
                           const uint8_t *used, const uint8_t *strays,
                           struct err *err)
 {
-    struct texts listed = { .n = 0 };
+    struct texts listed = { .used = 0 };
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (db, "INSERT INTO CommunicationGroupMapping VALUES "
                              "(?1,?2,?3,?4,?5)", &st, err);

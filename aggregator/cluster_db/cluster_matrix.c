@@ -19,13 +19,13 @@ static const char *const transports[] = { "HCCS", "PCIE", "RDMA", "LOCAL",
 
 /* A link in a step and a group: the sum of all that its ops moved. */
 struct link_total {
+    struct cluster_key key;
     const char *transport;      // the first that is known, or NULL
     struct sum mb, ms;
 };
 
 struct matrix_state {
-    struct link_total *totals;  // by part's key
-    struct keys seen;           // links of ops, of the rank
+    struct map seen;            // cluster_key: links of ops, of the rank
     struct texts ops;
     bool again;                 // a link of an op had several rows
 };
@@ -91,27 +91,28 @@ static bool is_unsanitary (sqlite3_value *name)
 static bool note_seen (struct cluster_part *p, const char *op)
 {
     struct matrix_state *s = p->state;
-    uint32_t name = texts_intern (&s->ops, op, strlen (op)), n = s->seen.n;
-    struct key key = cluster_part_key (p, cluster_matrix_ends (p), name);
+    uint32_t name = texts_intern (&s->ops, op, strlen (op));
+    bool is_new;
 
-    if (name == TEXTS_NONE || keys_intern (&s->seen, &key) == KEYS_NONE)
+    if (s->seen.size == 0)
+        s->seen = (struct map)MAP (struct cluster_key, 3);
+    if (name == TEXTS_NONE || !cluster_part_sum (p, &s->seen,
+                                                 cluster_matrix_ends (p), name,
+                                                 &is_new))
         return false;
-    s->again = s->again || s->seen.n == n || (int64_t)p->src != p->rank;
+    s->again = s->again || !is_new || (int64_t)p->src != p->rank;
     return true;
 }
 
 static bool add_total (struct cluster_part *p, sqlite3_value **row)
 {
-    struct matrix_state *s = p->state;
-    struct key key = cluster_part_key (p, cluster_matrix_ends (p), 0);
-    uint32_t n = p->keys.n, at = keys_intern (&p->keys, &key);
-    struct link_total *t;
+    bool is_new;
+    struct link_total *t = cluster_part_sum (p, &p->sums,
+                                             cluster_matrix_ends (p), 0,
+                                             &is_new);
 
-    if (at == KEYS_NONE || (at == n && !cluster_part_reserve (p,
-                                            (void **)&s->totals, n,
-                                            sizeof (*s->totals))))
+    if (!t)
         return false;
-    t = &s->totals[at];
     if (!t->transport)
         t->transport = p->transport;
     sum_add (&t->mb, sqlite3_value_double (row[TAKE_MB]));
@@ -134,11 +135,10 @@ static bool cluster_matrix_take (struct cluster_part *p, sqlite3_value **row)
     return !p->no_memory;
 }
 
-static void cluster_matrix_bind (struct cluster_part *p, uint32_t i)
+static void cluster_matrix_bind (struct cluster_part *p, const void *sum)
 {
-    const struct matrix_state *s = p->state;
-    const struct link_total *t = &s->totals[i];
-    uint64_t both = p->keys.items[i].word[1];
+    const struct link_total *t = sum;
+    uint64_t both = t->key.word[1];
 
     (void)sqlite3_bind_double (p->total, 4, (double)(both >> 32));
     (void)sqlite3_bind_double (p->total, 5, (double)(uint32_t)both);
@@ -152,8 +152,8 @@ static int cluster_matrix_finish (struct cluster_part *p, struct err *err)
     struct matrix_state *s = p->state;
     int rc = cluster_part_totals (p, cluster_matrix_bind, err);
 
-    keys_clear (&s->seen);
-    texts_fini (&s->ops);
+    map_clear (&s->seen);
+    texts_clear (&s->ops);
     return rc;
 }
 
@@ -184,8 +184,7 @@ static void cluster_matrix_fini (void *state)
 {
     struct matrix_state *s = state;
 
-    free (s->totals);
-    keys_fini (&s->seen);
+    map_fini (&s->seen);
     texts_fini (&s->ops);
 }
 
@@ -214,6 +213,7 @@ const struct cluster_table cluster_matrix = {
     .take = cluster_matrix_take,
     .finish = cluster_matrix_finish,
     .finish_table = put_together,
+    .sum_bytes = sizeof (struct link_total),
     .state_bytes = sizeof (struct matrix_state),
     .fini = cluster_matrix_fini,
 };

@@ -8,7 +8,7 @@
 #ifndef ROLLCALL_CLUSTER_DB_CLUSTER_NAMES_H
 #define ROLLCALL_CLUSTER_DB_CLUSTER_NAMES_H
 
-#include "sums/texts.h"
+#include "base/texts.h"
 
 #include <stdbool.h>
 

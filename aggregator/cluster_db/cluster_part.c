@@ -3,7 +3,6 @@
 #include "cluster_db/cluster_part.h"
 
 #include "base/units.h"
-#include "base/vec.h"
 #include "sums/rank_rows.h"
 #include "model/capture.h"
 #include "store/db.h"
@@ -49,7 +48,7 @@ static void sql_step (sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
     (void)argc;
     (void)argv;
-    sqlite3_result_text (ctx, p->steps.items[p->step], -1, SQLITE_STATIC);
+    sqlite3_result_text (ctx, texts_at (&p->steps, p->step), -1, SQLITE_STATIC);
 }
 
 /* link_end(0), link_end(1): the global ranks of a link. */
@@ -206,34 +205,25 @@ bool cluster_part_take (struct cluster_part *p, sqlite3_value *rank,
 
 /* ---- totals ---- */
 
-struct key cluster_part_key (const struct cluster_part *p, uint64_t b,
-                             uint64_t c)
+void *cluster_part_sum (struct cluster_part *p, struct map *m, uint64_t b,
+                        uint64_t c, bool *is_new)
 {
-    return (struct key){ { (uint64_t)p->step << 32 | p->group, b, c } };
+    const struct cluster_key key = {
+        { (uint64_t)p->step << 32 | p->group, b, c } };
+    void *sum = map_put (m, &key, is_new);
+
+    p->no_memory = p->no_memory || !sum;
+    return sum;
 }
 
-static uint32_t key_step (const struct key *k)
+static uint32_t key_step (const struct cluster_key *k)
 {
     return (uint32_t)(k->word[0] >> 32);
 }
 
-static uint32_t key_group (const struct key *k)
+static uint32_t key_group (const struct cluster_key *k)
 {
     return (uint32_t)k->word[0];
-}
-
-bool cluster_part_reserve (struct cluster_part *p, void **list, uint32_t n,
-                           size_t size)
-{
-    void *more = vec_one_more (*list, n, size);
-
-    if (!more) {
-        p->no_memory = true;
-        return false;
-    }
-    *list = more;
-    memset ((char *)*list + n * size, 0, size);
-    return true;
 }
 
 static int64_t step_number (const char *step)
@@ -246,19 +236,18 @@ static int64_t step_number (const char *step)
 
 static int compare_steps (const struct texts *steps, uint32_t a, uint32_t b)
 {
-    int64_t x = step_number (steps->items[a]);
-    int64_t y = step_number (steps->items[b]);
+    int64_t x = step_number (texts_at (steps, a));
+    int64_t y = step_number (texts_at (steps, b));
 
     if (x != y)
         return x < y ? -1 : 1;
-    return strcmp (steps->items[a], steps->items[b]);
+    return strcmp (texts_at (steps, a), texts_at (steps, b));
 }
 
 static int compare_keys (const void *pa, const void *pb, void *arg)
 {
     const struct cluster_part *p = arg;
-    const struct key *a = &p->keys.items[*(const uint32_t *)pa];
-    const struct key *b = &p->keys.items[*(const uint32_t *)pb];
+    const struct cluster_key *a = pa, *b = pb;
     uint32_t x = key_step (a), y = key_step (b);
 
     if (x != y)
@@ -270,31 +259,30 @@ static int compare_keys (const void *pa, const void *pb, void *arg)
     return 0;
 }
 
-static void bind_key (struct cluster_part *p, const struct key *k)
+static void bind_key (struct cluster_part *p, const struct cluster_key *k)
 {
     const char *group = cluster_groups_at (p->groups, key_group (k))->name;
 
-    db_bind_text (p->total, 2, p->steps.items[key_step (k)]);
+    db_bind_text (p->total, 2, texts_at (&p->steps, key_step (k)));
     db_bind_text (p->total, 3, group);
 }
 
 int cluster_part_totals (struct cluster_part *p,
-                         void (*bind) (struct cluster_part *p, uint32_t i),
+                         void (*bind) (struct cluster_part *p,
+                                       const void *sum),
                          struct err *err)
 {
-    uint32_t *order = calloc (p->keys.n + 1, sizeof (*order));
-    int rc = order ? 0 : err_set (err, ENOMEM, "no memory for sums");
+    int rc = 0;
 
-    for (uint32_t i = 0; order && i < p->keys.n; i++)
-        order[i] = i;
-    if (order && p->keys.n > 0)
-        qsort_r (order, p->keys.n, sizeof (*order), compare_keys, p);
-    for (uint32_t i = 0; i < p->keys.n && rc == 0; i++) {
-        bind_key (p, &p->keys.items[order[i]]);
-        bind (p, order[i]);
+    if (p->sums.n > 0)
+        qsort_r (p->sums.records, p->sums.n, p->sums.size, compare_keys, p);
+    for (uint32_t i = 0; i < p->sums.n && rc == 0; i++) {
+        const void *sum = map_at (&p->sums, i);
+
+        bind_key (p, sum);
+        bind (p, sum);
         rc = db_run (p->total, err);
     }
-    free (order);
     return rc;
 }
 
@@ -365,7 +353,7 @@ static int take_rank (void *arg, const struct rank_rows *rows,
         return 0;
     p->rank = rows->rank;
     memset (p->lookups, 0, sizeof (p->lookups));
-    keys_clear (&p->keys);
+    map_clear (&p->sums);
     (void)sqlite3_bind_int64 (p->insert, 1, rows->first);
     (void)sqlite3_bind_int64 (p->insert, 2, rows->last);
     if ((rc = db_run (p->insert, err)) < 0)
@@ -400,7 +388,8 @@ int cluster_part_make (struct cluster_part *p, const char *path,
 
     if (rc < 0)
         return rc;
-    p->state = calloc (1, t->state_bytes);
+    p->sums = (struct map){ .words = 3, .size = t->sum_bytes };
+    p->state = calloc (1, t->state_bytes + 1);
     p->used = calloc (cluster_groups_count (p->groups), 1);
     p->strays = calloc (CAPTURE_WORLD_MAX / 8, 1);
     if (!p->state || !p->used || !p->strays)
@@ -431,5 +420,5 @@ void cluster_part_fini (struct cluster_part *p)
     free (p->used);
     free (p->strays);
     texts_fini (&p->steps);
-    keys_fini (&p->keys);
+    map_fini (&p->sums);
 }

@@ -10,7 +10,6 @@
 
 #include "cluster_db/cluster_groups.h"
 #include "cluster_db/cluster_names.h"
-#include "sums/key_index.h"
 #include "sums/sums.h"
 
 #include <stdatomic.h>
@@ -21,6 +20,11 @@
 #define CLUSTER_LOOKUPS 64              // groups of a rank that are remembered
 
 struct cluster_part;
+
+/* The key of what is added up: step and group are in its first word. */
+struct cluster_key {
+    uint64_t word[3];
+};
 
 /* What is particular to a table. */
 struct cluster_table {
@@ -36,6 +40,7 @@ struct cluster_table {
     // what has been taken of the rank, as total rows
     int (*finish) (struct cluster_part *p, struct err *err);
     int (*finish_table) (struct cluster_part *p, struct err *err); // or NULL
+    size_t sum_bytes;           // of a record of p->sums
     size_t state_bytes;         // of p->state
     void (*fini) (void *state);
 };
@@ -53,7 +58,7 @@ struct cluster_part {
     int64_t rank;
     const struct texts *known_steps;    // of StepTraceTime
     struct texts steps;         // of all ranks, as they are in the table
-    struct keys keys;           // of what is added up; of the rank
+    struct map sums;            // of the rank; they begin with a cluster_key
     uint8_t *used;              // by group
     uint8_t *strays;            // bits: ranks with ops of no group
     bool no_memory;
@@ -92,25 +97,22 @@ bool cluster_part_take (struct cluster_part *p, sqlite3_value *rank,
 
 /* ---- for finish functions ---- */
 
-/* Insert a total row for each key, in the order of step (as a number), group,
- * and the rest.  'bind' binds what the i-th key has to p->total, from ?4 on.
+/* Insert a total row for each sum, in the order of step (as a number), group,
+ * and the rest of its key.  'bind' binds what it has to p->total, from ?4 on.
  */
 int cluster_part_totals (struct cluster_part *p,
-                         void (*bind) (struct cluster_part *p, uint32_t i),
+                         void (*bind) (struct cluster_part *p,
+                                       const void *sum),
                          struct err *err);
 
 /* Bind to p->total by position. */
 void cluster_part_bind_sum (struct cluster_part *p, int i,
                             const struct sum *s);
 
-/* A key of p->keys: step and group are in its first word. */
-struct key cluster_part_key (const struct cluster_part *p, uint64_t b,
-                             uint64_t c);
-
-/* Room for one more of 'size' bytes behind n of them, zeroed; false: no memory,
- * which p remembers.
+/* The record of the row's step and group, and two words, in a map of such
+ * keys.  NULL: no memory, which p remembers.
  */
-bool cluster_part_reserve (struct cluster_part *p, void **list, uint32_t n,
-                           size_t size);
+void *cluster_part_sum (struct cluster_part *p, struct map *m, uint64_t b,
+                        uint64_t c, bool *is_new);
 
 #endif

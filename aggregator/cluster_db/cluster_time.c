@@ -2,64 +2,43 @@
  * each rank, and their sums by step and group */
 #include "cluster_db/cluster_part.h"
 
-#include <stdlib.h>
-
 enum { TAKE_RANK, TAKE_OP, TAKE_GROUP, TAKE_STEP, TAKE_TIMES };
 
 #define TIMES 5                 // elapsed, transit, wait, synchronization, idle
 
 struct op_sums {
+    struct cluster_key key;
     struct sum times[TIMES];
-};
-
-struct time_state {
-    struct op_sums *sums;       // by key
 };
 
 static bool cluster_time_take (struct cluster_part *p, sqlite3_value **row)
 {
-    struct time_state *s = p->state;
-    uint32_t n = p->keys.n, at;
-    struct key key;
+    struct op_sums *sums;
+    bool is_new;
 
     if (!cluster_part_take (p, row[TAKE_RANK], row[TAKE_OP], row[TAKE_GROUP],
-                            row[TAKE_STEP]))
-        return false;
-    key = cluster_part_key (p, 0, 0);
-    at = keys_intern (&p->keys, &key);
-    if (at == KEYS_NONE) {
-        p->no_memory = true;
-        return false;
-    }
-    if (at == n && !cluster_part_reserve (p, (void **)&s->sums, n,
-                                          sizeof (*s->sums)))
+                            row[TAKE_STEP]) ||
+        !(sums = cluster_part_sum (p, &p->sums, 0, 0, &is_new)))
         return false;
     for (unsigned i = 0; i < TIMES; i++) {
         if (sqlite3_value_type (row[TAKE_TIMES + i]) != SQLITE_NULL)
-            sum_add (&s->sums[at].times[i],
+            sum_add (&sums->times[i],
                      sqlite3_value_double (row[TAKE_TIMES + i]));
     }
     return true;
 }
 
-static void cluster_time_bind (struct cluster_part *p, uint32_t i)
+static void cluster_time_bind (struct cluster_part *p, const void *sum)
 {
-    const struct time_state *s = p->state;
+    const struct op_sums *s = sum;
 
     for (unsigned k = 0; k < TIMES; k++)
-        cluster_part_bind_sum (p, 4 + (int)k, &s->sums[i].times[k]);
+        cluster_part_bind_sum (p, 4 + (int)k, &s->times[k]);
 }
 
 static int cluster_time_finish (struct cluster_part *p, struct err *err)
 {
     return cluster_part_totals (p, cluster_time_bind, err);
-}
-
-static void cluster_time_fini (void *state)
-{
-    struct time_state *s = state;
-
-    free (s->sums);
 }
 
 const struct cluster_table cluster_time = {
@@ -88,6 +67,5 @@ const struct cluster_table cluster_time = {
     .take_args = TAKE_TIMES + TIMES,
     .take = cluster_time_take,
     .finish = cluster_time_finish,
-    .state_bytes = sizeof (struct time_state),
-    .fini = cluster_time_fini,
+    .sum_bytes = sizeof (struct op_sums),
 };

@@ -1,9 +1,8 @@
 /* aggregator/compare/compare.c - two runs: what is compared, and read */
 #include "compare/compare.h"
 
+#include "base/texts.h"
 #include "base/vec.h"
-
-#include "sums/texts.h"
 #include "store/db.h"
 #include "table/finished.h"
 

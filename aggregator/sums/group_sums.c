@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define NO_MEMORY "no memory for sums"
+#define KEY_WORDS (GROUP_KEYS_MAX / 2)  // of map.h: two texts are a word
 
 struct group_sum {
     uint32_t texts[GROUP_KEYS_MAX];     // its key; TEXTS_NONE: NULL
@@ -17,51 +18,17 @@ struct group_sum {
     bool known[GROUP_VALUES_MAX];       // not all of them were NULL
 };
 
-_Static_assert (sizeof (((struct group_sum *)0)->texts) == sizeof (struct key),
-                "a key of key_index.h has the numbers of all texts");
-
 /* ---- rows ---- */
 
-/* Room for the n-th, whose number is one less. */
-static int make_room (struct group_sums *g, uint32_t n)
-{
-    uint32_t room = g->room ? 2 * g->room : 64;
-    struct group_sum *more;
-
-    if (n <= g->room)
-        return 0;
-    if (!(more = realloc (g->sums, room * sizeof (*more))))
-        return -ENOMEM;
-    g->sums = more;
-    g->room = room;
-    return 0;
-}
-
-static int group_sums_find (struct group_sums *g, const struct group_sum *row,
-                            struct group_sum **ret)
-{
-    uint32_t n = g->keys.n, at;
-    struct key key;
-
-    memcpy (&key, row->texts, sizeof (key));
-    at = keys_intern (&g->keys, &key);
-    if (at == KEYS_NONE || make_room (g, at + 1) < 0)
-        return -ENOMEM;
-    if (at == n)
-        g->sums[at] = *row;
-    *ret = &g->sums[at];
-    return 0;
-}
-
 static int read_texts (struct group_sums *g, sqlite3_stmt *rows,
-                       struct group_sum *row)
+                       uint32_t texts[GROUP_KEYS_MAX])
 {
     for (int i = 0; i < g->nkeys; i++) {
         const char *text = (const char *)sqlite3_column_text (rows, i);
         size_t n = text ? (size_t)sqlite3_column_bytes (rows, i) : 0;
 
-        row->texts[i] = text ? texts_intern (&g->texts, text, n) : TEXTS_NONE;
-        if (text && row->texts[i] == TEXTS_NONE)
+        texts[i] = text ? texts_intern (&g->texts, text, n) : TEXTS_NONE;
+        if (text && texts[i] == TEXTS_NONE)
             return -ENOMEM;
     }
     return 0;
@@ -70,9 +37,12 @@ static int read_texts (struct group_sums *g, sqlite3_stmt *rows,
 static int group_sums_add (struct group_sums *g, sqlite3_stmt *rows,
                            struct err *err)
 {
-    struct group_sum row = { .rows = 0 }, *sum;
+    uint32_t texts[GROUP_KEYS_MAX] = { 0 };
+    struct group_sum *sum;
+    bool is_new;
 
-    if (read_texts (g, rows, &row) < 0 || group_sums_find (g, &row, &sum) < 0)
+    if (read_texts (g, rows, texts) < 0 ||
+        !(sum = map_put (&g->sums, texts, &is_new)))
         return err_set (err, ENOMEM, NO_MEMORY);
     sum->rows++;
     for (int i = 0; i < g->nvalues; i++) {
@@ -99,7 +69,7 @@ static int read_rows (struct group_sums *g, sqlite3_stmt *rows,
 
 static const char *text_of (const struct group_sums *g, uint32_t text)
 {
-    return text == TEXTS_NONE ? NULL : g->texts.items[text];
+    return text == TEXTS_NONE ? NULL : texts_at (&g->texts, text);
 }
 
 static int group_sums_compare (const void *pa, const void *pb, void *arg)
@@ -136,22 +106,23 @@ static int write_sum (const struct group_sums *g, const struct group_sum *s,
 int group_sums_run (struct group_sums *g, sqlite3_stmt *rows,
                     sqlite3_stmt *insert, struct err *err)
 {
-    int rc = read_rows (g, rows, err);
+    int rc;
 
-    if (rc == 0 && g->keys.n > 0)
-        qsort_r (g->sums, g->keys.n, sizeof (*g->sums), group_sums_compare, g);
-    for (uint32_t i = 0; i < g->keys.n && rc == 0; i++)
-        rc = write_sum (g, &g->sums[i], insert, err);
-    keys_clear (&g->keys);
-    texts_fini (&g->texts);
+    if (g->sums.size == 0)
+        g->sums = (struct map)MAP (struct group_sum, KEY_WORDS);
+    rc = read_rows (g, rows, err);
+    if (rc == 0 && g->sums.n > 0)
+        qsort_r (g->sums.records, g->sums.n, g->sums.size, group_sums_compare,
+                 g);
+    for (uint32_t i = 0; i < g->sums.n && rc == 0; i++)
+        rc = write_sum (g, map_at (&g->sums, i), insert, err);
+    map_clear (&g->sums);
+    texts_clear (&g->texts);
     return rc;
 }
 
 void group_sums_fini (struct group_sums *g)
 {
     texts_fini (&g->texts);
-    keys_fini (&g->keys);
-    free (g->sums);
-    g->sums = NULL;
-    g->room = 0;
+    map_fini (&g->sums);
 }

@@ -8,23 +8,18 @@
 #define ROLLCALL_SUMS_GROUP_SUMS_H
 
 #include "base/err.h"
-#include "sums/key_index.h"
-#include "sums/texts.h"
+#include "base/texts.h"
 
 #include <sqlite3.h>
 
 #define GROUP_KEYS_MAX 6
 #define GROUP_VALUES_MAX 4
 
-struct group_sum;
-
 /* All zero but for the first two is ready; it can be used again and again. */
 struct group_sums {
     int nkeys, nvalues;         // columns of 'rows'
     struct texts texts;
-    struct keys keys;
-    struct group_sum *sums;     // by number of key
-    uint32_t room;              // for as many
+    struct map sums;
 };
 
 /* Step through 'rows': the texts that are its keys, then numbers.  Then, for

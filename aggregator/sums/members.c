@@ -1,7 +1,7 @@
 /* aggregator/sums/members.c - which group a rank means by a name */
 #include "sums/members.h"
 
-#include "sums/texts.h"
+#include "base/texts.h"
 #include "store/db.h"
 
 #include <errno.h>
@@ -9,13 +9,12 @@
 
 struct member {
     uint32_t name, rank;        // together the key
-    uint32_t group, size;       // group 0: a free place
+    uint32_t group, size;
 };
 
 struct members {
     struct texts names;
-    struct member *slots;
-    size_t n, nslots;           // nslots: a power of two
+    struct map list;
     uint32_t world, world_size;
 };
 
@@ -24,38 +23,8 @@ void members_destroy (struct members *m)
     if (!m)
         return;
     texts_fini (&m->names);
-    free (m->slots);
+    map_fini (&m->list);
     free (m);
-}
-
-static struct member *slot_of (struct member *slots, size_t nslots,
-                               uint32_t name, uint32_t rank)
-{
-    uint64_t h = ((uint64_t)name << 32 | rank) * UINT64_C (0x9e3779b97f4a7c15);
-    size_t i = (size_t)(h ^ h >> 32) & (nslots - 1);
-
-    while (slots[i].group != 0 &&
-           (slots[i].name != name || slots[i].rank != rank))
-        i = (i + 1) & (nslots - 1);
-    return &slots[i];
-}
-
-static int members_grow (struct members *m)
-{
-    size_t nslots = m->nslots ? 2 * m->nslots : 1024;
-    struct member *slots = calloc (nslots, sizeof (*slots));
-
-    if (!slots)
-        return -ENOMEM;
-    for (size_t i = 0; i < m->nslots; i++) {
-        if (m->slots[i].group != 0)
-            *slot_of (slots, nslots, m->slots[i].name, m->slots[i].rank) =
-                m->slots[i];
-    }
-    free (m->slots);
-    m->slots = slots;
-    m->nslots = nslots;
-    return 0;
 }
 
 /* The first group counts, where a rank is in two of one name. */
@@ -64,20 +33,18 @@ static int members_add (struct members *m, sqlite3_stmt *st)
     const char *text = (const char *)sqlite3_column_text (st, 2);
     uint32_t rank = (uint32_t)sqlite3_column_int64 (st, 3), name;
     struct member *at;
+    bool is_new;
 
-    if (2 * (m->n + 1) > m->nslots && members_grow (m) < 0)
-        return -ENOMEM;
     name = text ? texts_intern (&m->names, text,
                                 (size_t)sqlite3_column_bytes (st, 2))
                 : TEXTS_NONE;
-    if (name == TEXTS_NONE)
+    if (name == TEXTS_NONE ||
+        !(at = map_put (&m->list, &(struct member){ name, rank, 0, 0 },
+                        &is_new)))
         return -ENOMEM;
-    at = slot_of (m->slots, m->nslots, name, rank);
-    if (at->group == 0) {
-        *at = (struct member){ name, rank,
-                               (uint32_t)sqlite3_column_int64 (st, 0),
-                               (uint32_t)sqlite3_column_int64 (st, 1) };
-        m->n++;
+    if (is_new) {
+        at->group = (uint32_t)sqlite3_column_int64 (st, 0);
+        at->size = (uint32_t)sqlite3_column_int64 (st, 1);
     }
     return 0;
 }
@@ -104,10 +71,9 @@ int members_read (sqlite3 *db, bool all, struct members **ret,
     sqlite3_stmt *st = NULL;
     int rc;
 
-    if (!m || members_grow (m) < 0) {
-        members_destroy (m);
+    if (!m)
         return err_set (err, ENOMEM, "no memory for groups");
-    }
+    m->list = (struct map)MAP (struct member, 1);
     // both in the order in which they were written: by id
     rc = db_prepare (db, "SELECT g.id, g.size, g.group_name, m.rank "
                          "FROM CommGroupMember m CROSS JOIN CommGroup g "
@@ -136,7 +102,8 @@ uint32_t members_group (const struct members *m, const char *name, size_t n,
 
     if (number == TEXTS_NONE || rank < 0 || rank >= UINT32_MAX)
         return 0;
-    at = slot_of (m->slots, m->nslots, number, (uint32_t)rank);
-    *size = at->size;
-    return at->group;
+    at = map_get (&m->list, &(struct member){ number, (uint32_t)rank, 0, 0 });
+    if (at)
+        *size = at->size;
+    return at ? at->group : 0;
 }

@@ -3,8 +3,7 @@
  * So that the totals of cluster_analysis.db are those that these tools print,
  * to the last bit.
  *
- * This folder: rows of a result summed in memory: texts and keys as numbers,
- * members of groups, traffic.
+ * This folder: rows of a result summed in memory, members of groups, traffic.
  */
 #ifndef ROLLCALL_SUMS_SUMS_H
 #define ROLLCALL_SUMS_SUMS_H

@@ -4,7 +4,7 @@
  */
 #include "waits/arrival.h"
 
-#include "sums/texts.h"
+#include "base/texts.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "waits/undeclared_private.h"
 
-#include "sums/texts.h"
+#include "base/texts.h"
 #include "store/db.h"
 #include "waits/arrival.h"
 

@@ -9,12 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PAIRS_MAX (1u << 19)    // in memory: 32 MiB, with free places
+#define PAIRS_MAX (1u << 19)    // in memory: 32 MiB, with slots
 
 struct wait_sums {
     sqlite3 *db;
-    struct wait_sum *slots;
-    size_t n, nslots;           // nslots: a power of two
+    struct map pairs;
     bool spilled;               // some are in temp.pair
 };
 
@@ -25,11 +24,7 @@ struct wait_sums *wait_sums_create (sqlite3 *db)
     if (!p)
         return NULL;
     p->db = db;
-    p->nslots = 1024;
-    if (!(p->slots = calloc (p->nslots, sizeof (*p->slots)))) {
-        free (p);
-        return NULL;
-    }
+    p->pairs = (struct map)MAP (struct wait_sum, 2);
     return p;
 }
 
@@ -37,46 +32,8 @@ void wait_sums_destroy (struct wait_sums *p)
 {
     if (!p)
         return;
-    free (p->slots);
+    map_fini (&p->pairs);
     free (p);
-}
-
-static bool same (const struct wait_sum *a, const struct wait_sum *b)
-{
-    return a->step == b->step && a->group == b->group && a->late == b->late &&
-           a->waiting == b->waiting;
-}
-
-static struct wait_sum *slot_of (struct wait_sum *slots, size_t nslots,
-                                 const struct wait_sum *one)
-{
-    uint64_t h = ((uint64_t)one->group << 32 | one->step) *
-                 UINT64_C (0x9e3779b97f4a7c15);
-    size_t i;
-
-    h ^= ((uint64_t)one->late << 32 | one->waiting) *
-         UINT64_C (0xd6e8feb86659fd93);
-    h = (h ^ h >> 32) * UINT64_C (0xd6e8feb86659fd93);
-    for (i = (size_t)(h ^ h >> 32) & (nslots - 1);
-         slots[i].ops != 0 && !same (&slots[i], one);)
-        i = (i + 1) & (nslots - 1);
-    return &slots[i];
-}
-
-static int wait_sums_grow (struct wait_sums *p)
-{
-    struct wait_sum *slots = calloc (2 * p->nslots, sizeof (*slots));
-
-    if (!slots)
-        return -ENOMEM;
-    for (size_t i = 0; i < p->nslots; i++) {
-        if (p->slots[i].ops != 0)
-            *slot_of (slots, 2 * p->nslots, &p->slots[i]) = p->slots[i];
-    }
-    free (p->slots);
-    p->slots = slots;
-    p->nslots *= 2;
-    return 0;
 }
 
 static int wait_sums_compare (const void *pa, const void *pb)
@@ -92,16 +49,10 @@ static int wait_sums_compare (const void *pa, const void *pb)
     return (a->waiting > b->waiting) - (a->waiting < b->waiting);
 }
 
-/* All pairs to the front, sorted. */
-static void gather (struct wait_sums *p)
+static void sort (struct wait_sums *p)
 {
-    size_t n = 0;
-
-    for (size_t i = 0; i < p->nslots; i++) {
-        if (p->slots[i].ops != 0)
-            p->slots[n++] = p->slots[i];
-    }
-    qsort (p->slots, n, sizeof (*p->slots), wait_sums_compare);
+    if (p->pairs.n > 0)
+        qsort (p->pairs.records, p->pairs.n, p->pairs.size, wait_sums_compare);
 }
 
 static int spill (struct wait_sums *p, struct err *err)
@@ -113,12 +64,12 @@ static int spill (struct wait_sums *p, struct err *err)
                           "INTEGER, wait REAL)", err);
 
     p->spilled = true;
-    gather (p);
+    sort (p);
     if (rc == 0)
         rc = db_prepare (p->db, "INSERT INTO temp.pair VALUES (?1, ?2, ?3, ?4,"
                                 " ?5, ?6)", &st, err);
-    for (size_t i = 0; i < p->n && rc == 0; i++) {
-        const struct wait_sum *one = &p->slots[i];
+    for (uint32_t i = 0; i < p->pairs.n && rc == 0; i++) {
+        const struct wait_sum *one = map_at (&p->pairs, i);
 
         (void)sqlite3_bind_int64 (st, 1, one->step);
         (void)sqlite3_bind_int64 (st, 2, one->group);
@@ -129,9 +80,7 @@ static int spill (struct wait_sums *p, struct err *err)
         rc = db_run (st, err);
     }
     (void)sqlite3_finalize (st);
-    for (size_t i = 0; i < p->nslots; i++)
-        p->slots[i].ops = 0;
-    p->n = 0;
+    map_clear (&p->pairs);
     return rc;
 }
 
@@ -139,23 +88,18 @@ int wait_sums_add (struct wait_sums *p, const struct wait_sum *one,
                    struct err *err)
 {
     struct wait_sum *at;
+    bool is_new;
 
-    if (p->n == PAIRS_MAX) {
+    if (p->pairs.n == PAIRS_MAX) {
         int rc = spill (p, err);
 
         if (rc < 0)
             return rc;
     }
-    if (3 * p->n >= 2 * p->nslots && wait_sums_grow (p) < 0)
+    if (!(at = map_put (&p->pairs, one, &is_new)))
         return err_set (err, ENOMEM, "no memory for waits");
-    at = slot_of (p->slots, p->nslots, one);
-    if (at->ops == 0) {
-        *at = *one;
-        p->n++;
-    } else {
-        at->ops += one->ops;
-        at->wait_ms += one->wait_ms;
-    }
+    at->ops += one->ops;
+    at->wait_ms += one->wait_ms;
     return 0;
 }
 
@@ -188,7 +132,7 @@ static int wait_sums_prepare (struct writing *w, int rows, struct err *err)
 static void bind_row (const struct writing *w, int at,
                       const struct wait_sum *one)
 {
-    const char *step = w->steps->items[one->step];
+    const char *step = texts_at (w->steps, one->step);
     double error = clock_skew_between (w->skew, one->group, one->late,
                                        one->waiting);
     int i = at * COLUMNS;
@@ -268,8 +212,8 @@ int wait_sums_write (struct wait_sums *p, const struct texts *steps,
     if (p->spilled) {
         rc = write_spilled (p, &w, err);
     } else {
-        gather (p);
-        rc = write_pairs (&w, p->slots, p->n, err);
+        sort (p);
+        rc = write_pairs (&w, p->pairs.records, p->pairs.n, err);
     }
     (void)sqlite3_finalize (w.st);
     return rc;

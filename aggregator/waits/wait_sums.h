@@ -3,7 +3,7 @@
 #ifndef ROLLCALL_WAITS_WAIT_SUMS_H
 #define ROLLCALL_WAITS_WAIT_SUMS_H
 
-#include "sums/texts.h"
+#include "base/texts.h"
 #include "waits/clock_skew.h"
 
 #include <sqlite3.h>
@@ -12,8 +12,8 @@ struct wait_sums;
 
 struct wait_sum {
     uint32_t step, group;       // of texts; CommGroup.id
-    uint32_t late, waiting;     // ranks
-    uint32_t ops;               // 0: a free place
+    uint32_t late, waiting;     // ranks; these four are the key
+    uint32_t ops;
     double wait_ms;
 };
 

@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "sums/key_index.h"
 #include "sums/sums.h"
 
 #include <math.h>
@@ -58,36 +57,12 @@ static void test_ratio (void **state)
     assert_same (sums_rate (3, 8), 0.375);
 }
 
-static void test_keys (void **state)
-{
-    struct keys k = { .n = 0 };
-
-    (void)state;
-    for (unsigned round = 0; round < 2; round++) {
-        for (uint32_t i = 0; i < N; i++) {
-            struct key key = { { i % 7, i, (uint64_t)i << 40 } };
-
-            assert_int_equal (keys_intern (&k, &key), i);
-        }
-        for (uint32_t i = 0; i < N; i++) {
-            struct key key = { { i % 7, i, (uint64_t)i << 40 } };
-
-            assert_int_equal (keys_intern (&k, &key), i);
-        }
-        assert_int_equal (k.n, N);
-        keys_clear (&k);
-        assert_int_equal (k.n, 0);
-    }
-    keys_fini (&k);
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_kahan),
         cmocka_unit_test (test_pairwise),
         cmocka_unit_test (test_ratio),
-        cmocka_unit_test (test_keys),
     };
 
     for (size_t i = 0; i < N; i++)

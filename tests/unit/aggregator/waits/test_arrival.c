@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "sums/texts.h"
 #include "waits/arrivals.h"
 #include "waits/clock_skew.h"
 
@@ -211,25 +210,6 @@ static void test_stops (void **state)
     assert_int_equal (s.ops, 7);
 }
 
-static void test_texts (void **state)
-{
-    struct texts t = { .n = 0 };
-    char name[24];
-
-    (void)state;
-    assert_int_equal (texts_find (&t, "a", 1), TEXTS_NONE);
-    for (int i = 0; i < 1000; i++) {
-        int n = snprintf (name, sizeof (name), "step%d", i);
-
-        assert_int_equal (texts_intern (&t, name, (size_t)n), i);
-    }
-    assert_int_equal (texts_intern (&t, "step77", 6), 77);
-    assert_int_equal (texts_intern (&t, "step77", 5), 7);
-    assert_int_equal (texts_find (&t, "step1000", 8), TEXTS_NONE);
-    assert_int_equal (texts_intern (&t, "", 0), 1000);
-    texts_fini (&t);
-}
-
 /* Rank 1's clock is 5 ms ahead: in every op it seems to start and end later. */
 static void test_skew (void **state)
 {
@@ -266,7 +246,7 @@ int main (void)
         cmocka_unit_test (test_by_start),  cmocka_unit_test (test_by_elapse),
         cmocka_unit_test (test_ties),      cmocka_unit_test (test_judge),
         cmocka_unit_test (test_file),      cmocka_unit_test (test_stops),
-        cmocka_unit_test (test_texts),     cmocka_unit_test (test_skew),
+     cmocka_unit_test (test_skew),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

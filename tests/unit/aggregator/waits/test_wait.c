@@ -333,7 +333,7 @@ static void test_many_pairs (void **state)
     struct job *j = *state;
     struct wait_sums *p = wait_sums_create (j->db);
     struct clock_skew *skew = clock_skew_create ();
-    struct texts steps = { .n = 0 };
+    struct texts steps = { .used = 0 };
 
     assert_int_equal (texts_intern (&steps, "step1", 5), 0);
     for (int round = 0; round < 2; round++) {
