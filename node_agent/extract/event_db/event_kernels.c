@@ -213,7 +213,7 @@ bool event_kernels_add (struct event_db *e, const int64_t *task,
                         const int64_t names[4])
 {
     struct event_kernels *k = e->kernels;
-    struct kernel_key key = { task[3], 0, names[0], names[1], names[2],
+    struct kernel_key key = { task[3], 0, 0, names[0], names[1], names[2],
                               names[3] };
 
     if (!find_step (e, task[1], &key.step))

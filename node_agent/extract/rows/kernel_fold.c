@@ -4,87 +4,27 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define SLOTS 131072u           // a power of two, twice the rows and more
 #define ROWS_OF_OTHERS KERNEL_ROWS_MAX
 #define METRIC_BYTES 64u        // of a name, and the same of its value
 
-_Static_assert (KERNEL_ROWS_MAX + ROWS_OF_OTHERS + 1 < SLOTS,
-                "slots stay free");
-
-static uint64_t hash_mix (uint64_t h, int64_t word)
-{
-    h = (h ^ (uint64_t)word) * UINT64_C (0x9e3779b97f4a7c15);
-    return h ^ h >> 32;
-}
-
-static bool is_row (const struct kernel_row *r, const struct kernel_key *k,
-                    bool others)
-{
-    return r->others == others && r->key.device == k->device &&
-           r->key.step == k->step && r->key.name == k->name &&
-           r->key.type == k->type && r->key.core == k->core &&
-           r->key.shapes == k->shapes;
-}
-
-/* Where a row is, or belongs. */
-static uint32_t *slot_of (struct kernel_fold *f, const struct kernel_key *k,
-                          bool others)
-{
-    uint64_t h = hash_mix (hash_mix (others, k->device), k->step);
-    uint32_t at;
-
-    h = hash_mix (hash_mix (hash_mix (hash_mix (h, k->name), k->type),
-                            k->core), k->shapes);
-    at = (uint32_t)h & (SLOTS - 1);
-    while (f->slots[at] && !is_row (&f->rows[f->slots[at] - 1], k, others))
-        at = (at + 1) & (SLOTS - 1);
-    return &f->slots[at];
-}
-
-static int kernel_fold_grow (struct kernel_fold *f)
-{
-    uint32_t cap = f->cap ? 2 * f->cap : 256;
-    struct kernel_row *rows = realloc (f->rows, cap * sizeof (*rows));
-    double *metrics;
-
-    if (!rows)
-        return -ENOMEM;
-    f->rows = rows;
-    metrics = realloc (f->metrics, cap * (f->nmetrics + 1u) *
-                                       sizeof (*metrics));
-    if (!metrics)
-        return -ENOMEM;
-    f->metrics = metrics;
-    f->cap = cap;
-    return 0;
-}
-
 /* The row of a key; one that is new only if there are fewer than 'most'. */
 static int kernel_fold_find (struct kernel_fold *f, const struct kernel_key *k,
-                             bool others, uint32_t most,
-                             struct kernel_row **ret)
+                             uint32_t most, struct kernel_row **ret)
 {
-    uint32_t *slot;
+    bool is_new;
 
-    *ret = NULL;
-    if (!f->slots && !(f->slots = calloc (SLOTS, sizeof (*f->slots))))
-        return -ENOMEM;
-    slot = slot_of (f, k, others);
-    if (*slot == 0 && f->nrows >= most)
+    if ((*ret = map_get (&f->rows, k)) || f->rows.n >= most)
         return 0;
-    if (*slot == 0) {
-        if (f->nrows == f->cap && kernel_fold_grow (f) < 0)
-            return -ENOMEM;
-        f->rows[f->nrows] = (struct kernel_row){
-            .key = *k, .others = others, .min = INFINITY };
-        for (unsigned i = 0; i < f->nmetrics; i++)
-            f->metrics[f->nrows * f->nmetrics + i] = 0;
-        *slot = ++f->nrows;
+    if (f->rows.size == 0) {
+        f->rows = (struct map)MAP (struct kernel_row,
+                                   sizeof (*k) / sizeof (uint64_t));
+        f->rows.size += f->nmetrics * sizeof (double);
     }
-    *ret = &f->rows[*slot - 1];
+    if (!(*ret = map_put (&f->rows, k, &is_new)))
+        return -ENOMEM;
+    (*ret)->min = INFINITY;
     return 0;
 }
 
@@ -99,15 +39,14 @@ static void kernel_fold_insert (struct kernel_row *r, double us)
 int kernel_fold_add_other (struct kernel_fold *f, int64_t device,
                            uint32_t step, double us)
 {
-    struct kernel_key k = { device, step, 0, 0, 0, 0 };
+    struct kernel_key k = { .device = device, .step = step, .others = 1 };
     struct kernel_row *r;
-    int rc = kernel_fold_find (f, &k, true, KERNEL_ROWS_MAX + ROWS_OF_OTHERS,
-                               &r);
+    int rc = kernel_fold_find (f, &k, KERNEL_ROWS_MAX + ROWS_OF_OTHERS, &r);
 
     if (rc == 0 && !r) {
         k.device = KERNEL_NO_DEVICE;
         k.step = KERNEL_NO_STEP;
-        rc = kernel_fold_find (f, &k, true, UINT32_MAX, &r);
+        rc = kernel_fold_find (f, &k, UINT32_MAX, &r);
     }
     if (rc == 0)
         kernel_fold_insert (r, us);
@@ -118,26 +57,21 @@ int kernel_fold_add (struct kernel_fold *f, const struct kernel_key *key,
                      double us, const double *metrics)
 {
     struct kernel_row *r;
-    double *sums;
-    int rc = kernel_fold_find (f, key, false, KERNEL_ROWS_MAX, &r);
+    int rc = kernel_fold_find (f, key, KERNEL_ROWS_MAX, &r);
 
     if (rc < 0)
         return rc;
     if (!r)
         return kernel_fold_add_other (f, key->device, key->step, us);
     kernel_fold_insert (r, us);
-    sums = f->metrics + (size_t)(r - f->rows) * f->nmetrics;
     for (unsigned i = 0; metrics && i < f->nmetrics; i++)
-        sums[i] += isnan (metrics[i]) ? 0 : metrics[i];
+        r->metrics[i] += isnan (metrics[i]) ? 0 : metrics[i];
     return 0;
 }
 
 void kernel_fold_fini (struct kernel_fold *f)
 {
-    free (f->rows);
-    free (f->metrics);
-    free (f->slots);
-    *f = (struct kernel_fold){ .nmetrics = 0 };
+    map_fini (&f->rows);
 }
 
 /* ---- rows ---- */
@@ -183,7 +117,7 @@ static bool put_text (struct giving *g, unsigned column, int64_t number,
 
 static bool put_texts (struct giving *g, const struct kernel_row *r)
 {
-    if (!r->others)
+    if (!r->key.others)
         return put_text (g, KERNEL_NAME, r->key.name, KERNEL_NAME_BYTES) &&
                put_text (g, KERNEL_TYPE, r->key.type, KERNEL_NAME_BYTES) &&
                put_text (g, KERNEL_CORE, r->key.core, KERNEL_NAME_BYTES) &&
@@ -199,11 +133,10 @@ static bool put_texts (struct giving *g, const struct kernel_row *r)
 static uint32_t put_metrics (struct giving *g, const struct kernel_row *r)
 {
     char text[KERNEL_METRICS_MAX * 2 * METRIC_BYTES] = "";
-    const double *sums = g->f->metrics +
-                         (size_t)(r - g->f->rows) * g->f->nmetrics;
+    const double *sums = r->metrics;
     size_t used = 0;
 
-    for (unsigned i = 0; i < g->f->nmetrics && !r->others; i++) {
+    for (unsigned i = 0; i < g->f->nmetrics && !r->key.others; i++) {
         if (sums[i] != 0 && isfinite (sums[i]) && !g->skip[i])
             used += (size_t)snprintf (
                 text + used, sizeof (text) - used, "%c\"%.*s\":%.5g",
@@ -248,8 +181,8 @@ bool kernel_fold_give (const struct kernel_fold *f, struct source *src,
     bool good = rc == 0;
 
     skip_times (&g);
-    for (uint32_t i = 0; i < f->nrows && good; i++)
-        good = put_row (&g, &f->rows[i]) &&
+    for (uint32_t i = 0; i < f->rows.n && good; i++)
+        good = put_row (&g, map_at (&f->rows, i)) &&
                (!batch_full (&b) || source_flush (src, &b, err));
     return source_finish (src, &b, rc, err) && good;
 }

@@ -8,6 +8,7 @@
 #ifndef ROLLCALL_EXTRACT_ROWS_KERNEL_FOLD_H
 #define ROLLCALL_EXTRACT_ROWS_KERNEL_FOLD_H
 
+#include "base/map.h"
 #include "extract/sink/source.h"
 
 #define KERNEL_ROWS_MAX 32768u          // with 32 counters: 12 MiB
@@ -24,26 +25,24 @@
 struct kernel_key {
     int64_t device;
     uint32_t step;
+    uint32_t others;            // 1: of no name: of all that had no room
     int64_t name, type, core, shapes;
 };
 
 struct kernel_row {
     struct kernel_key key;
-    bool others;                // of no name: of all that had no room
     uint64_t count;
     double total, min, max;     // us
+    double metrics[];           // sums
 };
 
 /* All zero at first, but 'nmetrics'. */
 struct kernel_fold {
     unsigned nmetrics;          // at most KERNEL_METRICS_MAX
-    struct kernel_row *rows;
-    double *metrics;            // 'nmetrics' sums for each row
-    uint32_t nrows, cap;
-    uint32_t *slots;            // by hash: row + 1, or 0
+    struct map rows;
 };
 
-/* One kernel.  'metrics' has a value of each, NaN for none; NULL: none at all.
+/* One kernel, of no others.  'metrics' has a value of each, NaN for none; NULL: none at all.
  * 0 or -ENOMEM.
  */
 int kernel_fold_add (struct kernel_fold *f, const struct kernel_key *key,

@@ -4,18 +4,17 @@
  * What its kernels come to for each step is in read_kernels.c; here they are
  * folded by what they are.  See doc/formats.md, "Kernels".
  */
+#include "base/texts.h"
 #include "extract/input/csv.h"
 #include "extract/rows/kernel_fold.h"
 #include "extract/text/read_text.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FILE_NAME "kernel_details.csv"
 #define TEXTS_MAX (4 * KERNEL_ROWS_MAX)         // different ones
-#define TEXT_SLOTS (2 * TEXTS_MAX)              // a power of two
 #define TEXT_BYTES_MAX (16u << 20)              // of them all
 #define STEP_ID_MAX 24u
 #define METRIC_NAME_MAX 48u
@@ -33,13 +32,6 @@ static const struct csv_column columns[K_COLUMNS] = {
     [K_DUR] = { "Duration(us)", false },
 };
 
-/* Texts, each once: a number is where its length begins in 'bytes'. */
-struct texts {
-    char *bytes;
-    uint32_t used, cap, n;
-    uint32_t *slots;            // by hash, TEXT_SLOTS: number + 1, or 0
-};
-
 struct reader {
     struct source *src;
     struct err *err;
@@ -55,67 +47,26 @@ struct reader {
 
 /* ---- texts ---- */
 
-static const char *text_at (const struct texts *t, uint32_t number,
-                            uint32_t *n)
-{
-    memcpy (n, t->bytes + number, sizeof (*n));
-    return t->bytes + number + sizeof (*n);
-}
-
-static uint32_t *text_slot (const struct texts *t, const char *s, size_t n)
-{
-    uint64_t h = UINT64_C (0xcbf29ce484222325);
-    uint32_t at, size;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)s[i]) * UINT64_C (0x100000001b3);
-    at = (uint32_t)(h ^ h >> 32) & (TEXT_SLOTS - 1);
-    while (t->slots[at]) {
-        const char *have = text_at (t, t->slots[at] - 1, &size);
-
-        if (size == n && memcmp (have, s, n) == 0)
-            break;
-        at = (at + 1) & (TEXT_SLOTS - 1);
-    }
-    return &t->slots[at];
-}
-
 /* The number of a text; KERNEL_NO_TEXT if it is empty, or there is no room for
  * another one, which *full says.  -ENOMEM, or 0.
  */
 static int text_number (struct texts *t, const char *s, size_t n,
                         int64_t *ret, bool *full)
 {
-    uint32_t size = (uint32_t)n, *slot;
+    uint32_t number = n > 0 ? texts_find (t, s, n) : TEXTS_NONE;
 
     *ret = KERNEL_NO_TEXT;
     if (n == 0)
         return 0;
-    if (!t->slots && !(t->slots = calloc (TEXT_SLOTS, sizeof (*t->slots))))
-        return -ENOMEM;
-    slot = text_slot (t, s, n);
-    if (*slot == 0) {
-        size_t need = t->used + sizeof (size) + n;
-
-        *full = *full || t->n == TEXTS_MAX || need > TEXT_BYTES_MAX;
-        if (t->n == TEXTS_MAX || need > TEXT_BYTES_MAX)
-            return 0;
-        if (need > t->cap) {
-            uint32_t cap = t->cap ? 2 * t->cap : 1u << 16;
-            char *p = realloc (t->bytes, cap);
-
-            if (!p)
-                return -ENOMEM;
-            t->bytes = p;
-            t->cap = cap;
-        }
-        memcpy (t->bytes + t->used, &size, sizeof (size));
-        memcpy (t->bytes + t->used + sizeof (size), s, n);
-        *slot = t->used + 1;
-        t->used = (uint32_t)need;
-        t->n++;
+    if (number == TEXTS_NONE &&
+        (t->map.n == TEXTS_MAX || t->used + n >= TEXT_BYTES_MAX)) {
+        *full = true;
+        return 0;
     }
-    *ret = *slot - 1;
+    if (number == TEXTS_NONE &&
+        (number = texts_intern (t, s, n)) == TEXTS_NONE)
+        return -ENOMEM;
+    *ret = number;
     return 0;
 }
 
@@ -257,7 +208,7 @@ static bool read_row (struct reader *r)
     double metrics[KERNEL_METRICS_MAX], us;
     bool full = false;
     struct csv_field core;
-    struct kernel_key k;
+    struct kernel_key k = { .others = 0 };
 
     if (!csv_field (&r->csv, r->where[K_CORE], &core))
         return false;
@@ -284,23 +235,20 @@ static bool give_text (void *arg, int64_t number, size_t max, const char **s,
                        size_t *n)
 {
     const struct reader *r = arg;
-    uint32_t size;
 
     (void)max;                  // they were cut when they were read
-    *s = text_at (&r->texts, (uint32_t)number, &size);
-    *n = size;
+    *s = texts_at (&r->texts, (uint32_t)number);
+    *n = texts_size (&r->texts, (uint32_t)number);
     return true;
 }
 
 static const char *give_step (void *arg, uint32_t step, char out[32])
 {
     const struct reader *r = arg;
-    uint32_t n;
-    const char *s = text_at (&r->texts, step, &n);
+    const char *id = texts_at (&r->texts, step);
 
-    memcpy (out, s, n);
-    out[n] = '\0';
-    return out[0] == ' ' ? NULL : out;
+    (void)out;
+    return id[0] == ' ' ? NULL : id;
 }
 
 static bool read_kernel_details_give (struct reader *r)
@@ -326,7 +274,7 @@ static enum reading read_file (struct reader *r)
     }
     how = csv_close (&r->csv, r->err);
     // of a part of the rows there would be means, but no sums
-    if (how == READING_WHOLE && r->fold.nrows == 0)
+    if (how == READING_WHOLE && r->fold.rows.n == 0)
         return READING_ABSENT;
     if (how == READING_WHOLE && !read_kernel_details_give (r))
         return READING_STOPPED;
@@ -342,6 +290,5 @@ void read_kernel_details (struct source *src, unsigned want,
 
     verdict_for_tables (v, want, how, &why, err);
     kernel_fold_fini (&r.fold);
-    free (r.texts.bytes);
-    free (r.texts.slots);
+    texts_fini (&r.texts);
 }

@@ -134,7 +134,7 @@ static void give_sums (struct kernel_fold *f, struct sums *s)
  */
 static void test_others (void **state)
 {
-    struct kernel_key k = { 4, 13, 0, 1, 2, 3 };
+    struct kernel_key k = { 4, 13, 0, 0, 1, 2, 3 };
     struct kernel_fold f = { .nmetrics = 0 };
     struct sums s;
 
@@ -144,9 +144,9 @@ static void test_others (void **state)
         k.step = 13 + (i & 1);
         assert_int_equal (kernel_fold_add (&f, &k, 1, NULL), 0);
     }
-    k = (struct kernel_key){ 4, 13, 0, 1, 2, 3 };
+    k = (struct kernel_key){ 4, 13, 0, 0, 1, 2, 3 };
     assert_int_equal (kernel_fold_add (&f, &k, 1, NULL), 0);
-    assert_int_equal (f.rows[0].count, 2);
+    assert_int_equal (((struct kernel_row *)f.rows.records)->count, 2);
     give_sums (&f, &s);
     assert_int_equal (s.rows, KERNEL_ROWS_MAX + 2);
     assert_int_equal (s.others, 2);
@@ -157,7 +157,7 @@ static void test_others (void **state)
 /* More steps than that are one row, of none of them. */
 static void test_steps_without_end (void **state)
 {
-    struct kernel_key k = { 4, 0, 0, 1, 2, 3 };
+    struct kernel_key k = { 4, 0, 0, 0, 1, 2, 3 };
     struct kernel_fold f = { .nmetrics = 0 };
     struct sums s;
 
