@@ -11,18 +11,19 @@
 #include "extract/rows/times.h"
 #include "extract/text/read_text.h"
 
+#include "base/map.h"
 #include "base/units.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #define FILE_NAME "kernel_details.csv"
 #define NAME_MAX_BYTES 1023u    // of an op
 #define STEPS_MAX 65536u        // devices times steps
-#define STEP_SLOTS (2 * STEPS_MAX)      // a power of two
 #define STEP_ID_MAX 24u
+#define STEP_WORDS (1 + STEP_ID_MAX / 8)        // of map.h
 #define NS_MAX INT64_C (4000000000000000000)    // year 2096
 
 enum { K_STEP, K_DEVICE, K_NAME, K_CORE, K_START, K_DUR, K_COLUMNS };
@@ -37,8 +38,8 @@ static const struct csv_column columns[K_COLUMNS] = {
 };
 
 struct step {
-    int64_t device;             // -1: there is no such column
-    char id[STEP_ID_MAX];
+    int64_t device;             // the key; -1: there is no such column
+    char id[STEP_ID_MAX];       // of it, too: the rest is NUL
     struct kernel_sums sums;
     int64_t bubble;
 };
@@ -48,9 +49,8 @@ struct reader {
     struct err *err;
     struct csv csv;
     int where[K_COLUMNS];       // field, -1: absent
-    struct step *steps;
-    uint32_t nsteps, cap, current;
-    uint32_t *slots;            // by hash, STEP_SLOTS: index + 1, or 0
+    struct map steps;
+    uint32_t current;           // step, of the row before
     struct batch time, step;
     bool want_time;
 };
@@ -80,54 +80,30 @@ static bool is_step (const struct step *s, int64_t device,
     return s->device == device && text_is (id, s->id);
 }
 
-/* Where a device and step are, or belong. */
-static uint32_t *slot_of (struct reader *r, int64_t device,
-                          struct csv_field id)
-{
-    uint64_t h = (uint64_t)device * UINT64_C (0x9e3779b97f4a7c15);
-    uint32_t at;
-
-    for (size_t i = 0; i < id.n; i++)
-        h = (h ^ (unsigned char)id.s[i]) * UINT64_C (0x100000001b3);
-    at = (uint32_t)(h ^ h >> 32) & (STEP_SLOTS - 1);
-    while (r->slots[at] && !is_step (&r->steps[r->slots[at] - 1], device, id))
-        at = (at + 1) & (STEP_SLOTS - 1);
-    return &r->slots[at];
-}
-
 /* The sums of a device and step; NULL: damaged, or stopped. */
 static struct step *step_of (struct reader *r, int64_t device,
                              struct csv_field id)
 {
-    struct step *s;
-    uint32_t *slot;
+    struct step key = { .device = device }, *s;
+    bool is_new, fits = id.n < STEP_ID_MAX;
 
     // the one of the row before is the usual case
-    if (r->nsteps > 0 && is_step (&r->steps[r->current], device, id))
-        return &r->steps[r->current];
-    slot = slot_of (r, device, id);
-    if (*slot)
-        return &r->steps[r->current = *slot - 1];
-    if (r->nsteps == STEPS_MAX || id.n >= STEP_ID_MAX) {
+    if (r->steps.n > 0) {
+        s = map_at (&r->steps, r->current);
+        if (is_step (s, device, id))
+            return s;
+    }
+    if (fits && id.n > 0)
+        memcpy (key.id, id.s, id.n);
+    if (!fits || (r->steps.n == STEPS_MAX && !map_get (&r->steps, &key))) {
         (void)read_kernels_damaged (r, "not a step:", id);
         return NULL;
     }
-    if (r->nsteps == r->cap) {
-        uint32_t cap = r->cap ? 2 * r->cap : 16;
-
-        if (!(s = realloc (r->steps, cap * sizeof (*s)))) {
-            (void)stop (r, -ENOMEM);
-            return NULL;
-        }
-        r->steps = s;
-        r->cap = cap;
+    if (!(s = map_put (&r->steps, &key, &is_new))) {
+        (void)stop (r, -ENOMEM);
+        return NULL;
     }
-    s = &r->steps[r->current = r->nsteps++];
-    *slot = r->nsteps;
-    memset (s, 0, sizeof (*s));
-    s->device = device;
-    if (id.n > 0)
-        memcpy (s->id, id.s, id.n);
+    r->current = (uint32_t)(s - (const struct step *)r->steps.records);
     return s;
 }
 
@@ -231,8 +207,8 @@ static bool put_steps (struct reader *r)
 {
     struct batch *b = &r->step;
 
-    for (uint32_t i = 0; i < r->nsteps; i++) {
-        struct step *s = &r->steps[i];
+    for (uint32_t i = 0; i < r->steps.n; i++) {
+        struct step *s = map_at (&r->steps, i);
         struct kernel_sums *k = &s->sums;
 
         if (!steps_wanted (r->src->steps, s->id, strlen (s->id)))
@@ -271,8 +247,7 @@ static enum reading read_file (struct reader *r, bool want_step)
 
     if (how != READING_WHOLE)
         return how;
-    if (!(r->slots = calloc (STEP_SLOTS, sizeof (*r->slots))) ||
-        batch_init (&r->time, TABLE_TIME, r->err) < 0 ||
+    if (batch_init (&r->time, TABLE_TIME, r->err) < 0 ||
         batch_init (&r->step, TABLE_STEP, r->err) < 0)
         (void)stop (r, -ENOMEM);
     else
@@ -288,7 +263,8 @@ void read_kernels (struct source *src, unsigned want, struct verdict *v,
                    struct err *err)
 {
     struct err why = { "" };
-    struct reader r = { .src = src, .err = &why };
+    struct reader r = { .src = src, .err = &why,
+                        .steps = MAP (struct step, STEP_WORDS) };
     enum reading how;
 
     r.want_time = want >> TABLE_TIME & 1;
@@ -297,8 +273,7 @@ void read_kernels (struct source *src, unsigned want, struct verdict *v,
     if (how == READING_WHOLE && src->rows[TABLE_TIME] == 0)
         want &= ~(1u << TABLE_TIME);
     verdict_for_tables (v, want, how, &why, err);
-    free (r.slots);
-    free (r.steps);
+    map_fini (&r.steps);
     batch_fini (&r.time);
     batch_fini (&r.step);
 }
