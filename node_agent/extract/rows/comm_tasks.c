@@ -2,6 +2,7 @@
 #include "extract/rows/comm_tasks.h"
 #include "extract/rows/times.h"
 
+#include "base/map.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -18,10 +19,9 @@
 struct comm_work {
     uint32_t *order;            // tasks, plane by plane
     struct place *places;
-    struct comm_item *items;
-    uint32_t *slots;            // of items, open addressing; index + 1
+    struct map items;
+    bool no_memory;
     size_t cap;                 // tasks that there is room for
-    uint32_t mask;
     uint64_t large[COMM_BUCKETS], packets[COMM_BUCKETS];
 };
 
@@ -68,7 +68,11 @@ bool comm_op_is_total (const char *key, size_t size)
 
 struct comm_work *comm_work_create (void)
 {
-    return calloc (1, sizeof (struct comm_work));
+    struct comm_work *w = calloc (1, sizeof (*w));
+
+    if (w)
+        w->items = (struct map)MAP (struct comm_item, 2);
+    return w;
 }
 
 void comm_work_destroy (struct comm_work *w)
@@ -77,32 +81,24 @@ void comm_work_destroy (struct comm_work *w)
         return;
     free (w->order);
     free (w->places);
-    free (w->items);
-    free (w->slots);
+    map_fini (&w->items);
     free (w);
 }
 
-/* Room for an op of n tasks: at most one item for each as a packet, and one as
- * a link.
- */
+/* Room for an op of n tasks. */
 static int make_room (struct comm_work *w, size_t n)
 {
     size_t cap = 64;
 
     while (cap < n)
         cap *= 2;
-    w->mask = (uint32_t)(4 * cap - 1);  // few tasks have few slots to clear
     if (cap <= w->cap)
         return 0;
     free (w->order);
     free (w->places);
-    free (w->items);
-    free (w->slots);
     w->order = malloc (cap * sizeof (*w->order));
     w->places = malloc (cap * sizeof (*w->places));
-    w->items = malloc (2 * cap * sizeof (*w->items));
-    w->slots = calloc (4 * cap, sizeof (*w->slots));
-    w->cap = w->order && w->places && w->items && w->slots ? cap : 0;
+    w->cap = w->order && w->places ? cap : 0;
     return w->cap ? 0 : -ENOMEM;
 }
 
@@ -298,21 +294,17 @@ static void master_span (const struct comm_task *tasks, size_t n,
 
 /* ---- sizes: all planes ---- */
 
-static struct comm_item *item (struct comm_work *w, struct comm_figures *f,
-                               unsigned bucket, uint64_t key)
+/* NULL: no memory, which w remembers. */
+static struct comm_item *item (struct comm_work *w, unsigned bucket,
+                               uint64_t key)
 {
-    uint64_t h = (key + bucket) * UINT64_C (0x9e3779b97f4a7c15);
-    uint32_t i = (uint32_t)(h >> 32) & w->mask;
+    struct comm_item *it;
+    bool is_new;
 
-    for (; w->slots[i]; i = (i + 1) & w->mask) {
-        struct comm_item *it = &w->items[w->slots[i] - 1];
-
-        if (it->key == key && it->bucket == bucket)
-            return it;
-    }
-    w->slots[i] = f->nitems + 1;
-    w->items[f->nitems] = (struct comm_item){ .key = key, .bucket = bucket };
-    return &w->items[f->nitems++];
+    it = map_put (&w->items, &(struct comm_item){ .key = key,
+                                                  .bucket = bucket }, &is_new);
+    w->no_memory = w->no_memory || !it;
+    return it;
 }
 
 static void add_packet (struct comm_work *w, struct comm_figures *f,
@@ -323,7 +315,8 @@ static void add_packet (struct comm_work *w, struct comm_figures *f,
     uint64_t key;
 
     memcpy (&key, &size, sizeof (key));
-    it = item (w, f, bucket, key);
+    if (!(it = item (w, bucket, key)))
+        return;
     it->size = size;
     it->time += time;
     it->count++;
@@ -333,17 +326,16 @@ static void add_packet (struct comm_work *w, struct comm_figures *f,
     f->buckets[bucket].time += time;
 }
 
-static void add_link (struct comm_work *w, struct comm_figures *f,
-                      const struct comm_task *t, const char *transport,
-                      double size, double time)
+static void add_link (struct comm_work *w, const struct comm_task *t,
+                      const char *transport, double size, double time)
 {
     uint32_t src = (uint32_t)t->src;
     uint32_t dst = t->dst == COMM_RANK_SELF ? src : (uint32_t)t->dst;
     struct comm_item *it;
 
-    if (t->src < 0 || (t->dst < 0 && t->dst != COMM_RANK_SELF))
+    if (t->src < 0 || (t->dst < 0 && t->dst != COMM_RANK_SELF) ||
+        !(it = item (w, COMM_BUCKETS, (uint64_t)src << 32 | dst)))
         return;
-    it = item (w, f, COMM_BUCKETS, (uint64_t)src << 32 | dst);
     it->size += size;
     it->time += time;
     it->count++;
@@ -383,13 +375,13 @@ static void walk_sizes (struct comm_work *w, const struct plane *p,
         if (moves (t) && t->link != COMM_ON_CHIP)
             add_packet (w, f, bucket_of (t), mb (t->size), ms (t->dur));
         if (moves (t))
-            add_link (w, f, t, link_name (t), mb (t->size), ms (t->dur));
+            add_link (w, t, link_name (t), mb (t->size), ms (t->dur));
         if (t->payload) {
             struct burst b = burst_at (p, i);
 
             if (b.complete && t->transport == COMM_RDMA) {
                 add_packet (w, f, COMM_BUCKET_RDMA, b.size, b.time);
-                add_link (w, f, t, "RDMA", b.size, b.time);
+                add_link (w, t, "RDMA", b.size, b.time);
             }
             i = b.next;
             continue;
@@ -451,10 +443,9 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
     }
     if (n > UINT32_MAX / 8 || make_room (w, n) < 0)
         return -ENOMEM;
-    memset (w->slots, 0, ((size_t)w->mask + 1) * sizeof (*w->slots));
+    map_clear (&w->items);
     memset (w->large, 0, sizeof (w->large));
     memset (w->packets, 0, sizeof (w->packets));
-    f->items = w->items;
     arrange (w, tasks, (uint32_t)n);
     master = master_plane (tasks, n, &known);
     if (op->masters && !known)
@@ -471,6 +462,10 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
             walk_times (&p, f);
         walk_sizes (w, &p, f);
     }
+    if (w->no_memory)
+        return -ENOMEM;
+    f->items = w->items.records;
+    f->nitems = w->items.n;
     if (master == COMM_NO_PLANE)
         f->transit = f->wait = f->sync = NAN;
     f->idle = f->elapse - f->transit - f->wait;

@@ -76,7 +76,7 @@ struct comm_bucket {
 /* A packet size of a bucket, or a link. */
 struct comm_item {
     uint64_t key;               // bits of the size; source and destination
-    unsigned bucket;            // COMM_BUCKETS: a link
+    uint64_t bucket;            // of the key, too; COMM_BUCKETS: a link
     uint32_t count;
     double size, time;          // a link: sums; else the size, and the sum
     const char *transport;      // of a link; NULL: not known

@@ -1,8 +1,9 @@
 /* node_agent/extract/rows/matrix_fold.c - link records folded into rows */
 #include "extract/rows/matrix_fold.h"
 
-#include "base/map.h"
+#include "base/texts.h"
 #include "base/units.h"
+#include "base/vec.h"
 
 #include <stdbool.h>
 #include <errno.h>
@@ -13,16 +14,17 @@
 #include <strings.h>
 
 #define KIND_MAX 256            // bytes of an op's kind
-#define SLOTS_OF_TEXT 16u       // bytes, where half of them are free
+#define TEXT_BYTES 64u          // that texts.h takes for one besides
 #define SORT_OF_RECORD 16u      // what qsort takes besides
-#define KEY_BYTES 32u           // of a new kind and group, or link of them
+#define KEY_BYTES 48u           // of a new kind and group, or link of them
 #define BYTES_KEPT (1u << 20)   // for the records of the next step
 #define NEARLY_ZERO 1e-15       // the producer's limit for a time of 0
 
 /* Texts are kept once each: what repeats is all but the ops' names. */
 struct record {
     double size_mb, time_ms, bandwidth;
-    uint32_t kind, group, link, op, transport;  // texts; 0: none
+    uint32_t kind, group, link, op;     // texts
+    uint32_t transport;         // TEXTS_NONE: none
     uint32_t key_number;        // of its kind and group, by first appearance
     uint32_t link_number;       // of its link too
     uint32_t index;             // order of arrival
@@ -37,11 +39,8 @@ struct matrix_fold {
     struct matrix_room *room;
     size_t taken;               // of it
     struct record *records;
-    size_t n, cap;
-    char *bytes;                // of all texts, each with its NUL
-    size_t used, bytes_cap;
-    uint32_t *slots;            // of texts, open addressing
-    uint32_t nslots, ntexts;
+    size_t n;
+    struct texts texts;
     struct map keys, links;
 };
 
@@ -52,7 +51,6 @@ struct matrix_fold *matrix_fold_create (struct matrix_room *room)
     if (!f)
         return NULL;
     f->keys = f->links = (struct map)MAP (struct pair, 1);
-    f->used = 1;                // text 0 is none
     f->room = room;
     return f;
 }
@@ -70,27 +68,21 @@ static bool take_room (struct matrix_fold *f, size_t bytes)
 static void give_room (struct matrix_fold *f)
 {
     free (f->records);
-    free (f->bytes);
-    free (f->slots);
     f->records = NULL;
-    f->bytes = NULL;
-    f->slots = NULL;
-    f->cap = f->bytes_cap = 0;
-    f->nslots = 0;
+    texts_fini (&f->texts);
+    map_fini (&f->keys);
+    map_fini (&f->links);
 }
 
 static void matrix_fold_forget (struct matrix_fold *f)
 {
     map_clear (&f->keys);
     map_clear (&f->links);
+    texts_clear (&f->texts);
     if (f->taken > BYTES_KEPT)
         give_room (f);
-    else if (f->ntexts > 0)
-        memset (f->slots, 0, f->nslots * sizeof (*f->slots));
     f->room->left += f->taken;
     f->taken = 0;
-    f->ntexts = 0;
-    f->used = 1;
     f->n = 0;
 }
 
@@ -98,8 +90,6 @@ void matrix_fold_destroy (struct matrix_fold *f)
 {
     if (!f)
         return;
-    map_fini (&f->keys);
-    map_fini (&f->links);
     give_room (f);
     f->room->left += f->taken;
     free (f);
@@ -107,82 +97,26 @@ void matrix_fold_destroy (struct matrix_fold *f)
 
 static const char *text_at (const struct matrix_fold *f, uint32_t text)
 {
-    return text ? f->bytes + text : NULL;
+    return text == TEXTS_NONE ? NULL : texts_at (&f->texts, text);
 }
 
 static bool same_text (const struct matrix_fold *f, uint32_t text,
                        const char *s, size_t n)
 {
-    const char *known = f->bytes + text;
-
-    return strncmp (known, s, n) == 0 && known[n] == '\0';
-}
-
-static uint32_t slot_of (const struct matrix_fold *f, const char *s, size_t n)
-{
-    uint64_t h = UINT64_C (0xcbf29ce484222325);
-    uint32_t at;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)s[i]) * UINT64_C (0x100000001b3);
-    at = (uint32_t)(h ^ h >> 32) & (f->nslots - 1);
-    for (; f->slots[at]; at = (at + 1) & (f->nslots - 1)) {
-        if (same_text (f, f->slots[at], s, n))
-            break;
-    }
-    return at;
-}
-
-/* Twice the slots, with the same texts in them. */
-static int more_slots (struct matrix_fold *f)
-{
-    uint32_t nslots = f->nslots ? 2 * f->nslots : 256;
-    uint32_t *slots = calloc (nslots, sizeof (*slots));
-
-    if (!slots)
-        return -ENOMEM;
-    free (f->slots);
-    f->slots = slots;
-    f->nslots = nslots;
-    for (size_t at = 1; at < f->used; at += strlen (f->bytes + at) + 1) {
-        const char *s = f->bytes + at;
-
-        slots[slot_of (f, s, strlen (s))] = (uint32_t)at;
-    }
-    return 0;
+    return texts_size (&f->texts, text) == n &&
+           memcmp (texts_at (&f->texts, text), s, n) == 0;
 }
 
 /* The number of a text, which is new or known. */
 static int add_text (struct matrix_fold *f, const char *s, size_t n,
                      uint32_t *ret)
 {
-    uint32_t at;
+    uint32_t before = f->texts.map.n;
 
-    if (2 * f->ntexts >= f->nslots && more_slots (f) < 0)
+    *ret = texts_intern (&f->texts, s, n);
+    if (*ret == TEXTS_NONE)
         return -ENOMEM;
-    if (f->used + n + 1 > f->bytes_cap) {
-        size_t cap = f->bytes_cap ? 2 * f->bytes_cap : 16384;
-        char *p;
-
-        while (cap < f->used + n + 1)
-            cap *= 2;
-        if (!(p = realloc (f->bytes, cap)))
-            return -ENOMEM;
-        f->bytes = p;
-        f->bytes_cap = cap;
-    }
-    at = slot_of (f, s, n);
-    if (!f->slots[at]) {
-        if (!take_room (f, n + 1 + SLOTS_OF_TEXT))
-            return -E2BIG;
-        memcpy (f->bytes + f->used, s, n);
-        f->bytes[f->used + n] = '\0';
-        f->slots[at] = (uint32_t)f->used;
-        f->used += n + 1;
-        f->ntexts++;
-    }
-    *ret = f->slots[at];
-    return 0;
+    return *ret == before && !take_room (f, n + 1 + TEXT_BYTES) ? -E2BIG : 0;
 }
 
 /* The leftmost of these words in the lower-cased name; at one position the
@@ -272,21 +206,16 @@ int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *in)
 {
     struct record r = { .size_mb = in->size_mb, .time_ms = in->time_ms,
                         .bandwidth = in->bandwidth,
-                        .index = (uint32_t)f->n };
+                        .transport = TEXTS_NONE,
+                        .index = (uint32_t)f->n }, *p;
     int rc;
 
     if (f->n == MATRIX_FOLD_RECORDS_MAX ||
         !take_room (f, sizeof (r) + SORT_OF_RECORD))
         return -E2BIG;
-    if (f->n == f->cap) {
-        size_t cap = f->cap ? 2 * f->cap : 256;
-        struct record *p = realloc (f->records, cap * sizeof (*p));
-
-        if (!p)
-            return -ENOMEM;
-        f->records = p;
-        f->cap = cap;
-    }
+    if (!(p = vec_one_more (f->records, f->n, sizeof (*p))))
+        return -ENOMEM;
+    f->records = p;
     if ((rc = take_texts (f, in, &r)) < 0)
         return rc;
     f->records[f->n++] = r;
