@@ -6,6 +6,7 @@
  */
 #include "extract/event_db/event_db.h"
 
+#include "base/texts.h"
 #include "base/units.h"
 #include "json/json.h"
 
@@ -18,7 +19,7 @@
 
 #define OLD_PREFIX 9            // bytes before the name in marks of old
 #define NAME_MAX_BYTES 256u     // of a call, of a group, and their NUL
-#define WORDS_MAX 8192u         // names of calls and groups
+#define WORDS_MAX 8192u
 
 /* What a message says; messages are shared by many marks. */
 struct call {
@@ -32,8 +33,7 @@ struct call {
 
 struct event_marks {
     struct map calls;
-    char **words;
-    uint32_t nwords;
+    struct texts words;         // names of calls and groups
     struct map pairs;
 };
 
@@ -49,34 +49,19 @@ void event_marks_fini (struct event_marks *m)
         return;
     map_fini (&m->calls);
     map_fini (&m->pairs);
-    for (uint32_t i = 0; i < m->nwords; i++)
-        free (m->words[i]);
-    free (m->words);
+    texts_fini (&m->words);
     free (m);
 }
 
-/* The number of a word; there are few. */
+/* The number of a word. */
 static bool intern (struct event_db *e, const char *word, uint32_t *ret)
 {
-    struct event_marks *m = e->marks;
-    char **p;
+    struct texts *words = &e->marks->words;
 
-    if (!event_account_work (e, m->nwords / 16))
-        return false;
-    for (*ret = 0; *ret < m->nwords; (*ret)++) {
-        if (strcmp (m->words[*ret], word) == 0)
-            return true;
-    }
-    if (m->nwords == WORDS_MAX)
-        return event_damage (e, "its marks name more than %u groups",
-                             WORDS_MAX);
-    if (!(p = realloc (m->words, (m->nwords + 1u) * sizeof (*p))))
+    if ((*ret = texts_intern (words, word, strlen (word))) == TEXTS_NONE)
         return event_no_memory (e);
-    m->words = p;
-    if (!(p[m->nwords] = strdup (word)))
-        return event_no_memory (e);
-    m->nwords++;
-    return true;
+    return words->map.n <= WORDS_MAX ||
+           event_damage (e, "its marks name more than %u groups", WORDS_MAX);
 }
 
 static int element_bytes (const char *type)
@@ -256,9 +241,9 @@ bool event_mark_names (struct event_db *e, const struct event_op *op,
     if (!(pair = map_put (&m->pairs, &(struct pair){ op->name, op->group, 0 },
                           &is_new)))
         return event_no_memory (e);
-    event_group_key (m->words[op->group], key);
+    event_group_key (texts_at (&m->words, op->group), key);
     n = strlen (key);
-    (void)snprintf (name, EVENT_NAME_MAX, "%s__%s_%u_1", m->words[op->name],
+    (void)snprintf (name, EVENT_NAME_MAX, "%s__%s_%u_1", texts_at (&m->words, op->name),
                     key + (n > 3 ? n - 3 : 0), pair->count++);
     return true;
 }
