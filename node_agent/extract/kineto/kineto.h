@@ -24,6 +24,7 @@
 #include "extract/sink/source.h"
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "store/sorter.h"
 
 #define KINETO_KEPT_MAX (64u << 20)     // bytes
@@ -32,7 +33,6 @@
 #define KINETO_DUR_MAX (INT64_C (7) * 86400 * 1000000000)       // ns
 #define KINETO_NAMES 8192u              // different ones of a kind
 #define KINETO_STRETCHES (1u << 18)
-#define KINETO_STEP_SLOTS (4 * CAPTURE_STEPS_MAX)
 #define KINETO_LISTED 30                // elements; torch cuts longer lists
 #define KINETO_NONE UINT32_MAX
 #define KINETO_NO_STEP UINT16_MAX
@@ -102,8 +102,10 @@ struct comm_record {
     uint8_t range;              // enum comm_range
 };
 
+#define KINETO_STEP_ID 24       // bytes, whole words of map.h
+
 struct step {
-    char id[24];
+    char id[KINETO_STEP_ID];
     int64_t start, end;         // on the host; INT64_MIN: not there
     int64_t device_start, device_end;       // the same
     bool wanted;
@@ -113,15 +115,15 @@ struct step {
 
 /* Sums of one name. */
 struct named {
+    uint64_t hash;              // the key
     uint32_t at;                // of the name, in the table's bytes
     uint8_t what;               // the caller's
-    uint64_t count, hash;
+    uint64_t count;
     int64_t total, min, max, first;         // ns
 };
 
 struct named_table {
-    struct named *slots;        // NULL: nothing was added
-    uint32_t used;
+    struct map names;
     struct buf bytes;
     struct named others;        // of names that had no room
 };
@@ -157,7 +159,7 @@ struct kineto {
     struct step all_steps;      // sums over all that are wanted
     struct step outside;        // and over what is of no step
     struct named_table kernels, ranges;
-    uint16_t step_slots[KINETO_STEP_SLOTS]; // by hash of the id: index + 1
+    struct map step_ids;        // as steps are, before they are sorted
     int64_t device;             // -1: not known
     int64_t pid;                // of the first op of the host, 0: not known
     int64_t first, last;        // ns, of all events; last < first: none

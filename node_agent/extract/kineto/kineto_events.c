@@ -210,16 +210,13 @@ static void take_launch (struct kineto *k, const struct event *e)
 /* The step of that id, a new one if need be; NULL if there is no room. */
 static struct step *find_step (struct kineto *k, struct span id)
 {
-    char text[sizeof (k->steps->id)];
-    uint32_t slot = hash_text (id) % KINETO_STEP_SLOTS;
+    char text[KINETO_STEP_ID] = "", (*known)[KINETO_STEP_ID];
     struct step *s;
+    bool is_new;
 
     (void)trace_plain (id, text, sizeof (text));
-    for (; k->step_slots[slot]; slot = (slot + 1) % KINETO_STEP_SLOTS) {
-        s = &k->steps[k->step_slots[slot] - 1];
-        if (strcmp (s->id, text) == 0)
-            return s;
-    }
+    if ((known = map_get (&k->step_ids, text)))
+        return &k->steps[known - (char (*)[KINETO_STEP_ID])k->step_ids.records];
     if (k->nsteps >= CAPTURE_STEPS_MAX) {
         k->lost++;
         return NULL;
@@ -229,8 +226,10 @@ static struct step *find_step (struct kineto *k, struct span id)
         return NULL;
     *s = (struct step){ .end = INT64_MIN, .device_end = INT64_MIN };
     memcpy (s->id, text, sizeof (text));
-    k->step_slots[slot] = (uint16_t)k->nsteps;
-    return s;
+    if (map_put (&k->step_ids, text, &is_new))
+        return s;
+    k->src->stopped = err_set (k->err, ENOMEM, "no memory for steps");
+    return NULL;
 }
 
 static const char step_name[] = "ProfilerStep#";

@@ -10,16 +10,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SLOTS (2 * KINETO_NAMES)        // a power of two, half full at most
 #define NAME_BYTES 512u                 // of a name; templates are long
 #define KERNELS_GIVEN 256u
 #define RANGES_GIVEN 64u
 
 void kineto_names_fini (struct named_table *t)
 {
-    free (t->slots);
+    map_fini (&t->names);
     buf_fini (&t->bytes);
-    t->slots = NULL;
 }
 
 static uint64_t hash_of (struct span name, uint8_t what)
@@ -34,8 +32,7 @@ static uint64_t hash_of (struct span name, uint8_t what)
     }
     for (; i < name.n; i++)
         h = (h ^ (unsigned char)name.s[i]) * UINT64_C (0x100000001b3);
-    h ^= h >> 29;
-    return h ? h : 1;
+    return h ^ h >> 29;
 }
 
 static void kineto_names_add (struct named *n, int64_t start, int64_t dur)
@@ -51,27 +48,31 @@ static void kineto_names_add (struct named *n, int64_t start, int64_t dur)
     n->total = n->total > INT64_MAX - dur ? INT64_MAX : n->total + dur;
 }
 
-/* A new name in a free slot; names that do not fit are among the others. */
+/* A new name; those that do not fit are among the others. */
 static struct named *kineto_names_put (struct kineto *k, struct named_table *t,
-                                       struct named *slot, struct span name,
-                                       uint8_t what,
+                                       struct span name, uint8_t what,
                                        uint64_t hash)
 {
     char plain[NAME_BYTES];
     size_t n, at = t->bytes.size;
+    struct named *named;
+    bool is_new;
 
-    if (t->used == KINETO_NAMES)
+    if (t->names.n == KINETO_NAMES)
         return &t->others;
+    if (at == 0) {
+        buf_init (&t->bytes, (size_t)KINETO_NAMES * NAME_BYTES);
+        t->names = (struct map)MAP (struct named, 1);
+    }
     n = trace_plain (name, plain, sizeof (plain));
     buf_put (&t->bytes, plain, n + 1);
-    if (t->bytes.failed) {
+    if (t->bytes.failed || !(named = map_put (&t->names, &hash, &is_new))) {
         k->src->stopped = err_set (k->err, ENOMEM, "no memory for names");
         return NULL;
     }
-    *slot = (struct named){ .what = what, .hash = hash,
-                            .at = (uint32_t)at };
-    t->used++;
-    return slot;
+    named->what = what;
+    named->at = (uint32_t)at;
+    return named;
 }
 
 void kineto_name_add (struct kineto *k, struct named_table *t,
@@ -79,23 +80,10 @@ void kineto_name_add (struct kineto *k, struct named_table *t,
                       int64_t dur)
 {
     uint64_t hash = hash_of (name, what);
-    uint32_t i = (uint32_t)hash & (SLOTS - 1);
-    struct named *slot;
+    struct named *named = map_get (&t->names, &hash);
 
-    if (!t->slots) {
-        buf_init (&t->bytes, (size_t)KINETO_NAMES * NAME_BYTES);
-        if (!(t->slots = calloc (SLOTS, sizeof (*t->slots)))) {
-            k->src->stopped = err_set (k->err, ENOMEM, "no memory for names");
-            return;
-        }
-    }
-    while (t->slots[i].hash && t->slots[i].hash != hash)
-        i = (i + 1) & (SLOTS - 1);
-    slot = &t->slots[i];
-    if (!slot->hash && !(slot = kineto_names_put (k, t, slot, name, what,
-                                                  hash)))
-        return;
-    kineto_names_add (slot, start, dur);
+    if (named || (named = kineto_names_put (k, t, name, what, hash)))
+        kineto_names_add (named, start, dur);
 }
 
 /* ---- giving them out ---- */
@@ -112,15 +100,10 @@ static int by_total (const void *pa, const void *pb)
 /* The largest first; what is behind 'max' of them joins the others. */
 static uint32_t order (struct named_table *t, uint32_t max)
 {
-    if (!t->slots)
-        return 0;
-    for (uint32_t i = 0, used = 0; used < t->used; i++) {
-        if (t->slots[i].hash)
-            t->slots[used++] = t->slots[i];
-    }
-    qsort (t->slots, t->used, sizeof (*t->slots), by_total);
-    for (uint32_t i = max; i < t->used; i++) {
-        struct named *n = &t->slots[i], *o = &t->others;
+    if (t->names.n > 0)
+        qsort (t->names.records, t->names.n, t->names.size, by_total);
+    for (uint32_t i = max; i < t->names.n; i++) {
+        struct named *n = map_at (&t->names, i), *o = &t->others;
 
         o->min = o->count == 0 || n->min < o->min ? n->min : o->min;
         o->max = n->max > o->max ? n->max : o->max;
@@ -129,12 +112,12 @@ static uint32_t order (struct named_table *t, uint32_t max)
         o->total = o->total > INT64_MAX - n->total ? INT64_MAX
                                                    : o->total + n->total;
     }
-    return t->used < max ? t->used : max;
+    return t->names.n < max ? t->names.n : max;
 }
 
-static const char *name_at (const struct named_table *t, uint32_t i)
+static const char *name_of (const struct named_table *t, const struct named *n)
 {
-    return (const char *)t->bytes.data + t->slots[i].at;
+    return (const char *)t->bytes.data + n->at;
 }
 
 static const char *const kinds[] = {
@@ -167,9 +150,11 @@ bool kineto_emit_kernels (struct kineto *k)
     struct batch b;
     int rc = batch_init (&b, TABLE_OPERATOR, k->err);
 
-    for (uint32_t i = 0; i < n && rc == 0; i++)
-        put_kernel (k, &b, &t->slots[i], name_at (t, i),
-                    kinds[t->slots[i].what & 3]);
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        const struct named *named = map_at (&t->names, i);
+
+        put_kernel (k, &b, named, name_of (t, named), kinds[named->what & 3]);
+    }
     if (rc == 0 && t->others.count > 0)
         put_kernel (k, &b, &t->others, "others", NULL);
     return source_finish (k->src, &b, rc, k->err);
@@ -200,8 +185,11 @@ bool kineto_emit_ranges (struct kineto *k)
     struct batch b;
     int rc = batch_init (&b, TABLE_RANGE, k->err);
 
-    for (uint32_t i = 0; i < n && rc == 0; i++)
-        put_range (k, &b, &t->slots[i], name_at (t, i), t->slots[i].what);
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        const struct named *named = map_at (&t->names, i);
+
+        put_range (k, &b, named, name_of (t, named), named->what);
+    }
     if (rc == 0 && t->others.count > 0)
         put_range (k, &b, &t->others, "others", 0);
     return source_finish (k->src, &b, rc, k->err);

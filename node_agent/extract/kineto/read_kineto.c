@@ -353,6 +353,7 @@ static void read_kineto_fini (struct kineto *k)
     free (k->stretches);
     free (k->groups);
     free (k->splits);
+    map_fini (&k->step_ids);
     kineto_names_fini (&k->kernels);
     kineto_names_fini (&k->ranges);
     kineto_header_fini (&k->header);
@@ -393,7 +394,9 @@ void read_kineto (struct source *src, unsigned want, struct verdict *v,
 {
     struct err why = { "" };
     struct kineto k = { .src = src, .err = &why, .want = want, .device = -1,
-                        .first = 1 };
+                        .first = 1,
+                        .step_ids = MAP (char[KINETO_STEP_ID],
+                                         KINETO_STEP_ID / 8) };
     struct capture_file file;
     enum reading how = capture_file_open (&file, src, src->dir, src->file,
                                           &why);
