@@ -2,6 +2,7 @@
 #include "extract/timeline/timeline.h"
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "extract/rows/comm_tasks.h"
 
 #include <errno.h>
@@ -17,11 +18,9 @@ int timeline_init (struct timeline *t, struct source *src)
     t->src = src;
     t->host_first = INT64_MAX;
     t->processes = calloc (TIMELINE_PROCESSES_MAX, sizeof (*t->processes));
-    t->thread_slots = calloc (2 * (size_t)TIMELINE_THREADS_MAX,
-                              sizeof (*t->thread_slots));
+    t->threads = (struct map)MAP (struct timeline_thread, 2);
     t->kernels = calloc (TIMELINE_KERNELS, sizeof (*t->kernels));
-    if (!t->processes || !t->thread_slots || !t->kernels ||
-        flows_init (&t->flows) < 0) {
+    if (!t->processes || !t->kernels || flows_init (&t->flows) < 0) {
         timeline_fini (t);
         return -ENOMEM;
     }
@@ -34,11 +33,10 @@ void timeline_fini (struct timeline *t)
         free (t->processes[i].rows);
         free (t->processes[i].sums);
     }
-    for (uint32_t i = 0; i < t->nthreads; i++)
-        free (t->threads[i].tasks);
+    for (uint32_t i = 0; i < t->threads.n; i++)
+        free (timeline_thread (t, i)->tasks);
     free (t->processes);
-    free (t->threads);
-    free (t->thread_slots);
+    map_fini (&t->threads);
     free (t->kernels);
     free (t->sought);
     free (t->ops);
@@ -54,8 +52,8 @@ void timeline_restart (struct timeline *t)
         t->processes[i].nrows = 0;
         t->processes[i].seen = false;
     }
-    for (uint32_t i = 0; i < t->nthreads; i++)
-        t->threads[i].ntasks = 0;
+    for (uint32_t i = 0; i < t->threads.n; i++)
+        timeline_thread (t, i)->ntasks = 0;
     flows_clear (&t->flows);
     memset (t->kernels, 0, TIMELINE_KERNELS * sizeof (*t->kernels));
     t->nops = 0;
@@ -109,49 +107,23 @@ bool timeline_wanted (void *arg, uint64_t pid)
     return p && (p->class == PROCESS_COMM || !p->named) && !t->summing;
 }
 
-static uint32_t *thread_slot (struct timeline *t, uint64_t pid, uint64_t tid)
-{
-    const uint32_t mask = 2 * TIMELINE_THREADS_MAX - 1;
-    uint64_t h = (pid * 31 + tid) * UINT64_C (0x9e3779b97f4a7c15);
-    uint32_t i = (uint32_t)(h >> 40) & mask;
-
-    for (; t->thread_slots[i]; i = (i + 1) & mask) {
-        const struct timeline_thread *th = &t->threads[t->thread_slots[i] - 1];
-
-        if (th->pid == pid && th->tid == tid)
-            break;
-    }
-    return &t->thread_slots[i];
-}
-
 /* The thread, made if it is new; NULL without memory (*rc) or above the limit.
  */
 static struct timeline_thread *thread (struct timeline *t, uint64_t pid,
                                        uint64_t tid, int *rc)
 {
-    uint32_t *slot = thread_slot (t, pid, tid);
+    const uint64_t key[] = { pid, tid };
     struct timeline_thread *th;
+    bool is_new;
 
     *rc = 0;
-    if (*slot)
-        return &t->threads[*slot - 1];
-    if (t->nthreads == TIMELINE_THREADS_MAX) {
+    if (t->threads.n == TIMELINE_THREADS_MAX &&
+        !map_get (&t->threads, key)) {
         (void)timeline_too_much (t, "threads");
         return NULL;
     }
-    if (t->nthreads == t->thread_cap) {
-        uint32_t cap = t->thread_cap ? 2 * t->thread_cap : 16;
-
-        if (!(th = realloc (t->threads, cap * sizeof (*th)))) {
-            *rc = -ENOMEM;
-            return NULL;
-        }
-        t->threads = th;
-        t->thread_cap = cap;
-    }
-    th = &t->threads[t->nthreads++];
-    *th = (struct timeline_thread){ .pid = pid, .tid = tid };
-    *slot = t->nthreads;
+    if (!(th = map_put (&t->threads, key, &is_new)))
+        *rc = -ENOMEM;
     return th;
 }
 
@@ -281,19 +253,15 @@ static int device_event (struct timeline *t)
 int timeline_keep_row (struct timeline *t, struct timeline_process *p,
                        const struct overlap_row *row)
 {
+    struct overlap_row *rows;
+
     if (t->rows == TIMELINE_ROWS_MAX) {
         t->overflow = true;
         return 0;
     }
-    if (p->nrows == p->cap) {
-        uint32_t cap = p->cap ? 2 * p->cap : 256;
-        struct overlap_row *rows = realloc (p->rows, cap * sizeof (*rows));
-
-        if (!rows)
-            return -ENOMEM;
-        p->rows = rows;
-        p->cap = cap;
-    }
+    if (!(rows = vec_one_more (p->rows, p->nrows, sizeof (*rows))))
+        return -ENOMEM;
+    p->rows = rows;
     p->rows[p->nrows++] = *row;
     t->rows++;
     return 0;
@@ -347,18 +315,13 @@ static int add_op (struct timeline *t, const struct timeline_thread *th,
 {
     const struct trace_event *e = &t->event;
     size_t need = t->names_used + e->name_size + 1;
+    struct timeline_op *ops;
 
     if (t->nops == TIMELINE_OPS_MAX || need > TIMELINE_NAMES_MAX)
         return timeline_too_much (t, "communication ops");
-    if (t->nops == t->op_cap) {
-        uint32_t cap = t->op_cap ? 2 * t->op_cap : 256;
-        struct timeline_op *ops = realloc (t->ops, cap * sizeof (*ops));
-
-        if (!ops)
-            return -ENOMEM;
-        t->ops = ops;
-        t->op_cap = cap;
-    }
+    if (!(ops = vec_one_more (t->ops, t->nops, sizeof (*ops))))
+        return -ENOMEM;
+    t->ops = ops;
     if (need > t->names_cap) {
         size_t cap = 2 * need + NAMES_FIRST;
         char *names = realloc (t->names, cap);
@@ -371,7 +334,8 @@ static int add_op (struct timeline *t, const struct timeline_thread *th,
     memcpy (t->names + t->names_used, e->name, e->name_size + 1);
     t->ops[t->nops++] = (struct timeline_op){
         .start = start, .dur = dur, .name = (uint32_t)t->names_used,
-        .name_size = e->name_size, .thread = (uint32_t)(th - t->threads),
+        .name_size = e->name_size,
+        .thread = (uint32_t)(th - timeline_thread (t, 0)),
     };
     t->names_used = need;
     return 0;

@@ -21,6 +21,7 @@
 #ifndef ROLLCALL_EXTRACT_TIMELINE_TIMELINE_H
 #define ROLLCALL_EXTRACT_TIMELINE_TIMELINE_H
 
+#include "base/map.h"
 #include "extract/sink/source.h"
 #include "extract/timeline/timeline_flows.h"
 #include "extract/timeline/trace_scan.h"
@@ -68,7 +69,7 @@ struct timeline_process {
     bool named, npu, seen;      // seen: it had events before it was known
     int64_t device;             // -1: the label does not say
     struct overlap_row *rows;
-    uint32_t nrows, cap;
+    uint32_t nrows;
     struct timeline_sum *sums;  // one for each step, or one without steps
 };
 
@@ -87,10 +88,10 @@ struct timeline_op {
 };
 
 struct timeline_thread {
-    uint64_t pid, tid;
+    uint64_t pid, tid;          // the key
     char name[TRACE_TEXT_MAX];
     struct timeline_task *tasks;
-    uint32_t ntasks, cap;
+    uint32_t ntasks;
     uint32_t begun;             // where a search among them ended
 };
 
@@ -120,10 +121,9 @@ struct timeline {
     struct flows flows;
     struct timeline_process *processes;
     uint32_t nprocesses, last_process;
-    struct timeline_thread *threads;
-    uint32_t nthreads, thread_cap, *thread_slots;
+    struct map threads;
     struct timeline_op *ops;
-    uint32_t nops, op_cap;
+    uint32_t nops;
     char *names;
     size_t names_used, names_cap;
     struct timeline_kernel *kernels;        // seen lately
@@ -151,6 +151,12 @@ struct timeline {
     const char *limit;          // what there was too much of, or NULL
     uint64_t limit_at;          // where
 };
+
+static inline struct timeline_thread *timeline_thread (const struct timeline *t,
+                                                       uint32_t i)
+{
+    return (struct timeline_thread *)t->threads.records + i;
+}
 
 int timeline_init (struct timeline *t, struct source *src);
 void timeline_fini (struct timeline *t);

@@ -89,7 +89,7 @@ static int gather (const struct timeline *t, const struct timeline_process *p,
     for (uint32_t i = 0; i < t->nops; i++) {
         const struct timeline_op *op = &t->ops[i];
 
-        if (same_device (t, p, t->threads[op->thread].pid))
+        if (same_device (t, p, timeline_thread (t, op->thread)->pid))
             w->communication[w->ncommunication++] = (struct interval){
                 op->start, op->start + (int64_t)op->dur };
     }

@@ -94,9 +94,10 @@ static bool is_plane (const char *name, uint32_t *plane)
 
 static int by_tid (const void *pa, const void *pb, void *arg)
 {
-    const struct timeline_thread *threads = arg;
-    const struct timeline_thread *a = &threads[*(const uint32_t *)pa];
-    const struct timeline_thread *b = &threads[*(const uint32_t *)pb];
+    const struct timeline_thread *a = timeline_thread (arg,
+                                                       *(const uint32_t *)pa);
+    const struct timeline_thread *b = timeline_thread (arg,
+                                                       *(const uint32_t *)pb);
 
     if (a->pid != b->pid)
         return a->pid < b->pid ? -1 : 1;
@@ -124,8 +125,10 @@ static void order_tasks (struct timeline_thread *th)
 /* The thread of all ops of a process, or NO_THREAD. */
 static uint32_t all_ops_of (const struct timeline *t, uint64_t pid)
 {
-    for (uint32_t i = 0; i < t->nthreads; i++) {
-        if (t->threads[i].pid == pid && is_all_ops (t->threads[i].name))
+    for (uint32_t i = 0; i < t->threads.n; i++) {
+        const struct timeline_thread *th = timeline_thread (t, i);
+
+        if (th->pid == pid && is_all_ops (th->name))
             return i;
     }
     return NO_THREAD;
@@ -137,15 +140,15 @@ static void assign_roles (struct maker *m, uint32_t *order)
     struct timeline *t = m->t;
     uint32_t owner = NO_THREAD, last = 0;
 
-    for (uint32_t i = 0; i < t->nthreads; i++)
+    for (uint32_t i = 0; i < t->threads.n; i++)
         order[i] = i;
-    qsort_r (order, t->nthreads, sizeof (*order), by_tid, t->threads);
-    for (uint32_t i = 0; i < t->nthreads; i++) {
-        struct timeline_thread *th = &t->threads[order[i]];
+    qsort_r (order, t->threads.n, sizeof (*order), by_tid, (void *)t);
+    for (uint32_t i = 0; i < t->threads.n; i++) {
+        struct timeline_thread *th = timeline_thread (t, order[i]);
         struct role *r = &m->roles[order[i]];
 
         r->owner = NO_THREAD;
-        if (i == 0 || t->threads[order[i - 1]].pid != th->pid) {
+        if (i == 0 || timeline_thread (t, order[i - 1])->pid != th->pid) {
             if ((owner = all_ops_of (t, th->pid)) != NO_THREAD)
                 m->roles[owner].first = m->nplanes;
         }
@@ -407,8 +410,8 @@ static bool sort_tasks (struct maker *m)
     if (!m->sorted || !m->ranks)
         return no_memory (m);
     rank_ops (m);
-    for (uint32_t i = 0; i < m->t->nthreads; i++) {
-        struct timeline_thread *th = &m->t->threads[i];
+    for (uint32_t i = 0; i < m->t->threads.n; i++) {
+        struct timeline_thread *th = timeline_thread (m->t, i);
 
         for (uint32_t j = 0; j < th->ntasks; j++) {
             if (!sort_task (m, &th->tasks[j], i))
@@ -416,7 +419,7 @@ static bool sort_tasks (struct maker *m)
         }
         free (th->tasks);
         th->tasks = NULL;
-        th->ntasks = th->cap = 0;
+        th->ntasks = 0;
     }
     if (!sort_log (m))
         return false;
@@ -433,7 +436,7 @@ static bool take_kept (struct maker *m, const struct sorted_op *o, size_t *n)
     const struct role *r = &m->roles[o->op->thread];
 
     for (uint32_t i = r->first; i < r->first + r->plane; i++) {
-        struct timeline_thread *th = &m->t->threads[m->planes[i]];
+        struct timeline_thread *th = timeline_thread (m->t, m->planes[i]);
         uint32_t from = timeline_ops_begun (th, o->op->start), to =
             timeline_ops_begun (th, o->limit);
 
@@ -516,11 +519,11 @@ static bool all_ops (struct maker *m)
 bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err)
 {
     struct maker m = { .t = t, .err = err };
-    uint32_t *order = calloc ((size_t)t->nthreads + 1, sizeof (*order));
+    uint32_t *order = calloc ((size_t)t->threads.n + 1, sizeof (*order));
     bool good = false;
 
-    m.roles = calloc ((size_t)t->nthreads + 1, sizeof (*m.roles));
-    m.planes = calloc ((size_t)t->nthreads + 1, sizeof (*m.planes));
+    m.roles = calloc ((size_t)t->threads.n + 1, sizeof (*m.roles));
+    m.planes = calloc ((size_t)t->threads.n + 1, sizeof (*m.planes));
     m.ops = calloc ((size_t)t->nops + 1, sizeof (*m.ops));
     if (!order || !m.roles || !m.planes || !m.ops) {
         (void)no_memory (&m);

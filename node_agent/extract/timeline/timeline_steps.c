@@ -189,7 +189,7 @@ static void add_receives (struct timeline *t)
         if (op->name_size < size ||
             memcmp (t->names + op->name, start, size) != 0)
             continue;
-        p = device_of (t, t->threads[op->thread].pid);
+        p = device_of (t, timeline_thread (t, op->thread)->pid);
         if (p)
             to_steps (t, p, op->start, NULL, op);
     }
@@ -219,7 +219,7 @@ int timeline_add_up (struct timeline *t)
             timeline_add_row (t, p, &p->rows[j]);
         free (p->rows);
         p->rows = NULL;
-        p->nrows = p->cap = 0;
+        p->nrows = 0;
     }
     add_receives (t);
     return 0;

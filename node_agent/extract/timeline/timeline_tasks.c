@@ -7,10 +7,10 @@
  */
 #include "extract/timeline/timeline.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-#define FIRST_ROOM 4u           // of a thread: there may be 65536
 
 void timeline_pack (int64_t record[TIMELINE_WORDS], int64_t key,
                     const struct timeline_task *k)
@@ -44,28 +44,23 @@ static int keep_in_log (struct timeline *t, const struct timeline_thread *th,
 
     if (!t->log && !(t->log = sorter_create (TIMELINE_WORDS, 0)))
         return -ENOMEM;
-    timeline_pack (record, th - t->threads, k);
+    timeline_pack (record, th - timeline_thread (t, 0), k);
     return sorter_add (t->log, record, &t->why);
 }
 
 int timeline_keep_task (struct timeline *t, struct timeline_thread *th,
                         const struct timeline_task *k)
 {
+    struct timeline_task *p;
     int rc;
 
     if (t->tasks >= TIMELINE_TASKS_KEPT) {
         if ((rc = keep_in_log (t, th, k)) < 0)
             return rc;
     } else {
-        if (th->ntasks == th->cap) {
-            uint32_t cap = th->cap ? 2 * th->cap : FIRST_ROOM;
-            struct timeline_task *p = realloc (th->tasks, cap * sizeof (*p));
-
-            if (!p)
-                return -ENOMEM;
-            th->tasks = p;
-            th->cap = cap;
-        }
+        if (!(p = vec_one_more (th->tasks, th->ntasks, sizeof (*p))))
+            return -ENOMEM;
+        th->tasks = p;
         th->tasks[th->ntasks++] = *k;
     }
     t->tasks++;
