@@ -358,19 +358,21 @@ static bool take_hashes (sqlite3_stmt *st, const struct digest *content,
     uint64_t first = (uint64_t)sqlite3_column_int64 (st, 0);
     const void *bytes = sqlite3_column_blob (st, 2);
     size_t n = (size_t)sqlite3_column_bytes (st, 2);
-    struct digest *p;
+    bool good = true;
 
     if (first != h->n || n % DIGEST_SIZE != 0 || !bytes ||
         (uint64_t)sqlite3_column_int64 (st, 1) != size ||
         sqlite3_column_int64 (st, 4) !=
             ledger_incoming_sum (content, size, first, bytes, n,
-                                 sqlite3_column_int64 (st, 3)) ||
-        !(p = realloc (h->chunks, h->n * DIGEST_SIZE + n)))
+                                 sqlite3_column_int64 (st, 3)))
         return false;
-    memcpy (p + h->n, bytes, n);
-    h->chunks = p;
-    h->n = h->cap = h->n + n / DIGEST_SIZE;
-    return true;
+    for (size_t i = 0; i < n && good; i += DIGEST_SIZE) {
+        struct digest d;
+
+        memcpy (d.bytes, (const char *)bytes + i, DIGEST_SIZE);
+        good = content_hash_put (h, &d) == 0;
+    }
+    return good;
 }
 
 int ledger_find_incoming (struct ledger *l, const struct digest *content,

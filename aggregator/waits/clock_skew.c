@@ -2,6 +2,7 @@
 #include "waits/clock_skew.h"
 
 #include "base/stats.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,7 +15,7 @@
 
 struct samples {
     double *values;
-    uint32_t n, max;
+    uint32_t n;
     size_t group_size;          // of a rank: all are of groups so large
     double median;
     bool right;                 // of a rank: its offset was told
@@ -90,14 +91,9 @@ static int note (struct samples *s, double value, uint32_t most)
 
     if (s->n == most)
         return 0;
-    if (s->n == s->max) {
-        uint32_t max = s->max ? 2 * s->max : 16;
-
-        if (!(values = realloc (s->values, max * sizeof (*values))))
-            return -ENOMEM;
-        s->values = values;
-        s->max = max;
-    }
+    if (!(values = vec_one_more (s->values, s->n, sizeof (*values))))
+        return -ENOMEM;
+    s->values = values;
     s->values[s->n++] = value;
     return 0;
 }

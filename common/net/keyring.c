@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/vec.h"
 #include "store/fileio.h"
 
 #include <dirent.h>
@@ -110,12 +111,9 @@ static int add_file (const char *dir, const char *file, enum key_state state,
                         ENTRIES_MAX);
     if (!fileio_join (path, sizeof (path), dir, file))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
-    if (*count % 64 == 0) {
-        more = realloc (*entries, (*count + 64) * sizeof (*more));
-        if (!more)
-            return err_set (err, ENOMEM, "no memory for keys");
-        *entries = more;
-    }
+    if (!(more = vec_one_more (*entries, *count, sizeof (*more))))
+        return err_set (err, ENOMEM, "no memory for keys");
+    *entries = more;
     e = &(*entries)[*count];
     rc = key_read (path, &e->file, err);
     explicit_bzero (e->file.secret_key, sizeof (e->file.secret_key));

@@ -5,6 +5,7 @@
  */
 #include "store/content.h"
 
+#include "base/vec.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -25,15 +26,11 @@ void content_hash_fini (struct content_hash *h)
 
 int content_hash_put (struct content_hash *h, const struct digest *chunk)
 {
-    if (h->n == h->cap) {
-        size_t cap = h->cap ? 2 * h->cap : 4;
-        struct digest *p = realloc (h->chunks, cap * sizeof (*p));
+    struct digest *p = vec_one_more (h->chunks, h->n, sizeof (*p));
 
-        if (!p)
-            return -ENOMEM;
-        h->chunks = p;
-        h->cap = cap;
-    }
+    if (!p)
+        return -ENOMEM;
+    h->chunks = p;
     h->chunks[h->n++] = *chunk;
     return 0;
 }

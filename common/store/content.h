@@ -18,7 +18,7 @@
 /* Collects chunk hashes, in order. */
 struct content_hash {
     struct digest *chunks;
-    size_t n, cap;
+    size_t n;
 };
 
 void content_hash_init (struct content_hash *h);

@@ -8,6 +8,7 @@
 #include "extract/sink/source.h"
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "extract/input/profiler_db.h"
 #include "identity/identity.h"
 #include "identity/metadata_info.h"
@@ -25,7 +26,7 @@ struct group {
     char id[KEY_MAX], name[KEY_MAX];
     double rank;                // of this process in it, -1: not said
     int32_t *members;
-    size_t nmembers, cap;
+    size_t nmembers;
     const char *bad;            // what is wrong with it, or NULL
 };
 
@@ -80,19 +81,15 @@ static bool take_rank (struct scan *s, int64_t *ret)
 static bool add_member (struct metadata *m, int32_t rank)
 {
     struct group *g = &m->g;
+    int32_t *members = vec_one_more (g->members, g->nmembers,
+                                     sizeof (*members));
 
-    if (g->nmembers == g->cap) {
-        size_t cap = g->cap ? 2 * g->cap : 64;
-        int32_t *members = realloc (g->members, cap * sizeof (*members));
-
-        if (!members) {
-            m->src->stopped = err_set (m->err, ENOMEM, "no memory for group "
-                                       "%s", g->id);
-            return false;
-        }
-        g->members = members;
-        g->cap = cap;
+    if (!members) {
+        m->src->stopped = err_set (m->err, ENOMEM, "no memory for group %s",
+                                   g->id);
+        return false;
     }
+    g->members = members;
     g->members[g->nmembers++] = rank;
     return true;
 }

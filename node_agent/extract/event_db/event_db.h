@@ -135,7 +135,7 @@ struct event_db {
     uint32_t *by_start;         // steps by host_start
     int64_t *latest;            // the latest host_end of those up to there
     struct event_op *ops;       // by start
-    uint32_t nops, ops_cap;
+    uint32_t nops;
     bool many_links;            // of a step, more than can be folded
     uint32_t no_master;         // ops with tasks, none of which is marked
     struct event_marks *marks;  // NULL: ops are the database's own

@@ -3,6 +3,7 @@
 #include "extract/event_db/event_db.h"
 
 #include "base/units.h"
+#include "base/vec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,22 +15,18 @@
 
 struct event_op *event_add_op (struct event_db *e)
 {
-    if (e->nops == e->ops_cap) {
-        uint32_t cap = e->ops_cap ? 2 * e->ops_cap : 256;
-        struct event_op *p;
+    struct event_op *p;
 
-        if (e->nops >= EVENT_OPS_MAX) {
-            (void)event_damage (e, "it has more than %u communication ops",
-                                EVENT_OPS_MAX);
-            return NULL;
-        }
-        if (!(p = realloc (e->ops, cap * sizeof (*p)))) {
-            (void)event_no_memory (e);
-            return NULL;
-        }
-        e->ops = p;
-        e->ops_cap = cap;
+    if (e->nops >= EVENT_OPS_MAX) {
+        (void)event_damage (e, "it has more than %u communication ops",
+                            EVENT_OPS_MAX);
+        return NULL;
     }
+    if (!(p = vec_one_more (e->ops, e->nops, sizeof (*p)))) {
+        (void)event_no_memory (e);
+        return NULL;
+    }
+    e->ops = p;
     e->ops[e->nops] = (struct event_op){ .began = INT64_MAX,
                                          .device = EVENT_NO_DEVICE,
                                          .payload = NAN, .peer = -1,

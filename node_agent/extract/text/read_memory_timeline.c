@@ -5,6 +5,8 @@
  * See doc/formats.md, "Memory timelines".
  */
 #include "extract/input/capture_file.h"
+
+#include "base/vec.h"
 #include "extract/sink/capture_facts.h"
 #include "extract/text/read_text.h"
 
@@ -36,7 +38,7 @@ struct timeline {
     struct capture_file *file;
     int64_t left;               // of CONTENT_MAX
     double *times;              // us, of the samples
-    size_t ntimes, cap;
+    size_t ntimes;              // of which there are TIMES_MAX at most
     bool no_memory;
     double now[CATEGORIES + 1]; // bytes
     double peak[CATEGORIES + 1], at[CATEGORIES + 1];
@@ -69,20 +71,16 @@ static void note_now (struct timeline *t, double at)
 
 static bool add_time (struct timeline *t, double at)
 {
-    if (t->ntimes == t->cap && t->cap < TIMES_MAX) {
-        size_t cap = t->cap ? 2 * t->cap : 1024;
-        double *times = realloc (t->times, cap * sizeof (*times));
+    double *times;
 
-        if (!times) {
-            t->no_memory = true;
-            return false;
-        }
-        t->times = times;
-        t->cap = cap;
+    if (t->ntimes++ >= TIMES_MAX)
+        return true;
+    if (!(times = vec_one_more (t->times, t->ntimes - 1, sizeof (*times)))) {
+        t->no_memory = true;
+        return false;
     }
-    if (t->ntimes < t->cap)
-        t->times[t->ntimes] = at;
-    t->ntimes++;
+    t->times = times;
+    t->times[t->ntimes - 1] = at;
     return true;
 }
 
@@ -157,7 +155,7 @@ static bool take_sample (struct timeline *t, size_t i)
     if (i >= t->ntimes)
         return scan_fail (&t->s, "more samples than times");
     memcpy (t->now, v + 1, CATEGORIES * sizeof (v[0]));
-    note_now (t, i < t->cap ? t->times[i] : NAN);
+    note_now (t, i < TIMES_MAX ? t->times[i] : NAN);
     return true;
 }
 

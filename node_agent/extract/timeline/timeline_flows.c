@@ -2,6 +2,8 @@
  */
 #include "extract/timeline/timeline_flows.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,14 +57,9 @@ int flows_step (struct flows *f, const char *id, int64_t start, int64_t end)
     }
     if (f->nsteps == TIMELINE_STEPS_MAX)
         return -E2BIG;
-    if (f->nsteps == f->step_cap) {
-        uint32_t cap = f->step_cap ? 2 * f->step_cap : 16;
-
-        if (!(s = realloc (f->steps, cap * sizeof (*s))))
-            return -ENOMEM;
-        f->steps = s;
-        f->step_cap = cap;
-    }
+    if (!(s = vec_one_more (f->steps, f->nsteps, sizeof (*s))))
+        return -ENOMEM;
+    f->steps = s;
     while (at > 0 && f->steps[at - 1].host_start > start)
         at--;
     memmove (f->steps + at + 1, f->steps + at,

@@ -39,7 +39,7 @@ struct flow;                    // one that is not complete, or counts
 
 struct flows {
     struct flow_step *steps;    // by host_start
-    uint32_t nsteps, step_cap;
+    uint32_t nsteps;
     struct flow *slots;
     uint32_t cap, used;
     bool any;                   // there was a whole one, in a step or not
