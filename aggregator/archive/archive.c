@@ -48,7 +48,7 @@ struct names {
 static int add_job (void *arg, const struct ledger_job *job)
 {
     struct names *list = arg;
-    char **p = realloc (list->names, (list->n + 1) * sizeof (*p));
+    char **p = vec_one_more (list->names, list->n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;

@@ -451,7 +451,7 @@ static int add_job (struct divide *d, const char *job, struct err *err)
         if (strcmp (d->jobs[i], job) == 0)
             return 0;
     }
-    if (!(p = realloc (p, (d->njobs + 1) * sizeof (*p))))
+    if (!(p = vec_one_more (p, d->njobs, sizeof (*p))))
         return no_memory (err);
     d->jobs = p;
     (void)snprintf (p[d->njobs++], sizeof (*p), "%s", job);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "jobs/jobs.h"
 #include "model/shipment.h"
 
@@ -20,7 +21,7 @@ struct by_hand {
 static int divide_by_hand_add (void *arg, const struct ledger_assignment *a)
 {
     struct by_hand *h = arg;
-    struct ledger_assignment *p = realloc (h->all, (h->n + 1) * sizeof (*p));
+    struct ledger_assignment *p = vec_one_more (h->all, h->n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;

@@ -2,6 +2,7 @@
 #include "builder/groups.h"
 
 #include "base/cmp.h"
+#include "base/vec.h"
 #include "store/db.h"
 
 #include <errno.h>
@@ -116,8 +117,7 @@ static struct entry *intern_seen (struct groups *g, const char *name,
     }
     if (has_member (&e->g, rank))
         return e;
-    members = realloc (e->g.members,
-                       (e->g.nmembers + 1) * sizeof (*members));
+    members = vec_one_more (e->g.members, e->g.nmembers, sizeof (*members));
     if (!members)
         return NULL;
     e->g.members = members;

@@ -1,6 +1,7 @@
 /* aggregator/builder/part.c - one thread's share of an analysis.db */
 #include "builder/part.h"
 
+#include "base/vec.h"
 #include "store/db.h"
 
 #include <errno.h>
@@ -184,7 +185,7 @@ static struct part_group *group_at (struct part *p, const char *name)
     }
     if (p->ngroups == PART_GROUPS_MAX)
         return NULL;
-    groups = realloc (p->groups, (p->ngroups + 1) * sizeof (*groups));
+    groups = vec_one_more (p->groups, p->ngroups, sizeof (*groups));
     if (!groups)
         return NULL;
     p->groups = groups;

@@ -2,6 +2,7 @@
 #include "fsck/check_private.h"
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "store/fileio.h"
 
 #include <dirent.h>
@@ -31,7 +32,7 @@ int check_list_names (const char *root, const char *name, int64_t **numbers,
 
         if (units_int (e->d_name, 0, LEDGER_SEGMENT_MAX, &number) < 0)
             continue;
-        if (!(p = realloc (*numbers, (*n + 1) * sizeof (*p))))
+        if (!(p = vec_one_more (*numbers, *n, sizeof (*p))))
             rc = err_set (err, ENOMEM, "no memory to check");
         else
             (*numbers = p)[(*n)++] = number;
@@ -42,7 +43,7 @@ int check_list_names (const char *root, const char *name, int64_t **numbers,
 
 static int add_gap (struct check *c, const struct ledger_place *gap)
 {
-    struct check_gap *p = realloc (c->gaps, (c->ngaps + 1) * sizeof (*p));
+    struct check_gap *p = vec_one_more (c->gaps, c->ngaps, sizeof (*p));
 
     if (!p)
         return err_set (c->err, ENOMEM, "no memory to check");
@@ -94,7 +95,7 @@ static int add_bad (struct check *c, const struct ledger_item *i,
 {
     struct check_bad *b = find_bad (c, i);
     struct check_bad *p = b ? c->bad
-                            : realloc (c->bad, (c->nbad + 1) * sizeof (*p));
+                            : vec_one_more (c->bad, c->nbad, sizeof (*p));
 
     if (!p)
         return err_set (c->err, ENOMEM, "no memory to check");

@@ -7,6 +7,7 @@
  */
 #include "ledger/ledger_private.h"
 
+#include "base/vec.h"
 #include "model/capture.h"
 
 #include <errno.h>
@@ -133,7 +134,7 @@ static int list_items (struct ledger *l, const struct ledger_assignment *a,
         return rc;
     bind_version (st, a);
     while ((rc = ledger_has_row (l, st, err)) == 1) {
-        struct moved *p = realloc (*list, (*n + 1) * sizeof (*p));
+        struct moved *p = vec_one_more (*list, *n, sizeof (*p));
         struct ledger_item *i;
 
         if (!p) {

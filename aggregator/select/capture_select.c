@@ -7,6 +7,7 @@
 
 #include "base/cmp.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "select/select_hosts.h"
 #include "select/select_names.h"
 
@@ -337,7 +338,7 @@ static int add_conflict (struct select_conflict **list, size_t *n,
                          const struct select_item *item, int64_t id,
                          const char *step)
 {
-    struct select_conflict *p = realloc (*list, (*n + 1) * sizeof (*p));
+    struct select_conflict *p = vec_one_more (*list, *n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;

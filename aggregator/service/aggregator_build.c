@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -268,7 +269,7 @@ int aggregator_note_unbuilt (struct aggregator *a, const char *job)
         if (strcmp (a->unbuilt[i], job) == 0)
             return 0;
     }
-    if (!(p = realloc (a->unbuilt, (a->nunbuilt + 1) * sizeof (*p))))
+    if (!(p = vec_one_more (a->unbuilt, a->nunbuilt, sizeof (*p))))
         return -ENOMEM;
     a->unbuilt = p;
     if (!(p[a->nunbuilt] = strdup (job)))

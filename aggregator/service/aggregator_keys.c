@@ -7,6 +7,7 @@
 #include "service/aggregator_private.h"
 
 #include "base/log.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ static int find_bound (struct aggregator *a, const char *who,
 static int bind_key (struct aggregator *a, const char *who, const char *host,
                      struct err *err)
 {
-    struct ledger_bound *p = realloc (a->bound, (a->nbound + 1) * sizeof (*p));
+    struct ledger_bound *p = vec_one_more (a->bound, a->nbound, sizeof (*p));
 
     if (!p)
         return err_set (err, ENOMEM, "no memory to bind key %s", who);

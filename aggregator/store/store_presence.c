@@ -5,6 +5,8 @@
  */
 #include "store/store_private.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +58,7 @@ bool store_has (const struct store *s, const struct digest *id,
 static int add_sealed (struct store_extent **list, size_t *n, int64_t segment,
                        uint64_t end, struct err *err)
 {
-    struct store_extent *p = realloc (*list, (*n + 1) * sizeof (*p));
+    struct store_extent *p = vec_one_more (*list, *n, sizeof (*p));
 
     if (!p)
         return err_set (err, ENOMEM, "no memory for the store");
@@ -146,7 +148,7 @@ static int look_at_blob (void *arg, const struct digest *id, uint64_t size)
     store_blob_path (l->store->root, id, path);
     if (size_of (path) >= (int64_t)size)
         return 0;
-    p = realloc (l->lost->blobs, (l->lost->nblobs + 1) * sizeof (*p));
+    p = vec_one_more (l->lost->blobs, l->lost->nblobs, sizeof (*p));
     if (!p)
         return err_set (l->err, ENOMEM, "no memory for the store");
     l->lost->blobs = p;

@@ -41,7 +41,7 @@ static const char *text_of (sqlite3_stmt *st, int column)
 
 static int add_text (char ***list, size_t *n, const char *text)
 {
-    char **p = realloc (*list, (*n + 1) * sizeof (*p));
+    char **p = vec_one_more (*list, *n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;
@@ -63,7 +63,7 @@ static int row_rank (struct summary *s, sqlite3_stmt *st)
         s->present += expected;
         return 0;
     }
-    p = realloc (s->others, (s->nothers + 1) * sizeof (*p));
+    p = vec_one_more (s->others, s->nothers, sizeof (*p));
     if (!p)
         return -ENOMEM;
     s->others = p;

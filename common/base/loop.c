@@ -6,6 +6,7 @@
 #include "base/loop.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -76,13 +77,13 @@ void loop_destroy (struct loop *l)
 
 int loop_add_fd (struct loop *l, int fd, loop_fn *fn, void *arg)
 {
-    struct watch *w = realloc (l->watches, (l->nwatches + 1) * sizeof (*w));
+    struct watch *w = vec_one_more (l->watches, l->nwatches, sizeof (*w));
     struct pollfd *p;
 
     if (!w)
         return -ENOMEM;
     l->watches = w;
-    p = realloc (l->polls, (l->nwatches + 1) * sizeof (*p));
+    p = vec_one_more (l->polls, l->nwatches, sizeof (*p));
     if (!p)
         return -ENOMEM;
     l->polls = p;
@@ -109,7 +110,7 @@ int loop_add_timer (struct loop *l, int64_t delay_ns, loop_fn *fn, void *arg)
             return 0;
         }
     }
-    if (!(p = realloc (l->timers, (l->ntimers + 1) * sizeof (*p))))
+    if (!(p = vec_one_more (l->timers, l->ntimers, sizeof (*p))))
         return -ENOMEM;
     l->timers = p;
     p[l->ntimers++] = t;
@@ -127,7 +128,7 @@ void loop_del_timer (struct loop *l, loop_fn *fn, void *arg)
 int loop_add_source (struct loop *l, bool (*pending) (void *arg), loop_fn *fn,
                      void *arg)
 {
-    struct source *s = realloc (l->sources, (l->nsources + 1) * sizeof (*s));
+    struct source *s = vec_one_more (l->sources, l->nsources, sizeof (*s));
 
     if (!s)
         return -ENOMEM;

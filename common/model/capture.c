@@ -2,6 +2,7 @@
 #include "model/capture.h"
 
 #include "base/utf8.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -110,7 +111,7 @@ int capture_note_step (struct capture *c, const char *step, size_t n)
         return -E2BIG;
     if (!(copy = strndup (step, n)))
         return -ENOMEM;
-    steps = realloc (c->steps, (c->nsteps + 1) * sizeof (*steps));
+    steps = vec_one_more (c->steps, c->nsteps, sizeof (*steps));
     if (!steps) {
         free (copy);
         return -ENOMEM;
@@ -144,7 +145,7 @@ int capture_add_group (struct capture *c, const char *id, const char *pg_name,
     g.id = strdup (id);
     g.pg_name = strdup (pg_name);
     if (g.id && g.pg_name)
-        groups = realloc (c->groups, (c->ngroups + 1) * sizeof (*groups));
+        groups = vec_one_more (c->groups, c->ngroups, sizeof (*groups));
     if (!groups) {
         free (g.id);
         free (g.pg_name);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "extract/extract.h"
 #include "identity/capture_name.h"
 #include "model/job_mark.h"
@@ -89,7 +90,7 @@ struct word *owners_word_of (struct item *n, const struct peer *p)
         if (n->words[i].peer == p->id)
             return &n->words[i];
     }
-    more = realloc (n->words, (n->nwords + 1) * sizeof (*more));
+    more = vec_one_more (n->words, n->nwords, sizeof (*more));
     if (!more)
         return NULL;
     n->words = more;

@@ -2,6 +2,7 @@
 #include "control/family.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "control/cgroup.h"
 #include "control/orphans.h"
 #include "json/status.h"
@@ -168,8 +169,8 @@ static int reopen_process (const struct process *p)
 
 void family_add_wrapper (struct family *f, pid_t pid)
 {
-    struct wrapper *more = realloc (f->wrappers,
-                                    (f->nwrappers + 1) * sizeof (*more));
+    struct wrapper *more = vec_one_more (f->wrappers, f->nwrappers,
+                                         sizeof (*more));
     struct process now = { .start = 0 };
     int dir;
 

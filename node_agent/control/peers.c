@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/vec.h"
 #include "control/control.h"
 
 #include <errno.h>
@@ -329,7 +330,7 @@ static const char *shown_name (const char *name, const char *id,
 
 int peers_show (struct peers *ps, const char *id)
 {
-    int *more = realloc (ps->shown, (ps->nshown + 1) * sizeof (*more)), fd;
+    int *more = vec_one_more (ps->shown, ps->nshown, sizeof (*more)), fd;
     char name[PEERS_NAME_MAX];
 
     if (!more)

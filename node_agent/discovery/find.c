@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/cmp.h"
+#include "base/vec.h"
 #include "identity/capture_name.h"
 #include "identity/trace_kind.h"
 #include "store/fileio.h"
@@ -99,8 +100,8 @@ static int add_problem (struct found_list *list, const char *fmt, ...)
 
 static int add_problem (struct found_list *list, const char *fmt, ...)
 {
-    char **problems = realloc (list->problems,
-                               (list->nproblems + 1) * sizeof (*problems));
+    char **problems = vec_one_more (list->problems, list->nproblems,
+                                   sizeof (*problems));
     char *text = NULL;
     va_list ap;
     int n;
@@ -157,7 +158,7 @@ static int add_found (struct found_list *list, const char *path, int fd)
         if (list->items[i].id.dev == id.dev && list->items[i].id.ino == id.ino)
             return 0;
     }
-    if (!(items = realloc (list->items, (list->n + 1) * sizeof (*items))))
+    if (!(items = vec_one_more (list->items, list->n, sizeof (*items))))
         return -ENOMEM;
     list->items = items;
     f = &items[list->n];
@@ -243,7 +244,7 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
         if (type != DT_DIR && !(type == DT_REG && may_be_trace (e->d_name,
                                                                 list)))
             continue;
-        more = realloc (names, (n + 1) * sizeof (*names));
+        more = vec_one_more (names, n, sizeof (*names));
         if (more)
             names = more;
         if (!more || !(names[n] = strdup (e->d_name))) {

@@ -2,6 +2,7 @@
 #include "discovery/tracked.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "extract/extract.h"
 
 #include <errno.h>
@@ -83,7 +84,7 @@ int watch_add (struct watch *w, const char *path, bool large,
         if (strcmp (w->dirs[i].path, path) == 0)
             return 0;
     }
-    if (!(d = realloc (w->dirs, (w->ndirs + 1) * sizeof (*d))))
+    if (!(d = vec_one_more (w->dirs, w->ndirs, sizeof (*d))))
         return err_set (err, ENOMEM, "no memory to watch %s", path);
     w->dirs = d;
     d += w->ndirs;
@@ -130,7 +131,7 @@ static int note_problem (struct watch *w, const char *text)
         if (strcmp (w->problems[i], text) == 0)
             return 0;
     }
-    if (!(p = realloc (w->problems, (w->nproblems + 1) * sizeof (*p))))
+    if (!(p = vec_one_more (w->problems, w->nproblems, sizeof (*p))))
         return -ENOMEM;
     w->problems = p;
     if (!(p[w->nproblems] = strdup (text)))
@@ -155,8 +156,8 @@ static struct tracked *watch_find (const struct watch *w, const char *path)
 
 static struct tracked *watch_insert (struct watch *w, const char *path)
 {
-    struct tracked **items = realloc (w->items, (w->nitems + 1) *
-                                                    sizeof (struct tracked *));
+    struct tracked **items = vec_one_more (w->items, w->nitems,
+                                          sizeof (struct tracked *));
     struct tracked *t = tracked_new (path);
 
     if (items)

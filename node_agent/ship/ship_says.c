@@ -5,6 +5,7 @@
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -174,7 +175,7 @@ static int ship_says_keep (struct ship *s, const struct message *m)
     }
     if (!(one = malloc (sizeof (*one))))
         return -ENOMEM;
-    said = realloc (s->said, (s->nsaid + 1) * sizeof (*said));
+    said = vec_one_more (s->said, s->nsaid, sizeof (*said));
     if (!said) {
         free (one);
         return -ENOMEM;

@@ -2,6 +2,8 @@
  * from what the tasks of ops come to */
 #include "extract/rows/comm_rows.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +69,7 @@ bool comm_note_key (struct source *src, const char *key, struct err *err)
         if (strcmp (src->group_keys[i], key) == 0)
             return true;
     }
-    more = realloc (src->group_keys, (n + 1) * sizeof (*more));
+    more = vec_one_more (src->group_keys, n, sizeof (*more));
     if (!more) {
         src->stopped = err_set (err, ENOMEM, "no memory for groups");
         return false;
