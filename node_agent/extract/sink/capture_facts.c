@@ -6,6 +6,7 @@
  */
 #include "extract/sink/capture_facts.h"
 
+#include "base/texts.h"
 #include "base/utf8.h"
 #include "model/secret.h"
 
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define SLOTS 4096u             // a power of two, more than all peaks
 #define KINDS_MAX 8u            // kinds that share the row of all others
 #define OTHERS "(others)"       // component of what had no room
 
@@ -26,8 +26,6 @@ _Static_assert(CAPTURE_FACTS_INFO_MAX + 1 <= BATCH_ROWS &&
                                              2 * CAPTURE_FACTS_NAME_MAX) <
                        BATCH_TEXT_MAX,
                "the rows of CaptureInfo fit one batch");
-_Static_assert (CAPTURE_FACTS_PEAKS_MAX + KINDS_MAX < SLOTS / 2,
-                "slots stay free");
 
 struct file {
     char *path;
@@ -35,9 +33,15 @@ struct file {
     bool read;
 };
 
+/* What a peak is of; its two texts as hashes, which no two share by chance. */
+struct peak {
+    double device;              // NaN: none
+    uint64_t component, kind;
+};
+
 struct capture_facts {
     struct batch info, peaks;   // their rows are changed in place
-    uint16_t slots[SLOTS];      // rows of 'peaks' by hash, + 1; 0: free
+    struct map peak_rows;       // as the rows of 'peaks'
     uint64_t more_info;         // that had no room
     struct file files[CAPTURE_FACTS_FILES_MAX + 1];     // sorted by path
     size_t nfiles;
@@ -54,6 +58,8 @@ struct capture_facts *capture_facts_new (void)
         capture_facts_free (x);
         return NULL;
     }
+    if (x)
+        x->peak_rows = (struct map)MAP (struct peak, 3);
     return x;
 }
 
@@ -65,6 +71,7 @@ void capture_facts_free (struct capture_facts *x)
         free (x->files[i].path);
     batch_fini (&x->info);
     batch_fini (&x->peaks);
+    map_fini (&x->peak_rows);
     free (x);
 }
 
@@ -148,35 +155,11 @@ static void tell_more_info (struct capture_facts *x)
 
 /* ---- MemoryPeak ---- */
 
-static uint32_t hash (uint32_t h, const char *s, size_t n)
+static struct peak key_of (double device, const char *component, size_t n,
+                           const char *kind)
 {
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (unsigned char)s[i]) * 16777619u;
-    return h;
-}
-
-static bool same_device (double a, double b)
-{
-    return a == b || (isnan (a) && isnan (b));
-}
-
-/* The slot of this row, or the free one where it belongs. */
-static uint16_t *find_peak (struct capture_facts *x, double device,
-                            const char *component, size_t n, const char *kind)
-{
-    const struct batch *b = &x->peaks;
-    uint32_t i = hash (hash (2166136261u, component, n), kind, strlen (kind));
-
-    i ^= isnan (device) ? 0 : (uint32_t)((int64_t)device * 31);
-    for (i &= SLOTS - 1; x->slots[i] != 0; i = (i + 1) & (SLOTS - 1)) {
-        uint32_t row = x->slots[i] - 1u;
-
-        if (same_device (b->real[MEMORY_DEVICE][row], device) &&
-            text_is (b, MEMORY_COMPONENT, row, component, n) &&
-            text_is (b, MEMORY_KIND, row, kind, strlen (kind)))
-            break;
-    }
-    return &x->slots[i];
+    return (struct peak){ device, texts_hash (component, n),
+                          texts_hash (kind, strlen (kind)) };
 }
 
 static void put_peak (struct batch *b, uint32_t row, double peak, double at)
@@ -193,24 +176,28 @@ void capture_facts_peak (struct source *src, double device,
     struct capture_facts *x = src->extras;
     struct batch *b;
     char name[CAPTURE_FACTS_NAME_MAX];
-    uint16_t *slot;
+    struct peak key;
+    const struct peak *known;
     uint32_t row;
+    bool is_new;
 
     if (!x || !(peak > 0))
         return;
     b = &x->peaks;
-    if (!(device >= 0 && device <= INT32_MAX))
-        device = NAN;
+    device = device >= 0 && device <= INT32_MAX ? device + 0.0  // no -0
+                                                : NAN;
     component_size = cut (name, component, component_size, sizeof (name));
-    slot = find_peak (x, device, name, component_size, kind);
-    if (*slot == 0 && b->nrows >= CAPTURE_FACTS_PEAKS_MAX) {
+    key = key_of (device, name, component_size, kind);
+    known = map_get (&x->peak_rows, &key);
+    if (!known && b->nrows >= CAPTURE_FACTS_PEAKS_MAX) {
         device = NAN;
         component_size = strlen (OTHERS);
         memcpy (name, OTHERS, component_size);
-        slot = find_peak (x, device, name, component_size, kind);
+        key = key_of (device, name, component_size, kind);
+        known = map_get (&x->peak_rows, &key);
     }
-    if (*slot != 0) {
-        row = *slot - 1u;
+    if (known) {
+        row = (uint32_t)(known - (const struct peak *)x->peak_rows.records);
         if (peak > b->real[MEMORY_PEAK][row])
             put_peak (b, row, peak, at);
         return;
@@ -218,11 +205,15 @@ void capture_facts_peak (struct source *src, double device,
     row = b->nrows;
     if (row >= CAPTURE_FACTS_PEAKS_MAX + KINDS_MAX)
         return;
+    if (!map_put (&x->peak_rows, &key, &is_new)) {
+        x->failed = true;
+        return;
+    }
     b->real[MEMORY_DEVICE][row] = device;
     b->text[MEMORY_COMPONENT][row] = batch_text (b, name, component_size);
     b->text[MEMORY_KIND][row] = batch_text (b, kind, strlen (kind));
     put_peak (b, row, peak, at);
-    *slot = (uint16_t)(++b->nrows);
+    b->nrows++;
 }
 
 /* ---- OtherFile ---- */
