@@ -16,7 +16,9 @@ struct entry {
     struct entry *next;         // in the hash chain
 };
 
-#define CHAINS 4096u            // a job of 10,000 ranks has some 10,000 groups
+// A job of 10,000 ranks has some 10,000 groups.  Not base/map.h: several groups
+// have one name, and others know the address of an entry.
+#define CHAINS 4096u
 
 struct groups {
     struct entry *chains[CHAINS];

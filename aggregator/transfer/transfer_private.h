@@ -8,7 +8,8 @@
 
 #include <sys/queue.h>
 
-#define TRANSFER_BUCKETS 4096   // of hash tables: some entries in each
+// of hash tables, whose entries come and go, as those of base/map.h cannot
+#define TRANSFER_BUCKETS 4096
 
 // how an agent answers, as its last chunk says, or one that does not come
 enum transfer_pace {

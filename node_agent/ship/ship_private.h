@@ -19,7 +19,7 @@
 #define SMALL_MAX 512           // and of small ones, which share round trips,
 #define SMALL_RAW_MAX 480       // commits and fsyncs: they are some 6 KB each
 #define OFFERS_MAX (LARGE_MAX + SMALL_MAX)
-#define OFFER_BUCKETS 256
+#define OFFER_BUCKETS 256       // not base/map.h: offers come and go
 #define QUEUE_MAX 256           // answers that found no room in the socket
 #define HELLO_NS (100 * NS_PER_MS)      // until welcomed, at first; doubled
 

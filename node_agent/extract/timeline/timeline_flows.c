@@ -101,7 +101,7 @@ void flows_ranges (struct flows *f)
     }
 }
 
-/* ---- slots ---- */
+/* ---- slots: not base/map.h, since flows leave when they are complete ---- */
 
 static uint32_t home (const struct flows *f, uint64_t id)
 {

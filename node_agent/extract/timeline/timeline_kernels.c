@@ -91,7 +91,7 @@ int timeline_note_flow (struct timeline *t)
                ? timeline_too_much (t, "launches without their kernels") : rc;
 }
 
-/* ---- in any order ---- */
+/* ---- in any order: not base/map.h, as several flows have one kernel ---- */
 
 /* The next slot, from 'i' on, of this kernel; NULL if there is none. */
 static struct timeline_kernel *next_sought (const struct timeline *t,
