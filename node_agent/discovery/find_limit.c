@@ -1,6 +1,8 @@
 /* node_agent/discovery/find_limit.c - a search that ends in time */
 #include "discovery/find_limit.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,14 +67,12 @@ static void swap (struct find_waiting *a, struct find_waiting *b)
 int find_limit_wait (struct find_limit *l, const char *path, dev_t above,
                      unsigned depth, int64_t changed_ns)
 {
-    struct find_waiting *w = l->waiting;
     size_t i = l->nwaiting;
+    struct find_waiting *w = vec_one_more (l->waiting, i, sizeof (*w));
 
-    if ((i & (i + 1)) == 0 || !w) {     // full: twice as many
-        if (!(w = realloc (w, 2 * (i + 1) * sizeof (*w))))
-            return -ENOMEM;
-        l->waiting = w;
-    }
+    if (!w)
+        return -ENOMEM;
+    l->waiting = w;
     w[i] = (struct find_waiting){ .path = strdup (path), .above = above,
                                   .depth = depth,
                                   .fresh = changed_ns >= l->since_ns,

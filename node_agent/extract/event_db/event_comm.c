@@ -22,7 +22,8 @@ struct comm {
     struct event_db *e;
     struct comm_work *work;
     struct comm_task *tasks;    // of the op
-    uint32_t ntasks, tasks_cap;
+    uint32_t ntasks, tasks_cap; // room that is kept for the next op, for which
+                                // base/vec.h would begin again
     struct comm_figures figures;        // what they come to
     struct batch times, bands, matrix;
     struct matrix_room room;    // of the folds

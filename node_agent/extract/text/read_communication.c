@@ -28,7 +28,7 @@ struct reader {
     char op[COMM_NAME_MAX];
     struct batch_repeat rep_op, rep_group;
     struct packet *packets;
-    uint32_t npackets, packets_cap;
+    uint32_t npackets, packets_cap;     // room that is kept, not base/vec.h
     struct map others;          // transports of an op that are not known
 };
 

@@ -52,7 +52,7 @@ struct maker {
     int64_t task[TIMELINE_WORDS];       // the next of them
     int more;                   // whether there is one
     struct comm_task *tasks;    // of one op
-    size_t cap;
+    size_t cap;                 // kept for the next op: not base/vec.h
     struct comm_tables tables;
     struct err *err;
 };
