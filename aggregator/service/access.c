@@ -92,7 +92,7 @@ static void check_room (const struct aggregator_options *opt)
                          ? opt->world_size : opt->agents;
 
     if (room < wanted)
-        log_text (LOG_LEVEL_WARN, "few-descriptors", "there is room for %lld "
+        log_text (LOG_LEVEL_WARN, "descriptors-low", "there is room for %lld "
                   "agents, and %lld may come: raise the limit of open files "
                   "(ulimit -n, LimitNOFILE)", (long long)room,
                   (long long)wanted);

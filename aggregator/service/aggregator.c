@@ -366,14 +366,14 @@ static bool root_is_spent (struct aggregator *a)
     if (!a->complete || !a->opt->run_dir)
         return false;
     if (a->left > 0) {
-        log_text (LOG_LEVEL_WARN, "root-stays", "other versions of captures, "
+        log_text (LOG_LEVEL_WARN, "root-kept", "other versions of captures, "
                   "which the result does not have, are in it: %s",
                   a->opt->root);
         return false;
     }
     if (aggregator_result_has_all (a, a->over))
         return true;
-    log_text (LOG_LEVEL_WARN, "root-stays", "something came when the result "
+    log_text (LOG_LEVEL_WARN, "root-kept", "something came when the result "
               "was written already: it is in %s (rollcall build --root %s %s "
               "-o OUT makes a result with it)", a->opt->root, a->opt->root,
               a->opt->job);

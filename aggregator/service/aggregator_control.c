@@ -41,7 +41,7 @@ int aggregator_on_request (void *arg, const struct json *request,
                         "aggregator's log");
     if ((rc = request_execute (a->ledger, a->store, request, answer, err)) < 0)
         return rc;
-    l = log_line (LOG_LEVEL_INFO, "asked");
+    l = log_line (LOG_LEVEL_INFO, "control-request");
     log_str (&l, "request", json_text (json_get (request, "do"), ""));
     log_str (&l, "job", job);
     log_end (&l);

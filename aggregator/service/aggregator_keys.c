@@ -40,7 +40,8 @@ static int bind_key (struct aggregator *a, const char *who, const char *host,
     (void)snprintf (p->who, sizeof (p->who), "%s", who);
     (void)snprintf (p->host, sizeof (p->host), "%s", host);
     p->since_ns = clock_wall_ns ();
-    log_text (LOG_LEVEL_INFO, "bound", "key %s speaks for host %s from now on, "
+    log_text (LOG_LEVEL_INFO, "key-bound",
+              "key %s speaks for host %s from now on, "
               "the first one that it spoke for: rollcall key bind changes that",
               who, host);
     return 0;

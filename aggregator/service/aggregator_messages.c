@@ -239,7 +239,7 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
         log_text (LOG_LEVEL_ERROR, "intake-failed", "HELLO from %s: %s",
                   aggregator_name (from, hello->host, name), err.text);
     else if (rc == 0 && access_may_tell (&a->peer_access))
-        log_text (LOG_LEVEL_WARN, "asked-again", "some of what was "
+        log_text (LOG_LEVEL_WARN, "redelivery-requested", "some of what was "
                   "acknowledged to the agent of host %s, job %s, is missing "
                   "here: the root is another one, or an older one, or was "
                   "repaired, or files in it were removed.  It delivers again "
@@ -382,7 +382,7 @@ static void refuse_share (struct aggregator *a, const struct net_peer *from,
 
 static void log_agent (const struct net_peer *from, const struct message *m)
 {
-    struct logline l = log_line (LOG_LEVEL_INFO, "agent");
+    struct logline l = log_line (LOG_LEVEL_INFO, "agent-connected");
 
     log_str (&l, "job", m->job);
     log_str (&l, "host", m->host);
@@ -412,7 +412,8 @@ static void on_rival (struct aggregator *a, struct job_agent *agent,
     if (agent->rival_told_ns > 0 && now - agent->rival_told_ns < RIVAL_NS)
         return;
     agent->rival_told_ns = now;
-    log_text (LOG_LEVEL_WARN, "two-agents", "host %s, job %s: another agent%s"
+    log_text (LOG_LEVEL_WARN, "duplicate-agent",
+              "host %s, job %s: another agent%s"
               "%s is refused while the first one answers", m->host, m->job,
               *from->who ? ", with the key of " : "", from->who);
 }
@@ -620,7 +621,7 @@ static void note_of (struct served *s, struct job_agent *agent,
         return;
     if (agent)
         agent->notes += job_text_adds (text).texts;
-    l = log_line (LOG_LEVEL_WARN, "note");
+    l = log_line (LOG_LEVEL_WARN, "agent-note");
     log_str (&l, "job", s->job.id);
     log_str (&l, "host", agent ? agent->host : NULL);
     log_str (&l, "key", agent && *agent->peer.who ? agent->peer.who : NULL);
@@ -645,7 +646,8 @@ static void on_ping (struct job_agent *agent, const struct message *m)
     if (!agent->done || m->left_captures == 0)
         return;
     agent->done = false;
-    log_text (LOG_LEVEL_INFO, "not-done", "host %s has found %llu more captures "
+    log_text (LOG_LEVEL_INFO, "not-done",
+              "host %s has found %llu more captures "
               "to read", aggregator_name (&agent->peer, agent->host, name),
               (unsigned long long)m->left_captures);
 }

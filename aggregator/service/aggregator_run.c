@@ -80,11 +80,11 @@ static bool nobody_comes (struct aggregator *a, const struct job *j,
 static void log_nobody (const struct aggregator *a, const struct job *j)
 {
     if (j->nagents == 0)
-        log_text (LOG_LEVEL_ERROR, "nobody", "no agent has said hello for "
+        log_text (LOG_LEVEL_ERROR, "no-agents", "no agent has said hello for "
                   "%d s on %s: is a firewall in between?",
                   (int)(HELLO_LIMIT_NS / NS_PER_S), a->opt->listen);
     else
-        log_text (LOG_LEVEL_ERROR, "nobody", "no rank has reported, and the "
+        log_text (LOG_LEVEL_ERROR, "no-agents", "no rank has reported, and the "
                   "agents have been gone for %d s: have the wrappers died at "
                   "once?", (int)(HELLO_LIMIT_NS / NS_PER_S));
 }
@@ -248,7 +248,8 @@ static bool goes_on (struct aggregator *a, const struct served *s)
         why = "a rank joined, or an agent restarted or found more, while the "
               "result was built";
     if (why)
-        log_text (LOG_LEVEL_INFO, "late", "%s: it is built again", why);
+        log_text (LOG_LEVEL_INFO, "build-repeated",
+                  "%s: it is built again", why);
     return why;
 }
 

@@ -36,7 +36,8 @@ static void note_left (struct agent *a, const char *path, int state)
     }
     counter_add (COUNTER_RAW_SKIPPED, 1);
     a->seals.late++;
-    agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %.600s was delivered "
+    agent_note (a, LOG_LEVEL_WARN, "late-files",
+                "host %s: %.600s was delivered "
                 "and removed, except for files that came later and are not "
                 "delivered: move or remove them", a->self.host, path);
 }
@@ -60,7 +61,8 @@ void agent_tell_kept (struct agent *a)
     size_t n = a->seals.kept;
 
     if (n > 0)
-        log_text (LOG_LEVEL_WARN, "kept", "%zu capture%s will not be released: "
+        log_text (LOG_LEVEL_WARN, "not-releasable",
+                  "%zu capture%s will not be released: "
                   "an earlier agent delivered %s, and did not note which files "
                   "%s then had; the first is %s", n, units_s (n),
                   n == 1 ? "it" : "them", n == 1 ? "it" : "they",
@@ -171,7 +173,8 @@ static void take_gone (struct agent *a, const struct watch_gone *gone)
                          : spool_vanished (a->spool, gone->path, &err);
 
     if (rc > 0)
-        agent_note (a, LOG_LEVEL_WARN, "vanished", "host %s: %.600s vanished "
+        agent_note (a, LOG_LEVEL_WARN, "capture-vanished",
+                    "host %s: %.600s vanished "
                     "before it was read", a->self.host, gone->path);
     else if (rc < 0)            // the next start will find it
         log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
@@ -205,7 +208,7 @@ void agent_set_done (struct agent *a, bool done)
         return;
     a->end.was_done = done;
     if (spool_keep_note (a->spool, DONE, done ? "1" : "0", &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "keep-failed", "%s", err.text);
+        log_text (LOG_LEVEL_ERROR, "note-failed", "%s", err.text);
 }
 
 int agent_recall_captures (struct agent *a, struct err *err)

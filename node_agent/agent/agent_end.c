@@ -161,7 +161,8 @@ static void take_back (struct agent *a)
 {
     size_t left = count_left (a);
 
-    log_text (LOG_LEVEL_INFO, "found-more", "%zu more capture%s %s to be read: "
+    log_text (LOG_LEVEL_INFO, "late-captures",
+              "%zu more capture%s %s to be read: "
               "this host is not done, as it had said", left, units_s (left),
               left == 1 ? "is" : "are");
     *a->end.last_word = '\0';
@@ -355,7 +356,7 @@ static void end_rolled (void *arg)
 static void take_roll (struct agent *a)
 {
     if (*a->end.roll_text && a->release.policy.kind != RELEASE_NEVER)
-        log_text (LOG_LEVEL_WARN, "kept", "captures stay here: %s",
+        log_text (LOG_LEVEL_WARN, "captures-kept", "captures stay here: %s",
                   a->end.roll_text);
     if (a->opt->run_dir) {
         mark_over (a);

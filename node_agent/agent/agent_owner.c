@@ -176,7 +176,7 @@ static void agent_owner_keep (struct owners *o, const struct item *n,
 
     if (spool_keep_note (o->agent->spool, note_name (n->path, name), text,
                          &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "keep-failed", "%s", err.text);
+        log_text (LOG_LEVEL_ERROR, "note-failed", "%s", err.text);
 }
 
 static void say_doubt (struct owners *o, const char *path, const char *job)
@@ -187,7 +187,8 @@ static void say_doubt (struct owners *o, const char *path, const char *job)
         (void)snprintf (o->doubt_path, sizeof (o->doubt_path), "%s", path);
         (void)snprintf (o->doubt_job, sizeof (o->doubt_job), "%s", job);
     }
-    agent_note (a, LOG_LEVEL_WARN, "doubt", "host %s: neither job takes "
+    agent_note (a, LOG_LEVEL_WARN, "owner-unknown",
+                "host %s: neither job takes "
                 "%.500s: this job and job %.320s run in one directory, and it "
                 "is not known which of them wrote it; let profilers write to "
                 "$ROLLCALL_CAPTURE_DIR", a->self.host, path, job);
@@ -207,7 +208,8 @@ static enum watch_owner decided (struct owners *o, struct item *n,
         say_doubt (o, n->path, doubt);
     } else if (owner == WATCH_FOREIGN) {
         agent_owner_keep (o, n, "");
-        log_text (LOG_LEVEL_INFO, "foreign", "%s is another job's", n->path);
+        log_text (LOG_LEVEL_INFO, "capture-of-other-job",
+                  "%s is another job's", n->path);
     }
     return owner;
 }
@@ -232,7 +234,8 @@ static void say_slow (struct peer *p, const struct item *n)
     if (p->slow)
         return;
     p->slow = true;
-    log_text (LOG_LEVEL_WARN, "no-answer", "the agent of job %s, process %ld, "
+    log_text (LOG_LEVEL_WARN, "owner-silent",
+              "the agent of job %s, process %ld, "
               "does not say whose %s is: it is waited for", p->job,
               (long)p->pid, n->path);
 }

@@ -49,7 +49,7 @@ static void log_mpi (struct agent *a, const struct process_report *t)
 
     if (is_known (a, t))
         return;
-    l = log_line (LOG_LEVEL_INFO, "mpi");
+    l = log_line (LOG_LEVEL_INFO, "mpi-rank");
     log_int (&l, "rank", t->rank);
     log_int (&l, "size", t->size);
     log_str (&l, "processor", t->host);
@@ -58,7 +58,7 @@ static void log_mpi (struct agent *a, const struct process_report *t)
 
 static void take_size (struct agent *a, const struct process_report *t)
 {
-    struct logline l = log_line (LOG_LEVEL_INFO, "launches");
+    struct logline l = log_line (LOG_LEVEL_INFO, "launcher-found");
 
     if (t->size <= a->local.world_size)
         return;

@@ -113,7 +113,8 @@ static int take_back (struct agent *a, struct err *err)
 
     while ((rc = release_take_back (a->spool, err)) > 0 || rc == -ESTALE) {
         if (rc < 0)
-            agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %.700s",
+            agent_note (a, LOG_LEVEL_WARN, "capture-replaced",
+                        "host %s: %.700s",
                         a->self.host, err->text);
         agent_search_again (a);
     }

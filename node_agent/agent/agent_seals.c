@@ -108,7 +108,8 @@ void agent_explain_captures (struct agent *a)
     if (!a->search.flushed)
         return;
     for (size_t i = 0; (path = watch_unsettled_path (a->watch, i)); i++)
-        agent_note (a, LOG_LEVEL_WARN, "too-late", "host %s: %.300s was found "
+        agent_note (a, LOG_LEVEL_WARN, "capture-too-late",
+                    "host %s: %.300s was found "
                     "or written too late to be read; what is new in it stays "
                     "there", a->self.host, path);
 }
@@ -147,7 +148,8 @@ static void note_skipped (struct agent *a, const struct sealed *s)
     if (s->skipped == 0)
         return;
     counter_add (COUNTER_RAW_SKIPPED, s->skipped);
-    agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %llu of the raw files "
+    agent_note (a, LOG_LEVEL_WARN, "files-skipped",
+                "host %s: %llu of the raw files "
                 "and directories of %.300s %s not delivered; the first is "
                 "%.300s", a->self.host, (unsigned long long)s->skipped,
                 s->what.path, s->skipped == 1 ? "is" : "are",
@@ -157,7 +159,7 @@ static void note_skipped (struct agent *a, const struct sealed *s)
 static void note_unfinished (struct agent *a, const struct sealed *s)
 {
     if (!s->what.finished)
-        agent_note (a, LOG_LEVEL_WARN, "unfinished", "host %s: %.600s: "
+        agent_note (a, LOG_LEVEL_WARN, "capture-unfinished", "host %s: %.600s: "
                     SEALER_UNFINISHED ", and was taken as it was", a->self.host,
                     s->what.path);
 }
@@ -190,13 +192,14 @@ static bool add_release (struct agent *a, const struct sealed *s)
 
     if (a->release.roots &&
         roots_check (a->release.roots, s->what.path, &err) < 0)
-        log_text (LOG_LEVEL_WARN, "kept", "will not be released: %s",
+        log_text (LOG_LEVEL_WARN, "not-releasable", "will not be released: %s",
                   err.text);
     else if (s->manifest.size == 0)
-        log_text (LOG_LEVEL_WARN, "kept", "will not be released: %s",
+        log_text (LOG_LEVEL_WARN, "not-releasable", "will not be released: %s",
                   s->kept_why.text);
     else if (!is_safe_to_release (a, s))
-        log_text (LOG_LEVEL_INFO, "kept", "%s will not be released: it is %s, "
+        log_text (LOG_LEVEL_INFO, "not-releasable",
+                  "%s will not be released: it is %s, "
                   "and its raw files stay here (no --raw)", s->what.path,
                   s->state);
     else if (spool_add_release (a->spool, s->what.path, kept, s->nitems,
@@ -226,7 +229,8 @@ static void note_twin (struct agent *a, const struct sealed *s)
     char other[PATH_MAX];
 
     if (spool_find_name_collision (a->spool, s->id, other, NULL) > 0)
-        agent_note (a, LOG_LEVEL_WARN, "twins", "host %s: %.260s and %.260s "
+        agent_note (a, LOG_LEVEL_WARN, "name-collision",
+                    "host %s: %.260s and %.260s "
                     "have the same name, %.64s, and the same rank: only one of "
                     "them counts in a result; rename one", a->self.host, other,
                     s->what.path, s->name);
@@ -266,7 +270,7 @@ static int agent_seals_enter (struct agent *a, struct sealed *s)
  */
 static void take_moved (struct agent *a, const struct sealed *s)
 {
-    log_text (LOG_LEVEL_INFO, "moved", "%s", s->err.text);
+    log_text (LOG_LEVEL_INFO, "capture-moved", "%s", s->err.text);
     spool_unsettle (a->spool, s->id);
     (void)capture_object_take (&a->captures, s->what.path, STAGE_NOT_THERE,
                                NULL);

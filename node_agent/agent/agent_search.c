@@ -84,7 +84,8 @@ static void report_busy (struct agent *a)
     while ((path = watch_next_busy (a->watch, agent_quiet_ns (a),
                                     clock_mono_ns (), newest))) {
         if (!agent_is_analysing (a, path))
-            agent_note (a, LOG_LEVEL_WARN, "busy", "host %s: %.400s is still "
+            agent_note (a, LOG_LEVEL_WARN, "still-written",
+                        "host %s: %.400s is still "
                         "being written (the latest file: %.255s), so that its "
                         "present state is not read yet", a->self.host, path,
                         *newest ? newest : "itself");
@@ -121,7 +122,8 @@ static void note_unsearched (struct agent *a)
     const char *dir;
 
     for (size_t i = 0; (dir = watch_large (a->watch, i)); i++) {
-        agent_note (a, LOG_LEVEL_WARN, "unsearched", "host %s: %.400s is so "
+        agent_note (a, LOG_LEVEL_WARN, "directory-unread",
+                    "host %s: %.400s is so "
                     "large that it was not searched to its end: captures in "
                     "it may be missing; let the profiler write to "
                     "$ROLLCALL_CAPTURE_DIR", a->self.host, dir);
@@ -210,7 +212,8 @@ static void note_left (struct agent *a, const struct finder_result *r)
     if (l->nleft == 0 || a->search.left_noted)
         return;
     a->search.left_noted = true;
-    agent_note (a, LOG_LEVEL_WARN, "unsearched", "host %s: %.300s is so large "
+    agent_note (a, LOG_LEVEL_WARN, "directory-unread",
+                "host %s: %.300s is so large "
                 "that %zu director%s in it %s not searched for captures, as "
                 "%.300s: those that changed since COMMAND began came first; "
                 "--watch DIR has all of DIR searched", a->self.host, r->dir,
@@ -225,7 +228,7 @@ static int take_search (struct agent *a, const struct finder_result *r,
     if (a->opt->once && r->list.unread)
         a->search.unread = true;   // it is said as any problem is
     if (a->opt->once && r->rc < 0) {
-        log_text (LOG_LEVEL_ERROR, "unsearched", "%s", r->err.text);
+        log_text (LOG_LEVEL_ERROR, "directory-unread", "%s", r->err.text);
         a->search.unread = true;
         return watch_found (a->watch, r->dir, &r->list, 0, &r->err, now, err);
     }

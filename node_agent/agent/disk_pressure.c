@@ -45,7 +45,8 @@ static void hold (struct agent *a, bool held)
         return;
     a->room.held = held;
     if (!held) {
-        log_text (LOG_LEVEL_INFO, "room", "the spool takes captures again");
+        log_text (LOG_LEVEL_INFO, "spool-has-room",
+                  "the spool takes captures again");
         return;
     }
     counter_add (COUNTER_DISK_FLOORS, 1);

@@ -415,7 +415,7 @@ bool agent_rank_by_mpi (struct agent *a, const struct process_report *t)
     r->mpi_rank = t->rank;
     r->mpi_size = t->size;
     if (t->rank != r->rank)
-        log_text (LOG_LEVEL_WARN, "contradiction", "the process that the "
+        log_text (LOG_LEVEL_WARN, "rank-contradicted", "the process that the "
                   "launcher calls rank %lld is rank %lld of %lld for MPI (on "
                   "%s)", (long long)r->rank, (long long)t->rank,
                   (long long)t->size, t->host);
@@ -472,7 +472,7 @@ static void keep_said (struct agent *a, const struct local_rank *r,
     if (text && spool_keep_report (a->spool, r->rank,
                                    json_text (json_get (j, "type"), ""), text,
                                    &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "keep-failed", "%s", err.text);
+        log_text (LOG_LEVEL_ERROR, "note-failed", "%s", err.text);
     free (text);
 }
 

@@ -184,7 +184,7 @@ one_case ()
     end_members
     end_hosts
     verdict >verdict.txt || complain "$(cat verdict.txt)" || state=1
-    ! grep -q event=asked-again service.log ||
+    ! grep -q event=redelivery-requested service.log ||
         complain "what had been acknowledged was not there any more" || state=1
     [ -z "$own_ends" ] || state=1
     released || state=1

@@ -448,6 +448,6 @@ delivered ()
 {
     deliver || complain "$*: not everything arrived"
     verdict >verdict.txt || complain "$*: $(cat verdict.txt)" || return
-    ! grep -q event=asked-again service.log ||
+    ! grep -q event=redelivery-requested service.log ||
         complain "$*: what had been acknowledged was not there any more"
 }

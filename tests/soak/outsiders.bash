@@ -95,7 +95,7 @@ played ()                           # FILE
 
 agents_seen ()
 {
-    grep -c ' event=agent ' service.log
+    grep -c ' event=agent-connected ' service.log
 }
 
 # The client's greeting, HELLO and INITIATE are 64, 202 and 9 bytes and more.

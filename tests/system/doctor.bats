@@ -102,7 +102,7 @@ check ()
     [[ "$(check aggregator)" == ok*"not encrypted" ]] || fail "$output"
     [[ "$(check clock-offset)" == ok*"is "?(-)"0.0"* ]] || fail "$output"
     is "jobs" 0 "$(find root/jobs -mindepth 1 2>/dev/null | wc -l)"
-    grep -q event=agent service.log && fail "$(cat service.log)"
+    grep -q event=agent-connected service.log && fail "$(cat service.log)"
     stop_service
     run "$ROLLCALL" doctor --aggregator tcp://192.0.2.1:7 .
     expect_status 1

@@ -94,7 +94,7 @@ nothing_acknowledged ()
     eventually says agent.log "captures stay where they are"
     ! says agent.log event=sealed
     inside rm small/fill
-    eventually says agent.log event=room
+    eventually says agent.log event=spool-has-room
     eventually captures_are 4
     as_analyzed
 }
@@ -229,7 +229,7 @@ SCRIPT
     service
     end_of "$pid"
     expect_status 1
-    shows event=vanished "vanished before it was read"
+    shows event=capture-vanished "vanished before it was read"
     eventually captures_are 1
     stop_service
 }
@@ -302,7 +302,7 @@ SCRIPT
     eventually released
     # once; or a search has seen before what it is now
     [ "$(grep -c event=not-released agent.log)" -le 1 ]
-    says agent.log event=not-released || says agent.log event=kept
+    says agent.log event=not-released || says agent.log event=not-releasable
     [ -d elsewhere ]
 }
 
@@ -334,7 +334,7 @@ SCRIPT
     expect_status 0
     run agent --once --raw --release shipped job
     expect_status 0
-    shows "event=kept text=\"2 captures will not be released: an earlier"
+    shows "event=not-releasable text=\"2 captures will not be released: an earlier"
     is "captures" 2 "$(find job -maxdepth 1 -name '*_ascend_pt' | wc -l)"
 }
 

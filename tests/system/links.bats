@@ -250,7 +250,10 @@ watching_swapped ()
 @test "what a link leads to that came in the place of a watched DIR stays" {
     as_root
     watching_swapped nobody
-    kept () { [ "$(grep -c 'event=kept.*through a link' agent.log)" = 2 ]; }
+    kept ()
+    {
+        [ "$(grep -c 'event=not-releasable.*through a link' agent.log)" = 2 ]
+    }
     eventually kept
     ends_with 0
     is "captures" 2 "$(find theirs -maxdepth 1 -name '*_ascend_pt' | wc -l)"

@@ -38,7 +38,7 @@ lose_root ()
     lose_root rm -rf root
     eventually captures_are 4
     says agent.log "4 captures that are here are delivered again"
-    eventually says service.log "event=asked-again"
+    eventually says service.log "event=redelivery-requested"
     eventually durable_are $((2 * items))
     run "$ROLLCALL" archive get --root root j 0 back
     expect_status 0
@@ -127,7 +127,7 @@ put_back_older ()
         "3 captures that the aggregator had acknowledged are not here any more"
     is "named" 3 "$(named_lost)"
     [[ $output != *"has lost"*job/early/* ]]
-    eventually says service.log "event=note job=j" "3 captures that the aggregator"
+    eventually says service.log "event=agent-note job=j" "3 captures that the aggregator"
     # and in every later life, the same ones
     run agent --once --raw job
     expect_status 1
@@ -218,7 +218,7 @@ put_back_older ()
         "3 captures that it had acknowledged are not here any more" \
         "3 captures that the aggregator had acknowledged are not here any more"
     is "named" 3 "$(named_lost)"
-    eventually says service.log "event=note job=j" "not here any more"
+    eventually says service.log "event=agent-note job=j" "not here any more"
     # and in every later life, each of them
     run agent --once --raw job
     expect_status 1

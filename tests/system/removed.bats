@@ -32,7 +32,7 @@ many ()
 
 asked_again ()
 {
-    says service.log "event=asked-again"
+    says service.log "event=redelivery-requested"
 }
 
 @test "the segment that is written to is removed: what came is delivered again" {

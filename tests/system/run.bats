@@ -255,10 +255,10 @@ SCRIPT
     writer=$!
     eventually test -e writes
     mv late "$(run_dir)/captures/rank0/"
-    eventually says "$(run_dir)/agent.log" "event=found-more"
+    eventually says "$(run_dir)/agent.log" "event=late-captures"
     eventually says "$(run_dir)/aggregator.log" "event=not-done"
     go_on
-    eventually says "$(run_dir)/aggregator.log" "event=late"
+    eventually says "$(run_dir)/aggregator.log" "event=build-repeated"
     touch over
     wait "$writer" || true
     end_of "$pid"
@@ -892,7 +892,7 @@ SCRIPT
     root=$(run_dir)/root
     shows "nothing could be written" "all that was delivered is in $root:"
     is "captures" 2 "$(find state -path '*/captures/*/big' | wc -l)"
-    grep -q "event=kept .*OUT could not be written" "$(run_dir)/agent.log"
+    grep -q "event=captures-kept .*OUT could not be written" "$(run_dir)/agent.log"
     run "$ROLLCALL" build --root "$root" -o again "$(job)"
     expect_status 0
     # nobody is there any more who could say it
@@ -1123,7 +1123,7 @@ SCRIPT
         rm -r "$ROLLCALL_CAPTURE_DIR"/*_ascend_pt'
     expect_status 65                # the only one
     shows "rank 0: its capture was not delivered:" "vanished before it was read"
-    grep -q event=vanished state/*/*/agent.log
+    grep -q event=capture-vanished state/*/*/agent.log
     nothing_runs
 }
 

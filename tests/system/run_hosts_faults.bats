@@ -83,7 +83,7 @@ round_trip_ms ()
 # A rank that has never been heard of is waited for for 10 s only.
 all_heard ()
 {
-    [ "$(cat ../tmp.0/state/*/*/aggregator.log | grep -c event=agent)" -eq 4 ]
+    [ "$(cat ../tmp.0/state/*/*/aggregator.log | grep -c event=agent-connected)" -eq 4 ]
 }
 
 # The ranks of that host end meanwhile; nobody gives its agent up.

@@ -263,7 +263,7 @@ in_namespace ()
     job_in_here 2 --deadline 20s -- bash -c \
         '../write 2 "$ROLLCALL_CAPTURE_DIR/own_ascend_pt"
         ../write 2 short_ascend_pt'
-    eventually logged event=doubt
+    eventually logged event=owner-unknown
     status=0
     wait "${pids[1]}" || status=$?
     [ $status -eq 1 ] || fail "$(cat log.2)"
@@ -368,7 +368,7 @@ teardown ()
     env -C here ../in_group.1 setsid bash -c '. ../write 1
         until [ -e ../over ]; do sleep 0.05; done' >server.log 2>&1 3>&- &
     eventually logged "event=sealed" 1
-    eventually logged "event=foreign" 2
+    eventually logged "event=capture-of-other-job" 2
     : >over
     ends
     is "statuses" "0 0" "$ended" || fail "$(cat log.1 log.2)"
@@ -389,8 +389,8 @@ teardown ()
     eventually test -e began.1 -a -e began.2
     env -C here ../in_group.1 setsid bash -c '. ../write 1
         until [ -e ../over ]; do sleep 0.05; done' >server.log 2>&1 3>&- &
-    eventually logged "event=doubt" 1
-    eventually logged "event=doubt" 2
+    eventually logged "event=owner-unknown" 1
+    eventually logged "event=owner-unknown" 2
     : >over
     ends
     both_doubt
@@ -409,7 +409,7 @@ teardown ()
     done
     eventually [ -e sealed.1 ]
     eventually [ -e sealed.2 ]
-    eventually logged event=foreign 1
+    eventually logged event=capture-of-other-job 1
     : >end.2
     status=0
     wait "${pids[1]}" || status=$?

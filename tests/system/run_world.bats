@@ -68,7 +68,7 @@ computes ()
     need_mpi4py
     computes /usr/bin/python3 m.py
     for rank in 0 1 2 3; do
-        says "$(run_dir)/agent.log" "event=mpi rank=$rank size=4" ||
+        says "$(run_dir)/agent.log" "event=mpi-rank rank=$rank size=4" ||
             fail "$(cat "$(run_dir)/agent.log")"
     done
 }
@@ -147,7 +147,7 @@ verified ()
 @test "MPI from Fortran: one world, confirmed" {
     set_up
     computes sh -c '"$MPI_WRITER_FORTRAN" said ./mpi_capture'
-    says "$(run_dir)/agent.log" "event=mpi rank=3 size=4"
+    says "$(run_dir)/agent.log" "event=mpi-rank rank=3 size=4"
 }
 
 @test "the launcher's variables stay, ours are where none were" {
@@ -191,7 +191,7 @@ verified ()
     expect_status 0
     shows "3 of 3 present" "by mpich on this host"
     one_world 3
-    says "$(run_dir)/agent.log" "event=mpi rank=2 size=3"
+    says "$(run_dir)/agent.log" "event=mpi-rank rank=2 size=3"
     nothing_runs
 }
 
@@ -255,7 +255,7 @@ SCRIPT
     shows "2 of 2 present"
     is "calls of the tool" 2 "$(grep -c "the tool wraps MPI_Init" <<<"$output")"
     one_world 2
-    says "$(run_dir)/agent.log" "event=mpi rank=1 size=2"
+    says "$(run_dir)/agent.log" "event=mpi-rank rank=1 size=2"
     nothing_runs
 }
 
@@ -265,7 +265,7 @@ SCRIPT
     cp "$ROLLCALL_BIN"/{,lib}rollcall* "a place: this"
     ROLLCALL="$PWD/a place: this/rollcall"
     computes ./script
-    says "$(run_dir)/agent.log" "event=mpi rank=3 size=4"
+    says "$(run_dir)/agent.log" "event=mpi-rank rank=3 size=4"
 }
 
 @test "two runs one after the other in one launch: two jobs" {
@@ -316,7 +316,7 @@ SCRIPT
     shows "4 of 4 present"
     has_rows 4
     equals_analyze state 4
-    says "$(run_dir)/agent.log" "event=launches rank=0 size=4"
+    says "$(run_dir)/agent.log" "event=launcher-found rank=0 size=4"
     is "local ranks" "0 1 2 3" "$(sql "SELECT group_concat(local_rank, ' ')
         FROM (SELECT * FROM Roster ORDER BY rank)")"
     [ ! -e "$(run_dir)/told" ]
@@ -376,7 +376,7 @@ SCRIPT
         bash -c 'touch began.$RANK; sleep 1000; :'
     eventually test -e began.0 -a -e began.1
     # not before its ranks are known
-    eventually says "$(run_dir)/agent.log" "event=launches"
+    eventually says "$(run_dir)/agent.log" "event=launcher-found"
     # shellcheck disable=SC2046         # a number
     kill -KILL $(processes_named rollcall-run)
     end_of "$pid"
@@ -396,7 +396,7 @@ SCRIPT
     shows "3 of 3 present"
     one_world 3
     is "told" "2 of 3" "$(cat given.2)"
-    says "$(run_dir)/agent.log" "event=mpi rank=2 size=3"
+    says "$(run_dir)/agent.log" "event=mpi-rank rank=2 size=3"
     nothing_runs
 }
 

@@ -260,7 +260,7 @@ refused_shown ()                    # STATE TEXT: by status
 
 hellos ()                           # of job j, that were taken
 {
-    grep -c "event=agent job=j " service.log
+    grep -c "event=agent-connected job=j " service.log
 }
 
 heard_again ()                      # BEFORE
@@ -430,7 +430,7 @@ expected_are ()                     # N: in the result, as it is now
     expect_status 0
     eventually expected_are 4
     says stranger 131072
-    eventually grep -q "event=note job=j .*key stranger says 131072: not \
+    eventually grep -q "event=agent-note job=j .*key stranger says 131072: not \
 believed, 4 ranks are expected (metadata of the captures)" service.log
     note () { result "SELECT value FROM Job WHERE key GLOB 'note.*'"; }
     noted () { note | grep -q "key stranger says 131072"; }
@@ -553,8 +553,8 @@ can_rename_hosts ()
     service --keys keys
     deliver node1 node1
     expect_status 0
-    grep -q "event=bound .*key node1 speaks for host node1" service.log
-    grep -q "event=agent job=j host=node1 key=node1" service.log
+    grep -q "event=key-bound .*key node1 speaks for host node1" service.log
+    grep -q "event=agent-connected job=j host=node1 key=node1" service.log
     eventually expected_are 4
     deliver node2 node1
     expect_status 77
@@ -613,7 +613,7 @@ with key stranger of host node2"
 
 @test "another key's rows of a rank: named with both keys, in log and summary" {
     rank_2_of_another
-    eventually grep -q "event=note job=j .*rank 2: its rows came with key \
+    eventually grep -q "event=agent-note job=j .*rank 2: its rows came with key \
 node1 of host node1, and then with key stranger of host node2" service.log
     names_both j
     [[ $output != *"note: rank 1"* ]]
@@ -645,9 +645,9 @@ node1 of host node1, and then with key stranger of host node2" service.log
     eventually divided_into 2
     is "jobs" "$job" "$(sed -n 's/.*event=divided job=\([^ ]*\) .*/\1/p' \
         service.log | sort -u)"
-    eventually grep -q "event=note job=$job .*rank 2: its rows came with key \
+    eventually grep -q "event=agent-note job=$job .*rank 2: its rows came with key \
 node1 of host node1, and then with key stranger of host node2" service.log
-    ! grep -q "event=note .*rank [013]: its rows" service.log
+    ! grep -q "event=agent-note .*rank [013]: its rows" service.log
     names_both "$job"
     # the same captures once more, in a directory that both see
     rm -r job
@@ -658,7 +658,7 @@ node1 of host node1, and then with key stranger of host node2" service.log
     deliver_any node3 stranger
     expect_status 0
     stop_service
-    ! grep -q "event=note .*rank [013]: its rows" service.log
+    ! grep -q "event=agent-note .*rank [013]: its rows" service.log
 }
 
 divided_into ()                     # N: times that captures were given to jobs
@@ -903,7 +903,7 @@ divided_into ()                     # N: times that captures were given to jobs
     (ulimit -n 300 && exec "$AGGREGATOR" --root root --agents 100 \
         --listen "tcp://127.0.0.1:$PORT") >>service.log 2>&1 3>&- &
     service=$!
-    eventually grep -q "event=few-descriptors.*for 44 agents" service.log
+    eventually grep -q "event=descriptors-low.*for 44 agents" service.log
     eventually listens "$PORT"
     stop_service
 }

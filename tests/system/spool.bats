@@ -265,7 +265,7 @@ damage_page ()
         expect_status 1
         shows "directories are not read any deeper" || fail "life $life"
     done
-    grep -q "event=note job=j .*text=.*read any deeper" service.log
+    grep -q "event=agent-note job=j .*text=.*read any deeper" service.log
     stop_service
 }
 
