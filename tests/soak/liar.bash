@@ -17,7 +17,8 @@ AGENT_KIB=$((64 * 1024))            # doc/reliability.md
 others ()
 {
     find beside beside-link job -not -path '*_ascend_pt*' \
-        -not -name '.rollcall*' -printf '%y %p %l %s\n' | sort
+        -not -name '.rollcall*' \( -type d -printf 'd %p\n' -o \
+        -printf '%y %p %l %s\n' \) | sort
     find beside -type f -exec sha256sum {} + | sort
 }
 

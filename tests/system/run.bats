@@ -1282,19 +1282,41 @@ END
 }
 
 # It was silent for as long as the last captures took.
+# The aggregator waits, as for a large result, until something was told: a result
+# can be made before COMMAND, or its launcher, has ended.
 @test "on a terminal the end of a run tells what is waited for" {
+    local n options
+
     script -qec true /dev/null >/dev/null 2>&1 ||
         skip "there is no script(1), or no pseudo-terminal"
-    script -qec "'$ROLLCALL' run -o out -- ./writer" /dev/null >seen
-    tr '\r' '\n' <seen >lines
-    grep -q '^COMMAND has ended: .*, for [0-9]* s \.\.\. .\[K$' lines ||
-        fail "nothing was told: $(cat -v seen)"
-    grep -q '^.\[Kjob  ' lines || fail "not cleared: $(cat -v seen)"
-    script -qec "'$ROLLCALL' run --launcher 'mpirun -np 2' -o out2 -- ./writer" \
-        /dev/null >seen
-    tr '\r' '\n' <seen >lines
-    grep -q '^COMMAND has ended: .*\.\.\. .\[K$' lines ||
-        fail "nothing was told: $(cat -v seen)"
-    is "in a pipe" 0 "$("$ROLLCALL" run -o out3 -- ./writer 2>&1 |
+    mkfifo reached go
+    preloads rollcall-aggregator "$PAUSE_READ"
+    cat >launcher <<'SCRIPT'
+#!/bin/sh
+# ends while the result is made
+mpirun -np 2 --oversubscribe "$@" &
+exec cat reached
+SCRIPT
+    chmod +x launcher
+    is_told ()
+    {
+        tr '\r' '\n' <seen |
+            grep -q '^COMMAND has ended: .*, for [0-9]* s \.\.\. .\[K'
+    }
+    for n in 1 2; do
+        options=
+        [ $n -eq 1 ] || options="--launcher ./launcher"
+        PAUSE_AT=0.report.html PAUSE_REACHED=$PWD/reached PAUSE_GO=$PWD/go \
+            background script -fqec \
+            "'$ROLLCALL' run $options -o out$n -- ./writer" seen
+        [ $n -eq 2 ] || timeout "$LIMIT" cat reached
+        eventually is_told || fail "nothing was told: $(cat -v seen)"
+        go_on
+        end_of "$pid"
+        expect_status 0
+        tr '\r' '\n' <seen | grep -q '^.\[Kjob  ' ||
+            fail "not cleared: $(cat -v seen)"
+    done
+    is "in a pipe" 0 "$("$ROLLCALL_BIN/rollcall" run -o out3 -- ./writer 2>&1 |
         grep -c 'has ended')"
 }
