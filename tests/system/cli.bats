@@ -231,8 +231,9 @@ bad_usage ()
     rm -r "$(capture_of 3)"
     for verb in doctor "analyze -o out job" "findings out"; do
         script -qec "stty cols 60; '$ROLLCALL' $verb" /dev/null |
-            tr -d '\r' >seen || :
-        # but paths, which are not cut, and queries, which are copied
+            tr '\r' '\n' | sed 's/^\x1b\[K//; / \.\.\. \x1b\[K$/d' >seen || :
+        # but paths, which are not cut, and queries, which are copied; the
+        # progress of a slow machine is taken out
         is "$verb: lines that are too long" "" \
             "$(grep '.\{61\}' seen | grep -v '^  query  \|/')"
         grep -q '^      *[a-z0-9+(%]' seen || grep -q '^    [a-z]' seen ||

@@ -214,7 +214,7 @@ in_namespace ()
             "../both $n began" \
             "../write $n host_1_2026010203040567${n}_ascend_pt" \
             "../both $n wrote" \
-            'until [ "$(grep -cE "event=(doubt|foreign|sealed)" \' \
+            'until [ "$(grep -cE "event=(owner-unknown|sealed)" \' \
             '    "$ROLLCALL_CAPTURE_DIR/../../agent.log")" -ge 3 ]' \
             'do sleep 0.05; done'
     done
@@ -315,7 +315,7 @@ in_namespace ()
                 nohup bash -c '. ../write $n; ../both $n wrote
                     until grep -q event=sealed \$LOG; do sleep 0.05; done' \
                 >../nohup.$n 2>&1
-            ../both $n ends"
+            until [ -e ../wrote.1 ] && [ -e ../wrote.2 ]; do sleep 0.05; done"
     done
     ends
     is "statuses" "0 0" "$ended" || fail "$(cat log.1 log.2)"
