@@ -24,11 +24,21 @@ struct rank_fate {
     struct command_end command;
 };
 
+/* What a build needs of a shipment's struct ledger_item. */
+struct shipment_source {
+    struct digest content;
+    struct ledger_place place;
+    int64_t rank, newest_ns;
+    char *capture;              // the memory of all three
+    const char *dir, *host;
+    bool superseded, lost;
+};
+
 struct job_build {
     const struct derive_options *derive;        // or NULL
     struct store *store;
     char job[MESSAGE_NAME_MAX];
-    struct ledger_item *sources;        // by select_item.source
+    struct shipment_source *sources;    // by select_item.source
     struct select_item *items;
     size_t n;
     struct raw_tree *raw;               // NULL: no raw files
@@ -55,13 +65,23 @@ struct job_build {
 static int add_source (void *arg, const struct ledger_item *item)
 {
     struct job_build *b = arg;
-    struct ledger_item *p;
+    struct shipment_source *p;
 
     p = vec_one_more (b->sources, b->n, sizeof (*p));
     if (!p)
         return -ENOMEM;
     b->sources = p;
-    b->sources[b->n++] = *item;
+    p += b->n;
+    *p = (struct shipment_source){
+        .content = item->content, .place = item->place, .rank = item->rank,
+        .newest_ns = item->newest_ns, .superseded = item->superseded,
+        .lost = item->lost };
+    if (asprintf (&p->capture, "%s%c%s%c%s", item->capture, '\0', item->dir,
+                  '\0', item->host) < 0)
+        return -ENOMEM;
+    p->dir = p->capture + strlen (p->capture) + 1;
+    p->host = p->dir + strlen (p->dir) + 1;
+    b->n++;
     return 0;
 }
 
@@ -69,7 +89,7 @@ static int read_shipment (struct job_build *b, size_t source,
                           const struct row_sink *sink, struct capture *c,
                           struct err *err)
 {
-    const struct ledger_item *s = &b->sources[source];
+    const struct shipment_source *s = &b->sources[source];
     int fd, rc;
 
     if (s->lost)
@@ -134,8 +154,8 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
 
 /* ---- versions of a capture ---- */
 
-static int compare_names (const struct ledger_item *a,
-                          const struct ledger_item *b)
+static int compare_names (const struct shipment_source *a,
+                          const struct shipment_source *b)
 {
     int order = strcmp (a->capture, b->capture);
 
@@ -146,8 +166,8 @@ static int compare_names (const struct ledger_item *a,
 
 static int compare_versions (const void *pa, const void *pb)
 {
-    const struct ledger_item *a = *(const struct ledger_item *const *)pa;
-    const struct ledger_item *b = *(const struct ledger_item *const *)pb;
+    const struct shipment_source *a = *(struct shipment_source *const *)pa;
+    const struct shipment_source *b = *(struct shipment_source *const *)pb;
     int order = compare_names (a, b);
 
     return order != 0 ? order : a < b ? -1 : a > b;     // as they came
@@ -172,7 +192,7 @@ static bool is_of_another_host (const struct select_item *a,
  * has been damaged here.
  */
 static void choose_version (struct job_build *b,
-                            const struct ledger_item *const *versions,
+                            const struct shipment_source *const *versions,
                             size_t n)
 {
     const struct select_item *last;
@@ -198,7 +218,7 @@ static void choose_version (struct job_build *b,
 
 static int choose_versions (struct job_build *b, struct err *err)
 {
-    const struct ledger_item **by = calloc (b->n + 1, sizeof (*by));
+    const struct shipment_source **by = calloc (b->n + 1, sizeof (*by));
 
     if (!by)
         return err_set (err, ENOMEM, "no memory to build");
@@ -407,6 +427,8 @@ void job_build_destroy (struct job_build *b)
     free (b->fates);
     free (b->mpi);
     free (b->items);
+    for (size_t i = 0; i < b->n; i++)
+        free (b->sources[i].capture);
     free (b->sources);
     free (b);
 }
@@ -471,14 +493,14 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
 /* ---- raw files of the versions that count ---- */
 
 struct versions {
-    const struct ledger_item **by;      // sorted
+    const struct shipment_source **by;  // sorted
     size_t n;
 };
 
 static int compare_dates (const void *pa, const void *pb)
 {
-    const struct ledger_item *a = *(const struct ledger_item *const *)pa;
-    const struct ledger_item *b = *(const struct ledger_item *const *)pb;
+    const struct shipment_source *a = *(struct shipment_source *const *)pa;
+    const struct shipment_source *b = *(struct shipment_source *const *)pb;
     int order = compare_names (a, b);
 
     return order != 0 ? order
@@ -490,14 +512,15 @@ static int64_t version_of (void *arg, int64_t rank, const char *capture,
                            const char *dir)
 {
     const struct versions *v = arg;
-    struct ledger_item key = { .rank = rank, .newest_ns = INT64_MAX };
+    char name[MESSAGE_NAME_MAX];
+    struct shipment_source key = { .rank = rank, .newest_ns = INT64_MAX,
+                                   .capture = name, .dir = dir };
     size_t low = 0, high = v->n;
 
-    (void)snprintf (key.capture, sizeof (key.capture), "%s", capture);
-    (void)snprintf (key.dir, sizeof (key.dir), "%s", dir);
+    (void)snprintf (name, sizeof (name), "%s", capture);
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        const struct ledger_item *k = &key;
+        const struct shipment_source *k = &key;
 
         if (compare_dates (&v->by[mid], &k) <= 0)
             low = mid + 1;

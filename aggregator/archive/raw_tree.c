@@ -21,9 +21,9 @@ struct raw_file {
     struct ledger_place place;
     bool lost;
     int64_t rank, newest_ns;
-    char dir[MESSAGE_PLACE_MAX];        // as in struct ledger_item
     size_t at;                  // as they came
-    char *capture;              // its name; behind its NUL:
+    char *capture;              // its name, and the memory of the next two
+    char *dir;                  // as in struct ledger_item
     char *path;                 // below DIR
     size_t top;                 // so much of it is the capture's own place
     bool beside;                // ... or that of what is beside the capture
@@ -52,14 +52,14 @@ static int place_file (struct raw_file *f, const struct ledger_item *item)
     else
         (void)snprintf (between, sizeof (between), "rank%lld/",
                         (long long)item->rank);
-    memcpy (f->dir, item->dir, sizeof (f->dir));
     f->beside = beside > 0;
-    if (asprintf (&f->capture, "%s%c%s%s%s%s%s%s", item->capture, '\0',
-                  f->dir, *f->dir ? "/" : "", between,
+    if (asprintf (&f->capture, "%s%c%s%c%s%s%s%s%s%s", item->capture, '\0',
+                  item->dir, '\0', item->dir, *item->dir ? "/" : "", between,
                   f->beside ? "" : item->capture, f->beside ? "" : "/",
                   item->path) < 0)
         return -ENOMEM;
-    f->path = f->capture + strlen (f->capture) + 1;
+    f->dir = f->capture + strlen (f->capture) + 1;
+    f->path = f->dir + strlen (f->dir) + 1;
     f->top = strlen (f->dir) + (*f->dir ? 1 : 0) + strlen (between) +
              (f->beside ? beside : strlen (f->capture));
     return 0;

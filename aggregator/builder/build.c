@@ -365,8 +365,10 @@ static struct job_origin about_job (const struct build_job *job)
     struct job_origin a = { "", "", "" };
 
     for (size_t i = 0; i < job->nitems; i++) {
-        const struct job_origin *x = &job->items[i].capture.evidence.about;
+        const struct job_origin *x = job->items[i].capture.evidence.about;
 
+        if (!x)
+            continue;
         if (!a.scheduler_id[0])
             memcpy (a.scheduler_id, x->scheduler_id, sizeof (a.scheduler_id));
         if (!a.user[0])

@@ -285,6 +285,7 @@ void select_free (struct select_item *items, size_t n)
     for (size_t i = 0; items && i < n; i++) {
         capture_fini (&items[i].capture);
         free (items[i].groups.list);
+        free (items[i].told);
     }
 }
 

@@ -15,7 +15,6 @@ struct select_mpi {
     int64_t rank, mpi_rank, mpi_size;
 };
 
-#define SELECT_TOLD_MAX 384    // bytes of a sentence on a capture's rank
 
 /* One capture on its way into a build. */
 struct select_item {
@@ -38,7 +37,7 @@ struct select_item {
     bool rank_contradicted;     // it said another rank, or several; or MPI says
                                 // another than the launcher
     bool doubt;                 // nobody knows its rank: its rows tell nothing
-    char told[SELECT_TOLD_MAX]; // what is to be said of that, or ""
+    char *told;                 // what is to be said of that, or NULL
 };
 
 /* Free what the items hold (not the array). */

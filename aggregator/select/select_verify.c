@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define CANDIDATES_MAX 64       // ranks that ops may be of: lists of one name
+#define TOLD_MAX 384            // bytes of a sentence on a capture's rank
 #define NAMES 7                 // places that name a rank
 
 #define LEFT_OUT "its rank is in doubt, and its rows are left out of " \
@@ -283,12 +284,13 @@ static int64_t ranks_of_host (const struct proof *p, size_t n)
 
 static void select_verify_tell (struct select_item *item, const char *text)
 {
-    (void)snprintf (item->told, sizeof (item->told), "%s", text);
+    free (item->told);
+    item->told = strdup (text);
 }
 
 static void renumber (struct proof *p, size_t n, int64_t of_host)
 {
-    char text[SELECT_TOLD_MAX];
+    char text[TOLD_MAX];
 
     (void)snprintf (text, sizeof (text), "the profiler was told ranks on "
                     "hosts of %lld (RANK): filed under the ranks that the "
@@ -441,7 +443,7 @@ static void list_place (const struct proof *p, char *out, size_t max)
 static void tell_mpi (struct proof *p)
 {
     struct select_item *item = p->item;
-    char text[SELECT_TOLD_MAX];
+    char text[TOLD_MAX];
 
     (void)snprintf (text, sizeof (text), "the process that the launcher calls "
                     "rank %lld is rank %lld of %lld for MPI: %s",
@@ -456,7 +458,7 @@ static void tell_mpi (struct proof *p)
 static void tell_found (struct proof *p)
 {
     struct select_item *item = p->item;
-    char text[SELECT_TOLD_MAX], why[SELECT_TOLD_MAX / 2];
+    char text[TOLD_MAX], why[TOLD_MAX / 2];
 
     if (!p->wrong && !p->differ) {
         tell_mpi (p);
@@ -500,7 +502,7 @@ void select_tell (struct select_item *item)
 
     if (item->judged)
         c->rank = item->rank;
-    if (item->told[0])
+    if (item->told)
         capture_reason (c, "%s", item->told);
     if (item->doubt && c->state == CAPTURE_COMPLETE)
         c->state = CAPTURE_PARTIAL;

@@ -10,6 +10,7 @@
 #include "store/fileio.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static void forget_build (struct aggregator *a)
     roster_fini (&a->roster);
     a->build = NULL;
     a->building = NULL;
+    (void)malloc_trim (0);      // the next build may be hours away
 }
 
 /* A next life builds it again: nothing of it was noted. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CAP_FIRST 64u           // slots, of which half are free at least
+#define CAP_FIRST 8u            // slots, of which half are free at least
 
 struct map_slot {
     uint32_t hash, number;      // of its record

@@ -1,6 +1,7 @@
 /* common/model/capture.c - one profiler output of one rank, as known */
 #include "model/capture.h"
 
+#include "base/owned_text.h"
 #include "base/utf8.h"
 #include "base/vec.h"
 
@@ -40,6 +41,8 @@ void capture_init (struct capture *c)
     c->rank = CAPTURE_NO_RANK;
     c->device_id = CAPTURE_NO_DEVICE;
     c->state = CAPTURE_FAILED;
+    owned_text_init (&c->source);
+    owned_text_init (&c->reason);
     evidence_init (&c->evidence);
 }
 
@@ -65,6 +68,8 @@ void capture_fini (struct capture *c)
     for (uint32_t i = 0; i < c->nsteps; i++)
         free (c->steps[i]);
     free (c->steps);
+    owned_text_fini (&c->source);
+    owned_text_fini (&c->reason);
     evidence_fini (&c->evidence);
     capture_init (c);
 }
@@ -83,19 +88,22 @@ static void drop_half (char *text)
 
 void capture_reason (struct capture *c, const char *fmt, ...)
 {
+    char text[CAPTURE_REASON_MAX];
     size_t used = strlen (c->reason);
     va_list ap;
     int n;
 
-    if (used > 0 && used + 3 < sizeof (c->reason)) {
-        memcpy (c->reason + used, "; ", 3);
+    memcpy (text, c->reason, used + 1);
+    if (used > 0 && used + 3 < sizeof (text)) {
+        memcpy (text + used, "; ", 3);
         used += 2;
     }
     va_start (ap, fmt);
-    n = vsnprintf (c->reason + used, sizeof (c->reason) - used, fmt, ap);
+    n = vsnprintf (text + used, sizeof (text) - used, fmt, ap);
     va_end (ap);
-    if (n >= 0 && (size_t)n >= sizeof (c->reason) - used)
-        drop_half (c->reason);
+    if (n >= 0 && (size_t)n >= sizeof (text) - used)
+        drop_half (text);
+    (void)owned_text_set (&c->reason, text, strlen (text));
 }
 
 int capture_note_step (struct capture *c, const char *step, size_t n)

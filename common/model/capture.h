@@ -64,9 +64,11 @@ struct capture {
     char host_uid[CAPTURE_TEXT_MAX];    // as msprof names it, "": unknown
     char framework[CAPTURE_TEXT_MAX];
     char level[CAPTURE_TEXT_MAX];       // profiler level, "": unknown
-    char source[CAPTURE_SOURCE_MAX];    // which files the rows came from
+    char *source;                       // which files the rows came from;
+                                        // CAPTURE_SOURCE_MAX, base/owned_text.h
     enum capture_state state;
-    char reason[CAPTURE_REASON_MAX];    // "" when there is nothing to say
+    char *reason;                       // "" when there is nothing to say;
+                                        // CAPTURE_REASON_MAX, likewise
     int64_t started_ns;                 // since 1970; 0: unknown
     int64_t ended_ns;                   // since 1970; 0: unknown
     int64_t order_ns;                   // later wins: end, name's date, mtime
@@ -86,7 +88,8 @@ void capture_init (struct capture *c);
 void capture_fini (struct capture *c);
 
 /* Append a sentence to the reason, "; " between sentences.  Does not change
- * the state.  A sentence that does not fit is cut behind a whole character.
+ * the state.  A sentence that does not fit is cut behind a whole character;
+ * without memory it is not said.
  */
 void capture_reason (struct capture *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));

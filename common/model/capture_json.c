@@ -1,6 +1,7 @@
 /* common/model/capture_json.c - a capture's metadata as a document */
 #include "model/capture.h"
 
+#include "base/owned_text.h"
 #include "base/units.h"
 #include "model/schema.h"
 
@@ -16,10 +17,13 @@ static const struct {
     size_t offset;
     size_t size;                // of a text; 0 for a 64-bit number
     int64_t min, max;           // of a number
+    bool owned;                 // a text that is not in the struct itself
 } members[] = {
 #define TEXT(m) { #m, offsetof (struct capture, m), \
-                  sizeof (((struct capture *)0)->m), 0, 0 }
-#define NUMBER(m, min, max) { #m, offsetof (struct capture, m), 0, min, max }
+                  sizeof (((struct capture *)0)->m), 0, 0, false }
+#define OWNED(m, size) { #m, offsetof (struct capture, m), size, 0, 0, true }
+#define NUMBER(m, min, max) \
+    { #m, offsetof (struct capture, m), 0, min, max, false }
     NUMBER (rank, CAPTURE_NO_RANK, CAPTURE_WORLD_MAX - 1),
     NUMBER (device_id, CAPTURE_NO_DEVICE, INT32_MAX),
     NUMBER (world_size, 0, CAPTURE_WORLD_MAX),
@@ -28,14 +32,15 @@ static const struct {
     TEXT (host_uid),
     TEXT (framework),
     TEXT (level),
-    TEXT (source),
-    TEXT (reason),
+    OWNED (source, CAPTURE_SOURCE_MAX),
+    OWNED (reason, CAPTURE_REASON_MAX),
     NUMBER (started_ns, 0, INT64_MAX),
     NUMBER (ended_ns, 0, INT64_MAX),
     NUMBER (order_ns, 0, INT64_MAX),
     NUMBER (raw_bytes, 0, INT64_MAX),
     NUMBER (whole_tables, 0, (1 << TABLE_COUNT) - 1),
 #undef TEXT
+#undef OWNED
 #undef NUMBER
 };
 
@@ -69,7 +74,8 @@ struct json *capture_to_json (const struct capture *c)
         char num[24];
 
         if (members[i].size > 0) {
-            json_add_text (j, members[i].key, at);
+            json_add_text (j, members[i].key,
+                           members[i].owned ? *(char *const *)at : at);
             continue;
         }
         memcpy (&v, at, sizeof (v));    // as text: doubles end at 2^53
@@ -101,6 +107,8 @@ static int scalar_from_json (struct capture *c, const struct json *item)
 
             if (n >= members[i].size)
                 return -EBADMSG;
+            if (members[i].owned)
+                return owned_text_set ((char **)at, text, n);
             memcpy (at, text, n + 1);
             return 0;
         }

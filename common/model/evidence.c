@@ -26,8 +26,16 @@ void evidence_fini (struct evidence *e)
     free (e->groups);
     free (e->spans);
     free (e->samples);
+    free (e->about);
     map_fini (&e->by_step);
     evidence_init (e);
+}
+
+struct job_origin *evidence_about (struct evidence *e)
+{
+    if (!e->about)
+        e->about = calloc (1, sizeof (*e->about));
+    return e->about;
 }
 
 struct evidence_group *evidence_group_at (struct evidence *e,

@@ -88,7 +88,7 @@ struct evidence {
                                         // directory's name; "": it does not
     char host_key[EVIDENCE_TEXT_MAX];   // of the host that the agent read it
                                         // on (world/host.h), "": no agent
-    struct job_origin about;    // that a launch or the agent knows
+    struct job_origin *about;   // that a launch or the agent knows; or NULL
     int64_t pid;                // of the profiled process, 0: unknown
     int64_t boot_ns;            // of its host, since 1970; 0: unknown
     int64_t mono_start_ns, mono_end_ns; // the window, since boot; 0: unknown
@@ -106,6 +106,9 @@ struct evidence {
 
 void evidence_init (struct evidence *e);
 void evidence_fini (struct evidence *e);        // also of a zeroed one
+
+/* What is known of the job's origin, to be written; NULL without memory. */
+struct job_origin *evidence_about (struct evidence *e);
 
 /* The entry of a group or step, made if it is not there yet; NULL without
  * memory or above a limit.  Valid until the next call that makes one.

@@ -17,21 +17,20 @@
 
 #define LINE_BYTES 512          // of one list's element, with its step
 
-static const struct {
+struct member {
     const char *key;
     size_t offset;
     size_t size;                // of a text; 0 for a 64-bit number
     int64_t min;
-} members[] = {
+};
+
+static const struct member members[] = {
 #define AT(m) offsetof (struct evidence, m)
 #define TEXT(m) { #m, AT (m), sizeof (((struct evidence *)0)->m), 0 }
 #define NUMBER(m, min) { #m, AT (m), 0, min }
     TEXT (job),
     TEXT (host_name),
     TEXT (host_key),
-    TEXT (about.scheduler_id),
-    TEXT (about.user),
-    TEXT (about.command),
     NUMBER (pid, 0),
     NUMBER (boot_ns, 0),
     NUMBER (mono_start_ns, 0),
@@ -54,26 +53,39 @@ static const struct {
 #undef NUMBER
 };
 
+/* Of its 'about'. */
+static const struct member origin_members[] = {
+#define TEXT(m) \
+    { "about." #m, offsetof (struct job_origin, m), \
+      sizeof (((struct job_origin *)0)->m), 0 }
+    TEXT (scheduler_id),
+    TEXT (user),
+    TEXT (command),
+#undef TEXT
+};
+
 #define MEMBERS (sizeof (members) / sizeof (members[0]))
+#define ORIGIN_MEMBERS (sizeof (origin_members) / sizeof (origin_members[0]))
 
 /* ---- writing ---- */
 
-static void scalars_to_json (const struct evidence *e, struct json *o)
+static void scalars_to_json (const void *from, const struct member *m,
+                             size_t n, struct json *o)
 {
-    for (size_t i = 0; i < MEMBERS; i++) {
-        const char *at = (const char *)e + members[i].offset;
+    for (size_t i = 0; i < n; i++) {
+        const char *at = (const char *)from + m[i].offset;
         char number[24];
         int64_t v;
 
-        if (members[i].size > 0) {
+        if (m[i].size > 0) {
             if (*at)
-                json_add_text (o, members[i].key, at);
+                json_add_text (o, m[i].key, at);
             continue;
         }
         memcpy (&v, at, sizeof (v));
         (void)snprintf (number, sizeof (number), "%" PRId64, v);
-        if (v != (members[i].min < 0 ? EVIDENCE_UNKNOWN : 0))
-            json_add_text (o, members[i].key, number);
+        if (v != (m[i].min < 0 ? EVIDENCE_UNKNOWN : 0))
+            json_add_text (o, m[i].key, number);
     }
 }
 
@@ -96,7 +108,9 @@ void evidence_to_json (const struct evidence *e, struct json *parent)
     struct json *o = json_add_object (parent, "evidence"), *list;
     char line[LINE_BYTES];
 
-    scalars_to_json (e, o);
+    scalars_to_json (e, members, MEMBERS, o);
+    if (e->about)
+        scalars_to_json (e->about, origin_members, ORIGIN_MEMBERS, o);
     list = json_add_array (o, "groups");
     for (uint32_t i = 0; i < e->ngroups; i++) {
         (void)snprintf (line, sizeof (line), "%" PRId32 " %" PRId32 " %s",
@@ -233,27 +247,43 @@ static int list_from_json (struct evidence *e, const struct json *list)
     return rc;
 }
 
+static const struct member *find_member (const struct member *m, size_t n,
+                                         const char *key)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp (key, m[i].key) == 0)
+            return &m[i];
+    }
+    return NULL;
+}
+
+static int member_from_text (void *to, const struct member *m, const char *text)
+{
+    char *at = (char *)to + m->offset;
+    size_t n = strlen (text);
+    int64_t v;
+
+    if (m->size > 0 ? n >= m->size
+                    : units_int (text, m->min, INT64_MAX, &v) < 0)
+        return -EBADMSG;
+    if (m->size > 0)
+        memcpy (at, text, n + 1);
+    else
+        memcpy (at, &v, sizeof (v));
+    return 0;
+}
+
 static int scalar_from_json (struct evidence *e, const struct json *item)
 {
-    const char *text = json_text (item, NULL);
+    const char *text = json_text (item, NULL), *key = json_key (item);
+    const struct member *m = find_member (members, MEMBERS, key);
 
-    for (size_t i = 0; i < MEMBERS && text; i++) {
-        char *at = (char *)e + members[i].offset;
-        size_t n = strlen (text);
-        int64_t v;
-
-        if (strcmp (json_key (item), members[i].key) != 0)
-            continue;
-        if (members[i].size > 0 ? n >= members[i].size
-            : units_int (text, members[i].min, INT64_MAX, &v) < 0)
-            return -EBADMSG;
-        if (members[i].size > 0)
-            memcpy (at, text, n + 1);
-        else
-            memcpy (at, &v, sizeof (v));
-        return 0;
-    }
-    return -EBADMSG;
+    if (m && text)
+        return member_from_text (e, m, text);
+    m = find_member (origin_members, ORIGIN_MEMBERS, key);
+    if (!m || !text)
+        return -EBADMSG;
+    return evidence_about (e) ? member_from_text (e->about, m, text) : -ENOMEM;
 }
 
 int evidence_from_json (struct evidence *e, const struct json *j,

@@ -43,7 +43,7 @@ struct sealer {
     struct node *todo, *ready;
     struct node *current;       // in the thread
     bool ending;
-    int wake_fd;
+    int wake_fd;                // counts those that are ready
     size_t pending;             // the loop's own count
 };
 
@@ -88,12 +88,12 @@ static void sign (const struct sealer *x, const char *path,
     char text[1024];
     struct stat st;
 
-    if (x->about)
-        e->about = *x->about;
+    if (x->about && evidence_about (e))
+        *e->about = *x->about;
     else if (stat (path, &st) == 0 &&
              getpwuid_r (st.st_uid, &user, text, sizeof (text), &found) == 0 &&
-             found)
-        (void)snprintf (e->about.user, sizeof (e->about.user), "%s",
+             found && evidence_about (e))
+        (void)snprintf (e->about->user, sizeof (e->about->user), "%s",
                         found->pw_name);
     if (x->host)
         (void)snprintf (e->host_key, sizeof (e->host_key), "%s", x->host);
@@ -322,26 +322,24 @@ static void node_free (struct node *n)
     free (n);
 }
 
+/* One at a time: while there are thousands, the loop has to answer others. */
 static void on_ready (void *arg)
 {
     struct sealer *x = arg;
-    uint64_t count;
+    struct node *n;
+    uint64_t one;
 
-    if (read (x->wake_fd, &count, sizeof (count)) < 0)
+    if (read (x->wake_fd, &one, sizeof (one)) < 0)
         return;
-    for (;;) {
-        struct node *n;
-
-        (void)pthread_mutex_lock (&x->lock);
-        if ((n = x->ready))
-            x->ready = n->next;
-        (void)pthread_mutex_unlock (&x->lock);
-        if (!n)
-            return;
-        x->pending--;
-        x->done (x->arg, &n->s);
-        node_free (n);
-    }
+    (void)pthread_mutex_lock (&x->lock);
+    if ((n = x->ready))
+        x->ready = n->next;
+    (void)pthread_mutex_unlock (&x->lock);
+    if (!n)
+        return;
+    x->pending--;
+    x->done (x->arg, &n->s);
+    node_free (n);
 }
 
 int sealer_add (struct sealer *x, const struct watch_settled *what,
@@ -409,7 +407,7 @@ int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
     x->arg = arg;
     (void)pthread_mutex_init (&x->lock, NULL);
     (void)pthread_cond_init (&x->changed, NULL);
-    x->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    x->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
     rc = x->wake_fd < 0 ? -errno : loop_add_fd (loop, x->wake_fd, on_ready, x);
     if (rc == 0) {
         rc = thread_start (&x->thread, sealer_work, x);

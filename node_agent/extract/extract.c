@@ -6,6 +6,7 @@
 #include "identity/identity.h"
 #include "identity/other_files.h"
 
+#include "base/owned_text.h"
 #include "base/utf8.h"
 #include "model/job_mark.h"
 #include "store/fileio.h"
@@ -307,9 +308,8 @@ static void tidy_reason (struct capture *c)
 
     if (bad == 0)
         return;
-    n = utf8_cut (fixed, n, sizeof (c->reason) - 1);
-    memcpy (c->reason, fixed, n);
-    c->reason[n] = '\0';
+    n = utf8_cut (fixed, n, CAPTURE_REASON_MAX - 1);
+    (void)owned_text_set (&c->reason, fixed, n);
 }
 
 static void source_init (struct source *src, const char *path,

@@ -13,6 +13,8 @@
 #include "extract/timeline/read_timeline.h"
 #include "identity/other_files.h"
 
+#include "base/owned_text.h"
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
@@ -306,6 +308,7 @@ static unsigned find_hollow (struct source *src, struct outcome *o,
 
 static void name_sources (struct capture *c, const struct outcome *o)
 {
+    char text[CAPTURE_SOURCE_MAX] = "";
     const char *first = "";
     bool mixed = false;
     size_t used = 0;
@@ -316,17 +319,15 @@ static void name_sources (struct capture *c, const struct outcome *o)
         mixed = mixed || (*first && strcmp (first, o->by[t]->source) != 0);
         first = *first ? first : o->by[t]->source;
     }
-    if (!mixed) {
-        (void)snprintf (c->source, sizeof (c->source), "%s", first);
-        return;
-    }
-    for (unsigned t = 0; t < TABLE_PROFILER_COUNT &&
-                         used < sizeof (c->source); t++) {
+    for (unsigned t = 0; mixed && t < TABLE_PROFILER_COUNT &&
+                         used < sizeof (text); t++) {
         if (o->by[t])
             used += (size_t)snprintf (
-                c->source + used, sizeof (c->source) - used, "%s%s=%s",
+                text + used, sizeof (text) - used, "%s%s=%s",
                 used ? "," : "", schema_table (t)->name, o->by[t]->source);
     }
+    first = mixed ? text : first;
+    (void)owned_text_set (&c->source, first, strlen (first));
 }
 
 /* Level0 records no communication tables, nor does a world of one. */

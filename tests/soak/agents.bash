@@ -4,7 +4,8 @@
 # its own, where captures keep appearing; every other one removes what it has delivered.  All the time one
 # of the 65 is killed with SIGKILL and started again.  At the end everything
 # has to be there, and the aggregator may have grown neither in memory nor in
-# descriptors.  SOAK_MINUTES sets how long the long form takes (120).
+# descriptors.  SOAK_MINUTES sets how long the 2,400 kills of the long form take
+# (120).
 
 # shellcheck disable=SC2034,SC2153,SC2154
 
@@ -231,8 +232,8 @@ part_agents ()
         return 0
     fi
     if [ -n "$LONG" ]; then
-        seconds=$((${SOAK_MINUTES:-120} * 60)) period=3 each=10
-        choice=$((AGENTS + 1))
+        seconds=$((${SOAK_MINUTES:-120} * 60)) each=10 choice=$((AGENTS + 1))
+        period=$(awk "BEGIN { print $seconds / 2400 }")
     fi
     CASES=("$seconds $period $each $choice")
     workers 1 take_cases

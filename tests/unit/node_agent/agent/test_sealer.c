@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,7 @@ int __wrap_fileio_open_dir_at (int dirfd, const char *name, struct err *err)
 }
 
 static ino_t synced;            // last; 0: nothing was
+static atomic_uint syncs;       // so many
 static off_t synced_size;       // as it was then
 static int sync_error;          // 0: none
 
@@ -116,6 +118,7 @@ int __wrap_fsync (int fd)
         synced = st.st_ino;
         synced_size = st.st_size;
     }
+    syncs++;
     return __real_fsync (fd);
 }
 
@@ -524,6 +527,57 @@ static void test_unfinished (void **state)
     assert_int_equal (f->manifest, 0);
 }
 
+static bool others_had_a_turn;
+static unsigned ended;
+
+static void other (void *arg)
+{
+    (void)arg;
+    others_had_a_turn = true;
+}
+
+/* The first one ends; before it has been entered, the second one is sealed. */
+static void on_one_of_two (void *arg, struct sealed *s)
+{
+    struct fixture *f = arg;
+
+    (void)s;
+    if (++ended == 2) {
+        loop_stop (f->loop, 0);
+        return;
+    }
+    (void)loop_add_timer (f->loop, 0, other, NULL);
+    while (syncs < 2)
+        (void)sched_yield ();
+    for (unsigned i = 0; i < 1000; i++)
+        (void)sched_yield ();   // until it is ready, too
+}
+
+/* An agent that seals thousands of captures as fast as it enters them was not
+ * heard of for half a minute, and taken for lost.
+ */
+static void test_others_have_a_turn (void **state)
+{
+    struct fixture *f = *state;
+    struct watch_settled what = { .path = f->capture, .finished = true };
+    const struct sealer_analysis none = { NULL, false };
+
+    sealer_destroy (f->sealer);
+    assert_int_equal (sealer_create (f->loop, f->bulk, false, false,
+                                     on_one_of_two, f, &f->sealer, NULL), 0);
+    syncs = 0;
+    ended = 0;
+    others_had_a_turn = false;
+    put (f, "data", 1);
+    for (uint64_t id = 1; id <= 2; id++)
+        assert_int_equal (sealer_add (f->sealer, &what, id, f->shipment, false,
+                                      &none), 0);
+    (void)loop_add_timer (f->loop, LIMIT_NS, timed_out, f->loop);
+    assert_int_equal (loop_run (f->loop), 0);
+    loop_del_timer (f->loop, timed_out, f->loop);
+    assert_true (others_had_a_turn);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
@@ -534,6 +588,7 @@ int main (void)
         TEST (test_moved), TEST (test_waits),
         TEST (test_unreadable), TEST (test_one_comes_one_is_left_out),
         TEST (test_unfinished), TEST (test_too_large), TEST (test_beside),
+        TEST (test_others_have_a_turn),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
