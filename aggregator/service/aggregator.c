@@ -78,6 +78,19 @@ static void check_service (struct aggregator *a, int64_t now)
         loop_stop (a->loop, 0);
 }
 
+void aggregator_on_built (void *arg)
+{
+    struct aggregator *a = arg;
+
+    if (!aggregator_end_build (a))
+        return;
+    if (a->opt->job)
+        aggregator_on_run_built (a);
+    else if (ledger_newest (a->ledger, a->building->job.id, ITEM_RAW) == 0)
+        aggregator_drop_result (a, a->building->job.id);  // all was taken away
+    aggregator_forget_build (a);
+}
+
 static void tick (void *arg)
 {
     struct aggregator *a = arg;
@@ -93,22 +106,6 @@ static void tick (void *arg)
     }
     aggregator_check_shares (a, now);
     (void)loop_add_timer (a->loop, TICK_NS, tick, a);
-}
-
-bool aggregator_has_root (struct aggregator *a)
-{
-    if (a->root_gone || root_is_there (a->root_fd, a->opt->root))
-        return !a->root_gone;
-    a->root_gone = true;
-    log_text (LOG_LEVEL_ERROR, "root-gone", "%s was removed, or another one is "
-              "in its place, while it was in use: nothing more is "
-              "acknowledged.  What had been is gone with it, unless it is in a "
-              "result elsewhere, or the captures are on their nodes still",
-              a->opt->root);
-    transfers_hold (a->transfers, true);
-    a->status = EX_IOERR;
-    loop_stop (a->loop, 0);
-    return false;
 }
 
 /* Too little room below the root: nothing is taken in, so nothing that was

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/units.h"
-#include "base/vec.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void forget_build (struct aggregator *a)
+void aggregator_forget_build (struct aggregator *a)
 {
     job_build_destroy (a->build);
     roster_fini (&a->roster);
@@ -34,7 +33,7 @@ void aggregator_cancel_build (struct aggregator *a)
         job_build_cancel (a->build);
         (void)pthread_join (a->thread, NULL);
     }
-    forget_build (a);
+    aggregator_forget_build (a);
 }
 
 static void build_ended (struct aggregator *a)
@@ -64,20 +63,10 @@ static int prepare_roster (struct aggregator *a, struct served *s)
     if (a->opt->note)
         roster_add_note (&a->roster, a->opt->note);
     for (size_t i = 0; i < a->roster.nnotes; i++)
-        aggregator_note (s, a->roster.notes[i]);
+        aggregator_note (s, NULL, a->roster.notes[i]);
     s->job.resumed = a->resumed;
     job_build_say_fates (a->build, &a->roster);
     return rc < 0 ? rc : job_fill_roster (&s->job, &a->roster);
-}
-
-/* Where the results of a job go. */
-void aggregator_name_out (const struct aggregator *a, const char *job,
-                      char out[PATH_MAX])
-{
-    if (a->opt->out)
-        (void)snprintf (out, PATH_MAX, "%s", a->opt->out);
-    else
-        (void)snprintf (out, PATH_MAX, "%s/jobs/%s", a->opt->root, job);
 }
 
 static void prepare_build (struct aggregator *a, struct served *s)
@@ -228,13 +217,12 @@ static void note_built (struct aggregator *a)
                   a->building->job.id, err.text);
 }
 
-void aggregator_on_built (void *arg)
+bool aggregator_end_build (struct aggregator *a)
 {
-    struct aggregator *a = arg;
     uint64_t count;
 
     if (read (a->build_fd, &count, sizeof (count)) < 0)
-        return;
+        return false;
     if (a->threaded)
         (void)pthread_join (a->thread, NULL);
     tell_raw (a);
@@ -244,11 +232,7 @@ void aggregator_on_built (void *arg)
     build_schedule_ended (&a->building->schedule, a->build_rc == 0,
                           clock_mono_ns ());
     log_built (a);
-    if (a->opt->job)
-        aggregator_on_run_built (a);
-    else if (ledger_newest (a->ledger, a->building->job.id, ITEM_RAW) == 0)
-        aggregator_drop_result (a, a->building->job.id);  // all was taken away
-    forget_build (a);
+    return true;
 }
 
 /* ---- what a former life left ---- */
@@ -261,23 +245,6 @@ static bool has_result (const struct aggregator *a, const char *job)
     return fileio_join (path, sizeof (path), out,
                         PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME) &&
            publish_is_our_db (path);
-}
-
-int aggregator_note_unbuilt (struct aggregator *a, const char *job)
-{
-    char **p;
-
-    for (size_t i = 0; i < a->nunbuilt; i++) {
-        if (strcmp (a->unbuilt[i], job) == 0)
-            return 0;
-    }
-    if (!(p = vec_one_more (a->unbuilt, a->nunbuilt, sizeof (*p))))
-        return -ENOMEM;
-    a->unbuilt = p;
-    if (!(p[a->nunbuilt] = strdup (job)))
-        return -ENOMEM;
-    a->nunbuilt++;
-    return 0;
 }
 
 static int note_unbuilt (void *arg, const struct ledger_job *j)
@@ -318,12 +285,4 @@ bool aggregator_build_next_unbuilt (struct aggregator *a)
     free (a->unbuilt[--a->nunbuilt]);
     aggregator_start_build (a, s);
     return true;
-}
-
-void aggregator_forget_unbuilt (struct aggregator *a)
-{
-    while (a->nunbuilt > 0)
-        free (a->unbuilt[--a->nunbuilt]);
-    free (a->unbuilt);
-    a->unbuilt = NULL;
 }

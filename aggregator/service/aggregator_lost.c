@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "store/root.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +18,24 @@
 
 #define NAMED_MAX 64            // captures, in the log; then they are counted
 #define AGAIN_NS NS_PER_S       // when it could not be dealt with
+
+/* ---- the root ---- */
+
+bool aggregator_has_root (struct aggregator *a)
+{
+    if (a->root_gone || root_is_there (a->root_fd, a->opt->root))
+        return !a->root_gone;
+    a->root_gone = true;
+    log_text (LOG_LEVEL_ERROR, "root-gone", "%s was removed, or another one is "
+              "in its place, while it was in use: nothing more is "
+              "acknowledged.  What had been is gone with it, unless it is in a "
+              "result elsewhere, or the captures are on their nodes still",
+              a->opt->root);
+    transfers_hold (a->transfers, true);
+    a->status = EX_IOERR;
+    loop_stop (a->loop, 0);
+    return false;
+}
 
 /* ---- the ledger ---- */
 
@@ -85,7 +104,7 @@ static void tell_job (struct losses *l)
                     "use, and is asked for again; the first is %.200s (rank "
                     "%lld)", l->of_job, units_s (l->of_job),
                     l->first.capture, (long long)l->first.rank);
-    aggregator_note (s, text);
+    aggregator_note (s, NULL, text);
 }
 
 static void on_lost (void *arg, const struct ledger_item *i)

@@ -17,179 +17,6 @@
 #define LEFT_OUT "what was said of it is not kept: there was too much"
 #define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
 
-/* ---- who ---- */
-
-const char *aggregator_name (const struct net_peer *peer, const char *host,
-                             char out[AGGREGATOR_NAME_MAX])
-{
-    (void)snprintf (out, AGGREGATOR_NAME_MAX, "%s%s%s", host,
-                    *peer->who ? ", key " : "", peer->who);
-    return out;
-}
-
-/* ---- jobs ---- */
-
-struct served *aggregator_find_job (struct aggregator *a, const char *id)
-{
-    struct served *s = a->jobs;
-
-    while (s && strcmp (s->job.id, id) != 0)
-        s = s->next;
-    return s;
-}
-
-/* ---- room for one more ---- */
-
-static bool is_idle (const struct aggregator *a, const struct served *s)
-{
-    int64_t now = clock_mono_ns ();
-
-    for (size_t i = 0; i < s->job.nagents; i++) {
-        if (now - s->job.agents[i].heard_ns < AGGREGATOR_IDLE_NS)
-            return false;
-    }
-    return s != a->building && s != a->over &&
-           build_schedule_due_ns (&s->schedule) == INT64_MAX;
-}
-
-static void forget_peer (void *arg, const struct net_peer *peer)
-{
-    struct aggregator *a = arg;
-
-    transfers_forget (a->transfers, peer);
-    aggregator_forget_peer (a, peer);
-}
-
-/* What counts of it is in the ledger. */
-static void forget_job (struct aggregator *a, struct served **at)
-{
-    struct served *s = *at;
-
-    *at = s->next;
-    for (size_t i = 0; i < s->job.nagents; i++)
-        forget_peer (a, &s->job.agents[i].peer);
-    job_fini (&s->job);
-    free (s);
-    a->njobs--;
-}
-
-/* Forget jobs that nobody speaks of, but this one (or NULL). */
-static void forget_idle (struct aggregator *a, const struct served *but)
-{
-    for (struct served **at = &a->jobs; *at;) {
-        struct served *s = *at;
-
-        if (s == but || !is_idle (a, s)) {
-            at = &s->next;
-            continue;
-        }
-        forget_job (a, at);
-    }
-}
-
-static void forget_silent_of (struct aggregator *a, struct served *s,
-                              int64_t before_ns)
-{
-    size_t had = s->job.nagents;
-
-    job_forget_silent (&s->job, before_ns, forget_peer, a);
-    for (size_t i = 0; i < s->job.nagents && s->job.nagents < had; i++)
-        (void)aggregator_note_peer (a, s, &s->job.agents[i]);
-}
-
-/* In a service hosts come and go for as long as a job lives: each start of one,
- * and most of a container, is another host.
- */
-static void forget_silent (struct aggregator *a)
-{
-    int64_t before = clock_mono_ns () - AGGREGATOR_IDLE_NS;
-
-    for (struct served *s = a->jobs; s; s = s->next)
-        forget_silent_of (a, s, before);
-}
-
-void aggregator_give_back (struct aggregator *a, const struct served *but)
-{
-    if (a->opt->job)
-        return;                 // a run has the one job
-    forget_idle (a, but);
-    forget_silent (a);
-}
-
-/* Whether all of its agents have ended with nothing left, before then. */
-static bool is_at_peace (const struct served *s, int64_t before_ns)
-{
-    size_t i = 0;
-
-    while (i < s->job.nagents && s->job.agents[i].done &&
-           s->job.agents[i].heard_ns < before_ns)
-        i++;
-    return i == s->job.nagents;
-}
-
-/* What those that ended have said of their ranks is for the roll, as long as
- * others of the job are at work; and of a job that is to be built in any case.
- */
-void aggregator_forget_gone (struct aggregator *a, int64_t now)
-{
-    for (struct served **at = &a->jobs; *at;) {
-        struct served *s = *at;
-        size_t had = s->job.nagents;
-        int64_t ns = is_at_peace (s, now - AGGREGATOR_IDLE_NS)
-                         ? AGGREGATOR_IDLE_NS : AGGREGATOR_GONE_NS;
-
-        if (had > 0 && s != a->building && s != a->over &&
-            build_schedule_due_ns (&s->schedule) == INT64_MAX)
-            forget_silent_of (a, s, now - ns);
-        if (had > 0 && s->job.nagents == 0)
-            forget_job (a, at);
-        else
-            at = &s->next;
-    }
-}
-
-/* What was said in former lives, and what the options of this one say.  If the
- * ledger cannot tell it does not forget either: agents say it again.
- */
-void aggregator_recall_claims (struct aggregator *a, struct served *s)
-{
-    const struct size_claim front = { .by = CLAIM_FRONT,
-                                      .world_size = a->opt->world_size };
-    struct size_claims words;
-    struct err err = { "" };
-
-    if (ledger_size_claims (a->ledger, s->job.id, &words, &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
-                  err.text);
-    else
-        job_set_claims (&s->job, &words);
-    s->noted_size = s->job.world_size;
-    (void)job_claim (&s->job, &front);
-}
-
-/* A job that is served, or is from now on. */
-struct served *aggregator_job (struct aggregator *a, const char *id)
-{
-    struct served *s = aggregator_find_job (a, id);
-
-    if (s)
-        return s;
-    if (a->opt->job && strcmp (a->opt->job, id) != 0)
-        return NULL;            // a run serves its own job only
-    if (a->njobs >= AGGREGATOR_JOBS_MAX && a->transfers)
-        aggregator_give_back (a, NULL);
-    if (a->njobs >= AGGREGATOR_JOBS_MAX || !(s = calloc (1, sizeof (*s))))
-        return NULL;
-    a->njobs++;
-    job_init (&s->job, id);
-    aggregator_recall_claims (a, s);
-    s->next = a->jobs;
-    a->jobs = s;
-    return s;
-}
-
-/* ---- messages ---- */
-
 static void reply (struct aggregator *a, const struct net_peer *to,
                    enum message_type type, const char *text)
 {
@@ -466,7 +293,7 @@ static struct served *take_agent (struct aggregator *a,
         return NULL;
     }
     if (old.size > 0)
-        forget_peer (a, &old);
+        aggregator_forget_peer (a, &old);
     if (aggregator_note_peer (a, s, *agent) < 0)
         return NULL;            // it says it again
     mark_joined (a);
@@ -484,7 +311,7 @@ static void refuse_host (struct aggregator *a, const struct net_peer *from,
     counter_add (COUNTER_HOSTS_REFUSED, 1);
     (void)snprintf (refused.text, sizeof (refused.text), "%s", why);
     (void)net_send (a->net, from, &refused);
-    forget_peer (a, from);
+    aggregator_forget_peer (a, from);
     if (access_may_tell (&a->peer_access))
         log_text (LOG_LEVEL_WARN, "host-refused", "job %s: %s", m->job, why);
 }
@@ -606,34 +433,6 @@ static void on_rank (struct aggregator *a, struct served *s,
     }
 }
 
-/* A service has no summary to put it into: it is in its log, once; with whose
- * word it is, or NULL.
- */
-static void note_of (struct served *s, struct job_agent *agent,
-                     const char *text)
-{
-    size_t had = s->job.nnotes;
-    struct logline l;
-
-    if (job_note (&s->job, text) < 0)
-        counter_add (COUNTER_MESSAGES_REFUSED, 1);
-    if (s->job.nnotes == had)
-        return;
-    if (agent)
-        agent->notes += job_text_adds (text).texts;
-    l = log_line (LOG_LEVEL_WARN, "agent-note");
-    log_str (&l, "job", s->job.id);
-    log_str (&l, "host", agent ? agent->host : NULL);
-    log_str (&l, "key", agent && *agent->peer.who ? agent->peer.who : NULL);
-    log_str (&l, "text", text);
-    log_end (&l);
-}
-
-void aggregator_note (struct served *s, const char *text)
-{
-    note_of (s, NULL, text);
-}
-
 /* Captures that were found behind DONE are not on offer yet: the run would end
  * without them.
  */
@@ -670,7 +469,7 @@ static void on_known (struct aggregator *a, struct served *s,
         break;
     case MESSAGE_NOTE:
         if (may_say (a, agent, job_text_adds (m->text)))
-            note_of (s, agent, m->text);
+            aggregator_note (s, agent, m->text);
         break;
     case MESSAGE_DONE:
         // that there is something counts, also where it is not kept

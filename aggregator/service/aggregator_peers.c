@@ -61,13 +61,14 @@ int aggregator_note_peer (struct aggregator *a, struct served *s,
     return at ? 0 : -ENOMEM;
 }
 
-void aggregator_forget_peer (struct aggregator *a,
-                             const struct net_peer *peer)
+void aggregator_forget_peer (void *arg, const struct net_peer *peer)
 {
+    struct aggregator *a = arg;
     struct known_peer key = key_of (peer), **at = tfind (&key, &a->peers,
                                                          by_id);
     struct known_peer *p = at ? *at : NULL;
 
+    transfers_forget (a->transfers, peer);
     if (p)
         (void)tdelete (&key, &a->peers, by_id);
     free (p);

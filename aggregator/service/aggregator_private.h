@@ -1,13 +1,23 @@
 /* aggregator/service/aggregator_private.h - what the parts of the aggregator
  * share
  *
- * aggregator.c has its life and its clock, aggregator_messages.c what agents
- * say, aggregator_peers.c who says it, aggregator_keys.c who may say it,
- * aggregator_shares.c how much of it, aggregator_commit.c what of it is made
- * durable, aggregator_lost.c what of that is removed, aggregator_divide.c which
- * jobs a scope has, aggregator_build.c the builds, aggregator_run.c the end of
- * a run, aggregator_silent.c agents that are not heard, aggregator_control.c
- * what verbs ask.
+ * Each file calls only those above it in this list:
+ *
+ *   aggregator_peers.c     which agent a connection is
+ *   aggregator_jobs.c      the jobs that are served
+ *   aggregator_keys.c      which keys may speak for a host
+ *   aggregator_shares.c    how much memory a key may take
+ *   aggregator_enter.c     what has come is made durable
+ *   aggregator_lost.c      what is removed from the root while it is served
+ *   aggregator_commit.c    when a group of items is committed
+ *   aggregator_divide.c    which jobs a scope has
+ *   aggregator_notes.c     what agents said, beside items
+ *   aggregator_messages.c  what agents say
+ *   aggregator_build.c     a result is built
+ *   aggregator_run.c       the end of a run
+ *   aggregator_silent.c    agents that are not heard
+ *   aggregator_control.c   what verbs ask
+ *   aggregator.c           the service's life, and its clock
  */
 #ifndef ROLLCALL_SERVICE_AGGREGATOR_PRIVATE_H
 #define ROLLCALL_SERVICE_AGGREGATOR_PRIVATE_H
@@ -113,11 +123,6 @@ struct aggregator {
     int status;                 // of the program
 };
 
-/* aggregator.c: whether the root is there.  If it was removed all that was
- * written is in files without a name: that is said, and the loop ends.
- */
-bool aggregator_has_root (struct aggregator *a);
-
 /* aggregator_silent.c: look for agents of a service that are silent, and say it
  * once of each; and for its status: how many there are, also as a sentence.
  */
@@ -125,7 +130,12 @@ void aggregator_check_silent (struct aggregator *a, int64_t now);
 size_t aggregator_add_silent (const struct aggregator *a, struct json *status,
                               char *text, size_t size);
 
-/* aggregator_lost.c: whether what was acknowledged can be told from the files
+/* aggregator_lost.c: whether the root is there.  If it was removed all that was
+ * written is in files without a name: that is said, and the loop ends.
+ */
+bool aggregator_has_root (struct aggregator *a);
+
+/* Whether what was acknowledged can be told from the files
  * below the root; a look at some of them, or at 'all'.  If any was removed or
  * cut meanwhile that is said, and dealt with: false if that is not possible now,
  * or the loop ends: then nothing may be acknowledged.
@@ -135,21 +145,45 @@ bool aggregator_look (struct aggregator *a, bool all);
 /* As that, at once, if one that is written to is not the one of its name. */
 bool aggregator_is_sound (struct aggregator *a);
 
-/* aggregator_messages.c: a host and its key, for the log; a job that is served
- * (NULL: it is not), or is from now on (NULL: a run serves another one, or
- * there are too many); what the ledger has of the words about it, to be called
- * again when they have changed; a sentence for the log and the summary, once;
- * what is idle makes room, but this job does not (or NULL); agents of a service
- * that are gone leave, with their job if that has no others; and the net_fn.
+/* aggregator_jobs.c: a host and its key, for the log. */
+const char *aggregator_name (const struct net_peer *peer, const char *host,
+                             char out[AGGREGATOR_NAME_MAX]);
+
+/* A job that is served, or NULL; and one that is from now on (NULL: a run has
+ * another one, or there are too many).
  */
 struct served *aggregator_find_job (struct aggregator *a, const char *id);
 struct served *aggregator_job (struct aggregator *a, const char *id);
-const char *aggregator_name (const struct net_peer *peer, const char *host,
-                             char out[AGGREGATOR_NAME_MAX]);
+
+/* Take the words about it from the ledger; to be called again when they have
+ * changed.
+ */
 void aggregator_recall_claims (struct aggregator *a, struct served *s);
-void aggregator_note (struct served *s, const char *text);
+
+/* Idle jobs and agents make room, but not this job (or NULL); and agents of a
+ * service that are gone leave, with their job if that has no others.
+ */
 void aggregator_give_back (struct aggregator *a, const struct served *but);
 void aggregator_forget_gone (struct aggregator *a, int64_t now);
+
+/* A sentence for the log and the summary, once; of this agent, or NULL. */
+void aggregator_note (struct served *s, struct job_agent *agent,
+                      const char *text);
+
+/* The kinds of items that go into a result, up to this one; and where the
+ * results of a job go.
+ */
+enum item_kind aggregator_last_kind (const struct aggregator *a);
+void aggregator_name_out (const struct aggregator *a, const char *job,
+                          char out[PATH_MAX]);
+
+/* Jobs that are to be built one by one when nothing else is: there may be more
+ * of them than are served at a time.  0 or -ENOMEM.
+ */
+int aggregator_note_unbuilt (struct aggregator *a, const char *job);
+void aggregator_forget_unbuilt (struct aggregator *a);
+
+/* aggregator_messages.c: a net_fn. */
 void aggregator_on_message (void *arg, const struct net_peer *from,
                             const struct message *m, int bad,
                             const struct err *err);
@@ -164,8 +198,7 @@ struct served *aggregator_find_peer (struct aggregator *a,
                                      struct job_agent **agent);
 int aggregator_note_peer (struct aggregator *a, struct served *s,
                           const struct job_agent *agent);
-void aggregator_forget_peer (struct aggregator *a,
-                             const struct net_peer *peer);
+void aggregator_forget_peer (void *arg, const struct net_peer *peer);
 void aggregator_forget_peers (struct aggregator *a);
 
 /* aggregator_keys.c: whether a HELLO may speak for its host, 'why' says why
@@ -192,31 +225,34 @@ bool aggregator_has_share_of_job (const struct aggregator *a,
                                   const struct net_peer *from);
 void aggregator_check_shares (struct aggregator *a, int64_t now);
 
-/* aggregator_commit.c: the kinds of items that go into a result, up to this
- * one; a commit of what has come, if anything has, now or soon, or whatever the
- * files look like (as transfers_commit); and what goes with it of what agents
- * said (a transfer_extra_work_fn).
- */
-enum item_kind aggregator_last_kind (const struct aggregator *a);
+/* aggregator_commit.c: commit what has come, if anything has, now or soon. */
 void aggregator_commit (struct aggregator *a);
-int aggregator_commit_now (struct aggregator *a);
 void aggregator_commit_soon (struct aggregator *a);
+
+/* aggregator_enter.c: commit, whatever the files look like.  As
+ * transfers_commit; a failure is in the log.
+ */
+int aggregator_commit_now (struct aggregator *a);
+
+/* Say that a rank's rows were of another key before, if so: perhaps it moved;
+ * perhaps somebody wants to be it.
+ */
+void aggregator_tell_sender (struct aggregator *a, struct served *s,
+                             int64_t rank);
+
+/* aggregator_notes.c: what goes with a commit of what agents said (a
+ * transfer_extra_work_fn).
+ */
 int aggregator_commit_notes (void *arg, enum transfer_phase phase,
                              struct err *err);
 
 /* Whether the next commit has something of this rank: what MPI has said, how
  * COMMAND ended, and of a run its host, which nobody else knows when its agent
- * is killed.  (What the
- * nodes of a service call a rank is not all kept for ever.)
+ * is killed.  (What the nodes of a service call a rank is not all kept for
+ * ever.)
  */
 bool aggregator_rank_is_due (const struct aggregator *a,
                              const struct job_rank *r);
-
-/* A rank's rows were of another key before, if so: perhaps it moved; perhaps
- * somebody wants to be it.
- */
-void aggregator_tell_sender (struct aggregator *a, struct served *s,
-                             int64_t rank);
 
 /* aggregator_divide.c: give what agents sent that were told no job to jobs, and
  * let those be built whose captures changed; 'came_ns': since when it had come,
@@ -233,13 +269,12 @@ int aggregator_commit_divided (struct aggregator *a,
 void aggregator_drop_result (struct aggregator *a, const char *job);
 int aggregator_drop_empty (struct aggregator *a, struct err *err);
 
-/* aggregator_build.c: where the results of a job go; a build, in a thread; and
- * what is to be done when build_fd says that it has ended.
+/* aggregator_build.c: begin a build, in a thread; tell how it ended, when
+ * build_fd is readable (false: it has not); and forget it.
  */
-void aggregator_name_out (const struct aggregator *a, const char *job,
-                          char out[PATH_MAX]);
 void aggregator_start_build (struct aggregator *a, struct served *s);
-void aggregator_on_built (void *arg);
+bool aggregator_end_build (struct aggregator *a);
+void aggregator_forget_build (struct aggregator *a);
 
 /* Give up the build that is under way, if there is one. */
 void aggregator_cancel_build (struct aggregator *a);
@@ -247,16 +282,12 @@ void aggregator_cancel_build (struct aggregator *a);
 /* Whether all raw files are in OUT that were to be. */
 bool aggregator_raw_is_whole (const struct aggregator *a);
 
-/* aggregator_build.c: the jobs of a service whose results are not what the
- * ledger has: a former life may have ended before a build that was due, and
- * results are a cache that anybody may delete.  There may be more of them than
- * jobs are served at a time, so they are only noted, and built one by one when
- * nothing else is to be: false, there is none that can be built now.
+/* Note the jobs of a service whose results are not what the ledger has: a former
+ * life may have ended before a build that was due, and results are a cache that
+ * anybody may delete.  And build one of them: false, none can be built now.
  */
 int aggregator_find_unbuilt (struct aggregator *a, struct err *err);
-int aggregator_note_unbuilt (struct aggregator *a, const char *job);
 bool aggregator_build_next_unbuilt (struct aggregator *a);
-void aggregator_forget_unbuilt (struct aggregator *a);
 
 /* aggregator_control.c: a control_fn. */
 int aggregator_on_request (void *arg, const struct json *request,
@@ -270,5 +301,8 @@ int aggregator_on_request (void *arg, const struct json *request,
 void aggregator_check_run (struct aggregator *a, int64_t now);
 void aggregator_on_run_built (struct aggregator *a);
 bool aggregator_result_has_all (struct aggregator *a, const struct served *s);
+
+/* aggregator.c: what is to be done when build_fd is readable. */
+void aggregator_on_built (void *arg);
 
 #endif

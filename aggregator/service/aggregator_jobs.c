@@ -1,0 +1,238 @@
+/* aggregator/service/aggregator_jobs.c - the jobs that are served, and those
+ * that are to be built when one of them is not
+ */
+#include "service/aggregator_private.h"
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/vec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *aggregator_name (const struct net_peer *peer, const char *host,
+                             char out[AGGREGATOR_NAME_MAX])
+{
+    (void)snprintf (out, AGGREGATOR_NAME_MAX, "%s%s%s", host,
+                    *peer->who ? ", key " : "", peer->who);
+    return out;
+}
+
+struct served *aggregator_find_job (struct aggregator *a, const char *id)
+{
+    struct served *s = a->jobs;
+
+    while (s && strcmp (s->job.id, id) != 0)
+        s = s->next;
+    return s;
+}
+
+/* ---- room for one more ---- */
+
+static bool is_idle (const struct aggregator *a, const struct served *s)
+{
+    int64_t now = clock_mono_ns ();
+
+    for (size_t i = 0; i < s->job.nagents; i++) {
+        if (now - s->job.agents[i].heard_ns < AGGREGATOR_IDLE_NS)
+            return false;
+    }
+    return s != a->building && s != a->over &&
+           build_schedule_due_ns (&s->schedule) == INT64_MAX;
+}
+
+/* What counts of it is in the ledger. */
+static void forget_job (struct aggregator *a, struct served **at)
+{
+    struct served *s = *at;
+
+    *at = s->next;
+    for (size_t i = 0; i < s->job.nagents; i++)
+        aggregator_forget_peer (a, &s->job.agents[i].peer);
+    job_fini (&s->job);
+    free (s);
+    a->njobs--;
+}
+
+/* Forget jobs that nobody speaks of, but this one (or NULL). */
+static void forget_idle (struct aggregator *a, const struct served *but)
+{
+    for (struct served **at = &a->jobs; *at;) {
+        struct served *s = *at;
+
+        if (s == but || !is_idle (a, s)) {
+            at = &s->next;
+            continue;
+        }
+        forget_job (a, at);
+    }
+}
+
+static void forget_silent_of (struct aggregator *a, struct served *s,
+                              int64_t before_ns)
+{
+    size_t had = s->job.nagents;
+
+    job_forget_silent (&s->job, before_ns, aggregator_forget_peer, a);
+    for (size_t i = 0; i < s->job.nagents && s->job.nagents < had; i++)
+        (void)aggregator_note_peer (a, s, &s->job.agents[i]);
+}
+
+/* In a service hosts come and go for as long as a job lives: each start of one,
+ * and most of a container, is another host.
+ */
+static void forget_silent (struct aggregator *a)
+{
+    int64_t before = clock_mono_ns () - AGGREGATOR_IDLE_NS;
+
+    for (struct served *s = a->jobs; s; s = s->next)
+        forget_silent_of (a, s, before);
+}
+
+void aggregator_give_back (struct aggregator *a, const struct served *but)
+{
+    if (a->opt->job)
+        return;                 // a run has the one job
+    forget_idle (a, but);
+    forget_silent (a);
+}
+
+/* Whether all of its agents have ended with nothing left, before then. */
+static bool is_at_peace (const struct served *s, int64_t before_ns)
+{
+    size_t i = 0;
+
+    while (i < s->job.nagents && s->job.agents[i].done &&
+           s->job.agents[i].heard_ns < before_ns)
+        i++;
+    return i == s->job.nagents;
+}
+
+/* What those that ended have said of their ranks is for the roll, as long as
+ * others of the job are at work; and of a job that is to be built in any case.
+ */
+void aggregator_forget_gone (struct aggregator *a, int64_t now)
+{
+    for (struct served **at = &a->jobs; *at;) {
+        struct served *s = *at;
+        size_t had = s->job.nagents;
+        int64_t ns = is_at_peace (s, now - AGGREGATOR_IDLE_NS)
+                         ? AGGREGATOR_IDLE_NS : AGGREGATOR_GONE_NS;
+
+        if (had > 0 && s != a->building && s != a->over &&
+            build_schedule_due_ns (&s->schedule) == INT64_MAX)
+            forget_silent_of (a, s, now - ns);
+        if (had > 0 && s->job.nagents == 0)
+            forget_job (a, at);
+        else
+            at = &s->next;
+    }
+}
+
+/* What was said in former lives, and what the options of this one say.  If the
+ * ledger cannot tell it does not forget either: agents say it again.
+ */
+void aggregator_recall_claims (struct aggregator *a, struct served *s)
+{
+    const struct size_claim front = { .by = CLAIM_FRONT,
+                                      .world_size = a->opt->world_size };
+    struct size_claims words;
+    struct err err = { "" };
+
+    if (ledger_size_claims (a->ledger, s->job.id, &words, &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
+                  err.text);
+    else
+        job_set_claims (&s->job, &words);
+    s->noted_size = s->job.world_size;
+    (void)job_claim (&s->job, &front);
+}
+
+/* A job that is served, or is from now on. */
+struct served *aggregator_job (struct aggregator *a, const char *id)
+{
+    struct served *s = aggregator_find_job (a, id);
+
+    if (s)
+        return s;
+    if (a->opt->job && strcmp (a->opt->job, id) != 0)
+        return NULL;            // a run serves its own job only
+    if (a->njobs >= AGGREGATOR_JOBS_MAX && a->transfers)
+        aggregator_give_back (a, NULL);
+    if (a->njobs >= AGGREGATOR_JOBS_MAX || !(s = calloc (1, sizeof (*s))))
+        return NULL;
+    a->njobs++;
+    job_init (&s->job, id);
+    aggregator_recall_claims (a, s);
+    s->next = a->jobs;
+    a->jobs = s;
+    return s;
+}
+
+/* ---- what is said of a job ---- */
+
+/* A service has no summary to put it into: it is in its log, once; with whose
+ * word it is, or NULL.
+ */
+void aggregator_note (struct served *s, struct job_agent *agent,
+                      const char *text)
+{
+    size_t had = s->job.nnotes;
+    struct logline l;
+
+    if (job_note (&s->job, text) < 0)
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+    if (s->job.nnotes == had)
+        return;
+    if (agent)
+        agent->notes += job_text_adds (text).texts;
+    l = log_line (LOG_LEVEL_WARN, "agent-note");
+    log_str (&l, "job", s->job.id);
+    log_str (&l, "host", agent ? agent->host : NULL);
+    log_str (&l, "key", agent && *agent->peer.who ? agent->peer.who : NULL);
+    log_str (&l, "text", text);
+    log_end (&l);
+}
+
+/* ---- its results ---- */
+
+enum item_kind aggregator_last_kind (const struct aggregator *a)
+{
+    return a->opt->raw ? ITEM_RAW : ITEM_ROWS;
+}
+
+void aggregator_name_out (const struct aggregator *a, const char *job,
+                      char out[PATH_MAX])
+{
+    if (a->opt->out)
+        (void)snprintf (out, PATH_MAX, "%s", a->opt->out);
+    else
+        (void)snprintf (out, PATH_MAX, "%s/jobs/%s", a->opt->root, job);
+}
+
+int aggregator_note_unbuilt (struct aggregator *a, const char *job)
+{
+    char **p;
+
+    for (size_t i = 0; i < a->nunbuilt; i++) {
+        if (strcmp (a->unbuilt[i], job) == 0)
+            return 0;
+    }
+    if (!(p = vec_one_more (a->unbuilt, a->nunbuilt, sizeof (*p))))
+        return -ENOMEM;
+    a->unbuilt = p;
+    if (!(p[a->nunbuilt] = strdup (job)))
+        return -ENOMEM;
+    a->nunbuilt++;
+    return 0;
+}
+
+void aggregator_forget_unbuilt (struct aggregator *a)
+{
+    while (a->nunbuilt > 0)
+        free (a->unbuilt[--a->nunbuilt]);
+    free (a->unbuilt);
+    a->unbuilt = NULL;
+}
