@@ -29,8 +29,8 @@ enum results_wanted {
     { "only", 0, OPTION_TEXT, offsetof (type, only), "NAME,...", NULL, \
       NULL, 0, 0, \
       "Make only these results: analysis.db, cluster_analysis.db, " \
-      "report.html, and text, which are the four text files of cluster " \
-      "tools, and not made unless they are named. analysis.db is always " \
+      "report.html, and text (the four text files of cluster tools, which " \
+      "are not made unless they are named). analysis.db is always " \
       "made, since the others are made from it, and cluster_analysis.db with " \
       "text." }
 

@@ -82,7 +82,7 @@ static void tell_job (struct losses *l)
         return;
     (void)snprintf (text, sizeof (text), "acknowledged data of %zu capture%s "
                     "was removed from the aggregator's root while it was in "
-                    "use, and is asked for again; the first is %.200s (rank "
+                    "use, and is requested again; the first is %.200s (rank "
                     "%lld)", l->of_job, units_s (l->of_job),
                     l->first.capture, (long long)l->first.rank);
     aggregator_note (s, text);
@@ -111,8 +111,8 @@ static void on_lost (void *arg, const struct ledger_item *i)
     log_int (&line, "rank", i->rank);
     log_str (&line, "host", i->host);
     log_str (&line, "capture", i->capture);
-    log_str (&line, "text", "what was acknowledged of it was removed: its "
-             "agent is asked for it");
+    log_str (&line, "text", "its acknowledged data was removed: its agent is "
+             "asked to deliver it again");
     log_end (&line);
 }
 
@@ -167,9 +167,9 @@ static bool look_at_store (struct aggregator *a, bool all)
         rc = mend (a, &lost, &err);
     store_lost_fini (&lost);
     if (rc < 0)
-        log_text (LOG_LEVEL_ERROR, "root-failed", "what was removed in %s "
-                  "cannot be noted: %s.  Nothing is taken in until it can be; "
-                  "if it stays so end the aggregator and try rollcall fsck "
+        log_text (LOG_LEVEL_ERROR, "root-failed", "the loss of data in %s "
+                  "cannot be recorded: %s.  No data is accepted until it is; "
+                  "if this lasts, end the aggregator and run rollcall fsck "
                   "aggregator --repair", a->opt->root, err.text);
     return rc >= 0;
 }

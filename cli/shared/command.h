@@ -46,7 +46,7 @@ int cli_flush (const struct command_spec *c, int rc);
     { "foreign-output", 0, OPTION_FLAG, offsetof (type, member), NULL, NULL, \
       NULL, 0, 0, \
       "As root, write into a directory of another user, who can read and " \
-      "replace what is there. Without it that is refused." }
+      "replace what is there. Without this option, that is refused." }
 
 /* Whether it can be the name of a job. */
 bool cli_valid_job (const char *name);
@@ -89,6 +89,6 @@ size_t cli_width (int64_t option);
     { "json", 0, OPTION_FLAG, offsetof (type, json), NULL, NULL, NULL, 0, 0, \
       "Print the summary as one JSON object." }, \
     { "text", 0, OPTION_FLAG, offsetof (type, text), NULL, NULL, NULL, 0, 0, \
-      "Print the summary as text, which it is without --json." }
+      "Print the summary as text, which is the default." }
 
 #endif

@@ -433,7 +433,7 @@ unordered_differences ()
 @test "the analysis has begun: analysing" {
     make --break analysing:1
     analyze
-    after_analysis analysing "analysis has begun"
+    after_analysis analysing "analysis began"
 }
 
 # Its rank is not known yet: the file that says it is written at the end.

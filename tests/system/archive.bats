@@ -280,8 +280,8 @@ same_cluster ()
     stop_service
     script -qec "'$ROLLCALL' build -o again j" /dev/null >seen
     tr '\r' '\n' <seen >lines
-    for phase in "reading: 3 of 3 captures" merging "telling who waited" \
-        "making indexes" "summing up" "looking for what stands out" \
+    for phase in "reading: 3 of 3 captures" merging "computing who waited" \
+        "making indexes" "summing up" "computing findings" \
         "checking the file" "making the files beside analysis.db"; do
         grep -q "^$phase.*.\[K$" lines || fail "no $phase in: $(cat -v lines)"
     done
@@ -297,7 +297,7 @@ same_cluster ()
     go_on
     end_of "$pid"
     expect_status 130
-    shows "interrupted, analysis.db is written, not all"
+    shows "interrupted, analysis.db is written, but not all"
     is "files" analysis.db "$(ls -A again/cluster_analysis_output)"
 }
 

@@ -8,7 +8,7 @@ load service_helper
     make
     service
     run agent --once job
-    shows "event=waiting" "until what is there is read and tcp://" \
+    shows "event=waiting" "until the captures here are read and tcp://" \
         "event=delivered" "4 items, " "nothing is left to deliver"
     expect_status 0
     eventually captures_are 4
@@ -144,7 +144,7 @@ SCRIPT
     to_service 2 --deadline 12s -- ./writer
     expect_status 69
     shows "when the deadline passed, 2 items of the spool were not delivered" \
-        "this delivers the former: rollcall-agent --once"
+        "this delivers those below captures: rollcall-agent --once"
     # as it says
     command=${output#*the former: rollcall-agent}
     command=${command%%$'\n'*}

@@ -158,7 +158,7 @@ check ()
     make --ranks 1
     run "$ROLLCALL" status
     expect_status 0
-    shows "no daemon is at work" "--root" "--agents"
+    shows "no daemon is running" "--root" "--agents"
     run "$ROLLCALL" status nosuchjob
     expect_status 66
     service

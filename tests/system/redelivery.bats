@@ -379,7 +379,7 @@ put_back_older ()
     [ "$left" -gt 0 ]
     run agent --once --raw --release shipped job
     expect_status 1
-    shows "stays: $PWD/job/.rollcall-removing-" "is not all of it" \
+    shows "stays: $PWD/job/.rollcall-removing-" "does not hold all of it" \
         "1 capture that it had acknowledged is not here any more"
     is "files" "$left" "$(find job/.rollcall-removing-* -type f | wc -l)"
     stop_service
@@ -499,7 +499,7 @@ held ()
     go_on
     end_of "$pid"
     expect_status 69
-    shows "it is not known whether it has all of it"
+    shows "it may not have everything any more"
 }
 
 # many_go SECONDS: a run with a service at work has delivered 400 captures, and
@@ -539,7 +539,7 @@ left_here ()
     many_go 50
     end_of "$pid"
     expect_status 69
-    shows "whether it still has it is not known"
+    shows "it is not known whether it still has the data"
     [ "$(left_here)" -gt 0 ]
 }
 

@@ -83,7 +83,7 @@ asked_again ()
     [ "$before" -gt 0 ] && [ "$left" -gt 0 ]
     eventually captures_are "$left"
     is "named" "$before" "$(sql "SELECT count(*) FROM Capture WHERE
-        state='failed' AND reason LIKE '%removed from there%'")"
+        state='failed' AND reason LIKE '%removed from the root%'")"
     stop_service
 }
 
@@ -113,7 +113,7 @@ asked_again ()
     is "named" 4 "$(named_lost)"
     # of rank 0 a capture of the same name has come instead
     rebuilt () { [ "$(sql "SELECT count(*) FROM Capture WHERE state='failed'
-                           AND reason LIKE '%removed from there%'")" = 3 ]; }
+                           AND reason LIKE '%removed from the root%'")" = 3 ]; }
     eventually rebuilt
     is "ranks without a reason" 0 "$(sql "SELECT count(*) FROM Roster WHERE
         state<>'present' AND ifnull(reason, '')=''")"
