@@ -196,7 +196,7 @@ spoil ()                            # RANK NAME
         " 1 damaged"
     run "$ROLLCALL" archive get j 2 back
     expect_status 1
-    shows "does not have its hash"
+    shows "its hash is wrong"
     [ ! -e "back/$(of_rank 2)/ASCEND_PROFILER_OUTPUT/communication.json" ]
     run "$ROLLCALL" archive verify k
     expect_status 66
@@ -414,7 +414,7 @@ spoil_record ()
     items=$(($(find job -type f | wc -l) + 3))
     service
     eventually captures_are 3
-    grep -q "event=recovered text=.*: $items records" service.log ||
+    grep -q "event=recovered text=.* $items records" service.log ||
         fail "$items items: $(cat service.log)"
     stop_service
     run "$ROLLCALL" fsck aggregator

@@ -61,7 +61,7 @@ bad_usage ()
 
 @test "usage errors name what is wrong" {
     make
-    bad_usage "which directory" analyze
+    bad_usage "no directory was given" analyze
     bad_usage "--bad" analyze --bad job
     bad_usage "-x" analyze -x job
     bad_usage "needs a value" analyze job -o

@@ -219,9 +219,9 @@ SCRIPT
     shows "0 of 2 present" \
         "the launcher's rank 0 is rank 1 of 2 in MPI"
     is "confirmed" "0 0" "$(verified)"
-    roster_says 0 partial "is rank 1 of 2 for MPI"
+    roster_says 0 partial "is rank 1 of 2 in MPI"
     run "$ROLLCALL" query missing out
-    shows "rank 1 is rank 0 of 2 for MPI" "rank 0 is rank 1 of 2 for MPI"
+    shows "rank 1 is rank 0 of 2 in MPI" "rank 0 is rank 1 of 2 in MPI"
     nothing_runs
 }
 

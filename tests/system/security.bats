@@ -431,7 +431,7 @@ expected_are ()                     # N: in the result, as it is now
     eventually expected_are 4
     says stranger 131072
     eventually grep -q "event=agent-note job=j .*key stranger says 131072: not \
-believed, 4 ranks are expected (metadata of the captures)" service.log
+used, 4 ranks are expected (metadata of the captures)" service.log
     note () { result "SELECT value FROM Job WHERE key GLOB 'note.*'"; }
     noted () { note | grep -q "key stranger says 131072"; }
     eventually noted
@@ -560,7 +560,7 @@ can_rename_hosts ()
     expect_status 77
     shows "key node1 is bound to host node1" "and not to node2" \
         "rollcall key bind node1 --host HOST"
-    grep -q "event=host-refused .*key node1 .* not for node2" service.log
+    grep -q "event=host-refused .*key node1 .* not to node2" service.log
     counted () { grep -q '"hosts_refused":	[1-9]' root/status.json; }
     eventually counted
     # a later life has not forgotten
