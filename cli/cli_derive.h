@@ -1,4 +1,4 @@
-/* cli/cli_derive.h - what a command line says of deriving */
+/* cli/cli_derive.h - command-line options for derived tables */
 #ifndef ROLLCALL_CLI_CLI_DERIVE_H
 #define ROLLCALL_CLI_CLI_DERIVE_H
 
@@ -34,8 +34,8 @@ struct cli_derive {
     struct derive_options options;      // of the two
 };
 
-/* 0, or EXIT_USAGE for thresholds, or EX_NOINPUT or EX_DATAERR for the file,
- * after a word to the user; it may be finished in any case.
+/* 0, or after a message EXIT_USAGE for thresholds, EX_NOINPUT or EX_DATAERR for
+ * the file; always call the fini function.
  */
 int cli_derive_read (const struct command_spec *c,
                      const struct cli_derive_options *opt,

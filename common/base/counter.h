@@ -1,8 +1,7 @@
 /* common/base/counter.h - how often something happened in this process
  *
- * Every drop, refusal, retry and repair is counted under a name that
- * `rollcall status --json` prints: nothing is left out silently.  A row here
- * is all that a new counter needs.  Any thread may count.
+ * Every drop, refusal, retry and repair is counted under a name that `rollcall
+ * status --json` prints.  A new counter needs only a row here.  Thread-safe.
  */
 #ifndef ROLLCALL_BASE_COUNTER_H
 #define ROLLCALL_BASE_COUNTER_H
