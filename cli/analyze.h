@@ -61,34 +61,33 @@ struct analysis {
 
 #define FAIL(status, ...) cli_fail (&analyze_command, status, __VA_ARGS__)
 
-/* An int that is returned is an exit status, 0 if all is well; what is wrong
- * has been said then.
+/* Functions return an exit status: 0, or a failure that was reported already.
  */
 
 /* ---- analyze_find.c ---- */
 
-/* Fill a->found, by a->dirs. */
+/* Search a->dirs: fill a->found. */
 int analyze_find (struct analysis *a);
 
-/* Fill a->items, sorted by rank, and a->raw: what can be known of captures
- * before they are read.  Those that were never analysed are, if they can be;
+/* Fill a->items, sorted by rank, and a->raw, with what is known of captures
+ * before they are read.  Analyses those that were never analysed, if possible;
  * needs a->out.
  */
 int analyze_plan (struct analysis *a);
 
-/* What came of the analysis of a capture, once that has been looked at. */
+/* The result of the analysis of a capture, after it was examined. */
 void analyze_tell_raw (const struct analysis *a, size_t source,
                        struct capture *c);
 
 /* ---- analyze_build.c ---- */
 
-/* Read what was planned and build a->out of it.  ANALYZE_CHOOSE: nothing was
- * built, since there are several jobs, or one was asked for.
+/* Read the planned captures and build a->out of them.  ANALYZE_CHOOSE: nothing
+ * was built, since there are several jobs, or a certain one was requested.
  */
 #define ANALYZE_CHOOSE (-1)
 int analyze_build (struct analysis *a, struct build_result *result);
 
-/* Read what was planned and fill a->jobs; nothing is written. */
+/* Read the planned captures and fill a->jobs; nothing is written. */
 int analyze_look (struct analysis *a);
 
 /* ---- analyze_jobs.c ---- */
@@ -97,16 +96,16 @@ int analyze_look (struct analysis *a);
 int analyze_decide (void *arg, struct select_item *items, size_t n,
                     struct err *err);
 
-/* Have this one built: its captures are the first a->nitems. */
+/* Select this job: its captures become the first a->nitems. */
 void analyze_choose_job (struct analysis *a, size_t job);
 
-/* Close a->out, and leave nothing of it that was not there; for --all-jobs, open
- * it for the job that was chosen.
+/* Close a->out, and remove what was created for it; for --all-jobs, open it for
+ * the selected job.
  */
 void analyze_drop_output (struct analysis *a);
 int analyze_open_job (struct analysis *a);
 
-/* Fill a->beside: make what is wanted beside analysis.db. */
+/* Make the wanted files beside analysis.db, and fill a->beside. */
 int analyze_build_others (struct analysis *a,
                           const struct build_result *result);
 

@@ -50,10 +50,11 @@ static int tell_steps (const struct analysis *a)
     if (atomic_load (&cli_cancelled))
         return cli_interrupted (&analyze_command, "nothing was written");
     if (last < first)
-        return FAIL (EX_DATAERR, "no capture has a step of %s: their steps "
-                     "have no numbers; nothing was written", a->opt.steps);
-    return FAIL (EX_DATAERR, "no capture%s%s has a step of %s: there are steps "
-                 "%lld to %lld; nothing was written",
+        return FAIL (EX_DATAERR, "no capture has any of the steps %s: their "
+                     "steps have no numbers; nothing was "
+                     "written", a->opt.steps);
+    return FAIL (EX_DATAERR, "no capture%s%s has any of the steps %s: there "
+                 "are steps %lld to %lld; nothing was written",
                  a->jobs.n > 1 ? " of job " : "",
                  a->jobs.n > 1 ? a->job_name : "", a->opt.steps,
                  (long long)first, (long long)last);
@@ -138,7 +139,7 @@ int analyze_build_others (struct analysis *a,
     cli_progress_phase (&a->progress, "");
     if (rc == -EINTR)
         return cli_interrupted (&analyze_command, BUILD_DB_NAME " is written, "
-                                "not all that is made from it");
+                                "but not all files that are made from it");
     if (rc < 0)
         return FAIL (cli_output_status (rc), "%s was written, but not all "
                      "files that are made from it: %s", result->path, err.text);

@@ -16,13 +16,13 @@ struct raw_capture {
     char why[ANALYSER_WHY_MAX]; // ... as a sentence
 };
 
-/* Whether a capture of this profiler can be analysed by what the options say. */
+/* Whether a capture of this profiler can be analysed with these options. */
 bool analyze_raw_wants (const struct analyser_options *opt,
                         enum own_analysis own);
 
-/* Analyse them all.  'tell' gets a sentence when there is something to say.
- * 0, -EINTR when 'cancel' has become true, or what went wrong; that an analysis
- * fails is none of that.
+/* Analyse them all.  'tell' gets sentences for the user.  0, -EINTR when
+ * 'cancel' has become true, or another error; a failed analysis is not an
+ * error.
  */
 int analyze_raw (struct raw_capture *captures, size_t n,
                  const struct analyser_options *opt,

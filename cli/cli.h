@@ -34,8 +34,8 @@ int verb_key (int argc, char **argv);
 extern const struct command_spec analyze_command, fsck_command, wait_command,
     key_command;
 
-/* The root of an aggregator, to be read beside it; 0, or the exit status after
- * a word to the user.  For the option --root use CLI_ROOT_OPTION, and include
+/* Open the root of an aggregator for reading; 0, or an exit status after a
+ * message.  For the option --root use CLI_ROOT_OPTION, and include
  * store/root.h.
  */
 struct archive;

@@ -1,4 +1,4 @@
-/* cli/cli_derive.h - what a command line says of deriving */
+/* cli/cli_derive.h - command-line options for derived tables */
 #ifndef ROLLCALL_CLI_CLI_DERIVE_H
 #define ROLLCALL_CLI_CLI_DERIVE_H
 
@@ -14,7 +14,7 @@ struct cli_derive_options {
 #define CLI_THRESHOLD_OPTION(type, member) \
     { "threshold", 0, OPTION_LIST, offsetof (type, member), "NAME=VALUE", \
       NULL, NULL, 0, 0, \
-      "How large a thing must be to be a finding, as slow_rank_percent=10; " \
+      "What must be exceeded to be a finding, as slow_rank_percent=10; " \
       "rollcall-findings(1) has the names. May be repeated." }
 
 #define CLI_DERIVE_OPTIONS(type, member) \
@@ -25,8 +25,8 @@ struct cli_derive_options {
       "host,switch,rack." }, \
     { "all-steps", 0, OPTION_FLAG, offsetof (type, member.all_steps), NULL, \
       NULL, NULL, 0, 0, \
-      "Means and findings are of all steps, also of those that profiling " \
-      "itself made longer." }
+      "Include all steps in means and findings, even those that profiling " \
+      "itself lengthened." }
 
 struct cli_derive {
     struct findings_options findings;
@@ -34,8 +34,8 @@ struct cli_derive {
     struct derive_options options;      // of the two
 };
 
-/* 0, or EXIT_USAGE for thresholds, or EX_NOINPUT or EX_DATAERR for the file,
- * after a word to the user; it may be finished in any case.
+/* 0, or after a message EXIT_USAGE for thresholds, EX_NOINPUT or EX_DATAERR for
+ * the file; always call the fini function.
  */
 int cli_derive_read (const struct command_spec *c,
                      const struct cli_derive_options *opt,

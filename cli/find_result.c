@@ -110,8 +110,8 @@ int cli_find_result (const struct command_spec *c, const char *what,
         return EX_NOINPUT;
     if (access (what, F_OK) == 0 || !cli_valid_job (what))
         return cli_fail (c, EX_NOINPUT, "%s", err.text);
-    return cli_fail (c, EX_NOINPUT, "%s is no file or directory here, no job "
-                     "below %s that has been built (--root), and no run of "
+    return cli_fail (c, EX_NOINPUT, "%s is not a file or directory here, not a "
+                     "job that was built below %s (--root), and not a run of "
                      "this host that has a result (--state)", what,
                      place->root);
 }

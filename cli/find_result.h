@@ -1,8 +1,8 @@
-/* cli/find_result.h - which result a verb is asked about
+/* cli/find_result.h - find the result that a user means
  *
- * Verbs that read a result take DIR|FILE|JOB: an analysis.db, a directory that
- * has one or has cluster_analysis_output, a job that an aggregator has built,
- * or a run of this host.  What is there as a file or directory comes first.
+ * Verbs that read a result take DIR|FILE|JOB: an analysis.db, a directory with
+ * one or with cluster_analysis_output, a job that an aggregator has built, or a
+ * run of this host.  Files and directories take precedence.
  */
 #ifndef ROLLCALL_CLI_FIND_RESULT_H
 #define ROLLCALL_CLI_FIND_RESULT_H
@@ -30,14 +30,14 @@ struct result_place {
       "ROLLCALL_STATE_DIR", 0, 0, \
       "Local directory of runs, where jobs are looked for as well." }
 
-/* 0, or the exit status after a word to the user: of a directory that has one
- * result for each of several jobs, which commands to take.
+/* 0, or an exit status after a message; for a directory with results of several
+ * jobs it lists the commands to use.
  */
 int cli_find_result (const struct command_spec *c, const char *what,
                      const struct result_place *place, char ret[PATH_MAX]);
 
-/* Open what was found: an analysis.db, or 'any' database.  0, or the exit
- * status after a word to the user.
+/* Open the result: an analysis.db, or 'any' database.  0, or an exit status
+ * after a message.
  */
 struct sqlite3;
 int cli_open_result (const struct command_spec *c, const char *path, bool any,

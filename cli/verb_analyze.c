@@ -36,8 +36,8 @@ static const struct option_spec options[] = {
       "there should be; where that is silent, the highest rank seen." },
     { "job", 'J', OPTION_TEXT, offsetof (struct analyze_options, job),
       "INDEX|PREFIX", NULL, NULL, 0, 0,
-      "Of the captures of several jobs, build this one: 1 is the newest, or the "
-      "beginning of its name. Without it: the newest." },
+      "If there are captures of several jobs, build this one: its number (1 is "
+      "the newest) or the beginning of its name. Without it: the newest." },
     { "all-jobs", 0, OPTION_FLAG, offsetof (struct analyze_options, all_jobs),
       NULL, NULL, NULL, 0, 0,
       "Build each job, into OUT/JOB/cluster_analysis_output." },
@@ -54,13 +54,13 @@ static const struct option_spec options[] = {
       NULL, NULL, NULL, 0, 0, "No progress and no summary." },
     { "verbose", 'v', OPTION_FLAG, offsetof (struct analyze_options, verbose),
       NULL, NULL, NULL, 0, 0,
-      "Name each directory that was not searched, and not only the first." },
+      "Name every directory that was not searched, not only the first." },
 };
 
 const struct command_spec analyze_command = {
     "rollcall analyze", "[OPTION]... DIR|FILE...",
     "Read the captures of all ranks below each DIR and build one analysis.db "
-    "from them; name every rank that is not there, with the reason.",
+    "from them; name every missing rank, with the reason.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -339,7 +339,7 @@ int verb_analyze (int argc, char **argv)
     cli_progress_begin (&a.progress);
     a.progress.shown = a.progress.shown && !a.opt.quiet;
     if (rest == argc)
-        return FAIL (EXIT_USAGE, "which directory? (usage: %s %s)",
+        return FAIL (EXIT_USAGE, "no directory was given (usage: %s %s)",
                      analyze_command.name, analyze_command.usage);
     if (a.opt.steps && steps_parse (a.opt.steps, &a.steps, &err) < 0)
         return FAIL (EXIT_USAGE, "--steps: %s", err.text);

@@ -27,14 +27,14 @@ static const struct option_spec options[] = {
       NULL, NULL, 0, 0, "Print one JSON object." },
     { "superseded", 0, OPTION_FLAG,
       offsetof (struct archive_options, superseded), NULL, NULL, NULL, 0, 0,
-      "get: write superseded versions instead of those that count." },
+      "get: write superseded versions instead of the current ones." },
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
 };
 
 const struct command_spec archive_command = {
     "rollcall archive",
     "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB]",
-    "List what an aggregator has, get a capture back byte for byte, and check "
+    "List an aggregator's captures, get one back byte for byte, and check "
     "every hash.",
     options, sizeof (options) / sizeof (options[0]),
 };
@@ -85,7 +85,7 @@ static long for_items (struct archive *a, const char *job,
 static int nothing_of (const struct archive *a, const char *job)
 {
     return FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs lists "
-                 "those that are there", a->root, job);
+                 "its jobs", a->root, job);
 }
 
 /* ---- ls ---- */

@@ -30,8 +30,7 @@ static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct build_options),
     { "state", 0, OPTION_TEXT, offsetof (struct build_options, state), "DIR",
       NULL, "ROLLCALL_STATE_DIR", 0, 0,
-      "Local directory of runs, which is searched for what a run has left "
-      "there." },
+      "Local directory of runs, which is searched for data of a run." },
     { "out", 'o', OPTION_TEXT, offsetof (struct build_options, out), "DIR",
       NULL, NULL, 0, 0,
       "Write into DIR/cluster_analysis_output instead of ROOT/jobs/JOB. Works "
@@ -39,8 +38,8 @@ static const struct option_spec options[] = {
     { "world-size", 'n', OPTION_INT,
       offsetof (struct build_options, world_size), "N", "0", NULL, 0,
       CAPTURE_WORLD_MAX,
-      "Expect ranks 0 to N-1, whatever agents said; 0 leaves it to them and to "
-      "the captures." },
+      "Expect ranks 0 to N-1, whatever agents reported; 0: the number that "
+      "agents and captures report." },
     { "threads", 'j', OPTION_INT, offsetof (struct build_options, threads),
       "N", "2", "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads." },
     CLI_FOREIGN_OPTION (struct build_options, foreign),
@@ -51,7 +50,7 @@ static const struct option_spec options[] = {
 
 const struct command_spec build_command = {
     "rollcall build", "[OPTION]... JOB",
-    "Build the results of a job again, from all that was delivered to an "
+    "Build the results of a job again, from everything delivered to an "
     "aggregator.",
     options, sizeof (options) / sizeof (options[0]),
 };
@@ -109,14 +108,15 @@ static int tell_run (const struct build_options *opt, const char *job)
         j = json_parse ((const char *)text.data, text.size, NULL);
     out = json_text (json_get (j, "out"), NULL);
     if (out && access (root, F_OK) == 0)
-        status = FAIL (EX_NOINPUT, "%s is a run of this host, and not of %s; "
+        status = FAIL (EX_NOINPUT, "%s is a run of this host, not a job of %s; "
                        "this builds it again: rollcall build --root %s -o %s "
                        "%s", job, opt->root, root, out, job);
     else if (out)
-        status = FAIL (EX_NOINPUT, "%s is a run of this host: what was "
-                       "delivered went when every rank was present in %s; "
-                       "rollcall analyze makes its result again, of %s/captures"
-                       " or of those on its hosts (%s/captures)", job, out, out,
+        status = FAIL (EX_NOINPUT, "%s is a run of this host: its delivered "
+                       "data was removed when every rank was present in %s; "
+                       "rollcall analyze makes its result again, from "
+                       "%s/captures or from the captures on its hosts "
+                       "(%s/captures)", job, out, out,
                        dir);
     json_free (j);
     buf_fini (&text);
@@ -143,9 +143,10 @@ static int build (const struct build_options *opt,
     if (open > 0) {
         job_build_destroy (b);
         size_claims_fini (&words);
-        return FAIL (EX_TEMPFAIL, "no job has %lld capture%s yet that came as "
-                     "%s: an aggregator gives them to jobs when it serves %s",
-                     (long long)open, units_s ((uint64_t)open), job, a->root);
+        return FAIL (EX_TEMPFAIL, "%lld capture%s that came as %s %s not yet "
+                     "divided into jobs: an aggregator does that when it "
+                     "serves %s", (long long)open, units_s ((uint64_t)open),
+                     job, units_are ((uint64_t)open), a->root);
     }
     if (!b || said < 0) {
         job_build_destroy (b);
@@ -157,8 +158,8 @@ static int build (const struct build_options *opt,
         size_claims_fini (&words);
         status = tell_run (opt, job);
         return status ? status
-                      : FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall "
-                              "jobs lists those that are there", a->root, job);
+                      : FAIL (EX_NOINPUT, "%s has nothing of a job %s: "
+                              "rollcall jobs lists its jobs", a->root, job);
     }
     if (snprintf (out, sizeof (out), "%s/jobs/%s", a->root, job) >=
         (int)sizeof (out))
@@ -186,7 +187,8 @@ static int build (const struct build_options *opt,
     if (rc == -EINTR)
         status = cli_interrupted (&build_command, "%s", !result.path[0]
                                   ? "nothing was written" : BUILD_DB_NAME
-                                  " is written, not all that is made from it");
+                                  " is written, but not all files that are "
+                                  "made from it");
     else if (rc < 0)
         status = FAIL (cli_output_status (rc), "job %s: %s", job, err.text);
     else if ((status = verb_build_print (opt, &result,
@@ -218,7 +220,7 @@ int verb_build (int argc, char **argv)
     if (!cli_options (&build_command, argc, argv, &opt, &rest, &status))
         return status;
     if (rest + 1 != argc)
-        return FAIL (EXIT_USAGE, "which job? (usage: %s %s)",
+        return FAIL (EXIT_USAGE, "no job was given (usage: %s %s)",
                      build_command.name, build_command.usage);
     if (!cli_valid_job (argv[rest]))
         return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
@@ -237,7 +239,7 @@ int verb_build (int argc, char **argv)
     if (!opt.out && (lock = root_lock (opt.root, false, &err)) < 0)
         status = lock == -EBUSY
             ? FAIL (EX_TEMPFAIL, "%s; it builds by itself when it starts and "
-                    "whenever something new came, or say -o DIR to build "
+                    "whenever new data arrives; give -o DIR to build "
                     "elsewhere", err.text)
             : FAIL (EX_CANTCREAT, "%s", err.text);
     else

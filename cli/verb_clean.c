@@ -21,14 +21,15 @@ struct clean_options {
 static const struct option_spec options[] = {
     { "apply", 0, OPTION_FLAG, offsetof (struct clean_options, apply), NULL,
       NULL, NULL, 0, 0,
-      "Remove it. Without this option only show what would be removed." },
+      "Remove these files. Without this option, only show what would be "
+      "removed." },
     { "older", 0, OPTION_DURATION, offsetof (struct clean_options, older_ns),
       "TIME", "0", NULL, 0, 0,
-      "Only runs that were last written to at least so long ago." },
+      "Only runs that were last written to at least this long ago." },
     { "incomplete", 0, OPTION_FLAG,
       offsetof (struct clean_options, incomplete), NULL, NULL, NULL, 0, 0,
-      "Also runs of which not all ranks are in a result, or whose result is "
-      "gone: what is nowhere else is lost then." },
+      "Also runs whose result lacks ranks or is gone: data that exists nowhere "
+      "else is lost." },
     { "state", 0, OPTION_TEXT, offsetof (struct clean_options, state), "DIR",
       NULL, "ROLLCALL_STATE_DIR", 0, 0,
       "Local directory of runs, as in rollcall run." },
@@ -37,9 +38,9 @@ static const struct option_spec options[] = {
 
 const struct command_spec clean_command = {
     "rollcall clean", "[OPTION]... [JOB]...",
-    "Show what finished runs have left on this machine, and with --apply "
-    "remove it: logs, captures in the directories of runs, what was not "
-    "delivered. Results in OUT stay.",
+    "Show the files that finished runs have left on this machine, and remove "
+    "them with --apply: logs, captures in the directories of runs, undelivered "
+    "data. Results in OUT stay.",
     options, sizeof (options) / sizeof (options[0]),
 };
 

@@ -20,10 +20,10 @@ struct compare_options {
 static const struct option_spec options[] = {
     { "floor", 'f', OPTION_INT, offsetof (struct compare_options, floor),
       "PERCENT", "1", NULL, 0, 1000,
-      "Ignore smaller differences, however little noise there is: two runs "
+      "Ignore smaller differences, even if there is less noise: two runs "
       "differ by more than the steps of one." },
     { "all", 0, OPTION_FLAG, offsetof (struct compare_options, all), NULL,
-      NULL, NULL, 0, 0, "Show also peaks of memory that are the same." },
+      NULL, NULL, 0, 0, "Show peaks of memory that do not differ, too." },
     { "json", 0, OPTION_FLAG, offsetof (struct compare_options, json), NULL,
       NULL, NULL, 0, 0, "Print one JSON object." },
     CLI_WIDTH_OPTION (struct compare_options),

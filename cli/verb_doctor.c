@@ -29,13 +29,13 @@ struct doctor_options {
 static const struct option_spec options[] = {
     { "expect-bytes", 0, OPTION_BYTES,
       offsetof (struct doctor_options, expect_bytes), "BYTES", "0", NULL, 0, 0,
-      "How much raw data the profiler is going to write, as 10GB; 20 times as "
-      "much has to be free." },
+      "How much raw data the profiler will write, as 10GB; 20 times as much "
+      "has to be free." },
     { "port", 0, OPTION_INT, offsetof (struct doctor_options, port), "N",
       "7077", NULL, 1, 65535, "The port of the aggregator." },
     { "state", 0, OPTION_TEXT, offsetof (struct doctor_options, state), "DIR",
       NULL, "ROLLCALL_STATE_DIR", 0, 0,
-      "Local directory of runs, as in rollcall run: looked at if no DIR is "
+      "Local directory of runs, as in rollcall run: checked if no DIR is "
       "given." },
     { "keys", 0, OPTION_TEXT, offsetof (struct doctor_options, keys), "DIR",
       NULL, "ROLLCALL_KEYS", 0, 0,
@@ -43,8 +43,8 @@ static const struct option_spec options[] = {
     { "aggregator", 0, OPTION_ENDPOINT,
       offsetof (struct doctor_options, aggregator), "ENDPOINT", NULL,
       "ROLLCALL_AGGREGATOR", 0, 0,
-      "An aggregator that this host is to reach, as tcp://10.0.0.1:7077: "
-      "whether it answers, and how far its clock is from this one." },
+      "Check whether the aggregator at this address, as tcp://10.0.0.1:7077, "
+      "answers, and how far its clock is from this one." },
     { "key", 0, OPTION_TEXT, offsetof (struct doctor_options, key), "FILE",
       NULL, "ROLLCALL_KEY", 0, 0, "This node's key, as for rollcall-agent." },
     { "server-key", 0, OPTION_TEXT,
@@ -59,8 +59,8 @@ static const struct option_spec options[] = {
 
 const struct command_spec doctor_command = {
     "rollcall doctor", "[OPTION]... [DIR]...",
-    "Look at this machine, and at directories where captures are to be "
-    "written, and say what is not well and what to do about it.",
+    "Check this machine and the directories for captures, and say what is "
+    "wrong and what to do about it.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -140,15 +140,15 @@ static struct check check_preload (void)
     struct err err = { "" };
 
     if (run_library (path, &err) == 0) {
-        (void)snprintf (c.text, sizeof (c.text), "%.400s: rollcall run sees "
-                        "which ranks COMMAND finds", path);
+        (void)snprintf (c.text, sizeof (c.text), "%.400s: rollcall run can "
+                        "check the ranks of COMMAND", path);
         return c;
     }
     c.state = CHECK_WARNING;
-    (void)snprintf (c.text, sizeof (c.text), "%.200s: rollcall run does not "
-                    "see when MPI_Init finds as many worlds of 1, nor which "
-                    "rank a process is for MPI, nor ranks that COMMAND starts "
-                    "(torchrun); install it there", err.text);
+    (void)snprintf (c.text, sizeof (c.text), "%.200s: rollcall run cannot see "
+                    "that MPI_Init finds worlds of 1, which rank MPI gives a "
+                    "process, or which ranks COMMAND starts (torchrun); "
+                    "install it there", err.text);
     return c;
 }
 

@@ -40,13 +40,13 @@ static const struct option_spec options[] = {
       NULL, NULL, NULL, 0, 0,
       "With --csv, for programs: texts are not changed." },
     { "rank", 0, OPTION_INT, offsetof (struct export_options, rank), "N", NULL,
-      NULL, 0, CAPTURE_WORLD_MAX, "Only this rank, in a trace." },
+      NULL, 0, CAPTURE_WORLD_MAX, "With a trace: only this rank." },
     { "step", 's', OPTION_TEXT, offsetof (struct export_options, step), "STEP",
-      NULL, NULL, 0, 0, "Only this step, in a trace: 13 or step13." },
+      NULL, NULL, 0, 0, "With a trace: only this step, 13 or step13." },
     { "raw-clocks", 0, OPTION_FLAG,
       offsetof (struct export_options, raw_clocks), NULL, NULL, NULL, 0, 0,
-      "Leave times as they were recorded: do not subtract what is known of "
-      "the ranks' clocks." },
+      "Leave times as they were recorded: do not subtract known offsets of the "
+      "ranks' clocks." },
     { "quiet", 0, OPTION_FLAG, offsetof (struct export_options, quiet), NULL,
       NULL, NULL, 0, 0, "Do not say what was written." },
     CLI_FOREIGN_OPTION (struct export_options, foreign),
@@ -98,8 +98,8 @@ static void say_trace (const struct export_options *opt, const char *path,
         (void)printf ("left out      %lld step%s or ops without a time\n",
                       (long long)n->untimed, units_s ((uint64_t)n->untimed));
     if (n->crowded > 0)
-        (void)printf ("overlapping   %lld op%s: the viewer shows each across "
-                      "another one of its track\n", (long long)n->crowded,
+        (void)printf ("overlapping   %lld op%s: the viewer draws each across "
+                      "another op of its track\n", (long long)n->crowded,
                       units_s ((uint64_t)n->crowded));
 }
 

@@ -27,7 +27,7 @@ static const struct option_spec options[] = {
 
 static const struct command_spec findings_command = {
     "rollcall findings", "[OPTION]... [" CLI_RESULT_USAGE "]",
-    "Tell what is slow in a result: which rank, link, host or step, since "
+    "Show what is slow in a result: which rank, link, host or step, since "
     "when, what it costs, and what to look at next.",
     options, sizeof (options) / sizeof (options[0]),
 };

@@ -26,7 +26,7 @@ struct fsck_options {
 static const struct option_spec options[] = {
     { "repair", 0, OPTION_FLAG, offsetof (struct fsck_options, repair), NULL,
       NULL, NULL, 0, 0,
-      "Set aside what is damaged, so that it is made or sent again." },
+      "Set damaged data aside, so that it is made or sent again." },
     { "json", 0, OPTION_FLAG, offsetof (struct fsck_options, json), NULL, NULL,
       NULL, 0, 0, "Print each fault as one JSON object in a line." },
     CLI_ROOT_OPTION (struct fsck_options),
@@ -34,8 +34,8 @@ static const struct option_spec options[] = {
 
 const struct command_spec fsck_command = {
     "rollcall fsck", "[OPTION]... agent DIR | aggregator [DIR]",
-    "Read all of an agent's spool or an aggregator's root, while none has it, "
-    "and compare every row and every file with its checksum.",
+    "Read an agent's spool or an aggregator's root that is not in use, and "
+    "compare every row and every file with its checksum.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -105,7 +105,7 @@ static int check_root (const struct fsck_options *opt, const char *root)
                       units_s (r.items), r.contents, units_s (r.contents),
                       (unsigned long long)r.bytes, r.damaged,
                       r.damaged == 0 ? "" : opt->repair ? ", and repaired"
-                          : " (--repair sets aside what is damaged)",
+                          : " (--repair sets damaged data aside)",
                       r.leftovers);
     rc = cli_flush (&fsck_command, 0);
     return rc ? rc : r.damaged > 0 ? EXIT_FAULTS : 0;
@@ -143,7 +143,7 @@ static int check_spool (const struct fsck_options *opt, const char *dir)
     if (!opt->json)
         (void)printf ("%d fault%s found%s\n", n, n == 1 ? "" : "s",
                       n == 0 ? "" : opt->repair ? ", and repaired"
-                             : "; --repair sets aside what is damaged");
+                             : "; --repair sets damaged data aside");
     status = cli_flush (&fsck_command, 0);
     return status ? status : n > 0 ? EXIT_FAULTS : 0;
 }

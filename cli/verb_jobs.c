@@ -31,11 +31,11 @@ static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct jobs_options),
     { "job", 'j', OPTION_TEXT, offsetof (struct jobs_options, job), "ID", NULL,
       NULL, 0, 0,
-      "Only this job, and who says how many ranks it has." },
+      "Only this job, with the sources of its expected number of ranks." },
     { "expect", 0, OPTION_INT, offsetof (struct jobs_options, expect), "N",
       "-1", NULL, -1, CAPTURE_WORLD_MAX,
       "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
-      "and captures say; 0 takes that back. -1 changes nothing." },
+      "and captures report. 0 undoes that, -1 changes nothing." },
     { "state", 0, OPTION_TEXT, offsetof (struct jobs_options, state), "DIR",
       NULL, "ROLLCALL_STATE_DIR", 0, 0,
       "Local directory of runs, as in rollcall run." },
@@ -47,8 +47,8 @@ static const struct option_spec options[] = {
 const struct command_spec jobs_command = {
     "rollcall jobs",
     "[OPTION]... [merge JOB OTHER... | split JOB CAPTURE|rankN...]",
-    "List the jobs of which an aggregator has something, and correct what is "
-    "expected of them, and which captures they have.",
+    "List the jobs of an aggregator, and correct their expected number of "
+    "ranks and which captures they have.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -450,7 +450,8 @@ static int expect (const struct jobs_options *opt)
                       (long long)opt->expect, units_s ((uint64_t)opt->expect),
                       opt->job);
     else
-        (void)printf ("expected      what others say of job %s", opt->job);
+        (void)printf ("expected      the number that others report for job "
+                      "%s", opt->job);
     (void)printf ("; %s\n", when_built (served));
     return cli_flush (&jobs_command, 0);
 }
@@ -549,7 +550,7 @@ static int list_runs (const struct jobs_options *opt)
         return FAIL (EX_NOINPUT, "%s", err.text);
     }
     if (!opt->json)
-        (void)FAIL (0, "no aggregator that is a service has %s: these are the "
+        (void)FAIL (0, "%s is not the root of an aggregator: these are the "
                     "runs of this machine, below %s", opt->root, state);
     return cli_flush (&jobs_command, opt->json ? cli_print_json (doc) : rc);
 }

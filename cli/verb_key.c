@@ -28,19 +28,19 @@ static const struct option_spec options[] = {
       "rollcall/keys in $XDG_CONFIG_HOME or ~/.config." },
     { "grace", 'g', OPTION_DURATION, offsetof (struct key_options, grace_ns),
       "TIME", "24h", NULL, 0, 0,
-      "rotate, enrol --replace: how long the older key may still connect; for "
-      "server: how long agents may still accept it as the aggregator's." },
+      "rotate, enrol --replace: how long the older key can still connect; for "
+      "server: how long agents still accept it as the aggregator's." },
     { "replace", 0, OPTION_FLAG, offsetof (struct key_options, replace), NULL,
       NULL, NULL, 0, 0,
       "enrol: accept this key although NAME has another one." },
     { "host", 0, OPTION_LIST, offsetof (struct key_options, hosts), "HOST",
       NULL, NULL, 0, 0,
-      "enrol, bind: the key speaks for this host, as hostname prints it there; "
-      "may be repeated. Without it a key is bound to the first host that it "
-      "speaks for." },
+      "enrol, bind: bind the key to this host, as hostname prints it there; "
+      "may be repeated. Without it, a key is bound to the first host that it "
+      "is used for." },
     { "any-host", 0, OPTION_FLAG, offsetof (struct key_options, any_host),
       NULL, NULL, NULL, 0, 0,
-      "enrol, bind: the key may speak for any host, as one of a gateway." },
+      "enrol, bind: the key may be used for any host, as one of a gateway." },
     { "json", 0, OPTION_FLAG, offsetof (struct key_options, json), NULL, NULL,
       NULL, 0, 0, "list: print one JSON object." },
 };

@@ -30,18 +30,18 @@ struct query_options {
 
 static const struct option_spec options[] = {
     { "list", 'l', OPTION_FLAG, offsetof (struct query_options, list), NULL,
-      NULL, NULL, 0, 0, "List the names, with what each one asks." },
+      NULL, NULL, 0, 0, "List the names and what each one shows." },
     { "sql", 'q', OPTION_TEXT, offsetof (struct query_options, sql), "TEXT",
       NULL, NULL, 0, 0,
-      "Ask this instead: one SELECT, or - for standard input. It may have the "
-      "parameters :rank, :peer and :step." },
+      "Run this SQL instead: one SELECT, or - for standard input. It may have "
+      "the parameters :rank, :peer and :step." },
     { "rank", 0, OPTION_INT, offsetof (struct query_options, rank), "N", NULL,
-      NULL, 0, CAPTURE_WORLD_MAX, "Only what is about this rank." },
+      NULL, 0, CAPTURE_WORLD_MAX, "Only rows of this rank." },
     { "peer", 0, OPTION_INT, offsetof (struct query_options, peer), "N", NULL,
       NULL, 0, CAPTURE_WORLD_MAX,
       "The rank that it is compared with; without it, all others." },
     { "step", 's', OPTION_TEXT, offsetof (struct query_options, step), "STEP",
-      NULL, NULL, 0, 0, "Only what is about this step: 13 or step13." },
+      NULL, NULL, 0, 0, "Only rows of this step: 13 or step13." },
     { "limit", 'n', OPTION_INT, offsetof (struct query_options, limit), "N",
       "0", NULL, 0, INT64_MAX, "The first N rows only; 0 for all." },
     { "csv", 0, OPTION_FLAG, offsetof (struct query_options, csv), NULL, NULL,
@@ -56,7 +56,7 @@ static const struct option_spec options[] = {
     CLI_WIDTH_OPTION (struct query_options),
     { "timeout", 't', OPTION_DURATION,
       offsetof (struct query_options, timeout_ns), "TIME", "10m", NULL, 0, 0,
-      "Give up after so much CPU time; 0: never." },
+      "Give up after this much CPU time; 0: never." },
     { "print-sql", 0, OPTION_FLAG, offsetof (struct query_options, print_sql),
       NULL, NULL, NULL, 0, 0,
       "Print the SQL of NAME and do not run it: to change it, or to run it "
@@ -66,8 +66,8 @@ static const struct option_spec options[] = {
 
 const struct command_spec query_command = {
     "rollcall query", "[OPTION]... NAME|--sql TEXT [" CLI_RESULT_USAGE "]",
-    "Ask a finished result something and print the rows of the answer. It is "
-    "the one below the current directory, or that of DIR, FILE or JOB.",
+    "Query a finished result and print the rows of the answer. It is the one "
+    "below the current directory, or that of DIR, FILE or JOB.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -178,8 +178,8 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
         return FAIL (EX_DATAERR, "%s (this result was built by an older "
                      "rollcall: analyse or build it again)", err.text);
     if (rc == -EINTR)
-        return FAIL (EX_TEMPFAIL, "the query was not over in time (--timeout): "
-                     "what is printed is not all");
+        return FAIL (EX_TEMPFAIL, "the query took longer than --timeout: the "
+                     "output is not complete");
     if (rc < 0)
         return FAIL (status_of (rc), "%s%s", err.text,
                      !named && strncmp (err.text, NO_TABLE,
@@ -232,15 +232,15 @@ static int no_query (const char *name)
         nearest_consider (&near, queries[i].name);
     if (near.best)
         return FAIL (EXIT_USAGE, "there is no query \"%s\": did you mean %s? "
-                     "--list says what all ask, --sql takes your own", name,
+                     "--list shows what each does, --sql takes your own", name,
                      near.best);
 
     for (unsigned i = 0, used = 0; i < query_count && used < sizeof (names);
          i++)
         used += (unsigned)snprintf (names + used, sizeof (names) - used,
                                     "%s%s", i ? ", " : "", queries[i].name);
-    return FAIL (EXIT_USAGE, "there is no query \"%s\" but %s; --list says "
-                 "what they ask, --sql takes your own", name, names);
+    return FAIL (EXIT_USAGE, "there is no query \"%s\" but %s; --list shows "
+                 "what each does, --sql takes your own", name, names);
 }
 
 static int ask_named (const struct query_options *opt, const char *name,

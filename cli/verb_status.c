@@ -49,9 +49,9 @@ static const struct option_spec options[] = {
 
 const struct command_spec status_command = {
     "rollcall status", "[OPTION]... [JOB|DIR]...",
-    "Tell what the agents and aggregators of this machine do now: those of "
-    "runs and services, of one run, or those that keep their spool or root "
-    "below DIR.",
+    "Show what the agents and aggregators of this machine are doing: those of "
+    "runs and services, of one run, or those with their spool or root below "
+    "DIR.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -167,8 +167,8 @@ static void verb_status_search (struct found *f, const char *dir,
     DIR *d = opendir (dir);
 
     if (!d && errno == EACCES)
-        f->status = FAIL (EX_NOINPUT, "%s may be read by others only: "
-                          "what is at work there is not shown", dir);
+        f->status = FAIL (EX_NOINPUT, "this user cannot read %s: daemons there "
+                          "are not shown", dir);
     while (d && (e = readdir (d))) {
         if (e->d_name[0] == '.' ||
             !fileio_join (path, sizeof (path), dir, e->d_name))
@@ -250,9 +250,9 @@ int verb_status (int argc, char **argv)
     if (opt.json)
         (void)printf ("]}\n");
     else if (f.n == 0 && status == 0)
-        (void)printf (all ? "no daemon is at work below %s, nor in %s (--root)"
-                            " or %s (--agents)\n"
-                          : "no daemon is at work there\n",
+        (void)printf (all ? "no daemon is running below %s, nor in %s (--root) "
+                            "or %s (--agents)\n"
+                          : "no daemon is running there\n",
                       *state ? state : "(see above)", opt.root, opt.agents);
     rc = f.n > 0 && !opt.json ? grid_finish (f.g) : 0;
     grid_destroy (f.g);

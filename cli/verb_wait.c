@@ -32,14 +32,14 @@ static const struct option_spec options[] = {
       "Local directory of runs, as in rollcall run." },
     { "timeout", 't', OPTION_DURATION,
       offsetof (struct wait_options, timeout_ns), "TIME", "24h", NULL, 0, 0,
-      "Give up after so long." },
+      "Give up after this time." },
     CLI_FORMAT_OPTIONS (struct wait_options),
 };
 
 const struct command_spec wait_command = {
     "rollcall wait", "[OPTION]... JOB",
-    "Wait until a run is over, on the host where its aggregator is, and tell "
-    "what came of it: for runs whose launcher died.",
+    "Wait until a run is over, on the host of its aggregator, and print its "
+    "result: for runs whose launcher died.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -251,7 +251,7 @@ int verb_wait (int argc, char **argv)
     if (!cli_options (&wait_command, argc, argv, &opt, &rest, &status))
         return status;
     if (rest + 1 != argc)
-        return FAIL (EXIT_USAGE, "which job? (usage: %s %s)",
+        return FAIL (EXIT_USAGE, "no job was given (usage: %s %s)",
                      wait_command.name, wait_command.usage);
     return wait_for (&opt, argv[rest]);
 }

@@ -151,8 +151,7 @@ static int archive_copy (int in, int out, const struct ledger_item *item,
     free (chunk);
     if (rc == -ENODATA ||
         (rc == 0 && memcmp (&id, &item->content, sizeof (id)) != 0))
-        return err_set (err, EBADMSG, "it is damaged: it does not have its "
-                        "hash");
+        return err_set (err, EBADMSG, "it is damaged: its hash is wrong");
     return rc < 0 ? err_sys (err, -rc, "cannot copy") : 0;
 }
 
@@ -166,7 +165,7 @@ static int write_new (int in, int dir, const char *name,
 
     if (out < 0)
         return err_sys (err, -out, "cannot create it");
-    rc = fstat (out, &st) < 0 ? err_sys (err, errno, "cannot look at it")
+    rc = fstat (out, &st) < 0 ? err_sys (err, errno, "cannot stat it")
                               : archive_copy (in, out, item, err);
     if (close (out) < 0 && rc == 0)
         rc = err_sys (err, errno, "cannot write it");

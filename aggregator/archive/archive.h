@@ -1,10 +1,9 @@
-/* aggregator/archive/archive.h - what an aggregator's root holds
+/* aggregator/archive/archive.h - the content of an aggregator's root
  *
- * To be read beside the aggregator that serves it: nothing is locked, and
- * nothing is written.
+ * Works while an aggregator serves the root: nothing is locked or written.
  *
- * This folder: what a root holds, read beside its service: divided into
- * jobs, built into results, changed by hand.
+ * This folder: the content of a root: read, divided into jobs, built into
+ * results, changed by hand.
  */
 #ifndef ROLLCALL_ARCHIVE_ARCHIVE_H
 #define ROLLCALL_ARCHIVE_ARCHIVE_H
@@ -25,27 +24,27 @@ struct archive_items {
     size_t n;
 };
 
-/* -ENOENT: that is no root; -EBADMSG: its ledger is damaged. */
+/* -ENOENT: not a root; -EBADMSG: its ledger is damaged. */
 int archive_open (const char *root, struct archive *a, struct err *err);
 void archive_close (struct archive *a);
 
-/* The names of all jobs, in order; to be freed, each and all. */
+/* The names of all jobs, sorted; the caller frees each and the list. */
 int archive_jobs (struct archive *a, char ***names, size_t *n,
                   struct err *err);
 
-/* As of now; to be freed with free (ret->items). */
+/* The current items; the caller frees ret->items. */
 int archive_list (struct archive *a, const char *job,
                   struct archive_items *ret, struct err *err);
 
-/* Whether the bytes of an item are there and have its hash: -EBADMSG, or
- * -ENOENT when they are not there.
+/* Check that the bytes of an item exist (else -ENOENT) and have its hash (else
+ * -EBADMSG).
  */
 int archive_check (struct archive *a, const struct ledger_item *item,
                    struct err *err);
 
-/* Write an item to a file of a tree that is not there yet (-EEXIST), byte for
- * byte; directories above it are made, and no symbolic link is followed (-ELOOP).
- * Its hash is checked meanwhile, and the file removed if it is another.
+/* Write an item to a new file (else -EEXIST) of a tree, byte for byte;
+ * directories above it are made, and symbolic links are not followed (-ELOOP).
+ * Its hash is checked, and the file removed if it is wrong.
  */
 int archive_get (struct archive *a, const struct ledger_item *item,
                  const struct tree *to, const char *path, struct err *err);

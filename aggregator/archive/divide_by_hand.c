@@ -42,8 +42,8 @@ static int divide_by_hand_list (struct ledger *l, const char *job,
     if (rc < 0 || h->n > 0)
         return rc;
     return ledger_has_job (l, job) && ledger_newest (l, job, ITEM_RAW) > 0
-               ? err_set (err, EINVAL, "the id of job %s was given, by rollcall "
-                          "run or an agent's --job: all of it is that job",
+               ? err_set (err, EINVAL, "job %s got its id from rollcall run or "
+                          "an agent's --job: it cannot be split or merged",
                           job)
                : err_set (err, ENOENT, "there is no job %s: rollcall jobs "
                           "lists those that are there", job);
@@ -196,8 +196,8 @@ static int divide_by_hand_choose (struct by_hand *h, const char *job,
             h->all[kept++] = h->all[i];
     }
     h->n = kept;
-    return kept < had ? 0 : err_set (err, EINVAL, "nothing would stay in job "
-                                     "%s", job);
+    return kept < had ? 0 : err_set (err, EINVAL, "no capture would remain in "
+                                     "job %s", job);
 }
 
 int divide_split (struct ledger *ledger, struct store *store, const char *job,

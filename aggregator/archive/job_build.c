@@ -93,10 +93,10 @@ static int read_shipment (struct job_build *b, size_t source,
     int fd, rc;
 
     if (s->lost)
-        return err_set (err, EBADMSG, "what was stored of it was damaged, and "
-                        "set aside (see quarantine/ in the aggregator's "
-                        "root), or removed from there; offer it again: remove "
-                        "the agent's spool, or copy the capture");
+        return err_set (err, EBADMSG, "its stored data was damaged and moved "
+                        "to quarantine/ in the aggregator's root, or was "
+                        "removed from the root; deliver it again: remove the "
+                        "agent's spool, or copy the capture");
     if ((fd = store_read (b->store, &s->content, &s->place, err)) < 0)
         return fd;
     rc = sink ? shipment_replay (fd, (off_t)s->place.offset, s->place.size,
@@ -650,7 +650,7 @@ static void note_senders (const struct job_build *b, struct roster *roster)
         roster_add_note (roster, b->senders[i]);
     if (b->nsenders <= SENDERS_NAMED)
         return;
-    (void)snprintf (note, sizeof (note), "the rows of %zu more rank%s came "
+    (void)snprintf (note, sizeof (note), "the rows of %zu more rank%s arrived "
                     "with other keys than before",
                     b->nsenders - SENDERS_NAMED,
                     units_s (b->nsenders - SENDERS_NAMED));
@@ -668,17 +668,17 @@ static void note_mpi (const struct job_build *b, struct roster *roster)
 
         if (m->rank == m->mpi_rank || ++found > MPI_NAMED)
             continue;
-        (void)snprintf (note, sizeof (note), "the process that the launcher "
-                        "calls rank %lld is rank %lld of %lld for MPI: "
-                        "captures that do not say their rank may be named "
-                        "after the wrong one", (long long)m->rank,
+        (void)snprintf (note, sizeof (note), "the launcher's rank %lld is rank "
+                        "%lld of %lld in MPI: captures that do not record "
+                        "their rank may be filed under the wrong "
+                        "one", (long long)m->rank,
                         (long long)m->mpi_rank, (long long)m->mpi_size);
         roster_add_note (roster, note);
     }
     if (found <= MPI_NAMED)
         return;
-    (void)snprintf (note, sizeof (note), "the processes of %zu more ranks are "
-                    "other ranks for MPI than for the launcher",
+    (void)snprintf (note, sizeof (note), "MPI and the launcher also differ on "
+                    "the ranks of %zu more processes",
                     found - MPI_NAMED);
     roster_add_note (roster, note);
 }

@@ -1,4 +1,4 @@
-/* aggregator/archive/job_build.h - a job's shipments into its analysis.db */
+/* aggregator/archive/job_build.h - build analysis.db from a job's shipments */
 #ifndef ROLLCALL_ARCHIVE_JOB_BUILD_H
 #define ROLLCALL_ARCHIVE_JOB_BUILD_H
 
@@ -19,67 +19,69 @@ void job_build_destroy (struct job_build *b);   // b may be NULL
 
 size_t job_build_captures (const struct job_build *b);
 
-/* Put the raw files into OUT/captures too (again in the ledger's thread); and
- * what came of it, after job_build_run.  NULL: they were not asked for.
+/* Also put the raw files into OUT/captures (call it in the ledger's thread).
+ * job_build_raw: the result, after job_build_run; NULL: not requested.
  */
 int job_build_add_raw (struct job_build *b, struct ledger *ledger,
                        struct err *err);
 const struct raw_tree *job_build_raw (const struct job_build *b);
 
-/* Before job_build_run: which files to make (RESULTS_DEFAULT if this is not
- * called); and after it those that were made beside analysis.db.
+/* Before job_build_run: choose the files to make (default RESULTS_DEFAULT).
+ * After it: the files that were made beside analysis.db.
  */
 void job_build_want (struct job_build *b, unsigned wanted);
 const struct results *job_build_results (const struct job_build *b);
 
-/* After job_build_run: how many shipments with rows, and raw files, the ledger
- * has of the job that are not in the result, since other versions count.
+/* After job_build_run: how many shipments with rows and raw files of the job
+ * are not in the result, since other versions count.
  */
 size_t job_build_left (const struct job_build *b);
 
-/* What is derived, and how; borrowed until job_build_run is over.  NULL, or
- * never said: by the defaults.
+/* Options for derived tables; borrowed until job_build_run ends.  NULL or not
+ * called: defaults.
  */
 void job_build_set_derive (struct job_build *b,
                            const struct derive_options *derive);
 
-/* Before job_build_run: tell how far it is, as of struct build_job, and that the
- * files beside analysis.db are made.
+/* Before job_build_run: report progress as in struct build_job, and the phase
+ * in which the files beside analysis.db are made.
  */
 void job_build_show (struct job_build *b, build_progress_fn *fn, void *arg);
 
-/* Before job_build_run: stop when *cancel is true, and not at job_build_cancel.
+/* Before job_build_run: stop when *cancel is true, instead of at
+ * job_build_cancel.
  */
 void job_build_obey (struct job_build *b, const atomic_bool *cancel);
 
-/* Into a new roster who is expected, by these words and by what the captures'
- * own metadata agree on; 'run': the words are of one run's own nodes, which
- * know it as well as whoever started them.  Words that do not count are a note
- * of the roster.  0 or -ENOMEM.
+/* Fill a new roster with the expected ranks, by these claims and the captures'
+ * metadata; 'run': the claims are of a run's own nodes, which are as reliable
+ * as the user who started them.  Claims that do not count become a note of the
+ * roster.  0 or -ENOMEM.
  */
 int job_build_expect (const struct job_build *b,
                       const struct size_claims *words,
                       bool run, struct roster *roster);
 
-/* Into a roster what the agents of its ranks have said of them: on which host
- * each was, also if nothing came of it, and how its COMMAND ended.
+/* Add the agents' reports to a roster: the host of each rank, also if nothing
+ * was delivered of it, and how its COMMAND ended.
  */
 void job_build_say_fates (const struct job_build *b, struct roster *roster);
 
-/* Before job_build_run: when the job began (clock_wall_ns).  What a job that began
- * later left in OUT stays then, and this result goes beside it (build.h).
+/* Before job_build_run: when the job began (clock_wall_ns).  The result of a
+ * job that began later then stays in OUT, and this one is put beside it
+ * (build.h).
  */
 void job_build_began (struct job_build *b, int64_t began_ns);
 
 /* Where job_build_run writes.  'foreign': root may write into another user's
  * directory (store/tree.h; without it -EPERM); 'later': OUT was resolved long
- * ago, and its owner may have put links into it since then.
+ * ago, and its owner may have added links since then.
  */
 void job_build_set_out (struct job_build *b, bool foreign, bool later);
 
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
- * -EINTR: another thread has called job_build_cancel; what ret->path names then
- * is there, "" if nothing is.
+ * -EINTR: another thread has called job_build_cancel; ret->path names what was
+ * written, or is "".
  */
 int job_build_run (struct job_build *b, const char *out, unsigned threads,
                    struct roster *roster, struct build_result *ret,

@@ -385,8 +385,8 @@ static int put_file (struct put *p, const struct raw_file *f, int in,
         rc = -errno;
     (void)close (dir);
     if (rc == -EBADMSG)
-        return miss (p, f, "what is stored of it is damaged; rollcall fsck "
-                           "aggregator --repair lets it come again");
+        return miss (p, f, "its stored data is damaged; after rollcall fsck "
+                           "aggregator --repair an agent can deliver it again");
     return rc < 0 ? err_sys (err, -rc, "cannot write %s/%s", p->dir->path,
                              f->path) : 0;
 }
@@ -417,8 +417,8 @@ static int raw_tree_write (struct put *p, const struct raw_file *f)
     if (is_there (p, f))
         return 0;
     if (f->lost)
-        return miss (p, f, "what was stored of it was damaged, and set aside "
-                           "(see quarantine/ in the aggregator's root)");
+        return miss (p, f, "its stored data was damaged and moved to "
+                           "quarantine/ in the aggregator's root");
     if ((in = store_read (p->store, &f->content, &f->place, &why)) < 0)
         return miss (p, f, why.text);
     rc = put_file (p, f, in, &why);

@@ -113,7 +113,7 @@ static int do_split (const struct request *r, struct err *err)
     for (size_t i = 0; i < n && rc == 0; i++, at = json_next (at))
         captures[i] = json_text (at, "");
     if (rc == 0 && n == 0)
-        rc = err_set (err, EINVAL, "which captures?");
+        rc = err_set (err, EINVAL, "no captures were named");
     if (rc == 0 &&
         (rc = divide_split (r->ledger, r->store, r->job, captures, n, &d,
                             err)) == 0)
@@ -149,5 +149,5 @@ int request_execute (struct ledger *ledger, struct store *store,
             return requests[i].run (&r, err);
     }
     return err_set (err, EINVAL, "this aggregator does not know the request "
-                    "\"%.80s\": it is another version", what);
+                    "\"%.80s\": its version differs", what);
 }

@@ -79,7 +79,7 @@ static char *answer_to (struct control *c, const char *line, size_t size)
     struct json *answer = json_object ();
     int rc = asked && json_is_object (asked)
                  ? c->fn (c->arg, asked, answer, &err)
-                 : err_set (&err, EINVAL, "the request is no JSON object");
+                 : err_set (&err, EINVAL, "the request is not a JSON object");
     char *text, *p;
 
     json_add_bool (answer, "ok", rc >= 0);
@@ -261,7 +261,7 @@ static struct json *hear (int fd, struct err *err)
         buf_put (&b, part, n > 0 ? (size_t)n : 0);
     if (b.failed || b.size == 0 || n < 0)
         err_set (err, ETIMEDOUT, "the aggregator did not answer; it may have "
-                 "done it all the same");
+                 "carried out the request nevertheless");
     else
         j = json_parse ((const char *)b.data, b.size, err);
     buf_fini (&b);

@@ -396,7 +396,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
                        "user_version=%d;BEGIN", PUBLISH_APPLICATION_ID,
                        TABLES_SCHEMA_VERSION);
 
-    report_progress (b, "telling who is there");
+    report_progress (b, "checking which ranks are present");
     if (rc == 0)
         rc = tables_create (db, err);
     if (rc == 0)
@@ -418,7 +418,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = groups_write (b->groups, db, err);
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);
-    report_progress (b, "telling who waited for whom");
+    report_progress (b, "computing who waited for whom");
     if (rc == 0)
         rc = wait_derive (db, job->items, job->nitems, temp, err);
     report_progress (b, "making indexes");
@@ -428,7 +428,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = rollup_derive (db, job->derive ? job->derive->topology : NULL,
                             err);
-    report_progress (b, "looking for what stands out");
+    report_progress (b, "computing findings");
     if (rc == 0)
         rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
                               err);
@@ -456,11 +456,11 @@ static int build_finish (struct builder *b, struct build_result *ret,
     for (unsigned t = 0; t < b->nworkers; t++)
         ret->rows += part_rows (b->workers[t].part);
     if (ret->rows == 0 && b->job->steps && any_read (b))
-        return err_set (err, ENODATA, "no capture has a step of %s",
+        return err_set (err, ENODATA, "no capture has any of the steps %s",
                         b->job->steps);
     (void)snprintf (temp, sizeof (temp), "%s", part_path (first));
     sqlite3_progress_handler (part_db (first), CANCEL_OPS, is_cancelled, b);
-    report_progress (b, "merging what the threads have read");
+    report_progress (b, "merging the rows of the threads");
     if ((rc = merge_parts (b, err)) < 0 ||
         (rc = write_rest (b, part_db (first), err)) < 0)
         return rc;
@@ -567,7 +567,7 @@ static int read_job (struct builder *b, struct err *err)
     if (rc == 0 && job->decide)
         rc = job->decide (job->decide_arg, job->items, job->nitems, err);
     if (rc >= 0 && select_verify (job->items, job->nitems, &again) < 0)
-        rc = err_set (err, ENOMEM, "no memory for the roll");
+        rc = err_set (err, ENOMEM, "no memory for the captures");
     if (rc < 0 || (rc == 0 && !again))
         return rc;
     drop_parts (b);

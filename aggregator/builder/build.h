@@ -1,8 +1,8 @@
-/* aggregator/builder/build.h - all captures of a job into one analysis.db
+/* aggregator/builder/build.h - build one analysis.db from all captures of a job
  *
- * The same for captures on this machine's disk (rollcall analyze) and for
- * shipments that came over the network: the caller feeds captures, one at a
- * time, from as many threads as it asked for.
+ * For captures on this machine's disk (rollcall analyze) and for shipments from
+ * the network: the caller's function feeds captures, one at a time, in each of
+ * the threads.
  */
 #ifndef ROLLCALL_BUILDER_BUILD_H
 #define ROLLCALL_BUILDER_BUILD_H
@@ -17,17 +17,18 @@
 #define BUILD_THREADS_MAX 64
 #define BUILD_DB_NAME PUBLISH_DB_NAME   // of the result
 
-/* Give the rows of items[source] to the sink and fill in the capture (which is
- * empty): called once for each capture that counts, from any thread.  Returns
- * 0 whatever the capture's state, negative if the build cannot go on.
+/* Give the rows of items[source] to the sink and fill in the empty capture:
+ * called once for each capture that counts, from any thread.  Returns 0 for any
+ * state of the capture, negative if the build cannot go on.
  */
 typedef int build_feed_fn (void *arg, size_t source,
                            const struct row_sink *sink, struct capture *c,
                            struct err *err);
 
-/* Called when every capture has been read once: are they of one job, and each of
- * the rank that it was filed under?  May change ranks.  Returns 1 if it did (the
- * rows are read again, this time for good), 0 if not, negative to give up.
+/* Called when every capture has been read once, to check that they are of one
+ * job and filed under the right rank.  May change ranks: returns 1 if it did
+ * (the rows are then read again, for the last time), 0 if not, negative to give
+ * up.
  */
 typedef int build_decide_fn (void *arg, struct select_item *items, size_t n,
                              struct err *err);
@@ -35,7 +36,7 @@ typedef int build_decide_fn (void *arg, struct select_item *items, size_t n,
 struct build_progress {
     size_t captures, captures_all;
     uint64_t bytes, bytes_all;
-    const char *phase;          // what is done when all are read; NULL before
+    const char *phase;          // after reading: the current phase; else NULL
 };
 
 typedef void build_progress_fn (void *arg, const struct build_progress *p);
@@ -48,7 +49,7 @@ struct build_job {
     unsigned threads;                   // 1 to BUILD_THREADS_MAX
     build_feed_fn *feed;
     void *feed_arg;
-    build_decide_fn *decide;            // or NULL: all are, as planned
+    build_decide_fn *decide;            // NULL: all count, as planned
     void *decide_arg;
     // called some five times a second by the calling thread while captures are
     // read, and once at the start of each phase behind it; may be NULL
@@ -77,14 +78,13 @@ struct build_result {
 
 /* Build, check and publish analysis.db.  On failure nothing has changed under
  * its final name, and 'err' says why: -ENOSPC, -EROFS, -EACCES, -EINTR,
- * -ENOMEM, -EIO, -ENODATA (captures were read, but none has a step of
- * job->steps), or what a feed returned.
+ * -ENOMEM, -EIO, -ENODATA (no capture has any of job->steps), or the result of
+ * a feed.
  */
 int build_run (const struct build_job *job, struct publish *out,
                struct build_result *ret, struct err *err);
 
-/* Read the captures and have them decided upon; nothing is built or written.
- */
+/* Read the captures and call 'decide'; nothing is built or written. */
 int build_look (const struct build_job *job, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* aggregator/builder/conflicts.h - rows that two captures of a rank both have
+/* aggregator/builder/conflicts.h - rows that several captures of a rank have
  */
 #ifndef ROLLCALL_BUILDER_CONFLICTS_H
 #define ROLLCALL_BUILDER_CONFLICTS_H
@@ -7,10 +7,10 @@
 
 #include <sqlite3.h>
 
-/* Take the rows that do not count out of the four tables: all rows of a
- * capture, or, step by step and table by table, those of all captures but the
- * best one that has any: whole before damaged, then newer (with a higher id).
- * Each table is read twice, however many there are; not at all for none.
+/* Remove rows that do not count from the four tables: all rows of a capture,
+ * or, for each step and table, those of all captures except the best one that
+ * has any: whole before damaged, then newer (a higher id).  Each table is read
+ * twice, for any number of conflicts; not at all for none.
  */
 int conflicts_drop (sqlite3 *db, const struct select_conflict *list, size_t n,
                     struct err *err);

@@ -1,4 +1,4 @@
-/* aggregator/builder/derive_options.h - what may be said of deriving */
+/* aggregator/builder/derive_options.h - options for derived tables */
 #ifndef ROLLCALL_BUILDER_DERIVE_OPTIONS_H
 #define ROLLCALL_BUILDER_DERIVE_OPTIONS_H
 

@@ -1,8 +1,7 @@
 /* aggregator/builder/groups.h - the communicator groups of a whole job
  *
- * Every capture names the groups of its own rank; here each group is kept
- * once, however many ranks name it.  Two groups may have the same name: what
- * tells them apart is their members.
+ * Every capture names the groups of its own rank; here each group is kept once.
+ * Two groups may have the same name: their members distinguish them.
  */
 #ifndef ROLLCALL_BUILDER_GROUPS_H
 #define ROLLCALL_BUILDER_GROUPS_H
@@ -15,14 +14,14 @@ struct groups;
 struct groups *groups_create (void);            // NULL: no memory
 void groups_destroy (struct groups *g);         // g may be NULL
 
-/* Take the groups of a capture over (it has none afterwards).  *ret, which is
- * the caller's to free, points to what 'g' keeps.  0 or -ENOMEM.
+/* Take over the groups of a capture (it has none afterwards).  The caller frees
+ * *ret, which points into 'g'.  0 or -ENOMEM.
  */
 int groups_share (struct groups *g, struct capture *c, struct group_list *ret,
                   struct err *err);
 
-/* The same, and note which of them its ops used.  A group that its ops name but
- * its metadata does not is kept with the ranks that were seen to use it.
+/* The same, and record which of them its ops used.  A group that its ops name
+ * but its metadata does not is kept with the ranks that use it.
  */
 int groups_add (struct groups *g, struct capture *c, int64_t rank,
                 const struct part_group *used, size_t nused,

@@ -34,10 +34,10 @@ void part_destroy (struct part *p);     // closes, keeps the file; NULL is fine
 /* The sink for the rows of one capture at a time. */
 const struct row_sink *part_sink (struct part *p);
 
-/* Rows that come from now on belong to this capture and rank. */
+/* Following rows belong to this capture and rank. */
 void part_begin_capture (struct part *p, int64_t id, int64_t rank);
 
-/* The groups seen since then; valid until the next part_begin_capture. */
+/* The groups seen since; valid until the next part_begin_capture. */
 const struct part_group *part_groups (const struct part *p, size_t *n);
 
 /* End the transaction.  The connection stays usable. */

@@ -92,9 +92,8 @@ static void previous_result_tell (const struct former *f, struct roster *r)
     if (f->gone > NAMED_MAX)
         (void)snprintf (more, sizeof (more), " and %zu more",
                         f->gone - NAMED_MAX);
-    (void)snprintf (text, sizeof (text), "the result that this one replaces "
-                    "had %zu capture%s that %s not there, or not of this "
-                    "job, any more: %s%s",
+    (void)snprintf (text, sizeof (text), "the replaced result had %zu "
+                    "capture%s that %s now missing or of another job: %s%s",
                     f->gone, units_s (f->gone), units_are (f->gone), f->named,
                     more);
     roster_add_note (r, text);

@@ -1,18 +1,17 @@
-/* aggregator/builder/previous_result.h - what a replaced result had
+/* aggregator/builder/previous_result.h - captures only in the replaced result
  *
- * A result is made of the captures that are there.  Whoever has removed one, or
- * lost it with a file of a root, is told so by the result that lacks it: the
- * roster does not know of a second capture of a rank, nor of ranks of which
- * nothing else speaks.
+ * A result is made of existing captures.  If one was removed, or lost with a
+ * file of a root, the result that lacks it says so: the roster knows neither a
+ * rank's second capture nor ranks that nothing else names.
  */
 #ifndef ROLLCALL_BUILDER_PREVIOUS_RESULT_H
 #define ROLLCALL_BUILDER_PREVIOUS_RESULT_H
 
 #include "builder/build.h"
 
-/* Put a note into the roster if captures with rows of the result of this job
- * that stands in the output directory are not among the job's.  What cannot be
- * read is no reason to build nothing.
+/* Add a note to the roster if this job's result in the output directory has
+ * rows of captures that the job no longer has.  An unreadable result is
+ * ignored.
  */
 void previous_result_note_missing (const struct publish *p,
                                    const struct build_job *job);

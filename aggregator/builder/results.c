@@ -179,7 +179,7 @@ static int results_refuse (const char *name, size_t n, struct err *err)
     for (size_t i = 0, used = 0; i < KINDS; i++)
         used += (size_t)snprintf (names + used, sizeof (names) - used, "%s%s",
                                   i ? ", " : "", kinds[i].name);
-    return err_set (err, EINVAL, "\"%.*s\" is not among the results (%s)",
+    return err_set (err, EINVAL, "\"%.*s\" is not a result (%s)",
                     n < 100 ? (int)n : 100, name, names);
 }
 

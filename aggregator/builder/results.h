@@ -10,8 +10,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* A set of what is wanted.  analysis.db is always made: all others are made
- * from it.
+/* The set of wanted files. analysis.db is always made: the others are made from
+ * it.
  */
 enum results_wanted {
     RESULTS_ANALYSIS_DB = 1,
@@ -24,18 +24,18 @@ enum results_wanted {
     (RESULTS_ANALYSIS_DB | RESULTS_CLUSTER_DB | RESULTS_PAGE)
 #define RESULTS_FILES_MAX 8     // beside analysis.db
 
-/* What --only says, for the table of options of a struct with this member. */
+/* The option --only, for a struct with this member. */
 #define RESULTS_OPTION(type) \
     { "only", 0, OPTION_TEXT, offsetof (type, only), "NAME,...", NULL, \
       NULL, 0, 0, \
       "Make only these results: analysis.db, cluster_analysis.db, " \
-      "report.html, and text, which are the four text files of cluster " \
-      "tools, and not made unless they are named. analysis.db is always " \
+      "report.html, and text (the four text files of cluster tools, which " \
+      "are not made unless they are named). analysis.db is always " \
       "made, since the others are made from it, and cluster_analysis.db with " \
       "text." }
 
-/* From a list of names, "analysis.db,cluster_analysis.db"; NULL is the default.
- * -EINVAL with the name that is none.
+/* Parse a list of names, "analysis.db,cluster_analysis.db"; NULL: the default.
+ * -EINVAL with the unknown name.
  */
 int results_parse (const char *list, unsigned *ret, struct err *err);
 
@@ -44,26 +44,26 @@ struct result_file {
     char kept[PATH_MAX];        // what was there before, or ""
 };
 
-/* What was made beside analysis.db. */
+/* The files made beside analysis.db. */
 struct results {
     struct result_file files[RESULTS_FILES_MAX];
     size_t n;
     char note[256];             // what is not in them that could be, or ""
 };
 
-/* What results_make does, for people who wait for it. */
+/* The name of this phase, for progress. */
 #define RESULTS_PHASE "making the files beside " BUILD_DB_NAME
 
-/* Make and publish all that is wanted beside the analysis.db in 'out', in the
- * order of the set.  With more than one thread the page is written by one more, beside the
- * others.  'cancel' may be NULL.  On failure, as of cluster_make, those that
- * are in 'ret' are there.
+/* Make and publish the wanted files beside the analysis.db in 'out', in the
+ * order of the set.  With more than one thread, another one writes the page
+ * meanwhile.  'cancel' may be NULL.  Fails as cluster_make; 'ret' then has the
+ * files that exist.
  */
 int results_make (unsigned wanted, struct publish *out, unsigned threads,
                   const atomic_bool *cancel, struct results *ret,
                   struct err *err);
 
-/* As members "files", "kept_files" and "files_note" of a document, and back. */
+/* Convert to and from members "files", "kept_files" and "files_note". */
 void results_to_json (const struct results *r, struct json *j);
 void results_from_json (struct results *r, const struct json *j);
 

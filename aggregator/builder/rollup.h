@@ -11,8 +11,8 @@
 
 #include <sqlite3.h>
 
-/* Make and fill them.  All other tables are there, Wait and the indexes
- * among them, in a transaction.  'topology' may be NULL.
+/* Create and fill them.  All other tables with Wait and the indexes exist, in a
+ * transaction.  'topology' may be NULL.
  */
 int rollup_derive (sqlite3 *db, const struct topology *topology,
                    struct err *err);

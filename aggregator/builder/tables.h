@@ -22,7 +22,7 @@ int tables_write_roster (sqlite3 *db, const struct roster *r,
 int tables_write_excluded (sqlite3 *db, const struct select_item *items,
                            size_t n, struct err *err);
 
-/* What 'Job' says of this build; texts may be NULL. */
+/* The content of 'Job'; texts may be NULL. */
 struct tables_job {
     const char *id;
     const char *steps;          // --steps
@@ -36,7 +36,7 @@ struct tables_job {
 int tables_write_job (sqlite3 *db, const struct tables_job *job,
                       const struct roster *r, struct err *err);
 
-/* Indexes, after loading: when the rows are as they will be. */
+/* Create the indexes, when all rows are final. */
 int tables_index (sqlite3 *db, struct err *err);
 
 #endif

@@ -1,7 +1,7 @@
-/* aggregator/builder/topology.h - which switch and rack a host is at
+/* aggregator/builder/topology.h - switch and rack of each host
  *
- * A file of lines "host,switch" or "host,switch,rack"; empty lines and lines
- * that begin with # are passed over, spaces around fields too.
+ * A file of lines "host,switch" or "host,switch,rack"; empty lines, lines that
+ * begin with # and spaces around fields are ignored.
  */
 #ifndef ROLLCALL_BUILDER_TOPOLOGY_H
 #define ROLLCALL_BUILDER_TOPOLOGY_H
@@ -22,8 +22,8 @@ struct topology {
     size_t n;
 };
 
-/* All zero on failure: -ENOENT and the like, -EFBIG, -EINVAL with the line that
- * is wrong, also for a host that is named twice.
+/* All zero on failure: -ENOENT and the like, -EFBIG, -EINVAL with the wrong
+ * line, also for a host that is named twice.
  */
 int topology_read (const char *path, struct topology *ret, struct err *err);
 void topology_fini (struct topology *t);

@@ -1,5 +1,4 @@
-/* aggregator/cluster_db/cluster.h - cluster_analysis.db out of a finished
- * analysis.db
+/* aggregator/cluster_db/cluster.h - make cluster_analysis.db from analysis.db
  *
  * For the viewers and scripts that read the files of the profiler's own cluster
  * analysis; doc/format-cluster-db.md has its tables.
@@ -17,7 +16,7 @@
 struct cluster_result {
     char path[PATH_MAX];        // of the file
     char kept[PATH_MAX];        // what was there before, or ""
-    uint64_t links_left_out;    // whose ends nobody could name
+    uint64_t links_left_out;    // whose ends are not known
 };
 
 /* Make, check and publish it.  On failure nothing has changed under its final

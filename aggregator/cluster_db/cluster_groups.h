@@ -1,7 +1,7 @@
 /* aggregator/cluster_db/cluster_groups.h - the groups of cluster_analysis.db
  *
- * Its readers know a group by its name alone, so that each one gets a name of
- * its own here, and know ranks by their global numbers only.
+ * Its readers identify a group by its name alone, so each group gets a unique
+ * name here; they identify ranks by global numbers.
  */
 #ifndef ROLLCALL_CLUSTER_DB_CLUSTER_GROUPS_H
 #define ROLLCALL_CLUSTER_DB_CLUSTER_GROUPS_H
@@ -34,14 +34,14 @@ size_t cluster_groups_count (const struct cluster_groups *g);
 const struct cluster_group *cluster_groups_at (const struct cluster_groups *g,
                                                uint32_t i);
 
-/* Which group a rank means by a name.  Ops of no group, or of one that nobody
- * has described, are of group 0.  From any thread.
+/* The group that a rank means by a name; 0 for ops without a group or of an
+ * unknown one.  Thread-safe.
  */
 #define CLUSTER_GROUP_NONE 0
 uint32_t cluster_groups_find (const struct cluster_groups *g, const char *name,
                               size_t n, int64_t rank);
 
-/* The global rank of a rank within the group; -1: nobody knows. */
+/* The global rank of a rank within the group; -1: not known. */
 int64_t cluster_groups_global (const struct cluster_groups *g, uint32_t group,
                                int64_t local);
 

@@ -1,9 +1,8 @@
 /* aggregator/cluster_db/cluster_names.h - names in cluster_analysis.db
  *
- * Its readers ask for things by their names, and refuse requests with some
- * characters in them, or longer than some length.  What a name becomes is up to
- * that name alone, so that it is the same in all tables; and names that differ
- * stay different.
+ * Its readers look things up by name, and refuse some characters and long
+ * names.  The new name depends on the old name alone, so it is the same in all
+ * tables; different names stay different.
  */
 #ifndef ROLLCALL_CLUSTER_DB_CLUSTER_NAMES_H
 #define ROLLCALL_CLUSTER_DB_CLUSTER_NAMES_H
@@ -19,17 +18,17 @@
 
 bool cluster_is_clean (const char *name, size_t n, size_t max);
 
-/* As viewers take it: the name itself, if it is clean; else with '_' for each
- * character that they refuse, cut if it is too long, and then a hash of what it
- * was.  'out' has room for max + 1 bytes.
+/* A name for viewers: the name itself if it is clean; else with '_' for each
+ * refused character, cut if it is too long, and a hash of the old name.  'out'
+ * has room for max + 1 bytes.
  */
 void cluster_clean (const char *name, size_t n, size_t max, char *out);
 
-/* The k-th of those that have this name. */
+/* The name of the k-th thing with this name. */
 void cluster_number (const char *name, unsigned k, char out[CLUSTER_NAME_SIZE]);
 
-/* "step" and the name of the step of which rows of ops are: the one among
- * 'steps' that they mean, with or without "step" before it.
+/* "step" and the step's name for rows of ops: the one of 'steps' that they
+ * mean, with or without "step" before it.
  */
 void cluster_step (const struct texts *steps, const char *step,
                    char out[CLUSTER_NAME_SIZE]);

@@ -1,9 +1,8 @@
 /* aggregator/cluster_db/cluster_part.h - one big table of cluster_analysis.db
  *
- * Each of the three is made by a thread, in a file of its own: its rows go
- * from analysis.db to the file by one statement for each rank, which asks
- * functions of ours on the way what a row becomes.  What they add up becomes
- * the rank's total rows, behind its others.
+ * A thread makes each of the three in its own file.  One statement for each
+ * rank copies rows from analysis.db and converts them with SQL functions of
+ * ours.  Their sums become the rank's total rows, after its others.
  */
 #ifndef ROLLCALL_CLUSTER_DB_CLUSTER_PART_H
 #define ROLLCALL_CLUSTER_DB_CLUSTER_PART_H
@@ -21,12 +20,12 @@
 
 struct cluster_part;
 
-/* The key of what is added up: step and group are in its first word. */
+/* The key of a sum: step and group are in its first word. */
 struct cluster_key {
     uint64_t word[3];
 };
 
-/* What is particular to a table. */
+/* The description of a table. */
 struct cluster_table {
     const char *source;         // its table in analysis.db
     const char *name;
@@ -82,8 +81,8 @@ int cluster_part_make (struct cluster_part *p, const char *path,
 void cluster_part_close (struct cluster_part *p);       // its file only
 void cluster_part_fini (struct cluster_part *p);        // fine for all zero
 
-/* A new file with a database that can be made fast, and lost; analysis.db is
- * attached to it as 'a', read-only.  *ret is the caller's, also on failure.
+/* Create a database file without journal or fsync; analysis.db is attached to
+ * it as 'a', read-only.  The caller owns *ret, even on failure.
  */
 int cluster_part_open (const char *path, const char *analysis_db,
                        const atomic_bool *cancel, sqlite3 **ret,
@@ -98,7 +97,7 @@ bool cluster_part_take (struct cluster_part *p, sqlite3_value *rank,
 /* ---- for finish functions ---- */
 
 /* Insert a total row for each sum, in the order of step (as a number), group,
- * and the rest of its key.  'bind' binds what it has to p->total, from ?4 on.
+ * and the rest of its key.  'bind' binds its values to p->total, from ?4 on.
  */
 int cluster_part_totals (struct cluster_part *p,
                          void (*bind) (struct cluster_part *p,
@@ -109,8 +108,8 @@ int cluster_part_totals (struct cluster_part *p,
 void cluster_part_bind_sum (struct cluster_part *p, int i,
                             const struct sum *s);
 
-/* The record of the row's step and group, and two words, in a map of such
- * keys.  NULL: no memory, which p remembers.
+/* The sum of the row's step and group, and two words, in a map of such keys.
+ * NULL: no memory, which p records.
  */
 void *cluster_part_sum (struct cluster_part *p, struct map *m, uint64_t b,
                         uint64_t c, bool *is_new);

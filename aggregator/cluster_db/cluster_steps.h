@@ -5,10 +5,10 @@
 
 #include "cluster_db/cluster_groups.h"
 
-/* Write ClusterStepTraceTime, with a row for each rank, and each stage of
- * pipelines, and step; ClusterBaseInfo, if the sizes of all parallel dimensions
- * are known; HostInfo and RankDeviceMap.  An analysis.db is attached to 'db' as
- * 'a'.
+/* Write ClusterStepTraceTime, with a row for each rank and step, and for each
+ * pipeline stage and step; ClusterBaseInfo, if the sizes of all parallel
+ * dimensions are known; HostInfo and RankDeviceMap.  An analysis.db is attached
+ * to 'db' as 'a'.
  */
 int cluster_steps_write (sqlite3 *db, const struct cluster_groups *groups,
                          struct err *err);

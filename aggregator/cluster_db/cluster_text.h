@@ -22,8 +22,8 @@ const char *cluster_text_name (unsigned i);
 int cluster_text_write (unsigned i, const char *db, const char *path,
                         const atomic_bool *cancel, struct err *err);
 
-/* Whether a file is one that this wrote: in a way that no reader minds it
- * differs from what other tools write.
+/* Whether this code wrote a file: it differs from other tools' files in a way
+ * that readers ignore.
  */
 bool cluster_text_is_ours (const char *path);
 

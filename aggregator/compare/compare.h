@@ -1,11 +1,10 @@
-/* aggregator/compare/compare.h - two runs, and in what they differ
+/* aggregator/compare/compare.h - the differences between two runs
  *
- * A metric is measured in each step on each rank.  Of each rank its median over
- * steps is taken in both runs, and of the ranks' differences the median.  That
- * is larger than noise if it is larger than 'noise', for which rollcall-compare
- * (1) has the formula.
+ * A metric is measured in each step on each rank.  Each rank's medians over
+ * steps in both runs are compared, and the median of the ranks' differences
+ * counts if it is larger than 'noise', whose formula is in rollcall-compare(1).
  *
- * This folder: two results, and in what they differ.
+ * This folder: the comparison of two results.
  */
 #ifndef ROLLCALL_COMPARE_COMPARE_H
 #define ROLLCALL_COMPARE_COMPARE_H
@@ -32,12 +31,12 @@ enum compare_verdict {
     COMPARE_ONLY_A, COMPARE_ONLY_B,
 };
 
-/* A link as one number, where a metric is of links and not of ranks. */
+/* A link as one number, for metrics of links instead of ranks. */
 #define COMPARE_LINK_SRC (1LL << 31)
 #define COMPARE_SRC(link) ((link) / COMPARE_LINK_SRC)
 #define COMPARE_DST(link) ((link) % COMPARE_LINK_SRC)
 
-/* What a rank measured, or a link. */
+/* The measurements of a rank or a link. */
 struct compare_rank {
     int64_t rank;
     struct spread s;
@@ -50,32 +49,32 @@ struct compare_series {
     size_t n;
 };
 
-/* A rank that changed otherwise than the others. */
+/* A rank whose change differs from that of the others. */
 struct compare_outlier {
     int64_t rank;
     double a, b;
 };
 
 struct compare_metric {
-    int order;                  // what kind of metric: index into a table
+    int order;                  // kind of metric: index into a table
     char name[128];
     const char *unit;
     int better;                 // -1: less is, 1: more is, 0: neither
     bool stepless;              // measured once for each rank
     bool links;                 // of links: "ranks" below are links
     struct compare_series runs[2];
-    size_t ranks;               // that both runs have
+    size_t ranks;               // in both runs
     double a, b, difference;
-    double noise;               // a difference has to be larger
+    double noise;               // the difference that has to be exceeded
     double floor;               // as "same" it has to be this small
     enum compare_verdict verdict;
     struct compare_outlier outliers[COMPARE_RANKS_SHOWN];
-    size_t noutliers;           // of all, also of those that are not shown
+    size_t noutliers;           // all, shown or not
 };
 
 struct compare_setting {
     char *kind, *name;
-    char *a, *b;                // of one of the ranks; NULL: not recorded
+    char *a, *b;                // of one rank; NULL: not recorded
     int64_t ranks;
 };
 
@@ -95,12 +94,13 @@ struct compare {
     size_t nmetrics, dropped;   // above COMPARE_METRICS_MAX
     struct compare_setting *settings;
     size_t nsettings;
-    size_t different;           // verdicts that say so, and outliers
-    bool steps_tell;            // whether there are steps enough
+    size_t different;           // differing metrics, and outliers
+    bool steps_tell;            // whether there are enough steps
 };
 
-/* Read two analysis.db and judge.  'floor_percent': smaller differences do not
- * count, whatever the noise.  0, -ENOMEM, or as finished_open_analysis.
+/* Read two analysis.db and compare them.  'floor_percent': smaller differences
+ * do not count, even above the noise.  0, -ENOMEM, or as
+ * finished_open_analysis.
  */
 int compare_read (const char *a, const char *b, double floor_percent,
                   struct compare *ret, struct err *err);
@@ -112,14 +112,15 @@ bool compare_differs (const struct compare *c);
 /* Whether the metric differs, apart from single ranks. */
 bool compare_counts (const struct compare_metric *m);
 
-/* From two series; also when they are empty. */
+/* Compare two series, which may be empty. */
 void compare_judge (struct compare_metric *m, double floor_percent);
 
-/* In tables and in JSON; of COMPARE_SAME "within noise" above the floor. */
+/* The text in tables and JSON; for COMPARE_SAME above the floor "within noise".
+ */
 const char *compare_verdict_text (const struct compare_metric *m);
 
-/* Without 'all' peaks of memory that are the same are only counted. 0, or what
- * the stream said.
+/* Without 'all', equal peaks of memory are only counted.  0, or the error of
+ * the stream.
  */
 int compare_print (const struct compare *c, bool all, size_t width, FILE *f);
 struct json *compare_to_json (const struct compare *c);

@@ -1,9 +1,9 @@
-/* aggregator/export/dump.h - a result as files of CSV, one for each table
+/* aggregator/export/dump.h - write a result as CSV, a file for each table
  *
  * TABLE.csv is RFC 4180 with a line of names; NULL is an empty field, an empty
- * text is "".  schema.json names the files, their rows, and of each column its
- * type (int64, double, string) and unit; it comes last, and says that the rest
- * is whole.
+ * text is "".  schema.json has the files, their rows, and type (int64, double,
+ * string) and unit of each column; it is written last, so its existence says
+ * that the rest is whole.
  */
 #ifndef ROLLCALL_EXPORT_DUMP_H
 #define ROLLCALL_EXPORT_DUMP_H
@@ -27,10 +27,9 @@ enum dump_how {
     DUMP_FOREIGN = 2,           // root may write for another user
 };
 
-/* Into 'dir', which is made; -ENOTEMPTY when something is in it, -EPERM for root
- * if it is another user's and 'how', of the above, does not have DUMP_FOREIGN.
- * Once *cancel is true, -EINTR.  On failure 'dir' is as it was, empty or not
- * there.
+/* Write into 'dir', which is created; -ENOTEMPTY if it is not empty, -EPERM for
+ * root if it is another user's and 'how' lacks DUMP_FOREIGN.  -EINTR once
+ * *cancel is true.  On failure 'dir' is as before, empty or missing.
  */
 int dump_write (sqlite3 *db, const char *dir, unsigned how,
                 const atomic_bool *cancel, struct dump_counts *ret,

@@ -337,11 +337,10 @@ static void put_about (struct trace *t)
     char text[256];
 
     if (t->opt->raw_clocks)
-        (void)snprintf (text, sizeof (text), "as recorded, each of its own "
-                        "host");
+        (void)snprintf (text, sizeof (text), "as recorded by each host");
     else if (c->aligned == 0)
-        (void)snprintf (text, sizeof (text), "as recorded, each of its own "
-                        "host: no offset is known");
+        (void)snprintf (text, sizeof (text), "as recorded by each host: no "
+                        "offset is known");
     else
         (void)snprintf (text, sizeof (text), "offsets of %" PRId64 " ranks "
                         "subtracted (CaptureInfo, kind clock), the largest "

@@ -1,4 +1,4 @@
-/* aggregator/export/trace.h - a result as a trace that viewers draw
+/* aggregator/export/trace.h - write a result as a trace for viewers
  *
  * Chrome's trace event format, as Perfetto and chrome://tracing open it: a
  * process for each rank, in it a track for its steps and one for each group,
@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 struct trace_options {
-    bool raw_clocks;            // leave the times as they are
+    bool raw_clocks;            // leave times as recorded
     int64_t rank;               // only this one; -1: all
     const char *step;           // only this one (its id), or NULL
 };
@@ -24,13 +24,13 @@ struct trace_counts {
     int64_t ranks, missing;     // of the roster
     int64_t ops, steps;         // written
     int64_t untimed;            // ops and steps that have no time
-    int64_t crowded;            // that overlap another one on their track
+    int64_t crowded;            // overlapping another one of the track
     int64_t aligned;            // ranks whose clock's offset is known
     double offset_ms;           // the largest of these offsets
 };
 
-/* Write to 'f'; what it does not take is told by ferror.  -EIO and so on of the
- * database, -ENODATA when nothing in it has a time.
+/* Write to 'f'; check ferror for write errors.  -EIO and the like of the
+ * database, -ENODATA if nothing in it has a time.
  */
 int trace_write (sqlite3 *db, const struct trace_options *opt, FILE *f,
                  struct trace_counts *ret, struct err *err);

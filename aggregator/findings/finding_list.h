@@ -20,13 +20,13 @@ struct finding {
 };
 
 struct finding_list {
-    struct finding *items;      // the gravest first, then the largest
+    struct finding *items;      // the most severe first, then the largest
     size_t n;
 };
 
-/* Read 'path'; with 'opt' not what is stored but what it finds, and nothing is
- * changed.  -EPROTO: a result of a version without findings; -ENOMEM; otherwise
- * as finished_open_analysis.
+/* Read the stored findings of 'path'; with 'opt' compute them anew, without
+ * changing the result.  -EPROTO: a result of a version without findings;
+ * -ENOMEM; otherwise as finished_open_analysis.
  */
 int finding_list_read (const char *path, const struct findings_options *opt,
                        struct finding_list *ret, struct err *err);

@@ -14,15 +14,17 @@ const struct threshold thresholds[THRESHOLDS] = {
     { "slow_link_percent", "%", "less bandwidth than the median", 20 },
     { "late_arriver_percent", "% of the step", "waiting that a rank causes",
       5 },
-    { "small_sdma_mb", "MB", "smaller packets are small, on a host", 16 },
-    { "small_rdma_mb", "MB", "smaller packets are small, between hosts", 1 },
-    { "small_packets_percent", "% of packets", "so many are small", 20 },
-    { "small_packets_cost_percent", "% of the step", "and cost so much", 2 },
-    { "contention_gbps", "GB/s", "HCCS that is slower is disturbed", 14.4 },
+    { "small_sdma_mb", "MB", "packets below this are small, on a host", 16 },
+    { "small_rdma_mb", "MB", "packets below this are small, between hosts", 1 },
+    { "small_packets_percent", "% of packets", "more than this are small",
+      20 },
+    { "small_packets_cost_percent", "% of the step", "and cost more than this",
+      2 },
+    { "contention_gbps", "GB/s", "HCCS below this is disturbed", 14.4 },
     { "retransmission_ms", "ms", "RDMA transfer of one op", 4000 },
     { "hidden_percent", "% of communication",
       "less than this is hidden by computing", 30 },
-    { "exposed_percent", "% of the step", "and more than this is not", 25 },
+    { "exposed_percent", "% of the step", "and more than this is exposed", 25 },
     { "bubble_percent", "% of the step", "waiting in pipelines", 10 },
     { "free_percent", "% of the step", "free time of all ranks", 10 },
     { "free_rank_percent", "% of the step", "more free time than the median",
@@ -39,8 +41,8 @@ const struct finding_rule finding_rules[] = {
       "arrived.",
       "Roster.state" },
     { "clock", "note", "ms",
-      "The clock of {a} is {value} ms beside those of its groups: do not"
-      " compare its times with other ranks'.",
+      "The clock of {a} differs by {value} ms from those of its groups: do not "
+      "compare its times with other ranks'.",
       "Synchronise the hosts' clocks (chronyc tracking); CaptureInfo has the"
       " offset of every rank.",
       "median of (end - median end) over ops of the rank's largest groups" },
@@ -51,15 +53,16 @@ const struct finding_rule finding_rules[] = {
       " there; view HostStep compares the hosts.",
       "median of the host's ranks against the lower median of hosts" },
     { "slow_rank", NULL, "ms",
-      "Rank {rank} computes longer, {a}: {value} ms a step, its like"
-      " {baseline} ms (+{effect} ms, {percent} % of the step).{b}",
-      "Compare its operators with another rank's in OperatorStatistic: all"
-      " longer is the device (frequency, temperature), a few are its data.",
+      "Rank {rank} computes longer, {a}: {value} ms a step, comparable ranks "
+      "{baseline} ms (+{effect} ms, {percent} % of the step).{b}",
+      "Compare its operators with another rank's in OperatorStatistic: if all "
+      "take longer it is the device (frequency, temperature), if a few do it "
+      "is its data.",
       "computing against the median of its stage" },
     { "slow_link", NULL, "GB/s",
-      "The link {rank} -> {peer} over {a} moves {value} GB/s, the median of"
-      " its like is {baseline} GB/s: {b} MB a step take {effect} ms more"
-      " ({percent} % of the step).",
+      "The link {rank} -> {peer} over {a} moves {value} GB/s, the median of "
+      "its kind is {baseline} GB/s: {b} MB a step take {effect} ms more "
+      "({percent} % of the step).",
       "Look at the cable, port and counters of this link, and at its other"
       " direction; table Link has all links.",
       "bandwidth against the median of the same transport and kind of group" },
@@ -79,7 +82,7 @@ const struct finding_rule finding_rules[] = {
     { "late_arriver", NULL, "ms",
       "{c} for rank {rank}, most in group {b}: an average member"
       " {effect} ms a step ({percent} %). Rank {peer} waits most, {a} ms.",
-      "View Blame is who waits for whom, table Wait has it by group and step.",
+      "View Blame shows who waits for whom, table Wait by group and step.",
       "waiting caused - own waiting, against the median of ranks" },
     { "late_steps", NULL, "ms",
       "From step {step} on steps take longer: {value} ms, {baseline} ms before"
@@ -98,30 +101,30 @@ const struct finding_rule finding_rules[] = {
       "See in StepTrend which part varies.",
       "1.4826 * median distance from the median step" },
     { "small_packets", NULL, "%",
-      "{value} % of the packets over {a} are small, {b} MB on average, and"
-      " move {c} GB/s only: as large ones they would take {effect} ms less of"
-      " a rank's transfers in a step ({percent} %).",
+      "{value} % of the packets over {a} are small, {b} MB on average, and "
+      "reach only {c} GB/s: large packets would save {effect} ms of a rank's "
+      "transfers in a step ({percent} %).",
       "Fuse tensors, or communicate less often (larger buckets, gradient"
       " accumulation); CommAnalyzerBandwidth has the sizes of each op.",
       "SDMA < 16 MB, RDMA < 1 MB, more than 20 %" },
     { "bandwidth_contention", NULL, "GB/s",
-      "HCCS moves {value} GB/s, less than {baseline} GB/s, while {a} % of the"
-      " communication runs beside computing: they may be in each other's way;"
-      " {effect} ms of a rank's transfers in a step ({percent} %).",
+      "HCCS moves {value} GB/s, less than {baseline} GB/s, while {a} % of the "
+      "communication overlaps computing: the two may slow each other down; "
+      "{effect} ms of a rank's transfers in a step ({percent} %).",
       "Compare with a run in which they do not overlap; LinkBandwidth has the"
       " bandwidth of each op.",
       "SDMA below 14.4 GB/s (0.8 * 18)" },
     { "retransmission", "high", "ms",
-      "An RDMA transfer of rank {rank} in step {step} took {value} ms (op"
-      " {a}): more than {baseline} ms is a packet that was lost and sent"
-      " again.",
+      "An RDMA transfer of rank {rank} in step {step} took {value} ms (op "
+      "{a}): more than {baseline} ms means that a packet was lost and sent "
+      "again.",
       "Look at the network card's counters of retransmission and at flow"
       " control of its switch port.",
       "RDMA transit time > 4,000 ms" },
     { "poor_overlap", NULL, "%",
-      "Only {value} % of the communication is hidden by computing: {effect} ms"
-      " a step ({percent} %) are not, beside what is known of waiting, pipeline"
-      " bubbles and slow links.",
+      "Only {value} % of the communication is hidden by computing: {effect} ms "
+      "a step ({percent} %) are exposed, not counting known waiting, pipeline "
+      "bubbles and slow links.",
       "Overlap the gradients' reduction with the backward pass, and gathering"
       " with the forward pass; view KindStep shows which groups take the time.",
       "overlapped / (overlapped + not overlapped - waiting - bubble)" },

@@ -23,7 +23,7 @@ struct finding_sql {
     const char *query;          // NULL: it is no rule's
 };
 
-/* By name; there is one, or the program is wrong. */
+/* The text of that name, which must exist. */
 const struct finding_sql *finding_sql_of (const char *name);
 
 extern const struct finding_sql finding_sql[];

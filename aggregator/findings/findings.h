@@ -1,7 +1,7 @@
-/* aggregator/findings/findings.h - what is slow, since when, and whose fault
+/* aggregator/findings/findings.h - what is slow, since when, and why
  *
- * doc/findings.md tells each kind, its formula, threshold and source; the table
- * of them is finding_rules.c.
+ * doc/findings.md has each kind with its formula, threshold and source;
+ * finding_rules.c has their table.
  *
  * This folder: the rules of findings, the small tables that they read, and
  * the list of what they found.
@@ -16,7 +16,7 @@
 
 #define FINDINGS_OF_KIND_MAX 100        // rows; Job tells how many more
 
-/* How large a thing must be to be told. */
+/* The thresholds of findings. */
 struct threshold {
     const char *name, *unit, *what;
     double fallback;
@@ -31,15 +31,15 @@ struct findings_options {
 
 void findings_defaults (struct findings_options *opt);
 
-/* "NAME=VALUE"; -EINVAL if there is no such threshold or it is no number that
- * is at least 0.
+/* Parse "NAME=VALUE"; -EINVAL if there is no such threshold, or VALUE is not a
+ * number from 0 on.
  */
 int findings_set (struct findings_options *opt, const char *text,
                   struct err *err);
 
-/* Fill table Finding, which is there and empty: main's, or one of the same
- * columns that is temporary.  All other tables are there, and those of
- * rollup.h; 'opt' NULL: defaults.
+/* Fill the empty table Finding: main's, or a temporary one with the same
+ * columns.  All other tables exist, also those of rollup.h; 'opt' NULL:
+ * defaults.
  */
 int findings_derive (sqlite3 *db, const struct findings_options *opt,
                      struct err *err);

@@ -1,8 +1,8 @@
-/* aggregator/findings/median.h - medians for SQL, of this connection only
+/* aggregator/findings/median.h - SQL functions for medians, of one connection
  *
- * median (x) and median_low (x), which of an even number of values is the lower
- * one of the middle two, not what lies between them; NULLs do not count.  What
- * is stored must not use them: no other SQLite has them.
+ * median (x) and median_low (x), which for an even number of values is the
+ * lower one of the middle two, not their mean; NULLs do not count.  Stored
+ * views must not use them: no other SQLite has them.
  */
 #ifndef ROLLCALL_FINDINGS_MEDIAN_H
 #define ROLLCALL_FINDINGS_MEDIAN_H

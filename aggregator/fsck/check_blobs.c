@@ -105,7 +105,8 @@ int check_quarantine_gap (struct check *c, const struct check_gap *gap)
     gap_name (gap, name);
     rc = quarantine_path (c, name, "", to);
     if (rc == 0)
-        rc = write_reason (c, name, "these bytes of a segment are no record\n");
+        rc = write_reason (c, name, "these bytes of a segment are not a "
+                                    "record\n");
     return rc < 0 ? rc : copy_bytes (c, &bytes, to);
 }
 

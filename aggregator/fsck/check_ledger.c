@@ -86,9 +86,10 @@ static int take_over (struct check *c, const struct ledger_item *i)
                   *i->path ? "/" : "", i->path,
                   i->superseded ? "the record of a superseded version"
                                 : "its record",
-                  !c->repair ? "" : late ? "; it is forgotten, since no date "
-                                           "tells it from the one that counts"
-                                         : "; it is written again");
+                  !c->repair ? "" : late ? "; it is dropped, since without a "
+                                           "date it looks like the current "
+                                           "version"
+                                         : "; it is rewritten");
     if (late)
         return 0;
     rc = take_content (c, i);
@@ -130,7 +131,7 @@ static int take_over_assignment (struct check *c,
     c->differs = true;
     check_damage (c, "job %s rank %lld %s: the record that gave it to this job"
                   " is damaged or missing%s", a->job, (long long)a->rank,
-                  a->capture, c->repair ? "; it is written again" : "");
+                  a->capture, c->repair ? "; it is rewritten" : "");
     rc = ledger_assign (c->fresh, a, c->err);
     return rc < 0 ? rc : 0;
 }
@@ -196,7 +197,7 @@ static int take_over_bound (struct check *c, const struct ledger_bound *b)
     c->differs = true;
     check_damage (c, "key %s: the record that binds it to host %s is damaged "
                   "or missing%s", b->who, b->host,
-                  c->repair ? "; it is written again" : "");
+                  c->repair ? "; it is rewritten" : "");
     return ledger_bind (c->fresh, b, c->err);
 }
 
@@ -292,13 +293,14 @@ static int check_gaps (struct check *c)
             g->offset >= c->last_end) {
             c->report->leftovers++;
             g->unfinished = true;
-            check_say (c, "segment %" PRId64 ": the last %" PRIu64 " bytes are"
-                       " of a commit that was not finished", g->segment,
+            check_say (c, "segment %" PRId64 ": the last %" PRIu64 " bytes "
+                       "belong to an unfinished commit", g->segment,
                        g->size);
             continue;
         }
-        check_damage (c, "segment %" PRId64 ": %" PRIu64 " bytes at %" PRIu64
-                      " are no record", g->segment, g->size, g->offset);
+        check_damage (c, "segment %" PRId64 ": %" PRIu64 " bytes at "
+                      "%" PRIu64 " are not a record",
+                      g->segment, g->size, g->offset);
         c->differs = true;
         if (c->repair)
             rc = check_quarantine_gap (c, g);
@@ -344,8 +346,8 @@ static void check_last_segment (struct check *c)
         st.st_size = 0;
     if (!c->old || (uint64_t)st.st_size >= c->last_end)
         return;
-    check_damage (c, "segment %" PRId64 ": the ledger knows of %" PRIu64
-                  " bytes, and %lld are there", c->last_segment, c->last_end,
+    check_damage (c, "segment %" PRId64 ": the ledger records %" PRIu64 " "
+                  "bytes, the file has %lld", c->last_segment, c->last_end,
                   (long long)st.st_size);
     c->differs = true;
 }
@@ -528,7 +530,7 @@ int check_replace_ledger (struct check *c)
         rc = put_in_place (c);
     if (rc == 0) {
         c->report->repaired = damaged;
-        check_say (c, "the ledger was made again from the segments%s%s",
+        check_say (c, "the ledger was rebuilt from the segments%s%s",
                    access (aside, F_OK) == 0 ? "; the old one is " : "",
                    access (aside, F_OK) == 0 ? aside : "");
     }

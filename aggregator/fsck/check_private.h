@@ -1,4 +1,4 @@
-/* aggregator/fsck/check_private.h - what the parts of a check share */
+/* aggregator/fsck/check_private.h - shared by the parts of a check */
 #ifndef ROLLCALL_FSCK_CHECK_PRIVATE_H
 #define ROLLCALL_FSCK_CHECK_PRIVATE_H
 
@@ -7,13 +7,13 @@
 #include "store/record.h"
 #include "store/store.h"
 
-struct check_gap {              // bytes of a segment that are no record
+struct check_gap {              // bytes of a segment that are not a record
     int64_t segment;
     uint64_t offset, size;
-    bool unfinished;            // of a commit that nobody was told of
+    bool unfinished;            // of a commit that was never acknowledged
 };
 
-struct check_bad {              // content that is not what it should be
+struct check_bad {              // damaged content
     struct ledger_item item;
     struct err why;
 };
@@ -31,29 +31,29 @@ struct check {
     size_t ngaps;
     struct check_bad *bad;
     size_t nbad;
-    struct ledger *old;         // the one that is there, NULL: not believed
-    int old_rc;                 // then why: -ENOENT, -EBADMSG, ...
+    struct ledger *old;         // the existing one, NULL: not used
+    int old_rc;                 // the reason then: -ENOENT, -EBADMSG, ...
     struct err old_why;
-    bool differs;               // it has to be made again
+    bool differs;               // it has to be rebuilt
     int64_t last_segment;       // as the old ledger says
     uint64_t last_end;
 };
 
-/* "damaged" is counted, and said. */
+/* Count and report damage. */
 void check_damage (struct check *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 void check_say (struct check *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
-/* check_segments.c: the numbers that are names in a directory of the root; and
- * the records of all segments into c->fresh. */
+/* check_segments.c: list the numbers that are names in a directory of the root;
+ * read the records of all segments into c->fresh.
+ */
 int check_list_names (const char *root, const char *name, int64_t **numbers,
                       size_t *n, struct err *err);
 int check_segments (struct check *c);
 
-/* check_ledger.c: open the ledger that is there; compare it with c->fresh, and
- * take over from it what no record tells; then, when it differs, put c->fresh
- * in its place.
+/* check_ledger.c: open the existing ledger; compare it with c->fresh, and copy
+ * from it what records do not have; replace it by c->fresh if they differ.
  */
 int check_open_old (struct check *c);
 int check_old_ledger (struct check *c);

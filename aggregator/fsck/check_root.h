@@ -1,8 +1,8 @@
-/* aggregator/fsck/check_root.h - is everything there that was acknowledged?
+/* aggregator/fsck/check_root.h - check that all acknowledged data is intact
  *
- * Every hash of every content, the ledger against the records in the segments,
- * and what nobody refers to.  Repairing sets aside what is damaged, into
- * ROOT/quarantine/, and makes the ledger again from the records.
+ * Checks the hash of every content, the ledger against the records in the
+ * segments, and files without a reference.  A repair moves damaged data to
+ * ROOT/quarantine/ and rebuilds the ledger from the records.
  */
 #ifndef ROLLCALL_FSCK_CHECK_ROOT_H
 #define ROLLCALL_FSCK_CHECK_ROOT_H
@@ -19,16 +19,16 @@ struct check_report {
     // one sentence for each thing that was found or done; may be NULL
     void (*say) (void *arg, const char *sentence);
     void *arg;
-    size_t items, contents;     // that are in order
+    size_t items, contents;     // intact ones
     uint64_t bytes;             // that were hashed
-    size_t damaged;             // what is not as it should be
-    size_t leftovers;           // what nobody was told of: harmless
-    size_t repaired;            // of what was damaged: set aside, made again
+    size_t damaged;             // damaged things
+    size_t leftovers;           // never acknowledged: harmless
+    size_t repaired;            // of the damaged ones: set aside, rebuilt
 };
 
-/* Check the root, which no aggregator may serve meanwhile: -EBUSY.  0 when it
- * could be checked, whatever was found.  With 'repair' an aggregator can serve
- * it afterwards; a second check then finds nothing.
+/* Check a root that no aggregator serves (else -EBUSY).  0 if it could be
+ * checked, whatever was found.  After 'repair' an aggregator can serve it, and
+ * a second check finds nothing.
  */
 int store_check (const char *root, bool repair, struct check_report *report,
                  struct err *err);

@@ -134,13 +134,13 @@ static int check_segments_judge (struct check *c, const struct check_bad *b)
     if ((rc = is_aside (c, &i->content)) < 0)
         return rc;
     if (rc == 1) {
-        check_say (c, "%s: is set aside already, and has not come again",
+        check_say (c, "%s: was set aside already, and was not delivered again",
                    name_of (i, name));
         return 0;
     }
-    check_damage (c, "%s: what was stored of it is damaged: %s%s",
+    check_damage (c, "%s: its stored data is damaged: %s%s",
                   name_of (i, name), b->why.text,
-                  c->repair ? "; it is set aside, and asked for again when an "
+                  c->repair ? "; it is set aside, and requested again when an "
                               "agent offers it" : "");
     c->differs = true;
     return c->repair ? check_quarantine (c, i, b->why.text) : 0;
@@ -186,7 +186,7 @@ static int on_record (void *arg, const struct record *r, int bad,
     if (r->kind == RECORD_REFER)
         rc = look_elsewhere (c, i);
     else
-        rc = bad < 0 ? add_bad (c, i, "it does not have its hash")
+        rc = bad < 0 ? add_bad (c, i, "its hash is wrong")
                      : add_good (c, i);
     item = *i;
     item.rows = bad < 0 ? 0 : store_sum_rows (c->store, i);

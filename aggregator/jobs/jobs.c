@@ -123,7 +123,8 @@ static bool is_apart (const struct divider *d, size_t draft,
                       const struct knot *k, char why[JOBS_WHY_MAX])
 {
     if (k->fixed && d->seed[draft]->fixed) {
-        (void)snprintf (why, JOBS_WHY_MAX, "it was another job before");
+        (void)snprintf (why, JOBS_WHY_MAX, "it was assigned to another job "
+                                           "before");
         return true;
     }
     if (k->given && d->given[draft]) {
@@ -571,7 +572,7 @@ static void list_names (const struct jobs *j, const char *begin,
     }
     if (left > 0)
         (void)snprintf (out + used, LIST_MAX - used,
-                        "%s%zu more (--list-jobs has all)",
+                        "%s%zu more (--list-jobs lists all)",
                         used ? " and " : "", left);
 }
 

@@ -1,8 +1,8 @@
 /* aggregator/jobs/jobs.h - which captures are of one job
  *
- * Captures that lie together need not be of one job: yesterday's stay where
- * they were.  The rules, their order and their sources are in doc/jobs.md.
- * `rollcall analyze` and the service divide by the same ones.
+ * Captures in one directory need not be of one job: older ones stay there.  The
+ * rules, their order and their sources are in doc/jobs.md. `rollcall analyze`
+ * and the service use the same rules.
  *
  * This folder: the rules that divide captures into jobs.
  */
@@ -50,17 +50,17 @@ struct jobs {
                                 // this job, only that it may be
 };
 
-/* Divide the captures.  'gap_ns': silence does not join a capture to a job that
- * ended so long before it began (0: any time).  0 or -ENOMEM; jobs_fini in any
- * case.
+/* Divide the captures.  'gap_ns': without evidence, a capture does not join a
+ * job that ended so long before it began (0: no limit).  0 or -ENOMEM; always
+ * call jobs_fini.
  */
 int jobs_divide (const struct jobs_capture *captures, size_t n,
                  int64_t gap_ns, struct jobs *ret, struct err *err);
 void jobs_fini (struct jobs *j);
 
-/* The job that a user means by an index (1 is the newest) or by the beginning
- * of its name.  0, -ENOENT, or -EINVAL when several begin so, or a number is the
- * index of one and the name of another; 'err' says which there are.
+/* The job that a user names by an index (1 is the newest) or by the beginning
+ * of its name.  0, -ENOENT, or -EINVAL if it is ambiguous; 'err' lists the
+ * jobs.
  */
 int jobs_find (const struct jobs *j, const char *what, size_t *ret,
                struct err *err);

@@ -243,9 +243,8 @@ static bool clash_of_rank (const struct question *q, const struct fact *o)
                           "time", f->rank);
     if (fact_other_process (f, o))
         return draft_say (q,
-                          "rank %" PRId64
-                          " is another process there, and no id "
-                          "joins the two",
+                          "rank %" PRId64 " is another process there, and no "
+                          "id links the two",
                           f->rank);
     return false;
 }
@@ -340,7 +339,7 @@ static bool clash_of_lists (const struct question *q)
         }
         if (theirs && o->named_groups && strcmp (theirs->id, g->id) != 0 &&
             fact_equal_members (theirs, g))
-            return draft_say (q, "its world's group is another one: %.60s",
+            return draft_say (q, "its world's group differs: %.60s",
                               g->id);
     }
     return false;
@@ -494,7 +493,8 @@ static bool clash_of_ends (const struct question *q)
         }
         if (apart > allowed)
             return draft_say (q, "collectives of one step end %.3f ms apart, "
-                              "whatever the clocks are", (double)apart / 1e6);
+                              "for any offsets of the "
+                              "clocks", (double)apart / 1e6);
     }
     return false;
 }

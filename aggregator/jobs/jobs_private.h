@@ -33,12 +33,12 @@
 #define JOBS_RESIDUE_NS 1000000
 #define JOBS_RESIDUE_PERCENT 5  // of the median op, if that is more
 
-/* What is known of one capture. */
+/* The facts of one capture. */
 struct fact {
     const struct jobs_capture *in;
     const struct capture *c;
     const struct evidence *e;
-    int64_t rank;               // that its ops and groups show, else as filed
+    int64_t rank;               // as its ops and groups show, else as filed
     int64_t start_ns, end_ns;   // wall clock; 0: unknown
     size_t clock;               // of its host and boot; JOBS_NONE: unknown
     int64_t ahead_ns;           // of other clocks, when they were compared
@@ -70,8 +70,8 @@ struct indexed {
 
 /* ---- jobs_facts.c ---- */
 
-/* The index under a key, JOBS_NONE when the key has just come.  Valid until the
- * next call; NULL without memory.
+/* The index under a key, JOBS_NONE for a new key.  Valid until the next call;
+ * NULL without memory.
  */
 size_t *index_at (struct map *m, uint64_t key);
 size_t index_get (const struct map *m, uint64_t key);   // or JOBS_NONE
@@ -80,25 +80,25 @@ int facts_create (struct facts *f, const struct jobs_capture *captures,
                   size_t n);
 void facts_fini (struct facts *f);
 
-/* Whether both were made in one window of one process (a copy, or an analysis
- * done again), if that is known.
+/* Whether both are of one window of one process (a copy, or analysed again), if
+ * that is known.
  */
 enum same fact_same_window (const struct fact *a, const struct fact *b);
 
-/* Whether a host that both know as theirs is another one; boot times that are
- * known and differ say so, too.
+/* Whether both know their host and the hosts differ; different boot times
+ * count, too.
  */
 bool fact_other_host (const struct fact *a, const struct fact *b);
 bool fact_one_host (const struct fact *a, const struct fact *b);
 
-/* How far apart ranks of one job may do a step, as far as the hosts are known:
- * INT64_MAX: any.
+/* How far apart in time ranks of one job may do a step, given their hosts;
+ * INT64_MAX: no limit.
  */
 int64_t fact_apart (const struct fact *a, const struct fact *b);
 bool fact_same_process (const struct fact *a, const struct fact *b);
 
-/* Whether both pids are known, and nothing but a clock that was set says that
- * they are of two processes.
+/* Whether both pids are known, and only a clock that was set makes them look
+ * like two processes.
  */
 bool fact_equal_pids (const struct fact *a, const struct fact *b);
 bool fact_other_process (const struct fact *a, const struct fact *b);
@@ -107,17 +107,17 @@ bool fact_other_process (const struct fact *a, const struct fact *b);
 const char *fact_common_step (const struct fact *a, const struct fact *b,
                               bool nameless);
 
-/* Whether they were there at the same time, on one clock. */
+/* Whether they overlap in time, on one clock. */
 bool fact_overlap (const struct fact *a, const struct fact *b);
 
 /* |a - b|, INT64_MAX if it is more: evidence may hold any numbers. */
 int64_t fact_distance (int64_t a, int64_t b);
 int64_t fact_minus (int64_t a, int64_t b);      // the nearest that there is
 
-/* What tells hosts apart by name; "": nothing. */
+/* The name that identifies the host; "": none. */
 const char *fact_host (const struct fact *f);
 
-/* What has no name is no equal step: there is one in each window. */
+/* A nameless step equals no other: each window has one. */
 bool fact_is_step (const struct evidence_span *s);
 
 /* The group that the capture's metadata list under a name, or NULL. */
@@ -135,8 +135,8 @@ int jobs_compare_clocks (struct facts *f);
 
 /* ---- jobs_link.c ---- */
 
-/* Knot together what is of one job for certain: fact.knot is the index of the
- * knot's first capture, fact.next its list.  0 or -ENOMEM.
+/* Link captures that are certainly of one job into knots: fact.knot is the
+ * index of the knot's first capture, fact.next its list.  0 or -ENOMEM.
  */
 int jobs_link (struct facts *f);
 
@@ -163,14 +163,14 @@ void drafts_fini (struct drafts *d);
 /* Put a knot into a draft.  0 or -ENOMEM. */
 int drafts_join (struct drafts *d, size_t draft, size_t knot);
 
-/* Whether something contradicts that the knot is of the draft's job; 'why' gets
+/* Whether evidence contradicts that the knot is of the draft's job; 'why' gets
  * a sentence.
  */
 bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,
                         char why[JOBS_WHY_MAX]);
 
-/* How far in time the knot is from the draft: of equal steps, on one clock if
- * they can be, or else of all that each did.  INT64_MAX: unknown.
+/* The distance in time of the knot from the draft: of equal steps, if possible
+ * on one clock, else of the whole.  INT64_MAX: unknown.
  */
 int64_t drafts_offset (const struct drafts *d, size_t draft, size_t knot);
 

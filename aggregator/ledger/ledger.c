@@ -86,7 +86,7 @@ int ledger_open_db (struct ledger *l, int flags, struct err *err)
 
     if (!db_lets_write (l->path))
         return err_set (err, EBADMSG, "%s is damaged: its header; rollcall "
-                        "fsck aggregator --repair makes it again from the "
+                        "fsck aggregator --repair rebuilds it from the "
                         "segments", l->path);
     if (sqlite3_open_v2 (l->path, &l->db, flags | SQLITE_OPEN_NOMUTEX,
                          NULL) != SQLITE_OK)
@@ -272,7 +272,7 @@ void ledger_copy_column (char *out, size_t max, sqlite3_stmt *st, int column)
 int ledger_damaged (struct err *err)
 {
     return err_set (err, EBADMSG, "a row of the ledger is damaged; rollcall "
-                    "fsck aggregator --repair makes it again");
+                    "fsck aggregator --repair rebuilds it");
 }
 
 /* ---- content ---- */

@@ -28,7 +28,7 @@ int ledger_each_claim (struct ledger *l, const char *job,
 
         if (!ledger_read_claim (st, &w))
             rc = err_set (err, EBADMSG, "a row of the ledger is damaged; "
-                          "rollcall fsck aggregator --repair makes it again");
+                          "rollcall fsck aggregator --repair rebuilds it");
         else
             rc = fn (arg, &w);
         if (rc < 0)
@@ -58,8 +58,8 @@ int ledger_size_claims (struct ledger *l, const char *job,
     if (rc < 0)
         size_claims_fini (ret);
     return rc == -ENOMEM || rc == -E2BIG
-               ? err_set (err, -rc, "there is no room for what was said of "
-                          "job %s", job) : rc;
+               ? err_set (err, -rc, "no memory for what agents reported of job "
+                          "%s", job) : rc;
 }
 
 /* ---- jobs ---- */

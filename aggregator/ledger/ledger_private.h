@@ -1,4 +1,4 @@
-/* aggregator/ledger/ledger_private.h - what the ledger's parts share */
+/* aggregator/ledger/ledger_private.h - shared by the ledger's parts */
 #ifndef ROLLCALL_LEDGER_LEDGER_PRIVATE_H
 #define ROLLCALL_LEDGER_LEDGER_PRIVATE_H
 
@@ -19,9 +19,7 @@ enum ledger_statement {
     GET_ASSIGNMENT, LEDGER_STATEMENTS
 };
 
-/* All items, jobs and assignments together: so that one that is missing is
- * noticed.
- */
+/* Sums over all items, jobs and assignments: they detect missing rows. */
 struct ledger_total {
     uint64_t rows, sum;
 };
@@ -37,18 +35,18 @@ struct ledger {
     bool any_lost;              // content of items, when it was opened
 };
 
-/* ledger.c: what ledger_open does with l->path, and its contrary. */
+/* ledger.c: open l->path, as ledger_open, and close it. */
 int ledger_open_db (struct ledger *l, int flags, struct err *err);
 void ledger_close_db (struct ledger *l);
 
-/* ledger_schema.c: see that the tables are there; a new ledger gets them.
- * -EBADMSG: damaged; -ENOTSUP: of another version; -EAGAIN: a reader came
- * before the one who makes it was done.
+/* ledger_schema.c: check the tables, or create them in a new ledger.  -EBADMSG:
+ * damaged; -ENOTSUP: another version; -EAGAIN: for a reader, while another
+ * process creates it.
  */
 int ledger_prepare (struct ledger *l, const char *path, struct err *err);
 
-/* ledger_sum.c: the checksum of a row, as it is stored; that of a superseded
- * item is the complement.
+/* ledger_sum.c: the stored checksum of a row; that of a superseded item is the
+ * complement.
  */
 int64_t ledger_item_sum (const struct ledger_item *item);
 int64_t ledger_content_sum (const struct digest *id,
@@ -102,20 +100,20 @@ bool ledger_read_row (sqlite3_stmt *st, struct ledger_item *i);
 bool ledger_read_item (sqlite3_stmt *st, struct ledger_item *i);
 int ledger_damaged (struct err *err);
 
-/* content_restored.c: which items have lost their content; and that some of it
- * is here again.
+/* content_restored.c: record which items have lost their content; and that some
+ * of it is here again.
  */
 int ledger_note_lost (struct ledger *l, struct err *err);
 int ledger_content_restored (struct ledger *l, const struct digest *content,
                              struct err *err);
 
-/* ledger_heard.c: what another ledger says, as far as it can be read. */
+/* ledger_heard.c: copy what can be read of another ledger. */
 int ledger_copy_heard (struct ledger *l, sqlite3 *from, struct err *err);
 
 /* ledger.c: whether a prepared statement gives a row; it stays on that row. */
 int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);
 void ledger_bind_digest (sqlite3_stmt *st, int i, const struct digest *d);
-/* What an item is called: parameters 1 to 5. */
+/* Bind an item's name: parameters 1 to 5. */
 void ledger_bind_identity (sqlite3_stmt *st, const struct ledger_item *item);
 /* The same, and the host: columns 0 to 5. */
 void ledger_copy_identity (struct ledger_item *item, sqlite3_stmt *st);

@@ -97,7 +97,7 @@ int ledger_prepare (struct ledger *l, const char *path, struct err *err)
         return 0;
     if (version < 0 || tables < 0 || (version == 0 && tables > 0))
         return err_set (err, EBADMSG, "%s cannot be read: %s; rollcall fsck "
-                        "aggregator --repair makes it again from the segments",
+                        "aggregator --repair rebuilds it from the segments",
                         path, version == 0 && tables > 0
                                   ? "it has no version"
                                   : sqlite3_errmsg (l->db));
@@ -106,6 +106,6 @@ int ledger_prepare (struct ledger *l, const char *path, struct err *err)
                         "(or is damaged): its version is %lld, not %d", path,
                         (long long)version, LEDGER_SCHEMA);
     if (l->reader)
-        return err_set (err, EAGAIN, "%s is just being made: try again", path);
+        return err_set (err, EAGAIN, "%s is being created: try again", path);
     return ledger_schema_create (l, err);
 }

@@ -164,9 +164,10 @@ int ledger_each_sender (struct ledger *l, const char *job,
 
 void ledger_sender_text (const struct ledger_sender *s, char *out, size_t size)
 {
-    (void)snprintf (out, size, "rank %lld: its rows came with key %s of host "
-                    "%.100s, and then with key %s of host %.100s: if these "
-                    "are not its own, rollcall key revoke, and rollcall "
-                    "archive ls has both", (long long)s->rank, s->former,
+    (void)snprintf (out, size, "rank %lld: its rows arrived with key %s of "
+                    "host %.100s, then with key %s of host %.100s: revoke a "
+                    "key that is not its own (rollcall key revoke); rollcall "
+                    "archive ls lists both versions",
+                    (long long)s->rank, s->former,
                     s->former_host, s->who, s->host);
 }

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define ROW_MAX 65536           // bytes of one row
-#define DAMAGED "%s is damaged: %s; rollcall fsck aggregator --repair makes " \
-                "it again from the segments"
+#define DAMAGED "%s is damaged: %s; rollcall fsck aggregator --repair " \
+                "rebuilds it from the segments"
 
 /* Eight bytes of the SHA-256; frees the buffer. */
 static int64_t sum_of (struct buf *b)

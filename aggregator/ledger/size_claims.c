@@ -183,12 +183,13 @@ static void note_outliers (const struct size_claims *w, int64_t size,
     }
     if (found > NAMED_MAX)
         used += (size_t)snprintf (note + used, max - used, "; and %zu more "
-                                  "node%s said otherwise", found - NAMED_MAX,
+                                  "node%s reported another "
+                                  "number", found - NAMED_MAX,
                                   units_s (found - NAMED_MAX));
     if (found > 0)
-        (void)snprintf (note + used, max - used, ": not believed, %lld rank%s "
-                        "%s expected (%s); rollcall jobs --expect says it "
-                        "otherwise", (long long)size,
+        (void)snprintf (note + used, max - used, ": not used, %lld rank%s %s "
+                        "expected (%s); rollcall jobs --expect corrects "
+                        "it", (long long)size,
                         units_s ((uint64_t)size), units_are ((uint64_t)size),
                         known_by);
 }

@@ -1,7 +1,7 @@
-/* aggregator/ledger/size_claims.h - how many ranks a job has, and who says so
+/* aggregator/ledger/size_claims.h - claims of how many ranks a job has
  *
- * Each word is kept with who said it, so that one that is wrong can be named,
- * and does not count for ever.  The last word of each counts.
+ * Each claim is kept with its source, so that a wrong one can be named, and
+ * does not count for ever.  The last claim of each source counts.
  */
 #ifndef ROLLCALL_LEDGER_SIZE_CLAIMS_H
 #define ROLLCALL_LEDGER_SIZE_CLAIMS_H
@@ -15,7 +15,7 @@
 enum size_claim_by {            // of the first three the later one counts
                                 // more; kept on disk
     CLAIM_NODE = 1,             // an agent, in its HELLO
-    CLAIM_FRONT = 2,            // who started the aggregator: --world-size
+    CLAIM_FRONT = 2,            // the aggregator's --world-size
     CLAIM_EXPECT = 3,           // rollcall jobs --expect
     CLAIM_MPI = 4,              // MPI, in processes of a node, says its agent:
                                 // a lower bound, since a program may make a
@@ -35,29 +35,28 @@ struct size_claims {            // begins as zeros
     size_t n;
 };
 
-/* Whether this may have been said: what is on disk may be somebody else's. */
+/* Whether a stored claim is valid. */
 bool size_claim_valid (const struct size_claim *w);
 
-/* Take a word in place of the former one of the same.  1; 0: it is the same
- * again; -ENOMEM, or -E2BIG when there is no room.
+/* Replace the claim of the same source.  1; 0: nothing changed; -ENOMEM, or
+ * -E2BIG when there is no room.
  */
 int size_claims_put (struct size_claims *w, const struct size_claim *word);
-/* The word of the same, or NULL. */
+/* The claim of the same source, or NULL. */
 const struct size_claim *size_claims_find (const struct size_claims *w,
                                            const struct size_claim *of);
 void size_claims_fini (struct size_claims *w);
 
-/* The one that counts among them: of the kind that counts most the size that is
- * said most often, the larger one of two; MPI's if that is larger, unless a
- * person says otherwise.  NULL: nobody says anything.
+/* The claim that counts: of the strongest kind the most frequent size, then the
+ * larger one; MPI's if that is larger, unless a user made a claim.  NULL: none.
  */
 const struct size_claim *size_claims_settle (const struct size_claims *w);
 
-/* How many ranks are expected where the captures' own metadata agree on
- * 'agreed' (0: they do not): 0 when nobody says anything.  Metadata that agree
- * count more than nodes; but not than those of a run of its own ('run'), which
- * know it as well as whoever started them.  '*known_by' is how it is known;
- * 'note' what nodes say otherwise, with who they are, or "".
+/* How many ranks are expected, given that the captures' metadata agree on
+ * 'agreed' (0: they do not); 0: not known.  Agreeing metadata count more than
+ * nodes, except the nodes of a run ('run'), which are as reliable as the user
+ * who started them.  '*known_by' is the source; 'note' names nodes that claim
+ * another number, or is "".
  */
 int64_t size_claims_judge (const struct size_claims *w, bool run,
                            int64_t agreed,

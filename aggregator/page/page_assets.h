@@ -1,4 +1,4 @@
-/* aggregator/page/page_assets.h - what of a page is always the same
+/* aggregator/page/page_assets.h - the constant parts of a page
  *
  * The files of report/page/ and the charts' library, made into an object by
  * cmake/embed.cmake.

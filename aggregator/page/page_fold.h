@@ -1,4 +1,4 @@
-/* aggregator/page/page_fold.h - many ranks and steps as a bounded number
+/* aggregator/page/page_fold.h - fold many ranks and steps into few places
  *
  * Neighbours share a place when there are more of them than places.
  */
@@ -23,7 +23,7 @@ struct page_fold {
     int by_host;                // an end is a host, or several
 };
 
-/* How many places 'n' things get of at most 'most'. */
+/* How many of at most 'most' places 'n' things get. */
 int64_t page_fold_places (int64_t n, int64_t most);
 
 /* Make the temporary tables page_rank (rank, place, an end) and page_step

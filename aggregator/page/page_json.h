@@ -1,4 +1,4 @@
-/* aggregator/page/page_json.h - JSON, written as it comes, for a page
+/* aggregator/page/page_json.h - write the JSON of a page to a stream
  *
  * Errors are the stream's: ask ferror.
  */
@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Texts of a page are cut here, with "..." behind: a reason may be as long as a
- * file, and thousands of them must fit.
+/* Longer texts of a page are cut and end in "...": a reason may be as long as a
+ * file, and thousands must fit.
  */
 #define PAGE_TEXT_MAX 1000      // bytes
 
@@ -27,10 +27,10 @@ void page_json_key (struct page_json *j, const char *key);
 void page_json_text (struct page_json *j, const char *s, size_t n);
 void page_json_int (struct page_json *j, int64_t x);
 
-/* Six digits, which is more than can be seen; null if it is not finite. */
+/* A number with six digits; null if it is not finite. */
 void page_json_real (struct page_json *j, double x);
 
-/* What is in a column. */
+/* The value of a column. */
 void page_json_value (struct page_json *j, sqlite3_stmt *st, int column);
 
 /* A JSON document as it may stand in a script element: no "<", which could end

@@ -140,8 +140,8 @@ static int choose_name (const struct tree *dir, const char *name,
         if (!any_part (dir, kept, 0))
             return 0;
     }
-    return err_set (err, EEXIST, "%s/%s is in the way, and so are all names "
-                    "for keeping it", dir->path, name);
+    return err_set (err, EEXIST, "%s/%s exists and cannot be kept: all names "
+                    "for a copy are taken", dir->path, name);
 }
 
 static int keep_other (const struct tree *dir, const char *name,

@@ -1,9 +1,8 @@
-/* aggregator/publish/existing_output.h - what stands under the name of a new
- * result
+/* aggregator/publish/existing_output.h - files under the name of a new result
  *
- * A database is more than its main file: NAME-wal and NAME-journal hold what
- * is not in it yet, and SQLite would replay them into whatever is called NAME
- * next.  So they go where the main file goes, or go away with it.
+ * NAME-wal and NAME-journal hold changes that are not in the database yet, and
+ * SQLite would replay them into the next file NAME.  So they are moved or
+ * removed together with the main file.
  */
 #ifndef ROLLCALL_PUBLISH_EXISTING_OUTPUT_H
 #define ROLLCALL_PUBLISH_EXISTING_OUTPUT_H

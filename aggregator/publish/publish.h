@@ -1,11 +1,10 @@
-/* aggregator/publish/publish.h - results appear whole or not at all
+/* aggregator/publish/publish.h - publish a result whole or not at all
  *
- * A result is built under a temporary name, checked, fsynced and renamed to
- * its final name.  What another tool wrote under that name is kept; so is a
- * result with rows, of which one without any would take the place.
+ * A result is built under a temporary name, checked, fsynced and renamed to its
+ * final name.  Another tool's file of that name is kept; so is a result with
+ * rows if the new one has none.
  *
- * This folder: a result on its way to its name: built aside, checked,
- * fsynced, renamed; and what lies there already.
+ * This folder: publishing a result, and handling of existing files.
  */
 #ifndef ROLLCALL_PUBLISH_PUBLISH_H
 #define ROLLCALL_PUBLISH_PUBLISH_H
@@ -33,34 +32,33 @@ struct publish {
     int lock;                   // on 'dir', while files are published; or 0
 };
 
-/* Make the output directory below 'out', or in its directory 'job' if that is
- * not NULL, hold it, and choose where to build:
- * there, or on a local disk when it is on a remote file system.  Temporary
- * files of builds that died are removed from both places.  With a sentence:
- * -ELOOP (the output directory is a symbolic link), -EPERM (for root: it is
- * another user's, and 'foreign' is false), -ENOSYS (/proc is not mounted),
- * -EACCES, -EROFS, -ENOSPC, ...
+/* Create and hold the output directory below 'out', or in its directory 'job'
+ * if that is not NULL, and choose where to build: there, or on a local disk if
+ * it is on a remote file system.  Temporary files of dead builds are removed
+ * from both.  With a sentence: -ELOOP (the output directory is a symbolic
+ * link), -EPERM (for root: it is another user's, and 'foreign' is false),
+ * -ENOSYS (/proc is not mounted), -EACCES, -EROFS, -ENOSPC, ...
  */
 int publish_open (struct publish *p, const char *out, const char *job,
                   bool foreign, struct err *err);
 
-/* The same below 'out', which is held; its caller keeps it. */
+/* The same below a held 'out', which the caller still owns. */
 int publish_open_in (struct publish *p, const struct tree *out, bool foreign,
                      struct err *err);
 
-/* The same for results in 'dir' itself, which is there. */
+/* The same for results in the existing directory 'dir' itself. */
 int publish_open_dir (struct publish *p, const char *dir, bool foreign,
                       struct err *err);
 
 /* Remove what is left of temporary files. */
 void publish_close (struct publish *p);
 
-/* As publish_close, and the output directory with them if it is empty. */
+/* As publish_close; removes the output directory, too, if it is empty. */
 void publish_drop (struct publish *p);
 
-/* The path of a temporary file for 'name', numbered, and that of the result of
- * this name: held paths (store/tree.h).  What a user is to read of them goes
- * through publish_tell.
+/* The path of a numbered temporary file for 'name', and that of the result of
+ * this name: held paths (store/tree.h).  Use publish_tell to show them to a
+ * user.
  */
 int publish_temp (const struct publish *p, const char *name, unsigned number,
                   char path[PATH_MAX], struct err *err);
@@ -74,22 +72,20 @@ void publish_tell (const struct publish *p, struct err *err);
  */
 int publish_check_db (const char *path, unsigned threads, struct err *err);
 
-/* Before the first publish_finish: whose result may stand in the output directory?
- * A run that takes long to end does not replace the result of another job that
- * began later: all goes to cluster_analysis_output.of-JOB beside it then, and
- * 'newer' gets the other job's id (else "").  'began' is as Job.began_at; NULL,
- * or a 'job' of NULL: this one is the newest.  Two that publish at once do so one
- * after the other.
+/* Call it before the first publish_finish.  A run that ends late does not
+ * replace the result of another job that began later: its files go to
+ * cluster_analysis_output.of-JOB beside it, and 'newer' gets the other job's id
+ * (else "").  'began' is as Job.began_at; if it or 'job' is NULL, this job is
+ * the newest.  Concurrent publishers wait for each other.
  */
 int publish_choose (struct publish *p, const char *job, const char *began,
                     char newer[PUBLISH_JOB_MAX], struct err *err);
 
-/* Move a finished, fsynced temporary file to its final name.  'is_ours' is asked
- * with a held path.  If something is
- * there that is not rollcall's ('is_ours' says so), or p->keep is true, it is
- * renamed to NAME.before-rollcall[.N] first, and 'kept' gets that path (else
- * "").  The rest of an old database goes along (existing_output.h); -EBUSY if
- * somebody writes it.
+/* Move a finished, fsynced temporary file to its final name.  'is_ours' is
+ * called with a held path.  An existing file that is not ours, or any if
+ * p->keep is true, is first renamed to NAME.before-rollcall[.N], and 'kept'
+ * gets that path (else ""), with the other files of a database
+ * (existing_output.h); -EBUSY if a process writes it.
  */
 int publish_finish (struct publish *p, const char *temp,
                     const char *name, bool (*is_ours) (const char *path),

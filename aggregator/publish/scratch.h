@@ -1,10 +1,9 @@
-/* aggregator/publish/scratch.h - a directory for the files of one build
+/* aggregator/publish/scratch.h - a temporary directory of one build
  *
- * ".rollcall-XXXXXX", with a random name, only its owner's, and held: whoever
- * owns the directory around it may rename it or put something in its place, and
- * nothing is read or written there.  A lock on a file within tells that its
- * build lives, whichever process, container or host it runs in; the system
- * takes the lock back when that dies.
+ * ".rollcall-XXXXXX", a random name, mode 0700, and held: if the owner of the
+ * directory around it renames or replaces it, nothing is read or written there.
+ * A lock on a file in it shows that its build is alive, in any process,
+ * container or host; the system releases the lock when that dies.
  */
 #ifndef ROLLCALL_PUBLISH_SCRATCH_H
 #define ROLLCALL_PUBLISH_SCRATCH_H
@@ -18,14 +17,14 @@ struct scratch {
     int lock;
 };
 
-/* Make one below 'above'; what open(2), mkdir(2) or flock(2) said. */
+/* Create one below 'above'; errors of open(2), mkdir(2) or flock(2). */
 int scratch_create (struct scratch *s, const struct tree *above,
                     struct err *err);
 
 /* Remove it with all files in it; fine when there is none (all zero). */
 void scratch_destroy (struct scratch *s);
 
-/* Remove those below 'above' whose builds have died; as far as that goes. */
+/* Remove those below 'above' whose builds have died, if possible. */
 void scratch_clean (const struct tree *above);
 
 #endif

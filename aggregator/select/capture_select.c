@@ -75,7 +75,7 @@ static const char *why_superseded (const struct select_item *by,
     if (!has_rows (&item->capture) && has_rows (&by->capture))
         return "another capture of the same name can be read";
     return by > item ? "a newer capture has the same name"
-                     : "an older capture of the same name has more of it";
+                     : "an older capture of the same name is more complete";
 }
 
 static bool has_step (const struct capture *c, const char *step)
@@ -230,8 +230,8 @@ static void number_places (struct select_item *items, size_t n)
         if (rank >= CAPTURE_WORLD_MAX)
             break;
         c->rank = rank;
-        places[i]->rank_by = "it has no rank, nor has any other capture: "
-                             "assumed by the order of hosts and devices";
+        places[i]->rank_by = "no capture has a rank: this one is assumed from "
+                             "the order of hosts and devices";
         capture_reason (c, "%s", places[i]->rank_by);
     }
     free (places);
@@ -251,8 +251,8 @@ void select_take (struct select_item *item, struct capture *c)
     select_tell (item);
     if (item->rank == CAPTURE_NO_RANK && has_rows (&item->capture)) {
         item->capture.state = CAPTURE_UNEXPECTED;
-        capture_reason (&item->capture, "it has no rank, and is not alone: "
-                        "give it one (RANK in the job's environment), or "
+        capture_reason (&item->capture, "it has no rank, and is not the only "
+                        "capture: set RANK in the job's environment, or "
                         "analyse it alone");
     }
 }
@@ -611,7 +611,7 @@ int select_fill_roster (const struct select_item *items, size_t n,
             (void)snprintf (text, sizeof (text), "%s: %s", why->name,
                             why->reason);
         else if (!e->expected)
-            (void)snprintf (text, sizeof (text), "%s came, but %lld rank%s "
+            (void)snprintf (text, sizeof (text), "%s arrived, but %lld rank%s "
                             "%s expected (%s)", c->name,
                             (long long)r->world_size,
                             units_s ((uint64_t)r->world_size),

@@ -1,8 +1,8 @@
 /* aggregator/select/capture_select.h - which captures count, and for which rank
  *
- * Before rows are read: captures of no rank.  After, when it is known what each
- * of them gave: ranks that two hosts claim, copies of a capture, steps that two
- * captures of one rank both have, and the roster.
+ * Before rows are read: captures without a rank.  Afterwards: ranks that two
+ * hosts claim, copies of a capture, steps that two captures of one rank have,
+ * and the roster.
  */
 #ifndef ROLLCALL_SELECT_CAPTURE_SELECT_H
 #define ROLLCALL_SELECT_CAPTURE_SELECT_H
@@ -10,7 +10,7 @@
 #include "model/capture.h"
 #include "model/roster.h"
 
-/* Which rank of how many the process of a rank is, by MPI's own word. */
+/* The rank and size that MPI gives the process of a rank. */
 struct select_mpi {
     int64_t rank, mpi_rank, mpi_size;
 };
@@ -19,9 +19,9 @@ struct select_mpi {
 /* One capture on its way into a build. */
 struct select_item {
     struct capture capture;     // as looked at; then as read
-    int64_t rank;               // that its rows get; -1: they do not count
+    int64_t rank;               // of its rows; -1: they do not count
     bool skip;                  // its rows are not to be read
-    bool drop;                  // they were, and are to be taken out again
+    bool drop;                  // they were, and have to be removed again
     uint64_t weight;            // bytes to be read, for sharing the work
     size_t source;              // the caller's index of it
     const char *rank_by;        // how its rank was guessed, or NULL
@@ -43,49 +43,48 @@ struct select_item {
 /* Free what the items hold (not the array). */
 void select_free (struct select_item *items, size_t n);
 
-/* Give captures of no rank one, or set them aside, and sort by rank and age.
- * A capture that is alone is of rank 0.  Captures of the msprof program are
- * numbered by host and device if no capture has a rank.
- * On return items[i] is the capture with id i + 1.  Traces that do not say
- * their rank take it from a number in their names, if these are 0, 1, 2 ... in
- * some place of the names; nobody's is made up from the order of files.  Rows
- * of a capture that has none are read, and have none.
+/* Assign ranks to captures without one, or set them aside, and sort by rank and
+ * age.  A single capture is of rank 0.  Captures of the msprof program are
+ * numbered by host and device if no capture has a rank.  On return items[i] is
+ * the capture with id i + 1.  Traces without a rank take it from a number in
+ * their names, if these are 0, 1, 2 ... in some place; the order of files is
+ * never used.  Rows of a capture without a rank are read, and have none.
  */
 void select_plan (struct select_item *items, size_t n);
 
 /* Sort by rank, age and name.  The order gives the captures their ids. */
 void select_sort (struct select_item *items, size_t n);
 
-/* The capture as read, which the item takes over in place of the glance. */
+/* Replace the item's capture by the one that was read, taking it over. */
 void select_take (struct select_item *item, struct capture *c);
 
-/* Say in the capture what was found of its rank. */
+/* Add what was found of its rank to the capture's reason. */
 void select_tell (struct select_item *item);
 
-/* How much there is of a capture: all, so many tables, or nothing (0).  Of two
- * versions the one with more counts, then the newer.
+/* How complete a capture is: whole, so many tables, or nothing (0).  Of two
+ * versions the more complete one counts, then the newer.
  */
 int select_grade (const struct capture *c);
 
-/* After reading: which of the captures of each rank count.  Of copies that is
- * the one that gave most, then the newest; of two hosts none.
+/* After reading: decide which captures of each rank count: of copies the most
+ * complete one, then the newest; of two hosts none.
  */
 void select_settle (struct select_item *items, size_t n);
 
 #define SELECT_BY_OPS "ops of the captures"     // there may be more
 
-/* How many ranks are expected if nobody said: from the captures' metadata, or
- * else the highest rank seen (then *known_by is "guess").  Positions in groups
- * that ops show are a lower bound (SELECT_BY_OPS) of both.
+/* How many ranks are expected without a claim: by the captures' metadata, or
+ * else the highest rank seen (*known_by is "guess" then).  Positions of ops in
+ * groups are a lower bound (SELECT_BY_OPS) of both.
  */
 int64_t select_world_size (const struct select_item *items, size_t n,
                            const char **known_by);
 
-/* Captures that say another size of the world than most get a word for it. */
+/* Add a reason to captures whose world size differs from that of most. */
 void select_tell_worlds (struct select_item *items, size_t n);
 
-/* A capture that is not the only one of its rank to have this step, or whose
- * rows are all to be taken out again.
+/* A step that other captures of the rank have, too, or a capture whose rows all
+ * have to be removed again.
  */
 struct select_conflict {
     int64_t capture, rank;
@@ -94,16 +93,16 @@ struct select_conflict {
     uint64_t whole_tables;      // as in struct capture
 };
 
-/* The (rank, step) pairs that two captures have, once for each of the two or
- * more often; both say so in their reasons.  Table by table the newest capture
- * wins that has rows, and the table whole if any has (conflicts_drop).  Also
- * the captures that select_settle put aside.  The list is the caller's to free;
- * -ENOMEM.
+/* The (rank, step) pairs that several captures have, at least once for each
+ * capture, with the captures that select_settle set aside; the captures'
+ * reasons name them.  For each table the newest capture with rows wins, of
+ * those whose table is whole if there are any (conflicts_drop).  The caller
+ * frees the list; -ENOMEM.
  */
 int select_conflicts (struct select_item *items, size_t n,
                       struct select_conflict **ret, size_t *nret);
 
-/* Enter every capture into the roster, whose expected ranks are there. */
+/* Enter every capture into the roster, which has the expected ranks. */
 int select_fill_roster (const struct select_item *items, size_t n,
                         struct roster *r);
 

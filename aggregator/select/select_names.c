@@ -131,8 +131,8 @@ static void select_names_give (struct names *l, bool *seen)
         return;                 // nobody can tell, yet: see below
     for (size_t i = 0; i < l->n; i++) {
         l->v[i].item->capture.rank = number_at (l->v[i].worker, place);
-        l->v[i].item->rank_by = "the trace does not say its rank: it is the "
-                                "number in the file's name";
+        l->v[i].item->rank_by = "the trace does not record its rank: it is "
+                                "taken from the file's name";
     }
 }
 
@@ -248,7 +248,7 @@ int select_name_processes (struct select_item *items, size_t n, bool *again)
         v[i]->rank = v[i]->capture.rank = 0;
         v[i]->capture.world_size = 1;
         if (used > 1)
-            v[i]->rank_by = "no trace says a rank: they are of one process, "
+            v[i]->rank_by = "no trace records a rank: they are of one process, "
                             "so of one rank";
     }
     *again = *again || used > 0;

@@ -1,4 +1,4 @@
-/* aggregator/select/select_names.h - ranks of traces that do not say them
+/* aggregator/select/select_names.h - ranks of traces that do not record them
  *
  * Private to this folder.
  */
@@ -11,8 +11,8 @@
 void select_name_ranks (struct select_item *items, size_t n);
 
 /* After reading: if no capture of the job has a rank, and all are of one
- * process, which was at one thing at a time, they are of rank 0 of a world of
- * 1; *again is set then.  0 or -ENOMEM.
+ * process without overlap in time, they are of rank 0 of a world of 1, and
+ * *again is set.  0 or -ENOMEM.
  */
 int select_name_processes (struct select_item *items, size_t n, bool *again);
 

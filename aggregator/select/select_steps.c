@@ -363,8 +363,8 @@ static void select_steps_tell (struct window *w, const struct absent *a,
                         a->n > 1 ? "are" : "is", a->n > 1 ? "them" : "it");
         c->state = CAPTURE_PARTIAL;
     } else if (apart) {
-        capture_reason (c, "it was made at other steps (%lld to %lld) than "
-                        "those of other ranks", (long long)w->v[0].number,
+        capture_reason (c, "its steps (%lld to %lld) are not those of the "
+                        "other ranks", (long long)w->v[0].number,
                         (long long)w->v[w->n - 1].number);
     }
 }

@@ -1,4 +1,4 @@
-/* aggregator/select/select_steps.h - has each rank all its steps
+/* aggregator/select/select_steps.h - check that each rank has all its steps
  *
  * The rules are in doc/jobs.md, "Steps".
  */
@@ -10,14 +10,14 @@
 
 #include <sqlite3.h>
 
-/* After it is known which captures count: one without a step that other ranks
- * have, and that it was there for, is partial; one whose steps are no other
- * rank's says so.  All captures of a job.  0 or -ENOMEM.
+/* Call it when it is known which captures count, with all of a job: a capture
+ * without a step that other ranks have, made while it was recorded, is partial;
+ * one with steps that no other rank has gets a reason.  0 or -ENOMEM.
  */
 int select_check_steps (struct select_item *items, size_t n);
 
-/* Mark the steps that profiling itself made longer (StepExtra.profiler_edge),
- * and with 'leave_out' keep them out of means and findings (LeftOut).
+/* Mark the steps that profiling itself lengthened (StepExtra.profiler_edge),
+ * and with 'leave_out' exclude them from means and findings (LeftOut).
  */
 int select_mark_edges (sqlite3 *db, const struct select_item *items, size_t n,
                        bool leave_out, struct err *err);

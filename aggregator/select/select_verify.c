@@ -292,9 +292,9 @@ static void renumber (struct proof *p, size_t n, int64_t of_host)
 {
     char text[TOLD_MAX];
 
-    (void)snprintf (text, sizeof (text), "the profiler was told ranks on "
-                    "hosts of %lld (RANK): filed under the ranks that the "
-                    "program knows", (long long)of_host);
+    (void)snprintf (text, sizeof (text), "RANK gave the profiler ranks within "
+                    "hosts of %lld: filed under the program's own "
+                    "ranks", (long long)of_host);
     for (size_t i = 0; i < n; i++) {
         if (p[i].filed != p[i].metadata)
             select_verify_tell (p[i].item, text);
@@ -445,8 +445,8 @@ static void tell_mpi (struct proof *p)
     struct select_item *item = p->item;
     char text[TOLD_MAX];
 
-    (void)snprintf (text, sizeof (text), "the process that the launcher calls "
-                    "rank %lld is rank %lld of %lld for MPI: %s",
+    (void)snprintf (text, sizeof (text), "the launcher's rank %lld is rank "
+                    "%lld of %lld in MPI: %s",
                     (long long)p->filed, (long long)item->mpi->mpi_rank,
                     (long long)item->mpi->mpi_size,
                     p->checked ? "filed as its ops say" : LEFT_OUT);

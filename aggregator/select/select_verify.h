@@ -1,9 +1,9 @@
-/* aggregator/select/select_verify.h - is each rank the one that it says it is
+/* aggregator/select/select_verify.h - verify the ranks of captures
  *
  * A capture names its rank in up to seven places, and its ops have positions in
- * groups whose members are listed.  Where these disagree, files or directories
- * of two ranks were exchanged, or a profiler was told a wrong rank.  The rules
- * are in doc/jobs.md, "Rank".
+ * groups with known members.  If these disagree, files or directories of two
+ * ranks were exchanged, or a profiler got a wrong rank.  The rules are in
+ * doc/jobs.md, "Rank".
  */
 #ifndef ROLLCALL_SELECT_SELECT_VERIFY_H
 #define ROLLCALL_SELECT_SELECT_VERIFY_H
@@ -13,13 +13,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* After the captures of one job were read, before their rows count: which of
- * them are confirmed (items[i].verified), filed under another rank
- * (items[i].misfiled, or only renumbered), or of a rank that is in doubt
- * (items[i].doubt).  What is said of it is in their reasons, and is said again
- * when they are read again (select_take).  *again: ranks have changed, so that
- * rows are to be read again; the items are not sorted then.  What was judged
- * once is not judged again.  0 or -ENOMEM.
+/* After the captures of a job were read, before their rows count: find which
+ * are confirmed (items[i].verified), filed under another rank
+ * (items[i].misfiled, or only renumbered), or of a doubtful rank
+ * (items[i].doubt).  Their reasons say so, also when they are read again
+ * (select_take). *again: ranks have changed, so rows must be read again; the
+ * items are not sorted then.  A decision is not repeated.  0 or -ENOMEM.
  */
 int select_verify (struct select_item *items, size_t n, bool *again);
 

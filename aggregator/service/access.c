@@ -93,8 +93,8 @@ static void check_room (const struct aggregator_options *opt)
 
     if (room < wanted)
         log_text (LOG_LEVEL_WARN, "descriptors-low", "there is room for %lld "
-                  "agents, and %lld may come: raise the limit of open files "
-                  "(ulimit -n, LimitNOFILE)", (long long)room,
+                  "agents, but %lld are expected: raise the limit of open "
+                  "files (ulimit -n, LimitNOFILE)", (long long)room,
                   (long long)wanted);
 }
 
@@ -137,7 +137,7 @@ const char *access_text (const struct access *d,
                          const struct aggregator_options *opt)
 {
     if (d->keyring)
-        return "encrypted, by invitation";
+        return "encrypted, enrolled keys only";
     return net_is_loopback (opt->listen)
                ? "this host only, not encrypted"
                : "not encrypted, anybody may connect";

@@ -124,7 +124,7 @@ static void check_room (void *arg)
     rc = space_check_floor (&a->floor, a->opt->root, &why);
     if (rc == 0 && !was) {
         counter_add (COUNTER_DISK_FLOORS, 1);
-        log_text (LOG_LEVEL_WARN, "disk-floor", "nothing is taken in until "
+        log_text (LOG_LEVEL_WARN, "disk-floor", "no data is accepted until "
                   "there is room: %s", why.text);
         a->no_room = why;
     } else if (rc > 0 && was) {
@@ -212,14 +212,14 @@ static void end_service (struct aggregator *a)
     check_service (a, a->ending_ns);
     if (a->building)
         log_text (LOG_LEVEL_INFO, "ending", "captures that have arrived are "
-                  "built first; a second signal ends it at once");
+                  "built first; a second signal ends the aggregator at once");
 }
 
 static void on_signal (void *arg, int signo)
 {
     struct aggregator *a = arg;
 
-    log_text (LOG_LEVEL_INFO, "signal", "ending by signal %d", signo);
+    log_text (LOG_LEVEL_INFO, "signal", "ending on signal %d", signo);
     if (!a->opt->job && a->ending_ns == 0) {
         end_service (a);
         return;
@@ -241,16 +241,16 @@ static void tell_recovered (const struct aggregator *a)
 
     if (r.records + r.between + r.cut == 0)
         return;
-    log_text (level, "recovered", "what the ledger did not know of the "
-              "segments: %llu record%s (%llu bytes) %s entered, %llu bytes "
-              "at the end, which are no whole record, were cut off",
+    log_text (level, "recovered", "the ledger lacked %llu record%s (%llu "
+              "bytes) of the segments, which %s entered; %llu bytes of an "
+              "incomplete record at the end were cut off",
               (unsigned long long)r.records, units_s (r.records),
               (unsigned long long)r.entered, r.records == 1 ? "was" : "were",
               (unsigned long long)r.cut);
     if (r.between > 0)
         log_text (level, "damaged", "%llu bytes before some of these records "
-                  "are no whole ones; they stay: rollcall fsck aggregator "
-                  "tells what they are", (unsigned long long)r.between);
+                  "are not whole records; they stay: rollcall fsck aggregator "
+                  "lists them", (unsigned long long)r.between);
 }
 
 /* That root is refused is to be known before anything is delivered. */
@@ -363,16 +363,16 @@ static bool root_is_spent (struct aggregator *a)
     if (!a->complete || !a->opt->run_dir)
         return false;
     if (a->left > 0) {
-        log_text (LOG_LEVEL_WARN, "root-kept", "other versions of captures, "
-                  "which the result does not have, are in it: %s",
+        log_text (LOG_LEVEL_WARN, "root-kept", "it has versions of captures "
+                  "that are not in the result: %s",
                   a->opt->root);
         return false;
     }
     if (aggregator_result_has_all (a, a->over))
         return true;
-    log_text (LOG_LEVEL_WARN, "root-kept", "something came when the result "
-              "was written already: it is in %s (rollcall build --root %s %s "
-              "-o OUT makes a result with it)", a->opt->root, a->opt->root,
+    log_text (LOG_LEVEL_WARN, "root-kept", "data arrived after the result was "
+              "written: it is in %s (rollcall build --root %s %s -o OUT makes "
+              "a result that has it)", a->opt->root, a->opt->root,
               a->opt->job);
     return false;
 }

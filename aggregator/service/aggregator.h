@@ -1,4 +1,4 @@
-/* aggregator/service/aggregator.h - the process that takes in and builds */
+/* aggregator/service/aggregator.h - the process that receives and builds */
 #ifndef ROLLCALL_SERVICE_AGGREGATOR_H
 #define ROLLCALL_SERVICE_AGGREGATOR_H
 
@@ -13,18 +13,18 @@ struct aggregator_options {
     const char *listen;         // "tcp://127.0.0.1:7077"
     int64_t listen_fd;          // bound and listening already, or -1
     int64_t threads;            // of a build
-    const char *only;           // what results there should be
+    const char *only;           // the results to make
     unsigned wanted;            // the same, parsed
     struct space_limit disk_floor;      // bytes to leave free below root
     const char *keys;           // directory of keys, NULL: the default one,
                                 // if it has a server.key
-    bool insecure;              // no encryption, wherever it listens
+    bool insecure;              // no encryption, even for other hosts
     int64_t agents;             // how many are expected
     int64_t job_gap_ns;         // of a service, as in jobs_divide
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes
-    bool foreign;               // which may be another user's
+    bool foreign;               // 'out' may be another user's
     const char *run_dir;        // where result.json goes
     int64_t world_size;         // 0: agents will say
     int64_t deadline_ns;        // after the last COMMAND has ended
@@ -34,8 +34,8 @@ struct aggregator_options {
                                 // is to be started any more, or -1
 };
 
-/* Serve until the run is over, or for ever as a service.  The exit status of
- * the program; failures have been logged.
+/* Serve until the run is over, or for ever as a service.  Returns the program's
+ * exit status; failures have been logged.
  */
 int aggregator_serve (const struct aggregator_options *opt);
 

@@ -151,10 +151,10 @@ static void tell_left (struct aggregator *a)
     a->left = a->build_rc < 0 ? 0 : job_build_left (a->build);
     if (a->left == 0 || !a->opt->run_dir)
         return;
-    (void)snprintf (note, sizeof (note), "captures came again with other "
-                    "content: what the result does not have of them stays in "
-                    "%.500s (rollcall archive --root there: ls lists it, get "
-                    "and get --superseded give it back)", a->opt->root);
+    (void)snprintf (note, sizeof (note), "captures were delivered again with "
+                    "other content: versions that are not in the result stay "
+                    "in %.500s (rollcall archive --root there: ls lists them, "
+                    "get and get --superseded return them)", a->opt->root);
     (void)job_note (&a->building->job, note);
 }
 

@@ -37,7 +37,7 @@ int aggregator_on_request (void *arg, const struct json *request,
         return err_set (err, EIO, "%s is not there any more", a->opt->root);
     aggregator_commit (a);
     if (transfers_pending (a->transfers))
-        return err_set (err, EIO, "what has come cannot be committed: see the "
+        return err_set (err, EIO, "received data cannot be committed: see the "
                         "aggregator's log");
     if ((rc = request_execute (a->ledger, a->store, request, answer, err)) < 0)
         return rc;

@@ -41,8 +41,8 @@ static int bind_key (struct aggregator *a, const char *who, const char *host,
     (void)snprintf (p->host, sizeof (p->host), "%s", host);
     p->since_ns = clock_wall_ns ();
     log_text (LOG_LEVEL_INFO, "key-bound",
-              "key %s speaks for host %s from now on, "
-              "the first one that it spoke for: rollcall key bind changes that",
+              "key %s is now bound to host %s, the first one that it was used "
+              "for: rollcall key bind changes that",
               who, host);
     return 0;
 }
@@ -59,14 +59,14 @@ bool aggregator_may_speak (struct aggregator *a, const struct net_peer *from,
     if (rc != 0)
         return rc > 0;
     if (!*m->host)
-        rc = err_set (why, EACCES, "key %s speaks for no host: its name is "
-                      "empty", from->who);
+        rc = err_set (why, EACCES, "key %s is used for a host without a "
+                      "name", from->who);
     else if ((rc = find_bound (a, from->who, &b, why)) == 0)
         return bind_key (a, from->who, m->host, why) == 0;
     if (rc < 0 || strcmp (b.host, m->host) == 0)
         return rc > 0;
-    (void)err_set (why, EACCES, "key %s speaks for host %.100s, the first one "
-                   "that it spoke for, and not for %.100s: if that is wanted, "
+    (void)err_set (why, EACCES, "key %s is bound to host %.100s, the first one "
+                   "that it was used for, and not to %.100s: to allow that, "
                    "rollcall key bind %s --host HOST, or --any-host, in the "
                    "aggregator's keys", from->who, b.host, m->host, from->who);
     return false;

@@ -26,11 +26,10 @@ bool aggregator_has_root (struct aggregator *a)
     if (a->root_gone || root_is_there (a->root_fd, a->opt->root))
         return !a->root_gone;
     a->root_gone = true;
-    log_text (LOG_LEVEL_ERROR, "root-gone", "%s was removed, or another one is "
-              "in its place, while it was in use: nothing more is "
-              "acknowledged.  What had been is gone with it, unless it is in a "
-              "result elsewhere, or the captures are on their nodes still",
-              a->opt->root);
+    log_text (LOG_LEVEL_ERROR, "root-gone", "%s was removed or replaced while "
+              "it was in use: nothing more is acknowledged.  What was "
+              "acknowledged is lost, unless it is in a result elsewhere or the "
+              "captures are still on their nodes", a->opt->root);
     transfers_hold (a->transfers, true);
     a->status = EX_IOERR;
     loop_stop (a->loop, 0);
@@ -101,7 +100,7 @@ static void tell_job (struct losses *l)
         return;
     (void)snprintf (text, sizeof (text), "acknowledged data of %zu capture%s "
                     "was removed from the aggregator's root while it was in "
-                    "use, and is asked for again; the first is %.200s (rank "
+                    "use, and is requested again; the first is %.200s (rank "
                     "%lld)", l->of_job, units_s (l->of_job),
                     l->first.capture, (long long)l->first.rank);
     aggregator_note (s, NULL, text);
@@ -130,8 +129,8 @@ static void on_lost (void *arg, const struct ledger_item *i)
     log_int (&line, "rank", i->rank);
     log_str (&line, "host", i->host);
     log_str (&line, "capture", i->capture);
-    log_str (&line, "text", "what was acknowledged of it was removed: its "
-             "agent is asked for it");
+    log_str (&line, "text", "its acknowledged data was removed: its agent is "
+             "asked to deliver it again");
     log_end (&line);
 }
 
@@ -186,9 +185,9 @@ static bool look_at_store (struct aggregator *a, bool all)
         rc = mend (a, &lost, &err);
     store_lost_fini (&lost);
     if (rc < 0)
-        log_text (LOG_LEVEL_ERROR, "root-failed", "what was removed in %s "
-                  "cannot be noted: %s.  Nothing is taken in until it can be; "
-                  "if it stays so end the aggregator and try rollcall fsck "
+        log_text (LOG_LEVEL_ERROR, "root-failed", "the loss of data in %s "
+                  "cannot be recorded: %s.  No data is accepted until it is; "
+                  "if this lasts, end the aggregator and run rollcall fsck "
                   "aggregator --repair", a->opt->root, err.text);
     return rc >= 0;
 }

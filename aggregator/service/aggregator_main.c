@@ -24,24 +24,24 @@ static const struct option_spec options[] = {
       "Where agents connect: tcp://ADDRESS:PORT." },
     { "insecure", 0, OPTION_FLAG,
       offsetof (struct aggregator_options, insecure), NULL, NULL, NULL, 0, 0,
-      "Use no keys, also where other hosts can connect: anybody may deliver "
-      "data and take part in jobs, and whoever is on the way can read and "
+      "Use no keys, even if other hosts can connect: anybody can deliver data "
+      "and take part in jobs, and anybody on the network path can read and "
       "alter everything." },
     { "keys", 0, OPTION_TEXT, offsetof (struct aggregator_options, keys),
       "DIR", NULL, "ROLLCALL_KEYS", 0, 0,
-      "Keys, as rollcall key makes them: the own one (server.key), and those "
-      "of the agents that may connect. Without it those of rollcall key, when "
-      "other hosts can connect; and none on loopback." },
+      "Directory of keys made by rollcall key: the aggregator's own "
+      "(server.key) and those of the agents that may connect. Without it: that "
+      "of rollcall key if other hosts can connect, no keys on loopback." },
     { "agents", 0, OPTION_INT, offsetof (struct aggregator_options, agents),
       "N", "1024", NULL, 1, 1000000,
-      "How many agents are expected at once: a warning tells when there are "
-      "too few descriptors for them." },
+      "Number of agents expected at once: the log warns if there are too few "
+      "file descriptors for them." },
     { "job-gap", 0, OPTION_DURATION,
       offsetof (struct aggregator_options, job_gap_ns), "TIME", "1h",
       "ROLLCALL_JOB_GAP", 0, 0,
-      "Captures of agents that were told no job are divided into jobs: one "
-      "that shows nothing of its job is not taken for one of a job whose last "
-      "capture ended so long before it began; 0: whenever that was." },
+      "Captures of agents without --job are divided into jobs. A capture that "
+      "does not show its job joins a job only if it began within this time "
+      "after the last capture of that job ended; 0: at any time." },
     { "threads", 'j', OPTION_INT,
       offsetof (struct aggregator_options, threads), "N", "2",
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build." },
@@ -49,8 +49,8 @@ static const struct option_spec options[] = {
     { "disk-floor", 0, OPTION_ROOM,
       offsetof (struct aggregator_options, disk_floor), "SIZE", NULL,
       "ROLLCALL_DISK_FLOOR", 0, 0,
-      "Take in nothing while ROOT has less free than this, in bytes or as a "
-      "part: 10GB, 5%. Without it: 1 GiB, but at most a tenth of the file "
+      "Accept no data while ROOT has less free space than this, in bytes or as "
+      "a share: 10GB, 5%. Without it: 1 GiB, but at most a tenth of the file "
       "system." },
     { "job", 0, OPTION_TEXT, offsetof (struct aggregator_options, job), "ID",
       NULL, NULL, 0, 0, "Serve this job only, and end when it is over." },
@@ -60,15 +60,15 @@ static const struct option_spec options[] = {
       "ROOT/jobs/JOB." },
     { "foreign-output", 0, OPTION_FLAG,
       offsetof (struct aggregator_options, foreign), NULL, NULL, NULL, 0, 0,
-      "As root, write into DIR of another user, who can read and replace what "
-      "is there. Without it that is refused." },
+      "As root, write into a DIR of another user, who can read and replace "
+      "what is there. Without this option, that is refused." },
     { "run-dir", 0, OPTION_TEXT,
       offsetof (struct aggregator_options, run_dir), "DIR", NULL, NULL, 0, 0,
       "Write result.json here when the job is over." },
     { "world-size", 'n', OPTION_INT,
       offsetof (struct aggregator_options, world_size), "N", "0", NULL, 0,
       CAPTURE_WORLD_MAX,
-      "Expect ranks 0 to N-1; 0 leaves it to the agents and the captures." },
+      "Expect ranks 0 to N-1; 0: the number that agents and captures report." },
     { "deadline", 0, OPTION_DURATION,
       offsetof (struct aggregator_options, deadline_ns), "TIME", "120s", NULL,
       0, 0,
@@ -83,13 +83,13 @@ static const struct option_spec options[] = {
     { "launch-fd", 0, OPTION_INT,
       offsetof (struct aggregator_options, launch_fd), "N", "-1", NULL, -1,
       65535, "A pipe: while its other end is open, ranks may still be started, "
-      "however long a queue they wait in." },
+      "however long they wait in a queue." },
 };
 
 static const struct command_spec command = {
     "rollcall-aggregator", "[OPTION]...",
-    "Take in the captures of all nodes, acknowledge what is safely stored, "
-    "and build one analysis.db, and what is made from it, for each job.",
+    "Receive the captures of all nodes, acknowledge what is safely stored, and "
+    "build one analysis.db with its derived results for each job.",
     options, sizeof (options) / sizeof (options[0]),
 };
 

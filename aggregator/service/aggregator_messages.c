@@ -14,7 +14,7 @@
 
 #define ALIVE_NS (3 * NS_PER_S)         // an agent says hello every 2 s
 // in the place of a text for which there is no room
-#define LEFT_OUT "what was said of it is not kept: there was too much"
+#define LEFT_OUT "its reports are not kept: there were too many"
 #define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
 
 static void reply (struct aggregator *a, const struct net_peer *to,
@@ -52,7 +52,8 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
         return 0;
     rc = aggregator_is_sound (a)
              ? ledger_reaches (a->ledger, &hello->mark, &err)
-             : err_set (&err, EIO, "what was removed in the root is not known");
+             : err_set (&err, EIO, "it is not known what was removed from the "
+                                   "root");
     if (rc > 0) {
         rc = ledger_lost_since (a->ledger, &hello->mark, hello->job,
                                 hello->host, &err);
@@ -66,11 +67,11 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
         log_text (LOG_LEVEL_ERROR, "intake-failed", "HELLO from %s: %s",
                   aggregator_name (from, hello->host, name), err.text);
     else if (rc == 0 && access_may_tell (&a->peer_access))
-        log_text (LOG_LEVEL_WARN, "redelivery-requested", "some of what was "
-                  "acknowledged to the agent of host %s, job %s, is missing "
-                  "here: the root is another one, or an older one, or was "
-                  "repaired, or files in it were removed.  It delivers again "
-                  "what it still has",
+        log_text (LOG_LEVEL_WARN, "redelivery-requested", "data acknowledged "
+                  "to the agent of host %s, job %s, is missing here: the root "
+                  "was replaced, restored from a backup or repaired, or files "
+                  "in it were removed.  The agent delivers again what it still "
+                  "has",
                   aggregator_name (from, hello->host, name), hello->job);
     return rc < 0 ? rc : 1;
 }

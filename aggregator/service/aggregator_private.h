@@ -49,11 +49,11 @@
                                 // peace AGGREGATOR_IDLE_NS is enough
 #define AGGREGATOR_JOINED "joined"      // in a run's directory: an agent has
 #define AGGREGATOR_NAME_MAX (MESSAGE_NAME_MAX + NET_WHO_MAX + 8)
-#define AGGREGATOR_CLOCK_NS NS_PER_S    // a clock that is so wrong is said
+#define AGGREGATOR_CLOCK_NS NS_PER_S    // larger clock offsets are logged
 
 struct served {                 // a job, and what was built of it
     struct job job;
-    char opened_by[NET_WHO_MAX];        // the key that spoke of it first, or ""
+    char opened_by[NET_WHO_MAX];        // the key that opened it, or ""
     int64_t noted_size;         // the world size as of the last commit
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     struct build_schedule schedule;     // of a service: when to build
@@ -73,29 +73,29 @@ struct aggregator {
     struct served *jobs;
     size_t njobs;
     void *peers;                // their agents by connection, for tsearch(3)
-    char **unbuilt;             // names of jobs that a former life left so
+    char **unbuilt;             // jobs that an earlier aggregator left so
     size_t nunbuilt;
     int64_t began_ns;
     int64_t ending_ns;          // when a service was told to end, 0: not yet
     bool commit_armed;
-    int64_t commit_until_ns;    // it waits for more so long
+    int64_t commit_until_ns;    // it waits for more until then
     int64_t commit_took_ns;     // the last one
     bool notes_due;             // a world size or clock is to be committed
     struct ledger_bound *bound; // to be committed
     size_t nbound;
-    struct divide divided;      // so, too
-    bool divided_in;            // it has been
+    struct divide divided;      // to be committed
+    bool divided_in;            // 'divided' was committed
     int64_t last_turn_ns, awake_ns;     // when the loop did last turn, and when
                                 // it did again after a while without
     int64_t swept_ns;           // when agents that are gone were forgotten
     int64_t shares_ns;          // when memory was given back, if any was due
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
-    struct err no_room;         // what was said when it was reached
+    struct err no_room;         // the reason when it was reached
     bool unrepaired;            // something was removed below the root, and
                                 // that could not be dealt with: it is tried
                                 // again, and nothing is taken in until then
-    int64_t looked_ns;          // when it was looked for last
+    int64_t looked_ns;          // when that was last checked
     // the build that is under way
     struct served *building;
     struct job_build *build;
@@ -110,39 +110,38 @@ struct aggregator {
     int build_rc;
     struct err build_err;
     // the end of a run
-    int64_t last_peer_ns;       // when somebody was last there, or to come
+    int64_t last_peer_ns;       // when an agent was last there or expected
     struct served *over;        // the job whose result has been written
-    bool resumed;               // a former life had agents
+    bool resumed;               // an earlier aggregator had agents
     int64_t run_ns;             // when its first agent said hello, or this one
                                 // started (clock_wall_ns)
-    bool closed;                // nothing more is taken in
-    bool root_gone;             // it was removed: nothing is acknowledged
+    bool closed;                // no more data is accepted
+    bool root_gone;             // removed: nothing is acknowledged
     bool complete;              // every rank is present, nothing is left here
     int64_t over_ns;
-    char unwritten[MESSAGE_TEXT_MAX];   // why OUT has not all of it, or ""
+    char unwritten[MESSAGE_TEXT_MAX];   // why OUT is not complete, or ""
     int status;                 // of the program
 };
 
-/* aggregator_silent.c: look for agents of a service that are silent, and say it
- * once of each; and for its status: how many there are, also as a sentence.
+/* aggregator_silent.c: log each silent agent of a service once; for its status:
+ * how many there are, and a sentence.
  */
 void aggregator_check_silent (struct aggregator *a, int64_t now);
 size_t aggregator_add_silent (const struct aggregator *a, struct json *status,
                               char *text, size_t size);
 
-/* aggregator_lost.c: whether the root is there.  If it was removed all that was
- * written is in files without a name: that is said, and the loop ends.
+/* aggregator_lost.c: check that the root exists.  If it was removed, its open
+ * files have no name: log that and end the loop.
  */
 bool aggregator_has_root (struct aggregator *a);
 
-/* Whether what was acknowledged can be told from the files
- * below the root; a look at some of them, or at 'all'.  If any was removed or
- * cut meanwhile that is said, and dealt with: false if that is not possible now,
- * or the loop ends: then nothing may be acknowledged.
+/* Check some files below the root, or 'all'.  Removed or cut ones are logged and
+ * handled: false if that is not possible now, or the loop ends; then nothing may
+ * be acknowledged.
  */
 bool aggregator_look (struct aggregator *a, bool all);
 
-/* As that, at once, if one that is written to is not the one of its name. */
+/* Do that at once if a file that is written was removed or replaced. */
 bool aggregator_is_sound (struct aggregator *a);
 
 /* aggregator_jobs.c: a host and its key, for the log. */
@@ -188,10 +187,9 @@ void aggregator_on_message (void *arg, const struct net_peer *from,
                             const struct message *m, int bad,
                             const struct err *err);
 
-/* aggregator_peers.c: the agent that a connection is, and its job, or NULL.  It
- * is to be noted when it is new, and when its place in the job is another one
- * (-ENOMEM: then it is not known; it says hello again), and forgotten before it
- * leaves.
+/* aggregator_peers.c: the agent of a connection, and its job, or NULL.  Record
+ * an agent when it is new or its index in the job changes (-ENOMEM: it is not
+ * known, and says hello again), and forget it before it leaves.
  */
 struct served *aggregator_find_peer (struct aggregator *a,
                                      const struct net_peer *from,
@@ -201,8 +199,8 @@ int aggregator_note_peer (struct aggregator *a, struct served *s,
 void aggregator_forget_peer (void *arg, const struct net_peer *peer);
 void aggregator_forget_peers (struct aggregator *a);
 
-/* aggregator_keys.c: whether a HELLO may speak for its host, 'why' says why
- * not; the part of it that is a commit; and its end.
+/* aggregator_keys.c: whether a HELLO's key is allowed for its host ('why': why
+ * not); the commit of bindings; the end.
  */
 bool aggregator_may_speak (struct aggregator *a, const struct net_peer *from,
                            const struct message *m, struct err *why);
@@ -210,9 +208,9 @@ int aggregator_commit_bound (struct aggregator *a, enum transfer_phase phase,
                              struct err *err);
 void aggregator_forget_bound (struct aggregator *a);
 
-/* aggregator_shares.c: whether the key of a peer may have so many more of what a
- * service has in memory; or one more agent of this job; it may not, for the
- * log; and once in a while memory that idle agents have left is given back.
+/* aggregator_shares.c: whether a peer's key may use so many more of a service's
+ * resources in memory, or have one more agent of this job; log a refusal; give
+ * back memory of idle agents from time to time.
  */
 enum share { SHARE_JOBS, SHARE_AGENTS, SHARE_RANKS, SHARE_TEXTS };
 bool aggregator_has_share (const struct aggregator *a,
@@ -225,7 +223,7 @@ bool aggregator_has_share_of_job (const struct aggregator *a,
                                   const struct net_peer *from);
 void aggregator_check_shares (struct aggregator *a, int64_t now);
 
-/* aggregator_commit.c: commit what has come, if anything has, now or soon. */
+/* aggregator_commit.c: commit what has arrived, if anything has, now or soon. */
 void aggregator_commit (struct aggregator *a);
 void aggregator_commit_soon (struct aggregator *a);
 
@@ -234,8 +232,8 @@ void aggregator_commit_soon (struct aggregator *a);
  */
 int aggregator_commit_now (struct aggregator *a);
 
-/* Say that a rank's rows were of another key before, if so: perhaps it moved;
- * perhaps somebody wants to be it.
+/* Warn if a rank's rows came with another key before: it moved, or somebody
+ * impersonates it.
  */
 void aggregator_tell_sender (struct aggregator *a, struct served *s,
                              int64_t rank);
@@ -246,45 +244,43 @@ void aggregator_tell_sender (struct aggregator *a, struct served *s,
 int aggregator_commit_notes (void *arg, enum transfer_phase phase,
                              struct err *err);
 
-/* Whether the next commit has something of this rank: what MPI has said, how
- * COMMAND ended, and of a run its host, which nobody else knows when its agent
- * is killed.  (What the nodes of a service call a rank is not all kept for
- * ever.)
+/* Whether the next commit has to record something of this rank: MPI's rank, how
+ * COMMAND ended, and in a run its host, which would be lost if its agent is
+ * killed.  (A service does not keep the hosts of all ranks for ever.)
  */
 bool aggregator_rank_is_due (const struct aggregator *a,
                              const struct job_rank *r);
 
-/* aggregator_divide.c: give what agents sent that were told no job to jobs, and
- * let those be built whose captures changed; 'came_ns': since when it had come,
- * 0: before this life.  1 if the scope has nothing of its own to be built, 0 if
- * it has, or negative: it is tried again.  And the part of it that is a commit.
+/* aggregator_divide.c: divide captures that were sent without a job into jobs,
+ * and have changed jobs built; 'came_ns': when they arrived, 0: before this
+ * process.  1 if the scope itself has nothing to be built, 0 if it has,
+ * negative: it is tried again.  And its commit.
  */
 int aggregator_divide (struct aggregator *a, const struct served *s,
                        int64_t came_ns);
 int aggregator_commit_divided (struct aggregator *a,
                                enum transfer_phase phase, struct err *err);
 
-/* The result of a job that has no captures any more, or of all such, is removed.
- */
+/* Remove the result of a job without captures, or of all such jobs. */
 void aggregator_drop_result (struct aggregator *a, const char *job);
 int aggregator_drop_empty (struct aggregator *a, struct err *err);
 
-/* aggregator_build.c: begin a build, in a thread; tell how it ended, when
+/* aggregator_build.c: begin a build, in a thread; log how it ended, when
  * build_fd is readable (false: it has not); and forget it.
  */
 void aggregator_start_build (struct aggregator *a, struct served *s);
 bool aggregator_end_build (struct aggregator *a);
 void aggregator_forget_build (struct aggregator *a);
 
-/* Give up the build that is under way, if there is one. */
+/* Cancel the running build, if there is one. */
 void aggregator_cancel_build (struct aggregator *a);
 
-/* Whether all raw files are in OUT that were to be. */
+/* Whether all requested raw files are in OUT. */
 bool aggregator_raw_is_whole (const struct aggregator *a);
 
-/* Note the jobs of a service whose results are not what the ledger has: a former
- * life may have ended before a build that was due, and results are a cache that
- * anybody may delete.  And build one of them: false, none can be built now.
+/* Find jobs of a service whose results are missing or outdated: an earlier
+ * aggregator may have ended before a build, and users may delete results.  They
+ * are listed; and one of them is built: false, none can be built now.
  */
 int aggregator_find_unbuilt (struct aggregator *a, struct err *err);
 bool aggregator_build_next_unbuilt (struct aggregator *a);
@@ -293,10 +289,9 @@ bool aggregator_build_next_unbuilt (struct aggregator *a);
 int aggregator_on_request (void *arg, const struct json *request,
                            struct json *answer, struct err *err);
 
-/* aggregator_run.c: whether the run is over (then it is built); what is to be
- * done when it has been built: an end, with a result that has everything that
- * was acknowledged, or more is waited for; and whether the ledger has no more
- * of the run than its result.
+/* aggregator_run.c: check whether the run is over, and build it then; after the
+ * build, end if the result has everything that was acknowledged, or wait for
+ * more; and whether the result has everything that the ledger has.
  */
 void aggregator_check_run (struct aggregator *a, int64_t now);
 void aggregator_on_run_built (struct aggregator *a);

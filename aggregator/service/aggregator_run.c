@@ -42,7 +42,7 @@ static bool run_is_over (struct aggregator *a, struct served *s, int64_t now)
     waited = now - s->ended_ns;
     if (waited >= a->opt->deadline_ns) {
         if (!a->closed)
-            log_text (LOG_LEVEL_WARN, "deadline", "not everything had come "
+            log_text (LOG_LEVEL_WARN, "deadline", "not everything had arrived "
                       "when the deadline passed");
         close_intake (a);
         return true;
@@ -85,7 +85,7 @@ static void log_nobody (const struct aggregator *a, const struct job *j)
                   (int)(HELLO_LIMIT_NS / NS_PER_S), a->opt->listen);
     else
         log_text (LOG_LEVEL_ERROR, "no-agents", "no rank has reported, and the "
-                  "agents have been gone for %d s: have the wrappers died at "
+                  "agents have been gone for %d s: did the wrappers die at "
                   "once?", (int)(HELLO_LIMIT_NS / NS_PER_S));
 }
 
@@ -242,7 +242,7 @@ static bool goes_on (struct aggregator *a, const struct served *s)
     const char *why = NULL;
 
     if (a->build_rc == 0 && !aggregator_result_has_all (a, s))
-        why = "more came while the result was built";
+        why = "more data arrived while the result was built";
     else if (a->build_rc == 0 && !a->closed && s->job.nranks > 0 &&
              !job_delivered (&s->job))
         why = "a rank joined, or an agent restarted or found more, while the "

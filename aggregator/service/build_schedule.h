@@ -1,8 +1,8 @@
 /* aggregator/service/build_schedule.h - when a service builds a job
  *
- * Not for every item: a capture seldom comes alone, and every build reads all
- * that there is of the job.  Times are those of one clock, which the caller
- * reads; the struct is zero at first.
+ * Not for every item: captures come in bursts, and every build reads all data
+ * of the job.  The caller gives the times, of one clock; the struct begins as
+ * zeros.
  */
 #ifndef ROLLCALL_SERVICE_BUILD_SCHEDULE_H
 #define ROLLCALL_SERVICE_BUILD_SCHEDULE_H
@@ -24,7 +24,7 @@
 #define BUILD_SCHEDULE_RETRY_NS (10 * NS_PER_S)
 
 struct build_schedule {
-    int64_t first_ns, last_ns;  // what no build has seen, 0: nothing
+    int64_t first_ns, last_ns;  // arrivals without a build, 0: none
     bool quiet;                 // it is: see build_schedule_given
     int64_t began_ns;           // the build that is under way
     int64_t rest_until_ns;
@@ -32,15 +32,15 @@ struct build_schedule {
 
 void build_schedule_arrived (struct build_schedule *p, int64_t now_ns);
 
-/* Captures that had come since 'came_ns' were given to the job: nobody waits
- * for it to be quiet.
+/* Captures that arrived since 'came_ns' were assigned to the job: build without
+ * waiting for quiet.
  */
 void build_schedule_given (struct build_schedule *p, int64_t came_ns);
 
-/* When the next build should begin, INT64_MAX: not at all. */
+/* When the next build should begin, INT64_MAX: never. */
 int64_t build_schedule_due_ns (const struct build_schedule *p);
 
-/* A build of all that has arrived begins, and ends; one that failed is due
+/* A build of everything that has arrived begins, ends; a failed one is due
  * again.
  */
 void build_schedule_began (struct build_schedule *p, int64_t now_ns);

@@ -27,7 +27,7 @@ struct job_rank {
     int64_t mpi_rank, mpi_size; // which its process is for MPI; size 0: MPI
                                 // has said nothing
     bool noted;                 // that, its host and end are in the ledger
-    char *text;                 // what its agent says of it, or NULL
+    char *text;                 // its agent's text about it, or NULL
     size_t agent;               // index
 };
 
@@ -42,7 +42,7 @@ struct job_agent {
     int64_t rival_told_ns;      // when that was logged, 0: never
     bool done;                  // said that it has delivered everything
     bool lost;                  // silent for too long
-    int64_t last_wall_ns;       // when a lost one was heard last
+    int64_t last_wall_ns;       // when a lost one was last heard
     bool asked_again;           // for what is not here any more: what it said
                                 // before it knew that does not count
     bool loss_unrecorded;       // something was lost since its last HELLO:
@@ -52,7 +52,7 @@ struct job_agent {
     bool clock_known;           // the next two are
     bool clock_noted;           // they are in the ledger
     int64_t clock_offset_ns, clock_error_ns;
-    char *text;                 // of DONE: what it will not deliver, or NULL
+    char *text;                 // DONE's text: what it will not deliver, or NULL
     uint64_t doubtful;          // and how much of that may be another job's
     size_t ranks, texts;        // that it said last; bytes of what it said,
     size_t notes;               // and of its notes, which stay when it goes
@@ -85,20 +85,20 @@ void job_fini (struct job *j);
 int job_claim (struct job *j, const struct size_claim *word);
 void job_set_claims (struct job *j, struct size_claims *words); // takes them
 
-/* A HELLO, also a repeated one.  A restarted agent of a host takes the place of
- * the former (the caller sees to it that that one is gone), whose peer is put
- * into *old (size 0: none).  NULL: no memory, or JOB_AGENTS_MAX are there.
+/* Handle a HELLO, also a repeated one.  A restarted agent of a host replaces
+ * the former one (which the caller knows to be gone), whose peer is put into
+ * *old (size 0: none).  NULL: no memory, or JOB_AGENTS_MAX reached.
  */
 struct job_agent *job_hello (struct job *j, const struct net_peer *from,
                              const struct message *m, int64_t now_ns,
                              struct net_peer *old);
-/* What this agent, of the same connection, says once more. */
+/* The same for a known agent on the same connection. */
 void job_hello_again (struct job *j, struct job_agent *a,
                       const struct message *m, int64_t now_ns);
 struct job_agent *job_agent_of_host (struct job *j, const char *host_key);
 
-/* RANK, NOTE and DONE.  0, -ENOMEM, or -E2BIG when there are too many.  What a
- * RANK says of MPI's world is a word, too.
+/* Handle RANK, NOTE and DONE.  0, -ENOMEM, or -E2BIG when there are too many.
+ * MPI's world size in a RANK is a claim, too.
  */
 int job_rank (struct job *j, struct job_agent *a,
               const struct message *m);
@@ -108,17 +108,16 @@ int job_note_final (struct job *j, const char *text);
 int job_done (struct job *j, struct job_agent *a, const char *text,
               uint64_t doubtful);
 
-/* Nothing, where it is said again. */
+/* No effect if it is repeated. */
 struct job_use job_rank_adds (const struct job *j, const struct message *m);
 struct job_use job_text_adds (const char *text);
 
-/* Mark an agent lost that was silent for 'limit_ns'; NULL: there is none. */
+/* Mark an agent as lost that was silent for 'limit_ns'; NULL: none. */
 const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
                                          int64_t limit_ns);
 
-/* Forget agents that said nothing since 'before_ns', with the ranks that only
- * they spoke of; 'fn' hears of each.  Pointers to agents are not valid any
- * more.
+/* Forget agents that were silent since 'before_ns', with the ranks that only
+ * they reported; calls 'fn' for each.  Invalidates pointers to agents.
  */
 void job_forget_silent (struct job *j, int64_t before_ns,
                         void (*fn) (void *arg, const struct net_peer *peer),
@@ -141,8 +140,8 @@ bool job_has_doubtful (const struct job *j);
  */
 bool job_is_whole (const struct job *j);
 
-/* What is known into a roster whose expected ranks are there, with the hosts
- * that a former life has heard of.
+/* Fill a roster, which has the expected ranks, with what is known, also with
+ * hosts that an earlier aggregator recorded.
  */
 int job_fill_roster (const struct job *j, struct roster *r);
 

@@ -24,8 +24,8 @@ struct result {
                                 // is in the result; if not, the notes say what
 };
 
-/* Write it whole; *status is the exit status that the roll deserves (a failed
- * COMMAND is not looked at).
+/* Write the document; *status is the exit status for the roll (a failed COMMAND
+ * does not count).
  */
 int result_write (const char *run_dir, const struct result *r, int *status,
                   struct err *err);

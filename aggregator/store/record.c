@@ -193,7 +193,7 @@ int record_decode (struct record *r, const void *bytes, size_t size,
     }
     if (!wire_ended (&w) || r->kind < RECORD_CONTENT ||
         r->kind > RECORD_BOUND || !plausible (r))
-        return err_set (err, EBADMSG, "a record is not understood");
+        return err_set (err, EBADMSG, "a record has an unknown form");
     return 0;
 }
 
@@ -228,9 +228,9 @@ int record_check_content (int fd, const struct digest *id,
     if (rc == -ENODATA)
         return err_set (err, EBADMSG, "it is cut short");
     if (rc < 0)
-        return err_sys (err, -rc, "cannot check a content");
+        return err_sys (err, -rc, "cannot verify a content");
     if (memcmp (&got, id, sizeof (got)) != 0)
-        return err_set (err, EBADMSG, "it does not have its hash");
+        return err_set (err, EBADMSG, "its hash is wrong");
     return 0;
 }
 

@@ -1,7 +1,7 @@
-/* aggregator/store/record.h - what stands before a content in a segment
+/* aggregator/store/record.h - the header of a content in a segment
  *
- * Segments describe themselves: the ledger can be made again from them.  The
- * bytes are in doc/format-store.md.
+ * Segments describe themselves: the ledger can be rebuilt from them.
+ * doc/format-store.md has the format.
  */
 #ifndef ROLLCALL_STORE_RECORD_H
 #define ROLLCALL_STORE_RECORD_H
@@ -30,30 +30,29 @@ struct record {
 /* Append the record; 0 or -ENOMEM. */
 int record_encode (const struct record *r, struct buf *out);
 
-/* Read the record at the beginning of 'bytes'.  -ENODATA: cut short; -EBADMSG:
- * there is none, or it is damaged.
+/* Parse the record at the start of 'bytes'.  -ENODATA: cut short; -EBADMSG:
+ * none, or damaged.
  */
 int record_decode (struct record *r, const void *bytes, size_t size,
                    struct err *err);
 
-/* Look at the records in [from, to) of a segment, in order.  'fn' gets each
- * with the place of its content, and with 'bad' 0, or -EBADMSG when the content
- * does not have its hash.  Bytes that are no record are given with 'r' NULL
- * and their extent in 'gap'; what follows them is looked for.  Stops when fn
- * is negative, and returns that.  -EIO, -ENOMEM.
+/* Read the records in [from, to) of a segment, in order.  'fn' gets each with
+ * the place of its content, and with 'bad' 0, or -EBADMSG if the content's hash
+ * is wrong.  Bytes that are not a record are given with 'r' NULL and their
+ * extent in 'gap', and the search goes on behind them.  A negative result of
+ * 'fn' ends it and is returned.  -EIO, -ENOMEM.
  */
 typedef int record_fn (void *arg, const struct record *r, int bad,
                        const struct ledger_place *gap);
 int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
                  record_fn *fn, void *arg, struct err *err);
 
-/* The id of what is at fd[offset..+size): 0, -ENODATA: it is cut short, -EIO,
- * -ENOMEM.
+/* Compute the id of fd[offset..+size): 0, -ENODATA: cut short, -EIO, -ENOMEM.
  */
 int record_hash (int fd, const struct ledger_place *place,
                  struct digest *ret);
 
-/* The content at fd[offset..+size) has this id: 0, -EBADMSG or -EIO. */
+/* Check that fd[offset..+size) has this id: 0, -EBADMSG or -EIO. */
 int record_check_content (int fd, const struct digest *id,
                           const struct ledger_place *place, struct err *err);
 

@@ -1,4 +1,4 @@
-/* aggregator/store/root.h - who has an aggregator's root */
+/* aggregator/store/root.h - the lock of an aggregator's root */
 #ifndef ROLLCALL_STORE_ROOT_H
 #define ROLLCALL_STORE_ROOT_H
 
@@ -9,14 +9,14 @@
 #define ROOT_DEFAULT "/var/lib/rollcall"
 #define ROOT_VARIABLE "ROLLCALL_ROOT"
 
-/* Take the root for this process, to write to it: a descriptor, which holds it
- * until it is closed.  -EBUSY: another process has it, 'err' names it; -ENOENT:
- * there is no such root (and 'make' is false).
+/* Lock the root for writing by this process: a descriptor, which holds the lock
+ * until it is closed.  -EBUSY: another process, named in 'err', has it;
+ * -ENOENT: there is no such root (and 'make' is false).
  */
 int root_lock (const char *root, bool make, struct err *err);
 
-/* Whether the root that 'fd' holds is still what has this name; false only when
- * it was removed, or another one is in its place.
+/* Whether the locked root still has this name; false only if it was removed or
+ * replaced.
  */
 bool root_is_there (int fd, const char *root);
 

@@ -95,8 +95,8 @@ static int next_segment (struct store *s, struct err *err)
     int rc;
 
     if (s->nfull == STORE_FULL_MAX)
-        return err_set (err, ENOSPC, "too much waits for a commit of the "
-                        "ledger");
+        return err_set (err, ENOSPC, "too many records wait for a commit of "
+                        "the ledger");
     if ((rc = FAULT ("aggregator.store.segment.full")) < 0 ||
         (rc = ftruncate (s->segment_fd, (off_t)s->end) < 0 ? -errno : 0) < 0 ||
         (rc = fdatasync (s->segment_fd) < 0 ? -errno : 0) < 0) {
@@ -244,14 +244,14 @@ int store_incoming_write (struct store *s, const struct digest *name,
         return fd;
     if (fstat (fd, &st) < 0 || (uint64_t)st.st_size < offset) {
         (void)close (fd);
-        return err_set (err, ESTALE, "what had come before is not in %s/"
-                        "incoming any more; it is asked for again", s->root);
+        return err_set (err, ESTALE, "data received before is missing from "
+                        "%s/incoming; it is requested again", s->root);
     }
     if ((rc = FAULT ("aggregator.store.incoming.write")) == 0)
         rc = fileio_pwrite_all (fd, data, size, (off_t)offset);
     (void)close (fd);
-    return rc < 0 ? err_sys (err, -rc, "cannot write what came into %s/"
-                             "incoming", s->root) : 0;
+    return rc < 0 ? err_sys (err, -rc, "cannot write received data into "
+                             "%s/incoming", s->root) : 0;
 }
 
 int store_incoming_sync (struct store *s, const struct digest *name,
@@ -265,8 +265,8 @@ int store_incoming_sync (struct store *s, const struct digest *name,
         fdatasync (fd) < 0)
         rc = -errno;
     (void)close (fd);
-    return rc < 0 ? err_sys (err, -rc, "cannot fsync what came into %s/"
-                             "incoming", s->root) : 0;
+    return rc < 0 ? err_sys (err, -rc, "cannot fsync received data in "
+                             "%s/incoming", s->root) : 0;
 }
 
 uint64_t store_incoming_size (struct store *s, const struct digest *name)
@@ -329,8 +329,8 @@ int store_sync (struct store *s, struct err *err)
     int rc = 0;
 
     if (s->cannot_commit)
-        return err_set (err, EIO, "a segment of %s could not be fsynced: what "
-                        "was in it has to come again", s->root);
+        return err_set (err, EIO, "a segment of %s could not be fsynced: its "
+                        "data has to be sent again", s->root);
     if (s->segment_dirty) {
         if ((rc = FAULT ("aggregator.store.segment.fsync")) == 0 &&
             fdatasync (s->segment_fd) < 0)

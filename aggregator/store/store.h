@@ -1,12 +1,11 @@
-/* aggregator/store/store.h - the bytes that were delivered
+/* aggregator/store/store.h - the delivered data
  *
- * What fits one chunk is appended to segment files, so that one fdatasync
- * covers many; larger content becomes a file of its own, named by its hash.
- * A record in a segment says of each item what it is.  Nothing here counts
- * until the ledger has its row.
+ * Content of up to one chunk is appended to segment files, so that one
+ * fdatasync covers many; larger content becomes its own file, named by its
+ * hash.  A record in a segment describes each item.  Nothing here counts until
+ * the ledger has its row.
  *
- * This folder: the bytes that were delivered: segments and blobs, and who
- * has the root.
+ * This folder: the delivered data, as segments and blobs, and the root's lock.
  */
 #ifndef ROLLCALL_STORE_STORE_H
 #define ROLLCALL_STORE_STORE_H
@@ -25,7 +24,7 @@
 
 struct store;
 
-/* Bytes of segments that the ledger had not accounted for. */
+/* Bytes of segments that the ledger did not have. */
 struct store_recovered {
     uint64_t records, entered;  // whole ones, and how many bytes they are
     uint64_t between;           // no whole records, but such are behind them:
@@ -33,24 +32,22 @@ struct store_recovered {
     uint64_t cut;               // none, and nothing whole behind them
 };
 
-/* Open or make the store in 'root', for the one that has its lock.  What
- * stands in a segment and not in the ledger, since a former life did not
- * commit it or the ledger is an older one, is entered if it is whole; what is
- * not, and has nothing whole behind it, is cut off.  Unfinished files are kept
- * as far as the ledger knows them.  -ENOTSUP on a shared file system.
+/* Open or create the store in 'root', whose lock the caller has.  Whole records
+ * of segments that the ledger lacks (not committed, or the ledger is an older
+ * one) are entered; an incomplete end is cut off.  Unfinished files are kept if
+ * the ledger knows them.  -ENOTSUP on a shared file system.
  */
 int store_open (const char *root, struct ledger *ledger, struct store **ret,
                 struct err *err);
 struct store_recovered store_recovered (const struct store *s);
 
-/* Open one that is there, only for store_read. */
+/* Open an existing one, only for store_read. */
 int store_open_read (const char *root, struct store **ret, struct err *err);
 void store_close (struct store *s);     // s may be NULL
 
-/* Append the record of an item and its content, whose place is put into the
- * item; or the record of an item whose content is at item->place; or what was
- * said of a job; or to which job a version of a capture was given; or to which
- * host a key is bound.
+/* Append the record of an item with its content, whose place is put into the
+ * item; of an item whose content is at item->place; of a claim about a job; of
+ * the assignment of a version to a job; of the binding of a key to a host.
  */
 int store_append (struct store *s, struct ledger_item *item, const void *data,
                   size_t size, struct err *err);
@@ -64,9 +61,9 @@ int store_note_assignment (struct store *s,
 int store_note_bound (struct store *s, const struct ledger_bound *b,
                       struct err *err);
 
-/* Content that comes in several chunks, in a file of this name; how many bytes
- * of it there are (0: no file).  -ESTALE: what is before 'offset' is not
- * there any more, it has to come again.
+/* Write content of several chunks to a file of this name; how many bytes it has
+ * (0: no file).  -ESTALE: bytes before 'offset' are missing and have to be sent
+ * again.
  */
 int store_incoming_write (struct store *s, const struct digest *name,
                           const void *data, size_t size, uint64_t offset,
@@ -80,28 +77,27 @@ void store_discard (struct store *s, const struct digest *name);
 int store_keep (struct store *s, const struct digest *name,
                 const struct digest *id, struct err *err);
 
-/* fdatasync the segment and fsync the directories, before a ledger commit:
- * -ESTALE if the segment is not the file of its name any more, or was cut;
- * then, in its transaction, how far segments are accounted for; then one of
- * these: what was appended counts, or is forgotten.
+/* Before a ledger commit: fdatasync the segment and fsync the directories,
+ * -ESTALE if the segment was removed, replaced or cut.  In the transaction:
+ * record the extent of segments.  Afterwards one of these: keep what was
+ * appended, or drop it.
  */
 int store_sync (struct store *s, struct err *err);
 int store_account (struct store *s, struct ledger *ledger, struct err *err);
 void store_committed (struct store *s);
 void store_revert (struct store *s);
 
-/* Write a record for every item that the ledger has, into a new segment: for
- * items whose own one is damaged or was never written.
+/* Write a record for every item of the ledger into a new segment, for items
+ * whose record is damaged or was never written.
  */
 int store_describe (struct store *s, struct ledger *ledger, struct err *err);
 
-/* What tells the rows of an item from others (ledger_item.rows), when a key is
- * known: the metadata, which say who read them, have no part in it.  0: there
- * is nothing to be told, or it cannot be read.
+/* The checksum of an item's rows (ledger_item.rows), if a key is known, without
+ * metadata, which depend on the reader.  0: none, or it cannot be read.
  */
 int64_t store_sum_rows (struct store *s, const struct ledger_item *item);
 
-/* What was removed, or cut, or replaced, by somebody else while it is used. */
+/* Files that somebody removed, cut or replaced while they are in use. */
 struct store_extent {
     int64_t segment;
     uint64_t end;
@@ -115,27 +111,26 @@ struct store_lost {
     bool records;               // lost with a segment
 };
 
-/* Whether the open segment is the file of its name, with all that is committed;
- * and whether a content is where it was put.  Both are false only for what is
- * known not to be there: an error of the disk is none.
+/* Whether the open segment still has its name and all committed bytes; and
+ * whether a content is still in place.  An error of the disk does not make them
+ * false.
  */
 bool store_is_there (const struct store *s);
 bool store_has (const struct store *s, const struct digest *id,
                 const struct ledger_place *place);
 
-/* Look at the open segment, and at some of the others and of the blobs in turn;
- * at all of them if any is missing, or with 'all': 1, something is lost and in
- * 'ret', which store_lost_fini frees; 0; or negative.  Nothing may wait for a
- * commit.
+/* Check the open segment, and some other segments and blobs in turn; all of
+ * them if any is missing, or with 'all'.  1: losses are in 'ret', which
+ * store_lost_fini frees; 0: none; or negative.  Nothing may wait for a commit.
  */
 int store_look (struct store *s, struct ledger *ledger, bool all,
                 struct store_lost *ret, struct err *err);
 void store_lost_fini (struct store_lost *lost);
 
-/* Let the ledger know of it, in one transaction, with new records of all items
- * in a new segment if some were lost.  'fn' as in ledger_note_loss; 1 if any
- * content was lost, then ledger_begin_epoch is to follow; 0; negative: nothing
- * has changed, it may be tried again.
+/* Record losses in the ledger, in one transaction, with new records of all
+ * items in a new segment if some were lost.  'fn' as in ledger_note_loss; 1 if
+ * content was lost (call ledger_begin_epoch); 0; negative: nothing has changed,
+ * try again.
  */
 int store_repair (struct store *s, struct ledger *ledger,
                   const struct store_lost *lost,

@@ -1,4 +1,4 @@
-/* aggregator/store/store_private.h - what the store's parts share */
+/* aggregator/store/store_private.h - shared by the store's parts */
 #ifndef ROLLCALL_STORE_STORE_PRIVATE_H
 #define ROLLCALL_STORE_STORE_PRIVATE_H
 
@@ -31,21 +31,23 @@ struct store {
     struct digest looked_blob;  // the last one that was looked at
 };
 
-/* Open or make a segment; if that fails the one that is open stays so. */
+/* Open or create a segment; if that fails, the current one stays open. */
 int store_open_segment (struct store *s, int64_t n, struct err *err);
 
-/* An empty one behind the one that is open, which stays if that fails. */
+/* Begin an empty segment after the current one, which stays open if that fails.
+ */
 int store_open_next (struct store *s, struct err *err);
 
-/* store_presence.c: the open segment is left as it was committed; and all that
- * the ledger knows, of a former life.
+/* store_presence.c: record the committed end of the open segment; and the
+ * extents that the ledger has from before.
  */
 int store_seal (struct store *s, struct err *err);
 int store_load_sealed (struct store *s, struct ledger *ledger,
                        struct err *err);
 
-/* store_recover.c: the directories; records of all items, into a new segment,
- * and then in a transaction how far that is; and what a former life left.
+/* store_recover.c: create the directories; write records of all items into a
+ * new segment, then in a transaction its extent; recover what an earlier
+ * process left.
  */
 int store_make_dirs (const struct store *s, struct err *err);
 int store_write_all (struct store *s, struct ledger *ledger, struct err *err);
@@ -54,8 +56,8 @@ int store_account_all (struct store *s, struct ledger *ledger,
 
 int store_recover (struct store *s, struct ledger *ledger, struct err *err);
 
-/* Remove unfinished files that nobody has sent more of for STORE_LEASE_S, and
- * those that the ledger does not know.
+/* Remove unfinished files that did not grow for STORE_LEASE_S, and those that
+ * the ledger does not know.
  */
 int store_clear_incoming (const struct store *s, struct ledger *ledger,
                           struct err *err);

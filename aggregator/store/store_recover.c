@@ -128,8 +128,8 @@ static int roll_forward (struct store *s, struct ledger *ledger,
         return err_sys (err, errno, "cannot read segment %" PRId64,
                         s->segment);
     if ((uint64_t)st.st_size < s->committed)
-        return err_set (err, EBADMSG, "segment %" PRId64 " of %s is cut short:"
-                        " rollcall fsck aggregator --repair tells what is "
+        return err_set (err, EBADMSG, "segment %" PRId64 " of %s is cut short: "
+                        "rollcall fsck aggregator --repair lists what is "
                         "missing", s->segment, s->root);
     if ((rc = ledger_begin (ledger, err)) < 0)
         return rc;
@@ -290,7 +290,7 @@ static int store_recover_begin (struct store *s, struct ledger *ledger,
     if (rc == 0 && has_segments (s))
         return err_set (err, EBADMSG, "%s has segments, but its ledger.db is "
                         "empty or gone: rollcall fsck aggregator --repair "
-                        "makes it again", s->root);
+                        "rebuilds it", s->root);
     return rc < 0 ? rc : ledger_set_segment (ledger, 1, 0, err);
 }
 

@@ -1,8 +1,6 @@
-/* aggregator/summary/job_list.h - the jobs that lie in one directory, for
- * people
+/* aggregator/summary/job_list.h - print the jobs of one directory
  *
- * In text and JSON: after one of them was built, and where a user only asks
- * which there are.
+ * As text and JSON: after one of them was built, and for --list-jobs.
  */
 #ifndef ROLLCALL_SUMMARY_JOB_LIST_H
 #define ROLLCALL_SUMMARY_JOB_LIST_H
@@ -15,10 +13,10 @@
 #define JOB_LIST_NOTE_MAX 1024  // bytes of a note, with the NUL
 #define JOB_LIST_ALL (JOBS_NONE - 1)    // as 'built'
 
-/* All of them, and how each is built.  0 or -errno. */
+/* Print all of them, and how to build each.  0 or -errno. */
 int job_list_print (const struct jobs *j, int fd);
 
-/* Those beside the one that was built, which is the first line's. */
+/* Print the built one in the first line, then the others. */
 void job_list_print_built (const struct jobs *j, size_t built, FILE *f);
 
 /* Objects at the end of the array; 'built' is an index, JOB_LIST_ALL, or
@@ -26,8 +24,8 @@ void job_list_print_built (const struct jobs *j, size_t built, FILE *f);
  */
 void job_list_to_json (const struct jobs *j, size_t built, struct json *list);
 
-/* What a result is to say of those that lay beside it: "1 of 2 jobs of DIR; the
- * other: ..."; "" if there are none.
+/* A result's text about the other jobs: "1 of 2 jobs of DIR; the other: ...";
+ * "" if there are none.
  */
 void job_list_note (const struct jobs *j, size_t built, const char *dir,
                     char note[JOB_LIST_NOTE_MAX]);

@@ -1,7 +1,7 @@
-/* aggregator/summary/summary.h - what a person reads in ten seconds
+/* aggregator/summary/summary.h - the summary of a result
  *
- * Who is there and who is not, the steps, where their time went, the slowest
- * rank and link, and where the files are: taken from a finished analysis.db.
+ * Present and missing ranks, steps, where their time went, the slowest rank and
+ * link, and the files: read from a finished analysis.db.
  *
  * This folder: the summary of a result, and the list of jobs.
  */
@@ -17,9 +17,7 @@
 
 #include <stdint.h>
 
-/* What stands out is further from the median than runs of the same job are
- * from each other.
- */
+/* These exceed the differences between runs of the same job. */
 #define SUMMARY_RANK_PERCENT 5          // more computing time
 #define SUMMARY_LINK_PERCENT 20         // less bandwidth
 
@@ -73,27 +71,25 @@ struct summary {
                                         // set by the caller; or NULL
 };
 
-/* Read 'path', which its user knows as 'shown'.  0, or -EIO with what SQLite
- * said.
- */
+/* Read 'path', shown to users as 'shown'.  0, or -EIO with SQLite's message. */
 int summary_read (const char *path, const char *shown, struct summary *ret,
                   struct err *err);
 
-/* The same of a result that is ours, by its path: neither the file nor a
- * directory that came in its place since it was written is followed, if that
- * is a link.  0, -ELOOP (somebody puts links there: say so) or as above.
+/* The same for a result that we wrote, by its path: symbolic links that
+ * replaced the file or a directory since are not followed.  0, -ELOOP (somebody
+ * put a link there: report it) or as above.
  */
 int summary_read_back (const char *path, struct summary *ret, struct err *err);
 void summary_fini (struct summary *s);
 
-/* The roll in a line: "7 of 8 present, 1 missing"; and how many ranks are in
+/* The roll in a line: "7 of 8 present, 1 missing"; and the number of ranks in
  * each state, as members of an object.
  */
 #define SUMMARY_ROLL_MAX 160
 void summary_roll (const struct summary *s, char out[SUMMARY_ROLL_MAX]);
 void summary_roll_to_json (const struct summary *s, struct json *o);
 
-/* 0, or -errno when the descriptor does not take it. */
+/* 0, or -errno if writing fails. */
 int summary_print_text (const struct summary *s, int fd);
 struct json *summary_to_json (const struct summary *s);
 

@@ -182,8 +182,8 @@ static void print_roll (const struct summary *s, FILE *f)
                    strcmp (s->known_by, SELECT_BY_OPS) == 0 ? "at least " : "",
                    (long long)s->expected,
                    strcmp (s->known_by, "guess") == 0
-                       ? " (how many there should be is a guess: "
-                         "--world-size says it)"
+                       ? " (the number of ranks is a guess: set it with "
+                         "--world-size)"
                        : "");
     for (size_t i = 0; i < BAD_STATES; i++) {
         if (rank_list (s, bad_states[i], list, sizeof (list)))
@@ -205,7 +205,7 @@ static void print_times (const struct summary *s, FILE *f)
     if (!s->has_times)
         return;
     if (s->steps == 0)
-        (void)fprintf (f, "steps         one, nameless\n");
+        (void)fprintf (f, "steps         one, without a name\n");
     else
         (void)fprintf (f, "steps         %lld: %s to %s\n",
                        (long long)s->steps, s->first_step, s->last_step);
@@ -229,7 +229,7 @@ static void print_times (const struct summary *s, FILE *f)
     }
     if (s->slow_link.src >= 0)
         (void)fprintf (f, "slowest link  %lld -> %lld over %s: %.*f GB/s, "
-                       "median of its like %.*f GB/s\n",
+                       "median of its kind %.*f GB/s\n",
                        (long long)s->slow_link.src,
                        (long long)s->slow_link.dst, s->slow_link.transport,
                        units_decimals (s->slow_link.gbps), s->slow_link.gbps,

@@ -1,8 +1,7 @@
-/* aggregator/sums/group_sums.h - what GROUP BY does, for many rows of few
- * groups
+/* aggregator/sums/group_sums.h - GROUP BY for many rows of few groups
  *
- * SQLite sorts all rows to bring a group together, by texts, which takes most
- * of the time; here only the groups are sorted.
+ * SQLite sorts all rows by texts, which takes most of the time; here only the
+ * groups are sorted.
  */
 #ifndef ROLLCALL_SUMS_GROUP_SUMS_H
 #define ROLLCALL_SUMS_GROUP_SUMS_H
@@ -15,7 +14,7 @@
 #define GROUP_KEYS_MAX 6
 #define GROUP_VALUES_MAX 4
 
-/* All zero but for the first two is ready; it can be used again and again. */
+/* Begins as zeros, except for the first two; reusable. */
 struct group_sums {
     int nkeys, nvalues;         // columns of 'rows'
     struct texts texts;

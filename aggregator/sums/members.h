@@ -1,6 +1,6 @@
-/* aggregator/sums/members.h - which group a rank means by a name
+/* aggregator/sums/members.h - find the group that a rank means by a name
  *
- * Groups of one job may share a name; with the rank the name tells which.
+ * Groups of one job may share a name; name and rank identify one.
  */
 #ifndef ROLLCALL_SUMS_MEMBERS_H
 #define ROLLCALL_SUMS_MEMBERS_H

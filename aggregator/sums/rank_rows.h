@@ -1,8 +1,7 @@
-/* aggregator/sums/rank_rows.h - where in a table the rows of a rank are
+/* aggregator/sums/rank_rows.h - the range of a rank's rows in a table
  *
- * Captures are loaded in the order of their ranks, so that rows of a rank lie
- * together: a statement for each rank, from its first row to its last, sorts
- * little, and needs no memory for all.
+ * Captures are loaded in the order of ranks, so rows of a rank are adjacent: a
+ * statement for each rank sorts few rows, and needs little memory.
  */
 #ifndef ROLLCALL_SUMS_RANK_ROWS_H
 #define ROLLCALL_SUMS_RANK_ROWS_H

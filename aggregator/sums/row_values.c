@@ -29,7 +29,7 @@ int row_values_create (struct row_values *w, const char *path, int64_t rows,
         rc = -errno;
     (void)close (fd);
     if (rc < 0)
-        return err_sys (err, -rc, "cannot make room for waits beside %s",
+        return err_sys (err, -rc, "cannot allocate a file for waits beside %s",
                         path);
     w->by_row = map;
     w->rows = rows;

@@ -1,7 +1,7 @@
 /* aggregator/sums/row_values.h - one number for each row of a table
  *
- * In a temporary file that is mapped: the system writes it out if memory is
- * short.  With it numbers that were found op by op are written row by row.
+ * In a mapped temporary file, which the system writes out if memory is short.
+ * So numbers computed op by op can be written row by row.
  */
 #ifndef ROLLCALL_SUMS_ROW_VALUES_H
 #define ROLLCALL_SUMS_ROW_VALUES_H

@@ -1,7 +1,6 @@
-/* aggregator/sums/sums.h - sums of many doubles, as users' tools add them
+/* aggregator/sums/sums.h - sums of doubles as other tools compute them
  *
- * So that the totals of cluster_analysis.db are those that these tools print,
- * to the last bit.
+ * The totals of cluster_analysis.db equal those of these tools to the last bit.
  *
  * This folder: rows of a result summed in memory, members of groups, traffic.
  */
@@ -24,7 +23,7 @@ double sums_pairwise (const double *x, size_t n);
 
 double sums_round4 (double x);  // to 4 decimals
 
-/* part / (part + rest) to 4 decimals; 0 if that cannot be divided. */
+/* part / (part + rest) to 4 decimals; 0 for a divisor of 0. */
 double sums_ratio (double part, double rest);
 
 /* MB / ms, in GB/s; 0 if nothing took time. */

@@ -1,8 +1,7 @@
-/* aggregator/sums/traffic.h - what of a trace's ops was transit, and over
- * what
+/* aggregator/sums/traffic.h - transit times and transports of a trace's ops
  *
- * Traces know how long an op took and how much it moved.  What they leave NULL
- * is filled in here, of ops whose waits are known.
+ * Traces record how long an op took and how much it moved.  Here the NULLs are
+ * filled in for ops whose waits are known.
  */
 #ifndef ROLLCALL_SUMS_TRAFFIC_H
 #define ROLLCALL_SUMS_TRAFFIC_H

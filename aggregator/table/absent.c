@@ -95,8 +95,9 @@ static bool is_not_present (sqlite3 *db, int64_t rank, struct err *err)
     bool told = false;
 
     if (rank < 0 ||
-        db_prepare (db, "SELECT state, ifnull(reason, 'nobody knows why') FROM "
-                    "Roster WHERE rank=?1 AND state<>'present'", &st,
+        db_prepare (db, "SELECT state, ifnull(reason, 'the reason is not "
+                    "known') FROM Roster WHERE rank=?1 AND "
+                    "state<>'present'", &st,
                     NULL) < 0)
         return false;
     (void)sqlite3_bind_int64 (st, 1, rank);
@@ -123,7 +124,7 @@ int absent_explain (sqlite3 *db, int64_t rank, const char *step,
         return -ENODATA;
     if (rank >= 0)
         (void)snprintf (whose, sizeof (whose), "rank %lld", (long long)rank);
-    return err_set (err, ENODATA, "no communication op and no step of %s%s"
-                    "%.100s says when it began", whose, step ? ", step " : "",
+    return err_set (err, ENODATA, "no communication op and no step of "
+                    "%s%s%.100s has a start time", whose, step ? ", step " : "",
                     step ? step : "");
 }

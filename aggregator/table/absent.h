@@ -7,13 +7,13 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-/* A rank (-1: none) that is not in the roster, or a step (its id; NULL: none)
- * of which no rank has anything: -ENODATA, with those that there are.
+/* -ENODATA, with a list of those that exist, if the roster lacks the rank (-1:
+ * none) or no rank has the step (its id; NULL: none).
  */
 int absent_check (sqlite3 *db, int64_t rank, const char *step,
                   struct err *err);
 
-/* Why there is nothing to be drawn of them: always -ENODATA. */
+/* Explain why there is nothing to draw of them: always -ENODATA. */
 int absent_explain (sqlite3 *db, int64_t rank, const char *step,
                     struct err *err);
 

@@ -1,7 +1,7 @@
-/* aggregator/table/finished.h - results that are there, opened to be read
+/* aggregator/table/finished.h - open finished results for reading
  *
- * Nothing is written, whatever is asked of them, and a file that another one
- * has made or changed can do no harm: no triggers, no extensions.
+ * Statements cannot write, and a file that somebody else made or changed can do
+ * no harm: no triggers, no extensions.
  */
 #ifndef ROLLCALL_TABLE_FINISHED_H
 #define ROLLCALL_TABLE_FINISHED_H
@@ -13,41 +13,40 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What SQLite may allocate in a process that runs a user's statements: a sort
- * that needs more goes through temporary files, and anything else fails with
- * -ENOMEM.
+/* The limit of SQLite's memory in a process that runs a user's statements:
+ * larger sorts use temporary files, anything else fails with -ENOMEM.
  */
 #define FINISHED_MEMORY_MAX (INT64_C (256) << 20)
 
-/* The analysis.db that a path means: a file is itself; in a directory it is
+/* The analysis.db of a path: the file itself; in a directory
  * cluster_analysis_output/analysis.db, or analysis.db.  -ENOENT, -EACCES ...
  */
 int finished_find (const char *path, char ret[PATH_MAX], struct err *err);
 
-/* Open any SQLite database to be read.  *ret is NULL on failure: -ENOENT,
- * -EACCES, -EBADMSG (no database), -EIO.
+/* Open any SQLite database for reading. *ret is NULL on failure: -ENOENT,
+ * -EACCES, -EBADMSG (not a database), -EIO.
  */
 int finished_open (const char *path, sqlite3 **ret, struct err *err);
 
-/* Open an analysis.db: -EBADMSG if it is something else, or newer than this
- * program.  An older one may lack tables and columns that came since.
+/* Open an analysis.db: -EBADMSG if it is not one, or newer than this program.
+ * An older one may lack tables and columns.
  */
 int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err);
 
 /* Whether an older rollcall has built it. */
 bool finished_is_older (sqlite3 *db);
 
-/* Tables that an older one may lack, or have with other columns: empty ones
- * that are gone when 'db' is closed.
+/* Add temporary empty tables for those that an older one may lack or have with
+ * other columns.
  */
 int finished_fill_in (sqlite3 *db, struct err *err);
 
 /* Whether it is one. */
 bool finished_is_analysis (sqlite3 *db);
 
-/* For statements that a user wrote: they may select and ask about the schema,
- * attach nothing, and fail with -EINTR when they have used so much CPU time (0:
- * no limit).  The limit of memory is the whole process'.
+/* Restrict statements of a user: they may select and read the schema, attach
+ * nothing, and fail with -EINTR after so much CPU time (0: no limit).  The
+ * limit of memory applies to the whole process.
  */
 struct finished_limit {
     int64_t until_ns;           // of this thread's CPU time

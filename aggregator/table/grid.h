@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A table waits for so many rows, or bytes of them, before it chooses how wide
- * its columns are.  Later rows must do with that.
+/* A table buffers so many rows, or bytes of them, before it fixes the widths of
+ * its columns.
  */
 #define GRID_LOOK_AHEAD_ROWS 1000
 #define GRID_LOOK_AHEAD_BYTES (1u << 20)
@@ -53,7 +53,7 @@ void grid_text (struct grid *g, const char *s, size_t n);
 void grid_word (struct grid *g, const char *s);         // NULL is NULL
 void grid_blob (struct grid *g, const void *data, size_t n);
 
-/* In a table, a line below the row that is complete. */
+/* In a table, a line below the last row. */
 void grid_line (struct grid *g, const char *text);
 
 /* The end: 0, -ENOMEM, -EIO. */

@@ -1,5 +1,4 @@
-/* aggregator/table/query.h - questions to a result, and their answers as rows
- */
+/* aggregator/table/query.h - named queries of a result */
 #ifndef ROLLCALL_TABLE_QUERY_H
 #define ROLLCALL_TABLE_QUERY_H
 
@@ -8,8 +7,8 @@
 
 #include <sqlite3.h>
 
-/* A query with a name, of analysis.db.  It runs in any SQLite as it is: a
- * parameter that is not bound asks for everything.
+/* A named query of analysis.db, which any SQLite runs as it is: an unbound
+ * parameter selects everything.
  */
 struct query {
     const char *name;

@@ -1,7 +1,7 @@
-/* aggregator/table/quote.h - values as JSON and as CSV have them
+/* aggregator/table/quote.h - write values as JSON and CSV
  *
- * For output that is written as it comes, without a tree.  What is not valid
- * UTF-8 becomes U+FFFD.  Errors are the stream's: ask ferror.
+ * For output that is streamed, without a tree.  Invalid UTF-8 becomes U+FFFD.
+ * Errors are the stream's: ask ferror.
  */
 #ifndef ROLLCALL_TABLE_QUOTE_H
 #define ROLLCALL_TABLE_QUOTE_H

@@ -1,9 +1,9 @@
 /* aggregator/table/text_table.h - a table for people, with aligned columns
  *
- * The first rows (grid.h says how many) are kept to see how wide the columns
- * have to be; from then on a row goes out when it is complete.  Numbers are on
- * the right, texts on the left, in several lines if need be, at best between
- * words.  No terminal obeys what is in a cell.
+ * The first rows (as many as grid.h says) are buffered to find the widths of
+ * columns; later rows are written when they are complete.  Numbers are
+ * right-aligned, texts left-aligned and wrapped, if possible between words.
+ * Control characters of cells are escaped.
  */
 #ifndef ROLLCALL_TABLE_TEXT_TABLE_H
 #define ROLLCALL_TABLE_TEXT_TABLE_H
@@ -24,7 +24,7 @@ void columns_destroy (struct columns *c);       // c may be NULL
 /* The next cell; NULL text is NULL.  0 or -ENOMEM. */
 int columns_cell (struct columns *c, const char *text, size_t n, bool number);
 
-/* A line of its own below the row that is complete.  0 or -ENOMEM. */
+/* A separate line below the last row.  0 or -ENOMEM. */
 int columns_line (struct columns *c, const char *text);
 
 int columns_finish (struct columns *c);         // 0 or -ENOMEM
@@ -39,9 +39,9 @@ bool columns_emphasize (FILE *f);
  */
 size_t columns_fit (const char *s, size_t width, size_t *used);
 
-/* Widths that fit: wide[0..n) are what columns want, and become what they get
- * of 'total', blanks between them included.  The widest give first, and none
- * gets less than 'least' or its own hard[] (both only as far as it wants more).
+/* Fit widths: wide[0..n) are the wanted widths, and become those within
+ * 'total', including blanks between columns.  The widest shrink first, none
+ * below 'least' or its hard[] (unless it wants less).
  */
 void columns_share (size_t *wide, const size_t *hard, unsigned n, size_t total,
                     size_t least);

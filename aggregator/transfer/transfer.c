@@ -373,8 +373,8 @@ static int offer_new (struct transfers *t, struct transfer *x,
                                   err);
 
     if (rc == 1 && !store_has (t->store, &m->content, &x->item.place))
-        return err_set (err, ESTALE, "what is here of %s %s, as the ledger "
-                        "says, was removed", m->capture, m->path);
+        return err_set (err, ESTALE, "the stored data of %s %s, which the "
+                        "ledger lists, was removed", m->capture, m->path);
     if (rc < 0)
         return rc;
     if (rc > 0) {
@@ -471,8 +471,8 @@ static int transfer_finish (struct transfers *t, struct body *b,
         return err_set (err, ENOMEM, "no memory to hash");
     if (memcmp (&id, &b->id, sizeof (id)) != 0) {
         counter_add (COUNTER_ITEMS_MISMATCHED, 1);
-        rc = err_set (err, EBADMSG, "what came of %s %s is not what was "
-                      "offered; it is asked for again", x->item.capture,
+        rc = err_set (err, EBADMSG, "%s %s arrived with other content than "
+                      "offered; it is requested again", x->item.capture,
                       x->item.path);
         transfer_blame (t, b);
         return rc;
@@ -527,8 +527,8 @@ static int take_damaged (struct transfers *t, struct transfer *x,
     if (++b->damaged % DAMAGED_MAX == 0)
         transfer_stalled (t, x->sender);
     transfer_queue (t, b);
-    return err_set (err, EBADMSG, "a chunk of %s %s came damaged; it is asked "
-                    "for again", x->item.capture, x->item.path);
+    return err_set (err, EBADMSG, "a chunk of %s %s arrived damaged; it is "
+                    "requested again", x->item.capture, x->item.path);
 }
 
 /* Written, if it is of many, and hashed meanwhile. */

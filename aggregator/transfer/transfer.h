@@ -1,4 +1,4 @@
-/* aggregator/transfer/transfer.h - items on their way in
+/* aggregator/transfer/transfer.h - receive items
  *
  * One global pool of credits: so many chunks may be asked for and not yet have
  * come, from all agents together, granted in turn.  What several agents offer
@@ -69,15 +69,15 @@ struct transfers *transfers_create (transfer_send_fn *send, void *arg,
                                     struct store *store);
 void transfers_destroy (struct transfers *t);   // t may be NULL
 
-/* From now on one key has at most as many items as then remain for others, and
- * its new agents together TRANSFER_KEY_NEW_CREDITS: any number of them that do
- * not answer do not hold up those of others.
+/* Limit one key to as many items as remain for others, and its new agents
+ * together to TRANSFER_KEY_NEW_CREDITS: unresponsive agents of one key then do
+ * not delay others.
  */
 void transfers_share (struct transfers *t);
 
-/* An agent has this.  Known content is entered and acknowledged at the next
- * commit; else it is asked for.  'host' and 'job' are the agent's.  -ESTALE:
- * what is known was removed (store_look).
+/* An agent offers an item.  Known content is entered and acknowledged at the
+ * next commit; else it is requested.  'host' and 'job' are the agent's.
+ * -ESTALE: known content was removed (store_look).
  */
 int transfers_offer (struct transfers *t, const struct net_peer *from,
                      const char *job, const char *host,
@@ -93,31 +93,31 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
 size_t transfers_offered (struct transfers *t, const struct net_peer *from,
                           struct ledger_item *first);
 
-/* This agent is no more: forget what was asked of it. */
+/* This agent is gone: forget its requests. */
 void transfers_forget (struct transfers *t, const struct net_peer *from);
 
-/* While it is held, nothing more is asked for and offers are not answered: the
- * agents keep what they have, and offer it again.  What was asked for before
- * (some TRANSFER_CREDITS chunks) is still taken.
+/* While held, nothing is requested and offers are not answered: agents keep
+ * their items and offer them again.  Chunks requested before (some
+ * TRANSFER_CREDITS) are still accepted.
  */
 void transfers_hold (struct transfers *t, bool hold);
 
-/* From time to time: agents that are slow, or do not answer, are taken for
- * such, and credits of the latter go to others.
+/* Call it from time to time: finds slow and unresponsive agents, and gives
+ * credits of the latter to others.
  */
 void transfers_tick (struct transfers *t, int64_t now_ns);
 
 /* Whether a commit is due, and the commit: bytes are synced, rows committed,
- * then acknowledgements sent.  'entered' is called for each item that the
- * ledger did not have; and for those, of any job, whose content it did not have
- * any more, as in ledger_each_restored.  What came a second time is only
- * acknowledged.  When it fails nothing is acknowledged, and agents offer
- * everything again; -ESTALE: since what it was written to was removed.
+ * then acknowledgements sent.  'entered' is called for each new item, and for
+ * items, of any job, whose lost content is restored, as in
+ * ledger_each_restored.  Repeated items are only acknowledged.  If it fails,
+ * nothing is acknowledged, and agents offer everything again; -ESTALE: a file
+ * that was written to was removed.
  */
 bool transfers_pending (const struct transfers *t);
 
-/* Whether items that are small enough to share a commit with those that wait
- * for one are about to come: they were asked for, and not so many wait yet.
+/* Whether small items were requested that could share the commit with those
+ * that wait, and few wait yet.
  */
 bool transfers_gather (const struct transfers *t);
 int transfers_commit (struct transfers *t,
@@ -125,9 +125,8 @@ int transfers_commit (struct transfers *t,
                                        const struct ledger_item *item),
                       void *arg, struct err *err);
 
-/* What else is to be durable with the next commit: 'fn' is called with each of
- * the phases in order, and not again when one fails.  transfers_due: there is
- * something.
+/* Extra work for the next commit: 'fn' is called with each phase in order,
+ * until one fails. transfers_due: there is such work.
  */
 enum transfer_phase {
     TRANSFER_APPEND,            // records, to the store
@@ -140,7 +139,7 @@ void transfers_set_extra_work (struct transfers *t, transfer_extra_work_fn *fn,
                                void *arg);
 void transfers_due (struct transfers *t);
 
-/* Note all that came, before the end of a life. */
+/* Record all that was received, before the process ends. */
 int transfers_note_all (struct transfers *t, struct err *err);
 
 /* Credits that are not given out; for tests. */

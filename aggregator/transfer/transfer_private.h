@@ -1,4 +1,4 @@
-/* aggregator/transfer/transfer_private.h - what the parts of transfers share */
+/* aggregator/transfer/transfer_private.h - shared by the parts of transfers */
 #ifndef ROLLCALL_TRANSFER_TRANSFER_PRIVATE_H
 #define ROLLCALL_TRANSFER_TRANSFER_PRIVATE_H
 
@@ -20,8 +20,8 @@ enum transfer_pace {
     PACES,
 };
 
-/* A content that is being received, from the first of those who offer it; or
- * that is whole and waits for the commit: who offers it now needs not send it.
+/* A content that is received from the first agent that offers it, or is
+ * complete and waits for the commit: later offers need not be sent.
  */
 struct body {
     LIST_ENTRY (body) same_bucket;
@@ -115,14 +115,14 @@ void transfer_forget_sender (struct sender *s);
 struct body *transfer_body (struct transfers *t, const struct digest *id,
                             uint64_t size);
 
-/* What a content of several chunks is called in incoming/ and in the ledger
- * until it is whole.
+/* The name of a content of several chunks in incoming/ and in the ledger, until
+ * it is complete.
  */
 int transfer_name_incoming (const struct digest *id, uint64_t size,
                             struct digest *name);
 
-/* Take back the credits of a body: what was asked of its source is not waited
- * for any more.
+/* Take back the credits of a body: stop waiting for what its source was asked
+ * for.
  */
 void transfer_release (struct transfers *t, struct body *b);
 
@@ -133,20 +133,18 @@ void transfer_arrived (struct transfers *t, struct body *b,
 /* The source does not answer as it should. */
 void transfer_stalled (struct transfers *t, struct sender *s);
 
-/* Its sender says again that it has it: if nothing of the body is under way it
- * is the one to be asked.
+/* Its sender offers it again: if nothing of the body is under way, ask this
+ * one.
  */
 void transfer_prefer (struct transfers *t, struct transfer *x);
 
-/* Let a body, or all of a sender, wait for its turn; ask while there are
- * credits.
- */
+/* Queue a body, or all of a sender; request while there are credits. */
 void transfer_queue (struct transfers *t, struct body *b);
 void transfer_unqueue (struct transfers *t, struct body *b);
 void transfer_queue_all (struct transfers *t, struct sender *s);
 void transfer_grant (struct transfers *t);
 
-/* transfer_commit.c: a failure that time may mend. */
+/* transfer_commit.c: a failure that may be temporary. */
 void transfer_pause (struct transfers *t);
 
 /* transfer.c: an end, with what belongs to it.  What a sender offered that is
@@ -157,7 +155,7 @@ void transfer_drop (struct transfers *t, struct transfer *x,
                     enum item_event event);
 void transfer_end_body (struct transfers *t, struct body *b);
 
-/* Forget what came of it, which is asked for from the beginning. */
+/* Drop what was received, to request it from the beginning. */
 void transfer_restart (struct transfers *t, struct body *b);
 
 #endif

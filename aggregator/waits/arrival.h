@@ -1,4 +1,4 @@
-/* aggregator/waits/arrival.h - who came last to one collective op
+/* aggregator/waits/arrival.h - the last rank to arrive at a collective op
  *
  * The formulas of doc/format-analysis-db.md, "Waiting", on the rows that all
  * ranks of a group have of one op.
@@ -23,18 +23,18 @@ struct arrival {
     uint32_t guessed : 1;       // no group was named: the world's is assumed
 };
 
-/* From an op's name: whether none of its ranks can end before the last one has
- * come, as in an all-reduce; not so where a root only sends or only receives,
- * and for names that are not known.
+/* Whether an op of this name synchronises all its ranks, as an all-reduce: none
+ * can end before the last one arrives.  False if a root only sends or only
+ * receives, and for unknown names.
  */
 bool arrival_is_mutual (const char *op, size_t n);
 
-/* What the names of one op have in common on all ranks: the name, but of a send
+/* The part of an op's name that all ranks share: the whole name, but for a send
  * and a receive only what follows "__".
  */
 uint64_t arrival_key (const char *op, size_t n, bool p2p);
 
-/* The order in which ops lie together: group, step, op, rank, row. */
+/* The sort order: group, step, op, rank, row. */
 int arrival_compare (const void *a, const void *b);
 bool arrival_same_op (const struct arrival *a, const struct arrival *b);
 
@@ -44,19 +44,19 @@ enum arrival_set {
     ARRIVAL_AMBIGUOUS,          // of a rank several
 };
 
-/* How the n rows of one op are, sorted by rank. */
+/* Classify the n rows of one op, sorted by rank. */
 enum arrival_set arrival_judge (const struct arrival *a, size_t n);
 
-/* Whether a whole set can be one op by its times: nobody ended before the last
- * one had come.
+/* Whether the times allow a whole set to be one op: no rank ended before the
+ * last one arrived.
  */
 bool arrival_fits (const struct arrival *a, size_t n);
 
-/* Whether all of them were seen by clocks that start times are compared of. */
+/* Whether all of their clocks have comparable start times. */
 bool arrival_by_start (const struct arrival *a, size_t n);
 
-/* Of a whole set: the index of the rank that came last (of several the lowest
- * rank), and in wait_ms[i] how long rank i waited for it.
+/* For a whole set: the index of the last rank to arrive (the lowest of
+ * several), and in wait_ms[i] how long rank i waited for it.
  */
 size_t arrival_wait (const struct arrival *a, size_t n, double *wait_ms);
 

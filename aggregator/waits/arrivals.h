@@ -1,8 +1,8 @@
-/* aggregator/waits/arrivals.h - all rows of a job, op by op
+/* aggregator/waits/arrivals.h - group all rows of a job by op
  *
- * Rows are put in as they lie in the table, and come out with those of an op
- * together.  Whatever the job's size, some 32 MiB of them are in memory: more
- * are shared out over parts of a temporary file, an op's rows all in one part.
+ * Rows are added in the table's order, and returned op by op.  Some 32 MiB of
+ * them are in memory; more are distributed over parts of a temporary file, all
+ * rows of an op in one part.
  */
 #ifndef ROLLCALL_WAITS_ARRIVALS_H
 #define ROLLCALL_WAITS_ARRIVALS_H
@@ -23,8 +23,8 @@ int arrivals_add (struct arrivals *x, const struct arrival *a,
                   struct err *err);
 
 /* Call 'fn' with the rows of each op, sorted by rank, always in the same order
- * of ops.  Rows of a part that would take more than ARRIVALS_PART_MAX are
- * dropped (one op again and again: nothing that a profiler writes) and counted.
+ * of ops.  Rows of a part beyond ARRIVALS_PART_MAX are dropped and counted (one
+ * op repeated endlessly: no profiler writes that).
  */
 #define ARRIVALS_PART_MAX (UINT64_C (1) << 30)  // bytes
 

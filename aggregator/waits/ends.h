@@ -1,6 +1,6 @@
 /* aggregator/waits/ends.h - whether ops of several ranks end together
  *
- * Up to one offset of each rank's clock.
+ * Given one constant offset of each rank's clock.
  */
 #ifndef ROLLCALL_WAITS_ENDS_H
 #define ROLLCALL_WAITS_ENDS_H
@@ -25,19 +25,19 @@ struct ends {
     size_t early;               // ops that one ended before the last one came
 };
 
-/* Sort the n ends, find offset_ms[who] (of each from the middle of all) and
- * residue_ms[who] (the median of what is left).  'device' says which of the two
- * off_ms is to be.  False without memory.
+/* Sort the n ends, compute offset_ms[who] (from the middle of all) and
+ * residue_ms[who] (the median remainder).  'device' selects which off_ms to
+ * compute.  False without memory.
  */
 bool ends_compare (struct end *v, size_t n, uint32_t nranks, bool device,
                    double *offset_ms, double *residue_ms, struct ends *ret);
 
-/* How far ends may be apart: 1 % of the median op or 100 us of a device, 10 %
- * of it where the host's scheduler has its say.
+/* How far ends may be apart: 1 % of the median op or 100 us for a device, 10 %
+ * of it if the host's scheduler is involved.
  */
 double ends_tolerance_ms (const struct ends *e, bool device);
 
-/* Whether they are those of one group. */
+/* Whether these are the ends of one group. */
 bool ends_agree (const struct ends *e, bool device);
 
 #endif

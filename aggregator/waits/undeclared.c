@@ -240,12 +240,12 @@ static bool is_one_group (struct settling *s, const struct ends *e)
     if (e->off_ms > ends_tolerance_ms (e, s->device))
         return undeclared_refuse (
             s,
-            "whatever the offsets of the clocks are, their ends "
-            "are up to %.3f ms apart: %.3f ms would be those of "
-            "one group",
+            "for any offsets of the clocks, their ends are up to %.3f ms "
+            "apart: in one group they are at most %.3f ms apart",
             e->off_ms, ends_tolerance_ms (e, s->device));
     return undeclared_refuse (s,
-                              "of %zu ops a rank ended before another one came",
+                              "in %zu ops a rank ended before another one "
+                              "began",
                               e->early);
 }
 
@@ -308,8 +308,8 @@ static int undeclared_judge (struct settling *s,
 
     if (s->mixed)
         (void)undeclared_refuse (
-            s, "they are of several kinds, or clocks, or their "
-               "times are not those of the ops");
+            s, "they are of several kinds or clocks, or do not have the times "
+               "of the ops");
     else if (s->nsides != s->nranks * s->nrounds || s->nrounds > ROUNDS_MAX)
         (void)undeclared_refuse (s,
                                  "some ranks have more captures than others");

@@ -1,5 +1,4 @@
-/* aggregator/waits/undeclared_private.h - a search for an undeclared group, and
- * what came of it
+/* aggregator/waits/undeclared_private.h - search for an undeclared group
  *
  * undeclared.c        the search
  * undeclared_write.c  the group, or why there is none
@@ -43,7 +42,7 @@ struct settling {
     char why[256];
 };
 
-/* The capture of a rank, by its index, in the round that is looked at. */
+/* The capture of a rank, by its index, in the current round. */
 static inline struct side *settling_side (const struct settling *s,
                                           uint32_t who)
 {
@@ -56,13 +55,13 @@ static inline void settling_forget (struct undeclared_clock *clocks, size_t n)
         clocks[i] = (struct undeclared_clock){ NAN, NAN };
 }
 
-/* All ranks are of one group: write it, name it in their ops, and say so.
- * Clocks that need not be put right are forgotten.
+/* All ranks are of one group: write it, name it in their ops, and record that.
+ * Clocks that need no correction are dropped.
  */
 int settling_accept (struct settling *s, struct undeclared_clock *clocks,
                      struct err *err);
 
-/* They are not: say s->why. */
+/* They are not: record s->why. */
 int settling_refuse (struct settling *s, struct err *err);
 
 #endif

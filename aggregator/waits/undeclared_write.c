@@ -125,10 +125,10 @@ static int say_group (struct settling *s, struct err *err)
         (void)snprintf (few, sizeof (few), "; these are %u of %lld: their "
                         "waits are lower bounds", s->nranks,
                         (long long)expected);
-    (void)snprintf (text, sizeof (text), "the traces declare no groups: "
-                    "their ops are taken for those of one group of %u ranks, "
-                    "since all did the same, and %zu of them end together (to "
-                    "%.3f ms, of %.3f ms that one takes)%s", s->nranks,
+    (void)snprintf (text, sizeof (text), "the traces declare no groups: their "
+                    "ops are assigned to one group of %u ranks, since all "
+                    "ranks did the same ops and %zu of them end together "
+                    "(within %.3f ms; one takes %.3f ms)%s", s->nranks,
                     s->found.common, s->found.off_ms, s->found.median_ms, few);
     return undeclared_write_say (s, text, err);
 }
@@ -137,8 +137,9 @@ int settling_refuse (struct settling *s, struct err *err)
 {
     char text[512];
 
-    (void)snprintf (text, sizeof (text), "the traces declare no groups, and "
-                    "group_name stays NULL, without waits: %s", s->why);
+    (void)snprintf (text, sizeof (text), "the traces declare no groups: "
+                    "group_name stays NULL, and there are no waits: "
+                    "%s", s->why);
     return undeclared_write_say (s, text, err);
 }
 

@@ -1,9 +1,9 @@
 /* aggregator/waits/wait.h - who waited for whom
  *
- * Once all rows of all ranks are in one place: for each collective op the rank
- * that came last, and how long the others waited for it (table Wait); and of
- * traces, which cannot know it of themselves, what of an op was waiting and
- * what was transit.  doc/format-analysis-db.md, "Waiting", has the formulas.
+ * From all rows of all ranks: the last rank to arrive at each collective op,
+ * and how long the others waited for it (table Wait); and for traces, which do
+ * not record it, how an op divides into waiting and transit.
+ * doc/format-analysis-db.md, "Waiting", has the formulas.
  */
 #ifndef ROLLCALL_WAITS_WAIT_H
 #define ROLLCALL_WAITS_WAIT_H

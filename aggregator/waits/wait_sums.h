@@ -1,5 +1,4 @@
-/* aggregator/waits/wait_sums.h - who waited for whom, summed up for table Wait
- */
+/* aggregator/waits/wait_sums.h - sum up waits for table Wait */
 #ifndef ROLLCALL_WAITS_WAIT_SUMS_H
 #define ROLLCALL_WAITS_WAIT_SUMS_H
 
@@ -17,16 +16,16 @@ struct wait_sum {
     double wait_ms;
 };
 
-/* 'db' is borrowed: what is too much for memory goes to a temporary table. */
+/* 'db' is borrowed: excess data goes to a temporary table. */
 struct wait_sums *wait_sums_create (sqlite3 *db);       // NULL: no memory
 void wait_sums_destroy (struct wait_sums *p);   // p may be NULL
 
-/* One op for which 'waiting' waited until 'late' came. */
+/* Add one op in which 'waiting' waited until 'late' arrived. */
 int wait_sums_add (struct wait_sums *p, const struct wait_sum *one,
                    struct err *err);
 
-/* Write table Wait, sorted by step, group and ranks.  Clocks count where they
- * were asked: in groups with skew.
+/* Write table Wait, sorted by step, group and ranks, with the clocks' error in
+ * groups with skew.
  */
 int wait_sums_write (struct wait_sums *p, const struct texts *steps,
                      const struct clock_skew *skew, struct err *err);

@@ -1,10 +1,10 @@
-/* cli/check/check.h - what may be wrong with a machine, before a job finds out
+/* cli/check/check.h - check a machine before a job fails on it
  *
- * Each check looks at one thing and says in one line how it is, and what to do
- * if it is not well.  rollcall doctor prints all of them, rollcall run those
- * of its capture directory that are not well.
+ * Each check examines one thing and gives one line: its state, and what to do
+ * about a problem. rollcall doctor prints all of them, rollcall run the
+ * problems of its capture directory.
  *
- * This folder: what rollcall doctor looks at: disk, machine, network.
+ * This folder: the checks of rollcall doctor: disk, machine, network.
  */
 #ifndef ROLLCALL_CHECK_CHECK_H
 #define ROLLCALL_CHECK_CHECK_H
@@ -26,11 +26,11 @@ struct check {
  */
 #define CHECK_RAW_FACTOR 20
 
-/* Whether 'dir' is there itself; if not, what the others look at. */
+/* Whether 'dir' exists; if not, which directory the other checks use. */
 struct check check_exists (const char *dir);
 
-/* Whether captures can be written to 'dir', which need not be there yet: that
- * it may be done at all (it is tried), room ('expect_bytes' of raw data, 0: not
+/* Whether captures can be written to 'dir', which need not exist yet:
+ * permission (by trying), free space ('expect_bytes' of raw data, 0: not
  * known), inodes, and a local disk.
  */
 struct check check_writable (const char *dir);
@@ -57,9 +57,9 @@ struct check check_mpi (void);          // and whether mpirun fits
 /* The keys of a directory, as an aggregator here would use them. */
 struct check check_keys (const char *dir);
 
-/* Whether the aggregator at 'endpoint' answers within some seconds, to these
- * keys (NULL: none, loopback only), and how wrong this host's clock is by its
- * own.  Nothing is delivered, and no job begins there.
+/* Whether the aggregator at 'endpoint' answers within some seconds, with these
+ * keys (NULL: none, loopback only), and the offset of this host's clock from
+ * its clock.  Delivers nothing, and begins no job there.
  */
 struct check check_aggregator (const char *endpoint,
                                const struct net_security *security,

@@ -37,10 +37,10 @@ struct check check_exists (const char *dir)
     existing (dir, at);
     if (access (dir, F_OK) < 0) {
         c.state = CHECK_WARNING;
-        (void)snprintf (c.text, sizeof (c.text), "%.230s is not there: its "
-                        "file system (of %.230s) was looked at", dir, at);
+        (void)snprintf (c.text, sizeof (c.text), "%.230s does not exist: the "
+                        "file system of %.230s was checked", dir, at);
     } else {
-        (void)snprintf (c.text, sizeof (c.text), "%.250s is there", dir);
+        (void)snprintf (c.text, sizeof (c.text), "%.250s exists", dir);
     }
     return c;
 }
@@ -78,7 +78,7 @@ struct check check_writable (const char *dir)
     }
     c.state = CHECK_PROBLEM;
     (void)snprintf (c.text, sizeof (c.text), rc == -ENOTDIR
-                        ? "%.250s is no directory: choose another one"
+                        ? "%.250s is not a directory: choose another one"
                         : "%.250s cannot be written by user %u: %.100s: "
                           "make it that user's, or choose another directory",
                     at, (unsigned)geteuid (), strerror (-rc));

@@ -142,7 +142,7 @@ struct check check_clock (void)
                     gmtime_r (&now, &tm));
     c.state = now < DATE_MIN ? CHECK_PROBLEM : CHECK_OK;
     SAY (c, "it is %s UTC%s", text,
-         c.state ? ", which cannot be: set the clock" : "");
+         c.state ? ", which is impossible: set the clock" : "");
     return c;
 }
 
@@ -155,7 +155,7 @@ static struct check check_limit (const char *name, __rlimit_resource_t which,
 
     if (getrlimit (which, &r) < 0) {
         c.state = CHECK_WARNING;
-        SAY (c, "cannot be told: %s", strerror (errno));
+        SAY (c, "is not known: %s", strerror (errno));
     } else if (r.rlim_cur == RLIM_INFINITY) {
         SAY (c, "unlimited");
     } else {

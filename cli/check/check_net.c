@@ -85,14 +85,14 @@ struct check check_synchronised (void)
     int state = adjtimex (&t);
 
     if (state < 0) {
-        SAY (c, "cannot be told: %s", strerror (errno));
+        SAY (c, "is not known: %s", strerror (errno));
     } else if (state == TIME_ERROR || (t.status & STA_UNSYNC)) {
         c.state = CHECK_WARNING;
-        SAY (c, "the kernel does not know of a time server: times of several "
-             "hosts cannot be compared; run chrony or another NTP client "
-             "(in a virtual machine the host may do it unseen)");
+        SAY (c, "the clock follows no time server: times of several hosts "
+             "cannot be compared; run chrony or another NTP client (in a "
+             "virtual machine the host may do it unseen)");
     } else {
-        SAY (c, "a time server is followed; off by %.3f s at most",
+        SAY (c, "the clock follows a time server; off by %.3f s at most",
              (double)t.maxerror / 1e6);
     }
     return c;
@@ -187,7 +187,7 @@ static int run_probe (struct probe *p, const char *endpoint,
         if (rc < 0 && p->why[0])
             err_set (err, -rc, "%s", p->why);
         else if (rc < 0)
-            err_set (err, -rc, "%s does not answer within 5 s: is it at work, "
+            err_set (err, -rc, "%s does not answer within 5 s: is it running, "
                      "is the port right, is a firewall in between?", endpoint);
     }
     net_close (p->net);

@@ -16,8 +16,7 @@
  * run_finish.c    a run whose daemons died with its launcher
  * run_result.c    what came of it (also for rollcall wait)
  *
- * This folder: the wrapper, the launch and the daemons of a run (rollcall
- * run).
+ * This folder: wrapper, launch and daemons of a run (rollcall run).
  */
 #ifndef ROLLCALL_RUN_RUN_H
 #define ROLLCALL_RUN_RUN_H
@@ -56,7 +55,7 @@ struct run_options {
     int64_t expect_bytes;       // of raw data, that COMMAND's profiler writes
     int64_t max_rate;           // of each agent, bytes a second
     const char *release;        // of captures in the run's own directories
-    const char *only;           // what results there should be
+    const char *only;           // results to make
     struct analyser_settings analyse;   // of each agent
     bool raw, insecure, foreign, json, text;
     bool launched;              // by the front end of --launcher
@@ -119,37 +118,35 @@ static inline bool run_is_served (const struct run *r)
 
 /* ---- run_child.c ---- */
 
-/* Fill r->child by --child and COMMAND; 0, or EXIT_USAGE after a word. */
+/* Set r->child by --child and COMMAND; 0, or EXIT_USAGE after a message. */
 int run_choose_child (struct run *r);
 
 /* ---- run_way.c ---- */
 
-/* Fill r->way; and say it in a line, for rank 0. */
+/* Set r->way; and print it in a line, for rank 0. */
 void run_choose_way (struct run *r);
 void run_print_way (const struct run *r);
 
-/* Whether OUT, or the directory in which it will be made, is on a file system
- * that other hosts have, too.
- */
+/* Whether OUT, or its existing parent, is on a shared file system. */
 bool run_out_is_shared (const struct run_options *opt);
 
-/* The file system of OUT if it is this machine's own, as far as can be told, and
- * rank 0 is on another machine; or NULL.  It may have been exported after all,
- * and rank 0 may begin yet: not to be believed at once.
+/* The file system of OUT if it seems to be local and rank 0 is on another
+ * machine; or NULL.  It may be exported nevertheless, and rank 0 may start
+ * later: do not give up at once.
  */
 const char *run_out_is_elsewhere (const struct run *r);
 
 /* ---- run_meet.c ---- */
 
-/* This process has the aggregator: make job, directory and keys, bind, and say
- * how it is reached.  If b->ok is false, b->why says what went wrong.
+/* For the process with the aggregator: create job, directory and keys, bind,
+ * and set the endpoints.  If b->ok is false, b->why has the error.
  */
 void run_fill_bulletin (struct run *r, struct world_bulletin *b);
 
-/* Fill job, endpoints and keys of 'r' by those of rank 0: over MPI, all ranks
- * together and before any daemon is started, or by a file that rank 0 writes
- * and takes away when the run is over.  0, or an exit status after a word, of
- * what all ranks know by rank 0 alone.
+/* Set job, endpoints and keys of 'r' to those of rank 0: over MPI, with all
+ * ranks and before any daemon is started, or by a file that rank 0 writes and
+ * removes when the run is over.  0, or an exit status; rank 0 alone prints a
+ * message that all ranks would.
  */
 int run_discover (struct run *r);
 int run_meet_by_files (struct run *r);
@@ -157,13 +154,12 @@ void run_remove_meeting (struct run *r);
 
 /* ---- run_disk.c ---- */
 
-/* Warn of what may keep this host's captures from being written. */
+/* Warn of problems that may prevent this host's captures. */
 void run_warn_of_disk (const struct run *r);
 
 /* ---- run_origin.c ---- */
 
-/* Leave scheduler's id, user and COMMAND where the agent of r->dir finds them.
- */
+/* Store scheduler's id, user and COMMAND for the agent of r->dir. */
 void run_write_origin (const struct run *r);
 
 /* ---- run_job.c ---- */
@@ -171,29 +167,29 @@ void run_write_origin (const struct run *r);
 /* A new id that no other run has. */
 void run_new_job (char out[WORLD_TEXT_MAX]);
 
-/* OUT as an absolute path, made, held and writable; -EACCES and so on, -EPERM
- * for root when it is another user's.
+/* Create OUT, hold it and check that it is writable; gives its absolute path.
+ * -EACCES and the like, -EPERM for root if it is another user's.
  */
 int run_check_out (struct run *r, struct err *err);
 
 /* Make r->dir for r->job below the state directory. */
 int run_make_dir (struct run *r, struct err *err);
 
-/* As run_make_dir, for whoever starts the aggregator, or has none to start:
- * -EEXIST when that job has been run here before.
+/* As run_make_dir, for the process that starts the aggregator or has a given
+ * one: -EEXIST if that job was run here before.
  */
 int run_make_new_dir (struct run *r, struct err *err);
 
-/* " --state DIR" for a `rollcall wait` of this run that is called later, by a
- * shell without our variables.
+/* " --state DIR", as a later `rollcall wait` of this run needs it in a shell
+ * without our variables.
  */
 const char *run_state_option (const struct run *r, char out[PATH_MAX + 16]);
 
 int run_start_aggregator (struct run *r, struct err *err);
 int run_start_agent (struct run *r, struct err *err);
 
-/* A connection to this host's agent, started if there is none ('start') or
- * waited for.  A descriptor or -errno.
+/* Connect to this host's agent, which is started ('start') or waited for.  A
+ * descriptor or -errno.
  */
 int run_join_agent (struct run *r, bool start, struct err *err);
 
@@ -205,35 +201,35 @@ int run_library (char out[PATH_MAX], struct err *err);
 
 /* ---- run_state.c ---- */
 
-/* The directory above all runs', made if need be: of the option (or its
+/* The directory of all runs, created if needed: that of the option (or its
  * variable), or the first of several places that is a directory of this user
- * with mode 0700; the same one in every program of this user on this host that
- * has the same XDG_RUNTIME_DIR and TMPDIR.  -EACCES: others could write there;
- * -ENOTSUP: it is on a shared file system.
+ * with mode 0700.  All programs of this user on this host with the same
+ * XDG_RUNTIME_DIR and TMPDIR find the same one.  -EACCES: others could write
+ * there; -ENOTSUP: it is on a shared file system.
  */
 int run_state_dir (const char *option, char out[PATH_MAX], struct err *err);
 
 /* ---- run_net.c ---- */
 
-/* Whether --port can be what it says. */
+/* Check the syntax of --port. */
 int run_check_net (const struct run_options *opt, struct err *err);
 
-/* Whether no other host is to connect: --interface names the loopback one. */
+/* Whether other hosts cannot connect: --interface names loopback. */
 bool run_is_local_only (const struct run_options *opt);
 
-/* Bind a listening socket (r->all_interfaces says where) and fill
- * r->listener and r->endpoints.
+/* Bind a listening socket (where: r->all_interfaces), and set r->listener and
+ * r->endpoints.
  */
 int run_bind (struct run *r, struct err *err);
 
-/* The first announced endpoint that answers, or that takes connections, into
- * r->endpoint.  Behind --launcher an aggregator has to answer there: COMMAND may
- * begin long after the one that was started for it.  Comes with the run's key:
- * the aggregator knows it for one of its own.
+/* Set r->endpoint to the first announced endpoint that answers or accepts
+ * connections.  With --launcher an aggregator must answer: COMMAND may begin
+ * long after it was started.  Uses the run's key, so the aggregator logs no
+ * stranger.
  */
 int run_probe (struct run *r, struct err *err);
 
-/* Whether the aggregator that was started here answers. */
+/* Whether the aggregator that this process started answers. */
 bool run_aggregator_answers (const struct run *r);
 
 /* An address and a port for the COMMANDs' own rendezvous: on this host. */
@@ -241,10 +237,10 @@ void run_choose_master (struct run *r);
 
 /* ---- run_master.c ---- */
 
-/* With an aggregator that was given, and all ranks on this host: the first of
- * them leaves in r->dir what run_choose_master says, before there is an agent;
- * others find it when they have joined that.  Else nothing is done, and COMMAND
- * has to know by itself where its rank 0 is.
+/* With a given aggregator and all ranks on this host: the first rank writes the
+ * result of run_choose_master to r->dir, before there is an agent; others read
+ * it after they joined the agent.  Otherwise does nothing, and COMMAND itself
+ * must know where its rank 0 is.
  */
 int run_leave_master (struct run *r, struct err *err);
 void run_find_master (struct run *r);
@@ -255,25 +251,24 @@ void run_find_master (struct run *r);
 int run_make_keys (struct run *r, struct err *err);
 bool run_has_keys (const struct run *r);
 
-/* Into the environment, for a launcher to hand on: 0 or -1.  And out of it
- * again, so that COMMAND does not get them; -EBADMSG: they have been changed.
+/* Put the keys into the environment for a launcher: 0 or -1.  Remove them
+ * again, so that COMMAND does not get them; -EBADMSG: they were changed.
  */
 int run_export_keys (const struct run *r);
 int run_import_keys (struct run *r, struct err *err);
 
-/* -ENOKEY: the aggregator is on another host and there is no key for it.  Files
- * that ROLLCALL_KEY and ROLLCALL_SERVER_KEY name have absolute paths from here
- * on.
+/* -ENOKEY: the aggregator is on another host and there is no key for it.  Makes
+ * the paths in ROLLCALL_KEY and ROLLCALL_SERVER_KEY absolute.
  */
 int run_check_keys (const struct run *r, struct err *err);
 
-/* For the aggregator: a directory for its --keys.  It removes the secret when
- * it has read it, and the rest when it ends.
+/* Create a directory for the aggregator's --keys.  It removes the secret after
+ * reading it, and the rest when it ends.
  */
 int run_write_server_keys (const struct run *r, char dir[PATH_MAX],
                            struct err *err);
 
-/* For an agent: a file for its --key, which it removes when it has read it. */
+/* Create a file for an agent's --key, which it removes after reading it. */
 int run_write_agent_key (const struct run *r, char path[PATH_MAX],
                          struct err *err);
 
@@ -284,7 +279,7 @@ struct run_given {              // to this process, for COMMAND to have again
     void (*on_pipe) (int);      // what became of a broken pipe
 };
 
-/* Where this rank's profiler is to write, made. */
+/* Create the directory for this rank's profiler. */
 int run_capture_dir (const struct run *r, char out[PATH_MAX], struct err *err);
 
 /* Start COMMAND, which dies with this process: its pid, or -errno. */
@@ -310,28 +305,28 @@ bool run_past_limit (const char *job);
 
 /* ---- run_finish.c ---- */
 
-/* Leave in r->dir how this run was called, for run_finish. */
+/* Store this run's command line in r->dir, for run_finish. */
 int run_save_options (const struct run *r, struct err *err);
 
-/* Start the daemons of the run of 'dir' (STATE/JOB/HOST) again, if its
- * aggregator is gone and left no result: they go on from what it has left.
- * They serve this host only.  0, or an exit status after a word.
+/* Restart the daemons of the run of 'dir' (STATE/JOB/HOST), if its aggregator
+ * ended without a result: they resume from its files.  They serve this host
+ * only.  0, or an exit status after a message.
  */
 int run_finish (struct run *r, const char *dir);
 
 /* ---- run_progress.c ---- */
 
-/* On a terminal, a line of what is waited for since COMMAND, or the launcher,
- * has ended (monotonic); and no line any more.
+/* On a terminal, show what is waited for since COMMAND or the launcher ended
+ * (monotonic); clear that line.
  */
 void run_show_end (const struct run *r, int64_t ended_ns);
 void run_hide_end (void);
 
 /* ---- run_result.c ---- */
 
-/* Print what result.json in 'dir' says; the exit status that it deserves, or
- * -ENOENT when there is none.  *command_status is that of a failed COMMAND;
- * 'who' speaks in error messages.
+/* Print result.json of 'dir'; returns its exit status, or -ENOENT when there is
+ * none. *command_status is that of a failed COMMAND; 'who' begins error
+ * messages.
  */
 int run_print_result (const struct command_spec *who, const char *dir,
                       const char *job, enum cli_format format,
@@ -345,8 +340,8 @@ bool run_has_result (const char *dir);  // is there one already?
 /* The path of the analysis.db that it names; -ENOENT. */
 int run_result_db (const char *dir, char out[PATH_MAX]);
 
-/* Where a run's aggregator is or was, below 'state' on this host: STATE/JOB/HOST
- * into 'dir', and what is in its RUN_AGGREGATOR into 'text'.
+/* Find a run whose aggregator is or was on this host, below 'state':
+ * STATE/JOB/HOST in 'dir', and the content of its RUN_AGGREGATOR in 'text'.
  */
 bool run_find_aggregator (const char *state, const char *job,
                           char dir[PATH_MAX], struct buf *text);
@@ -355,13 +350,11 @@ bool run_find_aggregator (const char *state, const char *job,
 int run_open_process (pid_t pid, int64_t start_time);
 int64_t run_start_time (pid_t pid);     // in clock ticks since boot, 0: gone
 
-/* Whether the process of which RUN_AGGREGATOR tells lives; also if that cannot
- * be told.
- */
+/* Whether the process of RUN_AGGREGATOR lives; true if that is unknown. */
 bool run_aggregator_lives (const struct json *aggregator);
 
-/* Who finishes a run, or removes its directory, holds RUN_LOCK in it: flock(2)
- * by 'how', until the descriptor is closed; -1: it is not to be had.
+/* Lock RUN_LOCK, as finishing a run or removing its directory requires:
+ * flock(2) with 'how', until the descriptor is closed; -1: failed.
  */
 int run_lock (const char *dir, int how);
 

@@ -76,7 +76,8 @@ static const char *told_mode (const struct run *r)
 static bool say_unseen (const struct run *r, const char *why)
 {
     if (r->world.rank == 0)
-        (void)RUN_FAIL (0, "nobody sees what MPI_Init finds in COMMAND: "
+        (void)RUN_FAIL (0, "the world that MPI_Init finds in COMMAND is not "
+                           "checked: "
                         PRELOAD_LIBRARY " cannot be loaded: %s", why);
     return false;
 }

@@ -48,7 +48,8 @@ int run_save_options (const struct run *r, struct err *err)
     text = json_print (j, true);
     json_free (j);
     if (rc < 0 || !text || !fileio_join (path, sizeof (path), r->dir, RUN_CALL))
-        rc = err_set (err, ENOMEM, "cannot keep how %s was called", r->job);
+        rc = err_set (err, ENOMEM, "cannot save the command line of "
+                                   "%s", r->job);
     else
         rc = fileio_replace (path, text, strlen (text), 0600, err);
     free (text);

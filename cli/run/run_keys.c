@@ -84,8 +84,8 @@ int run_import_keys (struct run *r, struct err *err)
             valid = key_valid (to[i]);
         }
         if (!valid)
-            rc = err_set (err, EBADMSG, "the launcher did not hand on the "
-                          "keys of this run as they were (%s)", variables[0]);
+            rc = err_set (err, EBADMSG, "the launcher did not pass on the keys "
+                          "of this run unchanged (%s)", variables[0]);
     }
     for (size_t i = 0; i < VARIABLES; i++)
         (void)unsetenv (variables[i]);
@@ -111,10 +111,10 @@ int run_check_keys (const struct run *r, struct err *err)
         net_is_loopback (r->endpoint))
         return 0;
     return err_set (err, ENOKEY, "there is no key for the aggregator at %s. "
-                    "Behind --launcher: it did not hand on the environment "
+                    "With --launcher: it did not pass on the environment "
                     "variable %s; mpirun takes -x %s. For a service: set "
                     "ROLLCALL_KEY and ROLLCALL_SERVER_KEY (rollcall key). Or "
-                    "say --insecure", r->endpoint, variables[0],
+                    "give --insecure", r->endpoint, variables[0],
                     variables[0]);
 }
 

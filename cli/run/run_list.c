@@ -203,7 +203,7 @@ const char *runs_state_text (const struct runs_one *r)
     case RUNS_LEFT:
         return r->replaced ? "over, result replaced"
                : r->gone   ? "over, result gone"
-               : *r->db    ? "over, not whole"
+               : *r->db    ? "over, incomplete"
                            : "ended without a result";
     case RUNS_PART:
         return "not all delivered, aggregator elsewhere";

@@ -30,8 +30,8 @@ struct runs_one {
     uint64_t bytes;             // of the files in 'dir'
 };
 
-/* Each run below 'state', by job; ends when 'fn' returns other than 0, and
- * returns that.  -errno: 'state' cannot be read.
+/* Call 'fn' for each run below 'state', by job, until it returns a value other
+ * than 0, which is returned.  -errno: 'state' cannot be read.
  */
 int runs_each (const char *state,
                int (*fn) (void *arg, const struct runs_one *r), void *arg,
@@ -39,8 +39,8 @@ int runs_each (const char *state,
 
 const char *runs_state_text (const struct runs_one *r);
 
-/* Remove the directory of a run, and that of its job if it is empty then.
- * -EBUSY: it is being finished, or under way by now; else -errno.
+/* Remove the directory of a run, and that of its job if it is then empty.
+ * -EBUSY: it is being finished, or under way again; else -errno.
  */
 int runs_remove (const struct runs_one *r, struct err *err);
 

@@ -32,13 +32,13 @@ static const struct option_spec options[] = {
       "How long to wait for captures after the last COMMAND has ended." },
     { "child", 0, OPTION_TEXT, offsetof (struct run_options, child), "KIND",
       "auto", NULL, 0, 0,
-      "What COMMAND is: plain, no program that calls MPI_Init, so that the "
-      "wrappers may use MPI; mpi, one that does; auto, it may be either, and "
-      "MPI is left to it, unless its ranks have no other way to meet." },
+      "What COMMAND is. plain: it does not call MPI_Init, so the wrappers may "
+      "use MPI. mpi: it calls MPI_Init. auto: either; MPI is left to it unless "
+      "its ranks have no other way to meet." },
     { "launcher", 'l', OPTION_TEXT,
       offsetof (struct run_options, launcher), "WORDS", NULL, NULL, 0, 0,
-      "Start the wrappers with this, as in \"mpirun -np 8\"; for COMMANDs that "
-      "are MPI programs, on hosts that share no OUT." },
+      "Start the wrappers with this command, as in \"mpirun -np 8\"; for MPI "
+      "programs on hosts that share no OUT." },
     CLI_FOREIGN_OPTION (struct run_options, foreign),
     RESULTS_OPTION (struct run_options),
     { "raw", 0, OPTION_FLAG, offsetof (struct run_options, raw), NULL, NULL,
@@ -50,7 +50,7 @@ static const struct option_spec options[] = {
       "--raw, never without." },
     { "max-rate", 0, OPTION_BYTES, offsetof (struct run_options, max_rate),
       "BYTES", "0", "ROLLCALL_MAX_RATE", 0, 0,
-      "Each node ships at most so many bytes in a second, as 10MB; 0 is no "
+      "How many bytes each node ships in a second at most, as 10MB; 0: no "
       "limit." },
     { "expect-bytes", 0, OPTION_BYTES,
       offsetof (struct run_options, expect_bytes), "BYTES", "0", NULL, 0, 0,
@@ -58,8 +58,8 @@ static const struct option_spec options[] = {
       "before the start if less than 20 times as much is free." },
     { "insecure", 0, OPTION_FLAG, offsetof (struct run_options, insecure),
       NULL, NULL, "ROLLCALL_INSECURE", 0, 0,
-      "Use no keys: anybody who can reach the aggregator's port may deliver "
-      "data, and whoever is on the way can read and alter everything. "
+      "Use no keys: anybody who can reach the aggregator's port can deliver "
+      "data, and anybody on the network path can read and alter everything. "
       "Without it each run has keys of its own." },
     { "interface", 0, OPTION_TEXT,
       offsetof (struct run_options, interface), "NAME", NULL,
@@ -70,16 +70,16 @@ static const struct option_spec options[] = {
     { "state", 0, OPTION_TEXT, offsetof (struct run_options, state), "DIR",
       NULL, "ROLLCALL_STATE_DIR", 0, 0,
       "Local directory for captures and daemons of runs. Without it: "
-      "rollcall-UID in $TMPDIR or /tmp, or what FILES says." },
+      "rollcall-UID in $TMPDIR or /tmp, or as FILES says." },
     { "quiet-period", 0, OPTION_DURATION,
       offsetof (struct run_options, quiet_ns), "TIME", "60s",
       "ROLLCALL_QUIET_PERIOD", 0, 0,
       "While COMMAND runs, a capture without analyse.done is finished when "
-      "nothing in it has changed for so long." },
+      "nothing in it has changed for this long." },
     ANALYSER_OPTIONS (struct run_options),
     { "aggregator", 'a', OPTION_ENDPOINTS,
       offsetof (struct run_options, aggregator), "ENDPOINT,...", NULL, NULL, 0,
-      0, "Deliver to an aggregator that is there already." },
+      0, "Deliver to an aggregator that is already running." },
     { "job", 'J', OPTION_TEXT, offsetof (struct run_options, job), "ID", NULL,
       NULL, 0, 0, "The job's id, instead of a new one." },
     { "launched", 0, OPTION_FLAG, offsetof (struct run_options, launched),

@@ -70,7 +70,7 @@ static int run_meet_judge (struct run *r, const struct world_bulletin *b,
     if (!b->ok)
         return says ? RUN_FAIL (b->status, "%s", b->why) : b->status;
     if (!all_ok)
-        return says ? RUN_FAIL (EX_OSERR, "a rank has no memory") : EX_OSERR;
+        return says ? RUN_FAIL (EX_OSERR, "a rank is out of memory") : EX_OSERR;
     return 0;
 }
 
@@ -80,9 +80,9 @@ static int run_meet_judge (struct run *r, const struct world_bulletin *b,
 static void on_alarm (int sig)
 {
     static const char text[] =
-        "rollcall run: not all ranks have come to meet over MPI: is OUT on a "
-        "shared file system on some hosts only? Say --child mpi, or rollcall "
-        "run --launcher \"mpirun ...\" -o OUT -- COMMAND\n";
+        "rollcall run: not all ranks have met over MPI: is OUT on a shared "
+        "file system on some hosts only? Use --child mpi, or rollcall run "
+        "--launcher \"mpirun ...\" -o OUT -- COMMAND\n";
 
     (void)sig;
     if (write (STDERR_FILENO, text, sizeof (text) - 1) < 0)

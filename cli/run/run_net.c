@@ -140,8 +140,8 @@ static int announce (struct run *r, int64_t port, struct err *err)
     }
     freeifaddrs (list);
     if (used == 0 && r->opt->interface)
-        return err_set (err, EADDRNOTAVAIL, "no network interface is up by "
-                        "the name of %s", r->opt->interface);
+        return err_set (err, EADDRNOTAVAIL, "no network interface named %s is "
+                        "up", r->opt->interface);
     if (used == 0)              // then all ranks are here
         (void)snprintf (r->endpoints, sizeof (r->endpoints),
                         PREFIX "127.0.0.1:%lld", (long long)port);

@@ -230,11 +230,11 @@ static int tell_unwritten (const struct command_spec *who,
                            const struct json *result, const char *dir,
                            const char *job)
 {
-    return cli_fail (who, EX_CANTCREAT, "job %s: nothing could be written: "
-                     "%s; all that was delivered is in %s/root: rollcall "
-                     "build --root %s/root -o OUT %s makes the result of it, "
-                     "rollcall archive --root %s/root get %s RANK DIR gives "
-                     "raw files back", job,
+    return cli_fail (who, EX_CANTCREAT, "job %s: the result could not be "
+                     "written: %s; everything delivered is in %s/root: "
+                     "rollcall build --root %s/root -o OUT %s makes the "
+                     "result, rollcall archive --root %s/root get %s RANK DIR "
+                     "returns raw files", job,
                      json_text (json_get (result, "error"), ""), dir, dir, job,
                      dir, job);
 }
@@ -257,8 +257,8 @@ static int tell_gone (const struct command_spec *who,
     return cli_fail (who, EX_NOINPUT, "job %s ended with %s%s; its result is "
                      "gone: %s %s%s%s%s%s%s%s", job,
                      roll == EXIT_ALL_PRESENT ? "all ranks present"
-                     : roll == EXIT_NOT_ALL   ? "some rank not present"
-                                              : "nothing that could be read",
+                     : roll == EXIT_NOT_ALL   ? "not all ranks present"
+                                              : "no capture that could be read",
                      command > 0 ? ", and a COMMAND that failed" : "", path,
                      by ? "is now that of job " : "is not there any more",
                      by ? by : "", kept ? "; rollcall build --root " : "",

@@ -146,7 +146,7 @@ void run_print_way (const struct run *r)
                        "plain)\n");
     else
         (void)fprintf (f, "by MPI, since their hosts share no OUT: a COMMAND "
-                       "that calls MPI_Init will be ended (--launcher starts "
-                       "such)\n");
+                       "that calls MPI_Init will be ended (use --launcher for "
+                       "it)\n");
     (void)fflush (f);
 }

@@ -36,8 +36,8 @@ struct wrap {
     struct run_given given;     // to us, for COMMAND
 };
 
-/* Say what came of the job, if that is for this wrapper to say; the status that
- * the launcher is to see.
+/* Print the job's result, if this wrapper has to; returns the status for the
+ * launcher.
  */
 int wrap_end (const struct wrap *w);
 

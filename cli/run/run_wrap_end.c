@@ -114,7 +114,7 @@ static int served_status (const struct wrap *w)
     add_delivery (r, &command);
     (void)RUN_FAIL (0, "job %s: %s; captures stay where they are, below "
                     "%s/captures, or where COMMAND wrote them. When %s can be "
-                    "reached this delivers the former: %s", r->job,
+                    "reached, this delivers those below captures: %s", r->job,
                     w->undelivered, r->dir, r->endpoint, buf_text (&command));
     buf_fini (&command);
     return status == 0 && r->world.local_size == r->world.size

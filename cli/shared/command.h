@@ -1,5 +1,5 @@
-/* cli/shared/command.h - what rollcall's verbs and rollcall run have in common:
- * options, errors, signals, and how results are printed
+/* cli/shared/command.h - shared by the verbs and rollcall run: options, errors,
+ * signals, printing of results
  */
 #ifndef ROLLCALL_SHARED_COMMAND_H
 #define ROLLCALL_SHARED_COMMAND_H
@@ -18,7 +18,7 @@
 #define EXIT_NOT_ALL 1          // results, but some rank is not present
 #define EXIT_USAGE 2
 
-/* Parse with the table; false when the verb is to end with *status. */
+/* Parse with the table; false: end with *status. */
 bool cli_options (const struct command_spec *c, int argc, char **argv,
                   void *out, int *rest, int *status);
 
@@ -26,18 +26,18 @@ bool cli_options (const struct command_spec *c, int argc, char **argv,
 int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
-/* Whether one of the first 'n' is "", which is said then: as an unset variable
- * would be.
+/* Whether one of the first 'n' is "" (perhaps an unset variable); prints a
+ * message then.
  */
 bool cli_empty_dir (const struct command_spec *c, int n, char *const *dirs);
 
-/* The exit status that stands for a negative errno of an output that could not
- * be made; EX_NOPERM for -EPERM, which is another user's.
+/* The exit status for a negative errno of making an output; EX_NOPERM for
+ * -EPERM, another user's directory.
  */
 int cli_output_status (int rc);
 
-/* After printing, which gave 'rc': 0, or EX_IOERR when what was printed is lost
- * (a full disk, a closed pipe).
+/* After printing, which gave 'rc': 0, or EX_IOERR if output was lost (a full
+ * disk, a closed pipe).
  */
 int cli_flush (const struct command_spec *c, int rc);
 
@@ -46,25 +46,25 @@ int cli_flush (const struct command_spec *c, int rc);
     { "foreign-output", 0, OPTION_FLAG, offsetof (type, member), NULL, NULL, \
       NULL, 0, 0, \
       "As root, write into a directory of another user, who can read and " \
-      "replace what is there. Without it that is refused." }
+      "replace what is there. Without this option, that is refused." }
 
-/* Whether it can be the name of a job. */
+/* Whether it is a valid name of a job. */
 bool cli_valid_job (const char *name);
 
-/* Print a document and free it; 0, -ENOMEM, or what stdout said. */
+/* Print a document and free it; 0, -ENOMEM, or an error of stdout. */
 int cli_print_json (struct json *j);
 
-/* Whether a signal is ignored, as nohup(1) has it: it is to stay so. */
+/* Whether a signal is ignored, as by nohup(1): then leave it so. */
 bool cli_is_ignored (int sig);
 
-/* For verbs that have something to clean up: from now on SIGINT, SIGTERM and
- * SIGHUP set cli_cancelled, and a second one kills at once.
+/* For verbs that have to clean up: SIGINT, SIGTERM and SIGHUP set
+ * cli_cancelled, and a second one kills at once.
  */
 extern atomic_bool cli_cancelled;
 void cli_catch_signals (void);
 
-/* "interrupted, " and what that means for what was written, on standard error;
- * returns the status of a verb that was: 128 and the signal.
+/* Print "interrupted, " and the state of the output on standard error; returns
+ * the exit status: 128 and the signal.
  */
 int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
@@ -73,8 +73,8 @@ int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
 enum cli_format { CLI_TEXT, CLI_JSON };
 enum cli_format cli_format (bool json);
 
-/* How wide a table may be: what --width says, the terminal's columns, 0 (as
- * wide as it needs) elsewhere.  An option that was not given is -1.
+/* The width of a table: that of --width (-1: not given), else the terminal's
+ * columns, or 0 (unlimited) elsewhere.
  */
 size_t cli_width (int64_t option);
 
@@ -89,6 +89,6 @@ size_t cli_width (int64_t option);
     { "json", 0, OPTION_FLAG, offsetof (type, json), NULL, NULL, NULL, 0, 0, \
       "Print the summary as one JSON object." }, \
     { "text", 0, OPTION_FLAG, offsetof (type, text), NULL, NULL, NULL, 0, 0, \
-      "Print the summary as text, which it is without --json." }
+      "Print the summary as text, which is the default." }
 
 #endif

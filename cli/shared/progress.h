@@ -1,7 +1,7 @@
-/* cli/shared/progress.h - one line of what is done now, on a terminal only
+/* cli/shared/progress.h - a progress line, on a terminal only
  *
- * It goes to standard error, is written over by the next one, and leaves
- * nothing behind.
+ * It goes to standard error, is overwritten by the next one, and cleared at the
+ * end.
  */
 #ifndef ROLLCALL_SHARED_PROGRESS_H
 #define ROLLCALL_SHARED_PROGRESS_H

@@ -1,6 +1,6 @@
 /* common/base/clock.h - the two clocks, in nanoseconds
  *
- * Deadlines use the monotonic clock; dates that people read use the other.
+ * Deadlines use the monotonic clock, dates the wall clock.
  */
 #ifndef ROLLCALL_BASE_CLOCK_H
 #define ROLLCALL_BASE_CLOCK_H
@@ -13,7 +13,7 @@
 int64_t clock_mono_ns (void);
 int64_t clock_wall_ns (void);       // since the Unix epoch
 
-/* A date as people read it, and as strcmp orders it: 2026-01-31T12:00:00.000Z */
+/* A readable date that strcmp orders: 2026-01-31T12:00:00.000Z */
 #define CLOCK_TEXT_MAX 40
 void clock_text (int64_t wall_ns, char out[CLOCK_TEXT_MAX]);
 

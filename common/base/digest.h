@@ -15,7 +15,7 @@ struct digest {
     uint8_t bytes[DIGEST_SIZE];
 };
 
-/* Returns 0, or -ENOMEM when libcrypto has no SHA-256 to give. */
+/* Returns 0, or -ENOMEM if libcrypto cannot create a SHA-256. */
 int digest_of (const void *data, size_t size, struct digest *out);
 
 void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE]);

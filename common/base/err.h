@@ -1,8 +1,8 @@
-/* common/base/err.h - what went wrong, in words
+/* common/base/err.h - error messages
  *
  * Functions that can fail return 0 or a negative errno value and put one
  * sentence for a person into a 'struct err': what happened, where.  Libraries
- * never log; whoever decides what to do about the failure does.
+ * never log; the caller that handles the failure does.
  */
 #ifndef ROLLCALL_BASE_ERR_H
 #define ROLLCALL_BASE_ERR_H
@@ -13,8 +13,8 @@ struct err {
     char text[ERR_TEXT_MAX];
 };
 
-/* Replace control characters by '?': names in a text may be anybody's, and a
- * terminal must not obey them.  The sentences of this header are plain.
+/* Replace control characters by '?': a name in a text must not control the
+ * terminal.  The functions of this header do that.
  */
 void err_plain (char *text);
 
@@ -28,7 +28,7 @@ int err_set (struct err *err, int errnum, const char *fmt, ...)
 int err_sys (struct err *err, int errnum, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
-/* Put "prefix: " before the sentence that is there; returns 'rc' unchanged. */
+/* Put "prefix: " before the sentence; returns 'rc' unchanged. */
 int err_prefix (struct err *err, int rc, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 

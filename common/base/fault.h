@@ -1,9 +1,8 @@
-/* common/base/fault.h - places where the test build can make things go wrong
+/* common/base/fault.h - fault points of the test build
  *
- * A point stands before a write, fsync, rename, unlink or commit whose moment
- * matters for delivery.  In the build with ROLLCALL_FAULTS a test chooses one
- * by name; in any other build FAULT is the constant 0.  See doc/reliability.md
- * for what is done with them.
+ * A point is before a write, fsync, rename, unlink or commit that matters for
+ * delivery.  In the build with ROLLCALL_FAULTS a test chooses one by name; in
+ * other builds FAULT is the constant 0. doc/reliability.md describes the tests.
  *
  *     ROLLCALL_FAULT=NAME[:PASS[:ACTION]]     at the PASSth time (1): ACTION
  *                                      is kill (SIGKILL to itself), enospc,
@@ -17,8 +16,8 @@
 
 #ifdef ROLLCALL_FAULTS
 
-/* 0, or -ENOSPC, -EIO or -EBADMSG, which the caller treats as the failure of
- * what comes next; does not return when the action is to be killed.
+/* 0, or -ENOSPC, -EIO or -EBADMSG, which the caller handles as a failure of the
+ * next operation; does not return for the action kill.
  */
 int fault_hit (const char *name);
 

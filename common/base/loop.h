@@ -1,4 +1,4 @@
-/* common/base/loop.h - one thread that waits for descriptors and times
+/* common/base/loop.h - an event loop for descriptors and timers
  *
  * Callbacks run one after the other, never nested.  A callback may add and
  * remove anything, itself included.
@@ -27,22 +27,21 @@ void loop_del_fd (struct loop *l, int fd);
 int loop_add_timer (struct loop *l, int64_t delay_ns, loop_fn *fn, void *arg);
 void loop_del_timer (struct loop *l, loop_fn *fn, void *arg);
 
-/* Call 'fn' on every turn, before waiting; while 'pending' is true of the
- * source there is no waiting.  For descriptors that are edge-triggered.
+/* Call 'fn' on every turn, before waiting; the loop does not wait while
+ * 'pending' returns true.  For edge-triggered descriptors.
  */
 int loop_add_source (struct loop *l, bool (*pending) (void *arg), loop_fn *fn,
                      void *arg);
 void loop_del_source (struct loop *l, void *arg);
 
-/* Call 'fn' when SIGTERM or SIGINT comes, which ask a process to end.  Once for
- * each loop, before threads are started: the signals are blocked in this thread
- * and in those that it starts from now on, and stay so when the loop is gone.
- * 0, or -errno (of signalfd(2), -ENOMEM); then nothing is called.
+/* Call 'fn' on SIGTERM or SIGINT.  Once for each loop, before threads are
+ * started: the signals are blocked in this thread and in threads that it starts
+ * later, even when the loop is gone.  0, or -errno (of signalfd(2), -ENOMEM).
  */
 int loop_add_signals (struct loop *l, loop_signal_fn *fn, void *arg);
 
-/* Until loop_stop, which may have been called before: then at once.  Returns
- * what that was given, or -errno of poll(2).
+/* Run until loop_stop, which may have been called before.  Returns the argument
+ * of loop_stop, or -errno of poll(2).
  */
 int loop_run (struct loop *l);
 void loop_stop (struct loop *l, int result);

@@ -1,5 +1,4 @@
-/* common/base/nearest_name.h - which known word was meant by one that is not
- * known
+/* common/base/nearest_name.h - suggest a known word for an unknown one
  *
  *     struct nearest n = { .meant = "wiats", .size = 5 };
  *     nearest_consider (&n, "waits");        // for each known word
@@ -17,8 +16,8 @@ struct nearest {
     size_t changes;             // letters by which 'best' differs
 };
 
-/* A word is near if of three letters two are right; of equals the first is
- * kept.  'word' is borrowed.
+/* A word is near if two of three letters are right; of equal ones the first
+ * wins.  'word' is borrowed.
  */
 void nearest_consider (struct nearest *n, const char *word);
 

@@ -1,4 +1,4 @@
-/* common/base/options.h - settings, declared once in a table
+/* common/base/options.h - command-line options, declared in a table
  *
  * One row gives a setting its name, type, bounds, default, unit, environment
  * variable and help; parsing, --help, the OPTIONS section of the man page and
@@ -61,24 +61,24 @@ enum options_result {
 };
 
 /* Fill '*out', a zeroed struct: defaults, then environment, then command line
- * (argv[1] on).  Parsing stops at "--" and at the first argument that is not
- * an option if 'stop_early'; *rest is the index of the first operand.  Without
- * stop_early operands and options may be mixed.  A name has to be said in full:
- * a beginning of one is refused, with the names that begin so; of one that is
- * none the nearest is named.
+ * (argv[1] on).  Parsing stops at "--" and at the first argument that is not an
+ * option if 'stop_early'; *rest is the index of the first operand.  Without
+ * stop_early operands and options may be mixed.  Names must be complete: an
+ * abbreviation is refused, with the names that begin so; for an unknown name
+ * the nearest one is suggested.
  */
 enum options_result options_parse (const struct command_spec *c, int argc,
                                    char **argv, bool stop_early, void *out,
                                    int *rest, struct err *err);
 
-/* The exit status of program 'name' when its answer is on standard output: 0, or
- * EX_IOERR after a word to the user, if it is not (a full disk).
+/* The exit status of program 'name' after printing: 0, or EX_IOERR after a
+ * message if output was lost (a full disk).
  */
 int options_done (const char *name);
 
-/* The words of a command line that says what is in 'opt', which options_parse
- * has filled: to 'fn' one by one.  What is not set is left out.  0, or what
- * 'fn' returned if that is negative; -ENOTSUP for OPTION_ROOM.
+/* Give 'fn' the words of a command line equivalent to 'opt', which
+ * options_parse has filled; unset options are left out.  0, or a negative
+ * result of 'fn'; -ENOTSUP for OPTION_ROOM.
  */
 int options_words (const struct command_spec *c, const void *opt,
                    int (*fn) (void *arg, const char *word), void *arg);

@@ -9,15 +9,15 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Append one frame holding 'size' bytes of 'data' to 'out'.  Returns 0, or
- * -ENOMEM when 'out' may not grow enough.
+/* Append a frame with 'size' bytes of 'data' to 'out'.  Returns 0, or -ENOMEM
+ * if 'out' cannot grow enough.
  */
 int pack_frame (const void *data, size_t size, struct buf *out,
                 struct err *err);
 
-/* Open one frame that must hold exactly 'raw_size' bytes, into 'raw' (which
- * has that much room).  Returns 0, or -EBADMSG when the frame is damaged, too
- * short, too long or has bytes behind it: sending it again may help.
+/* Open one frame that must hold exactly 'raw_size' bytes, into 'raw' (which has
+ * that much room).  Returns 0, or -EBADMSG if the frame is damaged, too short,
+ * too long or followed by other bytes: sending it again may help.
  */
 int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
                struct err *err);

@@ -66,7 +66,8 @@ int space_of (const char *path, struct space *ret, struct err *err)
         return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
     while (statvfs (at, &v) < 0) {
         if (errno != ENOENT || !go_up (at))
-            return err_sys (err, errno, "cannot tell the room in %s", path);
+            return err_sys (err, errno, "cannot determine the free space of "
+                                        "%s", path);
     }
     ret->free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
     ret->total_bytes = (uint64_t)v.f_blocks * v.f_frsize;
@@ -91,7 +92,7 @@ int space_check_floor (struct space_floor *f, const char *path,
         return 1;
     units_bytes_text (s.free_bytes, have);
     units_bytes_text (floor, want);
-    (void)err_set (why, ENOSPC, "%s has only %s free, %s are to stay free "
+    (void)err_set (why, ENOSPC, "%s has only %s free, %s must stay free "
                    "(--disk-floor)", path, have, want);
     return 0;
 }

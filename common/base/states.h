@@ -1,9 +1,9 @@
-/* common/base/states.h - what has a table of states and events
+/* common/base/states.h - state machines with a table of edges
  *
  * A table of edges (state, event, guard, action, next state), with names for
- * the log; doc/states.md draws each.  This is the one place where a state
- * changes, and where that is logged.  What guards ask and what actions do is
- * the owner's affair: a table only names them.
+ * the log; doc/states.md draws each.  States change, and changes are logged,
+ * only here.  The owner implements guards and actions, which a table only
+ * names.
  */
 #ifndef ROLLCALL_BASE_STATES_H
 #define ROLLCALL_BASE_STATES_H
@@ -28,8 +28,8 @@ struct states {
     unsigned nstates, nevents;
 };
 
-/* Of which table, and whose.  An action may bring the next event: it runs in
- * the new state.
+/* The table and its owner.  An action runs in the new state, and may take the
+ * next event.
  */
 struct states_owner {
     const struct states *table;
@@ -44,19 +44,19 @@ struct state {
     int64_t since_ns;           // when it came into it, monotonic
 };
 
-/* Its first state. */
+/* Set the first state. */
 void state_begin (struct state *s, unsigned first);
 
-/* An event, and why it came, or NULL if its name says that: follow the first
- * edge from here whose guard holds, and log a change of the state, with how
- * long the one before had lasted, as that of 'key'='name' (NULL: there is only
- * one).  False, and nothing is changed: there is no such edge.
+/* Take an event with its reason (NULL: its name says it): follow the first edge
+ * from the state whose guard holds, and log a change with the duration of the
+ * last state, as that of 'key'='name' (NULL: there is only one owner).  False,
+ * and nothing is changed, if there is no such edge.
  */
 bool state_take (struct state *s, const struct states_owner *o,
                  unsigned event, const char *why, const char *key,
                  const char *name);
 
-/* Whether there is an edge for the event from here, whatever its guard. */
+/* Whether the state has an edge for the event, ignoring guards. */
 bool states_have (const struct states *table, unsigned from, unsigned event);
 
 #endif

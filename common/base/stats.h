@@ -1,11 +1,11 @@
-/* common/base/stats.h - what a list of numbers comes to */
+/* common/base/stats.h - statistics of a list of numbers */
 #ifndef ROLLCALL_BASE_STATS_H
 #define ROLLCALL_BASE_STATS_H
 
 #include <stddef.h>
 
-/* The median, which of two in the middle is their mean.  Sorts the values, none
- * of which may be NaN.  Of none: NaN.
+/* The median (the mean of two middle values).  Sorts the values, which must not
+ * be NaN.  Without values: NaN.
  */
 double stats_median (double *values, size_t n);
 

@@ -1,4 +1,4 @@
-/* common/base/texts.h - texts that repeat, as small numbers
+/* common/base/texts.h - intern texts as small numbers
  *
  * A text is some bytes; each is kept once, with a NUL behind it.  Its number is
  * the order of its first appearance, as with records of base/map.h.
@@ -22,7 +22,7 @@ uint64_t texts_hash (const char *s, size_t n);
 /* The number of a text; TEXTS_NONE: no memory, or it has 4 GiB. */
 uint32_t texts_intern (struct texts *t, const char *s, size_t n);
 
-/* The same, but TEXTS_NONE for one that is not there. */
+/* The same, but TEXTS_NONE for an unknown text. */
 uint32_t texts_find (const struct texts *t, const char *s, size_t n);
 
 /* The text of a number, and its size; valid until another one is interned. */

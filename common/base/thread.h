@@ -1,11 +1,11 @@
-/* common/base/thread.h - a thread that leaves signals to the others */
+/* common/base/thread.h - a thread with all signals blocked */
 #ifndef ROLLCALL_BASE_THREAD_H
 #define ROLLCALL_BASE_THREAD_H
 
 #include <pthread.h>
 
-/* As pthread_create, with all signals blocked in the new thread: they are the
- * loop's, or the calling thread's.  0 or -errno.
+/* As pthread_create, with all signals blocked in the new thread: the loop or
+ * the calling thread handles them.  0 or -errno.
  */
 int thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg);
 

@@ -31,7 +31,7 @@ int units_us_to_ns (const char *s, size_t n, int64_t *ret_ns);
 /* 'x' rounded to 4 decimals, ties to even, as Python's round (x, 4). */
 double units_round4 (double x);
 
-/* How many decimals a person reads of it; none of a whole number. */
+/* How many decimals are readable; none for a whole number. */
 int units_decimals (double x);
 
 /* The shortest decimal number that reads back as 'x'; "" if it is not finite.
@@ -39,7 +39,7 @@ int units_decimals (double x);
 #define UNITS_REAL_TEXT 32      // bytes, with the NUL
 void units_real_text (double x, char out[UNITS_REAL_TEXT]);
 
-/* What a noun gets behind a number: "" or "s"; and its verb. */
+/* The plural ending of a noun after a number, "" or "s"; and its verb. */
 const char *units_s (uint64_t n);
 const char *units_are (uint64_t n);     // "is" or "are"
 

@@ -37,12 +37,12 @@ size_t utf8_repair (const char *s, size_t n, char *out, uint64_t *bad);
  */
 size_t utf8_cut (const char *s, size_t n, size_t max);
 
-/* Names come from other hosts, and file names may have any byte: what is
- * printed must neither command a terminal nor be taken for another column.
- * Copy 's' into 'out' (which needs UTF8_ESCAPED (strlen (s)) bytes) with each
- * control character and invalid byte written as \t, \n or \xNN.  UTF8_COLUMN
- * writes a backslash as \\, so that it can be read back; UTF8_LINES leaves
- * line ends and backslashes, for people.
+/* Names come from other hosts, and file names may have any byte: printed names
+ * must neither control a terminal nor look like another column.  Copy 's' into
+ * 'out' (which needs UTF8_ESCAPED (strlen (s)) bytes) with each control
+ * character and invalid byte written as \t, \n or \xNN.  UTF8_COLUMN writes a
+ * backslash as \\, so that it can be read back; UTF8_LINES leaves line ends and
+ * backslashes, for people.
  */
 enum utf8_escape { UTF8_COLUMN, UTF8_LINES };
 #define UTF8_ESCAPED(n) (4 * (n) + 1)

@@ -1,4 +1,4 @@
-/* common/base/vec.h - lists that grow by one thing at a time */
+/* common/base/vec.h - lists that grow by one element at a time */
 #ifndef ROLLCALL_BASE_VEC_H
 #define ROLLCALL_BASE_VEC_H
 

@@ -3,8 +3,8 @@
  * For configuration, metadata and control messages.  The big files of a
  * capture go through common/json/scan.h, which needs no tree.
  *
- * This folder: JSON: the scanner of large files, trees of small ones, and
- * the status that a daemon writes.
+ * This folder: JSON: a scanner for large files, trees for small ones, and the
+ * status files of daemons.
  */
 #ifndef ROLLCALL_JSON_JSON_H
 #define ROLLCALL_JSON_JSON_H

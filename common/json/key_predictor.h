@@ -1,9 +1,9 @@
-/* common/json/key_predictor.h - members of objects that are written alike
+/* common/json/key_predictor.h - predict the keys of similar objects
  *
- * The objects of a large file come from one program, which writes the same keys
- * in the same order with the same blanks.  What stood between two values the
- * last time is compared with what is there now; only where it differs a key is
- * read and looked up.
+ * One program writes the objects of a large file, with the same keys in the
+ * same order and with the same blanks.  So the text between two values is
+ * compared with that of the last object, and a key is read and looked up only
+ * if it differs.
  *
  *     scan_object (s);
  *     key_predictor_begin (&h);
@@ -18,7 +18,7 @@
 #define KEY_PREDICTOR_TEXT 32u  // bytes between two values; real ones have 28
 #define KEY_PREDICTOR_PLACES 24u        // members; those behind them are read
 
-/* What was at one place of the object: all from behind the value before it. */
+/* The text at one place of the object: everything after the last value. */
 struct key_place {
     char text[KEY_PREDICTOR_TEXT];
     uint64_t mask;              // a one for each byte; all ones: nothing known
@@ -33,7 +33,7 @@ struct key_predictor {
     struct key_place places[KEY_PREDICTOR_PLACES + 1];  // the last is none
 };
 
-/* Forget all, and know these fields, which are borrowed; at most 127. */
+/* Begin with these fields, which are borrowed; at most 127. */
 void key_predictor_init (struct key_predictor *h,
                          const struct predicted_key *fields,
                          int nfields);
@@ -44,14 +44,13 @@ static inline void key_predictor_begin (struct key_predictor *h)
     h->place = 0;
 }
 
-/* Read a key, and note what was there. */
+/* Read a key, and record the text. */
 int key_predictor_read (struct key_predictor *h, struct scan *s);
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-/* Whether the text of a place is here: 32 bytes are compared, of which those
- * behind the text do not count.
+/* Whether the text of a place is next: compares 32 bytes, masked to the text.
  */
 static inline bool key_predictor_fits (const struct key_place *p,
                                        const char *at)

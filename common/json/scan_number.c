@@ -139,7 +139,7 @@ static inline const char *take_decimal (const char *whole, uint64_t *w,
         *places = (int)(p - fraction);
         *digits += *places;
         if (UNLIKELY (p == fraction)) {
-            *why = "a number without digits behind its point";
+            *why = "a number without digits after its point";
             return NULL;
         }
     }

@@ -1,9 +1,8 @@
-/* common/json/status.h - what a daemon does now, for rollcall status
+/* common/json/status.h - status files of daemons, for rollcall status
  *
- * A JSON object in a file that is replaced, without fsync: it is of no use to
- * the next life.  Blanks after it keep room on the disk: once that is full the
- * file is written over in its place.  Every daemon's begins with who it is, by
- * pid and start time.
+ * A JSON object in a file that is replaced without fsync: the next process does
+ * not need it.  Blanks after it reserve space: when the disk is full, the file
+ * is overwritten in place.  Every daemon's begins with its pid and start time.
  */
 #ifndef ROLLCALL_JSON_STATUS_H
 #define ROLLCALL_JSON_STATUS_H
@@ -24,8 +23,8 @@ int64_t status_start_time (pid_t pid);
 struct json *status_begin (const char *program, const char *job,
                            const char *state);
 
-/* Write it to 'path' unless it is what was written last ('*last', to be freed
- * at the end); frees 'j'.  If it fails the next second tries again.
+/* Write it to 'path' unless it equals the last text ('*last', to be freed at
+ * the end); frees 'j'.  After a failure, the next second tries again.
  */
 void status_write (struct json *j, const char *path, char **last);
 

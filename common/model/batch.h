@@ -1,7 +1,7 @@
 /* common/model/batch.h - some rows of one table, column by column
  *
  * The unit in which rows move: a reader fills a batch, gives it to a sink,
- * clears it and goes on, so that memory is bounded whatever the input's size.
+ * clears it and goes on, so memory is bounded for any input.
  *
  * A number is a double, NULL is a NaN (no source can hold one).  A text is a
  * reference into the batch's own bytes, equal texts share theirs as far as is
@@ -73,17 +73,17 @@ const char *batch_text_at (const struct batch *b, uint32_t ref, size_t *n);
 
 /* Where rows go.  Calls for one capture come from one thread. */
 struct row_sink {
-    /* Take the rows (the batch stays the caller's). */
+    /* Take the rows (the caller keeps the batch). */
     int (*rows) (void *arg, const struct batch *b, struct err *err);
-    /* Forget all rows of this table that the current capture gave: its
-     * source turned out to be damaged and another one will be read.
+    /* Drop all rows of this table from the current capture: its source is
+     * damaged, and another one will be read.
      */
     int (*forget) (void *arg, enum table_id table, struct err *err);
     void *arg;
 };
 
-/* Give the rows to the sink, if there are any, and clear the batch.
- * -ENOMEM if a text had no room; otherwise what the sink said.
+/* Give the rows to the sink, if there are any, and clear the batch.  -ENOMEM if
+ * a text had no room; otherwise the sink's result.
  */
 int batch_flush (struct batch *b, const struct row_sink *sink,
                  struct err *err);

@@ -1,10 +1,10 @@
-/* common/model/beside.h - what a profiler leaves beside its capture
+/* common/model/beside.h - files that a profiler leaves beside its capture
  *
  * torch_npu writes arguments of operators into a directory beside the capture,
- * CAPTURE_op_arg or CAPTURE_op_args.  It is delivered, and released, with the
- * capture: the paths of its files, which else are those within the capture,
- * begin with its name.  A capture's own directory of such a name is delivered
- * to nobody, so that a path tells which of the two is meant.
+ * CAPTURE_op_arg or CAPTURE_op_args.  It is delivered and released with the
+ * capture: the paths of its files begin with its name, other paths are within
+ * the capture.  A directory of such a name inside a capture is not delivered,
+ * so paths are unambiguous.
  */
 #ifndef ROLLCALL_MODEL_BESIDE_H
 #define ROLLCALL_MODEL_BESIDE_H

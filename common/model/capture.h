@@ -1,4 +1,4 @@
-/* common/model/capture.h - one profiler output of one rank, as known
+/* common/model/capture.h - one profiler output of one rank
  *
  * Everything about a capture except its rows: where it came from, whose it
  * is, which communicator groups it knows, and whether all of it was read.
@@ -87,14 +87,14 @@ struct capture {
 void capture_init (struct capture *c);
 void capture_fini (struct capture *c);
 
-/* Append a sentence to the reason, "; " between sentences.  Does not change
- * the state.  A sentence that does not fit is cut behind a whole character;
- * without memory it is not said.
+/* Append a sentence to the reason, "; " between sentences.  Does not change the
+ * state.  A long sentence is cut after a whole character; without memory it is
+ * dropped.
  */
 void capture_reason (struct capture *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
-/* Note a step id once.  0, -ENOMEM, or -E2BIG above CAPTURE_STEPS_MAX. */
+/* Record a step id once.  0, -ENOMEM, or -E2BIG above CAPTURE_STEPS_MAX. */
 int capture_note_step (struct capture *c, const char *step, size_t n);
 
 /* Add a group whose members array is taken over on success only. */

@@ -1,8 +1,8 @@
 /* common/model/capture_stages.h - the stages of a capture on its host
  *
- * One set of states for discovery, which knows it until it is handed on, and
- * for the agent, which has it until it is sealed; each in rows of its own.
- * The table is drawn in doc/states.md.
+ * One table of states for discovery, which has a capture until it is handed on,
+ * and for the agent, which has it until it is sealed.  It is drawn in
+ * doc/states.md.
  */
 #ifndef ROLLCALL_MODEL_CAPTURE_STAGES_H
 #define ROLLCALL_MODEL_CAPTURE_STAGES_H

@@ -1,9 +1,8 @@
-/* common/model/evidence.h - what a capture shows of its job, rank and host
+/* common/model/evidence.h - a capture's evidence of its job, rank and host
  *
- * Facts that the capture itself holds, gathered while its rows go by.  They are
- * judged by aggregator/jobs (which captures are of one job) and
- * aggregator/build (whether a rank is the one it says); doc/jobs.md has the
- * rules, and from where each fact is.
+ * Facts from the capture itself, collected while its rows are read.
+ * aggregator/jobs uses them to find captures of one job, aggregator/select to
+ * verify ranks; doc/jobs.md has the rules, and the source of each fact.
  */
 #ifndef ROLLCALL_MODEL_EVIDENCE_H
 #define ROLLCALL_MODEL_EVIDENCE_H
@@ -38,8 +37,8 @@ struct evidence_group {
     int32_t highest;            // position that its links show, -1: none
 };
 
-/* When a step was: of the host if it is known, else of its ops.  Wall clock of
- * the capture's host, where it has one.
+/* The time of a step: on the host if that is known, else of its ops.  Wall
+ * clock of the capture's host, if it has one.
  */
 struct evidence_span {
     char *step;                 // its id, "" for a nameless one
@@ -64,9 +63,7 @@ struct evidence_sample {
     struct evidence_op ops[EVIDENCE_OPS_MAX];
 };
 
-/* Each place that names the capture's rank; EVIDENCE_UNKNOWN where it does
- * not.
- */
+/* The rank in each place that may name it; EVIDENCE_UNKNOWN if it does not. */
 struct evidence_ranks {
     int64_t info_name;          // profiler_info_N.json
     int64_t info;               // rank_id in it
@@ -77,7 +74,7 @@ struct evidence_ranks {
     int64_t trace;              // distributedInfo.rank
 };
 
-/* As the profiler was told; EVIDENCE_UNKNOWN where it does not say. */
+/* As configured in the profiler; EVIDENCE_UNKNOWN if not recorded. */
 struct evidence_schedule {
     int64_t skip_first, wait, warmup, active, repeat;
 };
@@ -107,22 +104,22 @@ struct evidence {
 void evidence_init (struct evidence *e);
 void evidence_fini (struct evidence *e);        // also of a zeroed one
 
-/* What is known of the job's origin, to be written; NULL without memory. */
+/* The job's origin, for writing; NULL without memory. */
 struct job_origin *evidence_about (struct evidence *e);
 
-/* The entry of a group or step, made if it is not there yet; NULL without
- * memory or above a limit.  Valid until the next call that makes one.
+/* The entry of a group or step, created if needed; NULL without memory or above
+ * a limit.  Valid until the next call that creates one.
  */
 struct evidence_group *evidence_group_at (struct evidence *e,
                                           const char *name, size_t n);
 struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
                                         size_t n);
 
-/* The same of what is there, or NULL. */
+/* An existing entry, or NULL. */
 const struct evidence_span *evidence_find_span (const struct evidence *e,
                                                 const char *step);
 
-/* Note a symmetric collective.  'step' is an id.  0 or -ENOMEM. */
+/* Record a symmetric collective.  'step' is an id.  0 or -ENOMEM. */
 int evidence_note_op (struct evidence *e, const char *step, size_t nstep,
                       const char *group, const char *name, size_t nname,
                       int64_t end_ns, int64_t elapse_ns);

@@ -1,8 +1,8 @@
-/* common/model/job_mark.h - whose captures a directory is for
+/* common/model/job_mark.h - the mark of a run's capture directory
  *
- * In the directories that `rollcall run` makes for captures there is a file of
- * that name, one JSON object: {"job": ID, "rank": N, "world_size": N}.  It is
- * no part of any capture.
+ * Directories that `rollcall run` creates for captures have a file of that
+ * name, one JSON object: {"job": ID, "rank": N, "world_size": N}.  It is not
+ * part of a capture.
  */
 #ifndef ROLLCALL_MODEL_JOB_MARK_H
 #define ROLLCALL_MODEL_JOB_MARK_H
@@ -20,16 +20,16 @@ struct job_mark {
     int64_t world_size;                 // -1: not known
 };
 
-/* Mark 'dir', which exists, before anything is written into it.  The same mark
- * again: no change.  That of another job goes from the directory of a rank; one
- * for all ranks stays, since captures of that job are there: -EEXIST.
- * Returns 0 or -errno.
+/* Mark the existing 'dir', before anything is written into it.  Repeating a
+ * mark changes nothing.  In the directory of a rank another job's mark is
+ * replaced; a mark for all ranks stays, since captures of that job are there:
+ * -EEXIST.  Returns 0 or -errno.
  */
 int job_mark_write (const char *dir, const char *job, int64_t rank,
                     int64_t world_size, struct err *err);
 
-/* The mark of a directory: 0, -ENOENT (it has none), -EBADMSG (a file of that
- * name that is no mark: nobody's word), or another -errno.
+/* The mark of a directory: 0, -ENOENT (none), -EBADMSG (a file of that name
+ * that is not a mark), or another -errno.
  */
 int job_mark_read (int dirfd, struct job_mark *ret);
 

@@ -1,7 +1,7 @@
-/* common/model/job_origin.h - what a launch knows of its job beside ranks
+/* common/model/job_origin.h - scheduler id, user and command of a job
  *
- * Kept for whoever asks months later which run this was.  The wrapper of a run
- * leaves it in the run's directory, from where the agent takes it.
+ * Kept to identify a run months later.  The wrapper of a run writes it to the
+ * run's directory, where the agent reads it.
  */
 #ifndef ROLLCALL_MODEL_JOB_ORIGIN_H
 #define ROLLCALL_MODEL_JOB_ORIGIN_H
@@ -21,14 +21,14 @@ struct job_origin {             // "": not known
     char command[JOB_ORIGIN_COMMAND_MAX];       // COMMAND and its arguments
 };
 
-/* Leave it in 'dir'; 'command' ends with NULL.  -errno. */
+/* Write it to 'dir'; 'command' ends with NULL.  0 or -errno. */
 int job_origin_write (const char *dir, const char *scheduler_id,
                       const char *user,
                       char *const command[], struct err *err);
 
-/* Take it away from there.  Of arguments such as "--api-key=x", or "--token"
- * "x", the values are left out, and words that look like secrets (model/secret.h).
- * 0, -ENOENT (there is none, *ret is empty), -EBADMSG or another -errno.
+/* Read it from there.  Values of arguments such as "--api-key=x", or "--token"
+ * "x", and words that look like secrets (model/secret.h) are left out. 0,
+ * -ENOENT (there is none, *ret is empty), -EBADMSG or another -errno.
  */
 int job_origin_take (const char *dir, struct job_origin *ret);
 

@@ -1,5 +1,5 @@
-/* common/model/result_schema.h - what writers and readers of a result
- * share: doc/format-analysis-db.md
+/* common/model/result_schema.h - schema shared by writers and readers of a
+ * result: doc/format-analysis-db.md
  */
 #ifndef ROLLCALL_MODEL_RESULT_SCHEMA_H
 #define ROLLCALL_MODEL_RESULT_SCHEMA_H

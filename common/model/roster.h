@@ -1,6 +1,4 @@
-/* common/model/roster.h - the ranks of a job, one by one: who was expected,
- * who came
- */
+/* common/model/roster.h - the ranks of a job: expected and present */
 #ifndef ROLLCALL_MODEL_ROSTER_H
 #define ROLLCALL_MODEL_ROSTER_H
 
@@ -20,7 +18,7 @@ enum roster_state {
 
 const char *roster_state_name (enum roster_state s);
 
-/* How a COMMAND ended, for whatever reason. */
+/* How a COMMAND ended. */
 struct command_end {
     int64_t ns;                 // when, since 1970; 0: nothing of it is known
     int64_t signal;             // that killed it, or 0
@@ -56,13 +54,13 @@ struct roster {
 void roster_init (struct roster *r);
 void roster_fini (struct roster *r);
 
-/* The entry of a rank, made (missing, unexpected) if it is not there yet; NULL
- * without memory.  Pointers are valid until the next call that makes one.
+/* The entry of a rank, created (missing, unexpected) if needed; NULL without
+ * memory.  Pointers are valid until the next call that creates one.
  */
 struct roster_entry *roster_at (struct roster *r, int64_t rank);
 
-/* Replace a text member; NULL or "" clears it.  Without memory it is cleared
- * too: a text is never worth failing for.
+/* Replace a text member; NULL or "" clears it.  It is also cleared without
+ * memory: that is not an error.
  */
 void roster_set_text (char **member, const char *text);
 
@@ -70,13 +68,13 @@ void roster_set_text (char **member, const char *text);
 int roster_expect_world (struct roster *r, int64_t world_size,
                          const char *known_by);
 
-/* A sentence for the summary, once; what there is no room for is left out. */
+/* Add a sentence for the summary, once; excess ones are dropped. */
 void roster_add_note (struct roster *r, const char *text);
 
 size_t roster_count (const struct roster *r, enum roster_state s);
 
-/* True when every expected rank is present, as the one that its captures say,
- * and nobody else is.
+/* True if every expected rank is present, with the rank that its captures name,
+ * and no other rank is.
  */
 bool roster_complete (const struct roster *r);
 

@@ -33,20 +33,20 @@ const struct row_sink *shipment_sink (struct shipment_writer *w);
 int shipment_finish (struct shipment_writer *w, const struct capture *c,
                      uint64_t *size, struct err *err);
 
-/* Only the metadata of the shipment at fd[offset..offset + size).  -EBADMSG if
- * it is damaged or of a version that is not known: set it aside.
+/* Read only the metadata of the shipment at fd[offset..offset + size).
+ * -EBADMSG if it is damaged or of an unknown version: set it aside.
  */
 int shipment_read_meta (int fd, off_t offset, uint64_t size,
                         struct capture *c, struct err *err);
 
-/* Where the metadata begin: what is before is the same whoever read the capture
- * on which host.  -EBADMSG as above.
+/* The offset of the metadata: the bytes before do not depend on the reader or
+ * its host.  -EBADMSG as above.
  */
 int shipment_find_meta (int fd, off_t offset, uint64_t size, uint64_t *ret,
                         struct err *err);
 
-/* All of it: the rows into the sink, the metadata into 'c'.  -EBADMSG as
- * above (rows before the damage have been given), or the sink's error.
+/* Read all: rows into the sink, metadata into 'c'.  -EBADMSG as above (after
+ * the rows before the damage), or the sink's error.
  */
 int shipment_replay (int fd, off_t offset, uint64_t size,
                      const struct row_sink *sink, struct capture *c,

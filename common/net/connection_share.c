@@ -62,7 +62,7 @@ bool connection_share_admits (struct net *n, const char *who, zmq_msg_t *frame)
         counter_add (COUNTER_SHARES_REFUSED, 1);
         net_tell (n, NET_NO_SHARE, "no room for more connections of key %s, "
                   "which would leave too few of %zu for others: the one from "
-                  "%s is not heard", who, n->most,
+                  "%s is ignored", who, n->most,
                   c->address[0] ? c->address : "an unknown address");
     }
     c->refused = true;

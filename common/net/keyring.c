@@ -62,8 +62,8 @@ int keyring_default (char out[PATH_MAX], struct err *err)
     else if (home && *home == '/')
         n = snprintf (out, PATH_MAX, "%s/.config/rollcall/keys", home);
     else
-        return err_set (err, ENOENT, "where are the keys? Neither "
-                        "XDG_CONFIG_HOME nor HOME is set: say --dir");
+        return err_set (err, ENOENT, "the directory of keys is not known: "
+                        "neither XDG_CONFIG_HOME nor HOME is set; give --dir");
     return n > 0 && n < PATH_MAX
                ? 0 : err_set (err, ENAMETOOLONG, "HOME is too long");
 }
@@ -274,8 +274,8 @@ static int keyring_refuse (const struct keyring_entry *e,
     if (e->state == KEY_REVOKED)
         return err_set (why, EKEYREVOKED, "key %s, of %s, was revoked on "
                         "%s", fingerprint, e->file.name, date);
-    return err_set (why, EKEYEXPIRED, "key %s, of %s, was replaced, and "
-                    "good until %s", fingerprint, e->file.name, date);
+    return err_set (why, EKEYEXPIRED, "key %s, of %s, was replaced, and valid "
+                    "until %s", fingerprint, e->file.name, date);
 }
 
 int keyring_allow (void *keyring, const char *public_key,
@@ -339,9 +339,9 @@ int keyring_speaks (struct keyring *k, const char *who, const char *host,
     if (strcmp (found->file.hosts, KEY_ANY_HOST) == 0 ||
         has_host (found->file.hosts, host))
         return 1;
-    return err_set (why, EACCES, "key %s speaks for host %.300s, and not for "
-                    "%.100s: if that is wanted, rollcall key bind %s --host "
-                    "HOST, or --any-host", who, found->file.hosts, host, who);
+    return err_set (why, EACCES, "key %s is bound to host %.300s, not to "
+                    "%.100s: to allow that, rollcall key bind %s --host HOST, "
+                    "or --any-host", who, found->file.hosts, host, who);
 }
 
 int keyring_security (const char *dir, struct keyring *k,
@@ -387,7 +387,7 @@ static int make_place (const char *dir, const char *place, struct err *err)
     if (stat (path, &st) == 0 && st.st_uid == geteuid () &&
         (st.st_mode & 0055) != 0055 &&
         chmod (path, (st.st_mode & 07777) | 0055) < 0)
-        return err_sys (err, errno, "cannot let others read %s", path);
+        return err_sys (err, errno, "cannot make %s readable for others", path);
     return 0;
 }
 
@@ -487,7 +487,7 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
     if (rc == 0 && strcmp (old.public_key, public_key) != 0) {
         if (grace_s < 0)
             return err_set (err, EEXIST, "%s is enrolled with another key: "
-                            "--replace takes this one", name);
+                            "--replace replaces that key", name);
         (void)snprintf (old.name, sizeof (old.name), "%s", name);
         if ((rc = keep_rotated (dir, &old, grace_s, err)) < 0)
             return rc;

@@ -244,13 +244,13 @@ static int check_private (int fd, const char *path, struct err *err)
     struct stat st;
 
     if (fstat (fd, &st) < 0)
-        return err_sys (err, errno, "cannot look at %s", path);
+        return err_sys (err, errno, "cannot stat %s", path);
     if (st.st_uid != geteuid () && st.st_uid != 0)
         return err_set (err, EPERM, "%s belongs to another user (uid %ld): "
                         "it is not used", path, (long)st.st_uid);
     if (st.st_mode & 077)
-        return err_set (err, EPERM, "%s has a secret, and others than its "
-                        "owner have rights to it (mode %04o): it is not used. "
+        return err_set (err, EPERM, "%s has a secret, and users other than its "
+                        "owner have access to it (mode %04o): it is not used. "
                         "If nobody can have read it: chmod 600; else make a "
                         "new key", path, (unsigned)st.st_mode & 07777);
     return 0;
@@ -268,7 +268,7 @@ static int read_some (const char *path, bool private, struct buf *out,
         return fd;
     rc = private ? check_private (fd, path, err) : 0;
     if (rc == 0 && fstat (fd, &st) < 0)
-        rc = err_sys (err, errno, "cannot look at %s", path);
+        rc = err_sys (err, errno, "cannot stat %s", path);
     if (rc == 0 && (uintmax_t)st.st_size > out->max - out->size)
         rc = err_set (err, EBADMSG, "%s has more than %zu bytes: it is not "
                       "what it should be", path, out->max);

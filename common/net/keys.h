@@ -11,8 +11,8 @@
  *         public-key = "..."
  *         secret-key = "..."
  *
- * An aggregator's .pub may have the key before it, too, for those that connect
- * while it is replaced: "former-key", good until the date "former-until".
+ * An aggregator's .pub may also have the former key, for agents that connect
+ * while it is replaced: "former-key", valid until the date "former-until".
  *
  * NAME.key has both keys and belongs to its owner alone, NAME.pub has the
  * public one.  All dates are seconds since 1970.
@@ -42,12 +42,12 @@ struct key_file {
                                         // KEY_ANY_HOST; "": not said
 };
 
-/* Whether a key may be called so: letters, digits, '.', '_', '-', not '.' at
- * first, less than NET_WHO_MAX bytes.
+/* Whether the name of a key is valid: letters, digits, '.', '_', '-', not '.'
+ * at first, less than NET_WHO_MAX bytes.
  */
 bool key_valid_name (const char *name);
 
-/* Whether hosts may be called so, with a space between: no quotes, no control
+/* Whether names of hosts, separated by spaces, are valid: no quotes, no control
  * characters, no path.
  */
 bool key_valid_hosts (const char *hosts);
@@ -77,30 +77,30 @@ int key_read_public (const char *file_or_key, char ret[NET_KEY_SIZE],
 /* Write a file, whole or not at all: 0600 with a secret, else 0644. */
 int key_write (const char *path, const struct key_file *k, struct err *err);
 
-/* What people compare: the beginning of the SHA-256 of the 32 bytes. */
+/* A fingerprint to compare: the beginning of the SHA-256 of the 32 bytes. */
 void key_fingerprint (const char *public_key, char ret[KEY_FINGERPRINT_SIZE]);
 
-/* The public keys of an aggregator that its file has: its own, and the former
- * one while that is good.  How many; negative as key_read.
+/* The public keys in an aggregator's file: its own, and the former one while
+ * that is valid.  How many; negative as key_read.
  */
 int key_read_servers (const char *file,
                       char ret[KEY_SERVERS_MAX][NET_KEY_SIZE],
                       struct err *err);
 
-/* For one who connects: its key file, and the public key of the listener (a
- * file, which is borrowed and read again when that one has another key, or the
- * key).  -ENOKEY: the one has no secret, or the other has one.
+/* The security of a connecting side: its key file, and the listener's public
+ * key (the key, or a file, which is borrowed and read again if the listener has
+ * another key).  -ENOKEY: the first has no secret, or the second has one.
  */
 int key_client (const char *file, const char *server_key,
                 struct net_security *ret, struct err *err);
 
-/* For a process that has a secret, and those that it starts from now on: it
- * leaves no core file, unless $ROLLCALL_CORES is set.
+/* Disable core files of this process, which has a secret, and of its future
+ * children, unless $ROLLCALL_CORES is set.
  */
 void key_forbid_cores (void);
 
-/* Append a whole file that is ours (or root's) and that nobody else may read
- * or write; errors as key_read.
+/* Append the content of a file that is ours (or root's) and that others cannot
+ * read or write; errors as key_read.
  */
 int key_read_private (const char *path, struct buf *out, struct err *err);
 

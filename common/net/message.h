@@ -1,8 +1,8 @@
-/* common/net/message.h - what agents and aggregators say to each other
+/* common/net/message.h - messages between agents and aggregators
  *
- * The protocol and its bytes are in doc/format-wire.md.  Data flows by asking:
- * an agent OFFERs an item, the aggregator GETs pieces of it while it has
- * credit to give, and ACKs when bytes and ledger row are fsynced.
+ * The protocol and its bytes are in doc/format-wire.md.  The aggregator pulls
+ * data: an agent OFFERs an item, the aggregator GETs pieces of it while it has
+ * credit, and ACKs when bytes and ledger row are fsynced.
  */
 #ifndef ROLLCALL_NET_MESSAGE_H
 #define ROLLCALL_NET_MESSAGE_H
@@ -41,7 +41,7 @@ enum item_kind { ITEM_ROWS = 1, ITEM_RAW = 2 };
 
 enum chunk_codec { CODEC_PLAIN = 0, CODEC_LZ4 = 1 };    // an LZ4 frame
 
-/* Why REFUSED, so far as the agent does something else about it. */
+/* The reason of REFUSED, if agents handle it differently. */
 enum refusal { REFUSAL_OTHER = 0, REFUSAL_KEY = 1, REFUSAL_VERSION = 2 };
 
 enum rank_phase { RANK_RUNNING = 1, RANK_ENDED = 2 };
@@ -49,8 +49,8 @@ enum rank_phase { RANK_RUNNING = 1, RANK_ENDED = 2 };
 /* A clock that was not measured. */
 #define MESSAGE_NO_CLOCK INT64_MIN
 
-/* How far an aggregator's ledger was: an epoch of it, drawn at each start (0:
- * none), and the last item that it had then.
+/* A position of an aggregator's ledger: its epoch, a random number of each
+ * start (0: none), and the last item that it had then.
  */
 struct ledger_mark {
     uint64_t epoch, seq;
@@ -113,24 +113,24 @@ struct message {
 void message_encode (const struct message *m, struct buf *out);
 
 /* -EBADMSG: malformed, or a member out of bounds; -EPROTONOSUPPORT: another
- * version, or a type or members that it does not have: to be refused in words.
- * 'data' of a CHUNK is set by the caller.
+ * version, or an unknown type or members: refuse it with a reason.  The caller
+ * sets 'data' of a CHUNK.
  */
 int message_decode (struct message *m, const void *bytes, size_t size,
                     struct err *err);
 
 const char *message_name (enum message_type t);
 
-/* Whether a job's or capture's name may be sent: not empty, no slash, no dots
- * alone, since it becomes part of a path on the other side.
+/* Whether a job's or capture's name is valid: not empty, no slash, not only
+ * dots, since the other side uses it in paths.
  */
 bool message_valid_name (const char *name);
 
-/* Whether this may be a place: lower-case hex digits, or nothing. */
+/* Whether a place is valid: lower-case hex digits, or nothing. */
 bool message_valid_place (const char *place);
 
-/* Whether an item may be called so: a kind, a rank (-1: none), the name of a
- * capture, and for a raw file a relative path that stays inside of it.
+/* Whether an item's name is valid: a kind, a rank (-1: none), the name of a
+ * capture, and for a raw file a relative path inside it.
  */
 bool message_valid_item (enum item_kind kind, int64_t rank,
                          const char *capture, const char *path);

@@ -225,7 +225,7 @@ static void tell_no_detail (struct net *n, uint32_t value)
 {
     if (value == EAGAIN || value == ETIMEDOUT) {
         net_tell (n, NET_SLOW, "%s did not answer in the handshake within %d "
-                  "s: is it overloaded, or something else than an aggregator?",
+                  "s: is it overloaded, or not an aggregator?",
                   n->endpoint, NET_HANDSHAKE_MS / 1000);
         return;
     }
@@ -325,8 +325,7 @@ static const char *failure_text (const struct net *n, int event,
                           : "it encrypts, and nothing is encrypted here: give "
                             "--keys, or leave --key out there";
     if (value == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC)
-        return "it has another key for this aggregator than the real one "
-               "(--server-key)";
+        return "its key for this aggregator is wrong (--server-key)";
     return "it does not speak ZeroMQ";
 }
 

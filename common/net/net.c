@@ -127,13 +127,13 @@ static int need_keys (const char *endpoint, bool router, struct err *err)
         return err_set (err, ENOKEY, "%s can be reached from other hosts and "
                         "there are no keys: make them (rollcall key new "
                         "server; rollcall key enrol NODE.pub NODE) and give "
-                        "--keys DIR, or listen on 127.0.0.1, or say "
-                        "--insecure: then anybody may connect and read",
+                        "--keys DIR, or listen on 127.0.0.1, or give "
+                        "--insecure: then anybody can connect and read",
                         endpoint);
-    return err_set (err, ENOKEY, "%s is on another host and there are no "
-                    "keys: make one (rollcall key new NODE), have it enrolled "
-                    "there, and give --key and --server-key, or say "
-                    "--insecure: then anybody may read and alter what is sent",
+    return err_set (err, ENOKEY, "%s is on another host and there are no keys: "
+                    "make one (rollcall key new NODE), have it enrolled there, "
+                    "and give --key and --server-key, or give --insecure: then "
+                    "anybody can read and alter what is sent",
                     endpoint);
 }
 

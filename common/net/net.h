@@ -4,7 +4,7 @@
  * that has no room now is refused with -EAGAIN, and only our own
  * acknowledgements count as delivery.
  *
- * This folder: messages over ZeroMQ, their keys, and who may connect.
+ * This folder: messages over ZeroMQ, keys and access.
  */
 #ifndef ROLLCALL_NET_NET_H
 #define ROLLCALL_NET_NET_H
@@ -28,15 +28,15 @@ struct net_peer {
 
 /* ---- who may connect ---- */
 
-/* Whether whoever has this public key may connect: 0 and its name in 'who', or
- * a negative errno and the reason in 'why'.  Asked in every handshake and for
+/* Whether the owner of this public key may connect: 0 and its name in 'who', or
+ * a negative errno and the reason in 'why'.  Called in every handshake and for
  * every message, from the loop: it has to be quick.
  */
 typedef int net_allow_fn (void *arg, const char *public_key,
                           char who[NET_WHO_MAX], struct err *why);
 
-/* How a connection is protected (CURVE: encrypted, both sides authenticated).
- * Where a function takes NULL instead nothing is: allowed on loopback only.
+/* The protection of a connection (CURVE: encrypted, both sides authenticated).
+ * NULL: none, which is allowed on loopback only.
  */
 struct net_security {
     bool insecure;              // no protection, wherever it goes: the rest
@@ -63,40 +63,39 @@ int net_listen (const char *endpoint, int fd,
                 const struct net_security *security, struct net **ret,
                 struct err *err);
 
-/* Connect, and reconnect for ever, with back-off up to a minute (and a quarter
- * more, by chance), also after refusals and ends in the handshake.  After one
- * of these the next key of the file of server keys is tried, at once and
- * without a word if it is the first other one.
- * -ENOKEY as above.
+/* Connect, and reconnect for ever, with back-off up to a minute (and up to a
+ * quarter more at random), also after refusals and ends in the handshake.
+ * After one of these the next key of the file of server keys is tried, the
+ * first other one at once and silently.  -ENOKEY as above.
  */
 int net_connect (const char *endpoint, const struct net_security *security,
                  struct net **ret, struct err *err);
 void net_close (struct net *n);         // at once; n may be NULL
 
-/* Connect, ask whether an aggregator is there, and leave, which blocks.  That
- * one takes it for one of its own: its log has no stranger.  0: it answers;
- * -EHOSTUNREACH: no connection within 'connect_ns'; -ETIMEDOUT: there is one,
- * and no answer within 'answer_ns': it may be busy, or starting; -EACCES:
- * somebody is there who does not want this side.  Errors as net_connect.
+/* Connect, check for an aggregator, and disconnect; blocks.  The aggregator
+ * does not log it as a stranger.  0: it answers; -EHOSTUNREACH: no connection
+ * within 'connect_ns'; -ETIMEDOUT: a connection, but no answer within
+ * 'answer_ns' (busy, or starting); -EACCES: the other side refuses this one.
+ * Errors as net_connect.
  */
 int net_reach (const char *endpoint, const struct net_security *security,
                int64_t connect_ns, int64_t answer_ns, struct err *err);
 
 /* Call 'fn' from the loop for every message.  'from' is NULL on the connecting
- * side.  Malformed messages are given too: 'm' is then NULL and 'err' says
- * why (*rc of message_decode in 'bad').  Messages of peers that may not
- * connect (any more) are not given: their HELLO is answered with REFUSED.
+ * side.  For malformed messages 'm' is NULL and 'err' says why (*rc of
+ * message_decode in 'bad').  Messages of peers that may not connect (any more)
+ * are dropped: their HELLO is answered with REFUSED.
  */
 typedef void net_fn (void *arg, const struct net_peer *from,
                      const struct message *m, int bad, const struct err *err);
 int net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg);
 
-/* Listening: of all connections one key may hold only a share, so that there is
- * room for others.  Not where all have one key, as in a run.
+/* Listening: limit each key to a share of the connections.  Not if all peers
+ * have one key, as in a run.
  */
 void net_share (struct net *n);
 
-/* Why a connection does not come about. */
+/* Why a connection fails. */
 enum net_problem {
     // connecting; what is said of the first two will not change by itself
     NET_KEY_REFUSED,            // ours is unknown there, or was revoked
@@ -117,7 +116,7 @@ enum net_problem {
 };
 
 /* Call 'fn' from the loop for every such problem; 'text' says which peer, why,
- * and what to do.  They may come often: whoever logs has to hold back.
+ * and what to do.  They may be frequent: limit logging.
  */
 typedef void net_problem_fn (void *arg, enum net_problem what,
                              const char *text);
@@ -135,8 +134,8 @@ void net_when_room (struct net *n, loop_fn *fn, void *arg);
 /* Whether an address is reachable from this host only. */
 bool net_is_loopback (const char *endpoint);
 
-/* Let this process have as many descriptors as it may, since a listener that
- * has none left turns in circles: how many connections there is room for.
+/* Raise this process' limit of descriptors, since a listener without free ones
+ * spins; returns how many connections there is room for.
  */
 int64_t net_room_for_peers (void);
 

@@ -97,14 +97,14 @@ void net_tell (struct net *n, enum net_problem what, const char *fmt, ...)
  */
 int zap_open (struct net *n, struct err *err);
 
-/* Answer the next question, if there is one. */
+/* Answer the next request, if there is one. */
 void zap_answer (struct net *n);
 
-/* Whether whoever sent this frame may (still) do so; fills 'who'. */
+/* Whether the sender of this frame is (still) allowed; sets 'who'. */
 int zap_check (struct net *n, zmq_msg_t *frame, char who[NET_WHO_MAX],
                struct err *why);
 
-/* Prove that the main socket turns strangers away: 0, or -EKEYREJECTED. */
+/* Test that the main socket refuses strangers: 0, or -EKEYREJECTED. */
 int zap_self_test (struct net *n, struct err *err);
 
 /* As people write it: 192.0.2.1 reaches an IPv6 socket as ::ffff:192.0.2.1. */
@@ -136,8 +136,8 @@ void monitor_retry_later (struct net *n);
 /* Before it listens. */
 void descriptor_reserve_open (struct net *n);
 
-/* There are few descriptors left, or none: end connections, unless some that
- * were ended have not gone yet.  How many.
+/* Few descriptors are left, or none: end connections, unless ended ones are
+ * still closing.  How many.
  */
 unsigned descriptor_reserve_make_room (struct net *n);
 
@@ -146,8 +146,7 @@ void net_end_connection (struct net *n, size_t fd);
 
 /* ---- partial_message.c ---- */
 
-/* There is a connection: look at what comes, from now on until there is none.
- */
+/* There is a connection: watch received bytes until there is none. */
 void partial_message_watch (struct net *n);
 void partial_message_close (struct net *n);
 
@@ -157,13 +156,13 @@ void partial_message_close (struct net *n);
 void connection_share_open (struct net *n);
 void connection_share_close (struct net *n);
 
-/* Every half a minute: end connections of which nothing has been heard in four
- * turns.  How many.
+/* Every half a minute: end connections that were ignored for four turns.  How
+ * many.
  */
 unsigned connection_share_turn (struct net *n);
 
-/* Whether what the connection of 'frame' says counts: 'who' has proven to be
- * the key's, and has not more connections than its share.
+/* Whether to accept messages of the connection of 'frame': 'who' is its proven
+ * key, which must not exceed its share.
  */
 bool connection_share_admits (struct net *n, const char *who, zmq_msg_t *frame);
 

@@ -77,8 +77,8 @@ static void partial_message_end (struct net *n, size_t fd)
 
     c->unread = 0;
     net_tell (n, n->router ? NET_PEER_REFUSED : NET_CLOSED,
-              "%s: of what it has sent, the last %llu MiB are not one whole "
-              "message: the connection is ended",
+              "%s: the last %llu MiB that it sent do not complete one message: "
+              "the connection is ended",
               c->address[0] ? c->address : "an unknown address", mib);
     if (n->router) {
         net_end_connection (n, fd);

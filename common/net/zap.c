@@ -247,14 +247,13 @@ static int watch_strangers (struct net *n, struct stranger s[2],
             ended += event == ZMQ_EVENT_DISCONNECTED;
         }
         if (s[0].admitted || s[1].admitted)
-            return err_set (err, EKEYREJECTED, "a connection with %s was let "
-                            "in when this was tried: not serving, since "
-                            "anybody could connect",
+            return err_set (err, EKEYREJECTED, "a test connection with %s was "
+                            "let in: not serving, since anybody could connect",
                             s[0].admitted ? "no key" : "an unknown key");
         if (turns > TEST_TURNS)
-            return err_set (err, EKEYREJECTED, "a connection without a known "
-                            "key was not turned away within %d s when this "
-                            "was tried: not serving",
+            return err_set (err, EKEYREJECTED, "a test connection without a "
+                            "known key was not refused within %d s: not "
+                            "serving",
                             TEST_TURNS * TEST_TURN_MS / 1000);
     }
     return 0;
@@ -276,8 +275,8 @@ int zap_self_test (struct net *n, struct err *err)
     if (zmq_bind (n->main.socket, at) < 0 ||
         stranger_open (n, &s[0], at, false) < 0 ||
         stranger_open (n, &s[1], at, true) < 0)
-        rc = err_set (err, EKEYREJECTED, "it cannot be tried whether unknown "
-                      "keys are refused (%s): not serving",
+        rc = err_set (err, EKEYREJECTED, "cannot test whether unknown keys are "
+                      "refused (%s): not serving",
                       zmq_strerror (zmq_errno ()));
     else
         rc = watch_strangers (n, s, err);

@@ -1,7 +1,7 @@
 /* common/store/content.h - the name of a piece of content
  *
- * The SHA-256 of the list of the SHA-256s of its 1 MiB chunks: a chunk can be
- * checked when it arrives, and resuming hashes nothing again.
+ * The SHA-256 of the list of the SHA-256s of its 1 MiB chunks: each chunk can
+ * be checked when it arrives, and resuming needs no rehashing.
  */
 #ifndef ROLLCALL_STORE_CONTENT_H
 #define ROLLCALL_STORE_CONTENT_H

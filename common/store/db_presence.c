@@ -128,7 +128,7 @@ static int clear_name (const struct db_there *t, unsigned i,
     if (rc < 0 || who == -ENOENT || (who == 1 && i == DB_FILE))
         return rc;
     if (who < 0)
-        return err_sys (err, -who, "cannot look at %s", path);
+        return err_sys (err, -who, "cannot stat %s", path);
     if (who == 1)               // all of it is in the copy
         return unlink (path) < 0 && errno != ENOENT
                    ? err_sys (err, errno, "cannot remove %s", path) : 0;

@@ -58,7 +58,7 @@ int fileio_open_at (int dirfd, const char *name, struct err *err)
             return not_regular (name, st.st_mode, err);
         return err_sys (err, -rc, "cannot open %s", name);
     }
-    rc = fstat (fd, &st) < 0 ? err_sys (err, errno, "cannot look at %s", name)
+    rc = fstat (fd, &st) < 0 ? err_sys (err, errno, "cannot stat %s", name)
          : S_ISREG (st.st_mode) ? 0 : not_regular (name, st.st_mode, err);
     if (rc == 0)
         return fd;

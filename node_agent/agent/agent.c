@@ -78,7 +78,7 @@ static void on_signal (void *arg, int signo)
 {
     struct agent *a = arg;
 
-    log_text (LOG_LEVEL_INFO, "signal", "ending by signal %d", signo);
+    log_text (LOG_LEVEL_INFO, "signal", "ending on signal %d", signo);
     agent_finish (a, EX_TEMPFAIL, "signal");
 }
 
@@ -115,7 +115,7 @@ static void say_damaged (struct agent *a)
 static void end_without (struct agent *a, const struct err *why)
 {
     log_text (LOG_LEVEL_ERROR, "spool-gone", "%s, while it was in use: the "
-              "next start reads again what is here, and nothing counts twice",
+              "next start reads the captures here again, and none counts twice",
               why->text);
     agent_stop (a, EX_IOERR, "spool-gone");
 }
@@ -273,15 +273,15 @@ static void agent_execute (struct agent *a)
         agent_look_at_reports (a);
     agent_look_at_connection (a);
     if (a->opt->once && !a->opt->run_dir)
-        log_text (LOG_LEVEL_INFO, "waiting", "until what is there is read and "
-                  "%s has acknowledged it", a->opt->aggregator);
+        log_text (LOG_LEVEL_INFO, "waiting", "until the captures here are read "
+                  "and %s has acknowledged them", a->opt->aggregator);
     agent_check_disk_pressure (a);
     agent_write_status (a);
     agent_search (a);
     agent_scan (a);
     if ((rc = loop_run (a->loop)) == 0)
         return;
-    log_text (LOG_LEVEL_ERROR, "ending", "cannot wait for anything: %s",
+    log_text (LOG_LEVEL_ERROR, "ending", "cannot wait for events: %s",
               strerror (-rc));
     agent_stop (a, EX_OSERR, "loop-failed");
 }

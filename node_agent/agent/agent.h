@@ -1,7 +1,7 @@
 /* node_agent/agent/agent.h - the process that watches and ships, one per node
  *
- * This folder: the agent's life: captures found, settled, analysed, sealed,
- * released; what wrappers say; and when it is over.
+ * This folder: the agent's life.  Captures are found, settled, analysed, sealed
+ * and released; wrappers report; the agent ends.
  */
 #ifndef ROLLCALL_AGENT_AGENT_H
 #define ROLLCALL_AGENT_AGENT_H
@@ -12,25 +12,25 @@
 
 struct agent_options {
     const char *aggregator;     // endpoint
-    const char *job;            // what captures are sent under
-    bool divided;               // its id was not given: they may be of several
+    const char *job;            // under which captures are sent
+    bool divided;               // no id given: captures may be of several jobs
     const char *state;          // where the spool goes
     struct option_list watch;   // directories
-    bool once;                  // ship what is there, then end
+    bool once;                  // ship what exists, then end
     bool raw;                   // the raw files too
     const char *key;            // file of our own pair, NULL: none
     const char *server_key;     // the aggregator's: a file, or the key
-    bool insecure;              // no encryption, wherever it goes
+    bool insecure;              // no encryption, even to other hosts
     struct space_limit spool_quota, disk_floor;
     const char *when_full;      // block, drop-oldest-shipped, refuse
     const char *release;        // never, shipped, after=TIME, when-full
     const char *cpu_budget;     // "1%" of all CPUs of the node
-    int64_t backlog_limit_ns;   // captures wait so long in the idle class
+    int64_t backlog_limit_ns;   // how long captures wait in the idle class
     int64_t max_rate;           // bytes a second on the wire; 0: any
     bool hold;                  // wait while a capture is collected
     bool release_rows_only;     // also without raw
-    int64_t quiet_ns;           // unchanged for so long is finished
-    struct analyser_settings analyse;   // captures that never were
+    int64_t quiet_ns;           // finished when unchanged for so long
+    struct analyser_settings analyse;   // of captures that never were
     // of one run (rollcall run)
     const char *run_dir;        // control socket and spool are here
     int64_t world_size;

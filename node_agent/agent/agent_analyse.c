@@ -107,8 +107,9 @@ static void agent_analyse_keep (const struct agent *a, const struct analysis *n)
         rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE,
                              &err);
     if (rc < 0 || !text)
-        log_text (LOG_LEVEL_WARN, "analyse", "the next start will not know of "
-                  "the analysis of %s: %s", n->path, err.text);
+        log_text (LOG_LEVEL_WARN, "analyse", "the analysis of %s cannot be "
+                  "recorded, so the next start will not know of it: "
+                  "%s", n->path, err.text);
     free (text);
 }
 
@@ -237,11 +238,11 @@ static void on_found (void *arg, enum own_analysis own, bool there)
 
     a->analyses.unavailable[own] = !there;
     if (there)
-        log_text (LOG_LEVEL_INFO, "analyse", "python3 has %s: its captures "
-                  "that were never analysed are analysed by it", module);
+        log_text (LOG_LEVEL_INFO, "analyse", "python3 has %s: captures of it "
+                  "that were never analysed are analysed with it", module);
     else
-        log_text (LOG_LEVEL_INFO, "analyse", "python3 has no %s: its captures "
-                  "that were never analysed stay so, unless --analyse-with "
+        log_text (LOG_LEVEL_INFO, "analyse", "python3 has no %s: captures of "
+                  "it that were never analysed stay so, unless --analyse-with "
                   "names a program for them", module);
 }
 
@@ -438,10 +439,10 @@ void agent_note_analyses (struct agent *a)
     size_t n = agent_open_count (a);
 
     if (n > 0)
-        agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: when half of the "
-                    "deadline had passed %zu capture%s had still to be "
-                    "analysed; what was not ready at its end is raw: give a "
-                    "longer --deadline", a->self.host, n, units_s (n));
+        agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: at half of the "
+                    "deadline, %zu capture%s had still to be analysed; those "
+                    "not ready at its end stay raw: give a longer --deadline",
+                    a->self.host, n, units_s (n));
 }
 
 /* What is gone is neither analysed nor remembered. */

@@ -154,7 +154,7 @@ static void on_again (void *arg, const char *path, const char *why)
     log_text (LOG_LEVEL_WARN, "quarantined", "%s", why);
     if (*path && access (path, F_OK) < 0)
         agent_note (a, LOG_LEVEL_ERROR, "lost", "host %s: %.600s was not read "
-                    "again, and what was kept of it is damaged", a->self.host,
+                    "again, and its data in the spool is damaged", a->self.host,
                     path);
     watch_hand_on_again (a->watch, *path ? path : NULL);
 }
@@ -274,8 +274,8 @@ static int watch_options (struct agent *a, struct err *err)
         const char *dir = a->opt->watch.items[i];
 
         if (!a->opt->once && access (dir, F_OK) < 0 && errno == ENOENT)
-            log_text (LOG_LEVEL_WARN, "watch", "there is no %s yet; it is "
-                      "looked for again and again", dir);
+            log_text (LOG_LEVEL_WARN, "watch", "%s does not exist yet; the "
+                      "agent keeps looking for it", dir);
         rc = watch_add (a->watch, dir, true, 0, -1, err);
     }
     return rc;

@@ -162,8 +162,8 @@ static void take_back (struct agent *a)
     size_t left = count_left (a);
 
     log_text (LOG_LEVEL_INFO, "late-captures",
-              "%zu more capture%s %s to be read: "
-              "this host is not done, as it had said", left, units_s (left),
+              "%zu more capture%s %s to be read: this host is not done, "
+              "although it said so", left, units_s (left),
               left == 1 ? "is" : "are");
     *a->end.last_word = '\0';
     tell_left (a, left);
@@ -274,8 +274,8 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
                         "directories were searched to the end", a->self.host);
     else if (!agent_is_confirmed (a))
         (void)snprintf (text, size, "host %s: all was delivered, but the "
-                        "aggregator was silent when the deadline passed: it is "
-                        "not known whether it has all of it, and no capture is "
+                        "aggregator was silent when the deadline passed: it "
+                        "may not have everything any more, so no capture is "
                         "removed here", a->self.host);
     else
         *text = '\0';
@@ -310,7 +310,7 @@ static void release_and_end (void *arg)
     else if (!late && !agent_is_confirmed (a))
         (void)loop_add_timer (a->loop, NS_PER_S / 4, release_and_end, a);
     else if (!late && a->search.scan_began_ns <= a->release.stale_ns)
-        (void)agent_take (a, LIFE_NOT_YET, "the next scan tells what is new");
+        (void)agent_take (a, LIFE_NOT_YET, "the next scan shows what is new");
     else if (a->opt->run_dir)
         end_served (a);
     else

@@ -83,7 +83,7 @@ void agent_sum_up (struct agent *a, char *text, size_t size)
         add_count (&counts, "found or written too late to be read",
                    watch_unsettled (a->watch));
     if (lost < 0)
-        buf_printf (&counts, " some, it seems: the ledger is damaged");
+        buf_printf (&counts, " some, probably: the ledger is damaged");
     *text = '\0';
     if (counts.size > 0)
         (void)snprintf (text, size, "host %s: captures that are not delivered:"

@@ -24,13 +24,13 @@ static const struct option_spec options[] = {
       "Where the aggregator listens: tcp://ADDRESS:PORT." },
     { "job", 'J', OPTION_TEXT, offsetof (struct agent_options, job), "ID",
       NULL, "ROLLCALL_JOB", 0, 0,
-      "The job that the captures are of. Without it the aggregator divides "
-      "them into jobs, by what they show." },
+      "The job of the captures. Without it, the aggregator divides them into "
+      "jobs by their content." },
     { "state", 0, OPTION_TEXT, offsetof (struct agent_options, state), "DIR",
       SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE, 0, 0,
       "Where the spool is kept; must be on a local disk." },
     { "once", '1', OPTION_FLAG, offsetof (struct agent_options, once), NULL,
-      NULL, NULL, 0, 0, "Ship the captures that are there, and end." },
+      NULL, NULL, 0, 0, "Ship the captures that exist, and end." },
     { "watch", 'w', OPTION_LIST, offsetof (struct agent_options, watch),
       "DIR", NULL, NULL, 0, 0,
       "Watch this directory; the same as giving it as an argument." },
@@ -40,45 +40,45 @@ static const struct option_spec options[] = {
       offsetof (struct agent_options, quiet_ns), "TIME", "60s",
       "ROLLCALL_QUIET_PERIOD", 0, 0,
       "A capture without analyse.done is finished when nothing in it has "
-      "changed for so long." },
+      "changed for this long." },
     ANALYSER_OPTIONS (struct agent_options),
     { "spool-quota", 0, OPTION_ROOM,
       offsetof (struct agent_options, spool_quota), "SIZE", NULL,
       "ROLLCALL_SPOOL_QUOTA", 0, 0,
-      "How much the spool may hold, in bytes or as a part of its file system: "
+      "How much the spool may hold, in bytes or as a share of its file system: "
       "20GB, 5%. Without it: 10 GiB, but at most a tenth of the file system." },
     { "disk-floor", 0, OPTION_ROOM,
       offsetof (struct agent_options, disk_floor), "SIZE", NULL,
       "ROLLCALL_DISK_FLOOR", 0, 0,
-      "Put nothing into the spool while its file system has less free than "
-      "this; warn when that of a capture has. Without it: 1 GiB, but at most "
-      "a tenth of the file system." },
+      "Put nothing into the spool while its file system has less free space "
+      "than this; warn if a capture's file system has less. Without it: 1 GiB, "
+      "but at most a tenth of the file system." },
     { "when-full", 0, OPTION_TEXT, offsetof (struct agent_options, when_full),
       "POLICY", "block", "ROLLCALL_WHEN_FULL", 0, 0,
       "What to do when quota or floor is reached: block, "
       "drop-oldest-shipped or refuse; see WHEN A DISK IS FULL." },
     { "release", 0, OPTION_TEXT, offsetof (struct agent_options, release),
       "WHEN", "never", "ROLLCALL_RELEASE", 0, 0,
-      "When captures that were delivered are removed: never, shipped, "
-      "after=TIME or when-full. Needs --raw. In a run it is about the "
-      "directories that the run made." },
+      "When delivered captures are removed: never, shipped, after=TIME or "
+      "when-full. Needs --raw. In a run it applies to the directories that the "
+      "run made." },
     { "release-rows-only", 0, OPTION_FLAG,
       offsetof (struct agent_options, release_rows_only), NULL, NULL, NULL, 0,
-      0, "Allow --release without --raw: the raw files of captures that are "
-      "complete are lost then." },
+      0, "Allow --release without --raw: the raw files of complete captures "
+      "are lost then." },
     { "cpu-budget", 0, OPTION_TEXT,
       offsetof (struct agent_options, cpu_budget), "PERCENT", "1%",
       "ROLLCALL_CPU_BUDGET", 0, 0,
-      "How much of all CPUs of the node reading and hashing may take while "
-      "the job lives." },
+      "The share of all CPUs of the node that reading and hashing may take "
+      "while the job runs." },
     { "backlog-limit", 0, OPTION_DURATION,
       offsetof (struct agent_options, backlog_limit_ns), "TIME", "60s",
       "ROLLCALL_BACKLOG_LIMIT", 0, 0,
-      "Captures that have waited for so long are read at nice 19 instead of "
-      "only when the node is idle." },
+      "Captures that have waited for this long are read at nice 19, not only "
+      "when the node is idle." },
     { "max-rate", 0, OPTION_BYTES, offsetof (struct agent_options, max_rate),
       "BYTES", "0", "ROLLCALL_MAX_RATE", 0, 0,
-      "Ship at most so many bytes in a second, as 10MB; 0 is no limit." },
+      "How many bytes to ship in a second at most, as 10MB; 0: no limit." },
     { "hold", 0, OPTION_FLAG, offsetof (struct agent_options, hold), NULL,
       NULL, "ROLLCALL_HOLD", 0, 0,
       "Read no capture and ship no raw file while another capture is being "
@@ -91,11 +91,11 @@ static const struct option_spec options[] = {
       offsetof (struct agent_options, server_key), "KEY", NULL,
       "ROLLCALL_SERVER_KEY", 0, 0,
       "The aggregator's public key: its server.pub, or the 40 characters. The "
-      "file is read again when that one has another key." },
+      "file is read again if the aggregator shows another key." },
     { "insecure", 0, OPTION_FLAG, offsetof (struct agent_options, insecure),
       NULL, NULL, NULL, 0, 0,
-      "Use no keys, also to another host: whoever is on the way can read and "
-      "alter everything, and anybody can pretend to be the aggregator." },
+      "Use no keys, even to another host: anybody on the network path can read "
+      "and alter everything or pretend to be the aggregator." },
     { "run-dir", 0, OPTION_TEXT, offsetof (struct agent_options, run_dir),
       "DIR", NULL, NULL, 0, 0,
       "Be part of a run: serve the wrappers that connect to DIR/agent.sock, "
@@ -113,7 +113,8 @@ static const struct option_spec options[] = {
     { "no-roll", 0, OPTION_FLAG, offsetof (struct agent_options, no_roll),
       NULL, NULL, NULL, 0, 0,
       "The run's aggregator is a service, which does not say when the run is "
-      "over: end when all of this host is delivered, or at the deadline." },
+      "over: end when everything of this host is delivered, or at the "
+      "deadline." },
 };
 
 static const struct command_spec command = {
@@ -166,7 +167,7 @@ int main (int argc, char **argv)
     if (analyser_check (&opt.analyse, &err) < 0)
         return usage (err.text);
     if (opt.watch.n == 0 && !opt.run_dir)
-        return usage ("which directory is to be watched?");
+        return usage ("no directory to watch was given");
     if (!disk_quota_parse_policy (opt.when_full,
                                   &(enum disk_quota_policy){ 0 }))
         return usage ("--when-full: one of block, drop-oldest-shipped, "
@@ -179,7 +180,7 @@ int main (int argc, char **argv)
         release.kind = RELEASE_WHEN_FULL;
     if (release.kind != RELEASE_NEVER && !opt.raw && !opt.release_rows_only)
         return usage ("captures are removed only when their raw files were "
-                      "delivered too: say --raw, or --release-rows-only to "
+                      "delivered too: give --raw, or --release-rows-only to "
                       "lose them");
     if (space_parse_limit (opt.cpu_budget, &budget) < 0 || budget.ppm == 0)
         return usage ("--cpu-budget: a part of the CPUs, like 1% or 0.5%");

@@ -209,7 +209,7 @@ static enum watch_owner decided (struct owners *o, struct item *n,
     } else if (owner == WATCH_FOREIGN) {
         agent_owner_keep (o, n, "");
         log_text (LOG_LEVEL_INFO, "capture-of-other-job",
-                  "%s is another job's", n->path);
+                  "%s belongs to another job", n->path);
     }
     return owner;
 }
@@ -235,8 +235,8 @@ static void say_slow (struct peer *p, const struct item *n)
         return;
     p->slow = true;
     log_text (LOG_LEVEL_WARN, "owner-silent",
-              "the agent of job %s, process %ld, "
-              "does not say whose %s is: it is waited for", p->job,
+              "the agent of job %s, process %ld, has not answered whose %s is: "
+              "waiting for it", p->job,
               (long)p->pid, n->path);
 }
 

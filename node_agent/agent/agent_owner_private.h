@@ -27,10 +27,10 @@ enum says {
     SAYS_MINE,
 };
 
-struct word {                           // of another agent about a capture
+struct word {                           // another agent's, about a capture
     uint64_t peer;
     enum says says;
-    int64_t due_ns;                     // since when another one is; monotonic;
+    int64_t due_ns;                     // answer due since then (monotonic);
                                         // 0: none
 };
 
@@ -68,41 +68,40 @@ struct owners {
 
 /* ---- agent_owner.c ---- */
 
-/* One that was asked for, here or by its agent; NULL: not yet.  And a new one;
- * NULL: it is not there, or there is no memory.
+/* Find an item that was asked for, here or by another agent; NULL: none.  Add
+ * one; NULL: the capture does not exist, or no memory.
  */
 struct item *owners_find (const struct owners *o, const char *path);
 struct item *owners_add (struct owners *o, const char *path);
 
-/* What that run has said of it, to be changed; NULL: no memory. */
+/* The answer of that run about it, to be changed; NULL: no memory. */
 struct word *owners_word_of (struct item *n, const struct peer *p);
 
 /* ---- agent_runs.c ---- */
 
-/* Tell all other runs what is new of this one. */
+/* Tell all other runs what has changed in this one. */
 void owners_tell (struct owners *o);
 
-/* Look at processes, unless that was done just now, and well after 'after_ns'
- * (since 1970); and, while there are other runs, again and again ('arg' is the
- * agent).
+/* Scan processes, unless a recent scan began well after 'after_ns' (since
+ * 1970); while there are other runs, repeat it ('arg' is the agent).
  */
 void owners_look (struct owners *o, int64_t after_ns);
 void owners_look_again (void *arg);
 
-/* Whether its name has the pid of a process that another job has now. */
+/* Whether its name has the pid of a process that now belongs to another job. */
 bool owners_is_strangers (const struct owners *o, const struct item *n);
 
-/* What this run knows of a capture. */
+/* What this run knows about whose a capture is. */
 enum says owners_own_word (struct owners *o, const struct item *n);
 
 /* Whether another run may have written it, or would take it. */
 bool owners_may_own (const struct owners *o, const struct peer *p,
                      struct item *n);
 
-/* Tell them that it is this run's. */
+/* Tell the other runs that it is this run's. */
 void owners_say_taken (struct owners *o, struct item *n);
 
-/* Ask all of them; for peers_open, what they ask and answer. */
+/* Ask all other runs; handle their questions and answers (for peers_open). */
 void owners_ask (struct owners *o, struct item *n);
 void owners_on_packet (void *arg, struct peer *p, const struct json *j);
 

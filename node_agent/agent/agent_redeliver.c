@@ -26,9 +26,9 @@
 static void tell_doubt (const struct spool_redelivery *r)
 {
     log_text (LOG_LEVEL_INFO, "redelivery", "%llu capture%s %s offered again: "
-              "an aggregator of an older version has acknowledged them, or the "
-              "note of it is damaged, so that this one cannot be asked whether "
-              "it has them", (unsigned long long)r->captures,
+              "an aggregator of an older version acknowledged them, or the "
+              "note of that is damaged, so this aggregator cannot be asked for "
+              "them", (unsigned long long)r->captures,
               units_s (r->captures), units_are (r->captures));
 }
 
@@ -40,9 +40,9 @@ static void agent_redeliver_tell (struct agent *a)
         tell_doubt (r);
     else
         agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: the aggregator "
-                    "does not have all that it had acknowledged: its root is "
-                    "another one, or an older one, or was repaired, or files "
-                    "in it were removed.  %llu capture%s that %s here %s "
+                    "has lost data that it had acknowledged: its root was "
+                    "replaced, restored from a backup or repaired, or files in "
+                    "it were removed.  %llu capture%s that %s here %s "
                     "delivered again", a->self.host,
                     (unsigned long long)r->captures, units_s (r->captures),
                     units_are (r->captures), units_are (r->captures));

@@ -213,10 +213,10 @@ static void note_left (struct agent *a, const struct finder_result *r)
         return;
     a->search.left_noted = true;
     agent_note (a, LOG_LEVEL_WARN, "directory-unread",
-                "host %s: %.300s is so large "
-                "that %zu director%s in it %s not searched for captures, as "
-                "%.300s: those that changed since COMMAND began came first; "
-                "--watch DIR has all of DIR searched", a->self.host, r->dir,
+                "host %s: %.300s is so large that %zu director%s in it %s not "
+                "searched for captures, as %.300s: those that changed since "
+                "COMMAND began were searched first; --watch DIR searches all "
+                "of DIR", a->self.host, r->dir,
                 l->nleft, l->nleft == 1 ? "y" : "ies",
                 l->nleft == 1 ? "was" : "were", l->left ? l->left : "?");
 }

@@ -1,8 +1,8 @@
 /* node_agent/agent/capture_object.h - captures between settled and sealed
  *
- * One object for each capture that has settled and is not yet in the spool, by
- * its path; model/capture_stages.h has the states.  What is known of it before
- * that is in discovery/watch.h, and behind it in the spool's rows.
+ * One object, found by its path, for each capture that has settled and is not
+ * yet in the spool; model/capture_stages.h has the states.  Before that
+ * discovery/watch.h has its state, and afterwards the spool's rows.
  */
 #ifndef ROLLCALL_AGENT_CAPTURE_OBJECT_H
 #define ROLLCALL_AGENT_CAPTURE_OBJECT_H
@@ -15,9 +15,9 @@ struct capture_object {
     char *path;
     struct state state;
     struct err why;             // why it could not be sealed, or ""
-    struct find_id id;          // of then
-    bool again;                 // it is tried again since
-    struct capture_object *next, *prev; // in the order in which they came
+    struct find_id id;          // at that time
+    bool again;                 // it has been tried again since
+    struct capture_object *next, *prev; // in order of arrival
 };
 
 /* Zeros but for 'level'. */
@@ -28,15 +28,15 @@ struct capture_objects {
     enum log_level level;       // of transitions
 };
 
-/* An event, and why it came, or NULL: follow the edge from the capture's state
- * (a new object is STAGE_SETTLED), and log it.  False, and nothing is changed:
- * there is none, or no memory.
+/* Take an event with its reason, which may be NULL: follow the edge from the
+ * capture's state (a new object is STAGE_SETTLED), and log it.  False, and
+ * nothing is changed, if there is no such edge or no memory.
  */
 bool capture_object_take (struct capture_objects *all, const char *path,
                           enum stage_event event, const char *why);
 
-/* Could not be sealed for this reason: for STAGE_SEAL_FAILED, with more.  The
- * object, or NULL without memory; 'first': it was the first time.
+/* Record why it could not be sealed (STAGE_SEAL_FAILED).  The object, or NULL
+ * without memory; 'first': it was the first failure.
  */
 struct capture_object *capture_object_fail (struct capture_objects *all,
                                             const char *path,
@@ -47,7 +47,7 @@ struct capture_object *capture_object_fail (struct capture_objects *all,
 struct capture_object *capture_object_find (const struct capture_objects *all,
                                             const char *path);
 
-/* Whether it could not be sealed, whatever has become of it since. */
+/* Whether it ever could not be sealed. */
 bool capture_object_has_failed (const struct capture_objects *all,
                                 const char *path);
 

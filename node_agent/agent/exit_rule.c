@@ -23,12 +23,13 @@ const char *exit_reason (const struct exit_facts *f)
         return "the aggregator cannot be reached";
     if (f->done && heard &&
         silent > (f->served ? UNHEARD_LIMIT_NS : SILENT_LIMIT_NS))
-        return "all was delivered, but the aggregator is gone: whether it "
-               "still has it is not known, and what is still here stays";
+        return "all was delivered, but the aggregator is gone: it is not known "
+               "whether it still has the data, so captures that are still here "
+               "stay";
     if (f->once && silent > UNHEARD_LIMIT_NS)
-        return "the aggregator is gone; what was not delivered stays on disk";
+        return "the aggregator is gone; undelivered data stays on disk";
     if (f->ended_ns > 0 && silent > SILENT_LIMIT_NS &&
         f->now_ns - f->ended_ns > f->deadline_ns + SILENT_LIMIT_NS)
-        return "the aggregator is gone; what was not delivered stays on disk";
+        return "the aggregator is gone; undelivered data stays on disk";
     return NULL;
 }

@@ -1,7 +1,7 @@
 /* node_agent/agent/exit_rule.h - when an agent has no purpose any more
  *
- * For one of a run, or with --once: nobody else would end it.  Time is the
- * caller's.
+ * For the agent of a run, or with --once: nobody else would end it.  The caller
+ * gives the time.
  */
 #ifndef ROLLCALL_AGENT_EXIT_RULE_H
 #define ROLLCALL_AGENT_EXIT_RULE_H
@@ -12,15 +12,15 @@
 struct exit_facts {             // monotonic times
     int64_t now_ns, began_ns;
     int64_t heard_ns;           // the aggregator, 0: never
-    int64_t ended_ns;           // when all COMMANDs had, 0: not yet
-    int64_t deadline_ns;        // behind that
+    int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
+    int64_t deadline_ns;        // after that
     bool run, once;             // of a run; with --once
     bool served;                // by a service, which may be back soon
     bool joined;                // a wrapper has said hello
-    bool done;                  // all is delivered, and that was said
+    bool done;                  // all is delivered, and the aggregator was told
 };
 
-/* Why it has none, or NULL. */
+/* Why the agent has to end, or NULL. */
 const char *exit_reason (const struct exit_facts *f);
 
 #endif

@@ -99,9 +99,9 @@ static void say_no_capture (struct agent *a, const struct local_rank *r,
                       r->dirs ? r->dirs : "its directories");
 
     if (older > 0 && n > 0 && (size_t)n < size)
-        (void)snprintf (out + n, size - (size_t)n, " (captures that this "
-                        "host's clock says were last touched before COMMAND "
-                        "began, and that are left out: %zu)", older);
+        (void)snprintf (out + n, size - (size_t)n, " (left out: %zu that by "
+                        "this host's clock were last changed before COMMAND "
+                        "began)", older);
 }
 
 struct loss {                   // of a capture below 'dir'
@@ -415,9 +415,9 @@ bool agent_rank_by_mpi (struct agent *a, const struct process_report *t)
     r->mpi_rank = t->rank;
     r->mpi_size = t->size;
     if (t->rank != r->rank)
-        log_text (LOG_LEVEL_WARN, "rank-contradicted", "the process that the "
-                  "launcher calls rank %lld is rank %lld of %lld for MPI (on "
-                  "%s)", (long long)r->rank, (long long)t->rank,
+        log_text (LOG_LEVEL_WARN, "rank-contradicted", "the launcher's rank "
+                  "%lld is rank %lld of %lld in MPI (on %s)",
+                  (long long)r->rank, (long long)t->rank,
                   (long long)t->size, t->host);
     ship_rank_by_mpi (a->ship, r->rank, t->rank, t->size);
     return true;

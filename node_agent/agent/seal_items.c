@@ -181,7 +181,7 @@ static int seal_file (const struct raw *r, int dirfd, const char *name,
     int fd, rc = 0;
 
     if (r->s->nitems > SEALER_RAW_MAX) {
-        leave_out (r, path, "it has more files than are shipped");
+        leave_out (r, path, "it has more files than can be delivered");
         return 0;
     }
     if ((fd = fileio_open_at (dirfd, name, NULL)) < 0)
@@ -218,8 +218,8 @@ static int seal_entry (const struct raw *r, int dirfd, const char *name,
         rc = seal_file (r, dirfd, name, path, err);
     } else if (S_ISDIR (st.st_mode) && !*prefix &&
                beside_begins (r->name, name)) {
-        leave_out (r, path, "its name is that of what a profiler leaves "
-                   "beside the capture");
+        leave_out (r, path, "its name is that of a file which a profiler "
+                   "leaves beside the capture");
     } else if (S_ISDIR (st.st_mode) && depth == 0) {
         leave_out (r, path, "directories are not read any deeper");
     } else if (S_ISDIR (st.st_mode)) {

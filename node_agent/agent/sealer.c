@@ -207,7 +207,7 @@ static int check_place (const struct sealed *s, int held, struct err *err)
     if (fstat (held, &was) < 0 || lstat (s->what.path, &now) < 0) {
         if (errno != ENOENT)
             return seal_may_pass (s, -errno)
-                       ? err_sys (err, errno, "cannot look at %s",
+                       ? err_sys (err, errno, "cannot stat %s",
                                   s->what.path) : 0;
     } else if (was.st_dev == now.st_dev && was.st_ino == now.st_ino) {
         return 0;

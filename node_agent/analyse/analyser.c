@@ -420,8 +420,8 @@ void analyser_keep (struct capture *c, const struct capture *before)
 
     if (other) {
         c->state = CAPTURE_FAILED;
-        capture_reason (c, "its analysis has put a capture of rank %lld in "
-                        "its place", (long long)c->rank);
+        capture_reason (c, "its analysis replaced it by a capture of rank "
+                        "%lld", (long long)c->rank);
     }
     if (c->rank == CAPTURE_NO_RANK || other) {
         c->rank = before->rank;

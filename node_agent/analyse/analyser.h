@@ -119,24 +119,24 @@ void analyser_keep (struct capture *c, const struct capture *before);
 #define ANALYSER_OPTIONS(type) \
     { "analyse-with", 0, OPTION_TEXT, offsetof (type, analyse.command), \
       "COMMAND", NULL, "ROLLCALL_ANALYSE_WITH", 0, 0, \
-      "Analyse captures that never were with COMMAND, words for a shell, and " \
-      "the capture's directory behind them. none: do not. Without it: with " \
-      "the analysis of torch_npu or MindSpore, whose captures they are, if " \
-      "python3 can import that." }, \
+      "Analyse captures that were never analysed with COMMAND, a shell command " \
+      "that gets the capture's directory as its last argument. none: do not. " \
+      "Without it: with the analysis of torch_npu or MindSpore, if python3 " \
+      "can import the one that wrote the capture." }, \
     { "analyse-processes", 0, OPTION_INT, \
       offsetof (type, analyse.own.processes), "N", "0", \
       "ROLLCALL_ANALYSE_PROCESSES", 0, ANALYSER_PROCESSES_MAX, \
       "How many processes the analysis of torch_npu or MindSpore may use for " \
-      "a capture (its max_process_number); 0 leaves it to that. This and the " \
-      "next two are not for COMMAND." }, \
+      "a capture (its max_process_number); 0: its own default. This option " \
+      "and the next two do not affect COMMAND." }, \
     { "analyse-export", 0, OPTION_TEXT, \
       offsetof (type, analyse.own.export), "FORM", NULL, \
       "ROLLCALL_ANALYSE_EXPORT", 0, 0, \
       "What torch_npu's analysis writes (its export_type): text, db or " \
-      "text,db. Without it: what the capture's profiler was told." }, \
+      "text,db. Without it: as the capture's profiler was configured." }, \
     { "analyse-steps", 0, OPTION_TEXT, offsetof (type, analyse.own.steps), \
       "LIST", NULL, "ROLLCALL_ANALYSE_STEPS", 0, 0, \
-      "The steps that MindSpore's analysis looks at (its step_list), as in " \
+      "The steps that MindSpore's analysis reads (its step_list), as in " \
       "10,12-15; it wants them to be consecutive. Without it: all." }, \
     { "analyse-jobs", 0, OPTION_INT, offsetof (type, analyse.jobs), "N", "1", \
       "ROLLCALL_ANALYSE_JOBS", 1, ANALYSER_JOBS_MAX, \

@@ -59,7 +59,7 @@ static int is_held (int fd, struct err *err)
     long pid = fstat (fd, &st) < 0 ? 0 : holder_of (&st);
 
     if (pid == 0)
-        return err_set (err, EWOULDBLOCK, "somebody else has locked it");
+        return err_set (err, EWOULDBLOCK, "another process has locked it");
     name_of (pid, name);
     return err_set (err, EWOULDBLOCK, "process %ld (%s) has locked it", pid,
                     name);

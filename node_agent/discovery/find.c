@@ -298,7 +298,7 @@ static int take_trace (struct found_list *list, int dir, const char *name,
 
     if (trace_kind_at (dir, name, &why) != TRACE_OTHER)
         return add_found (list, path, -1);
-    return why ? add_problem (list, "%s is not taken for a trace: %s", path,
+    return why ? add_problem (list, "%s is not read as a trace: %s", path,
                               why) : 0;
 }
 
@@ -411,8 +411,8 @@ static int find_file (const char *root, struct found_list *list,
     rc = capture_name_is_trace (path) || trace_kind_of (fd, &why) != TRACE_OTHER;
     (void)close (fd);
     if (!rc)
-        return err_set (err, ENOTDIR, "%s is no directory, and no trace of "
-                        "torch.profiler or torch_npu%s%s", root,
+        return err_set (err, ENOTDIR, "%s is neither a directory nor a trace "
+                        "of torch.profiler or torch_npu%s%s", root,
                         why ? ": " : "", why ? why : "");
     list->nfrom_earlier_roots = list->n;
     rc = add_found (list, path, -1);

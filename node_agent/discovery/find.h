@@ -3,8 +3,8 @@
  * A capture is a directory, or one file (a trace of torch.profiler).  It is
  * recognised by its name (..._ascend_pt, ..._ascend_ms, PROF_...,
  * ....pt.trace.json) or by what is in it (doc/formats.md, "Captures").
- * Symbolic links below the root are not followed, captures are not searched for
- * captures, nor are /proc, /sys and their like.
+ * Symbolic links below the root are not followed; captures, /proc, /sys and the
+ * like are not searched.
  */
 #ifndef ROLLCALL_DISCOVERY_FIND_H
 #define ROLLCALL_DISCOVERY_FIND_H
@@ -21,7 +21,7 @@
 #define FIND_DEPTH_MAX 16               // directories below the root
 #define FIND_CAPTURES_MAX (1u << 20)
 
-/* A directory or file, wherever it is moved.  Inodes are used again. */
+/* Identifies a directory or file even if it is moved.  Inodes are reused. */
 struct find_id {
     dev_t dev;
     ino_t ino;                          // 0: nothing is known
@@ -39,7 +39,7 @@ struct found_list {
     size_t n;
     char **problems;                    // what was not searched, and why
     size_t nproblems;
-    bool unread;                        // of them: a directory cannot be read
+    bool unread;                        // a directory cannot be read
     size_t nfrom_earlier_roots;         // items that earlier roots gave
     bool names_only;                    // files are not opened to see what
                                         // they are
@@ -48,17 +48,17 @@ struct found_list {
                                         // it finds is in no order
 };
 
-/* Add the captures at and below 'root', which may be a file: then it is one, if
- * its name or its content says so.  Directories that cannot be read, and links
- * named like captures, are noted as problems, in words.  Returns 0, -ENOENT or
- * -ENOTDIR for the root itself, -E2BIG, -ENOMEM, -ECANCELED.
+/* Add the captures at and below 'root', which may be a file whose name or
+ * content shows a capture.  Directories that cannot be read and links named
+ * like captures become problems, as sentences.  Returns 0, -ENOENT or -ENOTDIR
+ * for the root itself, -E2BIG, -ENOMEM, -ECANCELED.
  */
 int find_captures (const char *root, struct found_list *list,
                    struct err *err);
 void find_free (struct found_list *list);
 
-/* Whether a problem is that a directory was not searched: of a home directory
- * there are hundreds, which have nothing to do with any capture.
+/* Whether the problem is a directory that was not searched: a home directory
+ * may have hundreds of these, unrelated to any capture.
  */
 bool find_is_unsearched (const char *problem);
 

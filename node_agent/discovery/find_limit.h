@@ -1,8 +1,8 @@
 /* node_agent/discovery/find_limit.h - a search that ends in time
  *
- * A home directory may have a million entries, on a file system far away.  What
- * something was added to since the COMMAND began comes first, then what is
- * nearer to the root; at the limit what is left is counted, and not searched.
+ * A home directory may have a million entries on a remote file system.
+ * Directories that changed since the COMMAND began come first, then those
+ * nearer to the root; at the limit the rest is counted, but not searched.
  */
 #ifndef ROLLCALL_DISCOVERY_FIND_LIMIT_H
 #define ROLLCALL_DISCOVERY_FIND_LIMIT_H
@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What old directories may take.  With new ones it is FIND_NEW_TIMES as much;
- * the root counts as one of these.
+/* Limits for old directories.  New ones, and the root, have FIND_NEW_TIMES as
+ * much.
  */
 #define FIND_ENTRIES_MAX 50000          // less than 1 s on a quick disk
 #define FIND_TIME_NS (INT64_C (1000000000))
@@ -29,13 +29,13 @@ struct find_limit {
     // private
     int64_t began_ns;
     uint64_t nread;
-    bool fresh;                 // the one that is being searched is new
+    bool fresh;                 // the current one is new
     bool spent;
     struct find_waiting *waiting;
     size_t nwaiting;
 };
 
-/* A directory that is to be searched. */
+/* A directory to be searched. */
 struct find_waiting {
     char *path;                 // malloced
     dev_t above;                // the device of the directory above
@@ -47,17 +47,17 @@ struct find_waiting {
 void find_limit_begin (struct find_limit *l);
 void find_limit_free (struct find_limit *l);    // l may be NULL
 
-/* Read one more entry of the current directory?  False: at the limit. */
+/* Whether one more entry of the current directory may be read. */
 bool find_limit_entry (struct find_limit *l);
 
 /* 0 or -ENOMEM. */
 int find_limit_wait (struct find_limit *l, const char *path, dev_t above,
                      unsigned depth, int64_t changed_ns);
 
-/* The next one, whose path is the caller's; false: all are done, or left. */
+/* The next directory (the caller frees its path); false: none, or the limit. */
 bool find_limit_next (struct find_limit *l, struct find_waiting *ret);
 
-/* This one was not searched, or not to its end. */
+/* Record that this directory was not searched, or not to its end. */
 void find_limit_leave (struct find_limit *l, const char *path);
 
 #endif

@@ -1,8 +1,8 @@
 /* node_agent/discovery/finder.h - search large directories in a thread
  *
- * A working directory may be "/" and take seconds to be walked: the loop must
- * go on meanwhile.  A round searches a list of directories once; what it gave
- * is handed over in the loop, when all of it is there.
+ * A working directory may be "/" and take seconds to search, while the loop
+ * must go on.  A round searches a list of directories once; the loop gets all
+ * of its results at the end.
  */
 #ifndef ROLLCALL_DISCOVERY_FINDER_H
 #define ROLLCALL_DISCOVERY_FINDER_H
@@ -36,8 +36,8 @@ int finder_create (struct loop *loop, finder_fn *done, void *arg,
                    struct finder **ret, struct err *err);
 void finder_destroy (struct finder *f); // ends a round early; NULL is fine
 
-/* Begin a round over a directory each.  -EBUSY while one is under way, -ENOMEM,
- * -EAGAIN (no thread to be had): try again later.
+/* Begin a round over these directories. -EBUSY while one is under way, -ENOMEM,
+ * -EAGAIN (no thread available): try again later.
  */
 int finder_start (struct finder *f, const struct finder_dir *dirs, size_t n);
 bool finder_is_busy (const struct finder *f);

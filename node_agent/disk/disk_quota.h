@@ -1,8 +1,8 @@
 /* node_agent/disk/disk_quota.h - whether the agent may put more on its disk
  *
  * The spool has a quota, and its file system a floor of free space.  When one
- * is reached nothing more is read into the spool: the captures stay where they
- * are, and are taken up when there is room.
+ * is reached, nothing more is read into the spool: captures stay where they are
+ * until there is room.
  */
 #ifndef ROLLCALL_DISK_DISK_QUOTA_H
 #define ROLLCALL_DISK_DISK_QUOTA_H
@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the spool may take if no option says otherwise (and at most a tenth of
- * the file system): the shipments of some 300 GB of captures.
+/* The default quota (but at most a tenth of the file system): the shipments of
+ * some 300 GB of captures.
  */
 #define DISK_QUOTA_QUOTA_DEFAULT (UINT64_C (10) << 30)
 
@@ -29,20 +29,20 @@ struct disk_quota {
     struct space_limit quota;
     enum disk_quota_policy policy;
     struct space_floor floor;
-    bool full;                  // what was answered last
+    bool full;                  // the last answer
     struct err why;             // ... in words, when full
 };
 
 /* "block", "drop-oldest-shipped", "refuse"; false for anything else. */
 bool disk_quota_parse_policy (const char *text, enum disk_quota_policy *ret);
 
-/* What the quota is in bytes; 0 when it cannot be told. */
+/* The quota in bytes; 0 if it cannot be determined. */
 uint64_t disk_quota_quota_bytes (const struct disk_quota *g);
 
 /* How many shipments may be under way, with 'used' bytes in the spool: 0 when
- * it is full (g->why says so), 1 when it is nearly full, so that the quota is
- * exceeded by one shipment at most.  A file system that cannot be asked is
- * taken for full.
+ * it is full (see g->why), 1 when it is nearly full, so that at most one
+ * shipment exceeds the quota.  A file system that cannot be queried counts as
+ * full.
  */
 unsigned disk_quota_admits (struct disk_quota *g, uint64_t used);
 

@@ -70,8 +70,8 @@ int roots_check (const struct roots *r, const char *path, struct err *err)
         if (tree_resolve (r->list[i].dir, now) == 0 && is_below (path, now))
             return 0;
     }
-    return err_set (err, EXDEV, "%s was found through a link that came in the "
-                    "place of a watched directory, and that belongs neither to "
-                    "root, nor to this user, nor to the owner of what it leads "
-                    "to: restart the agent if that is right", path);
+    return err_set (err, EXDEV, "%s was found through a link that replaced a "
+                    "watched directory and that belongs neither to root, nor "
+                    "to this user, nor to the owner of its target: restart the "
+                    "agent if that is intended", path);
 }

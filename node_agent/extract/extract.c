@@ -247,8 +247,8 @@ static void judge_progress (struct source *src)
         capture_reason (c, "the file cannot be read");
     } else if (src->out >= 0 || src->analyze >= 0) {
         c->state = CAPTURE_ANALYSING;
-        capture_reason (c, "its analysis has begun but given no result: %s has "
-                        "none of the files",
+        capture_reason (c, "its analysis began but gave no result: %s has none "
+                        "of the files",
                         src->form == FORM_MSPROF ? "it" : OUTPUT_DIR);
     } else if (src->form == FORM_MSPROF) {
         c->state = src->has_prof ? CAPTURE_RAW : CAPTURE_COLLECTING;

@@ -425,8 +425,8 @@ static void tell_nameless (struct source *src)
                                       schema_table (t)->name);
     }
     if (used > 0)
-        capture_reason (src->capture, "its rows name no step, so none of them "
-                        "is of those that are wanted (%s)", names);
+        capture_reason (src->capture, "its rows name no step, so none is of "
+                        "the steps that were asked for (%s)", names);
 }
 
 /* A timeline has its ops all the same, and what is there is not to be denied. */
@@ -434,11 +434,11 @@ static void tell_level0 (const struct source *src)
 {
     if (src->rows[TABLE_TIME] == 0)
         capture_reason (src->capture, "profiled at Level0, which has no "
-                        "communication tables; Level1 has");
+                        "communication tables; Level1 has them");
     else if (src->rows[TABLE_BANDWIDTH] + src->rows[TABLE_MATRIX] == 0)
-        capture_reason (src->capture, "profiled at Level0, which has when "
-                        "communication ops were, but neither their waiting nor "
-                        "what they moved; Level1 has");
+        capture_reason (src->capture, "profiled at Level0, which records when "
+                        "communication ops ran, but not their waiting and "
+                        "sizes; Level1 does");
 }
 
 static void registry_judge (struct source *src, const struct outcome *o)

@@ -127,8 +127,8 @@ int source_identify_msprof (struct source *src, struct err *err)
         src->capture->device_id = d.lowest;
     read_device (src, d.lowest);
     if (d.n > 1)
-        capture_reason (src->capture, "it is of %u devices, of which only "
-                        "the lowest (%lld) tells whose it is", d.n,
+        capture_reason (src->capture, "it is of %u devices, of which only the "
+                        "lowest (%lld) identifies it", d.n,
                         (long long)d.lowest);
     return 0;
 }

@@ -166,7 +166,7 @@ static bool add_group (struct metadata *m)
         free (members);
     if (rc == -E2BIG) {
         m->full = true;
-        bad_group (m, "and those behind it are too many");
+        bad_group (m, "and the groups after it are too many");
     } else if (rc < 0) {
         m->src->stopped = rc;
     }

@@ -84,7 +84,7 @@ static enum trace_kind judge_events (struct trace_text *t, unsigned found,
         return TRACE_TORCH_NPU;
     if (events || found > 1)
         return TRACE_KINETO;
-    *why = "its traceEvents are none";
+    *why = "its traceEvents are not events";
     return TRACE_OTHER;
 }
 

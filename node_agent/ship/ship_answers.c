@@ -22,7 +22,7 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
     const char *why = how == OFFER_CHANGED
         ? "the file was written to after it was sealed"
         : how == OFFER_VANISHED ? "the file vanished after it was sealed"
-                                : "what the spool kept of it is damaged";
+                                : "its data in the spool is damaged";
     struct message m = { .type = MESSAGE_GONE, .item = o->item.id };
     struct spool_item item = o->item;
     char note[MESSAGE_TEXT_MAX];
@@ -80,7 +80,7 @@ static bool learn_lost (struct ship *s, struct offer *o)
     struct message m = { .type = MESSAGE_GONE, .item = o->item.id };
 
     (void)snprintf (m.text, sizeof (m.text), "it was acknowledged before, and "
-                    "is not here any more");
+                    "is no longer here");
     if (ship_say (s, &m) < 0)
         return false;
     (void)offer_change (o, OFFER_NOT_HERE);

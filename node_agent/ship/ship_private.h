@@ -1,9 +1,9 @@
 /* node_agent/ship/ship_private.h - shipping, between its files
  *
- * ship.c              set-up, the aggregator's words, the end
+ * ship.c              set-up, the aggregator's messages, the end
  * ship_answers.c      which GET is answered next
  * ship_offers.c       what is on offer, until it is acknowledged
- * ship_says.c         what is said, and said again until it came
+ * ship_says.c         what is sent, and repeated until it arrives
  */
 #ifndef ROLLCALL_SHIP_SHIP_PRIVATE_H
 #define ROLLCALL_SHIP_SHIP_PRIVATE_H
@@ -40,10 +40,10 @@ struct ship {
     int64_t confirmed_ns;       // when a WELCOME said that all is there, 0: it
                                 // has not, or said that it is not
     int64_t lost_ns;            // when it was told that it is not, 0: never
-    bool loss_unrecorded;       // but the spool could not note it
-    bool done_due;              // to be said in this round
-    bool recount_inconclusive;  // the spool was recounted, and is no clearer
-    bool failing;               // the spool has, since it was last tried
+    bool loss_unrecorded;       // the spool could not record it yet
+    bool done_due;              // to be sent in this round
+    bool recount_inconclusive;  // the spool was recounted, without effect
+    bool failing;               // the spool failed at the last try
     int64_t failure_ns;         // when that was logged, 0: never
     int64_t hello_ns;           // between HELLOs
     uint64_t random;            // state; for jitter only
@@ -56,7 +56,7 @@ struct ship {
     uint64_t last[ITEM_RAW + 1];        // ids offered, by kind
     struct message **said;      // RANKs and NOTEs, repeated
     size_t nsaid, nnotes;
-    size_t next_said;           // those before it were said in this round
+    size_t next_said;           // those before it were sent in this round
     struct get *queue;          // GETs to be answered
     size_t nqueue;
     void *chunk;
@@ -64,8 +64,8 @@ struct ship {
     struct bucket rate;
     bool held;                  // no raw files are sent meanwhile
     int64_t heard_ns;
-    unsigned unanswered;        // HELLOs since then, but for quick ones
-    int64_t done_ns;            // DONE was said first, 0: not yet
+    unsigned unanswered;        // HELLOs since then, except quick ones
+    int64_t done_ns;            // when DONE was first said, 0: not yet
     int64_t wanted_ns;          // see offers_ignored
 };
 

@@ -63,7 +63,7 @@ static int check_integrity (struct check *c, struct err *err)
         char now[ERR_TEXT_MAX];
 
         if (integrity_is_ok (c->s, now, sizeof (now))) {
-            fault (c, SPOOL_LEDGER, text, "its indexes were made again");
+            fault (c, SPOOL_LEDGER, text, "its indexes were rebuilt");
             return 0;
         }
     }
@@ -156,17 +156,17 @@ static int check_ledger_rows (struct check *c, struct err *err)
           "WHERE id=%lld; UPDATE capture SET sum="
           CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
           " WHERE id=%lld", "it is sealed again" },
-        { bad_said_sql, "what a wrapper said, with a wrong checksum",
+        { bad_said_sql, "a wrapper's report with a wrong checksum",
           "DELETE FROM said WHERE rowid=%lld", "removed" },
         { bad_note_sql, "a note with a wrong checksum",
           // it may have been about what is to be delivered again
           "DELETE FROM note WHERE rowid=%lld OR name='mark'", "removed: the "
-          "aggregator is asked again for all that is here" },
-        { bad_loss_sql, "a note of what is lost, with a wrong checksum",
+          "aggregator is asked about everything here again" },
+        { bad_loss_sql, "a note of a loss with a wrong checksum",
           "UPDATE note SET text='" LOSS_UNKNOWN "', "
           "sum=row_sum('n', name, '" LOSS_UNKNOWN "') WHERE rowid=%lld",
-          "it still says that something is" },
-        { bad_release_sql, "a capture to be released, with a wrong checksum",
+          "it is kept as an unknown loss" },
+        { bad_release_sql, "a capture to be released with a wrong checksum",
           "DELETE FROM release WHERE id=%lld", "the capture stays" },
     };
     int rc = 0;
@@ -203,7 +203,7 @@ static const char *check_list (struct spool *s, const struct spool_item *item)
     }
     h.n = n;
     if (!d || !h.chunks || content_hash_end (&h, &id) < 0)
-        why = "there is no memory to check it";
+        why = "no memory to check it";
     else if (!why && memcmp (&id, &item->content, sizeof (id)) != 0)
         why = "the ledger's list of its chunks is damaged";
     content_hash_fini (&h);
@@ -224,7 +224,7 @@ static const char *check_file (const struct spool_item *item)
     if (rc < 0)
         return "its file cannot be read to its end";
     return memcmp (&id, &item->content, sizeof (id)) == 0
-               ? NULL : "its file is not what was sealed";
+               ? NULL : "its file differs from what was sealed";
 }
 
 static int check_item (struct check *c, const struct spool_item *item,
@@ -356,7 +356,7 @@ static int count_again (struct check *c, struct err *err)
     if (rc == 0)
         rc = tally_load (c->s, err);
     if (rc == 0 && (c->s->recounted || !tally_is_true (c->s)))
-        rc = ledger_fail (c->s, -EBADMSG, "its counts do not last", err);
+        rc = ledger_fail (c->s, -EBADMSG, "its counts cannot be stored", err);
     return rc;
 }
 

@@ -189,7 +189,7 @@ int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
         return 0;
     what |= before;
     (void)snprintf (text, sizeof (text), "%s%.500s, which it had acknowledged, "
-                    "and that is not here any more%s%.200s", there_texts[what],
+                    "and which is no longer here%s%.200s", there_texts[what],
                     capture_path, what == THERE_RAW ? "; the first is " : "",
                     what == THERE_RAW ? path : "");
     return note_write (s, name, text, err);

@@ -74,7 +74,7 @@ static int walk_entry (struct walk *w, int fd, const char *name,
         return err_set (err, ENOTSUP, "a path in it is too long: %.200s",
                         prefix);
     if (fstatat (fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return err_sys (err, errno, "cannot look at %s", path);
+        return err_sys (err, errno, "cannot stat %s", path);
     if (w->one_mount && tree_is_mount (fd, name))
         return err_set (err, EXDEV, "%s is a mount of its own, of which "
                         "nothing is removed", path);
@@ -87,7 +87,7 @@ static int walk_entry (struct walk *w, int fd, const char *name,
         return child;
     rc = walk_dir (w, child, path, depth - 1, err);
     if (rc == 0 && fstat (child, &st) < 0)
-        rc = err_sys (err, errno, "cannot look at %s", path);
+        rc = err_sys (err, errno, "cannot stat %s", path);
     (void)close (child);
     return rc == 0 && w->leave ? w->leave (w, fd, name, &st, err) : rc;
 }
@@ -151,7 +151,7 @@ static int print_root (int fd, char out[FACTS_MAX], struct err *err)
     struct stat st;
 
     if (fstat (fd, &st) < 0)
-        return err_sys (err, errno, "cannot look at the capture");
+        return err_sys (err, errno, "cannot stat the capture");
     print_id (out, &st);
     return 0;
 }
@@ -197,7 +197,7 @@ static int take_one (struct walk *w, int fd, const char *name, struct err *err)
     struct stat st;
 
     if (fstat (fd, &st) < 0)
-        return err_sys (err, errno, "cannot look at it");
+        return err_sys (err, errno, "cannot stat it");
     return take_file (w, fd, name, name, &st, err);
 }
 
@@ -587,7 +587,7 @@ static int set_back (int parent, const char *path, const char *name,
     manifest_aside_path (there, path, manifest, size);
     rc = check_as (there, name, manifest, size, err);
     if (rc == -ESTALE)
-        return err_set (err, ESTALE, "%s is not all of it", there);
+        return err_set (err, ESTALE, "%s does not hold all of it", there);
     if (rc == 0)
         rc = rename_in (parent, aside, name, err);
     return rc < 0 ? rc : sync_parent (parent, err);
@@ -623,7 +623,7 @@ static int remove_below (struct walk *w, int parent, const char *name,
     if (rc == 0 && !one)
         rc = walk_dir (w, fd, "", DEPTH_MAX, err);
     if (rc == 0 && fstat (fd, &st) < 0)
-        rc = err_sys (err, errno, "cannot look at it");
+        rc = err_sys (err, errno, "cannot stat it");
     (void)close (fd);
     if (rc < 0)
         return rc;
@@ -646,7 +646,7 @@ static int remove_beside (struct walk *w, int parent, const char *name,
 static int give_back (int parent, const char *name, const char *aside,
                       struct err *err)
 {
-    static const char what[] = "something in it is not what was read";
+    static const char what[] = "something in it has changed since it was read";
 
     if (is_there (parent, aside) &&
         rename_in (parent, aside, name, NULL) < 0)

@@ -261,9 +261,9 @@ static int take_one (struct spool *s, struct row *d,
                      struct spool_redelivery *r, struct err *err)
 {
     const char *why = s->in_doubt
-        ? "nobody knows whether what was acknowledged of it is still there"
-        : "the aggregator does not have all any more that it had acknowledged: "
-          "it may lack this one";
+        ? "it is not known whether its acknowledged data still exists"
+        : "the aggregator has lost data that it had acknowledged: it may lack "
+          "this one";
     bool newest = !capture_is_superseded (s, d->capture);
 
     if (is_here (s, d->path)) {

@@ -1,7 +1,7 @@
 /* node_agent/spool/release_rows.h - captures that may be removed one day
  *
- * For each capture that was sealed with a manifest: what it was, and how far
- * its removal is.  Part of the spool's ledger; every change is a synchronous
+ * For each capture that was sealed with a manifest: its files, and the progress
+ * of its removal.  Part of the spool's ledger; every change is a synchronous
  * transaction.
  */
 #ifndef ROLLCALL_SPOOL_RELEASE_ROWS_H
@@ -11,11 +11,11 @@
 #include "spool/spool.h"
 
 enum release_state {
-    RELEASE_KEPT = 0,           // the capture is there
-    RELEASE_BEGUN = 1,          // it is being removed: to be gone on with
+    RELEASE_KEPT = 0,           // the capture exists
+    RELEASE_BEGUN = 1,          // its removal has to be finished
     RELEASE_DONE = 2,
     RELEASE_CHANGED = 3,        // not what was delivered: stays
-    RELEASE_LEFT = 4,           // removed, but for what was not its own
+    RELEASE_LEFT = 4,           // removed, except for other files in it
     RELEASE_KEPT_ROWS = 5,      // as RELEASE_KEPT, but only rows were sealed
 };
 
@@ -25,7 +25,7 @@ struct released {
     char path[PATH_MAX];
     int64_t sealed_ns;          // wall clock
     struct buf manifest;        // to be freed by the caller (buf_fini)
-    const char *why;            // it is not to be believed, or NULL
+    const char *why;            // the row is not valid, or NULL
 };
 
 /* The last 'nitems' items that were sealed are those of this capture: 'kept' is
@@ -37,20 +37,19 @@ int spool_add_release (struct spool *s, const char *path,
                        const struct buf *manifest, int64_t now_ns,
                        struct err *err);
 
-/* The first after 'id' in this state; of the two that are kept only those of
- * which no item is on its way, and which were sealed before 'before_ns'.  1, 0
- * for none, or negative.  Nothing may be removed if ret->why is set: its row is
- * damaged, or that of an item, or there are not as many delivered items as were
- * sealed; or, of one that is kept, another directory had a capture of its name
- * and rank.
+/* The first after 'id' in this state; with a kept state, only those without
+ * open items, sealed before 'before_ns'. 1, 0 for none, or negative.  Remove
+ * nothing if ret->why is set: its row or an item's is damaged, or fewer items
+ * were delivered than sealed; or, if it is kept, another directory had a
+ * capture of its name and rank.
  */
 int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         int64_t before_ns, struct released *ret,
                         struct err *err);
 
-/* Captures that were sealed while the clock was ahead, of those that are 'kept'
- * so, count as sealed at 'now_ns': or they would hold up all later ones, which
- * are looked at in the order of sealing, until their date has come.
+/* Captures in state 'kept' that were sealed while the clock was ahead count as
+ * sealed at 'now_ns': otherwise they would hold up all later ones, which are
+ * released in the order of sealing.
  */
 int spool_date_releases (struct spool *s, enum release_state kept,
                          int64_t now_ns, struct err *err);
@@ -58,17 +57,17 @@ int spool_date_releases (struct spool *s, enum release_state kept,
 int spool_set_release (struct spool *s, int64_t id, enum release_state state,
                        struct err *err);
 
-/* Whether it is known what the capture at 'path' was, for its release. */
+/* Whether there is a row for the release of the capture at 'path'. */
 bool spool_has_release (struct spool *s, const char *path);
 
-/* Forget what an older version of the capture at 'path' was, if it is kept. */
+/* Forget the row of an older version of the capture at 'path', if kept. */
 int spool_forget_release (struct spool *s, const char *path, struct err *err);
 
-/* Forget a row that is not to be believed: its capture stays. */
+/* Forget a row that is not valid: its capture stays. */
 int spool_drop_release (struct spool *s, int64_t id, struct err *err);
 
-/* The capture at 'path' if it is being removed, or was and something has
- * stayed: as spool_next_release.
+/* The capture at 'path' if it is being removed, or files of it stayed: as
+ * spool_next_release.
  */
 int spool_find_releasing (struct spool *s, const char *path,
                           struct released *ret, struct err *err);

@@ -430,7 +430,7 @@ static int give_back (struct spool *s, uint64_t capture, const char *why,
     if (rc >= 0 && capture == 0)
         rc = find_owner (s, &capture, err);
     if (rc >= 0)
-        rc = capture_forget (s, capture, "what was kept of it is damaged",
+        rc = capture_forget (s, capture, "its data in the spool is damaged",
                              path, err);
     if (rc < 0) {
         spool_ledger_rollback (s);

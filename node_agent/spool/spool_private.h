@@ -1,16 +1,16 @@
 /* node_agent/spool/spool_private.h - the spool, between its files
  *
- * spool.c      opening, the directory, recovery
- * spool_ledger.c     the database: schema, transactions, checksums, tallies
- * spool_captures.c   captures: seen, settled, sealed
- * spool_items.c      items: next, durable, gone, set aside
- * wrapper_reports.c       what wrappers said, and notes
- * losses.c     what will not be delivered
- * release_rows.c   captures that may be removed one day
- * redeliver.c  what was acknowledged, and may be lost there
- * redelivery_requests.c      what of that is not here
- * spool_presence.c      files that are removed while it is in use
- * check_spool.c      spool_check
+ * spool.c                opening, the directory, recovery
+ * spool_ledger.c         the database: schema, transactions, checksums, tallies
+ * spool_captures.c       captures: seen, settled, sealed
+ * spool_items.c          items: next, durable, gone, set aside
+ * wrapper_reports.c      reports of wrappers, and notes
+ * losses.c               what will not be delivered
+ * release_rows.c         captures that may be removed one day
+ * redeliver.c            acknowledged data that the aggregator may have lost
+ * redelivery_requests.c  that data, where it is no longer here
+ * spool_presence.c       files that are removed while it is in use
+ * check_spool.c          spool_check
  */
 #ifndef ROLLCALL_SPOOL_SPOOL_PRIVATE_H
 #define ROLLCALL_SPOOL_SPOOL_PRIVATE_H
@@ -39,31 +39,29 @@ struct spool {
     char dir[PATH_SHORT];
     int lock;                   // descriptor, locked
     sqlite3 *db;
-    struct db_there there;      // what has its names
+    struct db_there there;      // identities of its files
     struct spool_tally tally[SPOOL_KINDS][SPOOL_STATES];
     struct spool_tally saved[SPOOL_KINDS][SPOOL_STATES];        // in the ledger
     bool recounted;             // write all tallies with the next commit
     struct advice advice[ADVICE_MAX];
     size_t nadvice;
-    uint64_t made_dir;          // items/ has it, and it is fsynced; 0: none
+    uint64_t made_dir;          // in items/, and fsynced; 0: none
     spool_reseal_fn *again;
     void *again_arg;
     char set_aside[ERR_TEXT_MAX];
-    struct ledger_mark mark;    // the latest; it is noted, unless it is due
+    struct ledger_mark mark;    // the latest; recorded, unless mark_due
     bool mark_due;
-    bool marked;                // there is a note of it, be it of epoch 0
+    bool marked;                // a mark is recorded, perhaps of epoch 0
     uint64_t redeliver;         // captures of items up to this one; 0: none
     bool in_doubt;              // it is not known whether they are lost
-    bool in_use;                // spool_open is done with it
-    char damage[ERR_TEXT_MAX];  // that was met; "" is none
-    char host[MESSAGE_NAME_MAX];        // of spool_divide; "": as one job
+    bool in_use;                // spool_open has ended
+    char damage[ERR_TEXT_MAX];  // "": none
+    char host[MESSAGE_NAME_MAX];        // of spool_divide; "": one job
 };
 
 /* ---- spool_ledger.c ---- */
 
-/* Open ledger.db in s->dir, which may be of an older version or new.  -EBADMSG
- * when it is damaged.
- */
+/* Open ledger.db in s->dir, or create it. -EBADMSG when it is damaged. */
 int spool_ledger_open (struct spool *s, struct err *err);
 void spool_ledger_close (struct spool *s);
 
@@ -77,24 +75,21 @@ int spool_ledger_begin (struct spool *s, struct err *err);
 int spool_ledger_commit (struct spool *s, const char *point, struct err *err);
 void spool_ledger_rollback (struct spool *s);
 
-/* As db_error, but -EBADMSG for what SQLite found damaged, or not as our own
- * tables are.
- */
+/* As db_error, but -EBADMSG for damage and for tables that are not ours. */
 int ledger_error (struct spool *s, struct err *err);
 
-/* As ledger_error, for what SQLite does not know of: 'rc' and 'why'.  Damage is
- * remembered for spool_damage by both, and where a statement is prepared and
- * where it ends: so also of those whose failure nobody asks for.
+/* As ledger_error, for our own errors: 'rc' and 'why'.  Both record damage for
+ * spool_damage; so do preparing and ending a statement, so that ignored
+ * failures are recorded, too.
  */
 int ledger_fail (struct spool *s, int rc, const char *why, struct err *err);
 
-/* The next spool_open sets the ledger aside, whatever it looks like then. */
+/* Make the next spool_open set the ledger aside in any case. */
 void spool_mark_damaged (struct spool *s, const char *why);
 
-/* A statement, to be ended (NULL is fine); NULL after an error.  The same one
- * may be given out again once it has ended, and before it is first stepped:
- * bind and step it before preparing the next.  It lives as long as the
- * connection.
+/* A statement, to be ended (NULL is fine); NULL after an error.  It is cached
+ * until the connection closes, and may be returned again before it is first
+ * stepped: bind and step it before preparing the next.
  */
 sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
                                     struct err *err);
@@ -106,8 +101,8 @@ int64_t ledger_int (struct spool *s, const char *sql, int64_t fallback);
 /* Run and end: 0 or as ledger_error.  Takes the result of preparing. */
 int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err);
 
-/* Run up to the first row, and end: 1, its number is in *id; 0: there is none;
- * or as ledger_error.  Takes the result of preparing.
+/* Run up to the first row, and end: 1, its number is in *id; 0: none; or as
+ * ledger_error.  Takes the result of preparing.
  */
 int ledger_find (struct spool *s, sqlite3_stmt *st, uint64_t *id,
                  struct err *err);
@@ -131,7 +126,7 @@ void spool_group_path (const struct spool *s, uint64_t id,
 void spool_file_path (const struct spool *s, uint64_t id, unsigned number,
                       char out[PATH_MAX]);
 
-/* Put a file into quarantine (it may be absent), with its reason. */
+/* Move a file to quarantine (it may be absent), with the reason. */
 int spool_set_file_aside (struct spool *s, const char *file, const char *name,
                           const char *why, struct err *err);
 
@@ -141,9 +136,7 @@ uint64_t spool_next_durable (struct spool *s, uint64_t id);
 /* Remove every file of a capture. */
 int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 
-/* Captures of which an item that is open or asked for is not there any more, or
- * is another's.
- */
+/* Captures with a wrong number of items that are open or asked for. */
 #define SPOOL_SHORT_CAPTURES \
     "SELECT c.id FROM capture c LEFT JOIN (SELECT capture AS id, count(*) AS " \
     "n FROM item WHERE state<6 GROUP BY capture) i ON " \
@@ -152,15 +145,15 @@ int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 /* One of those: 1, or 0 if there is none. */
 int capture_find_short (struct spool *s, uint64_t *id, struct err *err);
 
-/* Sealed again: the row of a capture is not found by spool_knows any more; to
- * be called in a transaction.  'why' says what became of what was sealed; NULL:
- * nothing is lost by that.  Its path goes to 'path', "" if it is damaged.
+/* Have a capture sealed again: spool_knows no longer finds its row; call it in
+ * a transaction.  'why' says what happened to the sealed data; NULL: nothing is
+ * lost.  Its path goes to 'path', "" if that is damaged.
  */
 int capture_forget (struct spool *s, uint64_t id, const char *why,
                     char path[PATH_MAX], struct err *err);
 
-/* An item of it is asked for: one more is not delivered; it is nowhere: the
- * capture is lost.  To be called in a transaction.
+/* An item of the capture is asked for: one more is undelivered; or it exists
+ * nowhere: the capture is lost.  Call them in a transaction.
  */
 int capture_ask (struct spool *s, uint64_t id, struct err *err);
 int capture_lose (struct spool *s, uint64_t id, struct err *err);
@@ -179,9 +172,8 @@ int capture_lose (struct spool *s, uint64_t id, struct err *err);
     state ")"
 #define RELEASE_SUM(state) RELEASE_SUM_AT ("sealed_ns", state)
 
-/* The captures 'b' of another directory that had one of the same name and rank
- * as the capture 'a'; and the path of one that passes for a version of it, and
- * is no copy.
+/* The captures 'b' of other directories with the name and rank of the capture
+ * 'a'; and the path of one that looks like a version of it, and is not a copy.
  */
 #define OTHERS_OF(id) \
     "capture a JOIN capture b ON b.name=a.name AND b.rank=a.rank AND " \
@@ -205,8 +197,8 @@ int capture_lose (struct spool *s, uint64_t id, struct err *err);
 int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
               const struct digest *content, struct err *err);
 
-/* The first item of a kind after 'id' that is open or asked for, and what is
- * wrong with it, or NULL.  1 found, 0 none, negative on failure.
+/* The first item of a kind after 'id' that is open or asked for, and its
+ * damage, or NULL. 1 found, 0 none, negative on failure.
  */
 int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
                struct spool_item *ret, const char **why, struct err *err);
@@ -220,12 +212,12 @@ int item_ask (struct spool *s, uint64_t id, struct err *err);
 int item_set (struct spool *s, uint64_t id, enum spool_state state,
               const char *why, struct err *err);
 
-/* Remove the file of a durable item from the spool; that it is released is
- * advice.  What cannot be removed stays durable.
+/* Remove the file of a durable item from the spool; its state 'released' is
+ * advice.  If that fails, it stays durable.
  */
 void item_release (struct spool *s, uint64_t id);
 
-/* What 'advice' says, within a transaction. */
+/* Write 'advice', within a transaction. */
 int item_advise (struct spool *s, struct err *err);
 
 /* ---- wrapper_reports.c, losses.c: all within a transaction ---- */
@@ -237,10 +229,11 @@ int note_write (struct spool *s, const char *name, const char *text,
 #define NOTE_OF_LOSS "(note.name>='lost ' AND note.name<'lost!')"
 #define LOSS_UNKNOWN "something is lost, and the note of it is damaged"
 
-/* All of a capture is lost, in words; so many of its raw files or directories
- * are; one more raw file of it is.  No effect on a version behind which another
- * one was sealed.  And nothing of it is, in any version, nor where it was when
- * it vanished, if its name tells, nor of a forgotten copy that is not there.
+/* Record a loss: of the whole capture, with a reason; of so many raw files or
+ * directories; of one more raw file.  No effect on a version after which
+ * another one was sealed. loss_forget: nothing of it is lost, in any version,
+ * nor at its place when it vanished, if its name identifies it, nor of a
+ * forgotten copy that no longer exists.
  */
 int loss_write (struct spool *s, uint64_t capture, const char *text,
                 struct err *err);
@@ -251,24 +244,24 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
 int loss_forget (struct spool *s, uint64_t capture, const char *name,
                  struct err *err);
 
-/* The aggregator has lost what it had acknowledged: the rows, or this raw file;
- * and is asked for it once more.
+/* The aggregator has lost the acknowledged rows, or this raw file;
+ * loss_clear_there: it is asked again.
  */
 int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
                 enum item_kind kind, const char *path, struct err *err);
 int loss_clear_there (struct spool *s, uint64_t capture, struct err *err);
 
-/* A later version of it was sealed, with all that was there then. */
+/* Whether a later version of it was sealed completely. */
 bool capture_is_superseded (struct spool *s, uint64_t capture);
 
-/* A copy of it is in another directory, which is there. */
+/* Whether a copy of it exists in another directory. */
 bool capture_is_elsewhere (struct spool *s, uint64_t capture);
 
 /* ---- redeliver.c ---- */
 
 void redeliver_load (struct spool *s);
 
-/* The mark, if it is due, within a transaction. */
+/* Write the mark, if it is due, within a transaction. */
 int mark_save (struct spool *s, struct err *err);
 
 static inline bool state_is_open (enum spool_state s)

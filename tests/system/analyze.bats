@@ -137,7 +137,7 @@ source_of ()
     make --repeat 2             # 10 and 11, then 12 and 13
     analyze --steps 99
     expect_status 65
-    shows "no capture has a step of 99" "steps 10 to 13"
+    shows "no capture has any of the steps 99" "steps 10 to 13"
     nothing_left .
     analyze                     # nor is a result replaced by an empty one
     cp "$DB" before.db
@@ -321,7 +321,7 @@ json ()
     link=$(sed -n 's/^slowest link  //p' <<<"$output")
     "$ROLLCALL" findings out >found || [ $? -eq 1 ]
     is "the link" "$link" "$(sed -n "s/.*The link \(.* over [A-Z,]*\) moves \
-\(.*\), the median of its like is \(.* GB\/s\):.*/\1: \2, median of its like \
+\(.*\), the median of its kind is \(.* GB\/s\):.*/\1: \2, median of its kind \
 \3/p" found)"
     # an edge step that does not count, counts in neither
     sql "DELETE FROM Finding"
@@ -392,8 +392,8 @@ json ()
     make
     script -qec "'$ROLLCALL' analyze -o out job" /dev/null >seen
     tr '\r' '\n' <seen >lines
-    for phase in "reading: 4 of 4 captures" merging "telling who waited" \
-        "making indexes" "summing up" "looking for what stands out" \
+    for phase in "reading: 4 of 4 captures" merging "computing who waited" \
+        "making indexes" "summing up" "computing findings" \
         "checking the file" "making the files beside analysis.db"; do
         grep -q "^$phase.*.\[K$" lines || fail "no $phase in: $(cat -v lines)"
     done

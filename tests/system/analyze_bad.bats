@@ -141,7 +141,7 @@ again ()
         analyze
         expect_status 1
         state_is 1 partial
-        reason_has 1 "$file: " "is there twice" || fail "$before$what$behind"
+        reason_has 1 "$file: " "occurs twice" || fail "$before$what$behind"
         is "others" 3 "$(sql "SELECT count(*) FROM Roster WHERE
             state='present'")"
     done <<'END'
@@ -433,7 +433,7 @@ unordered_differences ()
 @test "the analysis has begun: analysing" {
     make --break analysing:1
     analyze
-    after_analysis analysing "analysis has begun"
+    after_analysis analysing "analysis began"
 }
 
 # Its rank is not known yet: the file that says it is written at the end.
@@ -687,7 +687,7 @@ EOF
     analyze
     expect_status 1             # its content still says rank 6
     state_is 6 partial
-    reason_has 6 "profiler_info_99999999999999999999.json" "no rank"
+    reason_has 6 "profiler_info_99999999999999999999.json" "not a rank"
 }
 
 # Somebody copied two captures into one directory: which rank's rows these are
@@ -906,7 +906,7 @@ EOF
     is "rows" "0 0 10.5,0 1 20.5" "$(sql "SELECT group_concat(rank || ' ' ||
         deviceId || ' ' || computing) FROM StepTraceTime
         WHERE step IS NULL")"
-    shows "steps         one, nameless"
+    shows "steps         one, without a name"
 }
 
 @test "captures without a rank among others: unexpected, no harm done" {

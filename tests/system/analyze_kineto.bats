@@ -53,7 +53,7 @@ old ()
     done
     analyze
     expect_status 1
-    shows "it has no rank, and is not alone"
+    shows "it has no rank, and is not the only capture"
     is "states" "unexpected|2" "$(sql "SELECT state, count(*) FROM Capture
         WHERE rank IS NULL GROUP BY 1")"
 }
@@ -212,9 +212,9 @@ filler ()
     echo '{"name": "something else"}' >job/other.json
     analyze
     expect_status 0
-    shows "job/empty.json is not taken for a trace: its traceEvents are none" \
-        "job/list.json is not taken for a trace: it is a list of events" \
-        "job/cut.json.gz is not taken for a trace: its compressed content"
+    shows "job/empty.json is not read as a trace: its traceEvents are not events" \
+        "job/list.json is not read as a trace: it is a list of events" \
+        "job/cut.json.gz is not read as a trace: its compressed content"
     ! [[ "$output" == *other.json* ]] || fail "$output"
 }
 
@@ -238,7 +238,7 @@ filler ()
     trace job/t.json "$(called 100 1 cudaGetDeviceCount)"
     analyze
     expect_status 0
-    reason_has 0 "there is nothing to report in it"
+    reason_has 0 "it has nothing to report"
 }
 
 @test "waits and marks of MTIA are no work, and what has no call is told" {

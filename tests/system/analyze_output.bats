@@ -249,18 +249,18 @@ written_now ()
     gone=$(basename "$(dirname "$gone")")
     rm -r "job/${gone:?}"
     analyze
-    one="the result that this one replaces had 1 capture that is not there, or"
-    one+=" not of this job, any more: rank 1: $gone"
+    one="the replaced result had 1 capture that is now missing or of another"
+    one+=" job: rank 1: $gone"
     shows "$one"
     is "note" 1 "$(sql "SELECT count(*) FROM Job WHERE key GLOB 'note.*' AND
         value='$one'")"
     # nothing has gone since then
     analyze
-    [[ $output != *"that this one replaces"* ]]
+    [[ $output != *"the replaced result"* ]]
     # another job's captures were not to be in it
     mv job first
     make --ranks 2 --seed 9 --start 1790000000
     analyze
     expect_status 0
-    [[ $output != *"that this one replaces"* ]]
+    [[ $output != *"the replaced result"* ]]
 }

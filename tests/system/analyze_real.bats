@@ -426,7 +426,7 @@ breakdown ()
     expect_status 1
     shows "2 of 128 present"
     is "why groups are not known" 2 "$(sql "SELECT count(*) FROM Capture
-        WHERE reason LIKE '%does not say the group of%'")"
+        WHERE reason LIKE '%does not record the group of%'")"
 }
 
 @test "8 ranks of gloo, on hosts without a device" {
@@ -595,7 +595,7 @@ matched ()
         "$(sql "SELECT DISTINCT printf('%.3f', computing)
                 FROM StepTraceTime")"
     is "why it is rank 1" 1 "$(sql "SELECT count(*) FROM Capture WHERE rank=1
-        AND reason LIKE '%number in the file%'")"
+        AND reason LIKE '%from the file%'")"
 }
 
 # The type of an op is told by its name where a capture does not say it: of

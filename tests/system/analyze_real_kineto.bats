@@ -22,7 +22,7 @@ steps ()
     is "step" "|3242290.115|0|3257428.525" \
         "$(steps step computing communication stage)"
     is "dates" "|" "$(sql "SELECT started_ns, ended_ns FROM Capture")"
-    reason_has 0 "when that was is not known"
+    reason_has 0 "profiler, which is not known"
 }
 
 @test "torch without Kineto, 4 ranks of gloo: who they are is not in them" {
@@ -31,8 +31,8 @@ steps ()
     expect_status 1
     is "states" "unexpected|4" "$(sql "SELECT state, count(*) FROM Capture
         WHERE rank IS NULL GROUP BY 1")"
-    shows "it has no rank, and is not alone"
-    shows "give it one (RANK in the job's environment)"
+    shows "it has no rank, and is not the only capture"
+    shows "set RANK in the job's environment"
 }
 
 @test "the same under rollcall run: steps and ops of 4 ranks" {
@@ -93,8 +93,8 @@ step2|3|24.682|3.558" "$(sql "SELECT step, waiting_rank, round(wait_ms, 3),
         WHERE kind='late_arriver'")"
     is "clocks are no finding" 0 "$(sql "SELECT count(*) FROM Finding
         WHERE kind='clock'")"
-    shows "all did the same, and 2 of them end together (to 3.558 ms, of \
-39.187 ms that one takes)"
+    shows "all ranks did the same ops and 2 of them end together (within \
+3.558 ms; one takes 39.187 ms)"
 }
 
 @test "8 ranks of gloo do not do the same ops: of no group" {
@@ -189,7 +189,7 @@ computing 31394.000 us, communication 24732.000 us"
     analyze
     expect_status 0
     is "rows" 0 "$(sql "SELECT count(*) FROM StepTraceTime")"
-    reason_has 0 "there is nothing to report in it"
+    reason_has 0 "it has nothing to report"
 }
 
 @test "three traces of one process are three captures of one rank" {

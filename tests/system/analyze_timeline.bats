@@ -78,7 +78,7 @@ one_age ()
     analyze
     expect_status 0
     # which was denied beside their rows
-    shows "Level0, which has when communication ops were" "Level1 has"
+    shows "Level0, which records when communication ops ran" "Level1 does"
     [[ "$output" != *"no communication tables"* ]] || fail "$output"
     steps_near
     is "ops, and what is known of them" "64 64 0" "$(sql "SELECT count(*) || ' '

@@ -196,7 +196,7 @@ spoil ()                            # RANK NAME
         " 1 damaged"
     run "$ROLLCALL" archive get j 2 back
     expect_status 1
-    shows "does not have its hash"
+    shows "its hash is wrong"
     [ ! -e "back/$(of_rank 2)/ASCEND_PROFILER_OUTPUT/communication.json" ]
     run "$ROLLCALL" archive verify k
     expect_status 66
@@ -280,8 +280,8 @@ same_cluster ()
     stop_service
     script -qec "'$ROLLCALL' build -o again j" /dev/null >seen
     tr '\r' '\n' <seen >lines
-    for phase in "reading: 3 of 3 captures" merging "telling who waited" \
-        "making indexes" "summing up" "looking for what stands out" \
+    for phase in "reading: 3 of 3 captures" merging "computing who waited" \
+        "making indexes" "summing up" "computing findings" \
         "checking the file" "making the files beside analysis.db"; do
         grep -q "^$phase.*.\[K$" lines || fail "no $phase in: $(cat -v lines)"
     done
@@ -297,7 +297,7 @@ same_cluster ()
     go_on
     end_of "$pid"
     expect_status 130
-    shows "interrupted, analysis.db is written, not all"
+    shows "interrupted, analysis.db is written, but not all"
     is "files" analysis.db "$(ls -A again/cluster_analysis_output)"
 }
 
@@ -414,7 +414,7 @@ spoil_record ()
     items=$(($(find job -type f | wc -l) + 3))
     service
     eventually captures_are 3
-    grep -q "event=recovered text=.*: $items records" service.log ||
+    grep -q "event=recovered text=.* $items records" service.log ||
         fail "$items items: $(cat service.log)"
     stop_service
     run "$ROLLCALL" fsck aggregator

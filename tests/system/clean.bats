@@ -30,7 +30,7 @@ has_ended ()
     expect_status 0
     shows "these are the runs of this machine" "good " "1 of 1 present" \
         "good.out/cluster_analysis_output/analysis.db" "bad " \
-        "over, not whole"
+        "over, incomplete"
     "$ROLLCALL" jobs --json 2>/dev/null >jobs.json
     is "the runs" "bad good" "$(sqlite3 -batch -separator ' ' :memory: "SELECT
         group_concat(value ->> 'job', ' ') FROM

@@ -61,7 +61,7 @@ bad_usage ()
 
 @test "usage errors name what is wrong" {
     make
-    bad_usage "which directory" analyze
+    bad_usage "no directory was given" analyze
     bad_usage "--bad" analyze --bad job
     bad_usage "-x" analyze -x job
     bad_usage "needs a value" analyze job -o
@@ -80,7 +80,7 @@ bad_usage ()
     bad_usage "\"five\" is not a step" analyze --steps 10,five job
     bad_usage "\"12-10\" is not a step" analyze --steps 12-10 job
     bad_usage "is not a step" analyze --steps "" job
-    bad_usage "\"table\" is not among the results" analyze --only table job
+    bad_usage "\"table\" is not a result" analyze --only table job
     bad_usage "-o DIR" analyze job job
 }
 

@@ -298,7 +298,7 @@ no_rows_differ ()
     is "files" 4 "$(find out/cluster_analysis_output -type f | wc -l)"
     analyze --only analysis.db,cluster.db
     expect_status 2
-    shows "\"cluster.db\" is not among the results"
+    shows "\"cluster.db\" is not a result"
 }
 
 TEXTS="cluster_communication.json cluster_communication_matrix.json"

@@ -8,7 +8,7 @@ load service_helper
     make
     service
     run agent --once job
-    shows "event=waiting" "until what is there is read and tcp://" \
+    shows "event=waiting" "until the captures here are read and tcp://" \
         "event=delivered" "4 items, " "nothing is left to deliver"
     expect_status 0
     eventually captures_are 4
@@ -144,9 +144,9 @@ SCRIPT
     to_service 2 --deadline 12s -- ./writer
     expect_status 69
     shows "when the deadline passed, 2 items of the spool were not delivered" \
-        "this delivers the former: rollcall-agent --once"
+        "this delivers those below captures: rollcall-agent --once"
     # as it says
-    command=${output#*the former: rollcall-agent}
+    command=${output#*below captures: rollcall-agent}
     command=${command%%$'\n'*}
     run_dir=$(run_dir)
     is "captures" 2 "$(find "$run_dir/captures" -name '*_ascend_pt' | wc -l)"
@@ -586,7 +586,7 @@ raw_captures ()
     shows "cannot open directory nowhere: No such file or directory"
     eventually captures_are 4       # of the other one
     watching --quiet-period 0.1s later
-    eventually grep -q "there is no later yet" agent.log
+    eventually grep -q "later does not exist yet" agent.log
     ends_with 0
     stop_service
 }

@@ -33,7 +33,7 @@ check ()
 @test "doctor says when a directory is not there" {
     run "$ROLLCALL" doctor ./nosuch
     expect_status 0
-    [[ "$(check exists)" == warning*"./nosuch is not there"*"(of .)"* ]] ||
+    [[ "$(check exists)" == warning*"./nosuch does not exist"*"of . was* ]] ||
         fail "$output"
     run "$ROLLCALL" doctor .
     is "the check" "" "$(check exists)"
@@ -53,7 +53,7 @@ check ()
     : >file                         # nobody can, not even root
     run "$ROLLCALL" doctor file
     expect_status 1
-    [[ "$(check writable)" == problem*"file is no directory"* ]] ||
+    [[ "$(check writable)" == problem*"file is not a directory"* ]] ||
         fail "$output"
     run "$ROLLCALL" doctor /proc
     expect_status 1
@@ -158,7 +158,7 @@ check ()
     make --ranks 1
     run "$ROLLCALL" status
     expect_status 0
-    shows "no daemon is at work" "--root" "--agents"
+    shows "no daemon is running" "--root" "--agents"
     run "$ROLLCALL" status nosuchjob
     expect_status 66
     service

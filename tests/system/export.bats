@@ -113,10 +113,10 @@ apart ()
          DELETE FROM StepExtra"
     run "$ROLLCALL" export --perfetto - --rank 2 --step 11 out
     expect_status 65
-    shows "no step of rank 2, step 11 says when it began"
+    shows "no step of rank 2, step 11 has a start time"
     run "$ROLLCALL" export --perfetto - out
     expect_status 65
-    shows "no communication op and no step of this result says when it began"
+    shows "no communication op and no step of this result has a start time"
 }
 
 # As the first version had it: no table of clocks, steps with other columns.

@@ -53,7 +53,7 @@ ops ()
     expect_status 1
     is "ops" "0:hcom_send__1_2:p2p,1:hcom_send__1_3:p2p,2:hcom_send__1_1:p2p" \
         "$(ops)"
-    reason_has 2 "by the order of hosts and devices"
+    reason_has 2 "from the order of hosts and devices"
     service
     run agent --once --quiet-period 0s job
     expect_status 0
@@ -189,7 +189,7 @@ step10|Default/AllReduce-op7_0||collective" "$(sql "SELECT step, hccl_op_name,
         || '|' || free || '|' || stage, ';') FROM
         (SELECT * FROM StepTraceTime ORDER BY CAST(step AS INTEGER))" |
         sed 's/\.0|/|/g')"
-    reason_has 2 "the timeline has no overlap analysis: its steps are made"
+    reason_has 2 "the timeline has no overlap analysis: its steps are computed"
 }
 
 # msprof_now: the made captures of job/ as the msprof of CANN 8.5 leaves them:

@@ -140,7 +140,7 @@ SCRIPT
     touch go
     end_of "$pid"
     expect_status 0
-    shows "note          host" "small/a has only" "are to stay free"
+    shows "note          host" "small/a has only" "must stay free"
     ! [[ "$output" == *warning* ]] || fail "$output"
     is "lines" 1 "$(grep -c event=no-room "$(run_dir)/agent.log")"
     rm -rf state
@@ -205,7 +205,7 @@ SCRIPT
     service
     run agent --once --when-full refuse --disk-floor 100% job
     expect_status 1
-    shows "was refused" "are to stay free (--disk-floor)"
+    shows "was refused" "must stay free (--disk-floor)"
     # event=refused is the aggregator's doing, and has another cure
     is "events" "4 0" "$(grep -c event=capture-refused <<<"$output") $(
         grep -c event=refused <<<"$output")"
@@ -342,7 +342,7 @@ SCRIPT
     make --ranks 1
     run agent --once --release shipped job
     expect_status 2
-    shows "say --raw, or --release-rows-only"
+    shows "give --raw, or --release-rows-only"
     run agent --once --when-full drop-oldest-shipped job
     expect_status 2
     service

@@ -6,7 +6,7 @@ load service_helper
 
 named_lost ()                       # how many captures $output names so
 {
-    grep -c 'event=lost .*: the aggregator has lost .* not here any more' \
+    grep -c 'event=lost .*: the aggregator has lost .* no longer here' \
         <<<"$output" || true
 }
 
@@ -123,8 +123,8 @@ put_back_older ()
     is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
     run agent --once --raw job
     expect_status 1
-    shows "5 captures that it had acknowledged are not here any more: it is asked" \
-        "3 captures that the aggregator had acknowledged are not here any more"
+    shows "5 captures that it had acknowledged are no longer here: it is asked" \
+        "3 captures that the aggregator had acknowledged are no longer here"
     is "named" 3 "$(named_lost)"
     [[ $output != *"has lost"*job/early/* ]]
     eventually says service.log "event=agent-note job=j" "3 captures that the aggregator"
@@ -215,10 +215,10 @@ put_back_older ()
     run agent --once --raw job
     expect_status 1
     shows "0 captures that are here" \
-        "3 captures that it had acknowledged are not here any more" \
-        "3 captures that the aggregator had acknowledged are not here any more"
+        "3 captures that it had acknowledged are no longer here" \
+        "3 captures that the aggregator had acknowledged are no longer here"
     is "named" 3 "$(named_lost)"
-    eventually says service.log "event=agent-note job=j" "not here any more"
+    eventually says service.log "event=agent-note job=j" "no longer here"
     # and in every later life, each of them
     run agent --once --raw job
     expect_status 1
@@ -265,7 +265,7 @@ put_back_older ()
     run agent --once job
     expect_status 0
     shows "4 captures that are here are delivered again"
-    [[ $output != *"not here any more"* ]]
+    [[ $output != *"no longer here"* ]]
     eventually captures_are 4
     stop_service
 }
@@ -379,8 +379,8 @@ put_back_older ()
     [ "$left" -gt 0 ]
     run agent --once --raw --release shipped job
     expect_status 1
-    shows "stays: $PWD/job/.rollcall-removing-" "is not all of it" \
-        "1 capture that it had acknowledged is not here any more"
+    shows "stays: $PWD/job/.rollcall-removing-" "does not hold all of it" \
+        "1 capture that it had acknowledged is no longer here"
     is "files" "$left" "$(find job/.rollcall-removing-* -type f | wc -l)"
     stop_service
 }
@@ -499,7 +499,7 @@ held ()
     go_on
     end_of "$pid"
     expect_status 69
-    shows "it is not known whether it has all of it"
+    shows "it may not have everything any more"
 }
 
 # many_go SECONDS: a run with a service at work has delivered 400 captures, and
@@ -539,7 +539,7 @@ left_here ()
     many_go 50
     end_of "$pid"
     expect_status 69
-    shows "whether it still has it is not known"
+    shows "it is not known whether it still has the data"
     [ "$(left_here)" -gt 0 ]
 }
 

@@ -83,7 +83,7 @@ asked_again ()
     [ "$before" -gt 0 ] && [ "$left" -gt 0 ]
     eventually captures_are "$left"
     is "named" "$before" "$(sql "SELECT count(*) FROM Capture WHERE
-        state='failed' AND reason LIKE '%removed from there%'")"
+        state='failed' AND reason LIKE '%removed from the root%'")"
     stop_service
 }
 
@@ -109,11 +109,11 @@ asked_again ()
     mv "$(dirname new/*/profiler_info_0.json)" job/later
     run agent --once --raw job
     expect_status 1
-    shows "4 captures that it had acknowledged are not here any more"
+    shows "4 captures that it had acknowledged are no longer here"
     is "named" 4 "$(named_lost)"
     # of rank 0 a capture of the same name has come instead
     rebuilt () { [ "$(sql "SELECT count(*) FROM Capture WHERE state='failed'
-                           AND reason LIKE '%removed from there%'")" = 3 ]; }
+                           AND reason LIKE '%removed from the root%'")" = 3 ]; }
     eventually rebuilt
     is "ranks without a reason" 0 "$(sql "SELECT count(*) FROM Roster WHERE
         state<>'present' AND ifnull(reason, '')=''")"
@@ -410,9 +410,9 @@ removed_again ()
     run timeout 120 "$AGENT" --state "$TEST_DIR/spool2" --job k --once --raw \
         --aggregator "tcp://127.0.0.1:$PORT" other
     expect_status 1
-    shows "2 captures that it had acknowledged are not here any more: it is asked" \
+    shows "2 captures that it had acknowledged are no longer here: it is asked" \
         "has lost raw files of $(readlink -f other)/" "; the first is big.bin" \
-        "1 capture that the aggregator had acknowledged is not here any more"
+        "1 capture that the aggregator had acknowledged is no longer here"
     is "named" 1 "$(grep -c event=lost <<<"$output")"
     stop_service
 }

@@ -75,7 +75,7 @@ verified ()
         make --ranks 8 --ranks-per-host 4 --local-ranks $options
         analyze
         expect_status 0
-        shows "8 of 8 present" "4 captures, e.g." "ranks on hosts of 4"
+        shows "8 of 8 present" "4 captures, e.g." "ranks within hosts of 4"
         rows_are_true
     done
 }
@@ -160,7 +160,7 @@ verified ()
     make --steps 6 --window 3:40-42
     analyze
     expect_status 0
-    shows "4 of 4 present" "at other steps (40 to 42)"
+    shows "4 of 4 present" "its steps (40 to 42) are not"
 }
 
 @test "a step that profiling made longer is out of means, and said in one line" {

@@ -319,8 +319,8 @@ SCRIPT
     # if the clock was set back they are of this one, so they are told of
     run mpirun_run 2 -- true
     expect_status 65
-    roster_says 0 missing "last touched before COMMAND began"
-    roster_says 1 missing "and that are left out: 2)"
+    roster_says 0 missing "were last changed before COMMAND began)"
+    roster_says 1 missing "(left out: 2 that"
     run mpirun_run 2 -- ./writer .
     expect_status 0
     is "captures" 2 "$(sql "SELECT count(*) FROM Capture")"
@@ -532,7 +532,7 @@ SCRIPT
     run "$ROLLCALL" run --text -o out --raw --quiet-period 0.2s -- ./command
     expect_status 0
     shows "have the same name, rank_0_ascend_pt, and the same rank" \
-        "what the result does not have of them stays in $(run_dir)/root"
+        "versions that are not in the result stay in $(run_dir)/root"
     diff -r other/rank_0_ascend_pt out/captures/rank_0_ascend_pt
     id=$(job)
     run "$ROLLCALL" archive --root "$(run_dir)/root" ls "$id"
@@ -844,7 +844,7 @@ torch ()
         exec mpirun -np 2 "$0" run --text -o out --deadline 10s -- ./writer' \
         "$ROLLCALL"
     expect_status 73
-    shows "nothing could be written" "full"
+    shows "the result could not be written" "full"
     is "captures" 2 "$(find state -name '*_ascend_pt' | wc -l)"
     nothing_runs
 }
@@ -890,7 +890,7 @@ SCRIPT
         "$ROLLCALL"
     expect_status 73
     root=$(run_dir)/root
-    shows "nothing could be written" "all that was delivered is in $root:"
+    shows "the result could not be written" "everything delivered is in $root:"
     is "captures" 2 "$(find state -path '*/captures/*/big' | wc -l)"
     grep -q "event=captures-kept .*OUT could not be written" "$(run_dir)/agent.log"
     run "$ROLLCALL" build --root "$root" -o again "$(job)"
@@ -1274,7 +1274,7 @@ END
     expect_status 0
     shows "1 of 1 present" "is so large that " \
           " directories in it were not searched for captures, as $PWD/" \
-          "--watch DIR has all of DIR searched"
+          "--watch DIR searches all of DIR"
     # who names it wants all of it
     run "$ROLLCALL" run --job named -o out2 --watch . -- ./writer
     expect_status 0

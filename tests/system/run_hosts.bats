@@ -110,7 +110,7 @@ heard_in_ledger ()                  # N: ranks, with their hosts
     shows "2 of 4 present"
     roster_says 0 present ""
     roster_says 3 missing \
-        "still on host h1: rollcall wait $job there tells where"
+        "still on host h1: rollcall wait $job there says where"
     is "where missing ranks were" "h1 h1" "$(sql "SELECT
         group_concat(host, ' ') FROM Roster WHERE state='missing'")"
     only_hosts_left

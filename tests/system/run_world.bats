@@ -128,7 +128,7 @@ verified ()
     # a ledger that is made again takes it over
     sqlite3 root/ledger.db "UPDATE item SET rank=7 WHERE seq=1"
     run "$ROLLCALL" fsck aggregator --repair root
-    shows "the ledger was made again"
+    shows "the ledger was rebuilt"
     run "$ROLLCALL" build --root root -o repaired j
     expect_status 0
     is "confirmed" "1 1 1" \
@@ -207,8 +207,8 @@ SCRIPT
     run mpirun -np 2 ./exchanged
     expect_status 1             # somebody has to look
     shows "2 of 2 present" \
-        "the process that the launcher calls rank 1 is rank 0 of 2 for MPI" \
-        "the process that the launcher calls rank 0 is rank 1 of 2 for MPI"
+        "the launcher's rank 1 is rank 0 of 2 in MPI" \
+        "the launcher's rank 0 is rank 1 of 2 in MPI"
     one_world 2
     is "confirmed, by ops" "1 1" "$(verified)"
     nothing_runs
@@ -217,11 +217,11 @@ SCRIPT
     run mpirun -np 2 ./exchanged
     expect_status 1
     shows "0 of 2 present" \
-        "the process that the launcher calls rank 0 is rank 1 of 2 for MPI"
+        "the launcher's rank 0 is rank 1 of 2 in MPI"
     is "confirmed" "0 0" "$(verified)"
-    roster_says 0 partial "is rank 1 of 2 for MPI"
+    roster_says 0 partial "is rank 1 of 2 in MPI"
     run "$ROLLCALL" query missing out
-    shows "rank 1 is rank 0 of 2 for MPI" "rank 0 is rank 1 of 2 for MPI"
+    shows "rank 1 is rank 0 of 2 in MPI" "rank 0 is rank 1 of 2 in MPI"
     nothing_runs
 }
 

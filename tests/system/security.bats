@@ -73,7 +73,7 @@ service_says ()                     # TEXT
     make_keys
     make
     service --keys keys
-    grep -q "encrypted, by invitation" service.log
+    grep -q "encrypted, enrolled keys only" service.log
     "$WIRE_PEER" relay $((PORT + 1)) "$PORT" passed 3>&- &
     relay=$!
     eventually listens $((PORT + 1))
@@ -134,7 +134,7 @@ stop_service_and ()                 # PID
     agent keys/node1.key keys/stranger.pub
     expect_status 69
     shows "ends the connection in the handshake" "--server-key"
-    service_says "another key for this aggregator"
+    service_says "its key for this aggregator is wrong"
     stop_service
 }
 
@@ -431,7 +431,7 @@ expected_are ()                     # N: in the result, as it is now
     eventually expected_are 4
     says stranger 131072
     eventually grep -q "event=agent-note job=j .*key stranger says 131072: not \
-believed, 4 ranks are expected (metadata of the captures)" service.log
+used, 4 ranks are expected (metadata of the captures)" service.log
     note () { result "SELECT value FROM Job WHERE key GLOB 'note.*'"; }
     noted () { note | grep -q "key stranger says 131072"; }
     eventually noted
@@ -553,14 +553,14 @@ can_rename_hosts ()
     service --keys keys
     deliver node1 node1
     expect_status 0
-    grep -q "event=key-bound .*key node1 speaks for host node1" service.log
+    grep -q "event=key-bound .*key node1 is now bound to host node1" service.log
     grep -q "event=agent-connected job=j host=node1 key=node1" service.log
     eventually expected_are 4
     deliver node2 node1
     expect_status 77
-    shows "key node1 speaks for host node1" "and not for node2" \
+    shows "key node1 is bound to host node1" "and not to node2" \
         "rollcall key bind node1 --host HOST"
-    grep -q "event=host-refused .*key node1 .* not for node2" service.log
+    grep -q "event=host-refused .*key node1 .* not to node2" service.log
     counted () { grep -q '"hosts_refused":	[1-9]' root/status.json; }
     eventually counted
     # a later life has not forgotten
@@ -573,7 +573,7 @@ can_rename_hosts ()
     expect_status 0
     deliver node3 node1
     expect_status 77
-    shows "key node1 speaks for host node1 node2, and not for node3"
+    shows "key node1 is bound to host node1 node2, not to node3"
     run "$ROLLCALL" key list --dir keys
     shows "node1, of node1 node2"
     key bind node1 --any-host
@@ -607,14 +607,14 @@ rank_2_of_another ()
 names_both ()                       # JOB: its summary
 {
     run "$ROLLCALL" build --root root --text -o out "$1"
-    shows "note: rank 2: its rows came with key node1 of host node1, and then \
+    shows "note: rank 2: its rows arrived with key node1 of host node1, then \
 with key stranger of host node2"
 }
 
 @test "another key's rows of a rank: named with both keys, in log and summary" {
     rank_2_of_another
-    eventually grep -q "event=agent-note job=j .*rank 2: its rows came with key \
-node1 of host node1, and then with key stranger of host node2" service.log
+    eventually grep -q "event=agent-note job=j .*rank 2: its rows arrived with key \
+node1 of host node1, then with key stranger of host node2" service.log
     names_both j
     [[ $output != *"note: rank 1"* ]]
     stop_service
@@ -645,8 +645,8 @@ node1 of host node1, and then with key stranger of host node2" service.log
     eventually divided_into 2
     is "jobs" "$job" "$(sed -n 's/.*event=divided job=\([^ ]*\) .*/\1/p' \
         service.log | sort -u)"
-    eventually grep -q "event=agent-note job=$job .*rank 2: its rows came with key \
-node1 of host node1, and then with key stranger of host node2" service.log
+    eventually grep -q "event=agent-note job=$job .*rank 2: its rows arrived with key \
+node1 of host node1, then with key stranger of host node2" service.log
     ! grep -q "event=agent-note .*rank [013]: its rows" service.log
     names_both "$job"
     # the same captures once more, in a directory that both see
@@ -675,7 +675,7 @@ divided_into ()                     # N: times that captures were given to jobs
     service --keys keys
     deliver node1 stranger
     expect_status 77
-    shows "key stranger speaks for host node2" "and not for node1"
+    shows "key stranger is bound to host node2" "and not to node1"
     deliver node2 node1
     expect_status 77
     names_both j

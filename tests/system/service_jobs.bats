@@ -289,7 +289,7 @@ gone_is ()                          # JOB: no result of it is there
     expect_status 0
     run "$ROLLCALL" jobs --root root merge "$a" j
     expect_status 2
-    shows "the id of job j was given"
+    shows "job j got its id from"
     stop_service
 }
 

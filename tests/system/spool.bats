@@ -58,7 +58,7 @@ flip ()
     flip "$(shipment 2)" 100
     run "$ROLLCALL" fsck --json agent spool/spool-j
     expect_status 1
-    shows "items/0/2-0" "not what was sealed"
+    shows "items/0/2-0" "differs from what was sealed"
     service
     run agent --once job            # finds it without fsck
     expect_status 0

@@ -71,15 +71,15 @@ no_group ()
     is "groups of ops" 0 "$(sql "SELECT count(group_name)
         FROM CommAnalyzerTime")"
     is "waits" 0 "$(sql "SELECT count(*) FROM Wait")"
-    shows "the traces declare no groups, and group_name stays NULL, without \
-waits: $1"
+    shows "the traces declare no groups: group_name stays NULL, and there are \
+no waits: $1"
 }
 
 @test "ends that agree but for one offset: one group, with sizes and waits" {
     one_group 2
     analyze
     expect_status 0
-    shows "their ops are taken for those of one group of 2 ranks" \
+    shows "their ops are assigned to one group of 2 ranks" \
         "4 of them end together"
     # by a clock that is 70 ms ahead rank 1 would always be the last
     is "waits" "step1|1|0|2|5.98
@@ -116,7 +116,7 @@ step2|0|1|2|2.4" "$(waits)"
     rank 3 4 11000:15410 21000:22510 30000:34110 39000:41710
     analyze
     expect_status 0
-    no_group "whatever the offsets of the clocks are, their ends are up to"
+    no_group "for any offsets of the clocks, their ends are up to"
 }
 
 @test "a rank that did other ops, or ops of another size: no group" {
@@ -233,5 +233,5 @@ step2|1|0|24.9" "$(sql "SELECT step, late_rank, waiting_rank,
         ProfilerStep#2:50000:50000 all_reduce:70000:13000
     analyze
     expect_status 0
-    no_group "whatever the offsets of the clocks are"
+    no_group "for any offsets of the clocks"
 }

@@ -77,7 +77,7 @@ static bool take_peak (struct event_db *e, sqlite3_stmt *st,
     unsigned i = 0;
 
     if (!event_time (st, 1, &at)) {
-        event_note_bad_row (e, t->table, "a record has no such time", at);
+        event_note_bad_row (e, t->table, "a record has an impossible time", at);
         return true;
     }
     while (i < *n && (peaks[i].component != component ||
@@ -323,7 +323,7 @@ static bool sum_ranges (struct event_db *e, const char *table, const char *sql,
     while ((rc = event_row (e, st)) == 1) {
         if (!event_time (st, 0, &start) || !event_time (st, 1, &end_ns) ||
             end_ns < start)
-            event_note_bad_row (e, table, "a range has no such times",
+            event_note_bad_row (e, table, "a range has impossible times",
                                 sqlite3_column_int64 (st, 0));
         else if (!event_sum_add (e, sums, sqlite3_column_int64 (st, 2),
                                  sqlite3_column_int64 (st, 3), 0, start,

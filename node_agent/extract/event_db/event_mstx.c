@@ -186,7 +186,7 @@ static bool take_mark (struct event_db *e, sqlite3_stmt *st)
     if (!call->is_call)
         return true;
     if (!event_time (st, 0, &start) || !event_time (st, 1, &end)) {
-        event_note_bad_row (e, "MSTX_EVENTS", "a mark has no such times",
+        event_note_bad_row (e, "MSTX_EVENTS", "a mark has impossible times",
                             sqlite3_column_int64 (st, 3));
         return true;
     }

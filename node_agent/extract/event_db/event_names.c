@@ -58,7 +58,7 @@ bool event_account_work (struct event_db *e, uint64_t work)
     e->work += work;
     if (e->work <= WORK_LEAST + WORK_OF_BYTE * e->db->size)
         return true;
-    return event_damage (e, "its steps overlap too much to be true");
+    return event_damage (e, "its steps overlap too much to be valid");
 }
 
 sqlite3_stmt *event_query (struct event_db *e, const char *sql)

@@ -78,7 +78,7 @@ static bool take_op (struct event_db *e, sqlite3_stmt *st)
 
     if (!event_time (st, OP_START, &start) || !event_time (st, OP_END, &end) ||
         end < start) {
-        event_note_bad_row (e, "COMMUNICATION_OP", "an op has no such times",
+        event_note_bad_row (e, "COMMUNICATION_OP", "an op has impossible times",
                             id);
         return true;
     }

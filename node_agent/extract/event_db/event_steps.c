@@ -106,7 +106,8 @@ bool event_load_steps (struct event_db *e)
             if (!event_time (st, 1, &step.host_start) ||
                 !event_time (st, 2, &step.host_end) ||
                 step.host_end < step.host_start)
-                event_note_bad_row (e, "STEP_TIME", "a step has no such times",
+                event_note_bad_row (e, "STEP_TIME", "a step has impossible "
+                                                    "times",
                                     step.id);
             else if (!add_step (e, &step))
                 break;
@@ -116,7 +117,7 @@ bool event_load_steps (struct event_db *e)
     if (rc < 0 || e->how != READING_WHOLE)
         return false;
     if (e->nsteps == 0 && e->bad_rows > 0)      // there is a schedule
-        return event_damage (e, "STEP_TIME has no step with proper times");
+        return event_damage (e, "STEP_TIME has no step with valid times");
     e->nameless = e->nsteps == 0;
     if (e->nameless) {
         step = (struct event_step){ .host_start = INTERVALS_MIN,
@@ -196,7 +197,7 @@ static bool take_call (struct event_db *e, const struct db_row *row)
 
     if (!event_rows_time (row, CALL_START, &start) ||
         !event_rows_time (row, CALL_END, &end) || end < start) {
-        event_note_bad_row (e, "CANN_API", "a call has no such times",
+        event_note_bad_row (e, "CANN_API", "a call has impossible times",
                             connection);
         return true;
     }

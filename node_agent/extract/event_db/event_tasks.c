@@ -98,8 +98,7 @@ static bool take_infos (struct event_db *e, struct event_rows *rows,
             return false;
         if (op < 0 && small (row, INFO_PLANE) != EVENT_NO_PLANE)
             event_note_bad_row (e, "COMMUNICATION_TASK_INFO",
-                                "a task is of an op that "
-                                "is not there", id);
+                                "a task is of an op that does not exist", id);
     }
     return rc == 0;
 }
@@ -178,7 +177,8 @@ static bool take_task (struct event_db *e, const struct db_row *row,
     if (!event_rows_time (row, TASK_START, &task[1]) ||
         !event_rows_time (row, TASK_END, &task[2]) || task[2] < task[1] ||
         device < 0 || device > INT32_MAX) {
-        event_note_bad_row (e, "TASK", "a task has no such times or device",
+        event_note_bad_row (e, "TASK", "a task has impossible times or an "
+                                       "impossible device",
                             task[0]);
         return true;
     }

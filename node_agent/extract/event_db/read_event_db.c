@@ -228,8 +228,9 @@ static struct verdict comm_verdict (const struct event_db *e, unsigned table)
                        "be folded", e->db->file.name);
     } else if (lost_levels (e)) {
         v.how = READING_DAMAGED;
-        (void)err_set (&v.why, EBADMSG, "%s: profiled at %s, but no task of an "
-                       "op is there", e->db->file.name, e->src->capture->level);
+        (void)err_set (&v.why, EBADMSG, "%s: profiled at %s, but it has no "
+                       "task of an op",
+                       e->db->file.name, e->src->capture->level);
     }
     return v;
 }
@@ -340,11 +341,11 @@ static void tell_limits (struct event_db *e, unsigned want)
     if (!(want & COMM_TABLES) || e->how != READING_WHOLE || e->nops == 0)
         return;
     if (e->marks)
-        capture_reason (c, "of communication there are only marks: elapsed "
+        capture_reason (c, "communication was recorded as marks only: elapsed "
                         "times and payloads are known, waiting and links are "
                         "not");
     else if (!e->levels && !lost_levels (e))
-        capture_reason (c, "of communication only elapsed times and payloads "
+        capture_reason (c, "only elapsed times and payloads of communication "
                         "were recorded; Level1 has waiting and links");
     else if (e->no_master > 0)
         capture_reason (c, "no task is marked as master of %u op%s: their "

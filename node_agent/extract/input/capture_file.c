@@ -29,7 +29,7 @@ enum reading capture_file_open (struct capture_file *w,
     if (w->fd < 0)
         return READING_DAMAGED;
     if (fstat (w->fd, &w->st) < 0) {
-        err_sys (err, errno, "cannot look at %s", name);
+        err_sys (err, errno, "cannot stat %s", name);
     } else if (w->st.st_size == 0) {
         err_set (err, EBADMSG, "%s is empty", name);
     } else {

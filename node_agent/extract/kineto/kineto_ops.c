@@ -157,25 +157,25 @@ static void tell_unknown (const struct ops *o)
         capture_reason (c, "%" PRIu64 " communication ops lie outside every "
                         "step and are left out", o->outside);
     if (o->ungrouped > 0)
-        capture_reason (c, "the trace does not say the group of %" PRIu64
-                        " of %zu communication op%s: group_name is NULL",
+        capture_reason (c, "the trace does not record the group of %" PRIu64 " "
+                        "of %zu communication op%s: group_name is NULL",
                         o->ungrouped, o->n, units_s (o->n));
     if (o->unsized > 0)
-        capture_reason (c, "the trace does not say the size of %" PRIu64
-                        " of %zu communication op%s, so no transit_size and "
-                        "no bandwidth", o->unsized, o->n, units_s (o->n));
+        capture_reason (c, "the trace does not record the size of %" PRIu64 " "
+                        "of %zu communication op%s, so no transit_size and no "
+                        "bandwidth", o->unsized, o->n, units_s (o->n));
     if (o->uncounted > 0)
-        capture_reason (c, "the trace does not say of how many ranks %" PRIu64
-                        " of %zu communication op%s %s: of these transit_size "
-                        "is NULL, and package_size the whole op", o->uncounted,
-                        o->n, units_s (o->n), units_are (o->uncounted));
+        capture_reason (c, "the trace does not record how many ranks take part "
+                        "in %" PRIu64 " of %zu communication op%s: "
+                        "transit_size of these is NULL, package_size is the "
+                        "whole op", o->uncounted, o->n, units_s (o->n));
     if (o->unlinked > 0)
-        capture_reason (c, "%" PRIu64 " sends, receives and all-to-alls are "
-                        "of steps and groups in which the trace does not say "
-                        "of each whom it was with, and how much: these have "
-                        "no links", o->unlinked);
+        capture_reason (c, "%" PRIu64 " sends, receives and all-to-alls have "
+                        "no links: the trace does not record the peer and size "
+                        "of all of them in their steps and "
+                        "groups", o->unlinked);
     if (o->even > 0)
-        capture_reason (c, "the splits of %" PRIu64 " all-to-alls are cut: "
+        capture_reason (c, "the splits of %" PRIu64 " all-to-alls are cut off: "
                         "their links have even shares", o->even);
 }
 

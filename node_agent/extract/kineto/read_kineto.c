@@ -154,7 +154,7 @@ static bool read_end (struct kineto *k)
 
     if (trace_text_peek (t) != '\0')
         return read_kineto_damaged (k,
-                                    "there is something behind the document");
+                                    "there is something after the document");
     return t->failed == 0 || read_kineto_damaged (k, "");
 }
 
@@ -288,13 +288,13 @@ static void tell_doubts (const struct kineto *k, bool whole)
     struct capture *c = k->src->capture;
 
     if (k->implausible > 0)
-        capture_reason (c, "left out: %llu event%s of less than nothing or "
-                        "more than seven days, or with a time that is none",
+        capture_reason (c, "left out: %llu event%s of negative duration, of "
+                        "more than seven days, or with an invalid time",
                         (unsigned long long)k->implausible,
                         units_s (k->implausible));
     if (k->host_only && k->nstretches + k->nrecords == 0)
-        capture_reason (c, "there is nothing to report in it: no op, and no "
-                        "work of a device");
+        capture_reason (c, "it has nothing to report: no op and no work of a "
+                        "device");
     else if (k->host_only)
         capture_reason (c, "no device was recorded: computing is the time of "
                         "host ops");
@@ -302,12 +302,12 @@ static void tell_doubts (const struct kineto *k, bool whole)
         tell_outside (k);
     if (k->own_clock)
         capture_reason (c, "its times count from the start of its process' "
-                        "profiler: when that was is not known");
+                        "profiler, which is not known");
     if (k->host_only && k->many_stretches)
-        capture_reason (c, "and there are too many host ops to tell it");
+        capture_reason (c, "and there are too many host ops to compute it");
     if (k->ngpu == 0 && !k->host_only && k->events > 0)
-        capture_reason (c, "what the device did was not %s: nothing is known "
-                        "of what the steps are made of",
+        capture_reason (c, "work of the device was not %s: the parts of the "
+                        "steps are not known",
                         whole ? "recorded" : "reached");
 }
 
@@ -333,8 +333,8 @@ static enum reading verdict (struct kineto *k, struct capture_file *file,
         return READING_DAMAGED;
     }
     if (k->lost > 0) {
-        err_set (k->err, E2BIG, "%s: there is too much communication, or too "
-                 "many steps: left out are %llu record%s of them", k->src->file,
+        err_set (k->err, E2BIG, "%s: it has too much communication or too many "
+                 "steps: %llu record%s left out", k->src->file,
                  (unsigned long long)k->lost, units_s (k->lost));
         return READING_DAMAGED;
     }

@@ -152,9 +152,9 @@ bool source_note_step (struct source *src, const char *step, size_t n,
         return true;            // the list is full: nothing to look for
     rc = capture_note_step (src->capture, id, size);
     if (rc == -E2BIG) {         // the rows count, only the list is cut
-        capture_reason (src->capture, "it has more than %d steps: those of "
-                        "two captures of this rank cannot be told apart "
-                        "behind them", CAPTURE_STEPS_MAX);
+        capture_reason (src->capture, "it has more than %d steps: later steps "
+                        "of two captures of this rank cannot be told "
+                        "apart", CAPTURE_STEPS_MAX);
         src->many_steps = true;
         return true;
     }

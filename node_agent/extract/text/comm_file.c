@@ -64,7 +64,7 @@ bool comm_file_once (struct comm_file *f, struct map *seen, uint32_t of)
         f->src->stopped = err_set (f->err, ENOMEM, "no memory for keys");
         return false;
     }
-    return is_new || scan_fail (&f->s, "\"%.*s\" is there twice",
+    return is_new || scan_fail (&f->s, "\"%.*s\" occurs twice",
                                 f->s.key_size < 80 ? (int)f->s.key_size : 80,
                                 f->s.key);
 }

@@ -105,7 +105,7 @@ static bool check_size (struct reader *r, const struct packet *p)
 
     for (uint32_t i = n > PACKETS_ONCE ? n - PACKETS_ONCE : 0; i < n; i++) {
         if (r->packets[i].size == p->size)
-            return scan_fail (&r->f.s, "packet size %g is there twice",
+            return scan_fail (&r->f.s, "packet size %g occurs twice",
                               p->size);
     }
     return true;
@@ -157,7 +157,7 @@ static bool put_bandwidth (struct reader *r, struct batch_repeat *transport,
 
 static bool fail_twice (struct scan *s)
 {
-    return scan_fail (s, "\"%.*s\" is there twice",
+    return scan_fail (s, "\"%.*s\" occurs twice",
                       s->key_size < 80 ? (int)s->key_size : 80, s->key);
 }
 
@@ -266,7 +266,7 @@ static bool set_op (struct reader *r)
     if (!comm_file_key (&r->f, r->op, sizeof (r->op), "an op"))
         return false;
     if (!(at = strrchr (r->op, '@')))
-        return scan_fail (&r->f.s, "op \"%.80s\" has no group behind an '@'",
+        return scan_fail (&r->f.s, "op \"%.80s\" has no group after an '@'",
                           r->op);
     *at = '\0';
     if (r->retype)

@@ -197,7 +197,7 @@ static bool read_links (void *arg)
     if (comm_op_is_total (r->key, strlen (r->key)))
         return scan_skip (s);   // 2023: sums of the other keys
     if (!at)
-        return scan_fail (s, "key \"%.80s\" has no group behind an '@'",
+        return scan_fail (s, "key \"%.80s\" has no group after an '@'",
                           r->key);
     folded = is_folded_key (r->key, (size_t)(at - r->key));
     memcpy (kind, r->key, (size_t)(at - r->key));

@@ -190,7 +190,7 @@ static bool walk_samples (struct timeline *t, bool *outer)
             return false;
     } while (scan_element (&t->s, &inner));
     if (scan_element (&t->s, outer))
-        return scan_fail (&t->s, "something behind times and samples");
+        return scan_fail (&t->s, "unexpected data after times and samples");
     return !t->s.failed;
 }
 

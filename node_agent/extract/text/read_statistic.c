@@ -91,7 +91,7 @@ static bool read_numbers (struct statistic *s, double v[COLUMNS])
         if (!csv_real (&s->csv, i, &v[col]))
             return false;
         if (v[col] < 0)
-            return csv_fail (&s->csv, "less than nothing:",
+            return csv_fail (&s->csv, "negative:",
                              s->csv.fields[i]);
     }
     return true;

@@ -71,7 +71,7 @@ static enum reading read_files (struct timeline *t,
         enum reading one = read_file (t, f->names[i], &why);
 
         if (one == READING_ABSENT) {
-            err_set (&why, EBADMSG, "%s has gone", f->names[i]);
+            err_set (&why, EBADMSG, "%s has vanished", f->names[i]);
             one = READING_DAMAGED;
         }
         if (one != READING_WHOLE && how != READING_STOPPED &&
@@ -182,8 +182,8 @@ static void read_tables (struct timeline *t, unsigned want, struct verdict *v,
                  t->limit);
         how = READING_DAMAGED;
     } else if (how == READING_WHOLE && t->impossible > 0) {
-        err_set (&why, EBADMSG, "the timeline has %llu event%s with times "
-                 "that cannot be: left out",
+        err_set (&why, EBADMSG, "the timeline has %llu event%s with impossible "
+                 "times: left out",
                  (unsigned long long)t->impossible, units_s (t->impossible));
         how = READING_DAMAGED;
     }

@@ -161,10 +161,10 @@ static void timeline_derived_tell (const struct timeline *t, bool too_many)
 
     if (t->rows > 0)
         capture_reason (c, "the timeline has no overlap analysis: its steps "
-                        "are made of its tasks and ops");
+                        "are computed from its tasks and ops");
     else if (t->unclassified > 0)
-        capture_reason (c, "the timeline has no overlap analysis, and does not "
-                        "say of %llu task%s what they do",
+        capture_reason (c, "the timeline has no overlap analysis, and the kind "
+                        "of %llu task%s is not known",
                         (unsigned long long)t->unclassified,
                         units_s (t->unclassified));
     else if (too_many)

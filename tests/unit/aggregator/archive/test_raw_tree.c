@@ -398,9 +398,9 @@ static void test_missing (void **state)
     overwrite (path, st.st_size - 1, "X");
     deliver (f, 1, "b", "y", "whole");
     build_without (f, 2, 1);
-    assert_string_equal (f->named, "raw file a/x: what is stored of it is "
-                         "damaged; rollcall fsck aggregator --repair lets it "
-                         "come again");
+    assert_string_equal (f->named, "raw file a/x: its stored data is "
+                         "damaged; after rollcall fsck aggregator --repair an "
+                         "agent can deliver it again");
     path_in (f, "a/x", path);
     assert_int_equal (access (path, F_OK), -1);
     check_file (f, "b/y", "whole");

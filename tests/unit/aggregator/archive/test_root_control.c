@@ -173,7 +173,7 @@ static void test_garbage (void **state)
     f->line = "[1,2]\n";
     f->size = strlen (f->line);
     serve (f, babble);
-    assert_non_null (strstr (f->heard, "no JSON object"));
+    assert_non_null (strstr (f->heard, "not a JSON object"));
     f->line = huge;
     f->size = 2 * CONTROL_LINE_MAX;
     serve (f, babble);

@@ -29,7 +29,7 @@ static void test_only (void **state)
     assert_int_equal (results_parse ("", &wanted, &err), -EINVAL);
     assert_int_equal (results_parse ("analysis.db,", &wanted, &err), -EINVAL);
     assert_int_equal (results_parse ("analysis", &wanted, &err), -EINVAL);
-    assert_non_null (strstr (err.text, "\"analysis\" is not among"));
+    assert_non_null (strstr (err.text, "\"analysis\" is not a result"));
 }
 
 int main (void)

@@ -130,7 +130,7 @@ static void test_slow_link (void **state)
     ranks (j, 8, 1);
     links (j, "s.rank=3 AND d.rank=1");
     found (j, NULL, "slow_link|3|15.0");
-    says (j, "3 -> 1 over HCCS moves 5 GB/s, the median of its like is 20");
+    says (j, "3 -> 1 over HCCS moves 5 GB/s, the median of its kind is 20");
 }
 
 /* The host of a rank that did not come is not known, but what its links are. */

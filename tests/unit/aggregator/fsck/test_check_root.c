@@ -300,7 +300,7 @@ static void test_damaged_twice (void **state)
     store_segment_path (f->copy, 1, path);
     flip (path, last_of (path, "bytes of item 0"));
     check_mended (f, "123");
-    assert_non_null (strstr (f->said, "has not come again"));
+    assert_non_null (strstr (f->said, "was not delivered again"));
     deliver_again (f->copy);
     r = check (f, f->copy, false);
     assert_int_equal (r.damaged, 0);
@@ -310,8 +310,7 @@ static void test_damaged_twice (void **state)
     flip (path, last_of (path, "bytes of item 0"));
     r = check (f, f->copy, false);
     assert_int_equal (r.damaged, 1);
-    assert_non_null (strstr (f->said, "rank 0 c0: what was stored of it is "
-                                      "damaged"));
+    assert_non_null (strstr (f->said, "rank 0 c0: its stored data is damaged"));
     check_mended (f, "123");
     deliver_again (f->copy);
     check_mended (f, "1203");           // the newest of the rows

@@ -176,7 +176,7 @@ static void test_root_info (void **state)
     assert_int_equal (divide (), 1);
     lists (add (3, 103, NOW), &h);
     assert_int_equal (divide (), 2);
-    why_has ("world's group is another one");
+    why_has ("world's group differs");
 }
 
 /* One process cannot be in two windows at once: equal numbers in two

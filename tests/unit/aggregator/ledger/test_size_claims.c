@@ -86,7 +86,7 @@ static void test_outlier (void **state)
     check (false, 4, 0, "", NULL);
     (void)say (CLAIM_NODE, "evil", "h9", 131072);
     check (false, 4, 4, "metadata of the captures",
-           "host h9, key evil says 131072: not believed, 4 ranks");
+           "host h9, key evil says 131072: not used, 4 ranks");
     check (false, 0, 131072, "agents", NULL);   // nobody knows better
     (void)say (CLAIM_NODE, "k1", "h1", 4);
     check (false, 0, 131072, "agents", "host h1, key k1 says 4");
@@ -99,7 +99,7 @@ static void test_outlier (void **state)
         (void)say (CLAIM_NODE, "evil", host, 70000 + i);
     }
     check (false, 4, 4, "agents",
-           "and 3 more nodes said otherwise");
+           "and 3 more nodes reported another number");
 }
 
 /* Whoever started the run counts more than metadata, a person more than all. */
@@ -128,10 +128,10 @@ static void test_mpi (void **state)
     (void)say (CLAIM_NODE, "k1", "h1", 8);
     check (false, 0, 8, "agents", NULL);
     (void)say (CLAIM_MPI, "k1", "h1", 16);
-    check (false, 0, 16, "MPI", "host h1, key k1 says 8: not believed");
+    check (false, 0, 16, "MPI", "host h1, key k1 says 8: not used");
     check (true, 8, 16, "MPI", "host h1, key k1 says 8");
     check (false, 8, 8, "metadata of the captures",
-           "MPI on host h1, key k1 says 16: not believed");
+           "MPI on host h1, key k1 says 16: not used");
     (void)say (CLAIM_MPI, "k2", "h2", 4);
     (void)say (CLAIM_MPI, "k3", "h3", 4);
     check (false, 0, 8, "agents", "MPI on host h1, key k1 says 16");

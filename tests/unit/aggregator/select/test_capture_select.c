@@ -140,18 +140,18 @@ static void test_names_of_traces (void **state)
                                        "h_0.1733768790786.pt.trace.json" };
 
     (void)state;
-    check_names (-1, rank, (const int64_t[]){ 2, 0, 1 }, "the number in");
-    check_names (-1, place, (const int64_t[]){ 2, 0, 1 }, "the number in");
+    check_names (-1, rank, (const int64_t[]){ 2, 0, 1 }, "from the file's name");
+    check_names (-1, place, (const int64_t[]){ 2, 0, 1 }, "from the file's name");
     check_names (-1, order, (const int64_t[]){ -1, -1, -1 }, "");
     check_names (-1, twice, (const int64_t[]){ -1, -1, -1 }, "");
-    check_names (-1, dated, (const int64_t[]){ 0, 0, 1 }, "the number in");
+    check_names (-1, dated, (const int64_t[]){ 0, 0, 1 }, "from the file's name");
     check_names (1, dated, (const int64_t[]){ 1, -1, -1 }, "");
-    check_names (-1, one, (const int64_t[]){ 0, 0, 0 }, "the number in");
+    check_names (-1, one, (const int64_t[]){ 0, 0, 0 }, "from the file's name");
     check_names (-1, pid, (const int64_t[]){ -1, -1, -1 }, "");
     check_names (2, order, (const int64_t[]){ 2, -1, -1 }, "");
     check_names (0, order, (const int64_t[]){ 0, -1, -1 }, "");
     check_names (0, twice, (const int64_t[]){ 0, -1, -1 }, "");
-    check_names (2, place, (const int64_t[]){ 2, 0, 1 }, "the number in");
+    check_names (2, place, (const int64_t[]){ 2, 0, 1 }, "from the file's name");
 }
 
 static void test_alone_without_rank (void **state)
@@ -204,7 +204,7 @@ static void test_numbered (void **state)
     capture_init (&fresh);
     select_take (&j.items[3], &fresh);
     assert_int_equal (j.items[3].capture.rank, 2);
-    assert_non_null (strstr (j.items[3].capture.reason, "by the order of"));
+    assert_non_null (strstr (j.items[3].capture.reason, "from the order of"));
     fini (&j);
 }
 
@@ -421,7 +421,7 @@ static void test_copies_damaged (void **state)
     select_settle (j.items, j.n);
     assert_false (j.items[0].drop);
     assert_int_equal (j.items[1].capture.state, CAPTURE_SUPERSEDED);
-    assert_non_null (strstr (j.items[1].capture.reason, "has more of it"));
+    assert_non_null (strstr (j.items[1].capture.reason, "is more complete"));
     fini (&j);
 }
 

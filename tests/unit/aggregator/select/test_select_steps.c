@@ -213,7 +213,7 @@ static void test_windows (void **state)
     add_steps (add (&j, 3, 40, 42), STEPS (40, 41, 42), true);
     check (&j);
     assert_int_equal (j.items[3].capture.state, CAPTURE_COMPLETE);
-    assert_true (says (&j.items[3], "at other steps (40 to 42) than"));
+    assert_true (says (&j.items[3], "its steps (40 to 42) are not"));
     assert_string_equal (j.items[0].capture.reason, "");
     fini (&j);
 }

@@ -141,10 +141,10 @@ static void test_mpi_contradicts (void **state)
     check (&j.items[0], 0, false, false, true);
     check (&j.items[1], 1, true, true, false);
     check (&j.items[2], 2, false, false, false);
-    assert_non_null (strstr (j.items[0].capture.reason, "the process that the "
-                             "launcher calls rank 0 is rank 1 of 4 for MPI: "
+    assert_non_null (strstr (j.items[0].capture.reason, "the launcher's "
+                             "rank 0 is rank 1 of 4 in MPI: "
                              "its rank is in doubt"));
-    assert_non_null (strstr (j.items[1].capture.reason, "is rank 0 of 4 for "
+    assert_non_null (strstr (j.items[1].capture.reason, "is rank 0 of 4 in "
                              "MPI: filed as its ops say"));
     fini (&j);
 }

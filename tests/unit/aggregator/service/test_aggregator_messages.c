@@ -653,8 +653,8 @@ static void test_bound (void **state)
     assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
     assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
     assert_int_equal (s->sent[0].reason, REFUSAL_KEY);
-    assert_non_null (strstr (s->sent[0].text, "key k1 speaks for host h1, the "
-                             "first one that it spoke for, and not for h2"));
+    assert_non_null (strstr (s->sent[0].text, "key k1 is bound to host h1, the "
+                             "first one that it was used for, and not to h2"));
     assert_int_equal (agents (s), 1);
     // nor may the same connection change its mind
     assert_int_equal (hello_of (s, 1, "k1", "h2"), MESSAGE_REFUSED);
@@ -741,8 +741,8 @@ static void test_sender (void **state)
     assert_int_equal (j->nnotes, 0);
     deliver (s, 2, "k2", "second");
     assert_int_equal (j->nnotes, 1);
-    assert_non_null (strstr (j->notes[0], "rank 0: its rows came with key k1 "
-                             "of host h1, and then with key k2 of host h2"));
+    assert_non_null (strstr (j->notes[0], "rank 0: its rows arrived with "
+                             "key k1 of host h1, then with key k2 of host h2"));
     deliver (s, 2, "k2", "third");
     assert_int_equal (j->nnotes, 1);
     service_close (s);

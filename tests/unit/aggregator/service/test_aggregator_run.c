@@ -204,7 +204,7 @@ static void test_raw_missing (void **state)
     assert_non_null (a->over);
     j = &a->over->job;
     assert_int_equal (j->nnotes, 1);
-    assert_non_null (strstr (j->notes[0], "raw file c/big: what was stored"));
+    assert_non_null (strstr (j->notes[0], "raw file c/big: its stored data"));
     // said again and again, also when the build is forgotten
     assert_null (a->build);
     assert_non_null (strstr (a->unwritten, "not all raw files"));

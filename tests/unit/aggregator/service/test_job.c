@@ -107,9 +107,9 @@ static void test_reasons (void **state)
     job.resumed = true;
     roster_set_text (&roster_at (&r, 6)->host, "host3");
     assert_int_equal (job_fill_roster (&job, &r), 0);
-    check_reason (&r, 6, "nothing was heard of it since the aggregator was "
-                         "started again: what it has captured and not "
-                         "delivered is still on host host3: rollcall wait ");
+    check_reason (&r, 6, "it has not reported since the aggregator restarted: its "
+                         "undelivered captures are still on host host3: "
+                         "rollcall wait ");
     assert_string_equal (roster_at (&r, 3)->host, "host1");
     roster_fini (&r);
 }

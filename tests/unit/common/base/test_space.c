@@ -77,7 +77,7 @@ static void test_floor (void **state)
     assert_int_equal (space_check_floor (&f, "/x", &why), 1);
     free_now = 99;
     assert_int_equal (space_check_floor (&f, "/x", &why), 0);
-    assert_non_null (strstr (why.text, "/x has only 99 B free, 100 B are to"));
+    assert_non_null (strstr (why.text, "/x has only 99 B free, 100 B must"));
     free_now = 104;
     assert_int_equal (space_check_floor (&f, "/x", &why), 0);
     free_now = 105;

@@ -122,10 +122,10 @@ static void test_hosts (void **state)
     assert_int_equal (keyring_bind ("keys", "n", "h1 h2.example", NULL), 0);
     assert_int_equal (speaks ("n", "h1", ""), 1);
     assert_int_equal (speaks ("n", "h2.example", ""), 1);
-    assert_int_equal (speaks ("n", "h2", "key n speaks for host h1 h2.example,"
-                              " and not for h2"), -EACCES);
-    assert_int_equal (speaks ("n", "h1 h2.example", "not for"), -EACCES);
-    assert_int_equal (speaks ("n", "", "not for"), -EACCES);
+    assert_int_equal (speaks ("n", "h2", "key n is bound to host h1 h2.example,"
+                              " not to h2"), -EACCES);
+    assert_int_equal (speaks ("n", "h1 h2.example", "not to"), -EACCES);
+    assert_int_equal (speaks ("n", "", "not to"), -EACCES);
     assert_int_equal (speaks ("m", "h3", ""), 0);
     assert_int_equal (allowed (public_of ("keys/n.pub"), "n"), 0);
     assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), 0);

@@ -244,7 +244,7 @@ static void test_wrong_server_key (void **state)
     memcpy (f.client.server_key, f.client.public_key, NET_KEY_SIZE);
     listen_with (&f.server);
     connect_with (&f.client);
-    refused_at_both_ends (NET_CLOSED, "--server-key", "another key");
+    refused_at_both_ends (NET_CLOSED, "--server-key", "key for this");
 }
 
 #define ENDS 3                  // that are told, in a row

@@ -73,9 +73,9 @@ static void test_silent (void **state)
     l.joined = true;
     l.ended_ns = at (1);
     l.heard_ns = at (2);
-    ends (&l, 141, "what was not delivered stays");
+    ends (&l, 141, "undelivered data stays");
     l.heard_ns = at (200);
-    ends (&l, 220, "what was not delivered stays");
+    ends (&l, 220, "undelivered data stays");
     l.done = true;
     ends (&l, 220, "all was delivered, but");
     l.heard_ns = at (2);
@@ -92,7 +92,7 @@ static void test_once (void **state)
     (void)state;
     ends (&l, 60, "cannot be reached");
     l.heard_ns = at (50);
-    ends (&l, 110, "what was not delivered stays");
+    ends (&l, 110, "undelivered data stays");
     // nothing is left but captures to be removed: it may be back soon
     l.done = true;
     ends (&l, 110, "all was delivered, but");

@@ -157,9 +157,9 @@ static void test_traces (void **state)
     assert_string_equal (name_at (&list, 4), "l_ascend_pt");
     // who meant them to be taken is told why they are not
     assert_int_equal (list.nproblems, 2);
-    assert_non_null (strstr (list.problems[0], "d.json is not taken for a "
+    assert_non_null (strstr (list.problems[0], "d.json is not read as a "
                              "trace: it has no traceEvents"));
-    assert_non_null (strstr (list.problems[1], "e.json is not taken"));
+    assert_non_null (strstr (list.problems[1], "e.json is not read"));
     find_free (&list);
     // large directories are not opened file by file
     list.names_only = true;

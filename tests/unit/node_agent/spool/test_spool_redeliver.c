@@ -635,7 +635,7 @@ static void test_raw_lost (void **state)
     acknowledge (f, ITEM_ROWS, 2);
     lose (f, ITEM_RAW, 1);
     acknowledge (f, ITEM_RAW, 1);
-    loss_is (f, paths[0], "not here any more; the first is x");
+    loss_is (f, paths[0], "no longer here; the first is x");
     assert_false (spool_knows (f->s, paths[0], "v1"));
     assert_true (spool_knows (f->s, paths[1], "v1"));
 }

@@ -216,8 +216,8 @@ static void test_lost_rows (void **state)
         const char *sql, *reason;
     } lost[] = {
         { "UPDATE COMMUNICATION_TASK_INFO SET opId=77",
-          "COMMUNICATION_TASK_INFO: a task is of an op that is not there (row "
-          "77); bad rows in all: 1" },
+          "COMMUNICATION_TASK_INFO: a task is of an op that does not exist "
+          "(row 77); bad rows in all: 1" },
         { "DELETE FROM TASK WHERE globalTaskId=7",
           "COMMUNICATION_TASK_INFO: a task is not in TASK (row 7); bad rows in "
           "all: 1" },
@@ -302,7 +302,7 @@ static void test_lost_levels (void **state)
     assert_int_equal (event_capture ()->state, CAPTURE_PARTIAL);
     assert_null (strstr (event_capture ()->reason, "Level1 has waiting"));
     assert_non_null (strstr (event_capture ()->reason, "profiled at Level1, "
-                             "but no task of an op is there "
+                             "but it has no task of an op "
                              "(CommAnalyzerTime, CommAnalyzerBandwidth, "
                              "CommAnalyzerMatrix)"));
     event_has_line (TABLE_TIME, "hcom_broadcast__1_1_1|" KEY "|1|0.0002|||||"
@@ -319,7 +319,7 @@ static void test_lost_steps (void **state)
     assert_string_equal (event_rows (TABLE_STEP), "");
     assert_string_equal (event_rows (TABLE_TIME), "");
     assert_non_null (strstr (event_capture ()->reason,
-                             "STEP_TIME has no step with proper times"));
+                             "STEP_TIME has no step with valid times"));
 }
 
 /* What two readers of one file say is the first one's. */

@@ -149,7 +149,7 @@ static void test_old_sizes (void **state)
                       "NULL|NULL|NULL|NULL|NULL|1|1|");
     trace_has (&seen, "CaptureInfo|metadata|ops of undeclared groups of 8|1\n");
     trace_has (&seen, "CaptureInfo|metadata|ops of undeclared groups of 2|1\n");
-    trace_reason (&seen, "of how many ranks 1 of 3 communication ops is");
+    trace_reason (&seen, "how many ranks take part in 1 of 3");
     trace_seen_fini (&seen);
 }
 

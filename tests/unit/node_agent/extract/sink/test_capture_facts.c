@@ -156,7 +156,7 @@ static void test_bad_timelines (void **state)
     bad_timeline ("[[1],[2,1,1,0]]", "an event has 4 numbers, not 1");
     bad_timeline ("[[1],[[0,1],[0,1]]]", "more samples than times");
     bad_timeline ("[[1],[[0,1,2,3,4,5,6,7,8,9]]]", "more than 9 numbers");
-    bad_timeline ("[[1],[[0,1]],[]]", "something behind");
+    bad_timeline ("[[1],[[0,1]],[]]", "unexpected data");
     bad_timeline ("[[1],[]]", "times without samples");
     bad_timeline ("[[\"a\"]]", "where a number was expected");
     for (size_t n = 2; n < sizeof (text) - 1; n++) {

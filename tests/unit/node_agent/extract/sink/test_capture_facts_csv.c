@@ -43,7 +43,7 @@ static void test_bad_statistics (void **state)
     check (TABLE_STEP, "|13|1|0|0|0|0|0|0|0|\n", CAPTURE_PARTIAL, "");
     capture_put (OUT "op_statistic.csv", OPS_HEAD "a,b,-1,2,3,4,5,6\n");
     check (TABLE_OPERATOR, "", CAPTURE_PARTIAL,
-           "line 2: less than nothing: \"-1\"");
+           "line 2: negative: \"-1\"");
     capture_put (OUT "op_statistic.csv", OPS_HEAD "a,b,1\n");
     check (TABLE_OPERATOR, "", CAPTURE_PARTIAL, "line 2: fewer fields");
     capture_put (OUT "op_statistic.csv", OPS_HEAD "\"a\n\n");

@@ -492,7 +492,7 @@ static void test_no_overlap (void **state)
                KERNEL ("a", "AI_CPU", "1010", "10")
                KERNEL ("b", "Other", "1020", "10") END "]");
     check (TABLE_STEP, "", CAPTURE_FAILED,
-           MADE ", and does not say of 1 task");
+           MADE ", and the kind of 1 task");
 }
 
 /* What torch_npu exported alone is a capture of one file, in an object too. */
@@ -543,10 +543,10 @@ static void test_times (void **state)
     new_capture ("a_1_20251127123437386_ascend_pt");
     put_trace (WITH (ROW ("10", "Computing", "20", "-5")));
     check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_PARTIAL,
-           "1 event with times that cannot be");
+           "1 event with impossible times");
     put_trace (WITH (ROW ("10", "Free", "18446744073709551.615", "5")));
     check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_PARTIAL,
-           "1 event with times that cannot be");
+           "1 event with impossible times");
     put_trace (WITH (ROW ("10", "Other", "20", "-5")));
     check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_COMPLETE, "");
 }
