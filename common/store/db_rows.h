@@ -1,0 +1,197 @@
+/* common/store/db_rows.h - statements with their values, and rows of queries
+ *
+ * What goes into a statement, and what comes out of a row, is bound by the C
+ * type of each value, which the compiler knows:
+ *
+ *     struct db_rows r = db_rows (db, err, "SELECT name, size FROM file WHERE "
+ *                                          "dir=?1 AND size>?2", dir, least);
+ *
+ *     while (db_row (&r, f.name, f.size))
+ *         r.rc = take (arg, &f);
+ *     return db_end (&r);
+ *
+ * Values are whole numbers, bool, double, text (NULL is NULL), struct digest *
+ * and db_blob; what they point at is copied.  Columns are variables, named
+ * without '&': whole numbers, bool, double, arrays of char (cut off; NULL is
+ * ""), const char * (the row's own, until the next one; NULL is NULL), struct
+ * digest (zeros if it is none) and struct db_blob (the row's own, too).
+ *
+ * Where each microsecond counts statements are prepared, bound and stepped by
+ * SQLite's own names.
+ */
+#ifndef ROLLCALL_STORE_DB_ROWS_H
+#define ROLLCALL_STORE_DB_ROWS_H
+
+#include "base/digest.h"
+#include "store/db.h"
+
+struct db_blob {
+    const void *data;
+    size_t size;
+};
+
+struct db_value {
+    int type;                   // SQLITE_INTEGER and so on; 0: behind the last
+    union {
+        int64_t number;
+        double real;
+        struct db_blob bytes;
+    };
+};
+
+struct db_rows {
+    sqlite3_stmt *st;           // on the row, for what db_row cannot read
+    int rc;                     // the loop's body may set it: negative ends it
+    struct err *err;
+    bool kept;                  // the statement stays with the connection
+    int (*fail) (void *arg, struct err *err);   // in place of db_error
+    void *arg;
+};
+
+/* Run 'sql': its rows, to be ended by db_end.  The statement is not prepared if
+ * that fails, with what db_prepare gives.
+ */
+#define db_rows(db, err, ...) db_rows_of (db, err, DB_VALUES (__VA_ARGS__))
+
+/* The same, but the statement stays prepared, and is found again by its text
+ * once it has ended; db_close_kept ends its life.  To be read before the same
+ * text is asked for again.
+ */
+#define db_rows_kept(db, err, ...) \
+    db_rows_kept_of (db, err, DB_VALUES (__VA_ARGS__))
+
+/* Read the next row.  False at the end, after a failure or if rc is negative. */
+#define db_row(rows, ...) (db_step (rows) && \
+                           (db_columns ((rows)->st, __VA_ARGS__), true))
+
+/* Read the row that a statement is on. */
+#define db_columns(st, ...) db_read (st, DB_CELLS (__VA_ARGS__))
+
+/* The first row, and the end: 1; 0 if there is none; or as db_end. */
+#define db_one(rows, ...) db_one_of (rows, DB_CELLS (__VA_ARGS__))
+
+/* Run a statement of which no rows are read: 0, or as db_end. */
+#define db_do(db, err, ...) \
+    db_finish (db_rows_of (db, err, DB_VALUES (__VA_ARGS__)))
+
+/* Run one that is prepared with these values, and reset it, as db_run. */
+#define db_put(st, err, ...) \
+    ((void)db_bind (st, DB_VALUES (__VA_ARGS__)), db_run (st, err))
+
+/* The next row, unread: as db_row. */
+bool db_step (struct db_rows *r);
+
+/* What ended the loop, if that was negative, or 0.  Nothing of the rows may be
+ * used any more.
+ */
+int db_end (struct db_rows *r);
+
+/* Step to the end, and end. */
+int db_finish (struct db_rows r);
+
+/* The first column of the first row; 'fallback' if there is none or it fails. */
+int64_t db_number (struct db_rows r, int64_t fallback);
+
+void db_close_kept (sqlite3 *db);
+
+static inline struct db_value db_blob (const void *data, size_t size)
+{
+    return (struct db_value){ .type = SQLITE_BLOB, .bytes = { data, size } };
+}
+
+/* ---- what the macros call ---- */
+
+struct db_cell {
+    int kind;                   // enum db_cell_kind
+    void *at;
+    size_t size;
+};
+
+enum db_cell_kind {
+    DB_LAST, DB_INT, DB_UINT, DB_INT64, DB_BOOL, DB_REAL, DB_TEXT,
+    DB_TEXT_AT, DB_DIGEST, DB_BLOB
+};
+
+// the first of the values is the text of the statement
+struct db_rows db_rows_of (sqlite3 *db, struct err *err,
+                           const struct db_value *values);
+struct db_rows db_rows_kept_of (sqlite3 *db, struct err *err,
+                                const struct db_value *values);
+void db_read (sqlite3_stmt *st, const struct db_cell *cells);
+int db_one_of (struct db_rows r, const struct db_cell *cells);
+int db_bind (sqlite3_stmt *st, const struct db_value *values);
+
+static inline struct db_value db_value_number (int64_t v)
+{
+    return (struct db_value){ .type = SQLITE_INTEGER, .number = v };
+}
+
+static inline struct db_value db_value_unsigned (uint64_t v)
+{
+    return db_value_number ((int64_t)v);
+}
+
+static inline struct db_value db_value_real (double v)
+{
+    return (struct db_value){ .type = SQLITE_FLOAT, .real = v };
+}
+
+static inline struct db_value db_value_same (struct db_value v)
+{
+    return v;
+}
+
+static inline struct db_value db_value_digest (const struct digest *d)
+{
+    return db_blob (d->bytes, DIGEST_SIZE);
+}
+
+struct db_value db_value_text (const char *text);
+
+#define DB_VALUE(x) _Generic ((x), \
+    bool: db_value_number, int: db_value_number, long: db_value_number, \
+    long long: db_value_number, unsigned: db_value_unsigned, \
+    unsigned long: db_value_unsigned, unsigned long long: db_value_unsigned, \
+    double: db_value_real, char *: db_value_text, const char *: db_value_text, \
+    struct digest *: db_value_digest, const struct digest *: db_value_digest, \
+    struct db_value: db_value_same) (x)
+
+#define DB_CELL(x) { _Generic (&(x), \
+    int *: DB_INT, unsigned *: DB_UINT, int64_t *: DB_INT64, \
+    uint64_t *: DB_INT64, bool *: DB_BOOL, double *: DB_REAL, \
+    char (*)[sizeof (x)]: DB_TEXT, const char **: DB_TEXT_AT, \
+    struct digest *: DB_DIGEST, struct db_blob *: DB_BLOB), &(x), sizeof (x) }
+
+#define DB_VALUES(...) \
+    ((const struct db_value[]){ DB_EACH (DB_VALUE, __VA_ARGS__), { 0 } })
+#define DB_CELLS(...) \
+    ((const struct db_cell[]){ DB_EACH (DB_CELL, __VA_ARGS__), { 0 } })
+
+#define DB_EACH(m, ...) DB_PICK (__VA_ARGS__, \
+    DB_M20, DB_M19, DB_M18, DB_M17, DB_M16, DB_M15, DB_M14, DB_M13, DB_M12, \
+    DB_M11, DB_M10, DB_M9, DB_M8, DB_M7, DB_M6, DB_M5, DB_M4, DB_M3, DB_M2, \
+    DB_M1, 0) (m, __VA_ARGS__)
+#define DB_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, \
+                picked, ...) picked
+#define DB_M1(m, x) m (x)
+#define DB_M2(m, x, ...) m (x), DB_M1 (m, __VA_ARGS__)
+#define DB_M3(m, x, ...) m (x), DB_M2 (m, __VA_ARGS__)
+#define DB_M4(m, x, ...) m (x), DB_M3 (m, __VA_ARGS__)
+#define DB_M5(m, x, ...) m (x), DB_M4 (m, __VA_ARGS__)
+#define DB_M6(m, x, ...) m (x), DB_M5 (m, __VA_ARGS__)
+#define DB_M7(m, x, ...) m (x), DB_M6 (m, __VA_ARGS__)
+#define DB_M8(m, x, ...) m (x), DB_M7 (m, __VA_ARGS__)
+#define DB_M9(m, x, ...) m (x), DB_M8 (m, __VA_ARGS__)
+#define DB_M10(m, x, ...) m (x), DB_M9 (m, __VA_ARGS__)
+#define DB_M11(m, x, ...) m (x), DB_M10 (m, __VA_ARGS__)
+#define DB_M12(m, x, ...) m (x), DB_M11 (m, __VA_ARGS__)
+#define DB_M13(m, x, ...) m (x), DB_M12 (m, __VA_ARGS__)
+#define DB_M14(m, x, ...) m (x), DB_M13 (m, __VA_ARGS__)
+#define DB_M15(m, x, ...) m (x), DB_M14 (m, __VA_ARGS__)
+#define DB_M16(m, x, ...) m (x), DB_M15 (m, __VA_ARGS__)
+#define DB_M17(m, x, ...) m (x), DB_M16 (m, __VA_ARGS__)
+#define DB_M18(m, x, ...) m (x), DB_M17 (m, __VA_ARGS__)
+#define DB_M19(m, x, ...) m (x), DB_M18 (m, __VA_ARGS__)
+#define DB_M20(m, x, ...) m (x), DB_M19 (m, __VA_ARGS__)
+
+#endif
