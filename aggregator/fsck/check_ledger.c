@@ -49,25 +49,19 @@ static int take_content (struct check *c, const struct ledger_item *i)
 static int has_superseded (struct check *c, const struct ledger_item *i,
                            bool *late)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (c->fresh->db, "SELECT ifnull(max(content=?6), 0), "
-                                       "count(*) FROM item WHERE job=?1 AND "
-                                       "kind=?2 AND rank=?3 AND capture=?4 AND"
-                                       " path=?5 AND place='' AND "
-                                       "(content=?6 OR (superseded"
-                                       "=0 AND newest_ns<=?7))", &st, c->err);
+    int known, count;
+    int rc = db_one (ledger_rows (c->fresh, c->err,
+                         "SELECT ifnull(max(content=?6), 0), count(*) FROM "
+                         "item WHERE job=?1 AND kind=?2 AND rank=?3 AND "
+                         "capture=?4 AND path=?5 AND place='' AND (content=?6 "
+                         "OR (superseded=0 AND newest_ns<=?7))",
+                         LEDGER_NAME (i), &i->content, i->newest_ns),
+                     known, count);
 
-    if (rc < 0)
+    if (rc <= 0)
         return rc;
-    ledger_bind_identity (st, i);
-    ledger_bind_digest (st, 6, &i->content);
-    (void)sqlite3_bind_int64 (st, 7, i->newest_ns);
-    if ((rc = ledger_has_row (c->fresh, st, c->err)) == 1) {
-        rc = sqlite3_column_int (st, 0);
-        *late = rc == 0 && sqlite3_column_int (st, 1) > 0;
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    *late = !known && count > 0;
+    return known;
 }
 
 /* An item whose record is damaged, if its content is there. */
@@ -98,25 +92,31 @@ static int take_over (struct check *c, const struct ledger_item *i)
     return rc < 0 ? rc : 0;
 }
 
+/* What cannot be read of the old one is lost; failures of the new one are not.
+ */
+static int unless_damaged (struct db_rows *r)
+{
+    int rc = db_end (r);
+
+    return rc == -EIO || rc == -EBADMSG ? 0 : rc;
+}
+
 /* Rows are believed by their own checksum, whatever the rest is like. */
 static int take_over_items (struct check *c, sqlite3 *db)
 {
-    struct ledger old = { .db = db };
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, LEDGER_ITEM ", i.kind FROM item i LEFT JOIN "
-                             "content c ON c.id=i.content ORDER BY i.seq", &st,
-                         NULL);
+    struct db_rows r = db_rows (db, NULL, LEDGER_ITEM ", i.kind FROM item i "
+                                "LEFT JOIN content c ON c.id=i.content ORDER "
+                                "BY i.seq");
 
-    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
+    while (db_step (&r)) {
         struct ledger_item i = {
-            .kind = (unsigned)sqlite3_column_int (st, LEDGER_ITEM_COLUMNS),
+            .kind = (unsigned)sqlite3_column_int (r.st, LEDGER_ITEM_COLUMNS),
         };
 
-        if (ledger_read_row (st, &i))
-            rc = take_over (c, &i);
+        if (ledger_read_row (r.st, &i))
+            r.rc = take_over (c, &i);
     }
-    (void)sqlite3_finalize (st);
-    return rc == -EIO || rc == -EBADMSG ? 0 : rc;
+    return unless_damaged (&r);
 }
 
 /* What was given to a job, whose record is damaged. */
@@ -138,18 +138,15 @@ static int take_over_assignment (struct check *c,
 
 static int take_over_assignments (struct check *c, sqlite3 *db)
 {
-    struct ledger old = { .db = db };
+    struct db_rows r = db_rows (db, NULL, "SELECT " LEDGER_ASSIGNMENT " FROM "
+                                          "assignment");
     struct ledger_assignment a;
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, "SELECT " LEDGER_ASSIGNMENT " FROM assignment",
-                         &st, NULL);
 
-    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
-        if (ledger_read_assignment (st, &a))
-            rc = take_over_assignment (c, &a);
+    while (db_step (&r)) {
+        if (ledger_read_assignment (r.st, &a))
+            r.rc = take_over_assignment (c, &a);
     }
-    (void)sqlite3_finalize (st);
-    return rc == -EIO || rc == -EBADMSG ? 0 : rc;
+    return unless_damaged (&r);
 }
 
 /* What the records do not say of a job: theirs is as new or newer. */
@@ -169,21 +166,16 @@ static int take_over_word (struct check *c, const char *job,
 
 static int take_over_words (struct check *c, sqlite3 *db)
 {
-    struct ledger old = { .db = db };
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, "SELECT job, by, who, host, world_size, sum FROM "
-                             "word", &st, NULL);
+    struct db_rows r = db_rows (db, NULL, "SELECT " LEDGER_CLAIM " FROM word");
+    char job[MESSAGE_NAME_MAX];
+    struct size_claim w;
 
-    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
-        char job[MESSAGE_NAME_MAX];
-        struct size_claim w;
-
-        ledger_copy_column (job, sizeof (job), st, 0);
-        if (ledger_read_claim (st, &w))
-            rc = take_over_word (c, job, &w);
+    while (db_step (&r)) {
+        db_columns (r.st, job);
+        if (ledger_read_claim (r.st, &w))
+            r.rc = take_over_word (c, job, &w);
     }
-    (void)sqlite3_finalize (st);
-    return rc < 0 && rc != -ENOMEM ? 0 : rc;
+    return db_end (&r) == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* A key whose record is damaged; those that have one are there already. */
@@ -203,18 +195,14 @@ static int take_over_bound (struct check *c, const struct ledger_bound *b)
 
 static int take_over_keys (struct check *c, sqlite3 *db)
 {
-    struct ledger old = { .db = db };
+    struct db_rows r = db_rows (db, NULL, "SELECT " LEDGER_BOUND " FROM bound");
     struct ledger_bound b;
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, "SELECT who, host, since_ns, sum FROM bound",
-                         &st, NULL);
 
-    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
-        if (ledger_read_bound (st, &b))
-            rc = take_over_bound (c, &b);
+    while (db_step (&r)) {
+        if (ledger_read_bound (r.st, &b))
+            r.rc = take_over_bound (c, &b);
     }
-    (void)sqlite3_finalize (st);
-    return rc == -EIO || rc == -EBADMSG ? 0 : rc;
+    return unless_damaged (&r);
 }
 
 /* ---- comparing ---- */
@@ -280,14 +268,13 @@ static int check_gaps (struct check *c)
 
     for (size_t i = 0; i < c->ngaps && rc == 0; i++) {
         struct check_gap *g = &c->gaps[i];
-        char sql[160];
 
-        (void)snprintf (sql, sizeof (sql), "SELECT count(*) FROM content WHERE"
-                        " segment=%lld AND offset>=%llu AND offset<%llu",
-                        (long long)g->segment, (unsigned long long)g->offset,
-                        (unsigned long long)(g->offset + g->size));
         // contents of version 1, or known
-        if (db_int (c->fresh->db, sql, 0) > 0 || check_gap_is_aside (c, g))
+        if (db_number (ledger_rows (c->fresh, NULL, "SELECT count(*) FROM "
+                                    "content WHERE segment=?1 AND offset>=?2 "
+                                    "AND offset<?3", g->segment, g->offset,
+                                    g->offset + g->size), 0) > 0 ||
+            check_gap_is_aside (c, g))
             continue;
         if (c->old && g->segment >= c->last_segment &&
             g->offset >= c->last_end) {

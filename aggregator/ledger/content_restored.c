@@ -6,8 +6,6 @@
  */
 #include "ledger/ledger_private.h"
 
-#include <stdio.h>
-
 #define LEDGER_LOSS_EPOCH 1     // chance has it once in 2^63 lives
 
 // items that have none by now
@@ -40,40 +38,31 @@ int ledger_note_lost (struct ledger *l, struct err *err)
 /* One that was superseded stays in its place: the order tells which counts. */
 static int make_newest (struct ledger *l, int64_t seq, struct err *err)
 {
-    int rc = db_execf (l->db, err, "INSERT OR IGNORE INTO temp.again SELECT "
-                       "job, kind FROM main.item WHERE seq=%lld",
-                       (long long)seq);
+    int rc = ledger_do (l, err, "INSERT OR IGNORE INTO temp.again SELECT job, "
+                        "kind FROM main.item WHERE seq=?1", seq);
 
     return rc < 0 ? rc
-                  : db_execf (l->db, err, "UPDATE main.item SET seq=(SELECT "
-                              "max(seq) + 1 FROM main.item) WHERE seq=%lld "
-                              "AND superseded=0", (long long)seq);
+                  : ledger_do (l, err, "UPDATE main.item SET seq=(SELECT "
+                               "max(seq) + 1 FROM main.item) WHERE seq=?1 "
+                               "AND superseded=0", seq);
 }
 
 int ledger_content_restored (struct ledger *l, const struct digest *content,
                              struct err *err)
 {
-    sqlite3_stmt *st = NULL, *drop = NULL;
+    struct db_rows r;
+    int64_t seq;
     int rc;
 
     if (!l->any_lost)
         return 0;
-    rc = db_prepare (l->db, "SELECT seq FROM temp.lost WHERE content=?1", &st,
-                     err);
-    if (rc == 0)
-        rc = db_prepare (l->db, "DELETE FROM temp.lost WHERE content=?1",
-                         &drop, err);
-    if (rc == 0) {
-        ledger_bind_digest (st, 1, content);
-        ledger_bind_digest (drop, 1, content);
-    }
-    while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1)
-        rc = make_newest (l, sqlite3_column_int64 (st, 0), err);
-    (void)sqlite3_finalize (st);
-    if (rc == 0)
-        rc = db_run (drop, err);
-    (void)sqlite3_finalize (drop);
-    return rc;
+    r = ledger_rows (l, err, "SELECT seq FROM temp.lost WHERE content=?1",
+                     content);
+    while (db_row (&r, seq))
+        r.rc = make_newest (l, seq, err);
+    rc = db_end (&r);
+    return rc < 0 ? rc : ledger_do (l, err, "DELETE FROM temp.lost WHERE "
+                                            "content=?1", content);
 }
 
 int ledger_each_restored (struct ledger *l,
@@ -82,20 +71,16 @@ int ledger_each_restored (struct ledger *l,
                           void *arg, struct err *err)
 {
     struct ledger_item item = { .kind = ITEM_ROWS };
-    sqlite3_stmt *st = NULL;
+    struct db_rows r;
     int rc;
 
     if (!l->any_lost)
         return 0;
-    rc = db_prepare (l->db, "SELECT job, kind FROM temp.again", &st, err);
-    while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
-        ledger_copy_column (item.job, sizeof (item.job), st, 0);
-        item.kind = (unsigned)sqlite3_column_int (st, 1);
+    r = ledger_rows (l, err, "SELECT job, kind FROM temp.again");
+    while (db_row (&r, item.job, item.kind))
         fn (arg, &item);
-        rc = 0;
-    }
-    (void)sqlite3_finalize (st);
-    return rc < 0 ? rc : db_exec (l->db, "DELETE FROM temp.again", err);
+    rc = db_end (&r);
+    return rc < 0 ? rc : ledger_do (l, err, "DELETE FROM temp.again");
 }
 
 /* ---- lost while it is served ---- */
@@ -103,14 +88,12 @@ int ledger_each_restored (struct ledger *l,
 int ledger_lose_segment (struct ledger *l, int64_t segment, uint64_t from,
                          struct err *err)
 {
-    int rc = db_execf (l->db, err, "DELETE FROM content WHERE segment=%lld AND"
-                       " (offset+size>%lld OR %lld=0)", (long long)segment,
-                       (long long)from, (long long)from);
+    int rc = ledger_do (l, err, "DELETE FROM content WHERE segment=?1 AND "
+                        "(offset+size>?2 OR ?2=0)", segment, from);
 
     if (rc < 0 || from > 0)
         return rc < 0 ? rc : ledger_set_segment (l, segment, from, err);
-    return db_execf (l->db, err, "DELETE FROM segment WHERE number=%lld",
-                     (long long)segment);
+    return ledger_do (l, err, "DELETE FROM segment WHERE number=?1", segment);
 }
 
 /* As an epoch of a number that no life has: all before it is before a loss. */
@@ -121,11 +104,9 @@ static int enter_loss (struct ledger *l, struct err *err)
     uint64_t began = (uint64_t)db_int (l->db, "SELECT ifnull(max(seq), 0) FROM"
                                               " item", 0);
 
-    return db_execf (l->db, err, "INSERT INTO epoch VALUES (%lld,%d,%lld,"
-                     "%lld)", (long long)number, LEDGER_LOSS_EPOCH,
-                     (long long)began,
-                     (long long)ledger_epoch_sum (number, LEDGER_LOSS_EPOCH,
-                                                  began));
+    return ledger_do (l, err, "INSERT INTO epoch VALUES (?1,?2,?3,?4)", number,
+                      LEDGER_LOSS_EPOCH, began,
+                      ledger_epoch_sum (number, LEDGER_LOSS_EPOCH, began));
 }
 
 static int name_items (struct ledger *l,
@@ -133,16 +114,11 @@ static int name_items (struct ledger *l,
                        void *arg, struct err *err)
 {
     struct ledger_item i = { .kind = ITEM_ROWS };
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, losing_sql, &st, err);
+    struct db_rows r = ledger_rows (l, err, losing_sql);
 
-    while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
-        ledger_copy_identity (&i, st);
+    while (db_row (&r, i.job, i.kind, i.rank, i.capture, i.path, i.host))
         fn (arg, &i);
-        rc = 0;
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return db_end (&r);
 }
 
 int ledger_note_loss (struct ledger *l,
@@ -163,33 +139,22 @@ int ledger_note_loss (struct ledger *l,
 /* Whether the mark is of an epoch before the last loss. */
 static bool is_before_loss (struct ledger *l, const struct ledger_mark *mark)
 {
-    char sql[160];
-
-    if (mark->epoch == l->mark.epoch)
-        return false;
-    (void)snprintf (sql, sizeof (sql), "SELECT (SELECT max(number) FROM epoch "
-                    "WHERE id=%d) > (SELECT number FROM epoch WHERE id=%lld)",
-                    LEDGER_LOSS_EPOCH, (long long)mark->epoch);
-    return db_int (l->db, sql, 0) == 1;
+    return mark->epoch != l->mark.epoch &&
+           db_number (ledger_rows (l, NULL, "SELECT (SELECT max(number) FROM "
+                                   "epoch WHERE id=?1) > (SELECT number FROM "
+                                   "epoch WHERE id=?2)", LEDGER_LOSS_EPOCH,
+                                   mark->epoch), 0) == 1;
 }
 
 int ledger_lost_since (struct ledger *l, const struct ledger_mark *mark,
                        const char *job, const char *host, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc;
+    int lost;
 
     if (!l->any_lost || !is_before_loss (l, mark))
         return 0;
-    rc = db_prepare (l->db, "SELECT 1 FROM temp.lost t JOIN main.item i ON "
-                            "i.seq=t.seq WHERE i.host=?2 AND CASE i.place WHEN"
-                            " '' THEN i.job ELSE i.scope END=?1 LIMIT 1", &st,
-                     err);
-    if (rc == 0) {
-        db_bind_text (st, 1, job);
-        db_bind_text (st, 2, host);
-        rc = ledger_has_row (l, st, err);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return db_one (ledger_rows (l, err, "SELECT 1 FROM temp.lost t JOIN "
+                                "main.item i ON i.seq=t.seq WHERE i.host=?2 "
+                                "AND CASE i.place WHEN '' THEN i.job ELSE "
+                                "i.scope END=?1 LIMIT 1", job, host), lost);
 }

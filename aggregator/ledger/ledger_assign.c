@@ -8,59 +8,31 @@
 #include "ledger/ledger_private.h"
 
 #include "base/vec.h"
-#include "model/capture.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+// which version: parameters 1 to 5, and what is bound to them
 #define VERSION "scope=?1 AND place=?2 AND rank=?3 AND capture=?4 AND " \
     "newest_ns=?5"
-
-bool ledger_valid_assignment (const struct ledger_assignment *a)
-{
-    return message_valid_name (a->scope) && *a->dir &&
-           message_valid_place (a->dir) && message_valid_name (a->job) &&
-           message_valid_item (ITEM_ROWS, a->rank, a->capture, "");
-}
-
-bool ledger_read_assignment (sqlite3_stmt *st, struct ledger_assignment *a)
-{
-    ledger_copy_column (a->scope, sizeof (a->scope), st, 0);
-    ledger_copy_column (a->dir, sizeof (a->dir), st, 1);
-    a->rank = sqlite3_column_int64 (st, 2);
-    ledger_copy_column (a->capture, sizeof (a->capture), st, 3);
-    a->newest_ns = sqlite3_column_int64 (st, 4);
-    ledger_copy_column (a->job, sizeof (a->job), st, 5);
-    a->at_ns = sqlite3_column_int64 (st, 6);
-    a->assumed = sqlite3_column_int (st, 7) != 0;
-    ledger_copy_column (a->why, sizeof (a->why), st, 8);
-    return ledger_valid_assignment (a) &&
-           sqlite3_column_int64 (st, 9) == ledger_assignment_sum (a);
-}
-
-static void bind_version (sqlite3_stmt *st, const struct ledger_assignment *a)
-{
-    db_bind_text (st, 1, a->scope);
-    db_bind_text (st, 2, a->dir);
-    (void)sqlite3_bind_int64 (st, 3, a->rank);
-    db_bind_text (st, 4, a->capture);
-    (void)sqlite3_bind_int64 (st, 5, a->newest_ns);
-}
+#define ITS_VERSION(a) (a)->scope, (a)->dir, (a)->rank, (a)->capture, \
+    (a)->newest_ns
 
 int ledger_find_assignment (struct ledger *l, struct ledger_assignment *a,
                             struct err *err)
 {
-    sqlite3_stmt *st = l->st[GET_ASSIGNMENT];
+    struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_ASSIGNMENT " FROM "
+                                    "assignment WHERE " VERSION,
+                                    ITS_VERSION (a));
+    bool found = db_step (&r);
     int rc;
 
-    bind_version (st, a);
-    if ((rc = ledger_has_row (l, st, err)) == 1 &&
-        !ledger_read_assignment (st, a))
-        rc = ledger_damaged (err);
-    (void)sqlite3_reset (st);
-    return rc;
+    if (found && !ledger_read_assignment (r.st, a))
+        r.rc = ledger_damaged (err);
+    rc = db_end (&r);
+    return rc < 0 ? rc : found;
 }
 
 int ledger_choose_job (struct ledger *l, struct ledger_item *item,
@@ -85,25 +57,14 @@ int ledger_choose_job (struct ledger *l, struct ledger_item *item,
 static int assign_settle (struct ledger *l, const char *job, const char *dir,
                           int64_t rank, const char *capture, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db,
+    return ledger_do (l, err,
         "UPDATE item SET superseded=1-superseded, sum=~sum WHERE job=?1 AND "
         "kind IN (1, 2) AND rank=?3 AND capture=?4 AND place=?2 AND "
         "superseded<>EXISTS (SELECT 1 FROM item n WHERE n.job=item.job AND "
         "n.kind=item.kind AND n.rank=item.rank AND n.capture=item.capture AND "
         "n.path=item.path AND n.place=item.place AND (n.newest_ns>"
         "item.newest_ns OR (n.newest_ns=item.newest_ns AND n.seq>item.seq)))",
-        &st, err);
-
-    if (rc < 0)
-        return rc;
-    db_bind_text (st, 1, job);
-    db_bind_text (st, 2, dir);
-    (void)sqlite3_bind_int64 (st, 3, rank);
-    db_bind_text (st, 4, capture);
-    rc = db_run (st, err);
-    (void)sqlite3_finalize (st);
-    return rc;
+        job, dir, rank, capture);
 }
 
 int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
@@ -125,65 +86,44 @@ struct moved {                  // an item of the version
 static int list_items (struct ledger *l, const struct ledger_assignment *a,
                        struct moved **list, size_t *n, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT seq, superseded, job, kind, path, "
-                                "host, content, received_ns, who, rows FROM "
-                                "item WHERE " VERSION " AND place<>''", &st, err);
+    struct db_rows r = ledger_rows (l, err, "SELECT seq, superseded, job, kind,"
+                                    " path, host, content, received_ns, who, "
+                                    "rows FROM item WHERE " VERSION " AND "
+                                    "place<>''", ITS_VERSION (a));
 
-    if (rc < 0)
-        return rc;
-    bind_version (st, a);
-    while ((rc = ledger_has_row (l, st, err)) == 1) {
+    while (db_step (&r)) {
         struct moved *p = vec_one_more (*list, *n, sizeof (*p));
         struct ledger_item *i;
 
         if (!p) {
-            rc = err_set (err, ENOMEM, "no memory to give items to a job");
+            r.rc = err_set (err, ENOMEM, "no memory to give items to a job");
             break;
         }
         *list = p;
         p += (*n)++;
         i = &p->item;
         memset (p, 0, sizeof (*p));
-        p->seq = sqlite3_column_int64 (st, 0);
-        p->superseded = sqlite3_column_int (st, 1) != 0;
-        ledger_copy_column (i->job, sizeof (i->job), st, 2);
-        i->kind = (unsigned)sqlite3_column_int (st, 3);
-        ledger_copy_column (i->path, sizeof (i->path), st, 4);
-        ledger_copy_column (i->host, sizeof (i->host), st, 5);
-        (void)ledger_digest_column (&i->content, st, 6);
-        i->received_ns = sqlite3_column_int64 (st, 7);
-        ledger_copy_column (i->who, sizeof (i->who), st, 8);
-        i->rows = sqlite3_column_int64 (st, 9);
+        db_columns (r.st, p->seq, p->superseded, i->job, i->kind, i->path,
+                    i->host, i->content, i->received_ns, i->who, i->rows);
         i->rank = a->rank;
         i->newest_ns = a->newest_ns;
         memcpy (i->scope, a->scope, sizeof (i->scope));
         memcpy (i->dir, a->dir, sizeof (i->dir));
         memcpy (i->capture, a->capture, sizeof (i->capture));
     }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return db_end (&r);
 }
 
 static int move_item (struct ledger *l, struct moved *m, const char *job,
                       struct err *err)
 {
     int64_t was = ledger_item_sum (&m->item), sum;
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "UPDATE item SET job=?2, sum=?3 WHERE seq=?1",
-                         &st, err);
 
-    if (rc < 0)
-        return rc;
     (void)snprintf (m->item.job, sizeof (m->item.job), "%s", job);
     sum = ledger_item_sum (&m->item);
-    (void)sqlite3_bind_int64 (st, 1, m->seq);
-    db_bind_text (st, 2, job);
-    (void)sqlite3_bind_int64 (st, 3, m->superseded ? ~sum : sum);
-    rc = db_run (st, err);
-    (void)sqlite3_finalize (st);
     l->total.sum += (uint64_t)sum - (uint64_t)was;
-    return rc;
+    return ledger_do (l, err, "UPDATE item SET job=?2, sum=?3 WHERE seq=?1",
+                      m->seq, job, m->superseded ? ~sum : sum);
 }
 
 static int move_items (struct ledger *l, const struct ledger_assignment *a,
@@ -202,26 +142,15 @@ static int move_items (struct ledger *l, const struct ledger_assignment *a,
 static int write_row (struct ledger *l, const struct ledger_assignment *a,
                       struct err *err)
 {
-    sqlite3_stmt *st = NULL;
     int64_t sum = ledger_assignment_sum (a);
-    int rc = db_prepare (l->db, "INSERT OR REPLACE INTO assignment (scope, "
-                                "place, rank, capture, newest_ns, job, at_ns, "
-                                "assumed, why, sum) VALUES (?1,?2,?3,?4,?5,?6,"
-                                "?7,?8,?9,?10)", &st, err);
 
-    if (rc < 0)
-        return rc;
-    bind_version (st, a);
-    db_bind_text (st, 6, a->job);
-    (void)sqlite3_bind_int64 (st, 7, a->at_ns);
-    (void)sqlite3_bind_int (st, 8, a->assumed);
-    db_bind_text (st, 9, a->why);
-    (void)sqlite3_bind_int64 (st, 10, sum);
-    rc = db_run (st, err);
-    (void)sqlite3_finalize (st);
     l->total.rows++;
     l->total.sum += (uint64_t)sum;
-    return rc;
+    return ledger_do (l, err, "INSERT OR REPLACE INTO assignment (scope, "
+                      "place, rank, capture, newest_ns, job, at_ns, assumed, "
+                      "why, sum) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
+                      ITS_VERSION (a), a->job, a->at_ns, a->assumed, a->why,
+                      sum);
 }
 
 /* The job that loses it, and the one that gets it, in a transaction. */
@@ -265,22 +194,15 @@ int ledger_each_assignment (struct ledger *l, const char *job,
                                        const struct ledger_assignment *a),
                             void *arg, struct err *err)
 {
+    struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_ASSIGNMENT " FROM "
+                                    "assignment WHERE ?1 IS NULL OR job=?1",
+                                    job);
     struct ledger_assignment a;
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT " LEDGER_ASSIGNMENT " FROM assignment "
-                                "WHERE ?1 IS NULL OR job=?1", &st, err);
 
-    if (rc < 0)
-        return rc;
-    db_bind_text (st, 1, job);
-    while ((rc = ledger_has_row (l, st, err)) == 1) {
-        rc = ledger_read_assignment (st, &a) ? fn (arg, &a)
-                                             : ledger_damaged (err);
-        if (rc < 0)
-            break;
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_step (&r))
+        r.rc = ledger_read_assignment (r.st, &a) ? fn (arg, &a)
+                                                 : ledger_damaged (err);
+    return db_end (&r);
 }
 
 int ledger_each_of_scope (struct ledger *l, const char *scope,
@@ -289,92 +211,45 @@ int ledger_each_of_scope (struct ledger *l, const char *scope,
                           void *arg, struct err *err)
 {
     struct ledger_item item = { .kind = ITEM_ROWS };
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, LEDGER_ITEM " FROM item i LEFT JOIN content c "
-                                "ON c.id=i.content WHERE i.scope=?1 AND "
-                                "i.place<>'' AND i.kind=1 ORDER BY i.seq", &st,
-                         err);
+    struct db_rows r = ledger_rows (l, err, LEDGER_ITEM " FROM item i LEFT "
+                                    "JOIN content c ON c.id=i.content WHERE "
+                                    "i.scope=?1 AND i.place<>'' AND i.kind=1 "
+                                    "ORDER BY i.seq", scope);
 
-    if (rc < 0)
-        return rc;
-    db_bind_text (st, 1, scope);
-    while ((rc = ledger_has_row (l, st, err)) == 1) {
-        rc = ledger_read_item (st, &item) ? fn (arg, &item)
-                                          : ledger_damaged (err);
-        if (rc < 0)
-            break;
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
-}
-
-static int64_t assign_ask (struct ledger *l, const char *sql, const char *name)
-{
-    sqlite3_stmt *st = NULL;
-    int64_t n = 0;
-
-    if (db_prepare (l->db, sql, &st, NULL) == 0) {
-        db_bind_text (st, 1, name);
-        if (ledger_has_row (l, st, NULL) == 1)
-            n = sqlite3_column_int64 (st, 0);
-    }
-    (void)sqlite3_finalize (st);
-    return n;
+    while (db_step (&r))
+        r.rc = ledger_read_item (r.st, &item) ? fn (arg, &item)
+                                              : ledger_damaged (err);
+    return db_end (&r);
 }
 
 int64_t ledger_count_open (struct ledger *l, const char *scope)
 {
-    return assign_ask (
-        l,
+    return db_number (ledger_rows (l, NULL,
         "SELECT count(*) FROM item i WHERE i.scope=?1 AND "
         "i.place<>'' AND i.kind=1 AND NOT EXISTS (SELECT 1 FROM "
         "assignment a WHERE a.scope=i.scope AND a.place=i.place AND"
         " a.capture=i.capture AND a.rank=i.rank AND a.newest_ns="
-        "i.newest_ns)",
-        scope);
-}
-
-void ledger_count_given (struct ledger *l, const char *job,
-                         struct ledger_summary *ret)
-{
-    ret->divided = assign_ask (l,
-                               "SELECT count(*) FROM assignment WHERE job=?1",
-                               job);
-    ret->assumed =
-        assign_ask (l,
-                    "SELECT count(*) FROM assignment WHERE job=?1 AND "
-                    "assumed",
-                    job);
-    ret->by_hand =
-        assign_ask (l,
-                    "SELECT count(*) FROM assignment WHERE job=?1 AND "
-                    "why='" LEDGER_BY_HAND "'",
-                    job);
+        "i.newest_ns)", scope), 0);
 }
 
 bool ledger_has_job (struct ledger *l, const char *job)
 {
-    return assign_ask (
-               l,
-               "SELECT EXISTS (SELECT 1 FROM item WHERE job=?1) OR EXISTS "
-               "(SELECT 1 FROM assignment WHERE job=?1) OR EXISTS (SELECT "
-               "1 FROM job WHERE id=?1)",
-               job) != 0;
+    return db_number (ledger_rows (l, NULL,
+        "SELECT EXISTS (SELECT 1 FROM item WHERE job=?1) OR EXISTS (SELECT 1 "
+        "FROM assignment WHERE job=?1) OR EXISTS (SELECT 1 FROM job WHERE "
+        "id=?1)", job), 0) != 0;
 }
 
 int ledger_each_empty_job (struct ledger *l,
                            int (*fn) (void *arg, const char *job), void *arg,
                            struct err *err)
 {
+    struct db_rows r = ledger_rows (l, err, "SELECT id FROM job WHERE "
+                                    "world_size=0 AND id NOT IN (SELECT job "
+                                    "FROM item)");
     char id[MESSAGE_NAME_MAX];
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT id FROM job WHERE world_size=0 AND "
-                                "id NOT IN (SELECT job FROM item)", &st, err);
 
-    while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
-        ledger_copy_column (id, sizeof (id), st, 0);
-        rc = fn (arg, id);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_row (&r, id))
+        r.rc = fn (arg, id);
+    return db_end (&r);
 }

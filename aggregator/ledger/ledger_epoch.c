@@ -9,11 +9,9 @@
 
 void ledger_note_mark (struct ledger *l)
 {
-    sqlite3_stmt *st = l->st[LAST_ITEM];
-
-    if (ledger_has_row (l, st, NULL) == 1)
-        l->mark.seq = (uint64_t)sqlite3_column_int64 (st, 0);
-    (void)sqlite3_reset (st);
+    l->mark.seq = (uint64_t)db_number (ledger_rows (l, NULL,
+                      "SELECT ifnull(max(seq), 0) FROM item"),
+                      (int64_t)l->mark.seq);
 }
 
 int ledger_begin_epoch (struct ledger *l, struct err *err)
@@ -30,17 +28,20 @@ int ledger_begin_epoch (struct ledger *l, struct err *err)
 int ledger_enter_epoch (struct ledger *l, struct err *err)
 {
     const struct ledger_mark *m = &l->mark;
-    int64_t id = (int64_t)m->epoch, began = (int64_t)m->seq, number;
+    int64_t number;
+    int rc;
 
-    if (id == 0 || db_int (l->db, "SELECT id FROM epoch ORDER BY number DESC "
-                                  "LIMIT 1", 0) == id)
+    if (m->epoch == 0 || db_number (ledger_rows (l, NULL, "SELECT id FROM epoch"
+                                    " ORDER BY number DESC LIMIT 1"), 0) ==
+                             (int64_t)m->epoch)
         return 0;
-    number = db_int (l->db, "SELECT ifnull(max(number), 0) + 1 FROM epoch", 1);
-    return db_execf (l->db, err, "INSERT INTO epoch VALUES (%lld,%lld,%lld,"
-                     "%lld);DELETE FROM epoch WHERE number<=%lld",
-                     (long long)number, (long long)id, (long long)began,
-                     (long long)ledger_epoch_sum (number, m->epoch, m->seq),
-                     (long long)(number - EPOCHS_MAX));
+    number = db_number (ledger_rows (l, NULL, "SELECT ifnull(max(number), 0) + "
+                                              "1 FROM epoch"), 1);
+    rc = ledger_do (l, err, "INSERT INTO epoch VALUES (?1,?2,?3,?4)", number,
+                    m->epoch, m->seq,
+                    ledger_epoch_sum (number, m->epoch, m->seq));
+    return rc < 0 ? rc : ledger_do (l, err, "DELETE FROM epoch WHERE "
+                                    "number<=?1", number - EPOCHS_MAX);
 }
 
 struct ledger_mark ledger_mark (const struct ledger *l)
@@ -51,16 +52,15 @@ struct ledger_mark ledger_mark (const struct ledger *l)
 int ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
                     struct err *err)
 {
-    sqlite3_stmt *st = l->st[FIND_EPOCH];
-    uint64_t end = 0;
+    int64_t end = 0;
     int rc;
 
     if (mark->epoch == l->mark.epoch)
         return mark->seq <= l->mark.seq;
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)mark->epoch);
-    if ((rc = ledger_has_row (l, st, err)) == 1)        // NULL: no later one
-        end = sqlite3_column_type (st, 0) == SQLITE_NULL
-                  ? l->mark.seq : (uint64_t)sqlite3_column_int64 (st, 0);
-    (void)sqlite3_reset (st);
-    return rc == 1 ? mark->seq <= end : rc;
+    // up to where the next one begins, if there is one
+    rc = db_one (ledger_rows (l, err, "SELECT ifnull((SELECT n.began FROM "
+                              "epoch n WHERE n.number>e.number ORDER BY "
+                              "n.number LIMIT 1), ?2) FROM epoch e WHERE "
+                              "e.id=?1", mark->epoch, l->mark.seq), end);
+    return rc == 1 ? mark->seq <= (uint64_t)end : rc;
 }

@@ -6,76 +6,51 @@
  */
 #include "ledger/ledger_private.h"
 
+// columns of it, and the members that they are
 #define HEARD "SELECT job, rank, mpi_rank, mpi_size, host, ended_ns, signal, " \
               "status FROM heard"
+#define HEARD_OF(h) (h)->rank, (h)->mpi_rank, (h)->mpi_size, (h)->host, \
+    (h)->command.ns, (h)->command.signal, (h)->command.status
 
-static int set (sqlite3_stmt *st, const char *job,
-                const struct ledger_heard *h, struct err *err)
-{
-    db_bind_text (st, 1, job);
-    (void)sqlite3_bind_int64 (st, 2, h->rank);
-    (void)sqlite3_bind_int64 (st, 3, h->mpi_rank);
-    (void)sqlite3_bind_int64 (st, 4, h->mpi_size);
-    db_bind_text (st, 5, h->host);
-    (void)sqlite3_bind_int64 (st, 6, h->command.ns);
-    (void)sqlite3_bind_int64 (st, 7, h->command.signal);
-    (void)sqlite3_bind_int64 (st, 8, h->command.status);
-    return db_run (st, err);
-}
-
-static struct ledger_heard read_row (sqlite3_stmt *st)
-{
-    struct ledger_heard h = {
-        .rank = sqlite3_column_int64 (st, 1),
-        .mpi_rank = sqlite3_column_int64 (st, 2),
-        .mpi_size = sqlite3_column_int64 (st, 3),
-        .command = { sqlite3_column_int64 (st, 5), sqlite3_column_int64 (st, 6),
-                     sqlite3_column_int64 (st, 7) },
-    };
-
-    ledger_copy_column (h.host, sizeof (h.host), st, 4);
-    return h;
-}
+// what is known stays where this word says nothing of it (0)
+#define NEW_IF(said, column) \
+    column "=iif(excluded." said ">0, excluded." column ", " column ")"
 
 int ledger_set_heard (struct ledger *l, const char *job,
-                      const struct ledger_heard *heard, struct err *err)
+                      const struct ledger_heard *h, struct err *err)
 {
-    return set (l->st[SET_HEARD], job, heard, err);
+    return ledger_do (l, err, "INSERT INTO heard VALUES (?1,?2,?3,?4,?5,?6,?7,"
+                      "?8) ON CONFLICT DO UPDATE SET host=excluded.host, "
+                      NEW_IF ("mpi_size", "mpi_rank") ", "
+                      NEW_IF ("mpi_size", "mpi_size") ", "
+                      NEW_IF ("ended_ns", "ended_ns") ", "
+                      NEW_IF ("ended_ns", "signal") ", "
+                      NEW_IF ("ended_ns", "status"), job, HEARD_OF (h));
 }
 
 int ledger_each_heard (struct ledger *l, const char *job,
                        int (*fn) (void *arg, const struct ledger_heard *heard),
                        void *arg, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, HEARD " WHERE job=?1 ORDER BY rank", &st, err);
+    struct db_rows r = ledger_rows (l, err, HEARD " WHERE job=?1 ORDER BY rank",
+                                    job);
+    char of[MESSAGE_NAME_MAX];
+    struct ledger_heard h;
 
-    if (rc == 0)
-        db_bind_text (st, 1, job);
-    while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
-        struct ledger_heard h = read_row (st);
-
-        rc = fn (arg, &h);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_row (&r, of, HEARD_OF (&h)))
+        r.rc = fn (arg, &h);
+    return db_end (&r);
 }
 
 int ledger_copy_heard (struct ledger *l, sqlite3 *from, struct err *err)
 {
-    struct ledger old = { .db = from };
-    sqlite3_stmt *st = NULL;
+    struct db_rows r = db_rows (from, NULL, HEARD);
+    char job[MESSAGE_NAME_MAX];
+    struct ledger_heard h;
     int rc = 0;
 
-    if (db_prepare (from, HEARD, &st, NULL) < 0)
-        return 0;
-    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
-        struct ledger_heard h = read_row (st);
-        char job[MESSAGE_NAME_MAX];
-
-        ledger_copy_column (job, sizeof (job), st, 0);
-        rc = set (l->st[SET_HEARD], job, &h, err);
-    }
-    (void)sqlite3_finalize (st);
+    while (rc == 0 && db_row (&r, job, HEARD_OF (&h)))
+        rc = ledger_set_heard (l, job, &h, err);
+    (void)db_end (&r);          // what cannot be read is lost
     return rc;
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "model/capture.h"
+#include "store/row_sum.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,27 +16,15 @@ int ledger_each_claim (struct ledger *l, const char *job,
                        int (*fn) (void *arg, const struct size_claim *word),
                        void *arg, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT job, by, who, host, world_size, sum "
-                                "FROM word WHERE job=?1 ORDER BY by, who, "
-                                "host", &st, err);
+    struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_CLAIM " FROM word "
+                                    "WHERE job=?1 ORDER BY by, who, host",
+                                    job);
+    struct size_claim w;
 
-    if (rc < 0)
-        return rc;
-    db_bind_text (st, 1, job);
-    while ((rc = ledger_has_row (l, st, err)) == 1) {
-        struct size_claim w;
-
-        if (!ledger_read_claim (st, &w))
-            rc = err_set (err, EBADMSG, "a row of the ledger is damaged; "
-                          "rollcall fsck aggregator --repair rebuilds it");
-        else
-            rc = fn (arg, &w);
-        if (rc < 0)
-            break;
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_step (&r))
+        r.rc = ledger_read_claim (r.st, &w) ? fn (arg, &w)
+                                            : ledger_damaged (err);
+    return db_end (&r);
 }
 
 static int take_word (void *arg, const struct size_claim *word)
@@ -72,17 +61,13 @@ struct job_row {
 
 static int get_job (struct ledger *l, struct job_row *row, struct err *err)
 {
-    sqlite3_stmt *st = l->st[GET_JOB];
     int rc;
 
     row->world_size = row->built = 0;
-    db_bind_text (st, 1, row->id);
-    rc = ledger_has_row (l, st, err);
-    if ((row->there = rc == 1)) {
-        row->world_size = sqlite3_column_int64 (st, 0);
-        row->built = sqlite3_column_int64 (st, 1);
-    }
-    (void)sqlite3_reset (st);
+    rc = db_one (ledger_rows (l, err, "SELECT world_size, built FROM job WHERE "
+                                      "id=?1", row->id),
+                 row->world_size, row->built);
+    row->there = rc == 1;
     return rc < 0 ? rc : 0;
 }
 
@@ -91,7 +76,6 @@ static int set_job (struct ledger *l, void *arg, struct err *err)
 {
     const struct job_row *want = arg;
     struct job_row row = { .id = want->id };
-    sqlite3_stmt *st = l->st[SET_JOB];
     int rc = get_job (l, &row, err);
     int64_t sum;
 
@@ -109,28 +93,20 @@ static int set_job (struct ledger *l, void *arg, struct err *err)
     if (want->built >= 0)
         row.built = want->built;
     sum = ledger_job_sum (row.id, row.world_size, row.built);
-    db_bind_text (st, 1, row.id);
-    (void)sqlite3_bind_int64 (st, 2, row.world_size);
-    (void)sqlite3_bind_int64 (st, 3, row.built);
-    (void)sqlite3_bind_int64 (st, 4, sum);
     l->total.rows++;
     l->total.sum += (uint64_t)sum;
-    return db_run (st, err);
+    return ledger_do (l, err, "INSERT OR REPLACE INTO job (id, world_size, "
+                      "built, sum) VALUES (?1,?2,?3,?4)", row.id,
+                      row.world_size, row.built, sum);
 }
 
 static int put_word (struct ledger *l, const char *job,
                      const struct size_claim *w,
                      struct err *err)
 {
-    sqlite3_stmt *st = l->st[SET_WORD];
-
-    db_bind_text (st, 1, job);
-    (void)sqlite3_bind_int (st, 2, (int)w->by);
-    db_bind_text (st, 3, w->who);
-    db_bind_text (st, 4, w->host);
-    (void)sqlite3_bind_int64 (st, 5, w->world_size);
-    (void)sqlite3_bind_int64 (st, 6, ledger_claim_sum (job, w));
-    return db_run (st, err);
+    return ledger_do (l, err, "INSERT OR REPLACE INTO word VALUES (?1,?2,?3,?4,"
+                      "?5,?6)", job, w->by, w->who, w->host, w->world_size,
+                      ledger_claim_sum (job, w));
 }
 
 struct said {
@@ -175,14 +151,9 @@ int64_t ledger_world_size (struct ledger *l, const char *job)
 
 int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last)
 {
-    sqlite3_stmt *st = l->st[NEWEST];
-    int64_t n;
-
-    db_bind_text (st, 1, job);
-    (void)sqlite3_bind_int (st, 2, (int)last);
-    n = ledger_has_row (l, st, NULL) == 1 ? sqlite3_column_int64 (st, 0) : 0;
-    (void)sqlite3_reset (st);
-    return n;
+    return db_number (ledger_rows (l, NULL, "SELECT ifnull(max(seq), 0) FROM "
+                                   "item WHERE job=?1 AND kind<=?2", job,
+                                   last), 0);
 }
 
 int ledger_set_built (struct ledger *l, const char *job, int64_t seq,
@@ -197,58 +168,40 @@ int ledger_each_job (struct ledger *l, enum item_kind last,
                      int (*fn) (void *arg, const struct ledger_job *job),
                      void *arg, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT i.job, max(i.seq), ifnull(j.built, 0) "
-                                "FROM item i LEFT JOIN job j ON j.id=i.job "
-                                "WHERE i.kind<=?1 GROUP BY i.job", &st, err);
+    struct db_rows r = ledger_rows (l, err, "SELECT i.job, max(i.seq), "
+                                    "ifnull(j.built, 0) FROM item i LEFT JOIN "
+                                    "job j ON j.id=i.job WHERE i.kind<=?1 "
+                                    "GROUP BY i.job", last);
+    struct ledger_job job;
 
-    if (rc < 0)
-        return rc;
-    (void)sqlite3_bind_int (st, 1, (int)last);
-    while ((rc = ledger_has_row (l, st, err)) == 1) {
-        struct ledger_job job;
-
-        ledger_copy_column (job.id, sizeof (job.id), st, 0);
-        job.newest = sqlite3_column_int64 (st, 1);
-        job.built = sqlite3_column_int64 (st, 2);
-        if ((rc = fn (arg, &job)) < 0)
-            break;
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_row (&r, job.id, job.newest, job.built))
+        r.rc = fn (arg, &job);
+    return db_end (&r);
 }
 
 int ledger_summary (struct ledger *l, const char *job,
                     struct ledger_summary *ret, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT count(*), count(DISTINCT i.rank || "
-                                "'/' || i.place || '/' || i.capture), "
-                                "count(DISTINCT CASE WHEN "
-                                "i.rank>=0 THEN i.rank END), ifnull(sum("
-                                "c.size), 0), min(i.received_ns), max("
-                                "i.received_ns), sum(c.id IS NULL) FROM item "
-                                "i LEFT JOIN content c ON c.id=i.content "
-                                "WHERE i.job=?1 AND i.superseded=0", &st, err);
+    int rc;
 
     memset (ret, 0, sizeof (*ret));
+    rc = db_one (ledger_rows (l, err,
+                     "SELECT count(*), count(DISTINCT i.rank || '/' || i.place "
+                     "|| '/' || i.capture), count(DISTINCT CASE WHEN i.rank>=0 "
+                     "THEN i.rank END), ifnull(sum(c.size), 0), "
+                     "min(i.received_ns), max(i.received_ns), sum(c.id IS "
+                     "NULL) FROM item i LEFT JOIN content c ON c.id=i.content "
+                     "WHERE i.job=?1 AND i.superseded=0", job),
+                 ret->items, ret->captures, ret->ranks, ret->bytes,
+                 ret->first_ns, ret->last_ns, ret->lost);
     if (rc < 0)
         return rc;
-    db_bind_text (st, 1, job);
-    if ((rc = ledger_has_row (l, st, err)) == 1) {
-        ret->items = sqlite3_column_int64 (st, 0);
-        ret->captures = sqlite3_column_int64 (st, 1);
-        ret->ranks = sqlite3_column_int64 (st, 2);
-        ret->bytes = (uint64_t)sqlite3_column_int64 (st, 3);
-        ret->first_ns = sqlite3_column_int64 (st, 4);
-        ret->last_ns = sqlite3_column_int64 (st, 5);
-        ret->lost = sqlite3_column_int64 (st, 6);
-        ret->world_size = ledger_world_size (l, job);
-        ledger_count_given (l, job, ret);
-        rc = 0;
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    ret->world_size = ledger_world_size (l, job);
+    rc = db_one (ledger_rows (l, err, "SELECT count(*), ifnull(sum(assumed<>0)"
+                              ", 0), ifnull(sum(why='" LEDGER_BY_HAND "'), 0) "
+                              "FROM assignment WHERE job=?1", job),
+                 ret->divided, ret->assumed, ret->by_hand);
+    return rc < 0 ? rc : 0;
 }
 
 /* ---- segments ---- */
@@ -256,30 +209,22 @@ int ledger_summary (struct ledger *l, const char *job,
 int ledger_set_segment (struct ledger *l, int64_t segment, uint64_t end,
                         struct err *err)
 {
-    sqlite3_stmt *st = l->st[SET_SEGMENT];
-
-    (void)sqlite3_bind_int64 (st, 1, segment);
-    (void)sqlite3_bind_int64 (st, 2, (int64_t)end);
-    (void)sqlite3_bind_int64 (st, 3, ledger_segment_sum (segment, end));
-    return db_run (st, err);
+    return ledger_do (l, err, "INSERT OR REPLACE INTO segment (number, end, "
+                      "sum) VALUES (?1,?2,?3)", segment, end,
+                      ledger_segment_sum (segment, end));
 }
 
 int ledger_last_segment (struct ledger *l, int64_t *segment, uint64_t *end,
                          struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT number, end FROM segment ORDER BY "
-                                "number DESC LIMIT 1", &st, err);
+    int rc;
 
     *segment = 0;
     *end = 0;
-    if (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
-        *segment = sqlite3_column_int64 (st, 0);
-        *end = (uint64_t)sqlite3_column_int64 (st, 1);
-        rc = 0;
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    rc = db_one (ledger_rows (l, err, "SELECT number, end FROM segment ORDER "
+                                      "BY number DESC LIMIT 1"),
+                 *segment, *end);
+    return rc < 0 ? rc : 0;
 }
 
 int64_t ledger_last_used (struct ledger *l)
@@ -291,18 +236,16 @@ int ledger_each_segment (struct ledger *l,
                          int (*fn) (void *arg, int64_t segment, uint64_t end),
                          void *arg, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT number, max(end) FROM (SELECT number, "
-                                "end FROM segment UNION ALL SELECT segment, "
-                                "max(offset+size) FROM content WHERE segment>0"
-                                " GROUP BY segment) GROUP BY number ORDER BY "
-                                "number", &st, err);
+    struct db_rows r = ledger_rows (l, err,
+        "SELECT number, max(end) FROM (SELECT number, end FROM segment UNION "
+        "ALL SELECT segment, max(offset+size) FROM content WHERE segment>0 "
+        "GROUP BY segment) GROUP BY number ORDER BY number");
+    int64_t segment;
+    uint64_t end;
 
-    while (rc >= 0 && (rc = ledger_has_row (l, st, err)) == 1)
-        rc = fn (arg, sqlite3_column_int64 (st, 0),
-                 (uint64_t)sqlite3_column_int64 (st, 1));
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_row (&r, segment, end))
+        r.rc = fn (arg, segment, end);
+    return db_end (&r);
 }
 
 int ledger_each_blob (struct ledger *l, const struct digest *after,
@@ -311,65 +254,52 @@ int ledger_each_blob (struct ledger *l, const struct digest *after,
                                  uint64_t size),
                       void *arg, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT id, offset+size FROM content INDEXED "
-                                "BY content_blob WHERE segment=0 AND id>?1 "
-                                "ORDER BY id LIMIT ?2", &st, err);
+    struct db_rows r = ledger_rows (l, err,
+        "SELECT id, offset+size FROM content INDEXED BY content_blob WHERE "
+        "segment=0 AND id>?1 AND length(id)=32 ORDER BY id LIMIT ?2", after,
+        most);
     struct digest id;
+    uint64_t size;
 
-    if (rc == 0) {
-        ledger_bind_digest (st, 1, after);
-        (void)sqlite3_bind_int64 (st, 2, most);
-    }
-    while (rc >= 0 && (rc = ledger_has_row (l, st, err)) == 1) {
-        if (ledger_digest_column (&id, st, 0))
-            rc = fn (arg, &id, (uint64_t)sqlite3_column_int64 (st, 1));
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_row (&r, id, size))
+        r.rc = fn (arg, &id, size);
+    return db_end (&r);
 }
 
 /* ---- on their way in ---- */
+
+static int64_t incoming_sum (const struct digest *id, uint64_t size,
+                             uint64_t first, struct db_blob hashes,
+                             int64_t touched_ns)
+{
+    return row_sum (id, size, first, touched_ns,
+                    db_blob (hashes.data, hashes.size));
+}
 
 int ledger_add_incoming (struct ledger *l, const struct digest *content,
                          uint64_t size, const struct content_hash *chunks,
                          size_t first, struct err *err)
 {
-    sqlite3_stmt *st = l->st[ADD_INCOMING];
-    size_t n = (chunks->n - first) * DIGEST_SIZE;
+    struct db_blob hashes = { chunks->chunks + first,
+                              (chunks->n - first) * DIGEST_SIZE };
     int64_t now = clock_wall_ns ();
 
-    ledger_bind_digest (st, 1, content);
-    (void)sqlite3_bind_int64 (st, 2, (int64_t)first);
-    (void)sqlite3_bind_int64 (st, 3, (int64_t)size);
-    (void)sqlite3_bind_blob64 (st, 4, chunks->chunks + first, n,
-                               SQLITE_TRANSIENT);
-    (void)sqlite3_bind_int64 (st, 5, now);
-    (void)sqlite3_bind_int64 (st, 6, ledger_incoming_sum (
-                                         content, size, first,
-                                         chunks->chunks + first, n, now));
-    return db_run (st, err);
+    return ledger_do (l, err, "INSERT OR REPLACE INTO incoming (content, "
+                      "first, size, hashes, touched_ns, sum) VALUES "
+                      "(?1,?2,?3,?4,?5,?6)", content, first, size,
+                      db_blob (hashes.data, hashes.size), now,
+                      incoming_sum (content, size, first, hashes, now));
 }
 
-/* The hashes of one row, if they are what is next. */
-static bool take_hashes (sqlite3_stmt *st, const struct digest *content,
-                         uint64_t size, struct content_hash *h)
+/* The hashes of one row go to the others; false without memory. */
+static bool take_hashes (struct content_hash *h, struct db_blob hashes)
 {
-    uint64_t first = (uint64_t)sqlite3_column_int64 (st, 0);
-    const void *bytes = sqlite3_column_blob (st, 2);
-    size_t n = (size_t)sqlite3_column_bytes (st, 2);
     bool good = true;
 
-    if (first != h->n || n % DIGEST_SIZE != 0 || !bytes ||
-        (uint64_t)sqlite3_column_int64 (st, 1) != size ||
-        sqlite3_column_int64 (st, 4) !=
-            ledger_incoming_sum (content, size, first, bytes, n,
-                                 sqlite3_column_int64 (st, 3)))
-        return false;
-    for (size_t i = 0; i < n && good; i += DIGEST_SIZE) {
+    for (size_t i = 0; i < hashes.size && good; i += DIGEST_SIZE) {
         struct digest d;
 
-        memcpy (d.bytes, (const char *)bytes + i, DIGEST_SIZE);
+        memcpy (d.bytes, (const char *)hashes.data + i, DIGEST_SIZE);
         good = content_hash_put (h, &d) == 0;
     }
     return good;
@@ -379,49 +309,44 @@ int ledger_find_incoming (struct ledger *l, const struct digest *content,
                           uint64_t size, struct content_hash *chunks,
                           struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT first, size, hashes, touched_ns, sum "
-                                "FROM incoming WHERE content=?1 ORDER BY "
-                                "first", &st, err);
+    struct db_rows r = ledger_rows (l, err, "SELECT first, size, hashes, "
+                                    "touched_ns, sum FROM incoming WHERE "
+                                    "content=?1 ORDER BY first", content);
+    uint64_t first, of_size;
+    int64_t touched_ns, sum;
+    struct db_blob hashes;
+    int rc;
 
-    if (rc < 0)
-        return rc;
-    ledger_bind_digest (st, 1, content);
-    // what is damaged is asked for again
-    while ((rc = ledger_has_row (l, st, err)) == 1 &&
-           take_hashes (st, content, size, chunks))
+    // what is damaged, or not what is next, is asked for again
+    while (db_row (&r, first, of_size, hashes, touched_ns, sum) &&
+           first == chunks->n && hashes.data && of_size == size &&
+           hashes.size % DIGEST_SIZE == 0 &&
+           sum == incoming_sum (content, size, first, hashes, touched_ns) &&
+           take_hashes (chunks, hashes))
         ;
-    (void)sqlite3_finalize (st);
+    rc = db_end (&r);
     return rc < 0 ? rc : chunks->n > 0;
 }
 
 bool ledger_knows_incoming (struct ledger *l, const struct digest *content)
 {
-    sqlite3_stmt *st = NULL;
-    bool known = false;
-
-    if (db_prepare (l->db, "SELECT 1 FROM incoming WHERE content=?1", &st,
-                    NULL) == 0) {
-        ledger_bind_digest (st, 1, content);
-        known = ledger_has_row (l, st, NULL) == 1;
-    }
-    (void)sqlite3_finalize (st);
-    return known;
+    return db_number (ledger_rows (l, NULL, "SELECT 1 FROM incoming WHERE "
+                                            "content=?1", content), 0) == 1;
 }
 
 int ledger_drop_incoming (struct ledger *l, const struct digest *content,
                           struct err *err)
 {
-    ledger_bind_digest (l->st[DROP_INCOMING], 1, content);
-    return db_run (l->st[DROP_INCOMING], err);
+    return ledger_do (l, err, "DELETE FROM incoming WHERE content=?1",
+                      content);
 }
 
 int ledger_drop_older_incoming (struct ledger *l, int64_t before_ns,
                                 struct err *err)
 {
-    return db_execf (l->db, err, "DELETE FROM incoming WHERE content NOT IN "
-                                 "(SELECT content FROM incoming WHERE "
-                                 "touched_ns>=%lld)", (long long)before_ns);
+    return ledger_do (l, err, "DELETE FROM incoming WHERE content NOT IN "
+                      "(SELECT content FROM incoming WHERE touched_ns>=?1)",
+                      before_ns);
 }
 
 /* ---- clocks ---- */
@@ -429,38 +354,21 @@ int ledger_drop_older_incoming (struct ledger *l, int64_t before_ns,
 int ledger_set_clock (struct ledger *l, const char *job,
                       const struct ledger_clock *clock, struct err *err)
 {
-    sqlite3_stmt *st = l->st[SET_CLOCK];
-
-    db_bind_text (st, 1, job);
-    db_bind_text (st, 2, clock->host_key);
-    db_bind_text (st, 3, clock->host);
-    (void)sqlite3_bind_int64 (st, 4, clock->offset_ns);
-    (void)sqlite3_bind_int64 (st, 5, clock->error_ns);
-    return db_run (st, err);
+    return ledger_do (l, err, "INSERT OR REPLACE INTO clock VALUES (?1,?2,?3,"
+                      "?4,?5)", job, clock->host_key, clock->host,
+                      clock->offset_ns, clock->error_ns);
 }
 
 int ledger_each_clock (struct ledger *l, const char *job,
                        int (*fn) (void *arg, const struct ledger_clock *clock),
                        void *arg, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT host_key, host, offset_ns, error_ns "
-                                "FROM clock WHERE job=?1 ORDER BY host", &st,
-                         err);
+    struct db_rows r = ledger_rows (l, err, "SELECT host_key, host, offset_ns, "
+                                    "error_ns FROM clock WHERE job=?1 ORDER BY "
+                                    "host", job);
+    struct ledger_clock c;
 
-    if (rc < 0)
-        return rc;
-    db_bind_text (st, 1, job);
-    while ((rc = ledger_has_row (l, st, err)) == 1) {
-        struct ledger_clock c;
-
-        ledger_copy_column (c.host_key, sizeof (c.host_key), st, 0);
-        ledger_copy_column (c.host, sizeof (c.host), st, 1);
-        c.offset_ns = sqlite3_column_int64 (st, 2);
-        c.error_ns = sqlite3_column_int64 (st, 3);
-        if ((rc = fn (arg, &c)) < 0)
-            break;
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_row (&r, c.host_key, c.host, c.offset_ns, c.error_ns))
+        r.rc = fn (arg, &c);
+    return db_end (&r);
 }

@@ -3,23 +3,16 @@
 #define ROLLCALL_LEDGER_LEDGER_PRIVATE_H
 
 #include "ledger/ledger.h"
-#include "store/db.h"
 #include "store/db_presence.h"
+#include "store/db_rows.h"
 
 #include <sys/types.h>
 
 #define LEDGER_SCHEMA 1         // PRAGMA user_version
 
-enum ledger_statement {
-    FIND_CONTENT, ADD_CONTENT, DROP_CONTENT, FIND_ITEM, FIND_NEWER,
-    SET_NEWEST, SUPERSEDE, ADD_ITEM,
-    GET_JOB, SET_JOB, NEWEST, SET_SEGMENT, SET_TOTAL, ADD_INCOMING,
-    DROP_INCOMING, SET_CLOCK, SET_WORD, GET_BOUND, SET_BOUND,
-    SET_HEARD, LAST_ITEM, FIND_EPOCH, FIND_VERSION,
-    GET_ASSIGNMENT, LEDGER_STATEMENTS
-};
-
-/* Sums over all items, jobs and assignments: they detect missing rows. */
+/* All items, jobs and assignments together: so that one that is missing is
+ * noticed.
+ */
 struct ledger_total {
     uint64_t rows, sum;
 };
@@ -28,24 +21,34 @@ struct ledger {
     char path[PATH_MAX - 64];   // room for what is beside it
     struct db_there there;      // of a writer
     sqlite3 *db;
-    sqlite3_stmt *st[LEDGER_STATEMENTS];
     struct ledger_total total, committed;
     struct ledger_mark mark;    // as of the last commit
     bool reader;
     bool any_lost;              // content of items, when it was opened
 };
 
-/* ledger.c: open l->path, as ledger_open, and close it. */
-int ledger_open_db (struct ledger *l, int flags, struct err *err);
-void ledger_close_db (struct ledger *l);
+/* Statements stay prepared as long as the ledger is open. */
+#define ledger_rows(l, err, ...) db_rows_kept ((l)->db, err, __VA_ARGS__)
+#define ledger_do(l, err, ...) db_finish (ledger_rows (l, err, __VA_ARGS__))
 
-/* ledger_schema.c: check the tables, or create them in a new ledger.  -EBADMSG:
- * damaged; -ENOTSUP: another version; -EAGAIN: for a reader, while another
- * process creates it.
+/* ---- ledger.c ---- */
+
+/* Run 'fn' in a transaction of its own, unless there is one. */
+int ledger_within (struct ledger *l, int (*fn) (struct ledger *l, void *arg,
+                                                struct err *err),
+                   void *arg, struct err *err);
+
+/* ---- ledger_schema.c ---- */
+
+/* See that the tables are there; a new ledger gets them.  -EBADMSG: damaged;
+ * -ENOTSUP: of another version; -EAGAIN: a reader came before the one who makes
+ * it was done.
  */
 int ledger_prepare (struct ledger *l, const char *path, struct err *err);
 
-/* ledger_sum.c: the stored checksum of a row; that of a superseded item is the
+/* ---- ledger_rows.c ---- */
+
+/* The checksum of a row, as it is stored; that of a superseded item is the
  * complement.
  */
 int64_t ledger_item_sum (const struct ledger_item *item);
@@ -54,42 +57,22 @@ int64_t ledger_content_sum (const struct digest *id,
 int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built);
 int64_t ledger_claim_sum (const char *job, const struct size_claim *word);
 int64_t ledger_segment_sum (int64_t segment, uint64_t end);
-int64_t ledger_incoming_sum (const struct digest *id, uint64_t size,
-                             uint64_t first, const void *hashes,
-                             size_t nbytes, int64_t touched_ns);
 int64_t ledger_total_sum (const struct ledger_total *t);
 int64_t ledger_assignment_sum (const struct ledger_assignment *a);
 int64_t ledger_bound_sum (const struct ledger_bound *b);
 int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began);
 
-/* A row of job, by, who, host, world_size, sum; false: it is damaged. */
+/* Read the row that a query of such columns is on; false: it is damaged. */
+#define LEDGER_CLAIM "job, by, who, host, world_size, sum"
 bool ledger_read_claim (sqlite3_stmt *st, struct size_claim *ret);
-
-/* Verify everything: SQLite's own structure, each row's checksum, and that
- * there are as many as there should be.  -EBADMSG.
- */
-int ledger_verify (struct ledger *l, const char *path, struct err *err);
-
-/* ledger_epoch.c: the mark, after a commit. */
-void ledger_note_mark (struct ledger *l);
-
-/* ledger_assign.c: which of the versions count that the job of an item with a
- * place has, when it is entered; and a row of assignment (see
- * LEDGER_ASSIGNMENT), false: damaged.
- */
-int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
-                            struct err *err);
-void ledger_count_given (struct ledger *l, const char *job,
-                         struct ledger_summary *ret);
 #define LEDGER_ASSIGNMENT \
     "scope, place, rank, capture, newest_ns, job, at_ns, assumed, why, sum"
 bool ledger_read_assignment (sqlite3_stmt *st, struct ledger_assignment *a);
-
-/* ledger_senders.c: a row of who, host, since_ns, sum; false: damaged. */
+#define LEDGER_BOUND "who, host, since_ns, sum"
 bool ledger_read_bound (sqlite3_stmt *st, struct ledger_bound *b);
 
-/* ledger.c: a row of a query that begins so, whose kind is known; with its own
- * sum, and with that of its content's row, too.
+/* The same of a query that begins so, whose kind is known: by its own sum, and
+ * by that of its content's row, too.
  */
 #define LEDGER_ITEM \
     "SELECT i.rank, i.capture, i.path, i.host, i.content, i.superseded, " \
@@ -98,10 +81,30 @@ bool ledger_read_bound (sqlite3_stmt *st, struct ledger_bound *b);
 #define LEDGER_ITEM_COLUMNS 19
 bool ledger_read_row (sqlite3_stmt *st, struct ledger_item *i);
 bool ledger_read_item (sqlite3_stmt *st, struct ledger_item *i);
+
 int ledger_damaged (struct err *err);
 
-/* content_restored.c: record which items have lost their content; and that some
- * of it is here again.
+/* What an item is called: values, or columns. */
+#define LEDGER_NAME(i) (i)->job, (i)->kind, (i)->rank, (i)->capture, (i)->path
+
+/* Verify everything: SQLite's own structure, each row's checksum, and that
+ * there are as many as there should be.  -EBADMSG.
+ */
+int ledger_verify (struct ledger *l, struct err *err);
+
+/* ---- the others ---- */
+
+/* ledger_epoch.c: the mark, after a commit. */
+void ledger_note_mark (struct ledger *l);
+
+/* ledger_assign.c: which of the versions count that the job of an item with a
+ * place has, when it is entered.
+ */
+int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
+                            struct err *err);
+
+/* content_restored.c: which items have lost their content; and that some of it
+ * is here again.
  */
 int ledger_note_lost (struct ledger *l, struct err *err);
 int ledger_content_restored (struct ledger *l, const struct digest *content,
@@ -109,20 +112,5 @@ int ledger_content_restored (struct ledger *l, const struct digest *content,
 
 /* ledger_heard.c: copy what can be read of another ledger. */
 int ledger_copy_heard (struct ledger *l, sqlite3 *from, struct err *err);
-
-/* ledger.c: whether a prepared statement gives a row; it stays on that row. */
-int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);
-void ledger_bind_digest (sqlite3_stmt *st, int i, const struct digest *d);
-/* Bind an item's name: parameters 1 to 5. */
-void ledger_bind_identity (sqlite3_stmt *st, const struct ledger_item *item);
-/* The same, and the host: columns 0 to 5. */
-void ledger_copy_identity (struct ledger_item *item, sqlite3_stmt *st);
-void ledger_copy_column (char *out, size_t max, sqlite3_stmt *st, int column);
-bool ledger_digest_column (struct digest *out, sqlite3_stmt *st, int column);
-
-/* Run 'fn' in a transaction of its own, unless there is one. */
-int ledger_within (struct ledger *l, int (*fn) (struct ledger *l, void *arg,
-                                                struct err *err),
-                   void *arg, struct err *err);
 
 #endif

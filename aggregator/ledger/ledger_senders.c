@@ -6,59 +6,40 @@
 #include <stdio.h>
 #include <string.h>
 
-bool ledger_valid_bound (const struct ledger_bound *b)
-{
-    return message_valid_name (b->who) && *b->host;
-}
-
-bool ledger_read_bound (sqlite3_stmt *st, struct ledger_bound *b)
-{
-    ledger_copy_column (b->who, sizeof (b->who), st, 0);
-    ledger_copy_column (b->host, sizeof (b->host), st, 1);
-    b->since_ns = sqlite3_column_int64 (st, 2);
-    return ledger_valid_bound (b) &&
-           sqlite3_column_int64 (st, 3) == ledger_bound_sum (b);
-}
-
 int ledger_find_bound (struct ledger *l, const char *who,
                        struct ledger_bound *ret, struct err *err)
 {
-    sqlite3_stmt *st = l->st[GET_BOUND];
+    struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_BOUND " FROM bound"
+                                            " WHERE who=?1", who);
+    bool found = db_step (&r);
     int rc;
 
-    db_bind_text (st, 1, who);
-    if ((rc = ledger_has_row (l, st, err)) == 1 &&
-        !ledger_read_bound (st, ret))
-        rc = ledger_damaged (err);
-    (void)sqlite3_reset (st);
-    return rc;
+    if (found && !ledger_read_bound (r.st, ret))
+        r.rc = ledger_damaged (err);
+    rc = db_end (&r);
+    return rc < 0 ? rc : found;
 }
 
 int ledger_bind (struct ledger *l, const struct ledger_bound *b,
                  struct err *err)
 {
-    sqlite3_stmt *st = l->st[SET_BOUND];
-
-    db_bind_text (st, 1, b->who);
-    db_bind_text (st, 2, b->host);
-    (void)sqlite3_bind_int64 (st, 3, b->since_ns);
-    (void)sqlite3_bind_int64 (st, 4, ledger_bound_sum (b));
-    return db_run (st, err);
+    return ledger_do (l, err, "INSERT OR IGNORE INTO bound (" LEDGER_BOUND ") "
+                      "VALUES (?1,?2,?3,?4)", b->who, b->host, b->since_ns,
+                      ledger_bound_sum (b));
 }
 
 int ledger_each_bound (struct ledger *l,
                        int (*fn) (void *arg, const struct ledger_bound *b),
                        void *arg, struct err *err)
 {
+    struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_BOUND " FROM "
+                                            "bound");
     struct ledger_bound b;
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT who, host, since_ns, sum FROM bound",
-                         &st, err);
 
-    while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1)
-        rc = ledger_read_bound (st, &b) ? fn (arg, &b) : ledger_damaged (err);
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_step (&r))
+        r.rc = ledger_read_bound (r.st, &b) ? fn (arg, &b)
+                                            : ledger_damaged (err);
+    return db_end (&r);
 }
 
 /* ---- whose rows ---- */
@@ -81,64 +62,38 @@ static const char several_sql[] =
     " who<>'')<(SELECT max(who) FROM item WHERE job=?1 AND rank=?2 AND kind=1 "
     "AND who<>'')";
 
-/* The next rows of the same rank. */
-static void add_rows (struct ledger_sender *s, sqlite3_stmt *st)
-{
-    char who[NET_WHO_MAX];
+struct of_rank {                // whose rows are the next of a rank
+    int64_t rank;
+    char who[NET_WHO_MAX], host[MESSAGE_NAME_MAX];
+};
 
-    ledger_copy_column (who, sizeof (who), st, 1);
-    if (*s->who && strcmp (s->who, who) != 0) {
+static void add_rows (struct ledger_sender *s, const struct of_rank *rows)
+{
+    if (*s->who && strcmp (s->who, rows->who) != 0) {
         memcpy (s->former, s->who, sizeof (s->former));
         memcpy (s->former_host, s->host, sizeof (s->former_host));
     }
-    memcpy (s->who, who, sizeof (s->who));
-    ledger_copy_column (s->host, sizeof (s->host), st, 2);
-}
-
-static int ledger_senders_prepare (struct ledger *l, const char *sql,
-                                   const char *job,
-                                   int64_t rank, sqlite3_stmt **ret,
-                                   struct err *err)
-{
-    int rc = db_prepare (l->db, sql, ret, err);
-
-    if (rc < 0)
-        return rc;
-    db_bind_text (*ret, 1, job);
-    if (rank >= 0)
-        (void)sqlite3_bind_int64 (*ret, 2, rank);
-    return 0;
-}
-
-/* Whether the rows of a rank came with several keys at all. */
-static int has_several (struct ledger *l, const char *job, int64_t rank,
-                        struct err *err)
-{
-    sqlite3_stmt *st = NULL;
-    int rc = ledger_senders_prepare (l, several_sql, job, rank, &st, err);
-
-    if (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1)
-        rc = sqlite3_column_int (st, 0);
-    (void)sqlite3_finalize (st);
-    return rc;
+    memcpy (s->who, rows->who, sizeof (s->who));
+    memcpy (s->host, rows->host, sizeof (s->host));
 }
 
 int ledger_changed_sender (struct ledger *l, const char *job, int64_t rank,
                            struct ledger_sender *ret, struct err *err)
 {
-    int rc = rank < 0 ? 0 : has_several (l, job, rank, err);
-    sqlite3_stmt *st = NULL;
+    int several = 0;
+    int rc = rank < 0 ? 0 : db_one (ledger_rows (l, err, several_sql, job,
+                                                 rank), several);
+    struct of_rank next;
+    struct db_rows r;
 
     memset (ret, 0, sizeof (*ret));
     ret->rank = rank;
-    if (rc <= 0)
-        return rc;
-    rc = ledger_senders_prepare (l, rank_sql, job, rank, &st, err);
-    while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
-        add_rows (ret, st);
-        rc = 0;
-    }
-    (void)sqlite3_finalize (st);
+    if (rc <= 0 || !several)
+        return rc < 0 ? rc : 0;
+    r = ledger_rows (l, err, rank_sql, job, rank);
+    while (db_row (&r, next.rank, next.who, next.host))
+        add_rows (ret, &next);
+    rc = db_end (&r);
     return rc < 0 ? rc : ret->former[0] != '\0';
 }
 
@@ -147,18 +102,18 @@ int ledger_each_sender (struct ledger *l, const char *job,
                         void *arg, struct err *err)
 {
     struct ledger_sender s = { .rank = -1 };
-    sqlite3_stmt *st = NULL;
-    int rc = ledger_senders_prepare (l, all_sql, job, -1, &st, err);
+    struct db_rows r = ledger_rows (l, err, all_sql, job);
+    struct of_rank next;
+    int rc;
 
-    while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
-        int64_t rank = sqlite3_column_int64 (st, 0);
-
-        rc = rank != s.rank && *s.former ? fn (arg, &s) : 0;
-        if (rank != s.rank)
-            s = (struct ledger_sender){ .rank = rank };
-        add_rows (&s, st);
+    while (db_row (&r, next.rank, next.who, next.host)) {
+        if (next.rank != s.rank) {
+            r.rc = *s.former ? fn (arg, &s) : 0;
+            s = (struct ledger_sender){ .rank = next.rank };
+        }
+        add_rows (&s, &next);
     }
-    (void)sqlite3_finalize (st);
+    rc = db_end (&r);
     return rc == 0 && *s.former ? fn (arg, &s) : rc;
 }
 

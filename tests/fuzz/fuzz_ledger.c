@@ -27,43 +27,39 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
 static int64_t sum_of_item (sqlite3_stmt *st)
 {
-    struct ledger_item i = { .kind = (unsigned)sqlite3_column_int (st, 2) };
+    struct ledger_item i = { .lost = false };
+    int64_t seq, superseded;
 
-    ledger_copy_column (i.job, sizeof (i.job), st, 1);
-    i.rank = sqlite3_column_int64 (st, 3);
-    ledger_copy_column (i.capture, sizeof (i.capture), st, 4);
-    ledger_copy_column (i.path, sizeof (i.path), st, 5);
-    ledger_copy_column (i.host, sizeof (i.host), st, 6);
-    (void)ledger_digest_column (&i.content, st, 7);
-    i.received_ns = sqlite3_column_int64 (st, 9);
-    i.newest_ns = sqlite3_column_int64 (st, 10);
+    db_columns (st, seq, i.job, i.kind, i.rank, i.capture, i.path, i.host,
+                i.content, superseded, i.received_ns, i.newest_ns);
     return ledger_item_sum (&i);
 }
 
 static int64_t sum_of_job (sqlite3_stmt *st)
 {
     char id[MESSAGE_NAME_MAX];
+    int64_t size, built;
 
-    ledger_copy_column (id, sizeof (id), st, 0);
-    return ledger_job_sum (id, sqlite3_column_int64 (st, 1),
-                           sqlite3_column_int64 (st, 2));
+    db_columns (st, id, size, built);
+    return ledger_job_sum (id, size, built);
 }
 
 static int64_t sum_of_content (sqlite3_stmt *st)
 {
-    struct ledger_place p = { sqlite3_column_int64 (st, 1),
-                              (uint64_t)sqlite3_column_int64 (st, 2),
-                              (uint64_t)sqlite3_column_int64 (st, 3) };
-    struct digest id = { { 0 } };
+    struct ledger_place p;
+    struct digest id;
 
-    (void)ledger_digest_column (&id, st, 0);
+    db_columns (st, id, p.segment, p.offset, p.size);
     return ledger_content_sum (&id, &p);
 }
 
 static int64_t sum_of_segment (sqlite3_stmt *st)
 {
-    return ledger_segment_sum (sqlite3_column_int64 (st, 0),
-                               (uint64_t)sqlite3_column_int64 (st, 1));
+    int64_t segment;
+    uint64_t end;
+
+    db_columns (st, segment, end);
+    return ledger_segment_sum (segment, end);
 }
 
 static const struct {

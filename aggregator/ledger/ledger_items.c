@@ -1,0 +1,239 @@
+/* aggregator/ledger/ledger_items.c - contents, and the items that have them */
+#include "ledger/ledger_private.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- content ---- */
+
+int ledger_find_content (struct ledger *l, const struct digest *content,
+                         struct ledger_place *ret, struct err *err)
+{
+    int64_t sum;
+    int rc = db_one (ledger_rows (l, err, "SELECT segment, offset, size, sum "
+                                          "FROM content WHERE id=?1", content),
+                     ret->segment, ret->offset, ret->size, sum);
+
+    return rc == 1 && (!ledger_valid_place (ret) ||
+                       sum != ledger_content_sum (content, ret))
+               ? ledger_damaged (err) : rc;
+}
+
+int ledger_add_content (struct ledger *l, const struct digest *content,
+                        const struct ledger_place *place, struct err *err)
+{
+    int rc = ledger_do (l, err, "INSERT OR REPLACE INTO content (id, segment, "
+                        "offset, size, sum) VALUES (?1,?2,?3,?4,?5)", content,
+                        place->segment, place->offset, place->size,
+                        ledger_content_sum (content, place));
+
+    return rc < 0 ? rc : ledger_content_restored (l, content, err);
+}
+
+int ledger_drop_content (struct ledger *l, const struct digest *content,
+                         struct err *err)
+{
+    return ledger_do (l, err, "DELETE FROM content WHERE id=?1", content);
+}
+
+/* ---- items ---- */
+
+// +?2: beside an index with a kind in its condition SQLite would look at what
+// ?2 is, and so prepare a statement again whenever it is bound
+#define ITS_NAME "job=?1 AND kind=+?2 AND rank=?3 AND capture=?4 AND path=?5 "
+
+/* What the ledger has of an item with the same content. */
+struct known {
+    int64_t seq;                // 0: nothing
+    bool superseded;
+    struct ledger_item item;
+};
+
+static int find_item (struct ledger *l, const struct ledger_item *item,
+                      struct known *k, struct err *err)
+{
+    struct ledger_item *i = &k->item;
+
+    k->seq = 0;
+    *i = *item;
+    return db_one (ledger_rows (l, err,
+                       "SELECT seq, superseded, newest_ns, host, received_ns, "
+                       "who, rows FROM item WHERE " ITS_NAME "AND content=?6 "
+                       "AND place='' ORDER BY superseded, newest_ns DESC "
+                       "LIMIT 1", LEDGER_NAME (item), &item->content),
+                   k->seq, k->superseded, i->newest_ns, i->host,
+                   i->received_ns, i->who, i->rows);
+}
+
+/* Whether the item says nothing that is not known: it counts, or it was
+ * superseded and is sent again.  Where no time is known an older content may
+ * come back.
+ */
+static bool is_known (const struct known *k, const struct ledger_item *item)
+{
+    return k->seq > 0 && k->item.newest_ns >= item->newest_ns &&
+           (!k->superseded || item->newest_ns > 0);
+}
+
+/* Of one whose job is not known when it comes each version is told from all
+ * others: 1 when it is there.
+ */
+static int find_version (struct ledger *l, const struct ledger_item *i,
+                         struct err *err)
+{
+    int64_t seq;
+
+    return db_one (ledger_rows (l, err,
+                       "SELECT seq FROM item WHERE scope=?1 AND place=?7 AND "
+                       "place<>'' AND capture=?4 AND rank=?3 AND newest_ns=?8 "
+                       "AND kind=+?2 AND path=?5 AND content=?6", i->scope,
+                       i->kind, i->rank, i->capture, i->path, &i->content,
+                       i->dir, i->newest_ns), seq);
+}
+
+int ledger_has_item (struct ledger *l, const struct ledger_item *item,
+                     struct err *err)
+{
+    struct known k;
+    int rc;
+
+    if (*item->dir)
+        return find_version (l, item, err);
+    rc = find_item (l, item, &k, err);
+
+    return rc < 0 ? rc : is_known (&k, item);
+}
+
+/* The same content in a newer version of its capture. */
+static int renew_item (struct ledger *l, const struct known *k,
+                       const struct ledger_item *item, struct err *err)
+{
+    struct ledger_item renewed = k->item;
+    int64_t sum;
+    int rc;
+
+    renewed.newest_ns = item->newest_ns;
+    sum = ledger_item_sum (&renewed);
+    rc = ledger_do (l, err, "UPDATE item SET newest_ns=?2, sum=?3 WHERE "
+                    "seq=?1", k->seq, renewed.newest_ns, sum);
+    if (rc == 0)
+        l->total.sum += (uint64_t)sum - (uint64_t)ledger_item_sum (&k->item);
+    return rc;
+}
+
+/* Whether a newer one is there already; else what is there is older: 1, 0. */
+static int supersede (struct ledger *l, const struct ledger_item *item,
+                      struct err *err)
+{
+    int newer;
+    int rc = db_one (ledger_rows (l, err, "SELECT 1 FROM item WHERE " ITS_NAME
+                                  "AND superseded=0 AND newest_ns>?6 AND "
+                                  "place=''", LEDGER_NAME (item),
+                                  item->newest_ns), newer);
+
+    return rc != 0 ? rc : ledger_do (l, err, "UPDATE item SET superseded=1, "
+                                     "sum=~sum WHERE " ITS_NAME "AND "
+                                     "superseded=0 AND place=''",
+                                     LEDGER_NAME (item));
+}
+
+static int insert_item (struct ledger *l, const struct ledger_item *i,
+                        bool superseded, struct err *err)
+{
+    int64_t sum = ledger_item_sum (i);
+    int rc = ledger_do (l, err, "INSERT INTO item (job, kind, rank, capture, "
+                        "path, content, host, received_ns, newest_ns, "
+                        "superseded, sum, scope, place, who, rows) VALUES "
+                        "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
+                        LEDGER_NAME (i), &i->content, i->host, i->received_ns,
+                        i->newest_ns, superseded, superseded ? ~sum : sum,
+                        i->scope, i->dir, i->who, i->rows);
+
+    if (rc < 0)
+        return rc;
+    l->total.rows++;
+    l->total.sum += (uint64_t)sum;
+    return 1;
+}
+
+static int add_version (struct ledger *l, struct ledger_item *item,
+                        struct err *err)
+{
+    int rc = find_version (l, item, err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    if (item->received_ns == 0)
+        item->received_ns = clock_wall_ns ();
+    if ((rc = ledger_choose_job (l, item, err)) < 0)
+        return rc;
+    if ((rc = insert_item (l, item, false, err)) > 0 &&
+        strcmp (item->job, item->scope) != 0 &&
+        ledger_settle_versions (l, item, err) < 0)
+        return -EIO;
+    return rc;
+}
+
+static int add_item (struct ledger *l, void *arg, struct err *err)
+{
+    struct ledger_item item = *(const struct ledger_item *)arg;
+    struct known k;
+    int rc;
+
+    if (*item.dir)
+        return add_version (l, &item, err);
+    rc = find_item (l, &item, &k, err);
+    if (rc < 0 || is_known (&k, &item))
+        return rc < 0 ? rc : 0;
+    if (k.seq > 0 && !k.superseded)
+        return renew_item (l, &k, &item, err);
+    if (item.received_ns == 0)
+        item.received_ns = clock_wall_ns ();
+    rc = supersede (l, &item, err);
+    return rc < 0 ? rc : insert_item (l, &item, rc == 1, err);
+}
+
+int ledger_add_item (struct ledger *l, const struct ledger_item *item,
+                     struct err *err)
+{
+    struct ledger_item copy = *item;
+
+    return ledger_within (l, add_item, &copy, err);
+}
+
+// a raw file that the newest version of its capture does not have any more is
+// superseded, too
+static const char each_sql[] =
+    "WITH shared AS (SELECT capture FROM item WHERE job=?1 AND kind=?2 GROUP "
+    "BY capture HAVING min(rank)<max(rank)), "
+    "newest AS (SELECT rank, capture, place, max(newest_ns) AS ns FROM item "
+    "WHERE job=?1 AND kind=?2 AND superseded=0 GROUP BY rank, capture, place) "
+    LEDGER_ITEM ", i.capture IN shared, i.newest_ns<n.ns AND i.job<>"
+    "i.scope FROM item i "
+    "LEFT JOIN content c ON c.id=i.content LEFT JOIN newest n ON "
+    "n.rank=i.rank AND n.capture=i.capture AND n.place=i.place "
+    "WHERE i.job=?1 AND i.kind=?2 ORDER BY i.seq";
+
+static bool read_each (sqlite3_stmt *st, struct ledger_item *i)
+{
+    bool good = ledger_read_item (st, i);
+
+    i->shared_name = sqlite3_column_int (st, LEDGER_ITEM_COLUMNS) != 0;
+    i->superseded = i->superseded ||
+                    sqlite3_column_int (st, LEDGER_ITEM_COLUMNS + 1) != 0;
+    return good;
+}
+
+int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
+                 int (*fn) (void *arg, const struct ledger_item *item),
+                 void *arg, struct err *err)
+{
+    struct ledger_item item = { .kind = kind };
+    struct db_rows r = ledger_rows (l, err, each_sql, job, kind);
+
+    while (db_step (&r))
+        r.rc = read_each (r.st, &item) ? fn (arg, &item) : ledger_damaged (err);
+    return db_end (&r);
+}

@@ -1,0 +1,140 @@
+/* aggregator/ledger/ledger_open.c - opening a ledger, which is verified by that,
+ * and what becomes of one whose files are removed while they are in use
+ *
+ * That is put back from what has it open, and not made again of the segments,
+ * which tell less: not what agents were told, nor whose a key is.
+ */
+#include "ledger/ledger_private.h"
+
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// a reader waits so long for a writer that changes the journal
+#define BUSY_MS 10000
+
+// to find blobs among contents; it tells nothing that the table does not
+static const char blobs_sql[] =
+    "CREATE INDEX IF NOT EXISTS content_blob ON content(id) WHERE segment=0";
+
+static int open_db (struct ledger *l, int flags, struct err *err)
+{
+    int rc = 0;
+
+    if (!db_lets_write (l->path))
+        return err_set (err, EBADMSG, "%s is damaged: its header; rollcall "
+                        "fsck aggregator --repair makes it again from the "
+                        "segments", l->path);
+    if (sqlite3_open_v2 (l->path, &l->db, flags | SQLITE_OPEN_NOMUTEX,
+                         NULL) != SQLITE_OK)
+        return db_error (l->db, l->path, err);
+    db_harden (l->db);
+    (void)sqlite3_busy_timeout (l->db, BUSY_MS);
+    if (!l->reader)
+        rc = db_exec (l->db, "PRAGMA journal_mode=WAL;PRAGMA "
+                             "synchronous=FULL;", err);
+    else
+        rc = db_exec (l->db, "BEGIN", err);
+    if (rc == 0)
+        rc = ledger_prepare (l, l->path, err);
+    if (rc == 0)
+        rc = ledger_verify (l, err);
+    if (rc == 0 && !l->reader)
+        rc = db_exec (l->db, blobs_sql, err);
+    if (rc == 0 && !l->reader)
+        rc = ledger_note_lost (l, err);
+    if (rc == 0 && !l->reader)
+        db_there_note (&l->there, l->path);
+    return rc;
+}
+
+static int open_ledger (const char *path, int flags, struct ledger **ret,
+                        struct err *err)
+{
+    struct ledger *l = calloc (1, sizeof (*l));
+    int rc;
+
+    if (!l)
+        return err_set (err, ENOMEM, "no memory for the ledger");
+    l->reader = flags & SQLITE_OPEN_READONLY;
+    if (strlen (path) >= sizeof (l->path))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", path);
+    else
+        rc = 0;
+    (void)snprintf (l->path, sizeof (l->path), "%s", path);
+    if (rc < 0 || (rc = open_db (l, flags, err)) < 0) {
+        ledger_close (l);
+        return rc;
+    }
+    *ret = l;
+    return 0;
+}
+
+int ledger_open (const char *path, struct ledger **ret, struct err *err)
+{
+    return open_ledger (path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ret,
+                        err);
+}
+
+int ledger_open_read (const char *path, struct ledger **ret, struct err *err)
+{
+    if (access (path, F_OK) < 0)
+        return err_sys (err, errno, "cannot open %s", path);
+    return open_ledger (path, SQLITE_OPEN_READONLY, ret, err);
+}
+
+static void close_db (struct ledger *l)
+{
+    db_close_kept (l->db);
+    db_close_there (&l->there, l->db);
+    l->db = NULL;
+}
+
+void ledger_close (struct ledger *l)
+{
+    if (!l)
+        return;
+    close_db (l);
+    free (l);
+}
+
+/* ---- files that were removed ---- */
+
+bool ledger_is_there (struct ledger *l)
+{
+    return l->db && db_is_there (&l->there);
+}
+
+static void quarantine_of (const struct ledger *l, char out[PATH_MAX])
+{
+    const char *slash = strrchr (l->path, '/');
+
+    (void)snprintf (out, PATH_MAX, "%.*s/quarantine",
+                    slash ? (int)(slash - l->path) : 1, slash ? l->path : ".");
+}
+
+int ledger_put_back (struct ledger *l, char aside[PATH_MAX], struct err *err)
+{
+    char quarantine[PATH_MAX];
+    int rc;
+
+    aside[0] = '\0';
+    if (!l->db)
+        return err_set (err, ENODEV, "%s is not open", l->path);
+    quarantine_of (l, quarantine);
+    if ((rc = db_put_back (&l->there, l->db, quarantine, FILEIO_FILE_MODE,
+                           aside, err)) < 0)
+        return rc;
+    close_db (l);
+    if (open_db (l, SQLITE_OPEN_READWRITE, err) < 0) {
+        close_db (l);    // what is asked of it until the end fails
+        (void)sqlite3_open_v2 (":memory:", &l->db, SQLITE_OPEN_READWRITE,
+                               NULL);
+        return -ENODEV;
+    }
+    return 0;
+}
