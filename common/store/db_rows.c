@@ -99,17 +99,6 @@ static int fail (struct db_rows *r, sqlite3 *db)
                    : db_error (db, sqlite3_db_filename (db, "main"), r->err);
 }
 
-struct db_rows db_rows_of (sqlite3 *db, struct err *err,
-                           const struct db_value *values)
-{
-    struct db_rows r = { .err = err };
-
-    if (sqlite3_prepare_v2 (db, values[0].bytes.data, -1, &r.st, NULL) !=
-            SQLITE_OK || db_bind (r.st, values + 1) != SQLITE_OK)
-        r.rc = fail (&r, db);
-    return r;
-}
-
 /* What has ended stays with the connection, and is found there by its text. */
 static sqlite3_stmt *find_kept (sqlite3 *db, const char *sql)
 {
@@ -122,16 +111,34 @@ static sqlite3_stmt *find_kept (sqlite3 *db, const char *sql)
     return st;
 }
 
+void db_begin (struct db_rows *r, sqlite3 *db, const struct db_value *values)
+{
+    const char *sql = values[0].bytes.data;
+
+    r->st = r->kept ? find_kept (db, sql) : NULL;
+    if ((!r->st &&
+         sqlite3_prepare_v3 (db, sql, -1,
+                             r->kept ? SQLITE_PREPARE_PERSISTENT : 0, &r->st,
+                             NULL) != SQLITE_OK) ||
+        db_bind (r->st, values + 1) != SQLITE_OK)
+        r->rc = fail (r, db);
+}
+
+struct db_rows db_rows_of (sqlite3 *db, struct err *err,
+                           const struct db_value *values)
+{
+    struct db_rows r = { .err = err };
+
+    db_begin (&r, db, values);
+    return r;
+}
+
 struct db_rows db_rows_kept_of (sqlite3 *db, struct err *err,
                                 const struct db_value *values)
 {
-    const char *sql = values[0].bytes.data;
-    struct db_rows r = { .st = find_kept (db, sql), .err = err, .kept = true };
+    struct db_rows r = { .err = err, .kept = true };
 
-    if ((!r.st && sqlite3_prepare_v3 (db, sql, -1, SQLITE_PREPARE_PERSISTENT,
-                                      &r.st, NULL) != SQLITE_OK) ||
-        db_bind (r.st, values + 1) != SQLITE_OK)
-        r.rc = fail (&r, db);
+    db_begin (&r, db, values);
     return r;
 }
 

@@ -112,7 +112,8 @@ enum db_cell_kind {
     DB_TEXT_AT, DB_DIGEST, DB_BLOB
 };
 
-// the first of the values is the text of the statement
+// the first of the values is the text of the statement; 'r' has all but 'st'
+void db_begin (struct db_rows *r, sqlite3 *db, const struct db_value *values);
 struct db_rows db_rows_of (sqlite3 *db, struct err *err,
                            const struct db_value *values);
 struct db_rows db_rows_kept_of (sqlite3 *db, struct err *err,

@@ -37,18 +37,13 @@ static void fault (struct check *c, const char *file, const char *what,
 
 static bool integrity_is_ok (struct spool *s, char *text, size_t size)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s, "PRAGMA integrity_check(1)",
-                                             NULL);
-    bool ok = false;
+    struct err why = { "" };
+    struct db_rows r = spool_rows (s, &why, "PRAGMA integrity_check(1)");
+    const char *said = NULL;
+    bool ok = db_row (&r, said) && said && strcmp (said, "ok") == 0;
 
-    (void)snprintf (text, size, "%s", sqlite3_errmsg (s->db));
-    if (st && sqlite3_step (st) == SQLITE_ROW) {
-        const char *said = (const char *)sqlite3_column_text (st, 0);
-
-        ok = said && strcmp (said, "ok") == 0;
-        (void)snprintf (text, size, "%s", said ? said : "");
-    }
-    spool_ledger_end (s, st);
+    (void)snprintf (text, size, "%s", r.rc < 0 ? why.text : said ? said : "");
+    (void)db_end (&r);
     return ok;
 }
 
@@ -99,29 +94,19 @@ static const char bad_release_sql[] =
 static int check_rows (struct check *c, const char *sql, const char *what,
                        const char *mend, const char *done, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (c->s, sql, err);
-    int code, rc = 0;
+    struct db_rows r = spool_rows (c->s, err, sql);
+    int64_t id;
 
-    if (!st)
-        return ledger_error (c->s, NULL);
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
-        int64_t id = sqlite3_column_int64 (st, 0);
+    while (db_row (&r, id)) {
         char text[128];
 
         (void)snprintf (text, sizeof (text), "row %lld: %s", (long long)id,
                         what);
         fault (c, SPOOL_LEDGER, text, done);
-        if (c->repair) {
-            char *mended = sqlite3_mprintf (mend, id, id, id);
-
-            rc = mended ? db_exec (c->s->db, mended, err) : -ENOMEM;
-            sqlite3_free (mended);
-        }
+        if (c->repair)
+            r.rc = db_execf (c->s->db, err, mend, id, id, id);
     }
-    if (rc == 0 && code != SQLITE_DONE)
-        rc = ledger_error (c->s, err);
-    spool_ledger_end (c->s, st);
-    return rc;
+    return db_end (&r);
 }
 
 /* is_there(path), for the rules below */
@@ -279,15 +264,9 @@ static const char known_sql[] =
 
 static bool is_known (struct spool *s, const char *name)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT 1 FROM known WHERE name=?1 UNION ALL SELECT 1 FROM begun "
-        "WHERE ?1 GLOB id || '-*' LIMIT 1", NULL);
-    bool known;
-
-    db_bind_text (st, 1, name);
-    known = st && sqlite3_step (st) == SQLITE_ROW;
-    spool_ledger_end (s, st);
-    return known;
+    return db_number (spool_rows (s, NULL, "SELECT 1 FROM known WHERE name=?1 "
+                                  "UNION ALL SELECT 1 FROM begun WHERE ?1 GLOB "
+                                  "id || '-*' LIMIT 1", name), 0) == 1;
 }
 
 static int orphan (struct check *c, const char *file, const char *name,

@@ -24,29 +24,17 @@ static const char raw_text[] = "%llu of the raw files and directories of "
 /* Then what becomes of this one is no loss. */
 bool capture_is_superseded (struct spool *s, uint64_t capture)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    return db_number (spool_rows (s, NULL,
         "SELECT 1 FROM capture c JOIN capture n ON n.key=c.key AND "
         "n.path=c.path AND n.id>c.id AND n.state BETWEEN 3 AND 7 WHERE "
-        "c.id=?1 LIMIT 1", NULL);
-    bool yes;
-
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
-    yes = st && sqlite3_step (st) == SQLITE_ROW;
-    spool_ledger_end (s, st);
-    return yes;
+        "c.id=?1 LIMIT 1", capture), 0) == 1;
 }
 
 bool capture_is_elsewhere (struct spool *s, uint64_t capture)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT 1 FROM " COPIES_OF ("?1") " AND NOT is_gone(b.path) LIMIT 1",
-        NULL);
-    bool yes;
-
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
-    yes = st && sqlite3_step (st) == SQLITE_ROW;
-    spool_ledger_end (s, st);
-    return yes;
+    return db_number (spool_rows (s, NULL, "SELECT 1 FROM " COPIES_OF ("?1")
+                                  " AND NOT is_gone(b.path) LIMIT 1",
+                                  capture), 0) == 1;
 }
 
 int loss_write (struct spool *s, uint64_t capture, const char *text,
@@ -64,17 +52,15 @@ int loss_write (struct spool *s, uint64_t capture, const char *text,
 int loss_left_out (struct spool *s, uint64_t capture, uint64_t n,
                    const char *first, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT path FROM capture WHERE id=?1", err);
+    struct db_rows r = spool_rows (s, err, "SELECT path FROM capture WHERE "
+                                           "id=?1", capture);
     const char *path = NULL;
     char text[SPOOL_LOSS_MAX];
 
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
-    if (st && sqlite3_step (st) == SQLITE_ROW)
-        path = (const char *)sqlite3_column_text (st, 0);
+    (void)db_row (&r, path);
     (void)snprintf (text, sizeof (text), raw_text, (unsigned long long)n,
                     path ? path : "a capture", n == 1 ? "is" : "are", first);
-    spool_ledger_end (s, st);
+    (void)db_end (&r);
     return loss_write (s, capture, text, err);
 }
 
@@ -84,7 +70,8 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
 {
     char name[32], text[SPOOL_LOSS_MAX], first[SPOOL_LOSS_MAX] = "", *rest;
     unsigned long long n;
-    sqlite3_stmt *st;
+    struct db_rows r;
+    const char *path;
 
     (void)snprintf (name, sizeof (name), LOST "%llu",
                     (unsigned long long)capture);
@@ -95,12 +82,10 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
         (void)snprintf (first, sizeof (first), "%llu%.800s", n + 1, rest);
         return note_write (s, name, first, err);
     }
-    st = spool_ledger_prepare (s, "SELECT path FROM item WHERE id=?1", err);
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)item);
-    if (st && sqlite3_step (st) == SQLITE_ROW)
-        (void)snprintf (first, sizeof (first), "%.200s: %.90s",
-                        (const char *)sqlite3_column_text (st, 0), why);
-    spool_ledger_end (s, st);
+    r = spool_rows (s, err, "SELECT path FROM item WHERE id=?1", item);
+    if (db_row (&r, path))
+        (void)snprintf (first, sizeof (first), "%.200s: %.90s", path, why);
+    (void)db_end (&r);
     return loss_left_out (s, capture, 1, first, err);
 }
 
@@ -111,36 +96,28 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
 static int forget_moved (struct spool *s, uint64_t capture, const char *name,
                          struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    int rc = spool_do (s, err,
         "DELETE FROM note WHERE name IN (SELECT '" LOST "' || b.id || x.end "
         "FROM (" BOTH_ENDS ") x, (SELECT b.id FROM " COPIES_OF ("?1")
-        " AND b.state IN (10, 11) AND is_gone(b.path)) b)", err);
-    int rc;
+        " AND b.state IN (10, 11) AND is_gone(b.path)) b)", capture);
 
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
-    if ((rc = ledger_run (s, st, err)) < 0 ||
-        capture_name_parse (name).made_ns == 0)
+    if (rc < 0 || capture_name_parse (name).made_ns == 0)
         return rc;
-    st = spool_ledger_prepare (s,
+    return spool_do (s, err,
         "DELETE FROM note WHERE name IN (SELECT note.name FROM note JOIN "
         "capture c ON c.id=CAST(substr(note.name, 6) AS INTEGER) WHERE "
         NOTE_OF_LOSS " AND c.state=9 AND "
-        "substr(c.path, -length(?1) - 1)='/' || ?1)", err);
-    db_bind_text (st, 1, name);
-    return ledger_run (s, st, err);
+        "substr(c.path, -length(?1) - 1)='/' || ?1)", name);
 }
 
 int loss_forget (struct spool *s, uint64_t capture, const char *name,
                  struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    int rc = spool_do (s, err,
         "DELETE FROM note WHERE name IN (SELECT '" LOST "' || o.id || x.end "
         "FROM (" BOTH_ENDS ") x, capture c JOIN capture o ON o.key=c.key AND "
-        "o.path=c.path WHERE c.id=?1)", err);
-    int rc;
+        "o.path=c.path WHERE c.id=?1)", capture);
 
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
-    rc = ledger_run (s, st, err);
     return rc < 0 ? rc : forget_moved (s, capture, name, err);
 }
 
@@ -197,13 +174,10 @@ int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
 
 int loss_clear_there (struct spool *s, uint64_t capture, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "DELETE FROM note WHERE name=?1", err);
     char name[64];
 
     name_there (capture, name);
-    db_bind_text (st, 1, name);
-    return ledger_run (s, st, err);
+    return spool_do (s, err, "DELETE FROM note WHERE name=?1", name);
 }
 
 /* ---- all of them ---- */
@@ -212,30 +186,23 @@ int loss_clear_there (struct spool *s, uint64_t capture, struct err *err)
 static int each_lost (struct spool *s, const char *names, spool_lost_fn *fn,
                       void *arg, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    struct db_rows r = spool_rows (s, err,
         "SELECT text, note.sum IS row_sum('n', note.name, text), c.path, "
-        "c.state FROM note LEFT JOIN capture c ON "
+        "ifnull(c.state, 0) IN (10, 11) FROM note LEFT JOIN capture c ON "
         "c.id=CAST(substr(note.name, 6) AS INTEGER) WHERE " NOTE_OF_LOSS
-        " AND note.name GLOB ?1 ORDER BY c.id", err);
-    int code, n = 0;
+        " AND note.name GLOB ?1 ORDER BY c.id", names);
+    const char *text, *path;
+    bool good, again;
+    int rc, n = 0;
 
-    if (!st)
-        return ledger_error (s, NULL);
-    db_bind_text (st, 1, names);
-    while ((code = sqlite3_step (st)) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text (st, 0);
-        const char *path = (const char *)sqlite3_column_text (st, 2);
-        int state = sqlite3_column_int (st, 3);
-
-        if (!sqlite3_column_int (st, 1) || !text)
-            text = LOSS_UNKNOWN;
+    while (db_row (&r, text, good, path, again)) {
         if (fn)
-            fn (arg, path ? path : "",
-                state == SPOOL_QUARANTINED || state == SPOOL_LOST, text);
+            fn (arg, path ? path : "", again,
+                good && text ? text : LOSS_UNKNOWN);
         n++;
     }
-    spool_ledger_end (s, st);
-    return code == SQLITE_DONE ? n : ledger_error (s, err);
+    rc = db_end (&r);
+    return rc < 0 ? rc : n;
 }
 
 int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,

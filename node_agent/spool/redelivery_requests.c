@@ -7,8 +7,6 @@
  */
 #include "spool/spool_private.h"
 
-#include <stdio.h>
-
 struct asked {
     uint64_t capture;
     enum item_kind kind;
@@ -26,26 +24,10 @@ static int redelivery_requests_find (struct spool *s, uint64_t id,
                                      struct asked *ret,
                                      struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    return db_one (spool_rows (s, err,
         "SELECT c.id, i.kind, i.path, c.path FROM item i JOIN capture c ON "
-        "c.id=i.capture WHERE i.id=?1 AND i.state=0", err);
-    int code;
-
-    if (!st)
-        return ledger_error (s, NULL);
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    if ((code = sqlite3_step (st)) == SQLITE_ROW) {
-        ret->capture = (uint64_t)sqlite3_column_int64 (st, 0);
-        ret->kind = (enum item_kind)sqlite3_column_int (st, 1);
-        (void)snprintf (ret->path, sizeof (ret->path), "%s",
-                        (const char *)sqlite3_column_text (st, 2));
-        (void)snprintf (ret->capture_path, sizeof (ret->capture_path), "%s",
-                        (const char *)sqlite3_column_text (st, 3));
-    }
-    spool_ledger_end (s, st);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        return ledger_error (s, err);
-    return code == SQLITE_ROW;
+        "c.id=i.capture WHERE i.id=?1 AND i.state=0", id), ret->capture,
+        ret->kind, ret->path, ret->capture_path);
 }
 
 /* It may have come again meanwhile, as another version or elsewhere. */
@@ -75,9 +57,5 @@ int spool_lost (struct spool *s, const uint64_t *ids, size_t n,
         return rc;
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = lose (s, ids[i], err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    return spool_ledger_commit (s, "agent.spool.redeliver.commit", err);
+    return spool_ledger_finish (s, rc, "agent.spool.redeliver.commit", err);
 }

@@ -7,30 +7,22 @@
 #include "spool/manifest.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 int spool_add_release (struct spool *s, const char *path,
                        enum release_state kept, size_t nitems,
                        const struct buf *manifest, int64_t now_ns,
                        struct err *err)
 {
-    sqlite3_stmt *st;
     int rc = FAULT ("agent.release.add");
 
     if (rc < 0)
         return err_sys (err, -rc, "cannot note the files of %s", path);
-    st = spool_ledger_prepare (s,
+    return spool_do (s, err,
         "INSERT OR REPLACE INTO release (path, first_item, last_item, "
         "sealed_ns, manifest, state, sum) SELECT ?1, a, b, ?3, ?4, ?5, "
         "row_sum('r', ?1, a, b, ?3, ?4, ?5) FROM (SELECT max(id)-?2+1 AS a, "
-        "max(id) AS b FROM item)", err);
-    db_bind_text (st, 1, path);
-    (void)sqlite3_bind_int64 (st, 2, (int64_t)nitems);
-    (void)sqlite3_bind_int64 (st, 3, now_ns);
-    (void)sqlite3_bind_blob64 (st, 4, manifest->data, manifest->size,
-                               SQLITE_STATIC);
-    (void)sqlite3_bind_int (st, 5, (int)kept);
-    return ledger_run (s, st, err);
+        "max(id) AS b FROM item)", path, nitems, now_ns,
+        db_blob (manifest->data, manifest->size), kept);
 }
 
 /* Every item that was sealed is there, is as it was entered, and durable. */
@@ -57,144 +49,96 @@ int spool_add_release (struct spool *s, const char *path,
     "item_open WHERE kind IN (1, 2) AND item.state<6 AND item.id BETWEEN " \
     "first_item AND last_item)) ORDER BY id LIMIT 1"
 
-static int take_row (sqlite3_stmt *st, struct released *ret)
+/* The row, if there is one; ends. */
+static int take_row (struct db_rows *r, struct released *ret)
 {
-    ret->id = sqlite3_column_int64 (st, 0);
-    ret->state = (enum release_state)sqlite3_column_int (st, 7);
-    (void)snprintf (ret->path, sizeof (ret->path), "%s",
-                    (const char *)sqlite3_column_text (st, 1));
-    ret->sealed_ns = sqlite3_column_int64 (st, 2);
-    buf_init (&ret->manifest, MANIFEST_MAX);
-    buf_put (&ret->manifest, sqlite3_column_blob (st, 3),
-             (size_t)sqlite3_column_bytes (st, 3));
-    ret->why = NULL;
-    if (!sqlite3_column_int (st, 4))
-        ret->why = "its row in the ledger is damaged";
-    else if (!sqlite3_column_int (st, 5))
-        ret->why = "by the ledger, not all of its items were delivered";
-    else if (sqlite3_column_type (st, 6) != SQLITE_NULL)
-        ret->why = "another directory had a capture of its name and rank: in "
-                   "a result only one of them counts";
-    return ret->manifest.failed ? -1 : 1;
-}
+    struct db_blob manifest;
+    bool good, delivered, collides;
+    bool found = db_row (r, ret->id, ret->path, ret->sealed_ns, manifest, good,
+                         delivered, collides, ret->state);
+    int rc;
 
-/* Run and end: the row, if there is one. */
-static int step_row (struct spool *s, sqlite3_stmt *st, struct released *ret,
-                     struct err *err)
-{
-    int code, rc = 0;
-
-    if (!st)
-        return ledger_error (s, NULL);
-    if ((code = sqlite3_step (st)) == SQLITE_ROW)
-        rc = take_row (st, ret) < 0
-                 ? err_set (err, ENOMEM, "no memory for a manifest") : 1;
-    else if (code != SQLITE_DONE)
-        rc = ledger_error (s, err);
-    spool_ledger_end (s, st);
-    return rc;
+    if (found) {
+        buf_init (&ret->manifest, MANIFEST_MAX);
+        buf_put (&ret->manifest, manifest.data, manifest.size);
+        if (ret->manifest.failed)
+            r->rc = err_set (r->err, ENOMEM, "no memory for a manifest");
+        ret->why = !good ? "its row in the ledger is damaged"
+                   : !delivered
+                       ? "by the ledger, not all of its items were delivered"
+                   : collides
+                       ? "another directory had a capture of its name and "
+                         "rank: in a result only one of them counts" : NULL;
+    }
+    rc = db_end (r);
+    return rc < 0 ? rc : found;
 }
 
 int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         int64_t before_ns, struct released *ret,
                         struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    struct db_rows r = spool_rows (s, err,
         "SELECT id, path, sealed_ns, manifest, sum IS " RELEASE_SUM ("state")
-        ", " ALL_DELIVERED ", CASE WHEN state IN (0, 5) THEN ("
-        COLLISION_OF (ITS_ID) ") END, state FROM release WHERE id=(" OLDEST ")",
-        err);
+        ", " ALL_DELIVERED ", CASE WHEN state IN (0, 5) THEN "
+        "EXISTS (" COLLISION_OF (ITS_ID) ") END, state FROM release WHERE id=(" OLDEST ")",
+        state, id, before_ns);
 
-    (void)sqlite3_bind_int (st, 1, (int)state);
-    (void)sqlite3_bind_int64 (st, 2, id);
-    (void)sqlite3_bind_int64 (st, 3, before_ns);
-    return step_row (s, st, ret, err);
+    return take_row (&r, ret);
 }
 
 int spool_date_releases (struct spool *s, enum release_state kept,
                          int64_t now_ns, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT EXISTS (SELECT 1 FROM (SELECT sealed_ns FROM release WHERE "
-        "state=?1 ORDER BY id LIMIT " AHEAD ") WHERE sealed_ns>?2)", err);
-    bool ahead;
+    bool ahead = false;
+    int rc = db_one (spool_rows (s, err, "SELECT EXISTS (SELECT 1 FROM (SELECT "
+                                 "sealed_ns FROM release WHERE state=?1 ORDER "
+                                 "BY id LIMIT " AHEAD ") WHERE sealed_ns>?2)",
+                                 kept, now_ns), ahead);
 
-    if (!st)
-        return ledger_error (s, NULL);
-    (void)sqlite3_bind_int (st, 1, (int)kept);
-    (void)sqlite3_bind_int64 (st, 2, now_ns);
-    ahead = sqlite3_step (st) == SQLITE_ROW && sqlite3_column_int (st, 0);
-    spool_ledger_end (s, st);
-    if (!ahead)
-        return 0;
+    if (rc < 0 || !ahead)
+        return rc < 0 ? rc : 0;
     // what is damaged stays so
-    st = spool_ledger_prepare (s,
-        "UPDATE release SET sealed_ns=?2, sum="
-        RELEASE_SUM_AT ("?2", "state") " WHERE state=?1 AND sealed_ns>?2 AND "
-        "sum IS " RELEASE_SUM ("state"), err);
-    (void)sqlite3_bind_int (st, 1, (int)kept);
-    (void)sqlite3_bind_int64 (st, 2, now_ns);
-    return ledger_run (s, st, err);
+    return spool_do (s, err, "UPDATE release SET sealed_ns=?2, sum="
+                     RELEASE_SUM_AT ("?2", "state") " WHERE state=?1 AND "
+                     "sealed_ns>?2 AND sum IS " RELEASE_SUM ("state"), kept,
+                     now_ns);
 }
 
 int spool_set_release (struct spool *s, int64_t id, enum release_state state,
                        struct err *err)
 {
-    sqlite3_stmt *st;
     int rc = FAULT ("agent.release.commit");
 
     if (rc < 0)
         return err_sys (err, -rc, "cannot note a release");
-    st = spool_ledger_prepare (s, "UPDATE release SET state=?2, sum="
-                               RELEASE_SUM ("?2") " WHERE id=?1", err);
-    (void)sqlite3_bind_int64 (st, 1, id);
-    (void)sqlite3_bind_int (st, 2, (int)state);
-    return ledger_run (s, st, err);
+    return spool_do (s, err, "UPDATE release SET state=?2, sum="
+                     RELEASE_SUM ("?2") " WHERE id=?1", id, state);
 }
 
 bool spool_has_release (struct spool *s, const char *path)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT 1 FROM release WHERE path=?1 AND state<>2", NULL);
-    bool has;
-
-    db_bind_text (st, 1, path);
-    has = st && sqlite3_step (st) == SQLITE_ROW;
-    spool_ledger_end (s, st);
-    return has;
+    return db_number (spool_rows (s, NULL, "SELECT 1 FROM release WHERE "
+                                  "path=?1 AND state<>2", path), 0) == 1;
 }
 
 int spool_forget_release (struct spool *s, const char *path, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (spool_db (s), "DELETE FROM release WHERE path=?1 AND "
-                         "state IN (0, 5)", &st, err);
-
-    if (rc == 0) {
-        db_bind_text (st, 1, path);
-        rc = db_run (st, err);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return spool_do (s, err, "DELETE FROM release WHERE path=?1 AND state IN "
+                             "(0, 5)", path);
 }
 
 int spool_drop_release (struct spool *s, int64_t id, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "DELETE FROM release WHERE id=?1", err);
-
-    (void)sqlite3_bind_int64 (st, 1, id);
-    return ledger_run (s, st, err);
+    return spool_do (s, err, "DELETE FROM release WHERE id=?1", id);
 }
 
 int spool_find_releasing (struct spool *s, const char *path,
                           struct released *ret, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    struct db_rows r = spool_rows (s, err,
         "SELECT id, path, sealed_ns, manifest, sum IS " RELEASE_SUM ("state")
-        ", 1, NULL, state FROM release "
-        "WHERE path=?1 AND state IN (1, 4)", err);
+        ", 1, 0, state FROM release WHERE path=?1 AND state IN (1, 4)", path);
 
-    db_bind_text (st, 1, path);
-    return step_row (s, st, ret, err);
+    return take_row (&r, ret);
 }

@@ -16,163 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PLACE_DIGITS 16         // of the hash: 64 bits tell directories apart
-
-void spool_place (const char *host, const char *path,
-                  char out[MESSAGE_PLACE_MAX])
-{
-    const char *slash = strrchr (path, '/');
-    char hex[DIGEST_HEX_SIZE];
-    struct digest d = { { 0 } };
-    struct buf b;
-
-    buf_init (&b, PATH_MAX + MESSAGE_NAME_MAX);
-    buf_put (&b, host, strlen (host) + 1);
-    buf_put (&b, path, slash ? (size_t)(slash - path) : 0);
-    (void)digest_of (b.data, b.size, &d);
-    buf_fini (&b);
-    digest_hex (&d, hex);
-    (void)snprintf (out, MESSAGE_PLACE_MAX, "%.*s", PLACE_DIGITS, hex);
-}
-
 void spool_divide (struct spool *s, const char *host)
 {
     (void)snprintf (s->host, sizeof (s->host), "%s", host);
 }
 
-/* ---- the directory ---- */
-
-int spool_lock_dir (struct spool *s, struct err *err)
-{
-    char path[PATH_MAX];
-
-    (void)snprintf (path, sizeof (path), "%s/lock", s->dir);
-    s->lock = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (s->lock < 0)
-        return err_sys (err, errno, "cannot open %s", path);
-    if (flock (s->lock, LOCK_EX | LOCK_NB) < 0)
-        return err_set (err, EBUSY, "another agent has the spool %s", s->dir);
-    return 0;
-}
-
-int spool_make_dirs (struct spool *s, struct err *err)
-{
-    static const char *const names[] = { SPOOL_ITEMS, SPOOL_QUARANTINE };
-    char path[PATH_MAX];
-
-    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
-        (void)snprintf (path, sizeof (path), "%s/%s", s->dir, names[i]);
-        if (mkdir (path, 0700) < 0 && errno != EEXIST)
-            return err_sys (err, errno, "cannot make directory %s", path);
-    }
-    return fileio_sync_dir (s->dir, err);
-}
-
-void spool_group_path (const struct spool *s, uint64_t id,
-                       char out[PATH_MAX])
-{
-    (void)snprintf (out, PATH_MAX, "%s/" SPOOL_ITEMS "/%llu", s->dir,
-                    (unsigned long long)(id >> FILES_SHIFT));
-}
-
-void spool_file_path (const struct spool *s, uint64_t id, unsigned number,
-                      char out[PATH_MAX])
-{
-    (void)snprintf (out, PATH_MAX, "%s/" SPOOL_ITEMS "/%llu/%llu-%u", s->dir,
-                    (unsigned long long)(id >> FILES_SHIFT),
-                    (unsigned long long)id, number);
-}
-
-int spool_file (struct spool *s, uint64_t id, unsigned number,
-                char path[PATH_MAX], struct err *err)
-{
-    char dir[PATH_MAX];
-    int rc = 0;
-
-    spool_file_path (s, id, number, path);
-    spool_group_path (s, id, dir);
-    // somebody may have removed it
-    if (s->made_dir == (id >> FILES_SHIFT) + 1 && access (dir, F_OK) == 0)
-        return 0;
-    if ((rc = spool_make_dirs (s, err)) < 0)
-        return rc;
-    if ((rc = FAULT ("agent.spool.mkdir")) < 0)
-        return err_sys (err, -rc, "cannot make directory %s", dir);
-    if (mkdir (dir, 0700) < 0 && errno != EEXIST)
-        return err_sys (err, errno, "cannot make directory %s", dir);
-    (void)snprintf (dir, sizeof (dir), "%s/" SPOOL_ITEMS, s->dir);
-    if ((rc = fileio_sync_dir (dir, err)) == 0)
-        s->made_dir = (id >> FILES_SHIFT) + 1;
-    return rc;
-}
-
-int spool_remove_files (struct spool *s, uint64_t id, struct err *err)
-{
-    char path[PATH_MAX], prefix[32];
-    struct dirent *e;
-    DIR *dir;
-    int n, rc = FAULT ("agent.spool.remove.unlink");
-
-    if (rc < 0)
-        return err_sys (err, -rc, "cannot remove files of %s", s->dir);
-    spool_group_path (s, id, path);
-    if (!(dir = opendir (path)))
-        return errno == ENOENT ? 0 : err_sys (err, errno, "cannot read %s",
-                                              path);
-    n = snprintf (prefix, sizeof (prefix), "%llu-", (unsigned long long)id);
-    while ((e = readdir (dir))) {
-        if (strncmp (e->d_name, prefix, (size_t)n) == 0)
-            (void)unlinkat (dirfd (dir), e->d_name, 0);
-    }
-    (void)closedir (dir);
-    return 0;
-}
-
-/* ---- quarantine ---- */
-
-static int write_reason (const char *path, const char *why, struct err *err)
-{
-    char text[ERR_TEXT_MAX + 128], date[32];
-    time_t now = (time_t)(clock_wall_ns () / NS_PER_S);
-    struct tm tm;
-    int n, rc = FAULT ("agent.spool.quarantine.reason");
-
-    if (rc < 0)
-        return err_sys (err, -rc, "cannot write %s", path);
-    (void)gmtime_r (&now, &tm);
-    (void)strftime (date, sizeof (date), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    n = snprintf (text, sizeof (text), "%s set aside by rollcall-agent: %s\n",
-                  date, why);
-    return fileio_replace (path, text, (size_t)n < sizeof (text)
-                                           ? (size_t)n : sizeof (text) - 1,
-                           0600, err);
-}
-
-int spool_set_file_aside (struct spool *s, const char *file, const char *name,
-                          const char *why, struct err *err)
-{
-    char to[PATH_MAX], reason[PATH_MAX];
-    int rc;
-
-    if ((rc = spool_make_dirs (s, err)) < 0)
-        return rc;              // somebody may have removed them
-    (void)snprintf (to, sizeof (to), "%s/" SPOOL_QUARANTINE "/%s", s->dir,
-                    name);
-    (void)snprintf (reason, sizeof (reason), "%s/" SPOOL_QUARANTINE
-                    "/%s.reason", s->dir, name);
-    if ((rc = write_reason (reason, why, err)) < 0 || !file)
-        return rc;
-    if ((rc = FAULT ("agent.spool.quarantine.rename")) < 0)
-        return err_sys (err, -rc, "cannot rename %s", file);
-    if (rename (file, to) < 0 && errno != ENOENT)
-        return err_sys (err, errno, "cannot rename %s to %s", file, to);
-    return 0;
-}
-
-static void condemned_path (const struct spool *s, char out[PATH_MAX])
-{
-    (void)snprintf (out, PATH_MAX, "%s/condemned", s->dir);
-}
+/* ---- a damaged ledger ---- */
 
 /* A ledger that cannot be used: it and the files that it speaks of make room
  * for new ones.  Every capture will be sealed again.  It stays condemned until
@@ -206,7 +55,7 @@ static int set_ledger_aside (struct spool *s, const char *why,
     counter_add (COUNTER_ITEMS_QUARANTINED, 1);
     if (rc < 0)
         return rc;
-    condemned_path (s, condemned);
+    spool_condemned_path (s, condemned);
     (void)unlink (condemned);
     return spool_make_dirs (s, err);
 }
@@ -221,14 +70,6 @@ const char *spool_damage (const struct spool *s)
     return *s->damage ? s->damage : NULL;
 }
 
-void spool_mark_damaged (struct spool *s, const char *why)
-{
-    char path[PATH_MAX];
-
-    condemned_path (s, path);
-    (void)fileio_replace (path, why, strlen (why), 0600, NULL);
-}
-
 /* ---- recovery ---- */
 
 /* Captures that an earlier life was sealing: their files are not in the
@@ -240,9 +81,9 @@ static int undo_settled (struct spool *s, struct err *err)
         "state=2 LIMIT 1";
     int64_t id;
 
-    while ((id = ledger_int (s, next, 0)) > 0) {
+    while ((id = db_number (spool_rows (s, NULL, next), 0)) > 0) {
         spool_unsettle (s, (uint64_t)id);
-        if (ledger_int (s, next, 0) == id)
+        if (db_number (spool_rows (s, NULL, next), 0) == id)
             return err_set (err, EIO, "cannot write to the spool %s", s->dir);
     }
     return 0;
@@ -250,16 +91,11 @@ static int undo_settled (struct spool *s, struct err *err)
 
 uint64_t spool_next_durable (struct spool *s, uint64_t id)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    uint64_t next = (uint64_t)db_number (spool_rows (s, NULL,
         "SELECT id FROM item INDEXED BY item_durable WHERE state=6 AND id>?1 "
         "AND sum IS " ITEM_SUM ("state", "at", "why") " ORDER BY id LIMIT 1",
-        NULL);
-    uint64_t next = 0;
+        id), 0);
 
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    if (st && sqlite3_step (st) == SQLITE_ROW)
-        next = (uint64_t)sqlite3_column_int64 (st, 0);
-    spool_ledger_end (s, st);
     return next > id ? next : 0;        // else an index is out of order
 }
 
@@ -277,7 +113,8 @@ static int finish_durable (struct spool *s, struct err *err)
     if (s->nadvice == 0)
         return 0;
     rc = spool_ledger_begin (s, err);
-    return rc < 0 ? rc : spool_ledger_commit (s, "agent.spool.released.commit",
+    return rc < 0 ? rc : spool_ledger_finish (s, 0,
+                                              "agent.spool.released.commit",
                                               err);
 }
 
@@ -306,7 +143,7 @@ static int recover (struct spool *s, struct err *err)
     char path[PATH_MAX];
     int rc;
 
-    condemned_path (s, path);
+    spool_condemned_path (s, path);
     if (access (path, F_OK) == 0)
         return err_set (err, EBADMSG, "it was found to be damaged");
     rc = spool_ledger_open (s, err);
@@ -315,7 +152,7 @@ static int recover (struct spool *s, struct err *err)
     if (rc == 0)
         rc = finish_durable (s, err);
     if (rc == 0)
-        redeliver_load (s);
+        marks_load (s);
     return *s->damage ? err_set (err, EBADMSG, "%s", s->damage) : rc;
 }
 
@@ -363,16 +200,11 @@ void spool_close (struct spool *s)
     if (!s)
         return;
     if (s->db && s->nadvice > 0 && spool_ledger_begin (s, NULL) == 0)
-        (void)spool_ledger_commit (s, "agent.spool.close.commit", NULL);
+        (void)spool_ledger_finish (s, 0, "agent.spool.close.commit", NULL);
     spool_ledger_close (s);
     if (s->lock >= 0)
         (void)close (s->lock);
     free (s);
-}
-
-sqlite3 *spool_db (struct spool *s)
-{
-    return s->db;
 }
 
 void spool_on_reseal (struct spool *s, spool_reseal_fn *fn, void *arg)

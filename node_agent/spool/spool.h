@@ -50,10 +50,6 @@ enum spool_state {
 const char *spool_state_name (enum spool_state s);
 
 struct spool;
-struct sqlite3;
-
-/* The ledger, for the spool's other files. */
-struct sqlite3 *spool_db (struct spool *s);
 
 struct spool_item {
     uint64_t id;

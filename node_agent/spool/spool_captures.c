@@ -29,23 +29,13 @@ static uint64_t spool_captures_find (struct spool *s, const char *path,
                                      enum spool_state least,
                                      enum spool_state most)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    return (uint64_t)db_number (spool_rows (s, NULL,
         "SELECT id FROM capture WHERE id IN (SELECT id FROM capture WHERE "
         "key=row_sum(?1)) AND path=?1 AND "
         "(?2 IS NULL OR fingerprint=?2 OR fingerprint GLOB ?2 || '=*' OR "
         "fingerprint GLOB " OLD_FORM ("?2") " || '=*') AND "
         "state BETWEEN ?3 AND ?4 AND "
-        CAPTURE_IS_GOOD, NULL);
-    uint64_t id = 0;
-
-    db_bind_text (st, 1, path);
-    db_bind_text (st, 2, fingerprint);
-    (void)sqlite3_bind_int (st, 3, (int)least);
-    (void)sqlite3_bind_int (st, 4, (int)most);
-    if (st && sqlite3_step (st) == SQLITE_ROW)
-        id = (uint64_t)sqlite3_column_int64 (st, 0);
-    spool_ledger_end (s, st);
-    return id;
+        CAPTURE_IS_GOOD, path, fingerprint, least, most), 0);
 }
 
 bool spool_knows (struct spool *s, const char *path, const char *fingerprint)
@@ -54,30 +44,16 @@ bool spool_knows (struct spool *s, const char *path, const char *fingerprint)
                                 SPOOL_RELEASED) > 0;
 }
 
-static int insert (struct spool *s, const char *path, struct err *err)
-{
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "INSERT INTO capture (path, fingerprint, key, name, rank, state, open,"
-        " sum) VALUES (?1, '', 0, '', -1, 1, 0, 0)", err);
-
-    db_bind_text (st, 1, path);
-    return ledger_run (s, st, err);
-}
-
 /* Give a capture's row its version (NULL: it stays) and state. */
 static int update (struct spool *s, uint64_t id, const char *fingerprint,
                    enum spool_state state, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    return spool_do (s, err,
         "UPDATE capture SET fingerprint=ifnull(?2, fingerprint), "
         "key=row_sum(path), state=?3, sum="
         CAPTURE_SUM ("ifnull(?2, fingerprint)", "row_sum(path)", "name",
-                     "rank", "?3", "open") " WHERE id=?1", err);
-
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    db_bind_text (st, 2, fingerprint);
-    (void)sqlite3_bind_int (st, 3, (int)state);
-    return ledger_run (s, st, err);
+                     "rank", "?3", "open") " WHERE id=?1", id, fingerprint,
+        state);
 }
 
 static int see (struct spool *s, const char *path, uint64_t *id,
@@ -87,7 +63,9 @@ static int see (struct spool *s, const char *path, uint64_t *id,
 
     if ((*id = spool_captures_find (s, path, "", SPOOL_SEEN, SPOOL_SEEN)) > 0)
         return 0;
-    rc = insert (s, path, err);
+    rc = spool_do (s, err, "INSERT INTO capture (path, fingerprint, key, name, "
+                   "rank, state, open, sum) VALUES (?1, '', 0, '', -1, 1, 0, "
+                   "0)", path);
     *id = (uint64_t)sqlite3_last_insert_rowid (s->db);
     return rc < 0 ? rc : update (s, *id, "", SPOOL_SEEN, err);
 }
@@ -105,11 +83,7 @@ int spool_seen (struct spool *s, const char *const *paths, size_t n,
                                  SPOOL_RELEASED) == 0)
             rc = see (s, paths[i], &id, err);
     }
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    return spool_ledger_commit (s, "agent.spool.seen.commit", err);
+    return spool_ledger_finish (s, rc, "agent.spool.seen.commit", err);
 }
 
 /* In a transaction. */
@@ -137,11 +111,7 @@ int spool_vanished (struct spool *s, const char *path, struct err *err)
         return rc;
     if ((rc = see (s, path, &id, err)) == 0)
         rc = vanish (s, id, path, err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    rc = spool_ledger_commit (s, "agent.spool.vanished.commit", err);
+    rc = spool_ledger_finish (s, rc, "agent.spool.vanished.commit", err);
     return rc < 0 ? rc : 1;
 }
 
@@ -152,32 +122,24 @@ int spool_moved (struct spool *s, const char *path, struct err *err)
 
     if (rc < 0 || id == 0)
         return rc;
-    if ((rc = update (s, id, "", SPOOL_VANISHED, err)) < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    return spool_ledger_commit (s, "agent.spool.vanished.commit", err);
+    return spool_ledger_finish (s, update (s, id, "", SPOOL_VANISHED, err),
+                                "agent.spool.vanished.commit", err);
 }
 
 int spool_find_gone (struct spool *s,
                      void (*fn) (void *arg, const char *capture_path),
                      void *arg, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    struct db_rows r = spool_rows (s, err,
         "SELECT path FROM capture WHERE state<3 AND state=1 AND "
-        CAPTURE_IS_GOOD " ORDER BY id", err);
-    int code;
+        CAPTURE_IS_GOOD " ORDER BY id");
+    const char *path;
 
-    if (!st)
-        return ledger_error (s, NULL);
-    while ((code = sqlite3_step (st)) == SQLITE_ROW) {
-        const char *path = (const char *)sqlite3_column_text (st, 0);
-
+    while (db_row (&r, path)) {
         if (path && access (path, F_OK) < 0 && errno == ENOENT)
             fn (arg, path);
     }
-    spool_ledger_end (s, st);
-    return code == SQLITE_DONE ? 0 : ledger_error (s, err);
+    return db_end (&r);
 }
 
 int spool_settle (struct spool *s, const char *path, const char *fingerprint,
@@ -189,11 +151,7 @@ int spool_settle (struct spool *s, const char *path, const char *fingerprint,
         rc = see (s, path, id, err);
     if (rc == 0)
         rc = update (s, *id, fingerprint, SPOOL_SETTLED, err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    return spool_ledger_commit (s, "agent.spool.settle.commit", err);
+    return spool_ledger_finish (s, rc, "agent.spool.settle.commit", err);
 }
 
 void spool_unsettle (struct spool *s, uint64_t id)
@@ -202,10 +160,8 @@ void spool_unsettle (struct spool *s, uint64_t id)
     (void)spool_remove_files (s, id, NULL);
     if (spool_ledger_begin (s, NULL) < 0)
         return;
-    if (update (s, id, "", SPOOL_SEEN, NULL) < 0)
-        spool_ledger_rollback (s);
-    else
-        (void)spool_ledger_commit (s, "agent.spool.unsettle.commit", NULL);
+    (void)spool_ledger_finish (s, update (s, id, "", SPOOL_SEEN, NULL),
+                               "agent.spool.unsettle.commit", NULL);
 }
 
 /* ---- sealing ---- */
@@ -214,42 +170,29 @@ static int add_segment (struct spool *s, int64_t item,
                         const struct content_hash *h, size_t first,
                         struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "INSERT INTO chunks VALUES (?1,?2,?3,row_sum('h',?1,?2,?3))", err);
     size_t n = h->n - first < SPOOL_SEGMENT ? h->n - first : SPOOL_SEGMENT;
 
-    (void)sqlite3_bind_int64 (st, 1, item);
-    (void)sqlite3_bind_int64 (st, 2, (int64_t)first);
-    (void)sqlite3_bind_blob (st, 3, h->chunks + first, (int)(n * DIGEST_SIZE),
-                             SQLITE_STATIC);
-    return ledger_run (s, st, err);
+    return spool_do (s, err, "INSERT INTO chunks VALUES (?1,?2,?3,"
+                     "row_sum('h',?1,?2,?3))", item, first,
+                     db_blob (h->chunks + first, n * DIGEST_SIZE));
 }
 
 int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
               const struct digest *content, struct err *err)
 {
     struct spool_tally *t = &s->tally[item->kind][SPOOL_SEALED];
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "INSERT INTO item (capture, number, kind, own, path, size, content, "
-        "state, at, why, sum) VALUES (?1,?2,?3,?4,?5,?6,?7,3,0,'',0)", err);
     int64_t id;
-    int rc;
+    int rc = spool_do (s, err, "INSERT INTO item (capture, number, kind, own, "
+                       "path, size, content, state, at, why, sum) VALUES (?1,"
+                       "?2,?3,?4,?5,?6,?7,3,0,'',0)", capture, item->number,
+                       item->kind, item->own, item->path ? item->path : "",
+                       item->size, content);
 
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
-    (void)sqlite3_bind_int64 (st, 2, item->number);
-    (void)sqlite3_bind_int (st, 3, (int)item->kind);
-    (void)sqlite3_bind_int (st, 4, item->own);
-    db_bind_text (st, 5, item->path ? item->path : "");
-    (void)sqlite3_bind_int64 (st, 6, (int64_t)item->size);
-    (void)sqlite3_bind_blob (st, 7, content->bytes, DIGEST_SIZE,
-                             SQLITE_STATIC);
-    if ((rc = ledger_run (s, st, err)) < 0)
+    if (rc < 0)
         return rc;
     id = sqlite3_last_insert_rowid (s->db);
-    st = spool_ledger_prepare (s, "UPDATE item SET sum="
-                         ITEM_SUM ("state", "at", "why") " WHERE id=?1", err);
-    (void)sqlite3_bind_int64 (st, 1, id);
-    rc = ledger_run (s, st, err);
+    rc = spool_do (s, err, "UPDATE item SET sum="
+                   ITEM_SUM ("state", "at", "why") " WHERE id=?1", id);
     for (size_t i = 0; item->hash.n > 1 && i < item->hash.n && rc == 0;
          i += SPOOL_SEGMENT)
         rc = add_segment (s, id, &item->hash, i, err);
@@ -292,24 +235,17 @@ static int date_after_others (struct spool *s, uint64_t id, const char *name,
                               char fingerprint[SPOOL_FINGERPRINT_MAX],
                               struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    struct db_rows r = spool_rows (s, err,
         "SELECT fingerprint FROM capture WHERE id=?1 UNION ALL SELECT "
         "fingerprint FROM capture WHERE name=?2 AND rank=?3 AND state BETWEEN "
         "3 AND 7 AND id<>?1 AND is_one_capture(path, (SELECT path FROM "
-        "capture WHERE id=?1))", err);
+        "capture WHERE id=?1))", id, name, rank);
     int64_t own = 0, later = 0;
+    const char *text;
     size_t n;
-    int code;
 
-    if (!st)
-        return ledger_error (s, NULL);
     fingerprint[0] = '\0';
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    db_bind_text (st, 2, name);
-    (void)sqlite3_bind_int64 (st, 3, rank);
-    for (bool first = true; (code = sqlite3_step (st)) == SQLITE_ROW;
-         first = false) {
-        const char *text = (const char *)sqlite3_column_text (st, 0);
+    for (bool first = true; db_row (&r, text); first = false) {
         int64_t ns = text ? fingerprint_newest_ns (text) : 0;
 
         if (first) {
@@ -321,12 +257,11 @@ static int date_after_others (struct spool *s, uint64_t id, const char *name,
             later = ns - own + 1;
         }
     }
-    spool_ledger_end (s, st);
     n = strlen (fingerprint);
     if (own > 0 && later > 0)
         (void)snprintf (fingerprint + n, SPOOL_FINGERPRINT_MAX - n, "+%d",
                         (int)later);
-    return code == SQLITE_DONE ? 0 : ledger_error (s, err);
+    return db_end (&r);
 }
 
 static int seal_capture (struct spool *s, uint64_t id, const char *name,
@@ -336,24 +271,15 @@ static int seal_capture (struct spool *s, uint64_t id, const char *name,
     char fingerprint[SPOOL_FINGERPRINT_MAX];
     uint64_t sum = 0;
     int rc = sum_of (items, n, &sum);
-    sqlite3_stmt *st;
 
     if (rc < 0)
         return err_set (err, ENOMEM, "no memory to hash");
     if ((rc = date_after_others (s, id, name, rank, sum, fingerprint, err)) < 0)
         return rc;
-    st = spool_ledger_prepare (s,
-        "UPDATE capture SET name=?2, rank=?3, state=3, open=?4, "
-        "fingerprint=?5, sum="
-        CAPTURE_SUM ("?5", "key", "?2", "?3", "3", "?4")
-        " WHERE id=?1 AND state=2", err);
-
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    db_bind_text (st, 2, name);
-    (void)sqlite3_bind_int64 (st, 3, rank);
-    (void)sqlite3_bind_int64 (st, 4, (int64_t)n);
-    db_bind_text (st, 5, fingerprint);
-    rc = ledger_run (s, st, err);
+    rc = spool_do (s, err, "UPDATE capture SET name=?2, rank=?3, state=3, "
+                   "open=?4, fingerprint=?5, sum="
+                   CAPTURE_SUM ("?5", "key", "?2", "?3", "3", "?4")
+                   " WHERE id=?1 AND state=2", id, name, rank, n, fingerprint);
     if (rc == 0 && sqlite3_changes (s->db) != 1)
         rc = err_set (err, EINVAL, "capture %llu has not settled",
                       (unsigned long long)id);
@@ -385,11 +311,7 @@ int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
         rc = loss_forget (s, id, name, err);
     if (rc == 0 && left_out.n > 0)
         rc = loss_left_out (s, id, left_out.n, left_out.first, err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    rc = spool_ledger_commit (s, "agent.spool.seal.commit", err);
+    rc = spool_ledger_finish (s, rc, "agent.spool.seal.commit", err);
     if (rc == 0)
         counter_add (COUNTER_ITEMS_SEALED, n);
     return rc;
@@ -399,50 +321,40 @@ int spool_find_name_collision (struct spool *s, uint64_t id,
                                char path[PATH_MAX],
                                struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-                                             "SELECT (" COLLISION_OF ("?1") ")",
-                                             err);
-    int code;
+    struct db_rows r = spool_rows (s, err, COLLISION_OF ("?1"), id);
+    const char *other;
+    int rc;
 
-    if (!st)
-        return ledger_error (s, NULL);
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
     path[0] = '\0';
-    if ((code = sqlite3_step (st)) == SQLITE_ROW &&
-        sqlite3_column_type (st, 0) != SQLITE_NULL)
-        (void)snprintf (path, PATH_MAX, "%s",
-                        (const char *)sqlite3_column_text (st, 0));
-    spool_ledger_end (s, st);
-    return code == SQLITE_ROW ? *path != '\0' : ledger_error (s, err);
+    if (db_row (&r, other) && other)
+        (void)snprintf (path, PATH_MAX, "%s", other);
+    rc = db_end (&r);
+    return rc < 0 ? rc : *path != '\0';
 }
 
 /* ---- sealing again ---- */
 
 int capture_find_short (struct spool *s, uint64_t *id, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT id FROM capture WHERE " CAPTURE_IS_GOOD " AND id IN ("
-        SPOOL_SHORT_CAPTURES ") LIMIT 1", err);
-
-    return ledger_find (s, st, id, err);
+    return db_one (spool_rows (s, err, "SELECT id FROM capture WHERE "
+                               CAPTURE_IS_GOOD " AND id IN ("
+                               SPOOL_SHORT_CAPTURES ") LIMIT 1"), *id);
 }
 
 int capture_forget (struct spool *s, uint64_t id, const char *why,
                     char path[PATH_MAX], struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT path FROM capture WHERE id=?1 AND " CAPTURE_IS_GOOD, err);
+    struct db_rows r = spool_rows (s, err, "SELECT path FROM capture WHERE "
+                                   "id=?1 AND " CAPTURE_IS_GOOD, id);
     char text[SPOOL_LOSS_MAX];
+    const char *its;
     int rc;
 
     path[0] = '\0';
-    if (!st)
-        return ledger_error (s, NULL);
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    if (sqlite3_step (st) == SQLITE_ROW)
-        (void)snprintf (path, PATH_MAX, "%s",
-                        (const char *)sqlite3_column_text (st, 0));
-    spool_ledger_end (s, st);
+    if (db_row (&r, its))
+        (void)snprintf (path, PATH_MAX, "%s", its);
+    if ((rc = db_end (&r)) < 0)
+        return rc;
     // a damaged row keeps its wrong sum, so that it is never believed again
     if (!*path)
         return 0;
@@ -455,13 +367,10 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
 
 int capture_ask (struct spool *s, uint64_t id, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "UPDATE capture SET state=3, open=open+1, sum="
-        CAPTURE_SUM ("fingerprint", "key", "name", "rank", "3", "open+1")
-        " WHERE id=?1 AND " CAPTURE_IS_GOOD, err);
-
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    return ledger_run (s, st, err);
+    return spool_do (s, err, "UPDATE capture SET state=3, open=open+1, sum="
+                     CAPTURE_SUM ("fingerprint", "key", "name", "rank", "3",
+                                  "open+1")
+                     " WHERE id=?1 AND " CAPTURE_IS_GOOD, id);
 }
 
 int capture_lose (struct spool *s, uint64_t id, struct err *err)

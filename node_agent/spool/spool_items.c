@@ -25,13 +25,6 @@ static const char next_sql[] =
     "FROM item i INDEXED BY item_open LEFT JOIN capture c ON c.id=i.capture "
     "WHERE i.state<6 AND i.kind=?1 AND i.id>?2 ORDER BY i.id LIMIT 1";
 
-static void copy_column (char *out, size_t max, sqlite3_stmt *st, int column)
-{
-    const char *text = (const char *)sqlite3_column_text (st, column);
-
-    (void)snprintf (out, max, "%s", text ? text : "");
-}
-
 /* Where a raw file lies that is not in the spool: in the capture, or beside it. */
 static void place_original (struct spool_item *item, const char *capture)
 {
@@ -49,32 +42,25 @@ static void place_original (struct spool_item *item, const char *capture)
 static const char *take_row (struct spool *s, sqlite3_stmt *st,
                              struct spool_item *ret)
 {
-    const char *below = (const char *)sqlite3_column_text (st, 9);
-    const char *version = (const char *)sqlite3_column_text (st, 14);
+    const char *below, *version;
+    bool good, capture_good;
+    unsigned number;
 
     memset (ret, 0, sizeof (*ret));
-    ret->id = (uint64_t)sqlite3_column_int64 (st, 0);
-    ret->capture_id = (uint64_t)sqlite3_column_int64 (st, 1);
-    ret->kind = (enum item_kind)sqlite3_column_int (st, 3);
-    ret->state = (enum spool_state)sqlite3_column_int (st, 8);
-    ret->own = sqlite3_column_int (st, 4) != 0 && ret->state != SPOOL_ASKED;
-    copy_column (ret->path, sizeof (ret->path), st, 5);
-    ret->size = (uint64_t)sqlite3_column_int64 (st, 6);
-    if (sqlite3_column_bytes (st, 7) == DIGEST_SIZE)
-        memcpy (ret->content.bytes, sqlite3_column_blob (st, 7), DIGEST_SIZE);
-    copy_column (ret->capture, sizeof (ret->capture), st, 10);
+    db_columns (st, ret->id, ret->capture_id, number, ret->kind, ret->own,
+                ret->path, ret->size, ret->content, ret->state, below,
+                ret->capture, ret->rank, good, capture_good, version);
+    ret->own = ret->own && ret->state != SPOOL_ASKED;
     if (*s->host)
         spool_place (s->host, below ? below : "", ret->place);
-    ret->rank = sqlite3_column_int64 (st, 11);
     ret->newest_ns = version ? fingerprint_newest_ns (version) : 0;
     if (ret->own)
-        spool_file_path (s, ret->capture_id,
-                         (unsigned)sqlite3_column_int (st, 2), ret->file);
+        spool_file_path (s, ret->capture_id, number, ret->file);
     else
         place_original (ret, below ? below : "");
-    if (!sqlite3_column_int (st, 12) || ret->size > CONTENT_SIZE_MAX)
+    if (!good || ret->size > CONTENT_SIZE_MAX)
         return "its row in the ledger is damaged";
-    if (!sqlite3_column_int (st, 13))
+    if (!capture_good)
         return "its capture's row in the ledger is damaged";
     return NULL;
 }
@@ -96,32 +82,24 @@ static const char *look_at_file (const struct spool_item *item)
 int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
                struct spool_item *ret, const char **why, struct err *err)
 {
-    sqlite3_stmt *st;
-    int code, rc = FAULT ("agent.spool.next");
+    struct db_rows r;
+    bool found;
+    int rc = FAULT ("agent.spool.next");
 
     if (rc < 0)
         return ledger_fail (s, rc, "cannot read the ledger", err);
-    if (!(st = spool_ledger_prepare (s, next_sql, err)))
-        return ledger_error (s, NULL);
-    (void)sqlite3_bind_int (st, 1, (int)kind);
-    (void)sqlite3_bind_int64 (st, 2, (int64_t)id);
-    code = sqlite3_step (st);
-    if (code == SQLITE_ROW &&
-        sqlite3_column_int64 (st, 0) <= (int64_t)id) {
-        rc = ledger_fail (s, -EBADMSG, "an index is out of order", err);
-    } else if (code == SQLITE_ROW) {    // else it would never end
-        rc = 1;
-        if ((*why = take_row (s, st, ret))) {
-            ret->own = false;   // its file may be another one's
-            ret->capture_id = 0;        // and so may it be
-        }
-        else if (state_is_open (ret->state))
-            *why = look_at_file (ret);
-    } else if (code != SQLITE_DONE) {
-        rc = ledger_error (s, err);
+    r = spool_rows (s, err, next_sql, kind, id);
+    if ((found = db_step (&r)) && sqlite3_column_int64 (r.st, 0) <= (int64_t)id)
+        // else it would never end
+        r.rc = ledger_fail (s, -EBADMSG, "an index is out of order", err);
+    else if (found && (*why = take_row (s, r.st, ret))) {
+        ret->own = false;       // its file may be another one's
+        ret->capture_id = 0;    // and so may it be
+    } else if (found && state_is_open (ret->state)) {
+        *why = look_at_file (ret);
     }
-    spool_ledger_end (s, st);
-    return rc;
+    rc = db_end (&r);
+    return rc < 0 ? rc : found;
 }
 
 int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
@@ -146,200 +124,83 @@ int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
 int spool_hashes (struct spool *s, uint64_t id, uint64_t first,
                   struct digest out[SPOOL_SEGMENT], struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT hashes FROM chunks WHERE item=?1 AND first=?2 AND "
-        "sum=row_sum('h', item, first, hashes)", err);
-    int n = 0;
+    struct db_rows r = spool_rows (s, err, "SELECT hashes FROM chunks WHERE "
+                                   "item=?1 AND first=?2 AND "
+                                   "sum=row_sum('h', item, first, hashes)",
+                                   id, first);
+    struct db_blob hashes = { NULL, 0 };
+    size_t n = 0;
 
-    if (!st)
-        return ledger_error (s, NULL);
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    (void)sqlite3_bind_int64 (st, 2, (int64_t)first);
-    if (sqlite3_step (st) == SQLITE_ROW) {
-        n = sqlite3_column_bytes (st, 0) / DIGEST_SIZE;
-        if (n > 0 && n <= SPOOL_SEGMENT)
-            memcpy (out, sqlite3_column_blob (st, 0),
-                    (size_t)n * DIGEST_SIZE);
-    }
-    spool_ledger_end (s, st);
-    if (n <= 0 || n > SPOOL_SEGMENT)
+    if (r.rc == 0 && db_row (&r, hashes))
+        n = hashes.size / DIGEST_SIZE;
+    if (n > 0 && n <= SPOOL_SEGMENT)
+        memcpy (out, hashes.data, n * DIGEST_SIZE);
+    (void)db_end (&r);
+    if (n == 0 || n > SPOOL_SEGMENT)
         return err_set (err, EBADMSG, "the ledger's list of its chunks is "
                         "damaged");
-    return n;
+    return (int)n;
 }
 
 /* ---- states ---- */
-
-static int write_state (struct spool *s, uint64_t id, enum spool_state state,
-                        uint64_t at, const char *why, struct err *err)
-{
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "UPDATE item SET state=?2, at=?3, why=?4, sum="
-        ITEM_SUM ("?2", "?3", "?4") " WHERE id=?1", err);
-
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    (void)sqlite3_bind_int (st, 2, (int)state);
-    (void)sqlite3_bind_int64 (st, 3, (int64_t)at);
-    db_bind_text (st, 4, why);
-    return ledger_run (s, st, err);
-}
 
 /* An item of this capture is not open any more; when it was the last one the
  * capture is durable.
  */
 static int close_one (struct spool *s, uint64_t capture, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    return spool_do (s, err,
         "UPDATE capture SET open=open-1, "
         "state=CASE WHEN open=1 AND state=3 THEN 6 ELSE state END, sum="
         CAPTURE_SUM ("fingerprint", "key", "name", "rank",
                      "CASE WHEN open=1 AND state=3 THEN 6 ELSE state END",
                      "open-1")
-        " WHERE id=?1 AND sum="
-        CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open"),
-        err);
-
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
-    return ledger_run (s, st, err);
-}
-
-struct row {
-    int64_t capture, size;
-    int kind, state;
-    unsigned number;
-    bool own;
-};
-
-/* 1 found, 0 not there. */
-static int find_row (struct spool *s, uint64_t id, struct row *r,
-                     struct err *err)
-{
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT capture, size, kind, state, number, own FROM item WHERE "
-        "id=?1", err);
-    int code;
-
-    if (!st)
-        return ledger_error (s, NULL);
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    if ((code = sqlite3_step (st)) == SQLITE_ROW) {
-        r->capture = sqlite3_column_int64 (st, 0);
-        r->size = sqlite3_column_int64 (st, 1);
-        r->kind = sqlite3_column_int (st, 2);
-        r->state = sqlite3_column_int (st, 3);
-        r->number = (unsigned)sqlite3_column_int (st, 4);
-        r->own = sqlite3_column_int (st, 5) != 0;
-    }
-    spool_ledger_end (s, st);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        return ledger_error (s, err);
-    return code == SQLITE_ROW;
-}
-
-static void tally_move (struct spool *s, const struct row *r,
-                        enum spool_state to)
-{
-    struct spool_tally *from_tally, *to_tally;
-
-    if (r->kind < 0 || r->kind >= SPOOL_KINDS || r->state < 0 ||
-        r->state >= SPOOL_STATES)
-        return;                 // damaged; spool_recount finds out
-    from_tally = &s->tally[r->kind][r->state];
-    to_tally = &s->tally[r->kind][to];
-    from_tally->items--;
-    from_tally->bytes -= (uint64_t)r->size;
-    to_tally->items++;
-    to_tally->bytes += (uint64_t)r->size;
-}
-
-static int move (struct spool *s, uint64_t id, const struct row *r,
-                 enum spool_state state, uint64_t at, const char *why,
-                 struct err *err)
-{
-    int rc = write_state (s, id, state, at, why, err);
-
-    if (rc == 0)
-        tally_move (s, r, state);
-    return rc;
+        " WHERE id=?1 AND " CAPTURE_IS_GOOD, capture);
 }
 
 int item_set (struct spool *s, uint64_t id, enum spool_state state,
               const char *why, struct err *err)
 {
-    struct row r;
-    int rc = find_row (s, id, &r, err);
+    struct item_row r;
+    int rc = item_find (s, id, &r, err);
 
     if (rc <= 0 || !state_is_offered ((enum spool_state)r.state))
         return rc;
-    rc = move (s, id, &r, state, 0, why, err);
-    return rc < 0 ? rc : close_one (s, (uint64_t)r.capture, err);
+    rc = item_move (s, id, &r, state, 0, why, err);
+    return rc < 0 ? rc : close_one (s, r.capture, err);
 }
 
 int item_ask (struct spool *s, uint64_t id, struct err *err)
 {
-    struct row r;
-    int rc = find_row (s, id, &r, err);
+    struct item_row r;
+    int rc = item_find (s, id, &r, err);
 
     if (rc <= 0)
         return rc;
-    rc = move (s, id, &r, SPOOL_ASKED, 0, "", err);
-    return rc < 0 ? rc : capture_ask (s, (uint64_t)r.capture, err);
+    rc = item_move (s, id, &r, SPOOL_ASKED, 0, "", err);
+    return rc < 0 ? rc : capture_ask (s, r.capture, err);
 }
 
 /* One that does not say whose it is: no capture's number of open items. */
 static int set_stray (struct spool *s, uint64_t id, const char *why,
                       struct err *err)
 {
-    struct row r;
-    int rc = find_row (s, id, &r, err);
+    struct item_row r;
+    int rc = item_find (s, id, &r, err);
 
-    return rc > 0 ? move (s, id, &r, SPOOL_QUARANTINED, 0, why, err) : rc;
+    return rc > 0 ? item_move (s, id, &r, SPOOL_QUARANTINED, 0, why, err) : rc;
 }
 
 /* ---- advice ---- */
 
-int item_advise (struct spool *s, struct err *err)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < s->nadvice && rc >= 0; i++) {
-        const struct advice *a = &s->advice[i];
-        struct row r;
-
-        rc = find_row (s, a->id, &r, err);
-        if (rc > 0 && (a->state == SPOOL_RELEASED
-                           ? r.state == SPOOL_DURABLE
-                           : state_is_open ((enum spool_state)r.state)))
-            rc = move (s, a->id, &r, a->state, a->offset, "", err);
-    }
-    return rc < 0 ? rc : 0;
-}
-
-/* Remember; write all of it down when there is no room for more. */
-static void advise (struct spool *s, uint64_t id, enum spool_state state,
-                    uint64_t offset)
-{
-    for (size_t i = 0; i < s->nadvice; i++) {
-        if (s->advice[i].id == id) {
-            s->advice[i].state = state;
-            s->advice[i].offset = offset;
-            return;
-        }
-    }
-    if (s->nadvice == ADVICE_MAX && (spool_ledger_begin (s, NULL) < 0 ||
-        spool_ledger_commit (s, "agent.spool.advice.commit", NULL) < 0))
-        return;                 // without it nothing is wrong
-    s->advice[s->nadvice++] = (struct advice){ id, offset, state };
-}
-
 void spool_offered (struct spool *s, uint64_t id)
 {
-    advise (s, id, SPOOL_OFFERED, 0);
+    item_advise (s, id, SPOOL_OFFERED, 0);
 }
 
 void spool_transferring (struct spool *s, uint64_t id, uint64_t offset)
 {
-    advise (s, id, SPOOL_TRANSFERRING, offset);
+    item_advise (s, id, SPOOL_TRANSFERRING, offset);
 }
 
 /* ---- the ends ---- */
@@ -347,17 +208,17 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset)
 void item_release (struct spool *s, uint64_t id)
 {
     char path[PATH_MAX];
-    struct row r;
+    struct item_row r;
 
-    if (find_row (s, id, &r, NULL) <= 0 || r.state != SPOOL_DURABLE)
+    if (item_find (s, id, &r, NULL) <= 0 || r.state != SPOOL_DURABLE)
         return;
     if (r.own) {
-        spool_file_path (s, (uint64_t)r.capture, r.number, path);
+        spool_file_path (s, r.capture, r.number, path);
         if (FAULT ("agent.spool.durable.unlink") < 0 ||
             (unlink (path) < 0 && errno != ENOENT))
             return;             // the next start tries again
     }
-    advise (s, id, SPOOL_RELEASED, 0);
+    item_advise (s, id, SPOOL_RELEASED, 0);
 }
 
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
@@ -371,11 +232,7 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
         rc = item_set (s, ids[i], SPOOL_DURABLE, "", err);
     if (rc >= 0)
         rc = mark_save (s, err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    if ((rc = spool_ledger_commit (s, "agent.spool.durable.commit", err)) < 0)
+    if ((rc = spool_ledger_finish (s, rc, "agent.spool.durable.commit", err)) < 0)
         return rc;
     s->mark_due = false;
     counter_add (COUNTER_ITEMS_DURABLE, n);
@@ -388,23 +245,19 @@ int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
                 const char *why, struct err *err)
 {
     char path[PATH_MAX];
-    struct row r;
-    int rc = find_row (s, id, &r, err);
+    struct item_row r;
+    int rc = item_find (s, id, &r, err);
 
     if (rc <= 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
     rc = item_set (s, id, state, why, err);
     if (rc == 0)
-        rc = loss_add_raw (s, (uint64_t)r.capture, id, why, err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    if ((rc = spool_ledger_commit (s, "agent.spool.gone.commit", err)) < 0)
+        rc = loss_add_raw (s, r.capture, id, why, err);
+    if ((rc = spool_ledger_finish (s, rc, "agent.spool.gone.commit", err)) < 0)
         return rc;
     counter_add (COUNTER_ITEMS_GONE, 1);
     if (r.own) {                // a link to a file that was written to
-        spool_file_path (s, (uint64_t)r.capture, r.number, path);
+        spool_file_path (s, r.capture, r.number, path);
         if (FAULT ("agent.spool.gone.unlink") == 0)
             (void)unlink (path);
     }
@@ -432,11 +285,7 @@ static int give_back (struct spool *s, uint64_t capture, const char *why,
     if (rc >= 0)
         rc = capture_forget (s, capture, "its data in the spool is damaged",
                              path, err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    rc = spool_ledger_commit (s, "agent.spool.quarantine.commit", err);
+    rc = spool_ledger_finish (s, rc, "agent.spool.quarantine.commit", err);
     if (rc < 0)
         return rc;
     counter_add (COUNTER_ITEMS_QUARANTINED, 1);
@@ -502,17 +351,13 @@ uint64_t spool_undelivered (const struct spool *s)
  */
 static int find_doubtful (struct spool *s, uint64_t *id, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
+    uint64_t before = *id;
+    int rc = db_one (spool_rows (s, err,
         "SELECT id FROM item WHERE state NOT BETWEEN 3 AND 5 AND "
         "sum IS NOT " ITEM_SUM ("state", "at", "why") " AND id>?1 ORDER BY id "
-        "LIMIT 1", err);
+        "LIMIT 1", before), *id);
 
-    int64_t before = (int64_t)*id;
-    int rc;
-
-    (void)sqlite3_bind_int64 (st, 1, before);
-    rc = ledger_find (s, st, id, err);
-    if (rc > 0 && (int64_t)*id <= before)       // else it would never end
+    if (rc > 0 && (int64_t)*id <= (int64_t)before)  // else it would never end
         return ledger_fail (s, -EBADMSG, "a table is out of order", err);
     return rc;
 }
@@ -525,7 +370,7 @@ static int doubt (struct spool *s, uint64_t id, struct err *err)
 
     if (rc < 0)
         return rc;
-    rc = write_state (s, id, SPOOL_QUARANTINED, 0, why, err);
+    rc = item_write (s, id, SPOOL_QUARANTINED, 0, why, err);
     return give_back (s, 0, why, rc, err);
 }
 
@@ -544,24 +389,14 @@ int spool_recount (struct spool *s, struct err *err)
         rc = ledger_error (s, err);
     if (rc == 0)
         rc = tally_count (s, err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    s->recounted = true;
-    return spool_ledger_commit (s, "agent.spool.recount.commit", err);
+    s->recounted = s->recounted || rc == 0;
+    return spool_ledger_finish (s, rc, "agent.spool.recount.commit", err);
 }
 
 bool spool_has_rank (struct spool *s, int64_t rank)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT 1 FROM capture WHERE rank=?1 AND state>=3 LIMIT 1", NULL);
-    bool has;
-
-    (void)sqlite3_bind_int64 (st, 1, rank);
-    has = st && sqlite3_step (st) == SQLITE_ROW;
-    spool_ledger_end (s, st);
-    return has;
+    return db_number (spool_rows (s, NULL, "SELECT 1 FROM capture WHERE rank=?1"
+                                  " AND state>=3 LIMIT 1", rank), 0) == 1;
 }
 
 const char *spool_state_name (enum spool_state state)

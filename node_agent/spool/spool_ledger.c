@@ -5,19 +5,13 @@
  */
 #include "spool/spool_private.h"
 
-#include "base/counter.h"
-#include "base/fault.h"
-#include "base/wire.h"
-#include "spool/manifest.h"
-#include "store/fileio.h"
+#include "store/row_sum.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define ROW_MAX (MANIFEST_MAX + (1u << 20))     // bytes of one row in its
-                                        // checksum; a manifest is the most
 #define WAL_BYTES_MAX "4194304" // of the journal, that a start has to read
 
 static const char schema_sql[] =
@@ -51,43 +45,6 @@ static const char schema_sql[] =
     " sum INTEGER NOT NULL, PRIMARY KEY (rank, type));"
     "CREATE TABLE note (name TEXT PRIMARY KEY, text TEXT NOT NULL,"
     " sum INTEGER NOT NULL);";
-
-/* row_sum(...): the first 64 bits of the SHA-256 of all arguments, each with
- * its type and size.  NULL, which no row has, of more than ROW_MAX.
- */
-static void row_sum (sqlite3_context *c, int n, sqlite3_value **v)
-{
-    struct buf b;
-    struct digest d;
-    uint64_t sum = 0;
-
-    buf_init (&b, ROW_MAX);
-    for (int i = 0; i < n; i++) {
-        int type = sqlite3_value_type (v[i]);
-
-        wire_put_u8 (&b, (uint8_t)type);
-        if (type == SQLITE_INTEGER) {
-            wire_put_i64 (&b, sqlite3_value_int64 (v[i]));
-        } else if (type != SQLITE_NULL) {
-            const void *bytes = sqlite3_value_blob (v[i]);
-            size_t size = (size_t)sqlite3_value_bytes (v[i]);
-
-            wire_put_u32 (&b, (uint32_t)size);
-            if (size > 0)
-                buf_put (&b, bytes, size);
-        }
-    }
-    if (b.failed) {
-        sqlite3_result_null (c);
-    } else if (digest_of (b.data, b.size, &d) < 0) {
-        sqlite3_result_error_nomem (c);
-    } else {
-        for (int i = 0; i < 8; i++)
-            sum = sum << 8 | d.bytes[i];
-        sqlite3_result_int64 (c, (int64_t)sum);
-    }
-    buf_fini (&b);
-}
 
 /* is_one_capture(PATH, PATH): of one name and rank they are versions of one. */
 static void is_one_capture (sqlite3_context *c, int n, sqlite3_value **v)
@@ -163,214 +120,22 @@ int ledger_error (struct spool *s, struct err *err)
 
 /* ---- statements ---- */
 
-/* Parsing SQL would be a fifth of the agent's work: what has ended stays with
- * the connection, and is found there by its text.
- */
-sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
-                                    struct err *err)
+static int fail (void *arg, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-
-    while ((st = sqlite3_next_stmt (s->db, st))) {
-        if (!sqlite3_stmt_busy (st) && strcmp (sqlite3_sql (st), sql) == 0)
-            return st;
-    }
-    if (sqlite3_prepare_v3 (s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &st,
-                            NULL) != SQLITE_OK)
-        (void)ledger_error (s, err);
-    return st;
+    return ledger_error (arg, err);
 }
 
-void spool_ledger_end (struct spool *s, sqlite3_stmt *st)
+/* Parsing SQL would be a fifth of the agent's work: statements are kept. */
+struct db_rows spool_rows_of (struct spool *s, struct err *err,
+                              const struct db_value *values)
 {
-    if (st) {
-        look_for_damage (s, sqlite3_reset (st));
-        (void)sqlite3_clear_bindings (st);
-    }
-}
+    struct db_rows r = { .err = err, .kept = true, .fail = fail, .arg = s };
 
-int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err)
-{
-    int code;
-
-    if (!st)
-        return ledger_error (s, NULL);  // of preparing; 'err' has it
-    while ((code = sqlite3_step (st)) == SQLITE_ROW)
-        ;
-    spool_ledger_end (s, st);
-    return code == SQLITE_DONE ? 0 : ledger_error (s, err);
-}
-
-int ledger_find (struct spool *s, sqlite3_stmt *st, uint64_t *id,
-                 struct err *err)
-{
-    int code;
-
-    if (!st)
-        return ledger_error (s, NULL);  // of preparing; 'err' has it
-    if ((code = sqlite3_step (st)) == SQLITE_ROW)
-        *id = (uint64_t)sqlite3_column_int64 (st, 0);
-    spool_ledger_end (s, st);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        return ledger_error (s, err);
-    return code == SQLITE_ROW;
-}
-
-int64_t ledger_int (struct spool *s, const char *sql, int64_t fallback)
-{
-    sqlite3_stmt *st = spool_ledger_prepare (s, sql, NULL);
-    int64_t v = fallback;
-
-    if (st && sqlite3_step (st) == SQLITE_ROW)
-        v = sqlite3_column_int64 (st, 0);
-    spool_ledger_end (s, st);
-    return v;
-}
-
-/* ---- tallies ---- */
-
-static int tally_write (struct spool *s, int kind, int state, struct err *err)
-{
-    const struct spool_tally *t = &s->tally[kind][state];
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "INSERT OR REPLACE INTO tally VALUES (?1,?2,?3,?4,"
-        "row_sum('t',?1,?2,?3,?4))", err);
-
-    (void)sqlite3_bind_int (st, 1, kind);
-    (void)sqlite3_bind_int (st, 2, state);
-    (void)sqlite3_bind_int64 (st, 3, (int64_t)t->items);
-    (void)sqlite3_bind_int64 (st, 4, (int64_t)t->bytes);
-    return ledger_run (s, st, err);
-}
-
-static int tally_save (struct spool *s, struct err *err)
-{
-    int rc = 0;
-
-    // rows that are out of order would be there twice
-    if (s->recounted)
-        rc = ledger_run (s, spool_ledger_prepare (s, "DELETE FROM tally", err),
-                         err);
-    for (int kind = 0; kind < SPOOL_KINDS; kind++) {
-        for (int state = 0; state < SPOOL_STATES && rc == 0; state++) {
-            if (s->recounted ||
-                memcmp (&s->tally[kind][state], &s->saved[kind][state],
-                        sizeof (struct spool_tally)) != 0)
-                rc = tally_write (s, kind, state, err);
-        }
-    }
-    return rc;
-}
-
-/* Rows of (kind, state, items, bytes, whether to be believed). */
-static int tally_read (struct spool *s, const char *sql, struct err *err)
-{
-    sqlite3_stmt *st = spool_ledger_prepare (s, sql, err);
-    int code;
-
-    if (!st)
-        return ledger_error (s, NULL);
-    memset (s->tally, 0, sizeof (s->tally));
-    while ((code = sqlite3_step (st)) == SQLITE_ROW) {
-        int kind = sqlite3_column_int (st, 0);
-        int state = sqlite3_column_int (st, 1);
-
-        if (kind < 0 || kind >= SPOOL_KINDS || state < 0 ||
-            state >= SPOOL_STATES || !sqlite3_column_int (st, 4))
-            continue;           // the count comes out wrong: counted again
-        s->tally[kind][state].items = (uint64_t)sqlite3_column_int64 (st, 2);
-        s->tally[kind][state].bytes = (uint64_t)sqlite3_column_int64 (st, 3);
-    }
-    spool_ledger_end (s, st);
-    return code == SQLITE_DONE ? 0 : ledger_error (s, err);
-}
-
-int tally_load (struct spool *s, struct err *err)
-{
-    int64_t bad = ledger_int (s, "SELECT count(*) FROM tally WHERE sum IS NOT "
-                              "row_sum('t', kind, state, items, bytes)", 1);
-    int rc = bad ? tally_count (s, err)
-                 : tally_read (s, "SELECT kind, state, items, bytes, 1 FROM "
-                                  "tally", err);
-
-    s->recounted = bad != 0;
-    memcpy (s->saved, s->tally, sizeof (s->saved));
-    return rc;
-}
-
-int tally_count (struct spool *s, struct err *err)
-{
-    // the sum of damaged sizes may be more than an integer
-    return tally_read (s, "SELECT kind, state, count(*), "
-                          "CAST(total(size) AS INTEGER), 1 FROM item "
-                          "NOT INDEXED GROUP BY kind, state", err);
-}
-
-bool tally_is_true (struct spool *s)
-{
-    struct spool_tally told[SPOOL_KINDS][SPOOL_STATES];
-
-    memcpy (told, s->tally, sizeof (told));
-    return tally_count (s, NULL) == 0 &&
-           memcmp (told, s->tally, sizeof (told)) == 0;
-}
-
-/* ---- transactions ---- */
-
-int spool_ledger_begin (struct spool *s, struct err *err)
-{
-    if (sqlite3_exec (s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK)
-        return 0;
-    return ledger_error (s, err);
-}
-
-void spool_ledger_rollback (struct spool *s)
-{
-    (void)sqlite3_exec (s->db, "ROLLBACK", NULL, NULL, NULL);
-    memcpy (s->tally, s->saved, sizeof (s->tally));
-}
-
-int spool_ledger_commit (struct spool *s, const char *point, struct err *err)
-{
-    int rc = item_advise (s, err);
-
-    (void)point;                // in a build without fault points
-    if (rc == 0)
-        rc = tally_save (s, err);
-    if (rc == 0 && (rc = FAULT (point)) < 0)
-        rc = ledger_fail (s, rc, "cannot commit to the ledger", err);
-    if (rc == 0 &&
-        sqlite3_exec (s->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-        rc = ledger_error (s, err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    counter_add (COUNTER_COMMITS, 1);
-    s->nadvice = 0;
-    s->recounted = false;
-    memcpy (s->saved, s->tally, sizeof (s->saved));
-    return 0;
+    db_begin (&r, s->db, values);
+    return r;
 }
 
 /* ---- opening ---- */
-
-int ledger_create (struct spool *s, struct err *err)
-{
-    if (sqlite3_exec (s->db, schema_sql, NULL, NULL, NULL) != SQLITE_OK)
-        return ledger_error (s, err);
-    return db_execf (s->db, err, "PRAGMA user_version=%d", SPOOL_SCHEMA);
-}
-
-static int create_new (struct spool *s, struct err *err)
-{
-    int rc = spool_ledger_begin (s, err);
-
-    if (rc == 0)
-        rc = ledger_create (s, err);
-    return rc < 0 ? rc : spool_ledger_commit (s, "agent.spool.create.commit",
-                                              err);
-}
 
 /* Nobody but us puts a file there: a directory, a link, another program's
  * database are damage.
@@ -382,14 +147,7 @@ static bool is_file (const char *path)
     return lstat (path, &st) < 0 || S_ISREG (st.st_mode);
 }
 
-static int create_if_empty (struct spool *s, struct err *err)
-{
-    if (db_int (s->db, "SELECT count(*) FROM sqlite_schema", 0) > 0)
-        return err_set (err, EBADMSG, "it is a database of another program");
-    return create_new (s, err);
-}
-
-static int open_ledger (struct spool *s, struct err *err)
+int spool_ledger_connect (struct spool *s, bool *empty, struct err *err)
 {
     char path[PATH_MAX];
     int64_t version;
@@ -405,9 +163,7 @@ static int open_ledger (struct spool *s, struct err *err)
                          NULL) != SQLITE_OK)
         return db_error (s->db, path, err);
     db_harden (s->db);
-    if (sqlite3_create_function (s->db, "row_sum", -1,
-                                 SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
-                                 row_sum, NULL, NULL) != SQLITE_OK ||
+    if (row_sum_register (s->db) != SQLITE_OK ||
         sqlite3_create_function (s->db, "is_gone", 1, SQLITE_UTF8, NULL,
                                  is_gone, NULL, NULL) != SQLITE_OK ||
         sqlite3_create_function (s->db, "is_one_capture", 2, SQLITE_UTF8, s,
@@ -423,32 +179,26 @@ static int open_ledger (struct spool *s, struct err *err)
     if (version < 0)
         return err_set (err, EBADMSG, "its version is %lld",
                         (long long)version);
-    if (version == 0)
-        return create_if_empty (s, err);
-    if (version != SPOOL_SCHEMA)
+    *empty = version == 0;
+    if (*empty && db_int (s->db, "SELECT count(*) FROM sqlite_schema", 0) > 0)
+        return err_set (err, EBADMSG, "it is a database of another program");
+    if (!*empty && version != SPOOL_SCHEMA)
         return err_set (err, ENOTSUP, "%s is of another version of rollcall: "
                         "its version is %lld, not %d", path,
                         (long long)version, SPOOL_SCHEMA);
-    return tally_load (s, err);
+    return 0;
 }
 
-int spool_ledger_open (struct spool *s, struct err *err)
+int ledger_create (struct spool *s, struct err *err)
 {
-    char path[PATH_MAX];
-    int rc = open_ledger (s, err);
-
-    (void)snprintf (path, sizeof (path), "%s/%s", s->dir, SPOOL_LEDGER);
-    if (rc == 0)
-        db_there_note (&s->there, path);
-    return rc;
+    if (sqlite3_exec (s->db, schema_sql, NULL, NULL, NULL) != SQLITE_OK)
+        return ledger_error (s, err);
+    return db_execf (s->db, err, "PRAGMA user_version=%d", SPOOL_SCHEMA);
 }
 
 void spool_ledger_close (struct spool *s)
 {
-    sqlite3_stmt *st;
-
-    while (s->db && (st = sqlite3_next_stmt (s->db, NULL)))
-        (void)sqlite3_finalize (st);
+    db_close_kept (s->db);
     db_close_there (&s->there, s->db);
     s->db = NULL;
 }

@@ -1,24 +1,30 @@
 /* node_agent/spool/spool_private.h - the spool, between its files
  *
- * spool.c                opening, the directory, recovery
- * spool_ledger.c         the database: schema, transactions, checksums, tallies
- * spool_captures.c       captures: seen, settled, sealed
- * spool_items.c          items: next, durable, gone, set aside
- * wrapper_reports.c      reports of wrappers, and notes
- * losses.c               what will not be delivered
- * release_rows.c         captures that may be removed one day
- * redeliver.c            acknowledged data that the aggregator may have lost
- * redelivery_requests.c  that data, where it is no longer here
- * spool_presence.c       files that are removed while it is in use
- * check_spool.c          spool_check
+ * Each calls those above it only:
+ *
+ * spool_dir.c        the directory: places of files, quarantine
+ * spool_ledger.c     the database: schema, statements, damage
+ * spool_commit.c     transactions, and what each writes: states of items,
+ *                    advice, tallies
+ * wrapper_reports.c  what wrappers said, and notes
+ * losses.c           what will not be delivered
+ * release_rows.c     captures that may be removed one day
+ * spool_marks.c      how far acknowledgements hold
+ * spool_captures.c   captures: seen, settled, sealed
+ * spool_items.c      items: next, durable, gone, set aside
+ * redeliver.c        what was acknowledged, and may be lost there
+ * redelivery_requests.c      what of that is not here
+ * spool.c            opening, recovery
+ * spool_presence.c   files that are removed while it is in use
+ * check_spool.c      spool_check
  */
 #ifndef ROLLCALL_SPOOL_SPOOL_PRIVATE_H
 #define ROLLCALL_SPOOL_SPOOL_PRIVATE_H
 
 #include "spool/spool.h"
 
-#include "store/db.h"
 #include "store/db_presence.h"
+#include "store/db_rows.h"
 
 #define SPOOL_SCHEMA 1          // PRAGMA user_version
 #define SPOOL_KINDS 3           // ITEM_ROWS, ITEM_RAW, and an unused 0
@@ -59,66 +65,10 @@ struct spool {
     char host[MESSAGE_NAME_MAX];        // of spool_divide; "": one job
 };
 
-/* ---- spool_ledger.c ---- */
-
-/* Open ledger.db in s->dir, or create it. -EBADMSG when it is damaged. */
-int spool_ledger_open (struct spool *s, struct err *err);
-void spool_ledger_close (struct spool *s);
-
-/* Make the tables of SPOOL_SCHEMA. */
-int ledger_create (struct spool *s, struct err *err);
-
-/* A transaction.  'point' names the fault point of the commit.  A commit that
- * fails has been rolled back.
- */
-int spool_ledger_begin (struct spool *s, struct err *err);
-int spool_ledger_commit (struct spool *s, const char *point, struct err *err);
-void spool_ledger_rollback (struct spool *s);
-
-/* As db_error, but -EBADMSG for damage and for tables that are not ours. */
-int ledger_error (struct spool *s, struct err *err);
-
-/* As ledger_error, for our own errors: 'rc' and 'why'.  Both record damage for
- * spool_damage; so do preparing and ending a statement, so that ignored
- * failures are recorded, too.
- */
-int ledger_fail (struct spool *s, int rc, const char *why, struct err *err);
-
-/* Make the next spool_open set the ledger aside in any case. */
-void spool_mark_damaged (struct spool *s, const char *why);
-
-/* A statement, to be ended (NULL is fine); NULL after an error.  It is cached
- * until the connection closes, and may be returned again before it is first
- * stepped: bind and step it before preparing the next.
- */
-sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
-                                    struct err *err);
-void spool_ledger_end (struct spool *s, sqlite3_stmt *st);
-
-/* As db_int. */
-int64_t ledger_int (struct spool *s, const char *sql, int64_t fallback);
-
-/* Run and end: 0 or as ledger_error.  Takes the result of preparing. */
-int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err);
-
-/* Run up to the first row, and end: 1, its number is in *id; 0: none; or as
- * ledger_error.  Takes the result of preparing.
- */
-int ledger_find (struct spool *s, sqlite3_stmt *st, uint64_t *id,
-                 struct err *err);
-
-/* Tallies: from the rows of the table; from all items; into the table. */
-int tally_load (struct spool *s, struct err *err);
-int tally_count (struct spool *s, struct err *err);
-
-/* Whether the table says what 'tally' says. */
-bool tally_is_true (struct spool *s);
-
-/* ---- spool.c ---- */
+/* ---- spool_dir.c ---- */
 
 int spool_lock_dir (struct spool *s, struct err *err);
 int spool_make_dirs (struct spool *s, struct err *err);
-struct spool *spool_new_struct (const char *dir, struct err *err);
 
 /* "items/GROUP" and "items/GROUP/ID-NUMBER" below the spool. */
 void spool_group_path (const struct spool *s, uint64_t id,
@@ -130,13 +80,98 @@ void spool_file_path (const struct spool *s, uint64_t id, unsigned number,
 int spool_set_file_aside (struct spool *s, const char *file, const char *name,
                           const char *why, struct err *err);
 
-/* The first item after 'id' that is durable and not released; 0: none. */
-uint64_t spool_next_durable (struct spool *s, uint64_t id);
-
 /* Remove every file of a capture. */
 int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 
-/* Captures with a wrong number of items that are open or asked for. */
+/* The next spool_open sets the ledger aside, whatever it looks like then: by a
+ * file of this name.
+ */
+void spool_mark_damaged (struct spool *s, const char *why);
+void spool_condemned_path (const struct spool *s, char out[PATH_MAX]);
+
+/* ---- spool_ledger.c ---- */
+
+/* Open the file ledger.db in s->dir; it may be empty, or new.  -EBADMSG when it
+ * is damaged.
+ */
+int spool_ledger_connect (struct spool *s, bool *empty, struct err *err);
+void spool_ledger_close (struct spool *s);
+
+/* Make the tables of SPOOL_SCHEMA. */
+int ledger_create (struct spool *s, struct err *err);
+
+/* As db_error, but -EBADMSG for what SQLite found damaged, or not as our own
+ * tables are.
+ */
+int ledger_error (struct spool *s, struct err *err);
+
+/* As ledger_error, for what SQLite does not know of: 'rc' and 'why'.  Damage is
+ * remembered for spool_damage by both, and by each statement that fails: so
+ * also of those whose failure nobody asks for.
+ */
+int ledger_fail (struct spool *s, int rc, const char *why, struct err *err);
+
+/* As db_rows_kept and db_do (store/db_rows.h); failures are as ledger_error. */
+#define spool_rows(s, err, ...) spool_rows_of (s, err, DB_VALUES (__VA_ARGS__))
+#define spool_do(s, err, ...) db_finish (spool_rows (s, err, __VA_ARGS__))
+struct db_rows spool_rows_of (struct spool *s, struct err *err,
+                              const struct db_value *values);
+
+/* ---- spool_commit.c ---- */
+
+/* As spool_ledger_connect, with its tables and tallies. */
+int spool_ledger_open (struct spool *s, struct err *err);
+
+/* A transaction.  Its end is a commit if 'rc' is not negative, and that does
+ * not fail; else it is rolled back, and this is what is returned.  'point' names
+ * the fault point of the commit.
+ */
+int spool_ledger_begin (struct spool *s, struct err *err);
+int spool_ledger_finish (struct spool *s, int rc, const char *point,
+                         struct err *err);
+
+struct item_row {
+    uint64_t capture;
+    int64_t size;
+    int kind, state;
+    unsigned number;
+    bool own;
+};
+
+/* 1 found, 0 not there. */
+int item_find (struct spool *s, uint64_t id, struct item_row *r,
+               struct err *err);
+
+/* Another state of an item, within a transaction; in the tallies, too. */
+int item_write (struct spool *s, uint64_t id, enum spool_state state,
+                uint64_t at, const char *why, struct err *err);
+int item_move (struct spool *s, uint64_t id, const struct item_row *r,
+               enum spool_state state, uint64_t at, const char *why,
+               struct err *err);
+
+/* A state that the next transaction writes down; now, when there is no room for
+ * more.
+ */
+void item_advise (struct spool *s, uint64_t id, enum spool_state state,
+                  uint64_t offset);
+
+/* Tallies: from the rows of the table; from all items. */
+int tally_load (struct spool *s, struct err *err);
+int tally_count (struct spool *s, struct err *err);
+
+/* Whether the table says what 'tally' says. */
+bool tally_is_true (struct spool *s);
+
+/* ---- spool.c ---- */
+
+struct spool *spool_new_struct (const char *dir, struct err *err);
+
+/* The first item after 'id' that is durable and not released; 0: none. */
+uint64_t spool_next_durable (struct spool *s, uint64_t id);
+
+/* Captures of which an item that is open or asked for is not there any more, or
+ * is another's.
+ */
 #define SPOOL_SHORT_CAPTURES \
     "SELECT c.id FROM capture c LEFT JOIN (SELECT capture AS id, count(*) AS " \
     "n FROM item WHERE state<6 GROUP BY capture) i ON " \
@@ -217,9 +252,6 @@ int item_set (struct spool *s, uint64_t id, enum spool_state state,
  */
 void item_release (struct spool *s, uint64_t id);
 
-/* Write 'advice', within a transaction. */
-int item_advise (struct spool *s, struct err *err);
-
 /* ---- wrapper_reports.c, losses.c: all within a transaction ---- */
 
 int note_write (struct spool *s, const char *name, const char *text,
@@ -257,12 +289,20 @@ bool capture_is_superseded (struct spool *s, uint64_t capture);
 /* Whether a copy of it exists in another directory. */
 bool capture_is_elsewhere (struct spool *s, uint64_t capture);
 
-/* ---- redeliver.c ---- */
+/* ---- spool_marks.c: what is written is within a transaction ---- */
 
-void redeliver_load (struct spool *s);
+void marks_load (struct spool *s);
 
-/* Write the mark, if it is due, within a transaction. */
+/* The mark, if it is due; this one. */
 int mark_save (struct spool *s, struct err *err);
+int mark_write (struct spool *s, const struct ledger_mark *m, struct err *err);
+
+/* What is delivered again: items up to 'last'. */
+int redeliver_write (struct spool *s, uint64_t last, bool doubt,
+                     struct err *err);
+
+/* Forget notes that may be one of these, and are damaged. */
+int marks_drop_bad (struct spool *s, struct err *err);
 
 static inline bool state_is_open (enum spool_state s)
 {

@@ -10,9 +10,9 @@
 #include "disk/release.h"
 #include "spool/manifest.h"
 #include "spool/release_rows.h"
+#include "spool/spool_private.h"
 
 #include <dirent.h>
-#include <sqlite3.h>
 #include <sys/wait.h>
 
 #define ITEMS 1000000
@@ -193,10 +193,10 @@ static void test_release (void **state)
     fill (f, sqlite3_mprintf (release_sql, SEALED, SEALED, WAITING, SEALED,
                               SEALED, WAITING));
     spool_reopen_new (f);
-    sqlite3_progress_handler (spool_db (f->s), STEPS, count_steps, &steps);
+    sqlite3_progress_handler (f->s->db, STEPS, count_steps, &steps);
     assert_int_equal (next_release (f, &r), 0);
     assert_int_equal (spool_date_releases (f->s, RELEASE_KEPT, 1, NULL), 0);
-    sqlite3_progress_handler (spool_db (f->s), 0, NULL, NULL);
+    sqlite3_progress_handler (f->s->db, 0, NULL, NULL);
     print_message ("%u00 steps to find none of %d\n", steps, WAITING);
     assert_true (steps < 50);
 }

@@ -147,7 +147,7 @@ static void test_key (void **state)
     int fd;
 
     (void)spool_put (f, f->raw, "v1", "1234567", NULL, false);
-    key = htobe64 ((uint64_t)ledger_int (f->s, "SELECT key FROM capture", 0));
+    key = htobe64 ((uint64_t)db_int (f->s->db, "SELECT key FROM capture", 0));
     memcpy (needle, &key, sizeof (key));        // the name is behind it
     spool_sql (f, "VACUUM");
     path_in (f, "ledger.db", path);

@@ -1,0 +1,229 @@
+/* node_agent/spool/spool_commit.c - transactions, and what each of them writes:
+ * the states of items, advice, tallies
+ */
+#include "spool/spool_private.h"
+
+#include "base/counter.h"
+#include "base/fault.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- states of items ---- */
+
+int item_find (struct spool *s, uint64_t id, struct item_row *r,
+               struct err *err)
+{
+    return db_one (spool_rows (s, err, "SELECT capture, size, kind, state, "
+                               "number, own FROM item WHERE id=?1", id),
+                   r->capture, r->size, r->kind, r->state, r->number, r->own);
+}
+
+int item_write (struct spool *s, uint64_t id, enum spool_state state,
+                uint64_t at, const char *why, struct err *err)
+{
+    return spool_do (s, err, "UPDATE item SET state=?2, at=?3, why=?4, sum="
+                     ITEM_SUM ("?2", "?3", "?4") " WHERE id=?1", id, state, at,
+                     why);
+}
+
+static void tally_move (struct spool *s, const struct item_row *r,
+                        enum spool_state to)
+{
+    struct spool_tally *from_tally, *to_tally;
+
+    if (r->kind < 0 || r->kind >= SPOOL_KINDS || r->state < 0 ||
+        r->state >= SPOOL_STATES)
+        return;                 // damaged; spool_recount finds out
+    from_tally = &s->tally[r->kind][r->state];
+    to_tally = &s->tally[r->kind][to];
+    from_tally->items--;
+    from_tally->bytes -= (uint64_t)r->size;
+    to_tally->items++;
+    to_tally->bytes += (uint64_t)r->size;
+}
+
+int item_move (struct spool *s, uint64_t id, const struct item_row *r,
+               enum spool_state state, uint64_t at, const char *why,
+               struct err *err)
+{
+    int rc = item_write (s, id, state, at, why, err);
+
+    if (rc == 0)
+        tally_move (s, r, state);
+    return rc;
+}
+
+/* ---- advice ---- */
+
+/* What it says, within a transaction. */
+static int write_advice (struct spool *s, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < s->nadvice && rc >= 0; i++) {
+        const struct advice *a = &s->advice[i];
+        struct item_row r;
+
+        rc = item_find (s, a->id, &r, err);
+        if (rc > 0 && (a->state == SPOOL_RELEASED
+                           ? r.state == SPOOL_DURABLE
+                           : state_is_open ((enum spool_state)r.state)))
+            rc = item_move (s, a->id, &r, a->state, a->offset, "", err);
+    }
+    return rc < 0 ? rc : 0;
+}
+
+void item_advise (struct spool *s, uint64_t id, enum spool_state state,
+                  uint64_t offset)
+{
+    for (size_t i = 0; i < s->nadvice; i++) {
+        if (s->advice[i].id == id) {
+            s->advice[i].state = state;
+            s->advice[i].offset = offset;
+            return;
+        }
+    }
+    if (s->nadvice == ADVICE_MAX && (spool_ledger_begin (s, NULL) < 0 ||
+        spool_ledger_finish (s, 0, "agent.spool.advice.commit", NULL) < 0))
+        return;                 // without it nothing is wrong
+    s->advice[s->nadvice++] = (struct advice){ id, offset, state };
+}
+
+/* ---- tallies ---- */
+
+static int tally_write (struct spool *s, int kind, int state, struct err *err)
+{
+    const struct spool_tally *t = &s->tally[kind][state];
+
+    return spool_do (s, err, "INSERT OR REPLACE INTO tally VALUES (?1,?2,?3,"
+                     "?4,row_sum('t',?1,?2,?3,?4))", kind, state, t->items,
+                     t->bytes);
+}
+
+static int tally_save (struct spool *s, struct err *err)
+{
+    int rc = 0;
+
+    // rows that are out of order would be there twice
+    if (s->recounted)
+        rc = spool_do (s, err, "DELETE FROM tally");
+    for (int kind = 0; kind < SPOOL_KINDS; kind++) {
+        for (int state = 0; state < SPOOL_STATES && rc == 0; state++) {
+            if (s->recounted ||
+                memcmp (&s->tally[kind][state], &s->saved[kind][state],
+                        sizeof (struct spool_tally)) != 0)
+                rc = tally_write (s, kind, state, err);
+        }
+    }
+    return rc;
+}
+
+/* Rows of kind, state, items, bytes. */
+static int tally_read (struct spool *s, const char *sql, struct err *err)
+{
+    struct db_rows r = spool_rows (s, err, sql);
+    struct spool_tally t;
+    int kind, state;
+
+    if (r.rc == 0)
+        memset (s->tally, 0, sizeof (s->tally));
+    while (db_row (&r, kind, state, t.items, t.bytes)) {
+        if (kind >= 0 && kind < SPOOL_KINDS && state >= 0 &&
+            state < SPOOL_STATES)
+            s->tally[kind][state] = t;
+        // else the count comes out wrong: counted again
+    }
+    return db_end (&r);
+}
+
+int tally_load (struct spool *s, struct err *err)
+{
+    int64_t bad = db_number (spool_rows (s, NULL, "SELECT count(*) FROM tally "
+                             "WHERE sum IS NOT row_sum('t', kind, state, "
+                             "items, bytes)"), 1);
+    int rc = bad ? tally_count (s, err)
+                 : tally_read (s, "SELECT kind, state, items, bytes FROM "
+                                  "tally", err);
+
+    s->recounted = bad != 0;
+    memcpy (s->saved, s->tally, sizeof (s->saved));
+    return rc;
+}
+
+int tally_count (struct spool *s, struct err *err)
+{
+    // the sum of damaged sizes may be more than an integer
+    return tally_read (s, "SELECT kind, state, count(*), "
+                          "CAST(total(size) AS INTEGER) FROM item "
+                          "NOT INDEXED GROUP BY kind, state", err);
+}
+
+bool tally_is_true (struct spool *s)
+{
+    struct spool_tally told[SPOOL_KINDS][SPOOL_STATES];
+
+    memcpy (told, s->tally, sizeof (told));
+    return tally_count (s, NULL) == 0 &&
+           memcmp (told, s->tally, sizeof (told)) == 0;
+}
+
+/* ---- transactions ---- */
+
+int spool_ledger_begin (struct spool *s, struct err *err)
+{
+    if (sqlite3_exec (s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    return ledger_error (s, err);
+}
+
+static int commit (struct spool *s, const char *point, struct err *err)
+{
+    int rc = write_advice (s, err);
+
+    (void)point;                // in a build without fault points
+    if (rc == 0)
+        rc = tally_save (s, err);
+    if (rc == 0 && (rc = FAULT (point)) < 0)
+        rc = ledger_fail (s, rc, "cannot commit to the ledger", err);
+    if (rc == 0 &&
+        sqlite3_exec (s->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        rc = ledger_error (s, err);
+    return rc;
+}
+
+int spool_ledger_finish (struct spool *s, int rc, const char *point,
+                         struct err *err)
+{
+    if (rc >= 0)
+        rc = commit (s, point, err);
+    if (rc < 0) {
+        (void)sqlite3_exec (s->db, "ROLLBACK", NULL, NULL, NULL);
+        memcpy (s->tally, s->saved, sizeof (s->tally));
+        return rc;
+    }
+    counter_add (COUNTER_COMMITS, 1);
+    s->nadvice = 0;
+    s->recounted = false;
+    memcpy (s->saved, s->tally, sizeof (s->saved));
+    return 0;
+}
+
+/* ---- opening ---- */
+
+int spool_ledger_open (struct spool *s, struct err *err)
+{
+    char path[PATH_MAX];
+    bool empty;
+    int rc = spool_ledger_connect (s, &empty, err);
+
+    if (rc == 0 && !empty)
+        rc = tally_load (s, err);
+    else if (rc == 0 && (rc = spool_ledger_begin (s, err)) == 0)
+        rc = spool_ledger_finish (s, ledger_create (s, err),
+                                  "agent.spool.create.commit", err);
+    (void)snprintf (path, sizeof (path), "%s/%s", s->dir, SPOOL_LEDGER);
+    if (rc == 0)
+        db_there_note (&s->there, path);
+    return rc;
+}
