@@ -6,7 +6,7 @@
 #include "base/nearest_name.h"
 #include "model/capture.h"
 #include "model/steps.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/fileio.h"
 #include "store/root.h"
 #include "table/absent.h"
@@ -137,13 +137,12 @@ static int status_of (int rc)
 /* A table of one job says that others lay beside it. */
 static void tell_other_jobs (sqlite3 *db)
 {
-    sqlite3_stmt *st = NULL;
+    char others[4096];
 
     (void)fflush (stdout);
-    if (db_prepare (db, "SELECT value FROM Job WHERE key='other_jobs'", &st,
-                    NULL) == 0 && sqlite3_step (st) == SQLITE_ROW)
-        (void)FAIL (0, "note: %s", (const char *)sqlite3_column_text (st, 0));
-    (void)sqlite3_finalize (st);
+    if (db_one (db_rows (db, NULL, "SELECT value FROM Job WHERE "
+                                   "key='other_jobs'"), others) > 0)
+        (void)FAIL (0, "note: %s", others);
 }
 
 /* 'named': it is about ranks and steps of an analysis.db. */

@@ -3,7 +3,7 @@
 #include "builder/conflicts.h"
 
 #include "model/schema.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 /* A step is "10" in one table and "step10" in another. */
 static int list_conflicts (sqlite3 *db, const struct select_conflict *list,
@@ -26,17 +26,11 @@ static int list_conflicts (sqlite3 *db, const struct select_conflict *list,
     if (rc == 0)
         rc = db_prepare (db, "INSERT OR IGNORE INTO temp.unused VALUES (?1)",
                          &all, err);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        sqlite3_stmt *s = list[i].step ? st : all;
-
-        (void)sqlite3_bind_int64 (s, 1, list[i].capture);
-        if (list[i].step) {
-            db_bind_text (s, 2, list[i].step);
-            (void)sqlite3_bind_int64 (s, 3, list[i].rank);
-            (void)sqlite3_bind_int64 (s, 4, (int64_t)list[i].whole_tables);
-        }
-        rc = db_run (s, err);
-    }
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = list[i].step
+                 ? db_put (st, err, list[i].capture, list[i].step,
+                           list[i].rank, list[i].whole_tables)
+                 : db_put (all, err, list[i].capture);
     (void)sqlite3_finalize (st);
     (void)sqlite3_finalize (all);
     return rc;

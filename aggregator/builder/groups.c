@@ -3,7 +3,7 @@
 
 #include "base/cmp.h"
 #include "base/vec.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -220,30 +220,14 @@ static const char *type_of (const struct entry *e)
 static int write_entry (const struct entry *e, int64_t id, sqlite3_stmt *group,
                         sqlite3_stmt *member, struct err *err)
 {
-    int rc;
+    bool declared = e->g.id != NULL;
+    int rc = db_put (group, err, id, e->g.name, e->g.id, e->g.pg_name,
+                     type_of (e), db_known (declared, e->g.nmembers));
 
-    (void)sqlite3_bind_int64 (group, 1, id);
-    db_bind_text (group, 2, e->g.name);
-    db_bind_text (group, 3, e->g.id);
-    db_bind_text (group, 4, e->g.pg_name);
-    db_bind_text (group, 5, type_of (e));
-    if (e->g.id)
-        (void)sqlite3_bind_int64 (group, 6, e->g.nmembers);
-    else
-        (void)sqlite3_bind_null (group, 6);
-    if ((rc = db_run (group, err)) < 0)
-        return rc;
-    for (uint32_t i = 0; i < e->g.nmembers; i++) {
-        (void)sqlite3_bind_int64 (member, 1, id);
-        if (e->g.id)
-            (void)sqlite3_bind_int64 (member, 2, i);
-        else
-            (void)sqlite3_bind_null (member, 2);
-        (void)sqlite3_bind_int64 (member, 3, e->g.members[i]);
-        if ((rc = db_run (member, err)) < 0)
-            return rc;
-    }
-    return 0;
+    for (uint32_t i = 0; i < e->g.nmembers && rc == 0; i++)
+        rc = db_put (member, err, id, db_known (declared, i),
+                     e->g.members[i]);
+    return rc;
 }
 
 /* What only ops showed is no group of its own where another capture's

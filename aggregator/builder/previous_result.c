@@ -3,7 +3,7 @@
 
 #include "base/cmp.h"
 #include "base/units.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,30 +59,22 @@ static void previous_result_compare (struct former *f, const char *name,
 
 static bool is_of_job (sqlite3 *db, const char *job)
 {
-    sqlite3_stmt *st = NULL;
-    bool is = false;
-
-    if (!job || db_prepare (db, "SELECT 1 FROM Job WHERE key='job' AND "
-                            "value=?1", &st, NULL) < 0)
-        return false;
-    db_bind_text (st, 1, job);
-    is = sqlite3_step (st) == SQLITE_ROW;
-    (void)sqlite3_finalize (st);
-    return is;
+    return job && db_number (db_rows (db, NULL, "SELECT 1 FROM Job WHERE "
+                                      "key='job' AND value=?1", job), 0) == 1;
 }
 
 static void compare_all (struct former *f, sqlite3 *db)
 {
-    sqlite3_stmt *st = NULL;
+    struct db_rows r = db_rows (db, NULL,
+        "SELECT name, ifnull(rank, -1) FROM Capture WHERE state IN "
+        "('complete', 'partial', 'unexpected') AND name IS NOT NULL ORDER BY "
+        "CAST(name AS BLOB)");
+    const char *name;
+    int64_t rank;
 
-    if (db_prepare (db, "SELECT name, ifnull(rank, -1) FROM Capture WHERE "
-                    "state IN ('complete', 'partial', 'unexpected') AND name "
-                    "IS NOT NULL ORDER BY CAST(name AS BLOB)", &st, NULL) < 0)
-        return;
-    while (sqlite3_step (st) == SQLITE_ROW)
-        previous_result_compare (f, (const char *)sqlite3_column_text (st, 0),
-                                 sqlite3_column_int64 (st, 1));
-    (void)sqlite3_finalize (st);
+    while (db_row (&r, name, rank))
+        previous_result_compare (f, name, rank);
+    (void)db_end (&r);
 }
 
 static void previous_result_tell (const struct former *f, struct roster *r)

@@ -3,7 +3,7 @@
 
 #include "sums/group_sums.h"
 #include "sums/rank_rows.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -123,12 +123,9 @@ static int write_topology (sqlite3 *db, const struct topology *t,
     int rc = db_prepare (db, "INSERT INTO Topology VALUES (?1, ?2, ?3)", &st,
                          err);
 
-    for (size_t i = 0; t && i < t->n && rc == 0; i++) {
-        db_bind_text (st, 1, t->hosts[i].host);
-        db_bind_text (st, 2, t->hosts[i].sw);
-        db_bind_text (st, 3, t->hosts[i].rack);
-        rc = db_run (st, err);
-    }
+    for (size_t i = 0; t && i < t->n && rc == 0; i++)
+        rc = db_put (st, err, t->hosts[i].host, t->hosts[i].sw,
+                     t->hosts[i].rack);
     (void)sqlite3_finalize (st);
     return rc;
 }
@@ -142,10 +139,8 @@ static int add_rank (void *arg, const struct rank_rows *rows, struct err *err)
 {
     struct summing *s = arg;
 
-    (void)sqlite3_bind_int64 (s->rows, 1, rows->rank);
-    (void)sqlite3_bind_int64 (s->rows, 2, rows->first);
-    (void)sqlite3_bind_int64 (s->rows, 3, rows->last);
-    (void)sqlite3_bind_int64 (s->insert, 1, rows->rank);
+    (void)db_bind (s->rows, DB_VALUES (rows->rank, rows->first, rows->last));
+    (void)db_bind (s->insert, DB_VALUES (rows->rank));
     return group_sums_run (&s->groups, s->rows, s->insert, err);
 }
 

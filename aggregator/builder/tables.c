@@ -2,7 +2,7 @@
 #include "builder/tables.h"
 
 #include "base/clock.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -79,13 +79,10 @@ static const char *or_null (const char *text)
     return text && *text ? text : NULL;
 }
 
-/* A number where a negative value or zero says that it is not known. */
-static void bind_known (sqlite3_stmt *st, int i, int64_t v, int64_t least)
+/* A number where less than 'least' says that it is not known. */
+static struct db_value known_from (int64_t least, int64_t v)
 {
-    if (v >= least)
-        (void)sqlite3_bind_int64 (st, i, v);
-    else
-        (void)sqlite3_bind_null (st, i);
+    return db_known (v >= least, v);
 }
 
 int tables_write_captures (sqlite3 *db, const struct select_item *items,
@@ -98,33 +95,15 @@ int tables_write_captures (sqlite3 *db, const struct select_item *items,
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct capture *c = &items[i].capture;
 
-        (void)sqlite3_bind_int64 (st, 1, (int64_t)i + 1);
-        bind_known (st, 2, items[i].rank, 0);
-        db_bind_text (st, 3, or_null (c->host));
-        bind_known (st, 4, c->device_id, 0);
-        db_bind_text (st, 5, c->name);
-        db_bind_text (st, 6, or_null (c->framework));
-        db_bind_text (st, 7, or_null (c->source));
-        db_bind_text (st, 8, or_null (c->level));
-        db_bind_text (st, 9, capture_state_name (c->state));
-        db_bind_text (st, 10, or_null (c->reason));
-        (void)sqlite3_bind_int64 (st, 11, c->nsteps);
-        bind_known (st, 12, c->started_ns, 1);
-        bind_known (st, 13, c->ended_ns, 1);
-        (void)sqlite3_bind_int64 (st, 14, (int64_t)c->raw_bytes);
-        rc = db_run (st, err);
+        rc = db_put (st, err, i + 1, known_from (0, items[i].rank), or_null (c->host),
+                     known_from (0, c->device_id), c->name, or_null (c->framework),
+                     or_null (c->source), or_null (c->level),
+                     capture_state_name (c->state), or_null (c->reason),
+                     c->nsteps, known_from (1, c->started_ns), known_from (1, c->ended_ns),
+                     c->raw_bytes);
     }
     (void)sqlite3_finalize (st);
     return rc;
-}
-
-static void bind_command (sqlite3_stmt *st, const struct command_end *e)
-{
-    bool known = e->ns > 0, killed = e->signal > 0;
-
-    bind_known (st, 9, known && !killed ? e->status : -1, 0);
-    bind_known (st, 10, known && killed ? e->signal : -1, 0);
-    bind_known (st, 11, e->ns, 1);
 }
 
 int tables_write_roster (sqlite3 *db, const struct roster *r, struct err *err)
@@ -135,17 +114,16 @@ int tables_write_roster (sqlite3 *db, const struct roster *r, struct err *err)
 
     for (size_t i = 0; i < r->n && rc == 0; i++) {
         const struct roster_entry *e = &r->entries[i];
+        const struct command_end *end = &e->command;
+        bool killed = end->signal > 0;
 
-        (void)sqlite3_bind_int64 (st, 1, e->rank);
-        db_bind_text (st, 2, e->host);
-        bind_known (st, 3, e->local_rank, 0);
-        bind_known (st, 4, e->device_id, 0);
-        (void)sqlite3_bind_int (st, 5, e->expected);
-        db_bind_text (st, 6, roster_state_name (e->state));
-        db_bind_text (st, 7, e->reason);
-        (void)sqlite3_bind_int (st, 8, e->verified);
-        bind_command (st, &e->command);
-        rc = db_run (st, err);
+        rc = db_put (st, err, e->rank, e->host, known_from (0, e->local_rank),
+                     known_from (0, e->device_id), e->expected,
+                     roster_state_name (e->state), e->reason, e->verified,
+                     db_known (end->ns > 0 && !killed && end->status >= 0,
+                               end->status),
+                     db_known (end->ns > 0 && killed, end->signal),
+                     known_from (1, end->ns));
     }
     (void)sqlite3_finalize (st);
     return rc;
@@ -161,12 +139,9 @@ int tables_write_excluded (sqlite3 *db, const struct select_item *items,
     for (size_t i = 0; i < n && rc == 0; i++) {
         bool stranger = items[i].capture.state == CAPTURE_UNEXPECTED;
 
-        if (!items[i].doubt && !stranger)
-            continue;
-        (void)sqlite3_bind_int64 (st, 1, (int64_t)i + 1);
-        bind_known (st, 2, items[i].rank, 0);
-        db_bind_text (st, 3, stranger ? "no rank" : "rank in doubt");
-        rc = db_run (st, err);
+        if (items[i].doubt || stranger)
+            rc = db_put (st, err, i + 1, known_from (0, items[i].rank),
+                         stranger ? "no rank" : "rank in doubt");
     }
     (void)sqlite3_finalize (st);
     return rc;
@@ -175,11 +150,7 @@ int tables_write_excluded (sqlite3 *db, const struct select_item *items,
 static int tables_put (sqlite3_stmt *st, const char *key, const char *value,
                        struct err *err)
 {
-    if (!value)
-        return 0;
-    db_bind_text (st, 1, key);
-    db_bind_text (st, 2, value);
-    return db_run (st, err);
+    return value ? db_put (st, err, key, value) : 0;
 }
 
 static int put_units (sqlite3_stmt *st, struct err *err)

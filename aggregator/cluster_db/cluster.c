@@ -9,7 +9,7 @@
 #include "cluster_db/cluster_part.h"
 #include "cluster_db/cluster_steps.h"
 #include "model/capture.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -157,20 +157,16 @@ static int put_together (struct maker *m, struct err *err)
 
 static int read_steps (struct maker *m, sqlite3 *db, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, "SELECT DISTINCT ifnull(step,'') FROM "
-                             "a.StepTraceTime", &st, err);
+    struct db_rows r = db_rows (db, err, "SELECT DISTINCT ifnull(step,'') FROM "
+                                         "a.StepTraceTime");
 
-    while (rc == 0 && (rc = db_next (st, "cannot read steps", err)) > 0) {
-        const char *step = (const char *)sqlite3_column_text (st, 0);
+    while (db_step (&r)) {
+        const char *step = db_text (r.st, 0);
 
-        rc = 0;
-        if (!step || texts_intern (&m->steps, step, strlen (step)) ==
-                         TEXTS_NONE)
-            rc = err_set (err, ENOMEM, "no memory for steps");
+        if (texts_intern (&m->steps, step, strlen (step)) == TEXTS_NONE)
+            r.rc = err_set (err, ENOMEM, "no memory for steps");
     }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return db_end (&r);
 }
 
 static int cluster_prepare (struct maker *m, struct err *err)

@@ -6,7 +6,7 @@
  */
 #include "cluster_db/cluster_part.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -176,7 +176,8 @@ static void cluster_bandwidth_bind (struct cluster_part *p, const void *sum)
     const struct packet_sums *x = sum;
     const struct link_sums *l = map_at (&s->links, x->link);
 
-    db_bind_text (p->total, 4, bands[x->key.word[1]]);
+    (void)sqlite3_bind_text (p->total, 4, bands[x->key.word[1]], -1,
+                             SQLITE_STATIC);
     (void)sqlite3_bind_double (p->total, 5, l->mb);
     (void)sqlite3_bind_double (p->total, 6, l->ms);
     (void)sqlite3_bind_double (p->total, 7, x->package);

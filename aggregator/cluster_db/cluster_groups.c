@@ -7,7 +7,7 @@
 #include "cluster_db/cluster_names.h"
 #include "sums/members.h"
 #include "model/capture.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -110,19 +110,19 @@ static int cluster_groups_place (struct cluster_group *e, int64_t local,
 
 static int add_member (struct cluster_groups *g, sqlite3_stmt *st)
 {
-    uint64_t id = (uint64_t)sqlite3_column_int64 (st, 0);
-    int64_t rank = sqlite3_column_int64 (st, 2);
     struct cluster_group *e;
+    int64_t local, rank;
+    uint64_t id;
     int rc;
 
+    db_columns (st, id, local, rank);
     if (id == 0 || id >= g->n || rank < 0 || rank >= CAPTURE_WORLD_MAX)
         return 0;
     e = &g->list[id];
     rc = cluster_groups_append (&e->ranks, &e->nranks, (int32_t)rank);
     if (rc < 0 || sqlite3_column_type (st, 1) == SQLITE_NULL)
         return rc;
-    return cluster_groups_place (e, sqlite3_column_int64 (st, 1),
-                                 (int32_t)rank);
+    return cluster_groups_place (e, local, (int32_t)rank);
 }
 
 /* What no metadata explains: a rank's own links start at itself. */
@@ -145,14 +145,12 @@ static int cluster_groups_each (struct cluster_groups *g, sqlite3 *db,
                                             sqlite3_stmt *st),
                                 struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, sql, &st, err);
+    struct db_rows r = db_rows (db, err, sql);
 
-    while (rc == 0 && (rc = db_next (st, "cannot read groups", err)) > 0)
-        rc = row (g, st) < 0 ? err_set (err, ENOMEM, "no memory for groups")
-                             : 0;
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_step (&r))
+        r.rc = row (g, r.st) < 0 ? err_set (err, ENOMEM, "no memory for groups")
+                                 : 0;
+    return db_end (&r);
 }
 
 static bool all_explained (const struct cluster_groups *g)
@@ -348,12 +346,8 @@ static int write_group (const struct cluster_group *e, const uint8_t *strays,
         list_name (listed, e->pg_name, buf_text (&set), pg_name) < 0) {
         rc = err_set (err, ENOMEM, "no memory for groups");
     } else {
-        db_bind_text (st, 1, type_of (e));
-        db_bind_text (st, 2, buf_text (&set));
-        db_bind_text (st, 3, e->name);
-        db_bind_text (st, 4, e->id);
-        db_bind_text (st, 5, pg_name);
-        rc = db_run (st, err);
+        rc = db_put (st, err, type_of (e), buf_text (&set), e->name, e->id,
+                     pg_name);
     }
     buf_fini (&set);
     return rc;

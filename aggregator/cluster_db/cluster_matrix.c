@@ -3,7 +3,7 @@
  */
 #include "cluster_db/cluster_part.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +142,7 @@ static void cluster_matrix_bind (struct cluster_part *p, const void *sum)
 
     (void)sqlite3_bind_double (p->total, 4, (double)(both >> 32));
     (void)sqlite3_bind_double (p->total, 5, (double)(uint32_t)both);
-    db_bind_text (p->total, 6, t->transport);
+    (void)sqlite3_bind_text (p->total, 6, t->transport, -1, SQLITE_STATIC);
     cluster_part_bind_sum (p, 7, &t->mb);
     cluster_part_bind_sum (p, 8, &t->ms);
 }

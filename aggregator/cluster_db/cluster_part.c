@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "sums/rank_rows.h"
 #include "model/capture.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/tree.h"
 
 #include <ctype.h>
@@ -16,7 +16,6 @@
 #include <string.h>
 
 #define URI_MAX (3 * PATH_MAX + 64)
-#define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
 
 /* ---- functions for the statements ---- */
 
@@ -261,10 +260,9 @@ static int compare_keys (const void *pa, const void *pb, void *arg)
 
 static void bind_key (struct cluster_part *p, const struct cluster_key *k)
 {
-    const char *group = cluster_groups_at (p->groups, key_group (k))->name;
-
-    db_bind_text (p->total, 2, texts_at (&p->steps, key_step (k)));
-    db_bind_text (p->total, 3, group);
+    (void)db_bind (p->total, DB_VALUES (
+                       p->rank, texts_at (&p->steps, key_step (k)),
+                       cluster_groups_at (p->groups, key_group (k))->name));
 }
 
 int cluster_part_totals (struct cluster_part *p,
@@ -295,11 +293,6 @@ void cluster_part_bind_sum (struct cluster_part *p, int i, const struct sum *s)
 }
 
 /* ---- the table ---- */
-
-static int is_cancelled (void *arg)
-{
-    return atomic_load ((const atomic_bool *)arg);
-}
 
 /* A path as a URI, in which some characters mean something.  Nobody writes the
  * file: locks, which remote file systems may not have, are not needed.
@@ -332,9 +325,7 @@ int cluster_part_open (const char *path, const char *analysis_db,
                            SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
                  ret) != SQLITE_OK)
         return db_error (*ret, path, err);
-    if (cancel)
-        sqlite3_progress_handler (*ret, CANCEL_OPS, is_cancelled,
-                                  (void *)cancel);
+    db_cancel (*ret, cancel);
     rc = db_exec (*ret, "PRAGMA page_size=32768;PRAGMA journal_mode=OFF;"
                         "PRAGMA synchronous=OFF;PRAGMA locking_mode=EXCLUSIVE;"
                         "PRAGMA secure_delete=OFF;PRAGMA cache_size=-16384",
@@ -354,11 +345,8 @@ static int take_rank (void *arg, const struct rank_rows *rows,
     p->rank = rows->rank;
     memset (p->lookups, 0, sizeof (p->lookups));
     map_clear (&p->sums);
-    (void)sqlite3_bind_int64 (p->insert, 1, rows->first);
-    (void)sqlite3_bind_int64 (p->insert, 2, rows->last);
-    if ((rc = db_run (p->insert, err)) < 0)
+    if ((rc = db_put (p->insert, err, rows->first, rows->last)) < 0)
         return rc;
-    (void)sqlite3_bind_int64 (p->total, 1, p->rank);
     return p->table->finish (p, err);
 }
 

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "cluster_db/parallel_layout.h"
 #include "model/capture.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -84,32 +84,26 @@ static bool has_all (struct args *a)
 static int read_args (sqlite3 *db, struct args *ret, struct err *err)
 {
     struct args now = { .sequence = -1 }, first = now;
-    sqlite3_stmt *st = NULL;
-    int64_t rank = -1;
-    int rc = db_prepare (db, "SELECT rank, substr(name, 18), value FROM "
-                             "a.CaptureInfo WHERE kind='metadata' AND "
-                             "substr(name, 1, 17)='" ARGS "' AND "
-                             "value IS NOT NULL AND rank IS NOT NULL ORDER BY rank, capture, rowid",
-                         &st, err);
-    int code = SQLITE_DONE;
+    struct db_rows r = db_rows (db, err,
+        "SELECT rank, substr(name, 18), value FROM a.CaptureInfo WHERE "
+        "kind='metadata' AND substr(name, 1, 17)='" ARGS "' AND value IS NOT "
+        "NULL AND rank IS NOT NULL ORDER BY rank, capture, rowid");
+    int64_t rank = -1, next;
+    const char *name, *value;
 
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
-        if (sqlite3_column_int64 (st, 0) != rank) {
+    while (db_row (&r, next, name, value)) {
+        if (next != rank) {
             if (has_all (&now))
                 break;
             if (first.sizes.world == 0)
                 first = now;
             now = (struct args){ .sequence = -1 };
-            rank = sqlite3_column_int64 (st, 0);
+            rank = next;
         }
-        take_arg (&now, (const char *)sqlite3_column_text (st, 1),
-                  (const char *)sqlite3_column_text (st, 2));
+        take_arg (&now, name, value);
     }
-    if (rc == 0 && code != SQLITE_DONE && code != SQLITE_ROW)
-        rc = db_error (db, "cannot read metadata", err);
-    (void)sqlite3_finalize (st);
     *ret = has_all (&now) || first.sizes.world == 0 ? now : first;
-    return rc;
+    return db_end (&r);
 }
 
 /* What is not whole is worse than nothing: viewers take it for zeros. */
@@ -199,18 +193,13 @@ static int put_places (sqlite3 *db, struct args *a, const struct stages *s,
     for (int64_t r = 0; r <= highest && r < CAPTURE_WORLD_MAX && rc == 0;
          r++) {
         struct parallel_index x = { 0, 0, 0 };
+        bool staged;
 
         if (usable)
             x = parallel_of (&a->sizes, r);
-        (void)sqlite3_bind_int64 (st, 1, r);
-        (void)sqlite3_bind_int64 (st, 2, x.data);
-        (void)sqlite3_bind_int64 (st, 3, x.pipeline);
-        (void)sqlite3_bind_int64 (st, 4, x.tensor);
-        if (s->any && r < s->nranks && s->of[r] >= 0)
-            (void)sqlite3_bind_int64 (st, 5, s->of[r]);
-        else
-            (void)sqlite3_bind_null (st, 5);
-        rc = db_run (st, err);
+        staged = s->any && r < s->nranks && s->of[r] >= 0;
+        rc = db_put (st, err, r, x.data, x.pipeline, x.tensor,
+                     db_known (staged, staged ? s->of[r] : 0));
     }
     (void)sqlite3_finalize (st);
     return rc;

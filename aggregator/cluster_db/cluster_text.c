@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 #include "cluster_db/cluster_part.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -42,13 +42,6 @@ static void put_number (FILE *f, double v)
     (void)fprintf (f, "%s%s", text, strpbrk (text, ".e") ? "" : ".0");
 }
 
-static const char *text_of (sqlite3_stmt *st, int column)
-{
-    const char *t = (const char *)sqlite3_column_text (st, column);
-
-    return t ? t : "";
-}
-
 /* "(0,2)" as a Python tuple: "(0, 2)", or "(0,)". */
 static void put_tuple (FILE *f, const char *set)
 {
@@ -78,11 +71,11 @@ static bool go_to (struct writer *w, sqlite3_stmt *st)
 {
     static const char *const close[] = { "}}}", "}}", "}" };
     char op[CLUSTER_NAME_SIZE * 2];
-    const char *now[3] = { text_of (st, 0), text_of (st, 1), op };
+    const char *now[3] = { db_text (st, 0), db_text (st, 1), op };
     unsigned same = 0;
     bool first = !w->open[0];
 
-    (void)snprintf (op, sizeof (op), "%s@%s", text_of (st, 2), text_of (st, 3));
+    (void)snprintf (op, sizeof (op), "%s@%s", db_text (st, 2), db_text (st, 3));
     while (same < 3 && w->open[same] && strcmp (w->open[same], now[same]) == 0)
         same++;
     if (same == 3)
@@ -125,17 +118,12 @@ static void go_out (struct writer *w)
 static int cluster_text_each (struct writer *w, const char *sql,
                               int (*row) (struct writer *w, sqlite3_stmt *st))
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (w->db, sql, &st, w->err), code = SQLITE_DONE;
+    struct db_rows r = db_rows (w->db, w->err, sql);
 
-    while (rc == 0 && !w->failed && (code = sqlite3_step (st)) == SQLITE_ROW)
-        rc = row (w, st);
-    if (rc == 0 && code == SQLITE_INTERRUPT)
-        rc = err_set (w->err, EINTR, "interrupted");
-    else if (rc == 0 && code != SQLITE_ROW && code != SQLITE_DONE)
-        rc = db_error (w->db, "cannot read the cluster's tables", w->err);
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (!w->failed && db_step (&r))
+        r.rc = row (w, r.st);
+    return db_end (&r) == -EINTR ? err_set (w->err, EINTR, "interrupted")
+                                 : r.rc;
 }
 
 /* ---- cluster_communication.json ---- */
@@ -186,7 +174,7 @@ static int put_band (struct writer *w, unsigned band, sqlite3_stmt *st,
     (void)fputs (", \"Size Distribution\": {", w->f);
     first = true;
     for (; st && code == SQLITE_ROW &&
-           strcmp (text_of (st, 0), bands[band]) == 0;
+           strcmp (db_text (st, 0), bands[band]) == 0;
          code = sqlite3_step (st)) {
         if (sqlite3_column_double (st, 6) == 0)
             continue;           // no packets were counted
@@ -208,14 +196,13 @@ static void put_bands (struct writer *w, sqlite3_stmt *op, bool total)
     sqlite3_stmt *st = w->bands;
     int code;
 
-    db_bind_text (st, 1, text_of (op, 1));
-    db_bind_text (st, 2, text_of (op, 3));
-    (void)sqlite3_bind_int64 (st, 3, sqlite3_column_int64 (op, 4));
-    db_bind_text (st, 4, text_of (op, 2));
+    (void)db_bind (st, DB_VALUES (db_text (op, 1), db_text (op, 3),
+                                  sqlite3_column_int64 (op, 4),
+                                  db_text (op, 2)));
     code = sqlite3_step (st);
     for (unsigned b = 0; b < BANDS; b++) {
         bool used = code == SQLITE_ROW &&
-                    strcmp (text_of (st, 0), bands[b]) == 0;
+                    strcmp (db_text (st, 0), bands[b]) == 0;
 
         if (used)
             code = put_band (w, b, st, total);
@@ -227,7 +214,7 @@ static void put_bands (struct writer *w, sqlite3_stmt *op, bool total)
 
 static int put_op (struct writer *w, sqlite3_stmt *st)
 {
-    bool total = strcmp (text_of (st, 2), CLUSTER_TOTAL) == 0, first = true;
+    bool total = strcmp (db_text (st, 2), CLUSTER_TOTAL) == 0, first = true;
 
     if (go_to (w, st))
         (void)fputs (", ", w->f);
@@ -293,7 +280,7 @@ static int put_link (struct writer *w, sqlite3_stmt *st)
                 sqlite3_column_double (st, 8));
     put_member (w->f, &first, "Bandwidth(GB/s)",
                 sums_round4 (sqlite3_column_double (st, 9)));
-    (void)fprintf (w->f, ", \"Op Name\": \"%s\"}", text_of (st, 10));
+    (void)fprintf (w->f, ", \"Op Name\": \"%s\"}", db_text (st, 10));
     return 0;
 }
 
@@ -318,18 +305,18 @@ static int put_set (struct writer *w, sqlite3_stmt *st)
 {
     if (sqlite3_column_int (st, 1) > 1)
         (void)fputs (", ", w->f);
-    put_list (w->f, text_of (st, 0));
+    put_list (w->f, db_text (st, 0));
     return 0;
 }
 
 static int put_group (struct writer *w, sqlite3_stmt *st)
 {
     (void)fprintf (w->f, "%s{\"type\": \"%s\", \"rank_set\": ",
-                   sqlite3_column_int (st, 5) > 1 ? ", " : "", text_of (st, 0));
-    put_list (w->f, text_of (st, 1));
+                   sqlite3_column_int (st, 5) > 1 ? ", " : "", db_text (st, 0));
+    put_list (w->f, db_text (st, 1));
     (void)fprintf (w->f, ", \"group_name\": \"%s\", \"group_id\": \"%s\", "
-                   "\"pg_name\": \"%s\"}", text_of (st, 2), text_of (st, 3),
-                   text_of (st, 4));
+                   "\"pg_name\": \"%s\"}", db_text (st, 2), db_text (st, 3),
+                   db_text (st, 4));
     return 0;
 }
 
@@ -363,23 +350,23 @@ static int write_group (struct writer *w)
 
 static int put_step (struct writer *w, sqlite3_stmt *st)
 {
-    const char *step = text_of (st, 0);
+    const char *step = db_text (st, 0);
     const char *quote = strchr (step, ',') ? "\"" : "";  // it has none itself
 
-    (void)fprintf (w->f, "\n%s%s%s,%s,", quote, step, quote, text_of (st, 1));
-    if (strcmp (text_of (st, 1), "stage") == 0) {
+    (void)fprintf (w->f, "\n%s%s%s,%s,", quote, step, quote, db_text (st, 1));
+    if (strcmp (db_text (st, 1), "stage") == 0) {
         (void)fputc ('"', w->f);
-        put_tuple (w->f, text_of (st, 2));
+        put_tuple (w->f, db_text (st, 2));
         (void)fputc ('"', w->f);
     } else {
-        (void)fputs (text_of (st, 2), w->f);
+        (void)fputs (db_text (st, 2), w->f);
     }
     for (int i = FIRST_TIME; i <= LAST_TIME; i++) {
         (void)fputc (',', w->f);
         put_number (w->f, sqlite3_column_double (st, i));
     }
-    (void)fprintf (w->f, ",%s,%s,%s", text_of (st, 12), text_of (st, 13),
-                   text_of (st, 14));
+    (void)fprintf (w->f, ",%s,%s,%s", db_text (st, 12), db_text (st, 13),
+                   db_text (st, 14));
     return 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/texts.h"
 #include "base/vec.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "table/finished.h"
 
 #include <errno.h>
@@ -208,13 +208,14 @@ static int end_label (struct reading *r)
 
 static int add_row (struct reading *r, sqlite3_stmt *st)
 {
-    const char *label = (const char *)sqlite3_column_text (st, 0);
-    const char *step = (const char *)sqlite3_column_text (st, 3);
-    double v = sqlite3_column_double (st, 2);
+    const char *label, *step;
     struct value *p;
     uint32_t number;
+    int64_t rank;
+    double v;
     int rc = 0;
 
+    db_columns (st, label, rank, v, step);
     if (!label || sqlite3_column_type (st, 1) == SQLITE_NULL ||
         sqlite3_column_type (st, 2) == SQLITE_NULL || !isfinite (v))
         return 0;
@@ -227,30 +228,24 @@ static int add_row (struct reading *r, sqlite3_stmt *st)
         !(p = vec_one_more (r->values, r->n, sizeof (*p))))
         return -ENOMEM;
     r->values = p;
-    r->values[r->n++] = (struct value){ sqlite3_column_int64 (st, 1), number,
-                                        v, (double)NAN };
+    r->values[r->n++] = (struct value){ rank, number, v, (double)NAN };
     return 0;
 }
 
 static int read_kind (struct compare *c, sqlite3 *db, int run, int kind,
                       struct err *err)
 {
-    struct reading r = { .c = c, .run = run, .kind = kind };
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, kinds[kind].sql, &st, err);
+    struct reading x = { .c = c, .run = run, .kind = kind };
+    struct db_rows r = db_rows (db, err, kinds[kind].sql);
+    int rc;
 
-    while (rc == 0 && (rc = db_next (st, c->runs[run].path, err)) > 0) {
-        if (add_row (&r, st) < 0)
-            rc = no_memory (err);
-        else
-            rc = 0;
-    }
-    if (rc == 0 && end_label (&r) < 0)
+    while (db_step (&r))
+        r.rc = add_row (&x, r.st) < 0 ? no_memory (err) : 0;
+    if ((rc = db_end (&r)) == 0 && end_label (&x) < 0)
         rc = no_memory (err);
-    (void)sqlite3_finalize (st);
-    texts_fini (&r.steps);
-    free (r.values);
-    free (r.room);
+    texts_fini (&x.steps);
+    free (x.values);
+    free (x.room);
     return rc;
 }
 
@@ -258,62 +253,43 @@ static int read_kind (struct compare *c, sqlite3 *db, int run, int kind,
 
 static int read_run (struct compare_run *r, sqlite3 *db, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (
-        db, "SELECT (SELECT count(*) FROM Roster WHERE expected),"
-            " (SELECT count(*) FROM Roster WHERE expected AND"
-            "  state='present'), count(DISTINCT step),"
-            " min(CAST(step AS INTEGER)), max(CAST(step AS INTEGER))"
-            " FROM StepTraceTime", &st, err);
+    int rc = db_one (db_rows (db, err,
+        "SELECT (SELECT count(*) FROM Roster WHERE expected),"
+        " (SELECT count(*) FROM Roster WHERE expected AND state='present'),"
+        " count(DISTINCT step), min(CAST(step AS INTEGER)),"
+        " max(CAST(step AS INTEGER)) FROM StepTraceTime"), r->world,
+        r->present, r->steps, r->first_step, r->last_step);
 
-    if (rc == 0 && sqlite3_step (st) == SQLITE_ROW) {
-        const char *first = (const char *)sqlite3_column_text (st, 3);
-        const char *last = (const char *)sqlite3_column_text (st, 4);
-
-        r->world = sqlite3_column_int64 (st, 0);
-        r->present = sqlite3_column_int64 (st, 1);
-        r->steps = sqlite3_column_int64 (st, 2);
-        (void)snprintf (r->first_step, sizeof (r->first_step), "%s",
-                        first ? first : "");
-        (void)snprintf (r->last_step, sizeof (r->last_step), "%s",
-                        last ? last : "");
-    } else if (rc == 0) {
-        rc = db_error (db, r->path, err);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
 /* Ranks with anything to compare, in one run or both: 'db' has B attached. */
 static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (
-        db, "SELECT rank, sum(run) FROM"
-            " (SELECT rank, 1 AS run FROM main.Roster WHERE state IN"
-            "  ('present','partial') UNION ALL SELECT rank, 2 FROM b.Roster"
-            "  WHERE state IN ('present','partial')) GROUP BY rank"
-            " ORDER BY rank", &st, err);
+    struct db_rows r = db_rows (db, err,
+        "SELECT rank, sum(run)-1 FROM"
+        " (SELECT rank, 1 AS run FROM main.Roster WHERE state IN"
+        "  ('present','partial') UNION ALL SELECT rank, 2 FROM b.Roster"
+        "  WHERE state IN ('present','partial')) GROUP BY rank ORDER BY rank");
+    int64_t rank;
+    int where;
 
-    while (rc == 0 && (rc = db_next (st, "cannot compare ranks", err)) > 0) {
-        int where = sqlite3_column_int (st, 1) - 1;
+    while (db_row (&r, rank, where)) {
         int64_t *p;
 
-        rc = 0;
         if (where >= 2) {
             c->both++;
             continue;
         }
         p = vec_one_more (c->only[where], c->nonly[where], sizeof (*p));
         if (!p) {
-            rc = no_memory (err);
+            r.rc = no_memory (err);
         } else {
             c->only[where] = p;
-            p[c->nonly[where]++] = sqlite3_column_int64 (st, 0);
+            p[c->nonly[where]++] = rank;
         }
     }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return db_end (&r);
 }
 
 /* ---- settings ---- */
@@ -360,19 +336,16 @@ static const char settings_sql[] =
 
 static int read_settings (struct compare *c, sqlite3 *db, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc;
+    struct db_rows r;
 
     if (db_int (db, "SELECT (SELECT count(*) FROM main.sqlite_schema WHERE "
                 "name='CaptureInfo')+(SELECT count(*) FROM b.sqlite_schema "
                 "WHERE name='CaptureInfo')", 2) < 2)
         return 0;               // an older rollcall did not read them
-    rc = db_prepare (db, settings_sql, &st, err);
-
-    while (rc == 0 && (rc = db_next (st, "cannot compare settings", err)) > 0)
-        rc = add_setting (c, st) < 0 ? no_memory (err) : 0;
-    (void)sqlite3_finalize (st);
-    return rc;
+    r = db_rows (db, err, settings_sql);
+    while (db_step (&r))
+        r.rc = add_setting (c, r.st) < 0 ? no_memory (err) : 0;
+    return db_end (&r);
 }
 
 /* ---- all of it ---- */

@@ -6,7 +6,7 @@
 
 #include "export/outfile.h"
 #include "json/json.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/fileio.h"
 #include "table/query.h"
 
@@ -83,19 +83,14 @@ static void unit_of (sqlite3 *db, const char *table, const char *column,
 {
     static const char *const units[] = { "ms", "us", "ns", "bytes", "percent" };
     const char *suffix = strrchr (column, '_');
-    sqlite3_stmt *st = NULL;
+    struct db_rows r = db_rows (db, NULL, "SELECT value FROM Job WHERE key="
+                                "'unit.'||?1||'.'||?2", table, column);
+    const char *unit;
 
     out[0] = '\0';
-    if (db_prepare (db, "SELECT value FROM Job WHERE key='unit.'||?1||'.'||?2",
-                    &st, NULL) == 0) {
-        db_bind_text (st, 1, table);
-        db_bind_text (st, 2, column);
-        if (sqlite3_step (st) == SQLITE_ROW &&
-            sqlite3_column_type (st, 0) != SQLITE_NULL)
-            (void)snprintf (out, 64, "%s",
-                            (const char *)sqlite3_column_text (st, 0));
-    }
-    (void)sqlite3_finalize (st);
+    if (db_row (&r, unit) && unit)
+        (void)snprintf (out, 64, "%s", unit);
+    (void)db_end (&r);
     for (size_t i = 0; i < sizeof (units) / sizeof (units[0]); i++) {
         if (!*out && suffix && strcmp (suffix + 1, units[i]) == 0)
             (void)snprintf (out, 64, "%s", units[i]);
@@ -125,24 +120,24 @@ static void describe (sqlite3 *db, sqlite3_stmt *st, const char *table,
 }
 
 /* All rows into 'g'; seen[i] gets the types of column i. */
-static int copy_rows (sqlite3_stmt *st, struct grid *g, FILE *f,
+static int copy_rows (struct db_rows *r, struct grid *g, FILE *f,
                       unsigned *seen, int64_t *rows, struct err *err)
 {
-    int n = sqlite3_column_count (st), rc = 0;
+    int n = sqlite3_column_count (r->st);
 
-    if (query_head (st, g) < 0)
+    if (query_head (r->st, g) < 0)
         return err_set (err, ENOMEM, "no memory for a table");
-    while (!ferror (f) && (rc = db_next (st, "cannot read a table", err)) > 0) {
+    while (!ferror (f) && db_step (r)) {
         for (int i = 0; i < n; i++) {
-            seen[i] |= SEEN (sqlite3_column_type (st, i));
-            query_cell (st, i, g);
+            seen[i] |= SEEN (sqlite3_column_type (r->st, i));
+            query_cell (r->st, i, g);
         }
         (*rows)++;
     }
-    return rc < 0 ? rc : 0;
+    return r->rc;
 }
 
-static int write_table (const struct dump *d, sqlite3_stmt *st,
+static int write_table (const struct dump *d, struct db_rows *r,
                         const char *name, unsigned *seen, int64_t *rows,
                         struct err *err)
 {
@@ -155,7 +150,7 @@ static int write_table (const struct dump *d, sqlite3_stmt *st,
     if (!(g = grid_create (o.f, d->format, 0)))
         rc = err_set (err, ENOMEM, "no memory for a table");
     else
-        rc = copy_rows (st, g, o.f, seen, rows, err);
+        rc = copy_rows (r, g, o.f, seen, rows, err);
     if (rc == 0 && grid_finish (g) == -ENOMEM)
         rc = err_set (err, ENOMEM, "no memory for a row");
     grid_destroy (g);
@@ -168,28 +163,29 @@ static int dump_table (const struct dump *d, const char *table, int64_t *rows,
 {
     char *sql = sqlite3_mprintf ("SELECT * FROM \"%w\"", table);
     char name[256];
-    sqlite3_stmt *st = NULL;
-    unsigned *seen = NULL;
-    int rc = 0;
+    struct db_rows r;
+    unsigned *seen;
+    int rc;
 
+    *rows = 0;
     (void)snprintf (name, sizeof (name), "%s.csv", table);
     if (!sql)
-        rc = err_set (err, ENOMEM, "no memory for a statement");
-    else if (strchr (table, '/') || *table == '.')
-        rc = err_set (err, EBADMSG, "a table cannot be a file's name: %s",
-                      table);
-    else
-        rc = db_prepare (d->db, sql, &st, err);
-    if (rc == 0 && !(seen = calloc ((size_t)sqlite3_column_count (st),
-                                    sizeof (*seen))))
-        rc = err_set (err, ENOMEM, "no memory for a table");
-    *rows = 0;
-    if (rc == 0)
-        rc = write_table (d, st, name, seen, rows, err);
-    if (rc == 0)
-        describe (d->db, st, table, seen, *rows, d->tables);
+        return err_set (err, ENOMEM, "no memory for a statement");
+    if (strchr (table, '/') || *table == '.') {
+        sqlite3_free (sql);
+        return err_set (err, EBADMSG, "a table cannot be a file's name: %s",
+                        table);
+    }
+    r = db_rows (d->db, err, sql);
+    seen = calloc ((size_t)sqlite3_column_count (r.st) + 1, sizeof (*seen));
+    if (r.rc == 0 && !seen)
+        r.rc = err_set (err, ENOMEM, "no memory for a table");
+    if (r.rc == 0)
+        r.rc = write_table (d, &r, name, seen, rows, err);
+    if (r.rc == 0)
+        describe (d->db, r.st, table, seen, *rows, d->tables);
+    rc = db_end (&r);
     free (seen);
-    (void)sqlite3_finalize (st);
     sqlite3_free (sql);
     return rc;
 }
@@ -215,21 +211,18 @@ static int write_schema (const struct dump *d, struct json *schema,
 static int dump_tables (const struct dump *d, struct dump_counts *counts,
                         struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (d->db, "SELECT name FROM sqlite_schema WHERE type="
-                         "'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
-                         "ORDER BY rowid", &st, err);
+    struct db_rows r = db_rows (d->db, err, "SELECT name FROM sqlite_schema "
+                                "WHERE type='table' AND name NOT LIKE "
+                                "'sqlite\\_%' ESCAPE '\\' ORDER BY rowid");
+    const char *name;
+    int64_t rows;
 
-    while (rc == 0 && (rc = db_next (st, "cannot read the result", err)) > 0) {
-        int64_t rows;
-
-        rc = dump_table (d, (const char *)sqlite3_column_text (st, 0), &rows,
-                         err);
+    while (db_row (&r, name)) {
+        r.rc = dump_table (d, name, &rows, err);
         counts->tables++;
         counts->rows += rows;
     }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return db_end (&r);
 }
 
 /* So that it can be tried again: the files that are whole; the one that was

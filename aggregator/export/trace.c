@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "export/track_layout.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "table/absent.h"
 #include "table/finished.h"
 #include "table/quote.h"
@@ -83,13 +83,6 @@ static void put_us (struct trace *t, const char *key, int64_t ns)
                    (int)(ns % NS_PER_US));
 }
 
-static const char *text_of (sqlite3_stmt *st, int i)
-{
-    const char *text = (const char *)sqlite3_column_text (st, i);
-
-    return text ? text : "";
-}
-
 /* Columns 'from' on as members of "args"; NULL is left out. */
 static void put_args (struct trace *t, sqlite3_stmt *st, int from)
 {
@@ -101,7 +94,7 @@ static void put_args (struct trace *t, sqlite3_stmt *st, int from)
             continue;
         (void)fputs (between, t->f);
         if (sqlite3_column_type (st, i) == SQLITE_TEXT) {
-            put_text (t, sqlite3_column_name (st, i), text_of (st, i));
+            put_text (t, sqlite3_column_name (st, i), db_text (st, i));
         } else {
             (void)fprintf (t->f, "\"%s\": ", sqlite3_column_name (st, i));
             quote_real (t->f, sqlite3_column_double (st, i), "null");
@@ -116,7 +109,7 @@ static void put_args (struct trace *t, sqlite3_stmt *st, int from)
 static void put_rank (struct trace *t, sqlite3_stmt *st)
 {
     int64_t rank = sqlite3_column_int64 (st, 0);
-    const char *host = text_of (st, 1), *state = text_of (st, 3);
+    const char *host = db_text (st, 1), *state = db_text (st, 3);
     bool present = strcmp (state, "present") == 0;
     char name[512];
 
@@ -124,7 +117,7 @@ static void put_rank (struct trace *t, sqlite3_stmt *st)
                     *host ? " on " : "", host,
                     sqlite3_column_type (st, 2) == SQLITE_NULL ? ""
                                                                : " device ",
-                    text_of (st, 2), present ? "" : ": ",
+                    db_text (st, 2), present ? "" : ": ",
                     present ? "" : state);
     put_name (t, "process_name", rank, 0, name);
     put_order (t, "process_sort_index", rank, 0, rank);
@@ -139,7 +132,7 @@ static void put_rank (struct trace *t, sqlite3_stmt *st)
                    tid_of (rank, STEPS_TRACK, 0));
     put_text (t, "name", state);
     (void)fputs (", \"args\": {", t->f);
-    put_text (t, "reason", text_of (st, 4));
+    put_text (t, "reason", db_text (st, 4));
     (void)fputs ("}}", t->f);
 }
 
@@ -186,16 +179,16 @@ static void put_span (struct trace *t, sqlite3_stmt *st)
     lane = track_layout_put (&t->lanes, &start_ns, &dur_ns, &first);
     tid = tid_of (rank, track, lane);
     if (first)
-        put_track (t, text_of (st, 2), lane, tid);
+        put_track (t, db_text (st, 2), lane, tid);
     trace_begin (t);
     (void)fprintf (t->f, "{\"ph\": \"X\", \"pid\": %" PRId64 ", \"tid\": %"
                    PRId64, rank, tid);
     put_us (t, "ts", start_ns);
     put_us (t, "dur", dur_ns);
     (void)fputs (", ", t->f);
-    put_text (t, "name", text_of (st, 5));
+    put_text (t, "name", db_text (st, 5));
     (void)fputs (", ", t->f);
-    put_text (t, "cat", text_of (st, 6));
+    put_text (t, "cat", db_text (st, 6));
     put_args (t, st, 7);
     if (track == STEPS_TRACK)
         t->counts->steps++;
@@ -256,36 +249,32 @@ static const char ops_sql[] =
     "  AND (:step IS NULL OR t.step='step'||:step)"
     " ORDER BY t.rank, 2, t.start_timestamp, t.rowid";
 
-static int trace_prepare (struct trace *t, const char *sql, sqlite3_stmt **st,
-                          struct err *err)
+/* Whatever of the two a statement names; NULL is any. */
+static struct db_rows trace_rows (struct trace *t, const char *sql,
+                                  struct err *err)
 {
-    int rc = db_prepare (t->db, sql, st, err);
-    int i;
+    struct db_rows r = db_rows (t->db, err, sql);
+    int rank = sqlite3_bind_parameter_index (r.st, ":rank");
+    int step = sqlite3_bind_parameter_index (r.st, ":step");
 
-    if (rc == 0 && t->opt->rank >= 0 &&
-        (i = sqlite3_bind_parameter_index (*st, ":rank")) > 0)
-        (void)sqlite3_bind_int64 (*st, i, t->opt->rank);
-    if (rc == 0 && t->opt->step &&
-        (i = sqlite3_bind_parameter_index (*st, ":step")) > 0)
-        db_bind_text (*st, i, t->opt->step);
-    return rc;
+    if (rank > 0 && t->opt->rank >= 0)
+        (void)sqlite3_bind_int64 (r.st, rank, t->opt->rank);
+    if (step > 0 && t->opt->step)
+        (void)sqlite3_bind_text (r.st, step, t->opt->step, -1, SQLITE_STATIC);
+    return r;
 }
 
 static int trace_each (struct trace *t, const char *sql,
                        void (*put) (struct trace *t, sqlite3_stmt *st),
                        struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = trace_prepare (t, sql, &st, err);
+    struct db_rows r = trace_rows (t, sql, err);
 
     t->rank = t->track = -1;
     // a full disk needs no further rows
-    for (; rc == 0 && !ferror (t->f) &&
-           (rc = db_next (st, "cannot read the result", err)) > 0;
-         rc = 0)
-        put (t, st);
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (!ferror (t->f) && db_step (&r))
+        put (t, r.st);
+    return db_end (&r);
 }
 
 /* The offsets that are to be applied, as a table. */
@@ -308,26 +297,20 @@ static int make_offsets (struct trace *t, struct err *err)
 
 static int find_base (struct trace *t, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = trace_prepare (t,
-                            "SELECT min(at) FROM (SELECT min(start_timestamp)-"
-                            OFFSET_US " AS at FROM CommAnalyzerTime t WHERE"
-                            TIMED " AND (:rank IS NULL OR rank=:rank)"
-                            " AND (:step IS NULL OR step='step'||:step)"
-                            " GROUP BY rank UNION ALL SELECT min(host_start)-"
-                            OFFSET_US " FROM StepExtra t WHERE"
-                            " (:rank IS NULL OR rank=:rank)"
-                            " AND (:step IS NULL OR step=:step) GROUP BY rank)",
-                            &st, err);
+    struct db_rows r = trace_rows (t,
+        "SELECT min(at) FROM (SELECT min(start_timestamp)-" OFFSET_US " AS at"
+        " FROM CommAnalyzerTime t WHERE" TIMED
+        " AND (:rank IS NULL OR rank=:rank)"
+        " AND (:step IS NULL OR step='step'||:step) GROUP BY rank UNION ALL"
+        " SELECT min(host_start)-" OFFSET_US " FROM StepExtra t WHERE"
+        " (:rank IS NULL OR rank=:rank)"
+        " AND (:step IS NULL OR step=:step) GROUP BY rank)", err);
+    bool found = db_row (&r, t->base_us) &&
+                 sqlite3_column_type (r.st, 0) != SQLITE_NULL;
+    int rc = db_end (&r);
 
-    if (rc == 0 && sqlite3_step (st) != SQLITE_ROW)
-        rc = db_error (t->db, "cannot read the result", err);
-    else if (rc == 0 && sqlite3_column_type (st, 0) == SQLITE_NULL)
-        rc = absent_explain (t->db, t->opt->rank, t->opt->step, err);
-    else if (rc == 0)
-        t->base_us = sqlite3_column_double (st, 0);
-    (void)sqlite3_finalize (st);
-    return rc;
+    return rc < 0 || found ? rc : absent_explain (t->db, t->opt->rank,
+                                                  t->opt->step, err);
 }
 
 /* What is said of the clocks, in the trace itself. */

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/vec.h"
 #include "model/result_schema.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/fileio.h"
 #include "table/finished.h"
 #include "table/labels.h"
@@ -65,14 +65,12 @@ static int finding_list_take (struct finding_list *l, sqlite3_stmt *st)
 
 static int read_rows (sqlite3 *db, struct finding_list *l, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, list_sql, &st, err);
+    struct db_rows r = db_rows (db, err, list_sql);
 
-    while (rc == 0 && (rc = db_next (st, "cannot read findings", err)) > 0)
-        rc = finding_list_take (l, st) < 0
-                 ? err_set (err, ENOMEM, "no memory for findings") : 0;
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_step (&r))
+        r.rc = finding_list_take (l, r.st) < 0
+                   ? err_set (err, ENOMEM, "no memory for findings") : 0;
+    return db_end (&r);
 }
 
 /* A temporary table hides the stored one. */

@@ -5,7 +5,7 @@
  */
 #include "findings/finding_rules.h"
 #include "findings/findings.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <string.h>
 
@@ -43,8 +43,7 @@ static int take_retry (struct packet_reader *p, sqlite3_stmt *st,
 {
     if (sqlite3_column_double (st, ROW_TRANSIT) <= p->retry_ms)
         return 0;
-    (void)sqlite3_bind_int64 (p->retry, 1, sqlite3_column_int64 (st, ROW_ID));
-    return db_run (p->retry, err);
+    return db_put (p->retry, err, sqlite3_column_int64 (st, ROW_ID));
 }
 
 static int finding_packets_take (struct packet_reader *p, sqlite3_stmt *st,
@@ -110,7 +109,7 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
         .small_mb = { host, host, value_of (opt, "small_rdma_mb"), host },
         .retry_ms = value_of (opt, "retransmission_ms"),
     };
-    sqlite3_stmt *st = NULL;
+    struct db_rows r;
     int rc = db_exec (
         db, "CREATE TEMP TABLE f_packet (transport, n REAL, mb REAL, ms REAL,"
             " small_n REAL, small_mb REAL, small_ms REAL); "
@@ -122,16 +121,17 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
                              " hccl_op_name, transit_time FROM"
                              " CommAnalyzerBandwidth WHERE rowid=?1", &p.retry,
                          err);
-    if (rc == 0)
-        rc = db_prepare (
-            db, db_int (db, "SELECT EXISTS (SELECT 1 FROM main.LeftOut WHERE"
-                            " step IS NULL)", 0) > 0
-                    ? PACKETS " WHERE capture NOT IN (SELECT capture FROM"
-                              " main.LeftOut WHERE step IS NULL)"
-                    : PACKETS, &st, err);
-    while (rc == 0 && (rc = db_next (st, "cannot read packets", err)) > 0)
-        rc = finding_packets_take (&p, st, err);
-    (void)sqlite3_finalize (st);
+    if (rc < 0)
+        return rc;
+    r = db_rows (db, err,
+                 db_int (db, "SELECT EXISTS (SELECT 1 FROM main.LeftOut WHERE"
+                             " step IS NULL)", 0) > 0
+                     ? PACKETS " WHERE capture NOT IN (SELECT capture FROM"
+                               " main.LeftOut WHERE step IS NULL)"
+                     : PACKETS);
+    while (db_step (&r))
+        r.rc = finding_packets_take (&p, r.st, err);
+    rc = db_end (&r);
     (void)sqlite3_finalize (p.retry);
     return rc < 0 ? rc : write_packets (&p, err);
 }

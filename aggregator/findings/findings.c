@@ -5,7 +5,7 @@
 #include "findings/finding_rules.h"
 #include "findings/finding_text.h"
 #include "findings/median.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -130,44 +130,46 @@ static int put_text (struct finder *f, int at, const char *template,
     return 0;
 }
 
+static void bind_text (struct finder *f, int at, const char *text)
+{
+    (void)sqlite3_bind_text (f->insert, at, text, -1, SQLITE_STATIC);
+}
+
 static int write_row (struct finder *f, const struct finding_rule *rule,
                       sqlite3_stmt *st, struct err *err)
 {
     int rc;
 
-    db_bind_text (f->insert, 1, rule->kind);
-    db_bind_text (f->insert, 2, severity_of (rule, st));
+    bind_text (f, 1, rule->kind);
+    bind_text (f, 2, severity_of (rule, st));
     for (int i = STEP; i <= BASELINE; i++)
         (void)sqlite3_bind_value (f->insert, 3 + i,
                                   sqlite3_column_value (st, i));
-    db_bind_text (f->insert, 11, rule->unit);
+    bind_text (f, 11, rule->unit);
     if ((rc = put_text (f, 12, rule->text, st, false, err)) < 0 ||
         (rc = put_text (f, 13, rule->hint, st, false, err)) < 0 ||
         (rc = put_text (f, 14, finding_sql_of (rule->kind)->query,
                         st, true, err)) < 0)
         return rc;
-    db_bind_text (f->insert, 15, rule->rule);
+    bind_text (f, 15, rule->rule);
     return db_run (f->insert, err);
 }
 
 static int apply (struct finder *f, const struct finding_rule *rule,
                   struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int n = 0, rc = db_prepare (f->db, finding_sql_of (rule->kind)->text,
-                                &st, err);
+    struct db_rows r = db_rows (f->db, err, finding_sql_of (rule->kind)->text);
+    int n = 0;
 
-    if (rc == 0)
-        findings_bind (st, f->opt);
-    while (rc == 0 && (rc = db_next (st, rule->kind, err)) > 0) {
-        rc = 0;
+    if (r.st)
+        findings_bind (r.st, f->opt);
+    while (db_step (&r)) {
         if (++n > FINDINGS_OF_KIND_MAX)
             f->dropped++;
         else
-            rc = write_row (f, rule, st, err);
+            r.rc = write_row (f, rule, r.st, err);
     }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return db_end (&r);
 }
 
 static int apply_all (struct finder *f, struct err *err)

@@ -4,7 +4,7 @@
 #include "base/digest.h"
 #include "page/page_assets.h"
 #include "page/page_parts.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/fileio.h"
 #include "table/finished.h"
 
@@ -62,32 +62,30 @@ int page_rows (struct page *p, const char *key, const char *sql,
                struct err *err)
 {
     struct page_json *j = &p->json;
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (p->db, sql, &st, err), n;
+    struct db_rows r = db_rows (p->db, err, sql);
+    int n = sqlite3_column_count (r.st);
 
-    if (rc < 0)
-        return rc;
-    n = sqlite3_column_count (st);
+    if (r.rc < 0)
+        return db_end (&r);
     page_json_key (j, key);
     page_json_open (j, '{');
     page_json_key (j, "columns");
     page_json_open (j, '[');
     for (int i = 0; i < n; i++)
-        page_json_text (j, sqlite3_column_name (st, i),
-                        strlen (sqlite3_column_name (st, i)));
+        page_json_text (j, sqlite3_column_name (r.st, i),
+                        strlen (sqlite3_column_name (r.st, i)));
     page_json_close (j, ']');
     page_json_key (j, "rows");
     page_json_open (j, '[');
-    while ((rc = db_next (st, key, err)) > 0) {
+    while (db_step (&r)) {
         page_json_open (j, '[');
         for (int i = 0; i < n; i++)
-            page_json_value (j, st, i);
+            page_json_value (j, r.st, i);
         page_json_close (j, ']');
     }
     page_json_close (j, ']');
     page_json_close (j, '}');
-    (void)sqlite3_finalize (st);
-    return rc;
+    return db_end (&r);
 }
 
 static int write_data (struct page *p, struct err *err)

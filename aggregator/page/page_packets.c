@@ -1,7 +1,7 @@
 /* aggregator/page/page_packets.c - a page's histogram of packet sizes */
 #include "page/page_parts.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -88,19 +88,16 @@ static void put_rows (struct page_json *j, const struct packets *p)
 /* SDMA is the sum of others. */
 int page_packets (struct page *p, struct err *err)
 {
-    static const char sql[] =
+    struct db_rows r = db_rows (p->db, err,
         "SELECT transport_type, package_size, count, total_duration"
         " FROM CommAnalyzerBandwidth WHERE package_size>0"
-        " AND transport_type<>'SDMA'";
+        " AND transport_type<>'SDMA'");
     struct packets all = { .n = 0 };
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (p->db, sql, &st, err);
+    int rc;
 
-    for (; rc == 0 && (rc = db_next (st, "CommAnalyzerBandwidth", err)) > 0;
-         rc = 0)
-        page_packets_add (&all, st);
-    (void)sqlite3_finalize (st);
-    if (rc == 0)
+    while (db_step (&r))
+        page_packets_add (&all, r.st);
+    if ((rc = db_end (&r)) == 0)
         put_rows (&p->json, &all);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* aggregator/page/page_ranks.c - a page's ranks: places, times, memory */
 #include "page/page_parts.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -65,21 +65,18 @@ static void put_times (struct page_json *j, const double *all, size_t kind,
 /* all[n * TIMES] by place of rank, place of step, kind. */
 static int read_times (struct page *p, double *all, size_t n, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (p->db, times_sql, &st, err);
+    struct db_rows r = db_rows (p->db, err, times_sql);
+    int64_t rank, step;
 
-    for (; rc == 0 && (rc = db_next (st, "StepTraceTime", err)) > 0; rc = 0) {
-        size_t at = (size_t)(sqlite3_column_int64 (st, 0) *
-                                 p->fold.step_places +
-                             sqlite3_column_int64 (st, 1));
+    while (db_row (&r, rank, step)) {
+        size_t at = (size_t)(rank * p->fold.step_places + step);
 
         for (size_t i = 0; i < TIMES && at < n; i++) {
-            if (sqlite3_column_type (st, (int)i + 2) != SQLITE_NULL)
-                all[at * TIMES + i] = sqlite3_column_double (st, (int)i + 2);
+            if (sqlite3_column_type (r.st, (int)i + 2) != SQLITE_NULL)
+                all[at * TIMES + i] = sqlite3_column_double (r.st, (int)i + 2);
         }
     }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return db_end (&r);
 }
 
 int page_ranks (struct page *p, struct err *err)

@@ -4,7 +4,7 @@
 #include "base/fault.h"
 #include "base/thread.h"
 #include "publish/existing_output.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/fileio.h"
 
 #include <dirent.h>
@@ -217,42 +217,33 @@ static int open_db (const char *path, sqlite3 **db, struct err *err)
 
 static int list_tables (struct check *c, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
+    struct db_rows r = { .rc = 0 };
     sqlite3 *db = NULL;
     int rc = open_db (c->path, &db, err);
 
     if (rc == 0)
-        rc = db_prepare (db, "SELECT 'sqlite_schema' UNION ALL SELECT "
-                         "name FROM sqlite_schema WHERE type='table'", &st,
-                         err);
-    while (rc == 0 && c->n < CHECK_TABLES_MAX &&
-           sqlite3_step (st) == SQLITE_ROW)
-        (void)snprintf (c->names[c->n++], CHECK_NAME_MAX, "%s",
-                        (const char *)sqlite3_column_text (st, 0));
+        r = db_rows (db, err, "SELECT 'sqlite_schema' UNION ALL SELECT name "
+                              "FROM sqlite_schema WHERE type='table'");
+    while (rc == 0 && c->n < CHECK_TABLES_MAX && db_row (&r, c->names[c->n]))
+        c->n++;
+    rc = rc < 0 ? rc : db_end (&r);
     if (rc == 0 && (c->n == 0 || c->n == CHECK_TABLES_MAX))
         rc = err_set (err, EIO, "%s: %u tables", c->path, c->n);
-    (void)sqlite3_finalize (st);
     (void)sqlite3_close (db);
     return rc;
 }
 
 static int check_table (sqlite3 *db, const char *name, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    char sql[CHECK_NAME_MAX + 32];
+    char sql[CHECK_NAME_MAX + 32], said[256] = "";
     int rc;
 
     (void)snprintf (sql, sizeof (sql), "PRAGMA quick_check(%s)", name);
-    rc = db_prepare (db, sql, &st, err);
-    if (rc == 0 && sqlite3_step (st) != SQLITE_ROW)
-        rc = db_error (db, "quick_check", err);
-    else if (rc == 0 && strcmp ((const char *)sqlite3_column_text (st, 0),
-                                "ok") != 0)
-        rc = err_set (err, EIO, "the database that was built is damaged (%s): "
-                      "is the disk or the memory faulty?",
-                      (const char *)sqlite3_column_text (st, 0));
-    (void)sqlite3_finalize (st);
-    return rc;
+    rc = db_one (db_rows (db, err, sql), said);
+    if (rc < 0 || strcmp (said, "ok") == 0)
+        return rc < 0 ? rc : 0;
+    return err_set (err, EIO, "the database that was built is damaged (%s): "
+                    "is the disk or the memory faulty?", said);
 }
 
 static void *check_some (void *arg)

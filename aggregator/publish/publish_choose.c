@@ -4,7 +4,7 @@
 #include "publish/publish.h"
 
 #include "base/clock.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -36,32 +36,23 @@ static void lock (struct publish *p)
     p->lock = fd;
 }
 
-static void read_value (sqlite3 *db, const char *key, char *ret, size_t size)
-{
-    sqlite3_stmt *st = NULL;
-
-    ret[0] = '\0';
-    if (db_prepare (db, "SELECT value FROM Job WHERE key=?1", &st, NULL) < 0)
-        return;
-    db_bind_text (st, 1, key);
-    if (sqlite3_step (st) == SQLITE_ROW)
-        (void)snprintf (ret, size, "%s",
-                        (const char *)sqlite3_column_text (st, 0));
-    (void)sqlite3_finalize (st);
-}
-
 /* The job whose result is there, and when that began; "" if it is not known. */
 static void read_job (const char *path, char job[PUBLISH_JOB_MAX],
                       char began[CLOCK_TEXT_MAX])
 {
+    char value[PUBLISH_JOB_MAX] = "", when[CLOCK_TEXT_MAX] = "";
     sqlite3 *db = NULL;
 
     job[0] = began[0] = '\0';
     if (publish_is_our_db (path) &&
         db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK) {
         db_harden (db);
-        read_value (db, "job", job, PUBLISH_JOB_MAX);
-        read_value (db, "began_at", began, CLOCK_TEXT_MAX);
+        (void)db_one (db_rows (db, NULL,
+                               "SELECT (SELECT value FROM Job WHERE key='job')"
+                               ", (SELECT value FROM Job WHERE "
+                               "key='began_at')"), value, when);
+        (void)snprintf (job, PUBLISH_JOB_MAX, "%s", value);
+        (void)snprintf (began, CLOCK_TEXT_MAX, "%s", when);
     }
     (void)sqlite3_close (db);
 }

@@ -4,7 +4,7 @@
 #include "base/cmp.h"
 #include "base/stats.h"
 #include "base/units.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -449,10 +449,8 @@ static int mark (struct marker *m, const char *step, struct err *err)
     for (size_t i = 0; i < 3 && rc == 0; i++) {
         if (!todo[i] || (todo[i] == m->add && sqlite3_changes (m->db) > 0))
             continue;
-        (void)sqlite3_bind_int64 (todo[i], 1, m->capture);
-        (void)sqlite3_bind_int64 (todo[i], 2, m->items[m->capture - 1].rank);
-        db_bind_text (todo[i], 3, step);
-        rc = db_run (todo[i], err);
+        rc = db_put (todo[i], err, m->capture,
+                     m->items[m->capture - 1].rank, step);
     }
     return rc;
 }
@@ -491,10 +489,10 @@ static int make_room (struct marker *m)
     return 0;
 }
 
-static int take_step (struct marker *m, sqlite3_stmt *st, struct err *err)
+static int take_step (struct marker *m, int64_t capture, const char *step,
+                      double us, struct err *err)
 {
-    int64_t capture = sqlite3_column_int64 (st, 0), number;
-    const char *step = (const char *)sqlite3_column_text (st, 1);
+    int64_t number;
     int rc = 0;
 
     if (capture != m->capture) {
@@ -508,24 +506,25 @@ static int take_step (struct marker *m, sqlite3_stmt *st, struct err *err)
         return rc;
     if (make_room (m) < 0)
         return err_set (err, ENOMEM, "no memory for steps");
-    m->v[m->n] = (struct lasting){ .number = number,
-                                   .us = sqlite3_column_double (st, 2) };
+    m->v[m->n] = (struct lasting){ .number = number, .us = us };
     memcpy (m->v[m->n++].id, step, strlen (step) + 1);
     return 0;
 }
 
 static int each_step (struct marker *m, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (
-        m->db, "SELECT capture, step, max(computing+"
-               "communication_not_overlapped+free) FROM StepTraceTime WHERE "
-               "step IS NOT NULL GROUP BY capture, step ORDER BY capture", &st,
-        err);
+    struct db_rows r = db_rows (m->db, err,
+        "SELECT capture, step, max(computing+communication_not_overlapped+"
+        "free) FROM StepTraceTime WHERE step IS NOT NULL GROUP BY capture, "
+        "step ORDER BY capture");
+    const char *step;
+    int64_t capture;
+    double us;
+    int rc;
 
-    while (rc == 0 && (rc = db_next (st, "cannot read steps", err)) > 0)
-        rc = take_step (m, st, err);
-    (void)sqlite3_finalize (st);
+    while (db_row (&r, capture, step, us))
+        r.rc = take_step (m, capture, step, us, err);
+    rc = db_end (&r);
     return rc < 0 ? rc : end_capture (m, err);
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 #include "base/vec.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/tree.h"
 #include "table/finished.h"
 
@@ -22,21 +22,12 @@ static int summary_each (sqlite3 *db, const char *sql,
                          int (*row) (struct summary *s, sqlite3_stmt *st),
                          struct summary *s, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, sql, &st, err);
+    struct db_rows r = db_rows (db, err, sql);
 
-    while (rc == 0 && (rc = db_next (st, "summary", err)) > 0)
-        rc = row (s, st) < 0
-                 ? err_set (err, ENOMEM, "no memory for the summary") : 0;
-    (void)sqlite3_finalize (st);
-    return rc;
-}
-
-static const char *text_of (sqlite3_stmt *st, int column)
-{
-    const char *t = (const char *)sqlite3_column_text (st, column);
-
-    return t ? t : "";
+    while (db_step (&r))
+        r.rc = row (s, r.st) < 0
+                   ? err_set (err, ENOMEM, "no memory for the summary") : 0;
+    return db_end (&r);
 }
 
 static int add_text (char ***list, size_t *n, const char *text)
@@ -55,7 +46,7 @@ static int add_text (char ***list, size_t *n, const char *text)
 static int row_rank (struct summary *s, sqlite3_stmt *st)
 {
     bool expected = sqlite3_column_int (st, 2);
-    const char *state = text_of (st, 3), *reason = text_of (st, 4);
+    const char *state = db_text (st, 3), *reason = db_text (st, 4);
     struct summary_rank *p;
 
     s->expected += expected;
@@ -69,8 +60,7 @@ static int row_rank (struct summary *s, sqlite3_stmt *st)
     s->others = p;
     p += s->nothers++;
     memset (p, 0, sizeof (*p));
-    p->rank = sqlite3_column_int64 (st, 0);
-    (void)snprintf (p->host, sizeof (p->host), "%s", text_of (st, 1));
+    db_columns (st, p->rank, p->host);
     (void)snprintf (p->state, sizeof (p->state), "%s", state);
     p->reason = *reason ? strdup (reason) : NULL;
     if (p->reason)
@@ -82,8 +72,8 @@ static int row_capture (struct summary *s, sqlite3_stmt *st)
 {
     char text[2048];
 
-    (void)snprintf (text, sizeof (text), "%s: %s: %s", text_of (st, 0),
-                    text_of (st, 1), text_of (st, 2));
+    (void)snprintf (text, sizeof (text), "%s: %s: %s", db_text (st, 0),
+                    db_text (st, 1), db_text (st, 2));
     return add_text (&s->captures, &s->ncaptures, text);
 }
 
@@ -93,11 +83,11 @@ static int row_remark (struct summary *s, sqlite3_stmt *st)
     char text[2048];
 
     if (n == 1)
-        (void)snprintf (text, sizeof (text), "capture %s: %s", text_of (st, 1),
-                        text_of (st, 2));
+        (void)snprintf (text, sizeof (text), "capture %s: %s", db_text (st, 1),
+                        db_text (st, 2));
     else
         (void)snprintf (text, sizeof (text), "%lld captures, e.g. %s: %s",
-                        (long long)n, text_of (st, 1), text_of (st, 2));
+                        (long long)n, db_text (st, 1), db_text (st, 2));
     return add_text (&s->remarks, &s->nremarks, text);
 }
 
@@ -110,9 +100,9 @@ static int row_edges (struct summary *s, sqlite3_stmt *st)
     if (steps == 0)
         return 0;
     (void)snprintf (text, sizeof (text), "step%s %.200s of %lld capture%s: "
-                    "profiling itself lengthened %s, so means and findings "
-                    "leave %s out (--all-steps keeps %s)",
-                    steps > 1 ? "s" : "", text_of (st, 2),
+                    "profiling itself made %s longer, and means and findings "
+                    "are without %s (--all-steps keeps %s)",
+                    steps > 1 ? "s" : "", db_text (st, 2),
                     (long long)captures, units_s ((uint64_t)captures),
                     steps > 1 ? "them" : "it", steps > 1 ? "them" : "it",
                     steps > 1 ? "them" : "it");
@@ -139,24 +129,24 @@ static int row_topology (struct summary *s, sqlite3_stmt *st)
         return 0;
     if (unnamed == hosts)
         (void)snprintf (text, sizeof (text), "the topology names none of the "
-                        "hosts, so nothing is summed by switch: %s",
-                        text_of (st, 2));
+                        "hosts, so that nothing is summed by switch: %s",
+                        db_text (st, 2));
     else
         (void)snprintf (text, sizeof (text), "the topology does not name %lld "
                         "of %lld host%s: %s", (long long)unnamed,
                         (long long)hosts, units_s ((uint64_t)hosts),
-                        text_of (st, 2));
+                        db_text (st, 2));
     return add_text (&s->remarks, &s->nremarks, text);
 }
 
 static int row_note (struct summary *s, sqlite3_stmt *st)
 {
-    return add_text (&s->remarks, &s->nremarks, text_of (st, 0));
+    return add_text (&s->remarks, &s->nremarks, db_text (st, 0));
 }
 
 static int row_known_by (struct summary *s, sqlite3_stmt *st)
 {
-    (void)snprintf (s->known_by, sizeof (s->known_by), "%s", text_of (st, 0));
+    db_columns (st, s->known_by);
     return 0;
 }
 
@@ -175,25 +165,19 @@ static int row_job (struct summary *s, sqlite3_stmt *st)
     };
 
     for (size_t i = 0; i < sizeof (texts) / sizeof (texts[0]); i++) {
-        if (strcmp (text_of (st, 0), texts[i].key) == 0)
-            (void)snprintf (texts[i].out, texts[i].size, "%s", text_of (st, 1));
+        if (strcmp (db_text (st, 0), texts[i].key) == 0)
+            (void)snprintf (texts[i].out, texts[i].size, "%s", db_text (st, 1));
     }
-    if (strcmp (text_of (st, 0), "assumed") == 0)
+    if (strcmp (db_text (st, 0), "assumed") == 0)
         s->assumed = sqlite3_column_int (st, 1);
     return 0;
 }
 
 static int row_steps (struct summary *s, sqlite3_stmt *st)
 {
-    s->steps = sqlite3_column_int64 (st, 0);
-    (void)snprintf (s->first_step, sizeof (s->first_step), "%s",
-                    text_of (st, 1));
-    (void)snprintf (s->last_step, sizeof (s->last_step), "%s",
-                    text_of (st, 2));
+    db_columns (st, s->steps, s->first_step, s->last_step, s->computing_us,
+                s->communication_us, s->free_us);
     s->has_times = sqlite3_column_type (st, 3) != SQLITE_NULL;
-    s->computing_us = sqlite3_column_double (st, 3);
-    s->communication_us = sqlite3_column_double (st, 4);
-    s->free_us = sqlite3_column_double (st, 5);
     s->step_us = s->computing_us + s->communication_us + s->free_us;
     return 0;
 }
@@ -239,17 +223,14 @@ static double summary_median (const struct sample *list, size_t n)
 static int find_slow_rank (sqlite3 *db, struct summary *s, struct err *err)
 {
     struct samples x = { NULL, 0 };
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, "SELECT rank, avg(computing) FROM StepCounted "
-                             "GROUP BY rank", &st, err);
+    struct db_rows r = db_rows (db, err, "SELECT rank, avg(computing) FROM "
+                                         "StepCounted GROUP BY rank");
+    struct sample v;
+    int rc;
 
-    while (rc == 0 && sqlite3_step (st) == SQLITE_ROW) {
-        struct sample v = { .value = sqlite3_column_double (st, 1),
-                            .rank = sqlite3_column_int64 (st, 0) };
-
-        rc = add_sample (&x, v);
-    }
-    (void)sqlite3_finalize (st);
+    while (db_row (&r, v.rank, v.value))
+        r.rc = add_sample (&x, v);
+    rc = db_end (&r);
     if (rc == 0 && x.n > 1) {
         qsort (x.list, x.n, sizeof (*x.list), compare_samples);
         double m = summary_median (x.list, x.n);
@@ -288,11 +269,7 @@ static int add_use (struct uses *x, sqlite3_stmt *st)
     x->list = u;
     u = &x->list[x->n++];
     memset (u, 0, sizeof (*u));
-    u->src = sqlite3_column_int64 (st, 0);
-    u->dst = sqlite3_column_int64 (st, 1);
-    (void)snprintf (u->transport, sizeof (u->transport), "%s", text_of (st, 2));
-    u->mb = sqlite3_column_double (st, 3);
-    u->ms = sqlite3_column_double (st, 4);
+    db_columns (st, u->src, u->dst, u->transport, u->mb, u->ms);
     return 0;
 }
 
@@ -379,12 +356,8 @@ static void pick_link (struct uses *x, struct summary *s)
  */
 static int row_found_link (struct summary *s, sqlite3_stmt *st)
 {
-    s->slow_link.src = sqlite3_column_int64 (st, 0);
-    s->slow_link.dst = sqlite3_column_int64 (st, 1);
-    s->slow_link.gbps = sqlite3_column_double (st, 2);
-    s->slow_link.median_gbps = sqlite3_column_double (st, 3);
-    (void)snprintf (s->slow_link.transport, sizeof (s->slow_link.transport),
-                    "%s", text_of (st, 4));
+    db_columns (st, s->slow_link.src, s->slow_link.dst, s->slow_link.gbps,
+                s->slow_link.median_gbps, s->slow_link.transport);
     return 0;
 }
 
@@ -406,12 +379,12 @@ static int find_slow_link (sqlite3 *db, struct summary *s, struct err *err)
         "  AND l.src_rank=f.rank AND l.dst_rank=f.peer) FROM Finding f WHERE"
         " kind='slow_link' ORDER BY effect_ms DESC LIMIT 1";
     struct uses x = { NULL, 0 };
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, sql, &st, err);
+    struct db_rows r = db_rows (db, err, sql);
+    int rc;
 
-    while (rc == 0 && x.n < LINKS_MAX && sqlite3_step (st) == SQLITE_ROW)
-        rc = add_use (&x, st);
-    (void)sqlite3_finalize (st);
+    while (x.n < LINKS_MAX && db_step (&r))
+        r.rc = add_use (&x, r.st);
+    rc = db_end (&r);
     if (rc == 0 && x.n > 1)
         pick_link (&x, s);
     free (x.list);

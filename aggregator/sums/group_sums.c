@@ -1,7 +1,7 @@
 /* aggregator/sums/group_sums.c - what GROUP BY does, for few groups */
 #include "sums/group_sums.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -54,17 +54,6 @@ static int group_sums_add (struct group_sums *g, sqlite3_stmt *rows,
     return 0;
 }
 
-static int read_rows (struct group_sums *g, sqlite3_stmt *rows,
-                      struct err *err)
-{
-    int rc = 0;
-
-    while (rc == 0 && (rc = db_next (rows, "cannot read rows", err)) > 0)
-        rc = group_sums_add (g, rows, err);
-    (void)sqlite3_reset (rows);
-    return rc;
-}
-
 /* ---- groups ---- */
 
 static const char *text_of (const struct group_sums *g, uint32_t text)
@@ -92,7 +81,8 @@ static int write_sum (const struct group_sums *g, const struct group_sum *s,
     int at = 2;
 
     for (int i = 0; i < g->nkeys; i++)
-        db_bind_text (insert, at++, text_of (g, s->texts[i]));
+        (void)sqlite3_bind_text (insert, at++, text_of (g, s->texts[i]), -1,
+                                 SQLITE_STATIC);
     (void)sqlite3_bind_int64 (insert, at++, s->rows);
     for (int i = 0; i < g->nvalues; i++, at++) {
         if (s->known[i])
@@ -106,11 +96,15 @@ static int write_sum (const struct group_sums *g, const struct group_sum *s,
 int group_sums_run (struct group_sums *g, sqlite3_stmt *rows,
                     sqlite3_stmt *insert, struct err *err)
 {
-    int rc;
+    int code, rc = 0;
 
     if (g->sums.size == 0)
         g->sums = (struct map)MAP (struct group_sum, KEY_WORDS);
-    rc = read_rows (g, rows, err);
+    while (rc == 0 && (code = sqlite3_step (rows)) != SQLITE_DONE)
+        rc = code == SQLITE_ROW ? group_sums_add (g, rows, err)
+                                : db_error (sqlite3_db_handle (rows),
+                                            "cannot read rows", err);
+    (void)sqlite3_reset (rows);
     if (rc == 0 && g->sums.n > 0)
         qsort_r (g->sums.records, g->sums.n, g->sums.size, group_sums_compare,
                  g);

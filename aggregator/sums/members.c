@@ -2,7 +2,7 @@
 #include "sums/members.h"
 
 #include "base/texts.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -68,24 +68,21 @@ int members_read (sqlite3 *db, bool all, struct members **ret,
                   struct err *err)
 {
     struct members *m = calloc (1, sizeof (*m));
-    sqlite3_stmt *st = NULL;
+    struct db_rows r;
     int rc;
 
     if (!m)
         return err_set (err, ENOMEM, "no memory for groups");
     m->list = (struct map)MAP (struct member, 1);
     // both in the order in which they were written: by id
-    rc = db_prepare (db, "SELECT g.id, g.size, g.group_name, m.rank "
-                         "FROM CommGroupMember m CROSS JOIN CommGroup g "
-                         "ON g.id=m.comm_group WHERE m.rank>=0 AND "
-                         "(?1 OR g.size>0)", &st, err);
-    if (rc == 0)
-        (void)sqlite3_bind_int (st, 1, all);
-    while (rc == 0 && (rc = db_next (st, "cannot read groups", err)) > 0) {
-        if ((rc = members_add (m, st)) < 0)
-            (void)err_set (err, ENOMEM, "no memory for groups");
+    r = db_rows (db, err, "SELECT g.id, g.size, g.group_name, m.rank FROM "
+                 "CommGroupMember m CROSS JOIN CommGroup g ON g.id="
+                 "m.comm_group WHERE m.rank>=0 AND (?1 OR g.size>0)", all);
+    while (db_step (&r)) {
+        if (members_add (m, r.st) < 0)
+            r.rc = err_set (err, ENOMEM, "no memory for groups");
     }
-    (void)sqlite3_finalize (st);
+    rc = db_end (&r);
     read_world (db, m);
     if (rc < 0)
         members_destroy (m);

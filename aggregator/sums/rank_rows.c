@@ -1,7 +1,7 @@
 /* aggregator/sums/rank_rows.c - where in a table the rows of a rank are */
 #include "sums/rank_rows.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <stdio.h>
 
@@ -21,20 +21,14 @@ int rank_rows_each (sqlite3 *db, const char *table,
                                struct err *err),
                     void *arg, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
+    struct rank_rows rows;
     char sql[SQL_MAX];
-    int rc;
+    struct db_rows r;
 
     (void)snprintf (sql, sizeof (sql), sql_of_table, table, table, table,
                     table);
-    rc = db_prepare (db, sql, &st, err);
-    while (rc == 0 && (rc = db_next (st, table, err)) > 0) {
-        const struct rank_rows rows = { sqlite3_column_int64 (st, 0),
-                                        sqlite3_column_int64 (st, 1),
-                                        sqlite3_column_int64 (st, 2) };
-
-        rc = fn (arg, &rows, err);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    r = db_rows (db, err, sql);
+    while (db_row (&r, rows.rank, rows.first, rows.last))
+        r.rc = fn (arg, &rows, err);
+    return db_end (&r);
 }

@@ -3,7 +3,7 @@
  */
 #include "sums/traffic.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -78,21 +78,16 @@ static int list_places (sqlite3 *db, const struct select_item *items, size_t n,
         rc = db_prepare (db, "INSERT OR REPLACE INTO temp.place VALUES "
                              "(?1, ?2)", &st, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        if (items[i].rank < 0 || items[i].drop || !*items[i].capture.host)
-            continue;
-        (void)sqlite3_bind_int64 (st, 1, items[i].rank);
-        db_bind_text (st, 2, items[i].capture.host);
-        rc = db_run (st, err);
+        if (items[i].rank >= 0 && !items[i].drop && *items[i].capture.host)
+            rc = db_put (st, err, items[i].rank, items[i].capture.host);
     }
     (void)sqlite3_finalize (st);
     st = NULL;
     if (rc == 0)
         rc = db_prepare (db, "INSERT INTO temp.trace VALUES (?1)", &st, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        if (strcmp (items[i].capture.framework, "kineto") != 0)
-            continue;
-        (void)sqlite3_bind_int64 (st, 1, (int64_t)i + 1);
-        rc = db_run (st, err);
+        if (strcmp (items[i].capture.framework, "kineto") == 0)
+            rc = db_put (st, err, i + 1);
     }
     (void)sqlite3_finalize (st);
     return rc;

@@ -5,7 +5,7 @@
  */
 #include "table/absent.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -31,42 +31,19 @@ static const char has_step_sql[] =
 /* "0, 1, 2 and 61 more", or "none". */
 static void absent_list (sqlite3 *db, const char *sql, char out[LIST_SIZE])
 {
-    sqlite3_stmt *st = NULL;
+    struct db_rows r = db_rows (db, NULL, sql);
     size_t used = 0, n = 0;
 
     (void)snprintf (out, LIST_SIZE, "none");
-    if (db_prepare (db, sql, &st, NULL) < 0)
-        return;
-    for (; sqlite3_step (st) == SQLITE_ROW; n++) {
-        const char *text = (const char *)sqlite3_column_text (st, 0);
-
+    for (; db_step (&r); n++) {
         if (n < LISTED_MAX)
             used += (size_t)snprintf (out + used, LIST_SIZE - used, "%s%.20s",
-                                      n ? ", " : "", text ? text : "");
+                                      n ? ", " : "", db_text (r.st, 0));
     }
     if (n > LISTED_MAX)
         (void)snprintf (out + used, LIST_SIZE - used, " and %zu more",
                         n - LISTED_MAX);
-    (void)sqlite3_finalize (st);
-}
-
-/* Whether the answer is 0: not when it cannot be told. */
-static bool is_none (sqlite3 *db, const char *sql, int64_t rank,
-                     const char *step)
-{
-    sqlite3_stmt *st = NULL;
-    bool none = false;
-
-    if (db_prepare (db, sql, &st, NULL) < 0)
-        return false;
-    if (step)
-        db_bind_text (st, 1, step);
-    else
-        (void)sqlite3_bind_int64 (st, 1, rank);
-    if (sqlite3_step (st) == SQLITE_ROW)
-        none = sqlite3_column_int64 (st, 0) == 0;
-    (void)sqlite3_finalize (st);
-    return none;
+    (void)db_end (&r);
 }
 
 int absent_check (sqlite3 *db, int64_t rank, const char *step,
@@ -74,13 +51,14 @@ int absent_check (sqlite3 *db, int64_t rank, const char *step,
 {
     char there[LIST_SIZE];
 
-    if (rank >= 0 && is_none (db, "SELECT count(*) FROM Roster WHERE rank=?1",
-                              rank, NULL)) {
+    // not when it cannot be told
+    if (rank >= 0 && !db_number (db_rows (db, NULL, "SELECT count(*) FROM "
+                                          "Roster WHERE rank=?1", rank), 1)) {
         absent_list (db, ranks_sql, there);
         return err_set (err, ENODATA, "there is no rank %lld in this result; "
                         "its ranks: %s", (long long)rank, there);
     }
-    if (step && is_none (db, has_step_sql, -1, step)) {
+    if (step && !db_number (db_rows (db, NULL, has_step_sql, step), 1)) {
         absent_list (db, steps_sql, there);
         return err_set (err, ENODATA, "there is no step %.100s in this result; "
                         "its steps: %s", step, there);
@@ -91,27 +69,17 @@ int absent_check (sqlite3 *db, int64_t rank, const char *step,
 /* "rank 3 is missing: no capture of it was found"; false if it is present. */
 static bool is_not_present (sqlite3 *db, int64_t rank, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    bool told = false;
+    char state[32], reason[512];
 
     if (rank < 0 ||
-        db_prepare (db, "SELECT state, ifnull(reason, 'the reason is not "
-                    "known') FROM Roster WHERE rank=?1 AND "
-                    "state<>'present'", &st,
-                    NULL) < 0)
+        db_one (db_rows (db, NULL, "SELECT ifnull(state, 'not present'), "
+                         "ifnull(reason, 'nobody knows why') FROM Roster WHERE "
+                         "rank=?1 AND state<>'present'", rank),
+                state, reason) <= 0)
         return false;
-    (void)sqlite3_bind_int64 (st, 1, rank);
-    if (sqlite3_step (st) == SQLITE_ROW) {
-        const char *state = (const char *)sqlite3_column_text (st, 0);
-        const char *reason = (const char *)sqlite3_column_text (st, 1);
-
-        (void)err_set (err, ENODATA, "rank %lld is %.20s: %.300s",
-                       (long long)rank, state ? state : "not present",
-                       reason ? reason : "");
-        told = true;
-    }
-    (void)sqlite3_finalize (st);
-    return told;
+    (void)err_set (err, ENODATA, "rank %lld is %.20s: %.300s", (long long)rank,
+                   state, reason);
+    return true;
 }
 
 int absent_explain (sqlite3 *db, int64_t rank, const char *step,

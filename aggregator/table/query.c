@@ -1,7 +1,7 @@
 /* aggregator/table/query.c - questions to a result, and their answers */
 #include "table/query.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int query_bind (sqlite3_stmt *st, const char *name, int64_t number,
         return err_set (err, EINVAL, "this query does not depend on a %s: "
                         "it has no parameter %s", name + 1, name);
     if (text)
-        db_bind_text (st, i, text);
+        (void)sqlite3_bind_text (st, i, text, -1, SQLITE_TRANSIENT);
     else
         (void)sqlite3_bind_int64 (st, i, number);
     return 0;

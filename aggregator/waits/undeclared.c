@@ -6,7 +6,7 @@
 #include "waits/undeclared_private.h"
 
 #include "base/texts.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "waits/arrival.h"
 
 #include <errno.h>
@@ -74,19 +74,17 @@ static void add_side (struct settling *s, sqlite3_stmt *st, int64_t item)
 
 static int find_sides (struct settling *s, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (s->db, sides_sql, &st, err);
+    struct db_rows r = db_rows (s->db, err, sides_sql);
 
-    for (; rc == 0 && (rc = db_next (st, "cannot read ops", err)) > 0; rc = 0) {
-        int64_t item = item_of (s, sqlite3_column_int64 (st, 0));
+    while (db_step (&r)) {
+        int64_t item = item_of (s, sqlite3_column_int64 (r.st, 0));
 
         if (item >= 0)
-            add_side (s, st, item);
+            add_side (s, r.st, item);
     }
-    (void)sqlite3_finalize (st);
     while (s->nsides > 0 && ENDS_MAX / s->nsides < ENDS_OF_ONE / s->every)
         s->every *= 2;
-    return rc;
+    return db_end (&r);
 }
 
 /* ---- the sequences ---- */
@@ -189,13 +187,11 @@ static int undeclared_each (struct settling *s, const char *sql,
                             void (*take) (struct settling *s, sqlite3_stmt *st),
                             struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (s->db, sql, &st, err);
+    struct db_rows r = db_rows (s->db, err, sql);
 
-    for (; rc == 0 && (rc = db_next (st, "cannot read ops", err)) > 0; rc = 0)
-        take (s, st);
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_step (&r))
+        take (s, r.st);
+    return db_end (&r);
 }
 
 /* ---- judging ---- */

@@ -3,7 +3,7 @@
  */
 #include "waits/undeclared_private.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,11 +34,8 @@ static int put_group (struct settling *s, const char *id, const char *key,
     if (rc == 0)
         rc = db_prepare (s->db, "INSERT INTO CommGroupMember SELECT max(id), "
                                 "?1, ?2 FROM CommGroup", &st, err);
-    for (uint32_t i = 0; i < s->nranks && rc == 0; i++) {
-        (void)sqlite3_bind_int64 (st, 1, i);
-        (void)sqlite3_bind_int64 (st, 2, settling_side (s, i)->rank);
-        rc = db_run (st, err);
-    }
+    for (uint32_t i = 0; i < s->nranks && rc == 0; i++)
+        rc = db_put (st, err, i, settling_side (s, i)->rank);
     (void)sqlite3_finalize (st);
     return rc;
 }
@@ -103,17 +100,8 @@ static int64_t expected_ranks (struct settling *s)
 static int undeclared_write_say (struct settling *s, const char *text,
                                  struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (s->db, "INSERT INTO Job SELECT printf('note.%03d',"
-                                " count(*)), ?1 FROM Job WHERE key GLOB"
-                                " 'note.*'", &st, err);
-
-    if (rc == 0) {
-        db_bind_text (st, 1, text);
-        rc = db_run (st, err);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    return db_do (s->db, err, "INSERT INTO Job SELECT printf('note.%03d',"
+                  " count(*)), ?1 FROM Job WHERE key GLOB 'note.*'", text);
 }
 
 static int say_group (struct settling *s, struct err *err)

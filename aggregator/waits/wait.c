@@ -4,7 +4,7 @@
 #include "sums/members.h"
 #include "sums/row_values.h"
 #include "sums/traffic.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "waits/arrivals.h"
 #include "waits/undeclared.h"
 #include "waits/wait_sums.h"
@@ -204,16 +204,13 @@ static int take_row (struct deriver *d, sqlite3_stmt *st, struct err *err)
 
 static int take_rows (struct deriver *d, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (
-        d->db, "SELECT rowid, hccl_op_name, group_name, start_timestamp, "
-               "elapse_time, step, type, capture FROM CommAnalyzerTime",
-        &st, err);
+    struct db_rows r = db_rows (d->db, err,
+        "SELECT rowid, hccl_op_name, group_name, start_timestamp, "
+        "elapse_time, step, type, capture FROM CommAnalyzerTime");
 
-    while (rc == 0 && (rc = db_next (st, "cannot read ops", err)) > 0)
-        rc = take_row (d, st, err);
-    (void)sqlite3_finalize (st);
-    return rc;
+    while (db_step (&r))
+        r.rc = take_row (d, r.st, err);
+    return db_end (&r);
 }
 
 /* ---- ops ---- */
@@ -282,21 +279,13 @@ static int take_op (void *arg, const struct arrival *a, size_t n,
 
 /* ---- what is said of it ---- */
 
-static int wait_say (sqlite3_stmt *st, const char *key, const char *value,
-                     struct err *err)
-{
-    db_bind_text (st, 1, key);
-    db_bind_text (st, 2, value);
-    return db_run (st, err);
-}
-
 static int say_count (sqlite3_stmt *st, const char *key, int64_t n,
                       struct err *err)
 {
     char text[24];
 
     (void)snprintf (text, sizeof (text), "%lld", (long long)n);
-    return n > 0 ? wait_say (st, key, text, err) : 0;
+    return n > 0 ? db_put (st, err, key, text) : 0;
 }
 
 static int say_job (struct deriver *d, struct err *err)
@@ -308,11 +297,11 @@ static int say_job (struct deriver *d, struct err *err)
                          &st, err);
 
     if (rc == 0 && d->by_start + d->by_elapse > 0)
-        rc = wait_say (st, "wait_rule",
-                       d->by_elapse == 0  ? "latest start"
-                       : d->by_start == 0 ? "shortest elapse"
-                                          : "latest start of traces, shortest "
-                                            "elapse of others", err);
+        rc = db_put (st, err, "wait_rule",
+                     d->by_elapse == 0  ? "latest start"
+                     : d->by_start == 0 ? "shortest elapse"
+                                        : "latest start of traces, shortest "
+                                          "elapse of others");
     if (rc == 0)
         rc = say_count (st, "wait_ops", d->by_start + d->by_elapse, err);
     if (rc == 0)
@@ -325,7 +314,7 @@ static int say_job (struct deriver *d, struct err *err)
         rc = say_count (st, "wait_rows_dropped", (int64_t)d->dropped, err);
     if (rc == 0 && !isnan (ends)) {
         (void)snprintf (text, sizeof (text), "%.6f", ends);
-        rc = wait_say (st, "clock_end_skew_ms", text, err);
+        rc = db_put (st, err, "clock_end_skew_ms", text);
     }
     (void)sqlite3_finalize (st);
     return rc;
@@ -340,11 +329,7 @@ static int say_clock (const struct deriver *d, sqlite3_stmt *st, size_t i,
     if (isnan (ms))
         return 0;
     (void)snprintf (text, sizeof (text), "%.6f", ms);
-    db_bind_text (st, 1, name);
-    db_bind_text (st, 2, text);
-    (void)sqlite3_bind_int64 (st, 3, d->items[i].rank);
-    (void)sqlite3_bind_int64 (st, 4, (int64_t)i + 1);
-    return db_run (st, err);
+    return db_put (st, err, name, text, d->items[i].rank, i + 1);
 }
 
 static int say_clocks (struct deriver *d, struct err *err)

@@ -2,7 +2,7 @@
  */
 #include "waits/wait_sums.h"
 
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -71,13 +71,8 @@ static int spill (struct wait_sums *p, struct err *err)
     for (uint32_t i = 0; i < p->pairs.n && rc == 0; i++) {
         const struct wait_sum *one = map_at (&p->pairs, i);
 
-        (void)sqlite3_bind_int64 (st, 1, one->step);
-        (void)sqlite3_bind_int64 (st, 2, one->group);
-        (void)sqlite3_bind_int64 (st, 3, one->late);
-        (void)sqlite3_bind_int64 (st, 4, one->waiting);
-        (void)sqlite3_bind_int64 (st, 5, one->ops);
-        (void)sqlite3_bind_double (st, 6, one->wait_ms);
-        rc = db_run (st, err);
+        rc = db_put (st, err, one->step, one->group, one->late, one->waiting,
+                     one->ops, one->wait_ms);
     }
     (void)sqlite3_finalize (st);
     map_clear (&p->pairs);
@@ -180,26 +175,19 @@ static int write_pairs (struct writing *w, const struct wait_sum *pairs,
 static int write_spilled (struct wait_sums *p, struct writing *w,
                           struct err *err)
 {
-    sqlite3_stmt *st = NULL;
     int rc = spill (p, err);
+    struct wait_sum one;
+    struct db_rows r;
 
-    if (rc == 0)
-        rc = db_prepare (p->db, "SELECT step, comm_group, late, waiting, "
-                                "sum(ops), sum(wait) FROM temp.pair GROUP BY "
-                                "1, 2, 3, 4 ORDER BY 1, 2, 3, 4", &st, err);
-    while (rc == 0 && (rc = db_next (st, "cannot sum waits", err)) > 0) {
-        const struct wait_sum one = {
-            (uint32_t)sqlite3_column_int64 (st, 0),
-            (uint32_t)sqlite3_column_int64 (st, 1),
-            (uint32_t)sqlite3_column_int64 (st, 2),
-            (uint32_t)sqlite3_column_int64 (st, 3),
-            (uint32_t)sqlite3_column_int64 (st, 4),
-            sqlite3_column_double (st, 5),
-        };
-
-        rc = write_pairs (w, &one, 1, err);
-    }
-    (void)sqlite3_finalize (st);
+    if (rc < 0)
+        return rc;
+    r = db_rows (p->db, err, "SELECT step, comm_group, late, waiting, sum(ops),"
+                 " sum(wait) FROM temp.pair GROUP BY 1, 2, 3, 4 ORDER BY 1, 2,"
+                 " 3, 4");
+    while (db_row (&r, one.step, one.group, one.late, one.waiting, one.ops,
+                   one.wait_ms))
+        r.rc = write_pairs (w, &one, 1, err);
+    rc = db_end (&r);
     return rc < 0 ? rc : db_exec (p->db, "DROP TABLE temp.pair", err);
 }
 

@@ -175,14 +175,6 @@ int db_run (sqlite3_stmt *st, struct err *err)
     return rc;
 }
 
-void db_bind_text (sqlite3_stmt *st, int i, const char *text)
-{
-    if (text)
-        (void)sqlite3_bind_text (st, i, text, -1, SQLITE_TRANSIENT);
-    else
-        (void)sqlite3_bind_null (st, i);
-}
-
 static int is_cancelled (void *arg)
 {
     return atomic_load ((const atomic_bool *)arg);
@@ -192,15 +184,6 @@ void db_cancel (sqlite3 *db, const atomic_bool *cancel)
 {
     sqlite3_progress_handler (db, CANCEL_OPS, cancel ? is_cancelled : NULL,
                               (void *)cancel);
-}
-
-int db_next (sqlite3_stmt *st, const char *what, struct err *err)
-{
-    int code = sqlite3_step (st);
-
-    return code == SQLITE_ROW    ? 1
-           : code == SQLITE_DONE ? 0
-                                 : db_error (sqlite3_db_handle (st), what, err);
 }
 
 int64_t db_int (sqlite3 *db, const char *sql, int64_t fallback)

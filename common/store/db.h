@@ -47,23 +47,10 @@ int db_execf (sqlite3 *db, struct err *err, const char *fmt, ...);
 int db_prepare (sqlite3 *db, const char *sql, sqlite3_stmt **ret,
                 struct err *err);
 
-/* The next row of a query: 1, 0 at its end, or as db_error.  So a loop over rows
- * ends with what its last row gave, or with 0:
- *
- *     rc = db_prepare (db, sql, &st, err);
- *     while (rc == 0 && (rc = db_next (st, "cannot read ops", err)) > 0)
- *         rc = take (x, st);
- *     (void)sqlite3_finalize (st);
- */
-int db_next (sqlite3_stmt *st, const char *what, struct err *err);
-
 /* Run a prepared statement to its end and reset it. */
 int db_run (sqlite3_stmt *st, struct err *err);
 
 const char *db_version (void);          // "3.40.1"; borrowed for ever
-
-/* Bind by position; NULL text is NULL. */
-void db_bind_text (sqlite3_stmt *st, int i, const char *text);
 
 /* Once *cancel is true let statements of 'db' fail with -EINTR, within some ms;
  * NULL: never.

@@ -190,6 +190,13 @@ int64_t db_number (struct db_rows r, int64_t fallback)
     return db_one (r, v) > 0 ? v : fallback;
 }
 
+const char *db_text (sqlite3_stmt *st, int column)
+{
+    const char *text = (const char *)sqlite3_column_text (st, column);
+
+    return text ? text : "";
+}
+
 void db_close_kept (sqlite3 *db)
 {
     sqlite3_stmt *st;

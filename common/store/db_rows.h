@@ -94,6 +94,16 @@ int64_t db_number (struct db_rows r, int64_t fallback);
 
 void db_close_kept (sqlite3 *db);
 
+/* A text of the row that a statement is on, until the next one; "" for NULL. */
+const char *db_text (sqlite3_stmt *st, int column);
+
+/* A number that is NULL if it is not known. */
+static inline struct db_value db_known (bool known, int64_t v)
+{
+    return (struct db_value){ .type = known ? SQLITE_INTEGER : SQLITE_NULL,
+                              .number = v };
+}
+
 static inline struct db_value db_blob (const void *data, size_t size)
 {
     return (struct db_value){ .type = SQLITE_BLOB, .bytes = { data, size } };

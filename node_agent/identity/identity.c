@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "json/json.h"
+#include "store/db_rows.h"
 #include "store/fileio.h"
 
 #include <dirent.h>
@@ -230,19 +231,14 @@ static void use_rank_map (struct profiler_db *db, struct capture *c)
     static const char sql[] =
         "SELECT rankId, deviceId FROM RANK_DEVICE_MAP "
         "WHERE typeof(rankId)='integer' ORDER BY rowid LIMIT 1";
-    sqlite3_stmt *st = NULL;
+    int64_t rank, device;
 
-    if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) == SQLITE_OK &&
-        sqlite3_step (st) == SQLITE_ROW) {
-        int64_t rank = sqlite3_column_int64 (st, 0);
-        int64_t device = sqlite3_column_int64 (st, 1);
-
-        if (rank >= 0 && rank < CAPTURE_WORLD_MAX)
-            c->rank = rank;
-        if (device >= 0)
-            c->device_id = device;
-    }
-    (void)sqlite3_finalize (st);
+    if (db_one (db_rows (db->sql, NULL, sql), rank, device) <= 0)
+        return;
+    if (rank >= 0 && rank < CAPTURE_WORLD_MAX)
+        c->rank = rank;
+    if (device >= 0)
+        c->device_id = device;
 }
 
 /* The rank in the event database's name, or in its map of ranks. */

@@ -12,6 +12,7 @@
 #include "extract/input/profiler_db.h"
 #include "identity/identity.h"
 #include "identity/metadata_info.h"
+#include "store/db_rows.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -349,22 +350,23 @@ static void read_table (struct metadata *m)
         "IN ('parallel_group_info', 'distributed_args') AND "
         "typeof(value)='text' LIMIT 2";
     struct profiler_db *db = NULL;
-    sqlite3_stmt *st = NULL;
+    struct db_blob text;
+    struct db_rows r;
+    bool groups;
 
     if (profiler_db_open (m->src, m->src->event_dir, m->src->event_db, &db,
                           m->err) != READING_WHOLE)
         return;
-    if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) == SQLITE_OK) {
-        while (sqlite3_step (st) == SQLITE_ROW) {
-            const char *text = (const char *)sqlite3_column_text (st, 1);
-            struct scan_bytes rest = { text, 0 };
+    r = db_rows (db->sql, NULL, sql);
+    while (db_row (&r, groups, text)) {
+        struct scan_bytes rest = {
+            text.data, text.size
+        };
 
-            rest.left = (size_t)sqlite3_column_bytes (st, 1);
-            if (text && !read_value (m, sqlite3_column_int (st, 0), rest))
-                break;
-        }
+        if (text.data && !read_value (m, groups, rest))
+            break;
     }
-    (void)sqlite3_finalize (st);
+    (void)db_end (&r);
     profiler_db_close (db);
     free (m->g.members);
 }

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "bench_rows.h"
 #include "model/schema.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -136,8 +136,7 @@ static sqlite3_stmt *schema_of (sqlite3 *from, const char *type,
     if (db_prepare (from, "SELECT sql FROM sqlite_schema WHERE type=?1 AND "
                     "tbl_name=?2 AND sql IS NOT NULL", &st, NULL) < 0)
         die (sqlite3_errmsg (from));
-    db_bind_text (st, 1, type);
-    db_bind_text (st, 2, table);
+    (void)db_bind (st, DB_VALUES (type, table));
     return st;
 }
 
