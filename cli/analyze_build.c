@@ -5,7 +5,6 @@
 #include "base/units.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 /* ---- steps that are not there ---- */
 

@@ -7,7 +7,6 @@
 #include "publish/publish.h"
 #include "run/run.h"
 #include "store/fileio.h"
-#include "store/root.h"
 #include "table/finished.h"
 
 #include <dirent.h>

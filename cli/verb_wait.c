@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "store/db_rows.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <time.h>
 

@@ -5,7 +5,6 @@
 
 #include "store/db_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { TAKE_RANK, TAKE_OP, TAKE_GROUP, TAKE_STEP, TAKE_SRC, TAKE_DST,

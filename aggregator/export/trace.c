@@ -8,7 +8,6 @@
 #include "table/finished.h"
 #include "table/quote.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,6 @@
 #include "store/row_sum.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- who says how many ranks a job has ---- */

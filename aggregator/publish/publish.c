@@ -7,7 +7,6 @@
 #include "store/db_rows.h"
 #include "store/fileio.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #define LOCK_TRIES_MS 50
 #define LOCK_LIMIT_NS (30 * NS_PER_S)   // whoever has it may have been stopped

@@ -9,7 +9,6 @@
 #include "store/fileio.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

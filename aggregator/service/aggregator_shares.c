@@ -12,7 +12,6 @@
 #include "base/log.h"
 
 #include <malloc.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SHARES_NS (60 * NS_PER_S)       // what is idle is looked for so often

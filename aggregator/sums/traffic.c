@@ -5,7 +5,6 @@
 
 #include "store/db_rows.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

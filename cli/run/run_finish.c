@@ -7,7 +7,6 @@
  */
 #include "run/run.h"
 
-#include "control/control.h"
 #include "json/json.h"
 #include "store/fileio.h"
 

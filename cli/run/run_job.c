@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>

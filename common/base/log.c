@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>

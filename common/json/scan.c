@@ -11,7 +11,6 @@
 #include "json/scan_number.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 

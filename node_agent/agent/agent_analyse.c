@@ -14,7 +14,6 @@
 #include "base/units.h"
 #include "control/orphans.h"
 #include "extract/extract.h"
-#include "identity/capture_name.h"
 #include "json/json.h"
 #include "model/capture.h"
 #include "store/fileio.h"

@@ -13,7 +13,6 @@
 #include "world/process_reports.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #define LOOK_NS NS_PER_S        // between two looks at the directory

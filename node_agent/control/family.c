@@ -5,7 +5,6 @@
 #include "base/vec.h"
 #include "control/cgroup.h"
 #include "control/orphans.h"
-#include "json/status.h"
 
 #include <dirent.h>
 #include <fcntl.h>

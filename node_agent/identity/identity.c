@@ -17,11 +17,9 @@
 #include "store/db_rows.h"
 #include "store/fileio.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

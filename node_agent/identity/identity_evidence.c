@@ -7,7 +7,6 @@
 
 #include "base/utf8.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- profiler_info*.json ---- */

@@ -5,7 +5,6 @@
 #include "spool/release_rows.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #define AT_ONCE 1024            // items, in a transaction

@@ -3,16 +3,13 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
-#include "base/fault.h"
 #include "store/fileio.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 #include "spool/spool_private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 

@@ -10,7 +10,6 @@
 #include "base/units.h"
 #include "json/json.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

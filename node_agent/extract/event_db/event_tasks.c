@@ -7,8 +7,6 @@
  */
 #include "extract/event_db/event_db.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "extract/kineto/kineto.h"
 #include "extract/rows/step_rows.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

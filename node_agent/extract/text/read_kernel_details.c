@@ -10,7 +10,6 @@
 #include "extract/text/read_text.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #define FILE_NAME "kernel_details.csv"

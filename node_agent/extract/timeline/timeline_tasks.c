@@ -10,7 +10,6 @@
 #include "base/vec.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 void timeline_pack (int64_t record[TIMELINE_WORDS], int64_t key,
                     const struct timeline_task *k)

@@ -5,7 +5,6 @@
 #include "extract/rows/comm_tasks.h"
 #include "json/scan_number.h"
 
-#include <stdlib.h>
 #include <strings.h>
 
 #define NS_MAX 9.0e18           // a time that an int64_t holds
