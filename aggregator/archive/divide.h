@@ -52,7 +52,4 @@ int divide_split (struct ledger *ledger, struct store *store, const char *job,
 int divide_list_jobs (struct divide *d, struct ledger *ledger,
                       struct err *err);
 
-/* Whether a capture of a job matches this name or rank. */
-bool divide_is_called (int64_t rank, const char *capture, const char *what);
-
 #endif

@@ -23,9 +23,6 @@ struct finding_sql {
     const char *query;          // NULL: it is no rule's
 };
 
-/* The text of that name, which must exist. */
-const struct finding_sql *finding_sql_of (const char *name);
-
 extern const struct finding_sql finding_sql[];
 extern const size_t finding_sql_count;
 

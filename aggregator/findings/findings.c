@@ -73,7 +73,8 @@ static const char *const prepared[] = {
 
 #define PREPARED (sizeof (prepared) / sizeof (prepared[0]))
 
-const struct finding_sql *finding_sql_of (const char *name)
+/* By name; there is one, or the program is wrong. */
+static const struct finding_sql *finding_sql_of (const char *name)
 {
     size_t i = 0;
 

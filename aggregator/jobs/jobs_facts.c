@@ -233,7 +233,7 @@ bool fact_other_host (const struct fact *a, const struct fact *b)
     return other_name (a, b) || (both_boot (a, b) && !one_boot (a, b));
 }
 
-bool fact_one_host (const struct fact *a, const struct fact *b)
+static bool fact_one_host (const struct fact *a, const struct fact *b)
 {
     return one_boot (a, b) && !fact_other_host (a, b);
 }

@@ -89,7 +89,6 @@ enum same fact_same_window (const struct fact *a, const struct fact *b);
  * count, too.
  */
 bool fact_other_host (const struct fact *a, const struct fact *b);
-bool fact_one_host (const struct fact *a, const struct fact *b);
 
 /* How far apart in time ranks of one job may do a step, given their hosts;
  * INT64_MAX: no limit.

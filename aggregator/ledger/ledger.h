@@ -124,8 +124,6 @@ struct ledger_clock {
  */
 bool ledger_valid_item (const struct ledger_item *item);       // without place
 bool ledger_valid_place (const struct ledger_place *place);
-bool ledger_valid_segment (int64_t segment, uint64_t end);
-bool ledger_valid_job (const char *id, int64_t world_size);
 bool ledger_valid_assignment (const struct ledger_assignment *a);
 bool ledger_valid_bound (const struct ledger_bound *b);
 

@@ -25,12 +25,12 @@ bool ledger_valid_place (const struct ledger_place *p)
            p->offset <= (uint64_t)INT64_MAX - CONTENT_SIZE_MAX;
 }
 
-bool ledger_valid_segment (int64_t segment, uint64_t end)
+static bool ledger_valid_segment (int64_t segment, uint64_t end)
 {
     return segment > 0 && segment <= LEDGER_SEGMENT_MAX && end <= INT64_MAX;
 }
 
-bool ledger_valid_job (const char *id, int64_t world_size)
+static bool ledger_valid_job (const char *id, int64_t world_size)
 {
     return message_valid_name (id) && world_size >= 0 &&
            world_size <= LEDGER_WORLD_MAX;

@@ -3,7 +3,8 @@
 
 #include "store/db.h"
 
-int64_t page_fold_places (int64_t n, int64_t most)
+/* How many places 'n' things get of at most 'most'. */
+static int64_t page_fold_places (int64_t n, int64_t most)
 {
     return n < most ? n : most;
 }

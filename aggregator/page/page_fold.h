@@ -23,9 +23,6 @@ struct page_fold {
     int by_host;                // an end is a host, or several
 };
 
-/* How many of at most 'most' places 'n' things get. */
-int64_t page_fold_places (int64_t n, int64_t most);
-
 /* Make the temporary tables page_rank (rank, place, an end) and page_step
  * (step, place), in the order of ranks and of steps as numbers.
  */

@@ -88,7 +88,8 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err)
     return rc;
 }
 
-bool finished_is_analysis (sqlite3 *db)
+/* Whether it is one. */
+static bool finished_is_analysis (sqlite3 *db)
 {
     return db_int (db, "PRAGMA application_id", 0) == PUBLISH_APPLICATION_ID &&
            db_int (db, "SELECT count(*) FROM sqlite_schema WHERE name IN "

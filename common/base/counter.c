@@ -5,10 +5,8 @@
 
 static _Atomic uint64_t values[COUNTER_COUNT];
 
-#define COUNTER_NAME(id, name, help) { name, help },
-static const struct {
-    const char *name, *help;
-} rows[COUNTER_COUNT] = { COUNTERS (COUNTER_NAME) };
+#define COUNTER_NAME(id, name, what) name,
+static const char *const names[COUNTER_COUNT] = { COUNTERS (COUNTER_NAME) };
 #undef COUNTER_NAME
 
 void counter_add (enum counter c, uint64_t n)
@@ -23,10 +21,5 @@ uint64_t counter_get (enum counter c)
 
 const char *counter_name (enum counter c)
 {
-    return rows[c].name;
-}
-
-const char *counter_help (enum counter c)
-{
-    return rows[c].help;
+    return names[c];
 }

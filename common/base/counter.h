@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+// what each counts is for who reads this
 #define COUNTERS(ROW) \
     ROW (MESSAGES_REFUSED, "messages_refused", \
          "malformed messages, and messages of unknown senders") \
@@ -64,7 +65,7 @@
     ROW (BUILDS, "builds", "results built") \
     ROW (BUILDS_FAILED, "builds_failed", "results that could not be built")
 
-#define COUNTER_ENUM(id, name, help) COUNTER_##id,
+#define COUNTER_ENUM(id, name, what) COUNTER_##id,
 enum counter { COUNTERS (COUNTER_ENUM) COUNTER_COUNT };
 #undef COUNTER_ENUM
 
@@ -73,6 +74,5 @@ uint64_t counter_get (enum counter c);
 
 /* Borrowed for ever. */
 const char *counter_name (enum counter c);
-const char *counter_help (enum counter c);
 
 #endif

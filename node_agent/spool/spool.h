@@ -47,8 +47,6 @@ enum spool_state {
     SPOOL_STATES
 };
 
-const char *spool_state_name (enum spool_state s);
-
 struct spool;
 
 struct spool_item {

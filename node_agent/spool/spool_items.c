@@ -398,14 +398,3 @@ bool spool_has_rank (struct spool *s, int64_t rank)
     return db_number (spool_rows (s, NULL, "SELECT 1 FROM capture WHERE rank=?1"
                                   " AND state>=3 LIMIT 1", rank), 0) == 1;
 }
-
-const char *spool_state_name (enum spool_state state)
-{
-    static const char *const names[SPOOL_STATES] = {
-        "asked", "seen", "settled", "sealed", "offered", "transferring",
-        "durable", "released", "changed", "vanished", "quarantined",
-        "lost",
-    };
-
-    return names[state];
-}

@@ -229,11 +229,8 @@ int capture_lose (struct spool *s, uint64_t id, struct err *err);
 #define CAPTURE_IS_GOOD \
     "sum=" CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
 
-int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
-              const struct digest *content, struct err *err);
-
-/* The first item of a kind after 'id' that is open or asked for, and its
- * damage, or NULL. 1 found, 0 none, negative on failure.
+/* The first item of a kind after 'id' that is open or asked for, and what is
+ * wrong with it, or NULL.  1 found, 0 none, negative on failure.
  */
 int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
                struct spool_item *ret, const char **why, struct err *err);

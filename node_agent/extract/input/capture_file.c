@@ -59,7 +59,8 @@ static bool same (const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-bool capture_file_changed (const struct capture_file *w)
+/* True when it is no longer the file that was opened. */
+static bool capture_file_changed (const struct capture_file *w)
 {
     struct stat st;
 

@@ -33,9 +33,6 @@ enum reading capture_file_open (struct capture_file *w,
  */
 ssize_t capture_file_read (void *arg, void *buf, size_t size);
 
-/* True when it is no longer the file that was opened. */
-bool capture_file_changed (const struct capture_file *w);
-
 /* How reading went, after the last byte that was wanted: 's' is NULL when it
  * was not read by a scanner.
  */

@@ -29,15 +29,6 @@ size_t intervals_merge (struct interval *v, size_t n)
     return kept;
 }
 
-int64_t intervals_length (const struct interval *v, size_t n)
-{
-    int64_t sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += v[i].end - v[i].start;
-    return sum;
-}
-
 int64_t intervals_common (const struct interval *a, size_t na,
                           const struct interval *b, size_t nb)
 {

@@ -22,10 +22,7 @@ struct interval {
 /* Sort, and join those that touch or overlap; returns how many are left. */
 size_t intervals_merge (struct interval *v, size_t n);
 
-/* The length of intervals that are merged, and of what two such lists have in
- * common.
- */
-int64_t intervals_length (const struct interval *v, size_t n);
+/* The length of what two such lists have in common. */
 int64_t intervals_common (const struct interval *a, size_t na,
                           const struct interval *b, size_t nb);
 

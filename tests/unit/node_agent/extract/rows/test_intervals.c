@@ -14,6 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int64_t length_of (const struct interval *v, size_t n)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += v[i].end - v[i].start;
+    return sum;
+}
+
 static void test_merge (void **state)
 {
     struct interval v[] = { { 20, 30 }, { 0, 10 }, { 10, 12 }, { 5, 8 },
@@ -25,9 +34,9 @@ static void test_merge (void **state)
     assert_int_equal (v[0].end, 12);
     assert_int_equal (v[1].end, 30);
     assert_int_equal (v[2].start, 40);
-    assert_int_equal (intervals_length (v, 3), 23);
+    assert_int_equal (length_of (v, 3), 23);
     assert_int_equal (intervals_merge (v, 0), 0);
-    assert_int_equal (intervals_length (NULL, 0), 0);
+    assert_int_equal (length_of (NULL, 0), 0);
 }
 
 static void test_common (void **state)
@@ -66,7 +75,7 @@ static void test_one_pass (void **state)
         for (size_t k = 0; k < kept; k++)
             interval_union_add (&u, v[k].start, v[k].end);
         assert_int_equal (interval_union_length (&u),
-                          intervals_length (v, kept));
+                          length_of (v, kept));
         while (i < kept || j < nw) {
             const struct interval *p =
                 j == nw || (i < kept && v[i].start <= w[j].start) ? &v[i++]
@@ -76,8 +85,8 @@ static void test_one_pass (void **state)
         }
         common = intervals_common (v, kept, w, nw);
         assert_int_equal (interval_union_length (&both),
-                          intervals_length (v, kept) +
-                              intervals_length (w, nw) - common);
+                          length_of (v, kept) +
+                              length_of (w, nw) - common);
     }
 }
 
