@@ -9,10 +9,22 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+void check_say (struct check *c, const char *fmt, ...)
+{
+    char text[ERR_TEXT_MAX];
+    va_list ap;
+
+    va_start (ap, fmt);
+    (void)vsnprintf (text, sizeof (text), fmt, ap);
+    va_end (ap);
+    if (c->report->say)
+        c->report->say (c->report->arg, text);
+}
 
 static int quarantine_path (struct check *c, const char *name,
                             const char *end, char out[PATH_MAX])

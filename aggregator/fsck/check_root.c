@@ -6,44 +6,12 @@
 #include "store/root.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define FRESH_NAME "ledger.db.check"
-
-static void check_root_say (struct check *c, const char *fmt, va_list ap)
-    __attribute__ ((format (printf, 2, 0)));
-
-static void check_root_say (struct check *c, const char *fmt, va_list ap)
-{
-    char text[ERR_TEXT_MAX];
-
-    (void)vsnprintf (text, sizeof (text), fmt, ap);
-    if (c->report->say)
-        c->report->say (c->report->arg, text);
-}
-
-void check_say (struct check *c, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start (ap, fmt);
-    check_root_say (c, fmt, ap);
-    va_end (ap);
-}
-
-void check_damage (struct check *c, const char *fmt, ...)
-{
-    va_list ap;
-
-    c->report->damaged++;
-    va_start (ap, fmt);
-    check_root_say (c, fmt, ap);
-    va_end (ap);
-}
 
 static void fresh_path (const struct check *c, const char *end,
                         char out[PATH_MAX])

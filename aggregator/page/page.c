@@ -58,36 +58,6 @@ static const struct {
     { "group_count", "SELECT count(*) AS n FROM CommGroup" },
 };
 
-int page_rows (struct page *p, const char *key, const char *sql,
-               struct err *err)
-{
-    struct page_json *j = &p->json;
-    struct db_rows r = db_rows (p->db, err, sql);
-    int n = sqlite3_column_count (r.st);
-
-    if (r.rc < 0)
-        return db_end (&r);
-    page_json_key (j, key);
-    page_json_open (j, '{');
-    page_json_key (j, "columns");
-    page_json_open (j, '[');
-    for (int i = 0; i < n; i++)
-        page_json_text (j, sqlite3_column_name (r.st, i),
-                        strlen (sqlite3_column_name (r.st, i)));
-    page_json_close (j, ']');
-    page_json_key (j, "rows");
-    page_json_open (j, '[');
-    while (db_step (&r)) {
-        page_json_open (j, '[');
-        for (int i = 0; i < n; i++)
-            page_json_value (j, r.st, i);
-        page_json_close (j, ']');
-    }
-    page_json_close (j, ']');
-    page_json_close (j, '}');
-    return db_end (&r);
-}
-
 static int write_data (struct page *p, struct err *err)
 {
     static int (*const parts[]) (struct page *, struct err *) = {
@@ -99,7 +69,7 @@ static int write_data (struct page *p, struct err *err)
         rc = page_fold_make (p->db, &p->fold, err);
     page_json_open (&p->json, '{');
     for (size_t i = 0; i < sizeof (tables) / sizeof (tables[0]) && rc == 0; i++)
-        rc = page_rows (p, tables[i].key, tables[i].sql, err);
+        rc = page_json_rows (&p->json, p->db, tables[i].key, tables[i].sql, err);
     for (size_t i = 0; i < sizeof (parts) / sizeof (parts[0]) && rc == 0; i++)
         rc = parts[i] (p, err);
     page_json_close (&p->json, '}');

@@ -1,6 +1,8 @@
 /* aggregator/page/page_json.c - JSON, written as it comes, for a page */
 #include "page/page_json.h"
 
+#include "store/db_rows.h"
+
 #include "base/utf8.h"
 #include "table/quote.h"
 
@@ -80,7 +82,8 @@ void page_json_real (struct page_json *j, double x)
         (void)fputs ("null", j->f);
 }
 
-void page_json_value (struct page_json *j, sqlite3_stmt *st, int column)
+/* What is in a column. */
+static void page_json_value (struct page_json *j, sqlite3_stmt *st, int column)
 {
     switch (sqlite3_column_type (st, column)) {
     case SQLITE_INTEGER:
@@ -131,4 +134,33 @@ void page_json_embed (FILE *f, const char *json, size_t n)
         i = from - 1;
     }
     (void)fwrite (json + from, 1, n - from, f);
+}
+
+int page_json_rows (struct page_json *j, sqlite3 *db, const char *key,
+                    const char *sql, struct err *err)
+{
+    struct db_rows r = db_rows (db, err, sql);
+    int n = sqlite3_column_count (r.st);
+
+    if (r.rc < 0)
+        return db_end (&r);
+    page_json_key (j, key);
+    page_json_open (j, '{');
+    page_json_key (j, "columns");
+    page_json_open (j, '[');
+    for (int i = 0; i < n; i++)
+        page_json_text (j, sqlite3_column_name (r.st, i),
+                        strlen (sqlite3_column_name (r.st, i)));
+    page_json_close (j, ']');
+    page_json_key (j, "rows");
+    page_json_open (j, '[');
+    while (db_step (&r)) {
+        page_json_open (j, '[');
+        for (int i = 0; i < n; i++)
+            page_json_value (j, r.st, i);
+        page_json_close (j, ']');
+    }
+    page_json_close (j, ']');
+    page_json_close (j, '}');
+    return db_end (&r);
 }

@@ -5,6 +5,8 @@
 #ifndef ROLLCALL_PAGE_PAGE_JSON_H
 #define ROLLCALL_PAGE_PAGE_JSON_H
 
+#include "base/err.h"
+
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,8 +32,9 @@ void page_json_int (struct page_json *j, int64_t x);
 /* A number with six digits; null if it is not finite. */
 void page_json_real (struct page_json *j, double x);
 
-/* The value of a column. */
-void page_json_value (struct page_json *j, sqlite3_stmt *st, int column);
+/* A member "key" with the columns and rows of a query.  0, or as db_end. */
+int page_json_rows (struct page_json *j, sqlite3 *db, const char *key,
+                    const char *sql, struct err *err);
 
 /* A JSON document as it may stand in a script element: no "<", which could end
  * or change the element, and no line ends that only JavaScript knows.

@@ -42,8 +42,8 @@ int page_links (struct page *p, struct err *err)
     int rc = db_exec (p->db, links_sql, err);
 
     if (rc == 0)
-        rc = page_rows (p, "ends", ends_sql, err);
+        rc = page_json_rows (&p->json, p->db, "ends", ends_sql, err);
     if (rc == 0)
-        rc = page_rows (p, "links", cells_sql, err);
-    return rc < 0 ? rc : page_rows (p, "waits", waits_sql, err);
+        rc = page_json_rows (&p->json, p->db, "links", cells_sql, err);
+    return rc < 0 ? rc : page_json_rows (&p->json, p->db, "waits", waits_sql, err);
 }

@@ -17,10 +17,6 @@ struct page {
     struct page_json json;
 };
 
-/* A member "key" with the columns and rows of a query. */
-int page_rows (struct page *p, const char *key, const char *sql,
-               struct err *err);
-
 /* All of these return 0, or what db.h says. */
 int page_ranks (struct page *p, struct err *err);       // places and times
 int page_links (struct page *p, struct err *err);

@@ -90,9 +90,9 @@ int page_ranks (struct page *p, struct err *err)
     for (size_t i = 0; i < n * TIMES; i++)
         all[i] = NAN;
     put_fold (p);
-    rc = page_rows (p, "places", places_sql, err);
+    rc = page_json_rows (&p->json, p->db, "places", places_sql, err);
     if (rc == 0)
-        rc = page_rows (p, "steps", steps_sql, err);
+        rc = page_json_rows (&p->json, p->db, "steps", steps_sql, err);
     if (rc == 0)
         rc = read_times (p, all, n, err);
     page_json_key (&p->json, "times");
@@ -114,5 +114,5 @@ int page_memory (struct page *p, struct err *err)
         " k.kind IS m.kind JOIN temp.page_rank r ON r.rank=m.rank"
         " GROUP BY 2, 3, 1";
 
-    return page_rows (p, "memory", sql, err);
+    return page_json_rows (&p->json, p->db, "memory", sql, err);
 }

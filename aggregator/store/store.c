@@ -2,6 +2,7 @@
 #include "store/store_private.h"
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "model/shipment.h"
 #include "store/fileio.h"
 #include "store/record.h"
@@ -10,7 +11,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -37,6 +37,26 @@ static void incoming_path (const struct store *s, const struct digest *id,
     (void)snprintf (out, PATH_MAX, "%s/incoming/%s", s->root, hex);
 }
 
+int store_make_dirs (const struct store *s, struct err *err)
+{
+    static const char *const names[] = { "segments", "blobs", "incoming",
+                                         "jobs" };
+    char path[PATH_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0;
+         i++) {
+        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
+        rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+    }
+    // names that a former life made and had no time to sync
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
+        rc = fileio_sync_dir (path, err);
+    }
+    return rc < 0 ? rc : fileio_sync_dir (s->root, err);
+}
+
 int store_open_segment (struct store *s, int64_t n, struct err *err)
 {
     char path[PATH_MAX];
@@ -53,6 +73,64 @@ int store_open_segment (struct store *s, int64_t n, struct err *err)
     s->segment = n;
     s->names_dirty = true;
     return 0;
+}
+
+bool store_is_there (const struct store *s)
+{
+    struct stat open, named;
+    char path[PATH_MAX];
+
+    store_segment_path (s->root, s->segment, path);
+    if (s->segment_fd < 0 || fstat (s->segment_fd, &open) < 0)
+        return true;
+    if (lstat (path, &named) < 0)
+        return errno != ENOENT && errno != ENOTDIR;
+    return open.st_dev == named.st_dev && open.st_ino == named.st_ino &&
+           (uint64_t)named.st_size >= s->end;
+}
+
+/* ---- segments that are not written to any more ---- */
+
+int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
+                      uint64_t end, struct err *err)
+{
+    struct store_extent *p = vec_one_more (*list, *n, sizeof (*p));
+
+    if (!p)
+        return err_set (err, ENOMEM, "no memory for the store");
+    *list = p;
+    p[(*n)++] = (struct store_extent){ segment, end };
+    return 0;
+}
+
+int store_seal (struct store *s, struct err *err)
+{
+    return s->segment_fd < 0 ? 0
+               : store_add_extent (&s->sealed, &s->nsealed, s->segment, s->committed,
+                             err);
+}
+
+struct loading {
+    struct store *store;
+    struct err *err;
+};
+
+static int load_sealed (void *arg, int64_t segment, uint64_t end)
+{
+    struct loading *l = arg;
+    struct store *s = l->store;
+
+    return segment == s->segment ? 0
+               : store_add_extent (&s->sealed, &s->nsealed, segment, end, l->err);
+}
+
+int store_load_sealed (struct store *s, struct ledger *ledger,
+                       struct err *err)
+{
+    struct loading l = { s, err };
+
+    s->nsealed = 0;
+    return ledger_each_segment (ledger, load_sealed, &l, err);
 }
 
 /* ---- appending ---- */

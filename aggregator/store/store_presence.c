@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 // looked at in one turn: a ms or two, each second
 #define SEGMENTS_MAX 256                // 64 GiB of them
@@ -27,20 +26,6 @@ static int64_t size_of (const char *path)
     return S_ISREG (st.st_mode) ? st.st_size : -1;
 }
 
-bool store_is_there (const struct store *s)
-{
-    struct stat open, named;
-    char path[PATH_MAX];
-
-    store_segment_path (s->root, s->segment, path);
-    if (s->segment_fd < 0 || fstat (s->segment_fd, &open) < 0)
-        return true;
-    if (lstat (path, &named) < 0)
-        return errno != ENOENT && errno != ENOTDIR;
-    return open.st_dev == named.st_dev && open.st_ino == named.st_ino &&
-           (uint64_t)named.st_size >= s->end;
-}
-
 bool store_has (const struct store *s, const struct digest *id,
                 const struct ledger_place *place)
 {
@@ -51,50 +36,6 @@ bool store_has (const struct store *s, const struct digest *id,
     else
         store_blob_path (s->root, id, path);
     return size_of (path) >= (int64_t)(place->offset + place->size);
-}
-
-/* ---- segments that are not written to any more ---- */
-
-static int add_sealed (struct store_extent **list, size_t *n, int64_t segment,
-                       uint64_t end, struct err *err)
-{
-    struct store_extent *p = vec_one_more (*list, *n, sizeof (*p));
-
-    if (!p)
-        return err_set (err, ENOMEM, "no memory for the store");
-    *list = p;
-    p[(*n)++] = (struct store_extent){ segment, end };
-    return 0;
-}
-
-int store_seal (struct store *s, struct err *err)
-{
-    return s->segment_fd < 0 ? 0
-               : add_sealed (&s->sealed, &s->nsealed, s->segment, s->committed,
-                             err);
-}
-
-struct loading {
-    struct store *store;
-    struct err *err;
-};
-
-static int store_presence_load (void *arg, int64_t segment, uint64_t end)
-{
-    struct loading *l = arg;
-    struct store *s = l->store;
-
-    return segment == s->segment ? 0
-               : add_sealed (&s->sealed, &s->nsealed, segment, end, l->err);
-}
-
-int store_load_sealed (struct store *s, struct ledger *ledger,
-                       struct err *err)
-{
-    struct loading l = { s, err };
-
-    s->nsealed = 0;
-    return ledger_each_segment (ledger, store_presence_load, &l, err);
 }
 
 /* ---- looking ---- */
@@ -111,7 +52,7 @@ static int look_at_segment (const struct store *s,
     if (size >= (int64_t)one->end)
         return 0;
     ret->records = ret->records || one->end > 0;
-    return add_sealed (&ret->segments, &ret->nsegments, one->segment,
+    return store_add_extent (&ret->segments, &ret->nsegments, one->segment,
                        size < 0 ? 0 : (uint64_t)size, err);
 }
 

@@ -22,26 +22,6 @@
 #include <string.h>
 #include <unistd.h>
 
-int store_make_dirs (const struct store *s, struct err *err)
-{
-    static const char *const names[] = { "segments", "blobs", "incoming",
-                                         "jobs" };
-    char path[PATH_MAX];
-    int rc = 0;
-
-    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0;
-         i++) {
-        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
-        rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
-    }
-    // names that a former life made and had no time to sync
-    for (size_t i = 0; i < 2 && rc == 0; i++) {
-        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
-        rc = fileio_sync_dir (path, err);
-    }
-    return rc < 0 ? rc : fileio_sync_dir (s->root, err);
-}
-
 /* ---- what was not committed ---- */
 
 struct tail {
@@ -294,7 +274,7 @@ static int store_recover_begin (struct store *s, struct ledger *ledger,
     return rc < 0 ? rc : ledger_set_segment (ledger, 1, 0, err);
 }
 
-int store_recover (struct store *s, struct ledger *ledger, struct err *err)
+static int store_recover (struct store *s, struct ledger *ledger, struct err *err)
 {
     int64_t last = 0;
     uint64_t end = 0;
@@ -326,7 +306,10 @@ static bool is_known (struct ledger *ledger, const char *name)
            ledger_knows_incoming (ledger, &id);
 }
 
-int store_clear_incoming (const struct store *s, struct ledger *ledger,
+/* Remove unfinished files that nobody has sent more of for STORE_LEASE_S, and
+ * those that the ledger does not know.
+ */
+static int store_clear_incoming (const struct store *s, struct ledger *ledger,
                           struct err *err)
 {
     int64_t lease = clock_wall_ns () - STORE_LEASE_S * NS_PER_S;

@@ -1,8 +1,8 @@
 /* aggregator/table/labels.c - lines of a label and a text, for people */
 #include "table/labels.h"
 
+#include "base/utf8.h"
 #include "store/fileio.h"
-#include "table/text_table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static size_t text_begin (const char *line, size_t n, size_t width)
  */
 static size_t words (const char *s, size_t n, size_t width)
 {
-    size_t used, fits = columns_fit (s, width, &used), at;
+    size_t used, fits = utf8_fit (s, width, &used), at;
 
     if (fits >= n)
         return n;
@@ -53,7 +53,7 @@ static size_t words (const char *s, size_t n, size_t width)
 static void put_line (struct buf *out, size_t width, const char *s, size_t n)
 {
     size_t begin = text_begin (s, n, width), took, blanks, used;
-    size_t fits = columns_fit (s, width, &used);
+    size_t fits = utf8_fit (s, width, &used);
 
     if (width == 0 || fits >= n || begin >= n || begin >= width) {
         buf_put (out, s, n);

@@ -47,28 +47,11 @@ struct columns {
     bool running;               // widths are chosen
 };
 
-size_t columns_fit (const char *s, size_t width, size_t *used)
-{
-    size_t at = 0, size;
-
-    for (*used = 0; s[at]; at += size) {
-        size = utf8_size (s + at);
-        if (size == 0)
-            size = 1;           // escaping leaves none
-        unsigned w = utf8_columns (s + at, size);
-
-        if (*used + w > width)
-            break;
-        *used += w;
-    }
-    return at;
-}
-
 static size_t width_of (const char *s)
 {
     size_t used;
 
-    (void)columns_fit (s, SIZE_MAX, &used);
+    (void)utf8_fit (s, SIZE_MAX, &used);
     return used;
 }
 
@@ -104,7 +87,10 @@ static size_t longest_word (const char *s, const char *ends)
     return longest < WORD_MOST ? longest : WORD_MOST;
 }
 
-bool columns_emphasize (FILE *f)
+/* Whether what is printed may be emphasized: on a terminal that can, and not with
+ * NO_COLOR in the environment.
+ */
+static bool columns_emphasize (FILE *f)
 {
     const char *none = getenv ("NO_COLOR"), *term = getenv ("TERM");
 
@@ -234,7 +220,7 @@ static void text_table_put (struct line *l, const char *s, size_t n)
  */
 static size_t piece (const char *s, size_t want, size_t *skip)
 {
-    size_t used, n = columns_fit (s, want, &used), at = n;
+    size_t used, n = utf8_fit (s, want, &used), at = n;
 
     while (s[n] && at > 0 && s[at] != ' ')
         at--;

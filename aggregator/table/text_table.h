@@ -29,19 +29,9 @@ int columns_line (struct columns *c, const char *text);
 
 int columns_finish (struct columns *c);         // 0 or -ENOMEM
 
-/* Whether what is printed may be emphasized: on a terminal that can, and not with
- * NO_COLOR in the environment.
- */
-bool columns_emphasize (FILE *f);
-
-/* How many bytes of a text fit into 'width' columns of a terminal, and in *used
- * how many columns these take.
- */
-size_t columns_fit (const char *s, size_t width, size_t *used);
-
-/* Fit widths: wide[0..n) are the wanted widths, and become those within
- * 'total', including blanks between columns.  The widest shrink first, none
- * below 'least' or its hard[] (unless it wants less).
+/* Widths that fit: wide[0..n) are what columns want, and become what they get
+ * of 'total', blanks between them included.  The widest give first, and none
+ * gets less than 'least' or its own hard[] (both only as far as it wants more).
  */
 void columns_share (size_t *wide, const size_t *hard, unsigned n, size_t total,
                     size_t least);

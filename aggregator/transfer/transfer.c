@@ -72,84 +72,6 @@ static void give_sender (struct transfers *t, struct transfer *x,
     s->key->nitems++;
 }
 
-static void leave_sender (struct transfer *x)
-{
-    LIST_REMOVE (x, of_sender);
-    LIST_REMOVE (x, same_bucket);
-    x->sender->nitems--;
-    x->sender->key->nitems--;
-    x->sender = NULL;
-}
-
-/* ---- states ---- */
-
-bool transfer_change (struct transfer *x, enum item_event event)
-{
-    static const struct states_owner owner = { .table = &item_states,
-                                               .level = LOG_LEVEL_DEBUG };
-
-    return state_take (&x->state, &owner, event, NULL, "capture",
-                       x->item.capture);
-}
-
-bool transfer_change_content (struct body *b, enum content_event event)
-{
-    static const struct states_owner owner = { .table = &content_states,
-                                               .level = LOG_LEVEL_DEBUG };
-    const struct transfer *x = TAILQ_FIRST (&b->offers);
-
-    return state_take (&b->state, &owner, event, NULL, "capture",
-                       x ? x->item.capture : NULL);
-}
-
-/* ---- ends ---- */
-
-void transfer_end_body (struct transfers *t, struct body *b)
-{
-    transfer_unqueue (t, b);
-    if (b->size > CONTENT_CHUNK && b->noted == 0)
-        store_discard (t->store, &b->incoming);
-    if (b->state.now == CONTENT_WHOLE)
-        LIST_REMOVE (b, all_whole);
-    (void)transfer_change_content (b, CONTENT_OVER);
-    LIST_REMOVE (b, same_bucket);
-    content_hash_fini (&b->hash);
-    free (b);
-}
-
-void transfer_restart (struct transfers *t, struct body *b)
-{
-    transfer_unqueue (t, b);
-    transfer_release (t, b);
-    (void)ledger_drop_incoming (t->ledger, &b->incoming, NULL);
-    if (b->size > CONTENT_CHUNK)
-        store_discard (t->store, &b->incoming);
-    content_hash_fini (&b->hash);
-    b->received = b->asked = 0;
-    b->noted = 0;
-    b->from.size = 0;
-    b->mixed = false;
-}
-
-static void leave_body (struct transfers *t, struct transfer *x)
-{
-    struct body *b = x->body;
-    bool source = TAILQ_FIRST (&b->offers) == x;
-
-    if (source) {
-        transfer_unqueue (t, b);
-        transfer_release (t, b);
-    }
-    TAILQ_REMOVE (&b->offers, x, of_body);
-    x->body = NULL;
-    if (source && b->alone)
-        transfer_restart (t, b);
-    if (TAILQ_EMPTY (&b->offers))
-        b->unoffered_ns = clock_mono_ns ();
-    else if (source)
-        transfer_queue (t, b);
-}
-
 static void transfer_complete (struct transfers *t, struct transfer *x,
                                enum item_event event)
 {
@@ -157,22 +79,6 @@ static void transfer_complete (struct transfers *t, struct transfer *x,
     x->body = NULL;
     TAILQ_INSERT_TAIL (&t->complete, x, of_body);
     t->ncomplete++;
-}
-
-void transfer_drop (struct transfers *t, struct transfer *x,
-                    enum item_event event)
-{
-    if (x->body) {
-        leave_body (t, x);
-    } else if (x->state.now != ITEM_OFFERED) {
-        TAILQ_REMOVE (&t->complete, x, of_body);
-        t->ncomplete--;
-    }
-    (void)transfer_change (x, event);
-    if (x->sender)
-        leave_sender (x);
-    t->nitems--;
-    free (x);
 }
 
 /* What came of it is worth nothing: whoever offers it does so again. */
@@ -183,19 +89,6 @@ static void throw_away (struct transfers *t, struct body *b)
     (void)ledger_drop_incoming (t->ledger, &b->incoming, NULL);
     b->noted = 0;
     transfer_end_body (t, b);
-}
-
-void transfer_end_sender (struct transfers *t, struct sender *s)
-{
-    while (!LIST_EMPTY (&s->items)) {
-        struct transfer *x = LIST_FIRST (&s->items);
-
-        if (x->body)
-            transfer_drop (t, x, ITEM_AGENT_LEFT);
-        else                    // it is entered, though nobody waits to hear
-            leave_sender (x);   // of it
-    }
-    transfer_forget_sender (s);
 }
 
 void transfers_destroy (struct transfers *t)

@@ -34,11 +34,6 @@ static int also (struct transfers *t, enum transfer_phase phase,
     return t->also ? t->also (t->also_arg, phase, err) : 0;
 }
 
-void transfer_pause (struct transfers *t)
-{
-    t->paused_until_ns = clock_mono_ns () + TRANSFER_PAUSE_NS;
-}
-
 /* ---- notes of what is on its way ---- */
 
 static int for_each_to_note (struct transfers *t, size_t least,

@@ -12,152 +12,7 @@
 #include "base/counter.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-static size_t bucket_of (const uint8_t *bytes, size_t n)
-{
-    uint32_t h = 2166136261u;   // FNV-1a
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ bytes[i]) * 16777619u;
-    return h % TRANSFER_BUCKETS;
-}
-
-/* That of this key, with one sender more; NULL: no memory. */
-static struct sharer *join_key (struct transfers *t, const char *who)
-{
-    struct sharer *k = LIST_FIRST (&t->keys);
-
-    while (k && strcmp (k->who, who) != 0)
-        k = LIST_NEXT (k, all);
-    if (!k && (k = calloc (1, sizeof (*k)))) {
-        memcpy (k->who, who, sizeof (k->who));
-        TAILQ_INIT (&k->parked);
-        LIST_INSERT_HEAD (&t->keys, k, all);
-    }
-    if (k)
-        k->nsenders++;
-    return k;
-}
-
-void transfer_forget_sender (struct sender *s)
-{
-    LIST_REMOVE (s, same_bucket);
-    LIST_REMOVE (s, all);
-    if (--s->key->nsenders == 0) {
-        LIST_REMOVE (s->key, all);
-        free (s->key);
-    }
-    free (s);
-}
-
-struct sender *transfer_sender (struct transfers *t,
-                                const struct net_peer *peer, bool make)
-{
-    size_t at = bucket_of (peer->id, peer->size);
-    struct sender *s;
-
-    LIST_FOREACH (s, &t->senders[at], same_bucket) {
-        if (s->peer.size == peer->size &&
-            memcmp (s->peer.id, peer->id, peer->size) == 0)
-            return s;
-    }
-    if (!make || !(s = calloc (1, sizeof (*s))))
-        return NULL;
-    if (!(s->key = join_key (t, peer->who))) {
-        free (s);
-        return NULL;
-    }
-    s->peer = *peer;
-    s->limit = 1;
-    s->pace = PACE_NEW;
-    LIST_INSERT_HEAD (&t->senders[at], s, same_bucket);
-    LIST_INSERT_HEAD (&t->all_senders, s, all);
-    return s;
-}
-
-int transfer_name_incoming (const struct digest *id, uint64_t size,
-                            struct digest *name)
-{
-    uint8_t text[DIGEST_SIZE + sizeof (size)];
-
-    memcpy (text, id->bytes, DIGEST_SIZE);
-    for (size_t i = 0; i < sizeof (size); i++)
-        text[DIGEST_SIZE + i] = (uint8_t)(size >> 8 * i);
-    return digest_of (text, sizeof (text), name);
-}
-
-struct body *transfer_body (struct transfers *t, const struct digest *id,
-                            uint64_t size)
-{
-    struct digest incoming;
-    struct body *b;
-
-    LIST_FOREACH (b, &t->bodies[bucket_of (id->bytes, DIGEST_SIZE)],
-                  same_bucket) {
-        if (memcmp (&b->id, id, sizeof (*id)) == 0 && b->size == size)
-            return b;
-    }
-    if (transfer_name_incoming (id, size, &incoming) < 0 ||
-        !(b = calloc (1, sizeof (*b))))
-        return NULL;
-    b->id = *id;
-    b->incoming = incoming;
-    b->size = size;
-    TAILQ_INIT (&b->offers);
-    state_begin (&b->state, CONTENT_IDLE);
-    content_hash_init (&b->hash);
-    LIST_INSERT_HEAD (&t->bodies[bucket_of (id->bytes, DIGEST_SIZE)], b,
-                      same_bucket);
-    return b;
-}
-
-static unsigned in_flight (const struct body *b)
-{
-    return b->asked <= b->received
-               ? 0 : (unsigned)(content_chunks (b->asked) -
-                                content_chunks (b->received));
-}
-
-/* What each chunk of it takes. */
-static unsigned parts_of (const struct body *b)
-{
-    return b->size <= CONTENT_SMALL ? 1 : TRANSFER_PARTS;
-}
-
-static bool is_over (const struct transfers *t, const struct sender *s)
-{
-    return t->shared && *s->key->who && s->pace == PACE_NEW &&
-           s->key->fresh >= TRANSFER_KEY_NEW_CREDITS * TRANSFER_PARTS;
-}
-
-/* So many chunks of a body are not on their way from there any more. */
-static void give_back (struct transfers *t, struct sender *s,
-                       const struct body *b, unsigned chunks)
-{
-    unsigned n = chunks * parts_of (b);
-
-    t->small -= parts_of (b) == 1 ? chunks : 0;
-    s->parts -= n;
-    t->held[s->pace] -= n;
-    if (s->pace == PACE_NEW)
-        s->key->fresh -= n;
-}
-
-void transfer_release (struct transfers *t, struct body *b)
-{
-    struct transfer *source = TAILQ_FIRST (&b->offers);
-
-    if (source && in_flight (b) > 0)
-        give_back (t, source->sender, b, in_flight (b));
-    b->asked = b->received;
-}
-
-static bool is_waiting (const struct body *b)
-{
-    return b->state.now == CONTENT_QUEUED || b->state.now == CONTENT_PARKED;
-}
 
 /* What it has waits with what others of that pace have. */
 static void set_pace (struct transfers *t, struct sender *s,
@@ -173,7 +28,7 @@ static void set_pace (struct transfers *t, struct sender *s,
         s->key->fresh -= s->parts;
     s->pace = pace;
     LIST_FOREACH (x, &s->items, of_sender) {
-        if (!x->body || !is_waiting (x->body) ||
+        if (!x->body || !transfer_is_waiting (x->body) ||
             TAILQ_FIRST (&x->body->offers) != x)
             continue;
         transfer_unqueue (t, x->body);
@@ -194,8 +49,8 @@ void transfer_arrived (struct transfers *t, struct body *b,
     struct sender *s = TAILQ_FIRST (&b->offers)->sender;
     int64_t now = clock_mono_ns (), took = now - from->moved_ns;
 
-    if (in_flight (b) > 0)
-        give_back (t, s, b, 1);
+    if (transfer_in_flight (b) > 0)
+        transfer_give_back (t, s, b, 1);
     from->moved_ns = now;
     if (took > TRANSFER_SLOW_NS) {
         slow_down (t, from, PACE_SLOW);
@@ -206,65 +61,12 @@ void transfer_arrived (struct transfers *t, struct body *b,
     set_pace (t, from, PACE_QUICK);
 }
 
-/* ---- waiting for one's turn ---- */
-
-void transfer_unqueue (struct transfers *t, struct body *b)
-{
-    if (b->state.now == CONTENT_PARKED) {
-        struct sharer *k = TAILQ_FIRST (&b->offers)->sender->key;
-
-        TAILQ_REMOVE (&k->parked, b, in_turn);
-        if (TAILQ_EMPTY (&k->parked))
-            LIST_REMOVE (k, crowded);
-    } else if (b->state.now == CONTENT_QUEUED) {
-        TAILQ_REMOVE (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
-    }
-    (void)transfer_change_content (b, CONTENT_TAKEN);
-}
-
-static bool can_ask (const struct body *b)
-{
-    const struct transfer *source = TAILQ_FIRST (&b->offers);
-
-    return source && b->asked < b->size && in_flight (b) < TRANSFER_WINDOW &&
-           source->sender->parts < source->sender->limit * TRANSFER_PARTS;
-}
-
-void transfer_queue (struct transfers *t, struct body *b)
-{
-    struct sender *s;
-
-    if (is_waiting (b) || !can_ask (b))
-        return;
-    s = TAILQ_FIRST (&b->offers)->sender;
-    b->pace = s->pace;
-    if (is_over (t, s)) {
-        (void)transfer_change_content (b, CONTENT_CROWDED);
-        if (TAILQ_EMPTY (&s->key->parked))
-            LIST_INSERT_HEAD (&t->crowded, s->key, crowded);
-        TAILQ_INSERT_TAIL (&s->key->parked, b, in_turn);
-        return;
-    }
-    (void)transfer_change_content (b, CONTENT_ASKABLE);
-    TAILQ_INSERT_TAIL (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
-}
-
-void transfer_queue_all (struct transfers *t, struct sender *s)
-{
-    struct transfer *x;
-
-    LIST_FOREACH (x, &s->items, of_sender) {
-        if (x->body && TAILQ_FIRST (&x->body->offers) == x)
-            transfer_queue (t, x->body);
-    }
-}
-
 void transfer_prefer (struct transfers *t, struct transfer *x)
 {
     struct body *b = x->body;
 
-    if (TAILQ_FIRST (&b->offers) != x && !is_waiting (b) &&
-        in_flight (b) == 0 && !x->sender->wrong &&
+    if (TAILQ_FIRST (&b->offers) != x && !transfer_is_waiting (b) &&
+        transfer_in_flight (b) == 0 && !x->sender->wrong &&
         (!b->alone || b->received == 0)) {
         TAILQ_REMOVE (&b->offers, x, of_body);
         TAILQ_INSERT_HEAD (&b->offers, x, of_body);
@@ -292,11 +94,11 @@ static int transfer_credit_ask (struct transfers *t, struct body *b)
     b->asked += m.length;
     if (b->asked > source->ever_asked)
         source->ever_asked = b->asked;
-    t->small += parts_of (b) == 1;
-    s->parts += parts_of (b);
-    t->held[s->pace] += parts_of (b);
+    t->small += transfer_parts_of (b) == 1;
+    s->parts += transfer_parts_of (b);
+    t->held[s->pace] += transfer_parts_of (b);
     if (s->pace == PACE_NEW)
-        s->key->fresh += parts_of (b);
+        s->key->fresh += transfer_parts_of (b);
     return 0;
 }
 
@@ -349,8 +151,8 @@ static bool unpark (struct transfers *t)
         while (n > 0 && (b = TAILQ_FIRST (&k->parked))) {
             transfer_unqueue (t, b);
             transfer_queue (t, b);
-            if (is_waiting (b)) // else its agent is asked for another
-                n -= parts_of (b) < n ? parts_of (b) : n;
+            if (transfer_is_waiting (b)) // else its agent is asked for another
+                n -= transfer_parts_of (b) < n ? transfer_parts_of (b) : n;
             any = true;
         }
     }
@@ -365,9 +167,9 @@ static void grant_turns (struct transfers *t)
         int rc;
 
         transfer_unqueue (t, b);
-        if (!can_ask (b))
+        if (!transfer_can_ask (b))
             continue;
-        if (is_over (t, TAILQ_FIRST (&b->offers)->sender)) {
+        if (transfer_is_over (t, TAILQ_FIRST (&b->offers)->sender)) {
             transfer_queue (t, b);      // there were fewer when it got here
             continue;
         }
@@ -448,6 +250,11 @@ void transfers_tick (struct transfers *t, int64_t now_ns)
         }
     }
     transfer_grant (t);
+}
+
+void transfer_pause (struct transfers *t)
+{
+    t->paused_until_ns = clock_mono_ns () + TRANSFER_PAUSE_NS;
 }
 
 void transfers_hold (struct transfers *t, bool hold)

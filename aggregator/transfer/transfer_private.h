@@ -104,14 +104,14 @@ struct transfers {
     struct hasher *hasher;
 };
 
+/* ---- transfer_objects.c ---- */
+
 /* Follow the edge of its table; false: there is none. */
 bool transfer_change (struct transfer *x, enum item_event event);
 bool transfer_change_content (struct body *b, enum content_event event);
 
-/* transfer_credit.c: who is asked, and when. */
 struct sender *transfer_sender (struct transfers *t,
                                 const struct net_peer *peer, bool make);
-void transfer_forget_sender (struct sender *s);
 struct body *transfer_body (struct transfers *t, const struct digest *id,
                             uint64_t size);
 
@@ -126,6 +126,57 @@ int transfer_name_incoming (const struct digest *id, uint64_t size,
  */
 void transfer_release (struct transfers *t, struct body *b);
 
+/* Let a body, or all of a sender, wait for its turn. */
+void transfer_queue (struct transfers *t, struct body *b);
+void transfer_unqueue (struct transfers *t, struct body *b);
+void transfer_queue_all (struct transfers *t, struct sender *s);
+
+/* An end, with what belongs to it.  What a sender offered that is
+ * complete is entered all the same.
+ */
+void transfer_end_sender (struct transfers *t, struct sender *s);
+void transfer_drop (struct transfers *t, struct transfer *x,
+                    enum item_event event);
+void transfer_end_body (struct transfers *t, struct body *b);
+
+/* Forget what came of it, which is asked for from the beginning. */
+void transfer_restart (struct transfers *t, struct body *b);
+
+/* So many chunks of a body are not on their way from there any more. */
+void transfer_give_back (struct transfers *t, struct sender *s,
+                         const struct body *b, unsigned chunks);
+
+/* Whether its source may be asked for its next chunk. */
+bool transfer_can_ask (const struct body *b);
+
+/* Chunks that it waits for; what each of them takes of a credit. */
+static inline unsigned transfer_in_flight (const struct body *b)
+{
+    return b->asked <= b->received
+               ? 0 : (unsigned)(content_chunks (b->asked) -
+                                content_chunks (b->received));
+}
+
+static inline unsigned transfer_parts_of (const struct body *b)
+{
+    return b->size <= CONTENT_SMALL ? 1 : TRANSFER_PARTS;
+}
+
+/* It is new, and its key's new agents hold all that they may. */
+static inline bool transfer_is_over (const struct transfers *t,
+                                     const struct sender *s)
+{
+    return t->shared && *s->key->who && s->pace == PACE_NEW &&
+           s->key->fresh >= TRANSFER_KEY_NEW_CREDITS * TRANSFER_PARTS;
+}
+
+static inline bool transfer_is_waiting (const struct body *b)
+{
+    return b->state.now == CONTENT_QUEUED || b->state.now == CONTENT_PARKED;
+}
+
+/* ---- transfer_credit.c: who is asked, and when ---- */
+
 /* The next chunk of a body came: a credit is free. */
 void transfer_arrived (struct transfers *t, struct body *b,
                        struct sender *from);
@@ -138,24 +189,10 @@ void transfer_stalled (struct transfers *t, struct sender *s);
  */
 void transfer_prefer (struct transfers *t, struct transfer *x);
 
-/* Queue a body, or all of a sender; request while there are credits. */
-void transfer_queue (struct transfers *t, struct body *b);
-void transfer_unqueue (struct transfers *t, struct body *b);
-void transfer_queue_all (struct transfers *t, struct sender *s);
-void transfer_grant (struct transfers *t);
-
-/* transfer_commit.c: a failure that may be temporary. */
-void transfer_pause (struct transfers *t);
-
-/* transfer.c: an end, with what belongs to it.  What a sender offered that is
- * complete is entered all the same.
+/* Ask while there are credits; and not for a while, after a failure that time
+ * may mend.
  */
-void transfer_end_sender (struct transfers *t, struct sender *s);
-void transfer_drop (struct transfers *t, struct transfer *x,
-                    enum item_event event);
-void transfer_end_body (struct transfers *t, struct body *b);
-
-/* Drop what was received, to request it from the beginning. */
-void transfer_restart (struct transfers *t, struct body *b);
+void transfer_grant (struct transfers *t);
+void transfer_pause (struct transfers *t);
 
 #endif

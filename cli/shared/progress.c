@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "table/labels.h"
-#include "table/text_table.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ void cli_progress_begin (struct cli_progress *p)
 static void show (const char *text)
 {
     size_t width = labels_width (STDERR_FILENO), used;
-    size_t n = columns_fit (text, width > 0 ? width - 1 : SIZE_MAX, &used);
+    size_t n = utf8_fit (text, width > 0 ? width - 1 : SIZE_MAX, &used);
 
     (void)fprintf (stderr, "\r%.*s" END_OF_LINE, (int)n, text);
     (void)fflush (stderr);

@@ -161,3 +161,20 @@ unsigned utf8_columns (const char *p, size_t size)
     }
     return 1;
 }
+
+size_t utf8_fit (const char *s, size_t width, size_t *used)
+{
+    size_t at = 0, size;
+
+    for (*used = 0; s[at]; at += size) {
+        size = utf8_size (s + at);
+        if (size == 0)
+            size = 1;           // escaping leaves none
+        unsigned w = utf8_columns (s + at, size);
+
+        if (*used + w > width)
+            break;
+        *used += w;
+    }
+    return at;
+}

@@ -53,4 +53,9 @@ char *utf8_escape (const char *s, enum utf8_escape how, char *out);
  */
 unsigned utf8_columns (const char *p, size_t size);
 
+/* How many bytes of a text fit into 'width' columns of a terminal, and in *used
+ * how many columns these take.
+ */
+size_t utf8_fit (const char *s, size_t width, size_t *used);
+
 #endif

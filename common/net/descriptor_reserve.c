@@ -13,7 +13,6 @@
 
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 
 #define RESERVE 64              // descriptors for our own files ...
 #define RESERVE_SHARE 4         // ... or a quarter, of a low limit
@@ -53,22 +52,6 @@ static int64_t mean_ns (const struct net *n)
         }
     }
     return count > 0 ? first + sum / count * 1000 + 999 : 0;
-}
-
-/* The number may be another connection's by now: that one is left alone. */
-void net_end_connection (struct net *n, size_t fd)
-{
-    struct net_connection *c = &n->connections[fd];
-    char address[NET_ADDRESS_MAX];
-
-    monitor_address ((int)fd, address);
-    if (!address[0] || strcmp (address, c->address) != 0 ||
-        shutdown ((int)fd, SHUT_RDWR) < 0) {
-        c->since_ns = 0;
-        return;
-    }
-    c->ended = true;
-    n->ending++;
 }
 
 unsigned descriptor_reserve_make_room (struct net *n)

@@ -11,17 +11,13 @@
 #include "base/counter.h"
 #include "net/keys.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #define RETRY_NS NS_PER_S               // after a refusal, doubled each time
-#define RETRY_MAX_NS (60 * NS_PER_S)
 #define NEXT_KEY_NS (100 * NS_PER_MS)   // until another server key is tried
 #define CLOSED_LIMIT 3                  // in a row: no accident any more
 #define UNREACHED_LIMIT 5               // as well: two seconds, about
@@ -75,20 +71,6 @@ int monitor_next (void *socket, uint32_t *value)
 
 /* ---- connections ---- */
 
-void monitor_address (int fd, char out[NET_ADDRESS_MAX])
-{
-    struct sockaddr_storage a;
-    socklen_t size = sizeof (a);
-    char host[NET_ADDRESS_MAX - 8], port[8];
-
-    out[0] = '\0';
-    if (getpeername (fd, (struct sockaddr *)&a, &size) == 0 &&
-        getnameinfo ((struct sockaddr *)&a, size, host, sizeof (host), port,
-                     sizeof (port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-        (void)snprintf (out, NET_ADDRESS_MAX, "%s:%s",
-                        net_plain_address (host), port);
-}
-
 static void monitor_forget (struct net *n, uint32_t fd)
 {
     if (fd >= n->nconnections)
@@ -116,7 +98,7 @@ static void remember (struct net *n, uint32_t fd)
         n->nconnections = count;
     }
     monitor_forget (n, fd);
-    monitor_address ((int)fd, n->connections[fd].address);
+    net_peer_address ((int)fd, n->connections[fd].address);
     n->connections[fd].since_ns = clock_mono_ns ();
     partial_message_watch (n);
 }
@@ -130,44 +112,6 @@ void monitor_heard (struct net *n, zmq_msg_t *frame)
 }
 
 /* ---- connecting ---- */
-
-static void connect_again (void *arg)
-{
-    struct net *n = arg;
-
-    (void)zmq_disconnect (n->main.socket, n->endpoint);
-    if (n->secured)             // it may be another one now
-        (void)zmq_setsockopt (n->main.socket, ZMQ_CURVE_SERVERKEY,
-                              n->security.server_key, NET_KEY_SIZE);
-    (void)zmq_connect (n->main.socket, n->endpoint);
-}
-
-/* Up to a quarter more: many that were refused at once do not come at once. */
-static int64_t spread (int64_t ns)
-{
-    uint8_t random = 0;
-
-    (void)getrandom (&random, sizeof (random), GRND_NONBLOCK);
-    return ns + ns / 4 / UINT8_MAX * random;
-}
-
-static bool connect_after (struct net *n, int64_t ns)
-{
-    if (!n->loop ||
-        loop_add_timer (n->loop, spread (ns), connect_again, n) < 0)
-        return false;
-    (void)zmq_disconnect (n->main.socket, n->endpoint);
-    return true;
-}
-
-void monitor_retry_later (struct net *n)
-{
-    if (!connect_after (n, n->retry_ns))
-        return;
-    n->switched = false;
-    n->retry_ns = 2 * n->retry_ns > RETRY_MAX_NS ? RETRY_MAX_NS
-                                                 : 2 * n->retry_ns;
-}
 
 /* The aggregator may have another key than the one that was tried: the file is
  * read again, which may have been replaced, or have two.
@@ -196,7 +140,7 @@ static bool try_next_key (struct net *n)
 
     if (!other || n->switched)
         return false;
-    n->switched = connect_after (n, NEXT_KEY_NS);
+    n->switched = net_connect_after (n, NEXT_KEY_NS);
     return n->switched;
 }
 
@@ -233,7 +177,7 @@ static void tell_no_detail (struct net *n, uint32_t value)
         return;
     if (++n->closed < CLOSED_LIMIT && !n->switched)
         return;
-    monitor_retry_later (n);
+    net_retry_later (n);
     if (n->closed < CLOSED_LIMIT)
         return;
     net_tell (n, NET_CLOSED, n->secured
@@ -291,7 +235,7 @@ static void connecting (struct net *n, int event, uint32_t value)
         break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
-        monitor_retry_later (n);
+        net_retry_later (n);
         tell_refused (n, event, value);
         break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
@@ -400,7 +344,7 @@ static void listening (struct net *n, int event, uint32_t value)
 void monitor_close (struct net *n)
 {
     if (n->loop) {
-        loop_del_timer (n->loop, connect_again, n);
+        net_stop_connecting (n);
         connection_share_close (n);
     }
     partial_message_close (n);

@@ -4,7 +4,6 @@
 #include "base/counter.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,22 +33,6 @@ static int net_error (const char *what, const char *endpoint, struct err *err)
 
     return err_set (err, code > 0 && code < 4096 ? code : EIO, "cannot %s %s: "
                     "%s", what, endpoint, zmq_strerror (code));
-}
-
-void net_tell (struct net *n, enum net_problem what, const char *fmt, ...)
-{
-    char text[ERR_TEXT_MAX];
-    va_list ap;
-
-    if (n->testing)             // our own strangers
-        return;
-    if (what == NET_PEER_REFUSED)
-        counter_add (COUNTER_PEERS_REFUSED, 1);
-    va_start (ap, fmt);
-    (void)vsnprintf (text, sizeof (text), fmt, ap);
-    va_end (ap);
-    if (n->problem)
-        n->problem (n->problem_arg, what, text);
 }
 
 void net_share (struct net *n)
@@ -306,15 +289,6 @@ static int receive_frames (struct net *n, zmq_msg_t *frames)
         if (f == &extra)
             (void)zmq_msg_close (f);
     }
-}
-
-const char *net_plain_address (const char *address)
-{
-    static const char mapped[] = "::ffff:";
-    const size_t n = sizeof (mapped) - 1;
-
-    return strncmp (address, mapped, n) == 0 && strchr (address, '.')
-               ? address + n : address;
 }
 
 /* Whether a message is to be given: if its sender may not connect any more, a

@@ -1,6 +1,7 @@
 /* common/net/net_private.h - messages over ZeroMQ, between its files
  *
  * net.c        sockets, and messages in and out
+ * net_connection.c    one connection, for all others
  * zap.c        who may connect: libzmq asks it in every handshake
  * monitor.c    why connections do not come about, in words
  * descriptor_reserve.c     a listener that has few descriptors left
@@ -86,10 +87,26 @@ struct net {
     bool looking;                       // there is a timer
 };
 
-/* ---- net.c ---- */
+/* ---- net_connection.c ---- */
 
 void net_tell (struct net *n, enum net_problem what, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
+
+/* As people write it: 192.0.2.1 reaches an IPv6 socket as ::ffff:192.0.2.1. */
+const char *net_plain_address (const char *address);
+
+/* The peer of a connection, "" if there is none any more. */
+void net_peer_address (int fd, char out[NET_ADDRESS_MAX]);
+
+/* Listening: end a connection; DISCONNECTED comes of it. */
+void net_end_connection (struct net *n, size_t fd);
+
+/* Connecting: end the connection, and try again after so long, or after a
+ * while that gets longer; false: there is no loop to do so.
+ */
+bool net_connect_after (struct net *n, int64_t ns);
+void net_retry_later (struct net *n);
+void net_stop_connecting (struct net *n);
 
 /* ---- zap.c ---- */
 
@@ -107,9 +124,6 @@ int zap_check (struct net *n, zmq_msg_t *frame, char who[NET_WHO_MAX],
 /* Test that the main socket refuses strangers: 0, or -EKEYREJECTED. */
 int zap_self_test (struct net *n, struct err *err);
 
-/* As people write it: 192.0.2.1 reaches an IPv6 socket as ::ffff:192.0.2.1. */
-const char *net_plain_address (const char *address);
-
 /* ---- monitor.c ---- */
 
 int monitor_open (struct net *n, struct err *err);
@@ -122,14 +136,8 @@ int monitor_next (void *socket, uint32_t *value);
  */
 int monitor_take (struct net *n);
 
-/* The peer of a connection, "" if there is none any more. */
-void monitor_address (int fd, char out[NET_ADDRESS_MAX]);
-
 /* A message has come: its connection is no stranger's that only holds it. */
 void monitor_heard (struct net *n, zmq_msg_t *frame);
-
-/* Connecting: end the connection, and try again after a while. */
-void monitor_retry_later (struct net *n);
 
 /* ---- descriptor_reserve.c ---- */
 
@@ -140,9 +148,6 @@ void descriptor_reserve_open (struct net *n);
  * still closing.  How many.
  */
 unsigned descriptor_reserve_make_room (struct net *n);
-
-/* Listening: end a connection; DISCONNECTED comes of it. */
-void net_end_connection (struct net *n, size_t fd);
 
 /* ---- partial_message.c ---- */
 

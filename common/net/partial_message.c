@@ -85,7 +85,7 @@ static void partial_message_end (struct net *n, size_t fd)
         return;
     }
     c->since_ns = 0;
-    monitor_retry_later (n);
+    net_retry_later (n);
 }
 
 /* Until what remains is below the limit of all, the largest first. */

@@ -306,7 +306,8 @@ int tree_open_in (struct tree *t, const struct tree *above, const char *name,
     bool was_made = false;
     int fd;
 
-    if (!fileio_join (t->path, sizeof (t->path), above->path, name))
+    if ((size_t)snprintf (t->path, sizeof (t->path), "%s/%s", above->path,
+                          name) >= sizeof (t->path))
         fd = err_set (err, ENAMETOOLONG, "path is too long: %s", above->path);
     else if ((fd = open_or_make (above->fd, name, mode, false,
                                  &was_made)) < 0)

@@ -7,8 +7,6 @@
 #include "extract/kineto/kineto.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 struct event {
     char ph;
@@ -17,34 +15,6 @@ struct event {
     bool has_ts, has_dur;
     bool odd;                   // a time that cannot be one
 };
-
-void *kineto_reserve (struct kineto *k, void *array, size_t *n, size_t *cap,
-                      size_t size)
-{
-    void **data = array;
-
-    if (k->src->stopped)
-        return NULL;
-    if (*n == *cap) {
-        size_t more = *cap ? *cap + *cap / 2 : 256;
-        void *p;
-
-        if (k->kept + (more - *cap) * size > KINETO_KEPT_MAX) {
-            k->full = true;
-            k->lost++;
-            return NULL;
-        }
-        if (!(p = realloc (*data, more * size))) {
-            k->src->stopped = err_set (k->err, ENOMEM, "no memory for the "
-                                       "events of a trace");
-            return NULL;
-        }
-        k->kept += (more - *cap) * size;
-        *data = p;
-        *cap = more;
-    }
-    return (char *)*data + (*n)++ * size;
-}
 
 /* ---- the object ---- */
 

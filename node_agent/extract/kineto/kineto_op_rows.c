@@ -230,6 +230,17 @@ static bool put_links (struct ops *o, const struct op *v, size_t n)
     return ok;
 }
 
+int kineto_op_compare (const struct op *a, const struct op *b)
+{
+    int by_key;
+
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    by_key = a->group == b->group
+                 ? 0 : strcmp (kineto_op_key (a), kineto_op_key (b));
+    return by_key ? by_key : (int)a->coll - (int)b->coll;
+}
+
 bool kineto_put_links (struct ops *o)
 {
     for (size_t i = 0, end; i < o->n; i = end) {

@@ -4,7 +4,6 @@
 
 #include "base/units.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -92,17 +91,6 @@ static void kineto_ops_collect (struct ops *o)
 static int64_t seq_of (const struct op *op)
 {
     return op->record ? op->record->seq : -1;
-}
-
-int kineto_op_compare (const struct op *a, const struct op *b)
-{
-    int by_key;
-
-    if (a->step != b->step)
-        return a->step < b->step ? -1 : 1;
-    by_key = a->group == b->group
-                 ? 0 : strcmp (kineto_op_key (a), kineto_op_key (b));
-    return by_key ? by_key : (int)a->coll - (int)b->coll;
 }
 
 static int by_kind (const void *pa, const void *pb)

@@ -8,6 +8,34 @@
 #include <errno.h>
 #include <stdlib.h>
 
+void *kineto_reserve (struct kineto *k, void *array, size_t *n, size_t *cap,
+                      size_t size)
+{
+    void **data = array;
+
+    if (k->src->stopped)
+        return NULL;
+    if (*n == *cap) {
+        size_t more = *cap ? *cap + *cap / 2 : 256;
+        void *p;
+
+        if (k->kept + (more - *cap) * size > KINETO_KEPT_MAX) {
+            k->full = true;
+            k->lost++;
+            return NULL;
+        }
+        if (!(p = realloc (*data, more * size))) {
+            k->src->stopped = err_set (k->err, ENOMEM, "no memory for the "
+                                       "events of a trace");
+            return NULL;
+        }
+        k->kept += (more - *cap) * size;
+        *data = p;
+        *cap = more;
+    }
+    return (char *)*data + (*n)++ * size;
+}
+
 #define LOOK_BACK 64            // host ranges before a launch
 
 struct kineto_records {

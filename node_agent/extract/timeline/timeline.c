@@ -65,15 +65,6 @@ void timeline_restart (struct timeline *t)
     t->late = t->overflow = t->launches = t->evicted = false;
 }
 
-int timeline_too_much (struct timeline *t, const char *what)
-{
-    if (!t->limit) {
-        t->limit = what;
-        t->limit_at = scan_offset (&t->scan.s);
-    }
-    return 0;
-}
-
 /* ---- processes and threads ---- */
 
 static struct timeline_process *process (struct timeline *t, uint64_t pid)
@@ -184,13 +175,6 @@ static int metadata (struct timeline *t, struct timeline_process *p)
 
 /* ---- complete events ---- */
 
-bool timeline_times (const struct trace_event *e, int64_t *start,
-                     int64_t *dur)
-{
-    return trace_time_ns (&e->ts, start) && trace_time_ns (&e->dur, dur) &&
-           *start <= TIMELINE_NS_MAX && *dur <= TIMELINE_NS_MAX / 4;
-}
-
 /* The same of an event that is part of the tables: it would be missed. */
 static bool needed_times (struct timeline *t, int64_t *start, int64_t *dur)
 {
@@ -247,23 +231,6 @@ static int device_event (struct timeline *t)
         return t->summing ? 0 : step_event (t, sizeof (ITERATION_PREFIX) - 1);
     if (!t->summing && timeline_times (e, &start, &dur))
         timeline_note_kernel (t, start, dur);
-    return 0;
-}
-
-int timeline_keep_row (struct timeline *t, struct timeline_process *p,
-                       const struct overlap_row *row)
-{
-    struct overlap_row *rows;
-
-    if (t->rows == TIMELINE_ROWS_MAX) {
-        t->overflow = true;
-        return 0;
-    }
-    if (!(rows = vec_one_more (p->rows, p->nrows, sizeof (*rows))))
-        return -ENOMEM;
-    p->rows = rows;
-    p->rows[p->nrows++] = *row;
-    t->rows++;
     return 0;
 }
 

@@ -176,11 +176,22 @@ int timeline_keep_row (struct timeline *t, struct timeline_process *p,
                        const struct overlap_row *row);
 
 /* Both times of an event; false if it has none that can be. */
-bool timeline_times (const struct trace_event *e, int64_t *start,
-                     int64_t *dur);
+static inline bool timeline_times (const struct trace_event *e,
+                                   int64_t *start, int64_t *dur)
+{
+    return trace_time_ns (&e->ts, start) && trace_time_ns (&e->dur, dur) &&
+           *start <= TIMELINE_NS_MAX && *dur <= TIMELINE_NS_MAX / 4;
+}
 
 /* Note what there was too much of, and where; 0. */
-int timeline_too_much (struct timeline *t, const char *what);
+static inline int timeline_too_much (struct timeline *t, const char *what)
+{
+    if (!t->limit) {
+        t->limit = what;
+        t->limit_at = scan_offset (&t->scan.s);
+    }
+    return 0;
+}
 
 /* ---- kernels and the flows to them (timeline_kernels.c) ---- */
 

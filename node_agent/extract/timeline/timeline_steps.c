@@ -4,6 +4,8 @@
 #include "extract/rows/times.h"
 #include "extract/timeline/timeline.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -140,6 +142,23 @@ static void to_steps (struct timeline *t, struct timeline_process *p,
         else
             add_receive (&p->sums[r->step], op);
     }
+}
+
+int timeline_keep_row (struct timeline *t, struct timeline_process *p,
+                       const struct overlap_row *row)
+{
+    struct overlap_row *rows;
+
+    if (t->rows == TIMELINE_ROWS_MAX) {
+        t->overflow = true;
+        return 0;
+    }
+    if (!(rows = vec_one_more (p->rows, p->nrows, sizeof (*rows))))
+        return -ENOMEM;
+    p->rows = rows;
+    p->rows[p->nrows++] = *row;
+    t->rows++;
+    return 0;
 }
 
 void timeline_add_row (struct timeline *t, struct timeline_process *p,

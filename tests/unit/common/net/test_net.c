@@ -407,7 +407,7 @@ static void test_back_off (void **state)
     assert_int_equal (f.c.what, NET_CLOSED);
     assert_in_range (clock_mono_ns () - began_ns, 3 * NS_PER_S, LIMIT_NS);
     for (int i = 0; i < 8; i++)         // longer each time, to a minute
-        monitor_retry_later (f.c.net);
+        net_retry_later (f.c.net);
     assert_int_equal (f.c.net->retry_ns, 60 * NS_PER_S);
 }
 

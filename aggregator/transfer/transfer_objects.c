@@ -1,0 +1,288 @@
+/* aggregator/transfer/transfer_objects.c - senders, bodies and items: how they
+ * begin, wait for their turn, and end
+ */
+#include "transfer/transfer_private.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- states ---- */
+
+bool transfer_change (struct transfer *x, enum item_event event)
+{
+    static const struct states_owner owner = { .table = &item_states,
+                                               .level = LOG_LEVEL_DEBUG };
+
+    return state_take (&x->state, &owner, event, NULL, "capture",
+                       x->item.capture);
+}
+
+bool transfer_change_content (struct body *b, enum content_event event)
+{
+    static const struct states_owner owner = { .table = &content_states,
+                                               .level = LOG_LEVEL_DEBUG };
+    const struct transfer *x = TAILQ_FIRST (&b->offers);
+
+    return state_take (&b->state, &owner, event, NULL, "capture",
+                       x ? x->item.capture : NULL);
+}
+
+static size_t bucket_of (const uint8_t *bytes, size_t n)
+{
+    uint32_t h = 2166136261u;   // FNV-1a
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ bytes[i]) * 16777619u;
+    return h % TRANSFER_BUCKETS;
+}
+
+/* That of this key, with one sender more; NULL: no memory. */
+static struct sharer *join_key (struct transfers *t, const char *who)
+{
+    struct sharer *k = LIST_FIRST (&t->keys);
+
+    while (k && strcmp (k->who, who) != 0)
+        k = LIST_NEXT (k, all);
+    if (!k && (k = calloc (1, sizeof (*k)))) {
+        memcpy (k->who, who, sizeof (k->who));
+        TAILQ_INIT (&k->parked);
+        LIST_INSERT_HEAD (&t->keys, k, all);
+    }
+    if (k)
+        k->nsenders++;
+    return k;
+}
+
+static void transfer_forget_sender (struct sender *s)
+{
+    LIST_REMOVE (s, same_bucket);
+    LIST_REMOVE (s, all);
+    if (--s->key->nsenders == 0) {
+        LIST_REMOVE (s->key, all);
+        free (s->key);
+    }
+    free (s);
+}
+
+struct sender *transfer_sender (struct transfers *t,
+                                const struct net_peer *peer, bool make)
+{
+    size_t at = bucket_of (peer->id, peer->size);
+    struct sender *s;
+
+    LIST_FOREACH (s, &t->senders[at], same_bucket) {
+        if (s->peer.size == peer->size &&
+            memcmp (s->peer.id, peer->id, peer->size) == 0)
+            return s;
+    }
+    if (!make || !(s = calloc (1, sizeof (*s))))
+        return NULL;
+    if (!(s->key = join_key (t, peer->who))) {
+        free (s);
+        return NULL;
+    }
+    s->peer = *peer;
+    s->limit = 1;
+    s->pace = PACE_NEW;
+    LIST_INSERT_HEAD (&t->senders[at], s, same_bucket);
+    LIST_INSERT_HEAD (&t->all_senders, s, all);
+    return s;
+}
+
+int transfer_name_incoming (const struct digest *id, uint64_t size,
+                            struct digest *name)
+{
+    uint8_t text[DIGEST_SIZE + sizeof (size)];
+
+    memcpy (text, id->bytes, DIGEST_SIZE);
+    for (size_t i = 0; i < sizeof (size); i++)
+        text[DIGEST_SIZE + i] = (uint8_t)(size >> 8 * i);
+    return digest_of (text, sizeof (text), name);
+}
+
+struct body *transfer_body (struct transfers *t, const struct digest *id,
+                            uint64_t size)
+{
+    struct digest incoming;
+    struct body *b;
+
+    LIST_FOREACH (b, &t->bodies[bucket_of (id->bytes, DIGEST_SIZE)],
+                  same_bucket) {
+        if (memcmp (&b->id, id, sizeof (*id)) == 0 && b->size == size)
+            return b;
+    }
+    if (transfer_name_incoming (id, size, &incoming) < 0 ||
+        !(b = calloc (1, sizeof (*b))))
+        return NULL;
+    b->id = *id;
+    b->incoming = incoming;
+    b->size = size;
+    TAILQ_INIT (&b->offers);
+    state_begin (&b->state, CONTENT_IDLE);
+    content_hash_init (&b->hash);
+    LIST_INSERT_HEAD (&t->bodies[bucket_of (id->bytes, DIGEST_SIZE)], b,
+                      same_bucket);
+    return b;
+}
+
+void transfer_give_back (struct transfers *t, struct sender *s,
+                       const struct body *b, unsigned chunks)
+{
+    unsigned n = chunks * transfer_parts_of (b);
+
+    t->small -= transfer_parts_of (b) == 1 ? chunks : 0;
+    s->parts -= n;
+    t->held[s->pace] -= n;
+    if (s->pace == PACE_NEW)
+        s->key->fresh -= n;
+}
+
+void transfer_release (struct transfers *t, struct body *b)
+{
+    struct transfer *source = TAILQ_FIRST (&b->offers);
+
+    if (source && transfer_in_flight (b) > 0)
+        transfer_give_back (t, source->sender, b, transfer_in_flight (b));
+    b->asked = b->received;
+}
+
+/* ---- waiting for one's turn ---- */
+
+void transfer_unqueue (struct transfers *t, struct body *b)
+{
+    if (b->state.now == CONTENT_PARKED) {
+        struct sharer *k = TAILQ_FIRST (&b->offers)->sender->key;
+
+        TAILQ_REMOVE (&k->parked, b, in_turn);
+        if (TAILQ_EMPTY (&k->parked))
+            LIST_REMOVE (k, crowded);
+    } else if (b->state.now == CONTENT_QUEUED) {
+        TAILQ_REMOVE (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
+    }
+    (void)transfer_change_content (b, CONTENT_TAKEN);
+}
+
+bool transfer_can_ask (const struct body *b)
+{
+    const struct transfer *source = TAILQ_FIRST (&b->offers);
+
+    return source && b->asked < b->size && transfer_in_flight (b) < TRANSFER_WINDOW &&
+           source->sender->parts < source->sender->limit * TRANSFER_PARTS;
+}
+
+void transfer_queue (struct transfers *t, struct body *b)
+{
+    struct sender *s;
+
+    if (transfer_is_waiting (b) || !transfer_can_ask (b))
+        return;
+    s = TAILQ_FIRST (&b->offers)->sender;
+    b->pace = s->pace;
+    if (transfer_is_over (t, s)) {
+        (void)transfer_change_content (b, CONTENT_CROWDED);
+        if (TAILQ_EMPTY (&s->key->parked))
+            LIST_INSERT_HEAD (&t->crowded, s->key, crowded);
+        TAILQ_INSERT_TAIL (&s->key->parked, b, in_turn);
+        return;
+    }
+    (void)transfer_change_content (b, CONTENT_ASKABLE);
+    TAILQ_INSERT_TAIL (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
+}
+
+void transfer_queue_all (struct transfers *t, struct sender *s)
+{
+    struct transfer *x;
+
+    LIST_FOREACH (x, &s->items, of_sender) {
+        if (x->body && TAILQ_FIRST (&x->body->offers) == x)
+            transfer_queue (t, x->body);
+    }
+}
+
+/* ---- ends ---- */
+
+void transfer_end_body (struct transfers *t, struct body *b)
+{
+    transfer_unqueue (t, b);
+    if (b->size > CONTENT_CHUNK && b->noted == 0)
+        store_discard (t->store, &b->incoming);
+    if (b->state.now == CONTENT_WHOLE)
+        LIST_REMOVE (b, all_whole);
+    (void)transfer_change_content (b, CONTENT_OVER);
+    LIST_REMOVE (b, same_bucket);
+    content_hash_fini (&b->hash);
+    free (b);
+}
+
+void transfer_restart (struct transfers *t, struct body *b)
+{
+    transfer_unqueue (t, b);
+    transfer_release (t, b);
+    (void)ledger_drop_incoming (t->ledger, &b->incoming, NULL);
+    if (b->size > CONTENT_CHUNK)
+        store_discard (t->store, &b->incoming);
+    content_hash_fini (&b->hash);
+    b->received = b->asked = 0;
+    b->noted = 0;
+    b->from.size = 0;
+    b->mixed = false;
+}
+
+static void leave_body (struct transfers *t, struct transfer *x)
+{
+    struct body *b = x->body;
+    bool source = TAILQ_FIRST (&b->offers) == x;
+
+    if (source) {
+        transfer_unqueue (t, b);
+        transfer_release (t, b);
+    }
+    TAILQ_REMOVE (&b->offers, x, of_body);
+    x->body = NULL;
+    if (source && b->alone)
+        transfer_restart (t, b);
+    if (TAILQ_EMPTY (&b->offers))
+        b->unoffered_ns = clock_mono_ns ();
+    else if (source)
+        transfer_queue (t, b);
+}
+
+static void leave_sender (struct transfer *x)
+{
+    LIST_REMOVE (x, of_sender);
+    LIST_REMOVE (x, same_bucket);
+    x->sender->nitems--;
+    x->sender->key->nitems--;
+    x->sender = NULL;
+}
+
+void transfer_drop (struct transfers *t, struct transfer *x,
+                    enum item_event event)
+{
+    if (x->body) {
+        leave_body (t, x);
+    } else if (x->state.now != ITEM_OFFERED) {
+        TAILQ_REMOVE (&t->complete, x, of_body);
+        t->ncomplete--;
+    }
+    (void)transfer_change (x, event);
+    if (x->sender)
+        leave_sender (x);
+    t->nitems--;
+    free (x);
+}
+
+void transfer_end_sender (struct transfers *t, struct sender *s)
+{
+    while (!LIST_EMPTY (&s->items)) {
+        struct transfer *x = LIST_FIRST (&s->items);
+
+        if (x->body)
+            transfer_drop (t, x, ITEM_AGENT_LEFT);
+        else                    // it is entered, though nobody waits to hear
+            leave_sender (x);   // of it
+    }
+    transfer_forget_sender (s);
+}
