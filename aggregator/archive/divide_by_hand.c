@@ -91,7 +91,8 @@ int divide_merge (struct ledger *ledger, const char *job, const char *into,
 }
 
 /* Whether a capture of a job is what is called so. */
-static bool divide_is_called (int64_t rank, const char *capture, const char *what)
+static bool divide_is_called (int64_t rank, const char *capture,
+                              const char *what)
 {
     int64_t n;
 

@@ -94,12 +94,13 @@ int tables_write_captures (sqlite3 *db, const struct select_item *items,
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct capture *c = &items[i].capture;
 
-        rc = db_put (st, err, i + 1, known_from (0, items[i].rank), or_null (c->host),
-                     known_from (0, c->device_id), c->name, or_null (c->framework),
-                     or_null (c->source), or_null (c->level),
-                     capture_state_name (c->state), or_null (c->reason),
-                     c->nsteps, known_from (1, c->started_ns), known_from (1, c->ended_ns),
-                     c->raw_bytes);
+        rc = db_put (st, err, i + 1, known_from (0, items[i].rank),
+                     or_null (c->host), known_from (0, c->device_id), c->name,
+                     or_null (c->framework), or_null (c->source),
+                     or_null (c->level), capture_state_name (c->state),
+                     or_null (c->reason), c->nsteps,
+                     known_from (1, c->started_ns),
+                     known_from (1, c->ended_ns), c->raw_bytes);
     }
     (void)sqlite3_finalize (st);
     return rc;

@@ -1,5 +1,5 @@
-/* aggregator/ledger/ledger_open.c - opening a ledger, which is verified by that,
- * and what becomes of one whose files are removed while they are in use
+/* aggregator/ledger/ledger_open.c - opening a ledger, which verifies it, and
+ * what becomes of one whose files are removed while they are in use
  *
  * That is put back from what has it open, and not made again of the segments,
  * which tell less: not what agents were told, nor whose a key is.

@@ -1,5 +1,5 @@
-/* aggregator/ledger/ledger_rows.c - rows of the ledger: what they may say, their
- * checksums, and reading them
+/* aggregator/ledger/ledger_rows.c - rows of the ledger: what they may say,
+ * their checksums, and reading them
  */
 #include "ledger/ledger_private.h"
 

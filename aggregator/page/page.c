@@ -69,7 +69,8 @@ static int write_data (struct page *p, struct err *err)
         rc = page_fold_make (p->db, &p->fold, err);
     page_json_open (&p->json, '{');
     for (size_t i = 0; i < sizeof (tables) / sizeof (tables[0]) && rc == 0; i++)
-        rc = page_json_rows (&p->json, p->db, tables[i].key, tables[i].sql, err);
+        rc = page_json_rows (&p->json, p->db, tables[i].key, tables[i].sql,
+                             err);
     for (size_t i = 0; i < sizeof (parts) / sizeof (parts[0]) && rc == 0; i++)
         rc = parts[i] (p, err);
     page_json_close (&p->json, '}');

@@ -45,5 +45,6 @@ int page_links (struct page *p, struct err *err)
         rc = page_json_rows (&p->json, p->db, "ends", ends_sql, err);
     if (rc == 0)
         rc = page_json_rows (&p->json, p->db, "links", cells_sql, err);
-    return rc < 0 ? rc : page_json_rows (&p->json, p->db, "waits", waits_sql, err);
+    return rc < 0 ? rc : page_json_rows (&p->json, p->db, "waits", waits_sql,
+                                         err);
 }

@@ -106,8 +106,8 @@ int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
 int store_seal (struct store *s, struct err *err)
 {
     return s->segment_fd < 0 ? 0
-               : store_add_extent (&s->sealed, &s->nsealed, s->segment, s->committed,
-                             err);
+               : store_add_extent (&s->sealed, &s->nsealed, s->segment,
+                                   s->committed, err);
 }
 
 struct loading {
@@ -121,7 +121,8 @@ static int load_sealed (void *arg, int64_t segment, uint64_t end)
     struct store *s = l->store;
 
     return segment == s->segment ? 0
-               : store_add_extent (&s->sealed, &s->nsealed, segment, end, l->err);
+               : store_add_extent (&s->sealed, &s->nsealed, segment, end,
+                                   l->err);
 }
 
 int store_load_sealed (struct store *s, struct ledger *ledger,

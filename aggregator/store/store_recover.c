@@ -274,7 +274,8 @@ static int store_recover_begin (struct store *s, struct ledger *ledger,
     return rc < 0 ? rc : ledger_set_segment (ledger, 1, 0, err);
 }
 
-static int store_recover (struct store *s, struct ledger *ledger, struct err *err)
+static int store_recover (struct store *s, struct ledger *ledger,
+                          struct err *err)
 {
     int64_t last = 0;
     uint64_t end = 0;

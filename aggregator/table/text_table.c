@@ -87,8 +87,8 @@ static size_t longest_word (const char *s, const char *ends)
     return longest < WORD_MOST ? longest : WORD_MOST;
 }
 
-/* Whether what is printed may be emphasized: on a terminal that can, and not with
- * NO_COLOR in the environment.
+/* Whether what is printed may be emphasized: on a terminal that can, and not
+ * with NO_COLOR in the environment.
  */
 static bool columns_emphasize (FILE *f)
 {

@@ -168,7 +168,8 @@ bool transfer_can_ask (const struct body *b)
 {
     const struct transfer *source = TAILQ_FIRST (&b->offers);
 
-    return source && b->asked < b->size && transfer_in_flight (b) < TRANSFER_WINDOW &&
+    return source && b->asked < b->size &&
+           transfer_in_flight (b) < TRANSFER_WINDOW &&
            source->sender->parts < source->sender->limit * TRANSFER_PARTS;
 }
 

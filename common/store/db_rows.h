@@ -60,7 +60,8 @@ struct db_rows {
 #define db_rows_kept(db, err, ...) \
     db_rows_kept_of (db, err, DB_VALUES (__VA_ARGS__))
 
-/* Read the next row.  False at the end, after a failure or if rc is negative. */
+/* Read the next row.  False at the end, after a failure, or if rc is negative.
+ */
 #define db_row(rows, ...) (db_step (rows) && \
                            (db_columns ((rows)->st, __VA_ARGS__), true))
 
@@ -89,7 +90,8 @@ int db_end (struct db_rows *r);
 /* Step to the end, and end. */
 int db_finish (struct db_rows r);
 
-/* The first column of the first row; 'fallback' if there is none or it fails. */
+/* The first column of the first row; 'fallback' if there is none, or it fails.
+ */
 int64_t db_number (struct db_rows r, int64_t fallback);
 
 void db_close_kept (sqlite3 *db);

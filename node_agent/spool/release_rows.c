@@ -81,7 +81,8 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
     struct db_rows r = spool_rows (s, err,
         "SELECT id, path, sealed_ns, manifest, sum IS " RELEASE_SUM ("state")
         ", " ALL_DELIVERED ", CASE WHEN state IN (0, 5) THEN "
-        "EXISTS (" COLLISION_OF (ITS_ID) ") END, state FROM release WHERE id=(" OLDEST ")",
+        "EXISTS (" COLLISION_OF (ITS_ID) ") END, state FROM release WHERE "
+        "id=(" OLDEST ")",
         state, id, before_ns);
 
     return take_row (&r, ret);

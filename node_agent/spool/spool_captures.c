@@ -177,8 +177,9 @@ static int add_segment (struct spool *s, int64_t item,
                      db_blob (h->chunks + first, n * DIGEST_SIZE));
 }
 
-static int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
-              const struct digest *content, struct err *err)
+static int item_add (struct spool *s, uint64_t capture,
+                     const struct spool_new *item,
+                     const struct digest *content, struct err *err)
 {
     struct spool_tally *t = &s->tally[item->kind][SPOOL_SEALED];
     int64_t id;

@@ -1,5 +1,5 @@
-/* node_agent/spool/spool_dir.c - the spool's directory: places of files, and the
- * quarantine
+/* node_agent/spool/spool_dir.c - the spool's directory: places of files, and
+ * the quarantine
  */
 #include "spool/spool_private.h"
 

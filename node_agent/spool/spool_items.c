@@ -232,7 +232,8 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
         rc = item_set (s, ids[i], SPOOL_DURABLE, "", err);
     if (rc >= 0)
         rc = mark_save (s, err);
-    if ((rc = spool_ledger_finish (s, rc, "agent.spool.durable.commit", err)) < 0)
+    rc = spool_ledger_finish (s, rc, "agent.spool.durable.commit", err);
+    if (rc < 0)
         return rc;
     s->mark_due = false;
     counter_add (COUNTER_ITEMS_DURABLE, n);

@@ -123,8 +123,8 @@ struct db_rows spool_rows_of (struct spool *s, struct err *err,
 int spool_ledger_open (struct spool *s, struct err *err);
 
 /* A transaction.  Its end is a commit if 'rc' is not negative, and that does
- * not fail; else it is rolled back, and this is what is returned.  'point' names
- * the fault point of the commit.
+ * not fail; else it is rolled back, and the failure is returned.  'point' is
+ * the name of the fault point of the commit.
  */
 int spool_ledger_begin (struct spool *s, struct err *err);
 int spool_ledger_finish (struct spool *s, int rc, const char *point,

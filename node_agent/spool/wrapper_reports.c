@@ -19,8 +19,8 @@ int spool_each_report (struct spool *s,
                        void (*fn) (void *arg, int64_t rank, const char *packet),
                        void *arg, struct err *err)
 {
-    struct db_rows r = spool_rows (s, err, "SELECT rank, packet FROM said WHERE "
-                                   "sum=row_sum('s', rank, type, packet) "
+    struct db_rows r = spool_rows (s, err, "SELECT rank, packet FROM said "
+                                   "WHERE sum=row_sum('s', rank, type, packet) "
                                    "ORDER BY type='hello' DESC, rank");
     const char *packet;
     int64_t rank;
