@@ -90,7 +90,7 @@ int divide_merge (struct ledger *ledger, const char *job, const char *into,
     return divide_by_hand_take (ret, &h, into, ledger, err);
 }
 
-/* Whether a capture of a job is what is called so. */
+/* Whether a capture of a job matches this name or rank. */
 static bool divide_is_called (int64_t rank, const char *capture,
                               const char *what)
 {

@@ -73,7 +73,7 @@ static const char *const prepared[] = {
 
 #define PREPARED (sizeof (prepared) / sizeof (prepared[0]))
 
-/* By name; there is one, or the program is wrong. */
+/* The text of that name, which must exist. */
 static const struct finding_sql *finding_sql_of (const char *name)
 {
     size_t i = 0;

@@ -39,7 +39,7 @@ struct check {
     uint64_t last_end;
 };
 
-/* "damaged" is counted, and said. */
+/* Count and report damage. */
 #define check_damage(c, ...) \
     ((void)(c)->report->damaged++, check_say (c, __VA_ARGS__))
 void check_say (struct check *c, const char *fmt, ...)

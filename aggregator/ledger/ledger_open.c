@@ -27,7 +27,7 @@ static int open_db (struct ledger *l, int flags, struct err *err)
 
     if (!db_lets_write (l->path))
         return err_set (err, EBADMSG, "%s is damaged: its header; rollcall "
-                        "fsck aggregator --repair makes it again from the "
+                        "fsck aggregator --repair rebuilds it from the "
                         "segments", l->path);
     if (sqlite3_open_v2 (l->path, &l->db, flags | SQLITE_OPEN_NOMUTEX,
                          NULL) != SQLITE_OK)

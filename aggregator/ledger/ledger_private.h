@@ -10,9 +10,7 @@
 
 #define LEDGER_SCHEMA 1         // PRAGMA user_version
 
-/* All items, jobs and assignments together: so that one that is missing is
- * noticed.
- */
+/* Sums over all items, jobs and assignments: they detect missing rows. */
 struct ledger_total {
     uint64_t rows, sum;
 };
@@ -40,15 +38,15 @@ int ledger_within (struct ledger *l, int (*fn) (struct ledger *l, void *arg,
 
 /* ---- ledger_schema.c ---- */
 
-/* See that the tables are there; a new ledger gets them.  -EBADMSG: damaged;
- * -ENOTSUP: of another version; -EAGAIN: a reader came before the one who makes
- * it was done.
+/* Check the tables, or create them in a new ledger.  -EBADMSG: damaged;
+ * -ENOTSUP: another version; -EAGAIN: for a reader, while another process
+ * creates it.
  */
 int ledger_prepare (struct ledger *l, const char *path, struct err *err);
 
 /* ---- ledger_rows.c ---- */
 
-/* The checksum of a row, as it is stored; that of a superseded item is the
+/* The stored checksum of a row; that of a superseded item is the
  * complement.
  */
 int64_t ledger_item_sum (const struct ledger_item *item);
@@ -87,8 +85,8 @@ int ledger_damaged (struct err *err);
 /* What an item is called: values, or columns. */
 #define LEDGER_NAME(i) (i)->job, (i)->kind, (i)->rank, (i)->capture, (i)->path
 
-/* Verify everything: SQLite's own structure, each row's checksum, and that
- * there are as many as there should be.  -EBADMSG.
+/* Verify everything: SQLite's own structure, each row's checksum, and that no
+ * row is missing.  -EBADMSG.
  */
 int ledger_verify (struct ledger *l, struct err *err);
 
@@ -103,8 +101,8 @@ void ledger_note_mark (struct ledger *l);
 int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
                             struct err *err);
 
-/* content_restored.c: which items have lost their content; and that some of it
- * is here again.
+/* content_restored.c: record which items have lost their content; and that some
+ * of it is here again.
  */
 int ledger_note_lost (struct ledger *l, struct err *err);
 int ledger_content_restored (struct ledger *l, const struct digest *content,

@@ -104,7 +104,7 @@ int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began)
 int ledger_damaged (struct err *err)
 {
     return err_set (err, EBADMSG, "a row of the ledger is damaged; rollcall "
-                    "fsck aggregator --repair makes it again");
+                    "fsck aggregator --repair rebuilds it");
 }
 
 bool ledger_read_claim (sqlite3_stmt *st, struct size_claim *ret)
@@ -304,7 +304,7 @@ static const struct {
 static int say_damage (const char *path, const char *what, struct err *err)
 {
     return err_set (err, EBADMSG, "%s is damaged: %s; rollcall fsck aggregator"
-                    " --repair makes it again from the segments", path, what);
+                    " --repair rebuilds it from the segments", path, what);
 }
 
 int ledger_verify (struct ledger *l, struct err *err)

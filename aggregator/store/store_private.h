@@ -38,11 +38,11 @@ int store_open_segment (struct store *s, int64_t n, struct err *err);
  */
 int store_open_next (struct store *s, struct err *err);
 
-/* The directories. */
+/* Create the directories. */
 int store_make_dirs (const struct store *s, struct err *err);
 
-/* The open segment is left as it was committed; and all that the ledger knows,
- * of a former life.
+/* Record the committed end of the open segment; and the extents that the ledger
+ * has from before.
  */
 int store_seal (struct store *s, struct err *err);
 int store_load_sealed (struct store *s, struct ledger *ledger,
@@ -50,8 +50,8 @@ int store_load_sealed (struct store *s, struct ledger *ledger,
 int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
                       uint64_t end, struct err *err);
 
-/* store_recover.c: records of all items, into a new segment, and then in a
- * transaction how far that is; and what a former life left.
+/* store_recover.c: write records of all items into a new segment, then in a
+ * transaction its extent.
  */
 int store_write_all (struct store *s, struct ledger *ledger, struct err *err);
 int store_account_all (struct store *s, struct ledger *ledger,

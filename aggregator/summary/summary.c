@@ -100,8 +100,8 @@ static int row_edges (struct summary *s, sqlite3_stmt *st)
     if (steps == 0)
         return 0;
     (void)snprintf (text, sizeof (text), "step%s %.200s of %lld capture%s: "
-                    "profiling itself made %s longer, and means and findings "
-                    "are without %s (--all-steps keeps %s)",
+                    "profiling itself lengthened %s, so means and findings "
+                    "leave %s out (--all-steps keeps %s)",
                     steps > 1 ? "s" : "", db_text (st, 2),
                     (long long)captures, units_s ((uint64_t)captures),
                     steps > 1 ? "them" : "it", steps > 1 ? "them" : "it",
@@ -129,7 +129,7 @@ static int row_topology (struct summary *s, sqlite3_stmt *st)
         return 0;
     if (unnamed == hosts)
         (void)snprintf (text, sizeof (text), "the topology names none of the "
-                        "hosts, so that nothing is summed by switch: %s",
+                        "hosts, so nothing is summed by switch: %s",
                         db_text (st, 2));
     else
         (void)snprintf (text, sizeof (text), "the topology does not name %lld "

@@ -73,8 +73,8 @@ static bool is_not_present (sqlite3 *db, int64_t rank, struct err *err)
 
     if (rank < 0 ||
         db_one (db_rows (db, NULL, "SELECT ifnull(state, 'not present'), "
-                         "ifnull(reason, 'nobody knows why') FROM Roster WHERE "
-                         "rank=?1 AND state<>'present'", rank),
+                         "ifnull(reason, 'the reason is not known') FROM "
+                         "Roster WHERE rank=?1 AND state<>'present'", rank),
                 state, reason) <= 0)
         return false;
     (void)err_set (err, ENODATA, "rank %lld is %.20s: %.300s", (long long)rank,

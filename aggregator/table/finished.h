@@ -41,9 +41,9 @@ bool finished_is_older (sqlite3 *db);
  */
 int finished_fill_in (sqlite3 *db, struct err *err);
 
-/* For statements that a user wrote: they may select and ask about the schema,
- * attach nothing, and fail with -EINTR when they have used so much CPU time (0:
- * no limit).  The limit of memory is the whole process'.
+/* Restrict statements of a user: they may select and read the schema, attach
+ * nothing, and fail with -EINTR after so much CPU time (0: no limit).  The
+ * limit of memory applies to the whole process.
  */
 struct finished_limit {
     int64_t until_ns;           // of this thread's CPU time

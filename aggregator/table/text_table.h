@@ -29,9 +29,9 @@ int columns_line (struct columns *c, const char *text);
 
 int columns_finish (struct columns *c);         // 0 or -ENOMEM
 
-/* Widths that fit: wide[0..n) are what columns want, and become what they get
- * of 'total', blanks between them included.  The widest give first, and none
- * gets less than 'least' or its own hard[] (both only as far as it wants more).
+/* Fit widths: wide[0..n) are the wanted widths, and become those within
+ * 'total', including blanks between columns.  The widest shrink first, none
+ * below 'least' or its hard[] (unless it wants less).
  */
 void columns_share (size_t *wide, const size_t *hard, unsigned n, size_t total,
                     size_t least);

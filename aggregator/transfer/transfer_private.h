@@ -189,8 +189,8 @@ void transfer_stalled (struct transfers *t, struct sender *s);
  */
 void transfer_prefer (struct transfers *t, struct transfer *x);
 
-/* Ask while there are credits; and not for a while, after a failure that time
- * may mend.
+/* Request while there are credits; and not for a while, after a failure that
+ * may be temporary.
  */
 void transfer_grant (struct transfers *t);
 void transfer_pause (struct transfers *t);

@@ -2,21 +2,21 @@
  *
  * Each calls those above it only:
  *
- * spool_dir.c        the directory: places of files, quarantine
- * spool_ledger.c     the database: schema, statements, damage
- * spool_commit.c     transactions, and what each writes: states of items,
- *                    advice, tallies
- * wrapper_reports.c  what wrappers said, and notes
- * losses.c           what will not be delivered
- * release_rows.c     captures that may be removed one day
- * spool_marks.c      how far acknowledgements hold
- * spool_captures.c   captures: seen, settled, sealed
- * spool_items.c      items: next, durable, gone, set aside
- * redeliver.c        what was acknowledged, and may be lost there
- * redelivery_requests.c      what of that is not here
- * spool.c            opening, recovery
- * spool_presence.c   files that are removed while it is in use
- * check_spool.c      spool_check
+ * spool_dir.c            the directory: places of files, quarantine
+ * spool_ledger.c         the database: schema, statements, damage
+ * spool_commit.c         transactions, and what each writes: states of items,
+ *                        advice, tallies
+ * wrapper_reports.c      reports of wrappers, and notes
+ * losses.c               what will not be delivered
+ * release_rows.c         captures that may be removed one day
+ * spool_marks.c          how far acknowledgements hold
+ * spool_captures.c       captures: seen, settled, sealed
+ * spool_items.c          items: next, durable, gone, set aside
+ * redeliver.c            acknowledged data that the aggregator may have lost
+ * redelivery_requests.c  that data, where it is no longer here
+ * spool.c                opening, recovery
+ * spool_presence.c       files that are removed while it is in use
+ * check_spool.c          spool_check
  */
 #ifndef ROLLCALL_SPOOL_SPOOL_PRIVATE_H
 #define ROLLCALL_SPOOL_SPOOL_PRIVATE_H
@@ -83,8 +83,8 @@ int spool_set_file_aside (struct spool *s, const char *file, const char *name,
 /* Remove every file of a capture. */
 int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 
-/* The next spool_open sets the ledger aside, whatever it looks like then: by a
- * file of this name.
+/* Make the next spool_open set the ledger aside in any case, by a file of this
+ * name.
  */
 void spool_mark_damaged (struct spool *s, const char *why);
 void spool_condemned_path (const struct spool *s, char out[PATH_MAX]);
@@ -100,14 +100,12 @@ void spool_ledger_close (struct spool *s);
 /* Make the tables of SPOOL_SCHEMA. */
 int ledger_create (struct spool *s, struct err *err);
 
-/* As db_error, but -EBADMSG for what SQLite found damaged, or not as our own
- * tables are.
- */
+/* As db_error, but -EBADMSG for damage and for tables that are not ours. */
 int ledger_error (struct spool *s, struct err *err);
 
-/* As ledger_error, for what SQLite does not know of: 'rc' and 'why'.  Damage is
- * remembered for spool_damage by both, and by each statement that fails: so
- * also of those whose failure nobody asks for.
+/* As ledger_error, for our own errors: 'rc' and 'why'.  Both record damage for
+ * spool_damage; so does each statement that fails, so that ignored failures are
+ * recorded, too.
  */
 int ledger_fail (struct spool *s, int rc, const char *why, struct err *err);
 
@@ -169,9 +167,7 @@ struct spool *spool_new_struct (const char *dir, struct err *err);
 /* The first item after 'id' that is durable and not released; 0: none. */
 uint64_t spool_next_durable (struct spool *s, uint64_t id);
 
-/* Captures of which an item that is open or asked for is not there any more, or
- * is another's.
- */
+/* Captures with a wrong number of items that are open or asked for. */
 #define SPOOL_SHORT_CAPTURES \
     "SELECT c.id FROM capture c LEFT JOIN (SELECT capture AS id, count(*) AS " \
     "n FROM item WHERE state<6 GROUP BY capture) i ON " \
@@ -229,8 +225,8 @@ int capture_lose (struct spool *s, uint64_t id, struct err *err);
 #define CAPTURE_IS_GOOD \
     "sum=" CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
 
-/* The first item of a kind after 'id' that is open or asked for, and what is
- * wrong with it, or NULL.  1 found, 0 none, negative on failure.
+/* The first item of a kind after 'id' that is open or asked for, and its
+ * damage, or NULL. 1 found, 0 none, negative on failure.
  */
 int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
                struct spool_item *ret, const char **why, struct err *err);
@@ -290,7 +286,7 @@ bool capture_is_elsewhere (struct spool *s, uint64_t capture);
 
 void marks_load (struct spool *s);
 
-/* The mark, if it is due; this one. */
+/* Write the mark, if it is due; this one. */
 int mark_save (struct spool *s, struct err *err);
 int mark_write (struct spool *s, const struct ledger_mark *m, struct err *err);
 
