@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +21,12 @@
 #include <unistd.h>
 
 #define NICE 19                         // never in the job's way
+#define DISKS_NS NS_PER_S               // between looks at the disks
 
-void agent_note (struct agent *a, enum log_level level, const char *event,
-                 const char *fmt, ...)
+static void go_on_removing (struct agent *a)
 {
-    char text[MESSAGE_TEXT_MAX];
-    va_list ap;
-
-    va_start (ap, fmt);
-    (void)vsnprintf (text, sizeof (text), fmt, ap);
-    va_end (ap);
-    log_text (level, event, "%s", text);
-    (void)ship_note (a->ship, text);
+    if (agent_go_on_removing (a))
+        agent_search_again (a, clock_mono_ns ());
 }
 
 /* ---- the aggregator ---- */
@@ -43,8 +36,8 @@ static void on_welcome (void *arg)
     struct agent *a = arg;
 
     agent_on_connected (a);
-    agent_go_on_removing (a);   // what was acknowledged is there
-    agent_check_done (a);
+    go_on_removing (a);         // what was acknowledged is there
+    a->end.check (a);
 }
 
 static void on_stop (void *arg, const char *why)
@@ -54,8 +47,10 @@ static void on_stop (void *arg, const char *why)
 
 static void on_delivered (void *arg)
 {
-    agent_tell_lost (arg);
-    agent_check_done (arg);
+    struct agent *a = arg;
+
+    agent_tell_lost (a);
+    a->end.check (a);
 }
 
 static void on_clock (void *arg, const struct clock_sync *c)
@@ -120,7 +115,8 @@ static void end_without (struct agent *a, const struct err *why)
     agent_stop (a, EX_IOERR, "spool-gone");
 }
 
-void agent_look_at_spool (struct agent *a)
+/* What can be is put back. */
+static void look_at_spool (struct agent *a)
 {
     char aside[PATH_MAX];
     struct err why = { "" };
@@ -139,6 +135,23 @@ void agent_look_at_spool (struct agent *a)
                   "be put back: %s.  It is tried again each second",
                   a->spool_dir, why.text);
     a->ledger_gone = rc < 0;
+}
+
+/* ---- its clock ---- */
+
+/* Look at the disks, and release what may go. */
+static void look_at_disks (void *arg)
+{
+    struct agent *a = arg;
+    bool full = agent_check_disks (a);
+
+    look_at_spool (a);
+    if (agent_has_room_again (a))
+        agent_hand_on (a);
+    go_on_removing (a);
+    agent_release_some (a, full);
+    agent_give_way (a);
+    (void)loop_add_timer (a->loop, DISKS_NS, look_at_disks, a);
 }
 
 /* ---- start and end ---- */
@@ -169,10 +182,7 @@ static int open_spool (struct agent *a, struct err *err)
  */
 static void forget_key (const struct agent_options *opt)
 {
-    size_t n = opt->run_dir ? strlen (opt->run_dir) : 0;
-
-    if (n > 0 && strncmp (opt->key, opt->run_dir, n) == 0 &&
-        opt->key[n] == '/')
+    if (opt->run_dir && agent_is_below (opt->key, opt->run_dir))
         (void)unlink (opt->key);
 }
 
@@ -221,8 +231,10 @@ static int agent_start (struct agent *a, struct err *err)
         return err_set (err, EBUSY, "the run is over");
     }
     agent_open_disk_pressure (a);
-    if ((rc = agent_open_captures (a, err)) < 0 ||
-        (rc = agent_open_local_ranks (a, err)) < 0 ||
+    if ((rc = agent_open_search (a, err)) < 0 ||
+        (rc = agent_open_seals (a, err)) < 0 ||
+        (rc = agent_open_analyses (a, err)) < 0 ||
+        (rc = agent_open_wrappers (a, err)) < 0 ||
         (rc = ship_create (a->loop, a->spool, a->opt->aggregator, &who,
                            &events, &a->ship, err)) < 0)
         return rc;
@@ -230,8 +242,8 @@ static int agent_start (struct agent *a, struct err *err)
     if ((rc = agent_recall_captures (a, err)) < 0)
         return rc;
     agent_recall_redelivery (a);
-    (void)agent_take (a, LIFE_OPENED, NULL);
-    if ((rc = agent_recall_local_ranks (a, err)) == 0 && a->opt->run_dir)
+    (void)life_take (&a->life, LIFE_OPENED, NULL);
+    if ((rc = agent_recall_wrappers (a, err)) == 0 && a->opt->run_dir)
         agent_read_reports (a);
     return rc;
 }
@@ -248,10 +260,11 @@ static void remove_spool (const struct agent *a)
 static void stop (struct agent *a)
 {
     agent_end_status (a);
-    agent_stop_redelivery (a);
-    agent_close_captures (a);
+    agent_close_analyses (a);
+    agent_close_seals (a);
+    agent_close_search (a);
     ship_destroy (a->ship);
-    agent_close_local_ranks (a);
+    agent_close_wrappers (a);
     agent_close_disk_pressure (a);
     free (a->reports.all);
     spool_close (a->spool);
@@ -275,7 +288,7 @@ static void agent_execute (struct agent *a)
     if (a->opt->once && !a->opt->run_dir)
         log_text (LOG_LEVEL_INFO, "waiting", "until the captures here are read "
                   "and %s has acknowledged them", a->opt->aggregator);
-    agent_check_disk_pressure (a);
+    look_at_disks (a);
     agent_write_status (a);
     agent_search (a);
     agent_scan (a);

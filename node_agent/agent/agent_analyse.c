@@ -254,12 +254,12 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
     if (!n)
         return;
     if (how == ANALYSED_LATER)
-        agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: %.300s stays raw "
-                    "until the next start: %.300s", a->self.host, path, why);
+        agent_note (a, LOG_LEVEL_WARN, "analyse", "%.300s stays raw until the "
+                    "next start: %.300s", path, why);
     if (how == ANALYSED_LATER ||
         (how == ANALYSED_NOT && !release_concerns (&a->release.policy, path))) {
         agent_analyse_drop (a, n);
-        agent_check_done (a);
+        a->end.check (a);
         return;
     }
     // sealed again; also for its release, which had to wait
@@ -438,10 +438,10 @@ void agent_note_analyses (struct agent *a)
     size_t n = agent_open_count (a);
 
     if (n > 0)
-        agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: at half of the "
-                    "deadline, %zu capture%s had still to be analysed; those "
-                    "not ready at its end stay raw: give a longer --deadline",
-                    a->self.host, n, units_s (n));
+        agent_note (a, LOG_LEVEL_WARN, "analyse", "at half of the deadline, "
+                    "%zu capture%s had still to be analysed; those not ready "
+                    "at its end stay raw: give a longer --deadline", n,
+                    units_s (n));
 }
 
 /* What is gone is neither analysed nor remembered. */

@@ -107,6 +107,14 @@ static void meet (struct agent *a, bool refused, const char *text)
     agent_connection_say (a);
 }
 
+/* The aggregator does not want this agent: the end. */
+static void give_up (struct agent *a, int status, const char *why)
+{
+    log_text (LOG_LEVEL_ERROR, "refused", "%s", why);
+    agent_tell_wrappers (a, "roll", why, false);
+    agent_stop (a, status, "refused");
+}
+
 void agent_on_refused (void *arg, enum refusal reason, const char *why)
 {
     struct agent *a = arg;
@@ -115,12 +123,11 @@ void agent_on_refused (void *arg, enum refusal reason, const char *why)
     (void)snprintf (text, sizeof (text), "%s refuses this agent: %.700s",
                     a->opt->aggregator, why);
     if (reason == REFUSAL_VERSION)
-        agent_give_up (a, EX_PROTOCOL, text);
+        give_up (a, EX_PROTOCOL, text);
     else if (keeps_trying (a))
         meet (a, true, text);
     else
-        agent_give_up (a, reason == REFUSAL_KEY ? EX_NOPERM : EX_TEMPFAIL,
-                       text);
+        give_up (a, reason == REFUSAL_KEY ? EX_NOPERM : EX_TEMPFAIL, text);
 }
 
 /* Whether connections have ended in the handshake, and nothing else come, for
@@ -147,6 +154,5 @@ void agent_on_problem (void *arg, enum net_problem what, const char *text)
     if (!refused || keeps_trying (a))
         meet (a, refused, text);
     else
-        agent_give_up (a, what == NET_CLOSED ? EX_UNAVAILABLE : EX_NOPERM,
-                       text);
+        give_up (a, what == NET_CLOSED ? EX_UNAVAILABLE : EX_NOPERM, text);
 }

@@ -23,22 +23,6 @@
 #define SETTLING_NS (5 * NS_PER_S)      // for what is found late, to settle,
 #define SETTLING_SHARE 4                // or a quarter of the deadline
 
-bool agent_take (struct agent *a, enum life_event event, const char *why)
-{
-    return life_take (&a->life, event, why);
-}
-
-bool agent_is_draining (const struct agent *a)
-{
-    return a->end.commands_ns > 0 || a->opt->once;
-}
-
-bool agent_is_past_deadline (const struct agent *a, int part)
-{
-    return a->end.commands_ns > 0 &&
-           clock_mono_ns () - a->end.commands_ns > a->opt->deadline_ns / part;
-}
-
 /* By hand, and not in a run. */
 static bool is_once (const struct agent *a)
 {
@@ -85,12 +69,6 @@ static int status_unless_all (struct agent *a, int status)
     return all ? 0 : status;
 }
 
-void agent_stop (struct agent *a, int status, const char *why)
-{
-    if (agent_take (a, LIFE_STOP, why))
-        a->end.status = status;
-}
-
 /* A service misses an agent that goes without a word. */
 static int take_leave (struct agent *a, int status)
 {
@@ -109,7 +87,7 @@ void agent_finish (struct agent *a, int status, const char *why)
 static void agent_end_end (struct agent *a, int status)
 {
     a->end.status = take_leave (a, status);
-    (void)agent_take (a, LIFE_RELEASED, NULL);
+    (void)life_take (&a->life, LIFE_RELEASED, NULL);
 }
 
 /* ---- DONE, and that it is not so ---- */
@@ -170,17 +148,18 @@ static void take_back (struct agent *a)
     ship_not_done (a->ship);
 }
 
-/* The aggregator may be about to end the run.  One that could not be sealed and
- * is tried again has been named.
+/* Captures were searched for: the aggregator of a run's own, which may be about
+ * to end it, is told how many are to be read.  What is found behind DONE takes
+ * that back.  One that could not be sealed and is tried again has been named.
  */
-void agent_tell_left (struct agent *a)
+static void look_at_left (struct agent *a)
 {
     size_t left = count_left (a);
     bool more = left > 0 &&
                 (sealer_pending (a->sealer) > a->captures.failed ||
                  !all_settled (a));
 
-    if (more && agent_take (a, LIFE_FOUND_MORE, NULL))
+    if (more && life_take (&a->life, LIFE_FOUND_MORE, NULL))
         return;                 // take_back has told it
     // what stays unread then has been named
     tell_left (a, *a->end.last_word ? 0 : left);
@@ -304,23 +283,27 @@ static void release_and_end (void *arg)
     if (a->life.state.now != LIFE_ENDING && !late)
         return;
     if (!late && !nothing_left (a))
-        (void)agent_take (a, LIFE_NOT_YET, NULL);
+        (void)life_take (&a->life, LIFE_NOT_YET, NULL);
     else if (agent_release_next (a))
         (void)loop_add_timer (a->loop, 0, release_and_end, a);
     else if (!late && !agent_is_confirmed (a))
         (void)loop_add_timer (a->loop, NS_PER_S / 4, release_and_end, a);
     else if (!late && a->search.scan_began_ns <= a->release.stale_ns)
-        (void)agent_take (a, LIFE_NOT_YET, "the next scan shows what is new");
+        (void)life_take (&a->life, LIFE_NOT_YET,
+                         "the next scan shows what is new");
     else if (a->opt->run_dir)
         end_served (a);
     else
         end_once (a);
 }
 
-void agent_check_done (struct agent *a)
+/* Something was delivered or searched: if that was the last there is, end
+ * (--once), or tell the aggregator (a run).
+ */
+static void check_done (struct agent *a)
 {
     if (a->ship && nothing_left (a))
-        (void)agent_take (a, LIFE_NOTHING_LEFT, NULL);
+        (void)life_take (&a->life, LIFE_NOTHING_LEFT, NULL);
 }
 
 /* Why this process has no purpose any more, or NULL. */
@@ -377,7 +360,7 @@ void agent_on_roll (void *arg, bool complete, const char *text)
         return;                 // it is said again and again
     a->end.roll_whole = complete;
     (void)snprintf (a->end.roll_text, sizeof (a->end.roll_text), "%s", text);
-    (void)agent_take (a, LIFE_ROLL, NULL);
+    (void)life_take (&a->life, LIFE_ROLL, NULL);
 }
 
 /* Whether all wrappers of this host have come, as far as that is known. */
@@ -394,7 +377,9 @@ static bool all_joined (const struct agent *a)
  */
 void agent_on_said (void *arg)
 {
-    (void)agent_take (arg, LIFE_WORD_HEARD, NULL);
+    struct agent *a = arg;
+
+    (void)life_take (&a->life, LIFE_WORD_HEARD, NULL);
 }
 
 /* ---- what time says ---- */
@@ -410,7 +395,7 @@ void agent_check_exit_rule (void *arg)
         return;
     agent_check_rejoined (a, now);
     if (a->opt->no_roll && agent_is_past_deadline (a, 1) &&
-        agent_take (a, LIFE_DEADLINE, NULL))
+        life_take (&a->life, LIFE_DEADLINE, NULL))
         return;
     if (why) {
         agent_explain_end (a, why, text);
@@ -420,13 +405,6 @@ void agent_check_exit_rule (void *arg)
         return;
     }
     (void)loop_add_timer (a->loop, NS_PER_S, agent_check_exit_rule, a);
-}
-
-void agent_give_up (struct agent *a, int status, const char *why)
-{
-    log_text (LOG_LEVEL_ERROR, "refused", "%s", why);
-    agent_tell_wrappers (a, "roll", why, false);
-    agent_stop (a, status, "refused");
 }
 
 /* ---- the guards and actions of its life ---- */
@@ -505,4 +483,6 @@ void agent_begin_life (struct agent *a)
                                            a->captures.level };
     state_begin (&a->life.state, LIFE_STARTING);
     a->life.began_ns = a->life.state.since_ns;
+    a->end.check = check_done;
+    a->end.scanned = look_at_left;
 }

@@ -1,22 +1,16 @@
 /* node_agent/agent/agent_losses.c - what will not be delivered
  *
  * The spool remembers it, so that it is said in every life, whoever was there
- * to hear it in the one in which it happened.
+ * to hear it in the one in which it happened.  And why a rank has no capture.
  */
-#include "agent/agent_private.h"
+#include "agent/local_ranks.h"
 
 #include "base/buf.h"
 #include "base/counter.h"
-#include "base/log.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
-
-static void say_lost (struct agent *a, const char *text)
-{
-    agent_note (a, LOG_LEVEL_WARN, "lost", "host %s: %s", a->self.host, text);
-}
 
 /* A capture that was damaged in the spool, or lost by the aggregator, and is
  * where it was: it is read again if it is below what is watched.
@@ -30,14 +24,14 @@ static void recall_loss (void *arg, const char *path, bool again,
                          const char *text)
 {
     if (!may_come_back (path, again))
-        say_lost (arg, text);
+        agent_note (arg, LOG_LEVEL_WARN, "lost", "%s", text);
 }
 
 static void explain_loss (void *arg, const char *path, bool again,
                           const char *text)
 {
     if (may_come_back (path, again))
-        say_lost (arg, text);
+        agent_note (arg, LOG_LEVEL_WARN, "lost", "%s", text);
 }
 
 void agent_recall_losses (struct agent *a)
@@ -91,4 +85,90 @@ void agent_sum_up (struct agent *a, char *text, size_t size)
                         "is %.400s)", a->self.host, buf_text (&counts),
                         a->spool_dir);
     buf_fini (&counts);
+}
+
+/* ---- of ranks ---- */
+
+/* What is there, but not taken, may be what somebody looks for: if the clock
+ * was set back it is this job's.
+ */
+static void say_no_capture (struct agent *a, const struct local_rank *r,
+                            char *out, size_t size)
+{
+    size_t older = watch_count_older (a->watch);
+    int n = snprintf (out, size, "%.500s%sit wrote no capture below %.360s",
+                      r->text, r->text[0] ? "; " : "",
+                      r->dirs ? r->dirs : "its directories");
+
+    if (older > 0 && n > 0 && (size_t)n < size)
+        (void)snprintf (out + n, size - (size_t)n, " (left out: %zu that by "
+                        "this host's clock were last changed before COMMAND "
+                        "began)", older);
+}
+
+struct loss {                   // of a capture below 'dir'
+    const char *dir;
+    char text[SPOOL_LOSS_MAX];
+};
+
+static void take_loss (void *arg, const char *path, bool again,
+                       const char *text)
+{
+    struct loss *l = arg;
+
+    (void)again;
+    if (agent_is_below (path, l->dir))
+        (void)snprintf (l->text, sizeof (l->text), "%s", text);
+}
+
+/* Why a capture of this rank is not delivered, or will not be; "". */
+static void find_loss (struct agent *a, const struct local_rank *r,
+                       struct loss *ret)
+{
+    const struct capture_object *u = NULL;
+
+    *ret = (struct loss){ .dir = r->capture_dir };
+    if (!ret->dir)
+        return;
+    while ((u = capture_object_next_failed (&a->captures, u)) &&
+           !agent_is_below (u->path, ret->dir))
+        continue;
+    if (u)
+        (void)snprintf (ret->text, sizeof (ret->text), "%s", u->why.text);
+    else
+        (void)spool_each_lost (a->spool, take_loss, ret, NULL);
+}
+
+static void explain_rank (struct agent *a, struct local_rank *r)
+{
+    char text[MESSAGE_TEXT_MAX], doubt[MESSAGE_TEXT_MAX];
+    struct loss loss;
+
+    if (r->launches)
+        return;
+    find_loss (a, r, &loss);
+    if (spool_has_rank (a->spool, r->rank))
+        (void)snprintf (text, sizeof (text), "%s", r->text);
+    else if (loss.text[0])
+        (void)snprintf (text, sizeof (text), "%.500s%sits capture was not "
+                        "delivered: %.400s", r->text, r->text[0] ? "; " : "",
+                        loss.text);
+    else if (a->room.held && r->capture_dir &&
+             watch_count_below (a->watch, r->capture_dir) > 0)
+        (void)snprintf (text, sizeof (text), "%.500s%sits capture waits on "
+                        "its node for room: %.400s", r->text,
+                        r->text[0] ? "; " : "", a->room.disk_quota.why.text);
+    else if (agent_explain_doubt (a, doubt, sizeof (doubt)))
+        (void)snprintf (text, sizeof (text), "%.200s%s%.820s", r->text,
+                        r->text[0] ? "; " : "", doubt);
+    else
+        say_no_capture (a, r, text, sizeof (text));
+    (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, r->status,
+                     text, &r->end);
+}
+
+void agent_explain_ranks (struct agent *a)
+{
+    for (struct local_rank *r = a->local.ranks; r; r = r->next)
+        explain_rank (a, r);
 }

@@ -10,93 +10,20 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/vec.h"
 #include "extract/extract.h"
-#include "identity/capture_name.h"
 #include "model/job_mark.h"
 #include "store/fileio.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define ASK_NS (250 * NS_PER_MS)        // between two questions about one
 #define HEAR_NS (500 * NS_PER_MS)       // for whoever may still say something
 #define ANSWER_NS (5 * NS_PER_S)        // for an agent at nice 19 to answer
-
-/* ---- captures ---- */
-
-static int by_path (const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-
-    return strcmp (x->path, y->path);
-}
-
-struct item *owners_find (const struct owners *o, const char *path)
-{
-    struct item key = { .path = (char *)path };
-    struct item **n = tfind (&key, &o->by_path, by_path);
-
-    return n ? *n : NULL;
-}
-
-static void free_item (struct item *n)
-{
-    if (!n)
-        return;
-    json_free (n->ids);
-    free (n->words);
-    free (n->path);
-    free (n);
-}
-
-struct item *owners_add (struct owners *o, const char *path)
-{
-    const char *slash = strrchr (path, '/');
-    struct item *n = calloc (1, sizeof (*n));
-    struct statx x;
-
-    if (!n || !(n->path = strdup (path)) ||
-        statx (AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
-               STATX_BASIC_STATS | STATX_BTIME, &x) < 0 ||
-        !tsearch (n, &o->by_path, by_path)) {
-        free_item (n);
-        return NULL;
-    }
-    n->uid = x.stx_uid;
-    n->pid = (pid_t)capture_name_parse (slash ? slash + 1 : path).pid;
-    n->touched_ns = x.stx_ctime.tv_sec * NS_PER_S + x.stx_ctime.tv_nsec;
-    n->born_ns = x.stx_mask & STATX_BTIME
-                     ? x.stx_btime.tv_sec * NS_PER_S + x.stx_btime.tv_nsec
-                     : n->touched_ns;
-    n->found_ns = clock_mono_ns ();
-    n->owner = WATCH_UNDECIDED;
-    n->next = o->items;
-    o->items = n;
-    return n;
-}
-
-struct word *owners_word_of (struct item *n, const struct peer *p)
-{
-    struct word *more;
-
-    for (size_t i = 0; i < n->nwords; i++) {
-        if (n->words[i].peer == p->id)
-            return &n->words[i];
-    }
-    more = vec_one_more (n->words, n->nwords, sizeof (*more));
-    if (!more)
-        return NULL;
-    n->words = more;
-    more[n->nwords] = (struct word){ .peer = p->id };
-    return &more[n->nwords++];
-}
 
 /* ---- deciding ---- */
 
@@ -187,11 +114,10 @@ static void say_doubt (struct owners *o, const char *path, const char *job)
         (void)snprintf (o->doubt_path, sizeof (o->doubt_path), "%s", path);
         (void)snprintf (o->doubt_job, sizeof (o->doubt_job), "%s", job);
     }
-    agent_note (a, LOG_LEVEL_WARN, "owner-unknown",
-                "host %s: neither job takes "
-                "%.500s: this job and job %.320s run in one directory, and it "
-                "is not known which of them wrote it; let profilers write to "
-                "$ROLLCALL_CAPTURE_DIR", a->self.host, path, job);
+    agent_note (a, LOG_LEVEL_WARN, "owner-unknown", "neither job takes %.500s: "
+                "this job and job %.320s run in one directory, and it is not "
+                "known which of them wrote it; let profilers write to "
+                "$ROLLCALL_CAPTURE_DIR", path, job);
 }
 
 static enum watch_owner decided (struct owners *o, struct item *n,
@@ -325,13 +251,6 @@ static bool has_mark (const char *path, struct job_mark *ret)
     return rc == 0;
 }
 
-static bool is_below (const char *path, const char *dir)
-{
-    size_t n = strlen (dir);
-
-    return n > 0 && strncmp (path, dir, n) == 0 && path[n] == '/';
-}
-
 /* What a former life has decided. */
 static bool recall (struct owners *o, struct item *n)
 {
@@ -353,7 +272,7 @@ enum watch_owner agent_owner (struct agent *a, const char *path)
     struct item *n = owners_find (o, path);
     struct job_mark mark;
 
-    if (is_below (path, o->run_dir))
+    if (agent_is_below (path, o->run_dir))
         return WATCH_OURS;
     if (n && n->owner != WATCH_UNDECIDED)
         return n->owner;
@@ -393,7 +312,21 @@ bool agent_explain_doubt (const struct agent *a, char *out, size_t size)
                     *of ? "" : ", which is in doubt", o->doubt_job);
     return true;
 }
+
 /* ---- life ---- */
+
+void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns)
+{
+    struct owners *o = a->owners;
+
+    if (wrapper > 0)
+        family_add_wrapper (o->family, (pid_t)wrapper);
+    if (o->since_ns == 0 || since_ns < o->since_ns)
+        o->since_ns = since_ns;
+    o->idle_ns = 0;
+    owners_tell (o);
+    (void)loop_add_timer (a->loop, 0, owners_look_again, a);
+}
 
 /* For other runs whose directories this one's is in; also of those ranks that
  * nobody knows of yet.
@@ -449,16 +382,9 @@ void agent_close_owners (struct agent *a)
     if (!o)
         return;
     say_goodbye (o);
-    loop_del_timer (a->loop, owners_look_again, a);
     peers_close (o->peers);
     family_destroy (o->family);
-    while (o->items) {
-        struct item *n = o->items;
-
-        o->items = n->next;
-        (void)tdelete (n, &o->by_path, by_path);
-        free_item (n);
-    }
+    owners_free_items (o);
     json_free (o->own);
     buf_fini (&o->paths);
     free (o);

@@ -1,8 +1,8 @@
 /* node_agent/agent/agent_owner_private.h - whose captures are, between its
  * files
  *
- * agent_owner.c   captures in shared directories: what is decided of them
  * agent_runs.c    what this run knows, and what other runs on this host say
+ * agent_owner.c   captures in shared directories: what is decided of them
  */
 #ifndef ROLLCALL_AGENT_AGENT_OWNER_PRIVATE_H
 #define ROLLCALL_AGENT_AGENT_OWNER_PRIVATE_H
@@ -66,18 +66,15 @@ struct owners {
     char doubt_job[DOUBT_MAX];          // and of what other job it may be
 };
 
-/* ---- agent_owner.c ---- */
-
 /* Find an item that was asked for, here or by another agent; NULL: none.  Add
  * one; NULL: the capture does not exist, or no memory.
  */
 struct item *owners_find (const struct owners *o, const char *path);
 struct item *owners_add (struct owners *o, const char *path);
+void owners_free_items (struct owners *o);
 
 /* The answer of that run about it, to be changed; NULL: no memory. */
 struct word *owners_word_of (struct item *n, const struct peer *p);
-
-/* ---- agent_runs.c ---- */
 
 /* Tell all other runs what has changed in this one. */
 void owners_tell (struct owners *o);

@@ -1,22 +1,25 @@
 /* node_agent/agent/agent_private.h - rollcall-agent, between its files
  *
- * agent.c             set-up, the loop, the aggregator's messages, the end
+ * Each file calls only those above it in this list, and what has a header of
+ * its own: agent_life, capture_object, exit_rule, sealer.
+ *
+ * agent_basics.c      what all of them use
+ * local_ranks.[ch]    the ranks of this host
+ * agent_process_reports.c  what COMMANDs report of themselves
+ * agent_runs.c        what other runs on this host are told, and say
+ * agent_owner.c       whose a capture in a shared directory is
+ * agent_losses.c      what will not be delivered
+ * disk_pressure.c     room on disks: waiting for it, making it
+ * local_wrappers.c    what wrappers report
+ * agent_connection.c  whether the aggregator is there, and why not
  * agent_analyse.c     captures that were never analysed
  * agent_captures.c    captures that have settled go to the sealer
- * capture_object.[ch] captures between found and sealed: a table of states
- * agent_connection.c  whether the aggregator is there, and why not
- * agent_end.c         when it is over, and how: guards and actions of its life
- * agent_life.[ch]     the life of an agent: a table of states and events
- * agent_losses.c      what will not be delivered
- * agent_owner.c       whose a capture in a shared directory is
- * agent_redeliver.c   the aggregator has lost what it acknowledged
- * disk_pressure.c     room on disks: waiting for it, making it
- * agent_runs.c        what other runs on this host are told, and say
- * agent_seals.c       what the sealer has sealed, or could not
  * agent_search.c      captures are searched for, again and again
+ * agent_seals.c       what the sealer has sealed, or could not
+ * agent_end.c         when it is over, and how: guards and actions of its life
+ * agent_redeliver.c   the aggregator has lost what it acknowledged
  * agent_status.c      what rollcall status is told
- * agent_process_reports.c  what COMMANDs report of themselves
- * local_ranks.c       the ranks of this host, and their wrappers
+ * agent.c             set-up, the loop, the aggregator's messages, the end
  */
 #ifndef ROLLCALL_AGENT_AGENT_PRIVATE_H
 #define ROLLCALL_AGENT_AGENT_PRIVATE_H
@@ -42,6 +45,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct agent;
 struct analysis;                // of a capture: waiting, running or over
 struct client;                  // a wrapper's connection
 struct disk;                    // where captures are written
@@ -154,6 +158,10 @@ struct redelivery {
 
 /* How the agent ends; 'life' says when. */
 struct end {
+    // callbacks of agent_end.c, for files that it calls
+    void (*check) (struct agent *a);    // something was delivered or searched:
+                                        // end, or tell, if nothing is left
+    void (*scanned) (struct agent *a);  // after a scan: report unread captures
     int64_t commands_ns;        // when all COMMANDs had ended; 0: not yet
     char last_word[MESSAGE_TEXT_MAX];   // that DONE said; "": none, or it was
                                 // taken back
@@ -195,13 +203,200 @@ struct agent {
     char *status_text;          // the latest text for rollcall status
 };
 
-/* ---- agent.c ---- */
+/* ---- agent_basics.c ---- */
 
-/* Write a note to the log and to the job's summary.  The summary keeps it, so
- * only log what may change.
+/* Write a note of this host to the log and to the job's summary.  The summary
+ * keeps it, so only log what may change.
  */
 void agent_note (struct agent *a, enum log_level level, const char *event,
                  const char *fmt, ...) __attribute__ ((format (printf, 4, 5)));
+
+/* End with this status, whatever is open or lost. */
+void agent_stop (struct agent *a, int status, const char *why);
+
+/* Whether nothing more will be written: all COMMANDs have ended, or there are
+ * none (--once).
+ */
+bool agent_is_draining (const struct agent *a);
+
+/* Whether a part of the deadline (1: all, 2: half of it) has passed since all
+ * COMMANDs ended.
+ */
+bool agent_is_past_deadline (const struct agent *a, int part);
+
+/* How long a capture must currently be unchanged to count as settled. */
+int64_t agent_quiet_ns (const struct agent *a);
+
+/* Whether 'path' is below 'dir'; below "" there is nothing. */
+bool agent_is_below (const char *path, const char *dir);
+
+/* Record, also for the next agent, whether DONE was said: from then on a run's
+ * result is built, and files in it are not captures.
+ */
+void agent_set_done (struct agent *a, bool done);
+void agent_recall_done (struct agent *a);       // of an earlier agent
+
+/* ---- local_ranks.c ---- */
+
+/* A COMMAND here has started this rank.  False: its wrapper is not known yet. */
+bool agent_rank_began (struct agent *a, const struct process_report *t);
+
+/* MPI gave a process of a COMMAND here its rank.  False as above. */
+bool agent_rank_by_mpi (struct agent *a, const struct process_report *t);
+
+bool agent_has_rank (struct agent *a, int64_t rank);
+bool agent_all_ended (const struct agent *a);   // false while there are none
+int64_t agent_count_ranks (const struct agent *a);      // that have joined
+
+/* ---- agent_process_reports.c ---- */
+
+/* Check whether processes of COMMANDs reported that they are ranks
+ * (world/process_reports.h): now and then by a timer.  'arg' is the agent.
+ */
+void agent_look_at_reports (void *arg);
+
+/* Read the reports again, even if nothing is new. */
+void agent_read_reports (struct agent *a);
+void agent_remove_reports (const struct agent *a);
+
+/* ---- agent_runs.c ---- */
+
+/* Watch this directory, which belongs to no run, for captures of this run. */
+void agent_share_dir (struct agent *a, const char *dir);
+
+/* Whether another run watches one of our directories. */
+bool agent_has_rivals (const struct agent *a);
+
+/* ---- agent_owner.c ---- */
+
+/* Become known to the agents of other runs on this host. 0 or -errno;
+ * agent_close_owners always cleans up.
+ */
+int agent_open_owners (struct agent *a, struct err *err);
+void agent_close_owners (struct agent *a);
+
+/* Whose a capture in a shared directory is.  One that stays in doubt is
+ * reported to the log and the summary, and is foreign.
+ */
+enum watch_owner agent_owner (struct agent *a, const char *path);
+size_t agent_count_doubtful (const struct agent *a);
+
+/* A sentence about the captures in doubt, for a rank without another reason;
+ * false: there are none.
+ */
+bool agent_explain_doubt (const struct agent *a, char *out, size_t size);
+
+/* A COMMAND begins, or began at 'since_ns' (since 1970), below this wrapper. */
+void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns);
+
+/* ---- agent_losses.c ---- */
+
+/* Report losses of earlier agents to the log and the summary; what can still be
+ * read again is not a loss yet.  At the end, report those too.
+ */
+void agent_recall_losses (struct agent *a);
+void agent_explain_losses (struct agent *a);
+
+/* Whether anything is lost, or was refused. */
+bool agent_has_losses (struct agent *a);
+
+/* A sentence about all that will not be delivered; "" if there is none. */
+void agent_sum_up (struct agent *a, char *text, size_t size);
+
+/* Tell the aggregator how each rank ended, and for ranks without a capture
+ * where it was looked for.
+ */
+void agent_explain_ranks (struct agent *a);
+
+/* ---- disk_pressure.c ---- */
+
+/* Parse the options. */
+void agent_open_disk_pressure (struct agent *a);
+void agent_close_disk_pressure (struct agent *a);
+
+/* Captures are also written below 'dir': watch its file system's space. */
+void agent_add_disk (struct agent *a, const char *dir);
+
+/* Tell the sealer's thread how far to give way to the job. */
+void agent_give_way (struct agent *a);
+
+/* Whether another capture may be read into the spool: 1 yes; 0 not yet; -EDQUOT
+ * never (--when-full refuse, already noted).  'again': it was sealed before and
+ * has been analysed.
+ */
+int agent_has_disk_space (struct agent *a, const char *capture, bool again);
+
+/* A write found the spool's disk full: read nothing more for a while. */
+void agent_ran_out (struct agent *a, const struct err *why);
+
+/* Whether the spool was full, and takes captures again from now on. */
+bool agent_has_room_again (struct agent *a);
+
+/* Whether a file system with captures is nearly full, so that the job's
+ * profiler will fail there; that is logged once each time.
+ */
+bool agent_check_disks (struct agent *a);
+
+/* Whether the aggregator confirmed within 10 seconds that it has everything it
+ * acknowledged.  Nothing is released otherwise.
+ */
+bool agent_is_confirmed (const struct agent *a);
+
+/* Finish removals that an earlier agent began, once, as soon as the aggregator
+ * has confirmed that it has everything it acknowledged.  True: captures were
+ * put back instead, and have to be searched for.
+ */
+bool agent_go_on_removing (struct agent *a);
+
+/* Release some of the captures that may be removed, more of them if a disk is
+ * 'full'.  Release one more at the end; false: there is none.
+ */
+void agent_release_some (struct agent *a, bool full);
+bool agent_release_next (struct agent *a);
+
+/* ---- local_wrappers.c ---- */
+
+/* Listen for wrappers, if this is the agent of a run. 0 or -errno;
+ * agent_close_wrappers always cleans up.
+ */
+int agent_open_wrappers (struct agent *a, struct err *err);
+
+/* Forget all wrappers and ranks, and kill what ended COMMANDs left running. */
+void agent_close_wrappers (struct agent *a);
+
+/* Restore from the spool what wrappers told an earlier agent; everything else
+ * must be open. 0 or -errno.
+ */
+int agent_recall_wrappers (struct agent *a, struct err *err);
+
+/* Wrappers of an earlier agent that have not come back by 'now' are dead. */
+void agent_check_rejoined (struct agent *a, int64_t now);
+
+/* Send a message to all wrappers: type and members of control/control.h. */
+void agent_tell_wrappers (struct agent *a, const char *type, const char *text,
+                          bool complete);
+
+/* ---- agent_connection.c ---- */
+
+/* NULL if the aggregator is heard, else "not-connected" or "refused", with the
+ * reason in 'why' if it is known.
+ */
+const char *agent_not_connected (const struct agent *a,
+                                 char why[MESSAGE_TEXT_MAX]);
+
+/* Log changes of that, and repeat it once a minute while it lasts: now and then
+ * by a timer.
+ */
+void agent_look_at_connection (void *arg);
+
+/* The text 'end' followed by why the aggregator is not heard. */
+void agent_explain_end (struct agent *a, const char *end,
+                        char text[MESSAGE_TEXT_MAX]);
+
+/* Handlers of struct ship_events. */
+void agent_on_connected (struct agent *a);
+void agent_on_refused (void *arg, enum refusal reason, const char *why);
+void agent_on_problem (void *arg, enum net_problem what, const char *text);
 
 /* ---- agent_analyse.c ---- */
 
@@ -252,26 +447,10 @@ void agent_check_analyses (struct agent *a);
 
 /* ---- agent_captures.c ---- */
 
-/* Record, also for the next agent, whether DONE was said: from then on a run's
- * result is built, and files in it are not captures.
- */
-void agent_set_done (struct agent *a, bool done);
-
-/* Begin to watch, and start the sealer's thread; the first agent_scan begins to
- * search. 0 or -errno; agent_close_captures always cleans up.
- */
-int agent_open_captures (struct agent *a, struct err *err);
-void agent_close_captures (struct agent *a);    // waits for the thread
-
 /* Report what the spool found when it was opened; everything else must be open.
  * 0 or -errno.
  */
 int agent_recall_captures (struct agent *a, struct err *err);
-
-/* Search for unread captures that are no longer in their place; those that are
- * not found have vanished.
- */
-void agent_lose_gone (struct agent *a);
 
 /* Log how many captures, settled since the last call, an earlier agent
  * delivered and nobody will release.
@@ -282,62 +461,50 @@ void agent_tell_kept (struct agent *a);
 int agent_on_settled (void *arg, const struct watch_settled *s,
                       struct err *err);
 
-/* ---- agent_connection.c ---- */
+/* ---- agent_search.c ---- */
 
-/* NULL if the aggregator is heard, else "not-connected" or "refused", with the
- * reason in 'why' if it is known.
+/* Begin to watch; the first agent_scan begins to search. 0 or -errno;
+ * agent_close_search always cleans up.
  */
-const char *agent_not_connected (const struct agent *a,
-                                 char why[MESSAGE_TEXT_MAX]);
+int agent_open_search (struct agent *a, struct err *err);
+void agent_close_search (struct agent *a);
 
-/* Log changes of that, and repeat it once a minute while it lasts: now and then
- * by a timer.
+/* Scan captures and small directories now and then by a timer; begin a search
+ * of large ones as soon as the last one has ended.  'arg' is the agent.
  */
-void agent_look_at_connection (void *arg);
+void agent_scan (void *arg);
+void agent_search (void *arg);
 
-/* The text 'end' followed by why the aggregator is not heard. */
-void agent_explain_end (struct agent *a, const char *end,
-                        char text[MESSAGE_TEXT_MAX]);
+/* Something appeared, at 'moved_ns' (monotonic), where a search may have found
+ * nothing: search again.
+ */
+void agent_search_again (struct agent *a, int64_t moved_ns);
 
-/* Handlers of struct ship_events. */
-void agent_on_connected (struct agent *a);
-void agent_on_refused (void *arg, enum refusal reason, const char *why);
-void agent_on_problem (void *arg, enum net_problem what, const char *text);
+/* Go on with captures that had to wait for room or for the sealer. */
+void agent_hand_on (struct agent *a);
+
+/* ---- agent_seals.c ---- */
+
+/* Start the sealer's thread. 0 or -errno; agent_close_seals always cleans up.
+ */
+int agent_open_seals (struct agent *a, struct err *err);
+void agent_close_seals (struct agent *a);       // waits for the thread
+
+/* Whether the end must wait for another try to seal a capture: in a run while
+ * there is time, otherwise for a second try.
+ */
+bool agent_is_retrying_seal (const struct agent *a);
+
+/* At the end, report the captures that could not be sealed. */
+void agent_explain_captures (struct agent *a);
 
 /* ---- agent_end.c ---- */
 
-/* Begin the life (agent_life.h).  Take an event with its reason, or NULL. */
+/* Begin the life (agent_life.h), and set the callbacks of 'end'. */
 void agent_begin_life (struct agent *a);
-bool agent_take (struct agent *a, enum life_event event, const char *why);
 
-/* Whether nothing more will be written: all COMMANDs have ended, or there are
- * none (--once).
- */
-bool agent_is_draining (const struct agent *a);
-
-/* Whether a part of the deadline (1: all, 2: half of it) has passed since all
- * COMMANDs ended.
- */
-bool agent_is_past_deadline (const struct agent *a, int part);
-
-/* Something was delivered or searched: if nothing is left, end (--once) or tell
- * the aggregator (a run).
- */
-void agent_check_done (struct agent *a);
-
-/* A search has ended: tell a run's aggregator how many captures are unread.  A
- * capture found after DONE withdraws it.
- */
-void agent_tell_left (struct agent *a);
-
-/* End with 0 if nothing is open or lost, else with this status; or always with
- * this status.
- */
+/* End with 0 if nothing is open or lost, else with this status. */
 void agent_finish (struct agent *a, int status, const char *why);
-void agent_stop (struct agent *a, int status, const char *why);
-
-/* The aggregator refused this agent: end. */
-void agent_give_up (struct agent *a, int status, const char *why);
 
 /* Whether an earlier agent recorded that the run has ended on this host. */
 bool agent_was_over (const struct agent *a);
@@ -348,39 +515,6 @@ void agent_check_exit_rule (void *arg);
 /* Handlers of struct ship_events. */
 void agent_on_roll (void *arg, bool complete, const char *text);
 void agent_on_said (void *arg);
-
-/* ---- agent_losses.c ---- */
-
-/* Report losses of earlier agents to the log and the summary; what can still be
- * read again is not a loss yet.  At the end, report those too.
- */
-void agent_recall_losses (struct agent *a);
-void agent_explain_losses (struct agent *a);
-
-/* Whether anything is lost, or was refused. */
-bool agent_has_losses (struct agent *a);
-
-/* A sentence about all that will not be delivered; "" if there is none. */
-void agent_sum_up (struct agent *a, char *text, size_t size);
-
-/* ---- agent_owner.c ---- */
-
-/* Become known to the agents of other runs on this host. 0 or -errno;
- * agent_close_owners always cleans up.
- */
-int agent_open_owners (struct agent *a, struct err *err);
-void agent_close_owners (struct agent *a);
-
-/* Whose a capture in a shared directory is.  One that stays in doubt is
- * reported to the log and the summary, and is foreign.
- */
-enum watch_owner agent_owner (struct agent *a, const char *path);
-size_t agent_count_doubtful (const struct agent *a);
-
-/* A sentence about the captures in doubt, for a rank without another reason;
- * false: there are none.
- */
-bool agent_explain_doubt (const struct agent *a, char *out, size_t size);
 
 /* ---- agent_redeliver.c ---- */
 
@@ -393,149 +527,10 @@ void agent_recall_redelivery (struct agent *a);
 /* Report losses once the aggregator has answered for all that is not here. */
 void agent_tell_lost (struct agent *a);
 
-void agent_stop_redelivery (struct agent *a);
-
-/* ---- disk_pressure.c ---- */
-
-/* Parse the options. */
-void agent_open_disk_pressure (struct agent *a);
-void agent_close_disk_pressure (struct agent *a);
-
-/* Captures are also written below 'dir': watch its file system's space. */
-void agent_add_disk (struct agent *a, const char *dir);
-
-/* Tell the sealer's thread how far to give way to the job. */
-void agent_give_way (struct agent *a);
-
-/* Whether another capture may be read into the spool: 1 yes; 0 not yet; -EDQUOT
- * never (--when-full refuse, already noted).  'again': it was sealed before and
- * has been analysed.
- */
-int agent_has_disk_space (struct agent *a, const char *capture, bool again);
-
-/* A write found the spool's disk full: read nothing more for a while. */
-void agent_ran_out (struct agent *a, const struct err *why);
-
-/* agent.c: check for removed files of the spool, and restore them if possible.
- */
-void agent_look_at_spool (struct agent *a);
-
-/* Check the disks and release what may be removed: now and then by a timer. */
-void agent_check_disk_pressure (void *arg);
-
-/* Whether the aggregator confirmed within 10 seconds that it has everything it
- * acknowledged.  Nothing is released otherwise.
- */
-bool agent_is_confirmed (const struct agent *a);
-
-/* Finish removals that an earlier agent began, once, as soon as the aggregator
- * has confirmed that it has everything it acknowledged.
- */
-void agent_go_on_removing (struct agent *a);
-
-/* Release one more capture at the end; false: there is none. */
-bool agent_release_next (struct agent *a);
-
-/* ---- agent_seals.c ---- */
-
-/* A capture was sealed or could not be: see sealer_create. */
-void agent_on_sealed (void *arg, struct sealed *s);
-void agent_close_seals (struct agent *a);
-
-/* Whether the end must wait for another try to seal a capture: in a run while
- * there is time, otherwise for a second try.
- */
-bool agent_is_retrying_seal (const struct agent *a);
-
-/* At the end, report the captures that could not be sealed; the reason for one
- * below 'dir', or NULL.
- */
-void agent_explain_captures (struct agent *a);
-const char *agent_why_unsealed (const struct agent *a, const char *dir);
-
-/* ---- agent_runs.c ---- */
-
-/* Watch this directory, which belongs to no run, for captures of this run. */
-void agent_share_dir (struct agent *a, const char *dir);
-
-/* A COMMAND begins, or began at 'since_ns' (since 1970), below this wrapper. */
-void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns);
-
-/* Whether another run watches one of our directories. */
-bool agent_has_rivals (const struct agent *a);
-
-/* ---- agent_search.c ---- */
-
-/* Scan captures and small directories now and then by a timer; begin a search
- * of large ones as soon as the last one has ended.  'arg' is the agent.
- */
-void agent_scan (void *arg);
-void agent_search (void *arg);
-
-/* How long a capture must currently be unchanged to count as settled. */
-int64_t agent_quiet_ns (const struct agent *a);
-
-/* Something appeared where a search may have found nothing: search again. */
-void agent_search_again (struct agent *a);
-
-/* A search of large directories has ended: see finder_create. */
-void agent_on_searched (void *arg, struct finder_result *results, size_t n);
-
-/* Go on with captures that had to wait for room or for the sealer. */
-void agent_hand_on (struct agent *a);
-
 /* ---- agent_status.c ---- */
 
 /* Write the status now and then by a timer; remove it at the end. */
 void agent_write_status (void *arg);
 void agent_end_status (struct agent *a);
-
-/* ---- agent_process_reports.c ---- */
-
-/* Check whether processes of COMMANDs reported that they are ranks
- * (world/process_reports.h): now and then by a timer.  'arg' is the agent.
- */
-void agent_look_at_reports (void *arg);
-
-/* Read the reports again, even if nothing is new. */
-void agent_read_reports (struct agent *a);
-void agent_remove_reports (const struct agent *a);
-
-/* ---- local_ranks.c ---- */
-
-/* A COMMAND here has started this rank.  False: its wrapper is not known yet. */
-bool agent_rank_began (struct agent *a, const struct process_report *t);
-
-/* MPI gave a process of a COMMAND here its rank.  False as above. */
-bool agent_rank_by_mpi (struct agent *a, const struct process_report *t);
-
-/* Listen for wrappers, if this is the agent of a run. 0 or -errno;
- * agent_close_local_ranks always cleans up.
- */
-int agent_open_local_ranks (struct agent *a, struct err *err);
-
-/* Forget all wrappers and ranks, and kill what ended COMMANDs left running. */
-void agent_close_local_ranks (struct agent *a);
-
-/* Restore from the spool what wrappers told an earlier agent; everything else
- * must be open. 0 or -errno.
- */
-int agent_recall_local_ranks (struct agent *a, struct err *err);
-
-/* Wrappers of an earlier agent that have not come back by 'now' are dead. */
-void agent_check_rejoined (struct agent *a, int64_t now);
-
-/* Send a message to all wrappers: type and members of control/control.h. */
-void agent_tell_wrappers (struct agent *a, const char *type, const char *text,
-                          bool complete);
-
-bool agent_has_rank (struct agent *a, int64_t rank);
-bool agent_all_ended (const struct agent *a);   // false while there are none
-int64_t agent_count_ranks (const struct agent *a);      // that have joined
-
-/* Tell the aggregator how each rank ended, and for ranks without a capture
- * where it was looked for.
- */
-void agent_explain_ranks (struct agent *a);
 
 #endif

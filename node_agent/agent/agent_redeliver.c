@@ -39,11 +39,10 @@ static void agent_redeliver_tell (struct agent *a)
     if (r->in_doubt)
         tell_doubt (r);
     else
-        agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: the aggregator "
-                    "has lost data that it had acknowledged: its root was "
-                    "replaced, restored from a backup or repaired, or files in "
-                    "it were removed.  %llu capture%s that %s here %s "
-                    "delivered again", a->self.host,
+        agent_note (a, LOG_LEVEL_ERROR, "redelivery", "the aggregator has lost "
+                    "data that it had acknowledged: its root was replaced, "
+                    "restored from a backup or repaired, or files in it were "
+                    "removed.  %llu capture%s that %s here %s delivered again",
                     (unsigned long long)r->captures, units_s (r->captures),
                     units_are (r->captures), units_are (r->captures));
     if (r->gone > 0)
@@ -78,8 +77,7 @@ static void name_loss (void *arg, const char *path, bool again,
     watch_hand_on_if_back (l->a->watch, path);
     if (l->n++ == 0)
         (void)snprintf (l->first, sizeof (l->first), "%s", path);
-    agent_note (l->a, LOG_LEVEL_ERROR, "lost", "host %s: %s",
-                l->a->self.host, text);
+    agent_note (l->a, LOG_LEVEL_ERROR, "lost", "%s", text);
 }
 
 void agent_tell_lost (struct agent *a)
@@ -95,11 +93,11 @@ void agent_tell_lost (struct agent *a)
         log_text (LOG_LEVEL_INFO, "redelivery", "the aggregator still has all "
                   "of the captures that are not here any more");
     else
-        agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: %llu capture%s "
-                    "that the aggregator had acknowledged %s not here any "
-                    "more, and it has lost them, or a part of them; the first "
-                    "is %.600s", a->self.host, (unsigned long long)l.n,
-                    units_s (l.n), units_are (l.n), l.first);
+        agent_note (a, LOG_LEVEL_ERROR, "redelivery", "%llu capture%s that the "
+                    "aggregator had acknowledged %s not here any more, and it "
+                    "has lost them, or a part of them; the first is %.600s",
+                    (unsigned long long)l.n, units_s (l.n), units_are (l.n),
+                    l.first);
 }
 
 /* ---- the way there ---- */
@@ -113,10 +111,9 @@ static int take_back (struct agent *a, struct err *err)
 
     while ((rc = release_take_back (a->spool, err)) > 0 || rc == -ESTALE) {
         if (rc < 0)
-            agent_note (a, LOG_LEVEL_WARN, "capture-replaced",
-                        "host %s: %.700s",
-                        a->self.host, err->text);
-        agent_search_again (a);
+            agent_note (a, LOG_LEVEL_WARN, "capture-replaced", "%.700s",
+                        err->text);
+        agent_search_again (a, clock_mono_ns ());
     }
     return rc;
 }
@@ -141,7 +138,7 @@ static void go_on (void *arg)
     watch_hand_on_again (a->watch, NULL);
     ship_ask (a->ship);
     agent_hand_on (a);
-    agent_check_done (a);
+    a->end.check (a);
 }
 
 static void agent_redeliver_begin (struct agent *a)
@@ -160,7 +157,7 @@ void agent_on_lost (void *arg)
         log_text (LOG_LEVEL_ERROR, "spool-failed", "%s", err.text);
         return;
     }
-    (void)agent_take (a, LIFE_LOST, NULL);
+    (void)life_take (&a->life, LIFE_LOST, NULL);
     agent_redeliver_begin (a);
 }
 
@@ -169,10 +166,4 @@ void agent_recall_redelivery (struct agent *a)
     a->redelivery.asking = spool_asks (a->spool);
     if (spool_redelivers (a->spool))
         agent_redeliver_begin (a);
-}
-
-void agent_stop_redelivery (struct agent *a)
-{
-    if (a->loop)
-        loop_del_timer (a->loop, go_on, a);
 }

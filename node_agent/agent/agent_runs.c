@@ -8,8 +8,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "control/control.h"
+#include "identity/capture_name.h"
 
+#include <fcntl.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +26,86 @@
 #define LOST_NS (60 * NS_PER_S)         // what a killed agent's COMMAND may do
                                         // before there is another agent
 #define IDS_MAX 64                      // of a path: its directories
+
+/* ---- captures ---- */
+
+static int by_path (const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    return strcmp (x->path, y->path);
+}
+
+struct item *owners_find (const struct owners *o, const char *path)
+{
+    struct item key = { .path = (char *)path };
+    struct item **n = tfind (&key, &o->by_path, by_path);
+
+    return n ? *n : NULL;
+}
+
+static void free_item (struct item *n)
+{
+    if (!n)
+        return;
+    json_free (n->ids);
+    free (n->words);
+    free (n->path);
+    free (n);
+}
+
+struct item *owners_add (struct owners *o, const char *path)
+{
+    const char *slash = strrchr (path, '/');
+    struct item *n = calloc (1, sizeof (*n));
+    struct statx x;
+
+    if (!n || !(n->path = strdup (path)) ||
+        statx (AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
+               STATX_BASIC_STATS | STATX_BTIME, &x) < 0 ||
+        !tsearch (n, &o->by_path, by_path)) {
+        free_item (n);
+        return NULL;
+    }
+    n->uid = x.stx_uid;
+    n->pid = (pid_t)capture_name_parse (slash ? slash + 1 : path).pid;
+    n->touched_ns = x.stx_ctime.tv_sec * NS_PER_S + x.stx_ctime.tv_nsec;
+    n->born_ns = x.stx_mask & STATX_BTIME
+                     ? x.stx_btime.tv_sec * NS_PER_S + x.stx_btime.tv_nsec
+                     : n->touched_ns;
+    n->found_ns = clock_mono_ns ();
+    n->owner = WATCH_UNDECIDED;
+    n->next = o->items;
+    o->items = n;
+    return n;
+}
+
+struct word *owners_word_of (struct item *n, const struct peer *p)
+{
+    struct word *more;
+
+    for (size_t i = 0; i < n->nwords; i++) {
+        if (n->words[i].peer == p->id)
+            return &n->words[i];
+    }
+    more = vec_one_more (n->words, n->nwords, sizeof (*more));
+    if (!more)
+        return NULL;
+    n->words = more;
+    more[n->nwords] = (struct word){ .peer = p->id };
+    return &more[n->nwords++];
+}
+
+void owners_free_items (struct owners *o)
+{
+    while (o->items) {
+        struct item *n = o->items;
+
+        o->items = n->next;
+        (void)tdelete (n, &o->by_path, by_path);
+        free_item (n);
+    }
+}
 
 /* ---- directories, wherever they are mounted ---- */
 
@@ -103,6 +187,7 @@ bool agent_has_rivals (const struct agent *a)
         p = p->next;
     return p != NULL;
 }
+
 /* ---- what is said of this run ---- */
 
 static void add_ns (struct json *j, const char *key, int64_t ns)
@@ -139,6 +224,7 @@ void owners_tell (struct owners *o)
     add_dirs (o, json_add_array (j, "dirs"));
     peers_tell (o->peers, j);
 }
+
 /* ---- processes ---- */
 
 /* None of them lives, and none will begin. */
@@ -207,7 +293,7 @@ enum says owners_own_word (struct owners *o, const struct item *n)
     return o->idle_ns > 0 && n->born_ns > o->idle_ns ? SAYS_NOT : SAYS_UNKNOWN;
 }
 
-/* ---- captures, and what others say of them ---- */
+/* ---- what others say of captures ---- */
 
 static const struct json *item_ids (struct item *n)
 {
@@ -373,6 +459,7 @@ void owners_on_packet (void *arg, struct peer *p, const struct json *j)
     else if (strcmp (type, "answer") == 0)
         take_answer (o, p, j);
 }
+
 /* ---- what is watched, and what runs ---- */
 
 static bool is_known_dir (const struct owners *o, const char *dir)
@@ -405,17 +492,4 @@ void agent_share_dir (struct agent *a, const char *dir)
         log_text (LOG_LEVEL_WARN, "other-runs", "cannot show them that %s is "
                   "watched: %s", dir, strerror (-rc));
     json_free (ids);
-}
-
-void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns)
-{
-    struct owners *o = a->owners;
-
-    if (wrapper > 0)
-        family_add_wrapper (o->family, (pid_t)wrapper);
-    if (o->since_ns == 0 || since_ns < o->since_ns)
-        o->since_ns = since_ns;
-    o->idle_ns = 0;
-    owners_tell (o);
-    (void)loop_add_timer (a->loop, 0, owners_look_again, a);
 }

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
-#include "base/log.h"
 #include "model/capture.h"
 #include "spool/release_rows.h"
 #include "store/fileio.h"
@@ -34,7 +33,7 @@ static void seal_again (void *arg)
         if (access (u->path, F_OK) < 0 && errno == ENOENT)
             watch_miss (a->watch, u->path, &u->id, clock_mono_ns ());
     }
-    agent_check_done (a);
+    a->end.check (a);
 }
 
 bool agent_is_retrying_seal (const struct agent *a)
@@ -79,18 +78,6 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
     a->seals.again = true;
 }
 
-const char *agent_why_unsealed (const struct agent *a, const char *dir)
-{
-    size_t n = strlen (dir);
-
-    for (const struct capture_object *u = NULL;
-         (u = capture_object_next_failed (&a->captures, u));) {
-        if (strncmp (u->path, dir, n) == 0 && u->path[n] == '/')
-            return u->why.text;
-    }
-    return NULL;
-}
-
 void agent_explain_captures (struct agent *a)
 {
     const char *path;
@@ -107,10 +94,9 @@ void agent_explain_captures (struct agent *a)
     if (!a->search.flushed)
         return;
     for (size_t i = 0; (path = watch_unsettled_path (a->watch, i)); i++)
-        agent_note (a, LOG_LEVEL_WARN, "capture-too-late",
-                    "host %s: %.300s was found "
+        agent_note (a, LOG_LEVEL_WARN, "capture-too-late", "%.300s was found "
                     "or written too late to be read; what is new in it stays "
-                    "there", a->self.host, path);
+                    "there", path);
 }
 
 /* ---- sealed ---- */
@@ -147,19 +133,17 @@ static void note_skipped (struct agent *a, const struct sealed *s)
     if (s->skipped == 0)
         return;
     counter_add (COUNTER_RAW_SKIPPED, s->skipped);
-    agent_note (a, LOG_LEVEL_WARN, "files-skipped",
-                "host %s: %llu of the raw files "
-                "and directories of %.300s %s not delivered; the first is "
-                "%.300s", a->self.host, (unsigned long long)s->skipped,
-                s->what.path, s->skipped == 1 ? "is" : "are",
-                s->skipped_why.text);
+    agent_note (a, LOG_LEVEL_WARN, "files-skipped", "%llu of the raw files and "
+                "directories of %.300s %s not delivered; the first is %.300s",
+                (unsigned long long)s->skipped, s->what.path,
+                s->skipped == 1 ? "is" : "are", s->skipped_why.text);
 }
 
 static void note_unfinished (struct agent *a, const struct sealed *s)
 {
     if (!s->what.finished)
-        agent_note (a, LOG_LEVEL_WARN, "capture-unfinished", "host %s: %.600s: "
-                    SEALER_UNFINISHED ", and was taken as it was", a->self.host,
+        agent_note (a, LOG_LEVEL_WARN, "capture-unfinished",
+                    "%.600s: " SEALER_UNFINISHED ", and was taken as it was",
                     s->what.path);
 }
 
@@ -228,11 +212,10 @@ static void note_twin (struct agent *a, const struct sealed *s)
     char other[PATH_MAX];
 
     if (spool_find_name_collision (a->spool, s->id, other, NULL) > 0)
-        agent_note (a, LOG_LEVEL_WARN, "name-collision",
-                    "host %s: %.260s and %.260s "
+        agent_note (a, LOG_LEVEL_WARN, "name-collision", "%.260s and %.260s "
                     "have the same name, %.64s, and the same rank: only one of "
-                    "them counts in a result; rename one", a->self.host, other,
-                    s->what.path, s->name);
+                    "them counts in a result; rename one", other, s->what.path,
+                    s->name);
 }
 
 static void take_sealed (struct agent *a, struct sealed *s)
@@ -278,12 +261,10 @@ static void take_moved (struct agent *a, const struct sealed *s)
     if (access (s->what.path, F_OK) < 0 && errno == ENOENT)     // a scan may
         watch_miss (a->watch, s->what.path, &s->what.id,        // have been
                     a->seals.latest_ns);                              // before
-    a->search.complete = false;
-    a->search.moved_ns = a->seals.latest_ns;
-    (void)loop_add_timer (a->loop, 0, agent_search, a);
+    agent_search_again (a, a->seals.latest_ns);
 }
 
-void agent_on_sealed (void *arg, struct sealed *s)
+static void on_sealed (void *arg, struct sealed *s)
 {
     struct agent *a = arg;
 
@@ -308,9 +289,34 @@ void agent_on_sealed (void *arg, struct sealed *s)
         (void)loop_add_timer (a->loop, 0, agent_scan, a);
 }
 
+/* ---- life ---- */
+
+int agent_open_seals (struct agent *a, struct err *err)
+{
+    struct space_limit budget;
+    int rc;
+
+    (void)space_parse_limit (a->opt->cpu_budget, &budget);
+    if (!(a->bulk = bulk_create (budget.ppm)))
+        return err_set (err, ENOMEM, "no memory to extract");
+    rc = sealer_create (a->loop, a->bulk, a->opt->raw,
+                        a->release.policy.kind != RELEASE_NEVER, on_sealed, a,
+                        &a->sealer, err);
+    if (rc < 0)
+        return rc;
+    if (a->opt->run_dir)
+        (void)job_origin_take (a->opt->run_dir, &a->self.about);
+    sealer_sign (a->sealer, a->self.host_id,
+                 a->opt->divided ? NULL : a->opt->job,
+                 a->opt->run_dir ? &a->self.about : NULL);
+    return 0;
+}
+
 void agent_close_seals (struct agent *a)
 {
-    if (a->loop)
-        loop_del_timer (a->loop, seal_again, a);
+    if (a->bulk)
+        bulk_end (a->bulk);
+    sealer_destroy (a->sealer);
+    bulk_destroy (a->bulk);
     capture_object_forget_all (&a->captures);
 }

@@ -6,18 +6,18 @@
 #include "agent/agent_private.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SCAN_NS (250 * NS_PER_MS)       // between searches, at least
 #define SCAN_MAX_NS (2 * NS_PER_S)      // and at most
 #define SCAN_SHARE 50                   // or 50 times what one took (2 %)
 #define SEEN_BATCH 256                  // captures in one transaction
 #define FAILURE_NS (60 * NS_PER_S)      // one line about failing in so long
-#define QUIET_AFTER_END_NS (500 * NS_PER_MS)    // its writer is gone by then
 
 /* Write down which captures are there, so that one that goes before it could
  * be read is named.
@@ -39,15 +39,6 @@ static int note_seen (struct agent *a, struct err *err)
     return rc;
 }
 
-int64_t agent_quiet_ns (const struct agent *a)
-{
-    if (a->opt->once)
-        return 0;
-    if (a->end.commands_ns > 0 && a->opt->quiet_ns > QUIET_AFTER_END_NS)
-        return QUIET_AFTER_END_NS;
-    return a->opt->quiet_ns;
-}
-
 /* Report directories that could not be searched: each in the log, but those of
  * a home directory are one line for who reads the summary.
  */
@@ -58,8 +49,7 @@ static void report_problems (struct agent *a)
 
     while ((text = watch_next_problem (a->watch))) {
         if (!find_is_unsearched (text)) {
-            agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %.700s",
-                        a->self.host, text);
+            agent_note (a, LOG_LEVEL_WARN, "watch", "%.700s", text);
             continue;
         }
         first = first ? first : text;
@@ -67,12 +57,11 @@ static void report_problems (struct agent *a)
             log_text (LOG_LEVEL_WARN, "watch", "%s", text);
     }
     if (n == 1)
-        agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %.700s", a->self.host,
-                    first);
+        agent_note (a, LOG_LEVEL_WARN, "watch", "%.700s", first);
     else if (n > 1)
-        agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %zu directories were "
-                    "not searched for captures, as %.500s (the agent's log "
-                    "lists them)", a->self.host, n, first);
+        agent_note (a, LOG_LEVEL_WARN, "watch", "%zu directories were not "
+                    "searched for captures, as %.500s (the agent's log lists "
+                    "them)", n, first);
 }
 
 /* Somebody would look for them in the result. */
@@ -84,10 +73,9 @@ static void report_busy (struct agent *a)
     while ((path = watch_next_busy (a->watch, agent_quiet_ns (a),
                                     clock_mono_ns (), newest))) {
         if (!agent_is_analysing (a, path))
-            agent_note (a, LOG_LEVEL_WARN, "still-written",
-                        "host %s: %.400s is still "
+            agent_note (a, LOG_LEVEL_WARN, "still-written", "%.400s is still "
                         "being written (the latest file: %.255s), so that its "
-                        "present state is not read yet", a->self.host, path,
+                        "present state is not read yet", path,
                         *newest ? newest : "itself");
     }
 }
@@ -116,17 +104,49 @@ void agent_hand_on (struct agent *a)
         log_failure (a, "watch-failed", &err);
 }
 
+static void take_gone (struct agent *a, const struct watch_gone *gone)
+{
+    struct err err = { "" };
+    int rc = gone->moved ? spool_moved (a->spool, gone->path, &err)
+                         : spool_vanished (a->spool, gone->path, &err);
+
+    if (rc > 0)
+        agent_note (a, LOG_LEVEL_WARN, "capture-vanished", "%.600s vanished "
+                    "before it was read", gone->path);
+    else if (rc < 0)            // the next start will find it
+        log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
+    (void)capture_object_take (&a->captures, gone->path, STAGE_GONE, NULL);
+}
+
+/* Captures are not where they were, and were not read: have them looked for;
+ * those that are nowhere have vanished.  At half of the deadline there is no
+ * time left for that.
+ */
+static void lose_gone (struct agent *a)
+{
+    int64_t searched_ns = a->search.flushed ? INT64_MAX
+                                            : a->search.searched_ns;
+    int64_t missing_ns;
+    struct watch_gone gone;
+
+    while (watch_next_gone (a->watch, searched_ns, &gone)) {
+        take_gone (a, &gone);
+        free (gone.path);
+    }
+    if ((missing_ns = watch_missing_ns (a->watch)) > a->search.moved_ns)
+        agent_search_again (a, missing_ns);
+}
+
 /* Half of the deadline was not enough to walk a directory once. */
 static void note_unsearched (struct agent *a)
 {
     const char *dir;
 
     for (size_t i = 0; (dir = watch_large (a->watch, i)); i++) {
-        agent_note (a, LOG_LEVEL_WARN, "directory-unread",
-                    "host %s: %.400s is so "
-                    "large that it was not searched to its end: captures in "
-                    "it may be missing; let the profiler write to "
-                    "$ROLLCALL_CAPTURE_DIR", a->self.host, dir);
+        agent_note (a, LOG_LEVEL_WARN, "directory-unread", "%.400s is so large "
+                    "that it was not searched to its end: captures in it may "
+                    "be missing; let the profiler write to "
+                    "$ROLLCALL_CAPTURE_DIR", dir);
     }
 }
 
@@ -189,17 +209,17 @@ void agent_scan (void *arg)
     agent_tell_kept (a);
     if (note_seen (a, &err) < 0)
         log_failure (a, "ledger", &err);
-    agent_lose_gone (a);
+    lose_gone (a);
     agent_give_way (a);
     report_problems (a);
     report_busy (a);
-    agent_tell_left (a);
+    a->end.scanned (a);
     if (a->end.commands_ns > 0)
         a->search.scans_after_end++;
     took = clock_mono_ns () - began;
     choose_interval (a);
     later (a, took, agent_scan);
-    agent_check_done (a);
+    a->end.check (a);
 }
 
 /* ---- large directories ---- */
@@ -212,13 +232,12 @@ static void note_left (struct agent *a, const struct finder_result *r)
     if (l->nleft == 0 || a->search.left_noted)
         return;
     a->search.left_noted = true;
-    agent_note (a, LOG_LEVEL_WARN, "directory-unread",
-                "host %s: %.300s is so large that %zu director%s in it %s not "
-                "searched for captures, as %.300s: those that changed since "
-                "COMMAND began were searched first; --watch DIR searches all "
-                "of DIR", a->self.host, r->dir,
-                l->nleft, l->nleft == 1 ? "y" : "ies",
-                l->nleft == 1 ? "was" : "were", l->left ? l->left : "?");
+    agent_note (a, LOG_LEVEL_WARN, "directory-unread", "%.300s is so large "
+                "that %zu director%s in it %s not searched for captures, as "
+                "%.300s: those that changed since COMMAND began were searched "
+                "first; --watch DIR searches all of DIR", r->dir, l->nleft,
+                l->nleft == 1 ? "y" : "ies", l->nleft == 1 ? "was" : "were",
+                l->left ? l->left : "?");
 }
 
 /* With --once nobody comes back to look into a directory again. */
@@ -235,7 +254,7 @@ static int take_search (struct agent *a, const struct finder_result *r,
     return watch_found (a->watch, r->dir, &r->list, r->rc, &r->err, now, err);
 }
 
-void agent_on_searched (void *arg, struct finder_result *results, size_t n)
+static void on_searched (void *arg, struct finder_result *results, size_t n)
 {
     struct agent *a = arg;
     struct err err = { "" };
@@ -261,9 +280,9 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
         later (a, clock_mono_ns () - a->search.began_ns, agent_search);
 }
 
-void agent_search_again (struct agent *a)
+void agent_search_again (struct agent *a, int64_t moved_ns)
 {
-    a->search.moved_ns = clock_mono_ns ();
+    a->search.moved_ns = moved_ns;
     a->search.complete = false;
     (void)loop_add_timer (a->loop, 0, agent_search, a);
 }
@@ -296,4 +315,82 @@ void agent_search (void *arg)
                   strerror (-rc));
         (void)loop_add_timer (a->loop, SCAN_NS, agent_search, a);
     }
+}
+
+/* ---- what is watched ---- */
+
+/* The directories of other runs, STATE/JOB/HOST, may be below one that is
+ * watched here.
+ */
+static int exclude_other_runs (struct agent *a, struct err *err)
+{
+    char own[PATH_MAX], state[PATH_MAX];
+    char *slash;
+
+    if (!realpath (a->opt->run_dir, own))
+        return err_sys (err, errno, "cannot resolve %s", a->opt->run_dir);
+    (void)snprintf (state, sizeof (state), "%s", own);
+    for (int i = 0; i < 2; i++) {
+        if (!(slash = strrchr (state, '/')) || slash == state)
+            return 0;           // not where rollcall run puts it
+        *slash = '\0';
+    }
+    return watch_exclude (a->watch, state, own, err);
+}
+
+/* The result of a run may lie below what its COMMANDs watch.  It is built when
+ * this host has said that it has nothing more, or cannot wait for that longer.
+ */
+static bool is_of_result (const struct agent *a, const char *path)
+{
+    return a->opt->raw && !a->opt->no_roll &&
+           (a->end.was_done || agent_is_past_deadline (a, 1)) &&
+           agent_is_below (path, a->local.out);
+}
+
+/* Of those in a shared directory, for watch_ask. */
+static enum watch_owner owner_of (void *arg, const char *path)
+{
+    struct agent *a = arg;
+
+    return is_of_result (a, path) ? WATCH_FOREIGN : agent_owner (a, path);
+}
+
+static int watch_options (struct agent *a, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < a->opt->watch.n && rc == 0; i++) {
+        const char *dir = a->opt->watch.items[i];
+
+        if (!a->opt->once && access (dir, F_OK) < 0 && errno == ENOENT)
+            log_text (LOG_LEVEL_WARN, "watch", "%s does not exist yet; the "
+                      "agent keeps looking for it", dir);
+        rc = watch_add (a->watch, dir, true, 0, -1, err);
+    }
+    return rc;
+}
+
+int agent_open_search (struct agent *a, struct err *err)
+{
+    int rc;
+
+    if (!(a->watch = watch_create ()))
+        return err_set (err, ENOMEM, "no memory to watch");
+    rc = watch_options (a, err);
+    watch_ask (a->watch, owner_of, a);
+    if (rc == 0 && a->opt->run_dir)
+        rc = exclude_other_runs (a, err);
+    if (rc == 0 && a->opt->run_dir)
+        rc = agent_open_owners (a, err);
+    if (rc == 0)
+        rc = finder_create (a->loop, on_searched, a, &a->finder, err);
+    return rc;
+}
+
+void agent_close_search (struct agent *a)
+{
+    finder_destroy (a->finder);
+    agent_close_owners (a);
+    watch_destroy (a->watch);
 }

@@ -11,13 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_NS NS_PER_S                // between looks at the disks
 #define COLLECTING_NS (3 * NS_PER_S)    // a capture that changed so lately is
                                         // still being written
 #define FULL_NS (30 * NS_PER_S)         // after a write that found no room
 #define FAILED_NS (60 * NS_PER_S)       // one line about a release in so long
 #define CONFIRMED_NS (10 * NS_PER_S)    // the aggregator's word counts so long
-#define RELEASES_MAX 4                  // in one of them: unlinking takes time
+#define RELEASES_MAX 4                  // at one time: unlinking takes time
 
 struct disk {                   // a file system with captures
     uint64_t id;                // 0: it has none
@@ -106,6 +105,14 @@ int agent_has_disk_space (struct agent *a, const char *capture, bool again)
     return sealer_pending (a->sealer) < most;
 }
 
+bool agent_has_room_again (struct agent *a)
+{
+    if (!a->room.held)
+        return false;
+    hold (a, admits (a) == 0);
+    return !a->room.held;
+}
+
 /* ---- giving way ---- */
 
 void agent_give_way (struct agent *a)
@@ -175,18 +182,17 @@ bool agent_is_confirmed (const struct agent *a)
            ship_confirmed (a->ship, since_ns);
 }
 
-/* What is not its own is where it was again. */
-void agent_go_on_removing (struct agent *a)
+bool agent_go_on_removing (struct agent *a)
 {
     struct err why = { "" };
 
     if (a->release.repaired || !agent_is_confirmed (a))
-        return;
+        return false;
     a->release.repaired = true;
     if (release_repair (a->spool, &why) == 0)
-        return;
+        return false;
     log_text (LOG_LEVEL_WARN, "not-released", "%s", why.text);
-    agent_search_again (a);
+    return true;
 }
 
 static int release_one (struct agent *a, bool full)
@@ -208,6 +214,16 @@ static int release_one (struct agent *a, bool full)
     else if (rc < 0)
         log_not_released (a, rc, &err);
     return rc;
+}
+
+void agent_release_some (struct agent *a, bool full)
+{
+    for (int i = 0; i < RELEASES_MAX; i++) {
+        int rc = release_one (a, full || a->room.held);
+
+        if (rc == 0 || (rc < 0 && rc != -ESTALE))
+            break;
+    }
 }
 
 bool agent_release_next (struct agent *a)
@@ -234,10 +250,7 @@ void agent_add_disk (struct agent *a, const char *dir)
     a->room.disks = made;
 }
 
-/* Warn once each time that a file system with captures is nearly full: the
- * job's profiler will fail there.  Whether any is.
- */
-static bool check_disks (struct agent *a)
+bool agent_check_disks (struct agent *a)
 {
     bool any = false;
 
@@ -252,28 +265,6 @@ static bool check_disks (struct agent *a)
         any = any || d->floor.below;
     }
     return any;
-}
-
-void agent_check_disk_pressure (void *arg)
-{
-    struct agent *a = arg;
-    bool full = check_disks (a);
-
-    agent_look_at_spool (a);
-    if (a->room.held) {
-        hold (a, admits (a) == 0);
-        if (!a->room.held)
-            agent_hand_on (a);
-    }
-    agent_go_on_removing (a);
-    for (int i = 0; i < RELEASES_MAX; i++) {
-        int rc = release_one (a, full || a->room.held);
-
-        if (rc == 0 || (rc < 0 && rc != -ESTALE))
-            break;
-    }
-    agent_give_way (a);
-    (void)loop_add_timer (a->loop, ROOM_NS, agent_check_disk_pressure, a);
 }
 
 /* ---- life ---- */

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define UNANSWERED_MAX 5        // HELLOs, two seconds apart
 #define PACKED_MAX (CONTENT_CHUNK + 65536)      // LZ4F_compressFrameBound
 
 static void measure_clock (struct ship *s, const struct message *m)
@@ -142,21 +141,6 @@ bool ship_confirmed (const struct ship *s, int64_t since_ns)
     return s->confirmed_ns > since_ns || !spool_has_delivered (s->spool);
 }
 
-int64_t ship_heard_ns (const struct ship *s)
-{
-    return s->heard_ns;
-}
-
-bool ship_is_heard (const struct ship *s)
-{
-    return s->heard_ns > 0 && !ship_is_silent (s);
-}
-
-bool ship_is_silent (const struct ship *s)
-{
-    return s->unanswered > UNANSWERED_MAX;
-}
-
 const struct clock_sync *ship_clock (const struct ship *s)
 {
     return &s->clock;
@@ -186,6 +170,7 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
     s->loop = loop;
     s->spool = spool;
     s->events = *events;
+    s->on_room = ship_on_room;
     s->hello.type = MESSAGE_HELLO;
     s->hello.world_size = who->world_size;
     s->hello.clock_offset_ns = s->hello.clock_error_ns = MESSAGE_NO_CLOCK;

@@ -194,9 +194,14 @@ void ship_on_get (struct ship *s, const struct message *m)
     retry_queue (s);
 }
 
-void ship_answer_more (struct ship *s)
+/* First for what is asked for. */
+void ship_on_room (void *arg)
 {
+    struct ship *s = arg;
+
+    s->full = false;
     retry_queue (s);
+    ship_say_offers (s);
 }
 
 void ship_stop_answers (struct ship *s)

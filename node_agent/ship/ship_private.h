@@ -1,9 +1,11 @@
 /* node_agent/ship/ship_private.h - shipping, between its files
  *
- * ship.c              set-up, the aggregator's messages, the end
- * ship_answers.c      which GET is answered next
- * ship_offers.c       what is on offer, until it is acknowledged
+ * Each file calls only those above it in this list:
+ *
  * ship_says.c         what is sent, and repeated until it arrives
+ * ship_offers.c       what is on offer, until it is acknowledged
+ * ship_answers.c      which GET is answered next
+ * ship.c              set-up, the aggregator's messages, the end
  */
 #ifndef ROLLCALL_SHIP_SHIP_PRIVATE_H
 #define ROLLCALL_SHIP_SHIP_PRIVATE_H
@@ -52,7 +54,8 @@ struct ship {
     struct offer offers[OFFERS_MAX];
     LIST_HEAD (, offer) by_id[OFFER_BUCKETS];   // those that are used
     size_t noffers[ITEM_RAW + 1][2];    // by kind; large ones, small ones
-    bool full;                  // the socket: it tells when there is room
+    bool full;                  // the socket: when there is room it calls
+    void (*on_room) (void *arg);        // ship_on_room
     uint64_t last[ITEM_RAW + 1];        // ids offered, by kind
     struct message **said;      // RANKs and NOTEs, repeated
     size_t nsaid, nnotes;
@@ -88,7 +91,7 @@ void ship_stop_offers (struct ship *s); // its timers, and all offers
 
 // ship_answers.c
 void ship_on_get (struct ship *s, const struct message *m);
-void ship_answer_more (struct ship *s); // the socket has room
+void ship_on_room (void *arg);          // of the socket
 void ship_stop_answers (struct ship *s);
 
 #endif

@@ -13,17 +13,8 @@
 #include <string.h>
 
 #define REPEAT_NS (2 * NS_PER_S)        // what may be lost is said again
+#define UNANSWERED_MAX 5                // HELLOs, two seconds apart
 #define ROOM_NS (10 * NS_PER_MS)        // when the socket has no room
-
-/* There is room: first for what is asked for. */
-static void on_room (void *arg)
-{
-    struct ship *s = arg;
-
-    s->full = false;
-    ship_answer_more (s);
-    ship_say_offers (s);
-}
 
 int ship_say (struct ship *s, const struct message *m)
 {
@@ -31,9 +22,24 @@ int ship_say (struct ship *s, const struct message *m)
 
     if (rc == -EAGAIN && !s->full) {
         s->full = true;
-        net_when_room (s->net, on_room, s);
+        net_when_room (s->net, s->on_room, s);
     }
     return rc;
+}
+
+int64_t ship_heard_ns (const struct ship *s)
+{
+    return s->heard_ns;
+}
+
+bool ship_is_heard (const struct ship *s)
+{
+    return s->heard_ns > 0 && !ship_is_silent (s);
+}
+
+bool ship_is_silent (const struct ship *s)
+{
+    return s->unanswered > UNANSWERED_MAX;
 }
 
 /* A thousand agents whose aggregator comes back do not all speak at once. */

@@ -1,0 +1,78 @@
+/* node_agent/agent/agent_basics.c - what all files of the agent ask and say */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DONE "done"             // a note: whether that was said
+#define QUIET_AFTER_END_NS (500 * NS_PER_MS)    // its writer is gone by then
+
+void agent_note (struct agent *a, enum log_level level, const char *event,
+                 const char *fmt, ...)
+{
+    char text[MESSAGE_TEXT_MAX];
+    size_t n = (size_t)snprintf (text, sizeof (text), "host %s: ",
+                                 a->self.host);
+    va_list ap;
+
+    va_start (ap, fmt);
+    (void)vsnprintf (text + n, sizeof (text) - n, fmt, ap);
+    va_end (ap);
+    log_text (level, event, "%s", text);
+    (void)ship_note (a->ship, text);
+}
+
+void agent_stop (struct agent *a, int status, const char *why)
+{
+    if (life_take (&a->life, LIFE_STOP, why))
+        a->end.status = status;
+}
+
+bool agent_is_draining (const struct agent *a)
+{
+    return a->end.commands_ns > 0 || a->opt->once;
+}
+
+bool agent_is_past_deadline (const struct agent *a, int part)
+{
+    return a->end.commands_ns > 0 &&
+           clock_mono_ns () - a->end.commands_ns > a->opt->deadline_ns / part;
+}
+
+int64_t agent_quiet_ns (const struct agent *a)
+{
+    if (a->opt->once)
+        return 0;
+    if (a->end.commands_ns > 0 && a->opt->quiet_ns > QUIET_AFTER_END_NS)
+        return QUIET_AFTER_END_NS;
+    return a->opt->quiet_ns;
+}
+
+bool agent_is_below (const char *path, const char *dir)
+{
+    size_t n = strlen (dir);
+
+    return n > 0 && strncmp (path, dir, n) == 0 && path[n] == '/';
+}
+
+void agent_set_done (struct agent *a, bool done)
+{
+    struct err err = { "" };
+
+    if (a->end.was_done == done)
+        return;
+    a->end.was_done = done;
+    if (spool_keep_note (a->spool, DONE, done ? "1" : "0", &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "note-failed", "%s", err.text);
+}
+
+void agent_recall_done (struct agent *a)
+{
+    char done[8];
+
+    a->end.was_done = spool_note (a->spool, DONE, done, sizeof (done)) &&
+                      strcmp (done, "1") == 0;
+}
