@@ -135,14 +135,14 @@ static int build (const struct build_options *opt,
     struct job_build *b = job_build_create (a->ledger, a->store, job, &err);
     int64_t seq = ledger_newest (a->ledger, job, ITEM_ROWS);
     struct cli_progress progress;
-    struct size_claims words;
-    int rc, status, said = ledger_size_claims (a->ledger, job, &words, &err);
+    struct size_claims claims;
+    int rc, status, said = ledger_size_claims (a->ledger, job, &claims, &err);
     int64_t open = ledger_count_open (a->ledger, job);
 
     ledger_end_read (a->ledger);
     if (open > 0) {
         job_build_destroy (b);
-        size_claims_fini (&words);
+        size_claims_fini (&claims);
         return FAIL (EX_TEMPFAIL, "%lld capture%s that came as %s %s not yet "
                      "divided into jobs: an aggregator does that when it "
                      "serves %s", (long long)open, units_s ((uint64_t)open),
@@ -150,12 +150,12 @@ static int build (const struct build_options *opt,
     }
     if (!b || said < 0) {
         job_build_destroy (b);
-        size_claims_fini (&words);
+        size_claims_fini (&claims);
         return FAIL (EX_IOERR, "job %s: %s", job, err.text);
     }
     if (job_build_captures (b) == 0) {
         job_build_destroy (b);
-        size_claims_fini (&words);
+        size_claims_fini (&claims);
         status = tell_run (opt, job);
         return status ? status
                       : FAIL (EX_NOINPUT, "%s has nothing of a job %s: "
@@ -172,8 +172,8 @@ static int build (const struct build_options *opt,
     roster_init (&roster);
     rc = opt->world_size > 0
              ? roster_expect_world (&roster, opt->world_size, "--world-size")
-             : job_build_expect (b, &words, false, &roster);
-    size_claims_fini (&words);
+             : job_build_expect (b, &claims, false, &roster);
+    size_claims_fini (&claims);
     job_build_say_fates (b, &roster);
     cli_progress_begin (&progress);
     if (progress.shown)

@@ -266,12 +266,12 @@ static int64_t agreed_size (const struct job_build *b)
 }
 
 int job_build_expect (const struct job_build *b,
-                      const struct size_claims *words,
+                      const struct size_claims *claims,
                       bool run, struct roster *roster)
 {
     char note[JOB_BUILD_NOTE_MAX];
     const char *known_by;
-    int64_t size = size_claims_judge (words, run, b->agreed, &known_by, note,
+    int64_t size = size_claims_judge (claims, run, b->agreed, &known_by, note,
                                       sizeof (note));
 
     if (*note)

@@ -59,7 +59,7 @@ void job_build_obey (struct job_build *b, const atomic_bool *cancel);
  * roster.  0 or -ENOMEM.
  */
 int job_build_expect (const struct job_build *b,
-                      const struct size_claims *words,
+                      const struct size_claims *claims,
                       bool run, struct roster *roster);
 
 /* Add the agents' reports to a roster: the host of each rank, also if nothing

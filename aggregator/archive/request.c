@@ -20,16 +20,16 @@ struct request {
 static int has_job (const struct request *r, struct err *err)
 {
     struct ledger_summary s;
-    struct size_claims words;
+    struct size_claims claims;
     int rc = ledger_summary (r->ledger, r->job, &s, err);
 
     if (rc < 0 || s.items > 0)
         return rc;
-    rc = ledger_size_claims (r->ledger, r->job, &words, err);
-    if (rc == 0 && words.n == 0)
+    rc = ledger_size_claims (r->ledger, r->job, &claims, err);
+    if (rc == 0 && claims.n == 0)
         rc = err_set (err, ENOENT, "there is no job %s here: rollcall jobs "
                       "lists them", r->job);
-    size_claims_fini (&words);
+    size_claims_fini (&claims);
     return rc;
 }
 

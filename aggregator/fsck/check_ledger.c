@@ -153,14 +153,14 @@ static int take_over_assignments (struct check *c, sqlite3 *db)
 static int take_over_word (struct check *c, const char *job,
                            const struct size_claim *word)
 {
-    struct size_claims words;
-    int rc = ledger_size_claims (c->fresh, job, &words, c->err);
+    struct size_claims claims;
+    int rc = ledger_size_claims (c->fresh, job, &claims, c->err);
     bool known;
 
     if (rc < 0)
         return rc;
-    known = size_claims_find (&words, word) != NULL;
-    size_claims_fini (&words);
+    known = size_claims_find (&claims, word) != NULL;
+    size_claims_fini (&claims);
     return known ? 0 : ledger_set_claim (c->fresh, job, word, c->err);
 }
 

@@ -116,15 +116,15 @@ static int set_word (struct ledger *l, void *arg, struct err *err)
 {
     const struct said *said = arg;
     struct job_row row = { said->job, 0, -1, false };
-    struct size_claims words;
+    struct size_claims claims;
     const struct size_claim *counts;
     int rc = put_word (l, said->job, said->word, err);
 
-    if (rc < 0 || (rc = ledger_size_claims (l, said->job, &words, err)) < 0)
+    if (rc < 0 || (rc = ledger_size_claims (l, said->job, &claims, err)) < 0)
         return rc;
-    if ((counts = size_claims_settle (&words)))
+    if ((counts = size_claims_settle (&claims)))
         row.world_size = counts->world_size;
-    size_claims_fini (&words);
+    size_claims_fini (&claims);
     return set_job (l, &row, err);
 }
 

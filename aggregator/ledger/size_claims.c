@@ -70,7 +70,7 @@ int size_claims_put (struct size_claims *w, const struct size_claim *word)
     if (word->world_size == 0)
         return 0;
     if (w->n >= (word->by == CLAIM_FRONT || word->by == CLAIM_EXPECT
-                     ? WORDS_MAX : WORDS_MAX - WORDS_KEPT))
+                     ? CLAIMS_MAX : CLAIMS_MAX - CLAIMS_RESERVED))
         return -E2BIG;
     p = vec_one_more (p, w->n, sizeof (*p));
     if (!p)
@@ -115,7 +115,7 @@ static const struct size_claim *most_frequent (const struct size_claim **by,
     return usual;
 }
 
-/* Into 'by' the words of the kind that counts most, but MPI's; or MPI's. */
+/* Into 'by' the claims of the kind that counts most, but MPI's; or MPI's. */
 static size_t size_claims_choose (const struct size_claims *w, bool mpi,
                                   const struct size_claim **by)
 {

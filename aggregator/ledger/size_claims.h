@@ -8,9 +8,9 @@
 
 #include "net/net.h"
 
-#define WORDS_MAX 4096          // of a job, at 350 bytes: one for each host of
+#define CLAIMS_MAX 4096          // of a job, at 350 bytes: one for each host of
                                 // the largest cluster that is known of
-#define WORDS_KEPT 16           // of them for those that are not of nodes
+#define CLAIMS_RESERVED 16           // of them for those that are not of nodes
 
 enum size_claim_by {            // of the first three the later one counts
                                 // more; kept on disk

@@ -59,7 +59,7 @@ static int open_keys (struct access *d, const struct aggregator_options *opt,
     return 0;
 }
 
-bool access_may_tell (struct access *d)
+bool access_may_log (struct access *d)
 {
     int64_t now = clock_mono_ns ();
 
@@ -75,7 +75,7 @@ bool access_may_tell (struct access *d)
 
 static void on_problem (void *arg, enum net_problem what, const char *text)
 {
-    if (access_may_tell (arg))
+    if (access_may_log (arg))
         log_text (what == NET_PEER_LEFT ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
                   what == NET_ACCEPT_FAILED ? "accept-failed"
                   : what == NET_PEER_LEFT   ? "peer-left"

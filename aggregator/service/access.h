@@ -22,7 +22,7 @@ int access_open (struct access *d, const struct aggregator_options *opt,
 void access_close (struct access *d);    // forgets the keys of a run
 
 /* Whether another line about peers may be logged: the rate is limited. */
-bool access_may_tell (struct access *d);
+bool access_may_log (struct access *d);
 
 /* The exit status for a start that failed with 'rc'. */
 int access_status (int rc);

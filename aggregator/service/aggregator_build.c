@@ -57,7 +57,7 @@ static void *run_build (void *arg)
 
 static int prepare_roster (struct aggregator *a, struct served *s)
 {
-    int rc = job_build_expect (a->build, &s->job.words, a->opt->job != NULL,
+    int rc = job_build_expect (a->build, &s->job.claims, a->opt->job != NULL,
                                &a->roster);
 
     if (a->opt->note)

@@ -138,14 +138,14 @@ void aggregator_recall_claims (struct aggregator *a, struct served *s)
 {
     const struct size_claim front = { .by = CLAIM_FRONT,
                                       .world_size = a->opt->world_size };
-    struct size_claims words;
+    struct size_claims claims;
     struct err err = { "" };
 
-    if (ledger_size_claims (a->ledger, s->job.id, &words, &err) < 0)
+    if (ledger_size_claims (a->ledger, s->job.id, &claims, &err) < 0)
         log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
                   err.text);
     else
-        job_set_claims (&s->job, &words);
+        job_set_claims (&s->job, &claims);
     s->noted_size = s->job.world_size;
     (void)job_claim (&s->job, &front);
 }

@@ -63,10 +63,10 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
         return 0;
     if (rc == 0)
         counter_add (COUNTER_MARKS_UNKNOWN, 1);
-    if (rc < 0 && access_may_tell (&a->peer_access))
+    if (rc < 0 && access_may_log (&a->peer_access))
         log_text (LOG_LEVEL_ERROR, "intake-failed", "HELLO from %s: %s",
                   aggregator_name (from, hello->host, name), err.text);
-    else if (rc == 0 && access_may_tell (&a->peer_access))
+    else if (rc == 0 && access_may_log (&a->peer_access))
         log_text (LOG_LEVEL_WARN, "redelivery-requested", "data acknowledged "
                   "to the agent of host %s, job %s, is missing here: the root "
                   "was replaced, restored from a backup or repaired, or files "
@@ -313,7 +313,7 @@ static void refuse_host (struct aggregator *a, const struct net_peer *from,
     (void)snprintf (refused.text, sizeof (refused.text), "%s", why);
     (void)net_send (a->net, from, &refused);
     aggregator_forget_peer (a, from);
-    if (access_may_tell (&a->peer_access))
+    if (access_may_log (&a->peer_access))
         log_text (LOG_LEVEL_WARN, "host-refused", "job %s: %s", m->job, why);
 }
 
@@ -325,7 +325,7 @@ static void hear_launch (struct aggregator *a, struct served *s,
 {
     struct size_claim front = { .by = CLAIM_FRONT,
                                .world_size = m->world_size };
-    const struct size_claim *said = size_claims_find (&s->job.words, &front);
+    const struct size_claim *said = size_claims_find (&s->job.claims, &front);
 
     if (a->opt->run_dir && said && m->world_size > said->world_size)
         (void)job_claim (&s->job, &front);      // or it is said again
@@ -377,7 +377,7 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
         welcome (a, from, m, lost);
     keep_clock (agent, m);
     hear_launch (a, s, m);
-    note_said (a, has_unnoted (&s->job.words) || a->nbound > 0 ||
+    note_said (a, has_unnoted (&s->job.claims) || a->nbound > 0 ||
                       (agent->clock_known && !agent->clock_noted));
     if (a->opt->job)
         say_stop (a, s, from);
@@ -497,7 +497,7 @@ static void on_known (struct aggregator *a, struct served *s,
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
         break;
     }
-    if (rc < 0 && access_may_tell (&a->peer_access))
+    if (rc < 0 && access_may_log (&a->peer_access))
         log_text (LOG_LEVEL_ERROR, "intake-failed", "%s from %s: %s",
                   message_name (m->type),
                   aggregator_name (from, agent->host, name),
@@ -516,7 +516,7 @@ void aggregator_on_message (void *arg, const struct net_peer *from,
     struct served *s;
 
     if (!m) {
-        if (access_may_tell (&a->peer_access))
+        if (access_may_log (&a->peer_access))
             log_text (LOG_LEVEL_WARN, "refused", "a message%s%s was refused: "
                       "%s", *from->who ? " with key " : "", from->who,
                       err->text);

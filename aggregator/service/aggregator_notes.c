@@ -71,7 +71,7 @@ static bool ranks_entered (const struct aggregator *a, struct served *s)
 static int note_words (struct aggregator *a, const struct served *s,
                        enum transfer_phase phase, struct err *err)
 {
-    const struct size_claims *w = &s->job.words;
+    const struct size_claims *w = &s->job.claims;
     int rc = 0;
 
     for (size_t i = 0; i < w->n && rc == 0; i++) {
@@ -89,9 +89,9 @@ static void words_entered (struct aggregator *a, struct served *s)
 {
     bool any = ranks_entered (a, s) || s->noted_size != s->job.world_size;
 
-    for (size_t i = 0; i < s->job.words.n; i++) {
-        any = any || !s->job.words.list[i].noted;
-        s->job.words.list[i].noted = true;
+    for (size_t i = 0; i < s->job.claims.n; i++) {
+        any = any || !s->job.claims.list[i].noted;
+        s->job.claims.list[i].noted = true;
     }
     s->noted_size = s->job.world_size;
     if (any &&

@@ -154,7 +154,7 @@ const char *aggregator_name (const struct net_peer *peer, const char *host,
 struct served *aggregator_find_job (struct aggregator *a, const char *id);
 struct served *aggregator_job (struct aggregator *a, const char *id);
 
-/* Take the words about it from the ledger; to be called again when they have
+/* Take the claims about it from the ledger; to be called again when they have
  * changed.
  */
 void aggregator_recall_claims (struct aggregator *a, struct served *s);

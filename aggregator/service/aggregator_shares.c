@@ -85,7 +85,7 @@ void aggregator_tell_share (struct aggregator *a, const struct net_peer *from,
                             enum share what)
 {
     counter_add (COUNTER_SHARES_REFUSED, 1);
-    if (access_may_tell (&a->peer_access))
+    if (access_may_log (&a->peer_access))
         log_text (LOG_LEVEL_WARN, "no-share", "no room for more %s%s%s: there "
                   "are %zu of at most %zu, of which this key has %zu; agents "
                   "that are silent for %d s make room", shares[what].what,

@@ -18,24 +18,24 @@ void job_init (struct job *j, const char *id)
 
 static void job_settle (struct job *j)
 {
-    const struct size_claim *counts = size_claims_settle (&j->words);
+    const struct size_claim *counts = size_claims_settle (&j->claims);
 
     j->world_size = counts ? counts->world_size : 0;
 }
 
 int job_claim (struct job *j, const struct size_claim *word)
 {
-    int rc = size_claims_put (&j->words, word);
+    int rc = size_claims_put (&j->claims, word);
 
     if (rc > 0)
         job_settle (j);
     return rc;
 }
 
-void job_set_claims (struct job *j, struct size_claims *words)
+void job_set_claims (struct job *j, struct size_claims *claims)
 {
-    size_claims_fini (&j->words);
-    j->words = *words;
+    size_claims_fini (&j->claims);
+    j->claims = *claims;
     job_settle (j);
 }
 
@@ -60,7 +60,7 @@ void job_fini (struct job *j)
         free (j->agents[i].text);
     for (size_t i = 0; i < j->nnotes; i++)
         free (j->notes[i]);
-    size_claims_fini (&j->words);
+    size_claims_fini (&j->claims);
     free (j->ranks);
     free (j->agents);
     free (j->notes);
@@ -231,7 +231,7 @@ static void hear_mpi (struct job *j, const struct job_agent *a,
     r->noted = false;
     memcpy (w.who, a->peer.who, sizeof (w.who));
     memcpy (w.host, a->host, sizeof (w.host));
-    known = size_claims_find (&j->words, &w);
+    known = size_claims_find (&j->claims, &w);
     if (!known || known->world_size < w.world_size)
         (void)job_claim (j, &w);
 }

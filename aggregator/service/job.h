@@ -52,7 +52,7 @@ struct job_agent {
     bool clock_known;           // the next two are
     bool clock_noted;           // they are in the ledger
     int64_t clock_offset_ns, clock_error_ns;
-    char *text;                 // DONE's text: what it will not deliver, or NULL
+    char *text;                 // of DONE: what it will not deliver, or NULL
     uint64_t doubtful;          // and how much of that may be another job's
     size_t ranks, texts;        // that it said last; bytes of what it said,
     size_t notes;               // and of its notes, which stay when it goes
@@ -60,7 +60,7 @@ struct job_agent {
 
 struct job {
     char id[MESSAGE_NAME_MAX];
-    struct size_claims words;   // of how many ranks there are
+    struct size_claims claims;  // of how many ranks there are
     int64_t world_size;         // that counts among them, 0: nobody has said
     struct job_rank *ranks;     // by rank
     size_t nranks;
@@ -83,7 +83,7 @@ void job_fini (struct job *j);
 
 /* A word about the number of ranks; as size_claims_put. */
 int job_claim (struct job *j, const struct size_claim *word);
-void job_set_claims (struct job *j, struct size_claims *words); // takes them
+void job_set_claims (struct job *j, struct size_claims *claims); // takes them
 
 /* Handle a HELLO, also a repeated one.  A restarted agent of a host replaces
  * the former one (which the caller knows to be gone), whose peer is put into

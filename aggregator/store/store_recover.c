@@ -159,12 +159,12 @@ static int refer_bound (void *arg, const struct ledger_bound *b)
 static int refer_job (void *arg, const struct ledger_job *job)
 {
     struct tail *t = arg;
-    struct size_claims words;
-    int rc = ledger_size_claims (t->ledger, job->id, &words, t->err);
+    struct size_claims claims;
+    int rc = ledger_size_claims (t->ledger, job->id, &claims, t->err);
 
-    for (size_t i = 0; i < words.n && rc == 0; i++)
-        rc = store_note_claim (t->store, job->id, &words.list[i], t->err);
-    size_claims_fini (&words);
+    for (size_t i = 0; i < claims.n && rc == 0; i++)
+        rc = store_note_claim (t->store, job->id, &claims.list[i], t->err);
+    size_claims_fini (&claims);
 
     for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
         rc = ledger_each (t->ledger, job->id, k, refer_item, t, t->err);

@@ -36,26 +36,27 @@ struct opinion {                // of all others that may own a capture
     bool silent;                // that one has never said anything of it
 };
 
-static void hear_one (struct opinion *all, struct peer *p, const struct word *w,
-                      const struct item *n)
+static void hear_one (struct opinion *all, struct peer *p,
+                      const struct peer_answer *w, const struct item *n)
 {
-    bool silent = p->fd >= 0 && w->says == SAYS_NOTHING;
+    bool silent = p->fd >= 0 && w->answer == ANSWER_NONE;
 
     all->any = true;
     if (silent || (p->fd >= 0 && w->due_ns > 0)) {
         all->pending = p;
         all->pending_ns = w->due_ns > 0 ? w->due_ns : n->found_ns;
     }
-    if (w->says == SAYS_MINE || (w->says != SAYS_NOT && !all->mine)) {
+    if (w->answer == ANSWER_MINE ||
+        (w->answer != ANSWER_OTHERS && !all->mine)) {
         all->who = p;
         all->silent = silent;
     }
-    all->mine = all->mine || w->says == SAYS_MINE;
-    all->maybe = all->maybe || w->says == SAYS_MAYBE;
-    all->group = all->group || w->says == SAYS_GROUP;
-    all->unheard = all->unheard || w->says == SAYS_NOTHING;
+    all->mine = all->mine || w->answer == ANSWER_MINE;
+    all->maybe = all->maybe || w->answer == ANSWER_MAYBE;
+    all->group = all->group || w->answer == ANSWER_GROUP;
+    all->unheard = all->unheard || w->answer == ANSWER_NONE;
     all->unknown = all->unknown ||
-                   (w->says != SAYS_MINE && w->says != SAYS_NOT);
+                   (w->answer != ANSWER_MINE && w->answer != ANSWER_OTHERS);
 }
 
 static struct opinion hear_all (struct owners *o, struct item *n)
@@ -63,9 +64,9 @@ static struct opinion hear_all (struct owners *o, struct item *n)
     struct opinion all = { .any = false };
 
     for (struct peer *p = peers_first (o->peers); p; p = p->next) {
-        const struct word *w;
+        const struct peer_answer *w;
 
-        if (owners_may_own (o, p, n) && (w = owners_word_of (n, p)))
+        if (owners_may_own (o, p, n) && (w = owners_answer_of (n, p)))
             hear_one (&all, p, w, n);
     }
     return all;
@@ -168,15 +169,15 @@ static void say_slow (struct peer *p, const struct item *n)
 
 /* Who is sure waits for one that is, too; who is not, as long as it can. */
 static bool waits (const struct owners *o, const struct item *n,
-                   const struct opinion *all, enum says own)
+                   const struct opinion *all, enum answer own)
 {
     bool slow = clock_mono_ns () - all->pending_ns >= ANSWER_NS;
 
-    if (!all->pending || is_late (o) || (own != SAYS_MINE && all->mine))
+    if (!all->pending || is_late (o) || (own != ANSWER_MINE && all->mine))
         return false;
     if (slow)
         say_slow (all->pending, n);
-    return !slow || own != SAYS_MINE;
+    return !slow || own != ANSWER_MINE;
 }
 
 /* The job that it may be of, for people. */
@@ -194,33 +195,33 @@ static const char *name_rival (const struct opinion *all, char out[DOUBT_MAX])
 /* The control group of exactly one run has who wrote it, or has written it;
  * each other one has looked, and knows nothing of it.
  */
-static bool is_grouped (const struct opinion *all, enum says own)
+static bool is_grouped (const struct opinion *all, enum answer own)
 {
-    return !all->maybe && (own == SAYS_GROUP
+    return !all->maybe && (own == ANSWER_GROUP
                                ? !all->group && !all->unheard
-                               : own == SAYS_UNKNOWN && all->group);
+                               : own == ANSWER_UNKNOWN && all->group);
 }
 
 static enum watch_owner agent_owner_decide (struct owners *o, struct item *n)
 {
     struct opinion all = hear_all (o, n);
     char rival[DOUBT_MAX];
-    enum says own;
+    enum answer own;
 
     if (!all.any)
         return decide_alone (o, n);
-    own = owners_own_word (o, n);
-    if (own == SAYS_NOT)
+    own = owners_own_answer (o, n);
+    if (own == ANSWER_OTHERS)
         return decided (o, n, WATCH_FOREIGN, NULL);
     if (waits (o, n, &all, own))
         return WATCH_UNDECIDED;
     if (all.mine)
         return decided (o, n, WATCH_FOREIGN,
-                        own == SAYS_MINE ? name_rival (&all, rival) : NULL);
+                        own == ANSWER_MINE ? name_rival (&all, rival) : NULL);
     // its pid is also that of another run's in a namespace
-    if (own == SAYS_MINE && all.maybe && !family_writes (o->family, n->path))
-        own = SAYS_MAYBE;
-    if (own == SAYS_MINE)
+    if (own == ANSWER_MINE && all.maybe && !family_writes (o->family, n->path))
+        own = ANSWER_MAYBE;
+    if (own == ANSWER_MINE)
         return decided (o, n, WATCH_OURS, NULL);
     if (clock_mono_ns () - n->found_ns < HEAR_NS)
         return WATCH_UNDECIDED;
@@ -229,7 +230,7 @@ static enum watch_owner agent_owner_decide (struct owners *o, struct item *n)
     if (!is_settled (o, n))
         return WATCH_UNDECIDED;
     if (is_grouped (&all, own))
-        return decided (o, n, own == SAYS_GROUP ? WATCH_OURS : WATCH_FOREIGN,
+        return decided (o, n, own == ANSWER_GROUP ? WATCH_OURS : WATCH_FOREIGN,
                         NULL);
     return decided (o, n, WATCH_FOREIGN, name_rival (&all, rival));
 }

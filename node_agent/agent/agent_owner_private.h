@@ -18,18 +18,18 @@
 
 #define DOUBT_MAX 400                   // bytes of another job, for people
 
-enum says {
-    SAYS_NOTHING,
-    SAYS_UNKNOWN,
-    SAYS_GROUP,                         // by a control group
-    SAYS_MAYBE,                         // by a pid of a namespace
-    SAYS_NOT,
-    SAYS_MINE,
+enum answer {                           // whose a capture is
+    ANSWER_NONE,
+    ANSWER_UNKNOWN,
+    ANSWER_GROUP,                       // mine, by a control group
+    ANSWER_MAYBE,                       // mine, by a pid of a namespace
+    ANSWER_OTHERS,
+    ANSWER_MINE,
 };
 
-struct word {                           // another agent's, about a capture
+struct peer_answer {                    // another agent's, about a capture
     uint64_t peer;
-    enum says says;
+    enum answer answer;
     int64_t due_ns;                     // answer due since then (monotonic);
                                         // 0: none
 };
@@ -42,8 +42,8 @@ struct item {                           // a capture in a shared directory
     int64_t found_ns, asked_ns;         // monotonic
     struct json *ids;                   // of the directories that it is in;
                                         // NULL: nobody asked yet, or decided
-    struct word *words;
-    size_t nwords;
+    struct peer_answer *answers;
+    size_t nanswers;
     enum watch_owner owner;
     bool doubtful;                      // decided, since nobody knows
     struct item *next;
@@ -74,7 +74,7 @@ struct item *owners_add (struct owners *o, const char *path);
 void owners_free_items (struct owners *o);
 
 /* The answer of that run about it, to be changed; NULL: no memory. */
-struct word *owners_word_of (struct item *n, const struct peer *p);
+struct peer_answer *owners_answer_of (struct item *n, const struct peer *p);
 
 /* Tell all other runs what has changed in this one. */
 void owners_tell (struct owners *o);
@@ -89,7 +89,7 @@ void owners_look_again (void *arg);
 bool owners_is_strangers (const struct owners *o, const struct item *n);
 
 /* What this run knows about whose a capture is. */
-enum says owners_own_word (struct owners *o, const struct item *n);
+enum answer owners_own_answer (struct owners *o, const struct item *n);
 
 /* Whether another run may have written it, or would take it. */
 bool owners_may_own (const struct owners *o, const struct peer *p,

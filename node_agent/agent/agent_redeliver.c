@@ -47,8 +47,8 @@ static void agent_redeliver_tell (struct agent *a)
                     units_are (r->captures), units_are (r->captures));
     if (r->gone > 0)
         log_text (LOG_LEVEL_INFO, "redelivery", "%llu capture%s that it had "
-                  "acknowledged %s not here any more: it is asked what it "
-                  "still has of them", (unsigned long long)r->gone,
+                  "acknowledged %s no longer here: it is asked what it still "
+                  "has of them", (unsigned long long)r->gone,
                   units_s (r->gone), units_are (r->gone));
 }
 
@@ -91,10 +91,10 @@ void agent_tell_lost (struct agent *a)
     (void)spool_each_lost_there (a->spool, name_loss, &l, NULL);
     if (l.n == 0)
         log_text (LOG_LEVEL_INFO, "redelivery", "the aggregator still has all "
-                  "of the captures that are not here any more");
+                  "of the captures that are no longer here");
     else
         agent_note (a, LOG_LEVEL_ERROR, "redelivery", "%llu capture%s that the "
-                    "aggregator had acknowledged %s not here any more, and it "
+                    "aggregator had acknowledged %s no longer here, and it "
                     "has lost them, or a part of them; the first is %.600s",
                     (unsigned long long)l.n, units_s (l.n), units_are (l.n),
                     l.first);

@@ -49,7 +49,7 @@ static void free_item (struct item *n)
     if (!n)
         return;
     json_free (n->ids);
-    free (n->words);
+    free (n->answers);
     free (n->path);
     free (n);
 }
@@ -80,20 +80,20 @@ struct item *owners_add (struct owners *o, const char *path)
     return n;
 }
 
-struct word *owners_word_of (struct item *n, const struct peer *p)
+struct peer_answer *owners_answer_of (struct item *n, const struct peer *p)
 {
-    struct word *more;
+    struct peer_answer *more;
 
-    for (size_t i = 0; i < n->nwords; i++) {
-        if (n->words[i].peer == p->id)
-            return &n->words[i];
+    for (size_t i = 0; i < n->nanswers; i++) {
+        if (n->answers[i].peer == p->id)
+            return &n->answers[i];
     }
-    more = vec_one_more (n->words, n->nwords, sizeof (*more));
+    more = vec_one_more (n->answers, n->nanswers, sizeof (*more));
     if (!more)
         return NULL;
-    n->words = more;
-    more[n->nwords] = (struct word){ .peer = p->id };
-    return &more[n->nwords++];
+    n->answers = more;
+    more[n->nanswers] = (struct peer_answer){ .peer = p->id };
+    return &more[n->nanswers++];
 }
 
 void owners_free_items (struct owners *o)
@@ -272,25 +272,26 @@ bool owners_is_strangers (const struct owners *o, const struct item *n)
 /* What this run knows of a capture.  A pid of a namespace proves nothing: the
  * other run may have one of that number in another.
  */
-enum says owners_own_word (struct owners *o, const struct item *n)
+enum answer owners_own_answer (struct owners *o, const struct item *n)
 {
     enum family_says had;
 
     if (n->uid != geteuid () && geteuid () != 0)
-        return SAYS_NOT;
+        return ANSWER_OTHERS;
     if (o->since_ns == 0 || n->touched_ns < o->since_ns)
-        return SAYS_NOT;
+        return ANSWER_OTHERS;
     owners_look (o, n->born_ns);
     had = n->pid > 0 ? family_had (o->family, n->pid, n->born_ns) : FAMILY_NO;
     if (had == FAMILY_SURE || family_writes (o->family, n->path))
-        return SAYS_MINE;
+        return ANSWER_MINE;
     if (had == FAMILY_MAYBE)
-        return SAYS_MAYBE;
+        return ANSWER_MAYBE;
     if (owners_is_strangers (o, n))
-        return SAYS_NOT;
+        return ANSWER_OTHERS;
     if (had == FAMILY_GROUP)
-        return SAYS_GROUP;
-    return o->idle_ns > 0 && n->born_ns > o->idle_ns ? SAYS_NOT : SAYS_UNKNOWN;
+        return ANSWER_GROUP;
+    return o->idle_ns > 0 && n->born_ns > o->idle_ns ? ANSWER_OTHERS
+                                                     : ANSWER_UNKNOWN;
 }
 
 /* ---- what others say of captures ---- */
@@ -331,7 +332,7 @@ bool owners_may_own (const struct owners *o, const struct peer *p,
 }
 
 static void agent_runs_ask (const struct peer *p, const struct item *n,
-                            struct word *w)
+                            struct peer_answer *w)
 {
     struct json *j = json_object ();
 
@@ -349,21 +350,21 @@ void owners_ask (struct owners *o, struct item *n)
 {
     n->asked_ns = clock_mono_ns ();
     for (struct peer *p = peers_first (o->peers); p; p = p->next) {
-        struct word *w;
+        struct peer_answer *w;
 
         if (p->fd >= 0 && p->told && owners_may_own (o, p, n) &&
-            (w = owners_word_of (n, p)) && w->due_ns == 0)
+            (w = owners_answer_of (n, p)) && w->due_ns == 0)
             agent_runs_ask (p, n, w);
     }
 }
 
-static enum says parse_says (const char *text)
+static enum answer parse_answer (const char *text)
 {
-    return strcmp (text, "mine") == 0    ? SAYS_MINE
-           : strcmp (text, "not") == 0   ? SAYS_NOT
-           : strcmp (text, "maybe") == 0 ? SAYS_MAYBE
-           : strcmp (text, "group") == 0 ? SAYS_GROUP
-                                         : SAYS_UNKNOWN;
+    return strcmp (text, "mine") == 0    ? ANSWER_MINE
+           : strcmp (text, "not") == 0   ? ANSWER_OTHERS
+           : strcmp (text, "maybe") == 0 ? ANSWER_MAYBE
+           : strcmp (text, "group") == 0 ? ANSWER_GROUP
+                                         : ANSWER_UNKNOWN;
 }
 
 /* Other users' captures are none of ours; looking for that takes time. */
@@ -378,21 +379,21 @@ static bool may_ask (const struct peer *p)
 static void take_answer (struct owners *o, const struct peer *p,
                          const struct json *j)
 {
-    enum says says = parse_says (json_text (json_get (j, "says"), ""));
+    enum answer answer = parse_answer (json_text (json_get (j, "says"), ""));
     const char *path = json_text (json_get (j, "path"), "");
     struct item *n = owners_find (o, path);
-    struct word *w;
+    struct peer_answer *w;
 
-    if (!n && says == SAYS_MINE && may_ask (p))
+    if (!n && answer == ANSWER_MINE && may_ask (p))
         n = owners_add (o, path);
-    if (!n || !(w = owners_word_of (n, p)))
+    if (!n || !(w = owners_answer_of (n, p)))
         return;
-    w->says = says;
+    w->answer = answer;
     w->due_ns = 0;
 }
 
 /* What was decided here counts: who asks may have been late. */
-static enum says word_for (struct owners *o, const struct json *j)
+static enum answer answer_for (struct owners *o, const struct json *j)
 {
     const char *path = json_text (json_get (j, "path"), "");
     const struct item *known = owners_find (o, path);
@@ -400,9 +401,9 @@ static enum says word_for (struct owners *o, const struct json *j)
     int64_t uid = -1, pid = 0;
 
     if (known && known->owner == WATCH_OURS)
-        return SAYS_MINE;
+        return ANSWER_MINE;
     if (known && known->owner == WATCH_FOREIGN && !known->doubtful)
-        return SAYS_NOT;
+        return ANSWER_OTHERS;
     (void)json_int (json_get (j, "uid"), &uid);
     (void)json_int (json_get (j, "pid"), &pid);
     asked.uid = (uid_t)uid;
@@ -411,22 +412,22 @@ static enum says word_for (struct owners *o, const struct json *j)
                              10);
     asked.touched_ns = strtoll (json_text (json_get (j, "touched_ns"), "0"),
                                 NULL, 10);
-    return owners_own_word (o, &asked);
+    return owners_own_answer (o, &asked);
 }
 
 static void agent_runs_say (const struct peer *p, const char *path,
-                            enum says says)
+                            enum answer answer)
 {
     static const char *const words[] = {
-        [SAYS_NOTHING] = "unknown", [SAYS_UNKNOWN] = "unknown",
-        [SAYS_GROUP] = "group",     [SAYS_MAYBE] = "maybe",
-        [SAYS_NOT] = "not",         [SAYS_MINE] = "mine",
+        [ANSWER_NONE] = "unknown", [ANSWER_UNKNOWN] = "unknown",
+        [ANSWER_GROUP] = "group",  [ANSWER_MAYBE] = "maybe",
+        [ANSWER_OTHERS] = "not",   [ANSWER_MINE] = "mine",
     };
     struct json *reply = json_object ();
 
     json_add_text (reply, "type", "answer");
     json_add_text (reply, "path", path);
-    json_add_text (reply, "says", words[says]);
+    json_add_text (reply, "says", words[answer]);
     (void)control_send (p->fd, reply);
 }
 
@@ -434,17 +435,17 @@ void owners_say_taken (struct owners *o, struct item *n)
 {
     for (struct peer *p = peers_first (o->peers); p; p = p->next) {
         if (p->fd >= 0 && owners_may_own (o, p, n))
-            agent_runs_say (p, n->path, SAYS_MINE);
+            agent_runs_say (p, n->path, ANSWER_MINE);
     }
 }
 
 static void agent_runs_answer (struct owners *o, const struct peer *p,
                                const struct json *j)
 {
-    enum says says = may_ask (p) ? word_for (o, j) : SAYS_UNKNOWN;
+    enum answer answer = may_ask (p) ? answer_for (o, j) : ANSWER_UNKNOWN;
 
     if (p->fd >= 0)
-        agent_runs_say (p, json_text (json_get (j, "path"), ""), says);
+        agent_runs_say (p, json_text (json_get (j, "path"), ""), answer);
 }
 
 void owners_on_packet (void *arg, struct peer *p, const struct json *j)

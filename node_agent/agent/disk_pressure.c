@@ -275,7 +275,7 @@ static void choose_release (struct agent *a)
     if (a->room.disk_quota.policy == DISK_QUOTA_DROP &&
         a->release.policy.kind == RELEASE_NEVER)
         a->release.policy.kind = RELEASE_WHEN_FULL;
-    a->release.policy.rows_do = a->opt->release_rows_only && !a->opt->raw;
+    a->release.policy.rows_suffice = a->opt->release_rows_only && !a->opt->raw;
     if (a->opt->run_dir) {      // other directories are their owners' affair
         char own[PATH_MAX];
 

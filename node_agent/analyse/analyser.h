@@ -1,9 +1,9 @@
-/* node_agent/analyse/analyser.h - captures that were never analysed, analysed
+/* node_agent/analyse/analyser.h - analyse captures that were never analysed
  *
- * A queue of captures, and the program that makes results of them, so many at
- * once as there are allowed and free memory is enough for.  Each run of it is
- * bounded in time and memory, and has a log; one that fails concerns its own
- * capture only.  Belongs to a loop, and never blocks it for long.
+ * A queue of captures, and the program that makes results of them, as many at
+ * once as are allowed and fit into free memory.  Each run of it is bounded in
+ * time and memory, and has a log; a failure affects only its own capture.  It
+ * belongs to a loop, and never blocks it for long.
  */
 #ifndef ROLLCALL_ANALYSE_ANALYSER_H
 #define ROLLCALL_ANALYSE_ANALYSER_H
@@ -24,7 +24,7 @@
 #define ANALYSER_PROCESSES_MAX 1024     // more than a node has processors
 #define ANALYSER_WHY_MAX 400            // bytes of a reason
 
-/* What the user says of it: ANALYSER_OPTIONS. */
+/* The user's settings: ANALYSER_OPTIONS. */
 struct analyser_settings {
     const char *command;        // --analyse-with; NULL: the profiler's own, if
                                 // it is there, which is found out when it is
@@ -62,22 +62,22 @@ typedef void analysed_fn (void *arg, const char *path, enum analysed how,
 
 struct analyser;
 
-/* 'done' is called from the loop, once for each capture that was added.  All
- * but the texts of 'opt' is copied; they are borrowed.  NULL: no memory.
+/* 'done' is called from the loop, once for each added capture.  'opt' is
+ * copied, but its texts are borrowed.  NULL: no memory.
  */
 struct analyser *analyser_create (struct loop *loop,
                                   const struct analyser_options *opt,
                                   analysed_fn *done, void *arg);
 
-/* Kills what is under way; nothing more is called. */
+/* Kills running programs; no callback is called any more. */
 void analyser_destroy (struct analyser *x);     // x may be NULL
 
-/* Queue a capture, of the profiler that 'own' belongs to; one that is queued or
- * under way already is not queued again.  0 or -ENOMEM.
+/* Queue a capture of the profiler 'own'; no effect if it is already queued or
+ * under way.  0 or -ENOMEM.
  */
 int analyser_add (struct analyser *x, const char *path, enum own_analysis own);
 
-/* Take it out of the queue, if it has not been begun. */
+/* Remove it from the queue, if it was not started. */
 void analyser_drop (struct analyser *x, const char *path);
 
 bool analyser_is_running (const struct analyser *x, const char *path);
@@ -86,30 +86,30 @@ size_t analyser_pending (const struct analyser *x);     // queued or under way
 /* Whether what is queued waits for free memory. */
 bool analyser_is_short (const struct analyser *x);
 
-/* From now on: begin others in the idle class, or not. */
+/* Start later programs in the idle class, or not. */
 void analyser_set_idle (struct analyser *x, bool idle);
 
-/* The file that has what its program said. */
+/* The log file of its program. */
 void analyser_log (const struct analyser *x, const char *path, char *out,
                    size_t max);
 
-/* How many more may be begun: of 'jobs' at once, 'running' are, each may need
- * 'need' bytes of the 'available' ones, and those that run may not have taken
- * theirs yet.  Depends on nothing else.
+/* How many more may be started: at most 'jobs' at once, of which 'running' are
+ * under way; each may need 'need' of the 'available' bytes, and running ones
+ * may not have taken theirs yet.  A pure function.
  */
 size_t analyser_free_slots (size_t jobs, size_t running, uint64_t need,
                             uint64_t available);
 
-/* Put what came of its analysis into a capture that has been looked at: one
- * without results is raw for this reason; one that has some is told of a
- * failure, and is partial then: nobody knows what else there would have been.
- * One that cannot be read is told in any case.
+/* Record the result of the analysis in an examined capture: one without results
+ * is raw with this reason; one with some results gets the reason of a failure,
+ * and is partial, since others may be missing.  An unreadable one always gets
+ * the reason.
  */
 void analyser_tell (struct capture *c, const char *why, bool failed);
 
-/* An analysis may remove its capture, or put another in its place: of what was
- * looked at again, 'c', let the rank and the host be those that it had before.
- * What is of another rank now is a failed one.
+/* An analysis may remove its capture, or replace it: set rank and host of 'c',
+ * which was examined again, to those from before.  One of another rank is
+ * failed.
  */
 void analyser_keep (struct capture *c, const struct capture *before);
 
@@ -151,7 +151,7 @@ void analyser_keep (struct capture *c, const struct capture *before);
       "How much address space each process of an analysis may have, as " \
       "20GB; 0 is half of the machine's memory." }
 
-/* 0, or -EINVAL with what is wrong with the settings, and how they are to be. */
+/* 0, or -EINVAL with the error in the settings and their correct form. */
 int analyser_check (const struct analyser_settings *set, struct err *err);
 
 #endif

@@ -5,9 +5,9 @@
 #include "base/err.h"
 
 /* A descriptor of the capture's directory that holds its lock (flock(2)), to be
- * closed.  -EWOULDBLOCK: not now, somebody else has the lock ('err' says who,
- * if that is known), or this process or its machine is short of something; any
- * other error is the capture's own: it is not there, or must not be written.
+ * closed.  -EWOULDBLOCK: not now, another process has the lock ('err' names it,
+ * if known), or resources are short; any other error is the capture's own: it
+ * does not exist, or must not be written.
  */
 int lock_capture (const char *path, struct err *err);
 

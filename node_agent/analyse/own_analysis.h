@@ -17,7 +17,7 @@ enum own_analysis {
     OWN_NONE = OWN_ANALYSES,    // nobody's here: that of msprof, for one
 };
 
-/* What it is told; what one of them does not know is left out for that. */
+/* Its arguments; one that an analysis does not know is left out. */
 struct own_settings {
     int64_t processes;          // max_process_number; 0: its own choice
     const char *export;         // export_type, "text", "db" or "text,db"; NULL
@@ -30,14 +30,14 @@ enum own_analysis own_analysis_of (const char *framework);
 /* The module of Python: "torch_npu", "mindspore". */
 const char *own_analysis_module (enum own_analysis own);
 
-/* 0, or -EINVAL: what the user said cannot be told to any. */
+/* 0, or -EINVAL: the settings are not valid for any. */
 int own_analysis_check (const struct own_settings *s, struct err *err);
 
-/* Words for a shell: end with 0 if it is there ... */
+/* A shell command that ends with 0 if it is installed ... */
 const char *own_analysis_probe (enum own_analysis own);
 
-/* ... and analyse the capture whose path comes behind them.  The caller's to
- * free; NULL: no memory, or the settings are wrong.
+/* ... and one that analyses the capture in its last argument.  The caller frees
+ * it; NULL: no memory, or the settings are wrong.
  */
 char *own_analysis_command (enum own_analysis own,
                             const struct own_settings *s);

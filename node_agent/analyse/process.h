@@ -1,10 +1,9 @@
-/* node_agent/analyse/process.h - somebody else's program, within bounds
+/* node_agent/analyse/process.h - run another program within limits
  *
- * Runs in a session and group of its own at the lowest priority, with nothing
- * on its standard input, and dies with the thread that started it.  What it
- * says goes through a pipe into a log of bounded size.  What it starts is
- * killed with it, also what has left its group: it is known by a variable that
- * it has inherited.
+ * It runs in its own session and group at the lowest priority, with empty
+ * standard input, and dies with the thread that started it.  Its output goes
+ * through a pipe into a log of bounded size.  Its child processes are killed
+ * with it, even outside its group: an inherited variable marks them.
  */
 #ifndef ROLLCALL_ANALYSE_PROCESS_H
 #define ROLLCALL_ANALYSE_PROCESS_H
@@ -52,21 +51,19 @@ struct process {
 int process_start (const struct process_spec *spec, struct process *p,
                    struct err *err);
 
-/* Take what it has said; false: it has closed its output, or 'most' bytes
- * were taken.
- */
+/* Read its output; false: it has closed it, or 'most' bytes were read. */
 bool process_hear (struct process *p, size_t most);
 
-/* Kill it and its group; 'pidfd' will tell. */
+/* Kill it and its group; 'pidfd' becomes readable. */
 void process_kill (struct process *p);
 
-/* When it has ended, or is to: reap it, kill what it has left, finish its log.
+/* After its end, or to end it: reap it, kill its children, finish its log.
  * Waits for so long at most; false: it cannot be killed (it hangs in the
- * kernel), and '*status', which else is as of waitpid(2), is -1.
+ * kernel), and '*status' (else as of waitpid(2)) is -1.
  */
 bool process_end (struct process *p, int wait_ms, int *status);
 
-/* The last line that it said, without control bytes. */
+/* The last line of its output, without control bytes. */
 void process_last_line (const struct process *p, char *out, size_t max);
 
 #endif

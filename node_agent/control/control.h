@@ -9,8 +9,8 @@
  *            roll (complete, text)
  * When either side dies the other reads the end of the connection.
  *
- * This folder: what goes on between processes of one host: the socket for
- * wrappers, which processes are of the run, agents of other runs, orphans.
+ * This folder: processes of one host: the socket for wrappers, the processes of
+ * the run, agents of other runs, orphans.
  */
 #ifndef ROLLCALL_CONTROL_CONTROL_H
 #define ROLLCALL_CONTROL_CONTROL_H
@@ -23,9 +23,9 @@
 #define CONTROL_PACKET_MAX 65536        // bytes
 #define CONTROL_SOCKET "agent.sock"
 
-/* Listen on <dir>/agent.sock (whatever the length of dir).  A socket file that
- * is left from a dead agent is replaced: the caller holds the lock that says
- * that it is dead.  A descriptor, or -errno.
+/* Listen on <dir>/agent.sock (dir may be long).  A dead agent's socket file is
+ * replaced: the caller holds the lock that proves it dead.  A descriptor, or
+ * -errno.
  */
 int control_listen (const char *dir, struct err *err);
 void control_unlisten (const char *dir, int listener);  // and remove the file

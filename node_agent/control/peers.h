@@ -1,12 +1,12 @@
 /* node_agent/control/peers.h - the agents of other runs on this host
  *
- * Runs of whatever user, state directory or container (that shares the host's
- * network) may watch one directory.  Each agent of a run listens on an abstract
- * socket with a name of its own, and connects to all that are there when it
- * begins: so it is known to them before its COMMANDs are.  Nothing is written
- * anywhere, and nothing is left behind by one that is killed.  Which
- * directories it watches is shown by names of further sockets, which the kernel
- * tells of an agent that does not answer, too.  Packets are those of control.h:
+ * Runs of any user, state directory or container (that shares the host's
+ * network) may watch one directory.  Each agent of a run listens on its own
+ * abstract socket, and connects to all existing ones at its start: so they know
+ * it before its COMMANDs start.  Nothing is written to disk, and a killed agent
+ * leaves nothing behind.  Names of further sockets show the watched
+ * directories, even of an agent that does not answer.  Packets are those of
+ * control.h:
  *   agent   name, job: first, from the one that has connected
  *   run     job, since_ns (0: no COMMAND yet), idle_ns (since when none of its
  *           processes lives; 0: some do), dirs (each the list "DEV:INO" of
@@ -48,33 +48,31 @@ struct peer {
 /* 'on_packet' is told of each packet. */
 typedef void peers_fn (void *arg, struct peer *p, const struct json *j);
 
-/* Listen, and connect to all others of other jobs than 'job' (borrowed).  0 or
- * -errno; *ret is to be closed in any case.
+/* Listen, and connect to the agents of jobs other than 'job' (borrowed).  0 or
+ * -errno; always close *ret.
  */
 int peers_open (struct loop *loop, const char *job, peers_fn *on_packet,
                 void *arg, struct peers **ret, struct err *err);
 void peers_close (struct peers *p);     // NULL is fine
 
-/* Say this to all that are there, and to whoever comes; takes 'run' over. */
+/* Send this to all present and future peers; takes over 'run'. */
 void peers_tell (struct peers *p, struct json *run);
 
-/* Show that this run watches a directory, "DEV:INO": before COMMAND begins.
- * -errno: whoever asks while this process does not answer will not know it.
+/* Show that this run watches a directory, "DEV:INO", before COMMAND begins.
+ * -errno: peers will not know it while this process does not answer.
  */
 int peers_show (struct peers *p, const char *id);
 
-/* Whether one that has told nothing shows that it watches this directory, or
- * did at some time since 'since_ns' (monotonic).  True if that cannot be known.
+/* Whether a silent peer shows that it watches this directory, or did since
+ * 'since_ns' (monotonic).  True if that is unknown.
  */
 bool peers_is_shown (struct peers *ps, const struct peer *p, const char *id,
                      int64_t since_ns);
 
-/* Take what has been sent to us by now: whoever has said anything before this
- * is heard.
- */
+/* Receive everything that was sent to us before this call. */
 void peers_hear (struct peers *p);
 
-/* All that are, or were, there; those that have not been told are nobody. */
+/* All present and former peers; ignore those that are not 'told'. */
 struct peer *peers_first (const struct peers *p);
 
 #endif

@@ -217,7 +217,7 @@ static int find_next (struct spool *s, const struct release_policy *p,
 {
     int rc = find_kept (s, p, RELEASE_KEPT, wall_ns, ret, err);
 
-    return rc == 0 && p->rows_do
+    return rc == 0 && p->rows_suffice
                ? find_kept (s, p, RELEASE_KEPT_ROWS, wall_ns, ret, err) : rc;
 }
 

@@ -17,7 +17,7 @@ struct release_policy {
     enum release_kind kind;
     int64_t after_ns;           // of RELEASE_AFTER: since sealing
     const char *below;          // only captures below this directory; NULL: all
-    bool rows_do;               // also if only rows were delivered
+    bool rows_suffice;               // also if only rows were delivered
 };
 
 /* "never", "shipped", "after=DURATION", "when-full"; false for anything else,

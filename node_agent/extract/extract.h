@@ -5,8 +5,8 @@
  * sink.  Damage in the capture is not an error here: it becomes the capture's
  * state and reason, and the other captures go on.
  *
- * This folder: a capture's files into rows: the order of preference of the
- * kinds of sources, each in a folder of its own.
+ * This folder: convert a capture's files into rows; the order of preference of
+ * the kinds of sources, each in its own folder.
  */
 #ifndef ROLLCALL_EXTRACT_EXTRACT_H
 #define ROLLCALL_EXTRACT_EXTRACT_H
@@ -16,7 +16,7 @@
 #include "model/capture.h"
 #include "model/steps.h"
 
-/* What can be known of a capture without reading its rows. */
+/* What is known of a capture without reading its rows. */
 struct extract_look {
     uint64_t work_bytes;        // what reading the rows will read, about
     uint64_t tree_bytes;        // of all files
@@ -43,17 +43,17 @@ int extract_look (const char *path, struct capture *c,
 int extract_glance (const char *path, struct capture *c,
                     struct extract_look *look, struct err *err);
 
-/* Only what stat(2) says: tree_*, newest_ns and done_marker.  A capture that
- * cannot be opened gives zeros.  Negative if they are not to be trusted, since
- * something could not be looked at that may be another time (fileio_trouble).
+/* Only the facts of stat(2): tree_*, newest_ns and done_marker.  A capture that
+ * cannot be opened gives zeros.  Negative if they are not reliable, because of
+ * an error that may be temporary (fileio_trouble).
  */
 int extract_measure (const char *path, struct extract_look *look);
 
 /* extract_look, then the rows: 'c' is filled in (state, reason, source, steps).
- * Returns 0 when the sink took everything, whatever the state.  Otherwise the
- * sink's error or -ENOMEM: the capture was not delivered.  'steps' may be
- * NULL.  What could not be read, and may be another time, is in the state and
- * the reason, too; c->hindered tells.
+ * Returns 0 if the sink accepted everything, for any state.  Otherwise the
+ * sink's error or -ENOMEM: the capture was not delivered.  'steps' may be NULL.
+ * What could not be read, and may be another time, is in the state and the
+ * reason, too; c->hindered tells.
  */
 int extract_capture (const char *path, const struct steps_filter *steps,
                      const struct row_sink *sink, struct capture *c,

@@ -1,9 +1,8 @@
 /* node_agent/extract/registry.h - the forms in which captures come
  *
- * Private to this folder.  Each form of file from which rows can be had is an
- * extractor: a row of the table in registry.c, in order of preference, and a
- * file that has its function.  A table is asked of one after the other, until
- * one has it whole.
+ * Private to this folder.  Each form of file with rows has an extractor: a row
+ * of the table in registry.c, in order of preference, and a file with its
+ * function.  For each table they are tried in turn, until one has it whole.
  */
 #ifndef ROLLCALL_EXTRACT_REGISTRY_H
 #define ROLLCALL_EXTRACT_REGISTRY_H
@@ -32,7 +31,7 @@ struct extractor {
                                 // computed here of what happened
 };
 
-/* Whether there is a file that some extractor would read. */
+/* Whether any extractor would read a file. */
 bool extractors_any (const struct source *src);
 
 /* Bytes of the files that will be read, about. */

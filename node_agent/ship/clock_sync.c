@@ -26,5 +26,5 @@ bool clock_sync_is_off (const struct clock_sync *c)
 {
     int64_t least = c->offset_ns < 0 ? -c->offset_ns : c->offset_ns;
 
-    return c->known && least - c->error_ns > CLOCK_SYNC_TOLD_NS;
+    return c->known && least - c->error_ns > CLOCK_SYNC_REPORT_NS;
 }

@@ -13,7 +13,7 @@
 
 #define CLOCK_SYNC_RENEW_NS (300 * NS_PER_S)    // clocks drift by 10 ms in that
 #define CLOCK_SYNC_SLOW_NS (30 * NS_PER_S)      // slower answers are ignored
-#define CLOCK_SYNC_TOLD_NS NS_PER_S             // a larger offset is reported
+#define CLOCK_SYNC_REPORT_NS NS_PER_S             // a larger offset is reported
 
 struct clock_sync {
     bool known;
@@ -29,7 +29,7 @@ struct clock_sync {
 bool clock_sync_take (struct clock_sync *c, int64_t sent_ns, int64_t mono_ns,
                       int64_t wall_ns, int64_t peer_wall_ns);
 
-/* Whether the clocks differ by more than CLOCK_SYNC_TOLD_NS for certain. */
+/* Whether the clocks differ by more than CLOCK_SYNC_REPORT_NS for certain. */
 bool clock_sync_is_off (const struct clock_sync *c);
 
 #endif

@@ -153,7 +153,7 @@ put_back_older ()
     run agent --once --raw job
     expect_status 0
     shows "3 captures that are here are delivered again" \
-        "the aggregator still has all of the captures that are not here"
+        "the aggregator still has all of the captures that are no longer here"
     [[ $output != *event=lost* ]]
     run agent --once --raw job
     expect_status 0
@@ -192,7 +192,7 @@ put_back_older ()
     end_service
     service --disk-floor 100%
     watching --raw job
-    eventually says agent.log "5 captures that it had acknowledged are not here"
+    eventually says agent.log "5 captures that it had acknowledged are no longer here"
     ends_with 75
     ! says agent.log event=lost
     end_service
@@ -283,7 +283,7 @@ put_back_older ()
     mv job away
     mkdir job
     service
-    eventually says agent.log "4 captures that it had acknowledged are not here"
+    eventually says agent.log "4 captures that it had acknowledged are no longer here"
     rmdir job
     mv away job
     eventually captures_are 4

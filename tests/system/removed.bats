@@ -7,7 +7,7 @@ load service_helper
 
 named_lost ()                       # [DIR]: captures that $output names so
 {
-    grep -c "event=lost .*: the aggregator has lost .*$PWD/job/${1:-}.* not here" \
+    grep -c "event=lost .*: the aggregator has lost .*$PWD/job/${1:-}.* no longer here" \
         <<<"$output" || true
 }
 

@@ -1,8 +1,8 @@
 /* node_agent/extract/input/capture_file.h - a file of a capture, read in one
  * pass
  *
- * Notices when the file changed while it was read: then what was read is not to
- * be trusted.
+ * Detects a file that changed while it was read: then its content is not
+ * reliable.
  */
 #ifndef ROLLCALL_EXTRACT_INPUT_CAPTURE_FILE_H
 #define ROLLCALL_EXTRACT_INPUT_CAPTURE_FILE_H
@@ -33,8 +33,8 @@ enum reading capture_file_open (struct capture_file *w,
  */
 ssize_t capture_file_read (void *arg, void *buf, size_t size);
 
-/* How reading went, after the last byte that was wanted: 's' is NULL when it
- * was not read by a scanner.
+/* The verdict on reading, after the last wanted byte: 's' is NULL if no scanner
+ * read it.
  */
 enum reading capture_file_verdict (struct capture_file *w, const struct scan *s,
                                    struct err *err);

@@ -52,8 +52,8 @@ struct csv {
 enum reading csv_open (struct csv *c, struct source *src, int dir,
                        const char *name, struct err *err);
 
-/* Close it and say how reading went: the caller's or the file's failure, and
- * whether it changed meanwhile.
+/* Close it; the verdict on reading: the caller's or the file's failure, or a
+ * change meanwhile.
  */
 enum reading csv_close (struct csv *c, struct err *err);
 
@@ -68,8 +68,8 @@ bool csv_columns (struct csv *c, const struct csv_column *columns, size_t n,
  */
 bool csv_next (struct csv *c);
 
-/* Note what is wrong with this record, and with which field (.s may be NULL).
- * Returns false.
+/* Record an error of this record, and its field (.s may be NULL).  Returns
+ * false.
  */
 bool csv_fail (struct csv *c, const char *what, struct csv_field f);
 

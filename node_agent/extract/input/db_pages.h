@@ -1,4 +1,4 @@
-/* node_agent/extract/input/db_pages.h - rows of integers, off a database's
+/* node_agent/extract/input/db_pages.h - read rows of integers from a database's
  * pages
  *
  * Large tables of the profiler are integers, and are read once, in their own

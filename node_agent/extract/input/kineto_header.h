@@ -1,6 +1,4 @@
-/* node_agent/extract/input/kineto_header.h - what a trace says beside its
- * events
- */
+/* node_agent/extract/input/kineto_header.h - the header of a trace */
 #ifndef ROLLCALL_EXTRACT_INPUT_KINETO_HEADER_H
 #define ROLLCALL_EXTRACT_INPUT_KINETO_HEADER_H
 

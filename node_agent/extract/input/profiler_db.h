@@ -1,9 +1,9 @@
-/* node_agent/extract/input/profiler_db.h - a database that the profiler wrote,
- * open
+/* node_agent/extract/input/profiler_db.h - open a database that the profiler
+ * wrote
  *
- * The file is foreign: opened read-only and immutable, so that nothing is ever
- * written beside it; triggers and views of it are never run; and what a query
- * may cost is bounded by the file's size.
+ * The file is foreign: it is opened read-only and immutable, so nothing is
+ * written beside it; its triggers and views are never run; and the file's size
+ * limits the cost of a query.
  *
  * Select columns by name: viewers add some, and old profilers lack some.
  */
@@ -31,10 +31,10 @@ enum reading profiler_db_open (struct source *src, int dir, const char *name,
                                struct profiler_db **ret, struct err *err);
 void profiler_db_close (struct profiler_db *db);        // db may be NULL
 
-/* What SQLite said last, with the file's name before it. */
+/* SQLite's last error, prefixed with the file's name. */
 enum reading profiler_db_damaged (struct profiler_db *db, struct err *err);
 
-/* It gives more than its bytes can hold: pages that lead in a circle. */
+/* It yields more than its bytes can hold: its pages form a cycle. */
 enum reading profiler_db_endless (struct profiler_db *db, struct err *err);
 
 /* Which of the named columns a table has: have[i] for names[i].

@@ -104,8 +104,8 @@ bool trace_text_value (struct trace_text *t, struct span *value);
 bool trace_int (struct span v, int64_t *ret);   // whole
 bool trace_us (struct span v, int64_t *ns);     // us with decimals, exact
 
-/* The text as people wrote it: JSON's escapes undone, others left alone, bytes
- * that are not UTF-8 replaced.  Returns its size, less than 'max'.
+/* The decoded text: JSON's escapes decoded, others unchanged, invalid UTF-8
+ * replaced.  Returns its size, less than 'max'.
  */
 size_t trace_plain (struct span v, char *out, size_t max);
 

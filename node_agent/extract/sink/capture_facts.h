@@ -1,9 +1,9 @@
-/* node_agent/extract/sink/capture_facts.h - what several files say of one
+/* node_agent/extract/sink/capture_facts.h - facts from several files of a
  * capture
  *
- * CaptureInfo, MemoryPeak and OtherFile have many sources, and one does not
- * replace another: they are collected here, bounded and each thing once, and
- * are sent when all files have been read.
+ * CaptureInfo, MemoryPeak and OtherFile have many sources that do not replace
+ * each other: they are collected here, bounded and without duplicates, and sent
+ * when all files have been read.
  */
 #ifndef ROLLCALL_EXTRACT_SINK_CAPTURE_FACTS_H
 #define ROLLCALL_EXTRACT_SINK_CAPTURE_FACTS_H
@@ -51,8 +51,8 @@ void capture_facts_peak (struct source *src, double device,
  */
 void capture_facts_file (struct source *src, const char *path, uint64_t bytes);
 
-/* Each file that was noted and that nobody has read, until 'fn' returns
- * false.  If 'fn' sets *read, the file is not one of OtherFile any more.
+/* Each recorded file that was not read, until 'fn' returns false.  If 'fn' sets
+ * *read, the file is removed from OtherFile.
  */
 void capture_facts_each_file (const struct source *src,
                               bool (*fn) (void *arg, const char *path,

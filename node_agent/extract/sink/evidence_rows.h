@@ -1,4 +1,4 @@
-/* node_agent/extract/sink/evidence_rows.h - evidence from rows that go by
+/* node_agent/extract/sink/evidence_rows.h - collect evidence from rows
  *
  * Private to this folder.  Which groups ops use, and where in them this capture
  * is; when its steps were; when its symmetric collectives ended.

@@ -24,7 +24,7 @@ enum reading {
     READING_STOPPED,            // the sink or memory failed: give up
 };
 
-/* How it went with one table. */
+/* The verdict on one table. */
 struct verdict {
     enum reading how;
     struct err why;             // of READING_DAMAGED
@@ -36,14 +36,14 @@ struct verdict {
 void verdict_for_tables (struct verdict *v, unsigned want, enum reading how,
                          const struct err *why, struct err *err);
 
-/* What a capture is, by what it looks like. */
+/* The form of a capture. */
 enum source_form {
     FORM_ASCEND,                // ..._ascend_pt, ..._ascend_ms: a directory
     FORM_MSPROF,                // PROF_...: a directory of the msprof program
     FORM_TRACE,                 // one file, of torch.profiler
 };
 
-/* What a file of JSON is. */
+/* The kind of a JSON file. */
 enum trace_kind {
     TRACE_OTHER,                // no trace
     TRACE_KINETO,               // of torch.profiler: an object, times are
@@ -92,34 +92,32 @@ struct source {
     int stopped;                // the error behind READING_STOPPED
 };
 
-/* Whether ops have their type by their names: MindSpore has another idea of
- * what is p2p, and captures of msprof say nothing of it.
+/* Whether types of ops come from their names: MindSpore defines p2p
+ * differently, and captures of msprof do not record it.
  */
 bool source_retypes (const struct source *src);
 
-/* Where the capture has what its profiler sums up of communication: the
- * directory, or -1.
- */
+/* The directory of the profiler's communication summaries, or -1. */
 int source_comm_dir (const struct source *src);
 
-/* Note that something was not opened or read: 'rc' is why, or 0.  Only what may
- * be over another time counts (fileio_trouble), want of descriptors or memory
- * before a disk's trouble.
+/* Record that something was not opened or read: 'rc' is the error, or 0.  Only
+ * temporary errors count (fileio_trouble), a lack of descriptors or memory
+ * before an error of the disk.
  */
 void source_transient_error (const struct source *src, int rc);
 
 /* Whether there is such a file, and its size.  'dir' may be -1. */
 bool source_has (int dir, const char *name, uint64_t *size);
 
-/* Whether rows of a step are wanted; if not, it is noted for these tables (a
- * set of 1 << table_id).
+/* Whether rows of a step are wanted; if not, that is recorded for these tables
+ * (a set of 1 << table_id).
  */
 bool source_wants (struct source *src, unsigned tables, const char *step,
                    size_t n);
 
 /* Give the rows to the sink, in place of what an earlier source gave of this
- * table, and note what they say of the capture: its device, its steps, its
- * time of communication.  A failure is noted in src->stopped.
+ * table, and note what they say of the capture: its device, its steps, its time
+ * of communication.  A failure is recorded in src->stopped.
  */
 bool source_flush (struct source *src, struct batch *b, struct err *err);
 

@@ -13,19 +13,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct size_claims words;
+static struct size_claims claims;
 
 static int setup (void **state)
 {
     (void)state;
-    words = (struct size_claims){ .list = NULL };
+    claims = (struct size_claims){ .list = NULL };
     return 0;
 }
 
 static int teardown (void **state)
 {
     (void)state;
-    size_claims_fini (&words);
+    size_claims_fini (&claims);
     return 0;
 }
 
@@ -36,7 +36,7 @@ static int say (enum size_claim_by by, const char *who, const char *host,
 
     (void)snprintf (w.who, sizeof (w.who), "%s", who);
     (void)snprintf (w.host, sizeof (w.host), "%s", host);
-    return size_claims_put (&words, &w);
+    return size_claims_put (&claims, &w);
 }
 
 static void check (bool run, int64_t agreed, int64_t expected,
@@ -45,7 +45,7 @@ static void check (bool run, int64_t agreed, int64_t expected,
     char note[512];
     const char *by;
 
-    assert_int_equal (size_claims_judge (&words, run, agreed, &by, note,
+    assert_int_equal (size_claims_judge (&claims, run, agreed, &by, note,
                                          sizeof (note)), expected);
     assert_string_equal (by, known_by);
     if (!in_note)
@@ -64,9 +64,9 @@ static void test_put (void **state)
     assert_int_equal (say (CLAIM_NODE, "k", "i", 2), 1);
     assert_int_equal (say (CLAIM_NODE, "j", "h", 2), 1);
     assert_int_equal (say (CLAIM_EXPECT, "", "", 0), 0);
-    assert_int_equal (words.n, 3);
+    assert_int_equal (claims.n, 3);
     check (false, 0, 2, "agents", NULL);
-    for (int i = 3; i < WORDS_MAX - WORDS_KEPT; i++) {
+    for (int i = 3; i < CLAIMS_MAX - CLAIMS_RESERVED; i++) {
         char host[16];
 
         (void)snprintf (host, sizeof (host), "h%d", i);

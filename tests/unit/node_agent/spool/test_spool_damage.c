@@ -367,7 +367,7 @@ static void test_looks_delivered (void **state)
 static int release (struct fixture *f)
 {
     const struct release_policy p = { .kind = RELEASE_SHIPPED,
-                                      .rows_do = true };
+                                      .rows_suffice = true };
     char path[PATH_MAX];
 
     return release_next (f->s, &p, false, 9, path, NULL);
