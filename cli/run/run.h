@@ -1,20 +1,27 @@
 /* cli/run/run.h - rollcall run, between its files
  *
- * run_main.c      options, and which part this process plays
- * run_child.c     what COMMAND is
- * run_way.c       by which way wrappers meet
- * run_meet.c      how wrappers find the aggregator: over MPI, or by a file
- * run_disk.c      what is not well with where captures go
- * run_origin.c     what is known of the job beside ranks
- * run_job.c       directories, names and daemons of a run
- * run_net.c       addresses: binding, announcing, probing
- * run_keys.c      keys: made, handed out, forgotten
- * run_command.c   COMMAND as a child
- * run_wrap.c      around one COMMAND (run_wrap_states.c: its states,
- *                 run_wrap_end.c: how that ends)
- * run_launch.c    in front of a launcher (--launcher)
- * run_finish.c    a run whose daemons died with its launcher
- * run_result.c    what came of it (also for rollcall wait)
+ * Each file calls only those above it in this list:
+ *
+ *   run_way.c       by which way wrappers meet
+ *   run_origin.c    what is known of the job beside ranks
+ *   run_state.c     the directory above all runs'
+ *   run_slurm.c     what Slurm knows of the job
+ *   run_keys.c      keys: made, handed out, forgotten
+ *   run_result.c    what came of it (also for rollcall wait)
+ *   run_list.c      the runs of this machine, for verbs
+ *   run_progress.c  a line of what is waited for
+ *   run_job.c       directories, names and daemons of a run
+ *   run_net.c       addresses: binding, announcing, probing
+ *   run_master.c    where the COMMANDs' own rendezvous is
+ *   run_options.c   options, and what they may be
+ *   run_child.c     what COMMAND is
+ *   run_disk.c      what is not well with where captures go
+ *   run_command.c   COMMAND as a child
+ *   run_meet.c      how wrappers find the aggregator: over MPI, or by a file
+ *   run_finish.c    a run whose daemons died with its launcher
+ *   run_wrap.c      around one COMMAND (files: run_wrap.h)
+ *   run_launch.c    in front of a launcher (--launcher)
+ *   run_main.c      which part this process plays
  *
  * This folder: wrapper, launch and daemons of a run (rollcall run).
  */
@@ -62,7 +69,7 @@ struct run_options {
     const char *finish;         // STATE/JOB/HOST, of rollcall wait
 };
 
-extern const struct command_spec run_command;
+extern const struct command_spec run_command;   // of run_options.c
 
 #define RUN_FAIL(status, ...) cli_fail (&run_command, status, __VA_ARGS__)
 
@@ -115,6 +122,11 @@ static inline bool run_is_served (const struct run *r)
 {
     return r->opt->aggregator && !r->opt->launched;
 }
+
+/* ---- run_options.c ---- */
+
+/* 0, or EXIT_USAGE after a word: for what the table cannot check. */
+int run_check_options (const struct run_options *opt);
 
 /* ---- run_child.c ---- */
 

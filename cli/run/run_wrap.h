@@ -1,8 +1,10 @@
 /* cli/run/run_wrap.h - a wrapper of one COMMAND, between its files
  *
- * run_wrap.c         its life
- * run_wrap_states.c  the table of that
- * run_wrap_end.c     what it tells when it ends
+ * Each file calls only those above it in this list:
+ *
+ *   run_wrap_states.c  the table of its life
+ *   run_wrap_end.c     what it tells when it ends
+ *   run_wrap.c         its life
  */
 #ifndef ROLLCALL_RUN_RUN_WRAP_H
 #define ROLLCALL_RUN_RUN_WRAP_H

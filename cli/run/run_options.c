@@ -1,0 +1,133 @@
+/* cli/run/run_options.c - the options of rollcall run, and what they may be */
+#include "run/run.h"
+
+#include "analyse/analyser.h"
+#include "builder/results.h"
+#include "disk/release.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct option_spec options[] = {
+    { "out", 'o', OPTION_TEXT, offsetof (struct run_options, out), "OUT", ".",
+      NULL, 0, 0, "Write results into OUT/cluster_analysis_output." },
+    { "watch", 'w', OPTION_LIST, offsetof (struct run_options, watch), "DIR",
+      NULL, NULL, 0, 0,
+      "Look for captures below DIR too (besides $ROLLCALL_CAPTURE_DIR and "
+      "COMMAND's working directory). May be repeated." },
+    { "deadline", 'd', OPTION_DURATION,
+      offsetof (struct run_options, deadline_ns), "TIME", "120s",
+      "ROLLCALL_DEADLINE", 0, 0,
+      "How long to wait for captures after the last COMMAND has ended." },
+    { "child", 0, OPTION_TEXT, offsetof (struct run_options, child), "KIND",
+      "auto", NULL, 0, 0,
+      "What COMMAND is. plain: it does not call MPI_Init, so the wrappers may "
+      "use MPI. mpi: it calls MPI_Init. auto: either; MPI is left to it unless "
+      "its ranks have no other way to meet." },
+    { "launcher", 'l', OPTION_TEXT,
+      offsetof (struct run_options, launcher), "WORDS", NULL, NULL, 0, 0,
+      "Start the wrappers with this command, as in \"mpirun -np 8\"; for MPI "
+      "programs on hosts that share no OUT." },
+    CLI_FOREIGN_OPTION (struct run_options, foreign),
+    RESULTS_OPTION (struct run_options),
+    { "raw", 0, OPTION_FLAG, offsetof (struct run_options, raw), NULL, NULL,
+      NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
+    { "release", 0, OPTION_TEXT, offsetof (struct run_options, release),
+      "WHEN", NULL, NULL, 0, 0,
+      "When delivered captures are removed from the directories that this run "
+      "made: never, shipped, after=TIME, when-full. Without it: shipped with "
+      "--raw, never without." },
+    { "max-rate", 0, OPTION_BYTES, offsetof (struct run_options, max_rate),
+      "BYTES", "0", "ROLLCALL_MAX_RATE", 0, 0,
+      "How many bytes each node ships in a second at most, as 10MB; 0: no "
+      "limit." },
+    { "expect-bytes", 0, OPTION_BYTES,
+      offsetof (struct run_options, expect_bytes), "BYTES", "0", NULL, 0, 0,
+      "How much raw data the profilers of a node will write, as 10GB: warn "
+      "before the start if less than 20 times as much is free." },
+    { "insecure", 0, OPTION_FLAG, offsetof (struct run_options, insecure),
+      NULL, NULL, "ROLLCALL_INSECURE", 0, 0,
+      "Use no keys: anybody who can reach the aggregator's port can deliver "
+      "data, and anybody on the network path can read and alter everything. "
+      "Without it each run has keys of its own." },
+    { "interface", 0, OPTION_TEXT,
+      offsetof (struct run_options, interface), "NAME", NULL,
+      "ROLLCALL_INTERFACE", 0, 0,
+      "Announce the addresses of this network interface only." },
+    { "port", 0, OPTION_TEXT, offsetof (struct run_options, ports), "A-B",
+      NULL, "ROLLCALL_PORT", 0, 0, "Listen on a port of this range." },
+    { "state", 0, OPTION_TEXT, offsetof (struct run_options, state), "DIR",
+      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+      "Local directory for captures and daemons of runs. Without it: "
+      "rollcall-UID in $TMPDIR or /tmp, or as FILES says." },
+    { "quiet-period", 0, OPTION_DURATION,
+      offsetof (struct run_options, quiet_ns), "TIME", "60s",
+      "ROLLCALL_QUIET_PERIOD", 0, 0,
+      "While COMMAND runs, a capture without analyse.done is finished when "
+      "nothing in it has changed for this long." },
+    ANALYSER_OPTIONS (struct run_options),
+    { "aggregator", 'a', OPTION_ENDPOINTS,
+      offsetof (struct run_options, aggregator), "ENDPOINT,...", NULL, NULL, 0,
+      0, "Deliver to an aggregator that is already running." },
+    { "job", 'J', OPTION_TEXT, offsetof (struct run_options, job), "ID", NULL,
+      NULL, 0, 0, "The job's id, instead of a new one." },
+    { "launched", 0, OPTION_FLAG, offsetof (struct run_options, launched),
+      NULL, NULL, NULL, 0, 0,
+      "Passed by --launcher to the wrappers that it starts: the aggregator is "
+      "that of this run, and will say when it is over." },
+    { "finish", 0, OPTION_TEXT, offsetof (struct run_options, finish), "DIR",
+      NULL, NULL, 0, 0,
+      "Passed by rollcall wait: restart the daemons of the run in this "
+      "directory, which died before the run was over." },
+    CLI_FORMAT_OPTIONS (struct run_options),
+};
+
+const struct command_spec run_command = {
+    "rollcall run", "[OPTION]... [--] COMMAND [ARGUMENT]...",
+    "Run COMMAND, one of the processes of a parallel job, and collect the "
+    "captures of all ranks: mpirun -np 8 rollcall run -- COMMAND.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+/* A name that is safe as that of a directory. */
+static bool is_job_id (const char *job)
+{
+    size_t n = strlen (job);
+
+    return n > 0 && n < WORLD_TEXT_MAX / 2 && job[0] != '.' &&
+           strspn (job, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                        "0123456789._-") == n;
+}
+
+int run_check_options (const struct run_options *opt)
+{
+    const char *command = opt->analyse.command;
+    struct err err = { "" };
+    unsigned wanted;
+
+    if (run_check_net (opt, &err) < 0)
+        return RUN_FAIL (EXIT_USAGE, "%s", err.text);
+    if (opt->job && !is_job_id (opt->job))
+        return RUN_FAIL (EXIT_USAGE, "--job: \"%s\" is not an id of less than "
+                         "%d letters, digits, '.', '_' and '-', the first no "
+                         "'.'", opt->job, WORLD_TEXT_MAX / 2);
+    if (opt->release && !release_parse (opt->release,
+                                        &(struct release_policy){ 0 }))
+        return RUN_FAIL (EXIT_USAGE, "--release: one of never, shipped, "
+                         "after=TIME, when-full");
+    if (results_parse (opt->only, &wanted, &err) < 0)
+        return RUN_FAIL (EXIT_USAGE, "--only: %s", err.text);
+    if (opt->release && strcmp (opt->release, "never") != 0 && !opt->raw)
+        return RUN_FAIL (EXIT_USAGE, "--release %s needs --raw: captures are "
+                         "removed only when their raw files were delivered "
+                         "too", opt->release);
+    if (analyser_check (&opt->analyse, &err) < 0)
+        return RUN_FAIL (EXIT_USAGE, "%s", err.text);
+    if (command && command[0] != '/' &&
+        memchr (command, '/', strcspn (command, " ")))
+        return RUN_FAIL (EXIT_USAGE, "--analyse-with: it is run in another "
+                         "directory: give the program's full path");
+    if (opt->aggregator && !opt->job)
+        return RUN_FAIL (EXIT_USAGE, "--aggregator needs --job");
+    return 0;
+}
