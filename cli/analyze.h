@@ -1,10 +1,13 @@
 /* cli/analyze.h - rollcall analyze, between its files
  *
- * verb_analyze.c        options, and the order of things
- * analyze_find.c   captures, found and looked at
- * analyze_raw.c    those that were never analysed
- * analyze_build.c  their rows into the result
- * analyze_jobs.c   which of them are of one job
+ * Each file calls only those above it in this list:
+ *
+ *   analyze_options.c  options, and what they may be
+ *   analyze_raw.c      captures that were never analysed
+ *   analyze_find.c     captures, found and looked at
+ *   analyze_jobs.c     which of them are of one job
+ *   analyze_build.c    their rows into the result
+ *   verb_analyze.c     the order of things
  */
 #ifndef ROLLCALL_CLI_ANALYZE_H
 #define ROLLCALL_CLI_ANALYZE_H
@@ -59,10 +62,17 @@ struct analysis {
     struct cli_progress progress;
 };
 
+extern const struct command_spec analyze_command;       // its table
+
 #define FAIL(status, ...) cli_fail (&analyze_command, status, __VA_ARGS__)
 
 /* Functions return an exit status: 0, or a failure that was reported already.
  */
+
+/* ---- analyze_options.c ---- */
+
+/* Fill a->wanted and a->derive by a->opt, which is checked. */
+int analyze_check_options (struct analysis *a);
 
 /* ---- analyze_find.c ---- */
 
@@ -90,6 +100,10 @@ int analyze_build (struct analysis *a, struct build_result *result);
 /* Read the planned captures and fill a->jobs; nothing is written. */
 int analyze_look (struct analysis *a);
 
+/* Make the wanted files beside analysis.db, and fill a->beside. */
+int analyze_build_others (struct analysis *a,
+                          const struct build_result *result);
+
 /* ---- analyze_jobs.c ---- */
 
 /* A build_decide_fn: fills a->jobs; -EAGAIN when a job has to be chosen. */
@@ -104,9 +118,5 @@ void analyze_choose_job (struct analysis *a, size_t job);
  */
 void analyze_drop_output (struct analysis *a);
 int analyze_open_job (struct analysis *a);
-
-/* Make the wanted files beside analysis.db, and fill a->beside. */
-int analyze_build_others (struct analysis *a,
-                          const struct build_result *result);
 
 #endif
