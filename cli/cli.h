@@ -31,9 +31,6 @@ int verb_status (int argc, char **argv);
 int verb_wait (int argc, char **argv);
 int verb_key (int argc, char **argv);
 
-extern const struct command_spec analyze_command, fsck_command, wait_command,
-    key_command;
-
 /* Open the root of an aggregator for reading; 0, or an exit status after a
  * message.  For the option --root use CLI_ROOT_OPTION, and include
  * store/root.h.

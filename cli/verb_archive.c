@@ -31,7 +31,7 @@ static const struct option_spec options[] = {
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
 };
 
-const struct command_spec archive_command = {
+static const struct command_spec archive_command = {
     "rollcall archive",
     "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB]",
     "List an aggregator's captures, get one back byte for byte, and check "

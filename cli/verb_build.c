@@ -48,7 +48,7 @@ static const struct option_spec options[] = {
     CLI_FORMAT_OPTIONS (struct build_options),
 };
 
-const struct command_spec build_command = {
+static const struct command_spec build_command = {
     "rollcall build", "[OPTION]... JOB",
     "Build the results of a job again, from everything delivered to an "
     "aggregator.",

@@ -36,7 +36,7 @@ static const struct option_spec options[] = {
     CLI_WIDTH_OPTION (struct clean_options),
 };
 
-const struct command_spec clean_command = {
+static const struct command_spec clean_command = {
     "rollcall clean", "[OPTION]... [JOB]...",
     "Show the files that finished runs have left on this machine, and remove "
     "them with --apply: logs, captures in the directories of runs, undelivered "

@@ -30,7 +30,7 @@ static const struct option_spec options[] = {
     CLI_RESULT_OPTIONS (struct compare_options),
 };
 
-const struct command_spec compare_command = {
+static const struct command_spec compare_command = {
     "rollcall compare", "[OPTION]... A B",
     "Compare two runs of a job, rank by rank, and tell what differs by more "
     "than noise. A and B are results: DIR, FILE or JOB.",

@@ -57,7 +57,7 @@ static const struct option_spec options[] = {
       NULL, NULL, 0, 0, "Print one JSON object." },
 };
 
-const struct command_spec doctor_command = {
+static const struct command_spec doctor_command = {
     "rollcall doctor", "[OPTION]... [DIR]...",
     "Check this machine and the directories for captures, and say what is "
     "wrong and what to do about it.",

@@ -53,7 +53,7 @@ static const struct option_spec options[] = {
     CLI_RESULT_OPTIONS (struct export_options),
 };
 
-const struct command_spec export_command = {
+static const struct command_spec export_command = {
     "rollcall export",
     "[OPTION]... --perfetto FILE|--csv DIR [" CLI_RESULT_USAGE "]",
     "Write a result for other tools. It is the one below the current "

@@ -32,7 +32,7 @@ static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct fsck_options),
 };
 
-const struct command_spec fsck_command = {
+static const struct command_spec fsck_command = {
     "rollcall fsck", "[OPTION]... agent DIR | aggregator [DIR]",
     "Read an agent's spool or an aggregator's root that is not in use, and "
     "compare every row and every file with its checksum.",

@@ -44,7 +44,7 @@ static const struct option_spec options[] = {
       "Print one JSON object, whose member jobs has one for each job." },
 };
 
-const struct command_spec jobs_command = {
+static const struct command_spec jobs_command = {
     "rollcall jobs",
     "[OPTION]... [merge JOB OTHER... | split JOB CAPTURE|rankN...]",
     "List the jobs of an aggregator, and correct their expected number of "

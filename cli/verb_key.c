@@ -45,7 +45,7 @@ static const struct option_spec options[] = {
       NULL, 0, 0, "list: print one JSON object." },
 };
 
-const struct command_spec key_command = {
+static const struct command_spec key_command = {
     "rollcall key", "new NAME | enrol FILE|KEY NAME | bind NAME | list | "
     "rotate NAME | revoke NAME",
     "Make keys, and say which nodes may connect to the aggregator here.",

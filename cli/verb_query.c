@@ -64,7 +64,7 @@ static const struct option_spec options[] = {
     CLI_RESULT_OPTIONS (struct query_options),
 };
 
-const struct command_spec query_command = {
+static const struct command_spec query_command = {
     "rollcall query", "[OPTION]... NAME|--sql TEXT [" CLI_RESULT_USAGE "]",
     "Query a finished result and print the rows of the answer. It is the one "
     "below the current directory, or that of DIR, FILE or JOB.",

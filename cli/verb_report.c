@@ -28,7 +28,7 @@ static const struct option_spec options[] = {
     CLI_RESULT_OPTIONS (struct report_options),
 };
 
-const struct command_spec report_command = {
+static const struct command_spec report_command = {
     "rollcall report", "[OPTION]... [" CLI_RESULT_USAGE "]",
     "Make one HTML page of a finished result, to look at in any browser. It "
     "needs no network. The result is the one below the current directory, or "

@@ -47,7 +47,7 @@ static const struct option_spec options[] = {
       "Print one JSON object, with every counter of each daemon." },
 };
 
-const struct command_spec status_command = {
+static const struct command_spec status_command = {
     "rollcall status", "[OPTION]... [JOB|DIR]...",
     "Show what the agents and aggregators of this machine are doing: those of "
     "runs and services, of one run, or those with their spool or root below "

@@ -35,7 +35,7 @@ static const struct option_spec options[] = {
     CLI_FORMAT_OPTIONS (struct wait_options),
 };
 
-const struct command_spec wait_command = {
+static const struct command_spec wait_command = {
     "rollcall wait", "[OPTION]... JOB",
     "Wait until a run is over, on the host of its aggregator, and print its "
     "result: for runs whose launcher died.",
