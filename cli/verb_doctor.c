@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -173,7 +172,6 @@ static void look_at_machine (struct report *r, const struct doctor_options *o,
 static int print_json (const struct report *r)
 {
     struct json *j = json_object (), *list = json_add_array (j, "checks");
-    char *text;
 
     for (size_t i = 0; i < r->n; i++) {
         struct json *one = json_push_object (list);
@@ -182,13 +180,7 @@ static int print_json (const struct report *r)
         json_add_text (one, "state", state_names[r->checks[i].state]);
         json_add_text (one, "text", r->checks[i].text);
     }
-    text = json_print (j, true);
-    json_free (j);
-    if (!text)
-        return -ENOMEM;
-    (void)puts (text);
-    free (text);
-    return 0;
+    return cli_print_json (j);
 }
 
 /* A path has whatever bytes it has, newlines among them. */

@@ -267,19 +267,13 @@ static int print_json (const char *dir, const struct keyring_entry *list,
                        size_t n, int64_t now)
 {
     struct json *j = json_object (), *keys;
-    char *text;
 
     json_add_text (j, "dir", dir);
     keys = json_add_array (j, "keys");
     for (size_t i = 0; i < n; i++)
         add_entry (keys, &list[i], now);
-    text = json_print (j, true);
-    json_free (j);
-    if (!text)
-        return -ENOMEM;
-    (void)puts (text);
-    free (text);
-    return 0;
+    // a full disk is for cli_flush to tell
+    return cli_print_json (j) == -ENOMEM ? -ENOMEM : 0;
 }
 
 static int run_list (const struct key_options *o, const char *dir, char **args,
