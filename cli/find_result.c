@@ -61,7 +61,7 @@ static int is_shown (const struct dirent *e)
 static bool tell_several (const struct command_spec *c, const char *what,
                           const struct result_place *place)
 {
-    char dir[PATH_MAX], path[PATH_MAX];
+    char dir[PATH_MAX];
     struct dirent **list = NULL;
     struct buf text;
     size_t found = 0;
@@ -70,9 +70,8 @@ static bool tell_several (const struct command_spec *c, const char *what,
     buf_init (&text, SEVERAL_MAX);
     for (int i = 0; i < n; i++) {
         if (fileio_join (dir, sizeof (dir), what, list[i]->d_name) &&
-            fileio_join (path, sizeof (path), dir,
-                         PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME) &&
-            access (path, F_OK) == 0 && ++found <= SEVERAL_SHOWN)
+            fileio_has (dir, PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME) &&
+            ++found <= SEVERAL_SHOWN)
             buf_printf (&text, "\n  %s%s%s %s", c->name,
                         place->asked ? " " : "",
                         place->asked ? place->asked : "", dir);

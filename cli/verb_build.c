@@ -201,14 +201,6 @@ static int build (const struct build_options *opt,
     return status;
 }
 
-static bool has_ledger (const char *root)
-{
-    char path[PATH_MAX];
-
-    return fileio_join (path, sizeof (path), root, "ledger.db") &&
-           access (path, F_OK) == 0;
-}
-
 int verb_build (int argc, char **argv)
 {
     struct build_options opt = { .root = NULL };
@@ -227,7 +219,8 @@ int verb_build (int argc, char **argv)
                      argv[rest]);
     if (results_parse (opt.only, &opt.wanted, &err) < 0)
         return FAIL (EXIT_USAGE, "--only: %s", err.text);
-    if (!has_ledger (opt.root) && (status = tell_run (&opt, argv[rest])))
+    if (!fileio_has (opt.root, "ledger.db") &&
+        (status = tell_run (&opt, argv[rest])))
         return status;
     if ((status = cli_derive_read (&build_command, &opt.derive, &derive)) != 0)
         return status;

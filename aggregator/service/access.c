@@ -23,8 +23,6 @@
 static bool find_keys (const struct aggregator_options *opt,
                        char dir[PATH_MAX])
 {
-    char own[PATH_MAX];
-
     if (opt->insecure)
         return false;
     if (opt->keys) {
@@ -33,8 +31,7 @@ static bool find_keys (const struct aggregator_options *opt,
     }
     return !net_is_loopback (opt->listen) &&
            keyring_default (dir, NULL) == 0 &&
-           fileio_join (own, sizeof (own), dir, KEYRING_SERVER ".key") &&
-           access (own, F_OK) == 0;
+           fileio_has (dir, KEYRING_SERVER ".key");
 }
 
 static int open_keys (struct access *d, const struct aggregator_options *opt,

@@ -82,14 +82,6 @@ static bool aggregator_lives (const char *dir)
     return lives;
 }
 
-static bool is_below (const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-
-    return fileio_join (path, sizeof (path), dir, name) &&
-           access (path, F_OK) == 0;
-}
-
 /* Keys are in nobody's memory any more: this life has new ones. */
 static void remove_keys (const char *dir)
 {
@@ -109,7 +101,7 @@ static void mark_joined (const char *dir)
     struct timespec times[2];
     struct stat st;
 
-    if (is_below (dir, RUN_JOINED) ||
+    if (fileio_has (dir, RUN_JOINED) ||
         !fileio_join (call, sizeof (call), dir, RUN_CALL) ||
         !fileio_join (joined, sizeof (joined), dir, RUN_JOINED) ||
         stat (call, &st) < 0)
@@ -149,7 +141,7 @@ static int start_again (struct run *r, const struct json *call,
     if ((rc = run_make_keys (r, err)) < 0 || (rc = run_bind (r, err)) < 0 ||
         (rc = run_start_aggregator (r, err)) < 0)
         return rc;
-    if (!is_below (r->dir, "spool"))    // no rank was here
+    if (!fileio_has (r->dir, "spool"))    // no rank was here
         return 0;
     rc = run_probe (r, err);
     return rc < 0 ? rc : run_start_agent (r, err);

@@ -103,12 +103,10 @@ int run_make_dir (struct run *r, struct err *err)
 int run_make_new_dir (struct run *r, struct err *err)
 {
     static const char *const left[] = { RUN_AGGREGATOR, RUN_OVER };
-    char path[PATH_MAX];
     int rc = run_make_dir (r, err);
 
     for (size_t i = 0; i < 2 && rc == 0; i++) {
-        if (fileio_join (path, sizeof (path), r->dir, left[i]) &&
-            access (path, F_OK) == 0)
+        if (fileio_has (r->dir, left[i]))
             rc = err_set (err, EEXIST, "job %s has been run on this host "
                           "before (%s): give this one another id", r->job,
                           r->dir);

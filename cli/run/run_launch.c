@@ -144,10 +144,7 @@ static void on_signal (struct launch *l)
 
 static bool somebody_joined (const struct run *r)
 {
-    char path[PATH_MAX];
-
-    return fileio_join (path, sizeof (path), r->dir, RUN_JOINED) &&
-           access (path, F_OK) == 0;
+    return fileio_has (r->dir, RUN_JOINED);
 }
 
 static bool must_stay (const struct launch *l)

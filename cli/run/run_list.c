@@ -17,21 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool run_list_has (const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-
-    return fileio_join (path, sizeof (path), dir, name) &&
-           access (path, F_OK) == 0;
-}
-
 /* A directory that somebody else made is none, even if it is below 'state': what
  * is in it is not ours to list, nor to remove.
  */
 static bool is_run (const char *dir)
 {
-    return run_list_has (dir, RUN_CALL) || run_list_has (dir, RUN_AGGREGATOR) ||
-           run_list_has (dir, "agent.log") || run_list_has (dir, RUN_OVER);
+    return fileio_has (dir, RUN_CALL) || fileio_has (dir, RUN_AGGREGATOR) ||
+           fileio_has (dir, "agent.log") || fileio_has (dir, RUN_OVER);
 }
 
 /* Its aggregator, or its agent: one of which nobody can tell may live. */
@@ -51,13 +43,13 @@ static bool lives (const char *dir, const struct json *aggregator)
 static enum runs_state state_of (const char *dir)
 {
     struct json *j = run_read_object (dir, RUN_AGGREGATOR);
-    bool left = run_list_has (dir, "spool") || run_list_has (dir, "root");
+    bool left = fileio_has (dir, "spool") || fileio_has (dir, "root");
     enum runs_state state = RUNS_OVER;
 
     if (lives (dir, j))
         state = RUNS_UNDER_WAY;
-    else if (!run_list_has (dir, RUN_AGGREGATOR))
-        state = left || !run_list_has (dir, RUN_OVER) ? RUNS_PART : RUNS_OVER;
+    else if (!fileio_has (dir, RUN_AGGREGATOR))
+        state = left || !fileio_has (dir, RUN_OVER) ? RUNS_PART : RUNS_OVER;
     else if (left || !run_has_result (dir))
         state = RUNS_LEFT;
     json_free (j);
@@ -80,7 +72,7 @@ static void look_at_result (struct runs_one *r)
             summary_fini (&s);
         }
     }
-    if (r->state == RUNS_OVER && run_list_has (r->dir, RUN_AGGREGATOR) &&
+    if (r->state == RUNS_OVER && fileio_has (r->dir, RUN_AGGREGATOR) &&
         (!*r->db || r->gone || r->replaced))
         r->state = RUNS_LEFT;
 }

@@ -71,10 +71,7 @@ int run_lock (const char *dir, int how)
 
 bool run_has_result (const char *dir)
 {
-    char path[PATH_MAX];
-
-    return fileio_join (path, sizeof (path), dir, RESULT_NAME) &&
-           access (path, F_OK) == 0;
+    return fileio_has (dir, RESULT_NAME);
 }
 
 struct json *run_read_object (const char *dir, const char *name)

@@ -370,6 +370,14 @@ bool fileio_join (char *out, size_t size, const char *dir, const char *name)
     return n >= 0 && (size_t)n < size;
 }
 
+bool fileio_has (const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+
+    return fileio_join (path, sizeof (path), dir, name) &&
+           access (path, F_OK) == 0;
+}
+
 struct fs_kind {
     unsigned long magic;                // statfs(2), and the projects' own
     const char *name;

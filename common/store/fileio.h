@@ -85,6 +85,9 @@ void fileio_open_std (void);
 /* "dir/name" into out; false if it does not fit. */
 bool fileio_join (char *out, size_t size, const char *dir, const char *name);
 
+/* Whether there is a 'dir/name'. */
+bool fileio_has (const char *dir, const char *name);
+
 /* The name of the shared or remote file system that holds 'path' ("nfs",
  * "lustre", ...), or NULL when it is local or cannot be told.  Locks and
  * memory-mapped journals are not safe there, and writing there stalls jobs.

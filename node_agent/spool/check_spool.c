@@ -380,12 +380,10 @@ int spool_check (const char *dir, bool repair, spool_fault_fn *fn, void *arg,
                  struct err *err)
 {
     struct check c = { NULL, repair, fn, arg, 0 };
-    char path[PATH_MAX];
     struct err why = { "" };
     int rc;
 
-    if (!fileio_join (path, sizeof (path), dir, SPOOL_LEDGER) ||
-        access (path, F_OK) < 0)
+    if (!fileio_has (dir, SPOOL_LEDGER))
         return err_set (err, ENOENT, "there is no spool in %s (no %s)", dir,
                         SPOOL_LEDGER);
     if (!(c.s = spool_new_struct (dir, err)))
