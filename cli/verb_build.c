@@ -97,15 +97,15 @@ static int tell_run (const struct build_options *opt, const char *job)
 {
     char state[PATH_MAX], dir[PATH_MAX], root[PATH_MAX];
     struct json *j = NULL;
-    struct buf text;
     const char *out;
     int status = 0;
 
-    buf_init (&text, 65536);
-    if (run_state_dir (opt->state, state, NULL) == 0 &&
-        run_find_aggregator (state, job, dir, &text) &&
-        fileio_join (root, sizeof (root), dir, "root"))
-        j = json_parse ((const char *)text.data, text.size, NULL);
+    if (run_state_dir (opt->state, state, NULL) < 0 ||
+        !run_find_aggregator (state, job, dir, &j) ||
+        !fileio_join (root, sizeof (root), dir, "root")) {
+        json_free (j);
+        return 0;
+    }
     out = json_text (json_get (j, "out"), NULL);
     if (out && access (root, F_OK) == 0)
         status = FAIL (EX_NOINPUT, "%s is a run of this host, not a job of %s; "
@@ -119,7 +119,6 @@ static int tell_run (const struct build_options *opt, const char *job)
                        "(%s/captures)", job, out, out,
                        dir);
     json_free (j);
-    buf_fini (&text);
     return status;
 }
 

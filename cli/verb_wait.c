@@ -66,14 +66,9 @@ static bool wait_process (int64_t pid, int64_t start_time, int64_t limit_ns)
 static bool read_pid (const char *state, const char *job, char dir[PATH_MAX],
                       int64_t *pid, int64_t *start)
 {
-    struct buf text;
-    struct json *j = NULL;
-    bool found;
+    struct json *j;
+    bool found = run_find_aggregator (state, job, dir, &j);
 
-    buf_init (&text, 65536);
-    if ((found = run_find_aggregator (state, job, dir, &text)))
-        j = json_parse ((const char *)text.data, text.size, NULL);
-    buf_fini (&text);
     *pid = *start = 0;
     (void)json_int (json_get (j, "pid"), pid);
     (void)json_int (json_get (j, "start_time"), start);

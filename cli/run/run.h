@@ -353,10 +353,11 @@ bool run_has_result (const char *dir);  // is there one already?
 int run_result_db (const char *dir, char out[PATH_MAX]);
 
 /* Find a run whose aggregator is or was on this host, below 'state':
- * STATE/JOB/HOST in 'dir', and the content of its RUN_AGGREGATOR in 'text'.
+ * STATE/JOB/HOST in 'dir', and the content of its RUN_AGGREGATOR, to be freed;
+ * NULL: that cannot be read.
  */
 bool run_find_aggregator (const char *state, const char *job,
-                          char dir[PATH_MAX], struct buf *text);
+                          char dir[PATH_MAX], struct json **ret);
 
 /* Wait for a process that is not our child; -ESRCH when it is gone already. */
 int run_open_process (pid_t pid, int64_t start_time);

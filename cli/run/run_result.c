@@ -100,22 +100,23 @@ int run_result_db (const char *dir, char out[PATH_MAX])
 }
 
 bool run_find_aggregator (const char *state, const char *job,
-                          char dir[PATH_MAX], struct buf *text)
+                          char dir[PATH_MAX], struct json **ret)
 {
-    char path[PATH_MAX], file[PATH_MAX];
+    char path[PATH_MAX];
     struct dirent *e;
     bool found = false;
     DIR *d;
 
+    *ret = NULL;
     if (strchr (job, '/') || !fileio_join (path, sizeof (path), state, job) ||
         !(d = opendir (path)))
         return false;
     while (!found && (e = readdir (d))) {
         if (e->d_name[0] == '.' ||
-            !fileio_join (dir, PATH_MAX, path, e->d_name) ||
-            !fileio_join (file, sizeof (file), dir, RUN_AGGREGATOR))
+            !fileio_join (dir, PATH_MAX, path, e->d_name))
             continue;
-        found = fileio_read_at (AT_FDCWD, file, text, NULL) == 0;
+        if ((found = fileio_has (dir, RUN_AGGREGATOR)))
+            *ret = run_read_object (dir, RUN_AGGREGATOR);
     }
     (void)closedir (d);
     return found;
