@@ -4,10 +4,7 @@
 #include "json/json.h"
 #include "store/fileio.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 
 static int roll_status (const struct result *r)
@@ -24,9 +21,6 @@ int result_write (const char *run_dir, const struct result *r, int *status,
 {
     const struct job_rank *failed = job_failed (r->job);
     struct json *j = json_object ();
-    char path[PATH_MAX];
-    char *text;
-    int rc;
 
     *status = roll_status (r);
     json_add_text (j, "job", r->job->id);
@@ -40,14 +34,5 @@ int result_write (const char *run_dir, const struct result *r, int *status,
     if (r->results && !r->error)
         results_to_json (r->results, j);
     job_to_json (r->job, j);
-    text = json_print (j, true);
-    json_free (j);
-    if (!text)
-        return err_set (err, ENOMEM, "no memory for the result");
-    if (!fileio_join (path, sizeof (path), run_dir, RESULT_NAME))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", run_dir);
-    else
-        rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE, err);
-    free (text);
-    return rc;
+    return json_replace (j, true, run_dir, RESULT_NAME, FILEIO_FILE_MODE, err);
 }

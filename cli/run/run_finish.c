@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -32,7 +31,6 @@ int run_save_options (const struct run *r, struct err *err)
 {
     struct run_options o = *r->opt;
     struct json *j = json_object ();
-    char path[PATH_MAX], *text;
     int rc;
 
     // what another process will have of its own, or has no use for
@@ -44,15 +42,10 @@ int run_save_options (const struct run *r, struct err *err)
     json_add_text (j, "slurm_job", run_slurm_job ());
     rc = options_words (&run_command, &o, push_word,
                         json_add_array (j, "options"));
-    text = json_print (j, true);
+    if (rc == 0)
+        return json_replace (j, true, r->dir, RUN_CALL, 0600, err);
     json_free (j);
-    if (rc < 0 || !text || !fileio_join (path, sizeof (path), r->dir, RUN_CALL))
-        rc = err_set (err, ENOMEM, "cannot save the command line of "
-                                   "%s", r->job);
-    else
-        rc = fileio_replace (path, text, strlen (text), 0600, err);
-    free (text);
-    return rc;
+    return err_set (err, ENOMEM, "cannot save the command line of %s", r->job);
 }
 
 /* The options of then into 'opt', which points into 'call' and to 'words'. */

@@ -241,17 +241,12 @@ static pid_t start_daemon (struct run *r, const char *program, char **argv,
 static void write_pid (const struct run *r)
 {
     struct json *j = json_object ();
-    char path[PATH_MAX], *text;
 
     json_add_text (j, "job", r->job);
     json_add_int (j, "pid", r->aggregator);
     json_add_int (j, "start_time", run_start_time (r->aggregator));
     json_add_text (j, "out", r->out);
-    text = json_print (j, true);
-    json_free (j);
-    if (text && fileio_join (path, sizeof (path), r->dir, RUN_AGGREGATOR))
-        (void)fileio_replace (path, text, strlen (text), 0600, NULL);
-    free (text);
+    (void)json_replace (j, true, r->dir, RUN_AGGREGATOR, 0600, NULL);
 }
 
 int run_start_aggregator (struct run *r, struct err *err)

@@ -6,12 +6,8 @@
  */
 #include "run/run.h"
 
-#include "store/fileio.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MASTER "master.json"
 
@@ -22,9 +18,7 @@ static bool is_asked (const struct run *r)
 
 int run_leave_master (struct run *r, struct err *err)
 {
-    char path[PATH_MAX], *text;
     struct json *j;
-    int rc;
 
     if (!is_asked (r) || r->world.local_rank != 0)
         return 0;
@@ -32,15 +26,7 @@ int run_leave_master (struct run *r, struct err *err)
     j = json_object ();
     json_add_text (j, "addr", r->master_addr);
     json_add_int (j, "port", r->master_port);
-    text = json_print (j, true);
-    json_free (j);
-    if (!text)
-        return err_set (err, ENOMEM, "out of memory");
-    rc = fileio_join (path, sizeof (path), r->dir, MASTER)
-             ? fileio_replace (path, text, strlen (text), 0600, err)
-             : err_set (err, ENAMETOOLONG, "path is too long: %s", r->dir);
-    free (text);
-    return rc;
+    return json_replace (j, true, r->dir, MASTER, 0600, err);
 }
 
 void run_find_master (struct run *r)

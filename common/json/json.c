@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "store/fileio.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -292,4 +293,21 @@ char *json_print (const struct json *j, bool indented)
                             : cJSON_PrintUnformatted (in (j));
 
     return text ? escape_controls (text) : NULL;
+}
+
+int json_replace (struct json *j, bool indented, const char *dir,
+                  const char *name, mode_t mode, struct err *err)
+{
+    char *text = json_print (j, indented), path[PATH_MAX];
+    int rc;
+
+    json_free (j);
+    if (!text)
+        rc = err_set (err, ENOMEM, "no memory to write %s", name);
+    else if (!fileio_join (path, sizeof (path), dir, name))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+    else
+        rc = fileio_replace (path, text, strlen (text), mode, err);
+    free (text);
+    return rc;
 }

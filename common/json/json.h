@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define JSON_VALUES_MAX 5000000u        // of a document: a group of all ranks
                                         // of the largest job has fewer
@@ -57,5 +58,11 @@ void json_add_bool (struct json *obj, const char *key, bool value);
 
 /* The text of the tree, to be freed by the caller; NULL without memory. */
 char *json_print (const struct json *j, bool indented);
+
+/* Replace 'dir/name' by the text of the tree, which is freed in any case;
+ * -ENOMEM, -ENAMETOOLONG, or what fileio_replace says.
+ */
+int json_replace (struct json *j, bool indented, const char *dir,
+                  const char *name, mode_t mode, struct err *err);
 
 #endif

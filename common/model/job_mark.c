@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -51,22 +50,11 @@ static int write_mark (const char *dir, const struct job_mark *m,
                        struct err *err)
 {
     struct json *j = json_object ();
-    char path[PATH_MAX], *text;
-    int rc;
 
     json_add_text (j, "job", m->job);
     json_add_int (j, "rank", m->rank);
     json_add_int (j, "world_size", m->world_size);
-    text = json_print (j, false);
-    json_free (j);
-    if (!text)
-        rc = err_set (err, ENOMEM, "no memory to mark %s", dir);
-    else if (!fileio_join (path, sizeof (path), dir, JOB_MARK_NAME))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
-    else
-        rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE, err);
-    free (text);
-    return rc;
+    return json_replace (j, false, dir, JOB_MARK_NAME, FILEIO_FILE_MODE, err);
 }
 
 int job_mark_write (const char *dir, const char *job, int64_t rank,

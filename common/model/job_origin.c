@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,23 +21,12 @@ int job_origin_write (const char *dir, const char *scheduler_id,
                       char *const command[], struct err *err)
 {
     struct json *j = json_object (), *list = json_add_array (j, "command");
-    char path[PATH_MAX], *text;
-    int rc;
 
     json_add_text (j, "scheduler_id", scheduler_id);
     json_add_text (j, "user", user);
     for (size_t i = 0; command[i]; i++)
         json_push_text (list, command[i]);
-    text = json_print (j, false);
-    json_free (j);
-    if (!text)
-        rc = err_set (err, ENOMEM, "no memory to tell of the job");
-    else if (!fileio_join (path, sizeof (path), dir, JOB_ORIGIN_NAME))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
-    else
-        rc = fileio_replace (path, text, strlen (text), 0600, err);
-    free (text);
-    return rc;
+    return json_replace (j, false, dir, JOB_ORIGIN_NAME, 0600, err);
 }
 
 /* Add a word; what does not fit is cut behind a whole character. */
