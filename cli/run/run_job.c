@@ -249,72 +249,84 @@ static void write_pid (const struct run *r)
     (void)json_replace (j, true, r->dir, RUN_AGGREGATOR, 0600, NULL);
 }
 
+/* The words that a daemon is called with, and room for numbers among them. */
+struct daemon_words {
+    char *at[64];               // NULL behind the last one
+    int n;
+    char numbers[16][32];
+    int used;                   // of these
+};
+
+static void daemon_word (struct daemon_words *w, const char *word)
+{
+    w->at[w->n++] = (char *)word;
+}
+
+/* An option and its value; nothing without one. */
+static void daemon_option (struct daemon_words *w, const char *name,
+                           const char *value)
+{
+    if (!value)
+        return;
+    daemon_word (w, name);
+    daemon_word (w, value);
+}
+
+static void daemon_flag (struct daemon_words *w, const char *name, bool set)
+{
+    if (set)
+        daemon_word (w, name);
+}
+
+/* 'unit' is what stands behind the number. */
+static void daemon_number (struct daemon_words *w, const char *name,
+                           int64_t value, const char *unit)
+{
+    char *text = w->numbers[w->used++];
+
+    (void)snprintf (text, sizeof (w->numbers[0]), "%lld%s", (long long)value,
+                    unit);
+    daemon_option (w, name, text);
+}
+
 int run_start_aggregator (struct run *r, struct err *err)
 {
-    char program[PATH_MAX], root[PATH_MAX], deadline[32], world[32], fd[16];
-    char listen[64], keys[PATH_MAX], launch[16];
+    char program[PATH_MAX], root[PATH_MAX], listen[64], keys[PATH_MAX];
     const int fds[2] = { r->listener, r->launch[0] };
-    char *argv[32];
-    int n = 0, rc = run_program ("rollcall-aggregator", program, err);
+    struct daemon_words w = { .n = 0 };
+    int rc = run_program ("rollcall-aggregator", program, err);
 
     if (rc < 0)
         return rc;
     if (!fileio_join (root, sizeof (root), r->dir, "root"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", r->dir);
-    (void)snprintf (deadline, sizeof (deadline), "%lldms",
-                    (long long)(r->opt->deadline_ns / NS_PER_MS));
-    (void)snprintf (world, sizeof (world), "%lld",
-                    r->opt->launcher ? 0LL : (long long)r->world.size);
-    (void)snprintf (fd, sizeof (fd), "%d", LISTEN_FD);
-    (void)snprintf (listen, sizeof (listen), "%s",
-                    r->all_interfaces ? "tcp://*:" : "tcp://127.0.0.1:");
-    (void)snprintf (listen + strlen (listen), 8, "%s",
+    (void)snprintf (listen, sizeof (listen), "%s%.7s",
+                    r->all_interfaces ? "tcp://*:" : "tcp://127.0.0.1:",
                     strrchr (r->endpoints, ':') + 1);
-    argv[n++] = program;
-    argv[n++] = (char *)"--root";
-    argv[n++] = root;
-    argv[n++] = (char *)"--run-dir";
-    argv[n++] = r->dir;
-    argv[n++] = (char *)"--out";
-    argv[n++] = r->out;
-    argv[n++] = (char *)"--job";
-    argv[n++] = r->job;
-    argv[n++] = (char *)"--listen";
-    argv[n++] = listen;
-    argv[n++] = (char *)"--listen-fd";
-    argv[n++] = fd;
-    argv[n++] = (char *)"--world-size";
-    argv[n++] = world;
-    argv[n++] = (char *)"--deadline";
-    argv[n++] = deadline;
-    if (r->launch[0] >= 0) {
-        (void)snprintf (launch, sizeof (launch), "%d", LAUNCH_FD);
-        argv[n++] = (char *)"--launch-fd";
-        argv[n++] = launch;
-    }
-    if (r->opt->raw)
-        argv[n++] = (char *)"--raw";
-    if (r->opt->foreign)
-        argv[n++] = (char *)"--foreign-output";
-    if (r->opt->only) {
-        argv[n++] = (char *)"--only";
-        argv[n++] = (char *)r->opt->only;
-    }
-    if (*r->note) {
-        argv[n++] = (char *)"--note";
-        argv[n++] = r->note;
-    }
+    daemon_word (&w, program);
+    daemon_option (&w, "--root", root);
+    daemon_option (&w, "--run-dir", r->dir);
+    daemon_option (&w, "--out", r->out);
+    daemon_option (&w, "--job", r->job);
+    daemon_option (&w, "--listen", listen);
+    daemon_number (&w, "--listen-fd", LISTEN_FD, "");
+    daemon_number (&w, "--world-size",
+                   r->opt->launcher ? 0 : r->world.size, "");
+    daemon_number (&w, "--deadline", r->opt->deadline_ns / NS_PER_MS, "ms");
+    if (r->launch[0] >= 0)
+        daemon_number (&w, "--launch-fd", LAUNCH_FD, "");
+    daemon_flag (&w, "--raw", r->opt->raw);
+    daemon_flag (&w, "--foreign-output", r->opt->foreign);
+    daemon_option (&w, "--only", r->opt->only);
+    daemon_option (&w, "--note", *r->note ? r->note : NULL);
     if (run_has_keys (r)) {
         if ((rc = run_write_server_keys (r, keys, err)) < 0)
             return rc;
-        argv[n++] = (char *)"--keys";
-        argv[n++] = keys;
+        daemon_option (&w, "--keys", keys);
     } else {
-        argv[n++] = (char *)"--insecure";
+        daemon_word (&w, "--insecure");
     }
-    argv[n] = NULL;
-    r->aggregator = start_daemon (r, program, argv, "aggregator.log",
-                                  fds, err);
+    r->aggregator = start_daemon (r, program, w.at, "aggregator.log", fds, err);
     if (r->aggregator < 0)
         return r->aggregator;
     r->owns_aggregator = true;
@@ -322,104 +334,57 @@ int run_start_aggregator (struct run *r, struct err *err)
     return 0;
 }
 
-/* Numbers of the options of analyses, as words. */
-struct analyse_words {
-    char jobs[32], timeout[32], memory[32], processes[32];
-};
-
-/* Behind 'n' words in 'argv'; how many there are then. */
-static int add_analyse (const struct analyser_settings *set,
-                        struct analyse_words *w, char **argv, int n)
+static void add_analyse (struct daemon_words *w,
+                         const struct analyser_settings *set)
 {
-    const char *pairs[][2] = {
-        { "--analyse-with", set->command },
-        { "--analyse-export", set->own.export },
-        { "--analyse-steps", set->own.steps },
-        { "--analyse-jobs", w->jobs },
-        { "--analyse-timeout", w->timeout },
-        { "--analyse-memory", w->memory },
-        { "--analyse-processes", w->processes },
-    };
-
-    (void)snprintf (w->jobs, sizeof (w->jobs), "%lld", (long long)set->jobs);
-    (void)snprintf (w->timeout, sizeof (w->timeout), "%lldms",
-                    (long long)(set->timeout_ns / NS_PER_MS));
-    (void)snprintf (w->memory, sizeof (w->memory), "%lld",
-                    (long long)set->memory);
-    (void)snprintf (w->processes, sizeof (w->processes), "%lld",
-                    (long long)set->own.processes);
-    for (size_t i = 0; i < sizeof (pairs) / sizeof (pairs[0]); i++) {
-        if (!pairs[i][1])
-            continue;
-        argv[n++] = (char *)pairs[i][0];
-        argv[n++] = (char *)pairs[i][1];
-    }
-    return n;
+    daemon_option (w, "--analyse-with", set->command);
+    daemon_option (w, "--analyse-export", set->own.export);
+    daemon_option (w, "--analyse-steps", set->own.steps);
+    daemon_number (w, "--analyse-jobs", set->jobs, "");
+    daemon_number (w, "--analyse-timeout", set->timeout_ns / NS_PER_MS, "ms");
+    daemon_number (w, "--analyse-memory", set->memory, "");
+    daemon_number (w, "--analyse-processes", set->own.processes, "");
 }
 
 int run_start_agent (struct run *r, struct err *err)
 {
-    char program[PATH_MAX], deadline[32], quiet[32], world[32], rate[32];
-    char key[PATH_MAX], local[32];
-    struct analyse_words analyse;
-    char *argv[64];
-    int n = 0, rc = run_program ("rollcall-agent", program, err);
+    char program[PATH_MAX], key[PATH_MAX];
+    struct daemon_words w = { .n = 0 };
+    int rc = run_program ("rollcall-agent", program, err);
     pid_t pid;
 
     if (rc < 0)
         return rc;
     if (r->command)
         run_write_origin (r);
-    (void)snprintf (deadline, sizeof (deadline), "%lldms",
-                    (long long)(r->opt->deadline_ns / NS_PER_MS));
-    (void)snprintf (quiet, sizeof (quiet), "%lldms",
-                    (long long)(r->opt->quiet_ns / NS_PER_MS));
-    (void)snprintf (world, sizeof (world), "%lld", (long long)r->world.size);
-    (void)snprintf (rate, sizeof (rate), "%lld", (long long)r->opt->max_rate);
-    argv[n++] = program;
-    argv[n++] = (char *)"--run-dir";
-    argv[n++] = r->dir;
-    argv[n++] = (char *)"--job";
-    argv[n++] = r->job;
-    argv[n++] = (char *)"--aggregator";
-    argv[n++] = r->endpoint;
-    argv[n++] = (char *)"--world-size";
-    argv[n++] = world;
-    argv[n++] = (char *)"--deadline";
-    argv[n++] = deadline;
-    argv[n++] = (char *)"--quiet-period";
-    argv[n++] = quiet;
-    argv[n++] = (char *)"--hold";
+    daemon_word (&w, program);
+    daemon_option (&w, "--run-dir", r->dir);
+    daemon_option (&w, "--job", r->job);
+    daemon_option (&w, "--aggregator", r->endpoint);
+    daemon_number (&w, "--world-size", r->world.size, "");
+    daemon_number (&w, "--deadline", r->opt->deadline_ns / NS_PER_MS, "ms");
+    daemon_number (&w, "--quiet-period", r->opt->quiet_ns / NS_PER_MS, "ms");
+    daemon_word (&w, "--hold");
     // or that of a service on this host, in the environment, would do
-    argv[n++] = (char *)"--when-full";
-    argv[n++] = (char *)"block";
-    argv[n++] = (char *)"--max-rate";
-    argv[n++] = rate;
-    n = add_analyse (&r->opt->analyse, &analyse, argv, n);
-    argv[n++] = (char *)"--release";
-    argv[n++] = (char *)(r->opt->release ? r->opt->release
-                         : r->opt->raw   ? "shipped" : "never");
-    if (r->opt->raw)
-        argv[n++] = (char *)"--raw";
+    daemon_option (&w, "--when-full", "block");
+    daemon_number (&w, "--max-rate", r->opt->max_rate, "");
+    add_analyse (&w, &r->opt->analyse);
+    daemon_option (&w, "--release", r->opt->release ? r->opt->release
+                                    : r->opt->raw   ? "shipped" : "never");
+    daemon_flag (&w, "--raw", r->opt->raw);
     if (run_is_served (r)) {
-        (void)snprintf (local, sizeof (local), "%lld",
-                        (long long)r->world.local_size);
-        argv[n++] = (char *)"--no-roll";
-        argv[n++] = (char *)"--local-size";
-        argv[n++] = local;
+        daemon_word (&w, "--no-roll");
+        daemon_number (&w, "--local-size", r->world.local_size, "");
     }
     if (run_has_keys (r)) {
         if ((rc = run_write_agent_key (r, key, err)) < 0)
             return rc;
-        argv[n++] = (char *)"--key";
-        argv[n++] = key;
-        argv[n++] = (char *)"--server-key";
-        argv[n++] = r->keys.server_public;
+        daemon_option (&w, "--key", key);
+        daemon_option (&w, "--server-key", r->keys.server_public);
     } else if (r->opt->insecure || !r->opt->aggregator) {
-        argv[n++] = (char *)"--insecure";
+        daemon_word (&w, "--insecure");
     }
-    argv[n] = NULL;
-    pid = start_daemon (r, program, argv, "agent.log", (int[]){ -1, -1 }, err);
+    pid = start_daemon (r, program, w.at, "agent.log", (int[]){ -1, -1 }, err);
     return pid < 0 ? (int)pid : 0;
 }
 
