@@ -26,23 +26,20 @@ static const struct option_spec options[] = {
       "INDEX|PREFIX", NULL, NULL, 0, 0,
       "If there are captures of several jobs, build this one: its number (1 is "
       "the newest) or the beginning of its name. Without it: the newest." },
-    { "all-jobs", 0, OPTION_FLAG, offsetof (struct analyze_options, all_jobs),
-      NULL, NULL, NULL, 0, 0,
-      "Build each job, into OUT/JOB/cluster_analysis_output." },
-    { "list-jobs", 'l', OPTION_FLAG,
-      offsetof (struct analyze_options, list_jobs), NULL, NULL, NULL, 0, 0,
+    OPTION_SWITCH ("all-jobs", 0, struct analyze_options, all_jobs,
+      "Build each job, into OUT/JOB/cluster_analysis_output."),
+    OPTION_SWITCH ("list-jobs", 'l', struct analyze_options, list_jobs,
       "Only list the jobs whose captures are there: nothing is built, analysed "
-      "or written." },
+      "or written."),
     ANALYSER_OPTIONS (struct analyze_options),
     RESULTS_OPTION (struct analyze_options),
     CLI_FOREIGN_OPTION (struct analyze_options, foreign),
     CLI_DERIVE_OPTIONS (struct analyze_options, derive),
     CLI_FORMAT_OPTIONS (struct analyze_options),
-    { "quiet", 'q', OPTION_FLAG, offsetof (struct analyze_options, quiet),
-      NULL, NULL, NULL, 0, 0, "No progress and no summary." },
-    { "verbose", 'v', OPTION_FLAG, offsetof (struct analyze_options, verbose),
-      NULL, NULL, NULL, 0, 0,
-      "Name every directory that was not searched, not only the first." },
+    OPTION_SWITCH ("quiet", 'q', struct analyze_options, quiet,
+      "No progress and no summary."),
+    OPTION_SWITCH ("verbose", 'v', struct analyze_options, verbose,
+      "Name every directory that was not searched, not only the first."),
 };
 
 const struct command_spec analyze_command = {

@@ -23,10 +23,9 @@ struct cli_derive_options {
       NULL, NULL, 0, 0, \
       "Which switch and rack each host is at: lines host,switch or " \
       "host,switch,rack." }, \
-    { "all-steps", 0, OPTION_FLAG, offsetof (type, member.all_steps), NULL, \
-      NULL, NULL, 0, 0, \
+    OPTION_SWITCH ("all-steps", 0, type, member.all_steps, \
       "Include all steps in means and findings, even those that profiling " \
-      "itself lengthened." }
+      "itself lengthened.")
 
 struct cli_derive {
     struct findings_options findings;

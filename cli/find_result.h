@@ -26,9 +26,8 @@ struct result_place {
     { "root", 'r', OPTION_TEXT, offsetof (type, place.root), "DIR", \
       ROOT_DEFAULT, ROOT_VARIABLE, 0, 0, \
       "The root of an aggregator, where jobs are looked for." }, \
-    { "state", 0, OPTION_TEXT, offsetof (type, place.state), "DIR", NULL, \
-      "ROLLCALL_STATE_DIR", 0, 0, \
-      "Local directory of runs, where jobs are looked for as well." }
+    CLI_STATE_OPTION (type, place.state, \
+      "Local directory of runs, where jobs are looked for as well.")
 
 /* 0, or an exit status after a message; for a directory with results of several
  * jobs it lists the commands to use.

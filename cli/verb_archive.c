@@ -23,11 +23,10 @@ struct archive_options {
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct archive_options),
-    { "json", 0, OPTION_FLAG, offsetof (struct archive_options, json), NULL,
-      NULL, NULL, 0, 0, "Print one JSON object." },
-    { "superseded", 0, OPTION_FLAG,
-      offsetof (struct archive_options, superseded), NULL, NULL, NULL, 0, 0,
-      "get: write superseded versions instead of the current ones." },
+    OPTION_SWITCH ("json", 0, struct archive_options, json,
+      "Print one JSON object."),
+    OPTION_SWITCH ("superseded", 0, struct archive_options, superseded,
+      "get: write superseded versions instead of the current ones."),
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
 };
 

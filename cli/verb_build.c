@@ -28,9 +28,8 @@ struct build_options {
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct build_options),
-    { "state", 0, OPTION_TEXT, offsetof (struct build_options, state), "DIR",
-      NULL, "ROLLCALL_STATE_DIR", 0, 0,
-      "Local directory of runs, which is searched for data of a run." },
+    CLI_STATE_OPTION (struct build_options, state,
+      "Local directory of runs, which is searched for data of a run."),
     { "out", 'o', OPTION_TEXT, offsetof (struct build_options, out), "DIR",
       NULL, NULL, 0, 0,
       "Write into DIR/cluster_analysis_output instead of ROOT/jobs/JOB. Works "

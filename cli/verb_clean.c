@@ -19,20 +19,17 @@ struct clean_options {
 };
 
 static const struct option_spec options[] = {
-    { "apply", 0, OPTION_FLAG, offsetof (struct clean_options, apply), NULL,
-      NULL, NULL, 0, 0,
+    OPTION_SWITCH ("apply", 0, struct clean_options, apply,
       "Remove these files. Without this option, only show what would be "
-      "removed." },
+      "removed."),
     { "older", 0, OPTION_DURATION, offsetof (struct clean_options, older_ns),
       "TIME", "0", NULL, 0, 0,
       "Only runs that were last written to at least this long ago." },
-    { "incomplete", 0, OPTION_FLAG,
-      offsetof (struct clean_options, incomplete), NULL, NULL, NULL, 0, 0,
+    OPTION_SWITCH ("incomplete", 0, struct clean_options, incomplete,
       "Also runs whose result lacks ranks or is gone: data that exists nowhere "
-      "else is lost." },
-    { "state", 0, OPTION_TEXT, offsetof (struct clean_options, state), "DIR",
-      NULL, "ROLLCALL_STATE_DIR", 0, 0,
-      "Local directory of runs, as in rollcall run." },
+      "else is lost."),
+    CLI_STATE_OPTION (struct clean_options, state,
+      "Local directory of runs, as in rollcall run."),
     CLI_WIDTH_OPTION (struct clean_options),
 };
 

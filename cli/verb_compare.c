@@ -22,10 +22,10 @@ static const struct option_spec options[] = {
       "PERCENT", "1", NULL, 0, 1000,
       "Ignore smaller differences, even if there is less noise: two runs "
       "differ by more than the steps of one." },
-    { "all", 0, OPTION_FLAG, offsetof (struct compare_options, all), NULL,
-      NULL, NULL, 0, 0, "Show peaks of memory that do not differ, too." },
-    { "json", 0, OPTION_FLAG, offsetof (struct compare_options, json), NULL,
-      NULL, NULL, 0, 0, "Print one JSON object." },
+    OPTION_SWITCH ("all", 0, struct compare_options, all,
+      "Show peaks of memory that do not differ, too."),
+    OPTION_SWITCH ("json", 0, struct compare_options, json,
+      "Print one JSON object."),
     CLI_WIDTH_OPTION (struct compare_options),
     CLI_RESULT_OPTIONS (struct compare_options),
 };

@@ -31,10 +31,9 @@ static const struct option_spec options[] = {
       "has to be free." },
     { "port", 0, OPTION_INT, offsetof (struct doctor_options, port), "N",
       "7077", NULL, 1, 65535, "The port of the aggregator." },
-    { "state", 0, OPTION_TEXT, offsetof (struct doctor_options, state), "DIR",
-      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+    CLI_STATE_OPTION (struct doctor_options, state,
       "Local directory of runs, as in rollcall run: checked if no DIR is "
-      "given." },
+      "given."),
     { "keys", 0, OPTION_TEXT, offsetof (struct doctor_options, keys), "DIR",
       NULL, "ROLLCALL_KEYS", 0, 0,
       "Keys of an aggregator on this host; without it those of rollcall key." },
@@ -49,10 +48,10 @@ static const struct option_spec options[] = {
       offsetof (struct doctor_options, server_key), "KEY", NULL,
       "ROLLCALL_SERVER_KEY", 0, 0,
       "The aggregator's public key, as for rollcall-agent." },
-    { "insecure", 0, OPTION_FLAG, offsetof (struct doctor_options, insecure),
-      NULL, NULL, NULL, 0, 0, "Ask the aggregator without keys." },
-    { "json", 0, OPTION_FLAG, offsetof (struct doctor_options, json), NULL,
-      NULL, NULL, 0, 0, "Print one JSON object." },
+    OPTION_SWITCH ("insecure", 0, struct doctor_options, insecure,
+      "Ask the aggregator without keys."),
+    OPTION_SWITCH ("json", 0, struct doctor_options, json,
+      "Print one JSON object."),
 };
 
 static const struct command_spec doctor_command = {

@@ -36,19 +36,17 @@ static const struct option_spec options[] = {
       "Write all tables as CSV, one file for each, and schema.json, which has "
       "types and units. DIR is new or empty. A text that a spreadsheet would "
       "take for a formula gets an apostrophe in front." },
-    { "raw-csv", 0, OPTION_FLAG, offsetof (struct export_options, raw_csv),
-      NULL, NULL, NULL, 0, 0,
-      "With --csv, for programs: texts are not changed." },
+    OPTION_SWITCH ("raw-csv", 0, struct export_options, raw_csv,
+      "With --csv, for programs: texts are not changed."),
     { "rank", 0, OPTION_INT, offsetof (struct export_options, rank), "N", NULL,
       NULL, 0, CAPTURE_WORLD_MAX, "With a trace: only this rank." },
     { "step", 's', OPTION_TEXT, offsetof (struct export_options, step), "STEP",
       NULL, NULL, 0, 0, "With a trace: only this step, 13 or step13." },
-    { "raw-clocks", 0, OPTION_FLAG,
-      offsetof (struct export_options, raw_clocks), NULL, NULL, NULL, 0, 0,
+    OPTION_SWITCH ("raw-clocks", 0, struct export_options, raw_clocks,
       "Leave times as they were recorded: do not subtract known offsets of the "
-      "ranks' clocks." },
-    { "quiet", 0, OPTION_FLAG, offsetof (struct export_options, quiet), NULL,
-      NULL, NULL, 0, 0, "Do not say what was written." },
+      "ranks' clocks."),
+    OPTION_SWITCH ("quiet", 0, struct export_options, quiet,
+      "Do not say what was written."),
     CLI_FOREIGN_OPTION (struct export_options, foreign),
     CLI_RESULT_OPTIONS (struct export_options),
 };

@@ -20,9 +20,8 @@ struct verb_options {
 static const struct option_spec options[] = {
     CLI_RESULT_OPTIONS (struct verb_options),
     CLI_THRESHOLD_OPTION (struct verb_options, thresholds),
-    { "json", 0, OPTION_FLAG, offsetof (struct verb_options, json), NULL,
-      NULL, NULL, 0, 0,
-      "Print one JSON object, whose member findings has one for each." },
+    OPTION_SWITCH ("json", 0, struct verb_options, json,
+      "Print one JSON object, whose member findings has one for each."),
 };
 
 static const struct command_spec findings_command = {

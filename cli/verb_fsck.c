@@ -24,11 +24,10 @@ struct fsck_options {
 };
 
 static const struct option_spec options[] = {
-    { "repair", 0, OPTION_FLAG, offsetof (struct fsck_options, repair), NULL,
-      NULL, NULL, 0, 0,
-      "Set damaged data aside, so that it is made or sent again." },
-    { "json", 0, OPTION_FLAG, offsetof (struct fsck_options, json), NULL, NULL,
-      NULL, 0, 0, "Print each fault as one JSON object in a line." },
+    OPTION_SWITCH ("repair", 0, struct fsck_options, repair,
+      "Set damaged data aside, so that it is made or sent again."),
+    OPTION_SWITCH ("json", 0, struct fsck_options, json,
+      "Print each fault as one JSON object in a line."),
     CLI_ROOT_OPTION (struct fsck_options),
 };
 

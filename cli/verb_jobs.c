@@ -36,12 +36,10 @@ static const struct option_spec options[] = {
       "-1", NULL, -1, CAPTURE_WORLD_MAX,
       "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
       "and captures report. 0 undoes that, -1 changes nothing." },
-    { "state", 0, OPTION_TEXT, offsetof (struct jobs_options, state), "DIR",
-      NULL, "ROLLCALL_STATE_DIR", 0, 0,
-      "Local directory of runs, as in rollcall run." },
-    { "json", 0, OPTION_FLAG, offsetof (struct jobs_options, json), NULL,
-      NULL, NULL, 0, 0,
-      "Print one JSON object, whose member jobs has one for each job." },
+    CLI_STATE_OPTION (struct jobs_options, state,
+      "Local directory of runs, as in rollcall run."),
+    OPTION_SWITCH ("json", 0, struct jobs_options, json,
+      "Print one JSON object, whose member jobs has one for each job."),
 };
 
 static const struct command_spec jobs_command = {

@@ -30,19 +30,17 @@ static const struct option_spec options[] = {
       "TIME", "24h", NULL, 0, 0,
       "rotate, enrol --replace: how long the older key can still connect; for "
       "server: how long agents still accept it as the aggregator's." },
-    { "replace", 0, OPTION_FLAG, offsetof (struct key_options, replace), NULL,
-      NULL, NULL, 0, 0,
-      "enrol: accept this key although NAME has another one." },
+    OPTION_SWITCH ("replace", 0, struct key_options, replace,
+      "enrol: accept this key although NAME has another one."),
     { "host", 0, OPTION_LIST, offsetof (struct key_options, hosts), "HOST",
       NULL, NULL, 0, 0,
       "enrol, bind: bind the key to this host, as hostname prints it there; "
       "may be repeated. Without it, a key is bound to the first host that it "
       "is used for." },
-    { "any-host", 0, OPTION_FLAG, offsetof (struct key_options, any_host),
-      NULL, NULL, NULL, 0, 0,
-      "enrol, bind: the key may be used for any host, as one of a gateway." },
-    { "json", 0, OPTION_FLAG, offsetof (struct key_options, json), NULL, NULL,
-      NULL, 0, 0, "list: print one JSON object." },
+    OPTION_SWITCH ("any-host", 0, struct key_options, any_host,
+      "enrol, bind: the key may be used for any host, as one of a gateway."),
+    OPTION_SWITCH ("json", 0, struct key_options, json,
+      "list: print one JSON object."),
 };
 
 static const struct command_spec key_command = {

@@ -29,8 +29,8 @@ struct query_options {
 };
 
 static const struct option_spec options[] = {
-    { "list", 'l', OPTION_FLAG, offsetof (struct query_options, list), NULL,
-      NULL, NULL, 0, 0, "List the names and what each one shows." },
+    OPTION_SWITCH ("list", 'l', struct query_options, list,
+      "List the names and what each one shows."),
     { "sql", 'q', OPTION_TEXT, offsetof (struct query_options, sql), "TEXT",
       NULL, NULL, 0, 0,
       "Run this SQL instead: one SELECT, or - for standard input. It may have "
@@ -44,23 +44,21 @@ static const struct option_spec options[] = {
       NULL, NULL, 0, 0, "Only rows of this step: 13 or step13." },
     { "limit", 'n', OPTION_INT, offsetof (struct query_options, limit), "N",
       "0", NULL, 0, INT64_MAX, "The first N rows only; 0 for all." },
-    { "csv", 0, OPTION_FLAG, offsetof (struct query_options, csv), NULL, NULL,
-      NULL, 0, 0,
+    OPTION_SWITCH ("csv", 0, struct query_options, csv,
       "Print CSV (RFC 4180): NULL is an empty field, an empty text \"\". A "
       "text that a spreadsheet would take for a formula gets an apostrophe in "
-      "front: one that begins with =, +, -, @, tab or CR, and is no number." },
-    { "raw-csv", 0, OPTION_FLAG, offsetof (struct query_options, raw_csv),
-      NULL, NULL, NULL, 0, 0, "The same for programs: texts are not changed." },
-    { "json", 0, OPTION_FLAG, offsetof (struct query_options, json), NULL,
-      NULL, NULL, 0, 0, "Print an array of objects, one for each row." },
+      "front: one that begins with =, +, -, @, tab or CR, and is no number."),
+    OPTION_SWITCH ("raw-csv", 0, struct query_options, raw_csv,
+      "The same for programs: texts are not changed."),
+    OPTION_SWITCH ("json", 0, struct query_options, json,
+      "Print an array of objects, one for each row."),
     CLI_WIDTH_OPTION (struct query_options),
     { "timeout", 't', OPTION_DURATION,
       offsetof (struct query_options, timeout_ns), "TIME", "10m", NULL, 0, 0,
       "Give up after this much CPU time; 0: never." },
-    { "print-sql", 0, OPTION_FLAG, offsetof (struct query_options, print_sql),
-      NULL, NULL, NULL, 0, 0,
+    OPTION_SWITCH ("print-sql", 0, struct query_options, print_sql,
       "Print the SQL of NAME and do not run it: to change it, or to run it "
-      "with sqlite3." },
+      "with sqlite3."),
     CLI_RESULT_OPTIONS (struct query_options),
 };
 

@@ -35,16 +35,14 @@ struct status_options {
 };
 
 static const struct option_spec options[] = {
-    { "state", 0, OPTION_TEXT, offsetof (struct status_options, state), "DIR",
-      NULL, "ROLLCALL_STATE_DIR", 0, 0,
-      "Local directory of runs, as in rollcall run." },
+    CLI_STATE_OPTION (struct status_options, state,
+      "Local directory of runs, as in rollcall run."),
     CLI_ROOT_OPTION (struct status_options),
     { "agents", 0, OPTION_TEXT, offsetof (struct status_options, agents),
       "DIR", SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE, 0, 0,
       "The --state of agents that are services." },
-    { "json", 0, OPTION_FLAG, offsetof (struct status_options, json), NULL,
-      NULL, NULL, 0, 0,
-      "Print one JSON object, with every counter of each daemon." },
+    OPTION_SWITCH ("json", 0, struct status_options, json,
+      "Print one JSON object, with every counter of each daemon."),
 };
 
 static const struct command_spec status_command = {

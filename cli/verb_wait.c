@@ -26,9 +26,8 @@ struct wait_options {
 };
 
 static const struct option_spec options[] = {
-    { "state", 0, OPTION_TEXT, offsetof (struct wait_options, state), "DIR",
-      NULL, "ROLLCALL_STATE_DIR", 0, 0,
-      "Local directory of runs, as in rollcall run." },
+    CLI_STATE_OPTION (struct wait_options, state,
+      "Local directory of runs, as in rollcall run."),
     { "timeout", 't', OPTION_DURATION,
       offsetof (struct wait_options, timeout_ns), "TIME", "24h", NULL, 0, 0,
       "Give up after this time." },

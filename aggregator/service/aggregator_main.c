@@ -22,11 +22,10 @@ static const struct option_spec options[] = {
       offsetof (struct aggregator_options, listen), "ENDPOINT",
       "tcp://127.0.0.1:7077", "ROLLCALL_LISTEN", 0, 0,
       "Where agents connect: tcp://ADDRESS:PORT." },
-    { "insecure", 0, OPTION_FLAG,
-      offsetof (struct aggregator_options, insecure), NULL, NULL, NULL, 0, 0,
+    OPTION_SWITCH ("insecure", 0, struct aggregator_options, insecure,
       "Use no keys, even if other hosts can connect: anybody can deliver data "
       "and take part in jobs, and anybody on the network path can read and "
-      "alter everything." },
+      "alter everything."),
     { "keys", 0, OPTION_TEXT, offsetof (struct aggregator_options, keys),
       "DIR", NULL, "ROLLCALL_KEYS", 0, 0,
       "Directory of keys made by rollcall key: the aggregator's own "
@@ -58,10 +57,9 @@ static const struct option_spec options[] = {
       "DIR", NULL, NULL, 0, 0,
       "Write results into DIR/cluster_analysis_output instead of "
       "ROOT/jobs/JOB." },
-    { "foreign-output", 0, OPTION_FLAG,
-      offsetof (struct aggregator_options, foreign), NULL, NULL, NULL, 0, 0,
+    OPTION_SWITCH ("foreign-output", 0, struct aggregator_options, foreign,
       "As root, write into a DIR of another user, who can read and replace "
-      "what is there. Without this option, that is refused." },
+      "what is there. Without this option, that is refused."),
     { "run-dir", 0, OPTION_TEXT,
       offsetof (struct aggregator_options, run_dir), "DIR", NULL, NULL, 0, 0,
       "Write result.json here when the job is over." },
@@ -73,8 +71,8 @@ static const struct option_spec options[] = {
       offsetof (struct aggregator_options, deadline_ns), "TIME", "120s", NULL,
       0, 0,
       "How long to wait for captures after the last COMMAND has ended." },
-    { "raw", 0, OPTION_FLAG, offsetof (struct aggregator_options, raw), NULL,
-      NULL, NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
+    OPTION_SWITCH ("raw", 0, struct aggregator_options, raw,
+      "Put the raw capture files into OUT/captures too."),
     { "note", 0, OPTION_TEXT, offsetof (struct aggregator_options, note),
       "TEXT", NULL, NULL, 0, 0, "A sentence for the summary of the job." },
     { "listen-fd", 0, OPTION_INT,

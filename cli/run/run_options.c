@@ -30,8 +30,8 @@ static const struct option_spec options[] = {
       "programs on hosts that share no OUT." },
     CLI_FOREIGN_OPTION (struct run_options, foreign),
     RESULTS_OPTION (struct run_options),
-    { "raw", 0, OPTION_FLAG, offsetof (struct run_options, raw), NULL, NULL,
-      NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
+    OPTION_SWITCH ("raw", 0, struct run_options, raw,
+      "Put the raw capture files into OUT/captures too."),
     { "release", 0, OPTION_TEXT, offsetof (struct run_options, release),
       "WHEN", NULL, NULL, 0, 0,
       "When delivered captures are removed from the directories that this run "
@@ -56,10 +56,9 @@ static const struct option_spec options[] = {
       "Announce the addresses of this network interface only." },
     { "port", 0, OPTION_TEXT, offsetof (struct run_options, ports), "A-B",
       NULL, "ROLLCALL_PORT", 0, 0, "Listen on a port of this range." },
-    { "state", 0, OPTION_TEXT, offsetof (struct run_options, state), "DIR",
-      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+    CLI_STATE_OPTION (struct run_options, state,
       "Local directory for captures and daemons of runs. Without it: "
-      "rollcall-UID in $TMPDIR or /tmp, or as FILES says." },
+      "rollcall-UID in $TMPDIR or /tmp, or as FILES says."),
     { "quiet-period", 0, OPTION_DURATION,
       offsetof (struct run_options, quiet_ns), "TIME", "60s",
       "ROLLCALL_QUIET_PERIOD", 0, 0,
@@ -71,10 +70,9 @@ static const struct option_spec options[] = {
       0, "Deliver to an aggregator that is already running." },
     { "job", 'J', OPTION_TEXT, offsetof (struct run_options, job), "ID", NULL,
       NULL, 0, 0, "The job's id, instead of a new one." },
-    { "launched", 0, OPTION_FLAG, offsetof (struct run_options, launched),
-      NULL, NULL, NULL, 0, 0,
+    OPTION_SWITCH ("launched", 0, struct run_options, launched,
       "Passed by --launcher to the wrappers that it starts: the aggregator is "
-      "that of this run, and will say when it is over." },
+      "that of this run, and will say when it is over."),
     { "finish", 0, OPTION_TEXT, offsetof (struct run_options, finish), "DIR",
       NULL, NULL, 0, 0,
       "Passed by rollcall wait: restart the daemons of the run in this "

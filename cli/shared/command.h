@@ -43,10 +43,9 @@ int cli_flush (const struct command_spec *c, int rc);
 
 /* For a verb that writes into a directory that its user names. */
 #define CLI_FOREIGN_OPTION(type, member) \
-    { "foreign-output", 0, OPTION_FLAG, offsetof (type, member), NULL, NULL, \
-      NULL, 0, 0, \
+    OPTION_SWITCH ("foreign-output", 0, type, member, \
       "As root, write into a directory of another user, who can read and " \
-      "replace what is there. Without this option, that is refused." }
+      "replace what is there. Without this option, that is refused.")
 
 /* Whether it is a valid name of a job. */
 bool cli_valid_job (const char *name);
@@ -84,11 +83,16 @@ size_t cli_width (int64_t option);
       "Columns of a table; texts are wrapped for it. 0: as many as it needs. " \
       "Without it: the terminal's, and 0 elsewhere." }
 
+/* The directory of runs: 'help' begins with what it is looked at for. */
+#define CLI_STATE_OPTION(type, member, help) \
+    { "state", 0, OPTION_TEXT, offsetof (type, member), "DIR", NULL, \
+      "ROLLCALL_STATE_DIR", 0, 0, help }
+
 /* The rows of the options that say so, for a struct with these two members. */
 #define CLI_FORMAT_OPTIONS(type) \
-    { "json", 0, OPTION_FLAG, offsetof (type, json), NULL, NULL, NULL, 0, 0, \
-      "Print the summary as one JSON object." }, \
-    { "text", 0, OPTION_FLAG, offsetof (type, text), NULL, NULL, NULL, 0, 0, \
-      "Print the summary as text, which is the default." }
+    OPTION_SWITCH ("json", 0, type, json, \
+      "Print the summary as one JSON object."), \
+    OPTION_SWITCH ("text", 0, type, text, \
+      "Print the summary as text, which is the default.")
 
 #endif

@@ -45,6 +45,12 @@ struct option_spec {
     const char *help;           // one or more sentences
 };
 
+/* A row of OPTION_FLAG that no variable sets, of a member of the struct 'type'.
+ */
+#define OPTION_SWITCH(name, letter, type, member, help) \
+    { name, letter, OPTION_FLAG, offsetof (type, member), NULL, NULL, NULL, 0, \
+      0, help }
+
 struct command_spec {
     const char *name;           // "rollcall analyze"
     const char *usage;          // what follows the name

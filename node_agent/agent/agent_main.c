@@ -29,13 +29,13 @@ static const struct option_spec options[] = {
     { "state", 0, OPTION_TEXT, offsetof (struct agent_options, state), "DIR",
       SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE, 0, 0,
       "Where the spool is kept; must be on a local disk." },
-    { "once", '1', OPTION_FLAG, offsetof (struct agent_options, once), NULL,
-      NULL, NULL, 0, 0, "Ship the captures that exist, and end." },
+    OPTION_SWITCH ("once", '1', struct agent_options, once,
+      "Ship the captures that exist, and end."),
     { "watch", 'w', OPTION_LIST, offsetof (struct agent_options, watch),
       "DIR", NULL, NULL, 0, 0,
       "Watch this directory; the same as giving it as an argument." },
-    { "raw", 0, OPTION_FLAG, offsetof (struct agent_options, raw), NULL, NULL,
-      NULL, 0, 0, "Ship the raw files of the captures too." },
+    OPTION_SWITCH ("raw", 0, struct agent_options, raw,
+      "Ship the raw files of the captures too."),
     { "quiet-period", 0, OPTION_DURATION,
       offsetof (struct agent_options, quiet_ns), "TIME", "60s",
       "ROLLCALL_QUIET_PERIOD", 0, 0,
@@ -62,10 +62,10 @@ static const struct option_spec options[] = {
       "When delivered captures are removed: never, shipped, after=TIME or "
       "when-full. Needs --raw. In a run it applies to the directories that the "
       "run made." },
-    { "release-rows-only", 0, OPTION_FLAG,
-      offsetof (struct agent_options, release_rows_only), NULL, NULL, NULL, 0,
-      0, "Allow --release without --raw: the raw files of complete captures "
-      "are lost then." },
+    OPTION_SWITCH ("release-rows-only", 0, struct agent_options,
+      release_rows_only,
+      "Allow --release without --raw: the raw files of complete captures "
+      "are lost then."),
     { "cpu-budget", 0, OPTION_TEXT,
       offsetof (struct agent_options, cpu_budget), "PERCENT", "1%",
       "ROLLCALL_CPU_BUDGET", 0, 0,
@@ -92,10 +92,9 @@ static const struct option_spec options[] = {
       "ROLLCALL_SERVER_KEY", 0, 0,
       "The aggregator's public key: its server.pub, or the 40 characters. The "
       "file is read again if the aggregator shows another key." },
-    { "insecure", 0, OPTION_FLAG, offsetof (struct agent_options, insecure),
-      NULL, NULL, NULL, 0, 0,
+    OPTION_SWITCH ("insecure", 0, struct agent_options, insecure,
       "Use no keys, even to another host: anybody on the network path can read "
-      "and alter everything or pretend to be the aggregator." },
+      "and alter everything or pretend to be the aggregator."),
     { "run-dir", 0, OPTION_TEXT, offsetof (struct agent_options, run_dir),
       "DIR", NULL, NULL, 0, 0,
       "Be part of a run: serve the wrappers that connect to DIR/agent.sock, "
@@ -110,11 +109,10 @@ static const struct option_spec options[] = {
       offsetof (struct agent_options, local_size), "N", "0", NULL, 0,
       CAPTURE_WORLD_MAX,
       "How many ranks of the run are on this host; 0: unknown." },
-    { "no-roll", 0, OPTION_FLAG, offsetof (struct agent_options, no_roll),
-      NULL, NULL, NULL, 0, 0,
+    OPTION_SWITCH ("no-roll", 0, struct agent_options, no_roll,
       "The run's aggregator is a service, which does not say when the run is "
       "over: end when everything of this host is delivered, or at the "
-      "deadline." },
+      "deadline."),
 };
 
 static const struct command_spec command = {
