@@ -21,6 +21,9 @@ struct check {
     char text[512];             // what is, and what to do
 };
 
+/* Give a struct check its text; for the checks themselves. */
+#define SAY(c, ...) (void)snprintf ((c).text, sizeof ((c).text), __VA_ARGS__)
+
 /* Ascend profilers want this many times the raw data free while they analyse;
  * torch.profiler writes its trace once.
  */

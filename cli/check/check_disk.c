@@ -36,10 +36,10 @@ struct check check_exists (const char *dir)
     existing (dir, at);
     if (access (dir, F_OK) < 0) {
         c.state = CHECK_WARNING;
-        (void)snprintf (c.text, sizeof (c.text), "%.230s does not exist: the "
-                        "file system of %.230s was checked", dir, at);
+        SAY (c, "%.230s does not exist: the file system of %.230s was checked",
+             dir, at);
     } else {
-        (void)snprintf (c.text, sizeof (c.text), "%.250s exists", dir);
+        SAY (c, "%.250s exists", dir);
     }
     return c;
 }
@@ -72,15 +72,15 @@ struct check check_writable (const char *dir)
     existing (dir, at);
     rc = try_to_write (at);
     if (rc == 0) {
-        (void)snprintf (c.text, sizeof (c.text), "%.250s can be written", at);
+        SAY (c, "%.250s can be written", at);
         return c;
     }
     c.state = CHECK_PROBLEM;
-    (void)snprintf (c.text, sizeof (c.text), rc == -ENOTDIR
-                        ? "%.250s is not a directory: choose another one"
-                        : "%.250s cannot be written by user %u: %.100s: "
-                          "make it that user's, or choose another directory",
-                    at, (unsigned)geteuid (), strerror (-rc));
+    SAY (c, rc == -ENOTDIR
+                ? "%.250s is not a directory: choose another one"
+                : "%.250s cannot be written by user %u: %.100s: make it that "
+                  "user's, or choose another directory",
+         at, (unsigned)geteuid (), strerror (-rc));
     return c;
 }
 
@@ -97,7 +97,7 @@ struct check check_room (const char *dir, int64_t expect_bytes)
 
     if (space_of (dir, &s, &err) < 0) {
         c.state = CHECK_PROBLEM;
-        (void)snprintf (c.text, sizeof (c.text), "%.400s", err.text);
+        SAY (c, "%.400s", err.text);
         return c;
     }
     units_bytes_text (s.free_bytes, free_text);
@@ -105,22 +105,19 @@ struct check check_room (const char *dir, int64_t expect_bytes)
     units_bytes_text (want, wanted);
     if (want > s.free_bytes) {
         c.state = CHECK_WARNING;
-        (void)snprintf (c.text, sizeof (c.text), "%.250s has %s free, but an "
-                        "Ascend profiler wants %s, %d times the raw data: make "
-                        "room, or collect fewer steps", dir, free_text, wanted,
-                        CHECK_RAW_FACTOR);
+        SAY (c, "%.250s has %s free, but an Ascend profiler wants %s, %d times "
+             "the raw data: make room, or collect fewer steps", dir, free_text,
+             wanted, CHECK_RAW_FACTOR);
     } else if (s.free_bytes < space_limit_bytes (&unset, s.total_bytes,
                                                  SPACE_FLOOR_DEFAULT)) {
         c.state = CHECK_PROBLEM;
-        (void)snprintf (c.text, sizeof (c.text), "%.250s has only %s free: "
-                        "make room, or choose another directory", dir,
-                        free_text);
+        SAY (c, "%.250s has only %s free: make room, or choose another "
+             "directory", dir, free_text);
     } else {
-        (void)snprintf (c.text, sizeof (c.text), "%.250s has %s free, enough "
-                        "for %s of raw data (Ascend profilers want %d times "
-                        "as much while they analyse; a trace of "
-                        "torch.profiler takes its own size)", dir, free_text,
-                        allows, CHECK_RAW_FACTOR);
+        SAY (c, "%.250s has %s free, enough for %s of raw data (Ascend "
+             "profilers want %d times as much while they analyse; a trace of "
+             "torch.profiler takes its own size)", dir, free_text, allows,
+             CHECK_RAW_FACTOR);
     }
     return c;
 }
@@ -133,15 +130,14 @@ struct check check_inodes (const char *dir)
 
     if (space_of (dir, &s, &err) < 0) {
         c.state = CHECK_PROBLEM;
-        (void)snprintf (c.text, sizeof (c.text), "%.400s", err.text);
+        SAY (c, "%.400s", err.text);
     } else if (s.free_inodes == UINT64_MAX) {
-        (void)snprintf (c.text, sizeof (c.text), "%.250s does not limit them",
-                        dir);
+        SAY (c, "%.250s does not limit them", dir);
     } else {
         c.state = s.free_inodes < INODES_MIN ? CHECK_WARNING : CHECK_OK;
-        (void)snprintf (c.text, sizeof (c.text), "%.250s has %llu free%s", dir,
-                        (unsigned long long)s.free_inodes,
-                        c.state ? ": remove small files" : "");
+        SAY (c, "%.250s has %llu free%s", dir,
+             (unsigned long long)s.free_inodes,
+             c.state ? ": remove small files" : "");
     }
     return c;
 }
@@ -155,12 +151,10 @@ struct check check_local (const char *dir)
     existing (dir, at);
     if ((remote = fileio_remote_fs (at))) {
         c.state = CHECK_WARNING;
-        (void)snprintf (c.text, sizeof (c.text), "%.250s is on a shared file "
-                        "system (%s), and writing captures there stalls jobs: "
-                        "choose a local directory", dir, remote);
+        SAY (c, "%.250s is on a shared file system (%s), and writing captures "
+             "there stalls jobs: choose a local directory", dir, remote);
     } else {
-        (void)snprintf (c.text, sizeof (c.text), "%.250s is on a local disk",
-                        dir);
+        SAY (c, "%.250s is on a local disk", dir);
     }
     return c;
 }
@@ -170,8 +164,8 @@ struct check check_umask (unsigned mask)
     struct check c = { .name = "umask" };
 
     c.state = (mask & UMASK_WANTED) == UMASK_WANTED ? CHECK_OK : CHECK_WARNING;
-    (void)snprintf (c.text, sizeof (c.text), "%04o%s", mask,
-                    c.state ? ": captures may be read or written by others; "
-                              "rollcall run makes it 0027 at least" : "");
+    SAY (c, "%04o%s", mask,
+         c.state ? ": captures may be read or written by others; "
+                   "rollcall run makes it 0027 at least" : "");
     return c;
 }

@@ -30,8 +30,6 @@
 
 #define START_ELSEWHERE "start it on another with rollcall-aggregator --listen"
 
-#define SAY(c, ...) (void)snprintf ((c).text, sizeof ((c).text), __VA_ARGS__)
-
 /* ---- ports ---- */
 
 /* The inode of the socket that listens on the port; 0: none that is known. */

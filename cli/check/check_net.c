@@ -16,8 +16,6 @@
 #define AGAIN_NS (100 * NS_PER_MS)
 #define ANSWERS 3               // the quickest of them tells the time best
 
-#define SAY(c, ...) (void)snprintf ((c).text, sizeof ((c).text), __VA_ARGS__)
-
 /* ---- keys ---- */
 
 static void count_keys (const struct keyring_entry *list, size_t n, time_t now,
