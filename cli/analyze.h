@@ -36,7 +36,6 @@ struct analyze_options {
 
 struct analysis {
     struct analyze_options opt;
-    enum cli_format format;
     char **dirs;
     int ndirs;
     struct found_list found;

@@ -116,7 +116,7 @@ static int print_summary (struct analysis *a,
     s.jobs = &a->jobs;
     s.job = a->job;
     s.all_jobs = a->opt.all_jobs;
-    if (a->format == CLI_TEXT)
+    if (!a->opt.json)
         rc = summary_print_text (&s, STDOUT_FILENO);
     else
         print_json (a, &s);
@@ -203,7 +203,7 @@ static int build_some (struct analysis *a)
     analyze_drop_output (a);
     for (job = 0; job < a->jobs.n && status < EXIT_INTERRUPTED; job++)
         status = worse (status, build_job (a, job));
-    if (a->format == CLI_JSON && !a->opt.quiet)
+    if (a->opt.json && !a->opt.quiet)
         (void)puts (a->printed ? "]" : "[]");
     return status;
 }
@@ -215,7 +215,7 @@ static int list_jobs (struct analysis *a)
 
     if ((status = analyze_plan (a)) != 0 || (status = analyze_look (a)) != 0)
         return status;
-    if (a->format == CLI_JSON) {
+    if (a->opt.json) {
         j = json_object ();
         job_list_to_json (&a->jobs, JOBS_NONE, json_add_array (j, "jobs"));
         return cli_flush (&analyze_command, cli_print_json (j));
@@ -288,7 +288,6 @@ int verb_analyze (int argc, char **argv)
     }
     a.dirs = argv + rest;
     a.ndirs = argc - rest;
-    a.format = cli_format (a.opt.json);
     cli_catch_signals ();
     status = analyze (&a);
     verb_analyze_fini (&a);

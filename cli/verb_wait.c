@@ -226,8 +226,7 @@ static int wait_for (const struct wait_options *opt, const char *job)
         status = finish_and_wait (state, job, until, dir);
     if (status != 0)
         return status;
-    status = run_print_result (&wait_command, dir, job,
-                               cli_format (opt->json), &command);
+    status = run_print_result (&wait_command, dir, job, opt->json, &command);
     if (status == -ENOENT)
         return FAIL (EX_UNAVAILABLE, "the aggregator of job %s died before it "
                      "was over; captures are safe on the nodes' disks (below "

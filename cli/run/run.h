@@ -341,8 +341,7 @@ void run_hide_end (void);
  * messages.
  */
 int run_print_result (const struct command_spec *who, const char *dir,
-                      const char *job, enum cli_format format,
-                      int *command_status);
+                      const char *job, bool json, int *command_status);
 
 /* The JSON object in a file of a run's directory; NULL: there is none. */
 struct json *run_read_object (const char *dir, const char *name);

@@ -207,8 +207,8 @@ static int run_launch_finish (struct launch *l)
         return RUN_FAIL (missing, "no rank has reported; the launcher (%s) "
                          "ended with status %d", r->opt->launcher, l->status);
     }
-    roll = run_print_result (&run_command, r->dir, r->job,
-                             cli_format (r->opt->json), &command);
+    roll = run_print_result (&run_command, r->dir, r->job, r->opt->json,
+                             &command);
     if (roll == -ENOENT)
         return RUN_FAIL (missing, "job %s has no result yet: captures are safe "
                          "on the nodes' disks; on host %s, rollcall wait %s%s "

@@ -266,7 +266,7 @@ static int tell_gone (const struct command_spec *who,
 
 static int print_summary (const struct command_spec *who,
                           const struct json *result, const char *dir,
-                          const char *job, enum cli_format format)
+                          const char *job, bool json)
 {
     const char *path = json_text (json_get (result, "analysis_db"), NULL);
     const char *kept = json_text (json_get (result, "kept_path"), "");
@@ -292,7 +292,7 @@ static int print_summary (const struct command_spec *who,
                     json_text (json_get (result, "newer_job"), ""));
     results_from_json (&beside, result);
     s.beside = &beside;
-    if (format == CLI_JSON) {
+    if (json) {
         print_json (&s, result, job);
     } else {
         (void)summary_print_text (&s, STDOUT_FILENO);
@@ -303,8 +303,7 @@ static int print_summary (const struct command_spec *who,
 }
 
 int run_print_result (const struct command_spec *who, const char *dir,
-                      const char *job, enum cli_format format,
-                      int *command_status)
+                      const char *job, bool json, int *command_status)
 {
     struct json *result = run_read_object (dir, RESULT_NAME);
     int64_t roll = EX_SOFTWARE, command = 0;
@@ -315,7 +314,7 @@ int run_print_result (const struct command_spec *who, const char *dir,
         return -ENOENT;
     (void)json_int (json_get (result, "roll_status"), &roll);
     (void)json_int (json_get (result, "command_status"), &command);
-    status = print_summary (who, result, dir, job, format);
+    status = print_summary (who, result, dir, job, json);
     json_free (result);
     *command_status = (int)command;
     return status ? status : (int)roll;

@@ -145,8 +145,8 @@ static int ended_by_launcher (const struct wrap *w)
     if (run_is_served (r))
         (void)served_status (w);
     else if (r->owns_aggregator &&
-             run_print_result (&run_command, r->dir, r->job,
-                               cli_format (r->opt->json), &command) == -ENOENT)
+             run_print_result (&run_command, r->dir, r->job, r->opt->json,
+                               &command) == -ENOENT)
         (void)goes_on (w, status);
     return status;
 }
@@ -154,7 +154,6 @@ static int ended_by_launcher (const struct wrap *w)
 int wrap_end (const struct wrap *w)
 {
     const struct run *r = w->r;
-    enum cli_format format = cli_format (r->opt->json);
     int command = 0, roll;
 
     if (w->launcher_ended)
@@ -168,7 +167,8 @@ int wrap_end (const struct wrap *w)
         // without either, each returns its own
         return r->opt->aggregator && !w->stopped ? w->status : 0;
     }
-    roll = run_print_result (&run_command, r->dir, r->job, format, &command);
+    roll = run_print_result (&run_command, r->dir, r->job, r->opt->json,
+                             &command);
     if (roll == -ENOENT)
         return no_result (w, w->status ? w->status : EX_UNAVAILABLE);
     return command > 0 ? command : w->status && !w->stopped ? w->status : roll;

@@ -126,8 +126,3 @@ size_t cli_width (int64_t option)
 {
     return option >= 0 ? (size_t)option : labels_width (STDOUT_FILENO);
 }
-
-enum cli_format cli_format (bool json)
-{
-    return json ? CLI_JSON : CLI_TEXT;
-}

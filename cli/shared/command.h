@@ -68,10 +68,6 @@ void cli_catch_signals (void);
 int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
-/* How results are printed. */
-enum cli_format { CLI_TEXT, CLI_JSON };
-enum cli_format cli_format (bool json);
-
 /* The width of a table: that of --width (-1: not given), else the terminal's
  * columns, or 0 (unlimited) elsewhere.
  */
