@@ -31,23 +31,16 @@ static bool find_built (const char *root, const char *job, char ret[PATH_MAX])
 }
 
 /* STATE/JOB/HOST/result.json: of a run whose aggregator was on this host. */
+static bool has_db (const char *dir, void *ret)
+{
+    return run_result_db (dir, ret) == 0;
+}
+
 static bool find_run (const char *state, const char *job, char ret[PATH_MAX])
 {
-    char above[PATH_MAX], dir[PATH_MAX];
-    struct dirent *e;
-    bool found = false;
-    DIR *d;
+    char dir[PATH_MAX];
 
-    if (!fileio_join (above, sizeof (above), state, job) ||
-        !(d = opendir (above)))
-        return false;
-    while (!found && (e = readdir (d))) {
-        if (e->d_name[0] != '.' &&
-            fileio_join (dir, sizeof (dir), above, e->d_name))
-            found = run_result_db (dir, ret) == 0;
-    }
-    (void)closedir (d);
-    return found;
+    return run_find_dir (state, job, has_db, ret, dir);
 }
 
 /* ---- OUT of `rollcall analyze --all-jobs` ---- */

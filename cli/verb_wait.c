@@ -7,7 +7,6 @@
 #include "json/json.h"
 #include "store/fileio.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
@@ -129,29 +128,11 @@ static int verb_wait_finish (const char *dir)
 
 /* ---- waiting ---- */
 
-/* A run's directory of this host, which had no aggregator; false: none. */
-static bool find_part (const char *state, const char *job, char dir[PATH_MAX])
-{
-    char path[PATH_MAX];
-    struct dirent *e;
-    bool found = false;
-    DIR *d;
-
-    if (strchr (job, '/') || !fileio_join (path, sizeof (path), state, job) ||
-        !(d = opendir (path)))
-        return false;
-    while (!found && (e = readdir (d)))
-        found = e->d_name[0] != '.' &&
-                fileio_join (dir, PATH_MAX, path, e->d_name);
-    (void)closedir (d);
-    return found;
-}
-
 static int no_job (const char *job, const char *state)
 {
     char dir[PATH_MAX];
 
-    if (find_part (state, job, dir))
+    if (run_find_dir (state, job, NULL, NULL, dir))
         return FAIL (EX_NOINPUT, "job %s was on this host, its aggregator on "
                      "another: call this there, on the host that rollcall run "
                      "has named behind the job's id (that of rank 0, or of "

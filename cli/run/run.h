@@ -351,6 +351,13 @@ bool run_has_result (const char *dir);  // is there one already?
 /* The path of the analysis.db that it names; -ENOENT. */
 int run_result_db (const char *dir, char out[PATH_MAX]);
 
+/* Find the first STATE/JOB/HOST for which 'is_it' is true, or any one if that is
+ * NULL: its path into 'dir'.
+ */
+bool run_find_dir (const char *state, const char *job,
+                   bool (*is_it) (const char *dir, void *arg), void *arg,
+                   char dir[PATH_MAX]);
+
 /* Find a run whose aggregator is or was on this host, below 'state':
  * STATE/JOB/HOST in 'dir', and the content of its RUN_AGGREGATOR, to be freed;
  * NULL: that cannot be read.

@@ -99,26 +99,38 @@ int run_result_db (const char *dir, char out[PATH_MAX])
     return path ? 0 : -ENOENT;
 }
 
-bool run_find_aggregator (const char *state, const char *job,
-                          char dir[PATH_MAX], struct json **ret)
+bool run_find_dir (const char *state, const char *job,
+                   bool (*is_it) (const char *dir, void *arg), void *arg,
+                   char dir[PATH_MAX])
 {
     char path[PATH_MAX];
     struct dirent *e;
     bool found = false;
     DIR *d;
 
-    *ret = NULL;
     if (strchr (job, '/') || !fileio_join (path, sizeof (path), state, job) ||
         !(d = opendir (path)))
         return false;
-    while (!found && (e = readdir (d))) {
-        if (e->d_name[0] == '.' ||
-            !fileio_join (dir, PATH_MAX, path, e->d_name))
-            continue;
-        if ((found = fileio_has (dir, RUN_AGGREGATOR)))
-            *ret = run_read_object (dir, RUN_AGGREGATOR);
-    }
+    while (!found && (e = readdir (d)))
+        found = e->d_name[0] != '.' &&
+                fileio_join (dir, PATH_MAX, path, e->d_name) &&
+                (!is_it || is_it (dir, arg));
     (void)closedir (d);
+    return found;
+}
+
+static bool has_aggregator (const char *dir, void *arg)
+{
+    (void)arg;
+    return fileio_has (dir, RUN_AGGREGATOR);
+}
+
+bool run_find_aggregator (const char *state, const char *job,
+                          char dir[PATH_MAX], struct json **ret)
+{
+    bool found = run_find_dir (state, job, has_aggregator, NULL, dir);
+
+    *ret = found ? run_read_object (dir, RUN_AGGREGATOR) : NULL;
     return found;
 }
 
