@@ -121,57 +121,29 @@ static int tell_run (const struct build_options *opt, const char *job)
     return status;
 }
 
-/* Build, and tell what came of it. */
-static int build (const struct build_options *opt,
-                  const struct derive_options *derive, struct archive *a,
-                  const char *job)
+/* Build what 'b' has, and tell what came of it. */
+static int build_all (const struct build_options *opt, struct job_build *b,
+                      const struct size_claims *claims, const struct archive *a,
+                      const char *job, int64_t seq)
 {
     char out[PATH_MAX];
     struct err err = { "" };
     struct build_result result = { .rows = 0 };
     struct roster roster;
-    struct job_build *b = job_build_create (a->ledger, a->store, job, &err);
-    int64_t seq = ledger_newest (a->ledger, job, ITEM_ROWS);
     struct cli_progress progress;
-    struct size_claims claims;
-    int rc, status, said = ledger_size_claims (a->ledger, job, &claims, &err);
-    int64_t open = ledger_count_open (a->ledger, job);
+    int rc, status;
 
-    ledger_end_read (a->ledger);
-    if (open > 0) {
-        job_build_destroy (b);
-        size_claims_fini (&claims);
-        return FAIL (EX_TEMPFAIL, "%lld capture%s that came as %s %s not yet "
-                     "divided into jobs: an aggregator does that when it "
-                     "serves %s", (long long)open, units_s ((uint64_t)open),
-                     job, units_are ((uint64_t)open), a->root);
-    }
-    if (!b || said < 0) {
-        job_build_destroy (b);
-        size_claims_fini (&claims);
-        return FAIL (EX_IOERR, "job %s: %s", job, err.text);
-    }
-    if (job_build_captures (b) == 0) {
-        job_build_destroy (b);
-        size_claims_fini (&claims);
-        status = tell_run (opt, job);
-        return status ? status
-                      : FAIL (EX_NOINPUT, "%s has nothing of a job %s: "
-                              "rollcall jobs lists its jobs", a->root, job);
-    }
     if (snprintf (out, sizeof (out), "%s/jobs/%s", a->root, job) >=
         (int)sizeof (out))
         out[0] = '\0';
     job_build_want (b, opt->wanted);
-    job_build_set_derive (b, derive);
     job_build_set_out (b, opt->foreign, false);
     cli_catch_signals ();
     job_build_obey (b, &cli_cancelled);
     roster_init (&roster);
     rc = opt->world_size > 0
              ? roster_expect_world (&roster, opt->world_size, "--world-size")
-             : job_build_expect (b, &claims, false, &roster);
-    size_claims_fini (&claims);
+             : job_build_expect (b, claims, false, &roster);
     job_build_say_fates (b, &roster);
     cli_progress_begin (&progress);
     if (progress.shown)
@@ -195,6 +167,36 @@ static int build (const struct build_options *opt,
                  : roster_complete (&roster) ? EXIT_ALL_PRESENT
                                              : EXIT_NOT_ALL;
     roster_fini (&roster);
+    return status;
+}
+
+static int build (const struct build_options *opt,
+                  const struct derive_options *derive, struct archive *a,
+                  const char *job)
+{
+    struct err err = { "" };
+    struct job_build *b = job_build_create (a->ledger, a->store, job, &err);
+    int64_t seq = ledger_newest (a->ledger, job, ITEM_ROWS);
+    struct size_claims claims;
+    int status, said = ledger_size_claims (a->ledger, job, &claims, &err);
+    int64_t open = ledger_count_open (a->ledger, job);
+
+    ledger_end_read (a->ledger);
+    if (open > 0) {
+        status = FAIL (EX_TEMPFAIL, "%lld capture%s that came as %s %s not yet "
+                       "divided into jobs: an aggregator does that when it "
+                       "serves %s", (long long)open, units_s ((uint64_t)open),
+                       job, units_are ((uint64_t)open), a->root);
+    } else if (!b || said < 0) {
+        status = FAIL (EX_IOERR, "job %s: %s", job, err.text);
+    } else if (job_build_captures (b) > 0) {
+        job_build_set_derive (b, derive);
+        status = build_all (opt, b, &claims, a, job, seq);
+    } else if ((status = tell_run (opt, job)) == 0) {
+        status = FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs "
+                       "lists its jobs", a->root, job);
+    }
+    size_claims_fini (&claims);
     job_build_destroy (b);
     return status;
 }
