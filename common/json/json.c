@@ -229,6 +229,11 @@ void json_add_text (struct json *obj, const char *key, const char *value)
         (void)cJSON_AddNullToObject (in_mut (obj), key);
 }
 
+void json_add_word (struct json *obj, const char *key, const char *value)
+{
+    json_add_text (obj, key, value && *value ? value : NULL);
+}
+
 void json_add_int (struct json *obj, const char *key, int64_t value)
 {
     json_add (obj, key, exact_int (value));
