@@ -147,7 +147,7 @@ static int list_item (void *arg, struct archive *a,
     json_add_int (o, "rank", i->rank);
     json_add_text (o, "capture", i->capture);
     json_add_text (o, "kind", kind_name (i->kind));
-    json_add_word (o, "path", i->path);
+    json_add_nonempty (o, "path", i->path);
     json_add_text (o, "host", i->host);
     json_add_int (o, "bytes", (int64_t)i->place.size);
     json_add_text (o, "state", state_of (i));
@@ -217,7 +217,7 @@ static int verify_item (void *arg, struct archive *a,
     json_add_text (o, "job", i->job);
     json_add_int (o, "rank", i->rank);
     json_add_text (o, "capture", i->capture);
-    json_add_word (o, "path", i->path);
+    json_add_nonempty (o, "path", i->path);
     json_add_text (o, "reason", err.text);
     return 0;
 }

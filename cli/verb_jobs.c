@@ -153,7 +153,7 @@ static int list_run (void *arg, const struct runs_one *r)
         json_add_text (o, "last_written", ended);
         json_add_int (o, "bytes", (int64_t)r->bytes);
         json_add_text (o, "dir", r->dir);
-        json_add_word (o, "roll", r->roll);
+        json_add_nonempty (o, "roll", r->roll);
         json_add_text (o, "analysis_db", *r->db && !r->replaced ? r->db
                                                                 : NULL);
         return 0;
@@ -255,8 +255,8 @@ static int push_word (void *arg, const struct size_claim *w)
     o = json_push_object (arg);
     json_add_int (o, "world_size", w->world_size);
     json_add_text (o, "by", by_text (w));
-    json_add_word (o, "host", w->host);
-    json_add_word (o, "key", w->who);
+    json_add_nonempty (o, "host", w->host);
+    json_add_nonempty (o, "key", w->who);
     return 0;
 }
 
@@ -282,9 +282,9 @@ static void add_result (struct json *o, const struct built *b)
 
     if (b->read)
         summary_roll_to_json (&b->result, json_add_object (o, "roll"));
-    json_add_word (o, "scheduler_id", a->scheduler_id);
-    json_add_word (o, "user", a->user);
-    json_add_word (o, "command", a->command);
+    json_add_nonempty (o, "scheduler_id", a->scheduler_id);
+    json_add_nonempty (o, "user", a->user);
+    json_add_nonempty (o, "command", a->command);
 }
 
 static void to_json (struct listing *l, const struct ledger_job *j,
@@ -310,7 +310,7 @@ static void to_json (struct listing *l, const struct ledger_job *j,
     json_add_int (o, "expected", expected_ranks (s, b));
     add_result (o, b);
     json_add_text (o, "result", b->state);
-    json_add_word (o, "analysis_db", b->path);
+    json_add_nonempty (o, "analysis_db", b->path);
     (void)ledger_each_claim (l->a->ledger, j->id, push_word,
                              json_add_array (o, "words"), NULL);
     (void)ledger_each_clock (l->a->ledger, j->id, push_clock,

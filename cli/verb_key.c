@@ -254,7 +254,7 @@ static void add_entry (struct json *array, const struct keyring_entry *e,
     json_add_text (j, "state", state_text (e, now));
     json_add_text (j, "fingerprint", fingerprint);
     json_add_text (j, "public_key", e->file.public_key);
-    json_add_word (j, "hosts", e->file.hosts);
+    json_add_nonempty (j, "hosts", e->file.hosts);
     if (since (e) > 0)
         json_add_int (j, "age_s", now - since (e));
     if (e->file.until > 0)

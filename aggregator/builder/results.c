@@ -238,7 +238,7 @@ void results_to_json (const struct results *r, struct json *j)
         if (r->files[i].kept[0])
             json_push_text (kept, r->files[i].kept);
     }
-    json_add_word (j, "files_note", r->note);
+    json_add_nonempty (j, "files_note", r->note);
 }
 
 void results_from_json (struct results *r, const struct json *j)

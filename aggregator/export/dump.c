@@ -115,7 +115,7 @@ static void describe (sqlite3 *db, sqlite3_stmt *st, const char *table,
         unit_of (db, table, name, unit);
         json_add_text (c, "name", name);
         json_add_text (c, "type", type_of (st, i, seen[i]));
-        json_add_word (c, "unit", unit);
+        json_add_nonempty (c, "unit", unit);
     }
 }
 

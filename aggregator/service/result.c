@@ -29,8 +29,8 @@ int result_write (const char *run_dir, const struct result *r, int *status,
     json_add_text (j, "error", r->error);
     json_add_text (j, "out", r->out);
     json_add_text (j, "analysis_db", r->error ? NULL : r->path);
-    json_add_word (j, "kept_path", r->kept);
-    json_add_word (j, "newer_job", r->newer);
+    json_add_nonempty (j, "kept_path", r->kept);
+    json_add_nonempty (j, "newer_job", r->newer);
     if (r->results && !r->error)
         results_to_json (r->results, j);
     job_to_json (r->job, j);

@@ -109,7 +109,7 @@ void job_list_to_json (const struct jobs *j, size_t built, struct json *list)
         json_add_int (o, "ranks", (int64_t)x->nranks);
         json_add_int (o, "first_us", x->first_ns / 1000);
         json_add_int (o, "last_us", x->last_ns / 1000);
-        json_add_word (o, "why", x->why);
+        json_add_nonempty (o, "why", x->why);
     }
 }
 

@@ -301,7 +301,7 @@ static void ranks_to_json (const struct summary *s, struct json *j)
 
         json_add_int (o, "rank", r->rank);
         json_add_text (o, "state", r->state);
-        json_add_word (o, "host", r->host);
+        json_add_nonempty (o, "host", r->host);
         json_add_text (o, "reason", r->reason);
     }
     list = json_add_array (j, "captures_without_rank");
@@ -341,12 +341,12 @@ static void times_to_json (const struct summary *s, struct json *j)
 
 static void jobs_to_json (const struct summary *s, struct json *j)
 {
-    json_add_word (j, "job", s->job_id);
+    json_add_nonempty (j, "job", s->job_id);
     json_add_bool (j, "job_assumed", s->assumed);
-    json_add_word (j, "scheduler_id", s->about.scheduler_id);
-    json_add_word (j, "user", s->about.user);
-    json_add_word (j, "command", s->about.command);
-    json_add_word (j, "other_jobs", s->other_jobs);
+    json_add_nonempty (j, "scheduler_id", s->about.scheduler_id);
+    json_add_nonempty (j, "user", s->about.user);
+    json_add_nonempty (j, "command", s->about.command);
+    json_add_nonempty (j, "other_jobs", s->other_jobs);
     if (s->jobs)
         job_list_to_json (s->jobs, s->all_jobs ? JOB_LIST_ALL : s->job,
                           json_add_array (j, "jobs"));
@@ -369,8 +369,8 @@ struct json *summary_to_json (const struct summary *s)
     json_add_int (j, "rows", s->rows);
     json_add_int (j, "file_bytes", s->bytes);
     json_add_text (j, "path", s->path);
-    json_add_word (j, "kept_path", s->kept);
-    json_add_word (j, "newer_job", s->newer);
+    json_add_nonempty (j, "kept_path", s->kept);
+    json_add_nonempty (j, "newer_job", s->newer);
     if (s->beside)
         results_to_json (s->beside, j);
     return j;

@@ -229,7 +229,7 @@ void json_add_text (struct json *obj, const char *key, const char *value)
         (void)cJSON_AddNullToObject (in_mut (obj), key);
 }
 
-void json_add_word (struct json *obj, const char *key, const char *value)
+void json_add_nonempty (struct json *obj, const char *key, const char *value)
 {
     json_add_text (obj, key, value && *value ? value : NULL);
 }

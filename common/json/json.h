@@ -52,8 +52,8 @@ struct json *json_push_object (struct json *array);
 void json_push_text (struct json *array, const char *value);
 void json_push_int (struct json *array, int64_t value);
 void json_add_text (struct json *obj, const char *key, const char *value);
-void json_add_word (struct json *obj, const char *key,
-                    const char *value);         // "" is null, too
+void json_add_nonempty (struct json *obj, const char *key,
+                        const char *value);     // "" is null, too
 void json_add_int (struct json *obj, const char *key, int64_t value);
 void json_add_real (struct json *obj, const char *key, double value);
 void json_add_bool (struct json *obj, const char *key, bool value);
