@@ -5,9 +5,9 @@
 #include "builder/build.h"
 #include "json/json.h"
 #include "publish/publish.h"
+#include "query/finished.h"
 #include "run/run.h"
 #include "store/fileio.h"
-#include "table/finished.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,10 +5,10 @@
 #include "archive/archive.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "query/grid.h"
 #include "store/fileio.h"
 #include "store/root.h"
 #include "store/tree.h"
-#include "table/grid.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "table/grid.h"
+#include "query/grid.h"
 
 #include <errno.h>
 #include <stdio.h>

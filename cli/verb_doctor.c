@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "json/json.h"
 #include "net/keyring.h"
-#include "table/labels.h"
+#include "query/labels.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -9,10 +9,10 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "builder/build.h"
+#include "query/grid.h"
 #include "store/fileio.h"
 #include "store/root.h"
 #include "summary/summary.h"
-#include "table/grid.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "json/json.h"
 #include "net/keyring.h"
-#include "table/grid.h"
+#include "query/grid.h"
 
 #include <errno.h>
 #include <stddef.h>

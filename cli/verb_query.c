@@ -6,12 +6,12 @@
 #include "base/nearest_name.h"
 #include "model/capture.h"
 #include "model/steps.h"
+#include "query/absent.h"
+#include "query/finished.h"
+#include "query/query.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
 #include "store/root.h"
-#include "table/absent.h"
-#include "table/finished.h"
-#include "table/query.h"
 
 #include <errno.h>
 #include <stdio.h>

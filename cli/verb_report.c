@@ -3,9 +3,9 @@
 #include "find_result.h"
 
 #include "page/page.h"
+#include "query/finished.h"
 #include "store/fileio.h"
 #include "store/root.h"
-#include "table/finished.h"
 
 #include <errno.h>
 #include <stdio.h>

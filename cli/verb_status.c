@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "json/json.h"
 #include "json/status.h"
+#include "query/grid.h"
 #include "spool/spool.h"
 #include "store/fileio.h"
 #include "store/root.h"
-#include "table/grid.h"
 
 #include <dirent.h>
 #include <errno.h>

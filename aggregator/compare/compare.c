@@ -3,8 +3,8 @@
 
 #include "base/texts.h"
 #include "base/vec.h"
+#include "query/finished.h"
 #include "store/db_rows.h"
-#include "table/finished.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 
-#include "table/grid.h"
+#include "query/grid.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,9 +6,9 @@
 
 #include "export/outfile.h"
 #include "json/json.h"
+#include "query/query.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
-#include "table/query.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 #include "export/track_layout.h"
+#include "query/absent.h"
+#include "query/finished.h"
+#include "query/quote.h"
 #include "store/db_rows.h"
-#include "table/absent.h"
-#include "table/finished.h"
-#include "table/quote.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,10 +5,10 @@
 #include "base/buf.h"
 #include "base/vec.h"
 #include "model/result_schema.h"
+#include "query/finished.h"
+#include "query/labels.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
-#include "table/finished.h"
-#include "table/labels.h"
 
 #include <errno.h>
 #include <math.h>

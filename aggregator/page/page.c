@@ -4,9 +4,9 @@
 #include "base/digest.h"
 #include "page/page_assets.h"
 #include "page/page_parts.h"
+#include "query/finished.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
-#include "table/finished.h"
 
 #include <errno.h>
 #include <fcntl.h>

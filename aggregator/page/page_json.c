@@ -4,7 +4,7 @@
 #include "store/db_rows.h"
 
 #include "base/utf8.h"
-#include "table/quote.h"
+#include "query/quote.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "summary/job_list.h"
 
 #include "base/units.h"
-#include "table/labels.h"
+#include "query/labels.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 
 #include "base/units.h"
 #include "base/vec.h"
+#include "query/finished.h"
 #include "store/db_rows.h"
 #include "store/tree.h"
-#include "table/finished.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,8 +2,8 @@
 #include "summary/summary.h"
 
 #include "base/units.h"
+#include "query/labels.h"
 #include "select/capture_select.h"
-#include "table/labels.h"
 
 #include <errno.h>
 #include <stdio.h>

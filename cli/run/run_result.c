@@ -4,9 +4,9 @@
 #include "base/units.h"
 #include "json/json.h"
 #include "json/status.h"
+#include "query/labels.h"
 #include "store/fileio.h"
 #include "summary/summary.h"
-#include "table/labels.h"
 
 #include <dirent.h>
 #include <errno.h>

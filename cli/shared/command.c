@@ -6,7 +6,7 @@
 #include "shared/command.h"
 
 #include "base/utf8.h"
-#include "table/labels.h"
+#include "query/labels.h"
 
 #include <errno.h>
 #include <signal.h>

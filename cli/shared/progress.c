@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "table/labels.h"
+#include "query/labels.h"
 
 #include <stdio.h>
 #include <unistd.h>

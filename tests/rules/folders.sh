@@ -48,14 +48,14 @@ aggregator/publish              all
 aggregator/sums                 all select
 aggregator/waits                all select sums
 aggregator/cluster_db           all sums publish
-aggregator/table                all sums publish
-aggregator/page                 all publish table
-aggregator/findings             all sums table
-aggregator/compare              all sums table
-aggregator/export               all table
+aggregator/query                all sums publish
+aggregator/page                 all publish query
+aggregator/findings             all sums query
+aggregator/compare              all sums query
+aggregator/export               all query
 aggregator/builder              all select publish sums waits cluster_db
     page findings
-aggregator/summary              all jobs select table builder
+aggregator/summary              all jobs select query builder
 aggregator/ledger               all net
 aggregator/store                all net ledger
 aggregator/fsck                 all ledger aggregator/store
@@ -65,17 +65,17 @@ aggregator/archive              all net jobs select publish builder ledger
 aggregator/service              all net publish builder ledger transfer
     archive aggregator/store
 
-cli/shared                      all aggregator/table aggregator/builder
+cli/shared                      all aggregator/query aggregator/builder
 cli/check                       all net shared node_agent/throttle
     node_agent/ship
 cli/run                         all net shared check node_agent/control
     node_agent/world node_agent/disk node_agent/analyse
-    aggregator/publish aggregator/table aggregator/builder aggregator/summary
+    aggregator/publish aggregator/query aggregator/builder aggregator/summary
 cli                             all net cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
     node_agent/analyse aggregator/jobs aggregator/select aggregator/publish
-    aggregator/table aggregator/page aggregator/findings aggregator/compare
+    aggregator/query aggregator/page aggregator/findings aggregator/compare
     aggregator/export aggregator/builder aggregator/summary aggregator/ledger
     aggregator/store aggregator/fsck aggregator/archive
 '

@@ -1,9 +1,13 @@
-/* aggregator/table/query.h - named queries of a result */
-#ifndef ROLLCALL_TABLE_QUERY_H
-#define ROLLCALL_TABLE_QUERY_H
+/* aggregator/query/query.h - named queries of a result
+ *
+ * This folder: a finished result, opened; questions to it, and tables for
+ * people.
+ */
+#ifndef ROLLCALL_QUERY_QUERY_H
+#define ROLLCALL_QUERY_QUERY_H
 
 #include "base/err.h"
-#include "table/grid.h"
+#include "query/grid.h"
 
 #include <sqlite3.h>
 

@@ -1,6 +1,6 @@
-/* aggregator/table/absent.h - ranks and steps that a result does not have */
-#ifndef ROLLCALL_TABLE_ABSENT_H
-#define ROLLCALL_TABLE_ABSENT_H
+/* aggregator/query/absent.h - ranks and steps that a result does not have */
+#ifndef ROLLCALL_QUERY_ABSENT_H
+#define ROLLCALL_QUERY_ABSENT_H
 
 #include "base/err.h"
 

@@ -1,10 +1,10 @@
-/* aggregator/table/text_table.c - a table for people, with aligned columns */
-#include "table/text_table.h"
+/* aggregator/query/text_table.c - a table for people, with aligned columns */
+#include "query/text_table.h"
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "table/grid.h"
-#include "table/labels.h"
+#include "query/grid.h"
+#include "query/labels.h"
 
 #include <errno.h>
 #include <stdint.h>

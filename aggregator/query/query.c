@@ -1,5 +1,5 @@
-/* aggregator/table/query.c - questions to a result, and their answers */
-#include "table/query.h"
+/* aggregator/query/query.c - questions to a result, and their answers */
+#include "query/query.h"
 
 #include "store/db_rows.h"
 

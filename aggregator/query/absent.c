@@ -1,9 +1,5 @@
-/* aggregator/table/absent.c - ranks and steps that a result does not have
- *
- * This folder: a finished result, opened; questions to it, and tables for
- * people.
- */
-#include "table/absent.h"
+/* aggregator/query/absent.c - ranks and steps that a result does not have */
+#include "query/absent.h"
 
 #include "store/db_rows.h"
 

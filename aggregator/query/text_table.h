@@ -1,12 +1,12 @@
-/* aggregator/table/text_table.h - a table for people, with aligned columns
+/* aggregator/query/text_table.h - a table for people, with aligned columns
  *
  * The first rows (as many as grid.h says) are buffered to find the widths of
  * columns; later rows are written when they are complete.  Numbers are
  * right-aligned, texts left-aligned and wrapped, if possible between words.
  * Control characters of cells are escaped.
  */
-#ifndef ROLLCALL_TABLE_TEXT_TABLE_H
-#define ROLLCALL_TABLE_TEXT_TABLE_H
+#ifndef ROLLCALL_QUERY_TEXT_TABLE_H
+#define ROLLCALL_QUERY_TEXT_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

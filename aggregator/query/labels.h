@@ -1,4 +1,4 @@
-/* aggregator/table/labels.h - lines of a label and a text, for people
+/* aggregator/query/labels.h - lines of a label and a text, for people
  *
  *     ranks         5 of 8 present
  *       rank 3: it wrote no capture below /data/job, which
@@ -7,8 +7,8 @@
  * On a terminal, a long text is wrapped below itself, between words; a word is
  * never cut, so that paths can be copied.
  */
-#ifndef ROLLCALL_TABLE_LABELS_H
-#define ROLLCALL_TABLE_LABELS_H
+#ifndef ROLLCALL_QUERY_LABELS_H
+#define ROLLCALL_QUERY_LABELS_H
 
 #include "base/buf.h"
 

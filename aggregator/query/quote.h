@@ -1,10 +1,10 @@
-/* aggregator/table/quote.h - write values as JSON and CSV
+/* aggregator/query/quote.h - write values as JSON and CSV
  *
  * For output that is streamed, without a tree.  Invalid UTF-8 becomes U+FFFD.
  * Errors are the stream's: ask ferror.
  */
-#ifndef ROLLCALL_TABLE_QUOTE_H
-#define ROLLCALL_TABLE_QUOTE_H
+#ifndef ROLLCALL_QUERY_QUOTE_H
+#define ROLLCALL_QUERY_QUOTE_H
 
 #include <stddef.h>
 #include <stdio.h>

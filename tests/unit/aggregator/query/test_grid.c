@@ -1,4 +1,4 @@
-/* tests/unit/aggregator/table/test_grid.c - rows and columns, and how wide they
+/* tests/unit/aggregator/query/test_grid.c - rows and columns, and how wide they
  * are */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "table/grid.h"
-#include "table/labels.h"
-#include "table/text_table.h"
+#include "query/grid.h"
+#include "query/labels.h"
+#include "query/text_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* aggregator/table/queries.c - the queries that have names
+/* aggregator/query/queries.c - the queries that have names
  *
  * A new one is a row here.  Columns end in their unit; what a reader looks for
  * comes first; the order is the same every time.
  */
-#include "table/query.h"
+#include "query/query.h"
 
 #define STEP_US "(computing+communication_not_overlapped+free)"
 

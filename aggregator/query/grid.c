@@ -1,10 +1,10 @@
-/* aggregator/table/grid.c - rows and columns: for people, as CSV, as JSON */
-#include "table/grid.h"
+/* aggregator/query/grid.c - rows and columns: for people, as CSV, as JSON */
+#include "query/grid.h"
 
 #include "base/units.h"
 #include "base/utf8.h"
-#include "table/quote.h"
-#include "table/text_table.h"
+#include "query/quote.h"
+#include "query/text_table.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* aggregator/table/finished.c - results that are there, opened to be read */
-#include "table/finished.h"
+/* aggregator/query/finished.c - results that are there, opened to be read */
+#include "query/finished.h"
 
 #include "base/clock.h"
 #include "model/result_schema.h"

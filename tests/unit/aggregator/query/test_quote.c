@@ -1,4 +1,4 @@
-/* tests/unit/aggregator/table/test_quote.c - values as JSON and as CSV have
+/* tests/unit/aggregator/query/test_quote.c - values as JSON and as CSV have
  * them */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "table/quote.h"
+#include "query/quote.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* aggregator/table/labels.c - lines of a label and a text, for people */
-#include "table/labels.h"
+/* aggregator/query/labels.c - lines of a label and a text, for people */
+#include "query/labels.h"
 
 #include "base/utf8.h"
 #include "store/fileio.h"

@@ -1,5 +1,5 @@
-/* aggregator/table/quote.c - values as JSON and as CSV have them */
-#include "table/quote.h"
+/* aggregator/query/quote.c - values as JSON and as CSV have them */
+#include "query/quote.h"
 
 #include "base/units.h"
 #include "base/utf8.h"

@@ -1,10 +1,10 @@
-/* aggregator/table/finished.h - open finished results for reading
+/* aggregator/query/finished.h - open finished results for reading
  *
  * Statements cannot write, and a file that somebody else made or changed can do
  * no harm: no triggers, no extensions.
  */
-#ifndef ROLLCALL_TABLE_FINISHED_H
-#define ROLLCALL_TABLE_FINISHED_H
+#ifndef ROLLCALL_QUERY_FINISHED_H
+#define ROLLCALL_QUERY_FINISHED_H
 
 #include "base/err.h"
 

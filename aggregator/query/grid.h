@@ -1,4 +1,4 @@
-/* aggregator/table/grid.h - rows and columns: for people, as CSV, as JSON
+/* aggregator/query/grid.h - rows and columns: for people, as CSV, as JSON
  *
  *     struct grid *g = grid_create (stdout, GRID_TABLE, 80);
  *     grid_head (g, names, n);
@@ -10,8 +10,8 @@
  * Rows go out as they come; memory does not grow with them.  After a failure
  * all calls do nothing, and grid_finish tells.
  */
-#ifndef ROLLCALL_TABLE_GRID_H
-#define ROLLCALL_TABLE_GRID_H
+#ifndef ROLLCALL_QUERY_GRID_H
+#define ROLLCALL_QUERY_GRID_H
 
 #include <stdbool.h>
 #include <stddef.h>
