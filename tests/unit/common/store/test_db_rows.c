@@ -117,7 +117,7 @@ static void test_kept (void **state)
     static const char sql[] = "SELECT ?1 UNION ALL SELECT ?2";
     struct db_rows outer = db_rows_kept (db, NULL, sql, 1, 2), inner;
     sqlite3_stmt *first = outer.st, *second;
-    int n;
+    int n = 0;
 
     (void)state;
     assert_true (db_step (&outer));
