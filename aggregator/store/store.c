@@ -10,8 +10,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void store_segment_path (const char *root, int64_t n, char out[PATH_MAX])
@@ -291,6 +294,68 @@ int store_note_bound (struct store *s, const struct ledger_bound *b,
 
 /* ---- larger content ---- */
 
+/* Which file a content is received into: somebody may put another one in its
+ * place, with the same size.
+ */
+struct incoming_file {
+    struct digest name;
+    dev_t dev;
+    ino_t ino;
+};
+
+static int by_name (const void *pa, const void *pb)
+{
+    const struct incoming_file *a = pa, *b = pb;
+
+    return memcmp (&a->name, &b->name, sizeof (a->name));
+}
+
+static struct incoming_file *find_incoming (const struct store *s,
+                                            const struct digest *name)
+{
+    struct incoming_file key = { .name = *name };
+    struct incoming_file **at = tfind (&key, &s->incoming, by_name);
+
+    return at ? *at : NULL;
+}
+
+static void forget_incoming (struct store *s, const struct digest *name)
+{
+    struct incoming_file *f = find_incoming (s, name);
+
+    if (f)
+        (void)tdelete (f, &s->incoming, by_name);
+    free (f);
+}
+
+static int note_incoming (struct store *s, const struct digest *name,
+                          const struct stat *st, struct err *err)
+{
+    struct incoming_file *f = find_incoming (s, name);
+
+    if (!f && ((f = calloc (1, sizeof (*f))))) {
+        f->name = *name;
+        if (!tsearch (f, &s->incoming, by_name)) {
+            free (f);
+            f = NULL;
+        }
+    }
+    if (!f)
+        return err_set (err, ENOMEM, "no memory to receive");
+    f->dev = st->st_dev;
+    f->ino = st->st_ino;
+    return 0;
+}
+
+/* One that a former life has received into is taken as it is. */
+static bool is_other_file (const struct store *s, const struct digest *name,
+                           const struct stat *st)
+{
+    const struct incoming_file *f = find_incoming (s, name);
+
+    return f && (f->dev != st->st_dev || f->ino != st->st_ino);
+}
+
 static int open_incoming (struct store *s, const struct digest *id, int flags,
                           struct err *err)
 {
@@ -321,10 +386,15 @@ int store_incoming_write (struct store *s, const struct digest *name,
 
     if (fd < 0)
         return fd;
-    if (fstat (fd, &st) < 0 || (uint64_t)st.st_size < offset) {
+    if (fstat (fd, &st) < 0 || (uint64_t)st.st_size < offset ||
+        (offset > 0 && is_other_file (s, name, &st))) {
         (void)close (fd);
         return err_set (err, ESTALE, "data received before is missing from "
                         "%s/incoming; it is requested again", s->root);
+    }
+    if ((rc = note_incoming (s, name, &st, err)) < 0) {
+        (void)close (fd);
+        return rc;
     }
     if ((rc = FAULT ("aggregator.store.incoming.write")) == 0)
         rc = fileio_pwrite_all (fd, data, size, (off_t)offset);
@@ -364,12 +434,14 @@ void store_discard (struct store *s, const struct digest *name)
 
     incoming_path (s, name, path);
     (void)unlink (path);
+    forget_incoming (s, name);
 }
 
 int store_keep (struct store *s, const struct digest *name,
                 const struct digest *id, struct err *err)
 {
     char from[PATH_MAX], to[PATH_MAX];
+    struct stat st;
     char *slash;
     int rc;
 
@@ -382,7 +454,15 @@ int store_keep (struct store *s, const struct digest *name,
     *slash = '/';
     if ((rc = FAULT ("aggregator.store.blob.rename")) < 0)
         return err_sys (err, -rc, "cannot rename %s", from);
-    return fileio_rename (from, to, err);       // syncs blobs/ab
+    if ((rc = fileio_rename (from, to, err)) < 0)       // syncs blobs/ab
+        return rc;
+    if (lstat (to, &st) < 0 || is_other_file (s, name, &st)) {
+        (void)unlink (to);
+        return err_set (err, ESTALE, "%s was replaced while it was received; "
+                        "it is requested again", from);
+    }
+    forget_incoming (s, name);
+    return 0;
 }
 
 /* ---- committing ---- */

@@ -62,8 +62,8 @@ int store_note_bound (struct store *s, const struct ledger_bound *b,
                       struct err *err);
 
 /* Write content of several chunks to a file of this name; how many bytes it has
- * (0: no file).  -ESTALE: bytes before 'offset' are missing and have to be sent
- * again.
+ * (0: no file).  -ESTALE: bytes before 'offset' are missing, or the file was
+ * replaced by another one: they have to be sent again.
  */
 int store_incoming_write (struct store *s, const struct digest *name,
                           const void *data, size_t size, uint64_t offset,
@@ -73,7 +73,9 @@ int store_incoming_sync (struct store *s, const struct digest *name,
 uint64_t store_incoming_size (struct store *s, const struct digest *name);
 void store_discard (struct store *s, const struct digest *name);
 
-/* A complete incoming file, synced, becomes a content. */
+/* A complete incoming file, synced, becomes a content.  -ESTALE: it was replaced,
+ * and is removed.
+ */
 int store_keep (struct store *s, const struct digest *name,
                 const struct digest *id, struct err *err);
 

@@ -29,6 +29,7 @@ struct store {
     size_t nsealed;
     size_t looked;              // at the first of them, in this turn
     struct digest looked_blob;  // the last one that was looked at
+    void *incoming;             // which files they are, for tsearch(3)
 };
 
 /* Open or create a segment; if that fails, the current one stays open. */

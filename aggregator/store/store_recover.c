@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -394,6 +395,7 @@ void store_close (struct store *s)
         return;
     if (s->segment_fd >= 0)
         (void)close (s->segment_fd);
+    tdestroy (s->incoming, free);
     free (s->sealed);
     free (s);
 }

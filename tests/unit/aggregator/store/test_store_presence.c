@@ -115,6 +115,48 @@ static void test_incoming_removed (void **state)
     assert_int_equal (store_incoming_size (r->s, &name), 3);
 }
 
+/* Another file of the same size, as whoever puts a backup back makes it. */
+static void put_other (const char *path)
+{
+    char aside[PATH_MAX + 8];
+
+    (void)snprintf (aside, sizeof (aside), "%s.aside", path);
+    assert_int_equal (rename (path, aside), 0);
+    assert_int_equal (fileio_replace (path, "xyzxyz", 6, 0600, NULL), 0);
+}
+
+/* What came before would be other bytes, acknowledged all the same. */
+static void test_incoming_replaced (void **state)
+{
+    struct root *r = *state;
+    struct digest name = { { 1 } }, id = { { 2 } };
+    char path[PATH_MAX + DIGEST_HEX_SIZE + 16], hex[DIGEST_HEX_SIZE];
+    char blob[PATH_MAX];
+
+    digest_hex (&name, hex);
+    (void)snprintf (path, sizeof (path), "%s/incoming/%s", r->dir, hex);
+    store_blob_path (r->dir, &id, blob);
+    assert_int_equal (store_incoming_write (r->s, &name, "abc", 3, 0, NULL),
+                      0);
+    put_other (path);
+    assert_int_equal (store_incoming_write (r->s, &name, "def", 3, 3, NULL),
+                      -ESTALE);
+
+    // from the beginning it is as good as any
+    assert_int_equal (store_incoming_write (r->s, &name, "abc", 3, 0, NULL),
+                      0);
+    assert_int_equal (store_incoming_write (r->s, &name, "def", 3, 3, NULL),
+                      0);
+    put_other (path);
+    assert_int_equal (store_keep (r->s, &name, &id, NULL), -ESTALE);
+    assert_int_equal (access (blob, F_OK), -1);
+
+    assert_int_equal (store_incoming_write (r->s, &name, "abc", 3, 0, NULL),
+                      0);
+    assert_int_equal (store_keep (r->s, &name, &id, NULL), 0);
+    assert_int_equal (access (blob, F_OK), 0);
+}
+
 /* Nothing in it may be acknowledged; what comes then is in another one, and a
  * next life has that.
  */
@@ -407,6 +449,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_empty_removed), ROOT_TEST (test_incoming_removed),
+        ROOT_TEST (test_incoming_replaced),
         ROOT_TEST (test_open_removed), ROOT_TEST (test_open_replaced),
         ROOT_TEST (test_open_emptied), ROOT_TEST (test_open_cut),
         ROOT_TEST (test_sealed_removed),
