@@ -232,6 +232,7 @@ static void wait_workers (struct builder *b)
         (void)pthread_mutex_lock (&b->lock);
     }
     (void)pthread_mutex_unlock (&b->lock);
+    report_progress (b, NULL);  // of the last ones, too
     for (unsigned t = 0; t < b->nworkers; t++) {
         if (b->workers[t].started)
             (void)pthread_join (b->workers[t].thread, NULL);

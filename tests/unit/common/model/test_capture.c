@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/owned_text.h"
 #include "base/utf8.h"
 #include "model/capture.h"
 
@@ -224,7 +225,8 @@ static void fill (struct capture *c)
     strcpy (c->host, "n\xc3\xb6" "de \"1\"\\\n");
     strcpy (c->framework, "pytorch");
     strcpy (c->level, "Level1");
-    strcpy (c->source, "communication.json");
+    assert_int_equal (owned_text_set (&c->source, "communication.json", 18),
+                      0);
     c->state = CAPTURE_PARTIAL;
     capture_reason (c, "x.json: byte 7: 'x' where a value was expected");
     c->started_ns = INT64_C (1764246877386327511);      // not a double
