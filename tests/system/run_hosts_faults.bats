@@ -68,15 +68,21 @@ round_trip_ms ()
     echo $(((${end/./} - ${begun/./}) / 1000))
 }
 
+# From when all COMMANDs have begun: where packets are lost mpirun hangs now and
+# then, before it has started anything.
 @test "4 hosts: 50 ms lie between them, and packets are lost" {
     local ms
 
     set_up_hosts 4
-    slow_net 50 5 || skip "no slow net: $(cat ../relay.log)"
+    job_of_8 -- sh -c "$HELD"
+    if ! slow_net 50 5; then
+        touch go
+        end_of "$pid"
+        skip "no slow net: $(cat ../relay.log)"
+    fi
     ms=$(round_trip_ms)
     [ "$ms" -ge 100 ] || fail "a round trip takes $ms ms"
     touch go
-    job_of_8 -- sh -c "$HELD"
     all_present
 }
 
