@@ -2,8 +2,8 @@
 #include "cli.h"
 
 #include "base/log.h"
-#include "base/nearest_name.h"
 #include "base/utf8.h"
+#include "options/nearest_name.h"
 #include "store/fileio.h"
 
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #include "find_result.h"
 
 #include "base/buf.h"
-#include "base/nearest_name.h"
 #include "model/capture.h"
 #include "model/steps.h"
+#include "options/nearest_name.h"
 #include "query/absent.h"
 #include "query/finished.h"
 #include "query/query.h"

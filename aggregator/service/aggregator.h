@@ -3,7 +3,7 @@
 #define ROLLCALL_SERVICE_AGGREGATOR_H
 
 #include "base/err.h"
-#include "base/space.h"
+#include "store/space.h"
 
 #include <stdbool.h>
 #include <stdint.h>

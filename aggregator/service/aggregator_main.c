@@ -2,9 +2,9 @@
 #include "service/aggregator.h"
 
 #include "base/log.h"
-#include "base/options.h"
 #include "builder/build.h"
 #include "builder/results.h"
+#include "options/options.h"
 #include "store/fileio.h"
 #include "store/root.h"
 

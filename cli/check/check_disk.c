@@ -1,9 +1,9 @@
 /* cli/check/check_disk.c - whether captures can be written somewhere */
 #include "check/check.h"
 
-#include "base/space.h"
 #include "base/units.h"
 #include "store/fileio.h"
+#include "store/space.h"
 #include "store/tree.h"
 
 #include <errno.h>

@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 #include "base/pack.h"
-#include "base/space.h"
 #include "base/units.h"
 #include "net/net.h"
 #include "store/db.h"
+#include "store/space.h"
 #include "throttle/bulk.h"
 
 #include <arpa/inet.h>

@@ -3,7 +3,7 @@
 #include "check/check.h"
 #include "run/run.h"
 
-#include "base/space.h"
+#include "store/space.h"
 
 #include <unistd.h>
 

@@ -5,8 +5,8 @@
 #define ROLLCALL_SHARED_COMMAND_H
 
 #include "base/err.h"
-#include "base/options.h"
 #include "json/json.h"
+#include "options/options.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

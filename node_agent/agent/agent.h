@@ -7,8 +7,8 @@
 #define ROLLCALL_AGENT_AGENT_H
 
 #include "analyse/analyser.h"
-#include "base/options.h"
-#include "base/space.h"
+#include "options/options.h"
+#include "store/space.h"
 
 struct agent_options {
     const char *aggregator;     // endpoint

@@ -11,8 +11,8 @@
 #include "analyse/own_analysis.h"
 #include "base/err.h"
 #include "base/loop.h"
-#include "base/options.h"
 #include "model/capture.h"
+#include "options/options.h"
 #include "store/tree.h"
 
 #include <stdbool.h>

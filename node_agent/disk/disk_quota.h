@@ -8,7 +8,7 @@
 #define ROLLCALL_DISK_DISK_QUOTA_H
 
 #include "base/err.h"
-#include "base/space.h"
+#include "store/space.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,17 +4,17 @@
  * line (lines are arguments), 2 an environment (lines are NAME=VALUE), 3 the
  * manifest of a capture that is to be removed, 4 a small JSON document.
  */
-#include "base/options.h"
-#include "base/space.h"
-#include "base/units.h"
 #include "fuzz_dir.h"
+#include "base/units.h"
+#include "disk/disk_quota.h"
+#include "disk/release.h"
 #include "identity/capture_name.h"
 #include "json/json.h"
 #include "model/steps.h"
 #include "net/net.h"
-#include "disk/disk_quota.h"
-#include "disk/release.h"
+#include "options/options.h"
 #include "spool/manifest.h"
+#include "store/space.h"
 #include "world/world.h"
 
 #include <math.h>

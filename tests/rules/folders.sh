@@ -6,8 +6,8 @@
 # name only folders of rows above it: so there is no circle.
 set -euo pipefail
 
-# A folder, and those that it may know.  base, store, json, model and net are
-# those of common/, "all" is the first four of them; any other word without a
+# A folder, and those that it may know.  base, store, json, model, options and
+# net are those of common/, "all" is these without net; any other word without a
 # slash is beside the folder of the row.  A row goes on in lines that begin with
 # a blank.
 table='
@@ -15,6 +15,7 @@ common/base
 common/store        base
 common/json         base store
 common/model        base store json
+common/options      base store
 common/net          base store json model
 
 node_agent/extract/sink         all
@@ -82,7 +83,7 @@ cli                             all net cli/shared cli/check cli/run
 
 awk '
     BEGIN {
-        split ("base store json model net", words, " ")
+        split ("base store json model options net", words, " ")
         for (i in words)
             common["common/" words[i]] = 1
     }
@@ -100,7 +101,7 @@ awk '
     /^[a-z]/ { row = $1; known[row] = ++nrows; $1 = "" }
 
     NF {
-        sub (/(^| )all( |$)/, " base store json model ")
+        sub (/(^| )all( |$)/, " base store json model options ")
         n = split ($0, words, " ")
         for (i = 1; i <= n; i++) {
             other = path_of(words[i], row)

@@ -1,4 +1,4 @@
-/* tests/unit/common/base/test_space.c - room on file systems */
+/* tests/unit/common/store/test_space.c - room on file systems */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/space.h"
+#include "store/space.h"
 
 #include <errno.h>
 #include <string.h>

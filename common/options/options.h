@@ -1,11 +1,13 @@
-/* common/base/options.h - command-line options, declared in a table
+/* common/options/options.h - command-line options, declared in a table
  *
  * One row gives a setting its name, type, bounds, default, unit, environment
  * variable and help; parsing, --help, the OPTIONS section of the man page and
  * shell completion all come from it.
+ *
+ * This folder: options, and the name that a misspelt one may have meant.
  */
-#ifndef ROLLCALL_BASE_OPTIONS_H
-#define ROLLCALL_BASE_OPTIONS_H
+#ifndef ROLLCALL_OPTIONS_OPTIONS_H
+#define ROLLCALL_OPTIONS_OPTIONS_H
 
 #include "base/err.h"
 

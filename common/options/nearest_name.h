@@ -1,11 +1,11 @@
-/* common/base/nearest_name.h - suggest a known word for an unknown one
+/* common/options/nearest_name.h - suggest a known word for an unknown one
  *
  *     struct nearest n = { .meant = "wiats", .size = 5 };
  *     nearest_consider (&n, "waits");        // for each known word
  *     if (n.best) ...                     // "did you mean waits?"
  */
-#ifndef ROLLCALL_BASE_NEAREST_NAME_H
-#define ROLLCALL_BASE_NEAREST_NAME_H
+#ifndef ROLLCALL_OPTIONS_NEAREST_NAME_H
+#define ROLLCALL_OPTIONS_NEAREST_NAME_H
 
 #include <stddef.h>
 

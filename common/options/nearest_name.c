@@ -1,6 +1,6 @@
-/* common/base/nearest_name.c - which known word was meant by one that is not
+/* common/options/nearest_name.c - which known word was meant by one that is not
  * known */
-#include "base/nearest_name.h"
+#include "options/nearest_name.h"
 
 #include <string.h>
 

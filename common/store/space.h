@@ -1,10 +1,10 @@
-/* common/base/space.h - free space on file systems
+/* common/store/space.h - free space on file systems
  *
  * Free space, and limits in bytes or as a share of the file system.  Agent and
  * aggregator stop writing before a disk is full, since the job may use it, too.
  */
-#ifndef ROLLCALL_BASE_SPACE_H
-#define ROLLCALL_BASE_SPACE_H
+#ifndef ROLLCALL_STORE_SPACE_H
+#define ROLLCALL_STORE_SPACE_H
 
 #include "base/err.h"
 

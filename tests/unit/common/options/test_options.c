@@ -1,4 +1,4 @@
-/* tests/unit/common/base/test_options.c - settings into words and back */
+/* tests/unit/common/options/test_options.c - settings into words and back */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "base/options.h"
-#include "base/space.h"
+#include "options/options.h"
+#include "store/space.h"
 
 #include <errno.h>
 #include <stdlib.h>

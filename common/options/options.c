@@ -1,10 +1,10 @@
-/* common/base/options.c - settings, declared once in a table */
-#include "base/options.h"
+/* common/options/options.c - settings, declared once in a table */
+#include "options/options.h"
 
 #include "base/clock.h"
-#include "base/nearest_name.h"
-#include "base/space.h"
 #include "base/units.h"
+#include "options/nearest_name.h"
+#include "store/space.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -1,5 +1,5 @@
-/* common/base/space.c - room on file systems */
-#include "base/space.h"
+/* common/store/space.c - room on file systems */
+#include "store/space.h"
 
 #include "base/units.h"
 
