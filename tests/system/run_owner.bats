@@ -308,14 +308,15 @@ in_namespace ()
 @test "another job without variables, in a session of its own" {
     local n
 
+    mkfifo went.1 went.2
     for n in 1 2; do
         job_in_here $n -- bash -c "../both $n began
             env -i TEST_DIR='$TEST_DIR' PATH='$PATH' \
                 LOG=\"\$ROLLCALL_CAPTURE_DIR/../../agent.log\" setsid --fork \
-                nohup bash -c '. ../write $n; ../both $n wrote
+                nohup bash -c '. ../write $n; ../both $n wrote; : >../went.$n
                     until grep -q event=sealed \$LOG; do sleep 0.05; done' \
                 >../nohup.$n 2>&1
-            until [ -e ../wrote.1 ] && [ -e ../wrote.2 ]; do sleep 0.05; done"
+            cat ../went.$n"
     done
     ends
     is "statuses" "0 0" "$ended" || fail "$(cat log.1 log.2)"
