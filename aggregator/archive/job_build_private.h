@@ -1,0 +1,64 @@
+/* aggregator/archive/job_build_private.h - a job's build, between its files */
+#ifndef ROLLCALL_ARCHIVE_JOB_BUILD_PRIVATE_H
+#define ROLLCALL_ARCHIVE_JOB_BUILD_PRIVATE_H
+
+#include "archive/job_build.h"
+
+#define SENDERS_NAMED 8                 // in the summary; the log has all
+
+struct rank_fate {
+    int64_t rank;
+    char *host;                 // NULL: not known
+    struct command_end command;
+};
+
+/* What a build needs of a shipment's struct ledger_item. */
+struct shipment_source {
+    struct digest content;
+    struct ledger_place place;
+    int64_t rank, newest_ns;
+    char *capture;              // the memory of all three
+    const char *dir, *host;
+    bool superseded, lost;
+};
+
+struct job_build {
+    const struct derive_options *derive;        // or NULL
+    struct store *store;
+    char job[MESSAGE_NAME_MAX];
+    struct shipment_source *sources;    // by select_item.source
+    struct select_item *items;
+    size_t n;
+    struct raw_tree *raw;               // NULL: no raw files
+    char *senders[SENDERS_NAMED];       // ranks whose key changed
+    size_t nsenders;
+    struct select_mpi *mpi;             // by rank
+    size_t nmpi;
+    struct rank_fate *fates;            // by rank, of those that were heard of
+    size_t nfates;
+    int64_t agreed;                     // world size of all metadata, or 0
+    bool foreign;                       // OUT may be another user's
+    bool later;                         // its path was resolved long ago
+    bool assumed;                       // that all captures are of this job
+    int64_t began_ns;                   // when the job began, or 0
+    size_t left;                        // shipments with rows that do not count
+    atomic_bool cancelled;
+    const atomic_bool *cancel;          // that, or the caller's own
+    build_progress_fn *progress;        // or NULL
+    void *progress_arg;
+    unsigned wanted;                    // of enum results_wanted
+    struct results results;
+};
+
+/* job_versions.c: of the versions of each capture, skip those that do not count.
+ * 0 or -ENOMEM.
+ */
+int job_build_choose_versions (struct job_build *b, struct err *err);
+
+/* Into OUT/captures, or OUT/captures/JOB where that is another job's: captures
+ * of two may have one name.
+ */
+int job_build_put_raw (struct job_build *b, const struct tree *out,
+                       struct err *err);
+
+#endif
