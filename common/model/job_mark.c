@@ -71,6 +71,7 @@ int job_mark_write (const char *dir, const char *job, int64_t rank,
     if (fd < 0)
         return err_sys (err, errno, "cannot open directory %s", dir);
     (void)flock (fd, LOCK_EX);  // of two that come at once one is the first
+    fileio_forget_temps (fd, JOB_MARK_NAME);
     there = job_mark_read (fd, &old);
     if (there == 0 && rank < 0 && strcmp (old.job, job) != 0)
         rc = err_set (err, EEXIST, "%s has captures of another job: %s", dir,

@@ -13,6 +13,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#define TEMP ".tmp."            // behind a name, and the process that writes it
+
 enum fileio_trouble fileio_trouble (int rc)
 {
     switch (rc) {
@@ -284,7 +286,7 @@ int fileio_replace (const char *path, const void *data, size_t size,
                     mode_t mode, struct err *err)
 {
     char temp[PATH_MAX];
-    int n = snprintf (temp, sizeof (temp), "%s.tmp.%ld", path,
+    int n = snprintf (temp, sizeof (temp), "%s" TEMP "%ld", path,
                       (long)getpid ());
     int fd, rc;
 
@@ -306,6 +308,27 @@ int fileio_replace (const char *path, const void *data, size_t size,
     if (rc < 0)
         (void)unlink (temp);
     return rc;
+}
+
+void fileio_forget_temps (int dirfd, const char *name)
+{
+    size_t n = strlen (name);
+    int fd = fcntl (dirfd, F_DUPFD_CLOEXEC, 0), rc = 0;
+    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    struct dirent *e;
+
+    if (!dir) {
+        if (fd >= 0)
+            (void)close (fd);
+        return;
+    }
+    rewinddir (dir);
+    while ((e = fileio_next_entry (dir, &rc))) {
+        if (strncmp (e->d_name, name, n) == 0 &&
+            strncmp (e->d_name + n, TEMP, strlen (TEMP)) == 0)
+            (void)unlinkat (dirfd, e->d_name, 0);
+    }
+    (void)closedir (dir);
 }
 
 static int remove_below (int dirfd, unsigned depth)

@@ -72,6 +72,12 @@ int fileio_rename (const char *from, const char *to, struct err *err);
 int fileio_replace (const char *path, const void *data, size_t size,
                     mode_t mode, struct err *err);
 
+/* Remove the temporary files of fileio_replace that processes which were killed
+ * left of 'name' in a directory.  The caller makes sure that nobody replaces it
+ * meanwhile.
+ */
+void fileio_forget_temps (int dirfd, const char *name);
+
 /* Remove a directory and all below it; symbolic links are removed, not
  * followed, and what is mounted there stays (-EXDEV).  Missing is fine.
  */

@@ -149,7 +149,7 @@ one_case ()
     hold) held "$2" "$3" || state=1 ;;
     replay) replayed || state=1 ;;
     esac
-    await 60 all_arrived || complain "$*: there is no result" || state=1
+    await "$PATIENCE" all_arrived || complain "$*: there is no result" || state=1
     verdict >verdict.txt || complain "$*: $(cat verdict.txt)" || state=1
     stop_service
     [ "$ended" -lt "$DIED" ] && no_report service.log || state=1

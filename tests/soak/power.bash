@@ -29,7 +29,7 @@ record ()
     start_agent "${noted[@]}"
     await "$PATIENCE" captures_arrived 3 || complain "nothing is delivered" || return
     mv later/* job/                 # so that segments and ledgers grow
-    await 60 all_arrived || complain "not everything is delivered" || return
+    await "$PATIENCE" all_arrived || complain "not everything is delivered" || return
     stop_agent
     stop_service
     mv disk recorded

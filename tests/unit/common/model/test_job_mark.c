@@ -114,12 +114,35 @@ static void test_bad (void **state)
     assert_int_equal (job_mark_write ("/nowhere", "a", 0, 1, NULL), -ENOENT);
 }
 
+/* A service that is killed while it marks a directory would leave the mark's
+ * temporary file among a job's raw files for ever.
+ */
+static void test_killed (void **state)
+{
+    static const char *const names[] = { ".tmp.77", ".tmp.12345", "", "s" };
+    char path[4][128];
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf (path[i], sizeof (path[i]), "%s/%s%s", dir,
+                        JOB_MARK_NAME, names[i]);
+        assert_int_equal (fileio_replace (path[i], "{\"job\": \"a\"}", 12,
+                                          0600, NULL), 0);
+    }
+    assert_int_equal (job_mark_write (dir, "a", -1, -1, NULL), 0);
+    assert_int_equal (access (path[0], F_OK), -1);
+    assert_int_equal (access (path[1], F_OK), -1);
+    check ("a", -1, -1);
+    assert_int_equal (access (path[3], F_OK), 0);       // another's
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_rank, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown (test_results, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown (test_bad, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown (test_killed, make_dir, remove_dir),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
