@@ -31,12 +31,22 @@ dies ()
     "$KIT/shut_down_fs" "$1" "$2" || complain "cannot shut down $1"
 }
 
+# A mount namespace that somebody made meanwhile has the file system, too: then
+# it is still the dead one that is mounted again.
+mounted_alive ()                    # DIR IMAGE
+{
+    { ! mountpoint -q "$1" || umount "$1"; } &&
+        mount -o loop "$2" "$1" && touch "$1/alive" 2>/dev/null &&
+        rm "$1/alive"
+}
+
 # mount_again DIR IMAGE: nobody has a file of it open
 mount_again ()
 {
     stop_agent KILL
     stop_service KILL
-    umount "$1" && mount -o loop "$2" "$1" || complain "cannot mount $1 again"
+    await "$PATIENCE" mounted_alive "$1" "$2" ||
+        complain "cannot mount $1 again"
 }
 
 # one_case agent|aggregator HOW TIMES
