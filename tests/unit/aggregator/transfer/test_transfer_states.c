@@ -21,7 +21,7 @@ static void test_content (void **state)
 {
     (void)state;
     states_check_table (&content_states, CONTENT_IDLE);
-    states_check_document (&content_states, "## A content that comes");
+    states_check_document (&content_states, "## Content on its way");
 }
 
 /* Nothing is acknowledged that was not entered, or found in the ledger, by a
