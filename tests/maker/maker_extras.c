@@ -1,4 +1,4 @@
-// What else a text export holds: statistics, memory, and a file nobody reads.
+// Other files of a text export: statistics, memory, and a file nobody reads.
 
 #include "maker.h"
 
