@@ -338,7 +338,7 @@ static int get (const struct archive_options *opt, struct archive *a,
     if (g.files + g.bad == 0)
         return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s%s: "
                      "rollcall archive ls %s lists them", job, what,
-                     g.superseded ? " of which anything was superseded" : "",
+                     g.superseded ? " with superseded versions" : "",
                      job);
     (void)printf ("%zu file%s in %s%s\n", g.files, units_s (g.files), dir,
                   g.bad ? ", others are damaged or cannot be written" : "");

@@ -47,7 +47,8 @@ static const struct option_spec options[] = {
     OPTION_SWITCH ("csv", 0, struct query_options, csv,
       "Print CSV (RFC 4180): NULL is an empty field, an empty text \"\". A "
       "text that a spreadsheet would take for a formula gets an apostrophe in "
-      "front: one that begins with =, +, -, @, tab or CR, and is no number."),
+      "front: one that begins with =, +, -, @, tab or CR, and is not a "
+      "number."),
     OPTION_SWITCH ("raw-csv", 0, struct query_options, raw_csv,
       "The same for programs: texts are not changed."),
     OPTION_SWITCH ("json", 0, struct query_options, json,
@@ -236,8 +237,8 @@ static int no_query (const char *name)
          i++)
         used += (unsigned)snprintf (names + used, sizeof (names) - used,
                                     "%s%s", i ? ", " : "", queries[i].name);
-    return FAIL (EXIT_USAGE, "there is no query \"%s\" but %s; --list shows "
-                 "what each does, --sql takes your own", name, names);
+    return FAIL (EXIT_USAGE, "there is no query \"%s\"; there are %s; --list "
+                 "shows what each does, --sql takes your own", name, names);
 }
 
 static int ask_named (const struct query_options *opt, const char *name,

@@ -94,7 +94,7 @@ static int make (const char *db, const struct report_options *opt)
                      "not of a directory, device or pipe",
                      output ? output : db);
     if (stat (dir, &st) == 0 && !S_ISDIR (st.st_mode))
-        return FAIL (EX_CANTCREAT, "cannot write %s: %s is no directory",
+        return FAIL (EX_CANTCREAT, "cannot write %s: %s is not a directory",
                      output ? output : db, dir);
     cli_catch_signals ();
     if ((rc = publish_open_dir (&p, dir, opt->foreign, &err)) == 0)

@@ -185,10 +185,10 @@ static int finish_and_wait (const char *state, const char *job, int64_t until,
 
     if (!wait_agent (dir, until - clock_mono_ns ()))
         return FAIL (EX_TEMPFAIL, "job %s is still under way: its aggregator "
-                     "has died, its agent on this host goes on", job);
+                     "has died, its agent on this host continues", job);
     (void)FAIL (0, "the aggregator of job %s died before it was over: it is "
-                "started again, with what was delivered to it and what is "
-                "left on this host", job);
+                "restarted with the data that was delivered and the captures "
+                "on this host", job);
     status = verb_wait_finish (dir);
     return status ? status : wait_end (state, job, until, dir);
 }

@@ -30,7 +30,7 @@ const struct query queries[] = {
       "WHERE state<>'present' AND " THIS_RANK "\n"
       "ORDER BY rank" },
     // also of a rank that is present: it may have been killed behind its capture
-    { "ends", "how the COMMAND of each rank ended; what is not 0 first",
+    { "ends", "how the COMMAND of each rank ended; failures first",
       "SELECT rank, host, " COMMAND_END ", state, reason\n"
       "FROM Roster WHERE " THIS_RANK "\n"
       "ORDER BY coalesce(command_status,-1)=0\n"

@@ -60,7 +60,7 @@ int query_prepare (sqlite3 *db, const char *sql, const struct query_values *v,
                             ? ": a query may only read" : "");
     if (!*ret || !sqlite3_stmt_readonly (*ret) ||
         sqlite3_column_count (*ret) == 0)
-        rc = err_set (err, EINVAL, "that is no query: it has no columns");
+        rc = err_set (err, EINVAL, "this is not a query: it has no columns");
     else if (has_more (db, tail))
         rc = err_set (err, EINVAL, "one statement at a time");
     if (rc == 0 && v->rank >= 0)

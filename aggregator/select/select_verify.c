@@ -432,8 +432,8 @@ static void list_place (const struct proof *p, char *out, size_t max)
         (void)snprintf (out, max, "its ops are at position %d of group %.40s",
                         (int)p->place, p->group);
     else
-        (void)snprintf (out, max, "its ops are of group %.40s, of which rank "
-                        "%lld is no member", p->group,
+        (void)snprintf (out, max, "its ops use group %.40s, of which rank "
+                        "%lld is not a member", p->group,
                         (long long)p->filed);
 }
 

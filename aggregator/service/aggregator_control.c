@@ -34,7 +34,7 @@ int aggregator_on_request (void *arg, const struct json *request,
     int rc;
 
     if (!aggregator_has_root (a))
-        return err_set (err, EIO, "%s is not there any more", a->opt->root);
+        return err_set (err, EIO, "%s no longer exists", a->opt->root);
     aggregator_commit (a);
     if (transfers_pending (a->transfers))
         return err_set (err, EIO, "received data cannot be committed: see the "

@@ -23,14 +23,14 @@ void aggregator_drop_result (struct aggregator *a, const char *job)
         access (path, F_OK) < 0)
         return;
     if (fileio_remove_tree (path, &err) < 0) {
-        log_text (LOG_LEVEL_ERROR, "stale-result", "%s: its job has no "
-                  "captures any more, but it cannot be removed: %s",
+        log_text (LOG_LEVEL_ERROR, "stale-result", "%s: its job no longer "
+                  "has captures, but it cannot be removed: %s",
                   path, err.text);
         return;
     }
     (void)rmdir (dir);
-    log_text (LOG_LEVEL_INFO, "no-job", "job %s has no captures any more, and "
-              "no result", job);
+    log_text (LOG_LEVEL_INFO, "no-job", "job %s no longer has captures or a "
+              "result", job);
 }
 
 static int aggregator_divide_drop (void *arg, const char *job)

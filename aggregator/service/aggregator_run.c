@@ -159,9 +159,9 @@ static void note_undelivered (struct aggregator *a, struct job *j)
             continue;
         name_spool (a, g, spool, sizeof (spool));
         name_left (a, g, left, sizeof (left));
-        (void)snprintf (text, sizeof (text), "host %.100s: %s%s; what it had "
-                        "not delivered stays in its %s, and captures that were "
-                        "not read stay where they are", g->host,
+        (void)snprintf (text, sizeof (text), "host %.100s: %s%s; "
+                        "undelivered data stays in its %s, and captures that "
+                        "were not read stay where they are", g->host,
                         g->lost ? "its agent fell silent before it had "
                                   "delivered everything"
                                 : "not everything was delivered when the "

@@ -270,7 +270,7 @@ static int tell_gone (const struct command_spec *who,
                      : roll == EXIT_NOT_ALL   ? "not all ranks present"
                                               : "no capture that could be read",
                      command > 0 ? ", and a COMMAND that failed" : "", path,
-                     by ? "is now that of job " : "is not there any more",
+                     by ? "is now that of job " : "no longer exists",
                      by ? by : "", kept ? "; rollcall build --root " : "",
                      kept ? root : "", kept ? " -o OUT " : "",
                      kept ? job : "", kept ? " makes it again" : "");

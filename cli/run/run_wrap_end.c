@@ -55,8 +55,8 @@ static int no_result (const struct wrap *w, int status)
         return RUN_FAIL (status, "job %s has no result yet: %s, %lld s after "
                          "COMMAND ended (stopped, or stuck?); captures are "
                          "safe on the nodes' disks (below %s/captures here); "
-                         "when it goes on (kill -CONT), rollcall wait %s%s "
-                         "there tells the result", r->job, who,
+                         "when it continues (kill -CONT), rollcall wait "
+                         "%s%s there prints the result", r->job, who,
                          (long long)((clock_mono_ns () - w->ended_ns) /
                                      NS_PER_S), r->dir, r->job,
                          run_state_option (r, state));

@@ -269,8 +269,8 @@ static int read_some (const char *path, bool private, struct buf *out,
     if (rc == 0 && fstat (fd, &st) < 0)
         rc = err_sys (err, errno, "cannot stat %s", path);
     if (rc == 0 && (uintmax_t)st.st_size > out->max - out->size)
-        rc = err_set (err, EBADMSG, "%s has more than %zu bytes: it is not "
-                      "what it should be", path, out->max);
+        rc = err_set (err, EBADMSG, "%s has more than %zu bytes: it is "
+                      "not a key file", path, out->max);
     if (rc == 0 && st.st_size > 0) {
         void *at = buf_extend (out, (size_t)st.st_size);
 

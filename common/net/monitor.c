@@ -158,11 +158,11 @@ static void tell_refused (struct net *n, int event, uint32_t value)
         net_tell (n, NET_NOT_ALIKE, n->secured
                   ? "%s does not encrypt, and this side has keys (--key): "
                     "give it --keys, or leave --key out on loopback"
-                  : "%s wants an encrypted connection, and this side has no "
-                    "keys: give --key and --server-key", n->endpoint);
+                  : "%s requires an encrypted connection, and this side has "
+                    "no keys: give --key and --server-key", n->endpoint);
     else
-        net_tell (n, NET_NOT_ALIKE, "%s is no aggregator, or its key is not "
-                  "the one that was given (--server-key)", n->endpoint);
+        net_tell (n, NET_NOT_ALIKE, "%s is not an aggregator, or --server-key "
+                  "is not its key", n->endpoint);
 }
 
 static void tell_no_detail (struct net *n, uint32_t value)
@@ -183,8 +183,8 @@ static void tell_no_detail (struct net *n, uint32_t value)
     net_tell (n, NET_CLOSED, n->secured
               ? "%s ends the connection in the handshake: --server-key is not "
                 "its key, it does not encrypt, or it is starting"
-              : "%s ends the connection in the handshake: it wants an "
-                "encrypted one (--key, --server-key), is no aggregator, or is "
+              : "%s ends the connection in the handshake: it requires "
+                "encryption (--key, --server-key), is not an aggregator, or is "
                 "starting", n->endpoint);
 }
 

@@ -252,9 +252,9 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
         (void)snprintf (text, size, "host %s: the deadline passed before its "
                         "directories were searched to the end", a->self.host);
     else if (!agent_is_confirmed (a))
-        (void)snprintf (text, size, "host %s: all was delivered, but the "
-                        "aggregator was silent when the deadline passed: it "
-                        "may not have everything any more, so no capture is "
+        (void)snprintf (text, size, "host %s: everything was delivered, but "
+                        "the aggregator was silent when the deadline passed: "
+                        "it may no longer have everything, so no capture is "
                         "removed here", a->self.host);
     else
         *text = '\0';

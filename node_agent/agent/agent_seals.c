@@ -95,7 +95,7 @@ void agent_explain_captures (struct agent *a)
         return;
     for (size_t i = 0; (path = watch_unsettled_path (a->watch, i)); i++)
         agent_note (a, LOG_LEVEL_WARN, "capture-too-late", "%.300s was found "
-                    "or written too late to be read; what is new in it stays "
+                    "or written too late to be read; its new files stay "
                     "there", path);
 }
 

@@ -23,9 +23,9 @@ const char *exit_reason (const struct exit_facts *f)
         return "the aggregator cannot be reached";
     if (f->done && heard &&
         silent > (f->served ? UNHEARD_LIMIT_NS : SILENT_LIMIT_NS))
-        return "all was delivered, but the aggregator is gone: it is not known "
-               "whether it still has the data, so captures that are still here "
-               "stay";
+        return "everything was delivered, but the aggregator is gone: it is "
+               "not known whether it still has the data, so captures that are "
+               "still here stay";
     if (f->once && silent > UNHEARD_LIMIT_NS)
         return "the aggregator is gone; undelivered data stays on disk";
     if (f->ended_ns > 0 && silent > SILENT_LIMIT_NS &&

@@ -168,7 +168,7 @@ static int move_back (const struct released *r, struct err *err)
     int rc = manifest_set_back (r->path, r->manifest.data, r->manifest.size,
                                 err);
 
-    return rc < 0 ? err_prefix (err, -ESTALE, "what is left of %s stays",
+    return rc < 0 ? err_prefix (err, -ESTALE, "the rest of %s stays",
                                 r->path) : 0;
 }
 

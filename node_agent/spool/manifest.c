@@ -55,8 +55,8 @@ static int open_child (const struct walk *w, int fd, const char *name,
                              w->one_mount);
 
     if (child == -EXDEV)
-        return err_set (err, EXDEV, "%s is a mount of its own, of which "
-                        "nothing is removed", name);
+        return err_set (err, EXDEV, "%s is a mount point: nothing in it is "
+                        "removed", name);
     return child < 0 ? err_sys (err, -child, "cannot open directory %s", name)
                      : child;
 }
@@ -76,8 +76,8 @@ static int walk_entry (struct walk *w, int fd, const char *name,
     if (fstatat (fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_sys (err, errno, "cannot stat %s", path);
     if (w->one_mount && tree_is_mount (fd, name))
-        return err_set (err, EXDEV, "%s is a mount of its own, of which "
-                        "nothing is removed", path);
+        return err_set (err, EXDEV, "%s is a mount point: nothing in it is "
+                        "removed", path);
     if (S_ISREG (st.st_mode))
         return w->file (w, fd, name, path, &st, err);
     if (!S_ISDIR (st.st_mode) || depth == 0)
@@ -678,7 +678,7 @@ int manifest_remove (const char *path, const void *manifest, size_t size,
         rc = w.left ? give_back (parent, name, aside, err)
                     : sync_parent (parent, err);
     if (rc < 0 && rc != -ESTALE && is_there (parent, aside))
-        rc = err_prefix (err, rc, "what is left of it, %s", aside);
+        rc = err_prefix (err, rc, "its rest, %s", aside);
     (void)close (parent);
     return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
 }

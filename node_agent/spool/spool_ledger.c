@@ -154,7 +154,7 @@ int spool_ledger_connect (struct spool *s, bool *empty, struct err *err)
 
     (void)snprintf (path, sizeof (path), "%s/%s", s->dir, SPOOL_LEDGER);
     if (!is_file (path))
-        return err_set (err, EBADMSG, "it is no regular file");
+        return err_set (err, EBADMSG, "it is not a regular file");
     if (!db_lets_write (path))
         return err_set (err, EBADMSG, "its header is damaged");
     if (sqlite3_open_v2 (path, &s->db,

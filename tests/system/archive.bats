@@ -177,7 +177,7 @@ spoil ()                            # RANK NAME
     "$ROLLCALL" archive ls j | grep superseded | grep -q "${old[0]##*~}"
     run "$ROLLCALL" archive get --superseded j 0 old
     expect_status 66
-    shows "of which anything was superseded"
+    shows "with superseded versions"
     stop_service
 }
 

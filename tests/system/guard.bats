@@ -316,7 +316,7 @@ SCRIPT
     run agent --once --raw --release shipped job
     find job -name profiler_info_0.json -exec chattr -i {} +
     expect_status 0
-    shows "what is left of it, .rollcall-removing-" \
+    shows "its rest, .rollcall-removing-" \
         "cannot remove profiler_info_0.json"
     is "released" 3 "$(grep -c event=released <<<"$output")"
     # the next life tries it again
@@ -481,7 +481,7 @@ SCRIPT
         expect_status 0
         shows event=not-released "cannot remove"
     done
-    shows "what is left of it, .rollcall-removing-"
+    shows "its rest, .rollcall-removing-"
     run agent --once --raw --release shipped job
     expect_status 0
     is "captures" "" "$(find job -name '*_ascend_pt')"

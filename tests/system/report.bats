@@ -155,7 +155,7 @@ self_contained ()
     [ -p pipe ]
     report -o y.html/x.html
     expect_status 73
-    shows "y.html is no directory"
+    shows "y.html is not a directory"
     report -o no/such/place.html
     expect_status 73
     is "left over" "" "$(find . -name '.rollcall-*')"

@@ -361,7 +361,7 @@ static void test_traces (void **state)
     verify (&j);
     check (&j.items[0], 0, false, false, false);
     check (&j.items[1], 5, false, false, true);
-    assert_non_null (strstr (j.items[1].capture.reason, "no member"));
+    assert_non_null (strstr (j.items[1].capture.reason, "not a member"));
     fini (&j);
 }
 

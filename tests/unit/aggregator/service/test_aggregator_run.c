@@ -251,7 +251,7 @@ static void test_lost_agent (void **state)
     assert_non_null (s->a.building);
     service_built (s);
     result_is (s, false, "its agent fell silent before it had delivered "
-                         "everything; what it had not");
+                         "everything; undelivered data");
 }
 
 static void test_given_up (void **state)

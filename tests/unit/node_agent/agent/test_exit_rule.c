@@ -77,12 +77,12 @@ static void test_silent (void **state)
     l.heard_ns = at (200);
     ends (&l, 220, "undelivered data stays");
     l.done = true;
-    ends (&l, 220, "all was delivered, but");
+    ends (&l, 220, "everything was delivered, but");
     l.heard_ns = at (2);
-    ends (&l, 22, "all was delivered, but");
+    ends (&l, 22, "everything was delivered, but");
     // it has to be started anew, and to look through its root
     l.served = true;
-    ends (&l, 62, "all was delivered, but");
+    ends (&l, 62, "everything was delivered, but");
 }
 
 static void test_once (void **state)
@@ -95,7 +95,7 @@ static void test_once (void **state)
     ends (&l, 110, "undelivered data stays");
     // nothing is left but captures to be removed: it may be back soon
     l.done = true;
-    ends (&l, 110, "all was delivered, but");
+    ends (&l, 110, "everything was delivered, but");
 }
 
 int main (void)

@@ -99,7 +99,7 @@ static void test_no_ledger (void **state)
             fail_msg ("%s: %s", kinds[i], err.text);
         assert_non_null (spool_set_aside (f->s));
         assert_non_null (strstr (spool_set_aside (f->s),
-                                 i < 2 ? "no regular file"
+                                 i < 2 ? "not a regular file"
                                        : "a database of another program"));
         (void)unlink (away);
     }
