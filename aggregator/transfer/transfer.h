@@ -1,9 +1,9 @@
 /* aggregator/transfer/transfer.h - receive items
  *
- * One global pool of credits: so many chunks may be asked for and not yet have
- * come, from all agents together, granted in turn.  What several agents offer
- * is asked of one of them.  Complete items wait for the next group commit;
- * only then are they acknowledged.
+ * One global pool of credits limits how many chunks can be requested from all
+ * agents and not have arrived; credits are granted in turn.  If several agents
+ * offer the same content, it is requested from one of them.  Complete items
+ * wait for the next group commit; only then are they acknowledged.
  *
  * This folder: items on their way in, and the credit for them.
  */
@@ -13,49 +13,51 @@
 #include "net/net.h"
 #include "store/store.h"
 
-// chunks of 1 MiB, asked for at once: what is in flight takes that much memory.
-// Agents of one pace (see below) have some of them for themselves: they are
-// asked for so many whatever all others hold, which may be all of them
+// chunks of 1 MiB that are requested at once, which take that much memory.  For
+// each pace (see below) some are reserved: that many are requested even if
+// other agents hold all credits
 #define TRANSFER_CREDITS 64
-// a small content takes one of these parts of a credit: so many more are asked
-// for, else each would wait for the one before
+// a small content takes one of these parts of a credit, so that more of them
+// can be requested at once
 #define TRANSFER_PARTS (CONTENT_CHUNK / CONTENT_SMALL)
-#define TRANSFER_NEW_CREDITS 16         // who has sent nothing yet
+#define TRANSFER_NEW_CREDITS 16         // for agents that have sent nothing yet
 #define TRANSFER_QUICK_CREDITS 16
 #define TRANSFER_SLOW_CREDITS 16
-// of them, for one item: more does not make one connection faster
+// credits for one item: more do not make one connection faster
 #define TRANSFER_WINDOW 4
-// of them, for one agent, once it has shown that it answers: each chunk that
-// comes raises its limit by one, so that silent agents hold one credit each
+// credits for one agent that answers: each chunk that arrives raises its limit
+// by one, so that silent agents hold one credit each
 #define TRANSFER_AGENT_CREDITS 8
-// of them, for all agents together that did not answer the last time, and no
-// more
+// credits for all agents together that did not answer the last time
 #define TRANSFER_PROBES 8
-// of them, where keys share (transfers_share), for those agents of one key
-// together that have sent nothing yet: half of what is theirs
+// if keys share (transfers_share): credits for all agents of one key that have
+// sent nothing yet, half of TRANSFER_NEW_CREDITS
 #define TRANSFER_KEY_NEW_CREDITS (TRANSFER_NEW_CREDITS / 2)
-// an agent whose chunk takes longer than this is slow, until one comes sooner:
-// it is asked for one at a time
+// an agent whose chunk takes longer than this is slow, until a chunk comes
+// sooner: its chunks are requested one at a time
 #define TRANSFER_SLOW_NS (1 * INT64_C (1000000000))
-// an agent that has been asked and sends no chunk for so long does not answer:
+// if an agent sends no requested chunk for this time, it does not answer, and
 // its credits go to others.  One MiB in this time is 0.8 Mbit/s
 #define TRANSFER_STALL_NS (10 * INT64_C (1000000000))
-// items offered and not acknowledged: of one agent (ours offers 528, most of
-// them small), and of all, at 2 KiB each.  More are not taken now; they are
-// offered again.  Once half of all are taken an agent has those few only
+// items that are offered and not acknowledged: of one agent (ours offers 528,
+// most of them small), and of all agents, at 2 KiB each.  Further offers are
+// ignored for now, and repeated by the agents.  When half of TRANSFER_ITEMS are
+// in use, one agent may have only TRANSFER_AGENT_FEW
 #define TRANSFER_AGENT_ITEMS 1024
 #define TRANSFER_AGENT_FEW 64
 #define TRANSFER_ITEMS 32768
-// complete items that are a good commit: more do not make it cheaper for each
+// complete items for which a commit is worth while: more do not make it cheaper
+// for each
 #define TRANSFER_COMMIT_ITEMS 256
-// what came of a larger content is noted in the ledger: when there is so much
-// of it, and not more often than this, since it takes a sync of the disk
+// received chunks of a larger content are recorded in the ledger after this
+// many bytes, but not more often than this, since it needs a sync of the disk
 #define TRANSFER_NOTE_BYTES (UINT64_C (16) << 20)
 #define TRANSFER_NOTE_NS (1 * INT64_C (1000000000))
-// after a write or commit failed (a full disk), nothing is asked for so long
+// after a write or commit failed (a full disk), nothing is requested for this
+// time
 #define TRANSFER_PAUSE_NS (5 * INT64_C (1000000000))
-// content that nobody offers any more is forgotten; what the ledger has of it
-// stays for STORE_LEASE_S
+// content that nobody offers for this time is forgotten; its record in the
+// ledger stays for STORE_LEASE_S
 #define TRANSFER_ORPHAN_NS (60 * INT64_C (1000000000))
 
 struct transfers;
@@ -87,8 +89,8 @@ int transfers_chunk (struct transfers *t, const struct net_peer *from,
 void transfers_gone (struct transfers *t, const struct net_peer *from,
                      uint64_t item);
 
-/* How many items this agent offers that are not acknowledged yet, of those that
- * are looked at, and the first of them.
+/* The number of items that this agent offers, that were accepted and are not
+ * acknowledged yet, and the first of them.
  */
 size_t transfers_offered (struct transfers *t, const struct net_peer *from,
                           struct ledger_item *first);
@@ -102,7 +104,7 @@ void transfers_forget (struct transfers *t, const struct net_peer *from);
  */
 void transfers_hold (struct transfers *t, bool hold);
 
-/* Call it from time to time: finds slow and unresponsive agents, and gives
+/* Call it from time to time: it finds slow and unresponsive agents, and gives
  * credits of the latter to others.
  */
 void transfers_tick (struct transfers *t, int64_t now_ns);
@@ -116,8 +118,8 @@ void transfers_tick (struct transfers *t, int64_t now_ns);
  */
 bool transfers_pending (const struct transfers *t);
 
-/* Whether small items were requested that could share the commit with those
- * that wait, and few wait yet.
+/* Whether small items were requested that could share the commit with the
+ * waiting ones, of which there are few so far.
  */
 bool transfers_gather (const struct transfers *t);
 int transfers_commit (struct transfers *t,
@@ -139,10 +141,10 @@ void transfers_set_extra_work (struct transfers *t, transfer_extra_work_fn *fn,
                                void *arg);
 void transfers_due (struct transfers *t);
 
-/* Record all that was received, before the process ends. */
+/* Record everything that was received, before the process ends. */
 int transfers_note_all (struct transfers *t, struct err *err);
 
-/* Credits that are not given out; for tests. */
+/* Credits that are not in use; for tests. */
 unsigned transfers_credits (const struct transfers *t);
 
 #endif

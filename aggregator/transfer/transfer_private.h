@@ -8,15 +8,15 @@
 
 #include <sys/queue.h>
 
-// of hash tables, whose entries come and go, as those of base/map.h cannot
+// size of hash tables; entries are removed again, which base/map.h does not do
 #define TRANSFER_BUCKETS 4096
 
-// how an agent answers, as its last chunk says, or one that does not come
+// how fast an agent answers, by its last chunk
 enum transfer_pace {
-    PACE_STALLED,               // none came for TRANSFER_STALL_NS
-    PACE_NEW,                   // it has sent none yet
+    PACE_STALLED,               // no chunk came for TRANSFER_STALL_NS
+    PACE_NEW,                   // it has sent no chunk yet
     PACE_QUICK,
-    PACE_SLOW,                  // one took longer than TRANSFER_SLOW_NS
+    PACE_SLOW,                  // a chunk took longer than TRANSFER_SLOW_NS
     PACES,
 };
 
@@ -30,28 +30,32 @@ struct body {
     TAILQ_HEAD (, transfer) offers;
     struct digest id;           // with its size: agents may say several, and
     struct digest incoming;     // one of them at most is right; its file
-    uint64_t size, received, asked;     // bytes; asked is ahead of received
-    size_t noted;               // chunks that the ledger has
-    struct content_hash hash;   // of chunks that were received
+    uint64_t size, received, asked;     // bytes; 'asked' is the end of the last
+                                        // request
+    size_t noted;               // chunks that are recorded in the ledger
+    struct content_hash hash;   // of the chunks that were received
     struct state state;         // of content_states
     enum transfer_pace pace;    // of the queue that it is in
     enum item_kind kind;
     unsigned damaged;           // chunks in a row that did not unpack
-    struct net_peer from;       // who sent what was received
-    bool mixed;                 // others did, too, or a former life received it
-    bool alone;                 // it was mixed and wrong: all from one, now
-    struct ledger_place place;  // of one that is whole
-    int64_t unoffered_ns;       // since when nobody offers it
+    struct net_peer from;       // the sender of the received chunks
+    bool mixed;                 // several senders, or chunks from before a
+                                // restart
+    bool alone;                 // its hash was wrong when mixed: take all from
+                                // one sender
+    struct ledger_place place;  // if it is whole
+    int64_t unoffered_ns;       // when the last offer ended
 };
 
-/* A key, of any number of connections. */
+/* A key, which any number of connections may use. */
 struct sharer {
     LIST_ENTRY (sharer) all;
     LIST_ENTRY (sharer) crowded;        // while 'parked' is not empty
     char who[NET_WHO_MAX];
     unsigned nsenders, nitems;
     unsigned fresh;             // parts of credits that its new agents hold
-    TAILQ_HEAD (, body) parked; // of them, which wait for fewer
+    TAILQ_HEAD (, body) parked; // their contents, which wait until they hold
+                                // fewer
 };
 
 /* One agent's connection. */
@@ -64,22 +68,24 @@ struct sender {
     unsigned nitems, parts;     // of credits, that it holds
     unsigned limit;             // credits that it may hold
     enum transfer_pace pace;
-    bool wrong;                 // it sent what it had not offered: others first
-    int64_t moved_ns;           // when a chunk came, or was asked for first
+    bool wrong;                 // it sent wrong content: ask other senders
+                                // first
+    int64_t moved_ns;           // of the last chunk, or the first request
 };
 
 /* An item that an agent offers. */
 struct transfer {
     LIST_ENTRY (transfer) of_sender;
     LIST_ENTRY (transfer) same_bucket;
-    TAILQ_ENTRY (transfer) of_body;     // or of the complete ones
+    TAILQ_ENTRY (transfer) of_body;     // or in the list of complete items
     struct state state;         // of item_states
-    struct sender *sender;      // NULL: it is gone
+    struct sender *sender;      // NULL: it has left
     struct body *body;          // while it is expected
     struct net_peer peer;
     uint64_t id;                // the agent's number of the item
     struct ledger_item item;
-    uint64_t ever_asked;        // bytes; of a body, from this one
+    uint64_t ever_asked;        // bytes that were requested of the body, from
+                                // this sender
 };
 
 struct transfers {
@@ -93,9 +99,9 @@ struct transfers {
     LIST_HEAD (, transfer) by_id[TRANSFER_BUCKETS];     // of each sender
     TAILQ_HEAD (, body) turns[PACES][2];        // rows, and raw files
     TAILQ_HEAD (, transfer) complete;
-    unsigned held[PACES];       // parts of credits that are given out
+    unsigned held[PACES];       // parts of credits that are in use
     size_t nitems, ncomplete;
-    unsigned small;             // chunks of one part that are on their way
+    unsigned small;             // requested chunks that take one part
     bool hold, note_due, shared;
     int64_t paused_until_ns, noted_ns;
     transfer_extra_work_fn *also;       // NULL: nothing more
@@ -106,7 +112,7 @@ struct transfers {
 
 /* ---- transfer_objects.c ---- */
 
-/* Follow the edge of its table; false: there is none. */
+/* Follow an edge of the table of states; false: there is none. */
 bool transfer_change (struct transfer *x, enum item_event event);
 bool transfer_change_content (struct body *b, enum content_event event);
 
@@ -121,8 +127,8 @@ struct body *transfer_body (struct transfers *t, const struct digest *id,
 int transfer_name_incoming (const struct digest *id, uint64_t size,
                             struct digest *name);
 
-/* Take back the credits of a body: stop waiting for what its source was asked
- * for.
+/* Take back the credits of a body: stop waiting for the chunks that were
+ * requested.
  */
 void transfer_release (struct transfers *t, struct body *b);
 
@@ -131,25 +137,27 @@ void transfer_queue (struct transfers *t, struct body *b);
 void transfer_unqueue (struct transfers *t, struct body *b);
 void transfer_queue_all (struct transfers *t, struct sender *s);
 
-/* An end, with what belongs to it.  What a sender offered that is
- * complete is entered all the same.
+/* Remove it, with everything that belongs to it.  Complete items of a sender
+ * are entered all the same.
  */
 void transfer_end_sender (struct transfers *t, struct sender *s);
 void transfer_drop (struct transfers *t, struct transfer *x,
                     enum item_event event);
 void transfer_end_body (struct transfers *t, struct body *b);
 
-/* Forget what came of it, which is asked for from the beginning. */
+/* Drop the received chunks and request all of them again. */
 void transfer_restart (struct transfers *t, struct body *b);
 
-/* So many chunks of a body are not on their way from there any more. */
+/* So many chunks of a body are no longer expected from this sender. */
 void transfer_give_back (struct transfers *t, struct sender *s,
                          const struct body *b, unsigned chunks);
 
-/* Whether its source may be asked for its next chunk. */
+/* Whether the next chunk can be requested from its source. */
 bool transfer_can_ask (const struct body *b);
 
-/* Chunks that it waits for; what each of them takes of a credit. */
+/* The number of chunks that were requested and have not come; and the parts of
+ * a credit that each takes.
+ */
 static inline unsigned transfer_in_flight (const struct body *b)
 {
     return b->asked <= b->received
@@ -162,7 +170,9 @@ static inline unsigned transfer_parts_of (const struct body *b)
     return b->size <= CONTENT_SMALL ? 1 : TRANSFER_PARTS;
 }
 
-/* It is new, and its key's new agents hold all that they may. */
+/* Whether the sender is new, and its key's new agents hold all credits that
+ * they may.
+ */
 static inline bool transfer_is_over (const struct transfers *t,
                                      const struct sender *s)
 {
@@ -175,17 +185,17 @@ static inline bool transfer_is_waiting (const struct body *b)
     return b->state.now == CONTENT_QUEUED || b->state.now == CONTENT_PARKED;
 }
 
-/* ---- transfer_credit.c: who is asked, and when ---- */
+/* ---- transfer_credit.c: when to request, and from whom ---- */
 
 /* The next chunk of a body came: a credit is free. */
 void transfer_arrived (struct transfers *t, struct body *b,
                        struct sender *from);
 
-/* The source does not answer as it should. */
+/* The source does not answer in time. */
 void transfer_stalled (struct transfers *t, struct sender *s);
 
-/* Its sender offers it again: if nothing of the body is under way, ask this
- * one.
+/* Its sender offers it again: if nothing of the body is on its way, request it
+ * from this sender.
  */
 void transfer_prefer (struct transfers *t, struct transfer *x);
 
