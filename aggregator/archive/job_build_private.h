@@ -4,7 +4,7 @@
 
 #include "archive/job_build.h"
 
-#define SENDERS_NAMED 8                 // in the summary; the log has all
+#define SENDERS_NAMED 8                 // in the summary; the log names all
 
 struct rank_fate {
     int64_t rank;
@@ -12,7 +12,7 @@ struct rank_fate {
     struct command_end command;
 };
 
-/* What a build needs of a shipment's struct ledger_item. */
+/* The parts of a shipment's struct ledger_item that a build needs. */
 struct shipment_source {
     struct digest content;
     struct ledger_place place;
@@ -34,29 +34,31 @@ struct job_build {
     size_t nsenders;
     struct select_mpi *mpi;             // by rank
     size_t nmpi;
-    struct rank_fate *fates;            // by rank, of those that were heard of
+    struct rank_fate *fates;            // by rank, for ranks with a report
     size_t nfates;
-    int64_t agreed;                     // world size of all metadata, or 0
+    int64_t agreed;                     // world size on which all metadata
+                                        // agree, or 0
     bool foreign;                       // OUT may be another user's
-    bool later;                         // its path was resolved long ago
-    bool assumed;                       // that all captures are of this job
+    bool later;                         // OUT's path was resolved long ago
+    bool assumed;                       // without evidence that all captures
+                                        // are of this job
     int64_t began_ns;                   // when the job began, or 0
     size_t left;                        // shipments with rows that do not count
     atomic_bool cancelled;
-    const atomic_bool *cancel;          // that, or the caller's own
+    const atomic_bool *cancel;          // 'cancelled', or the caller's own
     build_progress_fn *progress;        // or NULL
     void *progress_arg;
     unsigned wanted;                    // of enum results_wanted
     struct results results;
 };
 
-/* job_versions.c: of the versions of each capture, skip those that do not count.
- * 0 or -ENOMEM.
+/* job_versions.c: skip the versions of each capture that do not count. 0 or
+ * -ENOMEM.
  */
 int job_build_choose_versions (struct job_build *b, struct err *err);
 
-/* Into OUT/captures, or OUT/captures/JOB where that is another job's: captures
- * of two may have one name.
+/* Write into OUT/captures, or into OUT/captures/JOB if OUT/captures belongs to
+ * another job: captures of two jobs may have the same name.
  */
 int job_build_put_raw (struct job_build *b, const struct tree *out,
                        struct err *err);

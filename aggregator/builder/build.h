@@ -36,7 +36,7 @@ typedef int build_decide_fn (void *arg, struct select_item *items, size_t n,
 struct build_progress {
     size_t captures, captures_all;
     uint64_t bytes, bytes_all;
-    const char *phase;          // after reading: the current phase; else NULL
+    const char *phase;          // the current phase after reading; else NULL
 };
 
 typedef void build_progress_fn (void *arg, const struct build_progress *p);
@@ -44,34 +44,38 @@ typedef void build_progress_fn (void *arg, const struct build_progress *p);
 struct build_job {
     struct select_item *items;          // planned: select_plan
     size_t nitems;
-    struct roster *roster;              // expected ranks; filled in by build.
-                                        // None: the captures say how many
+    struct roster *roster;              // expected ranks, to be filled in by
+                                        // build; if there are none, the
+                                        // captures tell how many
     unsigned threads;                   // 1 to BUILD_THREADS_MAX
     build_feed_fn *feed;
     void *feed_arg;
-    build_decide_fn *decide;            // NULL: all count, as planned
+    build_decide_fn *decide;            // NULL: all captures count, as planned
     void *decide_arg;
-    // called some five times a second by the calling thread while captures are
-    // read, and once at the start of each phase behind it; may be NULL
+    // called by the calling thread some five times a second while captures are
+    // read, and at the start of each later phase; may be NULL
     build_progress_fn *progress;
     void *progress_arg;
-    const atomic_bool *cancel;          // becomes true: stop with -EINTR
-    int64_t began_ns;           // when the job began (clock_wall_ns), if what a
-                                // job that began later left is not to be
-                                // replaced; 0: it is
+    const atomic_bool *cancel;          // when it becomes true, stop with
+                                        // -EINTR
+    int64_t began_ns;           // when the job began (clock_wall_ns): the
+                                // result of a job that began later is not
+                                // replaced; 0: any result is
     const char *job_id, *steps, *inputs;        // for table Job; may be NULL.
-                                // With steps, there must be rows of them
-    const char *others;         // a sentence about jobs beside it; or NULL
-    const bool *assumed;        // that the captures are of one job: read, as
-                                // job_id and others are, when 'decide' was
-                                // called; or NULL
+                                // If steps are given, there must be rows of
+                                // them
+    const char *others;         // a sentence about other jobs in the directory,
+                                // or NULL
+    const bool *assumed;        // whether it is assumed that the captures are
+                                // of one job; or NULL.  Like job_id and others,
+                                // it is read after 'decide' was called
     const struct derive_options *derive;        // or NULL
 };
 
 struct build_result {
     uint64_t rows;                      // in the four tables
     char path[PATH_MAX];                // of the analysis.db
-    char kept[PATH_MAX];                // what was there before, or ""
+    char kept[PATH_MAX];                // path of the replaced file, or ""
     char newer[PUBLISH_JOB_MAX];        // the job that began later, whose
                                 // result stays: this one is beside it; or ""
 };

@@ -1,7 +1,7 @@
 /* aggregator/builder/rollup.h - sums over many rows, for people and findings
  *
  * Tables Link and GroupTime, and views by host, kind of group, step, pair of
- * ranks, switch and rack: doc/format-analysis-db.md, "Roll-ups".
+ * ranks, switch and rack: doc/format-analysis-db.md, "Sums".
  */
 #ifndef ROLLCALL_BUILDER_ROLLUP_H
 #define ROLLCALL_BUILDER_ROLLUP_H

@@ -12,23 +12,25 @@
 #include "base/map.h"
 #include "jobs/jobs.h"
 
-// clocks of two hosts, or of one before and after it was set, agree so far
+// clocks of two hosts, or of one host before and after it was set, agree within
+// this
 #define JOBS_BOOT_NS (10 * INT64_C (1000000000))
-// what two formats make of one time differs by less
+// two formats of one time differ by less
 #define JOBS_SAME_NS 1000000
-// a clock that nothing sets runs up to 100 ppm too fast or slow: so much may
-// the time of boot be off behind a pause of so many ns
+// a clock that is not set drifts by up to 100 ppm: after a pause of this many
+// ns, the boot time may be off by 1 ns
 #define JOBS_DRIFT 10000
-// windows of one process share less than this part of the shorter one
+// windows of one process overlap by less than this part of the shorter one
 #define JOBS_TOUCH 4
-// ranks of one job do not do one step so far apart (rule 5a)
+// ranks of one job do not do one step farther apart than this (rule 5a)
 #define JOBS_APART_NS (60 * INT64_C (1000000000))
-// what one clock says is believed before what two say that were compared
+// evidence from one clock counts more than that from two compared clocks
 #define JOBS_CLOCKS_NS 10000000
 // ... nor, on what may be several hosts of one name, farther than clocks that
 // are off by any two time zones (UTC-12 to UTC+14)
 #define JOBS_ZONES_NS (26 * 3600 * INT64_C (1000000000))
-#define JOBS_OPS_MIN 4          // of two captures, to compare their ends (5b)
+#define JOBS_OPS_MIN 4          // common ops of two captures, to compare their
+                                // ends (5b)
 // real captures of one job differ by 0.25 to 9 us, of two by 1.4 ms and more
 #define JOBS_RESIDUE_NS 1000000
 #define JOBS_RESIDUE_PERCENT 5  // of the median op, if that is more
@@ -38,15 +40,17 @@ struct fact {
     const struct jobs_capture *in;
     const struct capture *c;
     const struct evidence *e;
-    int64_t rank;               // as its ops and groups show, else as filed
+    int64_t rank;               // by its ops and groups, else as filed
     int64_t start_ns, end_ns;   // wall clock; 0: unknown
-    size_t clock;               // of its host and boot; JOBS_NONE: unknown
-    int64_t ahead_ns;           // of other clocks, when they were compared
+    size_t clock;               // clock of its host and boot; JOBS_NONE:
+                                // unknown
+    int64_t ahead_ns;           // its offset from other clocks, if they were
+                                // compared
     bool window;                // mono_* and boot_ns are known
-    bool sure;                  // its own lists have its rank: they may judge
-                                // others
+    bool sure;                  // its own lists contain its rank, so they may
+                                // be used to check others
     bool named_groups;          // its groups' names may be root infos
-    int64_t highest;            // position in a group, -1: none
+    int64_t highest;            // highest position in a group, -1: none
     size_t knot;                // that it is in
     size_t next;                // capture of the same knot, JOBS_NONE: last
     size_t next_of_rank;        // in the same draft

@@ -16,8 +16,10 @@
 
 #include <limits.h>
 
-#define LEDGER_WORLD_MAX (1 << 22)       // that an earlier version took
-#define LEDGER_SEGMENT_MAX INT64_C (999999999)  // its number: 256 PB of them
+#define LEDGER_WORLD_MAX (1 << 22)       // ranks of a job that a ledger may
+                                         // have
+#define LEDGER_SEGMENT_MAX INT64_C (999999999)  // the highest number: 256 PB of
+                                                // segments
 
 struct ledger;
 
@@ -29,30 +31,34 @@ struct ledger_place {
 };
 
 struct ledger_item {
-    char job[MESSAGE_NAME_MAX];         // that it is of; of one that is not
-                                        // given to a job yet, its scope
-    char scope[MESSAGE_NAME_MAX];       // what it was sent under, if the id of
-                                        // its job was not given; else "", as
-    char dir[MESSAGE_PLACE_MAX];        // the place that it was offered with,
-                                        // see ledger_assign
+    char job[MESSAGE_NAME_MAX];         // its job; its scope if it is not
+                                        // assigned to a job yet
+    char scope[MESSAGE_NAME_MAX];       // under which it was sent, if the job's
+                                        // id was not given; else "", like
+    char dir[MESSAGE_PLACE_MAX];        // its place in the offer, see
+                                        // ledger_assign
     enum item_kind kind;
     int64_t rank;
     char capture[MESSAGE_NAME_MAX];
     char path[MESSAGE_PATH_MAX];
     char host[MESSAGE_NAME_MAX];
-    char who[NET_WHO_MAX];      // whose key sent it first; "": none, not known
+    char who[NET_WHO_MAX];      // the key that sent it first; "": no key, or
+                                // unknown
     struct digest content;
-    int64_t rows;               // tells its rows from others, whoever sent
-                                // them: store_sum_rows; 0: not known
+    int64_t rows;               // identifies its rows, whoever sent them:
+                                // store_sum_rows; 0: unknown
     struct ledger_place place;
-    int64_t received_ns;        // since 1970; 0: now, when it is entered
-    int64_t newest_ns;          // of its capture, as in an OFFER
-    bool superseded;            // there is a newer version of the same capture
+    int64_t received_ns;        // since 1970; 0: set when it is entered
+    int64_t newest_ns;          // of its capture, from the OFFER
+    bool superseded;            // a newer version of the same capture exists
     bool lost;                  // its content was damaged, and set aside
-    bool shared_name;           // another rank has a capture of this name, too
+    bool shared_name;           // another rank also has a capture with this
+                                // name
 };
 
-/* The host of a key whose file names none: the first that it was used for. */
+/* The host of a key whose file names none: the first host that the key was used
+ * for.
+ */
 struct ledger_bound {
     char who[NET_WHO_MAX], host[MESSAGE_NAME_MAX];
     int64_t since_ns;                   // since 1970
@@ -67,60 +73,64 @@ struct ledger_sender {
     char former[NET_WHO_MAX], former_host[MESSAGE_NAME_MAX];
 };
 
-/* What the agent of a rank reports of it, kept for when the agent is gone. */
+/* What the agent of a rank reports about it, kept for the time when the agent
+ * is gone.
+ */
 struct ledger_heard {
     int64_t rank;
-    int64_t mpi_rank, mpi_size; // which of how many its process is, by MPI's
-                                // own word; size 0: it has said nothing
-    char host[MESSAGE_NAME_MAX];        // of its agent; "": not known
-    struct command_end command; // how its COMMAND ended; ns 0: not known
+    int64_t mpi_rank, mpi_size; // rank and size that MPI reports for its
+                                // process; size 0: nothing was reported
+    char host[MESSAGE_NAME_MAX];        // of its agent; "": unknown
+    struct command_end command; // how its COMMAND ended; ns 0: unknown
 };
 
 #define LEDGER_WHY_MAX 256
 
-/* A version of a capture was given to a job. */
+/* A version of a capture was assigned to a job. */
 #define LEDGER_BY_HAND "by hand"
 
 struct ledger_assignment {
-    char scope[MESSAGE_NAME_MAX];       // these five are the version
+    char scope[MESSAGE_NAME_MAX];       // these five identify the version
     char dir[MESSAGE_PLACE_MAX];
     int64_t rank;
     char capture[MESSAGE_NAME_MAX];
     int64_t newest_ns;
     char job[MESSAGE_NAME_MAX];
     int64_t at_ns;                      // when, since 1970
-    bool assumed;                       // nothing says that it is of this job,
-                                        // only that it may be
-    char why[LEDGER_WHY_MAX];           // for people; "", LEDGER_BY_HAND
+    bool assumed;                       // without evidence that it belongs to
+                                        // this job
+    char why[LEDGER_WHY_MAX];           // a sentence for people; "" or
+                                        // LEDGER_BY_HAND
 };
 
-/* A job, and how far its result is behind. */
+/* A job, and how much its result lacks. */
 struct ledger_job {
     char id[MESSAGE_NAME_MAX];
     int64_t newest;             // its last item
-    int64_t built;              // the last one that a result has, 0: none
+    int64_t built;              // the last item in its result, 0: there is none
 };
 
-/* What there is of a job, in numbers. */
+/* How much there is of a job. */
 struct ledger_summary {
-    int64_t items, captures, ranks;     // that are not superseded
+    int64_t items, captures, ranks;     // without superseded ones
     uint64_t bytes;
     int64_t first_ns, last_ns;          // received, since 1970
     int64_t lost;                       // items whose content was set aside
-    int64_t world_size;                 // 0: nobody has said
-    int64_t divided, assumed, by_hand;  // versions that were given to it, and
-                                        // those of them that may be another's,
-                                        // and that a person has given
+    int64_t world_size;                 // 0: unknown
+    int64_t divided, assumed, by_hand;  // versions that were assigned to it,
+                                        // those of them that were assumed, and
+                                        // those that a person assigned
 };
 
 /* The clock of an agent's host against ours, as it measured it. */
 struct ledger_clock {
     char host_key[MESSAGE_NAME_MAX], host[MESSAGE_NAME_MAX];
-    int64_t offset_ns, error_ns;        // ours minus its own; at most so wrong
+    int64_t offset_ns, error_ns;        // ours minus its own; the error is at
+                                        // most this
 };
 
-/* Whether these are valid beyond their checksum: names stay below the place
- * that is made of them, and sizes are possible for a file.
+/* Whether these are valid beyond their checksum: paths that are made of the
+ * names stay below their directory, and sizes are possible for a file.
  */
 bool ledger_valid_item (const struct ledger_item *item);       // without place
 bool ledger_valid_place (const struct ledger_place *place);
@@ -308,8 +318,8 @@ int ledger_note_loss (struct ledger *l,
                       void (*fn) (void *arg, const struct ledger_item *item),
                       void *arg, struct err *err);
 
-/* Whether data was lost since this mark that agents of this host had delivered
- * under this job (or scope), and has not arrived again: 1, 0.
+/* Whether data that agents of this host had delivered under this job (or scope)
+ * was lost since this mark, and has not arrived again: 1, 0.
  */
 int ledger_lost_since (struct ledger *l, const struct ledger_mark *mark,
                        const char *job, const char *host, struct err *err);

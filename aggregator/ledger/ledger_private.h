@@ -16,13 +16,13 @@ struct ledger_total {
 };
 
 struct ledger {
-    char path[PATH_MAX - 64];   // room for what is beside it
+    char path[PATH_MAX - 64];   // files beside it need longer names
     struct db_there there;      // of a writer
     sqlite3 *db;
     struct ledger_total total, committed;
     struct ledger_mark mark;    // as of the last commit
     bool reader;
-    bool any_lost;              // content of items, when it was opened
+    bool any_lost;              // items lacked their content at the opening
 };
 
 /* Statements stay prepared as long as the ledger is open. */
@@ -60,7 +60,7 @@ int64_t ledger_assignment_sum (const struct ledger_assignment *a);
 int64_t ledger_bound_sum (const struct ledger_bound *b);
 int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began);
 
-/* Read the row that a query of such columns is on; false: it is damaged. */
+/* Read the current row of a query with these columns; false: it is damaged. */
 #define LEDGER_CLAIM "job, by, who, host, world_size, sum"
 bool ledger_read_claim (sqlite3_stmt *st, struct size_claim *ret);
 #define LEDGER_ASSIGNMENT \
@@ -69,8 +69,8 @@ bool ledger_read_assignment (sqlite3_stmt *st, struct ledger_assignment *a);
 #define LEDGER_BOUND "who, host, since_ns, sum"
 bool ledger_read_bound (sqlite3_stmt *st, struct ledger_bound *b);
 
-/* The same of a query that begins so, whose kind is known: by its own sum, and
- * by that of its content's row, too.
+/* The same for a query that begins with these columns and whose kind is known:
+ * checks its own sum, and that of its content's row.
  */
 #define LEDGER_ITEM \
     "SELECT i.rank, i.capture, i.path, i.host, i.content, i.superseded, " \
@@ -82,7 +82,7 @@ bool ledger_read_item (sqlite3_stmt *st, struct ledger_item *i);
 
 int ledger_damaged (struct err *err);
 
-/* What an item is called: values, or columns. */
+/* The identity of an item: values, or columns. */
 #define LEDGER_NAME(i) (i)->job, (i)->kind, (i)->rank, (i)->capture, (i)->path
 
 /* Verify everything: SQLite's own structure, each row's checksum, and that no
@@ -95,20 +95,20 @@ int ledger_verify (struct ledger *l, struct err *err);
 /* ledger_epoch.c: the mark, after a commit. */
 void ledger_note_mark (struct ledger *l);
 
-/* ledger_assign.c: which of the versions count that the job of an item with a
- * place has, when it is entered.
+/* ledger_assign.c: when an item with a place is entered, decide which versions
+ * of its job count.
  */
 int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
                             struct err *err);
 
-/* content_restored.c: record which items have lost their content; and that some
+/* content_restored.c: record which items have lost their content, and that some
  * of it is here again.
  */
 int ledger_note_lost (struct ledger *l, struct err *err);
 int ledger_content_restored (struct ledger *l, const struct digest *content,
                              struct err *err);
 
-/* ledger_heard.c: copy what can be read of another ledger. */
+/* ledger_heard.c: copy the readable rows of another ledger. */
 int ledger_copy_heard (struct ledger *l, sqlite3 *from, struct err *err);
 
 #endif

@@ -10,28 +10,29 @@
 
 #define CLAIMS_MAX 4096          // of a job, at 350 bytes: one for each host of
                                 // the largest cluster that is known of
-#define CLAIMS_RESERVED 16           // of them for those that are not of nodes
+#define CLAIMS_RESERVED 16           // of these, for claims that are not of
+                                     // nodes
 
-enum size_claim_by {            // of the first three the later one counts
-                                // more; kept on disk
+enum size_claim_by {            // stored on disk; of the first three, a later
+                                // one counts more
     CLAIM_NODE = 1,             // an agent, in its HELLO
     CLAIM_FRONT = 2,            // the aggregator's --world-size
     CLAIM_EXPECT = 3,           // rollcall jobs --expect
-    CLAIM_MPI = 4,              // MPI, in processes of a node, says its agent:
-                                // a lower bound, since a program may make a
-                                // smaller world of its own
+    CLAIM_MPI = 4,              // MPI, in processes of a node, as its agent
+                                // reports: a lower bound, since a program may
+                                // make a smaller world of its own
 };
 
 struct size_claim {
     enum size_claim_by by;
-    char who[NET_WHO_MAX];      // of a node: its key's name, "" without keys,
-    char host[MESSAGE_NAME_MAX];        // and its host; "": not known any more
-    int64_t world_size;         // 0: it does not say any more
-    bool noted;                 // it is in the ledger as it is
+    char who[NET_WHO_MAX];      // for a node: its key's name, "" without keys,
+    char host[MESSAGE_NAME_MAX];        // and its host; "": no longer known
+    int64_t world_size;         // 0: the claim was withdrawn
+    bool noted;                 // the ledger has this claim
 };
 
 struct size_claims {            // begins as zeros
-    struct size_claim *list;    // by who said it
+    struct size_claim *list;    // sorted by source
     size_t n;
 };
 

@@ -1,7 +1,7 @@
 /* aggregator/page/page_assets.h - the constant parts of a page
  *
- * The files of report/page/ and the charts' library, made into an object by
- * cmake/embed.cmake.
+ * The files of page/assets/ and the charts' library; cmake/embed.cmake makes
+ * them an object.
  */
 #ifndef ROLLCALL_PAGE_PAGE_ASSETS_H
 #define ROLLCALL_PAGE_PAGE_ASSETS_H

@@ -19,17 +19,18 @@
 
 #define PUBLISH_APPLICATION_ID 0x524f4c4c       // "ROLL"
 #define PUBLISH_OUTPUT_DIR "cluster_analysis_output"
-#define PUBLISH_DB_NAME "analysis.db"   // the first of the files in it
-#define PUBLISH_JOB_MAX 256             // bytes of a job's id, and its NUL
+#define PUBLISH_DB_NAME "analysis.db"   // the main file in it
+#define PUBLISH_JOB_MAX 256             // bytes of a job's id, with its NUL
 
 struct publish {
-    struct tree above;          // that 'dir' was opened in; or closed
+    struct tree above;          // the directory in which 'dir' was opened; or
+                                // closed
     struct tree dir;            // of the results
     struct scratch work;        // temporary files, below 'dir' or local
     bool copied;                // 'work' is not on the final file system
-    struct scratch near;        // below 'dir', for the copy then
-    bool keep;                  // what is in 'dir', even if it is rollcall's
-    int lock;                   // on 'dir', while files are published; or 0
+    struct scratch near;        // if so, below 'dir', for the copy
+    bool keep;                  // keep existing files in 'dir', even rollcall's
+    int lock;                   // on 'dir' while files are published; or 0
 };
 
 /* Create and hold the output directory below 'out', or in its directory 'job'

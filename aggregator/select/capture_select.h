@@ -18,26 +18,29 @@ struct select_mpi {
 
 /* One capture on its way into a build. */
 struct select_item {
-    struct capture capture;     // as looked at; then as read
-    int64_t rank;               // of its rows; -1: they do not count
+    struct capture capture;     // first as examined, then as read
+    int64_t rank;               // rank of its rows; -1: they do not count
     bool skip;                  // its rows are not to be read
-    bool drop;                  // they were, and have to be removed again
-    uint64_t weight;            // bytes to be read, for sharing the work
-    size_t source;              // the caller's index of it
+    bool drop;                  // its rows were read, and have to be removed
+                                // again
+    uint64_t weight;            // bytes to be read, to divide the work
+    size_t source;              // the caller's index
     const char *rank_by;        // how its rank was guessed, or NULL
-    const char *agent_host;     // of the agent that brought it, or NULL
-    bool host_is_agents;        // so capture.host is: it does not say its own
-    const struct select_mpi *mpi; // of the rank that it is filed under, or NULL
-    struct group_list groups;   // that it lists; they are the build's
+    const char *agent_host;     // host of the agent that delivered it, or NULL
+    bool host_is_agents;        // capture.host is the agent's, since the
+                                // capture names none
+    const struct select_mpi *mpi; // MPI's report on the rank that it is filed
+                                  // under, or NULL
+    struct group_list groups;   // the groups that it lists; the build owns them
 
-    // as select_verify found
-    bool judged;                // 'rank' is of those who looked, whatever the
-                                // capture says
+    // set by select_verify
+    bool judged;                // 'rank' was determined by the checks, whatever
+                                // the capture says
     bool verified;              // its ops confirm its rank, or MPI does
-    bool rank_contradicted;     // it said another rank, or several; or MPI says
-                                // another than the launcher
-    bool doubt;                 // nobody knows its rank: its rows tell nothing
-    char *told;                 // what is to be said of that, or NULL
+    bool rank_contradicted;     // it names another rank, or several; or MPI and
+                                // the launcher differ
+    bool doubt;                 // its rank is unknown: its rows are not used
+    char *told;                 // a message about that, or NULL
 };
 
 /* Free what the items hold (not the array). */
@@ -58,11 +61,11 @@ void select_sort (struct select_item *items, size_t n);
 /* Replace the item's capture by the one that was read, taking it over. */
 void select_take (struct select_item *item, struct capture *c);
 
-/* Add what was found of its rank to the capture's reason. */
+/* Add the findings about its rank to the capture's reason. */
 void select_tell (struct select_item *item);
 
-/* How complete a capture is: whole, so many tables, or nothing (0).  Of two
- * versions the more complete one counts, then the newer.
+/* How complete a capture is: whole, a number of tables, or nothing (0).  Of two
+ * versions the more complete one counts, then the newer one.
  */
 int select_grade (const struct capture *c);
 
@@ -88,8 +91,8 @@ void select_tell_worlds (struct select_item *items, size_t n);
  */
 struct select_conflict {
     int64_t capture, rank;
-    const char *step;           // its id, borrowed from the item; "" nameless;
-                                // NULL: drop all that the capture gave
+    const char *step;           // its id, borrowed from the item; "": without a
+                                // name; NULL: drop all rows of the capture
     uint64_t whole_tables;      // as in struct capture
 };
 

@@ -11,13 +11,14 @@
 
 #include <math.h>
 
-/* A capture with ops of no named group. */
+/* A capture with ops whose group is not named. */
 struct side {
-    size_t item;                // its index, of items and clocks
+    size_t item;                // its index in items and clocks
     int64_t rank;
-    uint32_t who, round;        // index of the rank, and of its captures
-    uint64_t count, sum;        // of its ops, but for the last step's
-    uint64_t last_count;        // and of these
+    uint32_t who, round;        // index of the rank, and of the capture among
+                                // those of the rank
+    uint64_t count, sum;        // of its ops, except those of the last step
+    uint64_t last_count;        // of the ops of the last step
     uint64_t all;
 };
 
@@ -26,19 +27,21 @@ struct settling {
     const struct select_item *items;
     size_t n;
     struct side *sides;
-    uint32_t nsides, *side_of;  // of an item, or UINT32_MAX
+    uint32_t nsides, *side_of;  // the side of an item, or UINT32_MAX
     uint32_t nranks, nrounds;   // sides are sorted by rank, then round
-    uint32_t round;             // that is looked at
+    uint32_t round;             // the current one
     struct end *ends;
     size_t nends;
-    uint64_t every;             // of so many ops one is compared
-    double origin_us;           // of the first op: doubles stay exact
-    bool device, own, mixed;    // whose ops; whose clocks
-    char last[64];              // step in which the profiler stopped, or ""
+    uint64_t every;             // one of this many ops is compared
+    double origin_us;           // time of the first op, so that doubles stay
+                                // exact
+    bool device, own, mixed;    // kind of the ops; kinds of the clocks
+    char last[64];              // the step in which the profiler stopped, or ""
     uint64_t nsteps;            // 0, 1 or more have been seen
-    double *offset, *residue;   // of each rank, in this round
+    double *offset, *residue;   // of each rank, in the current round
     double most;                // largest offset that was found
-    struct ends found;          // the worst of all rounds; common: of all
+    struct ends found;          // the worst of all rounds; 'common' is for all
+                                // rounds
     char why[256];
 };
 

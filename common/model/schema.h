@@ -66,7 +66,7 @@ enum { STEP_DEVICE, STEP_STEP, STEP_COMPUTING, STEP_NOT_OVERLAPPED,
        STEP_OVERLAPPED, STEP_COMMUNICATION, STEP_FREE, STEP_STAGE,
        STEP_BUBBLE, STEP_EXCLUDE_RECEIVE, STEP_PREPARING };
 
-/* Ours: doc/format-analysis-db.md, "What else a capture holds". */
+/* Ours: doc/format-analysis-db.md, "Other data of a capture". */
 enum { EXTRA_DEVICE, EXTRA_STEP, EXTRA_HOST_START, EXTRA_HOST_END,
        EXTRA_MEMORY_ONLY };
 enum { INFO_KIND, INFO_NAME, INFO_VALUE };
