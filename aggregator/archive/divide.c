@@ -302,7 +302,7 @@ static int take_jobs (struct dividing *d, const struct jobs *jobs,
     return 0;
 }
 
-/* The chains in 'list', of which some are decided. */
+/* The chains in 'list', some of which are already decided. */
 static int decide_some (struct dividing *d, struct chain *const *list,
                         size_t n, int64_t gap_ns)
 {

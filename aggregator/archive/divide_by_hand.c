@@ -30,7 +30,7 @@ static int divide_by_hand_add (void *arg, const struct ledger_assignment *a)
     return 0;
 }
 
-/* What was given to a job, of which there has to be something. */
+/* The captures that were assigned to a job; there has to be at least one. */
 static int divide_by_hand_list (struct ledger *l, const char *job,
                                 struct by_hand *h,
                                 struct err *err)

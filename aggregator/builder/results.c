@@ -113,7 +113,7 @@ static void wait_page (struct page_task *t)
     t->started = false;
 }
 
-/* It does not matter if there is no thread: the page is written in its turn. */
+/* Without a thread, the page is written in its turn. */
 static void begin_page (struct maker *m)
 {
     struct page_task *t = &m->page;

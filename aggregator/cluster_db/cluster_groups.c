@@ -26,7 +26,7 @@ struct cluster_groups {
 
 /* ---- reading ---- */
 
-/* A copy of a name that no other has: as it is, or with a number behind it. */
+/* A unique copy of a name: unchanged, or with a number appended. */
 static char *take_name (struct texts *taken, const char *text)
 {
     char name[CLUSTER_NAME_SIZE];

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So that a metric's name has room for a kind and the label behind it: other
+/* So that a metric's name has room for a kind and the label after it: other
  * labels that begin alike are one.
  */
 #define LABEL_MAX 112           // bytes, with the NUL

@@ -34,7 +34,7 @@ struct finding_rule {
     const char *severity;       // NULL: by effect_percent
     const char *unit;           // of value and baseline
     const char *text, *hint;
-    const char *rule;           // the formula's source, in a word
+    const char *rule;           // the formula's source, in short
 };
 
 extern const struct finding_rule finding_rules[];

@@ -102,7 +102,7 @@ static int copy_bytes (struct check *c, const struct ledger_item *i,
         (void)close (in);
     if (out >= 0 && close (out) < 0 && rc == 0)
         rc = -errno;
-    // what is not there any more cannot be set aside
+    // a file that no longer exists cannot be set aside
     return rc < 0 && rc != -ENODATA ? err_sys (c->err, -rc, "cannot write %s",
                                                to) : 0;
 }

@@ -307,8 +307,8 @@ int check_open_old (struct check *c)
                                          &c->last_end, c->err) : 0;
 }
 
-/* A root that is new has none.  What no record tells is in it only, so one
- * that cannot be read by this program is not to be replaced then.
+/* A root that is new has none.  What no record tells is in it only, so one that
+ * this program cannot read is not replaced then.
  */
 static int blame_old (struct check *c)
 {

@@ -56,7 +56,7 @@ struct aligner {
 
 /* ---- clocks ---- */
 
-/* Whose clock it was.  What people call a worker is no evidence, and a rank may
+/* Whose clock it was.  The name of a worker is not evidence, and a rank may
  * come back elsewhere; but it is about what is assumed, and more often than not
  * they have one clock.
  */

@@ -47,7 +47,9 @@ static bool may_tie (const struct linker *l, size_t a, size_t b)
     return !*ga || !*gb || strcmp (ga, gb) == 0;
 }
 
-/* The lower index becomes the knot's; its list gets the other behind it. */
+/* The lower index becomes the knot's, and the other list is appended to its
+ * list.
+ */
 static void tie (struct linker *l, size_t a, size_t b)
 {
     struct fact *list = l->f->list;

@@ -203,7 +203,7 @@ int ledger_add_item (struct ledger *l, const struct ledger_item *item,
     return ledger_within (l, add_item, &copy, err);
 }
 
-// a raw file that the newest version of its capture does not have any more is
+// a raw file that the newest version of its capture no longer has is
 // superseded, too
 static const char each_sql[] =
     "WITH shared AS (SELECT capture FROM item WHERE job=?1 AND kind=?2 GROUP "

@@ -58,7 +58,7 @@ static bool has_key (const struct grid *g, unsigned n, const char *key)
     return false;
 }
 
-/* 'name', or with the lowest number behind it that makes it new. */
+/* 'name', or with the lowest number appended that makes it unique. */
 static char *new_key (const struct grid *g, unsigned n, const char *name)
 {
     size_t size = strlen (name) + 16;

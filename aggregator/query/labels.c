@@ -9,8 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define LABEL_MOST 24           // columns, blanks behind it included
-#define FURTHER 2               // blanks more, where there is no label
+#define LABEL_MOST 24           // columns, including the blanks after it
+#define FURTHER 2               // more blanks, if there is no label
 #define WRITE_MAX (64u << 20)   // bytes; 2,000 findings of 2 KB are 4 MB
 
 size_t labels_width (int fd)

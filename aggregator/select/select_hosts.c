@@ -147,7 +147,7 @@ bool select_fail_two_hosts (struct select_item *items, size_t n)
         if (tells_host (&items[i].capture))
             blame_two_hosts (&items[i], two);
     }
-    for (size_t i = 0; i < n; i++) {    // now that nobody asks any more
+    for (size_t i = 0; i < n; i++) {    // when it is no longer needed
         if (items[i].capture.state != CAPTURE_SUPERSEDED)
             items[i].capture.state = CAPTURE_FAILED;
     }

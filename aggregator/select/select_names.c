@@ -182,7 +182,7 @@ static bool select_names_differ (const char *a, const char *b)
     return *a && *b && strcmp (a, b) != 0;
 }
 
-/* What is not known is no evidence, but the process has to be. */
+/* Unknown values are not evidence, but the process has to be known. */
 static bool same_process (const struct capture *a, const struct capture *b)
 {
     const struct evidence *ea = &a->evidence, *eb = &b->evidence;

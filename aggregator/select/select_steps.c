@@ -21,7 +21,7 @@
 // of a step at the end of a window, beside the others of its window
 #define EDGE_OTHERS 3
 #define EDGE_MADS 3.0
-#define EDGE_PART 0.1           // of the median: less is no matter
+#define EDGE_PART 0.1           // of the median: less does not matter
 
 struct step {
     int64_t number;
@@ -316,7 +316,7 @@ static void find_absent (const struct steps *s, const struct window *w,
         if (within ? !regular : is_absent_at_end (s, w, x->number))
             add_absent (within ? &holes : a, x->number);
     }
-    // more holes than steps are no accident
+    // more holes than steps are intended
     if (holes.n == 0 || holes.n > w->n)
         return;
     if (a->n > 0) {

@@ -1,9 +1,9 @@
 /* aggregator/service/aggregator_lost.c - what is removed below the root while
  * it is served
  *
- * What was acknowledged and is not there any more is asked for again: from now
- * on agents that have delivered any of it are told that it is lost, and nobody
- * is listened to who has not asked.
+ * Acknowledged data that no longer exists is requested again: from now on
+ * agents that have delivered any of it are told that it is lost, and nobody is
+ * listened to who has not asked.
  */
 #include "service/aggregator_private.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define ALIVE_NS (3 * NS_PER_S)         // an agent says hello every 2 s
-// in the place of a text for which there is no room
+// replaces a text for which there is no room
 #define LEFT_OUT "its reports are not kept: there were too many"
 #define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
 
@@ -37,9 +37,9 @@ static void aggregator_messages_refuse (struct aggregator *a,
     (void)net_send (a->net, to, &m);
 }
 
-/* Whether something was acknowledged to this agent that is not here any more:
- * the root is a new one, or of a backup, or was repaired, or files in it were
- * removed.  1 or 0; negative: the ledger cannot tell.
+/* Whether something that was acknowledged to this agent is no longer here: the
+ * root is a new one, or of a backup, or was repaired, or files in it were
+ * removed. 1 or 0; negative: the ledger cannot tell.
  */
 static int has_lost (struct aggregator *a, const struct net_peer *from,
                      const struct message *hello)
@@ -302,7 +302,7 @@ static struct served *take_agent (struct aggregator *a,
     return s;
 }
 
-/* Whoever may not speak is not listened to any more, whatever it was before. */
+/* A peer without permission is ignored from now on, whatever it was before. */
 static void refuse_host (struct aggregator *a, const struct net_peer *from,
                          const struct message *m, const char *why)
 {

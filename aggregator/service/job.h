@@ -43,7 +43,7 @@ struct job_agent {
     bool done;                  // said that it has delivered everything
     bool lost;                  // silent for too long
     int64_t last_wall_ns;       // when a lost one was last heard
-    bool asked_again;           // for what is not here any more: what it said
+    bool asked_again;           // for data that is no longer here: what it said
                                 // before it knew that does not count
     bool loss_unrecorded;       // something was lost since its last HELLO:
                                 // what it delivers is not taken until the next

@@ -92,7 +92,7 @@ bool store_is_there (const struct store *s)
            (uint64_t)named.st_size >= s->end;
 }
 
-/* ---- segments that are not written to any more ---- */
+/* ---- segments that are no longer written to ---- */
 
 int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
                       uint64_t end, struct err *err)

@@ -134,7 +134,7 @@ int store_look (struct store *s, struct ledger *ledger, bool all,
         store_lost_fini (ret);
         return store_look (s, ledger, true, ret, err);
     }
-    // a copy, of which nothing is missing: what is committed need not write
+    // a complete copy: what is committed need not write
     if (rc == 0 && ret->nsegments == 0 && s->end == s->committed &&
         !store_is_there (s))
         rc = store_open_next (s, err);

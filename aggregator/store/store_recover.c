@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- what was not committed ---- */
+/* ---- records that were not committed ---- */
 
 struct tail {
     struct store *store;

@@ -111,7 +111,7 @@ static size_t same_reason (const struct summary *s, size_t i)
     return n;
 }
 
-/* A rank that was ended since another one had failed is no cause. */
+/* A rank that was ended because another one had failed is not a cause. */
 static bool is_consequence (const struct summary_rank *r)
 {
     static const char ended[] = "ended on request";

@@ -389,7 +389,7 @@ static int transfer_finish (struct transfers *t, struct body *b,
         x->item.place = b->place;
         transfer_complete (t, x, e);
     }
-    b->noted = b->hash.n;       // its file is not to be discarded
+    b->noted = b->hash.n;       // keep its file
     content_hash_fini (&b->hash);
     (void)transfer_change_content (b, CONTENT_COMPLETE);
     LIST_INSERT_HEAD (&t->whole, b, all_whole);

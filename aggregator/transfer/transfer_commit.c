@@ -54,7 +54,9 @@ static int for_each_to_note (struct transfers *t, size_t least,
     return rc;
 }
 
-/* An error is told only once: what was not on the disk then may never be. */
+/* An error is reported only once: data that was not on the disk then may never
+ * be.
+ */
 static int sync_body (struct transfers *t, struct body *b, struct err *err)
 {
     int rc = store_incoming_sync (t->store, &b->incoming, err);

@@ -30,7 +30,7 @@ int clock_skew_add (struct clock_skew *s, const struct arrival *a, size_t n,
 int clock_skew_put_right (struct clock_skew *s, uint32_t rank, double offset_ms,
                           double residue_ms, struct err *err);
 
-/* After the last op: make medians of what was noted. */
+/* After the last op: compute the medians. */
 void clock_skew_settle (struct clock_skew *s);
 
 /* The offset of a rank's clock in ms; NaN: not known. */
