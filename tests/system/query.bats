@@ -204,7 +204,7 @@ out" /dev/null | tr -d '\r' >seen
     shows 'no query "waists": did you mean waits?'
     run "$ROLLCALL" query frobnicate out
     expect_status 2
-    shows 'no query "frobnicate" but missing, ends, steps, ' "job, tables; --list"
+    shows 'no query "frobnicate"; there are missing, ends, steps, ' "job, tables; --list"
 }
 
 @test "what is no result is named" {
