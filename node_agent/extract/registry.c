@@ -50,54 +50,55 @@ static void read_analyzer_first (struct source *src, unsigned want,
  * collected (CAPTURE_FACTS_TABLES) are asked of all of them.
  */
 static const struct extractor extractors[] = {
-    { "analysis.db", "analysis.db", "analysis.db", PROFILER_TABLES, NULL,
-      read_analysis_db, true },
+    { "analysis.db", "analysis.db", "analysis.db", PROFILER_TABLES, true,
+      .read_each = read_analysis_db },
     { "text", "the text export", "communication.json",
-      SET (TABLE_TIME) | SET (TABLE_BANDWIDTH), communication_is_there,
-      read_communication, true },
+      SET (TABLE_TIME) | SET (TABLE_BANDWIDTH), true, .in_comm_dir = true,
+      .read = read_communication },
     { "text", "the text export", "communication_matrix.json",
-      SET (TABLE_MATRIX), matrix_is_there, read_matrix, true },
-    { "text", "the text export", "step_trace_time.csv", SET (TABLE_STEP), NULL,
-      read_step_csv, true },
+      SET (TABLE_MATRIX), true, .in_comm_dir = true, .read = read_matrix },
+    { "text", "the text export", "step_trace_time.csv", SET (TABLE_STEP), true,
+      .read = read_step_csv },
     { "communication_analyzer.db", "communication_analyzer.db",
-      "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,
-      read_analyzer_first, true },
+      "communication_analyzer.db", COMM_TABLES, true, .in_comm_dir = true,
+      .read_each = read_analyzer_first },
     { "text", "the text export", "op_statistic.csv", SET (TABLE_OPERATOR),
-      NULL, read_op_statistic, true },
-    { "text", "the text export", "api_statistic.csv", SET (TABLE_API), NULL,
-      read_api_statistic, true },
+      true, .read = read_op_statistic },
+    { "text", "the text export", "api_statistic.csv", SET (TABLE_API), true,
+      .read = read_api_statistic },
     { "text", "the text export", "kernel_details.csv", SET (TABLE_KERNEL),
-      NULL, read_kernel_details, true },
+      true, .read = read_kernel_details },
     { "event_db", "the event database", "*_profiler*.db",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
           SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
           SET (TABLE_LINK) | SET (TABLE_RANGE) | SET (TABLE_KERNEL),
-      has_event_db, read_event_db, false },
+      false, .is_there = has_event_db, .read_each = read_event_db },
     { "communication_analyzer.db", "communication_analyzer.db",
-      "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,
-      read_analyzer_db, true },
-    { "text", "the text export", "memory_record.csv", SET (TABLE_MEMORY), NULL,
-      read_memory_record, true },
+      "communication_analyzer.db", COMM_TABLES, true, .in_comm_dir = true,
+      .read_each = read_analyzer_db },
+    { "text", "the text export", "memory_record.csv", SET (TABLE_MEMORY), true,
+      .read = read_memory_record },
     { "text", "the text export", "npu_module_mem.csv", SET (TABLE_MEMORY),
-      NULL, read_module_memory, true },
-    { "text", "the text export", "hccs.csv and others", SET (TABLE_LINK),
-      link_csv_is_there, read_link_csv, true },
+      true, .read = read_module_memory },
+    { "text", "the text export", "hccs.csv and others", SET (TABLE_LINK), true,
+      .is_one = is_link_csv, .read_file = read_link_csv },
     { "text", "the text export", "a pipeline's summary", SET (TABLE_INFO),
-      minddata_is_there, read_minddata, true },
+      true, .is_one = is_minddata, .read_file = read_minddata },
     { "timeline", "a memory timeline", "a memory timeline", SET (TABLE_MEMORY),
-      memory_timeline_is_there, read_memory_timeline, false },
+      false, .is_one = may_be_memory_timeline,
+      .read_file = read_memory_timeline },
     { "timeline", "the timeline", "trace_view.json",
-      PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_RANGE),
-      timeline_is_there,
-      read_timeline, false },
+      PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_RANGE), false,
+      .is_there = timeline_is_there, .read_each = read_timeline },
     { "kernel_details", "kernel_details.csv", "kernel_details.csv",
-      SET (TABLE_TIME) | SET (TABLE_STEP), NULL, read_kernels, false },
+      SET (TABLE_TIME) | SET (TABLE_STEP), false, .read_each = read_kernels },
     { "kineto", "the trace", "*.pt.trace.json*",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
           SET (TABLE_OPERATOR) | SET (TABLE_RANGE),
-      is_kineto, read_kineto, false },
+      false, .is_there = is_kineto, .read = read_kineto },
     { "mstx", "the marks in the event database", "msprof_*.db",
-      PROFILER_TABLES, has_event_db, read_marks, false },
+      PROFILER_TABLES, false, .is_there = has_event_db,
+      .read_each = read_marks },
 };
 
 #define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))
@@ -112,8 +113,14 @@ struct outcome {
 static bool is_there (const struct extractor *e, const struct source *src,
                       uint64_t *size)
 {
+    if (e->is_one && size)
+        *size = 0;              // not known, and small beside the others
+    if (e->is_one)
+        return capture_facts_has_file (src, e->is_one);
     return e->is_there ? e->is_there (src, size)
-                       : source_has (src->out, e->file, size);
+                       : source_has (e->in_comm_dir ? source_comm_dir (src)
+                                                    : src->out,
+                                     e->file, size);
 }
 
 static bool extractors_read_name (const char *name)
@@ -191,6 +198,22 @@ static void take_verdict (struct source *src, struct outcome *o, unsigned t,
     o->by[t] = e;
 }
 
+static void read_tables (struct source *src, const struct extractor *e,
+                         unsigned want, struct verdict *v, struct err *err)
+{
+    struct err why = { "" };
+    enum reading how;
+
+    if (e->read_each) {
+        e->read_each (src, want, v, err);
+        return;
+    }
+    how = e->is_one ? capture_facts_read_files (src, e->is_one, e->read_file,
+                                                &why)
+                    : e->read (src, want, &why);
+    verdict_for_tables (v, want, how, &why, err);
+}
+
 static void registry_ask (struct source *src, const struct extractor *e,
                           unsigned want,
                           struct outcome *o, struct err *err)
@@ -204,7 +227,7 @@ static void registry_ask (struct source *src, const struct extractor *e,
         if (want & ~CAPTURE_FACTS_TABLES & SET (t) && src->rows[t] > 0)
             src->stale |= SET (t);
     }
-    e->read (src, want, v, err);
+    read_tables (src, e, want, v, err);
     for (unsigned t = 0; t < TABLE_COUNT && !src->stopped; t++) {
         if (!(want >> t & 1))
             continue;

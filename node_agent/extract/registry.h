@@ -15,20 +15,27 @@ struct extractor {
     const char *file;           // what it reads; may be a pattern (fnmatch)
     unsigned tables;            // which it may have: a set of 1 << table_id
 
-    /* Whether the capture has its file, and its size (which may be NULL):
-     * cheap, by name.  NULL: 'file' in the directory of the results.
-     */
-    bool (*is_there) (const struct source *src, uint64_t *size);
-
-    /* Read the tables of 'want'.  Sets v[t] of each of them (all are
-     * READING_ABSENT before).  What ends the whole capture (memory, the sink)
-     * is noted in src->stopped, with 'err'.
-     */
-    void (*read) (struct source *src, unsigned want, struct verdict *v,
-                  struct err *err);
-
     bool made;                  // its tables are the profiler's own, and not
                                 // computed here of what happened
+
+    /* Where its file is, cheaply and by name; 'size' may be NULL.  None of
+     * these: 'file' in the directory of the results.
+     */
+    bool in_comm_dir;           // 'file' in source_comm_dir
+    bool (*is_there) (const struct source *src, uint64_t *size);
+    bool (*is_one) (const char *path);  // of capture_facts_read_files
+
+    /* One of these reads the tables of 'want'.  What ends the whole capture
+     * (memory, the sink) is noted in src->stopped, with 'err'.  The first gives
+     * the verdict on all the tables, with its reason in 'err'; the second sets
+     * v[t] of each of them (all are READING_ABSENT before); the third is for
+     * is_one.
+     */
+    enum reading (*read) (struct source *src, unsigned want, struct err *err);
+    void (*read_each) (struct source *src, unsigned want, struct verdict *v,
+                       struct err *err);
+    enum reading (*read_file) (struct source *src, const char *path,
+                               struct err *err);
 };
 
 /* Whether any extractor would read a file. */

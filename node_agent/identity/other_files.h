@@ -1,7 +1,7 @@
 /* node_agent/identity/other_files.h - the files of a capture that nobody reads
  *
  * They are noted with capture_facts_file() before the readers begin; a reader
- * that takes one of them after all says so in capture_facts_each_file().
+ * that takes one of them after all says so in capture_facts_read_files().
  */
 #ifndef ROLLCALL_IDENTITY_OTHER_FILES_H
 #define ROLLCALL_IDENTITY_OTHER_FILES_H

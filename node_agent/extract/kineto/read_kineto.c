@@ -388,22 +388,20 @@ static enum reading read_open (struct kineto *k, struct capture_file *file)
     return how;
 }
 
-void read_kineto (struct source *src, unsigned want, struct verdict *v,
-                  struct err *err)
+enum reading read_kineto (struct source *src, unsigned want, struct err *err)
 {
-    struct err why = { "" };
-    struct kineto k = { .src = src, .err = &why, .want = want, .device = -1,
+    struct kineto k = { .src = src, .err = err, .want = want, .device = -1,
                         .first = 1,
                         .step_ids = MAP (char[KINETO_STEP_ID],
                                          KINETO_STEP_ID / 8) };
     struct capture_file file;
     enum reading how = capture_file_open (&file, src, src->dir, src->file,
-                                          &why);
+                                          err);
 
     kineto_header_init (&k.header);
     if (how == READING_WHOLE)
         how = read_open (&k, &file);
     capture_file_close (&file);
     read_kineto_fini (&k);
-    verdict_for_tables (v, want, how, &why, err);
+    return how;
 }

@@ -7,8 +7,7 @@
 
 #include "extract/sink/source.h"
 
-/* The readers: see struct extractor (extract/registry.h). */
-void read_kineto (struct source *src, unsigned want, struct verdict *v,
-                  struct err *err);
+/* The reader: see struct extractor (extract/registry.h). */
+enum reading read_kineto (struct source *src, unsigned want, struct err *err);
 
 #endif

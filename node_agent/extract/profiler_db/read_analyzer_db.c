@@ -173,11 +173,6 @@ static enum reading read_table (struct reader *r, enum table_id table,
     return how;
 }
 
-bool analyzer_db_is_there (const struct source *src, uint64_t *size)
-{
-    return source_has (source_comm_dir (src), FILE_NAME, size);
-}
-
 void read_analyzer_db (struct source *src, unsigned want, struct verdict *v,
                        struct err *err)
 {

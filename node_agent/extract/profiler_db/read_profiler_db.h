@@ -8,9 +8,6 @@
 
 #include "extract/sink/source.h"
 
-/* Whether the capture has such a file, and its size: cheap, by name. */
-bool analyzer_db_is_there (const struct source *src, uint64_t *size);
-
 /* The readers: see struct extractor (extract/registry.h). */
 void read_analysis_db (struct source *src, unsigned want, struct verdict *v,
                        struct err *err);

@@ -254,17 +254,43 @@ void capture_facts_file (struct source *src, const char *path, uint64_t bytes)
     }
 }
 
-void capture_facts_each_file (const struct source *src,
-                              bool (*fn) (void *arg, const char *path,
-                                          bool *read),
-                              void *arg)
+bool capture_facts_has_file (const struct source *src,
+                             bool (*is_one) (const char *path))
 {
-    struct capture_facts *x = src->extras;
+    const struct capture_facts *x = src->extras;
 
     for (size_t i = 0; x && i < x->nfiles; i++) {
-        if (!x->files[i].read && !fn (arg, x->files[i].path, &x->files[i].read))
-            return;
+        if (!x->files[i].read && is_one (x->files[i].path))
+            return true;
     }
+    return false;
+}
+
+enum reading capture_facts_read_files (struct source *src,
+                                       bool (*is_one) (const char *path),
+                                       enum reading (*read) (
+                                           struct source *src,
+                                           const char *path, struct err *err),
+                                       struct err *err)
+{
+    struct capture_facts *x = src->extras;
+    enum reading all = READING_ABSENT;
+
+    for (size_t i = 0; i < x->nfiles && all != READING_STOPPED; i++) {
+        struct err why = { "" };
+        enum reading how;
+
+        if (x->files[i].read || !is_one (x->files[i].path))
+            continue;
+        how = read (src, x->files[i].path, &why);
+        x->files[i].read = how != READING_ABSENT;
+        if (how == READING_STOPPED ||
+            (how != READING_ABSENT && all != READING_DAMAGED)) {
+            all = how;
+            *err = why;
+        }
+    }
+    return all;
 }
 
 static void add_file (struct batch *b, const char *path, size_t n,

@@ -51,13 +51,20 @@ void capture_facts_peak (struct source *src, double device,
  */
 void capture_facts_file (struct source *src, const char *path, uint64_t bytes);
 
-/* Each recorded file that was not read, until 'fn' returns false.  If 'fn' sets
- * *read, the file is removed from OtherFile.
+/* Whether one of the recorded files is known by its path. */
+bool capture_facts_has_file (const struct source *src,
+                             bool (*is_one) (const char *path));
+
+/* Read each of them, until one stops it.  A file that is read is removed from
+ * OtherFile; of others 'read' says READING_ABSENT.  The verdict on all files:
+ * the first damage counts, with its reason in 'err'.
  */
-void capture_facts_each_file (const struct source *src,
-                              bool (*fn) (void *arg, const char *path,
-                                          bool *read),
-                              void *arg);
+enum reading capture_facts_read_files (struct source *src,
+                                       bool (*is_one) (const char *path),
+                                       enum reading (*read) (
+                                           struct source *src,
+                                           const char *path, struct err *err),
+                                       struct err *err);
 
 /* Give the rows to the sink.  False: src->stopped. */
 bool capture_facts_send (struct source *src, struct err *err);

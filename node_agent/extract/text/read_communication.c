@@ -326,8 +326,8 @@ static bool read_communication_flush (void *arg)
            source_flush (r->f.src, &r->bandwidth, r->f.err);
 }
 
-static enum reading read_file (struct source *src, unsigned want,
-                               struct err *err)
+enum reading read_communication (struct source *src, unsigned want,
+                                 struct err *err)
 {
     struct reader *r = calloc (1, sizeof (*r));
     struct comm_reader functions = { read_value, NULL,
@@ -352,17 +352,4 @@ static enum reading read_file (struct source *src, unsigned want,
     }
     free (r);
     return how;
-}
-
-bool communication_is_there (const struct source *src, uint64_t *size)
-{
-    return source_has (source_comm_dir (src), FILE_NAME, size);
-}
-
-void read_communication (struct source *src, unsigned want, struct verdict *v,
-                         struct err *err)
-{
-    struct err why = { "" };
-
-    verdict_for_tables (v, want, read_file (src, want, &why), &why, err);
 }

@@ -216,38 +216,7 @@ static const struct {
 
 #define FILES (sizeof (files) / sizeof (files[0]))
 
-static enum reading read_file (struct source *src, unsigned i,
-                               const char *name, struct err *err)
-{
-    struct links *l = calloc (1, sizeof (*l));
-    enum reading how;
-
-    if (!l) {
-        src->stopped = err_set (err, ENOMEM, "no memory to read %s", name);
-        return READING_STOPPED;
-    }
-    l->link = files[i].link;
-    how = csv_open (&l->csv, src, src->dir, name, err);
-    if (how == READING_WHOLE) {
-        src->stopped = batch_init (&l->batch, TABLE_LINK, err);
-        if (!src->stopped) {
-            files[i].read (l);
-            (void)source_flush (src, &l->batch, err);
-        }
-        batch_fini (&l->batch);
-        how = csv_close (&l->csv, err);
-    }
-    free (l);
-    return how;
-}
-
-/* How it went with all of them. */
-struct all {
-    struct source *src;
-    enum reading how;
-    struct err why;
-};
-
+/* Which of them a file is, or -1. */
 static int which (const char *path)
 {
     const char *slash = strrchr (path, '/');
@@ -259,46 +228,33 @@ static int which (const char *path)
     return -1;
 }
 
-static bool read_one (void *arg, const char *path, bool *read)
+bool is_link_csv (const char *path)
 {
-    struct all *all = arg;
-    struct err why = { "" };
+    return which (path) >= 0;
+}
+
+enum reading read_link_csv (struct source *src, const char *path,
+                            struct err *err)
+{
+    struct links *l = calloc (1, sizeof (*l));
     int i = which (path);
     enum reading how;
 
-    if (i < 0)
-        return true;
-    *read = true;
-    how = read_file (all->src, (unsigned)i, path, &why);
-    if (how == READING_STOPPED || all->how != READING_DAMAGED) {
-        all->how = how;
-        all->why = why;
+    if (!l) {
+        src->stopped = err_set (err, ENOMEM, "no memory to read %s", path);
+        return READING_STOPPED;
     }
-    return how != READING_STOPPED;
-}
-
-static bool is_one (void *arg, const char *path, bool *read)
-{
-    (void)read;
-    *(bool *)arg = which (path) >= 0;
-    return which (path) < 0;
-}
-
-bool link_csv_is_there (const struct source *src, uint64_t *size)
-{
-    bool there = false;
-
-    capture_facts_each_file (src, is_one, &there);
-    if (size)
-        *size = 0;              // not known, and small beside the others
-    return there;
-}
-
-void read_link_csv (struct source *src, unsigned want, struct verdict *v,
-                    struct err *err)
-{
-    struct all all = { .src = src, .how = READING_ABSENT };
-
-    capture_facts_each_file (src, read_one, &all);
-    verdict_for_tables (v, want, all.how, &all.why, err);
+    l->link = files[i].link;
+    how = csv_open (&l->csv, src, src->dir, path, err);
+    if (how == READING_WHOLE) {
+        src->stopped = batch_init (&l->batch, TABLE_LINK, err);
+        if (!src->stopped) {
+            files[i].read (l);
+            (void)source_flush (src, &l->batch, err);
+        }
+        batch_fini (&l->batch);
+        how = csv_close (&l->csv, err);
+    }
+    free (l);
+    return how;
 }

@@ -106,18 +106,16 @@ static enum reading read_file (const struct form *form, struct source *src,
     return csv_close (&c, err);
 }
 
-void read_memory_record (struct source *src, unsigned want, struct verdict *v,
-                         struct err *err)
+enum reading read_memory_record (struct source *src, unsigned want,
+                                 struct err *err)
 {
-    struct err why = { "" };
-
-    verdict_for_tables (v, want, read_file (&record, src, &why), &why, err);
+    (void)want;
+    return read_file (&record, src, err);
 }
 
-void read_module_memory (struct source *src, unsigned want, struct verdict *v,
-                         struct err *err)
+enum reading read_module_memory (struct source *src, unsigned want,
+                                 struct err *err)
 {
-    struct err why = { "" };
-
-    verdict_for_tables (v, want, read_file (&module, src, &why), &why, err);
+    (void)want;
+    return read_file (&module, src, err);
 }

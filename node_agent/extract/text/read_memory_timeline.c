@@ -226,7 +226,7 @@ static bool ends_in (const char *name, const char *end)
     return n > size && strcmp (name + n - size, end) == 0;
 }
 
-static bool may_be (const char *path)
+bool may_be_memory_timeline (const char *path)
 {
     return ends_in (path, ".json") || ends_in (path, ".json.gz");
 }
@@ -299,59 +299,17 @@ static enum reading read_open (struct timeline *t, struct capture_file *file,
     return how;
 }
 
-/* How it went with all of them. */
-struct timelines {
-    struct source *src;
-    enum reading how;
-    struct err why;
-};
-
-static bool read_one (void *arg, const char *path, bool *read)
+enum reading read_memory_timeline (struct source *src, const char *path,
+                                   struct err *err)
 {
-    struct timelines *all = arg;
-    struct timeline t = { .src = all->src };
+    struct timeline t = { .src = src };
     struct capture_file file;
-    struct err why = { "" };
-    enum reading how;
+    enum reading how = READING_ABSENT;
 
-    if (!may_be (path) ||
-        capture_file_open (&file, all->src, all->src->dir, path, NULL) !=
-            READING_WHOLE)
-        return true;            // it is listed like any other file
-    if (begins_so (file.fd)) {
-        *read = true;
-        how = read_open (&t, &file, &why);
-        if (how == READING_STOPPED || all->how != READING_DAMAGED) {
-            all->how = how;
-            all->why = why;
-        }
-    }
+    if (capture_file_open (&file, src, src->dir, path, NULL) != READING_WHOLE)
+        return READING_ABSENT;  // it is listed like any other file
+    if (begins_so (file.fd))
+        how = read_open (&t, &file, err);
     capture_file_close (&file);
-    return all->how != READING_STOPPED;
-}
-
-static bool is_one (void *arg, const char *path, bool *read)
-{
-    (void)read;
-    *(bool *)arg = may_be (path);
-    return !may_be (path);
-}
-
-bool memory_timeline_is_there (const struct source *src, uint64_t *size)
-{
-    bool there = false;
-
-    capture_facts_each_file (src, is_one, &there);
-    if (size)
-        *size = 0;              // not known, and small beside the others
-    return there;
-}
-
-void read_memory_timeline (struct source *src, unsigned want,
-                           struct verdict *v, struct err *err)
-{
-    struct timelines all = { .src = src, .how = READING_ABSENT };
-
-    capture_facts_each_file (src, read_one, &all);
-    verdict_for_tables (v, want, all.how, &all.why, err);
+    return how;
 }

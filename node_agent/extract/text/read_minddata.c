@@ -12,7 +12,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-static bool is_summary (const char *path)
+bool is_minddata (const char *path)
 {
     const char *slash = strrchr (path, '/');
 
@@ -20,47 +20,18 @@ static bool is_summary (const char *path)
            fnmatch ("minddata_pipeline_summary_*.json", slash + 1, 0) == 0;
 }
 
-static bool read_one (void *arg, const char *path, bool *read)
-{
-    struct source *src = arg;
-    bool damaged = src->damaged;
-    struct json *j;
-
-    if (!is_summary (path))
-        return true;
-    *read = true;
-    j = info_read (src, src->dir, path, strrchr (path, '/') + 1);
-    src->damaged = damaged;
-    metadata_members (src, "minddata", j);
-    json_free (j);
-    return true;
-}
-
-static bool is_one (void *arg, const char *path, bool *read)
-{
-    (void)read;
-    *(bool *)arg = is_summary (path);
-    return !is_summary (path);
-}
-
-bool minddata_is_there (const struct source *src, uint64_t *size)
-{
-    bool there = false;
-
-    capture_facts_each_file (src, is_one, &there);
-    if (size)
-        *size = 0;              // not known, and small beside the others
-    return there;
-}
-
 /* info_read tells of what cannot be read (Python writes NaN, which is no JSON):
  * a reason, but the capture is complete, since no table lacks anything.
  */
-void read_minddata (struct source *src, unsigned want, struct verdict *v,
-                    struct err *err)
+enum reading read_minddata (struct source *src, const char *path,
+                            struct err *err)
 {
-    struct err why = { "" };
+    bool damaged = src->damaged;
+    struct json *j = info_read (src, src->dir, path, strrchr (path, '/') + 1);
 
-    capture_facts_each_file (src, read_one, src);
-    verdict_for_tables (v, want, READING_WHOLE, &why, err);
+    (void)err;
+    src->damaged = damaged;
+    metadata_members (src, "minddata", j);
+    json_free (j);
+    return READING_WHOLE;
 }

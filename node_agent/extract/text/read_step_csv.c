@@ -84,13 +84,15 @@ static double known_device (const struct capture *c)
                ? (double)c->device_id : NAN;
 }
 
-static enum reading read_file (struct source *src, struct err *err)
+enum reading read_step_csv (struct source *src, unsigned want,
+                            struct err *err)
 {
     struct steps s;
     struct batch *b = &s.batch;
     bool any = false;
     enum reading how = csv_open (&s.csv, src, src->out, FILE_NAME, err);
 
+    (void)want;
     if (how != READING_WHOLE)
         return how;
     if ((src->stopped = batch_init (b, TABLE_STEP, err)) == 0) {
@@ -108,12 +110,4 @@ static enum reading read_file (struct source *src, struct err *err)
     }
     batch_fini (b);
     return csv_close (&s.csv, err);
-}
-
-void read_step_csv (struct source *src, unsigned want, struct verdict *v,
-                    struct err *err)
-{
-    struct err why = { "" };
-
-    verdict_for_tables (v, want, read_file (src, &why), &why, err);
 }

@@ -8,37 +8,34 @@
 
 #include "extract/sink/source.h"
 
-/* Whether the capture has such a file, and its size: cheap, by name. */
-bool communication_is_there (const struct source *src, uint64_t *size);
-bool link_csv_is_there (const struct source *src, uint64_t *size);
-bool matrix_is_there (const struct source *src, uint64_t *size);
-bool memory_timeline_is_there (const struct source *src, uint64_t *size);
-bool minddata_is_there (const struct source *src, uint64_t *size);
+/* Whether a file may be one, by its path. */
+bool is_link_csv (const char *path);
+bool is_minddata (const char *path);
+bool may_be_memory_timeline (const char *path);
 
 /* The readers: see struct extractor (extract/registry.h). */
-void read_api_statistic (struct source *src, unsigned want, struct verdict *v,
-                         struct err *err);
-void read_communication (struct source *src, unsigned want, struct verdict *v,
-                         struct err *err);
-void read_kernel_details (struct source *src, unsigned want, struct verdict *v,
-                          struct err *err);
+enum reading read_api_statistic (struct source *src, unsigned want,
+                                 struct err *err);
+enum reading read_communication (struct source *src, unsigned want,
+                                 struct err *err);
+enum reading read_kernel_details (struct source *src, unsigned want,
+                                  struct err *err);
 void read_kernels (struct source *src, unsigned want, struct verdict *v,
                    struct err *err);
-void read_link_csv (struct source *src, unsigned want, struct verdict *v,
-                    struct err *err);
-void read_matrix (struct source *src, unsigned want, struct verdict *v,
-                  struct err *err);
-void read_memory_record (struct source *src, unsigned want, struct verdict *v,
-                         struct err *err);
-void read_memory_timeline (struct source *src, unsigned want, struct verdict *v,
-                           struct err *err);
-void read_minddata (struct source *src, unsigned want, struct verdict *v,
-                    struct err *err);
-void read_module_memory (struct source *src, unsigned want, struct verdict *v,
-                         struct err *err);
-void read_op_statistic (struct source *src, unsigned want, struct verdict *v,
-                        struct err *err);
-void read_step_csv (struct source *src, unsigned want, struct verdict *v,
-                    struct err *err);
+enum reading read_link_csv (struct source *src, const char *path,
+                            struct err *err);
+enum reading read_matrix (struct source *src, unsigned want, struct err *err);
+enum reading read_memory_record (struct source *src, unsigned want,
+                                 struct err *err);
+enum reading read_memory_timeline (struct source *src, const char *path,
+                                   struct err *err);
+enum reading read_minddata (struct source *src, const char *path,
+                            struct err *err);
+enum reading read_module_memory (struct source *src, unsigned want,
+                                 struct err *err);
+enum reading read_op_statistic (struct source *src, unsigned want,
+                                struct err *err);
+enum reading read_step_csv (struct source *src, unsigned want,
+                            struct err *err);
 
 #endif

@@ -11,7 +11,7 @@
 /* Whether the capture has such a file, and its size: cheap, by name. */
 bool timeline_is_there (const struct source *src, uint64_t *size);
 
-/* The readers: see struct extractor (extract/registry.h). */
+/* The reader: see struct extractor (extract/registry.h). */
 void read_timeline (struct source *src, unsigned want, struct verdict *v,
                     struct err *err);
 
