@@ -3,7 +3,6 @@
 
 #include "base/utf8.h"
 #include "model/job_mark.h"
-#include "store/fileio.h"
 
 #include <ctype.h>
 #include <errno.h>

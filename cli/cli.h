@@ -7,6 +7,7 @@
 #define ROLLCALL_CLI_CLI_H
 
 #include "shared/command.h"
+#include "store/root.h"
 
 struct verb {
     const char *name;
@@ -32,8 +33,7 @@ int verb_wait (int argc, char **argv);
 int verb_key (int argc, char **argv);
 
 /* Open the root of an aggregator for reading; 0, or an exit status after a
- * message.  For the option --root use CLI_ROOT_OPTION, and include
- * store/root.h.
+ * message.  For the option --root use CLI_ROOT_OPTION.
  */
 struct archive;
 int cli_open_archive (const struct command_spec *c, const char *root,

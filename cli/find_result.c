@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "builder/build.h"
-#include "json/json.h"
 #include "publish/publish.h"
 #include "query/finished.h"
 #include "run/run.h"
@@ -13,7 +12,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define SEVERAL_SHOWN 20        // results that are named

@@ -21,7 +21,6 @@ struct result_place {
                                 // command that is named to the user; or NULL
 };
 
-/* Include store/root.h for it. */
 #define CLI_RESULT_OPTIONS(type) \
     { "root", 'r', OPTION_TEXT, offsetof (type, place.root), "DIR", \
       ROOT_DEFAULT, ROOT_VARIABLE, 0, 0, \

@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 #include "query/grid.h"
 #include "store/fileio.h"
-#include "store/root.h"
 #include "store/tree.h"
 
 #include <errno.h>

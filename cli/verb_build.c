@@ -10,12 +10,10 @@
 #include "json/json.h"
 #include "shared/progress.h"
 #include "store/fileio.h"
-#include "store/root.h"
 #include "summary/summary.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 struct build_options {

@@ -3,7 +3,6 @@
 #include "find_result.h"
 
 #include "compare/compare.h"
-#include "store/root.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include "net/keyring.h"
 #include "query/labels.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -8,12 +8,9 @@
 #include "export/trace.h"
 #include "model/capture.h"
 #include "model/steps.h"
-#include "query/finished.h"
 #include "store/db.h"
-#include "store/root.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 struct export_options {

@@ -4,7 +4,6 @@
 #include "find_result.h"
 
 #include "findings/finding_list.h"
-#include "store/root.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "json/json.h"
 #include "spool/check_spool.h"
 #include "spool/spool.h"
-#include "store/root.h"
 
 #include <dirent.h>
 #include <errno.h>

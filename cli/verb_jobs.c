@@ -11,7 +11,6 @@
 #include "builder/build.h"
 #include "query/grid.h"
 #include "store/fileio.h"
-#include "store/root.h"
 #include "summary/summary.h"
 
 #include <errno.h>

@@ -10,8 +10,6 @@
 #include "query/finished.h"
 #include "query/query.h"
 #include "store/db_rows.h"
-#include "store/fileio.h"
-#include "store/root.h"
 
 #include <errno.h>
 #include <stdio.h>

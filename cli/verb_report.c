@@ -4,8 +4,6 @@
 
 #include "page/page.h"
 #include "query/finished.h"
-#include "store/fileio.h"
-#include "store/root.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -13,7 +13,6 @@
 #include "query/grid.h"
 #include "spool/spool.h"
 #include "store/fileio.h"
-#include "store/root.h"
 
 #include <dirent.h>
 #include <errno.h>

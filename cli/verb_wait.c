@@ -5,12 +5,10 @@
 #include "base/clock.h"
 #include "control/control.h"
 #include "json/json.h"
-#include "store/fileio.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -31,7 +31,6 @@
 #include "shared/command.h"
 
 #include "analyse/analyser.h"
-#include "base/buf.h"
 #include "json/json.h"
 #include "store/tree.h"
 #include "world/host.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <lz4.h>
 #include <lz4frame.h>
-#include <string.h>
 
 int pack_frame (const void *data, size_t size, struct buf *out,
                 struct err *err)

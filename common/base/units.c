@@ -1,8 +1,6 @@
 /* common/base/units.c - numbers from text */
 #include "base/units.h"
 
-#include "base/clock.h"
-
 #include <errno.h>
 #include <locale.h>
 #include <math.h>

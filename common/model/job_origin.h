@@ -8,9 +8,6 @@
 
 #include "base/err.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #define JOB_ORIGIN_NAME "about.json"
 #define JOB_ORIGIN_TEXT_MAX 64
 #define JOB_ORIGIN_COMMAND_MAX 256      // bytes; a longer one is cut

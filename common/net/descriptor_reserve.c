@@ -11,7 +11,6 @@
  */
 #include "net/net_private.h"
 
-#include <string.h>
 #include <sys/resource.h>
 
 #define RESERVE 64              // descriptors for our own files ...

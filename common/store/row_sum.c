@@ -3,8 +3,6 @@
 
 #include "base/wire.h"
 
-#include <string.h>
-
 #define ROW_MAX (65u << 20)     // bytes of one row: a manifest is the most
 
 static void put (struct buf *b, const struct db_value *v)

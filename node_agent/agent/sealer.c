@@ -9,7 +9,6 @@
 #include "extract/extract.h"
 #include "model/shipment.h"
 #include "spool/manifest.h"
-#include "store/fileio.h"
 #include "throttle/bulk.h"
 
 #include <errno.h>

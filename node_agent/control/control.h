@@ -18,8 +18,6 @@
 #include "base/err.h"
 #include "json/json.h"
 
-#include <stdbool.h>
-
 #define CONTROL_PACKET_MAX 65536        // bytes
 #define CONTROL_SOCKET "agent.sock"
 

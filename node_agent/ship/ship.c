@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #define PACKED_MAX (CONTENT_CHUNK + 65536)      // LZ4F_compressFrameBound

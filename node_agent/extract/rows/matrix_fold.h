@@ -7,12 +7,10 @@
 #ifndef ROLLCALL_EXTRACT_ROWS_MATRIX_FOLD_H
 #define ROLLCALL_EXTRACT_ROWS_MATRIX_FOLD_H
 
-#include "base/err.h"
 #include "model/batch.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define MATRIX_FOLD_RECORDS_MAX (1u << 20)      // of one step and category
 

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define KINDS_MAX 8u            // kinds that share the row of all others
 #define OTHERS "(others)"       // component of what had no room

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 #define US_MAX 4.6e15           // the sum of two of them, in ns, has 63 bits
 
