@@ -18,6 +18,7 @@
 #include "extract/input/db_pages.h"
 #include "extract/input/profiler_db.h"
 #include "extract/rows/intervals.h"
+#include "extract/rows/step_ranges.h"
 #include "extract/rows/times.h"
 #include "store/sorter.h"
 
@@ -119,7 +120,6 @@ struct event_db {
     bool tasks;                 // they are read: a table that nothing else
                                 // had comes of them
     bool has_calls, has_tasks, has_compute, has_ops, has_infos, has_masters;
-    bool has_marks;
     bool levels;                // some task of an op is known by its plane
     bool by_tasks;              // steps communicate as long as tasks of ops
                                 // do, not ops: doc/formats.md
@@ -132,8 +132,7 @@ struct event_db {
     int64_t first_op;           // nameless: the program's first call, 0: none
     struct event_step *steps;
     uint32_t nsteps;
-    uint32_t *by_start;         // steps by host_start
-    int64_t *latest;            // the latest host_end of those up to there
+    struct step_range *by_host; // steps by host_start
     struct event_op *ops;       // by start
     uint32_t nops;
     bool many_links;            // of a step, more than can be folded
@@ -170,7 +169,29 @@ void event_note_bad_row (struct event_db *e, const char *table,
 bool event_account_work (struct event_db *e, uint64_t work);
 
 /* A statement; NULL when reading must end. */
-sqlite3_stmt *event_query (struct event_db *e, const char *sql);
+sqlite3_stmt *event_prepare (struct event_db *e, const char *sql);
+
+/* Rows of a small table; none if it lacks one of the columns ("a, b"), or is
+ * not there.  'sql' asks for them, or NULL: just for the columns.
+ *
+ *     struct event_query q = event_ask (e, "SESSION", "start, end", NULL);
+ *
+ *     while (event_next (&q) && take (e, q.st))
+ *         continue;
+ *     return event_end (&q);
+ */
+struct event_query {
+    struct event_db *e;
+    sqlite3_stmt *st;           // NULL: no rows
+    int rc;                     // as event_row
+};
+
+struct event_query event_ask (struct event_db *e, const char *table,
+                              const char *columns, const char *sql);
+bool event_next (struct event_query *q);
+
+/* False when reading must end, or the loop has broken off. */
+bool event_end (struct event_query *q);
 
 /* On to the next row: 1, 0 behind the last one, -1 when reading must end. */
 int event_row (struct event_db *e, sqlite3_stmt *st);
@@ -259,6 +280,11 @@ const char *event_step_id (const struct event_db *e, uint32_t step,
                            char out[32]);
 bool event_step_wanted (const struct event_db *e, uint32_t step,
                         unsigned tables);
+
+/* The steps in order of their starts on the host, or else on the device; to be
+ * freed.  NULL when reading must end.
+ */
+struct step_range *event_step_ranges (struct event_db *e, bool host);
 
 /* StepTraceTime and StepExtra. */
 bool event_give_steps (struct event_db *e, bool times, bool extra);

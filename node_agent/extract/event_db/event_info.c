@@ -43,21 +43,15 @@ static bool event_info_end (struct event_db *e, struct batch *b)
 #define MEMORY_VALUES 3
 
 struct memory_table {
-    const char *table, *sql;
-    const char *columns[3 + MEMORY_VALUES];     // as 'sql' selects them
-    unsigned ncolumns;
+    const char *table, *columns;
     const char *kinds[MEMORY_VALUES];           // of the values
 };
 
 static const struct memory_table memory_tables[] = {
-    { "NPU_MEM", "SELECT type, timestampNs, deviceId, hbm, ddr FROM NPU_MEM",
-      { "type", "timestampNs", "deviceId", "hbm", "ddr" }, 5,
+    { "NPU_MEM", "type, timestampNs, deviceId, hbm, ddr",
       { "hbm", "ddr", NULL } },
-    { "MEMORY_RECORD", "SELECT component, timestamp, deviceId, "
-      "totalAllocated, totalReserved, totalActive FROM MEMORY_RECORD",
-      { "component", "timestamp", "deviceId", "totalAllocated",
-        "totalReserved", "totalActive" }, 6,
-      { "allocated", "reserved", "active" } },
+    { "MEMORY_RECORD", "component, timestamp, deviceId, totalAllocated, "
+      "totalReserved, totalActive", { "allocated", "reserved", "active" } },
 };
 
 #define PEAKS_MAX 256u
@@ -117,23 +111,17 @@ static bool give_peaks (struct event_db *e, const struct memory_table *t,
 
 static bool give_memory_of (struct event_db *e, const struct memory_table *t)
 {
+    struct event_query q = event_ask (e, t->table, t->columns, NULL);
     struct peak peaks[PEAKS_MAX];
-    sqlite3_stmt *st;
     unsigned n = 0;
-    int rc;
+    bool good;
 
-    if (!event_has_all (e, t->table, t->columns, t->ncolumns))
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, t->sql)))
-        return false;
-    while ((rc = event_row (e, st)) == 1 && take_peak (e, st, t, peaks, &n))
+    while (event_next (&q) && take_peak (e, q.st, t, peaks, &n))
         continue;
-    (void)sqlite3_finalize (st);
-    for (unsigned i = 0; i < n && rc == 0; i++) {
-        if (!give_peaks (e, t, &peaks[i]))
-            return false;
-    }
-    return rc == 0;
+    good = event_end (&q);
+    for (unsigned i = 0; i < n && good; i++)
+        good = give_peaks (e, t, &peaks[i]);
+    return good;
 }
 
 bool event_give_memory (struct event_db *e)
@@ -241,7 +229,7 @@ static bool give_counter (struct event_db *e, struct batch *b, unsigned i)
                               "max(CAST(timestampNs AS REAL))" : "0, 0",
                     have[3] ? "count(DISTINCT funcId)" : "1",
                     counters[i].table);
-    if (!(st = event_query (e, sql)))
+    if (!(st = event_prepare (e, sql)))
         return false;
     while ((rc = event_row (e, st)) == 1) {
         give_total (e, i, st);
@@ -257,21 +245,16 @@ static bool give_host_counter (struct event_db *e, struct batch *b,
                                const struct host_counter *c)
 {
     char sql[256];
-    sqlite3_stmt *st;
-    int rc;
+    struct event_query q;
 
-    if (!event_has_all (e, c->table, &c->column, 1))
-        return e->how == READING_WHOLE;
     (void)snprintf (sql, sizeof (sql), "SELECT NULL, count(%s), avg(%s), "
                     "max(CAST(%s AS REAL)) FROM %s HAVING count(%s)>0",
                     c->column, c->column, c->column, c->table, c->column);
-    if (!(st = event_query (e, sql)))
-        return false;
-    while ((rc = event_row (e, st)) == 1 &&
-           put_counter (e, b, st, c->table, c->column, c->unit))
+    q = event_ask (e, c->table, c->column, sql);
+    while (event_next (&q) &&
+           put_counter (e, b, q.st, c->table, c->column, c->unit))
         continue;
-    (void)sqlite3_finalize (st);
-    return rc == 0;
+    return event_end (&q);
 }
 
 bool event_give_links (struct event_db *e)
@@ -308,42 +291,33 @@ static bool put_range (struct event_db *e, struct batch *b, const char *kind,
 }
 
 /* Spans that a query gives as start, end, name and domain, both ids. */
-static bool sum_ranges (struct event_db *e, const char *table, const char *sql,
-                        const char *const *names, unsigned n,
-                        struct map *sums)
+static bool sum_ranges (struct event_db *e, const char *table,
+                        const char *columns, const char *sql, struct map *sums)
 {
+    struct event_query q = event_ask (e, table, columns, sql);
     int64_t start, end_ns;
-    sqlite3_stmt *st;
-    int rc;
 
-    if (!event_has_all (e, table, names, n))
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, sql)))
-        return false;
-    while ((rc = event_row (e, st)) == 1) {
-        if (!event_time (st, 0, &start) || !event_time (st, 1, &end_ns) ||
+    while (event_next (&q)) {
+        if (!event_time (q.st, 0, &start) || !event_time (q.st, 1, &end_ns) ||
             end_ns < start)
             event_note_bad_row (e, table, "a range has impossible times",
-                                sqlite3_column_int64 (st, 0));
-        else if (!event_sum_add (e, sums, sqlite3_column_int64 (st, 2),
-                                 sqlite3_column_int64 (st, 3), 0, start,
+                                sqlite3_column_int64 (q.st, 0));
+        else if (!event_sum_add (e, sums, sqlite3_column_int64 (q.st, 2),
+                                 sqlite3_column_int64 (q.st, 3), 0, start,
                                  end_ns))
             break;
     }
-    (void)sqlite3_finalize (st);
-    return rc == 0;
+    return event_end (&q);
 }
 
 static bool give_marks (struct event_db *e, struct batch *b)
 {
-    static const char *const names[] = { "startNs", "endNs", "message",
-                                         "domainId" };
     struct map sums = EVENT_SUMS;
     char name[EVENT_NAME_MAX], domain[EVENT_NAME_MAX];
     bool good;
 
-    good = sum_ranges (e, "MSTX_EVENTS", "SELECT startNs, endNs, message, "
-                       "domainId FROM MSTX_EVENTS", names, 4, &sums);
+    good = sum_ranges (e, "MSTX_EVENTS", "startNs, endNs, message, domainId",
+                       NULL, &sums);
     for (uint32_t i = 0; i < sums.n && good; i++) {
         const struct event_sum *s = map_at (&sums, i);
 
@@ -358,12 +332,11 @@ static bool give_marks (struct event_db *e, struct batch *b)
 
 static bool give_gc (struct event_db *e, struct batch *b)
 {
-    static const char *const names[] = { "startNs", "endNs" };
     struct map sums = EVENT_SUMS;
     bool good;
 
-    good = sum_ranges (e, "GC_RECORD", "SELECT startNs, endNs, 0, 0 FROM "
-                       "GC_RECORD", names, 2, &sums);
+    good = sum_ranges (e, "GC_RECORD", "startNs, endNs",
+                       "SELECT startNs, endNs, 0, 0 FROM GC_RECORD", &sums);
     if (good && sums.n > 0)
         good = put_range (e, b, "gc", NULL, "garbage collection",
                           map_at (&sums, 0));
@@ -374,13 +347,12 @@ static bool give_gc (struct event_db *e, struct batch *b)
 /* Calls of the operating system's library, by their names. */
 static bool give_os_calls (struct event_db *e, struct batch *b)
 {
-    static const char *const names[] = { "startNs", "endNs", "name" };
     struct map sums = EVENT_SUMS;
     char name[EVENT_NAME_MAX];
     bool good;
 
-    good = sum_ranges (e, "OSRT_API", "SELECT startNs, endNs, name, 0 FROM "
-                       "OSRT_API", names, 3, &sums);
+    good = sum_ranges (e, "OSRT_API", "startNs, endNs, name",
+                       "SELECT startNs, endNs, name, 0 FROM OSRT_API", &sums);
     for (uint32_t i = 0; i < sums.n && good; i++) {
         const struct event_sum *s = map_at (&sums, i);
 
@@ -402,6 +374,31 @@ bool event_give_ranges (struct event_db *e)
 
 /* ---- OperatorStatistic and ApiStatistic ---- */
 
+/* Both tables are alike: a device, two texts, and numbers. */
+_Static_assert ((int)API_DEVICE == OPERATOR_DEVICE &&
+                (int)API_LEVEL == OPERATOR_TYPE &&
+                (int)API_NAME == OPERATOR_CORE &&
+                (int)API_COUNT == OPERATOR_COUNT &&
+                (int)API_TOTAL == OPERATOR_TOTAL &&
+                (int)API_MIN == OPERATOR_MIN && (int)API_MAX == OPERATOR_MAX,
+                "the tables are alike");
+
+static bool put_sum (struct event_db *e, struct batch *b, double device,
+                     const char *first, const char *second,
+                     const struct event_sum *s)
+{
+    uint32_t n = b->nrows++;
+
+    b->real[OPERATOR_DEVICE][n] = device;
+    b->text[OPERATOR_TYPE][n] = batch_string (b, first);
+    b->text[OPERATOR_CORE][n] = batch_string (b, second);
+    b->real[OPERATOR_COUNT][n] = (double)s->count;
+    b->real[OPERATOR_TOTAL][n] = s->total / US;
+    b->real[OPERATOR_MIN][n] = s->min / US;
+    b->real[OPERATOR_MAX][n] = s->max / US;
+    return !batch_full (b) || event_info_flush (e, b);
+}
+
 bool event_give_operators (struct event_db *e)
 {
     char type[EVENT_NAME_MAX], core[EVENT_NAME_MAX];
@@ -411,19 +408,9 @@ bool event_give_operators (struct event_db *e)
         return false;
     for (uint32_t i = 0; i < e->operators.n; i++) {
         const struct event_sum *s = map_at (&e->operators, i);
-        uint32_t n = b.nrows;
 
-        if (!event_string (e, s->a, type) || !event_string (e, s->b, core))
-            break;
-        b.real[OPERATOR_DEVICE][n] = (double)s->device;
-        b.text[OPERATOR_TYPE][n] = batch_string (&b, type);
-        b.text[OPERATOR_CORE][n] = batch_string (&b, core);
-        b.real[OPERATOR_COUNT][n] = (double)s->count;
-        b.real[OPERATOR_TOTAL][n] = s->total / US;
-        b.real[OPERATOR_MIN][n] = s->min / US;
-        b.real[OPERATOR_MAX][n] = s->max / US;
-        b.nrows++;
-        if (batch_full (&b) && !event_info_flush (e, &b))
+        if (!event_string (e, s->a, type) || !event_string (e, s->b, core) ||
+            !put_sum (e, &b, (double)s->device, type, core, s))
             break;
     }
     return event_info_end (e, &b);
@@ -438,20 +425,9 @@ bool event_give_apis (struct event_db *e)
         return false;
     for (uint32_t i = 0; i < e->apis.n; i++) {
         const struct event_sum *s = map_at (&e->apis, i);
-        uint32_t n = b.nrows;
 
-        if (!event_string (e, s->b, name))
-            break;
-        b.real[API_DEVICE][n] = NAN;
-        b.text[API_LEVEL][n] = batch_string (
-            &b, event_enum_name (e, ENUM_API, s->a));
-        b.text[API_NAME][n] = batch_string (&b, name);
-        b.real[API_COUNT][n] = (double)s->count;
-        b.real[API_TOTAL][n] = s->total / US;
-        b.real[API_MIN][n] = s->min / US;
-        b.real[API_MAX][n] = s->max / US;
-        b.nrows++;
-        if (batch_full (&b) && !event_info_flush (e, &b))
+        if (!event_string (e, s->b, name) ||
+            !put_sum (e, &b, NAN, event_enum_name (e, ENUM_API, s->a), name, s))
             break;
     }
     return event_info_end (e, &b);

@@ -18,8 +18,7 @@
 
 struct event_kernels {
     struct kernel_fold fold;
-    uint32_t *by_start;         // steps by their start on the device
-    int64_t *latest;            // the latest end of those up to there
+    struct step_range *by_start;        // steps by their start on the device
     bool *wanted;               // of each step
     struct sorter *counters;    // task, which, value
     int64_t names[KERNEL_METRICS_MAX];          // ids of strings
@@ -38,7 +37,6 @@ void event_kernels_fini (struct event_kernels *k)
     kernel_fold_fini (&k->fold);
     sorter_destroy (k->counters);
     free (k->by_start);
-    free (k->latest);
     free (k->wanted);
     free (k);
 }
@@ -79,34 +77,29 @@ static bool find_counter (struct event_db *e, int64_t id, int *ret)
 
 static bool load_counters (struct event_db *e)
 {
-    static const char *const names[] = { "globalTaskId", "name", "value" };
+    struct event_query q = event_ask (
+        e, "TASK_PMU_INFO", "globalTaskId, name, value",
+        "SELECT globalTaskId, name, value FROM TASK_PMU_INFO NOT INDEXED");
     struct err err = { "" };
     int64_t record[3];
-    sqlite3_stmt *st;
     double value;
-    int rc, which, added = 0;
+    int which, added = 0;
+    bool good;
 
-    if (!event_has_all (e, "TASK_PMU_INFO", names, 3))
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, "SELECT globalTaskId, name, value FROM "
-                               "TASK_PMU_INFO NOT INDEXED")))
-        return false;
-    while ((rc = event_row (e, st)) == 1 && added == 0) {
-        value = sqlite3_column_double (st, 2);
+    while (event_next (&q) && added == 0) {
+        value = sqlite3_column_double (q.st, 2);
         if (value == 0 || !isfinite (value))
             continue;
-        if (!find_counter (e, sqlite3_column_int64 (st, 1), &which))
+        if (!find_counter (e, sqlite3_column_int64 (q.st, 1), &which))
             break;
-        record[0] = sqlite3_column_int64 (st, 0);
+        record[0] = sqlite3_column_int64 (q.st, 0);
         record[1] = which;
         memcpy (&record[2], &value, sizeof (value));
         if (which >= 0)
             added = sorter_add (e->kernels->counters, record, &err);
     }
-    (void)sqlite3_finalize (st);
-    if (added < 0)
-        return event_sorter_failed (e, added, &err);
-    return rc == 0;
+    good = event_end (&q);
+    return added < 0 ? event_sorter_failed (e, added, &err) : good;
 }
 
 /* The counters of a task; tasks come in order of their ids. */
@@ -130,38 +123,15 @@ static bool take_counters (struct event_db *e, int64_t task)
 
 /* ---- steps ---- */
 
-static int by_start (const void *pa, const void *pb, void *arg)
-{
-    const struct event_step *steps = arg;
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-
-    if (steps[a].start != steps[b].start)
-        return steps[a].start < steps[b].start ? -1 : 1;
-    return a < b ? -1 : a > b;
-}
-
 static bool index_steps (struct event_db *e)
 {
     struct event_kernels *k = e->kernels;
 
-    k->by_start = calloc (e->nsteps + 1u, sizeof (*k->by_start));
-    k->latest = calloc (e->nsteps + 1u, sizeof (*k->latest));
-    k->wanted = calloc (e->nsteps + 1u, sizeof (*k->wanted));
-    if (!k->by_start || !k->latest || !k->wanted)
+    if (!(k->wanted = calloc (e->nsteps + 1u, sizeof (*k->wanted))))
         return event_no_memory (e);
-    for (uint32_t i = 0; i < e->nsteps; i++) {
-        k->by_start[i] = i;
+    for (uint32_t i = 0; i < e->nsteps; i++)
         k->wanted[i] = event_step_wanted (e, i, 1u << TABLE_KERNEL);
-    }
-    qsort_r (k->by_start, e->nsteps, sizeof (*k->by_start), by_start,
-             e->steps);
-    for (uint32_t i = 0; i < e->nsteps; i++) {
-        int64_t end = e->steps[k->by_start[i]].end;
-
-        k->latest[i] = i > 0 && k->latest[i - 1] > end ? k->latest[i - 1]
-                                                       : end;
-    }
-    return true;
+    return (k->by_start = event_step_ranges (e, false)) != NULL;
 }
 
 /* The first step, by id's order in the file, in whose range on the device the
@@ -170,23 +140,15 @@ static bool index_steps (struct event_db *e)
 static bool find_step (struct event_db *e, int64_t at, uint32_t *ret)
 {
     const struct event_kernels *k = e->kernels;
-    uint32_t low = 0, high = e->nsteps;
+    uint32_t n = step_ranges_begun (k->by_start, e->nsteps, at);
     uint64_t looked = 0;
 
     *ret = KERNEL_NO_STEP;
-    while (low < high) {        // behind the last one that begins in time
-        uint32_t mid = low + (high - low) / 2;
+    for (; n > 0 && k->by_start[n - 1].latest > at; n--, looked++) {
+        const struct step_range *r = &k->by_start[n - 1];
 
-        if (e->steps[k->by_start[mid]].start <= at)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    for (; low > 0 && k->latest[low - 1] > at; low--, looked++) {
-        uint32_t step = k->by_start[low - 1];
-
-        if (e->steps[step].end > at && step < *ret)
-            *ret = step;
+        if (r->end > at && r->step < *ret)
+            *ret = r->step;
     }
     return looked < 2 || event_account_work (e, looked);
 }

@@ -31,22 +31,17 @@ static bool carry_metadata (struct event_db *e, const char *name, size_t size,
 /* Groups have tables of their own. */
 static bool give_metadata (struct event_db *e)
 {
-    static const char *const names[] = { "name", "value" };
+    struct event_query q = event_ask (
+        e, "META_DATA", "name, value", "SELECT name, value FROM META_DATA "
+        "WHERE name <> 'parallel_group_info'");
     char name[CAPTURE_FACTS_NAME_MAX], value[EVENT_NAME_MAX];
-    sqlite3_stmt *st;
-    int rc;
 
-    if (!event_has_all (e, "META_DATA", names, 2))
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, "SELECT name, value FROM META_DATA WHERE name "
-                               "<> 'parallel_group_info'")))
-        return false;
-    while ((rc = event_row (e, st)) == 1) {
-        sqlite3_value *v = sqlite3_column_value (st, 1);
+    while (event_next (&q)) {
+        sqlite3_value *v = sqlite3_column_value (q.st, 1);
         const char *text = (const char *)sqlite3_value_text (v);
         struct scan_bytes bytes = { text, (size_t)sqlite3_value_bytes (v) };
 
-        event_text (e, sqlite3_column_value (st, 0), name, sizeof (name));
+        event_text (e, sqlite3_column_value (q.st, 0), name, sizeof (name));
         if (text && !strchr ("{[\"", text[0])) {
             event_text (e, v, value, sizeof (value));
             bytes = (struct scan_bytes){ value, strlen (value) };
@@ -54,32 +49,25 @@ static bool give_metadata (struct event_db *e)
         if (text && !carry_metadata (e, name, strlen (name), bytes))
             break;
     }
-    (void)sqlite3_finalize (st);
-    return rc == 0;
+    return event_end (&q);
 }
 
 /* The columns of a small table that 'sql' gives with their names before them:
  * name, value.
  */
-static bool give_pairs (struct event_db *e, const char *table, const char *sql,
-                        const char *kind, const char *const *names)
+static bool give_pairs (struct event_db *e, const char *table,
+                        const char *columns, const char *sql, const char *kind)
 {
+    struct event_query q = event_ask (e, table, columns, sql);
     char name[CAPTURE_FACTS_NAME_MAX], value[EVENT_NAME_MAX];
-    sqlite3_stmt *st;
-    int rc;
 
-    if (!event_has_all (e, table, names, 2))
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, sql)))
-        return false;
-    while ((rc = event_row (e, st)) == 1) {
-        event_text (e, sqlite3_column_value (st, 0), name, sizeof (name));
-        event_text (e, sqlite3_column_value (st, 1), value, sizeof (value));
+    while (event_next (&q)) {
+        event_text (e, sqlite3_column_value (q.st, 0), name, sizeof (name));
+        event_text (e, sqlite3_column_value (q.st, 1), value, sizeof (value));
         capture_facts_info (e->src, kind, name, strlen (name), value,
                             strlen (value));
     }
-    (void)sqlite3_finalize (st);
-    return rc == 0;
+    return event_end (&q);
 }
 
 /* A thread is its process and its number, and the first one of a process has
@@ -139,19 +127,14 @@ static bool give_threads (struct event_db *e)
 
 bool event_give_info (struct event_db *e)
 {
-    static const char *const host[] = { "hostUid", "hostName" };
-    static const char *const session[] = { "startTimeNs", "endTimeNs" };
-    static const char *const npu[] = { "id", "name" };
-
     return give_metadata (e) &&
-           give_pairs (e, "HOST_INFO", "SELECT 'hostUid', hostUid FROM "
-                       "HOST_INFO UNION ALL SELECT 'hostName', hostName FROM "
-                       "HOST_INFO", "host", host) &&
-           give_pairs (e, "SESSION_TIME_INFO", "SELECT 'startTimeNs', "
-                       "startTimeNs FROM SESSION_TIME_INFO UNION ALL SELECT "
-                       "'endTimeNs', endTimeNs FROM SESSION_TIME_INFO",
-                       "session", session) &&
-           give_pairs (e, "NPU_INFO", "SELECT id, name FROM NPU_INFO", "npu",
-                       npu) &&
+           give_pairs (e, "HOST_INFO", "hostUid, hostName",
+                       "SELECT 'hostUid', hostUid FROM HOST_INFO UNION ALL "
+                       "SELECT 'hostName', hostName FROM HOST_INFO", "host") &&
+           give_pairs (e, "SESSION_TIME_INFO", "startTimeNs, endTimeNs",
+                       "SELECT 'startTimeNs', startTimeNs FROM "
+                       "SESSION_TIME_INFO UNION ALL SELECT 'endTimeNs', "
+                       "endTimeNs FROM SESSION_TIME_INFO", "session") &&
+           give_pairs (e, "NPU_INFO", "id, name", NULL, "npu") &&
            give_threads (e);
 }

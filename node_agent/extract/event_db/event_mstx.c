@@ -208,25 +208,21 @@ bool event_load_marks (struct event_db *e)
     static const char *const names[] = { "startNs", "endNs", "message",
                                          "connectionId" };
     bool have[4] = { false, false, false, false };
-    sqlite3_stmt *st;
-    int rc;
+    struct event_query q;
 
     if (!event_has (e, "MSTX_EVENTS", names, 4, have))
         return e->how == READING_WHOLE;
     if (!event_need (e, "MSTX_EVENTS", names, have, 4))
         return false;
-    e->has_marks = true;
     if (!(e->marks = calloc (1, sizeof (*e->marks))))
         return event_no_memory (e);
     e->marks->calls = (struct map)MAP (struct call, 1);
     e->marks->pairs = (struct map)MAP (struct pair, 1);
-    if (!(st = event_query (e, "SELECT startNs, endNs, message, connectionId "
-                               "FROM MSTX_EVENTS")))
-        return false;
-    while ((rc = event_row (e, st)) == 1 && take_mark (e, st))
+    q = event_ask (e, "MSTX_EVENTS",
+                   "startNs, endNs, message, connectionId", NULL);
+    while (event_next (&q) && take_mark (e, q.st))
         continue;
-    (void)sqlite3_finalize (st);
-    return rc == 0;
+    return event_end (&q);
 }
 
 bool event_mark_names (struct event_db *e, const struct event_op *op,

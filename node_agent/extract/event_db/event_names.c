@@ -14,6 +14,8 @@
 #define WORK_OF_BYTE 4u
 #define WORK_LEAST 10000000u
 
+#define COLUMNS_MAX 128         // bytes of their names, as event_ask has them
+
 bool event_damage (struct event_db *e, const char *fmt, ...)
 {
     char text[ERR_TEXT_MAX];
@@ -61,7 +63,7 @@ bool event_account_work (struct event_db *e, uint64_t work)
     return event_damage (e, "its steps overlap too much to be valid");
 }
 
-sqlite3_stmt *event_query (struct event_db *e, const char *sql)
+sqlite3_stmt *event_prepare (struct event_db *e, const char *sql)
 {
     sqlite3_stmt *st = NULL;
 
@@ -70,6 +72,36 @@ sqlite3_stmt *event_query (struct event_db *e, const char *sql)
     e->how = profiler_db_damaged (e->db, &e->why);
     (void)sqlite3_finalize (st);
     return NULL;
+}
+
+struct event_query event_ask (struct event_db *e, const char *table,
+                              const char *columns, const char *sql)
+{
+    struct event_query q = { .e = e };
+    char text[COLUMNS_MAX], plain[COLUMNS_MAX + 64], *save = NULL;
+    const char *names[8];
+    unsigned n = 0;
+
+    (void)snprintf (text, sizeof (text), "%s", columns);
+    for (char *c = strtok_r (text, ", ", &save); c && n < 8;
+         c = strtok_r (NULL, ", ", &save))
+        names[n++] = c;
+    (void)snprintf (plain, sizeof (plain), "SELECT %s FROM %s", columns, table);
+    if (event_has_all (e, table, names, n))
+        q.st = event_prepare (e, sql ? sql : plain);
+    q.rc = e->how == READING_WHOLE ? 0 : -1;
+    return q;
+}
+
+bool event_next (struct event_query *q)
+{
+    return q->st && (q->rc = event_row (q->e, q->st)) == 1;
+}
+
+bool event_end (struct event_query *q)
+{
+    (void)sqlite3_finalize (q->st);
+    return q->rc == 0;
 }
 
 int event_count_row (struct event_db *e)
@@ -181,7 +213,7 @@ int event_find_string (struct event_db *e, int64_t id,
 
     out[0] = '\0';
     if (!e->text &&
-        !(e->text = event_query (e, "SELECT value FROM STRING_IDS "
+        !(e->text = event_prepare (e, "SELECT value FROM STRING_IDS "
                                     "WHERE id=?1")))
         return -1;
     (void)sqlite3_reset (e->text);
@@ -245,17 +277,14 @@ static const struct name_code apis[] = {
 };
 
 static const struct enum_table {
-    const char *table, *sql;
+    const char *table;
     const struct name_code *names;
 } enum_tables[EVENT_ENUMS] = {
-#define ENUM_ROW(table, names) \
-    { table, "SELECT id, name FROM " table, names }
-    [ENUM_TRANSPORT] = ENUM_ROW ("ENUM_HCCL_TRANSPORT_TYPE", transports),
-    [ENUM_LINK] = ENUM_ROW ("ENUM_HCCL_LINK_TYPE", links),
-    [ENUM_RDMA] = ENUM_ROW ("ENUM_HCCL_RDMA_TYPE", rdma),
-    [ENUM_DATA] = ENUM_ROW ("ENUM_HCCL_DATA_TYPE", data),
-    [ENUM_API] = ENUM_ROW ("ENUM_API_TYPE", apis),
-#undef ENUM_ROW
+    [ENUM_TRANSPORT] = { "ENUM_HCCL_TRANSPORT_TYPE", transports },
+    [ENUM_LINK] = { "ENUM_HCCL_LINK_TYPE", links },
+    [ENUM_RDMA] = { "ENUM_HCCL_RDMA_TYPE", rdma },
+    [ENUM_DATA] = { "ENUM_HCCL_DATA_TYPE", data },
+    [ENUM_API] = { "ENUM_API_TYPE", apis },
 };
 
 static int code_of (const struct name_code *names, const char *name)
@@ -270,25 +299,18 @@ static int code_of (const struct name_code *names, const char *name)
 static bool load_enum (struct event_db *e, const struct enum_table *t,
                        struct event_codes *c)
 {
-    static const char *const names[] = { "id", "name" };
-    bool have[2] = { false, false };
-    sqlite3_stmt *st;
-    int rc;
+    struct event_query q = event_ask (e, t->table, "id, name", NULL);
 
-    if (!event_has (e, t->table, names, 2, have) || !have[0] || !have[1])
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, t->sql)))
-        return false;
-    while ((rc = event_row (e, st)) == 1 && c->n < EVENT_ENUM_VALUES) {
+    while (event_next (&q) && c->n < EVENT_ENUM_VALUES) {
         struct event_code *v = &c->values[c->n++];
 
-        v->id = sqlite3_column_int64 (st, 0);
-        event_text (e, sqlite3_column_value (st, 1), v->name,
+        v->id = sqlite3_column_int64 (q.st, 0);
+        event_text (e, sqlite3_column_value (q.st, 1), v->name,
                     sizeof (v->name));
         v->code = code_of (t->names, v->name);
     }
-    (void)sqlite3_finalize (st);
-    return rc >= 0;
+    (void)event_end (&q);
+    return e->how == READING_WHOLE;
 }
 
 bool event_load_enums (struct event_db *e)

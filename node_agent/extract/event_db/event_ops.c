@@ -117,7 +117,7 @@ bool event_load_ops (struct event_db *e)
         return false;
     event_select (sql, sizeof (sql), names, have, OP_COLUMNS,
                   "COMMUNICATION_OP");
-    if (!(st = event_query (e, sql)))
+    if (!(st = event_prepare (e, sql)))
         return false;
     while ((rc = event_row (e, st)) == 1 && take_op (e, st))
         continue;

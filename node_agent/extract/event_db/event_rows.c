@@ -52,7 +52,7 @@ static bool take_over (struct event_db *e, struct event_rows *r)
 {
     db_pages_close (r->pages);
     r->pages = NULL;
-    if (!(r->st = event_query (e, r->sql)))
+    if (!(r->st = event_prepare (e, r->sql)))
         return false;
     (void)sqlite3_bind_int64 (r->st, 1, (int64_t)r->given);
     return true;

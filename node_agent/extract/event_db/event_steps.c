@@ -21,34 +21,22 @@
 
 /* ---- the steps ---- */
 
-static int by_host_start (const void *pa, const void *pb, void *arg)
+struct step_range *event_step_ranges (struct event_db *e, bool host)
 {
-    const struct event_step *steps = arg;
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+    struct step_range *r = calloc (e->nsteps + 1u, sizeof (*r));
 
-    if (steps[a].host_start != steps[b].host_start)
-        return steps[a].host_start < steps[b].host_start ? -1 : 1;
-    return a < b ? -1 : a > b;
-}
-
-/* An index by which steps are found that hold a call. */
-static bool index_steps (struct event_db *e)
-{
-    e->by_start = calloc (e->nsteps + 1u, sizeof (*e->by_start));
-    e->latest = calloc (e->nsteps + 1u, sizeof (*e->latest));
-    if (!e->by_start || !e->latest)
-        return event_no_memory (e);
-    for (uint32_t i = 0; i < e->nsteps; i++)
-        e->by_start[i] = i;
-    qsort_r (e->by_start, e->nsteps, sizeof (*e->by_start), by_host_start,
-             e->steps);
-    for (uint32_t i = 0; i < e->nsteps; i++) {
-        int64_t end = e->steps[e->by_start[i]].host_end;
-
-        e->latest[i] = i > 0 && e->latest[i - 1] > end ? e->latest[i - 1]
-                                                       : end;
+    if (!r) {
+        (void)event_no_memory (e);
+        return NULL;
     }
-    return true;
+    for (uint32_t i = 0; i < e->nsteps; i++) {
+        const struct event_step *s = &e->steps[i];
+
+        r[i] = (struct step_range){ host ? s->host_start : s->start,
+                                    host ? s->host_end : s->end, 0, i };
+    }
+    step_ranges_order (r, e->nsteps);
+    return r;
 }
 
 static bool add_step (struct event_db *e, const struct event_step *step)
@@ -67,24 +55,18 @@ static bool add_step (struct event_db *e, const struct event_step *step)
 /* Without a schedule the program's first call stands for the step's start. */
 static bool load_first_op (struct event_db *e)
 {
-    static const char *const names[] = { "startNs", "type" };
-    bool have[2] = { false, false };
-    sqlite3_stmt *st;
+    struct event_query q = event_ask (e, "PYTORCH_API", "startNs, type", NULL);
     int64_t start;
-    int rc;
 
-    if (!event_has (e, "PYTORCH_API", names, 2, have) || !have[0] || !have[1])
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, "SELECT startNs, type FROM PYTORCH_API")))
-        return false;
-    while ((rc = event_row (e, st)) == 1) {
-        if (event_code (e, ENUM_API, sqlite3_column_int64 (st, 1)) == API_OP &&
-            event_time (st, 0, &start) && start > 0 &&
+    while (event_next (&q)) {
+        int64_t type = sqlite3_column_int64 (q.st, 1);
+
+        if (event_code (e, ENUM_API, type) == API_OP &&
+            event_time (q.st, 0, &start) && start > 0 &&
             (e->first_op == 0 || start < e->first_op))
             e->first_op = start;
     }
-    (void)sqlite3_finalize (st);
-    return rc == 0;
+    return event_end (&q);
 }
 
 bool event_load_steps (struct event_db *e)
@@ -92,19 +74,16 @@ bool event_load_steps (struct event_db *e)
     static const char *const names[] = { "id", "startNs", "endNs" };
     struct event_step step = { .start = INTERVALS_MAX };
     bool have[3] = { false, false, false };
-    sqlite3_stmt *st;
-    int rc = 0;
+    struct event_query q;
 
     if (event_has (e, "STEP_TIME", names, 3, have)) {
         if (!have[0] || !have[1] || !have[2])
             return event_damage (e, "table STEP_TIME lacks a column");
-        if (!(st = event_query (e, "SELECT id, startNs, endNs FROM "
-                                   "STEP_TIME")))
-            return false;
-        while ((rc = event_row (e, st)) == 1) {
-            step.id = sqlite3_column_int64 (st, 0);
-            if (!event_time (st, 1, &step.host_start) ||
-                !event_time (st, 2, &step.host_end) ||
+        q = event_ask (e, "STEP_TIME", "id, startNs, endNs", NULL);
+        while (event_next (&q)) {
+            step.id = sqlite3_column_int64 (q.st, 0);
+            if (!event_time (q.st, 1, &step.host_start) ||
+                !event_time (q.st, 2, &step.host_end) ||
                 step.host_end < step.host_start)
                 event_note_bad_row (e, "STEP_TIME", "a step has impossible "
                                                     "times",
@@ -112,9 +91,9 @@ bool event_load_steps (struct event_db *e)
             else if (!add_step (e, &step))
                 break;
         }
-        (void)sqlite3_finalize (st);
+        (void)event_end (&q);
     }
-    if (rc < 0 || e->how != READING_WHOLE)
+    if (e->how != READING_WHOLE)
         return false;
     if (e->nsteps == 0 && e->bad_rows > 0)      // there is a schedule
         return event_damage (e, "STEP_TIME has no step with valid times");
@@ -126,7 +105,7 @@ bool event_load_steps (struct event_db *e)
         if (!add_step (e, &step) || (e->tasks && !load_first_op (e)))
             return false;
     }
-    return index_steps (e);
+    return (e->by_host = event_step_ranges (e, true)) != NULL;
 }
 
 const char *event_step_id (const struct event_db *e, uint32_t step,
@@ -163,23 +142,15 @@ bool event_step_wanted (const struct event_db *e, uint32_t step,
 static bool add_call (struct event_db *e, int64_t connection, int64_t start,
                       int64_t end)
 {
-    uint32_t low = 0, high = e->nsteps;
+    uint32_t n = step_ranges_begun (e->by_host, e->nsteps, start);
     uint64_t looked = 0;
 
-    while (low < high) {        // behind the last one that begins in time
-        uint32_t mid = low + (high - low) / 2;
-
-        if (e->steps[e->by_start[mid]].host_start <= start)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    for (; low > 0 && e->latest[low - 1] >= end; low--, looked++) {
-        const int64_t record[2] = { connection, e->by_start[low - 1] };
+    for (; n > 0 && e->by_host[n - 1].latest >= end; n--, looked++) {
+        const int64_t record[2] = { connection, e->by_host[n - 1].step };
         struct err err = { "" };
         int rc;
 
-        if (e->steps[e->by_start[low - 1]].host_end < end)
+        if (e->by_host[n - 1].end < end)
             continue;
         if ((rc = sorter_add (e->api, record, &err)) < 0)
             return event_sorter_failed (e, rc, &err);
@@ -247,7 +218,7 @@ struct sums {
 struct sweep {
     struct event_db *e;
     struct sums *sums;          // of each step
-    uint32_t *order;            // steps by device start
+    struct step_range *order;   // steps by device start
     uint32_t next;              // in 'order': not begun yet
     uint32_t *active;           // begun, and not known to have ended
     uint32_t nactive;
@@ -255,33 +226,18 @@ struct sweep {
     bool want_times, want_extra;
 };
 
-static int by_device_start (const void *pa, const void *pb, void *arg)
-{
-    const struct event_step *steps = arg;
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-
-    if (steps[a].start != steps[b].start)
-        return steps[a].start < steps[b].start ? -1 : 1;
-    return a < b ? -1 : a > b;
-}
-
 static bool sweep_init (struct sweep *w)
 {
     struct event_db *e = w->e;
     struct err err;
 
     w->sums = calloc (e->nsteps, sizeof (*w->sums));
-    w->order = calloc (e->nsteps, sizeof (*w->order));
     w->active = calloc (e->nsteps, sizeof (*w->active));
-    if (!w->sums || !w->order || !w->active ||
+    if (!w->sums || !w->active ||
         batch_init (&w->times, TABLE_STEP, &err) < 0 ||
         batch_init (&w->extra, TABLE_STEP_EXTRA, &err) < 0)
         return event_no_memory (e);
-    for (uint32_t i = 0; i < e->nsteps; i++)
-        w->order[i] = i;
-    qsort_r (w->order, e->nsteps, sizeof (*w->order), by_device_start,
-             e->steps);
-    return true;
+    return (w->order = event_step_ranges (e, false)) != NULL;
 }
 
 static void sweep_fini (struct sweep *w)
@@ -314,8 +270,8 @@ static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
     struct event_db *e = w->e;
     uint32_t kept = 0;
 
-    while (w->next < e->nsteps && e->steps[w->order[w->next]].start <= start)
-        w->active[w->nactive++] = w->order[w->next++];
+    while (w->next < e->nsteps && w->order[w->next].start <= start)
+        w->active[w->nactive++] = w->order[w->next++].step;
     if (w->nactive > 1 && !event_account_work (e, w->nactive))
         return false;
     for (uint32_t i = 0; i < w->nactive; i++) {

@@ -28,33 +28,23 @@
 
 static bool any_row (struct event_db *e, const char *table, const char *sql)
 {
-    sqlite3_stmt *st;
-    int rc;
+    struct event_query q = event_ask (e, table, "", sql);
+    bool any = event_next (&q);
 
-    if (!event_has (e, table, NULL, 0, NULL) || !(st = event_query (e, sql)))
-        return false;
-    rc = event_row (e, st);
-    (void)sqlite3_finalize (st);
-    return rc == 1;
+    (void)event_end (&q);
+    return any;
 }
 
 /* When collecting began: what was before does not count as a task. */
 static bool load_session (struct event_db *e)
 {
-    static const char *const names[] = { "startTimeNs" };
-    bool have = false;
-    sqlite3_stmt *st;
-    int rc;
+    struct event_query q = event_ask (e, "SESSION_TIME_INFO", "startTimeNs",
+                                      NULL);
 
-    if (!event_has (e, "SESSION_TIME_INFO", names, 1, &have) || !have)
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, "SELECT startTimeNs FROM SESSION_TIME_INFO")))
-        return false;
-    rc = event_row (e, st);
-    if (rc == 1 && !event_time (st, 0, &e->began))
+    if (event_next (&q) && !event_time (q.st, 0, &e->began))
         e->began = 0;
-    (void)sqlite3_finalize (st);
-    return rc >= 0;
+    (void)event_end (&q);
+    return e->how == READING_WHOLE;
 }
 
 /* How long a step communicates: databases of 2024 have a number for the host,
@@ -62,42 +52,27 @@ static bool load_session (struct event_db *e)
  */
 static bool load_way (struct event_db *e)
 {
-    static const char *const names[] = { "hostUid" };
-    bool have = false;
-    sqlite3_stmt *st;
-    int rc;
+    struct event_query q = event_ask (e, "HOST_INFO", "hostUid", NULL);
 
-    if (!event_has (e, "HOST_INFO", names, 1, &have) || !have)
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, "SELECT hostUid FROM HOST_INFO")))
-        return false;
-    rc = event_row (e, st);
-    e->by_tasks = rc == 1 && sqlite3_column_type (st, 0) == SQLITE_INTEGER;
-    (void)sqlite3_finalize (st);
-    return rc >= 0;
+    e->by_tasks = event_next (&q) &&
+                  sqlite3_column_type (q.st, 0) == SQLITE_INTEGER;
+    (void)event_end (&q);
+    return e->how == READING_WHOLE;
 }
 
 static bool load_devices (struct event_db *e)
 {
-    static const char *const names[] = { "deviceId" };
-    bool have = false;
-    sqlite3_stmt *st;
-    int rc;
+    struct event_query q = event_ask (e, "RANK_DEVICE_MAP", "deviceId", NULL);
 
-    if (!event_has (e, "RANK_DEVICE_MAP", names, 1, &have) || !have)
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, "SELECT deviceId FROM RANK_DEVICE_MAP")))
-        return false;
-    while ((rc = event_row (e, st)) == 1) {
-        int64_t device = sqlite3_column_int64 (st, 0);
+    while (event_next (&q)) {
+        int64_t device = sqlite3_column_int64 (q.st, 0);
 
         if (device >= 0 && device <= INT32_MAX &&
-            sqlite3_column_type (st, 0) == SQLITE_INTEGER &&
+            sqlite3_column_type (q.st, 0) == SQLITE_INTEGER &&
             !event_note_device (e, device))
             break;
     }
-    (void)sqlite3_finalize (st);
-    return rc == 0;
+    return event_end (&q);
 }
 
 /* The profiler writes table by table, and does not rename: of a database that
@@ -358,8 +333,7 @@ static void event_fini (struct event_db *e)
     (void)sqlite3_finalize (e->text);
     map_fini (&e->task_types);
     free (e->steps);
-    free (e->by_start);
-    free (e->latest);
+    free (e->by_host);
     free (e->ops);
     event_marks_fini (e->marks);
     sorter_destroy (e->api);

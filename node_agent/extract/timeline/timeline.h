@@ -22,6 +22,7 @@
 #define ROLLCALL_EXTRACT_TIMELINE_TIMELINE_H
 
 #include "base/map.h"
+#include "extract/rows/step_ranges.h"
 #include "extract/sink/source.h"
 #include "extract/timeline/timeline_flows.h"
 #include "extract/timeline/trace_scan.h"
@@ -107,13 +108,6 @@ struct timeline_kernel {
 
 #define TIMELINE_KERNELS 4096u  // slots, a power of two
 
-/* A step's range on the device, by its start. */
-struct timeline_range {
-    int64_t start, end;
-    int64_t latest;             // end of this and of all before it
-    uint32_t step;
-};
-
 struct timeline {
     struct source *src;
     struct trace_scan scan;
@@ -129,7 +123,7 @@ struct timeline {
     struct timeline_kernel *kernels;        // seen lately
     struct timeline_kernel *sought;         // of launches that decide
     uint32_t nsought, sought_cap;
-    struct timeline_range *ranges;
+    struct step_range *ranges;  // of steps on the device
     uint32_t nranges;
     uint64_t rows, tasks;
     struct sorter *log;         // of tasks above those that are kept, or NULL

@@ -12,19 +12,10 @@
 
 /* ---- ranges ---- */
 
-static int by_start (const void *pa, const void *pb)
-{
-    const struct timeline_range *a = pa, *b = pb;
-
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return a->step < b->step ? -1 : 1;
-}
-
 int timeline_ranges (struct timeline *t)
 {
     uint32_t n = 0;
-    struct timeline_range *r;
+    struct step_range *r;
 
     flows_ranges (&t->flows);
     free (t->ranges);
@@ -33,41 +24,22 @@ int timeline_ranges (struct timeline *t)
         return -ENOMEM;
     for (uint32_t i = 0; i < t->flows.nsteps; i++) {
         if (flows_has (&t->flows, i))
-            r[n++] = (struct timeline_range){ t->flows.steps[i].start,
-                                              t->flows.steps[i].end, 0, i };
+            r[n++] = (struct step_range){ t->flows.steps[i].start,
+                                          t->flows.steps[i].end, 0, i };
     }
     t->nranges = n;
-    qsort (r, n, sizeof (*r), by_start);
-    for (uint32_t i = 0; i < n; i++)
-        r[i].latest = i > 0 && r[i - 1].latest > r[i].end ? r[i - 1].latest
-                                                         : r[i].end;
+    step_ranges_order (r, n);
     return 0;
-}
-
-/* How many ranges begin at or before 'at'. */
-static uint32_t timeline_steps_begun (const struct timeline *t, int64_t at)
-{
-    uint32_t low = 0, high = t->nranges;
-
-    while (low < high) {
-        uint32_t mid = (low + high) / 2;
-
-        if (t->ranges[mid].start <= at)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
 }
 
 uint32_t timeline_step_of (const struct timeline *t, int64_t start)
 {
-    uint32_t found = TIMELINE_NO_STEP;
+    uint32_t i, found = TIMELINE_NO_STEP;
 
     if (t->flows.nsteps <= 1)
         return 0;
-    for (uint32_t i = timeline_steps_begun (t, start); i > 0; i--) {
-        const struct timeline_range *r = &t->ranges[i - 1];
+    for (i = step_ranges_begun (t->ranges, t->nranges, start); i > 0; i--) {
+        const struct step_range *r = &t->ranges[i - 1];
 
         if (r->latest < start)
             break;
@@ -121,6 +93,8 @@ static void to_steps (struct timeline *t, struct timeline_process *p,
                       int64_t start, const struct overlap_row *row,
                       const struct timeline_op *op)
 {
+    uint32_t i;
+
     if (!p->sums)
         return;
     if (t->flows.nsteps == 0) {
@@ -130,8 +104,8 @@ static void to_steps (struct timeline *t, struct timeline_process *p,
             add_receive (p->sums, op);
         return;
     }
-    for (uint32_t i = timeline_steps_begun (t, start); i > 0; i--) {
-        const struct timeline_range *r = &t->ranges[i - 1];
+    for (i = step_ranges_begun (t->ranges, t->nranges, start); i > 0; i--) {
+        const struct step_range *r = &t->ranges[i - 1];
 
         if (r->latest <= start)
             break;
