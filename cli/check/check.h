@@ -21,8 +21,10 @@ struct check {
     char text[512];             // what is, and what to do
 };
 
-/* Give a struct check its text; for the checks themselves. */
-#define SAY(c, ...) (void)snprintf ((c).text, sizeof ((c).text), __VA_ARGS__)
+/* Give a struct check its state and text; for the checks themselves. */
+#define SAY(c, how, ...) \
+    ((c).state = (how), \
+     (void)snprintf ((c).text, sizeof ((c).text), __VA_ARGS__))
 
 /* Ascend profilers want this many times the raw data free while they analyse;
  * torch.profiler writes its trace once.

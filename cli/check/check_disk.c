@@ -34,13 +34,11 @@ struct check check_exists (const char *dir)
     char at[PATH_MAX];
 
     existing (dir, at);
-    if (access (dir, F_OK) < 0) {
-        c.state = CHECK_WARNING;
-        SAY (c, "%.230s does not exist: the file system of %.230s was checked",
-             dir, at);
-    } else {
-        SAY (c, "%.250s exists", dir);
-    }
+    if (access (dir, F_OK) < 0)
+        SAY (c, CHECK_WARNING, "%.230s does not exist: the file system of "
+             "%.230s was checked", dir, at);
+    else
+        SAY (c, CHECK_OK, "%.250s exists", dir);
     return c;
 }
 
@@ -72,11 +70,10 @@ struct check check_writable (const char *dir)
     existing (dir, at);
     rc = try_to_write (at);
     if (rc == 0) {
-        SAY (c, "%.250s can be written", at);
+        SAY (c, CHECK_OK, "%.250s can be written", at);
         return c;
     }
-    c.state = CHECK_PROBLEM;
-    SAY (c, rc == -ENOTDIR
+    SAY (c, CHECK_PROBLEM, rc == -ENOTDIR
                 ? "%.250s is not a directory: choose another one"
                 : "%.250s cannot be written by user %u: %.100s: make it that "
                   "user's, or choose another directory",
@@ -96,29 +93,25 @@ struct check check_room (const char *dir, int64_t expect_bytes)
                         : INT64_MAX;
 
     if (space_of (dir, &s, &err) < 0) {
-        c.state = CHECK_PROBLEM;
-        SAY (c, "%.400s", err.text);
+        SAY (c, CHECK_PROBLEM, "%.400s", err.text);
         return c;
     }
     units_bytes_text (s.free_bytes, free_text);
     units_bytes_text (s.free_bytes / CHECK_RAW_FACTOR, allows);
     units_bytes_text (want, wanted);
-    if (want > s.free_bytes) {
-        c.state = CHECK_WARNING;
-        SAY (c, "%.250s has %s free, but an Ascend profiler wants %s, %d times "
-             "the raw data: make room, or collect fewer steps", dir, free_text,
-             wanted, CHECK_RAW_FACTOR);
-    } else if (s.free_bytes < space_limit_bytes (&unset, s.total_bytes,
-                                                 SPACE_FLOOR_DEFAULT)) {
-        c.state = CHECK_PROBLEM;
-        SAY (c, "%.250s has only %s free: make room, or choose another "
-             "directory", dir, free_text);
-    } else {
-        SAY (c, "%.250s has %s free, enough for %s of raw data (Ascend "
-             "profilers want %d times as much while they analyse; a trace of "
-             "torch.profiler takes its own size)", dir, free_text, allows,
-             CHECK_RAW_FACTOR);
-    }
+    if (want > s.free_bytes)
+        SAY (c, CHECK_WARNING, "%.250s has %s free, but an Ascend profiler "
+             "wants %s, %d times the raw data: make room, or collect fewer "
+             "steps", dir, free_text, wanted, CHECK_RAW_FACTOR);
+    else if (s.free_bytes < space_limit_bytes (&unset, s.total_bytes,
+                                               SPACE_FLOOR_DEFAULT))
+        SAY (c, CHECK_PROBLEM, "%.250s has only %s free: make room, or choose "
+             "another directory", dir, free_text);
+    else
+        SAY (c, CHECK_OK, "%.250s has %s free, enough for %s of raw data "
+             "(Ascend profilers want %d times as much while they analyse; a "
+             "trace of torch.profiler takes its own size)", dir, free_text,
+             allows, CHECK_RAW_FACTOR);
     return c;
 }
 
@@ -128,17 +121,14 @@ struct check check_inodes (const char *dir)
     struct err err = { "" };
     struct space s;
 
-    if (space_of (dir, &s, &err) < 0) {
-        c.state = CHECK_PROBLEM;
-        SAY (c, "%.400s", err.text);
-    } else if (s.free_inodes == UINT64_MAX) {
-        SAY (c, "%.250s does not limit them", dir);
-    } else {
-        c.state = s.free_inodes < INODES_MIN ? CHECK_WARNING : CHECK_OK;
-        SAY (c, "%.250s has %llu free%s", dir,
-             (unsigned long long)s.free_inodes,
+    if (space_of (dir, &s, &err) < 0)
+        SAY (c, CHECK_PROBLEM, "%.400s", err.text);
+    else if (s.free_inodes == UINT64_MAX)
+        SAY (c, CHECK_OK, "%.250s does not limit them", dir);
+    else
+        SAY (c, s.free_inodes < INODES_MIN ? CHECK_WARNING : CHECK_OK,
+             "%.250s has %llu free%s", dir, (unsigned long long)s.free_inodes,
              c.state ? ": remove small files" : "");
-    }
     return c;
 }
 
@@ -149,13 +139,12 @@ struct check check_local (const char *dir)
     const char *remote;
 
     existing (dir, at);
-    if ((remote = fileio_remote_fs (at))) {
-        c.state = CHECK_WARNING;
-        SAY (c, "%.250s is on a shared file system (%s), and writing captures "
-             "there stalls jobs: choose a local directory", dir, remote);
-    } else {
-        SAY (c, "%.250s is on a local disk", dir);
-    }
+    if ((remote = fileio_remote_fs (at)))
+        SAY (c, CHECK_WARNING, "%.250s is on a shared file system (%s), and "
+             "writing captures there stalls jobs: choose a local directory",
+             dir, remote);
+    else
+        SAY (c, CHECK_OK, "%.250s is on a local disk", dir);
     return c;
 }
 
@@ -163,9 +152,9 @@ struct check check_umask (unsigned mask)
 {
     struct check c = { .name = "umask" };
 
-    c.state = (mask & UMASK_WANTED) == UMASK_WANTED ? CHECK_OK : CHECK_WARNING;
-    SAY (c, "%04o%s", mask,
-         c.state ? ": captures may be read or written by others; "
-                   "rollcall run makes it 0027 at least" : "");
+    SAY (c, (mask & UMASK_WANTED) == UMASK_WANTED ? CHECK_OK : CHECK_WARNING,
+         "%04o%s", mask,
+         c.state ? ": captures may be read or written by others; rollcall run "
+                   "makes it 0027 at least" : "");
     return c;
 }

@@ -106,19 +106,18 @@ struct check check_port (int64_t port)
     if (fd >= 0)
         (void)setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof (one));
     if (fd >= 0 && bind (fd, (struct sockaddr *)&a, sizeof (a)) == 0) {
-        SAY (c, "%lld is free", (long long)port);
+        SAY (c, CHECK_OK, "%lld is free", (long long)port);
     } else {
         int saved = errno;
 
-        c.state = CHECK_WARNING;
         inode = listening_inode ("/proc/net/tcp", port);
         if (inode == 0)
             inode = listening_inode ("/proc/net/tcp6", port);
         if (saved == EADDRINUSE && owner_of (inode, who, sizeof (who)))
-            SAY (c, "%lld is taken by %s: fine if that is an aggregator; else "
-                 START_ELSEWHERE, (long long)port, who);
+            SAY (c, CHECK_WARNING, "%lld is taken by %s: fine if that is an "
+                 "aggregator; else " START_ELSEWHERE, (long long)port, who);
         else
-            SAY (c, "%lld cannot be used (%s): " START_ELSEWHERE,
+            SAY (c, CHECK_WARNING, "%lld cannot be used (%s): " START_ELSEWHERE,
                  (long long)port, strerror (saved));
     }
     if (fd >= 0)
@@ -137,8 +136,7 @@ struct check check_clock (void)
 
     (void)strftime (text, sizeof (text), "%Y-%m-%d %H:%M:%S",
                     gmtime_r (&now, &tm));
-    c.state = now < DATE_MIN ? CHECK_PROBLEM : CHECK_OK;
-    SAY (c, "it is %s UTC%s", text,
+    SAY (c, now < DATE_MIN ? CHECK_PROBLEM : CHECK_OK, "it is %s UTC%s", text,
          c.state ? ", which is impossible: set the clock" : "");
     return c;
 }
@@ -150,16 +148,14 @@ static struct check check_limit (const char *name, __rlimit_resource_t which,
     struct check c = { .name = name };
     struct rlimit r;
 
-    if (getrlimit (which, &r) < 0) {
-        c.state = CHECK_WARNING;
-        SAY (c, "is not known: %s", strerror (errno));
-    } else if (r.rlim_cur == RLIM_INFINITY) {
-        SAY (c, "unlimited");
-    } else {
-        c.state = r.rlim_cur < least ? CHECK_WARNING : CHECK_OK;
-        SAY (c, "%llu%s%s%s", (unsigned long long)r.rlim_cur, unit,
-             c.state ? ": " : "", c.state ? advice : "");
-    }
+    if (getrlimit (which, &r) < 0)
+        SAY (c, CHECK_WARNING, "is not known: %s", strerror (errno));
+    else if (r.rlim_cur == RLIM_INFINITY)
+        SAY (c, CHECK_OK, "unlimited");
+    else
+        SAY (c, r.rlim_cur < least ? CHECK_WARNING : CHECK_OK, "%llu%s%s%s",
+             (unsigned long long)r.rlim_cur, unit, c.state ? ": " : "",
+             c.state ? advice : "");
     return c;
 }
 
@@ -182,9 +178,9 @@ struct check check_core (void)
     struct rlimit r = { .rlim_cur = 0 };
 
     (void)getrlimit (RLIMIT_CORE, &r);
-    SAY (c, r.rlim_cur == 0 ? "none are written; with ulimit -c unlimited a "
-                              "crash would leave one"
-                            : "are written");
+    SAY (c, CHECK_OK,
+         r.rlim_cur == 0 ? "none are written; with ulimit -c unlimited a "
+                           "crash would leave one" : "are written");
     return c;
 }
 
@@ -193,14 +189,12 @@ struct check check_idle (void)
     struct check c = { .name = "idle-class" };
     int rc = bulk_probe_idle ();
 
-    if (rc < 0) {
-        c.state = CHECK_WARNING;
-        SAY (c, "SCHED_IDLE cannot be entered and left (%s): agents stay at "
-             "nice 19; allow RLIMIT_NICE 1 (LimitNICE=1) to them",
-             strerror (-rc));
-    } else {
-        SAY (c, "SCHED_IDLE can be entered and left");
-    }
+    if (rc < 0)
+        SAY (c, CHECK_WARNING, "SCHED_IDLE cannot be entered and left (%s): "
+             "agents stay at nice 19; allow RLIMIT_NICE 1 (LimitNICE=1) to "
+             "them", strerror (-rc));
+    else
+        SAY (c, CHECK_OK, "SCHED_IDLE can be entered and left");
     return c;
 }
 
@@ -211,12 +205,11 @@ struct check check_parent_death (void)
 
     if (prctl (PR_GET_PDEATHSIG, &old) < 0 ||
         prctl (PR_SET_PDEATHSIG, SIGKILL) < 0) {
-        c.state = CHECK_PROBLEM;
-        SAY (c, "PR_SET_PDEATHSIG does not work (%s): a COMMAND may outlive "
-             "its wrapper", strerror (errno));
+        SAY (c, CHECK_PROBLEM, "PR_SET_PDEATHSIG does not work (%s): a COMMAND "
+             "may outlive its wrapper", strerror (errno));
     } else {
         (void)prctl (PR_SET_PDEATHSIG, old);
-        SAY (c, "PR_SET_PDEATHSIG works");
+        SAY (c, CHECK_OK, "PR_SET_PDEATHSIG works");
     }
     return c;
 }
@@ -229,13 +222,13 @@ struct check check_shm (void)
     char text[16];
 
     if (access ("/dev/shm", W_OK) < 0 || space_of ("/dev/shm", &s, &err) < 0) {
-        c.state = CHECK_WARNING;
-        SAY (c, "/dev/shm cannot be written: MPI and data loaders need it");
+        SAY (c, CHECK_WARNING, "/dev/shm cannot be written: MPI and data "
+             "loaders need it");
         return c;
     }
     units_bytes_text (s.free_bytes, text);
-    c.state = s.free_bytes < SHM_MIN ? CHECK_WARNING : CHECK_OK;
-    SAY (c, "/dev/shm has %s free%s", text,
+    SAY (c, s.free_bytes < SHM_MIN ? CHECK_WARNING : CHECK_OK,
+         "/dev/shm has %s free%s", text,
          c.state ? ": too little for MPI on a node of many ranks (docker run "
                    "--shm-size)" : "");
     return c;
@@ -249,11 +242,11 @@ struct check check_libraries (void)
     char zmq[16];
     bool curve = net_library (zmq);
 
-    c.state = curve ? CHECK_OK : CHECK_PROBLEM;
-    SAY (c, "SQLite %s, LZ4 %s, ZeroMQ %s%s", db_version (), pack_version (),
-         zmq, curve ? " with CURVE" : " without CURVE: nothing beyond "
-                                      "loopback can be encrypted; install one "
-                                      "that was built with libsodium");
+    SAY (c, curve ? CHECK_OK : CHECK_PROBLEM, "SQLite %s, LZ4 %s, ZeroMQ %s%s",
+         db_version (), pack_version (), zmq,
+         curve ? " with CURVE" : " without CURVE: nothing beyond loopback can "
+                                 "be encrypted; install one that was built "
+                                 "with libsodium");
     return c;
 }
 
@@ -291,19 +284,17 @@ struct check check_mpi (void)
         line[0] = '\0';
     if (f)
         (void)pclose (f);
-    if (!library_version (library)) {
-        c.state = CHECK_WARNING;
-        SAY (c, "Open MPI is not found: rollcall run works without a "
-             "launcher only");
-    } else if (!find_version (line, launcher)) {
-        c.state = CHECK_WARNING;
-        SAY (c, "Open MPI is %s, mpirun is not in PATH", library);
-    } else if (strcmp (library, launcher) != 0) {
-        c.state = CHECK_PROBLEM;
-        SAY (c, "mpirun is %s, but libmpi is %s: jobs will hang or run as N "
-             "jobs of one rank; use one installation", launcher, library);
-    } else {
-        SAY (c, "Open MPI %s, mpirun the same", library);
-    }
+    if (!library_version (library))
+        SAY (c, CHECK_WARNING, "Open MPI is not found: rollcall run works "
+             "without a launcher only");
+    else if (!find_version (line, launcher))
+        SAY (c, CHECK_WARNING, "Open MPI is %s, mpirun is not in PATH",
+             library);
+    else if (strcmp (library, launcher) != 0)
+        SAY (c, CHECK_PROBLEM, "mpirun is %s, but libmpi is %s: jobs will hang "
+             "or run as N jobs of one rank; use one installation", launcher,
+             library);
+    else
+        SAY (c, CHECK_OK, "Open MPI %s, mpirun the same", library);
     return c;
 }

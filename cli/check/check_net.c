@@ -40,8 +40,9 @@ struct check check_keys (const char *dir)
     int rc;
 
     if (access (dir, F_OK) < 0 && errno == ENOENT) {
-        SAY (c, "none in %.300s: runs make their own, and on loopback none "
-             "are needed; for other hosts: rollcall key new server", dir);
+        SAY (c, CHECK_OK, "none in %.300s: runs make their own, and on "
+             "loopback none are needed; for other hosts: rollcall key new "
+             "server", dir);
         return c;
     }
     (void)snprintf (path, sizeof (path), "%.4000s/" KEYRING_SERVER ".key", dir);
@@ -52,8 +53,7 @@ struct check check_keys (const char *dir)
         rc = listed < 0 ? listed : rc;
     }
     if (rc < 0 && rc != -ENOENT) {
-        c.state = CHECK_PROBLEM;
-        SAY (c, "%.500s", err.text);
+        SAY (c, CHECK_PROBLEM, "%.500s", err.text);
         return c;
     }
     count_keys (list, n, (time_t)(clock_wall_ns () / NS_PER_S), counts, &over);
@@ -61,13 +61,13 @@ struct check check_keys (const char *dir)
     if (rc == 0) {
         key_fingerprint (own.public_key, fingerprint);
         explicit_bzero (&own, sizeof (own));
-        c.state = counts[KEY_ENROLLED] > 0 ? CHECK_OK : CHECK_WARNING;
-        SAY (c, "server is %s; %u enrolled, %u rotated (%u too old), %u "
-             "revoked in %.200s%s", fingerprint, counts[KEY_ENROLLED],
+        SAY (c, counts[KEY_ENROLLED] > 0 ? CHECK_OK : CHECK_WARNING,
+             "server is %s; %u enrolled, %u rotated (%u too old), %u revoked "
+             "in %.200s%s", fingerprint, counts[KEY_ENROLLED],
              counts[KEY_ROTATED], over, counts[KEY_REVOKED], dir,
              c.state ? ": no node may connect, see rollcall key enrol" : "");
     } else {
-        SAY (c, "%u of this host's own, no server.key in %.300s: an "
+        SAY (c, CHECK_OK, "%u of this host's own, no server.key in %.300s: an "
              "aggregator here needs one (rollcall key new server)",
              counts[KEY_OWN], dir);
     }
@@ -82,17 +82,15 @@ struct check check_synchronised (void)
     struct timex t = { .modes = 0 };
     int state = adjtimex (&t);
 
-    if (state < 0) {
-        SAY (c, "is not known: %s", strerror (errno));
-    } else if (state == TIME_ERROR || (t.status & STA_UNSYNC)) {
-        c.state = CHECK_WARNING;
-        SAY (c, "the clock follows no time server: times of several hosts "
-             "cannot be compared; run chrony or another NTP client (in a "
-             "virtual machine the host may do it unseen)");
-    } else {
-        SAY (c, "the clock follows a time server; off by %.3f s at most",
-             (double)t.maxerror / 1e6);
-    }
+    if (state < 0)
+        SAY (c, CHECK_OK, "is not known: %s", strerror (errno));
+    else if (state == TIME_ERROR || (t.status & STA_UNSYNC))
+        SAY (c, CHECK_WARNING, "the clock follows no time server: times of "
+             "several hosts cannot be compared; run chrony or another NTP "
+             "client (in a virtual machine the host may do it unseen)");
+    else
+        SAY (c, CHECK_OK, "the clock follows a time server; off by %.3f s at "
+             "most", (double)t.maxerror / 1e6);
     return c;
 }
 
@@ -201,19 +199,18 @@ struct check check_aggregator (const char *endpoint,
     struct probe p = { .loop = NULL };
     struct err err = { "" };
 
-    *offset = (struct check){ .name = "clock-offset", .state = CHECK_WARNING };
+    *offset = (struct check){ .name = "clock-offset" };
     if (run_probe (&p, endpoint, security, &err) < 0) {
-        c.state = CHECK_PROBLEM;
-        SAY (c, "%.500s", err.text);
-        SAY (*offset, "not known: no aggregator has answered");
+        SAY (c, CHECK_PROBLEM, "%.500s", err.text);
+        SAY (*offset, CHECK_WARNING, "not known: no aggregator has answered");
         return c;
     }
-    SAY (c, "%.64s answers within %.1f ms, protocol %u, %s", endpoint,
+    SAY (c, CHECK_OK, "%.64s answers within %.1f ms, protocol %u, %s", endpoint,
          (double)p.took_ns / 1e6, MESSAGE_VERSION,
          security && !security->insecure ? "encrypted" : "not encrypted");
-    offset->state = clock_sync_is_off (&p.clock) ? CHECK_WARNING : CHECK_OK;
-    SAY (*offset, "the aggregator's clock minus this host's is %.6f s, give "
-         "or take %.6f s%s", (double)p.clock.offset_ns / (double)NS_PER_S,
+    SAY (*offset, clock_sync_is_off (&p.clock) ? CHECK_WARNING : CHECK_OK,
+         "the aggregator's clock minus this host's is %.6f s, give or take "
+         "%.6f s%s", (double)p.clock.offset_ns / (double)NS_PER_S,
          (double)p.clock.error_ns / (double)NS_PER_S,
          offset->state ? ": run an NTP client on both" : "");
     return c;

@@ -134,8 +134,8 @@ int run_choose_child (struct run *r);
 
 /* ---- run_way.c ---- */
 
-/* Set r->way; and print it in a line, for rank 0. */
-void run_choose_way (struct run *r);
+/* What r->way is to be; and print that in a line, for rank 0. */
+enum run_way run_choose_way (const struct run *r);
 void run_print_way (const struct run *r);
 
 /* Whether OUT, or its existing parent, is on a shared file system. */

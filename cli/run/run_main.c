@@ -78,7 +78,7 @@ static int wrapper (struct run *r)
     struct err err = { "" };
     int status = 0;
 
-    run_choose_way (r);
+    r->way = run_choose_way (r);
     r->all_interfaces = r->world.local_size != r->world.size &&
                         !run_is_local_only (r->opt);
     if (r->opt->aggregator) {

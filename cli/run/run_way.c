@@ -103,7 +103,7 @@ const char *run_out_is_elsewhere (const struct run *r)
                ? fs : NULL;
 }
 
-static enum run_way run_way_choose (const struct run *r)
+enum run_way run_choose_way (const struct run *r)
 {
     const struct world *w = &r->world;
 
@@ -119,11 +119,6 @@ static enum run_way run_way_choose (const struct run *r)
         return RUN_WAY_HOST;
     return r->child == RUN_CHILD_MPI || run_out_is_shared (r->opt)
                ? RUN_WAY_OUT : RUN_WAY_MPI;
-}
-
-void run_choose_way (struct run *r)
-{
-    r->way = run_way_choose (r);
 }
 
 void run_print_way (const struct run *r)

@@ -389,9 +389,9 @@ static int read_all (struct reader *r, const struct row_sink *sink,
     return take_meta (r, c, err);
 }
 
-static int read_shipment (int fd, off_t offset, uint64_t size,
-                          const struct row_sink *sink, struct capture *c,
-                          struct err *err)
+int shipment_replay (int fd, off_t offset, uint64_t size,
+                     const struct row_sink *sink, struct capture *c,
+                     struct err *err)
 {
     struct reader r = { .fd = fd, .offset = offset, .size = size };
     int rc;
@@ -411,12 +411,5 @@ static int read_shipment (int fd, off_t offset, uint64_t size,
 int shipment_read_meta (int fd, off_t offset, uint64_t size,
                         struct capture *c, struct err *err)
 {
-    return read_shipment (fd, offset, size, NULL, c, err);
-}
-
-int shipment_replay (int fd, off_t offset, uint64_t size,
-                     const struct row_sink *sink, struct capture *c,
-                     struct err *err)
-{
-    return read_shipment (fd, offset, size, sink, c, err);
+    return shipment_replay (fd, offset, size, NULL, c, err);
 }

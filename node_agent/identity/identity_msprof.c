@@ -92,7 +92,6 @@ static void read_device (struct source *src, int64_t device)
             (void)close (dir);
         return;
     }
-    src->has_info = true;
     (void)snprintf (path, sizeof (path), "%s/%s", name, file);
     if ((j = info_read (src, dir, file, path)))
         use_info (src->capture, j);

@@ -220,11 +220,6 @@ bool metadata_value (struct source *src, struct scan *s, const char *key,
     return !s->failed;
 }
 
-bool metadata_member (struct source *src, struct scan *s)
-{
-    return metadata_value (src, s, s->key, s->key_size);
-}
-
 /* ---- profiler_info*.json ---- */
 
 /* Whether anything in an object or list may be a secret; the tree's depth is

@@ -10,13 +10,10 @@
 #include "json/json.h"
 #include "json/scan.h"
 
-/* Read the value of the member of profiler_metadata.json that scan_member has
- * just come to, and carry it: of ENV_VARIABLES each variable, of other objects
- * each of their members, of anything else one text.  False: the scanner failed.
+/* Read the value of a member of profiler_metadata.json, and carry it: of
+ * ENV_VARIABLES each variable, of other objects each of their members, of
+ * anything else one text.  False: the scanner failed.
  */
-bool metadata_member (struct source *src, struct scan *s);
-
-/* The same for a value whose key is known otherwise. */
 bool metadata_value (struct source *src, struct scan *s, const char *key,
                      size_t key_size);
 

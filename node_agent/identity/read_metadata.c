@@ -294,7 +294,7 @@ static void read_metadata_walk (struct metadata *m)
         i = scan_field (s, &first, top_fields, 2, &next);
         if (i == SCAN_DONE)
             break;
-        if (i == SCAN_OTHER ? !metadata_member (m->src, s)
+        if (i == SCAN_OTHER ? !metadata_value (m->src, s, s->key, s->key_size)
             : i == 0        ? !read_args (m)
                             : !read_groups (m))
             return;

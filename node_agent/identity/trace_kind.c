@@ -213,48 +213,30 @@ static void trace_kind_search (struct trace_text *t, struct kineto_header *h)
 }
 
 /* From 'offset' of the content; a compressed file has no other place than its
- * start.
+ * start.  Of one 'window' only: whether there is no need to search on, since it
+ * is there, or this is a compressed list of events, beside which nothing is: it
+ * would have to be inflated to its end to see that.
  */
-static void search_from (int fd, off_t offset, struct kineto_header *h)
+static bool search_from (int fd, off_t offset, bool window,
+                         struct kineto_header *h)
 {
     struct trace_text t = { .buf = NULL };
     struct inflate *z = NULL;
-    bool gz = inflate_is_gzip (fd);
+    bool gz = inflate_is_gzip (fd), list = false;
 
     if (lseek (fd, gz ? 0 : offset, SEEK_SET) < 0 ||
         (gz && !(z = inflate_open (fd))))
-        return;
-    if (trace_text_init (&t, gz ? inflate_read : scan_read_fd,
-                         gz ? (void *)z : (void *)&fd) == 0)
-        trace_kind_search (&t, h);
-    trace_text_fini (&t);
-    inflate_close (z);
-}
-
-/* Whether there is no need to search on: it is in the first bytes, or this is
- * a compressed list of events, beside which nothing is: it would have to be
- * inflated to its end to see that.
- */
-static bool in_head (int fd, struct kineto_header *h)
-{
-    struct trace_text t = { .buf = NULL };
-    struct inflate *z = NULL;
-    bool gz = inflate_is_gzip (fd), found = false;
-
-    if (lseek (fd, 0, SEEK_SET) < 0 || (gz && !(z = inflate_open (fd))))
         return false;
     if (trace_text_init (&t, gz ? inflate_read : scan_read_fd,
                          gz ? (void *)z : (void *)&fd) == 0 &&
-        trace_text_more (&t)) {
-        bool list = *trace_space (t.at) == '[';
-
-        t.eof = true;           // one window, no more
+        (!window || trace_text_more (&t))) {
+        list = window && *trace_space (t.at) == '[';
+        t.eof = t.eof || window;        // one window, no more
         trace_kind_search (&t, h);
-        found = h->seen || (gz && list);
     }
     trace_text_fini (&t);
     inflate_close (z);
-    return found;
+    return h->seen || (gz && list);
 }
 
 void trace_identify (struct source *src)
@@ -267,9 +249,9 @@ void trace_identify (struct source *src)
     if (fd < 0)
         return;
     kineto_header_init (&h);
-    if (fstat (fd, &st) == 0 && !in_head (fd, &h))
-        search_from (fd, st.st_size > TAIL_SIZE ? st.st_size - TAIL_SIZE : 0,
-                     &h);
+    if (fstat (fd, &st) == 0 && !search_from (fd, 0, true, &h))
+        (void)search_from (fd, st.st_size > TAIL_SIZE ? st.st_size - TAIL_SIZE
+                                                      : 0, false, &h);
     if (h.rank >= 0)
         c->rank = h.rank;
     c->evidence.ranks.trace = h.rank;

@@ -69,7 +69,6 @@ struct source {
     char event_db[80];          // an event database's name, or ""
     int event_dir;              // where that is; borrowed
     bool has_prof;              // PROF_* or FRAMEWORK; in PROF_*, raw data
-    bool has_info;              // FORM_MSPROF: an info.json.<N>
     bool has_done;              // analyse.done
     bool damaged;               // metadata is: the reason is noted
     bool collections;           // the profiler was told to note them

@@ -142,7 +142,7 @@ static unsigned present (const struct timeline *t)
 {
     unsigned set = 0;
 
-    if (timeline_has_rows (t))
+    if (t->rows > 0)
         set |= 1u << TABLE_STEP;
     if (t->flows.nsteps > 0)
         set |= 1u << TABLE_STEP_EXTRA;

@@ -225,9 +225,6 @@ void timeline_add_row (struct timeline *t, struct timeline_process *p,
  */
 uint32_t timeline_step_of (const struct timeline *t, int64_t start);
 
-/* Whether there is any overlap row. */
-bool timeline_has_rows (const struct timeline *t);
-
 /* StepTraceTime and StepExtra; false when the source has stopped. */
 bool timeline_step_rows (struct timeline *t, unsigned want, struct err *err);
 

@@ -218,11 +218,6 @@ int timeline_add_up (struct timeline *t)
     return 0;
 }
 
-bool timeline_has_rows (const struct timeline *t)
-{
-    return t->rows > 0;
-}
-
 /* ---- rows ---- */
 
 static double device_number (const struct timeline_process *p)
