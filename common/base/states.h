@@ -41,7 +41,8 @@ struct states_owner {
 
 struct state {
     unsigned now;
-    int64_t since_ns;           // when it came into it, monotonic
+    int64_t since_ns;           // when it came into it, monotonic; 0: that is
+                                // not known, and not logged
 };
 
 /* Set the first state. */
