@@ -44,20 +44,19 @@ static int remove_begun (struct spool *s, struct released *r, struct err *err)
                               err);
 
     if (rc == 0) {
-        rc = spool_set_release (s, r->id, RELEASE_DONE, err);
+        rc = spool_change_release (s, r, RELEASE_REMOVED, NULL, err);
         counter_add (COUNTER_CAPTURES_RELEASED, 1);
     } else if (rc == -ESTALE) {
-        (void)spool_set_release (s, r->id, RELEASE_LEFT, NULL);
+        (void)spool_change_release (s, r, RELEASE_OTHER_FILES, NULL, NULL);
         counter_add (COUNTER_RELEASES_REFUSED, 1);
     }
     return rc;
 }
 
 /* What is said of a capture is not to be believed: it stays, for good. */
-static int distrust (struct spool *s, const struct released *r,
-                     struct err *err)
+static int distrust (struct spool *s, struct released *r, struct err *err)
 {
-    int rc = spool_drop_release (s, r->id, err);
+    int rc = spool_change_release (s, r, RELEASE_DROP, r->why, err);
 
     counter_add (COUNTER_RELEASES_REFUSED, 1);
     return rc < 0 ? rc : err_set (err, ESTALE, "%s stays: %s", r->path,
@@ -73,14 +72,15 @@ static bool passes (int rc)
 /* The whole capture stays: after what may pass it is tried again, else that it
  * stays is noted, or it would be looked at for ever.
  */
-static int release_keep (struct spool *s, const struct released *r, int rc)
+static int release_keep (struct spool *s, struct released *r, int rc,
+                         const struct err *why)
 {
-    int noted = spool_set_release (s, r->id, passes (rc) ? r->state
-                                                         : RELEASE_CHANGED,
-                                   NULL);
+    int noted;
 
     if (passes (rc))
         return rc;
+    noted = spool_change_release (s, r, RELEASE_DIFFERS,
+                                  why ? why->text : NULL, NULL);
     counter_add (COUNTER_RELEASES_REFUSED, 1);
     return noted < 0 ? noted : -ESTALE;
 }
@@ -90,13 +90,19 @@ static int release_keep (struct spool *s, const struct released *r, int rc)
  */
 static int remove_kept (struct spool *s, struct released *r, struct err *err)
 {
-    int rc = spool_set_release (s, r->id, RELEASE_BEGUN, err);
+    const enum release_event put_off = r->state == RELEASE_KEPT_ROWS
+                                           ? RELEASE_ROWS_PUT_OFF
+                                           : RELEASE_PUT_OFF;
+    int rc = spool_change_release (s, r, RELEASE_REMOVE, NULL, err);
 
     if (rc < 0)
         return rc;
     rc = manifest_set_aside (r->path, r->manifest.data, r->manifest.size, err);
+    if (rc < 0 && passes (rc))
+        (void)spool_change_release (s, r, put_off, err ? err->text : NULL,
+                                    NULL);
     if (rc < 0)
-        return release_keep (s, r, rc);
+        return release_keep (s, r, rc, err);
     rc = remove_begun (s, r, err);
     return rc < 0 && !passes (rc) ? -ESTALE : rc;
 }
@@ -104,8 +110,7 @@ static int remove_kept (struct spool *s, struct released *r, struct err *err)
 /* Another one is in its place: what is left of it, set aside, goes now or is
  * not known any more.  Nobody else may have it: not before that is known.
  */
-static int release_forget (struct spool *s, const struct released *r,
-                           bool confirmed)
+static int release_forget (struct spool *s, struct released *r, bool confirmed)
 {
     const bool begun = r->state == RELEASE_BEGUN && !r->why;
 
@@ -114,7 +119,7 @@ static int release_forget (struct spool *s, const struct released *r,
     if (begun)
         (void)manifest_remove (r->path, r->manifest.data, r->manifest.size,
                                NULL);
-    (void)spool_drop_release (s, r->id, NULL);
+    (void)spool_change_release (s, r, RELEASE_DROP, NULL, NULL);
     return RELEASE_KEPT;
 }
 
@@ -183,7 +188,8 @@ int release_take_back (struct spool *s, struct err *err)
         rc = distrust (s, &r, err);
     } else {
         rc = move_back (&r, err);
-        dropped = spool_drop_release (s, r.id, rc < 0 ? NULL : err);
+        dropped = spool_change_release (s, &r, RELEASE_DROP, NULL,
+                                        rc < 0 ? NULL : err);
         rc = dropped < 0 ? dropped : rc < 0 ? rc : 1;
     }
     buf_fini (&r.manifest);
@@ -238,7 +244,7 @@ int release_next (struct spool *s, const struct release_policy *p, bool full,
         return rc;
     }
     rc = manifest_check (r.path, r.manifest.data, r.manifest.size, err);
-    rc = rc < 0 ? release_keep (s, &r, rc) : remove_kept (s, &r, err);
+    rc = rc < 0 ? release_keep (s, &r, rc, err) : remove_kept (s, &r, err);
     buf_fini (&r.manifest);
     return rc < 0 ? rc : 1;
 }
