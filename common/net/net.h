@@ -111,7 +111,7 @@ enum net_problem {
     NET_UNREACHED,              // no connection, several times in a row;
                                 // retried
     // listening
-    NET_PEER_REFUSED,           // has been counted
+    NET_PEER_REFUSED,           // a peer was refused; it is counted
     NET_PEER_LEFT,              // it left in the handshake: it refuses our key,
                                 // or only tested the port
     NET_ACCEPT_FAILED,          // too many connections; it is counted
