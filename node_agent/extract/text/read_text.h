@@ -1,14 +1,14 @@
-/* node_agent/extract/text/read_text.h - tables that lie ready in files of text
+/* node_agent/extract/text/read_text.h - read tables from text files
  *
- * The CSV and JSON files that the profilers' own analysis exports; one file
- * read_*.c for each of them.
+ * The CSV and JSON files that the analyses of the profilers export.  Each has a
+ * file read_*.c.
  */
 #ifndef ROLLCALL_EXTRACT_TEXT_READ_TEXT_H
 #define ROLLCALL_EXTRACT_TEXT_READ_TEXT_H
 
 #include "extract/sink/source.h"
 
-/* Whether the capture has such a file, and its size: cheap, by name. */
+/* Whether the capture has such a file, and its size; cheap, by name. */
 bool communication_is_there (const struct source *src, uint64_t *size);
 bool link_csv_is_there (const struct source *src, uint64_t *size);
 bool matrix_is_there (const struct source *src, uint64_t *size);
