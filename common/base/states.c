@@ -1,4 +1,4 @@
-/* common/base/states.c - what has a table of states and events */
+/* common/base/states.c - state machines with a table of edges */
 #include "base/states.h"
 
 #include "base/clock.h"
