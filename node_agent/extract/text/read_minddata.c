@@ -1,8 +1,8 @@
-/* node_agent/extract/text/read_minddata.c - minddata_pipeline_summary_<N>.json
+/* node_agent/extract/text/read_minddata.c - read
+ * minddata_pipeline_summary_<N>.json
  *
- * What MindSpore says of the pipeline that feeds the training: lists with a
- * value of each of its ops, and what it advises.  See doc/formats.md, "Metadata
- * as rows".
+ * MindSpore describes the pipeline of training data: lists with a value for
+ * each of its ops, and advice.  See doc/formats.md, "Metadata as rows".
  */
 #include "extract/sink/capture_facts.h"
 #include "extract/text/read_text.h"
@@ -49,12 +49,13 @@ bool minddata_is_there (const struct source *src, uint64_t *size)
 
     capture_facts_each_file (src, is_one, &there);
     if (size)
-        *size = 0;              // not known, and small beside the others
+        *size = 0;              // unknown, but small compared with others
     return there;
 }
 
-/* info_read tells of what cannot be read (Python writes NaN, which is no JSON):
- * a reason, but the capture is complete, since no table lacks anything.
+/* info_read reports what cannot be read (Python writes NaN, which is no JSON).
+ * That is a reason, but the capture stays complete, since no table lacks
+ * anything.
  */
 void read_minddata (struct source *src, unsigned want, struct verdict *v,
                     struct err *err)
