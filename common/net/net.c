@@ -362,8 +362,8 @@ static void deliver (struct net *n, zmq_msg_t *frames, int count)
                &err);
 }
 
-/* Report that there is room, if that is awaited.  False: the callback has
- * closed the socket.
+/* Call the function that waits for room, if there is room.  It may close the
+ * socket.  True: it was called.
  */
 static bool tell_room (struct net *n)
 {
