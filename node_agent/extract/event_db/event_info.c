@@ -1,5 +1,6 @@
-/* node_agent/extract/event_db/event_info.c - what else an event database holds:
- * sums and peaks */
+/* node_agent/extract/event_db/event_info.c - sums and peaks of an event
+ * database
+ */
 #include "extract/event_db/event_db.h"
 #include "extract/sink/capture_facts.h"
 
@@ -7,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define US 1000.0               // ns of a us
-#define MIB 1048576.0           // bytes of a MiB
+#define US 1000.0               // ns in a us
+#define MIB 1048576.0           // bytes in a MiB
 
 static bool event_info_flush (struct event_db *e, struct batch *b)
 {
@@ -27,7 +28,7 @@ static bool event_info_begin (struct event_db *e, struct batch *b,
     return batch_init (b, table, NULL) == 0 || event_no_memory (e);
 }
 
-/* The last rows, and what a table that broke off gave before. */
+/* Send the last rows, and those before the damage of a table. */
 static bool event_info_end (struct event_db *e, struct batch *b)
 {
     bool good = e->how == READING_WHOLE;
@@ -44,9 +45,9 @@ static bool event_info_end (struct event_db *e, struct batch *b)
 
 struct memory_table {
     const char *table, *sql;
-    const char *columns[3 + MEMORY_VALUES];     // as 'sql' selects them
+    const char *columns[3 + MEMORY_VALUES];     // in the order of 'sql'
     unsigned ncolumns;
-    const char *kinds[MEMORY_VALUES];           // of the values
+    const char *kinds[MEMORY_VALUES];           // kinds of the values
 };
 
 static const struct memory_table memory_tables[] = {
@@ -160,8 +161,8 @@ static const struct {
     { "NIC", "rxDropped", "packets" },    { "NIC", "txDropped", "packets" },
 };
 
-/* Of the host: no device, and names that no link has.  In which unit rates are
- * is not said.
+/* Counters of the host: without device, with names that no link has.  The unit
+ * of rates is not known.
  */
 static const struct host_counter {
     const char *table, *column, *unit;
@@ -178,7 +179,7 @@ static const struct host_counter {
 #define HOST_COUNTERS (sizeof (host_counters) / sizeof (host_counters[0]))
 #define COUNTERS (sizeof (counters) / sizeof (counters[0]))
 
-/* Device, samples, mean and largest of a row. */
+/* Write device, samples, mean and maximum of a row. */
 static bool put_counter (struct event_db *e, struct batch *b, sqlite3_stmt *st,
                          const char *table, const char *column,
                          const char *unit)
@@ -197,8 +198,9 @@ static bool put_counter (struct event_db *e, struct batch *b, sqlite3_stmt *st,
     return !batch_full (b) || event_info_flush (e, b);
 }
 
-/* What a rate comes to, of all ports, from the first sample to the last one and
- * for one more of their mean distance; of what is counted the sum.
+/* Write the total.  For a rate it is that of all ports, from the first sample
+ * to the last one, plus one mean distance of samples; for a count it is the
+ * sum.
  */
 static void give_total (struct event_db *e, unsigned i, sqlite3_stmt *st)
 {
@@ -307,7 +309,7 @@ static bool put_range (struct event_db *e, struct batch *b, const char *kind,
     return !batch_full (b) || event_info_flush (e, b);
 }
 
-/* Spans that a query gives as start, end, name and domain, both ids. */
+/* Sum spans, which a query gives as start, end, and ids of name and domain. */
 static bool sum_ranges (struct event_db *e, const char *table, const char *sql,
                         const char *const *names, unsigned n,
                         struct map *sums)
@@ -371,7 +373,7 @@ static bool give_gc (struct event_db *e, struct batch *b)
     return good;
 }
 
-/* Calls of the operating system's library, by their names. */
+/* Send calls of the library of the operating system, by name. */
 static bool give_os_calls (struct event_db *e, struct batch *b)
 {
     static const char *const names[] = { "startNs", "endNs", "name" };

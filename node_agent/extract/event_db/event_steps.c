@@ -1,9 +1,9 @@
 /* node_agent/extract/event_db/event_steps.c - the steps of an event database
  *
- * A step is a range of the host's time; its range on the device is that of the
- * tasks which the host's calls within it launched.  What computes and what
- * communicates in it is a union of intervals, summed up in one pass over all
- * spans in order of start.  See doc/formats.md, "Event databases".
+ * A step is a range of the time of the host.  Its range on the device is that
+ * of the tasks which calls of the host in that range launched.  What computes
+ * and communicates in it are unions of intervals, computed in one pass over all
+ * spans in the order of their starts.  See doc/formats.md, "Event databases".
  */
 #include "extract/event_db/event_db.h"
 #include "extract/rows/step_rows.h"
@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define US 1000.0               // ns of a us
-#define DIFFER 0.01             // of the longer one: worth a word
+#define US 1000.0               // ns in a us
+#define DIFFER 0.01             // of the longer one: a larger difference is
+                                // reported
 
 /* ---- the steps ---- */
 
@@ -31,7 +32,7 @@ static int by_host_start (const void *pa, const void *pb, void *arg)
     return a < b ? -1 : a > b;
 }
 
-/* An index by which steps are found that hold a call. */
+/* Make the index that finds the steps of a call. */
 static bool index_steps (struct event_db *e)
 {
     e->by_start = calloc (e->nsteps + 1u, sizeof (*e->by_start));
@@ -64,7 +65,7 @@ static bool add_step (struct event_db *e, const struct event_step *step)
     return true;
 }
 
-/* Without a schedule the program's first call stands for the step's start. */
+/* Without a schedule the first call of the program is the start of the step. */
 static bool load_first_op (struct event_db *e)
 {
     static const char *const names[] = { "startNs", "type" };
@@ -159,14 +160,14 @@ bool event_step_wanted (const struct event_db *e, uint32_t step,
 
 /* ---- the host's calls in them ---- */
 
-/* Each step that holds the call: its connection, for the tasks. */
+/* Record the connection of a call for each step that contains the call. */
 static bool add_call (struct event_db *e, int64_t connection, int64_t start,
                       int64_t end)
 {
     uint32_t low = 0, high = e->nsteps;
     uint64_t looked = 0;
 
-    while (low < high) {        // behind the last one that begins in time
+    while (low < high) {        // the first one after those that begin in time
         uint32_t mid = low + (high - low) / 2;
 
         if (e->steps[e->by_start[mid]].host_start <= start)
@@ -232,24 +233,24 @@ bool event_load_api (struct event_db *e)
 
 /* ---- what happens in them ---- */
 
-/* Communication, and it or computing. */
+/* Unions of communication, and of communication or computing. */
 struct comm_sums {
     struct interval_union comm, both;
 };
 
-/* One step on one device. */
+/* The sums of a step on a device. */
 struct sums {
     struct interval_union compute;
-    struct comm_sums ops, tasks;        // as ops tell it, as their tasks do
+    struct comm_sums ops, tasks;        // from ops, and from their tasks
     double bubble;              // ns
 };
 
 struct sweep {
     struct event_db *e;
-    struct sums *sums;          // of each step
+    struct sums *sums;          // sums of each step
     uint32_t *order;            // steps by device start
-    uint32_t next;              // in 'order': not begun yet
-    uint32_t *active;           // begun, and not known to have ended
+    uint32_t next;              // next in 'order' to begin
+    uint32_t *active;           // steps that have begun and may not have ended
     uint32_t nactive;
     struct batch times, extra;
     bool want_times, want_extra;
@@ -308,7 +309,7 @@ static void sum_up (struct sums *s, int64_t start, int64_t end, int what)
         s->bubble += (double)(end - start);
 }
 
-/* A span counts in each step on whose device range it begins. */
+/* Add a span to each step on whose device range it begins. */
 static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
 {
     struct event_db *e = w->e;
@@ -322,7 +323,7 @@ static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
         struct sums *s = &w->sums[w->active[i]];
 
         if (e->steps[w->active[i]].end <= start)
-            continue;           // ended: spans come in order of start
+            continue;           // it has ended, since spans are sorted by start
         w->active[kept++] = w->active[i];
         sum_up (s, start, end, (int)what);
     }
@@ -330,8 +331,8 @@ static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
     return true;
 }
 
-/* When the step's first task began; 0 if nothing is computed, whatever is
- * communicated: so does the profiler.
+/* The start of the first task of a step.  Like the profiler it is 0 if nothing
+ * computes, whatever communicates.
  */
 static int64_t first_of (const struct sums *s, const struct comm_sums *c)
 {
@@ -341,8 +342,8 @@ static int64_t first_of (const struct sums *s, const struct comm_sums *c)
                                                           : s->compute.first;
 }
 
-/* Profilers of some years take communication from ops, others from their
- * tasks, and a database does not say which.
+/* Compare the two ways of communication: some profilers use ops, others their
+ * tasks, and a database does not show which.
  */
 static void compare_ways (struct event_db *e, uint32_t step,
                           const struct sums *s)
@@ -434,7 +435,7 @@ static bool give_device (struct sweep *w, int64_t device)
     return true;
 }
 
-/* All spans, device by device. */
+/* Process all spans, one device after the other. */
 static bool sweep_all (struct sweep *w)
 {
     struct event_db *e = w->e;
@@ -463,7 +464,7 @@ static bool sweep_all (struct sweep *w)
     return e->how == READING_WHOLE;
 }
 
-/* Ops become spans, too; one of several devices belongs to none. */
+/* Add ops as spans.  An op of several devices belongs to none. */
 static bool add_ops (struct event_db *e)
 {
     for (uint32_t i = 0; i < e->nops; i++) {
