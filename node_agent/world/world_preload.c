@@ -233,7 +233,7 @@ typedef int rank_function (uintptr_t comm, int *ret);
 typedef int name_function (char *name, int *size);
 typedef int parent_function (void *comm);
 
-#define WORLD_OF_MPICH 0x44000000       // communicators, in its binary interface
+#define WORLD_OF_MPICH 0x44000000       // values of its binary interface
 #define NULL_OF_MPICH 0x04000000
 
 /* The parts of an MPI library that are needed here. */
