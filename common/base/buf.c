@@ -1,7 +1,7 @@
-/* common/base/buf.c - bytes that grow, up to a stated maximum
+/* common/base/buf.c - a byte buffer that grows up to a maximum
  *
- * This folder: what every program needs: bytes, numbers and texts, errors,
- * log, options, event loop, maps, threads, counters, fault points, LZ4 and
+ * This folder: what every program needs: bytes, numbers and texts, errors, log,
+ * event loop, maps, state tables, threads, counters, fault points, LZ4 and
  * digests.
  */
 #include "base/buf.h"

@@ -1,4 +1,5 @@
-/* common/base/clock.c - the two clocks, in nanoseconds */
+/* common/base/clock.c - the monotonic clock and the wall clock, in nanoseconds
+ */
 #include "base/clock.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* common/base/clock.h - the two clocks, in nanoseconds
+/* common/base/clock.h - the monotonic clock and the wall clock, in nanoseconds
  *
  * Deadlines use the monotonic clock, dates the wall clock.
  */
@@ -13,7 +13,7 @@
 int64_t clock_mono_ns (void);
 int64_t clock_wall_ns (void);       // since the Unix epoch
 
-/* A readable date that strcmp orders: 2026-01-31T12:00:00.000Z */
+/* Write a date as text that strcmp orders: 2026-01-31T12:00:00.000Z */
 #define CLOCK_TEXT_MAX 40
 void clock_text (int64_t wall_ns, char out[CLOCK_TEXT_MAX]);
 

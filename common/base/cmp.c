@@ -1,4 +1,4 @@
-/* common/base/cmp.c - orders of plain values */
+/* common/base/cmp.c - compare plain values */
 #include "base/cmp.h"
 
 #include <stdint.h>

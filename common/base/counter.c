@@ -1,4 +1,4 @@
-/* common/base/counter.c - how often something happened in this process */
+/* common/base/counter.c - count events of this process */
 #include "base/counter.h"
 
 #include <stdatomic.h>

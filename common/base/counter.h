@@ -1,4 +1,4 @@
-/* common/base/counter.h - how often something happened in this process
+/* common/base/counter.h - count events of this process
  *
  * Every drop, refusal, retry and repair is counted under a name that `rollcall
  * status --json` prints.  A new counter needs only a row here.  Thread-safe.
@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-// what each counts is for who reads this
+// the third column documents a counter
 #define COUNTERS(ROW) \
     ROW (MESSAGES_REFUSED, "messages_refused", \
          "malformed messages, and messages of unknown senders") \
@@ -72,7 +72,7 @@ enum counter { COUNTERS (COUNTER_ENUM) COUNTER_COUNT };
 void counter_add (enum counter c, uint64_t n);
 uint64_t counter_get (enum counter c);
 
-/* Borrowed for ever. */
+/* The name of a counter, a static text. */
 const char *counter_name (enum counter c);
 
 #endif

@@ -1,5 +1,5 @@
-/* common/base/digest.h - SHA-256 (libcrypto's, which uses the CPU's own
- * instructions; the only door to that library)
+/* common/base/digest.h - SHA-256 by libcrypto, which uses instructions of the
+ * CPU for it; the only user of that library
  */
 #ifndef ROLLCALL_BASE_DIGEST_H
 #define ROLLCALL_BASE_DIGEST_H
@@ -15,16 +15,19 @@ struct digest {
     uint8_t bytes[DIGEST_SIZE];
 };
 
-/* Returns 0, or -ENOMEM if libcrypto cannot create a SHA-256. */
+/* Hash 'size' bytes.  Returns 0, or -ENOMEM if libcrypto cannot create a
+ * SHA-256.
+ */
 int digest_of (const void *data, size_t size, struct digest *out);
 
 void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE]);
 void digest_base64 (const struct digest *d, char out[DIGEST_BASE64_SIZE]);
 
-/* Its first eight bytes, little-endian. */
+/* The first eight bytes, little-endian. */
 int64_t digest_number (const struct digest *d);
 
-/* Returns 0, or -EINVAL if 'hex' is not 64 hexadecimal digits. */
+/* Parse hexadecimal digits.  Returns 0, or -EINVAL if 'hex' is not 64 of them.
+ */
 int digest_parse (const char *hex, struct digest *out);
 
 #endif

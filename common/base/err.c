@@ -1,4 +1,4 @@
-/* common/base/err.c - what went wrong, in words */
+/* common/base/err.c - error messages */
 #include "base/err.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* common/base/fault.c - places where the test build can make things go wrong */
+/* common/base/fault.c - fault points of the test build */
 #include "base/fault.h"
 
 #ifdef ROLLCALL_FAULTS
@@ -30,7 +30,7 @@ static void trace (const char *name)
     }
 }
 
-/* Whether this is the first process in which it happens. */
+/* Whether this is the first process in which the fault happens. */
 static int is_first (void)
 {
     const char *path = getenv ("ROLLCALL_FAULT_ONCE");
@@ -77,6 +77,6 @@ int fault_hit (const char *name)
 
 #else
 
-typedef int fault_nothing_here; // a file has to have something in it
+typedef int fault_nothing_here; // ISO C forbids an empty file
 
 #endif

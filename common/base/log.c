@@ -13,7 +13,7 @@
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
-// Set once by main before any thread starts.
+// main sets these once, before any thread starts
 static const char *log_prog = "rollcall";
 static enum log_level log_least = LOG_LEVEL_INFO;
 
@@ -30,7 +30,7 @@ bool log_is_wanted (enum log_level level)
 
 static void log_put (struct logline *l, const char *s, size_t n)
 {
-    // one byte is for the newline; no character is cut in two
+    // one byte is reserved for the newline; no character is split
     l->full = l->full || n > sizeof (l->text) - 1 - l->size;
     if (l->full)
         return;
@@ -114,7 +114,7 @@ void log_end (struct logline *l)
 {
     l->text[l->size++] = '\n';
     if (log_is_wanted (l->level) && write (STDERR_FILENO, l->text, l->size) < 0)
-        return;                 // no place to complain
+        return;                 // there is nowhere to report it
 }
 
 void log_text (enum log_level level, const char *event, const char *fmt, ...)

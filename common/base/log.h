@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <stddef.h>
 
-#define LOG_LINE_MAX 2048       // bytes; a longer line is cut
+#define LOG_LINE_MAX 2048       // bytes; a longer line is truncated
 
 enum log_level {
     LOG_LEVEL_DEBUG,
@@ -30,17 +30,17 @@ enum log_level {
 struct logline {
     enum log_level level;
     size_t size;
-    bool full;                  // the rest is left out
+    bool full;                  // further values are dropped
     char text[LOG_LINE_MAX];
 };
 
-/* Name the program in every line, and drop lines below 'least'; none if
- * LOG_VARIABLE is in the environment.
+/* Set the name of the program for every line.  Lines below 'least' are dropped,
+ * unless LOG_VARIABLE is in the environment.
  */
 #define LOG_VARIABLE "ROLLCALL_LOG_DEBUG"
 void log_setup (const char *prog, enum log_level least);
 
-/* Whether lines of this level are not dropped. */
+/* Whether lines of this level are written. */
 bool log_is_wanted (enum log_level level);
 
 struct logline log_line (enum log_level level, const char *event);
@@ -49,7 +49,7 @@ void log_int (struct logline *l, const char *key, int64_t value);
 void log_real (struct logline *l, const char *key, double value);
 void log_end (struct logline *l);       // one write(2)
 
-/* The common case: an event and one sentence (key "text"). */
+/* Write an event and one sentence (key "text"), the common case. */
 void log_text (enum log_level level, const char *event, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 

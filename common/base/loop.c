@@ -1,7 +1,8 @@
-/* common/base/loop.c - one thread that waits for descriptors and times
+/* common/base/loop.c - an event loop for descriptors and timers
  *
- * poll(2): a node has some tens of descriptors.  Entries that are removed
- * while callbacks run are only marked, and swept before the next wait.
+ * It uses poll(2), since a node has only some tens of descriptors.  Entries
+ * that are removed while callbacks run are marked, and deleted before the next
+ * wait.
  */
 #include "base/loop.h"
 
@@ -218,7 +219,7 @@ static int wait_ms (const struct loop *l)
 static void run_timers (struct loop *l)
 {
     int64_t now = clock_mono_ns ();
-    size_t n = l->ntimers;      // not the ones that are added meanwhile
+    size_t n = l->ntimers;      // without timers that are added meanwhile
 
     for (size_t i = 0; i < n && !l->stopped; i++) {
         struct timer t = l->timers[i];

@@ -1,14 +1,15 @@
-/* common/base/map.c - records that are found by their keys: open addressing */
+/* common/base/map.c - records that are found by their keys, by open addressing
+ */
 #include "base/map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CAP_FIRST 8u            // slots, of which half are free at least
+#define CAP_FIRST 8u            // slots; at least half are kept free
 
 struct map_slot {
-    uint32_t hash, number;      // of its record
-    uint32_t generation;        // another one than the map's: it is free
+    uint32_t hash, number;      // hash and number of its record
+    uint32_t generation;        // the slot is free if it differs from the map's
 };
 
 static uint64_t word_at (const void *key, uint32_t i)
@@ -24,7 +25,7 @@ static uint64_t add_word (uint64_t h, uint64_t word)
     return (h ^ word) * UINT64_C (0x9e3779b97f4a7c15);
 }
 
-/* So that each bit of each word counts in the upper half. */
+/* Mix the bits, so that each bit of each word affects the upper half. */
 static uint64_t mix (uint64_t h)
 {
     return (h ^ h >> 32) * UINT64_C (0xd6e8feb86659fd93);
@@ -54,7 +55,7 @@ static inline bool has_key (const struct map *m, uint32_t number,
     return true;
 }
 
-/* Where the key is, or the free slot where it would be. */
+/* The slot of the key, or the free slot for it. */
 static inline struct map_slot *slot_of (const struct map *m, const void *key,
                                         uint32_t hash)
 {
@@ -131,7 +132,7 @@ void map_clear (struct map *m)
     m->n = 0;
     if (m->cap == 0 || ++m->generation != 0)
         return;
-    // it went round: old slots would count
+    // the generation has wrapped, so old slots would seem used
     memset (m->slots, 0, m->cap * sizeof (*m->slots));
     m->generation = 1;
 }

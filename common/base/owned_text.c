@@ -1,4 +1,4 @@
-/* common/base/owned_text.c - texts that are mostly empty, and seldom long */
+/* common/base/owned_text.c - texts that are usually empty */
 #include "base/owned_text.h"
 
 #include <errno.h>

@@ -53,7 +53,7 @@ int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
             return frame_error (dctx, code, err);
         used += in;
         got += out;
-        if (in == 0 && out == 0 && code != 0)   // cut short, or too long
+        if (in == 0 && out == 0 && code != 0)   // truncated, or too long
             return frame_error (dctx, 0, err);
     } while (code != 0);
     if (used != size || got != raw_size)

@@ -1,7 +1,7 @@
-/* common/base/pack.h - LZ4 frames (the only door to lz4frame.h)
+/* common/base/pack.h - LZ4 frames (the only user of lz4frame.h)
  *
- * Frames carry their content size and a checksum of every block and of the
- * whole, so that `lz4 -d` opens them and damage is noticed.
+ * A frame has its content size and a checksum of each block and of the whole,
+ * so `lz4 -d` reads it and damage is detected.
  */
 #ifndef ROLLCALL_BASE_PACK_H
 #define ROLLCALL_BASE_PACK_H
@@ -15,13 +15,13 @@
 int pack_frame (const void *data, size_t size, struct buf *out,
                 struct err *err);
 
-/* Open one frame that must hold exactly 'raw_size' bytes, into 'raw' (which has
- * that much room).  Returns 0, or -EBADMSG if the frame is damaged, too short,
- * too long or followed by other bytes: sending it again may help.
+/* Unpack one frame, which must contain exactly 'raw_size' bytes, into 'raw',
+ * which has that much room.  Returns 0, or -EBADMSG if the frame is damaged,
+ * too short, too long or followed by other bytes: ask the sender for it again.
  */
 int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
                struct err *err);
 
-const char *pack_version (void);        // of LZ4; borrowed for ever
+const char *pack_version (void);        // of LZ4; a static text
 
 #endif

@@ -1,4 +1,4 @@
-/* common/base/states.c - what has a table of states and events */
+/* common/base/states.c - state machines with a table of edges */
 #include "base/states.h"
 
 #include "base/clock.h"
@@ -39,7 +39,9 @@ static void log_change (const struct states_owner *o, const struct state *s,
     log_str (&line, "from", t->states[e->from]);
     log_str (&line, "to", t->states[e->to]);
     log_str (&line, "reason", why ? why : t->events[e->event]);
-    log_real (&line, "after_s", (double)(now - s->since_ns) / (double)NS_PER_S);
+    if (s->since_ns > 0)
+        log_real (&line, "after_s",
+                  (double)(now - s->since_ns) / (double)NS_PER_S);
     log_end (&line);
 }
 

@@ -1,9 +1,9 @@
 /* common/base/states.h - state machines with a table of edges
  *
- * A table of edges (state, event, guard, action, next state), with names for
- * the log; doc/states.md draws each.  States change, and changes are logged,
- * only here.  The owner implements guards and actions, which a table only
- * names.
+ * A table has edges (state, event, guard, action, next state) and names for the
+ * log; doc/states.md draws each table.  States change only here, and changes
+ * are logged here.  Guards and actions are only named in a table; its owner
+ * implements them.
  */
 #ifndef ROLLCALL_BASE_STATES_H
 #define ROLLCALL_BASE_STATES_H
@@ -20,7 +20,7 @@ struct states_edge {
 };
 
 struct states {
-    const char *what;           // the event in the log
+    const char *what;           // the name of the event in the log
     const char *const *states, *const *events;  // names, by number
     const char *const *guards, *const *actions; // NULL: there are none
     const struct states_edge *edges;
@@ -28,7 +28,7 @@ struct states {
     unsigned nstates, nevents;
 };
 
-/* The table and its owner.  An action runs in the new state, and may take the
+/* A table and its owner.  An action runs in the new state, and may take the
  * next event.
  */
 struct states_owner {
@@ -36,21 +36,22 @@ struct states_owner {
     bool (*holds) (void *arg, unsigned guard);
     void (*act) (void *arg, unsigned action);
     void *arg;
-    enum log_level level;       // of transitions
+    enum log_level level;       // of log lines of transitions
 };
 
 struct state {
     unsigned now;
-    int64_t since_ns;           // when it came into it, monotonic
+    int64_t since_ns;           // monotonic, when it entered the state; 0:
+                                // unknown, and not logged
 };
 
-/* Set the first state. */
+/* Enter the first state. */
 void state_begin (struct state *s, unsigned first);
 
-/* Take an event with its reason (NULL: its name says it): follow the first edge
- * from the state whose guard holds, and log a change with the duration of the
- * last state, as that of 'key'='name' (NULL: there is only one owner).  False,
- * and nothing is changed, if there is no such edge.
+/* Take an event, with its reason (NULL: the event's name says enough).  Follow
+ * the first edge from the current state whose guard holds.  A change is logged,
+ * with the duration of the last state, for 'key'='name' (NULL: there is only
+ * one owner).  False: there is no such edge, and nothing has changed.
  */
 bool state_take (struct state *s, const struct states_owner *o,
                  unsigned event, const char *why, const char *key,

@@ -1,4 +1,4 @@
-/* common/base/stats.c - what a list of numbers comes to */
+/* common/base/stats.c - statistics of a list of numbers */
 #include "base/stats.h"
 
 #include "base/cmp.h"
@@ -11,6 +11,6 @@ double stats_median (double *values, size_t n)
     if (n == 0)
         return NAN;
     qsort (values, n, sizeof (*values), cmp_double);
-    // halves first: the sum of two large ones is no number
+    // halve first, since the sum of two large values overflows
     return n % 2 ? values[n / 2] : values[n / 2 - 1] / 2 + values[n / 2] / 2;
 }

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* The median (the mean of two middle values).  Sorts the values, which must not
- * be NaN.  Without values: NaN.
+/* The median: the middle value, or the mean of the two middle values.  Sorts
+ * the values, which must not be NaN.  NaN if there are none.
  */
 double stats_median (double *values, size_t n);
 

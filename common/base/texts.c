@@ -1,4 +1,4 @@
-/* common/base/texts.c - texts that repeat, as small numbers */
+/* common/base/texts.c - intern texts as small numbers */
 #include "base/texts.h"
 
 #include <stdlib.h>
@@ -6,11 +6,11 @@
 
 #define BYTES_FIRST 4096u
 
-/* Texts of one hash and size differ by 'nth'. */
+/* A text.  Texts with the same hash and size differ by 'nth'. */
 struct text {
     uint64_t hash;
-    uint32_t nth, size;         // the key, with the hash
-    size_t at;                  // in bytes
+    uint32_t nth, size;         // key, with the hash
+    size_t at;                  // offset in bytes
 };
 
 static uint64_t mix (uint64_t h)
@@ -19,7 +19,7 @@ static uint64_t mix (uint64_t h)
     return h ^ h >> 32;
 }
 
-/* Eight bytes at a time: a job has millions of them. */
+/* Hash eight bytes at a time, since a job has millions of texts. */
 uint64_t texts_hash (const char *s, size_t n)
 {
     uint64_t h = n * UINT64_C (0x9e3779b97f4a7c15), word;
@@ -33,7 +33,7 @@ uint64_t texts_hash (const char *s, size_t n)
     return mix (mix (h ^ word));
 }
 
-/* The record of a text; NULL: there is none, and 'key' is what it would have.
+/* Find the record of a text.  NULL: there is none, and 'key' is the key for it.
  */
 static const struct text *find (const struct texts *t, const char *s, size_t n,
                                 struct text *key)

@@ -1,4 +1,4 @@
-/* common/base/thread.c - a thread that leaves signals to the others */
+/* common/base/thread.c - start a thread with all signals blocked */
 #include "base/thread.h"
 
 #include <signal.h>

@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-/* As pthread_create, with all signals blocked in the new thread: the loop or
- * the calling thread handles them.  0 or -errno.
+/* Start a thread as pthread_create does, with all signals blocked in it: the
+ * loop or the calling thread handles them.  Returns 0 or -errno.
  */
 int thread_start (pthread_t *thread, void *(*fn) (void *arg), void *arg);
 

@@ -1,4 +1,4 @@
-/* common/base/units.c - numbers from text */
+/* common/base/units.c - parse and print numbers */
 #include "base/units.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REAL_TEXT_MAX 1100      // a double never needs more significant digits
+#define REAL_TEXT_MAX 1100      // a double needs fewer significant digits
 #define ROUND4_QUICK 4e5        // 10^4 of it: 2^32, with half an ulp of 2^-21
 
 #define REAL_WHOLE_MAX 1e15     // every whole double below has 15 digits
@@ -64,7 +64,7 @@ int units_real (const char *s, size_t n, double *ret)
         return -EINVAL;
     memcpy (text, s, n);
     text[n] = '\0';
-    // no inf, nan, hexadecimal, blanks, NUL; no "+" in front
+    // refuse inf, nan, hexadecimal, blanks, NUL, and a leading "+"
     if (strspn (text, "+-.0123456789eE") != n || text[0] == '+')
         return -EINVAL;
     v = real_in_c_locale (text, &end);
@@ -93,7 +93,7 @@ int units_duration_ns (const char *s, int64_t *ret_ns)
         return rc;
     for (size_t i = 0; i < sizeof (units) / sizeof (units[0]); i++) {
         if (strcmp (s + n, units[i].suffix) == 0) {
-            if (v * units[i].ns > 1e18)         // 31 years
+            if (v * units[i].ns > 1e18)         // 1e18 ns are 31 years
                 return -ERANGE;
             *ret_ns = (int64_t)(v * units[i].ns);
             return 0;
@@ -162,8 +162,8 @@ double units_round4 (double x)
 {
     char text[400];
 
-    // x * 10^4 is less than 10^-6 off, and its nearest whole number is that of
-    // the exact product unless a tie is as near; dividing rounds once, as
+    // the error of x * 10^4 is below 10^-6, so its nearest integer is that of
+    // the exact product unless a tie is as near; the division rounds once, as
     // strtod does
     if (x >= 0 && x < ROUND4_QUICK) {
         double scaled = x * 1e4, whole = nearbyint (scaled);
@@ -174,7 +174,7 @@ double units_round4 (double x)
     // glibc's printf rounds the exact binary value, ties to even
     (void)snprintf (text, sizeof (text), "%.4f", x);
     for (char *p = text; *p; p++) {
-        if (*p == ',')          // a decimal comma of the user's locale
+        if (*p == ',')          // the locale may have a decimal comma
             *p = '.';
     }
     return real_in_c_locale (text, NULL);
@@ -194,7 +194,7 @@ void units_real_text (double x, char out[UNITS_REAL_TEXT])
     out[0] = '\0';
     if (!isfinite (x))
         return;
-    // most are whole, and that is quickly written
+    // most are integers, which are printed fast
     if (fabs (x) < REAL_WHOLE_MAX && !(x < trunc (x)) && !(x > trunc (x))) {
         (void)snprintf (out, UNITS_REAL_TEXT, "%lld", (long long)x);
         return;

@@ -1,7 +1,7 @@
-/* common/base/units.h - numbers from text (the only file that does this)
+/* common/base/units.h - parse and print numbers (the only file that does)
  *
- * All return 0 and set *ret, or -EINVAL (not such a number) or -ERANGE (out
- * of bounds) and leave *ret alone.
+ * Functions that parse return 0 and set *ret.  -EINVAL: the text is no such
+ * number; -ERANGE: it is out of bounds; then *ret is unchanged.
  */
 #ifndef ROLLCALL_BASE_UNITS_H
 #define ROLLCALL_BASE_UNITS_H
@@ -9,32 +9,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decimal digits only: no sign unless 'min' is negative, no blanks. */
+/* Parse decimal digits, without blanks, and with a sign only if 'min' is
+ * negative.
+ */
 int units_int (const char *s, int64_t min, int64_t max, int64_t *ret);
 
-/* The decimal number in s[0..n), as strtod reads it in the C locale. */
+/* Parse the decimal number in s[0..n), as strtod does in the C locale. */
 int units_real (const char *s, size_t n, double *ret);
 
-/* Seconds: "90", "1.5", "500ms", "90s", "5m", "2h". */
+/* Parse a duration: "90" and "1.5" (seconds), "500ms", "90s", "5m", "2h". */
 int units_duration_ns (const char *s, int64_t *ret_ns);
 
-/* Bytes: "1000", "64k", "1.5G", "10GB" (powers of ten), "1GiB" (of two). */
+/* Parse a size: "1000", "64k", "1.5G", "10GB" (powers of ten), "1GiB" (powers
+ * of two).
+ */
 int units_bytes (const char *s, int64_t *ret);
 
-/* Microseconds as printed by a profiler, to whole nanoseconds, done on the
- * decimal text: at most three fractional digits count, the rest is cut.
- * "1764246877386327.5" gives 1764246877386327500.  A trailing tab or carriage
- * return is allowed.
+/* Parse microseconds as a profiler prints them, exactly, to whole nanoseconds:
+ * at most three fractional digits count, the rest is cut.  "1764246877386327.5"
+ * gives 1764246877386327500.  A trailing tab or carriage return is allowed.
  */
 int units_us_to_ns (const char *s, size_t n, int64_t *ret_ns);
 
-/* 'x' rounded to 4 decimals, ties to even, as Python's round (x, 4). */
+/* Round 'x' to 4 decimals, ties to even, as Python's round (x, 4). */
 double units_round4 (double x);
 
-/* How many decimals are readable; none for a whole number. */
+/* How many decimals are useful for a reader; none for a whole number. */
 int units_decimals (double x);
 
-/* The shortest decimal number that reads back as 'x'; "" if it is not finite.
+/* Print the shortest decimal number that reads back as 'x'; "" if it is not
+ * finite.
  */
 #define UNITS_REAL_TEXT 32      // bytes, with the NUL
 void units_real_text (double x, char out[UNITS_REAL_TEXT]);
@@ -43,7 +47,7 @@ void units_real_text (double x, char out[UNITS_REAL_TEXT]);
 const char *units_s (uint64_t n);
 const char *units_are (uint64_t n);     // "is" or "are"
 
-/* "4 KiB", "311 MB" ... for people; powers of ten. */
+/* Print a size for people, in powers of ten: "4 kB", "311 MB". */
 void units_bytes_text (uint64_t bytes, char out[16]);
 
 #endif

@@ -1,4 +1,4 @@
-/* common/base/utf8.c - UTF-8, checked as RFC 3629 has it */
+/* common/base/utf8.c - UTF-8, checked according to RFC 3629 */
 #include "base/utf8.h"
 
 #include <stdbool.h>
@@ -57,7 +57,7 @@ size_t utf8_cut (const char *s, size_t n, size_t max)
         return n;
     while (at > 0 && max - at < 3 && ((unsigned char)s[at] & 0xc0) == 0x80)
         at--;
-    // after more of them than a character has it is no text
+    // with more of these than a character has, it is no text
     return ((unsigned char)s[at] & 0xc0) == 0x80 ? max : at;
 }
 
@@ -135,8 +135,8 @@ static unsigned decode (const char *text, size_t n)
     return c;
 }
 
-/* Whole blocks of Unicode: close enough for names, and the same on every
- * machine, whatever its locale.
+/* Widths are by whole blocks of Unicode: exact enough for names, and
+ * independent of the locale of a machine.
  */
 unsigned utf8_columns (const char *p, size_t size)
 {
@@ -169,7 +169,7 @@ size_t utf8_fit (const char *s, size_t width, size_t *used)
     for (*used = 0; s[at]; at += size) {
         size = utf8_size (s + at);
         if (size == 0)
-            size = 1;           // escaping leaves none
+            size = 1;           // escaping leaves no invalid byte
         unsigned w = utf8_columns (s + at, size);
 
         if (*used + w > width)

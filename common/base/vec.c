@@ -1,4 +1,4 @@
-/* common/base/vec.c - lists that grow by one thing at a time */
+/* common/base/vec.c - lists that grow by one element at a time */
 #include "base/vec.h"
 
 #include <stdint.h>

@@ -4,18 +4,18 @@
 
 #include <stddef.h>
 
-/* 'list', of 'n' things of 'size' bytes, with room for one more: it may have
- * moved, as with realloc, and is to be freed.  NULL without memory: the list is
- * as it was.  A list grows at powers of two and has no other record of its
- * room, so that it must begin as NULL, and grow by nothing else; things may be
- * taken away.
+/* Make room for one more element in 'list', which has 'n' elements of 'size'
+ * bytes.  Returns the list, which may have moved; the caller frees it in the
+ * end.  NULL: no memory, and the list is unchanged.  The allocated size follows
+ * from 'n' alone, so a list must begin as NULL and grow only by this function;
+ * elements may be removed.
  *
- *     struct thing *p = vec_one_more (x->list, x->n, sizeof (*p));
+ *   struct thing *p = vec_one_more (x->list, x->n, sizeof (*p));
  *
- *     if (!p)
- *         return -ENOMEM;
- *     x->list = p;
- *     p[x->n++] = thing;
+ *   if (!p)
+ *       return -ENOMEM;
+ *   x->list = p;
+ *   p[x->n++] = thing;
  */
 void *vec_one_more (void *list, size_t n, size_t size);
 

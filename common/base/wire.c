@@ -1,4 +1,4 @@
-/* common/base/wire.c - little-endian values in and out of byte strings */
+/* common/base/wire.c - little-endian values in byte strings */
 #include "base/wire.h"
 
 #include <string.h>

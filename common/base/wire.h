@@ -1,4 +1,4 @@
-/* common/base/wire.h - little-endian values in and out of byte strings
+/* common/base/wire.h - little-endian values in byte strings
  *
  * Writing appends to a 'struct buf'.  Reading is a cursor that fails once and
  * then yields zeros, so that a decoder checks 'failed' at its end instead of
@@ -29,15 +29,16 @@ uint32_t wire_u32 (struct wire *w);
 uint64_t wire_u64 (struct wire *w);
 int64_t wire_i64 (struct wire *w);
 
-/* 'n' raw bytes, borrowed from the input; NULL after a failure. */
+/* Read 'n' bytes, which are borrowed from the input; NULL after a failure. */
 const void *wire_bytes (struct wire *w, size_t n);
 
-/* A text of at most 'max' - 1 bytes into 'out', which is always terminated.
- * Longer texts and texts with a NUL inside are a failure, never cut.
+/* Read a text of at most 'max' - 1 bytes into 'out', which is always
+ * terminated.  A longer text, or one with a NUL inside, is a failure; it is
+ * never cut.
  */
 void wire_text (struct wire *w, char *out, size_t max);
 
-/* True when everything was read, and nothing failed. */
+/* Whether everything was read and nothing failed. */
 bool wire_ended (const struct wire *w);
 
 #endif

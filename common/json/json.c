@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ESCAPE_SIZE 6           // bytes of \u202e
+#define ESCAPE_SIZE 6           // bytes of an escape such as \u202e
 
-/* struct json is cJSON by another name: never defined, only cast. */
+/* struct json is cJSON under another name: it is only cast. */
 static const cJSON *in (const struct json *j)
 {
     return (const cJSON *)(const void *)j;
@@ -36,7 +36,9 @@ static const struct json *out_const (const cJSON *c)
     return (const struct json *)(const void *)c;
 }
 
-/* A value takes some 80 bytes of memory, and may take 2 of a text. */
+/* Whether a document has few enough values.  A value takes about 80 bytes of
+ * memory, and as little as 2 of a text.
+ */
 static bool has_room (const char *text, size_t size)
 {
     size_t n = 0;
@@ -106,7 +108,7 @@ const char *json_text (const struct json *j, const char *fallback)
 bool json_number (const struct json *j, double *ret)
 {
     if (!cJSON_IsNumber (in (j)) || !isfinite (in (j)->valuedouble))
-        return false;           // 1e999 is infinite to cJSON
+        return false;           // cJSON reads 1e999 as infinite
     *ret = in (j)->valuedouble;
     return true;
 }
@@ -144,8 +146,8 @@ size_t json_count (const struct json *container)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* cJSON prints 15 digits of a number and takes a neighbour for the same: what
- * needs more becomes a text of our own that it prints as it is.
+/* cJSON prints 15 digits of a number, and accepts a neighbour as equal.  A
+ * number that needs more becomes a raw text, which cJSON prints as it is.
  */
 static cJSON *exact_int (int64_t value)
 {
@@ -167,7 +169,7 @@ static cJSON *exact_real (double value)
     for (int digits = 15; digits <= 17; digits++) {
         (void)snprintf (text, sizeof (text), "%.*g", digits, value);
         for (char *p = text; *p; p++) {
-            if (*p == ',')      // a decimal comma of the user's locale
+            if (*p == ',')      // the locale may have a decimal comma
                 *p = '.';
         }
         if (units_real (text, strlen (text), &back) == 0 && back == value)
@@ -249,8 +251,9 @@ void json_add_bool (struct json *obj, const char *key, bool value)
     (void)cJSON_AddBoolToObject (in_mut (obj), key, value);
 }
 
-/* How many bytes at 'p' cJSON has left as they are, and a terminal or a reader
- * would obey: DEL, C1, controls of direction.  *code is the character.
+/* The size of a character at 'p' that cJSON does not escape but a terminal or a
+ * reader would obey: DEL, C1, controls of direction; else 0.  *code is the
+ * character.
  */
 static size_t control_at (const char *p, unsigned *code)
 {
@@ -266,7 +269,7 @@ static size_t control_at (const char *p, unsigned *code)
     return *code ? UTF8_BIDI_SIZE : 0;
 }
 
-/* Only strings have such characters. */
+/* Escape these characters, which only strings contain. */
 static char *escape_controls (char *text)
 {
     size_t found = 0, n;

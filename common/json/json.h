@@ -1,7 +1,7 @@
-/* common/json/json.h - small JSON documents as trees (the only door to cJSON)
+/* common/json/json.h - small JSON documents as trees (the only user of cJSON)
  *
- * For configuration, metadata and control messages.  The big files of a
- * capture go through common/json/scan.h, which needs no tree.
+ * For configuration, metadata and control messages.  The big files of a capture
+ * are read by common/json/scan.h, which needs no tree.
  *
  * This folder: JSON: a scanner for large files, trees for small ones, and the
  * status files of daemons.
@@ -16,19 +16,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define JSON_VALUES_MAX 5000000u        // of a document: a group of all ranks
+#define JSON_VALUES_MAX 5000000u        // of a document; a group of all ranks
                                         // of the largest job has fewer
 
-struct json;                    // owned by its root
+struct json;                    // a node; it belongs to its root
 
-/* Parse the whole text.  NULL with 'err' naming the byte on bad input, or when
- * it may have more than JSON_VALUES_MAX values; free the result with json_free.
+/* Parse the whole text.  NULL: it is invalid, and 'err' names the byte, or it
+ * may have more than JSON_VALUES_MAX values.  The caller frees the tree with
+ * json_free.
  */
 struct json *json_parse (const char *text, size_t size, struct err *err);
 void json_free (struct json *j);        // j may be NULL
 
-/* Reading.  Every function takes NULL for "not there" and gives the fallback
- * for a missing or differently typed member; results are borrowed.
+/* Reading.  Every function accepts NULL for "not there".  A missing member, or
+ * one of another type, gives the fallback, false or NULL.  Results are borrowed
+ * from the tree.
  */
 const struct json *json_get (const struct json *obj, const char *key);
 const struct json *json_first (const struct json *container);
@@ -42,8 +44,8 @@ bool json_is_object (const struct json *j);
 bool json_is_array (const struct json *j);
 size_t json_count (const struct json *container);
 
-/* Building.  A failure to allocate yields NULL, which every function accepts,
- * and json_print then returns NULL.
+/* Building.  Without memory the result is NULL, which every function accepts;
+ * then json_print returns NULL.
  */
 struct json *json_object (void);
 struct json *json_add_object (struct json *obj, const char *key);
@@ -53,16 +55,16 @@ void json_push_text (struct json *array, const char *value);
 void json_push_int (struct json *array, int64_t value);
 void json_add_text (struct json *obj, const char *key, const char *value);
 void json_add_nonempty (struct json *obj, const char *key,
-                        const char *value);     // "" is null, too
+                        const char *value);     // "" becomes null
 void json_add_int (struct json *obj, const char *key, int64_t value);
 void json_add_real (struct json *obj, const char *key, double value);
 void json_add_bool (struct json *obj, const char *key, bool value);
 
-/* The text of the tree, to be freed by the caller; NULL without memory. */
+/* Print the tree.  The caller frees the text.  NULL: no memory. */
 char *json_print (const struct json *j, bool indented);
 
-/* Replace 'dir/name' by the text of the tree, which is freed in any case;
- * -ENOMEM, -ENAMETOOLONG, or what fileio_replace says.
+/* Replace 'dir/name' by the text of the tree, and free the tree, even on
+ * failure.  -ENOMEM, -ENAMETOOLONG, or an error of fileio_replace.
  */
 int json_replace (struct json *j, bool indented, const char *dir,
                   const char *name, mode_t mode, struct err *err);

@@ -1,5 +1,4 @@
-/* common/json/key_predictor.c - members of objects that are written alike
- */
+/* common/json/key_predictor.c - predict the keys of similar objects */
 #include "json/key_predictor.h"
 
 _Static_assert (KEY_PREDICTOR_TEXT == 32 && SCAN_PAD >= 32,
@@ -41,7 +40,7 @@ int key_predictor_read (struct key_predictor *h, struct scan *s)
     if (h->place == KEY_PREDICTOR_PLACES)
         return field;
     h->place++;
-    // a key that was copied had escapes or such, or lies where the buffer ended
+    // a key was copied if it had escapes, or was at the end of the buffer
     n = (size_t)(s->at - from) + (*s->at == ' ');
     if (n <= KEY_PREDICTOR_TEXT && s->offset == offset &&
         s->key != s->key_text) {

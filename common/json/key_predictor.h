@@ -1,56 +1,58 @@
 /* common/json/key_predictor.h - predict the keys of similar objects
  *
- * One program writes the objects of a large file, with the same keys in the
- * same order and with the same blanks.  So the text between two values is
+ * The objects of a large file are written by one program, with the same keys in
+ * the same order and with the same blanks.  So the text between two values is
  * compared with that of the last object, and a key is read and looked up only
  * if it differs.
  *
- *     scan_object (s);
- *     key_predictor_begin (&h);
- *     while ((field = key_predictor_next (&h, s)) != SCAN_DONE)
- *         ...                         // take the value, as after scan_field
+ *   scan_object (s);
+ *   key_predictor_begin (&h);
+ *   while ((field = key_predictor_next (&h, s)) != SCAN_DONE)
+ *       ...                         // read the value, as after scan_field
  */
 #ifndef ROLLCALL_JSON_KEY_PREDICTOR_H
 #define ROLLCALL_JSON_KEY_PREDICTOR_H
 
 #include "json/scan.h"
 
-#define KEY_PREDICTOR_TEXT 32u  // bytes between two values; real ones have 28
-#define KEY_PREDICTOR_PLACES 24u        // members; those behind them are read
+#define KEY_PREDICTOR_TEXT 32u  // bytes between two values; profilers write 28
+#define KEY_PREDICTOR_PLACES 24u        // members; further ones are looked up
 
 /* The text at one place of the object: everything after the last value. */
 struct key_place {
     char text[KEY_PREDICTOR_TEXT];
-    uint64_t mask;              // a one for each byte; all ones: nothing known
+    uint64_t mask;              // ones for the bytes of text; all ones: unknown
     uint8_t size;
-    int8_t field;               // or SCAN_OTHER
+    int8_t field;               // index of the field, or SCAN_OTHER
 };
 
 struct key_predictor {
     const struct predicted_key *fields;
     int nfields;
     unsigned place;             // of the next member
-    struct key_place places[KEY_PREDICTOR_PLACES + 1];  // the last is none
+    struct key_place places[KEY_PREDICTOR_PLACES + 1];  // the last is always
+                                                        // empty
 };
 
-/* Begin with these fields, which are borrowed; at most 127. */
+/* Initialize with at most 127 fields, which are borrowed. */
 void key_predictor_init (struct key_predictor *h,
                          const struct predicted_key *fields,
                          int nfields);
 
-/* An object has been entered. */
+/* Begin an object, which scan_object has entered. */
 static inline void key_predictor_begin (struct key_predictor *h)
 {
     h->place = 0;
 }
 
-/* Read a key, and record the text. */
+/* Read a key, and remember the text before its value. */
 int key_predictor_read (struct key_predictor *h, struct scan *s);
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-/* Whether the text of a place is next: compares 32 bytes, masked to the text.
+/* Whether the expected text is next: 32 bytes are compared, as far as the mask
+ * says.
  */
 static inline bool key_predictor_fits (const struct key_place *p,
                                        const char *at)

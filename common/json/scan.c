@@ -1,8 +1,8 @@
 /* common/json/scan.c - read JSON of any size in one pass
  *
- * Every function first makes sure that SCAN_AHEAD bytes are in the buffer (or
- * the end of the input), so that what is shorter needs no further check: the
- * zeros behind the last byte stop every loop.
+ * Every function first ensures that SCAN_AHEAD bytes, or the end of the input,
+ * are in the buffer.  Shorter tokens need no further check: the zeros after the
+ * last byte stop every loop.
  */
 #include "json/scan.h"
 
@@ -53,7 +53,7 @@ static inline void skip_space (struct scan *s)
     need (s);
     while (UNLIKELY (is_space (*s->at))) {
         s->at++;
-        need (s);               // SCAN_AHEAD bytes behind the blanks, too
+        need (s);               // SCAN_AHEAD bytes after the blanks, too
     }
 }
 
@@ -67,7 +67,7 @@ static bool fail_expected (struct scan *s, const char *what)
     return scan_fail (s, "'%c' where %s was expected", *s->at, what);
 }
 
-/* One character that must come next. */
+/* Read a character that must come next. */
 static inline bool scan_take (struct scan *s, char c, const char *what)
 {
     if (UNLIKELY (s->failed))
@@ -112,8 +112,9 @@ bool scan_array (struct scan *s)
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-/* The first byte that a plain string cannot hold: a quote, a backslash, a
- * control character (the zero behind the end is one), or not ASCII.
+/* Find the first byte that a plain string cannot contain: a quote, a backslash,
+ * a control character (including the zero after the end), or one that is not
+ * ASCII.
  */
 static inline const char *plain_end (const char *p)
 {
@@ -127,7 +128,8 @@ static inline const char *plain_end (const char *p)
                                   _mm_cmpeq_epi8 (v, slash));
         int bits;
 
-        m = _mm_or_si128 (m, _mm_cmplt_epi8 (v, space));    // >= 128 too
+        m = _mm_or_si128 (m, _mm_cmplt_epi8 (v, space));    // also true for
+                                                            // bytes >= 128
         if ((bits = _mm_movemask_epi8 (m)) != 0)
             return p + __builtin_ctz ((unsigned)bits);
     }
@@ -159,8 +161,8 @@ static int hex4 (const char *p)
     return v;
 }
 
-/* The escape at s->at (on the backslash) into 'out'; bytes written, 0 on
- * failure.
+/* Decode the escape at s->at, which is the backslash, into 'out'.  Returns the
+ * number of bytes, 0 on failure.
  */
 static size_t take_escape (struct scan *s, char *out)
 {
@@ -193,7 +195,9 @@ static size_t take_escape (struct scan *s, char *out)
                               (unsigned)(low & 0x3ff));
 }
 
-/* Bytes >= 128 at s->at into 'out': as they are, or U+FFFD and counted. */
+/* Copy bytes >= 128 at s->at into 'out', or U+FFFD for an invalid one, which is
+ * counted.
+ */
 static size_t take_utf8 (struct scan *s, char *out)
 {
     size_t n = utf8_size (s->at);
@@ -209,15 +213,15 @@ static size_t take_utf8 (struct scan *s, char *out)
     return utf8_put (out, UTF8_REPLACEMENT);
 }
 
-/* Fail at the first byte, 'fit' bytes on, that is too many. */
+/* Fail at the first byte that is too many, after 'fit' bytes. */
 static bool fail_long_text (struct scan *s, size_t fit)
 {
     s->at += fit;
     return scan_fail (s, "a string is longer than %u bytes", SCAN_TEXT_MAX);
 }
 
-/* A string with escapes, other than ASCII, or longer than what is buffered.
- * s->at is behind the opening quote.
+/* Read a string with escapes or bytes that are not ASCII, or one that is longer
+ * than the buffer.  s->at is after the opening quote.
  */
 static bool text_slow (struct scan *s, char *out, size_t *size)
 {
@@ -242,7 +246,7 @@ static bool text_slow (struct scan *s, char *out, size_t *size)
         }
         if (*s->at == '"')
             break;
-        need (s);               // an escape or a sequence lies in one piece
+        need (s);               // an escape or a sequence is not split
         n = 0;
         if (*s->at == '\\')
             n = take_escape (s, out + used);
@@ -285,7 +289,7 @@ bool scan_text (struct scan *s, const char **ret, size_t *size)
     return scan_take (s, '"', "a string") && take_text (s, s->text, ret, size);
 }
 
-/* Pass over a string of any length; bytes >= 128 are not looked at. */
+/* Skip a string of any length, without checking bytes >= 128. */
 static bool skip_text (struct scan *s)
 {
     char sink[8];
@@ -314,7 +318,9 @@ static bool skip_text (struct scan *s)
 
 /* ---- containers ---- */
 
-/* Behind a comma, before the first item, or at the end of the container. */
+/* Go to the next item: after a comma, before the first item, or at the end of
+ * the container.
+ */
 static bool next_item (struct scan *s, bool *first, char close)
 {
     if (UNLIKELY (s->failed))
@@ -342,7 +348,7 @@ static bool member_key (struct scan *s)
         !take_text (s, s->key_text, &s->key, &s->key_size))
         return false;
     if (UNLIKELY (*s->at != ':' || s->end - s->at < (ptrdiff_t)SCAN_AHEAD)) {
-        // the buffer may move below the key: keep a copy
+        // the buffer may move, so copy the key
         if (s->key != s->key_text) {
             memcpy (s->key_text, s->key, s->key_size);
             memset (s->key_text + s->key_size, 0, SCAN_TEXT_ENDING);
@@ -359,7 +365,7 @@ bool scan_member (struct scan *s, bool *first)
     return next_item (s, first, '}') && member_key (s);
 }
 
-/* memcmp () == 0 without the call: keys have 4 to 40 bytes. */
+/* memcmp () == 0 without a call, since keys have 4 to 40 bytes. */
 static inline bool same_bytes (const char *a, const char *b, size_t n)
 {
     uint64_t x, y;
@@ -378,7 +384,7 @@ static inline bool same_bytes (const char *a, const char *b, size_t n)
     return true;
 }
 
-/* Whether the key at s->at is the expected one; it is then taken. */
+/* Read the key at s->at if it is the expected one. */
 static inline bool take_guess (struct scan *s, const struct predicted_key *f)
 {
     const char *p = s->at;
@@ -416,7 +422,8 @@ bool scan_element (struct scan *s, bool *first)
 
 /* ---- numbers ---- */
 
-/* The number at s->at by strtod: many digits, or a large exponent. */
+/* Parse the number at s->at by strtod: it has many digits, or a large exponent.
+ */
 static bool number_slow (struct scan *s, const char *end, double *ret)
 {
     int n = (int)(end - s->at);
@@ -433,8 +440,9 @@ static bool fail_long_number (struct scan *s)
     return scan_fail (s, "a number is longer than %u bytes", SCAN_NUMBER_MAX);
 }
 
-/* No number at s->at.  One that goes on behind SCAN_NUMBER_MAX is too long,
- * whatever is wrong there: it may lie behind what is buffered.
+/* Fail: there is no number at s->at.  One with more than SCAN_NUMBER_MAX bytes
+ * is too long, whatever else is wrong, since the error may be outside of the
+ * buffer.
  */
 static bool fail_number (struct scan *s, const char *why)
 {
@@ -470,7 +478,7 @@ bool scan_real (struct scan *s, double *ret)
         return false;
     skip_space (s);
     if (*s->at == '0' && (s->at[1] == ',' || s->at[1] == '}')) {
-        s->at++;                // every other number of a real file
+        s->at++;                // half of the numbers in real files
         *ret = 0;
         return true;
     }
@@ -483,7 +491,7 @@ bool scan_key_real (struct scan *s, double *ret)
 {
     struct scan_number n;
 
-    // a key ends in its quote, or is a copy that ends in zeros
+    // a key ends with its quote, or is a copy that ends with zeros
     if (scan_number (s->key, &n) == s->key + s->key_size && !n.slow)
         *ret = n.value;
     else if (units_real (s->key, s->key_size, ret) < 0)

@@ -1,11 +1,11 @@
-/* common/json/scan_input.c - the bytes that a scanner reads */
+/* common/json/scan_input.c - the input of a scanner */
 #include "json/scan.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TEXT_EXTRA (SCAN_TEXT_ENDING + 8u)      // and room for one character
+#define TEXT_EXTRA (SCAN_TEXT_ENDING + 8u)      // plus room for a character
 
 int scan_init (struct scan *s, scan_read_fn *read_fn, void *arg)
 {
@@ -69,7 +69,7 @@ void scan_refill (struct scan *s)
                      (unsigned long long)(s->offset + left),
                      strerror ((int)-n));
             s->failed = s->eof = true;
-            left = 0;           // a token cut short must not pass for one
+            left = 0;           // a truncated token must not be accepted
         } else if (n == 0) {
             s->eof = true;
         } else {

@@ -1,4 +1,4 @@
-/* common/json/scan_number.c - JSON numbers to doubles */
+/* common/json/scan_number.c - convert JSON numbers to doubles */
 #include "json/scan_number.h"
 
 #include <stddef.h>
@@ -7,9 +7,9 @@
 #define LIKELY(x) __builtin_expect (!!(x), 1)
 #define UNLIKELY(x) __builtin_expect (!!(x), 0)
 
-#define DIGITS_MAX 19           // that fit 64 bits, whatever they are
+#define DIGITS_MAX 19           // digits that always fit 64 bits
 
-#define POW5_MAX 27             // 5^27 is the last one below 2^63
+#define POW5_MAX 27             // 5^27 is the largest below 2^63
 
 static const uint64_t pow5[POW5_MAX + 1] = {
     1u, 5u, 25u, 125u, 625u, 3125u, 15625u, 78125u, 390625u, 1953125u,
@@ -20,20 +20,20 @@ static const uint64_t pow5[POW5_MAX + 1] = {
     1490116119384765625u, 7450580596923828125u,
 };
 
-static const double pow10_exact[] = {   // exact in a double
+static const double pow10_exact[] = {   // these are exact as doubles
     1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 };
 
-/* w / 10^q, w > 0: one division of 128 by 64 bits gives 63 bits or more of
- * the quotient, and the remainder says whether it was exact.
+/* Compute w / 10^q for w > 0.  One division of 128 by 64 bits gives at least 63
+ * bits of the quotient, and the remainder shows whether it is exact.
  */
 static double divide_pow10 (uint64_t w, int q)
 {
     __extension__ typedef unsigned __int128 uint128;
     int sw = __builtin_clzll (w), sd = __builtin_clzll (pow5[q]);
     uint64_t n = w << sw, d = pow5[q] << sd;
-    int up = n >= d ? 63 : 64;          // so that the quotient fits 64 bits
+    int up = n >= d ? 63 : 64;          // the quotient must fit 64 bits
     uint128 num = (uint128)n << up;
     uint64_t quotient = (uint64_t)(num / d);
     bool rest = (uint64_t)num != quotient * d;
@@ -51,7 +51,8 @@ static double divide_pow10 (uint64_t w, int q)
 double scan_decimal (uint64_t w, int e, bool *ok)
 {
     *ok = true;
-    if (w <= (UINT64_C (1) << 53)) {    // both operands exact: one rounding
+    if (w <= (UINT64_C (1) << 53)) {    // both operands are exact, so it is
+                                        // rounded once
         if (e >= 0 && e <= 22)
             return (double)w * pow10_exact[e];
         if (e < 0 && e >= -22)
@@ -64,7 +65,7 @@ double scan_decimal (uint64_t w, int e, bool *ok)
 }
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* The value of eight digits at once; false if they are not all digits. */
+/* Parse eight digits at once.  False: they are not all digits. */
 static inline bool eight_digits (const char *p, uint64_t *ret)
 {
     uint64_t v;
@@ -75,7 +76,8 @@ static inline bool eight_digits (const char *p, uint64_t *ret)
            UINT64_C (0xf0f0f0f0f0f0f0f0)) >> 4)) !=
         UINT64_C (0x3333333333333333))
         return false;
-    // pairs, then fours, then all eight: the first digit is the lowest byte
+    // combine pairs, then fours, then all eight; the first digit is the lowest
+    // byte
     v = ((v & UINT64_C (0x0f0f0f0f0f0f0f0f)) * 2561) >> 8;
     v = ((v & UINT64_C (0x00ff00ff00ff00ff)) * 6553601) >> 16;
     *ret = ((v & UINT64_C (0x0000ffff0000ffff)) *
@@ -104,7 +106,7 @@ static inline const char *take_digits (const char *p, uint64_t *w)
     return p;
 }
 
-/* The exponent behind an 'e'; NULL if there are no digits. */
+/* Parse the exponent after an 'e'.  NULL: there are no digits. */
 static const char *take_exponent (const char *p, int *ret)
 {
     bool negative = *p == '-';
@@ -122,7 +124,8 @@ static const char *take_exponent (const char *p, int *ret)
     return p;
 }
 
-/* Digits, perhaps a point and digits.  NULL as scan_number. */
+/* Parse digits, optionally with a point and more digits.  NULL as scan_number.
+ */
 static inline const char *take_decimal (const char *whole, uint64_t *w,
                                         int *places, ptrdiff_t *digits,
                                         const char **why)
@@ -163,7 +166,8 @@ const char *scan_number (const char *start, struct scan_number *n)
         return NULL;
     }
     n->value = scan_decimal (w, e - places, &ok);
-    n->slow = digits > DIGITS_MAX || !ok;       // leading zeros count, rarely
+    n->slow = digits > DIGITS_MAX || !ok;       // leading zeros count, too,
+                                                // which is rare
     if (*start == '-')
         n->value = -n->value;
     return p;

@@ -1,7 +1,8 @@
-/* common/json/scan_number.h - JSON numbers to doubles
+/* common/json/scan_number.h - convert JSON numbers to doubles
  *
- * Private to the scanner.  Correctly rounded (to nearest, ties to even) without
- * strtod for what profilers write: up to 19 digits and small exponents.
+ * Private to the scanner.  Results are correctly rounded (to nearest, ties to
+ * even), without strtod for what profilers write: up to 19 digits and small
+ * exponents.
  */
 #ifndef ROLLCALL_JSON_SCAN_NUMBER_H
 #define ROLLCALL_JSON_SCAN_NUMBER_H
@@ -11,22 +12,22 @@
 
 struct scan_number {
     double value;
-    bool slow;                  // 'value' is not set: ask units_real
+    bool slow;                  // 'value' is not set: use units_real
     const char *why;            // on failure, what is wrong with it
 };
 
-/* The number at 'p', which ends at the first byte that cannot continue it and
- * has at least eight readable bytes behind it.  Returns where it ends; NULL,
- * with n->why, if it is malformed.
+/* Parse the number at 'p', which ends at the first byte that cannot continue
+ * it; eight bytes after it must be readable.  Returns the end; NULL if it is
+ * malformed, with the reason in n->why.
  */
 const char *scan_number (const char *p, struct scan_number *n);
 
-/* The same for the usual number, taken apart: *w / 10^*places.  NULL if it has
- * a sign, an exponent or more than 19 digits, or is malformed.
+/* Parse a usual number into *w / 10^*places.  NULL if it has a sign, an
+ * exponent or more than 19 digits, or is malformed: use scan_number.
  */
 const char *scan_plain (const char *p, uint64_t *w, unsigned *places);
 
-/* w * 10^e.  *ok is false where a slower way is needed. */
+/* Compute w * 10^e.  *ok is false if a slower way is needed. */
 double scan_decimal (uint64_t w, int e, bool *ok);
 
 #endif

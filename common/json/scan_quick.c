@@ -1,9 +1,9 @@
-/* common/json/scan_quick.c - pass over an object 64 bytes at a time
+/* common/json/scan_quick.c - skip an object, 64 bytes at a time
  *
- * Traces are mostly arguments that nobody wants: shapes, call stacks.  For each
- * block a bit per byte says where quotes, escapes and brackets are; a prefix
- * XOR over the quotes says what lies within strings.  Only brackets outside of
- * strings are looked at one by one.
+ * Most of a trace is arguments that are not needed: shapes, call stacks.  For
+ * each block, masks with a bit for each byte show where quotes, escapes and
+ * brackets are; a prefix XOR over the quotes shows what is inside strings.
+ * Only brackets outside of strings are handled one by one.
  */
 #include "json/scan.h"
 
@@ -15,7 +15,7 @@
 
 _Static_assert (SCAN_PAD >= BLOCK, "a block may lie across the last byte");
 
-/* A bit for each byte of a block, the first one lowest. */
+/* Masks with a bit for each byte of a block, the first byte lowest. */
 struct bits {
     uint64_t quote, slash, open, close, control, high;
 };
@@ -32,7 +32,7 @@ static inline void find_bits (const char *p, struct bits *b)
     *b = (struct bits){ 0 };
     for (unsigned i = 0; i < BLOCK; i += 16) {
         __m128i v = _mm_loadu_si128 ((const __m128i *)(const void *)(p + i));
-        __m128i w = _mm_or_si128 (v, bit5);     // '[' as '{'
+        __m128i w = _mm_or_si128 (v, bit5);     // maps '[' to '{'
 
 #define BITS(mask) ((uint64_t)(unsigned)_mm_movemask_epi8 (mask) << i)
         b->quote |= BITS (_mm_cmpeq_epi8 (v, quote));
@@ -61,16 +61,17 @@ static inline void find_bits (const char *p, struct bits *b)
 }
 #endif
 
-/* What a block hands on to the next one. */
+/* The state from one block to the next. */
 struct quick {
-    uint64_t in_string;         // all bits set: it began within a string
-    uint64_t escaped;           // 1: its first byte is escaped
+    uint64_t in_string;         // all bits set: the block began within a string
+    uint64_t escaped;           // 1: the first byte is escaped
     unsigned bottom;            // depth outside of the object
-    bool object[SCAN_DEPTH_MAX + 1];    // or array, by depth
+    bool object[SCAN_DEPTH_MAX + 1];    // or array, for each depth
 };
 
-/* The bytes behind a backslash that is not escaped itself: of each run of
- * backslashes every other one, by carrying over the run's first bit.
+/* Find the bytes after a backslash that is not itself escaped: in each run of
+ * backslashes every other one counts, which a carry from the first bit of the
+ * run shows.
  */
 static inline uint64_t escaped_bits (uint64_t slash, uint64_t *carry)
 {
@@ -103,7 +104,9 @@ static bool fail_at (struct scan *s, unsigned i, const char *why)
     return scan_fail (s, "%s", why);
 }
 
-/* One bracket, at byte i of the block; false at the last one, or failed. */
+/* Handle the bracket at byte i of the block.  False at the last one, and on
+ * failure.
+ */
 static inline bool bracket (struct scan *s, struct quick *q, unsigned i)
 {
     char c = s->at[i];
@@ -124,8 +127,8 @@ static inline bool bracket (struct scan *s, struct quick *q, unsigned i)
     return false;
 }
 
-/* A byte that cannot be there: a control character (blanks are fine outside of
- * strings), or one that is not ASCII outside of them.
+/* Report an invalid byte: a control character (blanks are allowed outside of
+ * strings), or one outside of strings that is not ASCII.
  */
 static bool odd_bytes (struct scan *s, uint64_t odd, uint64_t within)
 {
@@ -141,7 +144,7 @@ static bool odd_bytes (struct scan *s, uint64_t odd, uint64_t within)
     return false;
 }
 
-/* One block; false at the end of the object, or failed. */
+/* Handle a block.  False at the end of the object, and on failure. */
 static inline bool block (struct scan *s, struct quick *q)
 {
     uint64_t within, todo, odd;

@@ -1,4 +1,4 @@
-/* common/json/status.c - what a daemon does now, for rollcall status */
+/* common/json/status.c - status files of daemons, for rollcall status */
 #include "json/status.h"
 
 #include "base/counter.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SPARE 4096u             // for a reason, while the disk is full
+#define SPARE 4096u             // room for a reason, while the disk is full
 
 int64_t status_start_time (pid_t pid)
 {
@@ -30,7 +30,7 @@ int64_t status_start_time (pid_t pid)
     if (n <= 0)
         return 0;
     text[n] = '\0';
-    // the name is in parentheses and may hold anything; field 22 is wanted
+    // the name is in parentheses, and may contain any byte; field 22 is needed
     p = strrchr (text, ')');
     for (int field = 2; field < 22 && p; field++)
         p = strchr (p + 1, ' ');
@@ -54,7 +54,9 @@ struct json *status_begin (const char *program, const char *job,
     return j;
 }
 
-/* 'text' and blanks after it, to be freed; NULL: no memory, or no room. */
+/* Copy 'text' and append blanks; the caller frees it.  NULL: no memory, or no
+ * room.
+ */
 static char *padded (const char *text, size_t size)
 {
     size_t used = strlen (text);
@@ -67,7 +69,7 @@ static char *padded (const char *text, size_t size)
     return out;
 }
 
-/* With more room than it takes, for write_over. */
+/* Write a new file with spare room for write_over. */
 static bool write_file (const char *path, const char *text)
 {
     size_t size = strlen (text) + SPARE;
@@ -92,8 +94,8 @@ static bool write_file (const char *path, const char *text)
     return false;
 }
 
-/* A full disk must not leave what was true before: the file that is there is
- * written over, which takes no room.  A reader may once see half of each.
+/* Overwrite the existing file, which takes no room: on a full disk an outdated
+ * status must not remain.  A reader may see half of each once.
  */
 static bool write_over (const char *path, const char *text)
 {

@@ -1,8 +1,9 @@
 /* common/json/status.h - status files of daemons, for rollcall status
  *
- * A JSON object in a file that is replaced without fsync: the next process does
- * not need it.  Blanks after it reserve space: when the disk is full, the file
- * is overwritten in place.  Every daemon's begins with its pid and start time.
+ * A status file is a JSON object that is replaced without fsync, since the next
+ * process does not need it.  Blanks at its end reserve space: when the disk is
+ * full, the file is overwritten in place.  It begins with the pid and the start
+ * time of the daemon.
  */
 #ifndef ROLLCALL_JSON_STATUS_H
 #define ROLLCALL_JSON_STATUS_H
@@ -11,20 +12,22 @@
 
 #include <sys/types.h>
 
-#define STATUS_EVERY_NS INT64_C (1000000000)    // between two of them
-#define STATUS_MAX (1u << 20)                   // bytes of one
+#define STATUS_EVERY_NS INT64_C (1000000000)    // between two writes
+#define STATUS_MAX (1u << 20)                   // bytes of a file
 
-/* When the process began, in clock ticks since boot; 0: it is gone. */
+/* The start time of a process, in clock ticks since boot; 0: it does not exist.
+ */
 int64_t status_start_time (pid_t pid);
 
-/* A new object with program, pid, start_time, job and state, and all
- * counters; members are added by the caller.  NULL: no memory.
+/* Create an object with program, pid, start_time, job, state and all counters;
+ * the caller adds members.  NULL: no memory.
  */
 struct json *status_begin (const char *program, const char *job,
                            const char *state);
 
-/* Write it to 'path' unless it equals the last text ('*last', to be freed at
- * the end); frees 'j'.  After a failure, the next second tries again.
+/* Write the object to 'path' unless it equals the last text, and free it.  The
+ * caller frees '*last' at the end.  A failure is ignored: the next call, a
+ * second later, tries again.
  */
 void status_write (struct json *j, const char *path, char **last);
 

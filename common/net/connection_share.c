@@ -1,10 +1,11 @@
-/* common/net/connection_share.c - how many connections one key may hold
+/* common/net/connection_share.c - limit the connections of one key
  *
- * A listener that serves many keys has room for so many connections, and one
- * key could take all of it.  So each leaves an eighth of what the others do not
- * have: whoever comes last finds room.  What a connection above that says is
- * not heard; and connections that are not heard are ended, when there is need
- * of room (descriptor_reserve.c) or after a time.
+ * A listener that serves many keys has room for a limited number of
+ * connections, and one key could take all of them.  So each key must leave an
+ * eighth of the room that the others do not use: there is always room for
+ * another key.  Messages on a connection beyond that are ignored, and ignored
+ * connections are ended when room is needed (descriptor_reserve.c) or after
+ * some time.
  */
 #include "net/net_private.h"
 
@@ -16,12 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEAVES 8                // a key's part is 7/8 of what others do not have
-#define SHARED_MAX 32768        // connections: each takes memory of libzmq's, and
-                                // an agent has a use for one
+#define LEAVES 8                // a key may have 7/8 of what others do not use
+#define SHARED_MAX 32768        // connections; each takes memory of libzmq, and
+                                // an agent needs one
 #define TURN_NS (30 * NS_PER_S)
-#define SILENT_TURNS 4          // a handshake may take 60 s, and then an agent
-                                // speaks at once
+#define SILENT_TURNS 4          // a handshake may take 60 s, then an agent
+                                // sends something at once
 
 static struct net_connection *connection_of (struct net *n, zmq_msg_t *frame)
 {
@@ -32,12 +33,12 @@ static struct net_connection *connection_of (struct net *n, zmq_msg_t *frame)
                ? &n->connections[fd] : NULL;
 }
 
-/* Whether there is room for one more of this key. */
+/* Whether there is room for another connection of this key. */
 static bool is_fair (const struct net *n, const char *who)
 {
     size_t all = 0, own = 1;
 
-    // whatever they are, there are not as many
+    // there is room for all, whoever they are
     if (n->nconnections <= n->most / LEAVES * (LEAVES - 1))
         return true;
     for (size_t fd = 0; fd < n->nconnections; fd++) {
@@ -69,7 +70,9 @@ bool connection_share_admits (struct net *n, const char *who, zmq_msg_t *frame)
     return false;
 }
 
-/* Counted in turns, so that a process that was stopped blames nobody. */
+/* Time is counted in turns, so that a process that was stopped ends no
+ * connection.
+ */
 unsigned connection_share_turn (struct net *n)
 {
     unsigned ended = 0;
@@ -98,7 +101,7 @@ void connection_share_open (struct net *n)
 {
     int next = open ("/dev/null", O_RDONLY | O_CLOEXEC);
 
-    // as many descriptors as there are now are something else
+    // other files use as many descriptors as now
     n->most = next > 0 && n->few > (size_t)next ? n->few - (size_t)next
                                                 : n->few;
     if (n->most > SHARED_MAX)

@@ -1,20 +1,20 @@
-/* common/net/descriptor_reserve.c - a listener that has few descriptors left
+/* common/net/descriptor_reserve.c - keep descriptors free for a listener
  *
- * While a connection waits that there is no descriptor for, libzmq's listener
- * turns in circles; and a connection that says nothing is held for as long as
- * a handshake may take.  So connections are ended from here before descriptors
- * are used up: those that have said nothing yet, the older half of them each
- * time, or else the new one.  Who is ended connects again.
+ * While a connection waits for which there is no descriptor, the listener of
+ * libzmq busy-waits; and a silent connection stays for as long as a handshake
+ * may take.  So connections are ended before descriptors run out: first the
+ * older half of those that have sent nothing, otherwise the new one.  Agents
+ * whose connection was ended connect again.
  *
- * To stop listening would not do: libzmq ends all connections of a listener
- * with it.
+ * To stop listening would not help: libzmq then ends all connections of the
+ * listener.
  */
 #include "net/net_private.h"
 
 #include <sys/resource.h>
 
-#define RESERVE 64              // descriptors for our own files ...
-#define RESERVE_SHARE 4         // ... or a quarter, of a low limit
+#define RESERVE 64              // descriptors reserved for our files ...
+#define RESERVE_SHARE 4         // ... or a quarter of a low limit
 
 void descriptor_reserve_open (struct net *n)
 {
@@ -31,7 +31,7 @@ static bool is_silent (const struct net_connection *c)
     return c->since_ns > 0 && !c->heard && !c->ended;
 }
 
-/* When the silent ones have come, on average; 0: there are none. */
+/* The mean of the times at which silent connections came; 0: there are none. */
 static int64_t mean_ns (const struct net *n)
 {
     int64_t first = INT64_MAX, sum = 0, count = 0;
@@ -58,7 +58,7 @@ unsigned descriptor_reserve_make_room (struct net *n)
     int64_t until_ns = mean_ns (n);
     size_t last = 0;
 
-    if (n->ending > 0)          // there will be room
+    if (n->ending > 0)          // there will soon be room
         return 0;
     for (size_t fd = 0; fd < n->nconnections; fd++) {
         struct net_connection *c = &n->connections[fd];

@@ -1,5 +1,4 @@
-/* common/net/keyring.c - a directory of keys: who may connect to an aggregator
- */
+/* common/net/keyring.c - a directory of keys that may connect */
 #include "net/keyring.h"
 
 #include "base/clock.h"
@@ -17,9 +16,9 @@
 #include <unistd.h>
 
 #define ENTRIES_MAX 65536               // keys in one directory
-/* A directory that was changed so lately when it was read is read again, some
- * time later: its date has the grain of a clock tick, so a later change might
- * not show.
+/* A directory that was changed so shortly before it was read is read again
+ * after a while: its date has the resolution of a clock tick, so a later change
+ * might not show.
  */
 #define RACY_NS NS_PER_S
 #define AGAIN_NS (50 * NS_PER_MS)
@@ -37,11 +36,11 @@ static const struct {
 
 struct keyring {
     char dir[PATH_MAX];
-    struct keyring_entry *entries;      // not KEY_OWN
+    struct keyring_entry *entries;      // all but KEY_OWN
     size_t count;
     int64_t changed_ns[PLACES];         // dates of the directories, 0: none
     int64_t read_ns;                    // when they were read, 0: never
-    int rc;                             // of the last reading
+    int rc;                             // result of the last reading
     struct err err;
 };
 
@@ -68,7 +67,7 @@ int keyring_default (char out[PATH_MAX], struct err *err)
                ? 0 : err_set (err, ENAMETOOLONG, "HOME is too long");
 }
 
-/* "DIR/PLACE/NAME.END"; 'place' may be NULL, 'number' counts from 1. */
+/* Make "DIR/PLACE/NAME.END".  'place' may be NULL; 'number' counts from 1. */
 static int make_path (char out[PATH_MAX], const char *dir, const char *place,
                       const char *name, unsigned number, const char *end,
                       struct err *err)
@@ -118,11 +117,11 @@ static int add_file (const char *dir, const char *file, enum key_state state,
     rc = key_read (path, &e->file, err);
     explicit_bzero (e->file.secret_key, sizeof (e->file.secret_key));
     if (rc == -ENOENT)
-        return 0;               // gone meanwhile
+        return 0;               // it was removed meanwhile
     if (rc < 0)
         return rc;
     e->state = state;
-    // the file's name counts, whatever is written inside
+    // the name of the file counts, not the name in it
     n = strcspn (file, "+");
     n = file[n] ? n : strlen (file) - strlen (".pub");
     (void)snprintf (e->file.name, sizeof (e->file.name), "%.*s", (int)n, file);
@@ -130,7 +129,7 @@ static int add_file (const char *dir, const char *file, enum key_state state,
     return 0;
 }
 
-/* 'lenient': files that are none of keys are left out. */
+/* Read the keys of a directory.  'lenient': skip invalid files. */
 static int add_dir (const char *dir, const char *end, enum key_state state,
                     bool lenient, struct keyring_entry **entries,
                     size_t *count, struct err *err)
@@ -165,7 +164,9 @@ static int keyring_compare (const void *a, const void *b)
     return by_name ? by_name : strcmp (x->file.public_key, y->file.public_key);
 }
 
-/* One that is revoked must not be overlooked; one that is enrolled may be. */
+/* Read all directories.  Invalid files of revoked keys are errors, those of
+ * enrolled keys may be skipped.
+ */
 static int read_places (const char *dir, bool lenient,
                         struct keyring_entry **ret, size_t *count,
                         struct err *err)
@@ -238,7 +239,7 @@ static void refresh (struct keyring *k)
         if (fileio_join (path, sizeof (path), k->dir, places[i].name) &&
             stat (path, &st) == 0)
             changed = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
-        // dates ahead of the clock are as good as others
+        // dates in the future are valid, too
         if (changed != k->changed_ns[i] ||
             (late && llabs (k->read_ns - changed) < RACY_NS))
             fresh = false;
@@ -252,7 +253,7 @@ static void refresh (struct keyring *k)
     k->read_ns = now;
     k->rc = read_places (k->dir, true, &k->entries, &k->count, &k->err);
     if (k->rc < 0)
-        k->read_ns = 0;         // again next time
+        k->read_ns = 0;         // read again next time
 }
 
 static int keyring_refuse (const struct keyring_entry *e,
@@ -291,7 +292,7 @@ int keyring_allow (void *keyring, const char *public_key,
     for (size_t i = 0; i < k->count; i++) {
         const struct keyring_entry *e = &k->entries[i];
 
-        // what revokes counts more than what allows: the states' order
+        // revoking takes precedence, which is the order of states
         if (strcmp (e->file.public_key, public_key) == 0 &&
             (!found || e->state == KEY_REVOKED ||
              (e->state == KEY_ENROLLED && found->state == KEY_ROTATED)))
@@ -304,7 +305,7 @@ int keyring_allow (void *keyring, const char *public_key,
     return 0;
 }
 
-/* Whether a list with spaces between has this one. */
+/* Whether a list of names, separated by spaces, contains this one. */
 static bool has_host (const char *hosts, const char *host)
 {
     size_t n = strchr (host, ' ') ? 0 : strlen (host);
@@ -454,7 +455,7 @@ static int check_revoked (const char *dir, const char *public_key,
     return rc == -EKEYREVOKED || rc == -ENOMEM ? rc : 0;
 }
 
-/* The key that 'name' has had, good for a while. */
+/* Keep the former key of 'name' valid for a while. */
 static int keep_rotated (const char *dir, struct key_file *old,
                          int64_t grace_s, struct err *err)
 {
@@ -540,11 +541,11 @@ static int enrol_next (const char *dir, struct key_file *old,
         return rc < 0 ? rc : keyring_enrol (dir, k->name, k->public_key,
                                             grace_s, err);
     if (access (path, F_OK) < 0)
-        return 0;               // of a node that has its own keys only
+        return 0;               // it is a node, which only has its own keys
     if (!has_key (dir, "rotated", k->name, old->public_key))
         return err_set (err, EEXIST, "%s is not the key of %s in %s: rollcall "
                         "key enrol --replace takes it", path, k->name, dir);
-    // rotating was cut short: what is enrolled was never in use
+    // a rotation was interrupted: the enrolled key was never used
     if ((rc = key_read (path, &there, err)) < 0 ||
         (rc = keep_rotated (dir, old, grace_s, err)) < 0)
         return rc;
@@ -552,8 +553,8 @@ static int enrol_next (const char *dir, struct key_file *old,
     return key_write (path, &public, err);
 }
 
-/* Of an aggregator: what its .pub had until now is what agents know, also if
- * rotating was cut short before.
+/* The former key of an aggregator: agents know the one that its .pub had until
+ * now, even if a rotation was interrupted before.
  */
 static const struct key_file *former_of (const char *dir, struct key_file *old,
                                          int64_t grace_s)
@@ -590,7 +591,7 @@ int keyring_rotate (const char *dir, const char *name, int64_t grace_s,
     return rc;
 }
 
-/* Revoked first, then taken away: in between it is revoked already. */
+/* Revoke the key before removing it, so that it is never merely unknown. */
 static int revoke_one (const char *dir, const char *place, const char *name,
                        struct err *err)
 {

@@ -46,7 +46,7 @@ int key_make (const char *name, struct key_file *ret, struct err *err)
     memset (ret, 0, sizeof (*ret));
     (void)snprintf (ret->name, sizeof (ret->name), "%s", name);
     ret->created = clock_wall_ns () / NS_PER_S;
-    do {                        // none that looks like an option
+    do {                        // not one that looks like an option
         if (zmq_curve_keypair (ret->public_key, ret->secret_key) < 0)
             return err_set (err, ENOTSUP, "libzmq has no encryption here "
                             "(CURVE)");
@@ -78,13 +78,15 @@ bool key_valid_hosts (const char *hosts)
 
 static bool take_text (char *out, size_t max, const char *value)
 {
-    if (out[0] || strlen (value) >= max)        // twice, or too long
+    if (out[0] || strlen (value) >= max)        // it is repeated, or too long
         return false;
     memcpy (out, value, strlen (value) + 1);
     return true;
 }
 
-/* Of "metadata" what is not known is left alone: it may be another tool's. */
+/* Read a member of "metadata".  Unknown ones are ignored: they may be of
+ * another tool.
+ */
 static bool take_metadata (struct key_file *k, const char *name,
                            const char *value)
 {
@@ -120,7 +122,7 @@ static bool take_key (struct key_file *k, const char *name, const char *value)
 
 enum section { NO_SECTION, METADATA, CURVE };
 
-/* One line, without its end: a comment, a section, or NAME = "VALUE". */
+/* Parse a line without its end: a comment, a section, or NAME = "VALUE". */
 static bool take_line (struct key_file *k, char *line, enum section *section)
 {
     char *name = line + strspn (line, " \t"), *value, *end;
@@ -282,13 +284,13 @@ static int read_some (const char *path, bool private, struct buf *out,
     return rc;
 }
 
-// too little for a file; and the one limit for which the kernel starts no
+// too small for a file; and the one limit with which the kernel starts no
 // program either (core_pattern with a pipe), which with 0 gets the whole core
 #define NO_CORE 1
 
-/* The soft limit: who wants a core of a child raises it.  That a process cannot
- * be dumped at all (PR_SET_DUMPABLE) would take its own /proc/self/fd from it,
- * which trees are held by; and libzmq's copies are on pages nobody can name.
+/* Set the soft limit only, so that a child that wants a core can raise it.
+ * PR_SET_DUMPABLE would deny this process its own /proc/self/fd, which trees
+ * use; and the copies of libzmq are on pages that cannot be named.
  */
 void key_forbid_cores (void)
 {
@@ -297,7 +299,7 @@ void key_forbid_cores (void)
     if (getenv ("ROLLCALL_CORES") || getrlimit (RLIMIT_CORE, &r) < 0)
         return;
     r.rlim_cur = NO_CORE;
-    if (r.rlim_max < NO_CORE)   // 0, which not everybody may raise
+    if (r.rlim_max < NO_CORE)   // 0, which only root can raise
         r.rlim_max = NO_CORE;
     (void)setrlimit (RLIMIT_CORE, &r);
 }
@@ -326,7 +328,7 @@ int key_read (const char *path, struct key_file *ret, struct err *err)
     if (rc == 0 && (rc = key_parse ((const char *)text.data, text.size, ret,
                                     &why)) < 0)
         (void)err_set (err, -rc, "%s: %s", path, why.text);
-    // a secret in a file of another name is not to be seen either
+    // a secret in a file with another name must not be readable either
     if (rc == 0 && ret->secret_key[0] && !is_secret_name (path)) {
         buf_clear (&text);
         rc = key_read_private (path, &text, err);
@@ -345,7 +347,7 @@ int key_read_public (const char *file_or_key, char ret[NET_KEY_SIZE],
     struct key_file k;
     int rc;
 
-    // a path may look like a key: a file that is there is meant
+    // a path may look like a key; if the file exists, it is a path
     if (key_valid (file_or_key) && access (file_or_key, F_OK) < 0) {
         memcpy (ret, file_or_key, NET_KEY_SIZE);
         return 0;
@@ -393,7 +395,7 @@ void key_fingerprint (const char *public_key, char ret[KEY_FINGERPRINT_SIZE])
     ret[KEY_FINGERPRINT_SIZE - 1] = '\0';
 }
 
-/* Who has the aggregator's secret could be the aggregator. */
+/* Refuse a secret: who has the secret of the aggregator can impersonate it. */
 static int refuse_secret (const char *server_key, struct err *err)
 {
     struct key_file k;

@@ -1,4 +1,4 @@
-/* common/net/message.c - what agents and aggregators say to each other */
+/* common/net/message.c - messages between agents and aggregators */
 #include "net/message.h"
 
 #include "base/utf8.h"
@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIGNAL_MAX 127                  // what the status of a process has room
-#define STATUS_MAX 255                  // for
+#define SIGNAL_MAX 127                  // highest number of a signal
+#define STATUS_MAX 255                  // highest exit status
 
-/* The members of each message, in order; one letter each. */
+/* The members of each message in their order, a letter for each. */
 #define F_JOB "j"
 #define F_HOST "h"
 #define F_KEY "k"
@@ -72,7 +72,7 @@ static const struct {
 
 #define TYPES (sizeof (types) / sizeof (types[0]))
 
-/* The members of a type; NULL: there is none of that number. */
+/* The members of a type; NULL: it does not exist. */
 static const char *fields_of (unsigned type)
 {
     for (size_t i = 0; i < TYPES; i++) {
@@ -152,7 +152,7 @@ static void get_content (struct wire *w, struct digest *d)
         memcpy (d->bytes, bytes, DIGEST_SIZE);
 }
 
-/* What people read, on a terminal. */
+/* Read a text that people see on a terminal. */
 static void get_shown (struct wire *w, char *out, size_t size)
 {
     char text[MESSAGE_TEXT_MAX], shown[UTF8_ESCAPED (MESSAGE_TEXT_MAX)];
@@ -232,7 +232,9 @@ bool message_valid_name (const char *s)
            strcmp (s, "..") != 0 && !strchr (s, '/');
 }
 
-/* A relative path that stays inside, of names that a file can have. */
+/* Whether it is a relative path that stays inside, made of valid names of
+ * files.
+ */
 static bool valid_path (const char *s)
 {
     if (*s == '/')
@@ -264,8 +266,7 @@ bool message_valid_item (enum item_kind kind, int64_t rank,
            (kind == ITEM_ROWS ? !*path : *path && valid_path (path));
 }
 
-// so far from each other no clocks are that were set by somebody; twice this
-// and the error are still a number
+// no clocks differ so much; twice this and the error do not overflow
 #define CLOCK_OFFSET_MAX (INT64_C (100) * 366 * 86400 * 1000000000)
 #define CLOCK_ERROR_MAX (INT64_C (3600) * 1000000000)
 
@@ -278,7 +279,7 @@ static bool plausible_clock (const struct message *m)
            m->clock_error_ns >= 0 && m->clock_error_ns <= CLOCK_ERROR_MAX;
 }
 
-/* MPI's word of a process: a rank of a world, or none. */
+/* Whether rank and size according to MPI are valid, or absent. */
 static bool plausible_mpi (const struct message *m)
 {
     return m->mpi_size == 0
@@ -293,7 +294,7 @@ static bool plausible_command (const struct command_end *e)
            e->status >= 0 && e->status <= STATUS_MAX;
 }
 
-/* Bounds that the fields' own types do not give. */
+/* Check bounds that the types of members do not imply. */
 static bool plausible (const struct message *m)
 {
     switch (m->type) {

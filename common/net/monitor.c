@@ -1,9 +1,9 @@
-/* common/net/monitor.c - why connections do not come about, in words
+/* common/net/monitor.c - report why connections fail
  *
- * libzmq says what happens to connections on a socket of its own.  A refused
- * key ends a connecting socket for good, without a word; one that is ended in
- * the handshake it connects again 100 ms later, for ever, since it takes the
- * TCP connection for a success.  Both are connected again from here.
+ * libzmq reports events of connections on a socket.  A refused key ends a
+ * connecting socket for good, without a report.  After an end in the handshake
+ * libzmq connects again every 100 ms, for ever, since it considers the TCP
+ * connection a success.  In both cases the connection is retried from here.
  */
 #include "net/net_private.h"
 
@@ -17,11 +17,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define RETRY_NS NS_PER_S               // after a refusal, doubled each time
+#define RETRY_NS NS_PER_S               // after a refusal; doubled each time
 #define NEXT_KEY_NS (100 * NS_PER_MS)   // until another server key is tried
-#define CLOSED_LIMIT 3                  // in a row: no accident any more
-#define UNREACHED_LIMIT 5               // as well: two seconds, about
-#define REFUSED_NS NS_PER_S             // to be told so takes no longer
+#define CLOSED_LIMIT 3                  // so many in a row are no accident
+#define UNREACHED_LIMIT 5               // likewise; about two seconds
+#define REFUSED_NS NS_PER_S             // a refusal arrives within this time
 
 #define EVENTS \
     (ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_DISCONNECTED | \
@@ -79,9 +79,9 @@ static void monitor_forget (struct net *n, uint32_t fd)
     n->connections[fd] = (struct net_connection){ .since_ns = 0 };
 }
 
-/* The peer of a connection, to be named should it be refused: events of a
- * handshake name our own address only.  One that has hung up by now is not
- * known; zap.c has the address for certain.
+/* Remember the peer of a connection, for the report of a refusal: events of a
+ * handshake only have our own address.  It is unknown if the peer has hung up
+ * already; zap.c always has the address.
  */
 static void remember (struct net *n, uint32_t fd)
 {
@@ -113,8 +113,9 @@ void monitor_heard (struct net *n, zmq_msg_t *frame)
 
 /* ---- connecting ---- */
 
-/* The aggregator may have another key than the one that was tried: the file is
- * read again, which may have been replaced, or have two.
+/* Take the next key of the file of server keys: the aggregator may have another
+ * one.  The file is read again, since it may have been replaced or may have two
+ * keys.
  */
 static bool take_next_key (struct net *n)
 {
@@ -131,8 +132,8 @@ static bool take_next_key (struct net *n)
     return true;
 }
 
-/* Ended in the handshake.  Whether another key is tried at once; when all were
- * it is for the caller to wait, and to say so.
+/* A handshake has failed.  True: another key is tried at once.  False: all were
+ * tried, and the caller waits and reports it.
  */
 static bool try_next_key (struct net *n)
 {
@@ -188,7 +189,7 @@ static void tell_no_detail (struct net *n, uint32_t value)
                 "starting", n->endpoint);
 }
 
-/* The events have no error numbers. */
+/* Report an unreachable peer.  Events have no error numbers. */
 static void tell_unreached (struct net *n, bool resolved)
 {
     int64_t took = n->trying_ns ? clock_mono_ns () - n->trying_ns : INT64_MAX;
@@ -224,7 +225,7 @@ static void connecting (struct net *n, int event, uint32_t value)
         n->tried = true;
         tell_unreached (n, true);
         break;
-    case ZMQ_EVENT_CONNECT_RETRIED:     // after a wait
+    case ZMQ_EVENT_CONNECT_RETRIED:     // after a delay
         if (!n->tried)
             tell_unreached (n, false);
         n->tried = false;
@@ -273,7 +274,7 @@ static const char *failure_text (const struct net *n, int event,
     return "it does not speak ZeroMQ";
 }
 
-/* By us: nobody left, or was refused. */
+/* Whether we ended the connection: then no peer left or was refused. */
 static bool was_ended (const struct net *n, uint32_t fd)
 {
     return fd < n->nconnections && n->connections[fd].ended;
@@ -287,7 +288,9 @@ static void tell_used_up (struct net *n, unsigned ended)
               ended == 1 ? "" : "s", ended == 1 ? "was" : "were");
 }
 
-/* There are many of these until others have gone, which say nothing new. */
+/* Report a failed accept.  Until others have gone there are many such events,
+ * which add nothing.
+ */
 static void tell_accept_failed (struct net *n, uint32_t value)
 {
     bool used_up = value == EMFILE || value == ENFILE;
@@ -313,7 +316,9 @@ static void accepted (struct net *n, uint32_t fd)
     }
 }
 
-/* A handshake that fails is followed by the end of that connection. */
+/* Handle an event of a listener.  A failed handshake is followed by the end of
+ * its connection.
+ */
 static void listening (struct net *n, int event, uint32_t value)
 {
     switch (event) {
@@ -336,7 +341,7 @@ static void listening (struct net *n, int event, uint32_t value)
         n->failure[0] = '\0';
         monitor_forget (n, value);
         break;
-    default:                    // a refused key has been told by zap.c
+    default:                    // zap.c has reported a refused key
         break;
     }
 }

@@ -9,22 +9,22 @@
 #include <string.h>
 #include <sys/resource.h>
 
-// messages of an agent that wait to be sent: no more than 24 MiB of chunks in
-// its memory when the network is slow
+// messages of an agent that wait to be sent: at most 24 MiB of chunks in memory
+// when the network is slow
 #define DEALER_SNDHWM 24
-// and of an aggregator, to one agent: with thousands that do not read its
-// memory has an end; what finds no room is said again
-#define ROUTER_SNDHWM 1024      // some 200 bytes each
-#define BACKLOG 1024            // agents that connect at once
+// messages of an aggregator to one agent: memory is bounded with thousands that
+// do not read; what finds no room is sent again
+#define ROUTER_SNDHWM 1024      // about 200 bytes each
+#define BACKLOG 1024            // agents that connect at the same time
 #define HEARTBEAT_MS 10000
-#define TIMEOUT_MS 60000        // a starved node lives through this
+#define TIMEOUT_MS 60000        // long enough for a starved node
 #define RECONNECT_MS 100
 #define RECONNECT_MAX_MS 10000
-#define TURN_MESSAGES 64        // in one turn of the loop, at most
-#define TURN_BYTES CONTENT_CHUNK        // and no more after so many
-#define FRAMES_MAX 4            // of a message: routing id, head, data, and
-                                // one that is too many
-#define LAST_WORDS_MS 500       // for what was sent at the end of an agent
+#define TURN_MESSAGES 64        // at most, in one turn of the loop
+#define TURN_BYTES CONTENT_CHUNK        // and none after so many bytes
+#define FRAMES_MAX 4            // of a message: routing id, head, data, and one
+                                // too many
+#define LAST_WORDS_MS 500       // for messages sent at the end of an agent
 #define OWN_FDS 256             // descriptors that are not connections
 
 static int net_error (const char *what, const char *endpoint, struct err *err)
@@ -210,7 +210,7 @@ void net_close (struct net *n)
         return;
     if (n->gone)
         *n->gone = true;
-    // first, since libzmq may be waiting for us to take events
+    // first, since libzmq may wait for us to receive events
     if (n->context)
         (void)zmq_ctx_shutdown (n->context);
     close_door (n, &n->main);
@@ -264,8 +264,8 @@ static bool main_pending (void *arg)
     return events_of (d) & (ZMQ_POLLIN | (d->net->room ? ZMQ_POLLOUT : 0));
 }
 
-/* Every frame of the next message; those above FRAMES_MAX are dropped.  The
- * number of frames, 0 when there is none now.
+/* Receive all frames of the next message; those above FRAMES_MAX are dropped.
+ * Returns their number, 0: there is no message now.
  */
 static int receive_frames (struct net *n, zmq_msg_t *frames)
 {
@@ -291,7 +291,7 @@ static int receive_frames (struct net *n, zmq_msg_t *frames)
     }
 }
 
-/* Whether a message is to be given: if its sender may not connect any more, a
+/* Whether to deliver a message.  If its sender may not connect any more, its
  * HELLO is answered.
  */
 static bool is_admitted (struct net *n, struct net_peer *peer,
@@ -362,7 +362,9 @@ static void deliver (struct net *n, zmq_msg_t *frames, int count)
                &err);
 }
 
-/* Who waits for room is told that there is some: it may close the socket. */
+/* Call the function that waits for room, if there is room.  It may close the
+ * socket.  True: it was called.
+ */
 static bool tell_room (struct net *n)
 {
     loop_fn *room = n->room;
@@ -374,7 +376,7 @@ static bool tell_room (struct net *n)
     return true;
 }
 
-/* Its bytes, 0: there is none now. */
+/* Receive a message.  Returns its bytes, 0: there is none now. */
 static size_t receive_one (struct net *n)
 {
     zmq_msg_t frames[FRAMES_MAX];
@@ -390,8 +392,8 @@ static size_t receive_one (struct net *n)
     return count > 0 ? size + 1 : 0;
 }
 
-/* Asking whether there are any costs more than a small message does: so several
- * in a turn, unless who gets them closes the socket, or ends the loop.
+/* Receive several messages in a turn, since polling costs more than a small
+ * message; stop if a callback closes the socket or ends the loop.
  */
 static void receive_some (void *arg)
 {
@@ -424,7 +426,7 @@ static void take_question (void *arg)
 
 static void wake (void *arg)
 {
-    (void)arg;                  // the loop looks at 'pending' by itself
+    (void)arg;                  // the loop checks 'pending' itself
 }
 
 static int attach_door (struct loop *l, struct net_door *d,

@@ -1,5 +1,5 @@
-/* common/net/net_connection.c - one connection: whose it is, its end, and the
- * next one; and what is told of it
+/* common/net/net_connection.c - one connection: its peer, its end, connecting
+ * again, and reports about it
  */
 #include "net/net_private.h"
 
@@ -20,7 +20,7 @@ void net_tell (struct net *n, enum net_problem what, const char *fmt, ...)
     char text[ERR_TEXT_MAX];
     va_list ap;
 
-    if (n->testing)             // our own strangers
+    if (n->testing)             // these are the strangers of the self-test
         return;
     if (what == NET_PEER_REFUSED)
         counter_add (COUNTER_PEERS_REFUSED, 1);
@@ -54,7 +54,9 @@ void net_peer_address (int fd, char out[NET_ADDRESS_MAX])
                         net_plain_address (host), port);
 }
 
-/* The number may be another connection's by now: that one is left alone. */
+/* The descriptor may belong to another connection by now, which must not be
+ * ended.
+ */
 void net_end_connection (struct net *n, size_t fd)
 {
     struct net_connection *c = &n->connections[fd];
@@ -77,13 +79,15 @@ static void connect_again (void *arg)
     struct net *n = arg;
 
     (void)zmq_disconnect (n->main.socket, n->endpoint);
-    if (n->secured)             // it may be another one now
+    if (n->secured)             // the server key may have changed
         (void)zmq_setsockopt (n->main.socket, ZMQ_CURVE_SERVERKEY,
                               n->security.server_key, NET_KEY_SIZE);
     (void)zmq_connect (n->main.socket, n->endpoint);
 }
 
-/* Up to a quarter more: many that were refused at once do not come at once. */
+/* Add up to a quarter at random, so that many refused agents do not return at
+ * the same time.
+ */
 static int64_t spread (int64_t ns)
 {
     uint8_t random = 0;

@@ -1,12 +1,12 @@
-/* common/net/partial_message.c - what a peer has sent and nobody can read
+/* common/net/partial_message.c - limit messages that are never complete
  *
- * libzmq limits a frame (ZMQ_MAXMSGSIZE) and the whole messages that wait
- * (ZMQ_RCVHWM), but not the frames of a message: one of endlessly many stays
- * in its memory until it ends.  So it is counted here what libzmq has taken
- * from each connection (the kernel counts what has come, and what waits to be
- * taken) since a message of it was last read.  Who keeps to the protocol
- * cannot come to UNREAD_MAX, however long the loop is at something else:
- * libzmq takes nothing more when NET_WAITING messages wait.
+ * libzmq limits a frame (ZMQ_MAXMSGSIZE) and the complete messages that wait
+ * (ZMQ_RCVHWM), but not the number of frames of a message: an endless one stays
+ * in its memory until it ends.  So the bytes are counted that libzmq has
+ * received from each connection since a message of it was last read; the kernel
+ * counts what has arrived and what libzmq has not received yet.  A peer that
+ * keeps to the protocol cannot reach UNREAD_MAX, however long the loop is busy:
+ * libzmq receives nothing more while NET_WAITING messages wait.
  */
 #include "net/net_private.h"
 
@@ -20,23 +20,26 @@
 #include <sys/socket.h>
 
 #define MIB (UINT64_C (1) << 20)
-#define LOOK_NS (100 * NS_PER_MS)       // what comes meanwhile is above limits
-#define LOOK_SHARE 100                  // of the time is for looking, at most
+#define LOOK_NS (100 * NS_PER_MS)       // what arrives meanwhile exceeds the
+                                        // limits
+#define LOOK_SHARE 100                  // at most 1/100 of the time is used for
+                                        // checks
 
-/* Of one connection, and of all: an outsider has no message at all, but may
- * have a connection for each descriptor, and a frame in each.
+/* Limits for one connection, and for all.  An outsider cannot send a complete
+ * message, but may have a connection for each descriptor, and a frame in each.
  */
 #define UNREAD_MAX (64 * MIB)
 #define UNREAD_ALL (256 * MIB)
 #define UNREAD_OF_AGGREGATOR (24 * MIB)
 
-// a message has one frame but for a chunk's head, and one more may be under way
+// a message has one frame plus the head of a chunk, and another may be on its
+// way
 _Static_assert ((NET_WAITING + 2) * (uint64_t)(NET_FRAME_MAX + 4096) <
                     UNREAD_MAX, "an agent that keeps to it is ended");
 _Static_assert ((NET_ANSWERS_WAITING + 2) * (uint64_t)NET_ANSWER_MAX <
                     UNREAD_OF_AGGREGATOR, "an aggregator is left");
 
-/* What libzmq has taken from a TCP connection; false: nobody knows. */
+/* How many bytes libzmq has received from a TCP connection.  False: unknown. */
 static bool taken (int fd, uint64_t *bytes)
 {
     struct tcp_info info;
@@ -44,7 +47,8 @@ static bool taken (int fd, uint64_t *bytes)
     uint64_t came;
     int waiting = 0;
 
-    // in this order: what comes in between counts as not taken yet
+    // in this order, so that bytes which arrive in between count as not
+    // received
     if (getsockopt (fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
         size < offsetof (struct tcp_info, tcpi_bytes_received) +
                    sizeof (info.tcpi_bytes_received) ||
@@ -55,7 +59,7 @@ static bool taken (int fd, uint64_t *bytes)
     return true;
 }
 
-/* How much of it nobody has read. */
+/* How many of these bytes were not read. */
 static uint64_t count (struct net_connection *c, size_t fd)
 {
     uint64_t now = 0;
@@ -63,7 +67,8 @@ static uint64_t count (struct net_connection *c, size_t fd)
     c->unread = 0;
     if (c->since_ns == 0 || c->ended || !taken ((int)fd, &now))
         return 0;
-    if (c->read || now < c->taken)      // or it is another connection
+    if (c->read || now < c->taken)      // or the descriptor is of another
+                                        // connection
         c->taken = now;
     c->read = false;
     c->unread = now - c->taken;
@@ -88,7 +93,7 @@ static void partial_message_end (struct net *n, size_t fd)
     net_retry_later (n);
 }
 
-/* Until what remains is below the limit of all, the largest first. */
+/* End the largest ones until the rest is below the limit of all. */
 static void end_largest (struct net *n, uint64_t sum)
 {
     while (sum > UNREAD_ALL) {

@@ -1,7 +1,8 @@
-/* common/net/reach.c - whether an aggregator is there, before there is a loop
+/* common/net/reach.c - check whether an aggregator answers, without a loop
  *
- * Whoever only looks whether the port is open leaves in the handshake, and is a
- * stranger to the aggregator.  This one comes with its key, and asks.
+ * A client that only tests the port leaves in the handshake, and the aggregator
+ * reports a stranger.  This one completes the handshake with its key, and sends
+ * a HELLO.
  */
 #include "net/net_private.h"
 
@@ -10,15 +11,15 @@
 #include <errno.h>
 
 #define TURN_MS 20
-#define ENDS_MAX 3              // no accident any more
+#define ENDS_MAX 3              // so many are no accident
 
 struct reach {
     struct net *net;
     bool connected;
-    bool handshaken;            // hands
+    bool handshaken;            // the handshake has succeeded
     bool asked;
-    unsigned ended;             // by the other side, in the handshake
-    int end;                    // that is known, 1: not yet
+    unsigned ended;             // ends by the other side, in the handshake
+    int end;                    // the result; 1: not known yet
 };
 
 static void take_event (struct reach *r, int event)
@@ -38,7 +39,7 @@ static void take_event (struct reach *r, int event)
         if (++r->ended == ENDS_MAX)
             r->end = -EACCES;
         break;
-    case ZMQ_EVENT_CLOSED:      // nobody listens
+    case ZMQ_EVENT_CLOSED:      // there is no listener
         if (!r->connected)
             r->end = -EHOSTUNREACH;
         break;
@@ -47,7 +48,7 @@ static void take_event (struct reach *r, int event)
     }
 }
 
-/* With no job: it is answered, and nothing else. */
+/* Send a HELLO without a job, which is answered and has no other effect. */
 static void reach_ask (struct reach *r)
 {
     struct message m = { .type = MESSAGE_HELLO, .sent_ns = clock_mono_ns (),

@@ -1,12 +1,12 @@
-/* common/net/zap.c - who may connect: libzmq asks it in every handshake
+/* common/net/zap.c - decide who may connect, for libzmq in every handshake
  *
- * The ZeroMQ Authentication Protocol (RFC 27): libzmq sends the key that a
- * peer has proven to have to inproc://zeromq.zap.01 and waits for the answer
- * before anything else of that connection.  It is answered from the loop: no
- * thread, so nothing to be locked, and while the loop is busy strangers wait.
+ * The ZeroMQ Authentication Protocol (RFC 27): libzmq sends the key that a peer
+ * has proven to have to inproc://zeromq.zap.01, and waits for the answer before
+ * it does anything else with that connection.  The loop answers, so no thread
+ * and no lock is needed; while the loop is busy, new peers wait.
  *
- * libzmq lets everybody in when nobody is bound there.  Therefore the answer
- * is put on every message by it ("User-Id"), and messages without are refused.
+ * libzmq admits everybody if nothing is bound to that address.  So libzmq adds
+ * the answer to every message ("User-Id"), and messages without it are refused.
  */
 #include "net/net_private.h"
 
@@ -18,9 +18,10 @@
 #include <sys/random.h>
 
 #define DOMAIN_NAME "rollcall"
-#define TEST_TURN_MS 100                // of the self-test, without any event
-#define TEST_TURNS 300                  // of them: a starved node, too
-#define FRAMES 7                        // of a question with a CURVE key
+#define TEST_TURN_MS 100                // a turn of the self-test without an
+                                        // event
+#define TEST_TURNS 300                  // turns, enough for a starved node
+#define FRAMES 7                        // of a request with a CURVE key
 #define KEY_BYTES 32
 
 int zap_open (struct net *n, struct err *err)
@@ -42,7 +43,7 @@ struct question {
     char id[256];
     size_t id_size;
     char address[NET_ADDRESS_MAX];
-    char key[NET_KEY_SIZE];             // "" if it is not one
+    char key[NET_KEY_SIZE];             // "": it is no key
 };
 
 static void copy_text (char *out, size_t max, zmq_msg_t *frame)
@@ -57,7 +58,9 @@ static bool is_text (zmq_msg_t *frame, const char *text)
            memcmp (zmq_msg_data (frame), text, strlen (text)) == 0;
 }
 
-/* version, id, domain, address, routing id, mechanism, key */
+/* Take a frame of a request: version, id, domain, address, routing id,
+ * mechanism, key.
+ */
 static void take_frame (struct question *q, int at, zmq_msg_t *f, bool *valid)
 {
     switch (at) {
@@ -166,7 +169,8 @@ struct stranger {
     bool refused, admitted;
 };
 
-/* Connect to ourselves, with a key that nobody has enrolled or with none. */
+/* Connect to our own socket, with a key that is not enrolled or without a key.
+ */
 static int stranger_open (struct net *n, struct stranger *s, const char *at,
                           bool keyed)
 {
@@ -219,10 +223,10 @@ static void stranger_look (struct stranger *s)
     }
 }
 
-/* Until both were turned away and their connections have ended at our end,
- * too, where it would otherwise be told later, of strangers nobody knows; one
- * was let in; or nothing has happened for too long, but for the time in which
- * this process was stopped.
+/* Wait until both were refused and their connections have ended at our side as
+ * well, which would otherwise be reported later; or until one was admitted; or
+ * until nothing has happened for too long.  Time in which this process was
+ * stopped does not count.
  */
 static int watch_strangers (struct net *n, struct stranger s[2],
                             struct err *err)
@@ -266,7 +270,7 @@ int zap_self_test (struct net *n, struct err *err)
     char at[64];
     int rc;
 
-    // an address of this test's own, on the socket that is to serve
+    // a separate address of the tested socket
     if (getrandom (&random, sizeof (random), 0) != sizeof (random))
         random = (uint64_t)clock_mono_ns ();
     (void)snprintf (at, sizeof (at), "ipc://@rollcall-%016llx",

@@ -1,13 +1,13 @@
-/* common/options/nearest_name.c - which known word was meant by one that is not
- * known */
+/* common/options/nearest_name.c - suggest a known word for an unknown one */
 #include "options/nearest_name.h"
 
 #include <string.h>
 
-#define WORD_MAX 63             // letters of a known word; longer is not near
+#define WORD_MAX 63             // letters of a known word; a longer one is
+                                // never near
 
-/* How many letters must be changed, put in, left out or exchanged with the
- * next one to make 'b' of 'a'.
+/* How many letters must be changed, inserted, removed or exchanged with the
+ * next one to turn 'a' into 'b'.
  */
 static size_t distance (const char *a, size_t size, const char *b, size_t n)
 {

@@ -1,8 +1,9 @@
 /* common/options/nearest_name.h - suggest a known word for an unknown one
  *
- *     struct nearest n = { .meant = "wiats", .size = 5 };
- *     nearest_consider (&n, "waits");        // for each known word
- *     if (n.best) ...                     // "did you mean waits?"
+ *   struct nearest n = { .meant = "wiats", .size = 5 };
+ *
+ *   nearest_consider (&n, "waits");     // for each known word
+ *   if (n.best) ...                     // "did you mean waits?"
  */
 #ifndef ROLLCALL_OPTIONS_NEAREST_NAME_H
 #define ROLLCALL_OPTIONS_NEAREST_NAME_H
@@ -11,13 +12,13 @@
 
 struct nearest {
     const char *meant;          // borrowed
-    size_t size;                // of it, in bytes
-    const char *best;           // of what was offered; NULL: nothing is near
-    size_t changes;             // letters by which 'best' differs
+    size_t size;                // bytes of it
+    const char *best;           // the nearest word; NULL: none is near
+    size_t changes;             // how many letters of 'best' differ
 };
 
-/* A word is near if two of three letters are right; of equal ones the first
- * wins.  'word' is borrowed.
+/* Consider a known word, which is borrowed.  It is near if two of three letters
+ * agree; of equally near ones the first wins.
  */
 void nearest_consider (struct nearest *n, const char *word);
 

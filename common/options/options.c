@@ -1,4 +1,4 @@
-/* common/options/options.c - settings, declared once in a table */
+/* common/options/options.c - command-line options, declared in a table */
 #include "options/options.h"
 
 #include "base/clock.h"
@@ -16,8 +16,8 @@
 #define OPTIONS_MAX 64
 #define LONG_BASE 256           // values of long options in getopt
 #define HELP_WIDTH 78
-#define SUGGESTIONS_MAX 3       // more are no help
-#define SUGGESTIONS_SIZE 160    // bytes: three of the longest names
+#define SUGGESTIONS_MAX 3       // more would not help
+#define SUGGESTIONS_SIZE 160    // bytes, for three of the longest names
 
 enum { OPT_HELP = LONG_BASE + OPTIONS_MAX, OPT_MAN, OPT_NAMES };
 
@@ -42,7 +42,7 @@ static int set_int (const struct option_spec *o, const char *value,
     return 0;
 }
 
-/* An address in brackets may have colons of its own. */
+/* Whether it is a host.  An address in brackets may contain colons. */
 static bool is_host (const char *s, size_t n)
 {
     if (n > 0 && s[0] == '[')
@@ -54,8 +54,8 @@ static bool is_endpoint (const char *s, size_t n)
 {
     static const char prefix[] = "tcp://";
     const size_t head = sizeof (prefix) - 1;
-    size_t at = n;              // where the port begins
-    char port[6];               // 65535
+    size_t at = n;              // offset of the port
+    char port[6];               // up to 65535
     int64_t number;
 
     while (at > 0 && s[at - 1] != ':')
@@ -86,7 +86,9 @@ static int set_endpoints (const struct option_spec *o, const char *value,
     return 0;
 }
 
-/* Behind an empty name of a directory "/NAME" is one below the root. */
+/* Whether the value names a directory or file.  After an empty directory,
+ * "/NAME" would be below the root.
+ */
 static bool is_path (const struct option_spec *o)
 {
     static const char *const args[] = { "DIR", "FILE", "OUT" };
@@ -204,7 +206,7 @@ static const struct option_spec *options_find (const struct command_spec *c,
     return NULL;
 }
 
-/* The argument that getopt took an option from, and not its value. */
+/* The argument in which getopt found the option, without its value. */
 static const char *said_of (char **argv)
 {
     bool apart = optarg && optarg == argv[optind - 1];
@@ -217,8 +219,8 @@ static size_t name_length (const char *arg)
     return strcspn (arg + 2, "=");
 }
 
-/* getopt takes a beginning of a name for the name, and what was meant by it
- * changes with each option that is added.
+/* Whether the name was abbreviated.  getopt accepts that, but the meaning would
+ * change with each new option.
  */
 static bool is_abbreviated (const struct command_spec *c, int v,
                             const char *arg)
@@ -231,8 +233,8 @@ static bool is_abbreviated (const struct command_spec *c, int v,
     return name_length (arg) != strlen (name);
 }
 
-/* There is no option 'arg': with those whose names begin so, else with one that
- * is spelt nearly so, if any.
+/* Report an unknown option, with those whose names begin with it, or else with
+ * the nearest name, if any.
  */
 static enum options_result unknown (const struct command_spec *c,
                                     const char *arg, struct err *err)
@@ -292,7 +294,7 @@ enum options_result options_parse (const struct command_spec *c, int argc,
     if (set_defaults (c, out, err) < 0)
         return OPTIONS_USAGE;
     fill_getopt (c, stop_early, longs, shorts);
-    optind = 0;                 // start over: main may have parsed before
+    optind = 0;                 // begin anew: main may have parsed before
     opterr = 0;
     while ((v = getopt_long (argc, argv, shorts, longs, NULL)) != -1) {
         if (v == ':' || v == '?')
@@ -400,7 +402,7 @@ int options_words (const struct command_spec *c, const void *opt,
 
 /* ---- for people ---- */
 
-/* Text in lines of HELP_WIDTH, indented. */
+/* Print text in lines of HELP_WIDTH, indented. */
 static void print_wrapped (const char *text, int indent)
 {
     int column = 0;
@@ -448,7 +450,7 @@ void options_print_help (const struct command_spec *c)
     (void)printf ("  -h, --help\n        this text\n");
 }
 
-/* scdoc gives a meaning to these characters. */
+/* Print text, with characters escaped that scdoc interprets. */
 static void print_escaped (const char *text)
 {
     for (; *text; text++) {

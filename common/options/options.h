@@ -1,10 +1,10 @@
 /* common/options/options.h - command-line options, declared in a table
  *
- * One row gives a setting its name, type, bounds, default, unit, environment
- * variable and help; parsing, --help, the OPTIONS section of the man page and
- * shell completion all come from it.
+ * A row gives an option its name, type, bounds, default, unit, environment
+ * variable and help.  Parsing, --help, the OPTIONS section of the man page and
+ * shell completion all use it.
  *
- * This folder: options, and the name that a misspelt one may have meant.
+ * This folder: options, and the suggestion of a name for a misspelt one.
  */
 #ifndef ROLLCALL_OPTIONS_OPTIONS_H
 #define ROLLCALL_OPTIONS_OPTIONS_H
@@ -25,7 +25,7 @@ enum option_kind {
     OPTION_BYTES,               // int64_t, from "1000", "64k", "1.5GB", "1GiB"
     OPTION_ROOM,                // struct space_limit, bytes or "5%"
     OPTION_ENDPOINT,            // const char *, as "tcp://10.0.0.1:7077"
-    OPTION_ENDPOINTS,           // the same, or several, with commas between
+    OPTION_ENDPOINTS,           // one or more of these, with commas between
     OPTION_LIST,                // struct option_list, may be repeated
 };
 
@@ -39,15 +39,16 @@ struct option_spec {
     char letter;                // 'o' for -o, or 0
     enum option_kind kind;
     size_t offset;              // of the member in the caller's struct
-    const char *arg;            // what --help calls the value, or NULL; DIR,
-                                // FILE and OUT must not be empty
+    const char *arg;            // the name of the value in --help, or NULL;
+                                // DIR, FILE and OUT must not be empty
     const char *fallback;       // the default as text, or NULL
-    const char *env;            // variable that sets it too, or NULL
+    const char *env;            // an environment variable that also sets it, or
+                                // NULL
     int64_t min, max;           // of OPTION_INT
     const char *help;           // one or more sentences
 };
 
-/* A row of OPTION_FLAG that no variable sets, of a member of the struct 'type'.
+/* A row of OPTION_FLAG without a variable, for a member of the struct 'type'.
  */
 #define OPTION_SWITCH(name, letter, type, member, help) \
     { name, letter, OPTION_FLAG, offsetof (type, member), NULL, NULL, NULL, 0, \
@@ -64,38 +65,41 @@ struct command_spec {
 enum options_result {
     OPTIONS_OK,
     OPTIONS_DONE,               // --help or the like was answered: exit with
-                                // what options_done says
-    OPTIONS_USAGE,              // 'err' says what is wrong: exit 2
+                                // the result of options_done
+    OPTIONS_USAGE,              // 'err' says what is wrong: print it, and exit
+                                // with 2
 };
 
-/* Fill '*out', a zeroed struct: defaults, then environment, then command line
- * (argv[1] on).  Parsing stops at "--" and at the first argument that is not an
- * option if 'stop_early'; *rest is the index of the first operand.  Without
- * stop_early operands and options may be mixed.  Names must be complete: an
- * abbreviation is refused, with the names that begin so; for an unknown name
- * the nearest one is suggested.
+/* Fill '*out', a zeroed struct, with defaults, then from the environment, then
+ * from the command line (argv[1] on).  Parsing stops at "--" and, with
+ * 'stop_early', at the first argument that is no option; otherwise operands and
+ * options may be mixed.  *rest is the index of the first operand.  Names must
+ * be complete: for an abbreviation the error lists the names that begin with
+ * it, for an unknown name it suggests the nearest one.
  */
 enum options_result options_parse (const struct command_spec *c, int argc,
                                    char **argv, bool stop_early, void *out,
                                    int *rest, struct err *err);
 
-/* The exit status of program 'name' after printing: 0, or EX_IOERR after a
- * message if output was lost (a full disk).
+/* The exit status of program 'name' after printing: 0, or EX_IOERR after an
+ * error message if output was lost (a full disk).
  */
 int options_done (const char *name);
 
-/* Give 'fn' the words of a command line equivalent to 'opt', which
- * options_parse has filled; unset options are left out.  0, or a negative
- * result of 'fn'; -ENOTSUP for OPTION_ROOM.
+/* Call 'fn' with each word of a command line equivalent to 'opt', which
+ * options_parse has filled; unset options are left out.  Returns 0, or a
+ * negative result of 'fn'; -ENOTSUP for OPTION_ROOM.
  */
 int options_words (const struct command_spec *c, const void *opt,
                    int (*fn) (void *arg, const char *word), void *arg);
 
-/* --help on stdout, and the man page's SYNOPSIS and OPTIONS in scdoc form. */
+/* Print --help, or the man page's SYNOPSIS and OPTIONS in scdoc form, on
+ * stdout.
+ */
 void options_print_help (const struct command_spec *c);
 void options_print_man (const struct command_spec *c);
 
-/* "--name" of every option, one per line, for completion. */
+/* Print "--name" of every option, one on a line, for completion. */
 void options_print_names (const struct command_spec *c);
 
 #endif

@@ -1,7 +1,8 @@
-/* common/store/content.c - the name of a piece of content
+/* common/store/content.c - identify content by its hash
  *
- * This folder: files and databases that survive a crash: replaced whole,
- * held directories, gzip, sorted records, SQLite's errors in words.
+ * This folder: files and databases that survive a crash: atomic replacement,
+ * held directories, gzip, sorted records, SQLite with errors as sentences, free
+ * space.
  */
 #include "store/content.h"
 
@@ -68,7 +69,8 @@ int content_hash_file (int fd, uint64_t size, struct content_hash *h,
         rc = fileio_pread_all (fd, chunk, n, (off_t)at);
         if (rc == 0)
             rc = content_hash_add (h, chunk, n);
-        if (size > CONTENT_SMALL)       // else one read of the disk for each,
+        if (size > CONTENT_SMALL)       // small files would need a disk read
+                                        // each, once more
             (void)posix_fadvise (fd, (off_t)at, (off_t)n,       // once more
                                  POSIX_FADV_DONTNEED);
     }

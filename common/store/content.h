@@ -1,7 +1,8 @@
-/* common/store/content.h - the name of a piece of content
+/* common/store/content.h - identify content by its hash
  *
- * The SHA-256 of the list of the SHA-256s of its 1 MiB chunks: each chunk can
- * be checked when it arrives, and resuming needs no rehashing.
+ * The id is the SHA-256 of the list of SHA-256s of its 1 MiB chunks: each chunk
+ * can be checked when it arrives, and nothing is hashed again when a transfer
+ * resumes.
  */
 #ifndef ROLLCALL_STORE_CONTENT_H
 #define ROLLCALL_STORE_CONTENT_H
@@ -12,10 +13,11 @@
 #include <sys/types.h>
 
 #define CONTENT_CHUNK (1u << 20)        // bytes; the last one may be shorter
-#define CONTENT_SMALL (CONTENT_CHUNK / 16)      // not more: many go together
-#define CONTENT_SIZE_MAX (UINT64_C (1) << 43)   // 8 TiB: no capture has that
+#define CONTENT_SMALL (CONTENT_CHUNK / 16)      // bytes; smaller contents are
+                                                // sent many at a time
+#define CONTENT_SIZE_MAX (UINT64_C (1) << 43)   // 8 TiB, which no capture has
 
-/* Collects chunk hashes, in order. */
+/* The hashes of chunks, in order. */
 struct content_hash {
     struct digest *chunks;
     size_t n;
@@ -27,23 +29,23 @@ int content_hash_add (struct content_hash *h, const void *chunk, size_t size);
 int content_hash_put (struct content_hash *h, const struct digest *chunk);
 int content_hash_end (const struct content_hash *h, struct digest *id);
 
-/* Called before each chunk, to rest: a file can take hours.  Negative: end now,
- * with this error.
+/* Called before each chunk, so that it can pause: a file can take hours.  A
+ * negative result ends the hashing, which returns it.
  */
 typedef int content_rest_fn (void *arg);
 
-/* The chunks of fd[0..size) into 'h', which is empty.  Pages that were read are
- * dropped from the page cache again, so that hashing does not push the job's
- * own pages out.  'rest' may be NULL.  -ENODATA if the file is shorter.
+/* Hash the chunks of fd[0..size) into 'h', which is empty.  Pages that were
+ * read are dropped from the page cache, so that hashing does not displace pages
+ * of the job.  'rest' may be NULL. -ENODATA: the file is shorter.
  */
 int content_hash_file (int fd, uint64_t size, struct content_hash *h,
                        content_rest_fn *rest, void *arg, struct err *err);
 
-/* The same, of which only the id is of interest. */
+/* As content_hash_file, for the id only. */
 int content_id_of_file (int fd, uint64_t size, struct digest *id,
                         struct err *err);
 
-/* How many chunks a size has. */
+/* How many chunks a content of this size has. */
 uint64_t content_chunks (uint64_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* common/store/db.c - SQLite, with its errors in words */
+/* common/store/db.c - SQLite with errors as sentences */
 #include "store/db.h"
 
 #include "store/tree.h"
@@ -11,16 +11,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WRITE_VERSION_AT 18     // in SQLite's header; 2 is a journal of WAL
+#define WRITE_VERSION_AT 18     // in the header of SQLite; 2 means a WAL
+                                // journal
 #define WRITE_VERSION_MAX 2
-#define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
+#define CANCEL_OPS 100000       // instructions of SQLite's virtual machine:
+                                // about 5 ms
 
 /* ---- opening ----
  *
- * SQLite's "unix", but for two things.  It resolves a path before it opens it,
- * through all links; here a path is taken as it is, and a link at its end is
- * refused.  And a journal that somebody has left may name another file, which
- * SQLite reads and removes when it rolls back: none of ours does.
+ * The VFS "unix" of SQLite, with two differences.  SQLite resolves a path, with
+ * all links, before it opens it; here the path is used as it is, and a link at
+ * its end is refused.  And a journal that somebody has left may name another
+ * file, which SQLite reads and removes when it rolls back; our journals never
+ * do.
  */
 
 static sqlite3_vfs *unix_vfs, held_vfs;

@@ -1,6 +1,6 @@
-/* common/store/db.h - SQLite, with its errors in words
+/* common/store/db.h - SQLite with errors as sentences
  *
- * The only place that maps SQLite's codes to errno values.
+ * Only this file maps codes of SQLite to errno values.
  */
 #ifndef ROLLCALL_STORE_DB_H
 #define ROLLCALL_STORE_DB_H
@@ -12,52 +12,56 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* sqlite3_open_v2, for held paths (store/tree.h), too: such a database, with
- * its journal and log, stays in the directory that is held, no symbolic link is
- * followed, and what others have left beside it names no file elsewhere.  A
- * code of SQLite's; *ret is to be closed in any case.
+/* As sqlite3_open_v2, and also for held paths (store/tree.h): such a database
+ * with its journal and log stays in the held directory, symbolic links are not
+ * followed, and files that others have put beside it are not used.  Returns a
+ * code of SQLite; the caller closes *ret in any case.
  */
 int db_open (const char *path, int flags, sqlite3 **ret);
 
-/* What opens held paths in an URI ("vfs=NAME"); NULL: it could not be made. */
+/* The VFS that opens held paths in a URI ("vfs=NAME").  NULL: it could not be
+ * registered.
+ */
 const char *db_held_vfs (void);
 
-/* What SQLite said last about 'db', as -ENOSPC (disk full), -ENOMEM, -EROFS,
- * -EBUSY (another process holds it) or -EIO, with "what: message" in 'err'.
+/* The last error of 'db': -ENOSPC (disk full), -ENOMEM, -EROFS, -EBUSY (another
+ * process has locked it) or -EIO, with "what: message" in 'err'.
  */
 int db_error (sqlite3 *db, const char *what, struct err *err);
 
-/* The file may be another one's work, or have been changed: no triggers and no
- * views of it are run, and its schema may call nothing but harmless functions.
+/* Protect this process from a file that others may have written or changed:
+ * none of its triggers and views runs, and its schema may only call harmless
+ * functions.
  */
 void db_harden (sqlite3 *db);
 
-/* Whether the file's header lets SQLite write to it, as each of ours does: with
- * one damaged byte it can be read, and every write fails.  A file that is not
- * there or empty is fine.
+/* Whether the file's header lets SQLite write to it, as in all of our
+ * databases.  With one damaged byte it can be read, but every write fails.
+ * True if the file is empty or missing.
  */
 bool db_lets_write (const char *path);
 
-/* Run statements that give no rows. */
+/* Run statements that return no rows. */
 int db_exec (sqlite3 *db, const char *sql, struct err *err);
 
-/* As db_exec, from a printf format of SQLite's (%Q, %w, %lld). */
+/* As db_exec, with a format of sqlite3_mprintf (%Q, %w, %lld). */
 int db_execf (sqlite3 *db, struct err *err, const char *fmt, ...);
 
 int db_prepare (sqlite3 *db, const char *sql, sqlite3_stmt **ret,
                 struct err *err);
 
-/* Run a prepared statement to its end and reset it. */
+/* Run a prepared statement to its end, and reset it. */
 int db_run (sqlite3_stmt *st, struct err *err);
 
-const char *db_version (void);          // "3.40.1"; borrowed for ever
+const char *db_version (void);          // "3.40.1"; a static text
 
-/* Once *cancel is true let statements of 'db' fail with -EINTR, within some ms;
+/* Let statements of 'db' fail with -EINTR within a few ms once *cancel is true.
  * NULL: never.
  */
 void db_cancel (sqlite3 *db, const atomic_bool *cancel);
 
-/* One integer from a query; 'fallback' when there is no row or it fails. */
+/* The integer that a query returns; 'fallback' if there is no row, or it fails.
+ */
 int64_t db_int (sqlite3 *db, const char *sql, int64_t fallback);
 
 #endif

@@ -1,4 +1,4 @@
-/* common/store/db_presence.c - does a database in use still have its names? */
+/* common/store/db_presence.c - restore files of a database that is in use */
 #include "store/db_presence.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BACK ".back"            // what is to be the database
+#define BACK ".back"            // the new file of the database
 
 static const char *const ends[DB_FILES] = { "", "-wal", "-shm" };
 
@@ -23,8 +23,8 @@ static int name_of (const struct db_there *t, const char *end,
     return 0;
 }
 
-/* A journal is made by the first who needs it; until then it has no name to
- * lose.
+/* Record a file.  A journal is created when it is first needed; until then
+ * there is nothing to lose.
  */
 static void note_name (struct db_there *t, unsigned i)
 {
@@ -46,8 +46,8 @@ void db_there_note (struct db_there *t, const char *path)
         note_name (t, i);
 }
 
-/* 1: the file that has the name is ours, 0: it is another one, -ENOENT: there
- * is none; or nobody knows.
+/* Compare the file of that name: 1: it is ours; 0: it is another one; -ENOENT:
+ * there is none; or another error.
  */
 static int who_has (const struct db_there *t, unsigned i)
 {
@@ -116,8 +116,8 @@ static int write_copy (sqlite3 *from, const char *to, mode_t mode,
     return rc;
 }
 
-/* The journals of a database that is set aside go with it: what it has may be
- * in them only.
+/* Remove a name, or move a foreign file aside.  The journals of a database that
+ * is moved go with it, since they may contain its newest data.
  */
 static int clear_name (const struct db_there *t, unsigned i,
                        const char *aside, struct err *err)
@@ -129,7 +129,7 @@ static int clear_name (const struct db_there *t, unsigned i,
         return rc;
     if (who < 0)
         return err_sys (err, -who, "cannot stat %s", path);
-    if (who == 1)               // all of it is in the copy
+    if (who == 1)               // the copy contains all of it
         return unlink (path) < 0 && errno != ENOENT
                    ? err_sys (err, errno, "cannot remove %s", path) : 0;
     if ((size_t)snprintf (to, sizeof (to), "%s%s", aside, ends[i]) >=
@@ -138,7 +138,7 @@ static int clear_name (const struct db_there *t, unsigned i,
     return fileio_rename (path, to, err);
 }
 
-/* What somebody else put there is his. */
+/* Move aside the files that others have put there. */
 static int clear_names (const struct db_there *t, const char *quarantine,
                         char aside[PATH_MAX], struct err *err)
 {

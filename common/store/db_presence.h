@@ -1,8 +1,8 @@
-/* common/store/db_presence.h - does a database in use still have its names?
+/* common/store/db_presence.h - restore files of a database that is in use
  *
- * Whoever removes or replaces its files is not noticed by SQLite, which goes on
- * in files without a name.  But the connection can read all of it until it is
- * closed: so it can be put back.
+ * If somebody removes or replaces them, SQLite does not notice, and continues
+ * with files without a name.  But the connection can read all of the content
+ * until it is closed, so it can be written back.
  */
 #ifndef ROLLCALL_STORE_DB_PRESENCE_H
 #define ROLLCALL_STORE_DB_PRESENCE_H
@@ -19,35 +19,35 @@ struct sqlite3;
 
 struct db_there {
     char path[PATH_MAX];
-    struct {                    // which file had the name
+    struct {                    // identity of the file with that name
         bool known;
         dev_t dev;
         ino_t ino;
     } names[DB_FILES];
 };
 
-/* These are its files: to be called when it has been opened.  What SQLite makes
- * later is noted then.
+/* Record the files of a database that was just opened.  Files that SQLite
+ * creates later are recorded when they appear.
  */
 void db_there_note (struct db_there *t, const char *path);
 
-/* Whether they are still what has these names: false if one was removed, or
- * another one is in its place.
+/* Whether the names still belong to these files.  False: a file was removed or
+ * replaced.
  */
 bool db_is_there (struct db_there *t);
 
-/* Not in a transaction: write all that 'db' has to the file of that name, with
- * 'mode'.  What others have put in its place is set aside in the directory
- * 'quarantine', which is made: the path of the database's is in 'aside', or "".
- * 'db' is to be closed and opened again by the caller.  On failure (-ENOSPC,
- * -EIO) it may be tried again.
+/* Write all content of 'db' to a file of its name, with 'mode'.  Do not call it
+ * in a transaction.  Files that others have put there are moved to the
+ * directory 'quarantine', which is created; 'aside' is the new path of the
+ * database's, or "".  The caller closes 'db' and opens it again.  -ENOSPC,
+ * -EIO: try again later.
  */
 int db_put_back (const struct db_there *t, struct sqlite3 *db,
                  const char *quarantine, mode_t mode, char aside[PATH_MAX],
                  struct err *err);
 
-/* Close it ('db' may be NULL, *t all zeros).  SQLite removes a journal by its
- * name: that of another database, which has the name by now, stays.
+/* Close 'db', which may be NULL; *t may be zeroed.  SQLite removes a journal by
+ * its name; if that belongs to another database now, it stays.
  */
 void db_close_there (struct db_there *t, struct sqlite3 *db);
 

@@ -1,4 +1,5 @@
-/* common/store/db_rows.c - statements with their values, and rows of queries */
+/* common/store/db_rows.c - bind values to statements and read rows of queries
+ */
 #include "store/db_rows.h"
 
 #include <stdio.h>
@@ -99,7 +100,7 @@ static int fail (struct db_rows *r, sqlite3 *db)
                    : db_error (db, sqlite3_db_filename (db, "main"), r->err);
 }
 
-/* What has ended stays with the connection, and is found there by its text. */
+/* Find an unused statement of the connection by its text. */
 static sqlite3_stmt *find_kept (sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *st = NULL;

@@ -1,23 +1,22 @@
-/* common/store/db_rows.h - statements with their values, and rows of queries
+/* common/store/db_rows.h - bind values to statements and read rows of queries
  *
- * What goes into a statement, and what comes out of a row, is bound by the C
- * type of each value, which the compiler knows:
+ * The C type of each argument, which the compiler knows, decides how it is
+ * bound or read:
  *
- *     struct db_rows r = db_rows (db, err, "SELECT name, size FROM file WHERE "
- *                                          "dir=?1 AND size>?2", dir, least);
+ *   struct db_rows r = db_rows (db, err, "SELECT name, size FROM file WHERE "
+ *                                        "dir=?1 AND size>?2", dir, least);
  *
- *     while (db_row (&r, f.name, f.size))
- *         r.rc = take (arg, &f);
- *     return db_end (&r);
+ *   while (db_row (&r, f.name, f.size))
+ *       r.rc = take (arg, &f);
+ *   return db_end (&r);
  *
- * Values are whole numbers, bool, double, text (NULL is NULL), struct digest *
- * and db_blob; what they point at is copied.  Columns are variables, named
- * without '&': whole numbers, bool, double, arrays of char (cut off; NULL is
- * ""), const char * (the row's own, until the next one; NULL is NULL), struct
- * digest (zeros if it is none) and struct db_blob (the row's own, too).
+ * Values are integers, bool, double, texts (NULL is NULL), struct digest * and
+ * db_blob; their content is copied.  Columns are variables, named without '&':
+ * integers, bool, double, arrays of char (truncated; NULL becomes ""), const
+ * char * (belongs to the row, until the next one; NULL is NULL), struct digest
+ * (zeros if it is none) and struct db_blob (belongs to the row, too).
  *
- * Where each microsecond counts statements are prepared, bound and stepped by
- * SQLite's own names.
+ * Where each microsecond counts, code uses SQLite's own functions.
  */
 #ifndef ROLLCALL_STORE_DB_ROWS_H
 #define ROLLCALL_STORE_DB_ROWS_H
@@ -31,7 +30,7 @@ struct db_blob {
 };
 
 struct db_value {
-    int type;                   // SQLITE_INTEGER and so on; 0: behind the last
+    int type;                   // SQLITE_INTEGER, ...; 0: end of the list
     union {
         int64_t number;
         double real;
@@ -40,22 +39,23 @@ struct db_value {
 };
 
 struct db_rows {
-    sqlite3_stmt *st;           // on the row, for what db_row cannot read
-    int rc;                     // the loop's body may set it: negative ends it
+    sqlite3_stmt *st;           // at the row, for what db_row cannot read
+    int rc;                     // the body of the loop may set it: a negative
+                                // value ends the loop
     struct err *err;
-    bool kept;                  // the statement stays with the connection
+    bool kept;                  // the statement stays prepared
     int (*fail) (void *arg, struct err *err);   // in place of db_error
     void *arg;
 };
 
-/* Run 'sql': its rows, to be ended by db_end.  The statement is not prepared if
- * that fails, with what db_prepare gives.
+/* Run a query; db_end ends it.  If it cannot be prepared, db_row returns false
+ * and db_end the error of db_prepare.
  */
 #define db_rows(db, err, ...) db_rows_of (db, err, DB_VALUES (__VA_ARGS__))
 
-/* The same, but the statement stays prepared, and is found again by its text
- * once it has ended; db_close_kept ends its life.  To be read before the same
- * text is asked for again.
+/* As db_rows, but the statement stays prepared and is reused for the same text,
+ * until db_close_kept.  Read the rows to their end before the same text is used
+ * again.
  */
 #define db_rows_kept(db, err, ...) \
     db_rows_kept_of (db, err, DB_VALUES (__VA_ARGS__))
@@ -65,41 +65,45 @@ struct db_rows {
 #define db_row(rows, ...) (db_step (rows) && \
                            (db_columns ((rows)->st, __VA_ARGS__), true))
 
-/* Read the row that a statement is on. */
+/* Read the row at which a statement is. */
 #define db_columns(st, ...) db_read (st, DB_CELLS (__VA_ARGS__))
 
-/* The first row, and the end: 1; 0 if there is none; or as db_end. */
+/* Read the first row, and end the query.  1; 0: there is no row; or as db_end.
+ */
 #define db_one(rows, ...) db_one_of (rows, DB_CELLS (__VA_ARGS__))
 
-/* Run a statement of which no rows are read: 0, or as db_end. */
+/* Run a statement without reading rows.  Returns 0, or as db_end. */
 #define db_do(db, err, ...) \
     db_finish (db_rows_of (db, err, DB_VALUES (__VA_ARGS__)))
 
-/* Run one that is prepared with these values, and reset it, as db_run. */
+/* Run a prepared statement with these values, and reset it; as db_run. */
 #define db_put(st, err, ...) \
     ((void)db_bind (st, DB_VALUES (__VA_ARGS__)), db_run (st, err))
 
-/* The next row, unread: as db_row. */
+/* Go to the next row without reading it; as db_row. */
 bool db_step (struct db_rows *r);
 
-/* What ended the loop, if that was negative, or 0.  Nothing of the rows may be
- * used any more.
+/* End a query.  Returns 0, or the negative rc that ended the loop.  Afterwards
+ * nothing of the rows may be used.
  */
 int db_end (struct db_rows *r);
 
-/* Step to the end, and end. */
+/* Step to the end, and end the query. */
 int db_finish (struct db_rows r);
 
-/* The first column of the first row; 'fallback' if there is none, or it fails.
+/* The integer in the first column of the first row; 'fallback' if there is no
+ * row, or it fails.
  */
 int64_t db_number (struct db_rows r, int64_t fallback);
 
 void db_close_kept (sqlite3 *db);
 
-/* A text of the row that a statement is on, until the next one; "" for NULL. */
+/* A text of the row at which a statement is, valid until the next row.  "" for
+ * NULL.
+ */
 const char *db_text (sqlite3_stmt *st, int column);
 
-/* A number that is NULL if it is not known. */
+/* Bind a number, or NULL if it is not known. */
 static inline struct db_value db_known (bool known, int64_t v)
 {
     return (struct db_value){ .type = known ? SQLITE_INTEGER : SQLITE_NULL,
@@ -124,7 +128,7 @@ enum db_cell_kind {
     DB_TEXT_AT, DB_DIGEST, DB_BLOB
 };
 
-// the first of the values is the text of the statement; 'r' has all but 'st'
+// values[0] is the text of the statement; all of 'r' but 'st' is set
 void db_begin (struct db_rows *r, sqlite3 *db, const struct db_value *values);
 struct db_rows db_rows_of (sqlite3 *db, struct err *err,
                            const struct db_value *values);

@@ -1,4 +1,4 @@
-/* common/store/deflate.c - gzip files, written as a stream */
+/* common/store/deflate.c - write gzip files as a stream */
 #include "store/deflate.h"
 
 #include "store/fileio.h"
@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #define OUTPUT_SIZE 131072u
-#define GZIP_ONLY (MAX_WBITS + 16)      // what zlib calls a gzip header
+#define GZIP_ONLY (MAX_WBITS + 16)      // selects the gzip format in zlib
 #define MEMORY_LEVEL 8                  // zlib's default
 
 struct deflate {
@@ -43,8 +43,7 @@ void deflate_destroy (struct deflate *z)
     free (z);
 }
 
-/* Let zlib work until it has taken all input, or with Z_FINISH until the end.
- */
+/* Run zlib until it has consumed all input, or, with Z_FINISH, to the end. */
 static int deflate_run (struct deflate *z, int flush)
 {
     int answer = Z_OK;
@@ -69,7 +68,7 @@ int deflate_write (struct deflate *z, const void *data, size_t size)
     while (!z->failed && size > 0) {
         uInt n = size > INT_MAX ? INT_MAX : (uInt)size;
 
-        z->z.next_in = (unsigned char *)(uintptr_t)p;   // it only reads
+        z->z.next_in = (unsigned char *)(uintptr_t)p;   // zlib only reads it
         z->z.avail_in = n;
         (void)deflate_run (z, Z_NO_FLUSH);
         p += n;

@@ -1,4 +1,4 @@
-/* common/store/deflate.h - gzip files, written as a stream */
+/* common/store/deflate.h - write gzip files as a stream */
 #ifndef ROLLCALL_STORE_DEFLATE_H
 #define ROLLCALL_STORE_DEFLATE_H
 
@@ -6,15 +6,16 @@
 
 struct deflate;
 
-/* 'fd' is borrowed, and written to from where it stands.  NULL without memory.
+/* Write to 'fd', which is borrowed, from its current offset.  NULL: no memory.
  */
 struct deflate *deflate_create (int fd);
 void deflate_destroy (struct deflate *z);       // z may be NULL
 
-/* 0, or what write(2) said, also of calls before. */
+/* Returns 0, or the first error of write(2), which all later calls return, too.
+ */
 int deflate_write (struct deflate *z, const void *data, size_t size);
 
-/* The end of the file; nothing may be written behind it. */
+/* Complete the file.  Nothing may be written afterwards. */
 int deflate_finish (struct deflate *z);
 
 #endif

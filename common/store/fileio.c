@@ -1,4 +1,4 @@
-/* common/store/fileio.c - files and directories, done in one way only */
+/* common/store/fileio.c - read, replace and remove files */
 #include "store/fileio.h"
 
 #include "base/utf8.h"
@@ -13,7 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define TEMP ".tmp."            // behind a name, and the process that writes it
+#define TEMP ".tmp."            // follows the name; then the pid of the writer
 
 enum fileio_trouble fileio_trouble (int rc)
 {
@@ -54,7 +54,7 @@ int fileio_open_at (int dirfd, const char *name, struct err *err)
         if (errno == ELOOP)
             return err_set (err, ELOOP, "%s is a symbolic link, which is not "
                                         "followed", name);
-        rc = -errno;            // a socket cannot be opened at all
+        rc = -errno;            // a socket cannot be opened
         if (rc == -ENXIO && fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
             && !S_ISREG (st.st_mode))
             return not_regular (name, st.st_mode, err);
@@ -101,7 +101,8 @@ int fileio_read_at (int dirfd, const char *name, struct buf *out,
         return fd;
     for (;;) {
         size_t room = out->max - out->size;
-        uint8_t more[1], *at = more;    // is there any, when 'out' is full?
+        uint8_t more[1], *at = more;    // tests for more bytes once 'out' is
+                                        // full
         ssize_t n;
 
         if (room > 65536)
@@ -225,9 +226,9 @@ static int sync_parent (const char *path, struct err *err)
     return fileio_sync_dir (n ? dir : "/", err);
 }
 
-/* The name of a directory that was made is to last: without that a power cut
- * can take it with everything that was fsynced in it.  A parent that is not
- * ours to read is none of ours.
+/* Make the name of a new directory durable: otherwise a power failure could
+ * remove it with everything that was fsynced in it.  A parent that we cannot
+ * read is not ours, and is ignored.
  */
 static int sync_made (const char *path, struct err *err)
 {
@@ -235,7 +236,8 @@ static int sync_made (const char *path, struct err *err)
 
     if (rc == -EACCES)
         return 0;
-    if (rc < 0)                 // told only once: it has to be made again
+    if (rc < 0)                 // the error is reported once, so the directory
+                                // must be created again
         (void)rmdir (path);
     return rc;
 }
@@ -257,7 +259,7 @@ int fileio_mkdirs (const char *path, mode_t mode, struct err *err)
             if ((rc = sync_made (part, err)) < 0)
                 return rc;
         } else {
-            int saved = errno;  // may not be EEXIST of one that is there
+            int saved = errno;  // is not always EEXIST for an existing one
 
             if (saved != EEXIST && access (part, F_OK) < 0)
                 return err_sys (err, saved, "cannot make directory %s", part);
@@ -353,7 +355,7 @@ static int remove_below (int dirfd, unsigned depth)
             rc = -ELOOP;
         else if ((fd = tree_openat (dirfd, e->d_name, O_RDONLY | O_DIRECTORY,
                                     0, true)) < 0)
-            rc = fd;            // -EXDEV: what is mounted there is not ours
+            rc = fd;            // -EXDEV: a mounted file system is not ours
         else if ((rc = remove_below (fd, depth - 1)) == 0 &&
                  unlinkat (dirfd, e->d_name, AT_REMOVEDIR) < 0)
             rc = -errno;
@@ -402,7 +404,8 @@ bool fileio_has (const char *dir, const char *name)
 }
 
 struct fs_kind {
-    unsigned long magic;                // statfs(2), and the projects' own
+    unsigned long magic;                // from statfs(2) and the file systems'
+                                        // sources
     const char *name;
 };
 

@@ -1,8 +1,8 @@
-/* common/store/fileio.h - files and directories, done in one way only
+/* common/store/fileio.h - read, replace and remove files
  *
- * A file is replaced by writing a temporary one beside it, fsync, rename,
- * fsync of the directory: readers see the old or the new one, and on failure
- * the old one stays.
+ * A file is replaced by writing a temporary one beside it, fsync, rename, and
+ * fsync of the directory.  Readers see the old or the new file, and after a
+ * failure the old one remains.
  */
 #ifndef ROLLCALL_STORE_FILEIO_H
 #define ROLLCALL_STORE_FILEIO_H
@@ -16,92 +16,97 @@
 #define FILEIO_DIR_MODE 0750
 #define FILEIO_FILE_MODE 0640
 
-/* What stands behind a failure, 0 or -errno. */
+/* The kind of a failure, from 0 or -errno. */
 enum fileio_trouble {
-    FILEIO_LASTING,             // the file itself, or nothing
-    FILEIO_DISK,                // what it is on, which may be better later
-    FILEIO_SHORTAGE,            // want of descriptors or memory: no file at all
+    FILEIO_LASTING,             // no failure, or one of the file itself
+    FILEIO_DISK,                // one of the disk, which may pass
+    FILEIO_SHORTAGE,            // lack of descriptors or memory
 };
 
 enum fileio_trouble fileio_trouble (int rc);
 
-/* Open for reading relative to 'dirfd'.  Symbolic links are not followed and
- * only regular files are opened.  Returns the descriptor, or -ENOENT (absent;
- * 'err' untouched, so that asking is cheap), -ELOOP (a symbolic link),
- * -EINVAL (not a regular file), or what open(2) said.
+/* Open a regular file for reading, relative to 'dirfd', without following a
+ * symbolic link.  Returns the descriptor, which the caller closes; -ENOENT: it
+ * is absent (cheap: 'err' is unchanged); -ELOOP: it is a symbolic link;
+ * -EINVAL: it is no regular file; or an error of open(2).
  */
 int fileio_open_at (int dirfd, const char *name, struct err *err);
 
-/* Open a directory below 'dirfd', never through a symbolic link. */
+/* Open a directory in 'dirfd' without following a symbolic link.  Returns the
+ * descriptor, which the caller closes, or -errno.
+ */
 int fileio_open_dir_at (int dirfd, const char *name, struct err *err);
 
-/* The next entry of a directory but "." and "..", or NULL at its end.  A
- * directory that cannot be read on is not at its end: *rc is then -errno (0
- * otherwise), and what was listed is not all.
+/* The next entry of a directory without "." and "..", or NULL at its end.  If
+ * it cannot be read to its end, *rc is -errno, and entries are missing;
+ * otherwise *rc is 0.
  */
 struct dirent *fileio_next_entry (DIR *dir, int *rc);
 
-/* Append a whole file to 'out'.  -EFBIG if it is larger than 'out' may be;
+/* Append a whole file to 'out'. -EFBIG: it exceeds the maximum of 'out';
  * otherwise as fileio_open_at.
  */
 int fileio_read_at (int dirfd, const char *name, struct buf *out,
                     struct err *err);
 
-/* Write all of it, over short writes and interruptions; 0 or -errno. */
+/* Write all bytes, despite short writes and interruptions.  Returns 0 or
+ * -errno.
+ */
 int fileio_write_all (int fd, const void *data, size_t size);
 
-/* The same of a text of several lines, for people: utf8_escape, UTF8_LINES. */
+/* Write a text of several lines for people, with utf8_escape and UTF8_LINES. */
 int fileio_write_shown (int fd, const char *text);
 int fileio_pwrite_all (int fd, const void *data, size_t size, off_t offset);
 
-/* Read exactly 'size' bytes at 'offset'; -ENODATA if the file is shorter. */
+/* Read exactly 'size' bytes at 'offset'. -ENODATA: the file is shorter. */
 int fileio_pread_all (int fd, void *data, size_t size, off_t offset);
 
-/* Make the directory and the ones above it; names that are new are durable, or
- * not there.
+/* Create a directory and its parents.  Afterwards new names are durable; after
+ * a failure they may be absent.
  */
 int fileio_mkdirs (const char *path, mode_t mode, struct err *err);
 
-/* fsync a directory, so that names made in it last. */
+/* fsync a directory, so that new names in it are durable. */
 int fileio_sync_dir (const char *path, struct err *err);
 
-/* rename, then fsync of the target's directory. */
+/* rename(2), then fsync of the directory of the target. */
 int fileio_rename (const char *from, const char *to, struct err *err);
 
-/* Replace 'path' by 'size' bytes of 'data'. */
+/* Replace the file 'path' by 'size' bytes of 'data'. */
 int fileio_replace (const char *path, const void *data, size_t size,
                     mode_t mode, struct err *err);
 
-/* Remove the temporary files of fileio_replace that processes which were killed
- * left of 'name' in a directory.  The caller makes sure that nobody replaces it
- * meanwhile.
+/* Remove temporary files for 'name' that killed processes left in a directory.
+ * The caller ensures that nobody replaces 'name' meanwhile.
  */
 void fileio_forget_temps (int dirfd, const char *name);
 
-/* Remove a directory and all below it; symbolic links are removed, not
- * followed, and what is mounted there stays (-EXDEV).  Missing is fine.
+/* Remove a directory and everything below it.  Symbolic links are removed, not
+ * followed; mounted file systems remain (-EXDEV).  A missing directory is no
+ * error.
  */
 int fileio_remove_tree (const char *path, struct err *err);
 
-/* Make sure that descriptors 0, 1 and 2 are open (on /dev/null if they were
- * closed): else a database could become "standard output".  For main, first.
+/* Open descriptors 0, 1 and 2 on /dev/null if they are closed: otherwise a
+ * database could become the standard output.  Call it first in main.
  */
 void fileio_open_std (void);
 
-/* "dir/name" into out; false if it does not fit. */
+/* Write "dir/name" to 'out'.  False: it does not fit. */
 bool fileio_join (char *out, size_t size, const char *dir, const char *name);
 
-/* Whether there is a 'dir/name'. */
+/* Whether 'dir/name' exists. */
 bool fileio_has (const char *dir, const char *name);
 
-/* The name of the shared or remote file system that holds 'path' ("nfs",
- * "lustre", ...), or NULL when it is local or cannot be told.  Locks and
- * memory-mapped journals are not safe there, and writing there stalls jobs.
+/* The type of the shared or remote file system of 'path' ("nfs", "lustre",
+ * ...); NULL if it is local or unknown.  Locks and memory-mapped journals are
+ * not safe there, and writing there stalls jobs.
  */
 const char *fileio_remote_fs (const char *path);
 
-/* As well of one that belongs to this machine ("ext4", "tmpfs", ...), whether or
- * not this machine exports it; NULL: another, or it cannot be told.
+/* The type of the file system of 'path' if it belongs to this machine ("ext4",
+ * "tmpfs", ...), even if the machine exports it; NULL if it does not, or if it
+ * is unknown.
  */
 const char *fileio_local_fs (const char *path);
 

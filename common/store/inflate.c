@@ -1,4 +1,4 @@
-/* common/store/inflate.c - gzip files, as a stream */
+/* common/store/inflate.c - read gzip files as a stream */
 #include "store/inflate.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 
 struct inflate {
     int fd;
-    bool eof;                   // of the file
-    bool between;               // behind a whole member
-    int failed;                 // said again to whoever asks again
+    bool eof;                   // end of the file
+    bool between;               // after a complete member
+    int failed;                 // the error, returned by later calls
     z_stream z;
     unsigned char input[INPUT_SIZE];
 };
@@ -66,7 +66,7 @@ static int inflate_fill (struct inflate *z)
     return 0;
 }
 
-/* What zlib's answer means; 0 to go on. */
+/* Translate the result of zlib; 0: continue. */
 static int take_answer (struct inflate *z, int answer)
 {
     switch (answer) {

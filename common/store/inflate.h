@@ -1,7 +1,8 @@
-/* common/store/inflate.h - gzip files, as a stream (the only door to zlib.h)
+/* common/store/inflate.h - read gzip files as a stream
  *
- * Memory is bounded (zlib's window and one input buffer), however far the
- * content expands: what to do about its size is the reader's business.
+ * Memory is bounded (the window of zlib and an input buffer), whatever the size
+ * of the content; the reader has to limit that.  Only inflate.c and deflate.c
+ * use zlib.h.
  */
 #ifndef ROLLCALL_STORE_INFLATE_H
 #define ROLLCALL_STORE_INFLATE_H
@@ -12,16 +13,16 @@
 
 struct inflate;
 
-/* Whether the file begins as gzip does; its position stays. */
+/* Whether the file begins as gzip does.  Its offset is unchanged. */
 bool inflate_is_gzip (int fd);
 
-/* 'fd' is borrowed, and read from where it stands.  NULL without memory. */
+/* Read 'fd', which is borrowed, from its current offset.  NULL: no memory. */
 struct inflate *inflate_open (int fd);
 void inflate_close (struct inflate *z);         // z may be NULL
 
-/* Like read(2): up to 'size' bytes of the content, 0 at its end, -errno.
- * -EBADMSG: not gzip, or damaged; -ENODATA: the file ends too early.  What came
- * before either was good.  'arg' is the struct inflate.
+/* Read up to 'size' bytes of the content, as read(2) does; 0 at its end.
+ * -EBADMSG: it is no gzip, or damaged; -ENODATA: the file ends too early; or
+ * -errno.  All bytes before that are valid.  'arg' is the struct inflate.
  */
 ssize_t inflate_read (void *arg, void *buf, size_t size);
 

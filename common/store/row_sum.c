@@ -1,4 +1,4 @@
-/* common/store/row_sum.c - checksums of rows, in ledgers of ours */
+/* common/store/row_sum.c - checksums of rows in our ledgers */
 #include "store/row_sum.h"
 
 #include "base/wire.h"
@@ -19,7 +19,7 @@ static void put (struct buf *b, const struct db_value *v)
     }
 }
 
-/* The first 64 bits of the hash; frees the buffer. */
+/* Return the first 64 bits of the hash, and free the buffer. */
 static bool end (struct buf *b, int64_t *ret)
 {
     struct digest d = { { 0 } };

@@ -1,9 +1,9 @@
-/* common/store/sorter.c - records in order, however many there are
+/* common/store/sorter.c - sort any number of records
  *
- * The last record of each run is kept, so that a run that goes on where the
- * one before it ended becomes part of it.  When RUNS_MERGED runs of one level
- * are there, they become one of the next level: the number of runs, and of
- * their buffers, stays bounded.
+ * The last record of each run is kept, so that a run that continues the order
+ * of the previous one is appended to it.  RUNS_MERGED runs of one level are
+ * merged into one of the next level, so the number of runs and of their buffers
+ * is bounded.
  */
 #include "store/sorter.h"
 
@@ -13,19 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUNS_MERGED 64u         // runs of one level that become one
+#define RUNS_MERGED 64u         // runs of one level that are merged
 #define RUNS_MAX 256u           // four levels: 64^4 times SORTER_MEMORY
-#define BLOCK_RECORDS 16u       // sorted by moving neighbours
+#define BLOCK_RECORDS 16u       // sorted by insertion
 
 struct sorter {
     unsigned words, keys;
     size_t cap, n, next;        // records in memory
     int64_t *mem, *scratch;
-    bool ordered;               // mem is, up to now
+    bool ordered;               // 'mem' is sorted so far
     struct sorter_file file;
     struct sorter_run runs[RUNS_MAX];
     unsigned nruns;
-    struct sorter_reader *readers;      // of the last merge
+    struct sorter_reader *readers;      // readers of the last merge
     unsigned *heap;             // indexes of readers, least record first
     unsigned nheap;
     int failed;
@@ -98,7 +98,7 @@ static int sorter_compare (const struct sorter *s, const int64_t *a,
 
 /* ---- in memory ---- */
 
-/* Where the ordered stretch that begins at 'i' ends. */
+/* The end of the sorted stretch that begins at 'i'. */
 static size_t stretch (const struct sorter *s, const int64_t *v, size_t i)
 {
     const int64_t *p = v + i * s->words;
@@ -110,7 +110,7 @@ static size_t stretch (const struct sorter *s, const int64_t *v, size_t i)
     return i;
 }
 
-/* [a, b) and [b, c) of 'from', both ordered, into 'to'. */
+/* Merge [a, b) and [b, c) of 'from', both sorted, into 'to'. */
 static void merge_two (const struct sorter *s, const int64_t *from,
                        int64_t *to, size_t a, size_t b, size_t c)
 {
@@ -133,8 +133,8 @@ static void merge_two (const struct sorter *s, const int64_t *from,
     memcpy (out + (b - a) * w, from + j * w, (c - j) * size);
 }
 
-/* Put each record of [from, to) where it belongs among those before it: where
- * order is only locally wrong, this is all that there is to do.
+/* Sort [from, to) by insertion, which suffices where order is only locally
+ * wrong.
  */
 static void sort_block (struct sorter *s, size_t from, size_t to)
 {
@@ -155,7 +155,7 @@ static void sort_block (struct sorter *s, size_t from, size_t to)
     }
 }
 
-/* A merge sort that takes the order which is there for granted. */
+/* A merge sort that uses stretches which are sorted already. */
 static int sort_memory (struct sorter *s)
 {
     bool again = !s->ordered;
@@ -184,7 +184,7 @@ static int sort_memory (struct sorter *s)
 
 /* ---- on disk ---- */
 
-/* Behind the last run, which goes on. */
+/* Append records to the last run. */
 static int write_records (struct sorter *s, struct sorter_run *run,
                           const int64_t *v, size_t n)
 {
@@ -203,7 +203,9 @@ static int read_record (struct sorter *s, unsigned reader)
     return rc < 0 ? fail (s, -rc, "cannot read a file in $TMPDIR") : rc;
 }
 
-/* An earlier run goes first among equals, which keeps their order. */
+/* Of equal records that of the earlier run comes first, which keeps their
+ * order.
+ */
 static bool before (const struct sorter *s, unsigned a, unsigned b)
 {
     int c = sorter_compare (s, s->readers[a].record, s->readers[b].record);
@@ -267,7 +269,7 @@ static int next_merged (struct sorter *s, int64_t *record)
     return 1;
 }
 
-/* The last runs, which are of one level, into one of the next. */
+/* Merge the last runs, which are of one level, into one of the next. */
 static int merge_level (struct sorter *s)
 {
     unsigned from = s->nruns - RUNS_MERGED;
@@ -300,7 +302,7 @@ static bool level_is_full (const struct sorter *s)
                s->runs[s->nruns - 1].level;
 }
 
-/* What is in memory becomes a run, or the end of the last one. */
+/* Write the records in memory as a run, or append them to the last one. */
 static int spill (struct sorter *s)
 {
     struct sorter_run *run = s->nruns > 0 ? &s->runs[s->nruns - 1] : NULL;

@@ -1,13 +1,13 @@
-/* common/store/sorter.h - records in order, however many there are
+/* common/store/sorter.h - sort any number of records
  *
- * Takes records of a few 64-bit words and hands them out in the order of their
- * first words; equal ones keep their order.  What exceeds SORTER_MEMORY goes to
- * an unnamed file in $TMPDIR as sorted runs, which are merged when the records
- * are taken.  Input that is in order, or nearly so, as a profiler's tables are,
- * costs no sorting and few runs.
+ * A sorter takes records of a few 64-bit words and returns them in the order of
+ * their first words; equal ones keep their order.  What exceeds SORTER_MEMORY
+ * goes to an unnamed file in $TMPDIR as sorted runs, which are merged when
+ * records are returned.  Input that is nearly sorted, as a profiler's tables
+ * are, costs no sorting and few runs.
  *
- * A database's own ORDER BY would do the same in the same bounds, at several
- * times the cost for each row.
+ * ORDER BY of a database would do the same within the same memory, but takes
+ * several times as long for each row.
  */
 #ifndef ROLLCALL_STORE_SORTER_H
 #define ROLLCALL_STORE_SORTER_H
@@ -18,24 +18,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SORTER_MEMORY (4u << 20)        // bytes of records; twice to sort
+#define SORTER_MEMORY (4u << 20)        // bytes of records; twice as many while
+                                        // sorting
 #define SORTER_WORDS_MAX 8u
 
 struct sorter;
 
-/* Records of 'words' words, the first 'keys' of which are signed keys. */
+/* Create a sorter for records of 'words' words, of which the first 'keys' are
+ * signed keys.  NULL: no memory.
+ */
 struct sorter *sorter_create (unsigned words, unsigned keys);
 void sorter_destroy (struct sorter *s);         // s may be NULL
 
-/* Take a copy of the record.  0, -ENOMEM, or what the file said; a failure
- * sticks.
+/* Add a copy of a record.  Returns 0, -ENOMEM, or an error of the file.  After
+ * a failure all calls fail.
  */
 int sorter_add (struct sorter *s, const int64_t *record, struct err *err);
 
-/* No more come: the next sorter_next gives the first one. */
+/* End the input: the next sorter_next returns the first record. */
 int sorter_finish (struct sorter *s, struct err *err);
 
-/* 1 with the next record, 0 behind the last one, negative as above. */
+/* Get the next record: 1; 0 after the last one; or negative as above. */
 int sorter_next (struct sorter *s, int64_t *record, struct err *err);
 
 #endif

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WRITE_BYTES 65536u      // at a time
-#define READ_BYTES 16384u       // of a run at a time
-#define WORD_BYTES 10u          // at most: 7 bits in each
+#define WRITE_BYTES 65536u      // bytes of a write
+#define READ_BYTES 16384u       // bytes of a read
+#define WORD_BYTES 10u          // at most: 7 bits in a byte
 #define RECORD_BYTES (SORTER_WORDS_MAX * WORD_BYTES)
 
 int sorter_file_open (struct sorter_file *f)
@@ -40,7 +40,8 @@ void sorter_file_close (struct sorter_file *f)
 
 /* ---- writing ---- */
 
-/* The difference, small whatever its sign, its lowest bits first. */
+/* Write the difference as a small number whatever its sign, lowest bits first.
+ */
 static uint8_t *put_word (uint8_t *out, int64_t word, int64_t before)
 {
     uint64_t d = (uint64_t)word - (uint64_t)before;
@@ -88,7 +89,7 @@ int sorter_file_write (struct sorter_file *f, struct sorter_run *run,
 
 /* ---- reading ---- */
 
-/* Have a whole record in the buffer, or all that is left. */
+/* Fill the buffer with a whole record, or with the rest. */
 static int refill (const struct sorter_file *f, struct sorter_reader *r)
 {
     size_t rest = r->have - r->next, wanted = READ_BYTES - rest;

@@ -1,4 +1,4 @@
-/* common/store/space.c - room on file systems */
+/* common/store/space.c - free space on file systems */
 #include "store/space.h"
 
 #include "base/units.h"
@@ -42,7 +42,7 @@ uint64_t space_limit_bytes (const struct space_limit *limit,
     return (uint64_t)limit->bytes;
 }
 
-/* Cut the last component off; false when there is none. */
+/* Cut off the last component.  False: there is none. */
 static bool go_up (char *path)
 {
     char *slash = strrchr (path, '/');

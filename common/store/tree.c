@@ -1,4 +1,4 @@
-/* common/store/tree.c - a directory that is held, and what is in it */
+/* common/store/tree.c - hold a directory open and work below it */
 #include "store/tree.h"
 
 #include "store/fileio.h"
@@ -15,11 +15,11 @@
 #define HELD "/proc/self/fd/"
 #define FDINFO "/proc/self/fdinfo/"
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-#define RACES_MAX 100           // of openat2 with somebody who renames
+#define RACES_MAX 100           // retries of openat2 while somebody renames
 
 /* ---- opening below a directory ---- */
 
-/* One component.  A descriptor of a link itself is what O_PATH would give. */
+/* Open one component.  O_PATH would give a descriptor of a link itself. */
 static int step (int dirfd, const char *name, int flags, mode_t mode)
 {
     struct stat st;
@@ -39,7 +39,7 @@ static int step (int dirfd, const char *name, int flags, mode_t mode)
     return fd;
 }
 
-/* Of which mount it is; -1: /proc does not tell. */
+/* The mount id of a descriptor; -1: unknown in /proc. */
 static long mount_of (int fd)
 {
     static const char key[] = "mnt_id:";
@@ -59,7 +59,9 @@ static long mount_of (int fd)
     return at ? strtol (at + sizeof (key) - 1, NULL, 10) : -1;
 }
 
-/* A part of a file system may be mounted again, within itself, too. */
+/* Whether both are on the same mount.  A part of a file system may also be
+ * mounted within itself.
+ */
 static bool same_mount (int a, int b)
 {
     struct stat one, other;
@@ -68,8 +70,8 @@ static bool same_mount (int a, int b)
            one.st_dev == other.st_dev && mount_of (a) == mount_of (b);
 }
 
-/* -EXDEV, and it is closed, if 'fd' has to be on the mount of 'dirfd' and is
- * not.
+/* Check that 'fd' is on the mount of 'dirfd', if required.  Otherwise close it:
+ * -EXDEV.
  */
 static int on_mount (int dirfd, int fd, bool one_mount)
 {
@@ -126,7 +128,9 @@ static int open_how (int dirfd, const char *path, int flags, mode_t mode,
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* Filters of system calls, as containers have, refuse what they do not know. */
+/* Whether a system call is unknown.  Filters in containers refuse unknown
+ * calls.
+ */
 static bool is_unknown (int rc)
 {
     return rc == -ENOSYS || rc == -EPERM || rc == -EINVAL;
@@ -160,17 +164,18 @@ int tree_open_real (const char *path, int flags)
 
 /* ---- whose links a path has ---- */
 
-#define LINKS_MAX 40            // in a path, as the kernel has it
+#define LINKS_MAX 40            // in a path, as in the kernel
 #define NOBODY ((uid_t)-1)
 
 struct way {
-    char real[PATH_MAX];        // so far; "" is "/"
-    char rest[PATH_MAX];        // what is still to be walked
-    uid_t owner;                // of links that are not trusted, or NOBODY
+    char real[PATH_MAX];        // resolved so far; "" is "/"
+    char rest[PATH_MAX];        // not resolved yet
+    uid_t owner;                // owner of links that are not trusted, or
+                                // NOBODY
     unsigned links;
 };
 
-/* The link at way->real, whose name begins at 'parent' in it. */
+/* Follow the link at way->real; 'parent' is where its name begins. */
 static int follow (struct way *w, size_t parent, uid_t owner)
 {
     char target[2 * PATH_MAX];
@@ -193,7 +198,7 @@ static int follow (struct way *w, size_t parent, uid_t owner)
     return 0;
 }
 
-/* The next name of the rest. */
+/* Resolve the next component. */
 static int walk_name (struct way *w)
 {
     const char *name = w->rest + strspn (w->rest, "/");
@@ -263,8 +268,8 @@ int tree_open (struct tree *t, const char *path, struct err *err)
     return tree_keep (t, fd);
 }
 
-/* Open a directory, which is made if it is not there; *made if it was, or could
- * not be.
+/* Open a directory, and create it if it is absent.  *made: it was created, or
+ * could not be.
  */
 static int open_or_make (int dirfd, const char *name, mode_t mode,
                          bool one_mount, bool *made)
@@ -276,7 +281,8 @@ static int open_or_make (int dirfd, const char *name, mode_t mode,
         return fd;
     if (mkdirat (dirfd, name, mode) < 0 && errno != EEXIST)
         return -errno;
-    if (fsync (dirfd) < 0) {            // told only once: it has to be made
+    if (fsync (dirfd) < 0) {            // the error is reported once, so the
+                                        // directory must be created again
         rc = -errno;                    // again
         (void)unlinkat (dirfd, name, AT_REMOVEDIR);
         return rc;
@@ -317,8 +323,8 @@ int tree_open_in (struct tree *t, const struct tree *above, const char *name,
     return tree_keep (t, fd);
 }
 
-/* Cut 'path' to the part of it that is there, whose real path is 'real'.  How
- * much it is, or as tree_resolve.
+/* Cut 'path' to the part that exists, and resolve that to 'real'.  Returns its
+ * length, or errors as tree_resolve.
  */
 static int resolve_there (char *path, char real[PATH_MAX])
 {
@@ -446,7 +452,7 @@ void tree_tell (const struct tree *t, struct err *err)
         (void)memcpy (text, err->text, sizeof (text));
         (void)snprintf (at, (size_t)(err->text + sizeof (err->text) - at),
                         "%s/%s", t->path, text + (at - err->text) + n);
-        if (strstr (t->path, held))     // for ever
+        if (strstr (t->path, held))     // it would never end
             break;
     }
 }

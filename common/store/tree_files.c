@@ -1,4 +1,4 @@
-/* common/store/tree_files.c - what is in a directory that is held */
+/* common/store/tree_files.c - files in a held directory */
 #include "store/tree.h"
 
 #include "store/fileio.h"
@@ -44,7 +44,7 @@ bool tree_is_mount (int dirfd, const char *name)
             STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-/* A name that nobody can have foreseen, and a new file of that name. */
+/* Create a file with a name that nobody can predict. */
 static int make_temp (const struct tree *t, char name[NAME_MAX], mode_t mode)
 {
     uint64_t random;
@@ -99,7 +99,7 @@ int tree_try_file (const struct tree *t)
     return fd < 0 ? -errno : fd;
 }
 
-/* Whether what we make there is of that user, too. */
+/* Whether files that we create there also belong to that user. */
 static bool we_pass_for (const struct tree *t, uid_t uid)
 {
     int fd = tree_try_file (t);
@@ -137,7 +137,7 @@ int tree_check_path (const char *path, bool foreign, struct err *err)
         *slash = '\0';
     if (rc == -ENOENT)
         rc = tree_open (&t, ".", NULL);
-    if (rc < 0)                 // whoever makes it is told
+    if (rc < 0)                 // creating it reports that
         return 0;
     rc = tree_check_owner (&t, false, err);
     tree_close (&t);

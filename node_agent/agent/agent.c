@@ -170,6 +170,7 @@ static int open_spool (struct agent *a, struct err *err)
                         a->opt->state);
     if ((n = spool_open (dir, &a->spool, err)) < 0)
         return n;
+    spool_log_captures (a->spool, a->captures.level);
     if (a->opt->divided)
         spool_divide (a->spool, a->self.host_id);
     if (loop_add_source (a->loop, is_damaged, end_damaged, a) < 0)

@@ -170,7 +170,8 @@ static bool is_safe_to_release (const struct agent *a, const struct sealed *s)
 /* Whether what the capture was is known from now on, for its release. */
 static bool add_release (struct agent *a, const struct sealed *s)
 {
-    enum release_state kept = a->opt->raw ? RELEASE_KEPT : RELEASE_KEPT_ROWS;
+    enum release_event sealed = a->opt->raw ? RELEASE_ALL_SEALED
+                                            : RELEASE_ROWS_SEALED;
     struct err err = { "" };
 
     if (a->release.roots &&
@@ -185,7 +186,7 @@ static bool add_release (struct agent *a, const struct sealed *s)
                   "%s will not be released: it is %s, "
                   "and its raw files stay here (no --raw)", s->what.path,
                   s->state);
-    else if (spool_add_release (a->spool, s->what.path, kept, s->nitems,
+    else if (spool_add_release (a->spool, s->what.path, sealed, s->nitems,
                                 &s->manifest, clock_wall_ns (), &err) < 0)
         log_text (LOG_LEVEL_WARN, "release", "%s will not be released: %s",
                   s->what.path, err.text);

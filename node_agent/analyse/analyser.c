@@ -1,7 +1,7 @@
-/* node_agent/analyse/analyser.c - captures that were never analysed, queued
+/* node_agent/analyse/analyser.c - analyse captures that were never analysed
  *
- * This folder: the profiler's own analysis of captures that never had it,
- * run within limits.
+ * This folder: the profilers' own analyses, run within limits for captures that
+ * never had one.
  */
 #include "analyse/analyser.h"
 
@@ -24,37 +24,37 @@
 #include <unistd.h>
 
 #define PROBE_NS (30 * NS_PER_S)
-#define AGAIN_NS (5 * NS_PER_S)         // memory, or another analyser
+#define AGAIN_NS (5 * NS_PER_S)         // for memory, or for another analyser
 #define PATIENCE_NS (60 * NS_PER_S)
-#define NEED_BYTES (UINT64_C (2) << 30) // assumed for one, unless its limit
-                                        // is lower
+#define NEED_BYTES (UINT64_C (2) << 30) // the assumed need of one, unless its
+                                        // limit is lower
 #define HEAR_AT_ONCE (256u << 10)       // bytes, in one turn of the loop
-#define KILL_MS 5000                    // at the end of all
+#define KILL_MS 5000                    // how long to wait at the end
 
 struct job {
     struct analyser *x;
     enum own_analysis own;
-    char *path;                 // NULL: the probe
+    char *path;                 // NULL: this is the probe
     struct process *process;    // NULL: it waits
     int lock;
     bool timed_out;
     int64_t not_before_ns;
-    int64_t put_off_ns;         // since when it cannot be begun, 0: it can
+    int64_t put_off_ns;         // since when it cannot be begun; 0: it can
     struct job *next;
 };
 
-/* What analyses the captures of one profiler. */
+/* The program that analyses the captures of one profiler. */
 struct program {
     bool known;
     const char *command;        // NULL: not known, or there is none
-    char *own;                  // words for its own analysis
+    char *own;                  // the command of its own analysis
     struct job probe;
 };
 
 struct analyser {
     struct loop *loop;
     struct analyser_options opt;
-    struct program programs[OWN_ANALYSES + 1];  // the last: of OWN_NONE
+    struct program programs[OWN_ANALYSES + 1];  // the last is for OWN_NONE
     uint64_t memory;            // of each process
     analysed_fn *done;
     void *arg;
@@ -154,7 +154,7 @@ static void free_job (struct job *j)
     free (j);
 }
 
-/* Out of the list, then told: whoever is told may add others. */
+/* Remove the job, then report it: the callback may add others. */
 static void end_job (struct job *j, enum analysed how, const char *why)
 {
     struct analyser *x = j->x;
@@ -186,7 +186,7 @@ static void on_timeout (void *arg)
     process_kill (j->process);
 }
 
-/* No more events of this process; its status. */
+/* Stop watching this process; return its status. */
 static int close_process (struct job *j, int wait_ms)
 {
     int status;
@@ -211,7 +211,7 @@ static void on_ended (void *arg)
     kick (x);
 }
 
-/* The directory of logs, which is made. */
+/* Open the directory of logs, which is created. */
 static int open_logs (const struct analyser *x, struct err *err)
 {
     const char *path = x->opt.log_dir, *slash = strrchr (path, '/');
@@ -262,8 +262,8 @@ static int analyser_start (struct job *j, struct process_spec *spec,
     return rc;
 }
 
-/* -EWOULDBLOCK: not now.  Whatever keeps its program from being started is not
- * the capture's doing.
+/* Begin a job.  -EWOULDBLOCK: not now.  If its program cannot be started, that
+ * is not the fault of the capture.
  */
 static int analyser_begin (struct job *j, struct err *err)
 {
@@ -283,7 +283,8 @@ static int analyser_begin (struct job *j, struct err *err)
                ? -EWOULDBLOCK : 0;
 }
 
-/* How long to try one that cannot be begun: no analysis takes longer. */
+/* How long to try a job that cannot be begun: as long as an analysis may take.
+ */
 static int64_t patience_ns (const struct analyser *x)
 {
     if (!x->opt.once)
@@ -314,7 +315,7 @@ static void put_off (struct job *j, int64_t now, const char *why)
         end_job (j, ANALYSED_LATER, why);
 }
 
-/* One that waits although it is known what is to be done with it. */
+/* The next job that waits and whose program is known. */
 static struct job *next_waiting (struct analyser *x, int64_t now)
 {
     struct job *j = x->jobs;
@@ -334,7 +335,7 @@ static struct job *next_without (struct analyser *x)
     return j;
 }
 
-/* Begin as many as there is room for. */
+/* Begin as many jobs as there is room for. */
 static void kick (void *arg)
 {
     struct analyser *x = arg;
@@ -400,7 +401,7 @@ static void probe (struct analyser *x, enum own_analysis own)
 void analyser_tell (struct capture *c, const char *why, bool failed)
 {
     if (c->state == CAPTURE_ANALYSING)
-        c->state = CAPTURE_RAW;         // it was cut short
+        c->state = CAPTURE_RAW;         // it was interrupted
     if (c->state == CAPTURE_RAW) {
         c->reason[0] = '\0';
         capture_reason (c, failed ? "never analysed: %s"
@@ -408,7 +409,8 @@ void analyser_tell (struct capture *c, const char *why, bool failed)
                                     "though %s", why);
     } else if (failed || c->state == CAPTURE_FAILED) {
         if (c->state == CAPTURE_COMPLETE)
-            c->state = CAPTURE_PARTIAL; // what it has not written is missing
+            c->state = CAPTURE_PARTIAL; // the results that it did not write are
+                                        // missing
         capture_reason (c, "%s", why);
     }
 }
@@ -481,7 +483,7 @@ int analyser_add (struct analyser *x, const char *path, enum own_analysis own)
         at = &(*at)->next;
     *at = j;
     probe (x, own);
-    // not here: whoever adds must not be told before that is done
+    // not here: the caller must not be called back before this returns
     return loop_add_timer (x->loop, 0, kick, x);
 }
 
@@ -518,7 +520,7 @@ void analyser_set_idle (struct analyser *x, bool idle)
     x->opt.idle = idle;
 }
 
-/* False: no memory. */
+/* Copy the settings.  False: no memory. */
 static bool analyser_prepare (struct analyser *x,
                               const struct analyser_settings *set)
 {
@@ -567,7 +569,8 @@ void analyser_destroy (struct analyser *x)
     loop_del_timer (x->loop, kick, x);
     for (const struct job *j = x->jobs; j; j = j->next) {
         if (j->process)
-            process_kill (j->process);          // all at once
+            process_kill (j->process);          // kill all before waiting for
+                                                // any
     }
     while (x->jobs) {
         struct job *j = x->jobs;

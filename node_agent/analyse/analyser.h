@@ -1,9 +1,9 @@
 /* node_agent/analyse/analyser.h - analyse captures that were never analysed
  *
- * A queue of captures, and the program that makes results of them, as many at
- * once as are allowed and fit into free memory.  Each run of it is bounded in
- * time and memory, and has a log; a failure affects only its own capture.  It
- * belongs to a loop, and never blocks it for long.
+ * A queue of captures, and the programs that analyse them: as many at once as
+ * are allowed and fit into free memory.  Each run of a program is limited in
+ * time and memory, and has a log; a failure affects only its own capture.  An
+ * analyser belongs to a loop, and never blocks it for long.
  */
 #ifndef ROLLCALL_ANALYSE_ANALYSER_H
 #define ROLLCALL_ANALYSE_ANALYSER_H
@@ -19,42 +19,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ANALYSER_NONE "none"            // a command: analyse nothing
+#define ANALYSER_NONE "none"            // a command that stands for no analysis
 #define ANALYSER_JOBS_MAX 64
-#define ANALYSER_PROCESSES_MAX 1024     // more than a node has processors
+#define ANALYSER_PROCESSES_MAX 1024     // more than a node has of processors
 #define ANALYSER_WHY_MAX 400            // bytes of a reason
 
 /* The user's settings: ANALYSER_OPTIONS. */
 struct analyser_settings {
-    const char *command;        // --analyse-with; NULL: the profiler's own, if
-                                // it is there, which is found out when it is
-                                // needed
-    int64_t jobs;               // at once, at most
-    int64_t timeout_ns;         // of one
-    int64_t memory;             // bytes, of each process; 0: half of all
-    struct own_settings own;    // of the profilers' own
+    const char *command;        // --analyse-with; NULL: the profiler's own
+                                // analysis, if it is installed, which is
+                                // checked when it is needed
+    int64_t jobs;               // at most so many at once
+    int64_t timeout_ns;         // of one analysis
+    int64_t memory;             // of each process; 0: half of the machine's
+    struct own_settings own;    // of the profilers' own analyses
 };
 
 struct analyser_options {
     struct analyser_settings set;
-    bool idle;                  // run them in the idle class
-    bool once;                  // give one up that cannot be begun, after 60 s
-                                // or timeout_ns: nobody waits for ever
-    const char *log_dir;        // made when it is needed ...
+    bool idle;                  // run the programs in the idle class
+    bool once;                  // give up a capture that cannot be begun, after
+                                // 60 s or timeout_ns, so that nobody waits for
+                                // ever
+    const char *log_dir;        // it is made when it is needed ...
     const struct tree *log_in;  // ... in this tree, by its last name, where no
                                 // link is followed; NULL: by path
-    // told of each that was looked for; may be NULL
+    // called for each analysis that was looked for; may be NULL
     void (*found) (void *arg, enum own_analysis own, bool there);
-    // once for each that cannot be begun now: another analysis has locked it,
-    // or there is no room for a log or a process; may be NULL
+    // called once for each capture that cannot be begun now: another analysis
+    // has locked it, or there is no room for a log or a process; may be NULL
     void (*put_off) (void *arg, const char *path, const char *why);
 };
 
 enum analysed {
-    ANALYSED_WELL,              // its program has ended with 0
+    ANALYSED_WELL,              // its program has exited with 0
     ANALYSED_BADLY,             // 'why' says how it ended
-    ANALYSED_NOT,               // there is no program for it
-    ANALYSED_LATER,             // given up; 'why' as for put_off
+    ANALYSED_NOT,               // there is no program for this capture
+    ANALYSED_LATER,             // it was given up; 'why' as for put_off
 };
 
 typedef void analysed_fn (void *arg, const char *path, enum analysed how,
@@ -62,59 +63,59 @@ typedef void analysed_fn (void *arg, const char *path, enum analysed how,
 
 struct analyser;
 
-/* 'done' is called from the loop, once for each added capture.  'opt' is
- * copied, but its texts are borrowed.  NULL: no memory.
+/* The loop calls 'done' once for each added capture.  'opt' is copied, but its
+ * texts are borrowed.  NULL: no memory.
  */
 struct analyser *analyser_create (struct loop *loop,
                                   const struct analyser_options *opt,
                                   analysed_fn *done, void *arg);
 
-/* Kills running programs; no callback is called any more. */
+/* Kill running programs, and call no callback any more. */
 void analyser_destroy (struct analyser *x);     // x may be NULL
 
-/* Queue a capture of the profiler 'own'; no effect if it is already queued or
- * under way.  0 or -ENOMEM.
+/* Queue a capture of the profiler 'own'; no effect if it is queued or under
+ * way.  Returns 0 or -ENOMEM.
  */
 int analyser_add (struct analyser *x, const char *path, enum own_analysis own);
 
-/* Remove it from the queue, if it was not started. */
+/* Remove a capture from the queue, unless its program was started. */
 void analyser_drop (struct analyser *x, const char *path);
 
 bool analyser_is_running (const struct analyser *x, const char *path);
 size_t analyser_pending (const struct analyser *x);     // queued or under way
 
-/* Whether what is queued waits for free memory. */
+/* Whether captures wait for free memory. */
 bool analyser_is_short (const struct analyser *x);
 
-/* Start later programs in the idle class, or not. */
+/* Whether programs that are started from now on run in the idle class. */
 void analyser_set_idle (struct analyser *x, bool idle);
 
-/* The log file of its program. */
+/* The path of the log of a capture's program. */
 void analyser_log (const struct analyser *x, const char *path, char *out,
                    size_t max);
 
-/* How many more may be started: at most 'jobs' at once, of which 'running' are
- * under way; each may need 'need' of the 'available' bytes, and running ones
- * may not have taken theirs yet.  A pure function.
+/* How many more programs may be started.  At most 'jobs' run at once, and
+ * 'running' do.  Each may need 'need' of the 'available' bytes, and running
+ * ones may not have allocated theirs yet.  A pure function.
  */
 size_t analyser_free_slots (size_t jobs, size_t running, uint64_t need,
                             uint64_t available);
 
-/* Record the result of the analysis in an examined capture: one without results
- * is raw with this reason; one with some results gets the reason of a failure,
- * and is partial, since others may be missing.  An unreadable one always gets
- * the reason.
+/* Record the result of an analysis in an examined capture.  Without any results
+ * the capture is raw with this reason.  After a failure with some results it
+ * gets the reason and becomes partial, since others may be missing.  An
+ * unreadable one always gets the reason.
  */
 void analyser_tell (struct capture *c, const char *why, bool failed);
 
-/* An analysis may remove its capture, or replace it: set rank and host of 'c',
- * which was examined again, to those from before.  One of another rank is
- * failed.
+/* Set rank and host of 'c', which was examined again after its analysis, to
+ * those from before: an analysis may remove or replace its capture.  If the
+ * rank now differs, the capture becomes failed.
  */
 void analyser_keep (struct capture *c, const struct capture *before);
 
-/* The rows of the options that say how, for a struct whose member 'analyse' is
- * a struct analyser_settings.
+/* The options, for a struct whose member 'analyse' is a struct
+ * analyser_settings.
  */
 #define ANALYSER_OPTIONS(type) \
     { "analyse-with", 0, OPTION_TEXT, offsetof (type, analyse.command), \
@@ -151,7 +152,9 @@ void analyser_keep (struct capture *c, const struct capture *before);
       "How much address space each process of an analysis may have, as " \
       "20GB; 0 is half of the machine's memory." }
 
-/* 0, or -EINVAL with the error in the settings and their correct form. */
+/* Check the settings.  -EINVAL: 'err' has the error and the correct form, for
+ * the user.
+ */
 int analyser_check (const struct analyser_settings *set, struct err *err);
 
 #endif

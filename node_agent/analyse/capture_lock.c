@@ -1,4 +1,5 @@
-/* node_agent/analyse/capture_lock.c - one analysis of a capture at a time */
+/* node_agent/analyse/capture_lock.c - lock a capture for one analysis at a time
+ */
 #include "analyse/capture_lock.h"
 
 #include <errno.h>
@@ -12,10 +13,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define NAME_SIZE 32            // the kernel's have 15 bytes
+#define NAME_SIZE 32            // names in the kernel have 15 bytes
 
-/* Whoever took the lock; it may have ended, and what it started have it still:
- * 0.
+/* The pid of the process that took the lock.  It may have ended while a process
+ * that it started still has the lock: then 0.
  */
 static long holder_of (const struct stat *st)
 {
@@ -65,7 +66,7 @@ static int is_held (int fd, struct err *err)
                     name);
 }
 
-/* What another try will not change. */
+/* Whether the error is permanent. */
 static bool is_its_own (int code)
 {
     return code == EACCES || code == EPERM || code == EROFS ||

@@ -1,13 +1,15 @@
-/* node_agent/analyse/capture_lock.h - one analysis of a capture at a time */
+/* node_agent/analyse/capture_lock.h - lock a capture for one analysis at a time
+ */
 #ifndef ROLLCALL_ANALYSE_CAPTURE_LOCK_H
 #define ROLLCALL_ANALYSE_CAPTURE_LOCK_H
 
 #include "base/err.h"
 
-/* A descriptor of the capture's directory that holds its lock (flock(2)), to be
- * closed.  -EWOULDBLOCK: not now, another process has the lock ('err' names it,
- * if known), or resources are short; any other error is the capture's own: it
- * does not exist, or must not be written.
+/* Lock the capture's directory (flock(2)).  Returns a descriptor that holds the
+ * lock, which the caller closes.  -EWOULDBLOCK: try again later, since another
+ * process has the lock ('err' names it, if it is known), or resources are
+ * short.  Any other error is of the capture: it does not exist, or must not be
+ * written; do not try again.
  */
 int lock_capture (const char *path, struct err *err);
 

@@ -1,4 +1,4 @@
-/* node_agent/analyse/memory.c - how much memory there is */
+/* node_agent/analyse/memory.c - measure the memory for another program */
 #include "analyse/memory.h"
 
 #include <limits.h>
@@ -9,7 +9,9 @@
 
 #define GROUPS "/sys/fs/cgroup"
 
-/* The first line that begins with 'start', behind that; false: none. */
+/* Get the rest of the first line that begins with 'start'.  False: there is
+ * none.
+ */
 static bool find_line (const char *path, const char *start, char *out,
                        int max)
 {
@@ -37,7 +39,9 @@ static uint64_t meminfo (const char *root, const char *name)
                ? strtoull (line, NULL, 10) * 1024 : 0;
 }
 
-/* A number in a group's file, behind 'start'; UINT64_MAX: none, or "max". */
+/* A number in a group's file, after 'start'.  UINT64_MAX: there is none, or it
+ * is "max".
+ */
 static uint64_t group_number (const char *root, const char *group,
                               const char *file, const char *start)
 {
@@ -52,7 +56,8 @@ static uint64_t group_number (const char *root, const char *group,
     return end == line || *end ? UINT64_MAX : v;
 }
 
-/* What a group has in use, but for files that it would give up. */
+/* The memory that a group uses, without file pages that the kernel can reclaim.
+ */
 static uint64_t group_used (const char *root, const char *group)
 {
     uint64_t all = group_number (root, group, "memory.current", "");
@@ -64,8 +69,8 @@ static uint64_t group_used (const char *root, const char *group)
     return files < all ? all - files : all;
 }
 
-/* The least of what the groups allow, from this process's up to the root's;
- * 'used' is taken off.
+/* The lowest limit of the groups, from that of this process up to the root.
+ * With 'used' their use is subtracted.
  */
 static uint64_t bound (const char *root, uint64_t bytes, bool used)
 {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Passes on what this version of it knows, and says what it does not: older
-// ones have fewer arguments.  No quote ' may be in it.
+// it passes the arguments that the installed version has, and reports the
+// others: older versions have fewer.  It must not contain a quote '
 #define PROGRAM_HEAD "python3 -c 'from inspect import signature\nimport sys\n"
 #define PROGRAM_TAIL \
     "known = signature(analyse).parameters\n" \
@@ -48,7 +48,7 @@ const char *own_analysis_probe (enum own_analysis own)
     return own_analyses[own].probe;
 }
 
-/* "text,db" as words of a list of Python; NULL: it is something else. */
+/* Write "text,db" as a Python list.  NULL: it is anything else. */
 static const char *export_words (const char *export)
 {
     static const char *const forms[][2] = {
@@ -65,7 +65,9 @@ static const char *export_words (const char *export)
     return NULL;
 }
 
-/* Not more than a capture has: they become a list of that length. */
+/* Parse a list of steps.  It must not be longer than a capture has steps, since
+ * it is expanded.
+ */
 static int parse_steps (const char *list, struct steps_filter *ret,
                         struct err *err)
 {

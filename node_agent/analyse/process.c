@@ -1,4 +1,4 @@
-/* node_agent/analyse/process.c - somebody else's program, within bounds */
+/* node_agent/analyse/process.c - run another program within limits */
 #include "analyse/process.h"
 
 #include "control/orphans.h"
@@ -21,7 +21,7 @@
 
 #define SHELL "/bin/sh"
 #define NICE 19
-#define LOCK_FD 3               // where the child has it
+#define LOCK_FD 3               // its number in the child
 #define HEAR_AT_ONCE 65536u
 
 extern char **environ;
@@ -36,7 +36,8 @@ static void lower_priority (bool idle)
     (void)setpriority (PRIO_PROCESS, 0, NICE);
     if (idle)
         (void)sched_setscheduler (0, SCHED_IDLE, &none);
-    if (fd >= 0 && write (fd, "1000", 4) < 0)   // this one rather than the job
+    if (fd >= 0 && write (fd, "1000", 4) < 0)   // the kernel should kill it
+                                                // rather than the job
         (void)close (fd);
 }
 
@@ -61,7 +62,7 @@ static void become (const struct process_spec *spec, pid_t parent, int out,
     (void)setsid ();
     (void)prctl (PR_SET_PDEATHSIG, SIGKILL);
     if (getppid () != parent)
-        _exit (127);            // it has died in between
+        _exit (127);            // the parent has ended meanwhile
     (void)dup2 (null, STDIN_FILENO);
     (void)dup2 (out, STDOUT_FILENO);
     (void)dup2 (out, STDERR_FILENO);
@@ -80,7 +81,9 @@ static void become (const struct process_spec *spec, pid_t parent, int out,
 
 /* ---- starting ---- */
 
-/* The environment with the marks; the strings are the caller's. */
+/* Copy the environment, with the marks added.  The caller keeps the strings of
+ * the marks.
+ */
 static char **marked_environment (char *analysis, char *analyser)
 {
     size_t n = 0, used = 0;
@@ -163,7 +166,7 @@ int process_start (const struct process_spec *spec, struct process *p,
     int rc;
 
     *p = (struct process){ .pid = -1, .pidfd = -1, .out = -1, .log = -1 };
-    // another analyser may have a log of that name, below its own directory
+    // another analyser may have a log of the same name in another directory
     (void)snprintf (p->mark, sizeof (p->mark), "%d:%s", (int)getpid (),
                     spec->log);
     (void)snprintf (analysis, sizeof (analysis), PROCESS_ANALYSIS "=%s",
@@ -220,7 +223,7 @@ bool process_hear (struct process *p, size_t most)
     return true;
 }
 
-/* The end of what it said, if that was too much to be kept. */
+/* Append the end of the output, if it was too long to be stored. */
 static void finish_log (struct process *p)
 {
     char text[64];
@@ -264,9 +267,9 @@ void process_kill (struct process *p)
 {
     if (p->pid <= 0)
         return;
-    // it is a zombie at least, so that nobody else has its number
+    // it was not reaped, so no other process has its pid
     (void)kill (-p->pid, SIGKILL);
-    (void)kill (p->pid, SIGKILL);       // which may have no group yet
+    (void)kill (p->pid, SIGKILL);       // it may not have a group yet
 }
 
 bool process_end (struct process *p, int wait_ms, int *status)

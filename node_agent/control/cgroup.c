@@ -1,4 +1,4 @@
-/* node_agent/control/cgroup.c - the control groups that a process is in */
+/* node_agent/control/cgroup.c - the control groups of a process */
 #include "control/cgroup.h"
 
 #include "base/buf.h"
@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define TEXT_MAX (64u << 10)            // bytes; some 12 lines of a path each
+#define TEXT_MAX (64u << 10)            // bytes: about 12 lines with a path
+                                        // each
 
 char *cgroup_read (int process)
 {
@@ -21,7 +22,7 @@ char *cgroup_read (int process)
     return text;
 }
 
-/* The end of "ID:CONTROLLERS:" of a line, or NULL. */
+/* Find the path in a line "ID:CONTROLLERS:PATH", or NULL. */
 static const char *path_of (const char *line)
 {
     const char *colon = strchr (line, ':');
@@ -30,7 +31,7 @@ static const char *path_of (const char *line)
     return colon ? colon + 1 : NULL;
 }
 
-/* The path of the same hierarchy in another text, or NULL. */
+/* Find the path of the same hierarchy in another text, or NULL. */
 static const char *cgroup_find (const char *text, const char *line,
                                 size_t before)
 {

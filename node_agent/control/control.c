@@ -1,4 +1,6 @@
-/* node_agent/control/control.c - wrappers and their agent, on one host */
+/* node_agent/control/control.c - messages between wrappers and their agent on a
+ * host
+ */
 #include "control/control.h"
 
 #include <errno.h>
@@ -10,10 +12,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 256             // ranks of one node
+#define BACKLOG 256             // enough for the ranks of a node
 
-/* An address below a directory, by its descriptor: paths may be longer than
- * the 107 bytes that an address holds.
+/* Make an address below an open directory: its path may be longer than the 107
+ * bytes of an address.
  */
 static int open_dir (const char *dir, struct sockaddr_un *a, struct err *err)
 {
@@ -100,8 +102,8 @@ struct json *control_receive (int fd, int *rc)
     ssize_t n;
     struct json *j;
 
-    // the kernel tells of a reset (the other side has ended without having
-    // read everything) before it gives out what had been sent; once only
+    // the kernel reports a reset once (the other side has ended without reading
+    // everything), before it delivers what was sent earlier
     do {
         n = recv (fd, packet, sizeof (packet), 0);
     } while (n < 0 && (errno == EINTR || errno == ECONNRESET));

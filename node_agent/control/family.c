@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 #define VARIABLE "ROLLCALL_JOB"
-// a capture is found some time after its writer has ended
+// a capture may be found this long after its writer has ended
 #define REMEMBER_NS (600 * NS_PER_S)
-// and servers do so; they are the fewest of a control group
+// servers in a control group end, too, and are fewer
 #define REMEMBER_GROUP_NS (30 * NS_PER_S)
-// variables change with an exec, which comes soon
+// an exec changes the variables, and comes soon
 #define YOUNG_NS (2 * NS_PER_S)
-// between two looks, at most; and what clocks of files lag behind
+// at most between two scans, including the delay of the clocks of files
 #define GAP_NS (2 * NS_PER_S)
 
 enum kin { KIN_NONE, KIN_OURS, KIN_OTHERS };
@@ -33,28 +33,28 @@ struct process {
     pid_t pid, parent;
     int64_t start;              // ticks since boot
     pid_t inner;                // its pid in its own namespace
-    bool nested;                // that is another one than /proc's
-    enum kin variable, kin;     // by its environment; and by the tree
+    bool nested;                // and that differs from /proc's
+    enum kin variable, kin;     // by its environment, and by the tree
     bool grouped;               // it is in a wrapper's control group
-    bool zombie;                // it has ended, and has no variables any more
+    bool zombie;                // it has ended, so it has no variables any more
     int64_t began_ns, seen_ns;  // since 1970
-    unsigned round;             // of the last look that saw it
+    unsigned round;             // of the last scan that saw it
     struct process *next;
 };
 
 struct wrapper {
     pid_t pid;
     int64_t start;
-    char *cgroup;               // or NULL
+    char *cgroup;               // of /proc/PID/cgroup, or NULL
 };
 
 struct family {
     const char *job;
     struct wrapper *wrappers;
     size_t nwrappers;
-    struct process *living;     // whoever it is
+    struct process *living;     // of this run or not
     void *by_pid;               // the same, for tsearch(3)
-    struct process *gone;       // of this run, or in its control groups
+    struct process *gone;       // ended: of this run, or in its control groups
     unsigned round;
 };
 
@@ -109,7 +109,9 @@ static bool is_wrapper (const struct family *f, const struct process *p)
 
 /* ---- one process ---- */
 
-/* State, parent and start time from "stat" below 'dir'; false if it is gone. */
+/* Read state, parent and start time from "stat" below 'dir'.  False: the
+ * process is gone.
+ */
 static bool read_stat (int dir, const char *path, struct process *p)
 {
     char text[1024], state;
@@ -123,7 +125,7 @@ static bool read_stat (int dir, const char *path, struct process *p)
     n = read (fd, text, sizeof (text) - 1);
     (void)close (fd);
     text[n > 0 ? n : 0] = '\0';
-    // the name is in parentheses and may hold anything
+    // the name is in parentheses, and may contain any byte
     if (!(at = strrchr (text, ')')) ||
         sscanf (at + 1, " %c %ld", &state, &parent) != 2)
         return false;
@@ -136,8 +138,8 @@ static bool read_stat (int dir, const char *path, struct process *p)
     return at != NULL;
 }
 
-/* Its directory in /proc, or -1.  As a pidfd, the descriptor stays that of this
- * process: when it has ended, nothing is read of another that has its number.
+/* Open its directory in /proc, or -1.  Like a pidfd, the descriptor stays with
+ * this process: after its end nothing is read of another process with its pid.
  */
 static int open_process (pid_t pid, struct process *now)
 {
@@ -153,7 +155,7 @@ static int open_process (pid_t pid, struct process *now)
     return dir;
 }
 
-/* The same, if it is still the one that began then. */
+/* Open it again, if it is still the process that began at that time. */
 static int reopen_process (const struct process *p)
 {
     struct process now;
@@ -183,7 +185,7 @@ void family_add_wrapper (struct family *f, pid_t pid)
         (void)close (dir);
 }
 
-/* The pids of a process, from /proc's namespace to its own. */
+/* Read the pids of a process, from /proc's namespace to its own. */
 static void read_namespace (int dir, struct process *p)
 {
     char text[4096], *at, *end;
@@ -228,7 +230,7 @@ static bool is_grouped (const struct family *f, int dir)
     return i < f->nwrappers;
 }
 
-/* What may change with an exec, or with its start. */
+/* Read what an exec may change. */
 static void inspect (const struct family *f, struct process *p)
 {
     int dir = reopen_process (p);
@@ -294,7 +296,8 @@ static void look_at (struct family *f, int proc, const char *name,
         return;
     p = family_find (f, now.pid);
     if (p && p->start != now.start)
-        return;                 // the number of one that has ended: next time
+        return;                 // the pid of a process that has ended: next
+                                // time
     if (!p) {
         now.began_ns = wall_of_ticks (now.start, wall_ns);
         if (!(p = family_add (f, &now)))
@@ -314,17 +317,18 @@ static enum kin kin_of (const struct family *f, const struct process *p)
     const struct process *parent;
 
     if (p->pid == getpid ())
-        return KIN_OTHERS;      // the agent, and what it starts
+        return KIN_OTHERS;      // this is the agent, or a process that it has
+                                // started
     if (p->variable != KIN_NONE)
         return p->variable;
-    if (p->kin != KIN_NONE)     // of the tree that it was in
+    if (p->kin != KIN_NONE)     // it stays in the tree where it was
         return p->kin;
     if (!(parent = family_find (f, p->parent)))
         return KIN_NONE;
     return is_wrapper (f, parent) ? KIN_OURS : parent->kin;
 }
 
-/* Numbers begin again, so that children may come before their parents. */
+/* Pids wrap around, so children may come before their parents. */
 static void follow_tree (struct family *f)
 {
     bool changed;
@@ -340,7 +344,9 @@ static void follow_tree (struct family *f)
     } while (changed);
 }
 
-/* Those that have ended: who may have written something is remembered. */
+/* Remove processes that have ended, but remember those that may have written
+ * something.
+ */
 static void retire (struct family *f)
 {
     struct process **at = &f->living, *p;
@@ -441,7 +447,7 @@ static bool is_below (const char *path, const char *dir)
     return strncmp (path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
 }
 
-/* The mode of the link says how the file was opened. */
+/* The mode of the link shows how the file was opened. */
 static bool has_open (int fds, const char *name, const char *path)
 {
     char target[PATH_MAX];

@@ -1,4 +1,4 @@
-/* node_agent/control/orphans.c - what a COMMAND leaves behind */
+/* node_agent/control/orphans.c - kill processes that COMMAND leaves behind */
 #include "control/orphans.h"
 
 #include "base/buf.h"
@@ -14,10 +14,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ENVIRONMENT_MAX (4u << 20)      // bytes; a larger one is not looked at
-#define ROUNDS_MAX 20                   // of a tree that forks while it dies
+#define ENVIRONMENT_MAX (4u << 20)      // bytes; a larger environment is
+                                        // ignored
+#define ROUNDS_MAX 20                   // a tree of processes may fork while it
+                                        // is killed
 
-/* The value of a variable in what /proc/PID/environ says, or NULL. */
+/* Find the value of a variable in the content of /proc/PID/environ, or NULL. */
 static const char *find_variable (const struct buf *environment,
                                   const char *name)
 {
@@ -29,7 +31,7 @@ static const char *find_variable (const struct buf *environment,
         size_t n = strnlen (at, (size_t)(end - at));
 
         if (at + n == end)
-            return NULL;        // cut short
+            return NULL;        // the text is truncated
         if (n > size && memcmp (at, name, size) == 0 && at[size] == '=')
             return at + size + 1;
         at += n + 1;
@@ -57,7 +59,7 @@ int orphans_compare (int process, const char *name, const char *value)
     return compare_in (process, "environ", name, value);
 }
 
-/* By descriptor, so that the number cannot have been given away meanwhile. */
+/* Kill it by its descriptor, since its pid may have been reused. */
 static bool kill_orphan (pid_t pid, const char *name, const char *value)
 {
     int fd = (int)syscall (SYS_pidfd_open, pid, 0);

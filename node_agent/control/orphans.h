@@ -1,7 +1,7 @@
-/* node_agent/control/orphans.h - processes that a COMMAND leaves behind
+/* node_agent/control/orphans.h - kill processes that COMMAND leaves behind
  *
- * COMMAND itself dies with its wrapper (PR_SET_PDEATHSIG), its children do not.
- * Their inherited environment identifies them.
+ * COMMAND itself dies with its wrapper (PR_SET_PDEATHSIG), but its children do
+ * not.  They are identified by their inherited environment.
  */
 #ifndef ROLLCALL_CONTROL_ORPHANS_H
 #define ROLLCALL_CONTROL_ORPHANS_H
@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* SIGKILL all our processes with NAME=VALUE in the environment; how many. */
+/* Send SIGKILL to all processes of this user with NAME=VALUE in their
+ * environment.  Returns how many there were.
+ */
 size_t orphans_kill (const char *name, const char *value);
 
-/* 1: the process has NAME=VALUE; 0: another value, so it is not ours; -1:
- * unknown: it is dead, has no NAME, or cannot be read (another user's).
- * 'process': a descriptor of its /proc/PID.
+/* Compare a variable of a process; 'process' is a descriptor of its /proc/PID.
+ * 1: it has NAME=VALUE; 0: it has another value, so it is not ours; -1:
+ * unknown, since it is dead, has no NAME, or cannot be read (another user's).
  */
 int orphans_compare (int process, const char *name, const char *value);
 

@@ -1,4 +1,4 @@
-/* node_agent/control/peers.c - the agents of other runs on this host */
+/* node_agent/control/peers.c - talk to the agents of other runs on this host */
 #include "control/peers.h"
 
 #include "base/buf.h"
@@ -16,13 +16,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define NAME "rollcall-run-2/"          // of the socket, a number, and the job
-#define NAME_DIR "rollcall-dir-2/"      // of others: the number, and DEV:INO
+#define NAME "rollcall-run-2/"          // then a number and the job
+#define NAME_DIR "rollcall-dir-2/"      // then the number and DEV:INO
 #define NUMBER_SIZE 16                  // digits
-#define SHOWN_MAX (16u << 20)           // bytes of what all of them show
-#define BACKLOG 256             // runs that begin at once
-#define LIVE_MAX 1024           // of whoever, one descriptor each
-#define GONE_MAX 4096           // that are remembered
+#define SHOWN_MAX (16u << 20)           // bytes of all names of directories
+#define BACKLOG 256             // runs that begin at the same time
+#define LIVE_MAX 1024           // connections, from anybody; each has a
+                                // descriptor
+#define GONE_MAX 4096           // former peers that are remembered
 
 struct peers {
     struct loop *loop;
@@ -31,12 +32,12 @@ struct peers {
     void *arg;
     int listener;
     char name[PEERS_NAME_MAX];
-    int *shown;                 // sockets whose names show directories
+    int *shown;                 // sockets whose names show our directories
     size_t nshown;
-    struct buf dirs;            // what all others show, a line each
+    struct buf dirs;            // the directories of all others, a line each
     int64_t dirs_ns;            // when that was read; monotonic
-    bool dirs_read;             // or could not be
-    char *run;                  // what is said of us
+    bool dirs_read;             // else they could not be read
+    char *run;                  // the packet about this run
     struct peer *all;
     uint64_t last_id;
 };
@@ -51,7 +52,7 @@ static socklen_t address (const char *name, struct sockaddr_un *a)
     return (socklen_t)(offsetof (struct sockaddr_un, sun_path) + 1 + n);
 }
 
-/* A socket of that name, or -errno. */
+/* Bind a socket to that name.  Returns it, or -errno. */
 static int bind_name (int type, const char *name)
 {
     struct sockaddr_un a;
@@ -94,7 +95,7 @@ static void take_run (struct peer *p, struct json *j)
     p->told = true;
 }
 
-/* Its socket's name, and in that the beginning of its job's id. */
+/* Take the name of its socket, which contains the beginning of its job's id. */
 static void take_name (struct peer *p, const char *name)
 {
     size_t before = strlen (NAME) + NUMBER_SIZE;
@@ -107,7 +108,9 @@ static void take_name (struct peer *p, const char *name)
         (void)snprintf (p->job, sizeof (p->job), "%s", name + before + 1);
 }
 
-/* False when nothing more is to be had now; one that is gone stays known. */
+/* Receive a packet.  False: there is none now.  A peer that is gone stays in
+ * the list.
+ */
 static bool hear (struct peers *ps, struct peer *p)
 {
     int rc = 0;
@@ -158,7 +161,9 @@ static void say_name (const struct peers *ps, const struct peer *p)
     (void)control_send (p->fd, j);
 }
 
-/* Takes 'fd' over.  'name': its socket's, if this process has connected. */
+/* Add a peer; takes over 'fd'.  'name' is that of its socket, if this process
+ * has connected.
+ */
 static void peers_add (struct peers *ps, int fd, const char *name)
 {
     struct peer *p = calloc (1, sizeof (*p));
@@ -208,7 +213,7 @@ static bool lives_again (const struct peers *ps, const struct peer *gone)
     return false;
 }
 
-/* One that was killed and is there again is asked now. */
+/* Forget former peers, so that a killed agent that runs again is asked now. */
 static void forget_former (struct peers *ps)
 {
     struct peer **at = &ps->all, *p;
@@ -247,10 +252,10 @@ static void connect_to (struct peers *ps, const char *name)
     if (fd >= 0 && connect (fd, (struct sockaddr *)&a, size) == 0)
         peers_add (ps, fd, name);
     else if (fd >= 0)
-        (void)close (fd);       // it has just ended
+        (void)close (fd);       // it has ended just now
 }
 
-/* A line of /proc/net/unix: the name of an abstract socket, or NULL. */
+/* Find the name of an abstract socket in a line of /proc/net/unix, or NULL. */
 static const char *name_in (char *line, const char *prefix)
 {
     char *name;
@@ -270,7 +275,7 @@ static void connect_to_all (struct peers *ps)
     char line[512];
 
     while (f && fgets (line, sizeof (line), f)) {
-        // one that listens has its name also in its connections
+        // connections have the name of the listening socket, too
         if ((name = name_in (line, NAME)) && strstr (line, " 00010000 ") &&
             strcmp (name, ps->name) != 0)
             connect_to (ps, name);
@@ -279,7 +284,7 @@ static void connect_to_all (struct peers *ps)
         (void)fclose (f);
 }
 
-/* Of a job's id what a name can show to people. */
+/* Copy the printable part of a job's id. */
 static void put_job (char *out, size_t size, const char *job)
 {
     size_t i;
@@ -319,7 +324,7 @@ static int listen_on (struct peers *ps, struct err *err)
 
 /* ---- directories ---- */
 
-/* NUMBER/ID, as it is in the name of a socket. */
+/* Make "NUMBER/ID", as in the name of a socket. */
 static const char *shown_name (const char *name, const char *id,
                                char out[PEERS_NAME_MAX])
 {
@@ -338,7 +343,8 @@ int peers_show (struct peers *ps, const char *id)
     ps->shown = more;
     fd = bind_name (SOCK_DGRAM, shown_name (ps->name, id, name));
     if (fd < 0)
-        return fd == -EADDRINUSE ? 0 : fd;      // by another path
+        return fd == -EADDRINUSE ? 0 : fd;      // it is shown already, by
+                                                // another path
     more[ps->nshown++] = fd;
     return 0;
 }
@@ -390,7 +396,8 @@ int peers_open (struct loop *loop, const char *job, peers_fn *on_packet,
                           .arg = arg, .listener = -1 };
     buf_init (&ps->dirs, SHOWN_MAX);
     if ((rc = listen_on (ps, err)) == 0)
-        connect_to_all (ps);    // of two that begin at once one sees the other
+        connect_to_all (ps);    // of two that begin at the same time one sees
+                                // the other
     return rc;
 }
 

@@ -1,6 +1,6 @@
-/* node_agent/discovery/find.c - the capture directories below a directory
+/* node_agent/discovery/find.c - find the captures below a directory
  *
- * This folder: captures found below directories, and seen to be finished.
+ * This folder: finding captures, and seeing when they are finished.
  */
 #include "discovery/find.h"
 
@@ -45,7 +45,7 @@ static bool is_ignored (const char *name)
            strcmp (name, "cluster_analysis_output") == 0;
 }
 
-/* profiler_info.json, profiler_info_<digits>.json */
+/* Whether it is profiler_info.json or profiler_info_<digits>.json. */
 static bool is_info (const char *s)
 {
     size_t n;
@@ -58,8 +58,8 @@ static bool is_info (const char *s)
     return strcmp (s, ".json") == 0;
 }
 
-/* What only a capture has in it.  (A PROF_ directory alone is a capture of its
- * own, of the msprof program.)
+/* Whether the entry shows its directory to be a capture.  A PROF_ directory
+ * does not: alone it is itself a capture, of msprof.
  */
 static bool is_evidence (const char *name, int type)
 {
@@ -74,15 +74,15 @@ static const char *dir_framework (const char *name)
     return capture_name_is_trace (name) ? "" : capture_name_parse (name).framework;
 }
 
-/* Whether a directory below shows that the one above holds captures, and is
- * none: not so for a PROF_ directory, which may be part of one.
+/* Whether a subdirectory of this name shows that its parent only holds
+ * captures.  A PROF_ directory does not, since it may be part of one.
  */
 static bool is_named (const char *name)
 {
     return strncmp (dir_framework (name), "ascend", 6) == 0;
 }
 
-// What problems with directories say before and behind the path.
+// the texts of a problem before and after the path
 #define CANNOT_READ "cannot read directory "
 #define TOO_DEEP ": directories are not searched any deeper"
 
@@ -140,7 +140,7 @@ static int identify (const char *path, int fd, struct find_id *id)
     return 0;
 }
 
-/* 'fd' is -1 for a directory that cannot be opened: reading it will say so. */
+/* 'fd' is -1 for a directory that cannot be opened: reading it reports that. */
 static int add_found (struct found_list *list, const char *path, int fd)
 {
     struct found *items, *f;
@@ -151,9 +151,9 @@ static int add_found (struct found_list *list, const char *path, int fd)
     if (list->n == FIND_CAPTURES_MAX)
         return -E2BIG;
     if ((rc = identify (path, fd, &id)) < 0)
-        return rc == -ENOENT ? 0 : rc;          // it was just removed
+        return rc == -ENOENT ? 0 : rc;          // it was removed just now
     for (size_t i = 0; i < list->nfrom_earlier_roots;
-         i++) { // overlapping roots
+         i++) { // roots may overlap
         if (list->items[i].id.dev == id.dev && list->items[i].id.ino == id.ino)
             return 0;
     }
@@ -207,9 +207,9 @@ static int type_of (DIR *dir, const struct dirent *e)
     return (int)IFTODT (st.st_mode);
 }
 
-/* The directories in 'dir' and the files that may be traces, and whether an
- * entry shows it to be a capture: not when captures lie in it, whatever lies
- * beside them.  Links that are named like captures are a problem worth telling.
+/* List the directories in 'dir' and the files that may be traces, and whether
+ * an entry shows 'dir' to be a capture.  A directory that holds captures is
+ * none, whatever else is in it.  A link named like a capture is a problem.
  */
 static int list_dir (const char *path, DIR *dir, struct found_list *list,
                      char ***ret, size_t *nret, bool *evidence)
@@ -254,7 +254,7 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
     }
     if (n > 0)
         qsort (names, n, sizeof (*names), cmp_text);
-    if (parent)                 // what else lies there is left of something
+    if (parent)                 // other entries are rests of a capture
         n = drop_profs (names, n);
     *evidence = *evidence || (shown && !parent);
     *ret = names;
@@ -262,8 +262,8 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
     return rc < 0 ? cannot_read (list, path, -rc) : 0;
 }
 
-/* Whether a directory is of the kernel's making: no disk, no captures, and
- * large.
+/* Whether the directory is on a file system of the kernel, which is large and
+ * has no captures.
  */
 static bool is_pseudo (int fd)
 {
@@ -287,9 +287,7 @@ static bool is_pseudo (int fd)
 static int visit (const char *path, int fd, dev_t above, unsigned depth,
                   struct found_list *list);
 
-/* A file that may be a trace, if it is one; one that only looks like it is
- * told.
- */
+/* Add the file if it is a trace; report it if it only looks like one. */
 static int take_trace (struct found_list *list, int dir, const char *name,
                        const char *path)
 {
@@ -301,8 +299,8 @@ static int take_trace (struct found_list *list, int dir, const char *name,
                               why) : 0;
 }
 
-/* A directory within a limited search: a capture, by its name, or one to be
- * searched later.
+/* Handle a directory in a limited search: add it if its name is that of a
+ * capture, else queue it.
  */
 static int put_off (struct found_list *list, int dir, const char *name,
                     const char *path, dev_t above, unsigned depth)
@@ -362,7 +360,7 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
     return rc;
 }
 
-/* Takes over 'fd'; 'above' is the device of the directory above. */
+/* Closes 'fd'.  'above' is the device of the parent directory. */
 static int visit (const char *path, int fd, dev_t above, unsigned depth,
                   struct found_list *list)
 {
@@ -395,7 +393,9 @@ static int visit (const char *path, int fd, dev_t above, unsigned depth,
     return rc;
 }
 
-/* A root that is a file: a trace.  Who names a link means what it leads to. */
+/* Add a root that is a file: a trace.  A link is followed here, since the user
+ * named it.
+ */
 static int find_file (const char *root, struct found_list *list,
                       struct err *err)
 {
@@ -418,8 +418,8 @@ static int find_file (const char *root, struct found_list *list,
     return rc < 0 ? err_sys (err, -rc, "cannot take %s", root) : 0;
 }
 
-/* A directory below 'top', by its components: none of them is a link, whoever
- * has changed them meanwhile.
+/* Open a directory below 'top', component by component, so that no link is
+ * followed even if somebody replaces a directory.
  */
 static int open_below (int top, const char *path)
 {
@@ -441,7 +441,7 @@ static int open_below (int top, const char *path)
     return fd;
 }
 
-/* What waits, one after the other.  What is gone by now is no problem. */
+/* Search the queued directories.  One that is gone by now is no problem. */
 static int visit_waiting (const char *root, int top, struct found_list *list)
 {
     struct find_waiting w;

@@ -1,4 +1,4 @@
-/* node_agent/discovery/find_limit.c - a search that ends in time */
+/* node_agent/discovery/find_limit.c - limit a search */
 #include "discovery/find_limit.h"
 
 #include "base/vec.h"
@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOCK_EVERY 256         // entries between looks at the clock
+#define CLOCK_EVERY 256         // how many entries are read between two looks
+                                // at the clock
 
 void find_limit_begin (struct find_limit *l)
 {
     l->began_ns = l->now ();
     l->nread = 0;
-    l->fresh = true;            // the root
+    l->fresh = true;            // the root counts as new
     l->spent = false;
 }
 

@@ -17,7 +17,7 @@ struct finder {
     void *arg;
     int wake_fd;
     pthread_t thread;
-    bool busy;                  // the results are the thread's
+    bool busy;                  // the thread owns the results
     struct finder_result *results;
     size_t n;
     atomic_bool cancel;
@@ -33,7 +33,7 @@ static void *finder_search (void *arg)
         struct finder_result *r = &f->results[i];
 
         r->list.cancel = &f->cancel;
-        r->list.names_only = true;      // thousands of files, maybe
+        r->list.names_only = true;      // there may be thousands of files
         r->rc = find_captures (r->dir, &r->list, &r->err);
     }
     written = write (f->wake_fd, &one, sizeof (one));

@@ -1,4 +1,4 @@
-/* node_agent/discovery/tracked.c - what is known of one capture */
+/* node_agent/discovery/tracked.c - what discovery knows of one capture */
 #include "discovery/tracked.h"
 
 #include "base/clock.h"
@@ -9,18 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-// how often to look at what was handed on: after a 16th of the time for which
-// it has not changed, but that
+// a capture that was handed on is measured after a 16th of the time for which
+// it has not changed, but within these limits
 #define AGE_SHARE 16
 #define AGAIN_MAX_NS (30 * NS_PER_S)
 
-// a version that follows another within so many times the pause after that one
-// doubles the pause, up to
+// a version that follows another within so many times the current pause doubles
+// the pause, up to this limit
 #define HASTE_SHARE 4
 #define HASTE_MAX 16
 #define PAUSE_MAX_NS (3600 * NS_PER_S)
 
-// one that has changed for so many quiet periods, and that, is named
+// a capture that changes for so many quiet periods, and so long, is reported
 #define BUSY_SHARE 5
 #define BUSY_NS (600 * NS_PER_S)
 
@@ -45,7 +45,7 @@ bool tracked_change (struct tracked *t, enum stage_event event)
     return state_take (&t->state, &owner, event, NULL, "path", t->path);
 }
 
-/* A version that was never handed on. */
+/* Whether the current version was never handed on. */
 static bool is_new (const struct tracked *t)
 {
     return t->state.now == STAGE_GROWING;
@@ -64,8 +64,8 @@ static const char *name_of (const struct tracked *t)
     return slash ? slash + 1 : t->path;
 }
 
-/* Where inodes do not tell, names do: a profiler's have host, process and time
- * in them.
+/* If inodes do not show it, names do: a profiler's name has host, process and
+ * time in it.
  */
 bool tracked_are_one (const struct tracked *a, const struct tracked *b)
 {
@@ -105,8 +105,8 @@ static int observe (struct tracked *t, int64_t mono_ns)
     return 0;
 }
 
-/* Whether its profiler was done with it: one that is stopped before removes
- * what it has written.
+/* Whether its profiler had finished collecting: one that is stopped earlier
+ * removes what it has written.
  */
 static bool is_collected (const char *path)
 {
@@ -121,7 +121,6 @@ static bool is_collected (const char *path)
     return collected;
 }
 
-/* Those that were handed on are known well. */
 int tracked_look (struct tracked *t, int64_t mono_ns)
 {
     int rc = observe (t, mono_ns);
@@ -153,7 +152,7 @@ bool tracked_is_due (const struct tracked *t, int64_t mono_ns)
     return tracked_waits (t) || mono_ns - t->looked_mono_ns >= again_ns;
 }
 
-/* How long the version that was handed on last is to be the latest one. */
+/* How long the version that was handed on last must remain the latest. */
 static int64_t pause_ns (const struct tracked *t, int64_t quiet_ns)
 {
     if (quiet_ns > PAUSE_MAX_NS >> t->rapid_changes)
@@ -165,8 +164,9 @@ bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
                           int64_t mono_ns, int64_t wall_ns)
 {
     if (t->done_marker && (!t->marker_handed || !is_new (t)))
-        return true;            // what changes later has to be waited for
-    // quiet by our own watching, or by its dates when first seen so
+        return true;            // what changes after the end has to be waited
+                                // for
+    // it is quiet by our observation, or by its dates when it was first seen
     return mono_ns - t->changed_mono_ns >= quiet_ns ||
            wall_ns - t->newest_ns >= quiet_ns;
 }
@@ -188,7 +188,7 @@ bool tracked_is_busy (const struct tracked *t, int64_t quiet_ns,
            waited_ns >= BUSY_NS && waited_ns / BUSY_SHARE >= quiet_ns;
 }
 
-/* A version has been handed on. */
+/* Count a version that has been handed on. */
 static void count_version (struct tracked *t, int64_t quiet_ns,
                            int64_t mono_ns)
 {

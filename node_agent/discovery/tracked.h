@@ -1,4 +1,4 @@
-/* node_agent/discovery/tracked.h - what is known of one capture
+/* node_agent/discovery/tracked.h - what discovery knows of one capture
  *
  * Private to this folder: watch.c keeps all of them.
  */
@@ -14,56 +14,58 @@ struct tracked {
     struct find_id id;          // of the current file or directory
     int64_t rank_hint;
     char fingerprint[FINGERPRINT_MAX];
-    int64_t changed_mono_ns;    // when the fingerprint was first seen
+    int64_t changed_mono_ns;    // when this fingerprint was first seen
     int64_t looked_mono_ns;     // when it was last measured
     int64_t newest_ns;          // latest mtime in it
     bool done_marker;
     bool unmeasured;            // the last measurement failed
     bool marker_handed;         // a version with the marker was handed on
-    size_t nhanded;             // versions handed on
-    int64_t handed_mono_ns;     // the latest
-    int64_t waits_mono_ns;      // since when a version waits
+    size_t nhanded;             // how many versions were handed on
+    int64_t handed_mono_ns;     // when the latest of them was
+    int64_t waits_mono_ns;      // since when a version waits to be
     bool busy_told;             // watch_next_busy has returned it
-    unsigned rapid_changes;     // versions that came soon after another
+    unsigned rapid_changes;     // how many versions came soon after another
     bool seen_done;             // its profiler has finished, or it settled
     struct tracked *next;       // in the list of those that are gone
-    int64_t gone_mono_ns;       // since when it is gone
+    int64_t gone_mono_ns;       // when it was missed
 };
 
 struct tracked *tracked_new (const char *path);         // NULL: no memory
 void tracked_free (struct tracked *t);
 
-/* Follow the edge of its table; false: there is none. */
+/* Take an event; false: its state has no such edge. */
 bool tracked_change (struct tracked *t, enum stage_event event);
 
 /* Whether both are the same capture under two paths. */
 bool tracked_are_one (const struct tracked *a, const struct tracked *b);
 
-/* Measure a capture; its quiet time starts again if it has changed.  Negative:
- * it could not be measured for lack of descriptors or memory.
+/* Measure a capture.  Its quiet time begins anew if it has changed.  Negative:
+ * it could not be measured for lack of descriptors or memory; try again later.
  */
 int tracked_look (struct tracked *t, int64_t mono_ns);
 
 /* Whether it is ours and not yet handed on; and whether it can be handed on
- * now: one that cannot be measured would look like another version.
+ * now.  A capture that could not be measured cannot: it would count as another
+ * version.
  */
 bool tracked_waits (const struct tracked *t);
 bool tracked_is_ready (const struct tracked *t);
 
-/* Whether to measure it again: that walks its tree, and there may be thousands
+/* Whether to measure it now.  That walks its tree, and there may be thousands
  * of old captures.
  */
 bool tracked_is_due (const struct tracked *t, int64_t mono_ns);
 
-/* Whether this version seems complete; and whether it still has to wait, since
- * it soon followed another version: the more did so, the longer.
+/* Whether this version seems complete; and whether it still has to wait since
+ * it came soon after another one.  The wait grows with the number of such
+ * versions.
  */
 bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
                           int64_t mono_ns, int64_t wall_ns);
 bool tracked_pauses (const struct tracked *t, int64_t quiet_ns,
                      int64_t mono_ns);
 
-/* See watch_next_busy. */
+/* Whether watch_next_busy is to return it. */
 bool tracked_is_busy (const struct tracked *t, int64_t quiet_ns,
                       int64_t mono_ns);
 

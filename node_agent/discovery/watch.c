@@ -1,4 +1,4 @@
-/* node_agent/discovery/watch.c - captures on their way to being finished */
+/* node_agent/discovery/watch.c - watch directories for finished captures */
 #include "discovery/tracked.h"
 
 #include "base/clock.h"
@@ -16,18 +16,18 @@ struct dir {
     bool large, bounded;
     int64_t since_ns;
     int64_t rank_hint;
-    size_t older;               // captures of the last search, left out
+    size_t older;               // captures that the last search left out
 };
 
 struct watch {
     struct dir *dirs;
     size_t ndirs;
     struct tracked **items;     // in the order in which they were found
-    size_t nitems, next_seen;   // those before it have been told
+    size_t nitems, next_seen;   // those before next_seen were returned
     void *by_path;              // the same, for tsearch(3)
-    struct tracked *gone;       // were not handed on, to be told of
+    struct tracked *gone;       // never handed on, and to be reported
     bool look_at_all;
-    bool ending;                // no version waits for later ones
+    bool ending;                // no version waits for a later one
     char **problems;
     size_t nproblems, next_problem;
     char *excluded, *included;  // included is below excluded
@@ -177,7 +177,7 @@ void watch_ask (struct watch *w, watch_owner_fn *owner, void *arg)
     w->owner_arg = arg;
 }
 
-/* What it cannot be looked at for is told. */
+/* Measure a capture, and report why that fails. */
 static void look_at (struct watch *w, struct tracked *t, int64_t mono_ns)
 {
     int rc = tracked_look (t, mono_ns);
@@ -189,7 +189,7 @@ static void look_at (struct watch *w, struct tracked *t, int64_t mono_ns)
     (void)note_problem (w, why.text);
 }
 
-/* Whose is it? */
+/* Ask who owns it. */
 static void watch_decide (struct watch *w, struct tracked *t, int64_t mono_ns)
 {
     enum watch_owner owner = w->owner (w->owner_arg, t->path);
@@ -201,7 +201,7 @@ static void watch_decide (struct watch *w, struct tracked *t, int64_t mono_ns)
     if (owner != WATCH_OURS)
         return;
     look_at (w, t, mono_ns);
-    if (waited)                 // it was passed over
+    if (waited)                 // a scan had skipped it
         watch_report_again (w);
 }
 
@@ -221,7 +221,7 @@ static int take_found (struct watch *w, struct dir *d,
                        const struct err *why, int64_t mono_ns, struct err *err)
 {
     if (rc == -ENOENT)
-        rc = 0;                 // not made yet
+        rc = 0;                 // it does not exist yet
     else if (rc < 0 && rc != -ENOMEM)
         rc = note_problem (w, why->text);
     for (size_t i = 0; i < list->nproblems && rc == 0; i++)
@@ -331,7 +331,7 @@ static void miss (struct watch *w, struct tracked *t, int64_t mono_ns)
     w->gone = t;
 }
 
-/* It is not there any more. */
+/* A capture is not there any more. */
 static void lose (struct watch *w, struct tracked *t, int64_t mono_ns)
 {
     if (!tracked_waits (t) || !t->seen_done) {
@@ -350,7 +350,7 @@ void watch_miss (struct watch *w, const char *path, const struct find_id *id,
     while (t && strcmp (t->path, path) != 0)
         t = t->next;
     if (t || watch_find (w, path) || !(t = tracked_new (path)))
-        return;                 // without memory the next start will miss it
+        return;                 // without memory the next agent will miss it
     if (id)
         t->id = *id;
     miss (w, t, mono_ns);
@@ -367,7 +367,7 @@ int64_t watch_missing_ns (const struct watch *w)
     return latest;
 }
 
-/* The one that has been found of what is gone, or NULL. */
+/* Find a capture that is the same as a missing one; or NULL. */
 static const struct tracked *found_again (const struct watch *w,
                                           const struct tracked *gone)
 {
@@ -387,7 +387,7 @@ bool watch_next_gone (struct watch *w, int64_t searched_ns,
         const struct tracked *now = found_again (w, t);
 
         if (!now && t->gone_mono_ns > searched_ns) {
-            at = &t->next;      // it may still be found
+            at = &t->next;      // it may still be found elsewhere
             continue;
         }
         *at = t->next;
@@ -405,10 +405,10 @@ bool watch_next_gone (struct watch *w, int64_t searched_ns,
 
 /* ---- searches ---- */
 
-/* Look again at what is known; forget what is not there any more. */
+/* Measure the known captures again, and forget those that are gone. */
 static void look_again (struct watch *w, int64_t mono_ns)
 {
-    size_t kept = 0, told = 0;          // of those that stay
+    size_t kept = 0, told = 0;          // of those that remain
 
     for (size_t i = 0; i < w->nitems; i++) {
         struct tracked *t = w->items[i];
@@ -418,7 +418,7 @@ static void look_again (struct watch *w, int64_t mono_ns)
             lose (w, t, mono_ns);
             continue;
         }
-        // it was away for less than a search
+        // it was away between two searches
         (void)tracked_change (t, STAGE_IS_BACK);
         if (t->state.now == STAGE_UNDECIDED)
             watch_decide (w, t, mono_ns);
@@ -447,7 +447,7 @@ int watch_scan (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
                                         arg, err);
 }
 
-/* One that has to wait holds up no other. */
+/* A capture that has to wait does not stop the others. */
 static int pass_over (int rc, bool *waits)
 {
     if (rc != -EINPROGRESS)

@@ -1,7 +1,6 @@
-/* node_agent/disk/disk_quota.c - whether the agent may put more on its disk
+/* node_agent/disk/disk_quota.c - limit what the agent stores on its disk
  *
- * This folder: how full a disk may be; captures that are safely elsewhere,
- * removed.
+ * This folder: how full a disk may be, and the removal of delivered captures.
  */
 #include "disk/disk_quota.h"
 
@@ -11,8 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define AHEAD_MAX 16            // shipments under way while there is room
-#define AHEAD_BYTES (UINT64_C (64) << 20)       // what one may have; most are
+#define AHEAD_MAX 16            // shipments at once while there is room
+#define AHEAD_BYTES (UINT64_C (64) << 20)       // assumed size of one; most are
                                                 // far below 1 MiB
 
 bool disk_quota_parse_policy (const char *text, enum disk_quota_policy *ret)

@@ -1,4 +1,4 @@
-/* node_agent/disk/release.c - captures that are safely elsewhere, removed */
+/* node_agent/disk/release.c - remove delivered captures */
 #include "disk/release.h"
 
 #include "base/counter.h"
@@ -37,27 +37,26 @@ bool release_concerns (const struct release_policy *p, const char *path)
            (n == 0 || (strncmp (path, p->below, n) == 0 && path[n] == '/'));
 }
 
-/* The files, and the ledger's last word on them. */
+/* Remove the files, and record that in the ledger. */
 static int remove_begun (struct spool *s, struct released *r, struct err *err)
 {
     int rc = manifest_remove (r->path, r->manifest.data, r->manifest.size,
                               err);
 
     if (rc == 0) {
-        rc = spool_set_release (s, r->id, RELEASE_DONE, err);
+        rc = spool_change_release (s, r, RELEASE_REMOVED, NULL, err);
         counter_add (COUNTER_CAPTURES_RELEASED, 1);
     } else if (rc == -ESTALE) {
-        (void)spool_set_release (s, r->id, RELEASE_LEFT, NULL);
+        (void)spool_change_release (s, r, RELEASE_OTHER_FILES, NULL, NULL);
         counter_add (COUNTER_RELEASES_REFUSED, 1);
     }
     return rc;
 }
 
-/* What is said of a capture is not to be believed: it stays, for good. */
-static int distrust (struct spool *s, const struct released *r,
-                     struct err *err)
+/* Drop a row that cannot be trusted: the capture stays for good. */
+static int distrust (struct spool *s, struct released *r, struct err *err)
 {
-    int rc = spool_drop_release (s, r->id, err);
+    int rc = spool_change_release (s, r, RELEASE_DROP, r->why, err);
 
     counter_add (COUNTER_RELEASES_REFUSED, 1);
     return rc < 0 ? rc : err_set (err, ESTALE, "%s stays: %s", r->path,
@@ -70,42 +69,50 @@ static bool passes (int rc)
            rc == -EDQUOT;
 }
 
-/* The whole capture stays: after what may pass it is tried again, else that it
- * stays is noted, or it would be looked at for ever.
+/* Keep the whole capture.  After a temporary error it is tried again; otherwise
+ * that is recorded, or it would be examined for ever.
  */
-static int release_keep (struct spool *s, const struct released *r, int rc)
+static int release_keep (struct spool *s, struct released *r, int rc,
+                         const struct err *why)
 {
-    int noted = spool_set_release (s, r->id, passes (rc) ? r->state
-                                                         : RELEASE_CHANGED,
-                                   NULL);
+    int noted;
 
     if (passes (rc))
         return rc;
+    noted = spool_change_release (s, r, RELEASE_DIFFERS,
+                                  why ? why->text : NULL, NULL);
     counter_add (COUNTER_RELEASES_REFUSED, 1);
     return noted < 0 ? noted : -ESTALE;
 }
 
-/* The ledger knows it before anything happens to the capture.  What cannot be
- * removed then is tried again by the next life, and holds up no other.
+/* Record the removal in the ledger before anything happens to the capture.  If
+ * it cannot be removed then, the next agent tries again, and other captures
+ * need not wait for it.
  */
 static int remove_kept (struct spool *s, struct released *r, struct err *err)
 {
-    int rc = spool_set_release (s, r->id, RELEASE_BEGUN, err);
+    const enum release_event put_off = r->state == RELEASE_KEPT_ROWS
+                                           ? RELEASE_ROWS_PUT_OFF
+                                           : RELEASE_PUT_OFF;
+    int rc = spool_change_release (s, r, RELEASE_REMOVE, NULL, err);
 
     if (rc < 0)
         return rc;
     rc = manifest_set_aside (r->path, r->manifest.data, r->manifest.size, err);
+    if (rc < 0 && passes (rc))
+        (void)spool_change_release (s, r, put_off, err ? err->text : NULL,
+                                    NULL);
     if (rc < 0)
-        return release_keep (s, r, rc);
+        return release_keep (s, r, rc, err);
     rc = remove_begun (s, r, err);
     return rc < 0 && !passes (rc) ? -ESTALE : rc;
 }
 
-/* Another one is in its place: what is left of it, set aside, goes now or is
- * not known any more.  Nobody else may have it: not before that is known.
+/* Another capture is in its place.  The rest of the old one, which was renamed,
+ * is removed now, and its row dropped.  That must wait until the aggregator is
+ * known to have the data, since nobody else may have it.
  */
-static int release_forget (struct spool *s, const struct released *r,
-                           bool confirmed)
+static int release_forget (struct spool *s, struct released *r, bool confirmed)
 {
     const bool begun = r->state == RELEASE_BEGUN && !r->why;
 
@@ -114,7 +121,7 @@ static int release_forget (struct spool *s, const struct released *r,
     if (begun)
         (void)manifest_remove (r->path, r->manifest.data, r->manifest.size,
                                NULL);
-    (void)spool_drop_release (s, r->id, NULL);
+    (void)spool_change_release (s, r, RELEASE_DROP, NULL, NULL);
     return RELEASE_KEPT;
 }
 
@@ -135,7 +142,7 @@ int release_claims (struct spool *s, const char *path, bool confirmed)
     return rc;
 }
 
-/* What had stayed of captures that are not there any more. */
+/* Drop the rows of captures whose other files are gone. */
 static int forget_left (struct spool *s, struct err *err)
 {
     struct released r = { .id = 0 };
@@ -162,7 +169,9 @@ int release_repair (struct spool *s, struct err *err)
     return rc < 0 ? rc : first;
 }
 
-/* Nothing of it may have been removed yet, or all. */
+/* Give a capture its name back.  Possibly none of its files were removed, or
+ * all.
+ */
 static int move_back (const struct released *r, struct err *err)
 {
     int rc = manifest_set_back (r->path, r->manifest.data, r->manifest.size,
@@ -183,14 +192,16 @@ int release_take_back (struct spool *s, struct err *err)
         rc = distrust (s, &r, err);
     } else {
         rc = move_back (&r, err);
-        dropped = spool_drop_release (s, r.id, rc < 0 ? NULL : err);
+        dropped = spool_change_release (s, &r, RELEASE_DROP, NULL,
+                                        rc < 0 ? NULL : err);
         rc = dropped < 0 ? dropped : rc < 0 ? rc : 1;
     }
     buf_fini (&r.manifest);
     return rc;
 }
 
-/* The oldest that is kept so and may go, into *ret; as spool_next_release. */
+/* Find the oldest capture in state 'kept' that may go; as spool_next_release.
+ */
 static int find_kept (struct spool *s, const struct release_policy *p,
                       enum release_state kept, int64_t wall_ns,
                       struct released *ret, struct err *err)
@@ -209,8 +220,8 @@ static int find_kept (struct spool *s, const struct release_policy *p,
     return rc;
 }
 
-/* What a former life delivered without the raw files is not all that this one
- * has to deliver, unless it says that rows will do.
+/* A capture that an earlier agent delivered without raw files is not completely
+ * delivered for this one, unless rows suffice.
  */
 static int find_next (struct spool *s, const struct release_policy *p,
                       int64_t wall_ns, struct released *ret, struct err *err)
@@ -238,7 +249,7 @@ int release_next (struct spool *s, const struct release_policy *p, bool full,
         return rc;
     }
     rc = manifest_check (r.path, r.manifest.data, r.manifest.size, err);
-    rc = rc < 0 ? release_keep (s, &r, rc) : remove_kept (s, &r, err);
+    rc = rc < 0 ? release_keep (s, &r, rc, err) : remove_kept (s, &r, err);
     buf_fini (&r.manifest);
     return rc < 0 ? rc : 1;
 }

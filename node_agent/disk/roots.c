@@ -1,4 +1,5 @@
-/* node_agent/disk/roots.c - where captures may be removed */
+/* node_agent/disk/roots.c - the directories below which captures may be removed
+ */
 #include "disk/roots.h"
 
 #include "store/tree.h"
@@ -11,7 +12,7 @@
 
 struct root {
     const char *dir;            // as it was given
-    char *began;                // where it led to then; NULL: nowhere
+    char *began;                // where it led to at the start; NULL: nowhere
 };
 
 struct roots {

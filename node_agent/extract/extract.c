@@ -1,4 +1,4 @@
-/* node_agent/extract/extract.c - a capture: opened, looked at, read */
+/* node_agent/extract/extract.c - extract the rows of a capture */
 #include "extract/extract.h"
 #include "extract/registry.h"
 #include "extract/sink/capture_facts.h"
@@ -51,7 +51,7 @@ static int cannot_open (struct source *src)
     return -EACCES;
 }
 
-/* The directory of the results; it may be absent. */
+/* Open the directory of the results, which may be absent. */
 static int open_results (struct source *src, const char *name)
 {
     struct err err = { "" };
@@ -64,7 +64,7 @@ static int open_results (struct source *src, const char *name)
         return 0;
     }
     src->out = -1;
-    if (is_link (src->dir, name))       // open says "not a directory"
+    if (is_link (src->dir, name))       // open(2) reports "not a directory"
         capture_reason (src->capture, "%s is a symbolic link, which is not "
                         "followed", name);
     else
@@ -72,7 +72,7 @@ static int open_results (struct source *src, const char *name)
     return -EACCES;
 }
 
-/* Of msprof: where it writes now, else where it did in 2023. */
+/* For msprof: where it writes results now, otherwise where it did in 2023. */
 static int open_msprof (struct source *src)
 {
     char name[64];
@@ -83,14 +83,15 @@ static int open_msprof (struct source *src)
     fd = source_open_iterations (src, name);
     source_transient_error (src, fd == -ENOENT ? 0 : fd);
     if (fd < 0)
-        return 0;               // never exported, as far as can be seen
+        return 0;               // it was apparently never exported
     src->out = fd;
-    src->iterations = src->own_clock = true;    // since the host started
+    src->iterations = src->own_clock = true;    // times are since the host
+                                                // started
     (void)snprintf (src->out_name, sizeof (src->out_name), "%s", name);
     return 0;
 }
 
-/* The directory that a file is in. */
+/* Open the directory of a file. */
 static int open_above (const char *path, const char *slash)
 {
     char dir[PATH_MAX];
@@ -101,7 +102,7 @@ static int open_above (const char *path, const char *slash)
     return open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* 0, or the capture is a failed one: the reason has been noted. */
+/* Open a capture.  If that fails, the capture is failed, with the reason. */
 static int source_open (struct source *src)
 {
     const char *slash = strrchr (src->path, '/');
@@ -134,9 +135,10 @@ static void hash_mix (uint64_t *sum, uint64_t word)
     *sum ^= *sum >> 32;
 }
 
-/* Whether it can be read counts, whoever may write it.  A file that takes the
- * place of another changes the ctime of its directory, whatever dates are put
- * back; its own does not count, since links of the spool change it.
+/* Add a file to the sums.  Its permissions count only by whether it can be
+ * read.  If a file replaces another one, the ctime of its directory changes,
+ * whatever its dates are; its own ctime does not count, since links of the
+ * spool change it.
  */
 static void add_entry (struct extract_look *look, const char *name,
                        const struct stat *st)
@@ -161,10 +163,10 @@ static void add_entry (struct extract_look *look, const char *name,
                             (uint64_t)st->st_ctim.tv_nsec);
     hash_mix (&sum, st->st_mode & (S_IFMT | S_IRUSR | S_IRGRP | S_IROTH));
     hash_mix (&sum, (uint64_t)st->st_uid << 32 | st->st_gid);
-    look->tree_sum += sum;              // in whatever order they come
+    look->tree_sum += sum;              // independent of the order
 }
 
-/* At the top what is found is noted. */
+/* Add a tree.  Entries at the top are also recorded. */
 static void add_tree (struct source *src, int dirfd, unsigned depth,
                       struct extract_look *look)
 {
@@ -233,8 +235,8 @@ static void measure (struct source *src, struct extract_look *look)
                                  AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* The state of a capture that has nothing to read yet, with its reason;
- * complete when there is something to read.
+/* Set the state of a capture that has nothing to read yet, with the reason;
+ * complete if there is something to read.
  */
 static void judge_progress (struct source *src)
 {
@@ -243,7 +245,7 @@ static void judge_progress (struct source *src)
     if (extractors_any (src) || src->has_done) {
         c->state = CAPTURE_COMPLETE;
     } else if (src->form == FORM_TRACE) {
-        c->state = CAPTURE_FAILED;      // it has gone
+        c->state = CAPTURE_FAILED;      // it is gone
         capture_reason (c, "the file cannot be read");
     } else if (src->out >= 0 || src->analyze >= 0) {
         c->state = CAPTURE_ANALYSING;
@@ -299,7 +301,7 @@ static int look_at (struct source *src, struct extract_look *look,
     return 0;
 }
 
-/* A reason quotes what files and directories hold: make it valid UTF-8. */
+/* Make a reason valid UTF-8: it quotes names and content of files. */
 static void tidy_reason (struct capture *c)
 {
     char fixed[3 * CAPTURE_REASON_MAX];

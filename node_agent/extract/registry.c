@@ -1,8 +1,8 @@
-/* node_agent/extract/registry.c - the forms of captures, and their order
+/* node_agent/extract/registry.c - the sources of rows, in order of preference
  *
- * Each table is asked of the forms that have it, in the order of this table,
- * until one gives it whole.  What came of it is judged against what the
- * capture's own level says that there should be.
+ * For each table the sources that have it are tried in the order of this table,
+ * until one has it completely.  The result is compared with what there should
+ * be at the level of the capture.
  */
 #include "extract/registry.h"
 #include "extract/event_db/read_event_db.h"
@@ -32,7 +32,7 @@ static bool is_kineto (const struct source *src, uint64_t *size)
            source_has (src->dir, src->file, size);
 }
 
-/* Names of event databases have a rank or a date in them. */
+/* Find an event database, whose name contains a rank or a date. */
 static bool has_event_db (const struct source *src, uint64_t *size)
 {
     return src->event_db[0] && source_has (src->event_dir, src->event_db, size);
@@ -46,8 +46,8 @@ static void read_analyzer_first (struct source *src, unsigned want,
         read_analyzer_db (src, want, v, err);
 }
 
-/* In the order of doc/formats.md, "Order of preference".  The tables that are
- * collected (CAPTURE_FACTS_TABLES) are asked of all of them.
+/* The order is that of doc/formats.md, "Order of preference".  All sources are
+ * asked for the tables that are collected (CAPTURE_FACTS_TABLES).
  */
 static const struct extractor extractors[] = {
     { "analysis.db", "analysis.db", "analysis.db", PROFILER_TABLES, true,
@@ -103,11 +103,12 @@ static const struct extractor extractors[] = {
 
 #define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))
 
-/* How it went, over all of them. */
+/* The results of all sources. */
 struct outcome {
     struct verdict tables[TABLE_COUNT];
     const struct extractor *by[TABLE_COUNT];        // NULL: none
-    struct verdict before[TABLE_COUNT];     // damaged, and then read elsewhere
+    struct verdict before[TABLE_COUNT];     // damaged in one source, then read
+                                            // from another
 };
 
 static bool is_there (const struct extractor *e, const struct source *src,
@@ -160,8 +161,8 @@ uint64_t extractors_input_bytes (const struct source *src)
 
 /* ---- reading ---- */
 
-/* Of a table that is collected from many files, damage of one of them is damage
- * of the table, whatever the others hold.
+/* Add a verdict on a table that is collected from many files: damage of one
+ * file is damage of the table.
  */
 static void add_verdict (struct source *src, struct outcome *o, unsigned t,
                          const struct verdict *v)
@@ -180,7 +181,7 @@ static void add_verdict (struct source *src, struct outcome *o, unsigned t,
     *known = *v;
 }
 
-/* Take over what one extractor says of a table. */
+/* Take the verdict of a source on a table. */
 static void take_verdict (struct source *src, struct outcome *o, unsigned t,
                           const struct extractor *e, const struct verdict *v)
 {
@@ -191,7 +192,7 @@ static void take_verdict (struct source *src, struct outcome *o, unsigned t,
          (src->stale >> t & 1 ||
           (known->how == READING_DAMAGED &&
            strcmp (known->why.text, v->why.text) == 0))))
-        return;                 // it gave nothing: keep what there is
+        return;                 // it has nothing: keep the verdict
     if (known->how == READING_DAMAGED && v->how == READING_WHOLE)
         o->before[t] = *known;
     *known = *v;
@@ -232,7 +233,7 @@ static void registry_ask (struct source *src, const struct extractor *e,
         if (!(want >> t & 1))
             continue;
         if (v[t].how == READING_WHOLE)
-            (void)source_forget (src, t, err);      // it is whole, and empty
+            (void)source_forget (src, t, err);      // it is complete, and empty
         if (t == TABLE_STEP && v[t].how == READING_WHOLE &&
             isnan (src->communication_us))
             src->communication_us = 0;
@@ -243,7 +244,7 @@ static void registry_ask (struct source *src, const struct extractor *e,
     }
 }
 
-/* The tables of which the next extractor is asked. */
+/* The tables to ask the next source for. */
 static unsigned not_whole (const struct outcome *o)
 {
     unsigned set = CAPTURE_FACTS_TABLES;
@@ -257,14 +258,14 @@ static unsigned not_whole (const struct outcome *o)
 
 /* ---- tables that are whole, but hollow ---- */
 
-/* It records no communication tables. */
+/* Whether its level records no communication tables. */
 static bool is_level0 (const struct capture *c)
 {
     return strcmp (c->level, "Level0") == 0;
 }
 
-/* Whether a table that the profiler made has no row, though the capture says
- * that it has to have some.  Of steps that are not wanted nothing is known.
+/* Whether a table of the profiler has no rows although the capture says that it
+ * must have some.  Unknown if its steps are not wanted.
  */
 static bool is_hollow (const struct source *src, const struct outcome *o,
                        unsigned t, struct err *why)
@@ -275,11 +276,11 @@ static bool is_hollow (const struct source *src, const struct outcome *o,
     if (o->tables[t].how != READING_WHOLE || !by->made || src->rows[t] > 0 ||
         src->filtered >> t & 1)
         return false;
-    if (t == TABLE_STEP)        // it has one of each step, if all 0
+    if (t == TABLE_STEP)        // it has a row for each step, even if all are 0
         (void)err_set (why, EBADMSG, "%s: %s has no rows", by->file, name);
     else if (!(COMM_TABLES & SET (t)))
         return false;
-    else if (t != TABLE_TIME)   // there need be none, if nothing was moved
+    else if (t != TABLE_TIME)   // there are none if nothing was transferred
         return is_hollow (src, o, TABLE_TIME, why);
     else if (src->communication_us > 0 && !is_level0 (src->capture))
         (void)err_set (why, EBADMSG, "%s: %s has no rows, but the steps "
@@ -296,8 +297,9 @@ static bool is_hollow (const struct source *src, const struct outcome *o,
     return true;
 }
 
-/* The hollow tables of the first form that has some; 0: there are none.  They
- * are damaged from now on, and the forms behind '*by' may have them.
+/* Find the unexpectedly empty tables of the first source that has some; 0:
+ * there are none.  From now on they are damaged, and the sources after '*by'
+ * may have them.
  */
 static unsigned find_hollow (struct source *src, struct outcome *o,
                              size_t *by)
@@ -317,7 +319,7 @@ static unsigned find_hollow (struct source *src, struct outcome *o,
         if (!(set >> t & 1))
             continue;
         if (o->by[t] != &extractors[*by]) {
-            set &= ~SET (t);    // later
+            set &= ~SET (t);    // in a later pass
             continue;
         }
         o->tables[t] = (struct verdict){ READING_DAMAGED, why[t] };
@@ -353,7 +355,9 @@ static void name_sources (struct capture *c, const struct outcome *o)
     (void)owned_text_set (&c->source, first, strlen (first));
 }
 
-/* Level0 records no communication tables, nor does a world of one. */
+/* Whether there should be communication tables: not at level 0, nor in a world
+ * of one.
+ */
 static bool expects_communication (const struct source *src,
                                    const struct outcome *o)
 {
@@ -367,7 +371,7 @@ static bool expects_communication (const struct source *src,
     }
     if (c->level[0] == '\0' || c->world_size == 1)
         return false;
-    return !(src->communication_us == 0);       // a NaN says nothing
+    return !(src->communication_us == 0);       // unknown if it is NaN
 }
 
 /* The file of the text export that has a table. */
@@ -381,7 +385,7 @@ static const char *text_file (unsigned table)
     return "";
 }
 
-/* The damage of a table, once for all tables that have the same. */
+/* Report the damage of a table, once for all tables with the same damage. */
 static void tell_damage (struct capture *c, const struct verdict *v,
                          unsigned table)
 {
@@ -393,14 +397,14 @@ static void tell_damage (struct capture *c, const struct verdict *v,
             strcmp (v[t].why.text, v[table].why.text) != 0)
             continue;
         if (t < table)
-            return;             // told already
+            return;             // already reported
         used += (size_t)snprintf (names + used, sizeof (names) - used, "%s%s",
                                   used ? ", " : "", schema_table (t)->name);
     }
     capture_reason (c, "%s (%s)", v[table].why.text, names);
 }
 
-/* What was damaged in one form, and is whole in another. */
+/* Report tables that were damaged in one source and complete in another. */
 static void tell_detours (struct capture *c, const struct outcome *o)
 {
     for (unsigned t = 0; t < TABLE_COUNT; t++) {
@@ -434,7 +438,7 @@ static void tell_missing (const struct source *src, unsigned table)
                         text_file (table));
 }
 
-/* Tables that have no steps, of which some were asked for. */
+/* Report tables without steps, if some steps were requested. */
 static void tell_nameless (struct source *src)
 {
     char names[128] = "";
@@ -452,7 +456,8 @@ static void tell_nameless (struct source *src)
                         "the steps that were asked for (%s)", names);
 }
 
-/* A timeline has its ops all the same, and what is there is not to be denied. */
+/* Report level 0.  A timeline still has its ops, so do not deny existing rows.
+ */
 static void tell_level0 (const struct source *src)
 {
     if (src->rows[TABLE_TIME] == 0)
@@ -495,7 +500,7 @@ static void registry_judge (struct source *src, const struct outcome *o)
         tell_level0 (src);
 }
 
-/* Ask for the tables of 'want', as far as they are not whole yet, from one form
+/* Ask for the tables of 'want' that are not complete yet, from source 'from'
  * on.
  */
 static void ask_all (struct source *src, size_t from, unsigned want,

@@ -1,8 +1,8 @@
-/* node_agent/extract/registry.h - the forms in which captures come
+/* node_agent/extract/registry.h - the sources of rows
  *
- * Private to this folder.  Each form of file with rows has an extractor: a row
- * of the table in registry.c, in order of preference, and a file with its
- * function.  For each table they are tried in turn, until one has it whole.
+ * Private to this folder.  Each kind of file with rows has an extractor: a row
+ * of the table in registry.c, in order of preference, and a function.  For each
+ * table they are tried in turn, until one has it completely.
  */
 #ifndef ROLLCALL_EXTRACT_REGISTRY_H
 #define ROLLCALL_EXTRACT_REGISTRY_H
@@ -10,10 +10,12 @@
 #include "extract/sink/source.h"
 
 struct extractor {
-    const char *source;         // what Capture.source says
-    const char *what;           // the same in a sentence
-    const char *file;           // what it reads; may be a pattern (fnmatch)
-    unsigned tables;            // which it may have: a set of 1 << table_id
+    const char *source;         // its name in Capture.source
+    const char *what;           // its name in a sentence
+    const char *file;           // the file that it reads; may be a pattern
+                                // (fnmatch)
+    unsigned tables;            // tables that it may have: a set of 1 <<
+                                // table_id
 
     bool made;                  // its tables are the profiler's own, and not
                                 // computed here of what happened
@@ -41,11 +43,11 @@ struct extractor {
 /* Whether any extractor would read a file. */
 bool extractors_any (const struct source *src);
 
-/* Bytes of the files that will be read, about. */
+/* About how many bytes of files will be read. */
 uint64_t extractors_input_bytes (const struct source *src);
 
-/* Read all tables: rows to the sink, state and reason into the capture.
- * Returns 0 or what stopped it.
+/* Read all tables: rows go to the sink, state and reason to the capture.
+ * Returns 0, or the error that stopped it.
  */
 int extractors_run (struct source *src, struct err *err);
 

@@ -1,4 +1,4 @@
-/* node_agent/identity/capture_name.c - what the name of a capture says */
+/* node_agent/identity/capture_name.c - parse the name of a capture */
 #include "identity/capture_name.h"
 
 #include "base/clock.h"
@@ -8,8 +8,8 @@
 
 #define STAMP_DIGITS 17         // YYYYMMDDhhmmssmmm
 #define NS_DIGITS 19            // of a date in ns since 1970
-#define MS_DIGITS 13            // and in ms
-#define PID_DIGITS_MAX 10       // those below fit an int
+#define MS_DIGITS 13            // of a date in ms
+#define PID_DIGITS_MAX 10       // so it fits an int
 
 static bool ends_with (const char *s, const char *end)
 {
@@ -18,7 +18,9 @@ static bool ends_with (const char *s, const char *end)
     return n >= m && strcmp (s + n - m, end) == 0;
 }
 
-/* The last '_' before s[end], and digits only in between; 0 if not so. */
+/* Find the last '_' before s[end]. 0 if there is none, or if anything but
+ * digits is between them.
+ */
 static size_t digits_field (const char *s, size_t end, size_t *ndigits)
 {
     size_t at = end;
@@ -38,8 +40,8 @@ static int digits_value (const char *s, size_t n)
     return v;
 }
 
-/* "YYYYMMDDhhmmss", then milliseconds if 'ndigits' says that they are there.
- * torch_npu and msprof write local time, MindSpore that of UTC.
+/* Parse "YYYYMMDDhhmmss", with milliseconds if there are so many digits.
+ * torch_npu and msprof write local time, MindSpore writes UTC.
  */
 static int64_t stamp_ns (const char *s, size_t ndigits, bool utc)
 {
@@ -54,7 +56,7 @@ static int64_t stamp_ns (const char *s, size_t ndigits, bool utc)
     tm.tm_min = digits_value (s + 10, 2);
     tm.tm_sec = digits_value (s + 12, 2);
     t = utc ? timegm (&tm) : mktime (&tm);
-    if (t < 0 || t >= INT64_MAX / NS_PER_S)     // years behind 2261: no date
+    if (t < 0 || t >= INT64_MAX / NS_PER_S)     // a year after 2261: no date
         return 0;
     return t * NS_PER_S + ms * NS_PER_MS;
 }
@@ -68,7 +70,9 @@ static size_t count_digits (const char *s)
     return n;
 }
 
-/* PROF_<digits>_<digits>_<letters and digits>: a directory of msprof's. */
+/* Whether it is "PROF_<digits>_<digits>_<letters and digits>", a directory of
+ * msprof.
+ */
 static bool is_prof (const char *s)
 {
     size_t n;
@@ -85,7 +89,7 @@ static bool is_prof (const char *s)
                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen (s);
 }
 
-/* The second field, if it is a date. */
+/* The second field of a PROF_ name, if it is a date; else 0. */
 static int64_t prof_made_ns (const char *s)
 {
     const char *date = strchr (s + strlen ("PROF_"), '_') + 1;
@@ -101,9 +105,9 @@ bool capture_name_is_trace (const char *name)
            ends_with (name, ".pt.trace.json.gz");
 }
 
-/* <worker>.<ns or ms since 1970>.pt.trace.json.  The worker is <host>_<pid>, or
- * what the program says ("rank_3"), so it tells no host; a pid that is none is
- * that of nobody who matters.
+/* Parse "<worker>.<ns or ms since 1970>.pt.trace.json". The worker is
+ * <host>_<pid>, or a text of the program ("rank_3"), so it does not show the
+ * host.  A number that only looks like a pid does no harm: no process has it.
  */
 static void parse_trace (const char *name, struct capture_name *f)
 {
@@ -117,7 +121,7 @@ static void parse_trace (const char *name, struct capture_name *f)
     ndigits = end - at;
     if (at == 0 || name[at - 1] != '.' ||
         (ndigits != NS_DIGITS && ndigits != MS_DIGITS) ||
-        name[at] == '9')        // near 2^63 ns: no date
+        name[at] == '9')        // near 2^63 ns: not a date
         return;
     for (size_t i = at; i < end; i++)
         v = 10 * v + (name[i] - '0');

@@ -1,4 +1,4 @@
-/* node_agent/identity/fingerprint.c - which version of a capture it is */
+/* node_agent/identity/fingerprint.c - identify a version of a capture */
 #include "identity/fingerprint.h"
 
 #include <inttypes.h>

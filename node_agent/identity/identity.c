@@ -1,8 +1,8 @@
-/* node_agent/identity/identity.c - whose capture it is
+/* node_agent/identity/identity.c - identify the owner of a capture
  *
- * What the metadata files of a capture say: rank, world, communicator groups,
- * level, dates.  The order in which ranks are believed is that of
- * doc/formats.md, "Rank of a capture".
+ * The metadata files of a capture tell its rank, world, communicator groups,
+ * level and dates.  doc/formats.md, "Rank of a capture", says which source of a
+ * rank is believed before which.
  */
 #include "extract/input/profiler_db.h"
 #include "identity/capture_name.h"
@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 /* "<start>_<digits><end>" gives the digits' value, "<start><end>" NAME_PLAIN,
- * digits that are no rank NAME_NO_RANK, any other name NAME_OTHER.
+ * digits that are too large for a rank NAME_NO_RANK, any other name NAME_OTHER.
  */
 enum { NAME_PLAIN = -1, NAME_NO_RANK = -2, NAME_OTHER = -3 };
 
@@ -58,8 +58,8 @@ static int64_t event_db_rank (const char *name)
                : numbered_name (name, "ascend_mindspore_profiler", ".db");
 }
 
-/* Of several the one with the lowest rank counts, and the capture is not to be
- * trusted: two captures were copied into one directory.
+/* Of several files the one with the lowest rank counts, and the capture is
+ * damaged: two captures were copied into one directory.
  */
 static void note_info (struct source *src, const char *name, int64_t rank)
 {
@@ -85,7 +85,7 @@ static void note_info (struct source *src, const char *name, int64_t rank)
     }
 }
 
-/* "msprof_<digits>.db"; of several the newest counts. */
+/* Record "msprof_<digits>.db". Of several the newest counts. */
 static void note_msprof_db (struct source *src, const char *name)
 {
     size_t digits = strncmp (name, "msprof_", 7) == 0
@@ -113,7 +113,7 @@ static void note_entry (void *arg, const char *name)
         src->has_prof = true;
 }
 
-/* The first is read: that of the capture's rank, then the lowest. */
+/* Order event databases: first the one of the capture's rank, then by rank. */
 static int64_t event_db_place (const struct capture *c, int64_t rank)
 {
     if (rank < 0)
@@ -121,7 +121,7 @@ static int64_t event_db_place (const struct capture *c, int64_t rank)
     return rank == c->rank ? -1 : rank;
 }
 
-/* Which one the directory lists first says nothing. */
+/* The order in which the directory lists them must not matter. */
 static void note_event_db (struct source *src, const char *name)
 {
     struct capture *c = src->capture;
@@ -156,7 +156,7 @@ static void note_output (void *arg, const char *name)
         src->has_done = true;
 }
 
-/* A device's number may be a text, too. */
+/* Read a device's number, which may also be a text. */
 static bool json_device (const struct json *j, int64_t *ret)
 {
     const char *text = json_text (j, NULL);
@@ -171,8 +171,9 @@ static void copy_text (char *out, size_t max, const struct json *j)
     (void)snprintf (out, max, "%s", json_text (j, ""));
 }
 
-/* MindSpore's has other members, and knows its device, which its tables do
- * not say.  They tell its captures apart if their directories were renamed.
+/* MindSpore's profiler_info has other members, and the device, which its tables
+ * lack.  Rank and device tell its captures apart if their directories were
+ * renamed.
  */
 static void use_mindspore (struct capture *c, const struct json *info)
 {
@@ -223,7 +224,7 @@ static void use_info (struct source *src, const struct json *info)
     }
 }
 
-/* Rank and device as an event database maps them. */
+/* Take rank and device from the map in an event database. */
 static void use_rank_map (struct profiler_db *db, struct capture *c)
 {
     static const char sql[] =
@@ -239,7 +240,7 @@ static void use_rank_map (struct profiler_db *db, struct capture *c)
         c->device_id = device;
 }
 
-/* The rank in the event database's name, or in its map of ranks. */
+/* Take the rank from the event database's name, or from its map of ranks. */
 static void use_event_db (struct source *src)
 {
     int64_t rank = event_db_rank (src->event_db);
@@ -251,7 +252,8 @@ static void use_event_db (struct source *src)
         c->evidence.ranks.db_name = rank;
     if (c->rank == CAPTURE_NO_RANK && rank >= 0)
         c->rank = rank;
-    // a glance at a thousand captures opens no database without need
+    // a glance must not open a database without need: there may be a thousand
+    // captures
     if ((needed || !src->glance) &&
         profiler_db_open (src, src->event_dir, src->event_db, &db,
                           NULL) == READING_WHOLE) {
@@ -262,7 +264,7 @@ static void use_event_db (struct source *src)
     }
 }
 
-/* File names are any bytes, the name of a capture is UTF-8. */
+/* File names can have any bytes, the name of a capture is UTF-8. */
 static void set_name (struct capture *c, const char *name)
 {
     char fixed[3 * CAPTURE_NAME_MAX];
@@ -301,7 +303,7 @@ static void identify_trace (struct source *src)
         (void)close (fd);
     (void)snprintf (c->framework, sizeof (c->framework), "%s",
                     src->trace == TRACE_TORCH_NPU ? "ascend_pt" : "kineto");
-    if (!src->sink)             // else its reader says whose it is
+    if (!src->sink)             // otherwise its reader identifies it
         trace_identify (src);
 }
 
@@ -331,7 +333,8 @@ int source_identify (struct source *src,
         metadata_config (src, j);
         json_free (j);
     }
-    // a thousand captures list a thousand ranks each: once is enough
+    // a thousand captures list a thousand ranks each, which a glance must not
+    // read
     if (src->glance && c->rank != CAPTURE_NO_RANK && readable (src))
         return 0;
     return read_metadata (src, err);

@@ -1,10 +1,10 @@
-/* node_agent/identity/identity.h - whose a capture is
+/* node_agent/identity/identity.h - identify the owner of a capture
  *
- * What its name, its metadata files and its databases show of its rank,
- * process, host and window.  Facts are noted as evidence (model/evidence.h),
- * whatever is believed of them.
+ * Its name, its metadata files and its databases show its rank, process, host
+ * and window.  Every fact is recorded as evidence (model/evidence.h), whether
+ * it is believed or not.
  *
- * This folder: whose a capture is and which version of it, by its name, its
+ * This folder: the owner and the version of a capture, by its name, its
  * metadata and its other files.
  */
 #ifndef ROLLCALL_IDENTITY_IDENTITY_H
@@ -15,38 +15,42 @@
 #include "json/json.h"
 #include "model/capture.h"
 
-/* What the directory's name says, which is there even if nothing else can be
+/* Take what the directory's name says.  It is known even if nothing else can be
  * read.
  */
 void source_name (struct source *src);
 
-/* What the metadata files say.  Of a glance no more than is needed, if there
- * is something to read, which 'readable' tells.
+/* Take what the metadata files say.  A glance reads no more than it needs,
+ * provided that there is something to analyse, which 'readable' tells.  Damage
+ * goes into the capture's reason; returns 0 or -ENOMEM.
  */
 int source_identify (struct source *src,
                      bool (*readable) (const struct source *src),
                      struct err *err);
 
-/* The second of them for FORM_MSPROF (identity_msprof.c). */
+/* source_identify for FORM_MSPROF (identity_msprof.c). */
 int source_identify_msprof (struct source *src, struct err *err);
 
-/* The lowest device of FORM_MSPROF with results of 2023: its "timeline", open,
- * with its name below the capture; or -ENOENT, or why it cannot be opened.
+/* Open the "timeline" of the lowest device of FORM_MSPROF that has results of
+ * 2023. Returns a descriptor, which the caller closes, and its name below the
+ * capture in 'name'; -ENOENT if there is none, or why it cannot be opened.
  */
 int source_open_iterations (struct source *src, char name[64]);
 
-/* What profiler_metadata.json says: world size, groups, and the rank where it
- * is not known yet.  Damage is noted in the capture's reason; negative only
- * without memory.
+/* Take what profiler_metadata.json says: world size, groups, and the rank if it
+ * is not known yet.  Damage goes into the capture's reason; returns 0 or
+ * -ENOMEM.
  */
 int read_metadata (struct source *src, struct err *err);
 
-/* profiler_info*.json: the rank in it, the schedule, the window, when the host
- * was booted.
+/* Record what profiler_info*.json says: rank, schedule, window, and when the
+ * host was booted.
  */
 void identity_note_info (struct capture *c, const struct json *info);
 
-/* An event database: RANK_DEVICE_MAP, HOST_INFO and the process. */
+/* Record what an event database says in RANK_DEVICE_MAP, HOST_INFO and of the
+ * process.
+ */
 void identity_note_db (struct profiler_db *db, struct capture *c);
 
 #endif

@@ -1,5 +1,5 @@
-/* node_agent/identity/identity_evidence.c - what metadata show of a capture's
- * rank, process, host and window
+/* node_agent/identity/identity_evidence.c - record evidence of rank, process,
+ * host and window
  */
 #include "identity/identity.h"
 
@@ -30,7 +30,7 @@ static void note_schedule (struct evidence_schedule *s,
     note_count (schedule, "repeat", &s->repeat);
 }
 
-/* When the host was booted is known as well as the date is. */
+/* The time of the boot is as exact as the date. */
 static void note_window (struct evidence *e, const struct json *start,
                          const struct json *end)
 {
@@ -59,7 +59,9 @@ void identity_note_info (struct capture *c, const struct json *info)
 
 /* ---- event databases ---- */
 
-/* One row of a table that may not be there; NULL: there is none. */
+/* Prepare a query of one row, and step to it.  NULL if there is none, or no
+ * such table.
+ */
 static sqlite3_stmt *first_row (struct profiler_db *db, const char *sql)
 {
     sqlite3_stmt *st = NULL;
@@ -95,7 +97,7 @@ static void copy_column (char *out, size_t max, sqlite3_stmt *st, int column)
     out[n] = '\0';
 }
 
-/* The host's id is a number in old databases, a text in new ones. */
+/* Record the host. Its id is a number in old databases, a text in new ones. */
 static void note_host (struct profiler_db *db, struct capture *c)
 {
     sqlite3_stmt *st = first_row (db, "SELECT hostName, hostUid FROM "
@@ -105,13 +107,13 @@ static void note_host (struct profiler_db *db, struct capture *c)
         return;
     copy_column (c->evidence.host_name, sizeof (c->evidence.host_name), st, 0);
     copy_column (c->host_uid, sizeof (c->host_uid), st, 1);
-    if (c->evidence.host_name[0])       // the directory has a worker's
+    if (c->evidence.host_name[0])       // the directory's name tells it
         copy_column (c->host, sizeof (c->host), st, 0);
     (void)sqlite3_finalize (st);
 }
 
-/* Tasks have the process' number, calls of the host have it above the
- * thread's.
+/* Record the process.  Tasks have its number; calls of the host have it in the
+ * upper half of the thread's.
  */
 static void note_process (struct profiler_db *db, struct evidence *e)
 {

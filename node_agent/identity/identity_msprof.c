@@ -1,8 +1,9 @@
-/* node_agent/identity/identity_msprof.c - whose a capture of msprof's is
+/* node_agent/identity/identity_msprof.c - identify the owner of a capture of
+ * msprof
  *
- * A PROF_ directory has no profiler_info.  It has a directory device_<N> for
- * each device that was used, with a file info.json.<N> in it, and that of the
- * lowest device counts.  See doc/formats.md, "Captures of msprof".
+ * A PROF_ directory has no profiler_info.  For each device that was used it has
+ * a directory device_<N> with a file info.json.<N>; that of the lowest device
+ * counts.  See doc/formats.md, "Captures of msprof".
  */
 #include "identity/identity.h"
 #include "identity/info_file.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the directory lists. */
+/* The entries of the directory that matter. */
 struct devices {
     int64_t lowest;             // CAPTURE_NO_DEVICE: none
     unsigned n;
@@ -53,8 +54,8 @@ int source_open_iterations (struct source *src, char name[64])
     return fd;
 }
 
-/* The host's id orders captures of no rank: a number would not do as a text,
- * but is accepted.
+/* The host's id orders captures without a rank.  It should be a text, but a
+ * number is accepted.
  */
 static void use_info (struct capture *c, const struct json *info)
 {
@@ -63,7 +64,7 @@ static void use_info (struct capture *c, const struct json *info)
     int64_t number;
 
     if (info_rank (json_get (info, "rank_id"), &c->evidence.ranks.info))
-        c->rank = c->evidence.ranks.info;       // -1: none was set
+        c->rank = c->evidence.ranks.info;       // -1: no rank was set
     if (*host) {
         (void)snprintf (c->host, sizeof (c->host), "%s", host);
         (void)snprintf (c->evidence.host_name, sizeof (c->evidence.host_name),

@@ -1,4 +1,5 @@
-/* node_agent/identity/info_file.c - small files that say whose a capture is */
+/* node_agent/identity/info_file.c - read profiler_info*.json and info.json.<N>
+ */
 #include "identity/info_file.h"
 
 #include "base/units.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define INFO_MAX (1u << 20)     // bytes of such a file: it has some 10 kB
+#define INFO_MAX (1u << 20)     // bytes of such a file, which usually has 10 kB
 
 int info_each_name (int dirfd, void (*note) (void *arg, const char *name),
                     void *arg)
@@ -31,8 +32,8 @@ int info_each_name (int dirfd, void (*note) (void *arg, const char *name),
     return rc;
 }
 
-/* JSON text as a tree; text that is not UTF-8 is repaired, and 'bad' says how
- * many bytes that were.  NULL if it is no JSON object.
+/* Parse JSON text.  Text that is not UTF-8 is repaired first, and *bad is the
+ * number of bad bytes.  NULL if it is no JSON object.
  */
 static struct json *parse (struct buf *text, uint64_t *bad, struct err *err)
 {

@@ -1,4 +1,5 @@
-/* node_agent/identity/metadata_info.c - metadata as rows of CaptureInfo */
+/* node_agent/identity/metadata_info.c - turn metadata into rows of CaptureInfo
+ */
 #include "identity/metadata_info.h"
 
 #include "base/utf8.h"
@@ -7,10 +8,11 @@
 #include <stdlib.h>
 
 #define DEPTH_MAX 8             // of containers within one value
-#define TEXT_MAX (CAPTURE_FACTS_VALUE_MAX + 4)  // more than is carried
-#define KEY_MAX (CAPTURE_FACTS_NAME_MAX + 4)    // the same
+#define TEXT_MAX (CAPTURE_FACTS_VALUE_MAX + 4)  // more than is stored, so that
+                                                // a cut is noticed
+#define KEY_MAX (CAPTURE_FACTS_NAME_MAX + 4)    // likewise
 
-/* The JSON text of a value, as far as it is carried. */
+/* The JSON text of a value, up to the size that is stored. */
 struct text {
     char s[TEXT_MAX];
     size_t n;
@@ -37,8 +39,8 @@ static void put_quoted (struct text *t, const char *s, size_t n)
     metadata_info_put (t, "\"", 1);
 }
 
-/* Whether the string at s->at ends within what the scanner has here, so that
- * it is short enough to be decoded.
+/* Whether the string at s->at ends within the window of the scanner, so that it
+ * is short enough to be decoded.
  */
 static bool is_short (const struct scan *s)
 {
@@ -53,8 +55,8 @@ static bool is_short (const struct scan *s)
     return false;
 }
 
-/* A string.  Of a long one only its first bytes are taken, as they are written,
- * but more than are carried: it will be cut.
+/* Read a string.  Of a long one take only the first bytes, undecoded, but more
+ * than are stored, so that it is cut visibly.
  */
 static bool take_string (struct scan *s, struct text *t, const char **ret,
                          size_t *size)
@@ -72,7 +74,7 @@ static bool take_string (struct scan *s, struct text *t, const char **ret,
     return scan_skip (s);
 }
 
-/* A number, true, false or null, as it is written. */
+/* Read a number, true, false or null, as it is written. */
 static bool take_word (struct scan *s, struct text *t)
 {
     size_t n = 0;
@@ -173,7 +175,8 @@ static bool carry (struct source *src, struct scan *s, const char *kind,
     return true;
 }
 
-/* "<key>.<member>", of the member that the scanner has come to. */
+/* Add the member that the scanner has found, under the name "<key>.<member>".
+ */
 static bool carry_sub (struct source *src, struct scan *s, const char *kind,
                        const char *key, size_t key_size)
 {
@@ -206,7 +209,7 @@ bool metadata_value (struct source *src, struct scan *s, const char *key,
     char own[KEY_MAX];
 
     if (!src->extras || is (key, key_size, "parallel_group_info"))
-        return scan_skip (s);   // groups have tables of their own
+        return scan_skip (s);   // groups go into tables of their own
     key_size = key_size < sizeof (own) ? key_size : sizeof (own);
     memcpy (own, key, key_size);
     if (scan_peek (s) != '{')
@@ -222,8 +225,8 @@ bool metadata_value (struct source *src, struct scan *s, const char *key,
 
 /* ---- profiler_info*.json ---- */
 
-/* Whether anything in an object or list may be a secret; the tree's depth is
- * bounded by its parser.
+/* Whether anything in an object or list may be a secret.  The parser bounds the
+ * tree's depth.
  */
 static bool hides_secret (const struct json *j)
 {
@@ -277,6 +280,6 @@ void metadata_config (struct source *src, const struct json *info)
     }
     metadata_members (src, "config", json_get (config, "common_config"));
     metadata_members (src, "config", json_get (config, "experimental_config"));
-    // of MindSpore
+    // MindSpore writes these
     metadata_members (src, "config", json_get (info, "profiler_parameters"));
 }

@@ -1,7 +1,7 @@
-/* node_agent/identity/metadata_info.h - metadata as rows of CaptureInfo
+/* node_agent/identity/metadata_info.h - turn metadata into rows of CaptureInfo
  *
- * One naming for what comes from the metadata files and from a database's
- * META_DATA (doc/formats.md, "Metadata as rows").
+ * Metadata files and a database's META_DATA get the same names of rows
+ * (doc/formats.md, "Metadata as rows").
  */
 #ifndef ROLLCALL_IDENTITY_METADATA_INFO_H
 #define ROLLCALL_IDENTITY_METADATA_INFO_H
@@ -17,13 +17,15 @@
 bool metadata_value (struct source *src, struct scan *s, const char *key,
                      size_t key_size);
 
-/* Read a member of the object 'key' (which is short), and carry it. */
+/* Read a member of the object 'key', which is a short literal, and add it as a
+ * row.  False if the scanner failed.
+ */
 bool metadata_sub (struct source *src, struct scan *s, const char *key);
 
-/* Carry the profiler's configuration, as profiler_info*.json has it. */
+/* Add the profiler's configuration, as profiler_info*.json has it. */
 void metadata_config (struct source *src, const struct json *info);
 
-/* The members of an object as rows; nothing if it is none. */
+/* Add the members of an object as rows. No effect on anything but an object. */
 void metadata_members (struct source *src, const char *kind,
                        const struct json *object);
 

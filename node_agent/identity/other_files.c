@@ -1,5 +1,4 @@
-/* node_agent/identity/other_files.c - the files of a capture that nobody reads
- */
+/* node_agent/identity/other_files.c - list the files that no reader takes */
 #include "identity/other_files.h"
 
 #include "extract/sink/capture_facts.h"
@@ -17,7 +16,7 @@
 
 #define DEPTH_MAX 8             // of directories among the results
 
-/* Whether the entry is this directory, which is open (or -1). */
+/* Whether the entry is the directory that is open as 'fd', or -1. */
 static bool is_open_as (const struct source *src, const char *name, int fd)
 {
     struct stat st, open;
@@ -40,17 +39,17 @@ void other_files_top (struct source *src, const char *name, bool directory,
     }
     if (is_open_as (src, name, src->out) ||
         is_open_as (src, name, src->analyze))
-        return;                 // its files are noted one by one
+        return;                 // its files are recorded one by one
     (void)snprintf (path, sizeof (path), "%s/", name);
     capture_facts_file (src, path, bytes);
 }
 
-/* The regular files of a directory, and of those in it. */
+/* A walk over the regular files of a directory and its subdirectories. */
 struct walk {
     struct source *src;
-    char path[PATH_MAX];        // of the directory, ends in a slash
-    bool (*known) (const char *name);   // whether somebody reads such a file
-    bool sum;                   // do not note them, only add them up
+    char path[PATH_MAX];        // of the directory, with a slash at its end
+    bool (*known) (const char *name);   // whether a reader takes such a file
+    bool sum;                   // only add up the sizes
     uint64_t bytes;
 };
 
@@ -86,7 +85,7 @@ static void walk_entry (struct walk *w, int dirfd, const char *name,
     w->path[n] = '\0';
 }
 
-/* Takes 'fd' over. */
+/* Closes 'fd'. */
 static void walk_dir (struct walk *w, int fd, unsigned depth)
 {
     DIR *dir = fdopendir (fd);
@@ -114,7 +113,9 @@ static void note_results (struct source *src, int dir, const char *name,
         walk_dir (&w, fd, DEPTH_MAX);
 }
 
-/* Arguments of operators are dumped into a directory beside the capture. */
+/* The profiler dumps the arguments of operators into a directory beside the
+ * capture.
+ */
 static void note_op_args (struct source *src)
 {
     const char *slash = strrchr (src->path, '/');
@@ -137,7 +138,9 @@ static void note_op_args (struct source *src)
     }
 }
 
-/* The bytes of a trace's name that others of the same process begin with. */
+/* The size of the part of a trace's name with which other files of the same
+ * process begin.
+ */
 static size_t stem_size (const char *name)
 {
     static const char *const ends[] = { ".gz", ".json", ".trace", ".pt" };
@@ -152,8 +155,8 @@ static size_t stem_size (const char *name)
     return n;
 }
 
-/* Files that begin with a trace's name: "rank0_memory.json" is one of
- * "rank0.pt.trace.json", "rank01.json" is not.
+/* Record files whose name begins with that of the trace: "rank0_memory.json"
+ * belongs to "rank0.pt.trace.json", "rank01.json" does not.
  */
 static void note_beside (struct source *src)
 {

@@ -1,9 +1,9 @@
-/* node_agent/identity/read_metadata.c - profiler_metadata.json, or the same in
- * the table META_DATA of an event database
+/* node_agent/identity/read_metadata.c - read profiler_metadata.json, or the
+ * table META_DATA of an event database
  *
- * World size, communicator groups and, where nothing else tells it, the rank.
- * Each rank lists the members of each of its groups, so that a job of n ranks
- * has n lists of n numbers: they are scanned, not made into trees.
+ * Both tell the world size, communicator groups and, where nothing else tells
+ * it, the rank.  Each rank lists the members of each of its groups, so a job of
+ * n ranks has n lists of n numbers: they are scanned, not parsed into trees.
  */
 #include "extract/sink/source.h"
 
@@ -25,24 +25,24 @@
 
 struct group {
     char id[KEY_MAX], name[KEY_MAX];
-    double rank;                // of this process in it, -1: not said
+    double rank;                // of this process in the group, -1: not known
     int32_t *members;
     size_t nmembers;
-    const char *bad;            // what is wrong with it, or NULL
+    const char *bad;            // what is wrong with the group, or NULL
 };
 
 struct metadata {
     struct scan s;
     struct source *src;
-    const char *name;           // of the file, for messages
-    struct err *err;            // of memory
+    const char *name;           // of the file, in messages
+    struct err *err;            // set without memory
     struct group g;
-    int64_t rank;               // as the world's group has it, or none
-    int64_t world_of_group;     // members of the world's group, 0: none
+    int64_t rank;               // in the world's group, or none
+    int64_t world_of_group;     // how many members it has, 0: none
     bool full;                  // there was no room for a group
 };
 
-/* A value of the wrong type is as good as none. */
+/* A value of the wrong type counts as none. */
 static bool take_number (struct scan *s, double *ret)
 {
     char c = scan_peek (s);
@@ -52,7 +52,7 @@ static bool take_number (struct scan *s, double *ret)
     return scan_real (s, ret);
 }
 
-/* A rank, as a number or as text; -1 for anything else. */
+/* Read a rank, which may be a number or a text. -1 for anything else. */
 static bool take_rank (struct scan *s, int64_t *ret)
 {
     double v = -1;
@@ -121,7 +121,7 @@ static bool read_members (struct metadata *m)
     return !s->failed;
 }
 
-/* A group with something wrong is left out, and noted as damage. */
+/* Leave an invalid group out, and record the damage. */
 static void bad_group (struct metadata *m, const char *what)
 {
     capture_reason (m->src->capture, "%s: group %s %s", m->name, m->g.id,
@@ -228,7 +228,7 @@ static bool read_groups (struct metadata *m)
     return !s->failed;
 }
 
-/* The world's size, which is also a row like its neighbours. */
+/* Read the world's size, which also becomes a row, like its neighbours. */
 static bool take_world (struct metadata *m, double *v)
 {
     static const char name[] = ARGS ".world_size";
@@ -321,7 +321,7 @@ static enum reading read_whole (struct metadata *m, struct capture_file *file)
 
 /* ---- META_DATA ---- */
 
-/* One value: JSON, in the shape that it has in the file. */
+/* Read one value: it is JSON as in the file. */
 static bool read_value (struct metadata *m, bool groups,
                         struct scan_bytes text)
 {
@@ -342,7 +342,9 @@ static bool read_value (struct metadata *m, bool groups,
     return good;
 }
 
-/* A database that cannot be read says so when its tables are. */
+/* Read META_DATA. If the database is damaged, the readers of its tables report
+ * that.
+ */
 static void read_table (struct metadata *m)
 {
     static const char sql[] =

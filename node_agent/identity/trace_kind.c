@@ -1,4 +1,4 @@
-/* node_agent/identity/trace_kind.c - what a file of JSON is, by its content */
+/* node_agent/identity/trace_kind.c - recognise a trace by its content */
 #include "identity/trace_kind.h"
 
 #include "extract/input/kineto_header.h"
@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEAD_SIZE 16384u        // of the events: what they are shows in few
-#define LOOK_MAX (16u << 20)    // of content before a key: no trace has so much
+#define HEAD_SIZE 16384u        // of the events: the first ones show what they
+                                // are
+#define LOOK_MAX (16u << 20)    // of content before a key; no trace has so much
 #define TAIL_SIZE (1u << 20)
 #define EVENT_HEAD 512
 
@@ -25,7 +26,7 @@ bool trace_may_be (const char *name)
 
 /* ---- what it is ---- */
 
-/* "ts": "123": a time in quotes, in the first event that has one. */
+/* Whether the first event that has a time has it in quotes: "ts": "123". */
 static bool quoted_times (const char *text)
 {
     const char *p = strstr (text, "\"ts\"");
@@ -36,7 +37,7 @@ static bool quoted_times (const char *text)
     return *p == '"' && (unsigned)(p[1] - '0') <= 9;
 }
 
-/* Whether an object is there that has a "ph" near its start. */
+/* Whether an object begins here that has a "ph" near its start. */
 static bool is_event (const char *text)
 {
     const char *p = trace_space (text), *ph = strstr (p, "\"ph\"");
@@ -44,8 +45,9 @@ static bool is_event (const char *text)
     return *p == '{' && ph && ph - p < EVENT_HEAD;
 }
 
-/* A list of events is nobody's, unless it says so: torch_npu by times that are
- * texts, torch without Kineto by the names that it gives to all processes.
+/* A plain list of events does not show who wrote it, with two exceptions:
+ * torch_npu writes times as texts, and torch without Kineto gives all processes
+ * certain names.
  */
 static enum trace_kind judge_list (const char *text, bool events)
 {
@@ -70,7 +72,7 @@ static bool is_key (const char *name)
     return false;
 }
 
-/* The events at t->at: as many as HEAD_SIZE bytes have. */
+/* Judge the events at t->at, of which HEAD_SIZE bytes are examined. */
 static enum trace_kind judge_events (struct trace_text *t, unsigned found,
                                      const char **why)
 {
@@ -87,8 +89,8 @@ static enum trace_kind judge_events (struct trace_text *t, unsigned found,
     return TRACE_OTHER;
 }
 
-/* The members of an object, of which those that traces have may come behind
- * any others.
+/* Judge the members of an object.  Those that show a trace may follow any
+ * others.
  */
 static enum trace_kind judge_object (struct trace_text *t, const char **why)
 {
@@ -156,7 +158,7 @@ enum trace_kind trace_kind_of (int fd, const char **why)
         return TRACE_OTHER;
     if (trace_text_init (&t, z ? inflate_read : scan_read_fd,
                          z ? (void *)z : (void *)&fd) == 0) {
-        t.cap = HEAD_SIZE;      // most files show in it that they are none
+        t.cap = HEAD_SIZE;      // this shows most files to be no trace
         kind = trace_kind_judge (&t, why);
     }
     trace_text_fini (&t);
@@ -181,7 +183,9 @@ enum trace_kind trace_kind_at (int dir, const char *name, const char **why)
 
 static const char info_key[] = "\"distributedInfo\"";
 
-/* The value behind the key at 'p', if it is there as a whole. */
+/* Read the value after the key at 'p'. False if it is not in the window as a
+ * whole.
+ */
 static bool take_info (const struct trace_text *t, const char *p,
                        struct kineto_header *h)
 {
@@ -195,7 +199,7 @@ static bool take_info (const struct trace_text *t, const char *p,
     return true;
 }
 
-/* Look for the key in what comes, and take its value. */
+/* Look for the key in the rest of the content, and read its value. */
 static void trace_kind_search (struct trace_text *t, struct kineto_header *h)
 {
     const size_t n = sizeof (info_key) - 1;
@@ -205,7 +209,7 @@ static void trace_kind_search (struct trace_text *t, struct kineto_header *h)
 
         if (p && take_info (t, p, h))
             return;
-        if (p)                  // it may go on behind the window
+        if (p)                  // its value may extend beyond the window
             t->at = p;
         else if ((size_t)(t->end - t->at) > n)
             t->at = t->end - n;

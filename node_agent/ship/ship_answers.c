@@ -36,8 +36,8 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
         rc = spool_quarantine (s->spool, &item, why, &err);
     else
         rc = spool_gone (s->spool, item.id,
-                         how == OFFER_CHANGED ? SPOOL_CHANGED : SPOOL_VANISHED,
-                         why, &err);
+                         how == OFFER_CHANGED ? SPOOL_HAS_CHANGED
+                                              : SPOOL_IS_GONE, why, &err);
     if (rc < 0) {
         ship_spool_failed (s, rc, &err);
         return;

@@ -90,21 +90,38 @@ static const char bad_closed_sql[] =
 static const char bad_release_sql[] =
     "SELECT id FROM release WHERE sum IS NOT " RELEASE_SUM ("state");
 
-/* Each row of 'sql' is a fault, mended by 'mend' (with %lld). */
-static int check_rows (struct check *c, const char *sql, const char *what,
-                       const char *mend, const char *done, struct err *err)
+struct row_rule {
+    const char *sql, *what;     // each row of 'sql' is this fault
+    const char *capture;        // query: which one it is of; NULL: none
+    const char *mend, *done;    // how it is mended, with %lld
+};
+
+static int mend_row (struct spool *s, const struct row_rule *rule, int64_t id,
+                     struct err *err)
 {
-    struct db_rows r = spool_rows (c->s, err, sql);
+    uint64_t capture;
+    int rc = rule->capture
+                 ? db_one (spool_rows (s, err, rule->capture, id), capture) : 0;
+
+    if (rc > 0)
+        rc = capture_move (s, capture, SPOOL_SET_ASIDE, "", rule->what, err);
+    return rc < 0 ? rc : db_execf (s->db, err, rule->mend, id, id, id);
+}
+
+static int check_rows (struct check *c, const struct row_rule *rule,
+                       struct err *err)
+{
+    struct db_rows r = spool_rows (c->s, err, rule->sql);
     int64_t id;
 
     while (db_row (&r, id)) {
         char text[128];
 
         (void)snprintf (text, sizeof (text), "row %lld: %s", (long long)id,
-                        what);
-        fault (c, SPOOL_LEDGER, text, done);
+                        rule->what);
+        fault (c, SPOOL_LEDGER, text, rule->done);
         if (c->repair)
-            r.rc = db_execf (c->s->db, err, mend, id, id, id);
+            r.rc = mend_row (c->s, rule, id, err);
     }
     return db_end (&r);
 }
@@ -120,38 +137,35 @@ static void is_there (sqlite3_context *c, int n, sqlite3_value **v)
 
 static int check_ledger_rows (struct check *c, struct err *err)
 {
-    static const struct {
-        const char *sql, *what, *mend, *done;
-    } rules[] = {
+    static const struct row_rule rules[] = {
         // of these the rows of items are found later, and set aside; what is
         // lost of one that is sealed again is found by that
-        { bad_capture_sql, "a capture with a wrong checksum",
+        { bad_capture_sql, "a capture with a wrong checksum", NULL,
           "DELETE FROM note WHERE CAST(substr(name, 6) AS INTEGER)=%lld AND "
           NOTE_OF_LOSS " AND "
           "(SELECT is_there(path) FROM capture WHERE id=%lld);"
           "DELETE FROM capture WHERE id=%lld", "it is sealed again" },
         { bad_closed_sql, "a delivered item with a wrong checksum",
-          "UPDATE capture SET state=10, fingerprint='', "
-          "sum=" CAPTURE_SUM ("''", "key", "name", "rank", "10", "open")
-          " WHERE id=(SELECT capture FROM item WHERE id=%lld);"
+          "SELECT capture FROM item WHERE id=?1",
           "DELETE FROM item WHERE id=%lld", "its capture is sealed again" },
-        { bad_open_sql, "a capture that has lost items",
-          "UPDATE capture SET state=10, fingerprint='', open=(SELECT count(*) "
+        { bad_open_sql, "a capture that has lost items", "SELECT ?1",
+          "UPDATE capture SET open=(SELECT count(*) "
           "FROM item WHERE capture=capture.id AND state<6) "
           "WHERE id=%lld; UPDATE capture SET sum="
           CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
           " WHERE id=%lld", "it is sealed again" },
-        { bad_said_sql, "a wrapper's report with a wrong checksum",
+        { bad_said_sql, "a wrapper's report with a wrong checksum", NULL,
           "DELETE FROM said WHERE rowid=%lld", "removed" },
-        { bad_note_sql, "a note with a wrong checksum",
+        { bad_note_sql, "a note with a wrong checksum", NULL,
           // it may have been about what is to be delivered again
           "DELETE FROM note WHERE rowid=%lld OR name='mark'", "removed: the "
           "aggregator is asked about everything here again" },
-        { bad_loss_sql, "a note of a loss with a wrong checksum",
+        { bad_loss_sql, "a note of a loss with a wrong checksum", NULL,
           "UPDATE note SET text='" LOSS_UNKNOWN "', "
           "sum=row_sum('n', name, '" LOSS_UNKNOWN "') WHERE rowid=%lld",
           "it is kept as an unknown loss" },
         { bad_release_sql, "a capture to be released with a wrong checksum",
+          NULL,
           "DELETE FROM release WHERE id=%lld", "the capture stays" },
     };
     int rc = 0;
@@ -160,8 +174,7 @@ static int check_ledger_rows (struct check *c, struct err *err)
                                  is_there, NULL, NULL) != SQLITE_OK)
         return ledger_error (c->s, err);
     for (size_t i = 0; i < sizeof (rules) / sizeof (rules[0]) && rc == 0; i++)
-        rc = check_rows (c, rules[i].sql, rules[i].what, rules[i].mend,
-                         rules[i].done, err);
+        rc = check_rows (c, &rules[i], err);
     return rc;
 }
 

@@ -38,10 +38,10 @@ static int lose (struct spool *s, uint64_t id, struct err *err)
 
     if (rc <= 0)
         return rc;
-    rc = item_set (s, id, SPOOL_LOST, "neither this host nor the aggregator "
-                   "has it", err);
-    if (rc == 0)
-        rc = capture_lose (s, a.capture, err);
+    // first the capture: without an open item it would count as durable
+    if ((rc = capture_lose (s, a.capture, err)) == 0)
+        rc = item_close (s, id, SPOOL_NOT_THERE, "neither this host nor the "
+                         "aggregator has it", err);
     if (rc < 0 || capture_is_superseded (s, a.capture) ||
         capture_is_elsewhere (s, a.capture))
         return rc;

@@ -3,26 +3,35 @@
 
 #include "spool/spool_private.h"
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "spool/manifest.h"
 
 #include <errno.h>
 
 int spool_add_release (struct spool *s, const char *path,
-                       enum release_state kept, size_t nitems,
+                       enum release_event sealed, size_t nitems,
                        const struct buf *manifest, int64_t now_ns,
                        struct err *err)
 {
-    int rc = FAULT ("agent.release.add");
+    int rc = FAULT ("agent.release.add"), state = RELEASE_NO_ROW;
+    uint64_t id;
 
     if (rc < 0)
         return err_sys (err, -rc, "cannot note the files of %s", path);
-    return spool_do (s, err,
+    if (!spool_change (s, SPOOL_TABLE_RELEASE, 0, path, &state, sealed, NULL))
+        return err_set (err, EINVAL, "%s has not been sealed", path);
+    rc = spool_do (s, err,
         "INSERT OR REPLACE INTO release (path, first_item, last_item, "
         "sealed_ns, manifest, state, sum) SELECT ?1, a, b, ?3, ?4, ?5, "
         "row_sum('r', ?1, a, b, ?3, ?4, ?5) FROM (SELECT max(id)-?2+1 AS a, "
         "max(id) AS b FROM item)", path, nitems, now_ns,
-        db_blob (manifest->data, manifest->size), kept);
+        db_blob (manifest->data, manifest->size), state);
+    id = (uint64_t)sqlite3_last_insert_rowid (s->db);
+    if (rc == 0)
+        s->since[SPOOL_TABLE_RELEASE][id % SINCE_MAX] =
+            (struct spool_since){ id, clock_mono_ns () };
+    return rc;
 }
 
 /* Every item that was sealed is there, is as it was entered, and durable. */
@@ -106,15 +115,26 @@ int spool_date_releases (struct spool *s, enum release_state kept,
                      now_ns);
 }
 
-int spool_set_release (struct spool *s, int64_t id, enum release_state state,
-                       struct err *err)
+int spool_change_release (struct spool *s, struct released *r,
+                          enum release_event event, const char *why,
+                          struct err *err)
 {
-    int rc = FAULT ("agent.release.commit");
+    int state = (int)r->state, rc = 0;
 
-    if (rc < 0)
-        return err_sys (err, -rc, "cannot note a release");
-    return spool_do (s, err, "UPDATE release SET state=?2, sum="
-                     RELEASE_SUM ("?2") " WHERE id=?1", id, state);
+    if (!spool_change (s, SPOOL_TABLE_RELEASE, (uint64_t)r->id, r->path, &state,
+                       event, why))
+        return err_set (err, EINVAL, "the release of %s cannot be changed",
+                        r->path);
+    if (state == RELEASE_NO_ROW)
+        rc = spool_do (s, err, "DELETE FROM release WHERE id=?1", r->id);
+    else if ((rc = FAULT ("agent.release.commit")) < 0)
+        rc = err_sys (err, -rc, "cannot note a release");
+    else
+        rc = spool_do (s, err, "UPDATE release SET state=?2, sum="
+                       RELEASE_SUM ("?2") " WHERE id=?1", r->id, state);
+    if (rc == 0)
+        r->state = (enum release_state)state;
+    return rc;
 }
 
 bool spool_has_release (struct spool *s, const char *path)
@@ -125,13 +145,12 @@ bool spool_has_release (struct spool *s, const char *path)
 
 int spool_forget_release (struct spool *s, const char *path, struct err *err)
 {
-    return spool_do (s, err, "DELETE FROM release WHERE path=?1 AND state IN "
-                             "(0, 5)", path);
-}
+    struct released r;
+    int rc = db_one (spool_rows (s, err, "SELECT id, path, state FROM release "
+                                 "WHERE path=?1 AND state IN (0, 5)", path),
+                     r.id, r.path, r.state);
 
-int spool_drop_release (struct spool *s, int64_t id, struct err *err)
-{
-    return spool_do (s, err, "DELETE FROM release WHERE id=?1", id);
+    return rc > 0 ? spool_change_release (s, &r, RELEASE_DROP, NULL, err) : rc;
 }
 
 int spool_find_releasing (struct spool *s, const char *path,

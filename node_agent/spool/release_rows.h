@@ -10,15 +10,6 @@
 #include "base/buf.h"
 #include "spool/spool.h"
 
-enum release_state {
-    RELEASE_KEPT = 0,           // the capture exists
-    RELEASE_BEGUN = 1,          // its removal has to be finished
-    RELEASE_DONE = 2,
-    RELEASE_CHANGED = 3,        // not what was delivered: stays
-    RELEASE_LEFT = 4,           // removed, except for other files in it
-    RELEASE_KEPT_ROWS = 5,      // as RELEASE_KEPT, but only rows were sealed
-};
-
 struct released {
     int64_t id;                 // in the order of sealing
     enum release_state state;
@@ -28,12 +19,12 @@ struct released {
     const char *why;            // the row is not valid, or NULL
 };
 
-/* The last 'nitems' items that were sealed are those of this capture: 'kept' is
- * RELEASE_KEPT if they are all of its files, else RELEASE_KEPT_ROWS.  Replaces
- * what was known of an older version of it.
+/* The last 'nitems' items that were sealed are those of this capture: the event
+ * is RELEASE_ALL_SEALED if they are all of its files, else RELEASE_ROWS_SEALED.
+ * Replaces what was known of an older version of it.
  */
 int spool_add_release (struct spool *s, const char *path,
-                       enum release_state kept, size_t nitems,
+                       enum release_event sealed, size_t nitems,
                        const struct buf *manifest, int64_t now_ns,
                        struct err *err);
 
@@ -54,17 +45,18 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
 int spool_date_releases (struct spool *s, enum release_state kept,
                          int64_t now_ns, struct err *err);
 
-int spool_set_release (struct spool *s, int64_t id, enum release_state state,
-                       struct err *err);
+/* Take an event for a release, with its reason (or NULL): the row and r->state
+ * change, or the row is removed (RELEASE_DROP).  -EINVAL: no edge leads there.
+ */
+int spool_change_release (struct spool *s, struct released *r,
+                          enum release_event event, const char *why,
+                          struct err *err);
 
 /* Whether there is a row for the release of the capture at 'path'. */
 bool spool_has_release (struct spool *s, const char *path);
 
 /* Forget the row of an older version of the capture at 'path', if kept. */
 int spool_forget_release (struct spool *s, const char *path, struct err *err);
-
-/* Forget a row that is not valid: its capture stays. */
-int spool_drop_release (struct spool *s, int64_t id, struct err *err);
 
 /* The capture at 'path' if it is being removed, or files of it stayed: as
  * spool_next_release.

@@ -203,6 +203,11 @@ void spool_close (struct spool *s)
     free (s);
 }
 
+void spool_log_captures (struct spool *s, enum log_level level)
+{
+    s->level = level;
+}
+
 void spool_on_reseal (struct spool *s, spool_reseal_fn *fn, void *arg)
 {
     s->again = fn;

@@ -18,6 +18,7 @@
 #define ROLLCALL_SPOOL_SPOOL_H
 
 #include "net/message.h"
+#include "spool/spool_states.h"
 
 #include <limits.h>
 
@@ -27,25 +28,6 @@
 #define SPOOL_PREFIX "spool-"
 
 #define SPOOL_SEGMENT 1024              // chunk hashes that are read at once
-
-/* States of captures and items; the ledger has these numbers. */
-enum spool_state {
-    SPOOL_ASKED = 0,            // an item was acknowledged, and is not here any
-                                // more: the aggregator is asked whether it is
-                                // there
-    SPOOL_SEEN = 1,             // a capture exists
-    SPOOL_SETTLED = 2,          // it is finished, and being sealed
-    SPOOL_SEALED = 3,
-    SPOOL_OFFERED = 4,          // this and the next are only hints
-    SPOOL_TRANSFERRING = 5,
-    SPOOL_DURABLE = 6,          // of a capture: no item of it is open
-    SPOOL_RELEASED = 7,
-    SPOOL_CHANGED = 8,          // a raw file was written to after sealing
-    SPOOL_VANISHED = 9,
-    SPOOL_QUARANTINED = 10,     // damaged: set aside, its capture sealed again
-    SPOOL_LOST = 11,            // it was acknowledged, and no longer exists
-    SPOOL_STATES
-};
 
 struct spool;
 
@@ -72,6 +54,11 @@ struct spool_item {
  */
 int spool_open (const char *dir, struct spool **ret, struct err *err);
 void spool_close (struct spool *s);     // s may be NULL
+
+/* Log transitions of sealed captures at this level; LOG_LEVEL_DEBUG unless it
+ * is called.
+ */
+void spool_log_captures (struct spool *s, enum log_level level);
 
 /* Why spool_open began a new ledger, or NULL. */
 const char *spool_set_aside (const struct spool *s);
@@ -220,8 +207,8 @@ struct ledger_mark spool_mark (const struct spool *s);
 bool spool_has_delivered (const struct spool *s);
 bool spool_lacks_mark (const struct spool *s);
 
-/* A raw file cannot be delivered: SPOOL_CHANGED or SPOOL_VANISHED. */
-int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
+/* A raw file cannot be delivered: SPOOL_HAS_CHANGED or SPOOL_IS_GONE. */
+int spool_gone (struct spool *s, uint64_t id, enum spool_event event,
                 const char *why, struct err *err);
 
 /* The aggregator has lost these items that were asked for, in one transaction.

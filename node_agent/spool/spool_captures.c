@@ -44,22 +44,60 @@ bool spool_knows (struct spool *s, const char *path, const char *fingerprint)
                                 SPOOL_RELEASED) > 0;
 }
 
-/* Give a capture's row its version (NULL: it stays) and state. */
+struct capture_row {
+    char path[PATH_MAX];
+    uint64_t open;              // items that are open or asked for
+    int state;
+    bool good;                  // the row is valid
+};
+
+/* 1 found, 0 not there. */
+static int find_row (struct spool *s, uint64_t id, struct capture_row *ret,
+                     struct err *err)
+{
+    return db_one (spool_rows (s, err, "SELECT path, open, state, "
+                               CAPTURE_IS_GOOD " FROM capture WHERE id=?1", id),
+                   ret->path, ret->open, ret->state, ret->good);
+}
+
+static bool change (struct spool *s, uint64_t id, struct capture_row *r,
+                    enum spool_event event, const char *why)
+{
+    return spool_change (s, SPOOL_TABLE_CAPTURE, id, r->path, &r->state, event,
+                         why);
+}
+
+/* Write a capture's version (NULL: it stays) and state; 'more' items are open.
+ */
 static int update (struct spool *s, uint64_t id, const char *fingerprint,
-                   enum spool_state state, struct err *err)
+                   int state, int more, struct err *err)
 {
     return spool_do (s, err,
         "UPDATE capture SET fingerprint=ifnull(?2, fingerprint), "
-        "key=row_sum(path), state=?3, sum="
+        "key=row_sum(path), state=?3, open=open+?4, sum="
         CAPTURE_SUM ("ifnull(?2, fingerprint)", "row_sum(path)", "name",
-                     "rank", "?3", "open") " WHERE id=?1", id, fingerprint,
-        state);
+                     "rank", "?3", "open+?4") " WHERE id=?1", id, fingerprint,
+        state, more);
+}
+
+int capture_move (struct spool *s, uint64_t id, enum spool_event event,
+                  const char *fingerprint, const char *why, struct err *err)
+{
+    struct capture_row r;
+    int rc = find_row (s, id, &r, err);
+
+    if (rc <= 0)
+        return rc;
+    if (!change (s, id, &r, event, why))
+        return 1;
+    return update (s, id, fingerprint, r.state, 0, err);
 }
 
 static int see (struct spool *s, const char *path, uint64_t *id,
                 struct err *err)
 {
-    int rc = 0;
+    struct capture_row r = { .state = SPOOL_NO_ROW };
+    int rc;
 
     if ((*id = spool_captures_find (s, path, "", SPOOL_SEEN, SPOOL_SEEN)) > 0)
         return 0;
@@ -67,7 +105,11 @@ static int see (struct spool *s, const char *path, uint64_t *id,
                    "rank, state, open, sum) VALUES (?1, '', 0, '', -1, 1, 0, "
                    "0)", path);
     *id = (uint64_t)sqlite3_last_insert_rowid (s->db);
-    return rc < 0 ? rc : update (s, *id, "", SPOOL_SEEN, err);
+    if (rc < 0)
+        return rc;
+    (void)snprintf (r.path, sizeof (r.path), "%s", path);
+    (void)change (s, *id, &r, SPOOL_IS_FOUND, NULL);
+    return update (s, *id, "", r.state, 0, err);
 }
 
 int spool_seen (struct spool *s, const char *const *paths, size_t n,
@@ -95,7 +137,7 @@ static int vanish (struct spool *s, uint64_t id, const char *path,
 
     (void)snprintf (text, sizeof (text), "%.600s vanished before it was read",
                     path);
-    rc = update (s, id, "", SPOOL_VANISHED, err);
+    rc = capture_move (s, id, SPOOL_IS_GONE, "", NULL, err);
     return rc < 0 ? rc : loss_write (s, id, text, err);
 }
 
@@ -122,8 +164,8 @@ int spool_moved (struct spool *s, const char *path, struct err *err)
 
     if (rc < 0 || id == 0)
         return rc;
-    return spool_ledger_finish (s, update (s, id, "", SPOOL_VANISHED, err),
-                                "agent.spool.vanished.commit", err);
+    rc = capture_move (s, id, SPOOL_ELSEWHERE, "", NULL, err);
+    return spool_ledger_finish (s, rc, "agent.spool.vanished.commit", err);
 }
 
 int spool_find_gone (struct spool *s,
@@ -150,18 +192,20 @@ int spool_settle (struct spool *s, const char *path, const char *fingerprint,
     if (rc == 0)
         rc = see (s, path, id, err);
     if (rc == 0)
-        rc = update (s, *id, fingerprint, SPOOL_SETTLED, err);
+        rc = capture_move (s, *id, SPOOL_IS_BEGUN, fingerprint, NULL, err);
     return spool_ledger_finish (s, rc, "agent.spool.settle.commit", err);
 }
 
 void spool_unsettle (struct spool *s, uint64_t id)
 {
+    int rc;
+
     // what fails here is done at the next start
     (void)spool_remove_files (s, id, NULL);
     if (spool_ledger_begin (s, NULL) < 0)
         return;
-    (void)spool_ledger_finish (s, update (s, id, "", SPOOL_SEEN, NULL),
-                               "agent.spool.unsettle.commit", NULL);
+    rc = capture_move (s, id, SPOOL_GIVEN_UP, "", NULL, NULL);
+    (void)spool_ledger_finish (s, rc, "agent.spool.unsettle.commit", NULL);
 }
 
 /* ---- sealing ---- */
@@ -182,6 +226,7 @@ static int item_add (struct spool *s, uint64_t capture,
                      const struct digest *content, struct err *err)
 {
     struct spool_tally *t = &s->tally[item->kind][SPOOL_SEALED];
+    int state = SPOOL_NO_ROW;
     int64_t id;
     int rc = spool_do (s, err, "INSERT INTO item (capture, number, kind, own, "
                        "path, size, content, state, at, why, sum) VALUES (?1,"
@@ -192,8 +237,10 @@ static int item_add (struct spool *s, uint64_t capture,
     if (rc < 0)
         return rc;
     id = sqlite3_last_insert_rowid (s->db);
-    rc = spool_do (s, err, "UPDATE item SET sum="
-                   ITEM_SUM ("state", "at", "why") " WHERE id=?1", id);
+    (void)spool_change (s, SPOOL_TABLE_ITEM, (uint64_t)id, NULL, &state,
+                        SPOOL_IS_SEALED, NULL);
+    rc = spool_do (s, err, "UPDATE item SET state=?2, sum="
+                   ITEM_SUM ("?2", "at", "why") " WHERE id=?1", id, state);
     for (size_t i = 0; item->hash.n > 1 && i < item->hash.n && rc == 0;
          i += SPOOL_SEGMENT)
         rc = add_segment (s, id, &item->hash, i, err);
@@ -270,21 +317,23 @@ static int seal_capture (struct spool *s, uint64_t id, const char *name,
                          size_t n, struct err *err)
 {
     char fingerprint[SPOOL_FINGERPRINT_MAX];
+    struct capture_row r;
     uint64_t sum = 0;
     int rc = sum_of (items, n, &sum);
 
     if (rc < 0)
         return err_set (err, ENOMEM, "no memory to hash");
+    if ((rc = find_row (s, id, &r, err)) < 0)
+        return rc;
+    if (rc == 0 || !change (s, id, &r, SPOOL_IS_SEALED, NULL))
+        return err_set (err, EINVAL, "capture %llu has not settled",
+                        (unsigned long long)id);
     if ((rc = date_after_others (s, id, name, rank, sum, fingerprint, err)) < 0)
         return rc;
-    rc = spool_do (s, err, "UPDATE capture SET name=?2, rank=?3, state=3, "
-                   "open=?4, fingerprint=?5, sum="
-                   CAPTURE_SUM ("?5", "key", "?2", "?3", "3", "?4")
-                   " WHERE id=?1 AND state=2", id, name, rank, n, fingerprint);
-    if (rc == 0 && sqlite3_changes (s->db) != 1)
-        rc = err_set (err, EINVAL, "capture %llu has not settled",
-                      (unsigned long long)id);
-    return rc;
+    return spool_do (s, err, "UPDATE capture SET name=?2, rank=?3, state=?6, "
+                     "open=?4, fingerprint=?5, sum="
+                     CAPTURE_SUM ("?5", "key", "?2", "?3", "?6", "?4")
+                     " WHERE id=?1", id, name, rank, n, fingerprint, r.state);
 }
 
 int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
@@ -345,36 +394,48 @@ int capture_find_short (struct spool *s, uint64_t *id, struct err *err)
 int capture_forget (struct spool *s, uint64_t id, const char *why,
                     char path[PATH_MAX], struct err *err)
 {
-    struct db_rows r = spool_rows (s, err, "SELECT path FROM capture WHERE "
-                                   "id=?1 AND " CAPTURE_IS_GOOD, id);
     char text[SPOOL_LOSS_MAX];
-    const char *its;
-    int rc;
+    struct capture_row r;
+    int rc = find_row (s, id, &r, err);
 
     path[0] = '\0';
-    if (db_row (&r, its))
-        (void)snprintf (path, PATH_MAX, "%s", its);
-    if ((rc = db_end (&r)) < 0)
-        return rc;
     // a damaged row keeps its wrong sum, so that it is never believed again
-    if (!*path)
-        return 0;
-    if ((rc = update (s, id, NULL, SPOOL_QUARANTINED, err)) < 0 || !why)
+    if (rc <= 0 || !r.good)
+        return rc < 0 ? rc : 0;
+    (void)snprintf (path, PATH_MAX, "%s", r.path);
+    rc = capture_move (s, id, SPOOL_SET_ASIDE, NULL, why, err);
+    if (rc != 0 || !why)
         return rc;
     (void)snprintf (text, sizeof (text), "%.600s was not read again, and %s",
                     path, why);
     return loss_write (s, id, text, err);
 }
 
+int capture_close_one (struct spool *s, uint64_t id, struct err *err)
+{
+    struct capture_row r;
+    int rc = find_row (s, id, &r, err);
+
+    if (rc <= 0 || !r.good)
+        return rc < 0 ? rc : 0;
+    if (r.open == 1)
+        (void)change (s, id, &r, SPOOL_IS_CLOSED, NULL);
+    return update (s, id, NULL, r.state, -1, err);
+}
+
 int capture_ask (struct spool *s, uint64_t id, struct err *err)
 {
-    return spool_do (s, err, "UPDATE capture SET state=3, open=open+1, sum="
-                     CAPTURE_SUM ("fingerprint", "key", "name", "rank", "3",
-                                  "open+1")
-                     " WHERE id=?1 AND " CAPTURE_IS_GOOD, id);
+    struct capture_row r;
+    int rc = find_row (s, id, &r, err);
+
+    if (rc <= 0 || !r.good || !change (s, id, &r, SPOOL_ASK_AGAIN, NULL))
+        return rc < 0 ? rc : 0;
+    return update (s, id, NULL, r.state, 1, err);
 }
 
 int capture_lose (struct spool *s, uint64_t id, struct err *err)
 {
-    return update (s, id, NULL, SPOOL_LOST, err);
+    int rc = capture_move (s, id, SPOOL_NOT_THERE, NULL, NULL, err);
+
+    return rc < 0 ? rc : 0;
 }

@@ -19,16 +19,8 @@ int item_find (struct spool *s, uint64_t id, struct item_row *r,
                    r->capture, r->size, r->kind, r->state, r->number, r->own);
 }
 
-int item_write (struct spool *s, uint64_t id, enum spool_state state,
-                uint64_t at, const char *why, struct err *err)
-{
-    return spool_do (s, err, "UPDATE item SET state=?2, at=?3, why=?4, sum="
-                     ITEM_SUM ("?2", "?3", "?4") " WHERE id=?1", id, state, at,
-                     why);
-}
-
 static void tally_move (struct spool *s, const struct item_row *r,
-                        enum spool_state to)
+                        int to)
 {
     struct spool_tally *from_tally, *to_tally;
 
@@ -44,11 +36,16 @@ static void tally_move (struct spool *s, const struct item_row *r,
 }
 
 int item_move (struct spool *s, uint64_t id, const struct item_row *r,
-               enum spool_state state, uint64_t at, const char *why,
+               enum spool_event event, uint64_t at, const char *why,
                struct err *err)
 {
-    int rc = item_write (s, id, state, at, why, err);
+    int state = event == SPOOL_ROW_DAMAGED ? SPOOL_NO_ROW : r->state, rc;
 
+    if (!spool_change (s, SPOOL_TABLE_ITEM, id, NULL, &state, event, why))
+        return 1;
+    rc = spool_do (s, err, "UPDATE item SET state=?2, at=?3, why=?4, sum="
+                   ITEM_SUM ("?2", "?3", "?4") " WHERE id=?1", id, state, at,
+                   why);
     if (rc == 0)
         tally_move (s, r, state);
     return rc;
@@ -66,20 +63,18 @@ static int write_advice (struct spool *s, struct err *err)
         struct item_row r;
 
         rc = item_find (s, a->id, &r, err);
-        if (rc > 0 && (a->state == SPOOL_RELEASED
-                           ? r.state == SPOOL_DURABLE
-                           : state_is_open ((enum spool_state)r.state)))
-            rc = item_move (s, a->id, &r, a->state, a->offset, "", err);
+        if (rc > 0)
+            rc = item_move (s, a->id, &r, a->event, a->offset, "", err);
     }
     return rc < 0 ? rc : 0;
 }
 
-void item_advise (struct spool *s, uint64_t id, enum spool_state state,
+void item_advise (struct spool *s, uint64_t id, enum spool_event event,
                   uint64_t offset)
 {
     for (size_t i = 0; i < s->nadvice; i++) {
         if (s->advice[i].id == id) {
-            s->advice[i].state = state;
+            s->advice[i].event = event;
             s->advice[i].offset = offset;
             return;
         }
@@ -87,7 +82,7 @@ void item_advise (struct spool *s, uint64_t id, enum spool_state state,
     if (s->nadvice == ADVICE_MAX && (spool_ledger_begin (s, NULL) < 0 ||
         spool_ledger_finish (s, 0, "agent.spool.advice.commit", NULL) < 0))
         return;                 // without it nothing is wrong
-    s->advice[s->nadvice++] = (struct advice){ id, offset, state };
+    s->advice[s->nadvice++] = (struct advice){ id, offset, event };
 }
 
 /* ---- tallies ---- */

@@ -144,30 +144,15 @@ int spool_hashes (struct spool *s, uint64_t id, uint64_t first,
 
 /* ---- states ---- */
 
-/* An item of this capture is not open any more; when it was the last one the
- * capture is durable.
- */
-static int close_one (struct spool *s, uint64_t capture, struct err *err)
-{
-    return spool_do (s, err,
-        "UPDATE capture SET open=open-1, "
-        "state=CASE WHEN open=1 AND state=3 THEN 6 ELSE state END, sum="
-        CAPTURE_SUM ("fingerprint", "key", "name", "rank",
-                     "CASE WHEN open=1 AND state=3 THEN 6 ELSE state END",
-                     "open-1")
-        " WHERE id=?1 AND " CAPTURE_IS_GOOD, capture);
-}
-
-int item_set (struct spool *s, uint64_t id, enum spool_state state,
-              const char *why, struct err *err)
+int item_close (struct spool *s, uint64_t id, enum spool_event event,
+                const char *why, struct err *err)
 {
     struct item_row r;
     int rc = item_find (s, id, &r, err);
 
-    if (rc <= 0 || !state_is_offered ((enum spool_state)r.state))
+    if (rc <= 0 || (rc = item_move (s, id, &r, event, 0, why, err)) != 0)
         return rc;
-    rc = item_move (s, id, &r, state, 0, why, err);
-    return rc < 0 ? rc : close_one (s, r.capture, err);
+    return capture_close_one (s, r.capture, err);
 }
 
 int item_ask (struct spool *s, uint64_t id, struct err *err)
@@ -175,10 +160,10 @@ int item_ask (struct spool *s, uint64_t id, struct err *err)
     struct item_row r;
     int rc = item_find (s, id, &r, err);
 
-    if (rc <= 0)
+    if (rc <= 0 ||
+        (rc = item_move (s, id, &r, SPOOL_ASK_AGAIN, 0, "", err)) != 0)
         return rc;
-    rc = item_move (s, id, &r, SPOOL_ASKED, 0, "", err);
-    return rc < 0 ? rc : capture_ask (s, r.capture, err);
+    return capture_ask (s, r.capture, err);
 }
 
 /* One that does not say whose it is: no capture's number of open items. */
@@ -188,19 +173,19 @@ static int set_stray (struct spool *s, uint64_t id, const char *why,
     struct item_row r;
     int rc = item_find (s, id, &r, err);
 
-    return rc > 0 ? item_move (s, id, &r, SPOOL_QUARANTINED, 0, why, err) : rc;
+    return rc > 0 ? item_move (s, id, &r, SPOOL_ROW_DAMAGED, 0, why, err) : rc;
 }
 
 /* ---- advice ---- */
 
 void spool_offered (struct spool *s, uint64_t id)
 {
-    item_advise (s, id, SPOOL_OFFERED, 0);
+    item_advise (s, id, SPOOL_WAS_OFFERED, 0);
 }
 
 void spool_transferring (struct spool *s, uint64_t id, uint64_t offset)
 {
-    item_advise (s, id, SPOOL_TRANSFERRING, offset);
+    item_advise (s, id, SPOOL_WAS_SENT, offset);
 }
 
 /* ---- the ends ---- */
@@ -218,7 +203,7 @@ void item_release (struct spool *s, uint64_t id)
             (unlink (path) < 0 && errno != ENOENT))
             return;             // the next start tries again
     }
-    item_advise (s, id, SPOOL_RELEASED, 0);
+    item_advise (s, id, SPOOL_FILE_REMOVED, 0);
 }
 
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
@@ -229,7 +214,7 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < n && rc >= 0; i++)
-        rc = item_set (s, ids[i], SPOOL_DURABLE, "", err);
+        rc = item_close (s, ids[i], SPOOL_ACKNOWLEDGED, "", err);
     if (rc >= 0)
         rc = mark_save (s, err);
     rc = spool_ledger_finish (s, rc, "agent.spool.durable.commit", err);
@@ -242,7 +227,7 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
     return 0;
 }
 
-int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
+int spool_gone (struct spool *s, uint64_t id, enum spool_event event,
                 const char *why, struct err *err)
 {
     char path[PATH_MAX];
@@ -251,7 +236,7 @@ int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
 
     if (rc <= 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
-    rc = item_set (s, id, state, why, err);
+    rc = item_close (s, id, event, why, err);
     if (rc == 0)
         rc = loss_add_raw (s, r.capture, id, why, err);
     if ((rc = spool_ledger_finish (s, rc, "agent.spool.gone.commit", err)) < 0)
@@ -270,7 +255,7 @@ static int find_owner (struct spool *s, uint64_t *capture, struct err *err)
 {
     int rc = capture_find_short (s, capture, err);
 
-    return rc > 0 ? close_one (s, *capture, err) : rc;
+    return rc > 0 ? capture_close_one (s, *capture, err) : rc;
 }
 
 /* The end of a transaction that set an item aside, or failed to ('rc'): its
@@ -313,7 +298,7 @@ int spool_quarantine (struct spool *s, const struct spool_item *item,
     if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
     rc = item->capture_id > 0
-             ? item_set (s, item->id, SPOOL_QUARANTINED, why, err)
+             ? item_close (s, item->id, SPOOL_SET_ASIDE, why, err)
              : set_stray (s, item->id, why, err);
     return give_back (s, item->capture_id, text, rc, err);
 }
@@ -371,7 +356,7 @@ static int doubt (struct spool *s, uint64_t id, struct err *err)
 
     if (rc < 0)
         return rc;
-    rc = item_write (s, id, SPOOL_QUARANTINED, 0, why, err);
+    rc = set_stray (s, id, why, err);
     return give_back (s, 0, why, rc, err);
 }
 

@@ -4,6 +4,7 @@
  *
  * spool_dir.c            the directory: places of files, quarantine
  * spool_ledger.c         the database: schema, statements, damage
+ * spool_states.c         tables of states, and each transition
  * spool_commit.c         transactions, and what each writes: states of items,
  *                        advice, tallies
  * wrapper_reports.c      reports of wrappers, and notes
@@ -34,11 +35,25 @@
 #define FILES_SHIFT 10          // captures in one directory: 1024, so that
                                 // searching one takes milliseconds
 #define ADVICE_MAX 1024         // of it are in memory; then a transaction
+#define SINCE_MAX 1024          // rows of a table, of which it is known since
+                                // when they are in their state
 #define PATH_SHORT (PATH_MAX - 64)      // of a spool: its files have room
 
 struct advice {
     uint64_t id, offset;
-    enum spool_state state;
+    enum spool_event event;
+};
+
+enum spool_table {
+    SPOOL_TABLE_CAPTURE,
+    SPOOL_TABLE_ITEM,
+    SPOOL_TABLE_RELEASE,
+    SPOOL_TABLES
+};
+
+struct spool_since {
+    uint64_t id;
+    int64_t since_ns;           // monotonic; 0: not known
 };
 
 struct spool {
@@ -51,6 +66,8 @@ struct spool {
     bool recounted;             // write all tallies with the next commit
     struct advice advice[ADVICE_MAX];
     size_t nadvice;
+    struct spool_since since[SPOOL_TABLES][SINCE_MAX];  // by id % SINCE_MAX
+    enum log_level level;       // of transitions of sealed captures
     uint64_t made_dir;          // in items/, and fsynced; 0: none
     spool_reseal_fn *again;
     void *again_arg;
@@ -115,6 +132,18 @@ int ledger_fail (struct spool *s, int rc, const char *why, struct err *err);
 struct db_rows spool_rows_of (struct spool *s, struct err *err,
                               const struct db_value *values);
 
+/* ---- spool_states.c ---- */
+
+/* Take an event for a row, with its reason (NULL or "": its name says it): set
+ * *state and log the change, as that of 'path' (NULL: of the number 'id').
+ * False, and nothing is changed, if there is no such edge; a number that is no
+ * state has none.  The caller writes the row.  The log is written before the
+ * commit: if that fails, the row has its old state again.
+ */
+bool spool_change (struct spool *s, enum spool_table table, uint64_t id,
+                   const char *path, int *state, unsigned event,
+                   const char *why);
+
 /* ---- spool_commit.c ---- */
 
 /* As spool_ledger_connect, with its tables and tallies. */
@@ -140,17 +169,17 @@ struct item_row {
 int item_find (struct spool *s, uint64_t id, struct item_row *r,
                struct err *err);
 
-/* Another state of an item, within a transaction; in the tallies, too. */
-int item_write (struct spool *s, uint64_t id, enum spool_state state,
-                uint64_t at, const char *why, struct err *err);
+/* Take an event for an item, within a transaction: its row, and the tallies.
+ * 1: it has no edge for that, and stays as it is.
+ */
 int item_move (struct spool *s, uint64_t id, const struct item_row *r,
-               enum spool_state state, uint64_t at, const char *why,
+               enum spool_event event, uint64_t at, const char *why,
                struct err *err);
 
-/* A state that the next transaction writes down; now, when there is no room for
+/* An event that the next transaction takes; now, when there is no room for
  * more.
  */
-void item_advise (struct spool *s, uint64_t id, enum spool_state state,
+void item_advise (struct spool *s, uint64_t id, enum spool_event event,
                   uint64_t offset);
 
 /* Tallies: from the rows of the table; from all items. */
@@ -176,6 +205,13 @@ uint64_t spool_next_durable (struct spool *s, uint64_t id);
 /* One of those: 1, or 0 if there is none. */
 int capture_find_short (struct spool *s, uint64_t *id, struct err *err);
 
+/* Take an event for a capture, in a transaction: its row gets the state and
+ * this version (NULL: it stays).  1: it has no edge for that, and stays as it
+ * is.
+ */
+int capture_move (struct spool *s, uint64_t id, enum spool_event event,
+                  const char *fingerprint, const char *why, struct err *err);
+
 /* Have a capture sealed again: spool_knows no longer finds its row; call it in
  * a transaction.  'why' says what happened to the sealed data; NULL: nothing is
  * lost.  Its path goes to 'path', "" if that is damaged.
@@ -183,9 +219,11 @@ int capture_find_short (struct spool *s, uint64_t *id, struct err *err);
 int capture_forget (struct spool *s, uint64_t id, const char *why,
                     char path[PATH_MAX], struct err *err);
 
-/* An item of the capture is asked for: one more is undelivered; or it exists
- * nowhere: the capture is lost.  Call them in a transaction.
+/* An item of the capture is not open any more: with the last one the capture is
+ * durable.  One is asked for: one more is undelivered.  One exists nowhere: the
+ * capture is lost.  Call them in a transaction.
  */
+int capture_close_one (struct spool *s, uint64_t id, struct err *err);
 int capture_ask (struct spool *s, uint64_t id, struct err *err);
 int capture_lose (struct spool *s, uint64_t id, struct err *err);
 
@@ -234,11 +272,11 @@ int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
 /* A delivered item is asked for, within a transaction. */
 int item_ask (struct spool *s, uint64_t id, struct err *err);
 
-/* An item's next state, within a transaction; the capture's number of open
- * items follows.  An item that is neither open nor asked for stays as it is.
+/* As item_move, for an event that ends its being open or asked for; the
+ * capture's number of such items follows.
  */
-int item_set (struct spool *s, uint64_t id, enum spool_state state,
-              const char *why, struct err *err);
+int item_close (struct spool *s, uint64_t id, enum spool_event event,
+                const char *why, struct err *err);
 
 /* Remove the file of a durable item from the spool; its state 'released' is
  * advice.  If that fails, it stays durable.

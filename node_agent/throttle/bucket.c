@@ -1,6 +1,6 @@
-/* node_agent/throttle/bucket.c - so much in a second, and not more at a time
+/* node_agent/throttle/bucket.c - a token bucket
  *
- * This folder: what an agent may take: bytes in a second, CPU, priority.
+ * This folder: limits of an agent: bytes in a second, CPU time, priority.
  */
 #include "throttle/bucket.h"
 
@@ -17,7 +17,7 @@ static void refill (struct bucket *b, int64_t now_ns)
     double gained = (double)(now_ns - b->at_ns) / NS_PER_S * (double)b->rate;
 
     if (gained < 1)
-        return;                 // rounding must not lose what comes slowly
+        return;                 // rounding must not lose a slow rate
     b->level = gained >= (double)(b->most - b->level)
                    ? b->most : b->level + (int64_t)gained;
     b->at_ns = now_ns;

@@ -1,7 +1,8 @@
-/* node_agent/throttle/bucket.h - so much in a second, and not more at a time
+/* node_agent/throttle/bucket.h - a token bucket
  *
- * Of bytes, or of nanoseconds of CPU time.  What is spent may exceed what is
- * there; then the next has to wait until it is paid.  Time is the caller's.
+ * It limits bytes, or nanoseconds of CPU time, to a rate with bursts.  The
+ * amount spent may exceed the level: then the next use has to wait until the
+ * debt is paid.  The caller gives the time, in ns of a monotonic clock.
  */
 #ifndef ROLLCALL_THROTTLE_BUCKET_H
 #define ROLLCALL_THROTTLE_BUCKET_H
@@ -9,19 +10,19 @@
 #include <stdint.h>
 
 struct bucket {
-    int64_t rate;               // a second; 0: no limit
-    int64_t most;               // that gathers while nothing is spent
-    int64_t level;              // negative: owed
-    int64_t at_ns;              // when 'level' was right
+    int64_t rate;               // amount in a second; 0: no limit
+    int64_t most;               // the largest level, after a pause
+    int64_t level;              // what may be spent; negative: a debt
+    int64_t at_ns;              // when 'level' was computed
 };
 
-/* Full, from now on. */
+/* Begin with a full bucket. */
 void bucket_init (struct bucket *b, int64_t rate, int64_t most,
                   int64_t now_ns);
 
 void bucket_spend (struct bucket *b, int64_t amount, int64_t now_ns);
 
-/* How long until something may be spent again; 0: now. */
+/* How many ns until something may be spent again; 0: now. */
 int64_t bucket_wait_ns (struct bucket *b, int64_t now_ns);
 
 #endif

@@ -1,4 +1,5 @@
-/* node_agent/throttle/bulk.c - the thread that extracts, hashes and compresses
+/* node_agent/throttle/bulk.c - throttle the thread that extracts, hashes and
+ * compresses
  */
 #include "throttle/bulk.h"
 
@@ -17,17 +18,18 @@
 
 #define NICE 19
 #define PPM 1000000
-#define BURST_S 2               // of budget that may gather: the extraction
-                                // of a small capture need not be cut
-#define REST_NS (50 * NS_PER_MS)    // at least: to wake up costs, too
+#define BURST_S 2               // seconds of budget that accumulate at most, so
+                                // that the extraction of a small capture is not
+                                // interrupted
+#define REST_NS (50 * NS_PER_MS)    // at least, since to wake up costs, too
 
 struct bulk {
-    pthread_mutex_t lock;       // over all below
+    pthread_mutex_t lock;       // protects all below
     pthread_cond_t changed;
     struct bulk_decision decision;
     struct bucket budget;       // of CPU time in ns
-    int64_t cpu_ns;             // of the thread, when it last asked
-    pid_t tid;                  // 0: no thread yet
+    int64_t cpu_ns;             // of the thread, at its last pause
+    pid_t tid;                  // 0: there is no thread yet
     bool can_idle, ending;
 };
 
@@ -54,7 +56,7 @@ static int apply (pid_t tid, enum bulk_class class, bool can_idle)
 
     if (sched_setscheduler (tid, idle ? SCHED_IDLE : SCHED_OTHER, &param) < 0)
         return -errno;
-    // to be less nice takes privileges; where they lack it stays at 19
+    // a lower nice value takes privileges; without them it stays at 19
     (void)setpriority (PRIO_PROCESS, (id_t)tid,
                        class == BULK_NORMAL ? 0 : NICE);
     return 0;
@@ -128,7 +130,7 @@ void bulk_end (struct bulk *b)
 {
     (void)pthread_mutex_lock (&b->lock);
     b->ending = true;
-    if (b->tid > 0)             // up to where it next rests
+    if (b->tid > 0)             // until its next pause
         (void)apply (b->tid, BULK_NORMAL, b->can_idle);
     (void)pthread_cond_signal (&b->changed);
     (void)pthread_mutex_unlock (&b->lock);

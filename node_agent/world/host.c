@@ -1,4 +1,4 @@
-/* node_agent/world/host.c - which host this is */
+/* node_agent/world/host.c - identify this host */
 #include "world/host.h"
 
 #include "base/buf.h"
@@ -20,7 +20,7 @@ void host_name (char *out, size_t max)
 
 #define MACHINE_ID "/etc/machine-id"
 
-/* What a file has, and a NUL. */
+/* Append the content of a file, and a NUL. */
 static void put_file (struct buf *b, const char *path)
 {
     (void)fileio_read_at (AT_FDCWD, path, b, NULL);

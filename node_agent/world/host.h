@@ -1,8 +1,8 @@
-/* node_agent/world/host.h - which host this is
+/* node_agent/world/host.h - identify this host
  *
- * Names repeat and containers share kernels, so a host is told by machine-id,
- * boot-id and mount namespace: processes with the same key share local disks.
- * What is to last longer than a boot takes host_id.
+ * Names repeat and containers share kernels, so the key of a host is made of
+ * machine-id, boot-id and mount namespace: processes with the same key share
+ * local disks.  Use host_id for what has to outlast a boot.
  */
 #ifndef ROLLCALL_WORLD_HOST_H
 #define ROLLCALL_WORLD_HOST_H
@@ -15,8 +15,8 @@
 void host_name (char *out, size_t max);
 void host_key (char out[HOST_KEY_SIZE]);
 
-/* What tells a machine by its machine-id and name, and outlives a boot and the
- * agent's start in another mount namespace.
+/* An id made of machine-id and name.  It outlasts a boot, and the start of the
+ * agent in another mount namespace.
  */
 void host_id (char out[HOST_KEY_SIZE]);
 

@@ -1,5 +1,4 @@
-/* node_agent/world/process_reports.c - what processes of COMMAND have said of
- * themselves */
+/* node_agent/world/process_reports.c - reports of processes of COMMAND */
 #include "world/process_reports.h"
 
 #include "store/fileio.h"
@@ -10,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FILE_MAX 4096           // bytes; the longest has 1.2 kB
+#define FILE_MAX 4096           // bytes; the longest file has 1.2 kB
 
-/* "said-RANK-SIZE" or "mpi-FROM-RANK-SIZE" */
+/* Parse "said-RANK-SIZE" or "mpi-FROM-RANK-SIZE". */
 static bool parse_name (const char *name, struct process_report *t)
 {
     long from = -1, rank, size;

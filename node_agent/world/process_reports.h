@@ -1,17 +1,17 @@
-/* node_agent/world/process_reports.h - what processes of COMMAND say of
- * themselves
+/* node_agent/world/process_reports.h - reports of processes of COMMAND
  *
- * librollcall_world.so (world_preload.c) is loaded into COMMAND and into what
- * COMMAND starts.  It writes small files into PRELOAD_DIR of the run's
+ * librollcall_world.so (world_preload.c) is loaded into COMMAND and into all
+ * that COMMAND starts.  It writes small files into PRELOAD_DIR of the run's
  * directory on its host, and the agent of the run reads them:
- *   said-RANK-SIZE      a process that has been told its rank by variables that
- *                       COMMAND itself was not given: COMMAND is a launcher
- *   mpi-FROM-RANK-SIZE  a process that MPI has told its rank; FROM is the rank
- *                       that the launcher's variables had said
- * The first process writes the file, as ".PID.NUMBER" until it is whole; those
- * that follow leave it.  It has lines "NAME VALUE": parent, the rank of the
- * wrapper; local_rank (-1: not said); pid; host, MPI's name of the processor
- * (for the log).
+ *   said-RANK-SIZE      from a process whose rank is in variables that COMMAND
+ *                       itself did not have: COMMAND is a launcher
+ *   mpi-FROM-RANK-SIZE  from a process that got its rank from MPI; FROM is the
+ *                       rank in the launcher's variables
+ *
+ * The first process writes the file, as ".PID.NUMBER" until it is complete;
+ * later ones leave it alone.  It has lines "NAME VALUE": parent, the rank of
+ * the wrapper; local_rank (-1: not known); pid; host, MPI's name of the
+ * processor (for the log).
  */
 #ifndef ROLLCALL_WORLD_PROCESS_REPORTS_H
 #define ROLLCALL_WORLD_PROCESS_REPORTS_H
@@ -22,29 +22,30 @@
 #define PRELOAD_DIR "told"
 #define PRELOAD_LIBRARY "librollcall_world.so"
 
-/* What the library is told, in one variable: "MODE RANK SIZE RANK_GIVEN
- * SIZE_GIVEN DIR": those of the wrapper; RANK and WORLD_SIZE as COMMAND has
- * them, -1 if they are no numbers; the run's directory.
+/* The variable that tells the library "MODE RANK SIZE RANK_GIVEN SIZE_GIVEN
+ * DIR": rank and size of the wrapper; RANK and WORLD_SIZE of COMMAND, -1 if
+ * they are no numbers; the run's directory.
  */
 #define PRELOAD_VARIABLE "ROLLCALL_WORLD"
 
-/* MODE: what to do when MPI finds a world of 1, where there should be SIZE. */
-#define PRELOAD_LOOK "look"     // nothing: it may be meant
-#define PRELOAD_WARN "warn"     // --child plain: say so, and go on
-#define PRELOAD_END "end"       // say so, and end
-#define PRELOAD_MET "met"       // the same; the wrapper has used MPI itself
-#define PRELOAD_STATUS 78       // to end with
+/* MODE says what to do if MPI finds a world of 1 where SIZE is expected. */
+#define PRELOAD_LOOK "look"     // nothing: it may be intended
+#define PRELOAD_WARN "warn"     // --child plain: warn, and continue
+#define PRELOAD_END "end"       // print an error, and exit
+#define PRELOAD_MET "met"       // the same; the wrapper itself has used MPI
+#define PRELOAD_STATUS 78       // exit status
 
 struct process_report {
-    bool mpi;                   // by MPI, not by variables
+    bool mpi;                   // the rank is from MPI, not from variables
     int64_t parent;             // rank of the wrapper
-    int64_t from;               // the rank that variables had said, if 'mpi'
+    int64_t from;               // the rank in the launcher's variables, if
+                                // 'mpi'
     int64_t rank, size, local_rank;
-    char host[256];             // "" if not 'mpi'
+    char host[256];             // unless 'mpi'
 };
 
-/* Read what is in 'dir'/PRELOAD_DIR: 'fn' for each file that is whole, in no
- * order; each time all of them.
+/* Call 'fn' for each complete file in 'dir'/PRELOAD_DIR, in no order.  Each
+ * call reads all of them.
  */
 void process_reports_read (const char *dir,
                            void (*fn) (void *arg,

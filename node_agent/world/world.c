@@ -1,4 +1,4 @@
-/* node_agent/world/world.c - who am I, by the launcher's variables */
+/* node_agent/world/world.c - find the rank in the launcher's variables */
 #include "world/world.h"
 
 #include "base/units.h"
@@ -15,10 +15,10 @@ const char *const world_launcher_variables[] = {
     "HYDRA_*", NULL,
 };
 
-/* The variables of one launcher; 'instance' are joined by '.'. */
+/* The variables of one launcher. The values of 'instance' are joined by '.'. */
 struct launcher {
     const char *name, *rank, *size, *local_rank, *local_size;
-    const char *nodes;          // how many, where local_size is not said
+    const char *nodes;          // the number of nodes, if local_size is absent
     const char *instance[3];
 };
 
@@ -35,13 +35,13 @@ static const struct launcher launchers[] = {
       { "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT" } },
 };
 
-#define MPICH 1                 // their places in the list
+#define MPICH 1                 // index in the list
 #define TORCHRUN 3
 #define LAUNCHERS (sizeof (launchers) / sizeof (launchers[0]))
 
-/* torchrun may run in a step of Slurm or below mpirun: it is then the inner
- * one, which started us.  RANK and WORLD_SIZE alone prove nothing: schedulers
- * set them for nodes.
+/* torchrun may run in a step of Slurm or below mpirun: then it is the inner
+ * launcher, which started us.  RANK and WORLD_SIZE alone prove nothing:
+ * schedulers set them for nodes.
  */
 static bool is_torchrun (void)
 {
@@ -80,7 +80,7 @@ static void set_instance (struct world *w, const struct launcher *l)
                                       sizeof (w->instance) - used, "%s.",
                                       text);
     }
-    // what is alike for all of a host is what has started them
+    // what is equal on a host identifies the process that started us
     if (l == &launchers[MPICH])
         (void)snprintf (w->instance, sizeof (w->instance), "mpich.%ld",
                         (long)getppid ());
@@ -92,7 +92,7 @@ static int from_launcher (struct world *w, const struct launcher *l,
     int64_t nodes;
     int rc;
 
-    // srun sets PMI's variables, too, and knows better
+    // srun sets the variables of PMI, too, but its own are more reliable
     if (l == &launchers[MPICH] && !getenv (l->local_rank))
         return -ENOENT;
     rc = get_int (l->size, 1, CAPTURE_WORLD_MAX, &w->size, err);

@@ -1,7 +1,7 @@
-/* node_agent/world/world_mpi.c - who is there, by MPI
+/* node_agent/world/world_mpi.c - exchange ranks and hosts over MPI
  *
- * Short: MPI is finalized before anything else starts, since one killed rank
- * aborts a whole MPI job and must not take the collection with it.
+ * MPI is finalized before anything else starts: one killed rank aborts a whole
+ * MPI job, and must not end the collection.
  */
 #include "world/world.h"
 
@@ -60,7 +60,9 @@ static int world_mpi_misfit (const struct world *w, int64_t said,
                     "Slurm: srun --mpi=pmix)", w->launcher, (long long)said);
 }
 
-/* srun without an interface for MPI: MPI_Init would end this process. */
+/* Whether srun has started us without an interface for MPI: MPI_Init would end
+ * this process.
+ */
 static bool is_alone (const struct world *w)
 {
     return strcmp (w->launcher, "slurm") == 0 && w->size > 1 &&

@@ -1,14 +1,14 @@
-/* node_agent/world/world_preload.c - inside COMMAND: which rank it is, by MPI
+/* node_agent/world/world_preload.c - inside COMMAND, find its rank by MPI
  *
- * librollcall_world.so is loaded into COMMAND and into what that starts
- * (LD_PRELOAD), whatever they are: it needs libc only, and does nothing but to
- * read some variables until MPI_Init is called.  Then it looks whether MPI has
- * found the ranks that the launcher has started.  world/process_reports.h says
- * what it is told, and what it tells.
+ * librollcall_world.so is loaded into COMMAND and into all that it starts
+ * (LD_PRELOAD). These can be any programs, so it needs only libc, and does
+ * nothing but read some variables until MPI_Init is called.  Then it checks
+ * whether MPI has found the ranks that the launcher has started.
+ * world/process_reports.h describes its input and output.
  *
- * mpi.h is not included: which MPI it is, is known when COMMAND runs.  And no
- * function of MPI is called by name: a language that loads libmpi for itself
- * (RTLD_LOCAL) has it where neither RTLD_NEXT nor a weak symbol finds it.
+ * mpi.h is not included, since only COMMAND decides which MPI is used.  No
+ * function of MPI is called by name: if a language loads libmpi itself
+ * (RTLD_LOCAL), neither RTLD_NEXT nor a weak symbol finds it.
  */
 #include "world/process_reports.h"
 
@@ -26,16 +26,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAME_MAX_BYTES 1024             // of a processor; MPICH's longest: 128
-#define VERSION_MAX_BYTES 16384         // of a library; MPICH's longest: 8192
-#define NUMBER_MAX INT32_MAX            // of a rank, as MPI has it
+#define NAME_MAX_BYTES 1024             // of a processor; 128 in MPICH
+#define VERSION_MAX_BYTES 16384         // of a library; 8192 in MPICH
+#define NUMBER_MAX INT32_MAX            // of a rank: MPI uses int
 
 #define PUBLIC __attribute__ ((visibility ("default")))
 
 /* ---- variables ---- */
 
-/* Not by getenv and setenv: shells have functions of their own by these names,
- * which are not ready before main.
+/* getenv and setenv are not used: shells define their own, which are not ready
+ * before main.
  */
 static char **find_variable (const char *name)
 {
@@ -54,9 +54,7 @@ static const char *variable (const char *name)
     return at ? *at + strlen (name) + 1 : NULL;
 }
 
-/* Another value for one that is there: it is kept for as long as the process
- * lives.
- */
+/* Change the value of an existing variable. Its memory is never freed. */
 static void change_variable (const char *name, const char *value)
 {
     char **at = find_variable (name), *text;
@@ -65,11 +63,11 @@ static void change_variable (const char *name, const char *value)
         *at = text;
 }
 
-/* What the wrapper said, see PRELOAD_VARIABLE. */
+/* The content of PRELOAD_VARIABLE. */
 struct given {
     char mode[8];
     long rank, size;            // of the wrapper
-    long env_rank, env_size;    // RANK and WORLD_SIZE, for COMMAND
+    long env_rank, env_size;    // RANK and WORLD_SIZE of COMMAND
     const char *dir;            // points into the environment
 };
 
@@ -85,7 +83,7 @@ static bool get_given (struct given *g)
     return at > 0 && g->dir[0] == '/';
 }
 
-/* The number that a variable has; -1: none. */
+/* The number in a variable; -1: none. */
 static long preload_number (const char *name)
 {
     const char *text = variable (name);
@@ -100,8 +98,8 @@ static long preload_number (const char *name)
 
 /* ---- telling ---- */
 
-/* Write a file of the run's directory, unless it is there; whether it was not.
- * Nothing of it is more than a help: where it fails nobody is told.
+/* Write a file in the run's directory unless it exists.  True if it did not
+ * exist.  Reports are only a help, so failures are ignored.
  */
 static bool preload_tell (const struct given *g, const char *name,
                           const char *text)
@@ -147,7 +145,7 @@ static void preload_say (const char *format, ...)
 
 /* ---- before main: a process that COMMAND has given a rank ---- */
 
-/* How launchers tell. */
+/* The variables of launchers. */
 static const struct {
     const char *rank, *size, *local_rank;
 } pairs[] = {
@@ -165,8 +163,8 @@ static void set_number (const char *name, long value)
     change_variable (name, text);
 }
 
-/* This rank's own directory beside that of the wrapper's, so that its captures
- * are its own even if they do not say whose they are.
+/* Give this rank its own directory beside that of the wrapper, so that its
+ * captures are told apart even if they do not identify themselves.
  */
 static void set_directories (const struct given *g, long rank)
 {
@@ -200,7 +198,7 @@ static void was_told (const struct given *g, size_t pair, long rank, long size)
     set_directories (g, rank);
     if (pair > 0 && preload_number ("RANK") == g->env_rank &&
         g->env_rank == g->rank && g->env_size == g->size) {
-        // these were said by the wrapper, not by who has started this one
+        // these are from the wrapper, not from whatever started this process
         set_number ("RANK", rank);
         set_number ("WORLD_SIZE", size);
         if (local >= 0)
@@ -220,7 +218,8 @@ static __attribute__ ((constructor)) void preload_begin (void)
         bool known = i == 0 ? rank == g.env_rank && size == g.env_size
                             : rank == g.rank && size == g.size;
 
-        // a larger world, or it is a program that helps one rank
+        // the launcher must make a larger world; else it is a program that
+        // helps one rank
         if (rank < 0 || size <= rank || size <= g.size || known)
             continue;
         was_told (&g, i, rank, size);
@@ -234,10 +233,10 @@ typedef int rank_function (uintptr_t comm, int *ret);
 typedef int name_function (char *name, int *size);
 typedef int parent_function (void *comm);
 
-#define WORLD_OF_MPICH 0x44000000       // communicators, by its binary interface
+#define WORLD_OF_MPICH 0x44000000       // values of its binary interface
 #define NULL_OF_MPICH 0x04000000
 
-/* An MPI library, as far as it is needed here. */
+/* The parts of an MPI library that are needed here. */
 struct mpi {
     void *library;
     uintptr_t world, null;      // communicators
@@ -246,7 +245,7 @@ struct mpi {
     parent_function *parent;
 };
 
-/* A function by its address: ISO C has no conversion. */
+/* Look up a function. ISO C cannot convert its address. */
 static void preload_take (void *library, const char *name, void *ret)
 {
     void *at = dlsym (library, name);
@@ -254,10 +253,10 @@ static void preload_take (void *library, const char *name, void *ret)
     memcpy (ret, &at, sizeof (at));
 }
 
-/* What MPI_COMM_WORLD is: in Open MPI the address of an object (a program may
- * have its own copy of that, so the library is asked which it uses, by its
- * number in Fortran); a number in MPICH and those that share its binary
- * interface.  Others are left alone.
+/* Find MPI_COMM_WORLD. In Open MPI it is the address of an object; a program
+ * may have its own copy, so the library is asked for its own by the number that
+ * it has in Fortran.  In MPICH, and in libraries with its binary interface, it
+ * is a number.  Others are not supported.
  */
 static bool find_world (struct mpi *m)
 {
@@ -286,7 +285,7 @@ static bool find_world (struct mpi *m)
     return false;
 }
 
-/* The library in which 'init' is, or which that needs. */
+/* Open the library that has 'init', or a library that it needs. */
 static bool find_mpi (const void *init, struct mpi *m)
 {
     Dl_info in;
@@ -302,8 +301,8 @@ static bool find_mpi (const void *init, struct mpi *m)
     return m->rank && m->size && m->name && m->parent && find_world (m);
 }
 
-/* Whether another process has started this one over MPI: it has a world of its
- * own, which may well be of 1.
+/* Whether another process has started this one over MPI: then its world is its
+ * own, and may have 1 rank.
  */
 static bool was_spawned (const struct mpi *m)
 {
@@ -318,7 +317,8 @@ static bool was_spawned (const struct mpi *m)
                                     : parent.address != m->null;
 }
 
-/* A launcher between the wrapper and this process has said so. */
+/* Whether a launcher between the wrapper and this process has set a world of 1.
+ */
 static bool is_meant (void)
 {
     return preload_number ("OMPI_COMM_WORLD_SIZE") == 1 ||
@@ -330,7 +330,7 @@ static void preload_misfit (const struct given *g)
     bool warns = strcmp (g->mode, PRELOAD_WARN) == 0;
     char name[PATH_MAX];
 
-    // once on each host; where that cannot be known, each says it
+    // once on each host; if that cannot be recorded, each process prints it
     (void)snprintf (name, sizeof (name), "%s/" PRELOAD_DIR "/misfit", g->dir);
     if (!preload_tell (g, "misfit", "") && access (name, F_OK) == 0) {
         if (warns)
@@ -367,7 +367,8 @@ static void confirm (const struct given *g, const struct mpi *m, int rank,
                      int size)
 {
     char host[NAME_MAX_BYTES] = "", name[80], text[NAME_MAX_BYTES + 160];
-    // said by the launcher of this library; there may be one around that
+    // the variable of the launcher of this library; another launcher may be
+    // around that
     long from = preload_number (
         m->null == NULL_OF_MPICH ? "PMI_RANK" : "OMPI_COMM_WORLD_RANK");
     int n = 0;
@@ -384,7 +385,7 @@ static void confirm (const struct given *g, const struct mpi *m, int rank,
     (void)preload_tell (g, name, text);
 }
 
-/* MPI_Init, found as 'init', has returned. */
+/* Called when MPI_Init, found as 'init', has returned. */
 static void began (const void *init)
 {
     static bool done;
@@ -396,7 +397,7 @@ static void began (const void *init)
         m.rank (m.world, &rank) != 0 || m.size (m.world, &size) != 0)
         return;
     done = true;
-    if (was_spawned (&m))       // into a world beside that of the wrappers
+    if (was_spawned (&m))       // its world is beside that of the wrappers
         return;
     if (size > 1)
         confirm (&g, &m, rank, size);
@@ -432,9 +433,9 @@ static int look_at (struct dl_phdr_info *info, size_t size, void *arg)
     return w->found != NULL;
 }
 
-/* What 'caller' would have got without this library: what comes behind it in
- * the global scope (a tool that was preloaded, too), then what the caller's
- * own library brings, then any libmpi.
+/* Find what 'caller' would have called without this library: first what follows
+ * in the global scope (possibly a preloaded tool), then what the caller's own
+ * library needs, then any libmpi.
  */
 static void *find_meant (const char *name, void *self, const void *caller)
 {
@@ -449,7 +450,7 @@ static void *find_meant (const char *name, void *self, const void *caller)
     return w.found;
 }
 
-/* MPI's functions have neither headers nor prototypes here. */
+/* There are no headers for MPI's functions here. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define CALLER __builtin_extract_return_addr (__builtin_return_address (0))
@@ -510,7 +511,7 @@ C_INIT (MPI_Init_thread,
         (int *argc, char ***argv, int required, int *provided),
         (argc, argv, required, provided))
 
-// mpif.h and "use mpi", as compilers spell it
+// mpif.h and "use mpi", with the names that compilers make
 FORTRAN (mpi_init, ONE)
 FORTRAN (mpi_init_, ONE)
 FORTRAN (mpi_init__, ONE)
@@ -519,7 +520,7 @@ FORTRAN (mpi_init_thread, THREE)
 FORTRAN (mpi_init_thread_, THREE)
 FORTRAN (mpi_init_thread__, THREE)
 FORTRAN (MPI_INIT_THREAD, THREE)
-// "use mpi_f08": of Open MPI, and of MPICH
+// "use mpi_f08" of Open MPI, and of MPICH
 FORTRAN (mpi_init_f08_, ONE)
 FORTRAN (mpi_init_thread_f08_, THREE)
 FORTRAN (mpi_init_f08ts_, ONE)

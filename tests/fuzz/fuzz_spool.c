@@ -58,7 +58,8 @@ static void add_capture (struct spool *s, const char *path)
                          (struct spool_left_out){ 0 }, NULL));
     buf_init (&manifest, 100);
     buf_put (&manifest, "1 2\0big\0" "1 2 3", 14);
-    require (spool_add_release (s, path, RELEASE_KEPT, 2, &manifest, 5, NULL));
+    require (spool_add_release (s, path, RELEASE_ALL_SEALED, 2, &manifest, 5,
+                                NULL));
     buf_fini (&manifest);
     content_hash_fini (&items[0].hash);
     content_hash_fini (&items[1].hash);
@@ -168,7 +169,7 @@ static void take_items (struct spool *s, enum item_kind kind)
         else if (item.state == SPOOL_ASKED)
             (void)spool_lost (s, &item.id, 1, NULL);
         else
-            (void)spool_gone (s, item.id, SPOOL_CHANGED, "why", NULL);
+            (void)spool_gone (s, item.id, SPOOL_HAS_CHANGED, "why", NULL);
     }
     free (hashes);
 }
@@ -182,7 +183,8 @@ static void take_releases (struct spool *s)
                                 &r, NULL) <= 0)
             continue;
         (void)release_claims (s, r.path, true);
-        (void)spool_set_release (s, r.id, RELEASE_DONE, NULL);
+        (void)spool_change_release (s, &r, RELEASE_REMOVE, NULL, NULL);
+        (void)spool_change_release (s, &r, RELEASE_REMOVED, NULL, NULL);
         buf_fini (&r.manifest);
     }
 }

@@ -1,8 +1,8 @@
 /* node_agent/extract/event_db/event_comm.c - the communication tables of an
  * event database
  *
- * Op by op, in order of start: its tasks come from a sorter.  The links of a
- * step are folded when its last op has been seen.
+ * Ops are handled one by one, in the order of their starts; their tasks come
+ * from a sorter.  The links of a step are folded after its last op.
  */
 #include "extract/event_db/event_db.h"
 #include "extract/rows/comm_rows.h"
@@ -13,24 +13,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MB 1e6                  // bytes of a MB
-#define ROOM_LEAST (8u << 20)   // for folds, whatever room the ops take
+#define MB 1e6                  // bytes in a MB
+#define ROOM_LEAST (8u << 20)   // minimum for folds, whatever the ops take
 
-enum { KIND_P2P, KIND_COLLECTIVE, KINDS };      // in the profiler's order
+enum { KIND_P2P, KIND_COLLECTIVE, KINDS };      // in the order of the profiler
 
 struct comm {
     struct event_db *e;
     struct comm_work *work;
     struct comm_task *tasks;    // of the op
-    uint32_t ntasks, tasks_cap; // room that is kept for the next op, for which
-                                // base/vec.h would begin again
-    struct comm_figures figures;        // what they come to
+    uint32_t ntasks, tasks_cap; // memory is kept for the next op, unlike
+                                // base/vec.h
+    struct comm_figures figures;        // figures of the op
     struct batch times, bands, matrix;
     struct matrix_room room;    // of the folds
-    struct matrix_fold **folds; // of each step, two; NULL: none yet
-    uint32_t *last;             // of each step: its last op
-    int64_t task[6];            // of the sorter
-    int more;                   // 1: 'task' is one
+    struct matrix_fold **folds; // two for each step; NULL: none yet
+    uint32_t *last;             // last op of each step
+    int64_t task[6];            // next record of the sorter
+    int more;                   // 1: 'task' is valid
     unsigned want;
     char name[EVENT_NAME_MAX];  // of the op
     char key[CAPTURE_HASH_MAX]; // of its group
@@ -109,7 +109,9 @@ static bool put_bands (struct comm *c)
            stopped (c, &err);
 }
 
-/* Whether tasks of it are known: what it moved, if not on which plane. */
+/* Whether any of its tasks is known: then so is what it moved, possibly not on
+ * which plane.
+ */
 static bool is_known (const struct comm *c)
 {
     if (!isnan (c->figures.transit))
@@ -121,7 +123,7 @@ static bool is_known (const struct comm *c)
     return false;
 }
 
-/* Where no task is known, the call still says what it was to move. */
+/* Use the size in the call if no task is known. */
 static bool put_payload (struct comm *c)
 {
     const struct comm_texts x = texts (c);
@@ -172,7 +174,7 @@ static int put_link (void *arg, const struct matrix_row *r)
     return flush_full (c, &c->matrix) ? 0 : -ECANCELED;
 }
 
-/* The rows of a step whose ops have all been seen. */
+/* Send the rows of a step after its last op. */
 static bool end_step (struct comm *c, uint32_t step)
 {
     bool good = true;
@@ -191,7 +193,7 @@ static bool end_step (struct comm *c, uint32_t step)
 
 /* ---- ops ---- */
 
-/* A task as the sorter has it: see event_tasks.c. */
+/* Convert a record of the sorter to a task: see event_tasks.c. */
 static struct comm_task task_of (const int64_t *r)
 {
     static const uint8_t kinds[] = { [TASK_OTHER] = COMM_OTHER_TASK,
@@ -253,7 +255,7 @@ static bool take_tasks (struct comm *c, uint32_t op)
     return c->more >= 0 || event_sorter_failed (c->e, c->more, &err);
 }
 
-/* A mark of a call with one peer: what it moved, in the time it took. */
+/* Write the link of a call with one peer, from its mark: size and time. */
 static bool give_peer (struct comm *c)
 {
     const struct event_op *op = c->op;
@@ -273,13 +275,15 @@ static bool give_peer (struct comm *c)
         }
     }
     if (own == EVENT_NO_RANK)
-        return true;            // its own rank in the group is not known
+        return true;            // its own rank in the group is unknown
     l.key = op->receives ? (uint64_t)op->peer << 32 | own
                          : (uint64_t)own << 32 | (uint32_t)op->peer;
     return fold (c, &l);
 }
 
-/* 1, 0 if it has no name or no group, -1 when reading must end. */
+/* Get the names of an op: 1; 0: it has no name or no group; -1: reading must
+ * end.
+ */
 static int name_op (struct comm *c)
 {
     struct event_db *e = c->e;
@@ -290,7 +294,7 @@ static int name_op (struct comm *c)
         return event_mark_names (e, c->op, c->name, c->key) ? 1 : -1;
     rc = event_find_string (e, c->op->name, c->name);
     if (rc <= 0)
-        return rc;              // it was noted when the op was read
+        return rc;              // that was recorded when the op was read
     if ((rc = event_find_string (e, c->op->group, group)) == 0)
         event_note_bad_row (e, "COMMUNICATION_OP", "an op has no group",
                             c->op->id);
@@ -298,7 +302,7 @@ static int name_op (struct comm *c)
     return rc;
 }
 
-/* What its tasks come to. */
+/* Compute the figures of an op. */
 static bool figure (struct comm *c)
 {
     struct comm_op op = { .name = c->name, .start = c->op->start,
@@ -320,7 +324,7 @@ static bool give_op (struct comm *c, uint32_t i)
     c->op = &e->ops[i];
     if (!take_tasks (c, i))
         return false;
-    // marks are named by their number: each is counted, wanted or not
+    // a mark is named by its number, so each one is counted
     if (e->marks || (c->op->step >= 0 && !c->op->again))
         rc = name_op (c);
     if (rc <= 0)
@@ -362,7 +366,7 @@ static bool give_ops (struct comm *c)
            event_comm_flush (c, &c->matrix);
 }
 
-/* Ops and folds have their room together. */
+/* The room for folds: ops and folds share their memory. */
 static size_t room_beside (const struct event_db *e)
 {
     size_t ops = e->nops * sizeof (*e->ops);
@@ -392,7 +396,7 @@ bool event_give_comm (struct event_db *e, unsigned want)
         good = event_no_memory (e);
     else
         good = event_mark_repeated (e) && find_steps (c) && give_ops (c);
-    if (!good && e->how == READING_DAMAGED)     // what came before counts
+    if (!good && e->how == READING_DAMAGED)     // rows before the damage count
         (void)(event_comm_flush (c, &c->times) &&
                event_comm_flush (c, &c->bands) &&
                event_comm_flush (c, &c->matrix));

@@ -1,5 +1,6 @@
-/* node_agent/extract/event_db/event_info.c - what else an event database holds:
- * sums and peaks */
+/* node_agent/extract/event_db/event_info.c - sums and peaks of an event
+ * database
+ */
 #include "extract/event_db/event_db.h"
 #include "extract/sink/capture_facts.h"
 
@@ -7,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define US 1000.0               // ns of a us
-#define MIB 1048576.0           // bytes of a MiB
+#define US 1000.0               // ns in a us
+#define MIB 1048576.0           // bytes in a MiB
 
 static bool event_info_flush (struct event_db *e, struct batch *b)
 {
@@ -27,7 +28,7 @@ static bool event_info_begin (struct event_db *e, struct batch *b,
     return batch_init (b, table, NULL) == 0 || event_no_memory (e);
 }
 
-/* The last rows, and what a table that broke off gave before. */
+/* Send the last rows, and those before the damage of a table. */
 static bool event_info_end (struct event_db *e, struct batch *b)
 {
     bool good = e->how == READING_WHOLE;
@@ -148,8 +149,8 @@ static const struct {
     { "NIC", "rxDropped", "packets" },    { "NIC", "txDropped", "packets" },
 };
 
-/* Of the host: no device, and names that no link has.  In which unit rates are
- * is not said.
+/* Counters of the host: without device, with names that no link has.  The unit
+ * of rates is not known.
  */
 static const struct host_counter {
     const char *table, *column, *unit;
@@ -166,7 +167,7 @@ static const struct host_counter {
 #define HOST_COUNTERS (sizeof (host_counters) / sizeof (host_counters[0]))
 #define COUNTERS (sizeof (counters) / sizeof (counters[0]))
 
-/* Device, samples, mean and largest of a row. */
+/* Write device, samples, mean and maximum of a row. */
 static bool put_counter (struct event_db *e, struct batch *b, sqlite3_stmt *st,
                          const char *table, const char *column,
                          const char *unit)
@@ -185,8 +186,9 @@ static bool put_counter (struct event_db *e, struct batch *b, sqlite3_stmt *st,
     return !batch_full (b) || event_info_flush (e, b);
 }
 
-/* What a rate comes to, of all ports, from the first sample to the last one and
- * for one more of their mean distance; of what is counted the sum.
+/* Write the total.  For a rate it is that of all ports, from the first sample
+ * to the last one, plus one mean distance of samples; for a count it is the
+ * sum.
  */
 static void give_total (struct event_db *e, unsigned i, sqlite3_stmt *st)
 {
@@ -344,7 +346,7 @@ static bool give_gc (struct event_db *e, struct batch *b)
     return good;
 }
 
-/* Calls of the operating system's library, by their names. */
+/* Send calls of the library of the operating system, by name. */
 static bool give_os_calls (struct event_db *e, struct batch *b)
 {
     struct map sums = EVENT_SUMS;

@@ -1,8 +1,8 @@
-/* node_agent/extract/event_db/event_join.c - ops and tasks of an event
- * database, joined
+/* node_agent/extract/event_db/event_join.c - join ops and tasks of an event
+ * database
  *
- * What the sorters of event_tasks.c give in order is walked through once, side
- * by side.
+ * The sorters of event_tasks.c return records in the same order, so one merge
+ * over them suffices.
  */
 #include "extract/event_db/event_db.h"
 #include "extract/rows/kernel_fold.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME_TASK_MAX 1024      // records of one task id
+#define SAME_TASK_MAX 1024      // records of a task id
 
 /* ---- by connection: steps, devices of ops, times of marks ---- */
 
@@ -19,7 +19,7 @@ struct by_connection {
     uint32_t *index;            // ops by connection
     uint32_t op;                // in 'index'
     int64_t call[2];            // connection and step
-    int more;                   // 1: 'call' is one
+    int more;                   // 1: 'call' is valid
     struct err err;
 };
 
@@ -38,7 +38,7 @@ static void meet_op (struct event_db *e, struct event_op *op,
 
     if (op->own_device)
         return;
-    if (e->marks) {             // its times are those of the tasks
+    if (e->marks) {             // its times are those of its tasks
         if (op->device == EVENT_NO_DEVICE) {
             op->start = task[1];
             op->end = task[2];
@@ -52,7 +52,7 @@ static void meet_op (struct event_db *e, struct event_op *op,
                      : EVENT_DEVICES_SEVERAL;
 }
 
-/* The calls of a connection, and all its tasks. */
+/* Join the calls of a connection with all of its tasks. */
 static bool meet_calls (struct by_connection *j, const int64_t *all)
 {
     struct event_db *e = j->e;
@@ -65,7 +65,7 @@ static bool meet_calls (struct by_connection *j, const int64_t *all)
     return j->more >= 0 || event_sorter_failed (e, j->more, &j->err);
 }
 
-/* The ops of a connection, and its tasks on one device. */
+/* Join the ops of a connection with its tasks on one device. */
 static bool meet_ops (struct by_connection *j, const int64_t *task)
 {
     struct event_db *e = j->e;
@@ -117,7 +117,7 @@ static bool meet_all (struct by_connection *j, bool own_device)
                   : e->how == READING_WHOLE;
 }
 
-/* Steps whose calls launched nothing keep the host's times. */
+/* Steps whose calls launched nothing keep the times of the host. */
 static void end_steps (struct event_db *e)
 {
     for (uint32_t i = 0; i < e->nsteps; i++) {
@@ -155,23 +155,24 @@ bool event_join_connections (struct event_db *e)
 
 struct by_task {
     struct event_db *e;
-    struct event_rows *compute; // NULL: behind its last row
-    int64_t id, op_type, core;  // of its row
-    int64_t name, shapes;       // the same, or KERNEL_NO_TEXT
-    bool met;                   // its task is there
-    int64_t next[5];            // of the infos
-    int more;                   // 1: 'next' is one
-    int64_t (*same)[5];         // infos of the task id that is met
+    struct event_rows *compute; // NULL: after its last row
+    int64_t id, op_type, core;  // ids in its row
+    int64_t name, shapes;       // likewise, or KERNEL_NO_TEXT
+    bool met;                   // its task was found
+    int64_t next[5];            // next record of the infos
+    int more;                   // 1: 'next' is valid
+    int64_t (*same)[5];         // infos of the current task id
     unsigned nsame;
     int64_t same_id;
-    int64_t held[4];            // its first task; others tell that it is
+    int64_t held[4];            // its first task; further ones show that it was
+                                // replayed, and decide what counts
     bool holds, several;        // replayed, and decide what counts
 };
 
 enum { COMPUTE_ID, COMPUTE_OP, COMPUTE_CORE, COMPUTE_NAME, COMPUTE_SHAPES,
        COMPUTE_COLUMNS };
 
-/* Rows that tell of tasks which TASK does not have. */
+/* Count rows whose tasks are missing in TASK. */
 static void lost_compute (struct by_task *j)
 {
     if (!j->met)
@@ -181,13 +182,13 @@ static void lost_compute (struct by_task *j)
 
 static void lost_info (struct by_task *j)
 {
-    if ((uint32_t)j->next[1] != EVENT_NO_PLANE)     // it tells something
+    if ((uint32_t)j->next[1] != EVENT_NO_PLANE)     // it has information
         event_note_bad_row (j->e, "COMMUNICATION_TASK_INFO",
                             "a task is not in TASK",
                             j->next[0]);
 }
 
-/* The id of a string, as far as there is the column and is one. */
+/* The id of a string, if there is the column and a value. */
 static int64_t string_of (const struct db_row *row, unsigned column)
 {
     return row->integers >> column & 1 ? row->value[column] : KERNEL_NO_TEXT;
@@ -212,7 +213,7 @@ static bool next_compute (struct by_task *j)
     return rc == 0;
 }
 
-/* On to the row of a task, or behind where it would be. */
+/* Go to the row of a task, or past its position. */
 static bool skip_compute (struct by_task *j, int64_t id)
 {
     while (j->compute && j->id < id) {
@@ -253,7 +254,7 @@ static bool meet_compute (struct by_task *j, const int64_t *task)
                           task[1], task[2]);
 }
 
-/* One task of one op. */
+/* Write a task of an op to the sorter. */
 static bool give_task (struct event_db *e, const int64_t *info,
                        const int64_t *task, bool within)
 {
@@ -266,7 +267,7 @@ static bool give_task (struct event_db *e, const int64_t *info,
     if (within && (task[1] < op->start || task[2] > op->end))
         return true;
     if (task[1] < e->began)
-        return true;            // the profiler leaves it out too
+        return true;            // the profiler skips it, too
     if (info[4] & EVENT_CODE_MASTER && task[1] < op->began)
         op->began = task[1];
     if ((rc = sorter_add (e->op_tasks, record, &err)) < 0)
@@ -291,7 +292,7 @@ static bool end_held (struct by_task *j)
     return !holds || j->several || give_held (j, j->held);
 }
 
-/* The infos of a task id that is new. */
+/* Collect the infos of a new task id. */
 static bool event_join_collect (struct by_task *j, int64_t id)
 {
     struct event_db *e = j->e;
@@ -336,7 +337,7 @@ static bool meet_info (struct by_task *j, const int64_t *task)
     return give_held (j, task);
 }
 
-/* Behind the last task: what is left has none. */
+/* After the last task: remaining rows have no task. */
 static bool end_all (struct by_task *j)
 {
     struct err err = { "" };

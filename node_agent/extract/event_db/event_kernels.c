@@ -1,8 +1,8 @@
-/* node_agent/extract/event_db/event_kernels.c - the kernels of an event
- * database, folded by what they are
+/* node_agent/extract/event_db/event_kernels.c - aggregate the kernels of an
+ * event database
  *
- * Tasks are met in order of their ids (event_join.c); here each finds its step
- * and its counters, which are brought in the same order by a sorter.  See
+ * Tasks come in the order of their ids (event_join.c).  Here each gets its step
+ * and its counters, which a sorter returns in the same order.  See
  * doc/formats.md, "Kernels".
  */
 #include "extract/event_db/event_db.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define US 1000.0               // ns of a us
+#define US 1000.0               // ns in a us
 
 struct event_kernels {
     struct kernel_fold fold;
@@ -23,10 +23,10 @@ struct event_kernels {
     struct sorter *counters;    // task, which, value
     int64_t names[KERNEL_METRICS_MAX];          // ids of strings
     char texts[KERNEL_METRICS_MAX][64];
-    bool is_time[KERNEL_METRICS_MAX];           // in ns
-    int64_t next[3];            // of the counters
-    int more;                   // 1: 'next' is one
-    double values[KERNEL_METRICS_MAX];          // of the task that is met
+    bool is_time[KERNEL_METRICS_MAX];           // its value is in ns
+    int64_t next[3];            // next record of the counters
+    int more;                   // 1: 'next' is valid
+    double values[KERNEL_METRICS_MAX];          // values of the current task
     char text[EVENT_NAME_MAX];
 };
 
@@ -49,8 +49,8 @@ static bool is_plain (const char *s)
                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen (s);
 }
 
-/* Which counter a name is: those of the names that cannot be one, or that have
- * no room, are left out (-1).  False when reading must end.
+/* Find the number of a counter; -1: it is no valid name, or there is no room.
+ * False: reading must end.
  */
 static bool find_counter (struct event_db *e, int64_t id, int *ret)
 {
@@ -102,7 +102,7 @@ static bool load_counters (struct event_db *e)
     return added < 0 ? event_sorter_failed (e, added, &err) : good;
 }
 
-/* The counters of a task; tasks come in order of their ids. */
+/* Read the counters of a task.  Tasks come in the order of their ids. */
 static bool take_counters (struct event_db *e, int64_t task)
 {
     struct event_kernels *k = e->kernels;
@@ -134,8 +134,8 @@ static bool index_steps (struct event_db *e)
     return (k->by_start = event_step_ranges (e, false)) != NULL;
 }
 
-/* The first step, by id's order in the file, in whose range on the device the
- * task begins; KERNEL_NO_STEP if there is none.
+/* Find the first step, in the order of the file, in whose range on the device
+ * the task begins; KERNEL_NO_STEP: there is none.
  */
 static bool find_step (struct event_db *e, int64_t at, uint32_t *ret)
 {
@@ -181,7 +181,7 @@ bool event_kernels_add (struct event_db *e, const int64_t *task,
     if (!find_step (e, task[1], &key.step))
         return false;
     if (key.step == KERNEL_NO_STEP || !k->wanted[key.step])
-        return true;            // as for StepTraceTime
+        return true;            // likewise for StepTraceTime
     return take_counters (e, task[0]) &&
            (kernel_fold_add (&k->fold, &key, (double)(task[2] - task[1]) / US,
                              k->values) == 0 ||
@@ -194,7 +194,7 @@ static bool give_text (void *arg, int64_t id, size_t max, const char **s,
     struct event_db *e = arg;
     char *text = e->kernels->text;
 
-    // shapes of what has none have no string
+    // missing shapes have no string
     if (event_find_string (e, id, text) < 0)
         return false;
     *n = strlen (text);

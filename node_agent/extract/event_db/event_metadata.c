@@ -1,14 +1,14 @@
-/* node_agent/extract/event_db/event_metadata.c - what an event database says of
- * the capture */
+/* node_agent/extract/event_db/event_metadata.c - metadata in an event database
+ */
 #include "extract/event_db/event_db.h"
 #include "identity/metadata_info.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define THREADS_MAX 65536u      // that are told apart
+#define THREADS_MAX 65536u      // threads that are distinguished
 
-/* JSON, or a text that is none, as that of a version. */
+/* Add a value: JSON, or a text that is none, such as a version. */
 static bool carry_metadata (struct event_db *e, const char *name, size_t size,
                             struct scan_bytes value)
 {
@@ -28,7 +28,7 @@ static bool carry_metadata (struct event_db *e, const char *name, size_t size,
     return good;
 }
 
-/* Groups have tables of their own. */
+/* Send META_DATA without groups, which have their own tables. */
 static bool give_metadata (struct event_db *e)
 {
     struct event_query q = event_ask (
@@ -52,8 +52,8 @@ static bool give_metadata (struct event_db *e)
     return event_end (&q);
 }
 
-/* The columns of a small table that 'sql' gives with their names before them:
- * name, value.
+/* Send the columns of a small table, which 'sql' returns as pairs of name and
+ * value.
  */
 static bool give_pairs (struct event_db *e, const char *table,
                         const char *columns, const char *sql, const char *kind)
@@ -70,8 +70,8 @@ static bool give_pairs (struct event_db *e, const char *table,
     return event_end (&q);
 }
 
-/* A thread is its process and its number, and the first one of a process has
- * the process' number.  How many are told apart is bounded.
+/* Count threads.  A thread is a process and a number; the number of the first
+ * thread of a process is that of the process.  The count is limited.
  */
 static bool count_threads (struct event_db *e, struct event_rows *rows,
                            struct map *threads, unsigned *beside_main)

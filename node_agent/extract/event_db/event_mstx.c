@@ -1,8 +1,8 @@
-/* node_agent/extract/event_db/event_mstx.c - marks of communication calls
+/* node_agent/extract/event_db/event_mstx.c - read marks of communication calls
  *
- * With mstx, the program marks each call of the communication library, on the
- * host and on the device, and says which call it is.  Such a mark stands for an
- * op whose tasks are not known.  See doc/formats.md, "Marks".
+ * With mstx a program marks each call of the communication library, on the host
+ * and on the device, with a description of the call.  Such a mark replaces an
+ * op whose tasks are unknown.  See doc/formats.md, "Marks".
  */
 #include "extract/event_db/event_db.h"
 
@@ -16,16 +16,16 @@
 #include <string.h>
 #include <strings.h>
 
-#define OLD_PREFIX 9            // bytes before the name in marks of old
-#define NAME_MAX_BYTES 256u     // of a call, of a group, and their NUL
+#define OLD_PREFIX 9            // bytes before the name in old marks
+#define NAME_MAX_BYTES 256u     // of the name of a call or group, with the NUL
 #define WORDS_MAX 8192u
 
-/* What a message says; messages are shared by many marks. */
+/* A parsed message; many marks share a message. */
 struct call {
-    int64_t message;            // the key: id of its string
+    int64_t message;            // key: id of its string
     bool is_call;
     bool receives;
-    uint32_t name, group;       // in 'words'
+    uint32_t name, group;       // numbers in 'words'
     double payload;
     int32_t peer;
 };
@@ -36,7 +36,7 @@ struct event_marks {
     struct map pairs;
 };
 
-/* How many marks of a name and group there were. */
+/* Counts the marks of a name and group. */
 struct pair {
     uint32_t name, group;       // the key
     uint32_t count;
@@ -52,7 +52,7 @@ void event_marks_fini (struct event_marks *m)
     free (m);
 }
 
-/* The number of a word. */
+/* Get the number of a word. */
 static bool intern (struct event_db *e, const char *word, uint32_t *ret)
 {
     struct texts *words = &e->marks->words;
@@ -89,10 +89,10 @@ static bool understand (struct event_db *e, struct call *call,
     int64_t rank;
 
     if (strlen (name) >= NAME_MAX_BYTES || strlen (group) >= NAME_MAX_BYTES)
-        return true;            // no library's words
+        return true;            // not from the library
     call->is_call = true;
     call->receives = strcasecmp (name, "HcclRecv") == 0;
-    // of these the count says nothing about bytes
+    // for these calls the count does not give the bytes
     if (bytes > 0 && strcasecmp (name, "HcclAlltoAllV") != 0 &&
         strcasecmp (name, "HcclBatchSendRecv") != 0 &&
         units_int (count, 1, INT64_C (1) << 52, &n) == 0)
@@ -102,7 +102,9 @@ static bool understand (struct event_db *e, struct call *call,
     return intern (e, name, &call->name) && intern (e, group, &call->group);
 }
 
-/* {\"opName\": \"HcclAllreduce\",...}: the backslashes are part of it. */
+/* Parse {\"opName\": \"HcclAllreduce\",...}, with the backslashes as they are
+ * here.
+ */
 static bool read_object (struct event_db *e, struct call *call, char *text)
 {
     struct json *j;
@@ -115,7 +117,7 @@ static bool read_object (struct event_db *e, struct call *call, char *text)
             text[n++] = *p;
     }
     if (!(j = json_parse (text, n, NULL)))
-        return true;            // another mark, which is no damage
+        return true;            // it is another mark, which is no damage
     name = json_text (json_get (j, "opName"), NULL);
     group = json_text (json_get (j, "groupName"), NULL);
     type = json_text (json_get (j, "dataType"), NULL);
@@ -129,7 +131,8 @@ static bool read_object (struct event_db *e, struct call *call, char *text)
     return good;
 }
 
-/* "<9 bytes>HcclAllreduce,group,fp16,count", as older programs wrote it. */
+/* Parse "<9 bytes>HcclAllreduce,group,fp16,count", which older programs wrote.
+ */
 static bool read_fields (struct event_db *e, struct call *call, char *text)
 {
     char *fields[4], *save = NULL;

@@ -1,5 +1,6 @@
 /* node_agent/extract/event_db/event_names.c - rows, strings and enumerations of
- * an event database */
+ * an event database
+ */
 #include "extract/event_db/event_db.h"
 
 #include "base/utf8.h"
@@ -10,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps that a span lies in, above one: true steps do not overlap. */
+/* Limits of the number of steps that contain a span, beyond one: steps of real
+ * files do not overlap.
+ */
 #define WORK_OF_BYTE 4u
 #define WORK_LEAST 10000000u
 
@@ -106,7 +109,7 @@ bool event_end (struct event_query *q)
 
 int event_count_row (struct event_db *e)
 {
-    if (++e->db->rows <= e->db->size)   // true ones take some 30 bytes
+    if (++e->db->rows <= e->db->size)   // real rows take about 30 bytes
         return 1;
     e->how = profiler_db_endless (e->db, &e->why);
     return -1;
@@ -198,7 +201,7 @@ void event_text (struct event_db *e, sqlite3_value *v, char *out, size_t max)
     }
     if (fixed)
         n = utf8_repair (s, n, fixed, &e->db->bad_utf8);
-    if (fixed) {                // repaired it may be longer
+    if (fixed) {                // the repaired text may be longer
         n = utf8_cut (fixed, n, max - 1);
         memcpy (out, fixed, n);
     }
@@ -241,7 +244,7 @@ void event_group_key (const char *name, char out[CAPTURE_HASH_MAX])
 {
     size_t n = strlen (name);
 
-    // the profiler could not resolve it: the hash is all that there is
+    // the profiler did not resolve it: only the hash is known
     if (n > 0 && n < CAPTURE_HASH_MAX && strspn (name, "0123456789") == n)
         memcpy (out, name, n + 1);
     else

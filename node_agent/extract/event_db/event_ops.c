@@ -1,5 +1,6 @@
-/* node_agent/extract/event_db/event_ops.c - communication ops of an event
- * database */
+/* node_agent/extract/event_db/event_ops.c - read the communication ops of an
+ * event database
+ */
 #include "extract/event_db/event_db.h"
 
 #include "base/units.h"
@@ -186,7 +187,7 @@ uint32_t *event_index_ops (struct event_db *e,
     return index;
 }
 
-/* Most databases have them in order; sorting takes room for each. */
+/* Most databases have sorted ops; sorting takes memory for each op. */
 void event_order_ops (struct event_db *e)
 {
     uint32_t i = 1;
@@ -202,7 +203,7 @@ bool event_mark_repeated (struct event_db *e)
     uint32_t *index;
 
     if (e->marks)
-        return true;            // they get names by their order
+        return true;            // their names depend on their order
     if (!(index = event_index_ops (e, by_name)))
         return false;
     for (uint32_t i = 1; i < e->nops; i++) {
@@ -218,8 +219,8 @@ bool event_mark_repeated (struct event_db *e)
 
 /* ---- their steps ---- */
 
-/* The time as the profiler compares it: printed as a double of us, and read as
- * whole ns again.
+/* The time as the profiler compares it: printed as a double of us, then read as
+ * whole ns.
  */
 static int64_t printed_ns (int64_t ns)
 {

@@ -9,9 +9,9 @@
 #define SQL_MAX 512
 
 struct event_rows {
-    struct db_pages *pages;     // NULL: the query has taken over
+    struct db_pages *pages;     // NULL: the query is used
     sqlite3_stmt *st;
-    uint64_t given;             // off the pages
+    uint64_t given;             // rows from the pages
     struct db_row row;
     unsigned n;
     char sql[SQL_MAX];
@@ -47,7 +47,7 @@ void event_rows_close (struct event_rows *r)
     free (r);
 }
 
-/* Go on behind the rows that the pages have given. */
+/* Continue with a query after the rows from the pages. */
 static bool take_over (struct event_db *e, struct event_rows *r)
 {
     db_pages_close (r->pages);

@@ -1,9 +1,9 @@
 /* node_agent/extract/event_db/event_steps.c - the steps of an event database
  *
- * A step is a range of the host's time; its range on the device is that of the
- * tasks which the host's calls within it launched.  What computes and what
- * communicates in it is a union of intervals, summed up in one pass over all
- * spans in order of start.  See doc/formats.md, "Event databases".
+ * A step is a range of the time of the host.  Its range on the device is that
+ * of the tasks which calls of the host in that range launched.  What computes
+ * and communicates in it are unions of intervals, computed in one pass over all
+ * spans in the order of their starts.  See doc/formats.md, "Event databases".
  */
 #include "extract/event_db/event_db.h"
 #include "extract/rows/step_rows.h"
@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define US 1000.0               // ns of a us
-#define DIFFER 0.01             // of the longer one: worth a word
+#define US 1000.0               // ns in a us
+#define DIFFER 0.01             // of the longer one: a larger difference is
+                                // reported
 
 /* ---- the steps ---- */
 
@@ -52,7 +53,7 @@ static bool add_step (struct event_db *e, const struct event_step *step)
     return true;
 }
 
-/* Without a schedule the program's first call stands for the step's start. */
+/* Without a schedule the first call of the program is the start of the step. */
 static bool load_first_op (struct event_db *e)
 {
     struct event_query q = event_ask (e, "PYTORCH_API", "startNs, type", NULL);
@@ -138,7 +139,7 @@ bool event_step_wanted (const struct event_db *e, uint32_t step,
 
 /* ---- the host's calls in them ---- */
 
-/* Each step that holds the call: its connection, for the tasks. */
+/* Record the connection of a call for each step that contains the call. */
 static bool add_call (struct event_db *e, int64_t connection, int64_t start,
                       int64_t end)
 {
@@ -203,15 +204,15 @@ bool event_load_api (struct event_db *e)
 
 /* ---- what happens in them ---- */
 
-/* Communication, and it or computing. */
+/* Unions of communication, and of communication or computing. */
 struct comm_sums {
     struct interval_union comm, both;
 };
 
-/* One step on one device. */
+/* The sums of a step on a device. */
 struct sums {
     struct interval_union compute;
-    struct comm_sums ops, tasks;        // as ops tell it, as their tasks do
+    struct comm_sums ops, tasks;        // from ops, and from their tasks
     double bubble;              // ns
 };
 
@@ -264,7 +265,7 @@ static void sum_up (struct sums *s, int64_t start, int64_t end, int what)
         s->bubble += (double)(end - start);
 }
 
-/* A span counts in each step on whose device range it begins. */
+/* Add a span to each step on whose device range it begins. */
 static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
 {
     struct event_db *e = w->e;
@@ -278,7 +279,7 @@ static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
         struct sums *s = &w->sums[w->active[i]];
 
         if (e->steps[w->active[i]].end <= start)
-            continue;           // ended: spans come in order of start
+            continue;           // it has ended, since spans are sorted by start
         w->active[kept++] = w->active[i];
         sum_up (s, start, end, (int)what);
     }
@@ -286,8 +287,8 @@ static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
     return true;
 }
 
-/* When the step's first task began; 0 if nothing is computed, whatever is
- * communicated: so does the profiler.
+/* The start of the first task of a step.  Like the profiler it is 0 if nothing
+ * computes, whatever communicates.
  */
 static int64_t first_of (const struct sums *s, const struct comm_sums *c)
 {
@@ -297,8 +298,8 @@ static int64_t first_of (const struct sums *s, const struct comm_sums *c)
                                                           : s->compute.first;
 }
 
-/* Profilers of some years take communication from ops, others from their
- * tasks, and a database does not say which.
+/* Compare the two ways of communication: some profilers use ops, others their
+ * tasks, and a database does not show which.
  */
 static void compare_ways (struct event_db *e, uint32_t step,
                           const struct sums *s)
@@ -390,7 +391,7 @@ static bool give_device (struct sweep *w, int64_t device)
     return true;
 }
 
-/* All spans, device by device. */
+/* Process all spans, one device after the other. */
 static bool sweep_all (struct sweep *w)
 {
     struct event_db *e = w->e;
@@ -419,7 +420,7 @@ static bool sweep_all (struct sweep *w)
     return e->how == READING_WHOLE;
 }
 
-/* Ops become spans, too; one of several devices belongs to none. */
+/* Add ops as spans.  An op of several devices belongs to none. */
 static bool add_ops (struct event_db *e)
 {
     for (uint32_t i = 0; i < e->nops; i++) {

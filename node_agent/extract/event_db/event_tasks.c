@@ -1,16 +1,16 @@
-/* node_agent/extract/event_db/event_tasks.c - tasks of an event database, one
- * by one
+/* node_agent/extract/event_db/event_tasks.c - read the tasks of an event
+ * database
  *
- * TASK has no index for the joins that are needed, and no file is written
- * beside a capture: so each table is read once, in its own order, into sorters,
- * which bring what belongs together side by side (event_join.c).
+ * TASK has no index for the necessary joins, and no file is written beside a
+ * capture.  So each table is read once, in its own order, into sorters, which
+ * return related records together (event_join.c).
  */
 #include "extract/event_db/event_db.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define TASK_BYTES_MAX (INT64_C (1) << 42)     // no task moves so much
+#define TASK_BYTES_MAX (INT64_C (1) << 42)     // no task moves more
 #define NO_CONNECTION INT64_C (4294967295)
 
 /* ---- what is known of the tasks of ops ---- */
@@ -35,7 +35,7 @@ static int64_t find_op (const struct event_db *e, const uint32_t *index,
                                                         : -1;
 }
 
-/* A number of 32 bits, or what the profiler has for "not known". */
+/* Get a number of 32 bits, or the value of the profiler for unknown. */
 static uint32_t small (const struct db_row *row, unsigned column)
 {
     int64_t v = row->value[column];
@@ -60,7 +60,7 @@ static bool take_info (struct event_db *e, const struct db_row *row,
     if (!event_task_kind (e, v[INFO_TYPE], &kind))
         return false;
     if (to == EVENT_NO_RANK && row->integers >> INFO_TO & 1)
-        to = from;              // not said: on this device
+        to = from;              // absent: on this device
     codes = kind | event_code (e, ENUM_TRANSPORT, v[INFO_TRANSPORT]) << 4 |
             event_code (e, ENUM_LINK, v[INFO_LINK]) << 8;
     if (event_code (e, ENUM_RDMA, v[INFO_RDMA]))
@@ -136,7 +136,7 @@ bool event_load_infos (struct event_db *e)
 enum { TASK_START, TASK_END, TASK_DEVICE, TASK_CONNECTION, TASK_ID,
        TASK_COLUMNS };
 
-/* Tasks of one connection follow each other: they become one record. */
+/* Consecutive tasks of one connection, which become one record. */
 struct joined {
     int64_t record[4];          // connection, start, end, device
     bool any;

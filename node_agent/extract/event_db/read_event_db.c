@@ -1,8 +1,8 @@
-/* node_agent/extract/event_db/read_event_db.c - event databases
+/* node_agent/extract/event_db/read_event_db.c - read event databases
  *
  * ascend_pytorch_profiler*.db, ascend_mindspore_profiler*.db and msprof_*.db
- * hold what happened, task by task; the tables are computed from it as the
- * profiler's own analysis does.  See doc/formats.md, "Event databases".
+ * have all events, task by task.  The tables are computed from them as by the
+ * analysis of the profiler.  See doc/formats.md, "Event databases".
  */
 #include "extract/event_db/read_event_db.h"
 #include "extract/event_db/event_db.h"
@@ -22,8 +22,8 @@
 #define TASK_TABLES \
     (FOUR_TABLES | SET (TABLE_STEP_EXTRA) | KERNEL_TABLES | SET (TABLE_API))
 
-// of SQLite's machine, for each byte: many small queries by an id, and a sort
-// where a table lacks its primary key
+// instructions of SQLite for each byte: there are many small queries by id, and
+// a sort if a table has no primary key
 #define STEPS_OF_BYTE 32
 
 static bool any_row (struct event_db *e, const char *table, const char *sql)
@@ -35,7 +35,7 @@ static bool any_row (struct event_db *e, const char *table, const char *sql)
     return any;
 }
 
-/* When collecting began: what was before does not count as a task. */
+/* Read when collecting began: earlier tasks do not count. */
 static bool load_session (struct event_db *e)
 {
     struct event_query q = event_ask (e, "SESSION_TIME_INFO", "startTimeNs",
@@ -47,8 +47,8 @@ static bool load_session (struct event_db *e)
     return e->how == READING_WHOLE;
 }
 
-/* How long a step communicates: databases of 2024 have a number for the host,
- * and take it from tasks.  That is a guess by what was seen.
+/* Choose the way of communication: databases of 2024 have a number for the
+ * host, and use tasks.  This is inferred from observed files.
  */
 static bool load_way (struct event_db *e)
 {
@@ -75,8 +75,9 @@ static bool load_devices (struct event_db *e)
     return event_end (&q);
 }
 
-/* The profiler writes table by table, and does not rename: of a database that
- * was cut off some are missing, and sums over the others would be wrong.
+/* Whether the tables of ops are complete.  The profiler writes one table after
+ * the other and does not rename the file, so a truncated database lacks some,
+ * and sums over the others would be wrong.
  */
 static bool has_rows_of_ops (struct event_db *e)
 {
@@ -87,7 +88,7 @@ static bool has_rows_of_ops (struct event_db *e)
                          "COMMUNICATION_OP has none");
 }
 
-/* The same of what rows of tasks refer to. */
+/* Whether the tables to which tasks refer are complete. */
 static bool has_rows_of_tasks (struct event_db *e)
 {
     static const struct {
@@ -115,8 +116,8 @@ static bool has_rows_of_tasks (struct event_db *e)
     return true;
 }
 
-/* Where ops come from: the database's own, or marks that stand for them.
- * Without them 'tasks' says that there is no need of tasks.
+/* Choose the source of ops: the database itself, or marks.  'tasks' tells
+ * whether tasks are needed.
  */
 static bool load_sources (struct event_db *e, unsigned want)
 {
@@ -124,7 +125,7 @@ static bool load_sources (struct event_db *e, unsigned want)
     if (!event_load_enums (e) || !load_session (e) || !load_devices (e) ||
         !load_way (e) || !event_load_steps (e))
         return false;
-    if (!e->tasks)              // ops may still know of devices
+    if (!e->tasks)              // ops may still have devices
         return e->ndevices > 0 || event_load_ops (e);
     e->has_compute = any_row (e, "COMPUTE_TASK_INFO",
                               "SELECT 1 FROM COMPUTE_TASK_INFO LIMIT 1");
@@ -134,7 +135,7 @@ static bool load_sources (struct event_db *e, unsigned want)
     if (!e->has_ops && !event_load_marks (e))
         return false;
     if (e->marks && e->nops == 0 && e->has_compute) {
-        event_marks_fini (e->marks);    // marks of something else
+        event_marks_fini (e->marks);    // these are other marks
         e->marks = NULL;
     }
     e->tasks = want & SET (TABLE_STEP) ||
@@ -158,7 +159,7 @@ static bool make_sorters (struct event_db *e, bool tasks)
            event_no_memory (e);
 }
 
-/* Read calls and tasks, and bring them together. */
+/* Read calls and tasks, and join them. */
 static bool load_tasks (struct event_db *e, unsigned want)
 {
     bool infos = want & FOUR_TABLES && e->has_ops && e->tasks;
@@ -174,7 +175,7 @@ static bool load_tasks (struct event_db *e, unsigned want)
                          event_join_connections (e) && event_join_tasks (e));
 }
 
-/* A table that was given, or that there is nothing of. */
+/* Set the verdict of a table that was sent, or that has no content. */
 static void given (struct event_db *e, struct verdict *v, enum table_id table,
                    uint64_t before)
 {
@@ -182,7 +183,9 @@ static void given (struct event_db *e, struct verdict *v, enum table_id table,
                                                 : READING_ABSENT;
 }
 
-/* At Level1 the tasks of ops are recorded, unless one rank has only itself. */
+/* Whether tasks of ops are missing: Level1 records them, unless a rank only
+ * communicates with itself.
+ */
 static bool lost_levels (const struct event_db *e)
 {
     const struct capture *c = e->src->capture;
@@ -192,7 +195,7 @@ static bool lost_levels (const struct event_db *e)
             strcmp (c->level, "Level2") == 0);
 }
 
-/* The verdict of a table that was computed of ops. */
+/* The verdict on a table that was computed from ops. */
 static struct verdict comm_verdict (const struct event_db *e, unsigned table)
 {
     struct verdict v = { READING_WHOLE, { "" } };
@@ -210,7 +213,7 @@ static struct verdict comm_verdict (const struct event_db *e, unsigned table)
     return v;
 }
 
-/* The tables that come of tasks. */
+/* Send the tables that are computed from tasks. */
 static void give_tasks (struct event_db *e, unsigned want, struct verdict *v)
 {
     bool times = want & SET (TABLE_STEP), extra = want & SET (TABLE_STEP_EXTRA);
@@ -241,8 +244,8 @@ static void give_tasks (struct event_db *e, unsigned want, struct verdict *v)
         given (e, v, TABLE_API, before[TABLE_API]);
 }
 
-/* What ended the reading, or is wrong with rows that were left out, is the
- * verdict of what was read since then.
+/* Set verdicts: the error that ended the reading, or that of skipped rows,
+ * applies to all that was read since then.
  */
 static void judge_tables (struct event_db *e, unsigned tables,
                           struct verdict *v)
@@ -260,7 +263,7 @@ static void judge_tables (struct event_db *e, unsigned tables,
         how = profiler_db_verdict (e->db, "STRING_IDS", &err);
     }
     for (unsigned t = 0; t < TABLE_COUNT && how == READING_DAMAGED; t++) {
-        // what had been given before the reading ended is as good as it was
+        // rows that were sent before the error remain valid
         if (tables >> t & 1 &&
             (e->how == READING_WHOLE ? v[t].how == READING_WHOLE
                                      : v[t].how == READING_ABSENT))
@@ -290,13 +293,13 @@ static void give_own (struct event_db *e, unsigned want, struct verdict *v)
         if (own[i].give (e)) {
             given (e, v, own[i].table, before);
             if (CAPTURE_FACTS_TABLES & SET (own[i].table))
-                v[own[i].table].how = READING_WHOLE;    // sent later
+                v[own[i].table].how = READING_WHOLE;    // it is sent later
         }
         judge_tables (e, SET (own[i].table), v);
     }
 }
 
-/* What is uncertain of the times of steps. */
+/* Report what is uncertain about the times of steps. */
 static void tell_way (struct event_db *e)
 {
     if (e->ndiffer > 0 && e->how == READING_WHOLE)
@@ -308,7 +311,7 @@ static void tell_way (struct event_db *e)
                         e->ndiffer > 1 ? "; others differ, too" : "");
 }
 
-/* A sentence for those who look for what is not there. */
+/* Report why tables are absent. */
 static void tell_limits (struct event_db *e, unsigned want)
 {
     struct capture *c = e->src->capture;
@@ -348,8 +351,8 @@ static void event_fini (struct event_db *e)
     profiler_db_close (e->db);
 }
 
-/* 'marks': read the tables from marks, if the database has nothing better;
- * otherwise everything else.
+/* With 'marks' read the tables from marks, if the database has nothing better;
+ * otherwise read everything else.
  */
 static void read_tables (struct source *src, unsigned want, bool marks,
                          struct verdict *v, struct err *err)
@@ -372,7 +375,7 @@ static void read_tables (struct source *src, unsigned want, bool marks,
                            e.tasks;
         e.want_kernels = tasks & SET (TABLE_KERNEL) && e.has_compute &&
                          e.tasks;
-        if ((e.marks != NULL) != marks) {       // another call gives them
+        if ((e.marks != NULL) != marks) {       // another call sends them
             tasks &= ~FOUR_TABLES;
             e.tasks = e.want_operators || e.want_kernels;
         }

@@ -1,7 +1,7 @@
-/* node_agent/extract/event_db/read_event_db.h - rows of event databases
+/* node_agent/extract/event_db/read_event_db.h - read rows from event databases
  *
- * ascend_*_profiler*.db and msprof_*.db, which have every event and no table of
- * ours.  event_db.h is between the files of this folder.
+ * These are ascend_*_profiler*.db and msprof_*.db, which have all events and
+ * none of our tables.  event_db.h is shared by the files of this folder.
  */
 #ifndef ROLLCALL_EXTRACT_EVENT_DB_READ_EVENT_DB_H
 #define ROLLCALL_EXTRACT_EVENT_DB_READ_EVENT_DB_H

@@ -1,8 +1,7 @@
-/* node_agent/extract/input/capture_file.c - a file of a capture, read in one
+/* node_agent/extract/input/capture_file.c - read a file of a capture in one
  * pass
  *
- * This folder: files of a capture, opened and read: CSV, databases, the JSON
- * of traces.
+ * This folder: reading files of a capture: CSV, databases, the JSON of traces.
  */
 #include "extract/input/capture_file.h"
 
@@ -59,7 +58,7 @@ static bool same (const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* True when it is no longer the file that was opened. */
+/* Whether it is no longer the file that was opened. */
 static bool capture_file_changed (const struct capture_file *w)
 {
     struct stat st;

@@ -1,7 +1,7 @@
-/* node_agent/extract/input/capture_file.h - a file of a capture, read in one
+/* node_agent/extract/input/capture_file.h - read a file of a capture in one
  * pass
  *
- * Detects a file that changed while it was read: then its content is not
+ * A file that changes while it is read is detected: then its content is not
  * reliable.
  */
 #ifndef ROLLCALL_EXTRACT_INPUT_CAPTURE_FILE_H
@@ -17,24 +17,24 @@ struct capture_file {
     const char *name;
     const struct source *src;   // borrowed
     int fd;
-    struct inflate *gz;         // borrowed; NULL: its bytes are as they are
-    struct stat st;             // as it was when it was opened
+    struct inflate *gz;         // borrowed; NULL: it is not compressed
+    struct stat st;             // at the time of opening
 };
 
-/* READING_WHOLE (it is open), READING_ABSENT, or READING_DAMAGED for a file
- * that is empty, a link, or cannot be read.
+/* Open a file.  READING_WHOLE: it is open; READING_ABSENT; READING_DAMAGED: it
+ * is empty, a link, or cannot be read.
  */
 enum reading capture_file_open (struct capture_file *w,
                                 const struct source *src,
                                 int dir, const char *name, struct err *err);
 
-/* Its next bytes, unpacked by 'gz' if that was set, for scanners: 'arg' is the
- * watched.
+/* A scan_read_fn for its content, unpacked by 'gz' if that is set.  'arg' is
+ * the struct capture_file.
  */
 ssize_t capture_file_read (void *arg, void *buf, size_t size);
 
-/* The verdict on reading, after the last wanted byte: 's' is NULL if no scanner
- * read it.
+/* The verdict after the last byte that is needed.  's' is the scanner that read
+ * it, or NULL.
  */
 enum reading capture_file_verdict (struct capture_file *w, const struct scan *s,
                                    struct err *err);

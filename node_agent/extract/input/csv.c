@@ -1,4 +1,4 @@
-/* node_agent/extract/input/csv.c - a CSV file of a capture, record by record */
+/* node_agent/extract/input/csv.c - read a CSV file of a capture by records */
 #include "extract/input/csv.h"
 
 #include "base/units.h"
@@ -11,7 +11,7 @@
 
 #define BUFFER (2 * CSV_RECORD_MAX)
 #define TEXT_MAX 4096u          // bytes of a text that csv_text repairs
-#define PAD 16u                 // zeros behind the last byte, for scan_number
+#define PAD 16u                 // zeros after the last byte, for scan_number
 
 static const struct csv_field none = { NULL, 0 };
 
@@ -66,8 +66,8 @@ bool csv_fail (struct csv *c, const char *what, struct csv_field f)
 
 /* ---- records ---- */
 
-/* More bytes behind those that are here, which move to the buffer's start.
- * False at the end of the file and after a failure.
+/* Read more bytes; those in the buffer move to its start.  False at the end of
+ * the file and after a failure.
  */
 static bool csv_fill (struct csv *c)
 {
@@ -94,9 +94,9 @@ static bool csv_fill (struct csv *c)
     return n > 0;
 }
 
-/* The field at *at, of a record that ends at 'stop'; *at becomes the byte
- * behind its comma, or NULL when it was the last.  Quotes are taken off in
- * place.
+/* Get the field at *at of a record that ends at 'stop', and remove its quotes
+ * in place.  *at becomes the byte after its comma, or NULL after the last
+ * field.
  */
 static struct csv_field take_field (char **at, char *stop)
 {
@@ -123,12 +123,12 @@ static struct csv_field take_field (char **at, char *stop)
     return f;
 }
 
-/* Behind the record at c->at: a line end with an even number of quotes before
- * it, or the file's end.  NULL after a failure.
+/* Find the end of the record at c->at: after a line end with an even number of
+ * quotes before it, or at the end of the file.  NULL after a failure.
  */
 static char *record_end (struct csv *c)
 {
-    size_t done = 0;            // bytes that have been looked at
+    size_t done = 0;            // bytes that were examined
     bool open = false;
 
     for (;;) {
@@ -174,7 +174,8 @@ bool csv_next (struct csv *c)
 
         if (!stop || (stop == c->at && stop == c->end))
             return false;
-        if (stop == c->end && c->next_line > 1) {     // numbers may be cut
+        if (stop == c->end && c->next_line > 1) {     // numbers may be
+                                                      // truncated
             c->line = c->next_line;
             return csv_fail (c, "the line has no end: the file was cut off",
                              none);

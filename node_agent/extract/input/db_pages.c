@@ -1,9 +1,9 @@
-/* node_agent/extract/input/db_pages.c - rows of integers, off a database's
- * pages
+/* node_agent/extract/input/db_pages.c - read rows of integers from the pages of
+ * a database
  *
  * A table is a tree of pages; its leaves, from left to right, have the rows in
- * order.  A page is copied before it is looked at, and has PADDING behind it:
- * a number may be loaded from any place within.
+ * order.  A page is copied before it is decoded, with PADDING after it, so that
+ * a number can be loaded from any position.
  */
 #include "extract/input/db_pages.h"
 
@@ -12,20 +12,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEPTH_MAX 20u           // SQLite's own
+#define DEPTH_MAX 20u           // the limit of SQLite
 #define COLUMNS_MAX 64u         // of the table
 #define PADDING 16u             // bytes; a number takes up to 9
 #define NOT_WANTED 0xff
 
-#define HEADER_BYTES 100u       // of the file
+#define HEADER_BYTES 100u       // size of the header of the file
 #define LEAF 13                 // kinds of pages
 #define INNER 5
-#define CELL_BYTES 6u           // at least, with its place
+#define CELL_BYTES 6u           // minimum, with its pointer
 
 struct page {
     uint8_t *bytes;
     uint32_t cells, next;
-    uint32_t where;             // the cells' places are, 2 bytes each
+    uint32_t where;             // offset of the cell pointers, 2 bytes each
     bool leaf;
 };
 
@@ -36,9 +36,9 @@ struct db_pages {
     struct page path[DEPTH_MAX];        // from the root on
     unsigned depth;
     unsigned columns;           // of the table
-    unsigned least;             // that a record must have
-    uint8_t slot[COLUMNS_MAX];  // where a column goes, or NOT_WANTED
-    uint8_t key;                // slot of what is the row's number, or the same
+    unsigned least;             // columns that a record must have
+    uint8_t slot[COLUMNS_MAX];  // output slot of a column, or NOT_WANTED
+    uint8_t key;                // slot of the row number, or NOT_WANTED
     uint32_t root;
 };
 
@@ -52,7 +52,7 @@ static uint32_t be32 (const uint8_t *p)
     return be16 (p) << 16 | be16 (p + 2);
 }
 
-/* Up to 9 bytes, of the last all 8 bits. */
+/* Decode up to 9 bytes; the last one has 8 bits. */
 static const uint8_t *long_varint (const uint8_t *p, uint64_t *ret)
 {
     uint64_t v = 0;
@@ -70,7 +70,7 @@ static const uint8_t *long_varint (const uint8_t *p, uint64_t *ret)
 
 static inline const uint8_t *varint (const uint8_t *p, uint64_t *ret)
 {
-    *ret = *p;                  // nearly all have one byte
+    *ret = *p;                  // nearly all numbers have one byte
     return *p < 128 ? p + 1 : long_varint (p, ret);
 }
 
@@ -79,14 +79,14 @@ static inline const uint8_t *varint (const uint8_t *p, uint64_t *ret)
 static const char columns_sql[] =
     "SELECT s.rootpage, x.cid, x.name, x.hidden, "
     "x.type LIKE '%INT%' OR x.type = 'NUMERIC' COLLATE NOCASE, "
-    // such a key is the row's number, unless an index had to be made for it
+    // such a key is the row number, unless it needed an index
     "x.pk = 1 AND x.type = 'INTEGER' COLLATE NOCASE AND NOT EXISTS (SELECT 1 "
     "FROM pragma_index_list(t.name) WHERE origin = 'pk') "
     "FROM pragma_table_list(?1) t, pragma_table_xinfo(t.name) x, "
     "sqlite_schema s WHERE t.type = 'table' AND t.schema = 'main' AND "
     "s.type = 'table' AND s.name = t.name AND t.wr = 0";
 
-/* One row of that. */
+/* Take a row of that query. */
 static bool take_column (struct db_pages *p, sqlite3_stmt *st,
                          const char *const *names, const bool *have, unsigned n)
 {
@@ -94,7 +94,8 @@ static bool take_column (struct db_pages *p, sqlite3_stmt *st,
     const char *name = (const char *)sqlite3_column_text (st, 2);
 
     if (id >= COLUMNS_MAX || !name || sqlite3_column_int (st, 3) != 0)
-        return false;           // its place in records is not its number
+        return false;           // its position in records differs from its
+                                // number
     p->root = (uint32_t)sqlite3_column_int64 (st, 0);
     p->columns = id >= p->columns ? id + 1 : p->columns;
     for (unsigned i = 0; i < n; i++) {
@@ -153,12 +154,12 @@ static bool read_header (struct db_pages *p, uint64_t file_bytes)
     return (uint64_t)p->pages * p->page_bytes == file_bytes;
 }
 
-/* Step down to a page. */
+/* Descend to a page. */
 static bool db_pages_enter (struct db_pages *p, uint32_t number)
 {
     struct page *page = &p->path[p->depth];
 
-    // a tree has no page twice
+    // a page is only once in a tree
     if (p->depth == DEPTH_MAX || number < 2 || number > p->pages ||
         ++p->visited > p->pages)
         return false;
@@ -178,7 +179,9 @@ static bool db_pages_enter (struct db_pages *p, uint32_t number)
            page->cells <= (p->page_bytes - 8) / CELL_BYTES;
 }
 
-/* The next cell of a page, of which 'least' bytes are there; NULL: wrong. */
+/* The next cell of a page, which has at least 'least' bytes.  NULL: it is
+ * invalid.
+ */
 static const uint8_t *next_cell (const struct db_pages *p, struct page *page,
                                  uint32_t least)
 {
@@ -189,12 +192,12 @@ static const uint8_t *next_cell (const struct db_pages *p, struct page *page,
                : NULL;
 }
 
-/* 1 with a leaf at the end of the path, 0 behind the last, -1. */
+/* Go to the next leaf: 1; 0 after the last one; -1: invalid. */
 static int next_leaf (struct db_pages *p)
 {
     while (p->depth > 0) {
         struct page *page = &p->path[p->depth - 1];
-        const uint8_t *cell = page->bytes + 8;  // the one behind all cells
+        const uint8_t *cell = page->bytes + 8;  // the child after all cells
         uint64_t id;
 
         if (page->leaf || page->next > page->cells) {
@@ -224,7 +227,7 @@ static int64_t integer (const uint8_t *at, unsigned bytes)
     return (int64_t)be64toh (v) >> (64 - 8 * bytes);
 }
 
-/* The bytes [at, end): first the types of the values, then these. */
+/* Decode the record in [at, end): first the types, then the values. */
 static bool take_record (const struct db_pages *p, const uint8_t *at,
                          const uint8_t *end, struct db_row *row)
 {
@@ -237,7 +240,7 @@ static bool take_record (const struct db_pages *p, const uint8_t *at,
     if (size > (uint64_t)(end - at))
         return false;
     body = at + size;
-    at = body;                  // where the types end
+    at = body;                  // the end of the types
     for (; types < at && column < p->columns; column++, body += size) {
         unsigned slot = p->slot[column];
 
@@ -282,7 +285,7 @@ int db_pages_next (struct db_pages *p, struct db_row *row)
     if (!(cell = next_cell (p, page, 4)))
         return -1;
     cell = varint (varint (cell, &size), &id);
-    // a larger one goes on elsewhere
+    // a larger one continues on another page
     if (cell > end || size > p->usable - 35 ||
         size > (uint64_t)(end - cell))
         return -1;
@@ -305,7 +308,7 @@ struct db_pages *db_pages_open (struct profiler_db *db, const char *table,
 {
     struct db_pages *p = calloc (1, sizeof (*p));
 
-    // a copy has pages in its log
+    // the copy has pages in its log
     if (!p || db->copy[0] || n > DB_ROW_COLUMNS)
         goto out;
     p->fd = db->file.fd;

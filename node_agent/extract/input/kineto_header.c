@@ -1,7 +1,7 @@
-/* node_agent/extract/input/kineto_header.c - what a trace says beside its
- * events
+/* node_agent/extract/input/kineto_header.c - read the header of a trace of
+ * torch.profiler
  *
- * Before them or behind them, in any order.
+ * Its members are before or after the events, in any order.
  */
 #include "extract/input/kineto_header.h"
 
@@ -36,7 +36,7 @@ static void copy_text (char *out, size_t max, const struct json *j)
     (void)trace_plain ((struct span){ text, strlen (text) }, out, max);
 }
 
-/* A number, or one in quotes; -1 if it is neither or out of bounds. */
+/* Read a number, which may be in quotes. -1: it is none, or out of bounds. */
 static int64_t whole (const struct json *j, int64_t max)
 {
     const char *text = json_text (j, NULL);
@@ -81,7 +81,7 @@ int32_t *kineto_ranks (struct span text, uint32_t *n)
     return ranks;
 }
 
-/* The ranks of a group: a list, or one in quotes. */
+/* Read the ranks of a group: a list, which may be in quotes. */
 static int32_t *members_of (const struct json *list, uint32_t *n)
 {
     const char *text = json_text (list, NULL);
@@ -96,7 +96,7 @@ static int32_t *members_of (const struct json *list, uint32_t *n)
     for (const struct json *j = json_first (list); j; j = json_next (j)) {
         int64_t v = whole (j, CAPTURE_WORLD_MAX - 1);
 
-        if (v < 0) {            // "...": the list is cut
+        if (v < 0) {            // "...": the list is truncated
             free (ranks);
             return NULL;
         }
@@ -166,7 +166,7 @@ static void take_devices (struct kineto_header *h, struct span value)
     struct json *j;
 
     if (value.n > INFO_MAX || !(j = json_parse (value.s, value.n, NULL)))
-        return;                 // a name that is nice to have
+        return;                 // the name is optional
     h->devices = json_first (j) != NULL;
     copy_text (h->device, sizeof (h->device),
                json_get (json_first (j), "name"));

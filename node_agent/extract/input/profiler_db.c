@@ -1,7 +1,9 @@
-/* node_agent/extract/input/profiler_db.c - databases that the profiler wrote
+/* node_agent/extract/input/profiler_db.c - open a database that the profiler
+ * wrote
  *
- * The file is foreign: it is opened read-only and immutable, so that nothing is
- * ever written beside it, and SQLite is told to trust nothing in its schema.
+ * The file is not trusted: it is opened read-only and immutable, so that
+ * nothing is written beside it, and SQLite is configured not to trust its
+ * schema.
  */
 #include "extract/input/profiler_db.h"
 
@@ -18,24 +20,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TEXT_MAX 65536          // bytes of one value
+#define TEXT_MAX 65536          // bytes of a value
 
-/* Pages of a damaged database, or of one that was made to harm, can be linked
- * so that it has rows without end.  True ones take SQLite's machine some 2
- * steps for each byte.
+/* Pages of a damaged or malicious database can be linked so that it has rows
+ * without end.  For valid ones SQLite needs about 2 steps for each byte.
  */
 #define STEPS_OF_BYTE 8
 #define STEPS_LEAST 1000000     // for the schema
 #define STEPS_AT_ONCE 1000
 
-/* SQLite's lock bytes (its file format, "Locking"): PENDING, RESERVED and the
- * SHARED range follow each other.
+/* The lock bytes of SQLite ("Database File Format", "Locking"): PENDING,
+ * RESERVED and the SHARED range are adjacent.
  */
 #define LOCK_FIRST 0x40000000
 #define LOCK_BYTES 512
 
-/* Of a write-ahead log (its file format, "The WAL File Format"); the last bit
- * of the magic number says how sums are made.
+/* Constants of a write-ahead log ("The WAL File Format").  The last bit of the
+ * magic number is the byte order of checksums.
  */
 #define LOG_MAGIC 0x377f0682u
 #define LOG_HEAD 32u
@@ -44,7 +45,7 @@
 #define LOG_FRAME_SALT 8u
 #define LOG_PAGE_LEAST 512
 
-/* The size of the file "<database><suffix>", -1 if there is none. */
+/* The size of the file "<database><suffix>"; -1: there is none. */
 static off_t sibling_size (const struct profiler_db *db, const char *suffix)
 {
     char name[NAME_MAX + 1];
@@ -92,8 +93,8 @@ static int copy_file (int dir, const char *name, const char *to,
     return rc;
 }
 
-/* A database with a write-ahead log is read from a private copy, where SQLite
- * may recover it without touching the capture.
+/* Copy a database with a write-ahead log, so that SQLite can recover the copy
+ * without changing the capture.
  */
 static int make_copy (struct profiler_db *db, struct err *err)
 {
@@ -122,7 +123,7 @@ static int count_steps (void *arg)
     return db->steps > STEPS_LEAST + db->steps_of_byte * db->size;
 }
 
-/* What SQLite met may be the disk's or the process's trouble. */
+/* Record an error of SQLite that may be of the disk or of this process. */
 static void note_hindered (const struct profiler_db *db)
 {
     int code = db->sql ? sqlite3_errcode (db->sql) & 0xff : SQLITE_NOMEM;
@@ -133,7 +134,7 @@ static void note_hindered (const struct profiler_db *db)
         source_transient_error (db->file.src, -sqlite3_system_errno (db->sql));
 }
 
-/* file:<path>?mode=ro&immutable=1, with what a URI cannot hold escaped. */
+/* Open file:<path>?mode=ro&immutable=1, with the path escaped for a URI. */
 static int open_uri (struct profiler_db *db, const char *path, bool immutable,
                      struct err *err)
 {
@@ -174,8 +175,8 @@ static uint32_t big_endian (const uint8_t *p)
            p[3];
 }
 
-/* Frames of a write-ahead log that belong to its header, damaged or not: those
- * that a reset left behind have another salt.  One if the header is none.
+/* How many frames of a write-ahead log belong to its header, damaged or not;
+ * those left by a reset have another salt.  1 if the header is invalid.
  */
 static int64_t log_frames (const char *path)
 {
@@ -199,8 +200,8 @@ static int64_t log_frames (const char *path)
     return page >= LOG_PAGE_LEAST ? n : 1;
 }
 
-/* SQLite passes over what follows the first damaged frame without a word, and
- * gives what the database held before.
+/* Check the log: SQLite silently ignores everything after the first damaged
+ * frame, and returns older content.
  */
 static int check_log (struct profiler_db *db, const char *path,
                       struct err *err)
@@ -211,12 +212,12 @@ static int check_log (struct profiler_db *db, const char *path,
 
     (void)snprintf (log, sizeof (log), "%s-wal", path);
     frames = log_frames (log);
-    // the log is not looked at before the first page is
+    // SQLite reads the log when it reads the first page
     (void)sqlite3_exec (db->sql, "PRAGMA schema_version", NULL, NULL, NULL);
     if (sqlite3_wal_checkpoint_v2 (db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE,
                                    &read, &moved) != SQLITE_OK ||
         read < 0 || frames <= read)
-        return 0;               // no log of it, or nothing is lost
+        return 0;               // it has no log, or nothing is lost
     return err_set (err, EBADMSG, "%s-wal is damaged, or left of an unfinished "
                     "transaction: analyse the capture again", db->file.name);
 }
@@ -228,7 +229,7 @@ static int open_here (struct profiler_db *db, struct err *err)
     ssize_t n;
 
     db->size = (uint64_t)db->file.st.st_size;
-    if (is_locked (db->file.fd))        // a live writer has a journal too
+    if (is_locked (db->file.fd))        // an active writer has a journal, too
         return err_set (err, EBADMSG, "%s is locked by a writer: is its "
                         "analysis still running?", name);
     if (sibling_size (db, "-journal") > 0)
@@ -343,8 +344,8 @@ static bool is_ascii (const char *s, size_t n)
     return any < 128;
 }
 
-/* The value is SQLite's own, unprotected: good until the next step, and in the
- * one thread that has this connection.
+/* The value belongs to SQLite, unprotected: it is valid until the next step, in
+ * the thread of this connection.
  */
 uint32_t profiler_db_text (struct profiler_db *db, sqlite3_value *v,
                            struct batch *b)

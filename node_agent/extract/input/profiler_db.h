@@ -1,11 +1,11 @@
 /* node_agent/extract/input/profiler_db.h - open a database that the profiler
  * wrote
  *
- * The file is foreign: it is opened read-only and immutable, so nothing is
- * written beside it; its triggers and views are never run; and the file's size
- * limits the cost of a query.
+ * The file is not trusted: it is opened read-only and immutable, so nothing is
+ * written beside it; its triggers and views never run; and its size limits the
+ * cost of a query.
  *
- * Select columns by name: viewers add some, and old profilers lack some.
+ * Select columns by name: viewers add columns, and old profilers lack some.
  */
 #ifndef ROLLCALL_EXTRACT_INPUT_PROFILER_DB_H
 #define ROLLCALL_EXTRACT_INPUT_PROFILER_DB_H
@@ -19,39 +19,46 @@
 struct profiler_db {
     struct capture_file file;   // file.name is borrowed
     sqlite3 *sql;
-    char copy[PATH_MAX];        // a private copy's directory, or ""
-    uint64_t bad_utf8, long_texts;          // in the table that is read
+    char copy[PATH_MAX];        // directory of a private copy, or ""
+    uint64_t bad_utf8, long_texts;          // counts in the current table
     uint64_t size;              // bytes, with its journal
-    uint64_t rows, text, steps; // taken up to now
-    uint64_t steps_of_byte;     // of SQLite's machine; may be raised for joins
+    uint64_t rows, text, steps; // used so far
+    uint64_t steps_of_byte;     // limit of SQLite's instructions; raised for
+                                // joins
 };
 
-/* The database 'name' in the directory 'dir' (both are borrowed). */
+/* Open the database 'name' in the directory 'dir', which are both borrowed.
+ * profiler_db_close closes it.
+ */
 enum reading profiler_db_open (struct source *src, int dir, const char *name,
                                struct profiler_db **ret, struct err *err);
 void profiler_db_close (struct profiler_db *db);        // db may be NULL
 
-/* SQLite's last error, prefixed with the file's name. */
+/* Return READING_DAMAGED with the last error of SQLite, after the name of the
+ * file.
+ */
 enum reading profiler_db_damaged (struct profiler_db *db, struct err *err);
 
-/* It yields more than its bytes can hold: its pages form a cycle. */
+/* Return READING_DAMAGED for a file that yields more than its bytes can
+ * contain: its pages form a cycle.
+ */
 enum reading profiler_db_endless (struct profiler_db *db, struct err *err);
 
-/* Which of the named columns a table has: have[i] for names[i].
- * READING_ABSENT without the table.
+/* Find which of the named columns a table has: have[i] for names[i].
+ * READING_ABSENT: there is no such table.
  */
 enum reading profiler_db_columns (struct profiler_db *db, const char *table,
                                   const char *const *names, unsigned n,
                                   bool *have, struct err *err);
 
-/* The text of a value into a batch: repaired where it is not UTF-8 and cut
- * where it is too long, both of which are counted.
+/* Add the text of a value to a batch.  It is repaired if it is not UTF-8 and
+ * cut if it is too long; both are counted.
  */
 uint32_t profiler_db_text (struct profiler_db *db, sqlite3_value *v,
                            struct batch *b);
 
-/* After the last row of a table: damage by bytes that were repaired or cut, or
- * by a file that changed.
+/* The verdict after the last row of a table: it is damaged if texts were
+ * repaired or cut, or if the file has changed.
  */
 enum reading profiler_db_verdict (struct profiler_db *db, const char *table,
                                   struct err *err);

@@ -1,4 +1,4 @@
-/* node_agent/extract/input/trace_text.c - the JSON of a trace, read leniently
+/* node_agent/extract/input/trace_text.c - parse the JSON of a trace leniently
  */
 #include "extract/input/trace_text.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TIME_MAX (INT64_MAX / 4)        // ns: years, and sums stay in bounds
+#define TIME_MAX (INT64_MAX / 4)        // ns: years, and sums do not overflow
 
 int trace_text_init (struct trace_text *t, scan_read_fn *read, void *arg)
 {
@@ -32,7 +32,7 @@ uint64_t trace_text_offset (const struct trace_text *t, const char *p)
     return t->offset + (uint64_t)(p - t->buf);
 }
 
-/* Make the window larger when one thing fills it. */
+/* Enlarge the window when one value fills it. */
 static bool trace_text_grow (struct trace_text *t)
 {
     size_t cap = 2 * t->cap;
@@ -98,13 +98,13 @@ bool trace_text_key (struct trace_text *t, char out[64])
     return true;
 }
 
-/* How far a value is passed over. */
+/* The state of skipping a value. */
 struct skipping {
     unsigned depth;             // of containers
     bool string, escaped, begun;
 };
 
-/* Take a byte; false: it is behind the value. */
+/* Process a byte.  False: it is after the value. */
 static bool skip_byte (struct skipping *s, char c)
 {
     if (s->string) {
@@ -125,7 +125,7 @@ static bool skip_byte (struct skipping *s, char c)
     return true;
 }
 
-/* In what is that long nothing is looked at but strings and brackets. */
+/* Skip a long value, of which only strings and brackets are parsed. */
 static bool skip_value (struct trace_text *t)
 {
     struct skipping s = { .begun = false };
@@ -169,7 +169,7 @@ const char *trace_space (const char *p)
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-/* The first quote, backslash or control byte; zero is one. */
+/* Find the first quote, backslash or control byte, including zero. */
 static inline const char *string_stop (const char *p)
 {
     const __m128i quote = _mm_set1_epi8 ('"');
@@ -189,7 +189,7 @@ static inline const char *string_stop (const char *p)
     }
 }
 
-/* The first quote, 'open', 'close' or zero. */
+/* Find the first quote, 'open', 'close' or zero. */
 static inline const char *bracket_stop (const char *p, char open, char close)
 {
     const __m128i quote = _mm_set1_epi8 ('"');
@@ -231,7 +231,7 @@ static inline bool ends_string (char c)
            c == '\n' || c == '\r' || c == '\t' || c == '\0';
 }
 
-/* The closing quote of a string that begins at 'p', behind its opening one. */
+/* Find the closing quote of a string whose content begins at 'p'. */
 static inline const char *closing_quote (const char *p, const char *end)
 {
     for (;;) {
@@ -241,7 +241,7 @@ static inline const char *closing_quote (const char *p, const char *end)
         if (*p == '\\')
             p += 2;
         else if (*p != '"')
-            return NULL;        // a line ends within a string: damage
+            return NULL;        // a line ends within a string, so it is damaged
         else if (ends_string (p[1]))
             return p;
         else
@@ -259,8 +259,8 @@ const char *trace_string (const char *p, const char *end, struct span *ret)
     return stop + 1;
 }
 
-/* The end of the container that begins at 'p'.  Brackets of the other kind need
- * not be counted: they end within it.
+/* Find the end of the container that begins at 'p'.  Brackets of the other kind
+ * are not counted, since they close within it.
  */
 static inline const char *skip_container (const char *p, const char *end)
 {
@@ -352,7 +352,7 @@ bool trace_int (struct span v, int64_t *ret)
     return true;
 }
 
-/* A time in another notation than digits with a point. */
+/* Parse a time in another notation than digits with a point. */
 static bool us_slow (struct span v, int64_t *ns)
 {
     double us;
@@ -385,7 +385,7 @@ bool trace_us (struct span v, int64_t *ns)
             if (scale > 1)
                 x = 10 * x + (v.s[i] - '0');
             else if (scale == 1 && v.s[i] >= '5')
-                x++;            // a sum of floats: 37.502999999999986
+                x++;            // as in a sum of floats: 37.502999999999986
             scale /= 10;
         }
     }
@@ -415,7 +415,7 @@ static size_t hex4 (const char *p, const char *end, unsigned *ret)
     return 4;
 }
 
-/* The escape at 'p' (on the backslash); how many bytes it took. */
+/* Decode the escape at 'p', which is the backslash.  Returns its size. */
 static size_t plain_escape (const char *p, const char *end, char *out,
                             size_t *used)
 {
@@ -432,7 +432,7 @@ static size_t plain_escape (const char *p, const char *end, char *out,
         *used += utf8_put (out + *used, c);
         return 6;
     }
-    out[(*used)++] = '\\';      // a lone one, as old traces have them
+    out[(*used)++] = '\\';      // a single backslash, as in old traces
     return 1;
 }
 

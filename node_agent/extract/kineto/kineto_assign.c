@@ -1,22 +1,22 @@
-/* node_agent/extract/kineto/kineto_assign.c - which event is of which step
+/* node_agent/extract/kineto/kineto_assign.c - assign events to steps
  *
- * What the device does belongs to the step whose host span has the call that
- * launched it: it may run long after.  Calls between two steps count for the
- * first of them.  What was launched before the trace began is of no step; but
- * where no call is in the trace the steps' spans on the device decide, and
- * where these are not, the host's.
+ * An event of the device belongs to the step on the host that contains the call
+ * which launched it; it may run much later.  Calls between two steps count for
+ * the first one.  Events that were launched before the trace began belong to no
+ * step.  If the trace has no call, the spans of steps on the device decide, and
+ * without these the spans on the host.
  */
 #include "extract/kineto/kineto.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define CALL_WORDS 6u           // correlation, which, time; and the rest
+#define CALL_WORDS 6u           // correlation, kind, time; and the rest
 #define CALL_KEYS 3u
 #define START_WORDS 5u          // start, duration; and the rest
 #define START_KEYS 2u
 
-enum { A_LAUNCH, AN_EVENT };    // launches before what they launch
+enum { A_LAUNCH, AN_EVENT };    // launches come before their events
 
 /* ---- sorted by their calls ---- */
 
@@ -96,7 +96,7 @@ int kineto_next_event (struct kineto *k, struct gpu_event *e, int64_t *order)
         .step = (uint16_t)(record[4] >> 16), .kind = (uint8_t)(record[4] >> 8),
         .coll = (uint8_t)record[4], .launched = record[4] >> 32 & 1,
     };
-    // it was launched before the trace began
+    // launched before the trace began
     if (!e->launched && k->nlaunched > 0)
         e->step = KINETO_NO_STEP;
     *order = record[2];
@@ -137,7 +137,7 @@ uint16_t kineto_host_step (const struct kineto *k, int64_t ts)
     return (uint16_t)(low - 1);
 }
 
-/* Spans of the device, in order of their starts. */
+/* Spans of steps on the device, sorted by start. */
 struct spans {
     struct {
         struct interval at;
@@ -146,7 +146,7 @@ struct spans {
     size_t n;
 };
 
-#define SPANS_BACK 8            // that may overlap
+#define SPANS_BACK 8            // spans that may overlap
 
 static int by_span_start (const void *pa, const void *pb)
 {
@@ -171,7 +171,7 @@ static void collect_spans (const struct kineto *k, struct spans *spans)
         qsort (spans->v, spans->n, sizeof (spans->v[0]), by_span_start);
 }
 
-/* The first step whose span has the time. */
+/* The first step whose span contains the time. */
 static uint16_t device_step (const struct spans *spans, int64_t ts)
 {
     uint16_t found = KINETO_NO_STEP;
@@ -192,7 +192,7 @@ static uint16_t device_step (const struct spans *spans, int64_t ts)
     return found;
 }
 
-/* A trace without steps is one, without a name. */
+/* A trace without steps is one step, without a name. */
 static bool add_nameless (struct kineto *k)
 {
     struct step *s = kineto_reserve (k, &k->steps, &k->nsteps, &k->steps_cap,
@@ -205,7 +205,7 @@ static bool add_nameless (struct kineto *k)
     return true;
 }
 
-/* An event of the device to its step; 'l' has launched it, or NULL. */
+/* Assign an event of the device to its step; 'l' has launched it, or NULL. */
 static void assign (struct kineto *k, const struct kineto_records *records,
                     const struct spans *spans, struct gpu_event e,
                     const struct launch *l)
@@ -226,7 +226,7 @@ static void assign (struct kineto *k, const struct kineto_records *records,
     keep_assigned (k, &e, l ? l->ts : e.start);
 }
 
-/* Each event behind its launch, of several the first. */
+/* Assign each event after its launch; of several launches the first counts. */
 static bool assign_events (struct kineto *k, const struct spans *spans,
                            const struct kineto_records *records)
 {

@@ -1,16 +1,16 @@
-/* node_agent/extract/kineto/kineto_comm.c - what a trace says of a
+/* node_agent/extract/kineto/kineto_comm.c - read the description of a
  * communication
  *
- * Names of collectives as torch, NCCL, RCCL, HCCL and gloo have them, and the
- * arguments of record_param_comms, which libkineto copies to the kernels.
+ * Names of collectives of torch, NCCL, RCCL, HCCL and gloo, and the arguments
+ * of record_param_comms, which libkineto copies to kernels.
  */
 #include "extract/kineto/kineto.h"
 
 #include <math.h>
 
 static const struct {
-    const char *name;           // in the name of an op
-    const char *words;          // how names begin, letters only, small
+    const char *name;           // part of the name of an op
+    const char *words;          // beginnings of names, lower-case letters only
 } colls[] = {
     [COLL_NONE] = { "", "" },
     [COLL_ALL_REDUCE] = { "allReduce", "allreduce" },
@@ -28,14 +28,14 @@ static const struct {
     [COLL_OTHER] = { "other", "" },
 };
 
-/* Longer words before those that they begin with. */
+/* Longer words come before their prefixes. */
 static const enum coll order[] = {
     COLL_ALL_REDUCE, COLL_ALL_GATHER, COLL_REDUCE_SCATTER, COLL_ALL_TO_ALL,
     COLL_BROADCAST, COLL_REDUCE, COLL_GATHER, COLL_SCATTER,
     COLL_SEND_RECEIVE, COLL_SEND, COLL_RECEIVE, COLL_BARRIER,
 };
 
-/* The start of a name without what stands before the collective. */
+/* Skip what precedes the collective in a name. */
 static struct span strip (struct span name)
 {
     static const char *const starts[] = {
@@ -84,8 +84,8 @@ bool kineto_coll_p2p (enum coll c)
     return c == COLL_SEND || c == COLL_RECEIVE || c == COLL_SEND_RECEIVE;
 }
 
-/* Bytes of an element by the name of its type: torch's own (Float), and those
- * of "Input type" in old traces (float, long int).
+/* Bytes of an element, from the type: of torch (Float), or of "Input type" in
+ * old traces (float, long int).
  */
 static uint8_t type_size (struct span type)
 {
@@ -111,7 +111,7 @@ static uint8_t type_size (struct span type)
     return 0;
 }
 
-/* The elements that go to each rank: "[3, 5]".  Not kept if the list is cut. */
+/* Read the elements for each rank: "[3, 5]".  A truncated list is not kept. */
 static void take_splits (struct kineto *k, struct span text,
                          struct comm_record *r)
 {
@@ -148,8 +148,9 @@ static void take_splits (struct kineto *k, struct span text,
     }
 }
 
-/* One of "Input Dims", which '*p' is at: "[8192, 384]", as elements; -1: there
- * are none, as of a list of tensors.  '*p' is then behind it.
+/* Read one of "Input Dims" at '*p', such as "[8192, 384]", as number of
+ * elements; -1: there are none, as for a list of tensors.  '*p' is then after
+ * it.
  */
 static int64_t take_dims (const char **p, const char *end)
 {
@@ -179,7 +180,7 @@ static int64_t take_dims (const char **p, const char *end)
     return any && !bad ? product : -1;
 }
 
-/* The first two of "Input Dims": [[339738624], [], ...]. */
+/* Read the first two of "Input Dims": [[339738624], [], ...]. */
 static void take_input (struct comm_record *r, struct span dims)
 {
     const char *p = dims.s, *end = dims.s + dims.n;
@@ -190,7 +191,7 @@ static void take_input (struct comm_record *r, struct span dims)
     r->second = p < end && r->in >= 0 ? take_dims (&p, end) : -1;
 }
 
-/* The first of "Input type": ["float", ""]. */
+/* Read the first of "Input type": ["float", ""]. */
 static struct span first_text (struct span list)
 {
     const char *p = list.s, *end = list.s + list.n;
@@ -285,7 +286,7 @@ bool kineto_comm_args (struct kineto *k, const char *args, const char *end,
     return r->args;
 }
 
-/* A whole number of shares. */
+/* How often 'share' is in 'whole'; 0: not a whole number of times. */
 static uint32_t shares (int64_t whole, int64_t share)
 {
     return share > 0 && whole % share == 0 &&
@@ -297,7 +298,7 @@ void kineto_comm_call (struct comm_record *r)
 {
     if (r->args || r->second < 0 || r->out >= 0)
         return;
-    r->out = r->in;             // torch's calls have the output first
+    r->out = r->in;             // calls of torch have the output first
     r->in = r->second;
     if (r->coll == COLL_ALL_GATHER)
         r->ranks = shares (r->out, r->in);
@@ -305,7 +306,7 @@ void kineto_comm_call (struct comm_record *r)
         r->ranks = shares (r->in, r->out);
 }
 
-/* Elements of an op as a whole, and the part of them that a rank must move. */
+/* Elements of the whole op, and the part of them that a rank must move. */
 static double message (const struct comm_record *r, double ranks,
                        double *factor)
 {

@@ -1,8 +1,7 @@
-/* node_agent/extract/kineto/kineto_events.c - one event of a trace, and what is
- * kept of it
+/* node_agent/extract/kineto/kineto_events.c - process one event of a trace
  *
- * Most events are host ops, of which only the time counts, and flows, of which
- * nothing does: their arguments are passed over, not looked at.
+ * Most events are host ops, of which only the time is needed, and flows, which
+ * are not needed: their arguments are skipped.
  */
 #include "extract/kineto/kineto.h"
 
@@ -13,7 +12,7 @@ struct event {
     struct span cat, name, pid, tid, args;
     int64_t ts, dur;            // ns
     bool has_ts, has_dur;
-    bool odd;                   // a time that cannot be one
+    bool odd;                   // it has an impossible time
 };
 
 /* ---- the object ---- */
@@ -123,9 +122,9 @@ static uint32_t add_record (struct kineto *k, const struct comm_record *r)
 
 /* ---- events of the device ---- */
 
-/* Whether it is the host that waits, for the whole device: such events are of
- * no stream, which before 2024 was written without a sign.  Work of MTIA may
- * be of none, too.
+/* Whether it is the host waiting for the whole device.  Such events have no
+ * stream, which before 2024 was written without a sign.  Work of MTIA may have
+ * none, too.
  */
 static bool is_wait_of_host (struct span cat, const struct gpu_args *a)
 {
@@ -177,7 +176,7 @@ static void take_launch (struct kineto *k, const struct event *e)
 
 /* ---- events of the host ---- */
 
-/* The step of that id, a new one if need be; NULL if there is no room. */
+/* Find or add the step of an id.  NULL: there is no room. */
 static struct step *find_step (struct kineto *k, struct span id)
 {
     char text[KINETO_STEP_ID] = "", (*known)[KINETO_STEP_ID];
@@ -204,7 +203,7 @@ static struct step *find_step (struct kineto *k, struct span id)
 
 static const char step_name[] = "ProfilerStep#";
 
-/* A span of a step: its name is "ProfilerStep#N". */
+/* Take the span of a step, whose name is "ProfilerStep#N". */
 static void take_step (struct kineto *k, const struct event *e, bool device)
 {
     const size_t n = sizeof (step_name) - 1;
@@ -225,7 +224,7 @@ static void take_step (struct kineto *k, const struct event *e, bool device)
     }
 }
 
-/* Time in which host ops ran: computing, where there is no device. */
+/* Take a time in which host ops ran; without a device that is computing. */
 static void take_stretch (struct kineto *k, const struct event *e)
 {
     struct interval *last = k->nstretches > 0
@@ -251,8 +250,8 @@ static void take_stretch (struct kineto *k, const struct event *e)
         *last = (struct interval){ e->ts, end };
 }
 
-/* record_param_comms, c10d::..., nccl:..., gloo:...: what tells of a
- * communication, or is one.
+/* Take a range of the host that describes a communication, or is one:
+ * record_param_comms, c10d::..., nccl:..., gloo:...
  */
 static void take_record (struct kineto *k, const struct event *e,
                          enum comm_range range)
@@ -263,7 +262,7 @@ static void take_record (struct kineto *k, const struct event *e,
     if (e->args.n > 0)
         (void)kineto_comm_args (k, e->args.s + 1, e->args.s + e->args.n, &r);
     if (!r.args && span_is (e->name, "record_param_comms"))
-        r.coll = COLL_NONE;     // an old one: says nothing but its size
+        r.coll = COLL_NONE;     // an old one only has its size
     else if (!r.args)
         r.coll = (uint8_t)kineto_coll (e->name);
     read_gpu_args (e, &a);
@@ -284,7 +283,7 @@ static void take_host (struct kineto *k, const struct event *e, bool user)
 
     if (k->pid == 0 && (!trace_int (e->pid, &k->pid) || k->pid <= 0 ||
                         k->pid > INT32_MAX))
-        k->pid = -1;            // a text: not looked at again
+        k->pid = -1;            // a text, which is not examined again
     if (span_starts (e->name, step_name)) {
         take_step (k, e, false);
         return;
@@ -327,9 +326,9 @@ static void take_event (struct kineto *k, const struct event *e)
         take_device_range (k, e);
 }
 
-/* Of torch without Kineto: no event has a category, and the process' name is
- * that of what it ran on.  Ranges that the program marked look like ops, but
- * for those that torch marks itself.
+/* Take an event of torch without Kineto: it has no category, and the name of
+ * the process is that of the device.  Ranges that the program marked look like
+ * ops, except those that torch marks.
  */
 static void take_old_event (struct kineto *k, struct event *e)
 {
@@ -356,7 +355,7 @@ const char *kineto_event (struct kineto *k, const char *p, const char *end)
     char type;
     int more;
 
-    p++;                        // the brace
+    p++;                        // skip the brace
     while ((more = trace_member (&p, end, &key, &v, &type)) == 1)
         take_member (&e, key, v, type);
     if (more < 0)
@@ -366,7 +365,7 @@ const char *kineto_event (struct kineto *k, const char *p, const char *end)
                            span_is (e.pid, "CUDA functions"));
     if (e.ph != 'X' || (e.cat.n == 0 && !old) || span_is (e.cat, "Trace") ||
         (!e.odd && (!e.has_ts || !e.has_dur)))
-        return p;               // without a time, or without a meaning
+        return p;               // it has no time or no meaning
     if (e.odd || e.dur < 0 || e.dur > KINETO_DUR_MAX)
         k->implausible++;
     else if (old)

@@ -1,7 +1,7 @@
 /* node_agent/extract/kineto/kineto_groups.c - process groups of a trace
  *
- * A name alone does not make a group: it may be hashed or used again.  The key
- * is made of the name and the sorted ranks (doc/formats.md, "Traces of
+ * A name does not identify a group: it may be hashed or reused.  The key is
+ * made of the name and the sorted ranks (doc/formats.md, "Traces of
  * torch.profiler").
  */
 #include "extract/kineto/kineto.h"
@@ -55,7 +55,7 @@ bool kineto_group_of_args (struct kineto *k, struct span name,
     return true;
 }
 
-/* Whether start and stride give the group, so far as can be seen. */
+/* Whether start and stride seem to give the group. */
 static bool take_stride (struct kineto_group *g)
 {
     if (g->members || g->size < 1 || g->size > CAPTURE_WORLD_MAX ||
@@ -69,7 +69,7 @@ static bool take_stride (struct kineto_group *g)
     return true;
 }
 
-/* The header's group of the same name, if there is no doubt. */
+/* The group of the same name in the header, if that is unambiguous. */
 static const struct kineto_group *in_header (const struct kineto *k,
                                              const struct kineto_group *g)
 {
@@ -93,8 +93,8 @@ static const struct kineto_group *in_header (const struct kineto *k,
     return found;
 }
 
-/* Name and ranks as one text, whose hash is the key.  The ranks are hashed
- * first (FNV-1a): there may be a hundred thousand.
+/* Make the text whose hash is the key, from name and ranks.  The ranks are
+ * hashed first (FNV-1a), since there may be a hundred thousand.
  */
 static void make_key (struct kineto_group *g, char id[128])
 {
@@ -108,7 +108,7 @@ static void make_key (struct kineto_group *g, char id[128])
     }
     (void)snprintf (id, 128, "%s:%u:%016" PRIx64, g->name, g->nmembers,
                     g->members ? hash : 0);
-    if (!g->members)            // not to be taken for a group that is known
+    if (!g->members)            // it must differ from a known group
         (void)snprintf (id, 128, "%s:%" PRId64 ":?", g->name, g->size);
     capture_group_hash (id, g->key);
 }
@@ -172,7 +172,7 @@ bool kineto_groups (struct kineto *k)
     return true;
 }
 
-/* Without arguments a group is known only where there is one to choose. */
+/* Without arguments a group is known only if there is exactly one. */
 const struct kineto_group *kineto_group (const struct kineto *k,
                                          const struct comm_record *r)
 {

@@ -1,5 +1,6 @@
-/* node_agent/extract/kineto/kineto_kinds.c - what an event of a trace is, by
- * its category and name */
+/* node_agent/extract/kineto/kineto_kinds.c - classify events by category and
+ * name
+ */
 #include "extract/kineto/kineto_kinds.h"
 
 static bool starts_any (struct span name, const char *const *starts, size_t n)
@@ -14,7 +15,7 @@ static bool starts_any (struct span name, const char *const *starts, size_t n)
 #define STARTS_ANY(name, list) \
     starts_any (name, list, sizeof (list) / sizeof (list[0]))
 
-/* A name may be none at all. */
+/* Whether a name, which may be empty, contains a word. */
 static bool kineto_kinds_has (struct span name, const char *word)
 {
     return name.n > 0 && memmem (name.s, name.n, word, strlen (word)) != NULL;
@@ -22,7 +23,7 @@ static bool kineto_kinds_has (struct span name, const char *word)
 
 /* ---- the device ---- */
 
-/* The names with capitals are those of 2021. */
+/* Names with capitals are from 2021. */
 bool kineto_is_gpu (struct span cat)
 {
     return span_is (cat, "kernel") || span_starts (cat, "gpu_mem") ||
@@ -39,7 +40,9 @@ static bool is_communication (struct span name)
            kineto_kinds_has (name, "ncclDevKernel");
 }
 
-/* Waiting for another stream, and marks for others to wait for, are no work. */
+/* Whether it waits for another stream, or marks a point for others to wait for:
+ * that is no work.
+ */
 static bool is_sync (struct span cat, struct span name)
 {
     return span_is (cat, "cuda_sync") || span_ends (name, " Sync") ||
@@ -70,9 +73,9 @@ bool kineto_is_call (struct span cat)
            span_is (cat, "Runtime");
 }
 
-/* By words that CUDA, HIP, Level Zero and MTIA have in the names of such calls,
- * and of no others: "cudaLaunchKernel", "hipExtModuleLaunchKernel",
- * "cuMemcpyHtoDAsync_v2", "urEnqueueKernelLaunch", "runFunction - ...".
+/* The words that CUDA, HIP, Level Zero and MTIA use in the names of such calls
+ * only: "cudaLaunchKernel", "hipExtModuleLaunchKernel", "cuMemcpyHtoDAsync_v2",
+ * "urEnqueueKernelLaunch", "runFunction - ...".
  */
 bool kineto_starts_work (struct span name)
 {

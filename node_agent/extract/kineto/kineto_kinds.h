@@ -1,7 +1,7 @@
-/* node_agent/extract/kineto/kineto_kinds.h - what an event of a trace is, by
- * its category and name
+/* node_agent/extract/kineto/kineto_kinds.h - classify events by category and
+ * name
  *
- * Private to the files kineto_*.c.  Nothing here keeps anything.
+ * Private to the files kineto_*.c.  These functions have no state.
  */
 #ifndef ROLLCALL_EXTRACT_KINETO_KINETO_KINDS_H
 #define ROLLCALL_EXTRACT_KINETO_KINETO_KINDS_H
@@ -14,17 +14,17 @@ bool kineto_is_gpu (struct span cat);
 enum gpu_kind kineto_gpu_kind (struct span cat, struct span name);
 
 /* Whether it is a call of the runtime or the driver, and whether such a call
- * starts work of the device: many others have a correlation, too.
+ * starts work of the device.  Many other calls have a correlation, too.
  */
 bool kineto_is_call (struct span cat);
 bool kineto_starts_work (struct span name);
 
-/* A range of the host that tells of a communication. */
+/* Kinds of ranges of the host that show a communication. */
 enum comm_range {
     RANGE_NONE,
     RANGE_RECORD,               // record_param_comms
     RANGE_CALL,                 // c10d::...
-    RANGE_NCCL,                 // the others are of the backend
+    RANGE_NCCL,                 // this and the others are of a backend
     RANGE_GLOO,
     RANGE_HCCL,
     RANGE_MPI,
@@ -33,7 +33,7 @@ enum comm_range {
 
 enum comm_range kineto_comm_range (struct span name);
 
-/* How names of ops begin: "gloo". */
+/* The prefix of names of ops: "gloo". */
 const char *kineto_backend (enum comm_range r);
 
 #endif

@@ -1,8 +1,8 @@
-/* node_agent/extract/kineto/kineto_names.c - sums by name: kernels, and ranges
- * that people marked
+/* node_agent/extract/kineto/kineto_names.c - sums by name, for kernels and for
+ * ranges of the program
  *
- * A table takes KINETO_NAMES different names; what comes behind them, and what
- * is small at the end, is summed up as "others".
+ * A table has room for KINETO_NAMES names.  Further ones, and small ones at the
+ * end, are summed as "others".
  */
 #include "extract/kineto/kineto.h"
 
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NAME_BYTES 512u                 // of a name; templates are long
+#define NAME_BYTES 512u                 // bytes of a name; templates are long
 #define KERNELS_GIVEN 256u
 #define RANGES_GIVEN 64u
 
@@ -44,11 +44,11 @@ static void kineto_names_add (struct named *n, int64_t start, int64_t dur)
     if (n->count == 0 || start < n->first)
         n->first = start;
     n->count++;
-    // what a hostile file sums up to must not wrap
+    // sums of a malicious file must not overflow
     n->total = n->total > INT64_MAX - dur ? INT64_MAX : n->total + dur;
 }
 
-/* A new name; those that do not fit are among the others. */
+/* Add a name.  Without room it belongs to the others. */
 static struct named *kineto_names_put (struct kineto *k, struct named_table *t,
                                        struct span name, uint8_t what,
                                        uint64_t hash)
@@ -97,7 +97,7 @@ static int by_total (const void *pa, const void *pb)
     return a->hash < b->hash ? -1 : a->hash > b->hash;
 }
 
-/* The largest first; what is behind 'max' of them joins the others. */
+/* Sort by decreasing size; names after the first 'max' join the others. */
 static uint32_t order (struct named_table *t, uint32_t max)
 {
     if (t->names.n > 0)

@@ -1,7 +1,7 @@
-/* node_agent/extract/kineto/kineto_op_rows.c - rows of the communication of a
- * trace
+/* node_agent/extract/kineto/kineto_op_rows.c - write rows of the communication
+ * of a trace
  *
- * What of an op's time was waiting shows only beside the other ranks: those
+ * The waiting part of an op only shows in comparison with other ranks: those
  * columns are NULL here.
  */
 #include "extract/kineto/kineto_ops.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EVEN_MAX 1024u          // ranks that an all-to-all has links for
+#define EVEN_MAX 1024u          // ranks for which an all-to-all has links
 
 static void name_op (const struct op *op, char out[128])
 {
@@ -26,7 +26,7 @@ static void name_op (const struct op *op, char out[128])
                     op->number, op->again);
 }
 
-/* What all rows of an op begin with. */
+/* The texts of all rows of an op. */
 struct names {
     struct comm_texts texts;
     char op[128], step[32];
@@ -60,7 +60,7 @@ static bool put_time (struct ops *o, const struct op *op)
     return flush_full (o, &o->time);
 }
 
-/* What its rank must move, and the op as a whole. */
+/* The MB that its rank must move, and those of the whole op. */
 static double megabytes (const struct op *op, double *whole)
 {
     struct comm_record r;
@@ -69,11 +69,11 @@ static double megabytes (const struct op *op, double *whole)
     if (!op->record)
         return NAN;
     r = *op->record;
-    r.coll = op->coll;          // an old record does not say it
+    r.coll = op->coll;          // an old record lacks it
     return kineto_comm_mb (&r, op->group ? op->group->size : r.ranks, whole);
 }
 
-/* One packet: what is moved, or the op as a whole where that is not known. */
+/* Write one packet: what is moved, or the size of the op if that is unknown. */
 static bool put_bandwidth (struct ops *o, const struct op *op, double mb,
                            double whole)
 {
@@ -86,7 +86,7 @@ static bool put_bandwidth (struct ops *o, const struct op *op, double mb,
     return flush_full (o, &o->bandwidth);
 }
 
-/* A group that is not declared, but has so many ranks. */
+/* Count a group that is not declared, but has a known size. */
 static void note_share (struct kineto *k, const struct op *op)
 {
     uint32_t ranks = op->group || !op->record ? 0 : op->record->ranks;
@@ -126,7 +126,7 @@ bool kineto_put_ops (struct ops *o)
 
 /* ---- links ---- */
 
-/* The place of a rank in its group, -1: none. */
+/* The position of a rank in its group; -1: none. */
 static int64_t kineto_op_rows_place (const struct kineto_group *g, int64_t rank)
 {
     uint32_t low = 0, high = g && g->members ? g->nmembers : 0;
@@ -144,13 +144,15 @@ static int64_t kineto_op_rows_place (const struct kineto_group *g, int64_t rank)
     return -1;
 }
 
-/* Without any, all members get the same; with too many, they are taken to. */
+/* Whether there are splits.  Without them, or with too many, all members are
+ * assumed to get the same.
+ */
 static bool has_splits (const struct comm_record *r)
 {
     return r->nsplits > 0 && r->nsplits != KINETO_CUT;
 }
 
-/* Add what an op sent to, or got from, each member.  False: not known. */
+/* Add what an op sent to or received from each member.  False: unknown. */
 static bool add_links (const struct kineto *k, const struct op *op,
                        double *mb)
 {
@@ -195,7 +197,8 @@ static bool put_link (struct ops *o, const struct op *op, int64_t src,
     return flush_full (o, &o->matrix);
 }
 
-/* The links of the ops v[0..n), which are of one step, group and kind. */
+/* Write the links of the ops v[0..n), which have the same step, group and kind.
+ */
 static bool put_links (struct ops *o, const struct op *v, size_t n)
 {
     const struct kineto_group *g = v->group;
@@ -207,7 +210,7 @@ static bool put_links (struct ops *o, const struct op *v, size_t n)
           v->coll == COLL_ALL_TO_ALL))
         return true;
     if (me < 0) {
-        o->unlinked += g ? n : 0;       // of no group: that is told
+        o->unlinked += g ? n : 0;       // without a group: that is reported
         return true;
     }
     if (!(mb = calloc (g->nmembers, sizeof (*mb)))) {

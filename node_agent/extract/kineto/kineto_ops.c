@@ -1,5 +1,4 @@
-/* node_agent/extract/kineto/kineto_ops.c - the communication of a trace, op by
- * op */
+/* node_agent/extract/kineto/kineto_ops.c - the communication ops of a trace */
 #include "extract/kineto/kineto_ops.h"
 
 #include "base/units.h"
@@ -18,8 +17,8 @@ static bool has_backend (const struct kineto *k)
     return false;
 }
 
-/* What gloo marks is the op.  What others mark is mostly the time that starting
- * it took on the host, but better than nothing where nothing else is.
+/* Ranges of gloo are ops.  Ranges of others are usually the time of launching
+ * an op on the host, which is used if there is nothing else.
  */
 void kineto_choose_ops (struct kineto *k)
 {
@@ -116,8 +115,8 @@ static int by_start (const void *pa, const void *pb)
     return by_kind (a, b);
 }
 
-/* The numbers that tell ops of one kind apart, alike on all ranks: what torch
- * counted, else the order of launching within the step.
+/* Number the ops of one kind, equally on all ranks: by the count of torch,
+ * otherwise by the order of launching within the step.
  */
 static void number_ops (struct ops *o)
 {
@@ -136,7 +135,7 @@ static void number_ops (struct ops *o)
 
 /* ---- all ---- */
 
-/* What the tables cannot know, in words. */
+/* Report what is not known in the tables. */
 static void tell_unknown (const struct ops *o)
 {
     struct capture *c = o->k->src->capture;

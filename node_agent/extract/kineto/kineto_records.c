@@ -1,7 +1,9 @@
-/* node_agent/extract/kineto/kineto_records.c - which arguments are whose
+/* node_agent/extract/kineto/kineto_records.c - find the arguments of a
+ * communication
  *
- * A trace says when a communication ran and, mostly, what it moved, but in two
- * places: the device's kernel, and the host's record of what was asked for.
+ * A trace shows when a communication ran and, usually, what it moved, but in
+ * two places: the kernel of the device, and the record of the request on the
+ * host.
  */
 #include "extract/kineto/kineto.h"
 
@@ -36,15 +38,15 @@ void *kineto_reserve (struct kineto *k, void *array, size_t *n, size_t *cap,
     return (char *)*data + (*n)++ * size;
 }
 
-#define LOOK_BACK 64            // host ranges before a launch
+#define LOOK_BACK 64            // host ranges before a launch that are searched
 
 struct kineto_records {
     const struct kineto *k;
-    uint32_t *by_external, *by_thread;      // indices of those of the host
+    uint32_t *by_external, *by_thread;      // indices of host records
     size_t nexternal, nthread;
 };
 
-// qsort has no argument; a trace is read by one thread
+// qsort passes no argument; one thread reads a trace
 static _Thread_local const struct comm_record *sorted;
 
 static int by_external (const void *pa, const void *pb)
@@ -98,8 +100,8 @@ static bool index_records (struct kineto_records *o)
     return true;
 }
 
-/* What the call around a range of the backend tells of its tensors: a call has
- * its output, too.  Those of a thread come in order of their starts.
+/* Take tensors from the call around a range of the backend: a call has its
+ * output, too.  Ranges of a thread are sorted by start.
  */
 static void take_calls (struct kineto_records *o, struct comm_record *records)
 {
@@ -138,14 +140,14 @@ static const struct comm_record *find_external (const struct kineto_records *o,
                ? &r[o->by_external[low]] : NULL;
 }
 
-/* How much a host range tells. */
+/* How much information a host range has. */
 static unsigned telling (const struct comm_record *r)
 {
     return (r->args ? 4u : 0) + (r->in >= 0 ? 2u : 0) +
            (r->coll != COLL_NONE && r->coll != COLL_OTHER ? 1u : 0);
 }
 
-/* The host range around a launch that tells most. */
+/* The host range around a launch with most information. */
 static const struct comm_record *find_around (const struct kineto_records *o,
                                               const struct launch *l)
 {

@@ -1,8 +1,7 @@
-/* node_agent/extract/kineto/kineto_steps.c - what the steps of a trace are made
- * of
+/* node_agent/extract/kineto/kineto_steps.c - compute the steps of a trace
  *
- * The formulas are in doc/formats.md, "Traces of torch.profiler".  All in ns:
- * events are shorter than a us.
+ * doc/formats.md, "Traces of torch.profiler", has the formulas.  All times are
+ * in ns, since events are shorter than a us.
  */
 #include "extract/kineto/kineto.h"
 #include "extract/rows/step_rows.h"
@@ -13,7 +12,7 @@
 
 /* ---- with a device ---- */
 
-/* What a hostile file sums up to must not wrap. */
+/* Add to the bubble without overflow, which a malicious file could cause. */
 static void add_bubble (struct step *s, int64_t dur)
 {
     s->bubble = s->bubble > INT64_MAX / 2 ? s->bubble : s->bubble + dur;
@@ -56,7 +55,7 @@ static int by_piece_start (const void *pa, const void *pb)
     return (a->at.start > b->at.start) - (a->at.start < b->at.start);
 }
 
-/* What of it lies in each step. */
+/* Add the parts of an interval to the steps that contain them. */
 static bool cut (struct kineto *k, struct pieces *all, struct interval at,
                  bool communication)
 {
@@ -115,13 +114,13 @@ static bool sum_host (struct kineto *k)
     return ok;
 }
 
-/* From the step's first to its last moment: on the device, or on the host. */
+/* The range of a step, on the device, or on the host. */
 static bool whole_step (const struct kineto *k, const struct step *s,
                         struct interval *ret)
 {
     if (k->ngpu > 0)
         *ret = (struct interval){ s->all.first, s->all.last };
-    else if (s->end == INT64_MAX)       // the nameless one
+    else if (s->end == INT64_MAX)       // the step without a name
         *ret = (struct interval){ s->both.first, s->both.last };
     else
         *ret = (struct interval){ s->start, s->end };
@@ -236,7 +235,7 @@ static bool kineto_steps_emit (struct kineto *k, enum table_id table)
 bool kineto_emit_steps (struct kineto *k)
 {
     if (k->ngpu == 0 && !k->host_only)
-        return true;            // there is a device of which nothing is known
+        return true;            // there is a device, but nothing of it is known
     return kineto_steps_emit (k, TABLE_STEP);
 }
 
@@ -278,7 +277,7 @@ static void put_time (struct batch *b, const char *name, int64_t ns)
     put_info (b, "breakdown", name, text);
 }
 
-/* How many ranks groups have that the trace does not declare. */
+/* Write the sizes of groups that the trace does not declare. */
 static void put_shares (const struct kineto *k, struct batch *b)
 {
     char name[48], ops[24];
@@ -292,7 +291,7 @@ static void put_shares (const struct kineto *k, struct batch *b)
     }
 }
 
-/* What is of no step, apart from the rest. */
+/* Write the events of no step separately. */
 static void put_outside (const struct kineto *k, struct batch *b)
 {
     const struct step *o = &k->outside;
@@ -308,8 +307,8 @@ static void put_outside (const struct kineto *k, struct batch *b)
               interval_union_length (&o->communication));
 }
 
-/* The device's time from its first event to its last, over all steps: unions
- * of steps that run into each other cannot be added up.
+/* Write the time of the device from its first to its last event, over all
+ * steps: unions of overlapping steps cannot be added.
  */
 static void put_breakdown (const struct kineto *k, struct batch *b)
 {

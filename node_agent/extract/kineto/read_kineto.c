@@ -1,10 +1,10 @@
-/* node_agent/extract/kineto/read_kineto.c - a trace of torch.profiler: one
- * file, which libkineto wrote
+/* node_agent/extract/kineto/read_kineto.c - read a trace of torch.profiler, a
+ * file of libkineto
  *
- * The document is an object, of which "traceEvents" is the long member, or, of
- * torch without Kineto, the list of events alone.  An event that is malformed
- * is passed over, and reading goes on at the next one: what the file has
- * becomes rows, and the capture is partial.
+ * The document is an object with a long member "traceEvents" or, from torch
+ * without Kineto, only a list of events.  A malformed event is skipped and
+ * reading continues at the next one: the content of the file becomes rows, and
+ * the capture is partial.
  */
 #include "extract/kineto/read_kineto.h"
 #include "extract/input/capture_file.h"
@@ -38,7 +38,7 @@ static bool read_kineto_damaged (struct kineto *k, const char *what)
     return false;
 }
 
-/* On to the next event behind a malformed one: false if there is none. */
+/* Go to the next event after a malformed one.  False: there is none. */
 static bool find_event (struct trace_text *t)
 {
     if (t->at < t->end)
@@ -50,7 +50,7 @@ static bool find_event (struct trace_text *t)
             const char *q = trace_space (p + 1);
 
             if (q + 4 >= t->end)
-                break;          // what follows is not here yet
+                break;          // what follows is not in the window
             if (memcmp (q, "\"ph\"", 4) == 0) {
                 t->at = p;
                 return true;
@@ -63,7 +63,7 @@ static bool find_event (struct trace_text *t)
     }
 }
 
-/* Pass over what is malformed. */
+/* Skip malformed content. */
 static bool skip_bad (struct kineto *k)
 {
     uint64_t at = trace_text_offset (&k->text, k->text.at);
@@ -75,7 +75,7 @@ static bool skip_bad (struct kineto *k)
     return true;
 }
 
-/* The event at t->at; false at the end of what can be read. */
+/* Process the event at t->at.  False at the end of the readable content. */
 static bool take_event (struct kineto *k)
 {
     struct trace_text *t = &k->text;
@@ -85,7 +85,7 @@ static bool take_event (struct kineto *k)
 
         if (k->src->stopped)
             return false;
-        // an event may run up to the window's end only where the file ends
+        // an event may end at the end of the window only at the end of the file
         if (next && (next < t->end || t->eof)) {
             t->at = next;
             return true;
@@ -96,7 +96,7 @@ static bool take_event (struct kineto *k)
     }
 }
 
-/* The events, from behind their bracket. */
+/* Read the events; the position is after their bracket. */
 static bool read_events (struct kineto *k)
 {
     struct trace_text *t = &k->text;
@@ -118,7 +118,7 @@ static bool read_events (struct kineto *k)
     return true;
 }
 
-/* A key and the colon behind it. */
+/* Read a key and the colon after it. */
 static bool take_key (struct kineto *k, char out[64])
 {
     struct trace_text *t = &k->text;
@@ -146,7 +146,7 @@ static bool take_value (struct kineto *k, const char *key)
     return true;
 }
 
-/* What is behind the document, which is to be nothing. */
+/* Check that nothing follows the document. */
 static bool read_end (struct kineto *k)
 {
     struct trace_text *t = &k->text;
@@ -157,7 +157,7 @@ static bool read_end (struct kineto *k)
     return t->failed == 0 || read_kineto_damaged (k, "");
 }
 
-/* The members of the document; false when one is damaged. */
+/* Read the members of the document.  False: one is damaged. */
 static bool read_members (struct kineto *k, bool *events)
 {
     struct trace_text *t = &k->text;
@@ -185,7 +185,7 @@ static bool read_members (struct kineto *k, bool *events)
     return read_end (k);
 }
 
-/* A list of events, with nothing beside it. */
+/* Read a document that is a list of events. */
 static bool read_list (struct kineto *k)
 {
     char c;
@@ -209,7 +209,7 @@ static bool read_document (struct kineto *k)
     k->text.at++;
     if (read_members (k, &events))
         return true;
-    // a damaged header may still have events behind it
+    // events may follow a damaged header
     if (!events && !k->src->stopped && find_event (&k->text)) {
         struct err why = *k->err;
 
@@ -265,7 +265,7 @@ static bool read_kineto_emit (struct kineto *k)
            (!(k->want >> TABLE_RANGE & 1) || kineto_emit_ranges (k));
 }
 
-/* What the steps are not made of. */
+/* Report events that belong to no step. */
 static void tell_outside (const struct kineto *k)
 {
     const struct step *o = &k->outside;
@@ -310,7 +310,7 @@ static void tell_doubts (const struct kineto *k, bool whole)
                         whole ? "recorded" : "reached");
 }
 
-/* After the whole file, or what there is of it: 'whole' says which. */
+/* The verdict after reading; 'whole': the file was read to its end. */
 static enum reading verdict (struct kineto *k, struct capture_file *file,
                              bool whole)
 {
@@ -372,8 +372,8 @@ static enum reading read_open (struct kineto *k, struct capture_file *file)
         return READING_STOPPED;
     }
     whole = read_document (k);
-    // without Kineto kernels stand beside the ops: there would be some by now
-    // and calls of which none started anything say so of a device, too
+    // without Kineto, kernels are beside the ops, and would have appeared by
+    // now; calls of which none started work show a device, too
     k->host_only = (whole || k->own_clock) && k->ngpu == 0 &&
                    k->nlaunches == 0 &&
                    (!k->header.devices || k->ncalls > 0);

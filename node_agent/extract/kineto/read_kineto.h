@@ -1,6 +1,7 @@
-/* node_agent/extract/kineto/read_kineto.h - rows of traces of torch.profiler
+/* node_agent/extract/kineto/read_kineto.h - read rows from traces of
+ * torch.profiler
  *
- * kineto.h is between the files of this folder.
+ * kineto.h is shared by the files of this folder.
  */
 #ifndef ROLLCALL_EXTRACT_KINETO_READ_KINETO_H
 #define ROLLCALL_EXTRACT_KINETO_READ_KINETO_H

@@ -1,6 +1,7 @@
-/* node_agent/extract/profiler_db/db_table.c - rows of the profiler's own tables
+/* node_agent/extract/profiler_db/db_table.c - read rows of the profiler's own
+ * tables
  *
- * This folder: databases that have tables ready in them.
+ * This folder: databases that contain our tables.
  */
 #include "extract/profiler_db/db_table.h"
 
@@ -10,8 +11,8 @@
 
 #define SQL_MAX 2048
 
-/* Columns may have long defaults.  True rows take more than 4 bytes each, and
- * give at most 4 times their bytes as text.
+/* Limits, since columns may have long defaults.  Valid rows take more than 4
+ * bytes each, and have at most 4 times their bytes as text.
  */
 #define ROW_BYTES_LEAST 4
 #define TEXT_OF_BYTE 4

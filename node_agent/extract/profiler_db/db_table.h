@@ -1,31 +1,31 @@
-/* node_agent/extract/profiler_db/db_table.h - rows of the profiler's own
- * tables, out of a database that it wrote
+/* node_agent/extract/profiler_db/db_table.h - read rows of the profiler's own
+ * tables
  *
- * Private to this folder.  Columns are selected by name; what a table may give
- * is bounded by the file's size.
+ * Private to this folder.  Columns are selected by name; the size of the file
+ * limits the size of a table.
  */
 #ifndef ROLLCALL_EXTRACT_PROFILER_DB_DB_TABLE_H
 #define ROLLCALL_EXTRACT_PROFILER_DB_DB_TABLE_H
 
 #include "extract/input/profiler_db.h"
 
-/* Prepare to select all columns of a table; those of the set 'optional' (1 <<
- * column) that it does not have are NULL.  READING_ABSENT without the table,
- * READING_DAMAGED without another column.
+/* Prepare to select all columns of a table.  Missing ones of the set 'optional'
+ * (1 << column) are NULL.  READING_ABSENT: there is no such table;
+ * READING_DAMAGED: another column is missing.
  */
 enum reading db_table_prepare (struct profiler_db *db, enum table_id table,
                                unsigned optional, sqlite3_stmt **ret,
                                struct err *err);
 
-/* What becomes of a row that is in the batch, behind its last one: it is kept
- * by b->nrows++.  READING_WHOLE to go on.
+/* Decides about a row, which follows the last one in the batch: b->nrows++
+ * keeps it.  READING_WHOLE: continue.
  */
 struct db_table_keep {
     enum reading (*row) (void *arg, struct batch *b, struct err *err);
     void *arg;
 };
 
-/* Take all rows, and give those that were kept to the sink. */
+/* Read all rows, and send those that were kept to the sink. */
 enum reading db_table_rows (struct profiler_db *db, struct source *src,
                             sqlite3_stmt *st, struct batch *b,
                             const struct db_table_keep *keep, struct err *err);

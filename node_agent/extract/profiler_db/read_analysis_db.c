@@ -1,14 +1,15 @@
-/* node_agent/extract/profiler_db/read_analysis_db.c - analysis.db of a capture
+/* node_agent/extract/profiler_db/read_analysis_db.c - read analysis.db of a
+ * capture
  *
- * The profiler's own four tables, as they are; see doc/formats.md,
- * "analysis.db of a capture".
+ * It has the four tables of the profiler; see doc/formats.md, "analysis.db of a
+ * capture".
  */
 #include "extract/profiler_db/db_table.h"
 #include "extract/profiler_db/read_profiler_db.h"
 
 #define FILE_NAME "analysis.db"
 
-/* Old files lack them. */
+/* Columns that old files lack. */
 static unsigned optional_columns (enum table_id table)
 {
     return table == TABLE_STEP ? 1u << STEP_DEVICE | 1u << STEP_PREPARING : 0;

@@ -1,8 +1,9 @@
-/* node_agent/extract/profiler_db/read_analyzer_db.c - communication_analyzer.db
+/* node_agent/extract/profiler_db/read_analyzer_db.c - read
+ * communication_analyzer.db
  *
- * CANN's own analysis, which MindSpore copies: the tables of an analysis.db
- * without step, type and op_name, and its matrix has a row for each op and
- * link.  See doc/formats.md, "communication_analyzer.db".
+ * The analysis of CANN writes it, and MindSpore copies it.  It has the tables
+ * of an analysis.db without step, type and op_name, and its matrix has a row
+ * for each op and link.  See doc/formats.md, "communication_analyzer.db".
  */
 #include "extract/profiler_db/db_table.h"
 #include "extract/profiler_db/read_profiler_db.h"
@@ -21,10 +22,10 @@ struct reader {
     struct profiler_db *db;
     struct matrix_room room;
     struct matrix_fold *folds[2];       // p2p, and the others
-    const char *type;                   // of the rows that are folded
+    const char *type;                   // type of the rows that are folded
 };
 
-/* Not in this database, whatever a viewer may have added. */
+/* Columns that this database lacks, whatever a viewer may have added. */
 static unsigned optional_columns (enum table_id table)
 {
     return table == TABLE_TIME        ? 1u << TIME_STEP | 1u << TIME_TYPE
@@ -41,7 +42,9 @@ static const char *text_at (const struct batch *b, unsigned column)
     return s ? s : "";
 }
 
-/* A row of CommAnalyzerTime or -Bandwidth: they begin alike. */
+/* Keep a row of CommAnalyzerTime or CommAnalyzerBandwidth, whose first columns
+ * are the same.
+ */
 static enum reading keep_op (void *arg, struct batch *b, struct err *err)
 {
     struct reader *r = arg;
@@ -108,7 +111,8 @@ static enum reading keep_link (void *arg, struct batch *b, struct err *err)
 {
     enum reading how = fold_row (arg, b, err);
 
-    if (batch_full (b))         // of texts, which the fold has copied
+    if (batch_full (b))         // it is full of texts, which the fold has
+                                // copied
         batch_clear (b);
     return how;
 }
@@ -130,7 +134,7 @@ static int put_folded (void *arg, const struct matrix_row *m)
                ? 0 : -ECANCELED;
 }
 
-/* What was folded, p2p first; also before damage. */
+/* Send the folded rows, p2p first, also those before damage. */
 static enum reading put_links (struct reader *r, struct batch *b,
                                enum reading how, struct err *err)
 {

@@ -1,7 +1,8 @@
-/* node_agent/extract/profiler_db/read_profiler_db.h - tables that lie ready in databases
+/* node_agent/extract/profiler_db/read_profiler_db.h - read tables from
+ * databases
  *
- * analysis.db and communication_analyzer.db, which the profilers' own analysis
- * writes.
+ * analysis.db and communication_analyzer.db, which the analyses of the
+ * profilers write.
  */
 #ifndef ROLLCALL_EXTRACT_PROFILER_DB_READ_PROFILER_DB_H
 #define ROLLCALL_EXTRACT_PROFILER_DB_READ_PROFILER_DB_H

@@ -1,6 +1,6 @@
-/* node_agent/extract/rows/comm_rows.c - rows of the communication tables
+/* node_agent/extract/rows/comm_rows.c - write rows of the communication tables
  *
- * This folder: rows that several kinds of sources make in one way.
+ * This folder: rows that several kinds of sources write in the same way.
  */
 #include "extract/rows/comm_rows.h"
 
@@ -104,7 +104,7 @@ bool comm_buckets_put (struct batch *b, const struct comm_texts *x,
     return true;
 }
 
-/* "<a>-<b>"; printing them takes ten times as long. */
+/* Write "<a>-<b>"; printf would take ten times as long. */
 static const char *link_text (uint32_t a, uint32_t b, char out[32])
 {
     char *p = out + 31;

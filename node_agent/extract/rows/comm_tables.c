@@ -1,5 +1,6 @@
-/* node_agent/extract/rows/comm_tables.c - rows of the communication tables,
- * from what the tasks of ops come to */
+/* node_agent/extract/rows/comm_tables.c - write the communication tables from
+ * the tasks of ops
+ */
 #include "extract/rows/comm_rows.h"
 
 #include "base/vec.h"
@@ -26,7 +27,7 @@ bool comm_group_fits (const char *key, const char *op, bool *tagged)
            memcmp (key + n - COMM_TAG_DIGITS, tag + 2, COMM_TAG_DIGITS) == 0;
 }
 
-/* Whether it is the only one so far. */
+/* Take a key that fits.  False: another one fits, too. */
 static bool take_key (const char *key, const char *op, const char **found)
 {
     bool tagged;
@@ -115,7 +116,7 @@ static bool comm_tables_emit (struct comm_tables *t, struct batch *b)
 
 /* ---- links ---- */
 
-/* Append a text; returns where it ends. */
+/* Append a text, and return its end. */
 static char *comm_tables_append (char *p, const char *end, const char *s)
 {
     size_t n = strlen (s), room = (size_t)(end - p);
@@ -132,7 +133,7 @@ static bool add_links (struct comm_tables *t, const struct comm_op *op,
     char name[8192], *p;
     const char *end = name + sizeof (name) - 1;
 
-    // a '?' stands before a group that is not known: see put_link
+    // '?' precedes the name of an unknown group: see put_link
     p = comm_tables_append (comm_tables_append (name, end, op->name), end,
                             op->group ? "@" : "@?");
     (void)comm_tables_append (p, end, op->group ? op->group

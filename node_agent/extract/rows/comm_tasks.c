@@ -1,4 +1,6 @@
-/* node_agent/extract/rows/comm_tasks.c - what the tasks of an op come to */
+/* node_agent/extract/rows/comm_tasks.c - compute the figures of an op from its
+ * tasks
+ */
 #include "extract/rows/comm_tasks.h"
 #include "extract/rows/times.h"
 
@@ -13,25 +15,25 @@
 
 #define NS_PER_MS 1e6
 #define BYTES_PER_MB 1e6
-#define RDMA_LARGE_MB 0.5       // a packet is large above these
+#define RDMA_LARGE_MB 0.5       // packets above these are large
 #define SDMA_LARGE_MB 32.0
 
 struct comm_work {
-    uint32_t *order;            // tasks, plane by plane
+    uint32_t *order;            // tasks, sorted by plane
     struct place *places;
     struct map items;
     bool no_memory;
-    size_t cap;                 // tasks that there is room for
+    size_t cap;                 // capacity, in tasks
     uint64_t large[COMM_BUCKETS], packets[COMM_BUCKETS];
 };
 
 struct place {
-    int64_t first;              // start of the plane's first task
+    int64_t first;              // start of the first task of the plane
     uint32_t plane;
-    uint32_t index, n;          // so many tasks that came one behind the other
+    uint32_t index, n;          // a sequence of n tasks
 };
 
-// of constant sizes, so that no call compares them
+// constant sizes, so that no call compares them
 #define IS(text) \
     (size == sizeof (text) - 1 && memcmp (name, text, sizeof (text) - 1) == 0)
 
@@ -85,7 +87,7 @@ void comm_work_destroy (struct comm_work *w)
     free (w);
 }
 
-/* Room for an op of n tasks. */
+/* Make room for an op with n tasks. */
 static int make_room (struct comm_work *w, size_t n)
 {
     size_t cap = 64;
@@ -122,8 +124,9 @@ static int by_appearance (const void *pa, const void *pb)
     return by_plane (pa, pb);
 }
 
-/* Planes in order of first appearance, in each the tasks as they came.  What
- * is put in order is stretches of one plane: timelines have one for each.
+/* Sort the tasks by plane, in the order in which planes first appear; within a
+ * plane their order stays.  Sequences of one plane are sorted: in timelines
+ * each plane is one.
  */
 static void arrange (struct comm_work *w, const struct comm_task *tasks,
                      uint32_t n)
@@ -151,12 +154,12 @@ static void arrange (struct comm_work *w, const struct comm_task *tasks,
     }
 }
 
-/* The tasks of one plane, by their order. */
+/* The tasks of a plane, in their order. */
 struct plane {
     const struct comm_task *tasks;
     const uint32_t *order;
     uint32_t n;
-    unsigned jump;              // tasks that close a burst, and one
+    unsigned jump;              // how many tasks end a burst, plus one
 };
 
 static const struct comm_task *task_at (const struct plane *p, uint32_t i)
@@ -174,10 +177,10 @@ static double mb (int64_t bytes)
     return bytes > 0 ? (double)bytes / BYTES_PER_MB : 0;
 }
 
-/* An RDMA transfer: some payloads and the notifications behind them. */
+/* An RDMA transfer: payloads and the notifications after them. */
 struct burst {
     bool complete;
-    uint32_t next;              // where to go on
+    uint32_t next;              // where to continue
     double size, time;
 };
 
@@ -212,8 +215,8 @@ static bool moves (const struct comm_task *t)
 
 /* ---- times: the master plane ---- */
 
-/* The first master's plane; without one, plane 1 if there is such, else the
- * lowest: see doc/formats.md.
+/* The plane of the first master; without masters plane 1 if it exists,
+ * otherwise the lowest: see doc/formats.md.
  */
 static uint32_t master_plane (const struct comm_task *tasks, size_t n,
                               bool *known)
@@ -265,7 +268,7 @@ static void walk_times (const struct plane *p, struct comm_figures *f)
     }
 }
 
-/* Begin and end by the master tasks. */
+/* Set start and end from the master tasks. */
 static void master_span (const struct comm_task *tasks, size_t n,
                          uint32_t plane, struct comm_figures *f)
 {
@@ -294,7 +297,7 @@ static void master_span (const struct comm_task *tasks, size_t n,
 
 /* ---- sizes: all planes ---- */
 
-/* NULL: no memory, which w remembers. */
+/* Find or add an item.  NULL: no memory, which is recorded in w. */
 static struct comm_item *item (struct comm_work *w, unsigned bucket,
                                uint64_t key)
 {
@@ -416,7 +419,7 @@ static void finish_buckets (const struct comm_work *w, struct comm_figures *f)
     sdma->bandwidth = rate (sdma->size, sdma->time);
 }
 
-/* jump: closing tasks of a burst, by the kind of op. */
+/* The number of tasks that end a burst, by the kind of op. */
 static unsigned jump_of (const char *name)
 {
     for (const char *p = strpbrk (name, "sSrR"); p;

@@ -1,4 +1,6 @@
-/* node_agent/extract/rows/kernel_fold.c - kernels, folded by what they are */
+/* node_agent/extract/rows/kernel_fold.c - aggregate kernels by name, type, core
+ * and shapes
+ */
 #include "extract/rows/kernel_fold.h"
 
 #include <errno.h>
@@ -7,9 +9,11 @@
 #include <string.h>
 
 #define ROWS_OF_OTHERS KERNEL_ROWS_MAX
-#define METRIC_BYTES 64u        // of a name, and the same of its value
+#define METRIC_BYTES 64u        // bytes of a name, and of its value
 
-/* The row of a key; one that is new only if there are fewer than 'most'. */
+/* Find or add the row of a key.  A row is added only if there are fewer than
+ * 'most'.
+ */
 static int kernel_fold_find (struct kernel_fold *f, const struct kernel_key *k,
                              uint32_t most, struct kernel_row **ret)
 {
@@ -76,15 +80,17 @@ void kernel_fold_fini (struct kernel_fold *f)
 
 /* ---- rows ---- */
 
-/* One row, while it is put into a batch. */
+/* A row that is being written to a batch. */
 struct giving {
     const struct kernel_fold *f;
     const struct kernel_names *names;
     struct batch *b;
-    bool skip[KERNEL_METRICS_MAX];      // counters that others tell
+    bool skip[KERNEL_METRICS_MAX];      // counters that follow from others
 };
 
-/* "aic_mac_time" is "aic_mac_ratio" of the core's time: most of the bytes. */
+/* Skip times that follow from ratios: "aic_mac_time" is "aic_mac_ratio" of the
+ * time of the core.  They are most of the bytes.
+ */
 static void skip_times (struct giving *g)
 {
     const char *const *names = g->names->metrics;
@@ -129,7 +135,7 @@ static bool put_texts (struct giving *g, const struct kernel_row *r)
     return true;
 }
 
-/* Means of what is not 0, as a JSON object; NULL if all are. */
+/* Write the means that are not 0 as a JSON object; NULL if all are 0. */
 static uint32_t put_metrics (struct giving *g, const struct kernel_row *r)
 {
     char text[KERNEL_METRICS_MAX * 2 * METRIC_BYTES] = "";

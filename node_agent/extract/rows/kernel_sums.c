@@ -1,5 +1,6 @@
-/* node_agent/extract/rows/kernel_sums.c - how long a device computes,
- * communicates and does neither */
+/* node_agent/extract/rows/kernel_sums.c - sum how long a device computes,
+ * communicates, and does both or neither
+ */
 #include "extract/rows/kernel_sums.h"
 
 static int64_t least (int64_t a, int64_t b)
@@ -12,7 +13,7 @@ static int64_t most (int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Count up to 'to'. */
+/* Count the time up to 'to'. */
 static void advance (struct kernel_sums *k, int64_t to)
 {
     int64_t c = k->open[0], m = k->open[1];

@@ -1,4 +1,6 @@
-/* node_agent/extract/rows/matrix_fold.c - link records folded into rows */
+/* node_agent/extract/rows/matrix_fold.c - fold link records into rows of
+ * CommAnalyzerMatrix
+ */
 #include "extract/rows/matrix_fold.h"
 
 #include "base/texts.h"
@@ -14,30 +16,32 @@
 #include <strings.h>
 
 #define KIND_MAX 256            // bytes of an op's kind
-#define TEXT_BYTES 64u          // that texts.h takes for one besides
-#define SORT_OF_RECORD 16u      // what qsort takes besides
-#define KEY_BYTES 48u           // of a new kind and group, or link of them
-#define BYTES_KEPT (1u << 20)   // for the records of the next step
-#define NEARLY_ZERO 1e-15       // the producer's limit for a time of 0
+#define TEXT_BYTES 64u          // overhead of texts.h for a text
+#define SORT_OF_RECORD 16u      // memory of qsort for a record
+#define KEY_BYTES 48u           // for a new kind and group, or a new link of
+                                // these
+#define BYTES_KEPT (1u << 20)   // kept for the records of the next step
+#define NEARLY_ZERO 1e-15       // the profiler takes a smaller time as 0
 
-/* Texts are kept once each: what repeats is all but the ops' names. */
+/* A record.  Each text is stored once; all but the names of ops repeat. */
 struct record {
     double size_mb, time_ms, bandwidth;
     uint32_t kind, group, link, op;     // texts
     uint32_t transport;         // TEXTS_NONE: none
-    uint32_t key_number;        // of its kind and group, by first appearance
-    uint32_t link_number;       // of its link too
+    uint32_t key_number;        // number of its kind and group, by first
+                                // appearance
+    uint32_t link_number;       // likewise with its link
     uint32_t index;             // order of arrival
 };
 
-/* A kind and a group, or the number of both and a link. */
+/* A pair of a kind and a group, or of the number of such a pair and a link. */
 struct pair {
     uint32_t a, b;
 };
 
 struct matrix_fold {
     struct matrix_room *room;
-    size_t taken;               // of it
+    size_t taken;               // bytes of 'room'
     struct record *records;
     size_t n;
     struct texts texts;
@@ -64,7 +68,7 @@ static bool take_room (struct matrix_fold *f, size_t bytes)
     return true;
 }
 
-/* Give all of it back. */
+/* Return all of its room. */
 static void give_room (struct matrix_fold *f)
 {
     free (f->records);
@@ -107,7 +111,7 @@ static bool same_text (const struct matrix_fold *f, uint32_t text,
            memcmp (texts_at (&f->texts, text), s, n) == 0;
 }
 
-/* The number of a text, which is new or known. */
+/* Find or add a text, and return its number. */
 static int add_text (struct matrix_fold *f, const char *s, size_t n,
                      uint32_t *ret)
 {
@@ -119,8 +123,8 @@ static int add_text (struct matrix_fold *f, const char *s, size_t n,
     return *ret == before && !take_room (f, n + 1 + TEXT_BYTES) ? -E2BIG : 0;
 }
 
-/* The leftmost of these words in the lower-cased name; at one position the
- * first of the list, which is why reduceScatter is a "reduce".
+/* The kind is the leftmost of these words in the lower-cased name; at the same
+ * position the first in the list, so reduceScatter is a "reduce".
  */
 void matrix_op_kind (const char *op, char *out, size_t max)
 {
@@ -134,7 +138,7 @@ void matrix_op_kind (const char *op, char *out, size_t max)
 
     for (const char *p = op; *p; p++) {
         if (!strchr ("sribaSRIBA", *p))
-            continue;           // no word begins so
+            continue;           // no word begins with this letter
         for (size_t w = 0; w < sizeof (words) / sizeof (words[0]); w++) {
             if (strncasecmp (p, words[w], strlen (words[w])) == 0) {
                 (void)snprintf (out, max, "%s", words[w]);
@@ -145,7 +149,7 @@ void matrix_op_kind (const char *op, char *out, size_t max)
     (void)snprintf (out, max, "%.*s", (int)n, op);
 }
 
-/* The number of a pair, by first appearance. */
+/* The number of a pair, in the order of first appearance. */
 static int number_of (struct matrix_fold *f, struct map *m, uint32_t a,
                       uint32_t b, uint32_t *ret)
 {
@@ -158,8 +162,8 @@ static int number_of (struct matrix_fold *f, struct map *m, uint32_t a,
     return is_new && !take_room (f, KEY_BYTES) ? -E2BIG : 0;
 }
 
-/* The texts of an op: those of the last record, if it is of the same op, as
- * the links of an op come together.
+/* Set the texts of an op: those of the last record if it has the same op, since
+ * the links of an op are adjacent.
  */
 static int take_op (struct matrix_fold *f, const char *op, struct record *r)
 {
@@ -187,7 +191,7 @@ static int take_op (struct matrix_fold *f, const char *op, struct record *r)
     return number_of (f, &f->keys, r->kind, r->group, &r->key_number);
 }
 
-/* The texts of a record, and its place among kinds, groups and links. */
+/* Set the texts of a record, and its kind, group and link. */
 static int take_texts (struct matrix_fold *f, const struct matrix_record *in,
                        struct record *r)
 {
@@ -222,8 +226,8 @@ int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *in)
     return 0;
 }
 
-/* The records of one kind and group together, in them those of one link, best
- * bandwidth first; groups and links in order of appearance.
+/* Order records by kind and group, within these by link, then by decreasing
+ * bandwidth.  Groups and links are in the order of appearance.
  */
 static int by_place (const void *pa, const void *pb)
 {
@@ -240,10 +244,10 @@ static int by_place (const void *pa, const void *pb)
 
 struct place {
     const char *name;
-    size_t least;               // records that there must be
+    size_t least;               // minimum number of records
 };
 
-/* In the order in which the profiler makes the keys. */
+/* The order is that of the profiler. */
 static const struct place places[] = {
     { "top1", 1 },   { "middle", 1 },  { "bottom1", 1 },
     { "total", 1 },  { "bottom2", 2 }, { "bottom3", 3 },
@@ -281,7 +285,7 @@ static struct matrix_row total_row (const struct matrix_fold *f,
     return row;
 }
 
-/* Who takes the rows. */
+/* The receiver of rows. */
 struct taker {
     const struct matrix_fold *f;
     int (*row) (void *arg, const struct matrix_row *r);
@@ -315,7 +319,7 @@ static int link_row (const struct taker *t, const struct record *r, size_t n,
     return t->row (t->arg, &out);
 }
 
-/* All rows of one kind and group: place by place, link by link. */
+/* Make all rows of a kind and group, sorted by place and link. */
 static int key_rows (const struct taker *t, const struct record *r, size_t n)
 {
     int rc = 0;

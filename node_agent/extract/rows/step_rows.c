@@ -1,9 +1,11 @@
-/* node_agent/extract/rows/step_rows.c - rows of StepTraceTime and StepExtra */
+/* node_agent/extract/rows/step_rows.c - write rows of StepTraceTime and
+ * StepExtra
+ */
 #include "extract/rows/step_rows.h"
 
 #include <math.h>
 
-#define US 1000.0               // ns of a us
+#define US 1000.0               // ns in a us
 
 static uint32_t id_text (struct batch *b, const char *id)
 {

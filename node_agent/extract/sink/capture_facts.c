@@ -1,8 +1,8 @@
-/* node_agent/extract/sink/capture_facts.c - what several files say of one
- * capture
+/* node_agent/extract/sink/capture_facts.c - collect facts from several files of
+ * a capture
  *
- * This folder: an open capture, and what goes out of it: rows, facts,
- * evidence, and how reading went.
+ * This folder: an open capture and what is sent of it: rows, facts, evidence,
+ * and verdicts.
  */
 #include "extract/sink/capture_facts.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define KINDS_MAX 8u            // kinds that share the row of all others
-#define OTHERS "(others)"       // component of what had no room
+#define OTHERS "(others)"       // component for values without room
 
 _Static_assert(CAPTURE_FACTS_INFO_MAX + 1 <= BATCH_ROWS &&
                    CAPTURE_FACTS_INFO_MAX * (CAPTURE_FACTS_VALUE_MAX +
@@ -32,7 +32,8 @@ struct file {
     bool read;
 };
 
-/* What a peak is of; its two texts as hashes, which no two share by chance. */
+/* The key of a peak.  Its two texts are hashes, which do not collide by chance.
+ */
 struct peak {
     double device;              // NaN: none
     uint64_t component, kind;
@@ -41,7 +42,7 @@ struct peak {
 struct capture_facts {
     struct batch info, peaks;   // their rows are changed in place
     struct map peak_rows;       // as the rows of 'peaks'
-    uint64_t more_info;         // that had no room
+    uint64_t more_info;         // rows without room
     struct file files[CAPTURE_FACTS_FILES_MAX + 1];     // sorted by path
     size_t nfiles;
     uint64_t more_files, more_bytes;
@@ -76,8 +77,8 @@ void capture_facts_free (struct capture_facts *x)
 
 /* ---- CaptureInfo ---- */
 
-/* The bytes of a text that are carried: all, or as many whole characters as
- * leave room for "..." behind them.
+/* How many bytes of a text are stored: all, or as many whole characters as
+ * leave room for "..." after them.
  */
 static size_t cut (char *out, const char *s, size_t n, size_t max)
 {

@@ -1,9 +1,9 @@
-/* node_agent/extract/sink/capture_facts.h - facts from several files of a
- * capture
+/* node_agent/extract/sink/capture_facts.h - collect facts from several files of
+ * a capture
  *
  * CaptureInfo, MemoryPeak and OtherFile have many sources that do not replace
- * each other: they are collected here, bounded and without duplicates, and sent
- * when all files have been read.
+ * each other.  Their rows are collected here, limited in number and without
+ * duplicates, and sent when all files have been read.
  */
 #ifndef ROLLCALL_EXTRACT_SINK_CAPTURE_FACTS_H
 #define ROLLCALL_EXTRACT_SINK_CAPTURE_FACTS_H
@@ -22,32 +22,31 @@
 
 #define CAPTURE_FACTS_NOT_SHOWN "(not shown)"
 
-/* NULL without memory.  A source without extras collects nothing: all of the
- * following then do nothing.
+/* Create a collection; NULL: no memory.  If a source has none, the following
+ * functions have no effect.
  */
 struct capture_facts *capture_facts_new (void);
 void capture_facts_free (struct capture_facts *x);
 
-/* A row of CaptureInfo; the first value of a (kind, name) counts.  Texts are
- * UTF-8, longer ones are cut and end in "...".  A value that may be a secret
- * (model/secret.h) is not carried.  'value' may be NULL.
+/* Add a row of CaptureInfo; the first value of a (kind, name) counts.  Texts
+ * are UTF-8; a longer one is cut and ends in "...".  A value that may be a
+ * secret (model/secret.h) is not stored.  'value' may be NULL.
  */
 void capture_facts_info (struct source *src, const char *kind, const char *name,
                          size_t name_size, const char *value,
                          size_t value_size);
 
-/* One value of a row of MemoryPeak, of which the largest counts, and the first
- * time at which it was reached.  'device' and 'at' (us since 1970) may be NaN.
- * A 'peak' (MiB) that is NaN or not above 0 gives no row.  'component' is
- * UTF-8.
+/* Add a value of MemoryPeak.  The largest one counts, with the first time at
+ * which it was reached.  'device' and 'at' (us since 1970) may be NaN.  A
+ * 'peak' (MiB) that is NaN or not above 0 has no effect.  'component' is UTF-8.
  */
 void capture_facts_peak (struct source *src, double device,
                          const char *component,
                          size_t component_size, const char *kind, double peak,
                          double at);
 
-/* A file of the capture, or a directory of which all files are meant ("raw/").
- * 'path' is relative to the capture, any bytes.
+/* Add a file of the capture, or a directory that stands for all of its files
+ * ("raw/").  'path' is relative to the capture, and may have any bytes.
  */
 void capture_facts_file (struct source *src, const char *path, uint64_t bytes);
 
@@ -66,7 +65,7 @@ enum reading capture_facts_read_files (struct source *src,
                                            const char *path, struct err *err),
                                        struct err *err);
 
-/* Give the rows to the sink.  False: src->stopped. */
+/* Send the rows to the sink.  False: see src->stopped. */
 bool capture_facts_send (struct source *src, struct err *err);
 
 #endif

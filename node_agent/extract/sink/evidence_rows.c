@@ -1,4 +1,4 @@
-/* node_agent/extract/sink/evidence_rows.c - evidence from rows that go by */
+/* node_agent/extract/sink/evidence_rows.c - collect evidence from rows */
 #include "extract/sink/evidence_rows.h"
 
 #include "base/units.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define US_MAX 4.6e15           // the sum of two of them, in ns, has 63 bits
+#define US_MAX 4.6e15           // the sum of two fits 63 bits, in ns
 
 struct text {
     const char *s;
@@ -26,13 +26,14 @@ static struct text text_at (const struct batch *b, int column, uint32_t row)
 
 static bool to_ns (double us, int64_t *ret)
 {
-    if (!(us > -US_MAX && us < US_MAX))         // NaN is neither
+    if (!(us > -US_MAX && us < US_MAX))         // false for NaN
         return false;
     *ret = llround (us * 1000);
     return true;
 }
 
-/* All members of its group end together, when the last one has come. */
+/* Whether all members of its group end together, when the last one has arrived.
+ */
 static bool is_symmetric (struct text op)
 {
     static const char *const names[] = {
@@ -97,7 +98,7 @@ static int take_times (struct source *src, const struct batch *b)
     return rc;
 }
 
-/* A position in a group, as its links name it. */
+/* A position in a group, as its links have it. */
 static int32_t position (const struct batch *b, int column, uint32_t row)
 {
     struct text t = text_at (b, column, row);
@@ -141,7 +142,7 @@ static int take_steps (struct source *src, const struct batch *b)
     return 0;
 }
 
-/* The host's span counts, not that of the ops. */
+/* Take the span of the host rather than that of the ops. */
 static int take_extras (struct source *src, const struct batch *b)
 {
     for (uint32_t i = 0; i < b->nrows && !src->own_clock; i++) {

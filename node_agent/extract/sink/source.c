@@ -1,4 +1,4 @@
-/* node_agent/extract/sink/source.c - what readers tell about an open capture */
+/* node_agent/extract/sink/source.c - an open capture, shared by the readers */
 #include "extract/sink/source.h"
 #include "extract/sink/evidence_rows.h"
 
@@ -75,7 +75,7 @@ static bool note_steps (struct source *src, const struct batch *b,
         size_t n = 0;
 
         if (i > 0 && refs[i] == refs[i - 1])
-            continue;           // most rows are of the step before
+            continue;           // most rows have the step of the previous one
         step = batch_text_at (b, refs[i], &n);
         if (!source_note_step (src, step ? step : "", n, err))
             return false;
@@ -83,7 +83,7 @@ static bool note_steps (struct source *src, const struct batch *b,
     return true;
 }
 
-/* The first device that is known counts. */
+/* Record the times of steps.  The first known device counts. */
 static void note_step_times (struct source *src, const struct batch *b)
 {
     struct capture *c = src->capture;
@@ -149,9 +149,9 @@ bool source_note_step (struct source *src, const char *step, size_t n,
     int rc;
 
     if (src->many_steps)
-        return true;            // the list is full: nothing to look for
+        return true;            // the list is full
     rc = capture_note_step (src->capture, id, size);
-    if (rc == -E2BIG) {         // the rows count, only the list is cut
+    if (rc == -E2BIG) {         // only the list is truncated, not the rows
         capture_reason (src->capture, "it has more than %d steps: later steps "
                         "of two captures of this rank cannot be told "
                         "apart", CAPTURE_STEPS_MAX);

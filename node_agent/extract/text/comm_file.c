@@ -1,7 +1,7 @@
-/* node_agent/extract/text/comm_file.c - { step: { category: { key: value } } },
- * or { key: value }
+/* node_agent/extract/text/comm_file.c - walk communication.json and
+ * communication_matrix.json
  *
- * This folder: CSV and JSON files that have tables ready in them.
+ * This folder: CSV and JSON files that contain our tables.
  */
 #include "extract/text/comm_file.h"
 
@@ -15,7 +15,7 @@ void comm_file_retype (struct comm_file *f, bool p2p)
 {
     const char *type = comm_type (p2p);
 
-    if (f->rep_type.s != type)  // not as the op before
+    if (f->rep_type.s != type)  // it differs from that of the last op
         batch_repeat_set (&f->rep_type, type, strlen (type));
 }
 
@@ -30,8 +30,8 @@ bool comm_file_key (struct comm_file *f, char *out, size_t max,
     return true;
 }
 
-/* Two hashes of the key, with eight bytes at a time: no two keys of a file are
- * taken for one by chance.
+/* Hash the key twice, eight bytes at a time, so that no two keys of a file
+ * collide by chance.
  */
 static struct comm_seen hash_key (const struct scan *s, uint32_t of)
 {
@@ -69,7 +69,7 @@ bool comm_file_once (struct comm_file *f, struct map *seen, uint32_t of)
                                 f->s.key);
 }
 
-/* A value that is read to rows.  Sums are none. */
+/* Read a value into rows, unless it is a sum. */
 static bool walk_value (struct comm_file *f, const struct comm_reader *r)
 {
     return (comm_op_is_total (f->s.key, f->s.key_size) ||
@@ -91,7 +91,7 @@ static bool walk_category (struct comm_file *f, const struct comm_reader *r)
     return !f->s.failed && (!r->category_end || r->category_end (r->arg));
 }
 
-/* The profiler writes both categories, if empty. */
+/* Walk a step.  The profiler writes both categories, even if they are empty. */
 static bool walk_step (struct comm_file *f, const struct comm_reader *r)
 {
     bool p2p = false, collective = false;
@@ -117,7 +117,7 @@ static bool walk_step (struct comm_file *f, const struct comm_reader *r)
     return !f->s.failed;
 }
 
-/* Its ops are of one step without a name. */
+/* Walk a file without steps: its ops are of one step without a name. */
 static void walk_flat (struct comm_file *f, const struct comm_reader *r)
 {
     size_t n = strlen (COMM_NO_STEP);

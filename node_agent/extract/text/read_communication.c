@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #define FILE_NAME "communication.json"
-#define PACKETS_MAX 65536u      // packet sizes of one op on one transport
-#define PACKETS_ONCE 64u        // of them, before this one, that are not it
+#define PACKETS_MAX 65536u      // packet sizes of an op on a transport
+#define PACKETS_ONCE 64u        // so many previous ones are compared
 
 struct packet {
     double size, count, total;
@@ -23,13 +23,15 @@ struct packet {
 struct reader {
     struct comm_file f;
     unsigned want;
-    bool retype;                // by the ops' names, not by categories
+    bool retype;                // types are from the names of ops, not from
+                                // categories
     struct batch time, bandwidth;
     char op[COMM_NAME_MAX];
     struct batch_repeat rep_op, rep_group;
     struct packet *packets;
-    uint32_t npackets, packets_cap;     // room that is kept, not base/vec.h
-    struct map others;          // transports of an op that are not known
+    uint32_t npackets, packets_cap;     // the memory is reused, so not
+                                        // base/vec.h
+    struct map others;          // unknown transports of an op
 };
 
 static const struct predicted_key time_fields[] = {
@@ -98,7 +100,7 @@ static struct packet *packet_next (struct reader *r)
     return &r->packets[r->npackets++];
 }
 
-/* A size that has been there would count twice. */
+/* Check that a packet size is new: it would count twice. */
 static bool check_size (struct reader *r, const struct packet *p)
 {
     uint32_t n = r->npackets - 1;
@@ -111,7 +113,7 @@ static bool check_size (struct reader *r, const struct packet *p)
     return true;
 }
 
-/* "Size Distribution": { "<MB>": [count, total_ms], ... } */
+/* Read "Size Distribution": { "<MB>": [count, total_ms], ... } */
 static bool read_packets (struct reader *r)
 {
     struct scan *s = &r->f.s;
@@ -169,8 +171,8 @@ static const struct predicted_key transport_fields[] = {
 
 #define TRANSPORT_NUMBERS 4
 
-/* One transport of an op: nothing when all is zero, one row without packet
- * sizes when there are none, else a row for each packet size.
+/* Read a transport of an op: no row if all is zero, one row if there are no
+ * packet sizes, otherwise a row for each packet size.
  */
 static bool read_transport (struct reader *r, const char *name)
 {
@@ -256,8 +258,8 @@ static const struct predicted_key op_fields[] = {
     SCAN_FIELD ("Communication Bandwidth Info"),
 };
 
-/* The key is "name@group": the group is what follows the last '@'.  (The type
- * needs no more than how it begins.)
+/* Parse the key "name@group": the group follows the last '@'.  The beginning of
+ * the name is enough for the type.
  */
 static bool set_op (struct reader *r)
 {
@@ -283,7 +285,7 @@ static bool read_op (struct reader *r)
     int next = 0;
 
     if (comm_op_is_total (r->f.s.key, r->f.s.key_size))
-        return scan_skip (s);   // sums of the other ops
+        return scan_skip (s);   // it has the sums of other ops
     if (!set_op (r) || !scan_object (s))
         return false;
     for (bool first = true;;) {

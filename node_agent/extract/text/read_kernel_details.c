@@ -1,8 +1,8 @@
-/* node_agent/extract/text/read_kernel_details.c - kernel_details.csv, kernel by
- * kernel
+/* node_agent/extract/text/read_kernel_details.c - read the kernels in
+ * kernel_details.csv
  *
- * What its kernels come to for each step is in read_kernels.c; here they are
- * folded by what they are.  See doc/formats.md, "Kernels".
+ * read_kernels.c sums them for each step; here they are aggregated by name,
+ * type, core and shapes.  See doc/formats.md, "Kernels".
  */
 #include "base/texts.h"
 #include "extract/input/csv.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 
 #define FILE_NAME "kernel_details.csv"
-#define TEXTS_MAX (4 * KERNEL_ROWS_MAX)         // different ones
-#define TEXT_BYTES_MAX (16u << 20)              // of them all
+#define TEXTS_MAX (4 * KERNEL_ROWS_MAX)         // different texts
+#define TEXT_BYTES_MAX (16u << 20)              // bytes of all texts
 #define STEP_ID_MAX 24u
 #define METRIC_NAME_MAX 48u
 #define US_MAX 1e15             // 31 years
@@ -40,14 +40,14 @@ struct reader {
     char metric_names[KERNEL_METRICS_MAX][METRIC_NAME_MAX];
     struct texts texts;
     struct kernel_fold fold;
-    char step[STEP_ID_MAX];     // of the row before
-    bool any, wanted;           // there was one, whose step was
+    char step[STEP_ID_MAX];     // of the previous row
+    bool any, wanted;           // there was a row; its step is wanted
 };
 
 /* ---- texts ---- */
 
-/* The number of a text; KERNEL_NO_TEXT if it is empty, or there is no room for
- * another one, which *full says.  -ENOMEM, or 0.
+/* Get the number of a text; KERNEL_NO_TEXT if it is empty, or if there is no
+ * room for it, which sets *full.  Returns 0 or -ENOMEM.
  */
 static int text_number (struct texts *t, const char *s, size_t n,
                         int64_t *ret, bool *full)
@@ -83,7 +83,9 @@ static bool read_kernel_details_ends (struct csv_field f, const char *s)
     return f.n >= n && memcmp (f.s + f.n - n, s, n) == 0;
 }
 
-/* Counters of the cores: which ones there are depends on what was asked for. */
+/* Whether a column is a counter of the cores.  Which of them exist depends on
+ * the configuration.
+ */
 static bool is_metric (struct csv_field f)
 {
     return begins (f, "aic_") || begins (f, "aiv_") || begins (f, "aicore_") ||
@@ -92,7 +94,7 @@ static bool is_metric (struct csv_field f)
            read_kernel_details_ends (f, "_miss_rate");
 }
 
-/* Its name, without the unit in brackets. */
+/* Get the name of a counter, without the unit in brackets. */
 static bool metric_name (struct csv_field f, char out[METRIC_NAME_MAX])
 {
     size_t n = 0;
@@ -134,7 +136,7 @@ static bool no_memory (struct reader *r)
     return false;
 }
 
-/* The number of a field's text, without quotes around it; "N/A" is NULL. */
+/* Get the number of the text of a field, without quotes; "N/A" is NULL. */
 static bool read_text (struct reader *r, int column, size_t max,
                        int64_t *ret, bool *full)
 {
@@ -152,7 +154,7 @@ static bool read_text (struct reader *r, int column, size_t max,
     return text_number (&r->texts, f.s, f.n, ret, full) == 0 || no_memory (r);
 }
 
-/* The step's number, and in r->wanted whether it is wanted. */
+/* Get the number of the step, and set r->wanted. */
 static bool read_step (struct reader *r, uint32_t *ret, bool *full)
 {
     struct csv_field f;
@@ -173,7 +175,7 @@ static bool read_step (struct reader *r, uint32_t *ret, bool *full)
     *ret = KERNEL_NO_STEP;
     if (!r->wanted)
         return true;
-    // a step without a name has a number, too: that of its blank
+    // a step without a name has the number of " "
     if (text_number (&r->texts, f.n ? f.s : " ", f.n ? f.n : 1, &number,
                      full) < 0)
         return no_memory (r);
@@ -235,7 +237,7 @@ static bool give_text (void *arg, int64_t number, size_t max, const char **s,
 {
     const struct reader *r = arg;
 
-    (void)max;                  // they were cut when they were read
+    (void)max;                  // texts were cut when they were read
     *s = texts_at (&r->texts, (uint32_t)number);
     *n = texts_size (&r->texts, (uint32_t)number);
     return true;
@@ -272,7 +274,7 @@ static enum reading read_file (struct reader *r)
             ;
     }
     how = csv_close (&r->csv, r->err);
-    // of a part of the rows there would be means, but no sums
+    // of some of the rows there would be means, but no sums
     if (how == READING_WHOLE && r->fold.rows.n == 0)
         return READING_ABSENT;
     if (how == READING_WHOLE && !read_kernel_details_give (r))

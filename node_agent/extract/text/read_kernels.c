@@ -1,8 +1,9 @@
-/* node_agent/extract/text/read_kernels.c - kernel_details.csv
+/* node_agent/extract/text/read_kernels.c - read steps and ops from
+ * kernel_details.csv
  *
- * A row for each kernel and each communication op, in the order of their
- * starts.  What they come to for each device and step is StepTraceTime, the
- * ops are CommAnalyzerTime; see doc/formats.md, "kernel_details.csv".
+ * It has a row for each kernel and each communication op, in the order of their
+ * starts.  Their sums for each device and step are StepTraceTime, the ops are
+ * CommAnalyzerTime; see doc/formats.md, "kernel_details.csv".
  */
 #include "extract/input/csv.h"
 #include "extract/rows/comm_rows.h"
@@ -20,7 +21,7 @@
 #include <string.h>
 
 #define FILE_NAME "kernel_details.csv"
-#define NAME_MAX_BYTES 1023u    // of an op
+#define NAME_MAX_BYTES 1023u    // bytes of the name of an op
 #define STEPS_MAX 65536u        // devices times steps
 #define STEP_ID_MAX 24u
 #define STEP_WORDS (1 + STEP_ID_MAX / 8)        // of map.h
@@ -38,8 +39,8 @@ static const struct csv_column columns[K_COLUMNS] = {
 };
 
 struct step {
-    int64_t device;             // the key; -1: there is no such column
-    char id[STEP_ID_MAX];       // of it, too: the rest is NUL
+    int64_t device;             // key; -1: there is no such column
+    char id[STEP_ID_MAX];       // key, too, filled with NULs
     struct kernel_sums sums;
     int64_t bubble;
 };
@@ -50,7 +51,7 @@ struct reader {
     struct csv csv;
     int where[K_COLUMNS];       // field, -1: absent
     struct map steps;
-    uint32_t current;           // step, of the row before
+    uint32_t current;           // step of the previous row
     struct batch time, step;
     bool want_time;
 };
@@ -80,14 +81,14 @@ static bool is_step (const struct step *s, int64_t device,
     return s->device == device && text_is (id, s->id);
 }
 
-/* The sums of a device and step; NULL: damaged, or stopped. */
+/* Find or add the sums of a device and step.  NULL: damaged, or stopped. */
 static struct step *step_of (struct reader *r, int64_t device,
                              struct csv_field id)
 {
     struct step key = { .device = device }, *s;
     bool is_new, fits = id.n < STEP_ID_MAX;
 
-    // the one of the row before is the usual case
+    // usually it is that of the previous row
     if (r->steps.n > 0) {
         s = map_at (&r->steps, r->current);
         if (is_step (s, device, id))
@@ -118,7 +119,7 @@ static bool put_time (struct reader *r, const char *id, int64_t start,
 
     if (!csv_text (&r->csv, r->where[K_NAME], NAME_MAX_BYTES, &name))
         return false;
-    // bytes that were repaired may have become more
+    // repaired bytes may have become more
     name.n = name.n < NAME_MAX_BYTES ? name.n : NAME_MAX_BYTES;
     memcpy (op, name.s, name.n);
     op[name.n] = '\0';
@@ -132,7 +133,7 @@ static bool put_time (struct reader *r, const char *id, int64_t start,
     return !batch_full (b) || source_flush (r->src, b, r->err);
 }
 
-/* The device, -1 without one. */
+/* Read the device; -1 without one. */
 static bool read_device (struct reader *r, int64_t *ret)
 {
     double device;
@@ -143,7 +144,7 @@ static bool read_device (struct reader *r, int64_t *ret)
     return true;
 }
 
-/* Start and duration of a row, in ns, and the duration as it is printed. */
+/* Read start and duration of a row in ns, and the duration as it is printed. */
 static bool read_times (struct reader *r, int64_t *start, int64_t *ns,
                         double *us)
 {
@@ -158,7 +159,7 @@ static bool read_times (struct reader *r, int64_t *start, int64_t *ns,
     if (!(*us >= 0) || *us > NS_MAX / 4000.0)
         return read_kernels_damaged (r, "not a duration:", dur);
     if (units_us_to_ns (dur.s, dur.n, ns) < 0)
-        *ns = (int64_t)(*us * 1000);    // an exponent
+        *ns = (int64_t)(*us * 1000);    // it has an exponent
     return true;
 }
 
@@ -223,7 +224,9 @@ static bool put_steps (struct reader *r)
                              .idle = (double)(k->at - k->start - k->either),
                              .span = (double)(k->at - k->start),
                              .bubble = (double)s->bubble,
-                             .preparing = NAN });       // not of the host
+                             .preparing = NAN });       // unknown, since there
+                                                        // are no rows of the
+                                                        // host
         if (batch_full (b) && !source_flush (r->src, b, r->err))
             return false;
     }
@@ -253,7 +256,7 @@ static enum reading read_file (struct reader *r, bool want_step)
     else
         read_rows (r);
     how = csv_close (&r->csv, r->err);
-    // sums over a part of the rows would be times that never were
+    // sums over some of the rows would be wrong
     if (how == READING_WHOLE && want_step && !put_steps (r))
         how = READING_STOPPED;
     return how;

@@ -1,7 +1,9 @@
-/* node_agent/extract/text/read_link_csv.c - hccs, pcie, nic and roce .csv
+/* node_agent/extract/text/read_link_csv.c - read hccs.csv, pcie.csv, nic.csv
+ * and roce.csv
  *
- * What links carried: two files have means and maxima, two have samples, of
- * which both are made here.  See doc/formats.md, "Link counters".
+ * They have the load of links: two files have means and maxima, two have
+ * samples, of which both are computed here.  See doc/formats.md, "Link
+ * counters".
  */
 #include "extract/input/csv.h"
 #include "extract/sink/capture_facts.h"
@@ -13,15 +15,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_SIZE 128u          // bytes of a counter's name that are carried
-#define DEVICES_MAX 16          // of one file; those behind are one
+#define NAME_SIZE 128u          // bytes of the name of a counter that are
+                                // stored
+#define DEVICES_MAX 16          // of a file; further ones are added up as one
 #define ROWS_MAX 1024u          // of one file
 
-/* "Tx (MB/s)" is the counter "Tx", of unit "MB/s". */
+/* The name of a column: "Tx (MB/s)" is the counter "Tx" with the unit "MB/s".
+ */
 struct name {
     char s[NAME_SIZE];
-    size_t n;                   // of the counter
-    size_t unit, unit_n;        // where in 's'; 0: none
+    size_t n;                   // size of the name of the counter
+    size_t unit, unit_n;        // position in 's'; 0: none
 };
 
 struct sums {
@@ -33,7 +37,7 @@ struct links {
     const char *link;
     struct batch batch;
     unsigned rows;
-    bool counts[CSV_FIELDS_MAX];        // whether a field of samples does
+    bool counts[CSV_FIELDS_MAX];        // whether a field is a counter
     struct name names[CSV_FIELDS_MAX];
     double devices[DEVICES_MAX];
     struct sums sums[DEVICES_MAX][CSV_FIELDS_MAX];
@@ -77,7 +81,7 @@ static void read_link_csv_put (struct links *l, double device,
     b->nrows++;
 }
 
-/* A device, or NaN for none that is one. */
+/* Read a device; NaN if it is none. */
 static bool read_device (struct csv *c, int i, double *ret)
 {
     if (!csv_real (c, i, ret))
@@ -124,7 +128,7 @@ static void read_modes (struct links *l)
 
 /* ---- samples ---- */
 
-/* The sums of this device; the last ones are those of all others. */
+/* The sums of a device; the last ones are those of all further devices. */
 static struct sums *sums_of (struct links *l, double device)
 {
     int i = 0;
@@ -164,7 +168,7 @@ static bool read_sample (struct links *l, const int *where)
     return true;
 }
 
-/* All columns count but those that say of what and when. */
+/* Take the names of all columns but those of device and time. */
 static bool read_names (struct links *l, const int *where)
 {
     struct csv *c = &l->csv;

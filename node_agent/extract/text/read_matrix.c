@@ -1,8 +1,8 @@
-/* node_agent/extract/text/read_matrix.c - communication_matrix.json
+/* node_agent/extract/text/read_matrix.c - read communication_matrix.json
  *
- * One pass over { step: { category: { key: { "<src>-<dst>": link } } } }.
- * Since 2024 a key is "<kind>-<place>@<group>" and each link is a row.  Files
- * of 2023, and those of msprof, which have { key: ... } only, have a key per
+ * One pass over { step: { category: { key: { "<src>-<dst>": link } } } }. Since
+ * 2024 a key is "<kind>-<place>@<group>", and each link is a row.  Files of
+ * 2023, and those of msprof, which are only { key: ... }, have a key for each
  * op; their links are folded first.  See doc/formats.md,
  * "communication_matrix.json".
  */
@@ -23,12 +23,12 @@ struct reader {
     struct batch batch;
     struct matrix_room room;
     struct matrix_fold *fold;
-    struct matrix_fold *fold_p2p;       // of these ops, if types go by names
+    struct matrix_fold *fold_p2p;       // of p2p ops, if types are from names
     bool retype;
-    bool p2p;                   // of the row before ...
-    char kind[COMM_NAME_MAX];   // ... of this kind, "<kind>@<group>"
+    bool p2p;                   // type of the previous row ...
+    char kind[COMM_NAME_MAX];   // ... which has this kind: "<kind>@<group>"
     char key[COMM_NAME_MAX], op[COMM_NAME_MAX], transport[64];
-    struct map links;           // of this key
+    struct map links;           // links of this key
 };
 
 static bool text_into (struct reader *r, char *out, size_t max)
@@ -73,7 +73,7 @@ static const struct predicted_key link_fields[] = {
 
 #define LINK_FIELDS 6
 
-/* One value of a link; 'm' borrows from the reader. */
+/* Read a value of a link; 'm' borrows from the reader. */
 static bool read_link_field (struct reader *r, int i, struct matrix_row *m)
 {
     struct scan *s = &r->f.s;
@@ -143,7 +143,7 @@ static bool fold_link (struct reader *r, const struct matrix_row *m)
     return rc == 0;
 }
 
-/* Whether the key ends in one of the places, before its group. */
+/* Whether the key ends with a place, before its group. */
 static bool is_folded_key (const char *key, size_t name_size)
 {
     static const char *const places[] = { "-top1", "-middle", "-bottom1",
@@ -158,8 +158,8 @@ static bool is_folded_key (const char *key, size_t name_size)
     return false;
 }
 
-/* The type by the op's name.  A total has no op, and comes behind the places
- * of its kind: if not, the kind has to do.
+/* Set the type from the name of the op.  A total has no op; it follows the
+ * places of its kind, otherwise the kind decides.
  */
 static void retype_row (struct reader *r, const struct matrix_row *m)
 {
@@ -194,7 +194,7 @@ static bool read_links (void *arg)
         return false;
     at = strrchr (r->key, '@');
     if (comm_op_is_total (r->key, strlen (r->key)))
-        return scan_skip (s);   // 2023: sums of the other keys
+        return scan_skip (s);   // 2023: it has the sums of the other keys
     if (!at)
         return scan_fail (s, "key \"%.80s\" has no group after an '@'",
                           r->key);

@@ -1,8 +1,8 @@
-/* node_agent/extract/text/read_memory_csv.c - memory_record.csv,
+/* node_agent/extract/text/read_memory_csv.c - read memory_record.csv and
  * npu_module_mem.csv
  *
- * Samples of what each component holds, of which the peaks are kept.  See
- * doc/formats.md, "Memory".
+ * They have samples of the memory of each component, of which the peaks are
+ * kept.  See doc/formats.md, "Memory".
  */
 #include "extract/input/csv.h"
 #include "extract/sink/capture_facts.h"
@@ -17,7 +17,8 @@ enum { COMPONENT, AT, DEVICE, DEVICE_ID, ALLOCATED, RESERVED, ACTIVE,
 
 struct form {
     const char *file;
-    const char *kinds[COLUMNS];         // MemoryPeak.kind; NULL: not carried
+    const char *kinds[COLUMNS];         // MemoryPeak.kind; NULL: it is not
+                                        // stored
     struct csv_column columns[COLUMNS];
 };
 
@@ -50,7 +51,7 @@ static const struct form module = {
     },
 };
 
-/* "NPU:3" and "3" are device 3, anything else is none that is known. */
+/* Read a device: "NPU:3" and "3" are device 3, anything else is unknown. */
 static bool read_device (struct csv *c, const int *where, double *ret)
 {
     struct csv_field f;
@@ -76,7 +77,7 @@ static bool read_row (const struct form *form, struct csv *c,
         if (!csv_real (c, where[col], &v[col]))
             return false;
     }
-    // most components never hold anything
+    // most components never have memory
     if (!(v[ALLOCATED] > 0 || v[RESERVED] > 0 || v[ACTIVE] > 0))
         return true;
     if (!read_device (c, where, &device) || !csv_real (c, where[AT], &at) ||

@@ -1,8 +1,8 @@
-/* node_agent/extract/text/read_memory_timeline.c - torch's
- * export_memory_timeline
+/* node_agent/extract/text/read_memory_timeline.c - read files of
+ * export_memory_timeline of torch
  *
- * Programs name these files as they like: they are known by how they begin.
- * See doc/formats.md, "Memory timelines".
+ * Programs choose the names of these files, so they are recognised by their
+ * beginning.  See doc/formats.md, "Memory timelines".
  */
 #include "extract/input/capture_file.h"
 
@@ -18,27 +18,28 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TIMES_MAX (1u << 22)    // later ones are not known: 32 MiB
-#define CONTENT_MAX (INT64_C (4) << 30)         // bytes, as text
+#define TIMES_MAX (1u << 22)    // later ones are unknown; 32 MiB
+#define CONTENT_MAX (INT64_C (4) << 30)         // bytes of text
 #define KIND "timeline"
 #define MIB 1048576.0
 
-/* In torch's order; what it calls None is UNKNOWN. */
+/* The order is that of torch, which calls UNKNOWN None. */
 static const char *const categories[] = {
     "PARAMETER", "OPTIMIZER_STATE", "INPUT", "TEMPORARY", "ACTIVATION",
     "GRADIENT", "AUTOGRAD_DETAIL", "UNKNOWN",
 };
 
 #define CATEGORIES (sizeof (categories) / sizeof (categories[0]))
-#define TOTAL CATEGORIES        // their sum is a peak of its own
+#define TOTAL CATEGORIES        // the index of their sum, which has its own
+                                // peak
 
 struct timeline {
     struct scan s;
     struct source *src;
     struct capture_file *file;
-    int64_t left;               // of CONTENT_MAX
+    int64_t left;               // bytes left of CONTENT_MAX
     double *times;              // us, of the samples
-    size_t ntimes;              // of which there are TIMES_MAX at most
+    size_t ntimes;              // TIMES_MAX at most
     bool no_memory;
     double now[CATEGORIES + 1]; // bytes
     double peak[CATEGORIES + 1], at[CATEGORIES + 1];
@@ -84,8 +85,8 @@ static bool add_time (struct timeline *t, double at)
     return true;
 }
 
-/* Numbers up to the end of an array, of which the scanner is at the first; how
- * many there were.
+/* Read numbers up to the end of an array; the scanner is at the first one.
+ * Returns how many there were.
  */
 static size_t take_rest (struct scan *s, double *v, size_t max)
 {
@@ -124,7 +125,9 @@ static bool take_times (struct timeline *t)
     return !t->s.failed;
 }
 
-/* [time in ns, action, bytes, category]: bytes come or go. */
+/* Use an event, [time in ns, action, bytes, category]: memory is allocated or
+ * freed.
+ */
 static bool use_event (struct timeline *t, const double e[4])
 {
     double category = e[3];
@@ -144,7 +147,7 @@ static bool use_numbers (struct timeline *t, const double *e, size_t n)
                   : scan_fail (&t->s, "an event has 4 numbers, not %zu", n);
 }
 
-/* A sample is a zero and then the bytes of each category. */
+/* Read a sample: a zero and then the bytes of each category. */
 static bool take_sample (struct timeline *t, size_t i)
 {
     double v[1 + CATEGORIES] = { 0 };
@@ -161,7 +164,7 @@ static bool take_sample (struct timeline *t, size_t i)
 
 /* ---- the two forms ---- */
 
-/* [event, event, ...]: the first has been taken for times, and the scanner is
+/* Read [event, event, ...].  The first event was read as times; the scanner is
  * at the first number of the second.
  */
 static bool walk_events (struct timeline *t, bool *outer)
@@ -179,7 +182,7 @@ static bool walk_events (struct timeline *t, bool *outer)
     return !t->s.failed;
 }
 
-/* [times, samples]: the scanner is at the first sample. */
+/* Read [times, samples]; the scanner is at the first sample. */
 static bool walk_samples (struct timeline *t, bool *outer)
 {
     bool inner = false;
@@ -231,8 +234,8 @@ bool may_be_memory_timeline (const char *path)
     return ends_in (path, ".json") || ends_in (path, ".json.gz");
 }
 
-/* Whether the content begins with two brackets, as no other file does that
- * lies in captures.  The file is at its beginning again.
+/* Whether the content begins with two brackets, unlike all other files in
+ * captures.  Afterwards the file is at its start.
  */
 static bool begins_so (int fd)
 {

@@ -1,8 +1,8 @@
-/* node_agent/extract/text/read_minddata.c - minddata_pipeline_summary_<N>.json
+/* node_agent/extract/text/read_minddata.c - read
+ * minddata_pipeline_summary_<N>.json
  *
- * What MindSpore says of the pipeline that feeds the training: lists with a
- * value of each of its ops, and what it advises.  See doc/formats.md, "Metadata
- * as rows".
+ * MindSpore describes the pipeline of training data: lists with a value for
+ * each of its ops, and advice.  See doc/formats.md, "Metadata as rows".
  */
 #include "extract/sink/capture_facts.h"
 #include "extract/text/read_text.h"

@@ -1,8 +1,8 @@
-/* node_agent/extract/text/read_statistic.c - op_statistic.csv,
+/* node_agent/extract/text/read_statistic.c - read op_statistic.csv and
  * api_statistic.csv
  *
- * The profiler has summed them already, one row for each kind of operator or
- * API and device.  See doc/formats.md, "Statistics".
+ * The profiler has summed them, one row for each kind of operator or API and
+ * each device.  See doc/formats.md, "Statistics".
  */
 #include "extract/input/csv.h"
 #include "extract/text/read_text.h"
@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROWS_MAX 4096u          // what is behind them is one row
+#define ROWS_MAX 4096u          // further ones are summed in one row
 #define TEXT_MAX 256u           // bytes of a name
 
-/* Both tables are alike from here on: a device, two texts, and numbers. */
+/* Both tables are alike: a device, two texts, and numbers. */
 enum { DEVICE = OPERATOR_DEVICE, FIRST = OPERATOR_TYPE,
        SECOND = OPERATOR_CORE, COUNT = OPERATOR_COUNT, TOTAL = OPERATOR_TOTAL,
        MIN = OPERATOR_MIN, MAX = OPERATOR_MAX, COLUMNS };
@@ -29,7 +29,8 @@ _Static_assert ((int)API_DEVICE == DEVICE && (int)API_LEVEL == FIRST &&
 struct form {
     const char *file;
     enum table_id table;
-    int name;                   // the column of the two that is never empty
+    int name;                   // the one of the two columns that is never
+                                // empty
     struct csv_column columns[COLUMNS];
 };
 
@@ -64,10 +65,10 @@ struct statistic {
     struct batch batch;
     uint32_t rows;
     uint64_t more;              // rows that were summed
-    double sum[COLUMNS];        // of those
+    double sum[COLUMNS];        // sums of these
 };
 
-/* "0" is a device, "host" is none. */
+/* Read a device: "0" is one, "host" is none. */
 static bool read_device (struct csv *c, int i, double *ret)
 {
     struct csv_field f;

@@ -1,4 +1,4 @@
-/* node_agent/extract/text/read_step_csv.c - step_trace_time.csv
+/* node_agent/extract/text/read_step_csv.c - read step_trace_time.csv
  *
  * Columns are found by their names in the first line, since old files lack
  * some; see doc/formats.md, "step_trace_time.csv".
@@ -13,7 +13,7 @@
 
 #define FILE_NAME "step_trace_time.csv"
 
-/* By position in the table; columns that old files lack are optional. */
+/* Columns in the order of the table; those that old files lack are optional. */
 static const struct csv_column columns[] = {
     [STEP_DEVICE] = { "Device_id", true },
     [STEP_STEP] = { "Step", false },
@@ -34,7 +34,7 @@ static const struct csv_column columns[] = {
 struct steps {
     struct csv csv;
     int where[COLUMNS];         // field of each column, -1: absent
-    double device;              // of rows that do not say; NaN: not known
+    double device;              // of rows without one; NaN: not known
     struct batch batch;
 };
 
@@ -55,7 +55,7 @@ static bool read_numbers (struct steps *s, uint32_t row)
     return true;
 }
 
-/* False to end the reading: the file is damaged, or src->stopped. */
+/* Read a row.  False: the file is damaged, or src->stopped. */
 static bool read_row (struct steps *s, struct err *err)
 {
     struct source *src = s->csv.src;
@@ -77,7 +77,7 @@ static bool read_row (struct steps *s, struct err *err)
     return !batch_full (b) || source_flush (src, b, err);
 }
 
-/* MindSpore's file has no device; its profiler_info has. */
+/* The device from profiler_info: the file of MindSpore has none. */
 static double known_device (const struct capture *c)
 {
     return strcmp (c->framework, "ascend_ms") == 0 && c->device_id >= 0
@@ -103,7 +103,7 @@ enum reading read_step_csv (struct source *src, unsigned want,
             any = true;
             ok = read_row (&s, err);
         }
-        if (ok && !any)                 // the profiler makes no such file
+        if (ok && !any)                 // the profiler never writes such a file
             (void)csv_fail (&s.csv, "nothing is below it",
                             (struct csv_field){ NULL, 0 });
         (void)source_flush (src, b, err);

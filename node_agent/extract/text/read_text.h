@@ -1,7 +1,7 @@
-/* node_agent/extract/text/read_text.h - tables that lie ready in files of text
+/* node_agent/extract/text/read_text.h - read tables from text files
  *
- * The CSV and JSON files that the profilers' own analysis exports; one file
- * read_*.c for each of them.
+ * The CSV and JSON files that the analyses of the profilers export.  Each has a
+ * file read_*.c.
  */
 #ifndef ROLLCALL_EXTRACT_TEXT_READ_TEXT_H
 #define ROLLCALL_EXTRACT_TEXT_READ_TEXT_H

@@ -1,9 +1,9 @@
-/* node_agent/extract/timeline/read_timeline.c - trace_view.json, and msprof's
- * timelines
+/* node_agent/extract/timeline/read_timeline.c - read trace_view.json and the
+ * timelines of msprof
  *
- * One pass in the usual case.  A second one if something became known behind
- * the events that it is about (a process' name, a step), and one more for the
- * overlap rows if there are more than can be kept: see timeline.h.
+ * Usually one pass is enough.  There is a second one if the name of a process,
+ * or a step, came after its events, and another one for overlap rows if there
+ * are more than can be kept: see timeline.h.
  */
 #include "extract/timeline/read_timeline.h"
 #include "extract/input/capture_file.h"
@@ -58,7 +58,9 @@ static enum reading read_file (struct timeline *t, const char *name,
     return how;
 }
 
-/* All files; the first damage is told, what can be read is. */
+/* Read all files.  The first damage is reported, and the other files are still
+ * read.
+ */
 static enum reading read_files (struct timeline *t,
                                 const struct timeline_files *f,
                                 struct err *err)
@@ -87,7 +89,7 @@ static enum reading read_files (struct timeline *t,
     return how;
 }
 
-/* Where it is, steps are better known from it than from tasks. */
+/* If this file exists, it has better steps than the tasks. */
 #define KERNELS "kernel_details.csv"
 
 static bool is_there (const struct source *src, const char *name)
@@ -96,7 +98,7 @@ static bool is_there (const struct source *src, const char *name)
                                        AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* 'make': rows of steps, also where the profiler wrote none */
+/* With 'make' make rows of steps even if the profiler wrote none. */
 static enum reading read_all (struct timeline *t, bool make,
                               const struct timeline_files *f, struct err *err)
 {
@@ -137,7 +139,7 @@ static enum reading read_all (struct timeline *t, bool make,
     return how;
 }
 
-/* Which of the tables there is anything for. */
+/* The tables for which there is any content. */
 static unsigned present (const struct timeline *t)
 {
     unsigned set = 0;
@@ -186,7 +188,7 @@ static void read_tables (struct timeline *t, unsigned want, struct verdict *v,
                  (unsigned long long)t->impossible, units_s (t->impossible));
         how = READING_DAMAGED;
     }
-    // what a damaged one does not have may be behind the damage
+    // missing tables of a damaged file may follow the damage
     verdict_for_tables (v, how == READING_WHOLE ? have : want, how, &why, err);
 }
 
@@ -196,9 +198,10 @@ void read_timeline (struct source *src, unsigned want, struct verdict *v,
     const unsigned worth = COMM_SET | 1u << TABLE_STEP;
     struct timeline *t;
 
-    if (!src->collections)      // there are none in it
+    if (!src->collections)      // the file has none
         want &= ~(1u << TABLE_RANGE);
-    // it is large: not for the host's times alone, nor to find nothing
+    // the file is large: do not read it only for the times of the host, or to
+    // find nothing
     if (!(want >> TABLE_RANGE & 1) &&
         (!(want & worth) ||
          (!(want >> TABLE_STEP & 1) && src->communication_us == 0)))

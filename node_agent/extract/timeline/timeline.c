@@ -1,4 +1,4 @@
-/* node_agent/extract/timeline/timeline.c - what is kept of a trace's events */
+/* node_agent/extract/timeline/timeline.c - process the events of a timeline */
 #include "extract/timeline/timeline.h"
 
 #include "base/units.h"
@@ -98,8 +98,7 @@ bool timeline_wanted (void *arg, uint64_t pid)
     return p && (p->class == PROCESS_COMM || !p->named) && !t->summing;
 }
 
-/* The thread, made if it is new; NULL without memory (*rc) or above the limit.
- */
+/* Find or add a thread.  NULL: no memory (*rc), or above the limit. */
 static struct timeline_thread *thread (struct timeline *t, uint64_t pid,
                                        uint64_t tid, int *rc)
 {
@@ -118,7 +117,7 @@ static struct timeline_thread *thread (struct timeline *t, uint64_t pid,
     return th;
 }
 
-/* What a process is, from its name and label; it may have had events. */
+/* Classify a process by its name and label; it may have had events already. */
 static void classify (struct timeline *t, struct timeline_process *p,
                       enum timeline_class class)
 {
@@ -175,7 +174,9 @@ static int metadata (struct timeline *t, struct timeline_process *p)
 
 /* ---- complete events ---- */
 
-/* The same of an event that is part of the tables: it would be missed. */
+/* As timeline_times, for an event that a table needs: impossible times are
+ * counted.
+ */
 static bool needed_times (struct timeline *t, int64_t *start, int64_t *dur)
 {
     const struct trace_event *e = &t->event;
@@ -187,7 +188,7 @@ static bool needed_times (struct timeline *t, int64_t *start, int64_t *dur)
     return false;
 }
 
-/* A step, if what follows the prefix of its name is a number. */
+/* Take a step, if a number follows the prefix of its name. */
 static int step_event (struct timeline *t, size_t prefix)
 {
     const struct trace_event *e = &t->event;

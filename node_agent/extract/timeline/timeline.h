@@ -1,22 +1,22 @@
-/* node_agent/extract/timeline/timeline.h - what is kept of trace_view.json
+/* node_agent/extract/timeline/timeline.h - the state of reading a timeline
  *
- * Private to the reader of timelines.  Of each event at most a few bytes are
- * kept, and of most none (doc/formats.md, "trace_view.json"):
+ * Private to this folder.  Of each event at most a few bytes are kept, of most
+ * events none (doc/formats.md, "trace_view.json"):
  *
- *     steps        host and device range; at most TIMELINE_STEPS_MAX
- *     launches     those whose kernel has not come yet (timeline_flows.h)
- *     kernels      the last ones, some 4,096, to meet the flows that lead to
- *                  them; if one is missed that decides where a step ends, the
- *                  files are read again for those that do, at most twice
- *     rows         16 bytes for each overlap row, at most TIMELINE_ROWS_MAX;
- *                  with more the files are read once more, and rows are added
- *                  to their steps as they come
- *     ops, tasks   of communication: 32 and 40 bytes, at most
- *                  TIMELINE_OPS_MAX, TIMELINE_TASKS_MAX; of the tasks those
- *                  above TIMELINE_TASKS_KEPT in a file (sorter.h)
+ *   steps       host and device range; at most TIMELINE_STEPS_MAX
+ *   launches    those whose kernel was not found yet (timeline_flows.h)
+ *   kernels     about the last 4,096, to be matched with flows; if a missed one
+ *               decides where a step ends, the files are read again for such
+ *               kernels, at most twice
+ *   rows        16 bytes for each overlap row, at most TIMELINE_ROWS_MAX; if
+ *               there are more, the files are read once more, and rows are
+ *               added to their steps immediately
+ *   ops, tasks  of communication: 32 and 40 bytes, at most TIMELINE_OPS_MAX and
+ *               TIMELINE_TASKS_MAX; tasks beyond TIMELINE_TASKS_KEPT are in a
+ *               file (sorter.h)
  *
- * This folder: timelines of torch_npu, MindSpore and msprof, out of which
- * tables are computed.
+ * This folder: timelines of torch_npu, MindSpore and msprof, from which tables
+ * are computed.
  */
 #ifndef ROLLCALL_EXTRACT_TIMELINE_TIMELINE_H
 #define ROLLCALL_EXTRACT_TIMELINE_TIMELINE_H
@@ -40,7 +40,7 @@
 
 enum timeline_class {
     PROCESS_OTHER,
-    PROCESS_DEVICE,             // kernels: what flows lead to
+    PROCESS_DEVICE,             // has kernels, to which flows lead
     PROCESS_OVERLAP,
     PROCESS_COMM,
 };
@@ -50,12 +50,13 @@ enum overlap_kind {
     OVERLAP_FREE, OVERLAP_KINDS
 };
 
-/* What the overlap rows of one device and step come to, in ns. */
+/* The sums of the overlap rows of one device and step, in ns. */
 struct timeline_sum {
     bool any;
     int64_t sum[OVERLAP_KINDS];
-    int64_t start, end;         // over all rows, and receiving ops
-    int64_t first;              // row that computes or communicates
+    int64_t start, end;         // of all rows and receiving ops
+    int64_t first;              // start of the first row that computes or
+                                // communicates
     int64_t bubble;
 };
 
@@ -67,11 +68,11 @@ struct overlap_row {
 struct timeline_process {
     uint64_t pid;
     enum timeline_class class;
-    bool named, npu, seen;      // seen: it had events before it was known
-    int64_t device;             // -1: the label does not say
+    bool named, npu, seen;      // seen: it had events before its name was known
+    int64_t device;             // -1: not in the label
     struct overlap_row *rows;
     uint32_t nrows;
-    struct timeline_sum *sums;  // one for each step, or one without steps
+    struct timeline_sum *sums;  // one for each step; one if there are no steps
 };
 
 struct timeline_task {
@@ -93,10 +94,11 @@ struct timeline_thread {
     char name[TRACE_TEXT_MAX];
     struct timeline_task *tasks;
     uint32_t ntasks;
-    uint32_t begun;             // where a search among them ended
+    uint32_t begun;             // where the last search among them ended
 };
 
-/* A kernel or a flow to one, that waits for the other (timeline_kernels.c). */
+/* A kernel or a flow to one, while it waits for the other (timeline_kernels.c).
+ */
 struct timeline_kernel {
     uint64_t pid, tid;
     uint64_t flow;              // of a flow: its id
@@ -120,30 +122,31 @@ struct timeline {
     uint32_t nops;
     char *names;
     size_t names_used, names_cap;
-    struct timeline_kernel *kernels;        // seen lately
-    struct timeline_kernel *sought;         // of launches that decide
+    struct timeline_kernel *kernels;        // the last ones
+    struct timeline_kernel *sought;         // kernels of launches that decide
     uint32_t nsought, sought_cap;
     struct step_range *ranges;  // of steps on the device
     uint32_t nranges;
     uint64_t rows, tasks;
-    struct sorter *log;         // of tasks above those that are kept, or NULL
-    struct err why;             // what it said when it failed
+    struct sorter *log;         // tasks beyond those in memory, or NULL
+    struct err why;             // the error of the log
     struct {
         uint64_t n;
         int64_t total, min, max, first;         // ns
     } gc;                       // garbage collections of Python
     int64_t host_first;         // the earliest cpu_op; INT64_MAX: none
-    uint64_t impossible;        // events whose times cannot be
-    bool late;                  // something became known behind its events
-    bool overflow;              // rows were left out
+    uint64_t impossible;        // events with impossible times
+    bool late;                  // a process was named after its events
+    bool overflow;              // rows were skipped
     bool summing;               // second pass: ranges are known
     bool launches;              // there were flows
-    bool evicted;               // a kernel or its flow came too late to meet
-    bool seeking;               // another pass: for those that matter
-    bool making;                // another pass: overlap rows are to be made
-    uint64_t unclassified;      // tasks of which nobody knows what they do
-    const char *limit;          // what there was too much of, or NULL
-    uint64_t limit_at;          // where
+    bool evicted;               // a kernel or its flow came too late to be
+                                // matched
+    bool seeking;               // another pass, for kernels that decide
+    bool making;                // another pass, to make overlap rows
+    uint64_t unclassified;      // tasks of unknown kind
+    const char *limit;          // which limit was exceeded, or NULL
+    uint64_t limit_at;          // at which byte
 };
 
 static inline struct timeline_thread *timeline_thread (const struct timeline *t,
@@ -155,21 +158,26 @@ static inline struct timeline_thread *timeline_thread (const struct timeline *t,
 int timeline_init (struct timeline *t, struct source *src);
 void timeline_fini (struct timeline *t);
 
-/* Forget all but processes, threads' names and steps, for another pass. */
+/* Drop everything but processes, names of threads and steps, for another pass.
+ */
 void timeline_restart (struct timeline *t);
 
-/* Take in t->event.  0, -ENOMEM, or what a file of tasks said: in t->why. */
+/* Process t->event.  Returns 0; -ENOMEM; or an error of the file of tasks, with
+ * t->why.
+ */
 int timeline_event (struct timeline *t);
 
-/* Whether a process' arguments are wanted (struct trace_scan). */
+/* Whether the arguments of events of a process are wanted (struct trace_scan).
+ */
 bool timeline_wanted (void *arg, uint64_t pid);
 
-/* Keep a row of a process; above the limit t->overflow says so.  0 or -ENOMEM.
+/* Keep a row of a process.  Beyond the limit t->overflow is set.  Returns 0 or
+ * -ENOMEM.
  */
 int timeline_keep_row (struct timeline *t, struct timeline_process *p,
                        const struct overlap_row *row);
 
-/* Both times of an event; false if it has none that can be. */
+/* Get both times of an event.  False: they are absent or impossible. */
 static inline bool timeline_times (const struct trace_event *e,
                                    int64_t *start, int64_t *dur)
 {
@@ -177,7 +185,7 @@ static inline bool timeline_times (const struct trace_event *e,
            *start <= TIMELINE_NS_MAX && *dur <= TIMELINE_NS_MAX / 4;
 }
 
-/* Note what there was too much of, and where; 0. */
+/* Record the first limit that was exceeded, and where.  Returns 0. */
 static inline int timeline_too_much (struct timeline *t, const char *what)
 {
     if (!t->limit) {
@@ -189,15 +197,15 @@ static inline int timeline_too_much (struct timeline *t, const char *what)
 
 /* ---- kernels and the flows to them (timeline_kernels.c) ---- */
 
-/* A kernel, or an op; t->event is it. */
+/* Record a kernel, or an op, which is t->event. */
 void timeline_note_kernel (struct timeline *t, int64_t start, int64_t dur);
 
-/* Either end of a flow; 0 or -ENOMEM. */
+/* Record either end of a flow.  Returns 0 or -ENOMEM. */
 int timeline_note_flow (struct timeline *t);
 
-/* Behind a pass: 1 if another one is needed, in which timeline_event only looks
- * for the kernels of launches that decide where a step ends; 0 or -ENOMEM.  To
- * be asked at most twice.
+/* After a pass: 1 if another one is needed, in which timeline_event only looks
+ * for kernels of launches that decide where a step ends; 0; or -ENOMEM.  Call
+ * it at most twice.
  */
 int timeline_seek (struct timeline *t);
 int timeline_seek_event (struct timeline *t, const struct timeline_process *p);
@@ -207,40 +215,44 @@ int timeline_seek_event (struct timeline *t, const struct timeline_process *p);
 #define TIMELINE_NO_STEP UINT32_MAX
 #define TIMELINE_SUMS_MAX (1u << 20)    // devices times steps
 
-/* Set the steps' device ranges, and add up what was kept of their rows; what
- * was left out (overflow) is added by timeline_add_row in another pass.  0 or
+/* Set the device ranges of steps, and add up the rows that were kept.  Skipped
+ * ones (overflow) are added by timeline_add_row in another pass.  Returns 0 or
  * -ENOMEM.
  */
 int timeline_add_up (struct timeline *t);
 
-/* The first of it: timeline_step_of may be asked.  0 or -ENOMEM. */
+/* The first part of that: afterwards timeline_step_of works.  Returns 0 or
+ * -ENOMEM.
+ */
 int timeline_ranges (struct timeline *t);
 
-/* One row to the steps in which it begins. */
+/* Add a row to the steps in which it begins. */
 void timeline_add_row (struct timeline *t, struct timeline_process *p,
                        const struct overlap_row *r);
 
-/* The step that an op belongs to: of several the first in which it begins, the
- * only one in any case.  0 without steps, or TIMELINE_NO_STEP.
+/* The step of an op: the first in which it begins; if there is only one, that.
+ * 0 without steps, or TIMELINE_NO_STEP.
  */
 uint32_t timeline_step_of (const struct timeline *t, int64_t start);
 
 /* StepTraceTime and StepExtra; false when the source has stopped. */
 bool timeline_step_rows (struct timeline *t, unsigned want, struct err *err);
 
-/* UserRange of garbage collections; the same. */
+/* Send UserRange of garbage collections.  False: the source has stopped. */
 bool timeline_gc_rows (struct timeline *t, struct err *err);
 
 /* ---- without overlap rows (timeline_derived.c) ---- */
 
-/* Whether a pass with 'making' is worth it: there are none. */
+/* Whether a pass with 'making' is worthwhile: there are no overlap rows. */
 bool timeline_lacks_rows (const struct timeline *t);
 
-/* A task of the device that computes, in that pass.  0 or -ENOMEM. */
+/* Add a task of the device that computes, in that pass.  Returns 0 or -ENOMEM.
+ */
 int timeline_make_event (struct timeline *t, struct timeline_process *p);
 
-/* Behind it: make them of what computes, and of ops.  0 or -ENOMEM; none where
- * it is not known of each task what it does, which a reason says.
+/* After that pass: make overlap rows from computing tasks and from ops.  None
+ * are made, and the capture gets a reason, if the kind of some task is unknown.
+ * Returns 0 or -ENOMEM.
  */
 int timeline_make_rows (struct timeline *t);
 
@@ -248,12 +260,12 @@ int timeline_make_rows (struct timeline *t);
 
 #define TIMELINE_WORDS 6u
 
-/* Keep a task of a thread.  0 or negative, as timeline_event. */
+/* Keep a task of a thread.  Returns 0 or negative, as timeline_event. */
 int timeline_keep_task (struct timeline *t, struct timeline_thread *th,
                         const struct timeline_task *k);
 
-/* A task as a sorter's record: the key, the start, and what else it has.  In
- * the log the key is the thread's index.
+/* Convert a task to and from a record of a sorter: the key, the start, and the
+ * other members.  In the log the key is the index of the thread.
  */
 void timeline_pack (int64_t record[TIMELINE_WORDS], int64_t key,
                     const struct timeline_task *k);
@@ -261,7 +273,7 @@ struct timeline_task timeline_unpack (const int64_t record[TIMELINE_WORDS]);
 
 /* ---- communication (timeline_ops.c) ---- */
 
-/* Rows of the communication tables of 'want'.  False when the source has
+/* Send rows of the communication tables in 'want'.  False: the source has
  * stopped.
  */
 bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err);
@@ -271,19 +283,19 @@ bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err);
 struct timeline_files {
     char (*names)[CAPTURE_NAME_MAX];
     uint32_t n;
-    bool gap;                   // a slice is missing: number 'missing'
+    bool gap;                   // a slice is missing: its number is 'missing'
     uint32_t missing;
 };
 
-/* Where they are. */
+/* The directory of the files. */
 static inline int timeline_dir (const struct source *src)
 {
     return src->form == FORM_TRACE ? src->dir : src->out;
 }
 
-/* trace_view.json, or the parts that msprof wrote last, in their order; or the
- * capture itself, if it is a trace that torch_npu exported alone.
- * 0 (also if there is none) or -ENOMEM; to be freed.
+/* List the files: trace_view.json; or the parts that msprof wrote last, in
+ * their order; or the capture itself, if torch_npu exported that trace alone.
+ * Returns 0, also if there is none, or -ENOMEM; the caller frees the names.
  */
 int timeline_list (const struct source *src, struct timeline_files *ret);
 

@@ -1,9 +1,9 @@
-/* node_agent/extract/timeline/timeline_derived.c - overlap rows where there are
- * none
+/* node_agent/extract/timeline/timeline_derived.c - make overlap rows if there
+ * are none
  *
- * Timelines of 2023 have no "Overlap Analysis".  What computes is told by the
- * tasks' types, what communicates by the ops; rows are made of their unions, as
- * the profiler makes them.
+ * Timelines of 2023 have no "Overlap Analysis".  The types of tasks show what
+ * computes, the ops what communicates; rows are made from their unions, as by
+ * the profiler.
  */
 #include "extract/rows/intervals.h"
 #include "extract/timeline/timeline.h"
@@ -22,7 +22,8 @@ bool timeline_lacks_rows (const struct timeline *t)
     return t->rows == 0 && t->flows.nsteps > 0 && !t->limit;
 }
 
-/* Ops of communication that run as kernels: these compute nothing. */
+/* Whether it is a communication op that runs as a kernel: it computes nothing.
+ */
 static bool is_op (const struct trace_event *e)
 {
     static const char *const ends[] = { "AicpuKernel", "AivKernel" };
@@ -52,7 +53,7 @@ int timeline_make_event (struct timeline *t, struct timeline_process *p)
         start, (int64_t)((uint64_t)dur << 2 | OVERLAP_COMPUTING) });
 }
 
-/* Of one device: what computes, what communicates, and both. */
+/* The intervals of a device that compute, communicate, or do both. */
 struct work {
     struct interval *computing, *communication, *both;
     size_t ncomputing, ncommunication, nboth;
@@ -110,7 +111,9 @@ static int timeline_derived_keep (struct timeline *t,
         start, (int64_t)((uint64_t)dur << 2 | kind) });
 }
 
-/* Iterations have a timeline each, which nobody has idle time between. */
+/* Whether it is between iterations: each has its own timeline, without idle
+ * time between them.
+ */
 static bool is_between (const struct timeline *t, int64_t start, int64_t end)
 {
     return t->src->iterations && t->flows.nsteps > 1 &&
@@ -121,7 +124,7 @@ static int make_rows (struct timeline *t, struct timeline_process *p,
                       const struct work *w)
 {
     const struct interval *v;
-    size_t at = 0;              // what computes before an op is over by then
+    size_t at = 0;              // intervals before this end before the op
     int rc = 0;
 
     t->rows -= p->nrows;
@@ -190,7 +193,7 @@ int timeline_make_rows (struct timeline *t)
         free (w.both);
     }
     too_many = t->overflow;
-    t->overflow = false;        // all of it is lost, not only the rest
+    t->overflow = false;        // all rows are lost, not only the rest
     if (too_many || !given) {
         for (uint32_t i = 0; i < t->nprocesses; i++)
             t->processes[i].nrows = 0;

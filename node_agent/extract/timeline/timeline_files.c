@@ -1,10 +1,10 @@
-/* node_agent/extract/timeline/timeline_files.c - which files a timeline is in
+/* node_agent/extract/timeline/timeline_files.c - find the files of a timeline
  *
  * torch_npu and MindSpore write trace_view.json.  msprof writes
- * msprof_<time>.json or, when that were too large, msprof_slice_<k>_<time>.json
- * with k from 0; each export has a time of its own, and the latest counts.  In
- * 2023 it wrote msprof_<device>_<model>_<iteration>.json, and all count; what
- * hccl_... has beside it is in there, too.
+ * msprof_<time>.json or, if that is too large, msprof_slice_<k>_<time>.json
+ * with k from 0; each export has its own time, and the latest counts.  In 2023
+ * it wrote msprof_<device>_<model>_<iteration>.json, and all of these count;
+ * they contain the files hccl_... beside them.
  */
 #include "extract/timeline/read_timeline.h"
 #include "extract/timeline/timeline.h"
@@ -20,7 +20,7 @@
 #define NAME_SIZE sizeof (((struct timeline_files *)0)->names[0])
 #define SLICES_MAX 4096u
 
-/* The time and the number of a file of msprof; false if it is none. */
+/* Parse time and number in the name of a file of msprof.  False: it is none. */
 static bool msprof_name (const char *name, int64_t *time, int64_t *slice)
 {
     const char *p = name;
@@ -49,7 +49,7 @@ static bool msprof_name (const char *name, int64_t *time, int64_t *slice)
     return strcmp (p, ".json") == 0;
 }
 
-/* msprof_<device>_<model>_<iteration>.json */
+/* Whether it is msprof_<device>_<model>_<iteration>.json. */
 static bool iteration_name (const char *name)
 {
     const char *p = name;
@@ -91,16 +91,14 @@ static int add_name (struct timeline_files *f, const char *name)
     return 0;
 }
 
-/* Slices are numbered from 0: which one is missing of those that should be
- * there, or was not listed?
- */
+/* Find a slice that is missing or was not listed.  They are numbered from 0. */
 static void find_gap (struct timeline_files *f)
 {
     int64_t time, slice;
 
     for (uint32_t i = 0; i < f->n && !f->gap; i++) {
         if (!msprof_name (f->names[i], &time, &slice) || slice < 0)
-            continue;           // not in slices
+            continue;           // it is not sliced
         f->gap = slice != i;
         f->missing = i;
     }
@@ -130,7 +128,7 @@ static int list_msprof (const struct source *src, struct timeline_files *f)
             time < latest)
             continue;
         if (time > latest)
-            f->n = 0;           // an older export
+            f->n = 0;           // those are an older export
         latest = time;
         rc = add_name (f, e->d_name);
     }

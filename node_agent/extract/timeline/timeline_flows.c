@@ -1,4 +1,5 @@
-/* node_agent/extract/timeline/timeline_flows.c - a step's range on the device
+/* node_agent/extract/timeline/timeline_flows.c - find the range of steps on the
+ * device
  */
 #include "extract/timeline/timeline_flows.h"
 
@@ -13,10 +14,11 @@
 
 struct flow {
     uint64_t id;                // 0: the slot is free
-    int64_t launch;             // NONE: has not come
+    int64_t launch;             // NONE: not found yet
     int64_t start, end;         // of its kernels; NONE
-    uint32_t open;              // kernels whose end is not known
-    uint16_t refs;              // first or last of so many steps
+    uint32_t open;              // number of kernels with unknown end
+    uint16_t refs;              // number of steps for which it is the first or
+                                // last
     bool sought;
 };
 
@@ -109,7 +111,7 @@ static uint32_t home (const struct flows *f, uint64_t id)
            (f->cap - 1);
 }
 
-/* The slot of the id, or the free one where it would be. */
+/* The slot of an id, or the free slot for it. */
 static struct flow *timeline_flows_find (const struct flows *f, uint64_t id)
 {
     uint32_t i = home (f, id);
@@ -119,7 +121,7 @@ static struct flow *timeline_flows_find (const struct flows *f, uint64_t id)
     return &f->slots[i];
 }
 
-/* Free a slot; what lies behind it moves up, so that searches find it. */
+/* Free a slot, and move up the slots after it, so that searches find them. */
 static void timeline_flows_drop (struct flows *f, struct flow *flow)
 {
     uint32_t hole = (uint32_t)(flow - f->slots), i = hole;
@@ -189,8 +191,8 @@ static void unref (struct flows *f, uint64_t id)
         timeline_flows_drop (f, flow);
 }
 
-/* Let a flow be an end of a step if it lies farther out; 'at' is where its
- * kernels begin or end.  '*old' is the flow that it takes the place of.
+/* Make a flow an end of a step if it is farther out; 'at' is where its kernels
+ * begin or end.  '*old' is the flow that it replaces.
  */
 static bool timeline_flows_settle (struct flow_end *end, bool have,
                                    const struct flow *flow,
@@ -203,7 +205,7 @@ static bool timeline_flows_settle (struct flow_end *end, bool have,
         end->at = at;
         return false;
     }
-    // of two at the same time the same one, whichever comes first
+    // of two at the same time the same one wins, in any order
     if (have && flow->launch == end->launch ? flow->id > end->id
         : have && first                     ? flow->launch > end->launch
                                     : have && flow->launch < end->launch)
@@ -223,7 +225,7 @@ static void timeline_flows_complete (struct flows *f, uint64_t id)
     unsigned nold = 0;
 
     f->any = true;
-    // steps follow each other: at most two touch
+    // steps are consecutive: at most two overlap
     for (uint32_t i = n; i > 0 && i + 2 > n; i--) {
         struct flow_step *s = &f->steps[i - 1];
 
@@ -282,7 +284,7 @@ void flows_extend (struct flows *f, uint64_t id, int64_t end)
     struct flow *flow = timeline_flows_find (f, id ? id : UINT64_MAX);
 
     if (flow->id == 0)
-        return;                 // it was forgotten: it counts for no step
+        return;                 // it was dropped, since it counts for no step
     flow->open -= flow->open > 0;
     if (flow->end >= end)
         return;

@@ -1,14 +1,15 @@
-/* node_agent/extract/timeline/timeline_flows.h - a step's range on the device
+/* node_agent/extract/timeline/timeline_flows.h - find the range of steps on the
+ * device
  *
- * Private to the reader of timelines.  The range begins with the kernels of
- * the first launch within the step that has one, and ends with those of the
- * last.  A launch and its kernel are two halves of a flow with one id, which
- * may come in any order and far apart; a launch may have several kernels.
+ * Private to this folder.  The range begins with the kernels of the first
+ * launch within the step that has one, and ends with those of the last.  A
+ * launch and its kernel are the two halves of a flow with one id; they may come
+ * in any order and far apart, and a launch may have several kernels.
  *
- * A flow that is complete can only move the first or the last launch of its
- * step, so it is forgotten unless it did: what is kept are the flows of which
- * only one half has come, and two for each step.  That is bounded by how far
- * the device lags behind the host, not by the file's size.
+ * A complete flow can only change the first or the last launch of its step, so
+ * it is dropped unless it does.  Only flows with a missing half are kept, and
+ * two for each step.  Their number is limited by the delay of the device behind
+ * the host, not by the size of the file.
  */
 #ifndef ROLLCALL_EXTRACT_TIMELINE_TIMELINE_FLOWS_H
 #define ROLLCALL_EXTRACT_TIMELINE_TIMELINE_FLOWS_H
@@ -16,15 +17,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FLOWS_MAX (1u << 18)            // that are not complete: 20 MiB
+#define FLOWS_MAX (1u << 18)            // incomplete flows: 20 MiB
 #define TIMELINE_STEPS_MAX (1u << 16)
 #define FLOW_STEP_ID_MAX 24u
 
 struct flow_end {
     uint64_t id;
     int64_t launch;             // ns on the host
-    int64_t at;                 // where its first kernel begins, or the last
-                                // one ends
+    int64_t at;                 // start of its first kernel, or end of the last
+                                // one
 };
 
 struct flow_step {
@@ -35,45 +36,50 @@ struct flow_step {
     int64_t start, end;         // on the device; set by flows_ranges
 };
 
-struct flow;                    // one that is not complete, or counts
+struct flow;                    // a flow that is incomplete, or counts
 
 struct flows {
     struct flow_step *steps;    // by host_start
     uint32_t nsteps;
     struct flow *slots;
     uint32_t cap, used;
-    bool any;                   // there was a whole one, in a step or not
+    bool any;                   // there was a complete flow, in a step or not
 };
 
 int flows_init (struct flows *f);       // 0 or -ENOMEM
-void flows_fini (struct flows *f);      // also of a zeroed one
+void flows_fini (struct flows *f);      // f may be zeroed
 
-/* Note a step once; 1 when it is new, 0, -ENOMEM, or -E2BIG. */
+/* Add a step, unless it is known: 1 if it is new; 0; -ENOMEM; -E2BIG: there are
+ * too many.
+ */
 int flows_step (struct flows *f, const char *id, int64_t start, int64_t end);
 
-/* One half of a flow; 0, -ENOMEM, or -E2BIG above FLOWS_MAX.  Of a kernel the
- * end may not be known yet: then it is its start.
+/* Add one half of a flow.  If the end of a kernel is not known yet, it is its
+ * start, and 'known' is false.  Returns 0; -ENOMEM; -E2BIG: more than
+ * FLOWS_MAX.
  */
 int flows_launch (struct flows *f, uint64_t id, int64_t at);
 int flows_kernel (struct flows *f, uint64_t id, int64_t start, int64_t end,
                   bool known);
 
-/* A kernel of this flow ends there. */
+/* Set the end of a kernel of this flow. */
 void flows_extend (struct flows *f, uint64_t id, int64_t end);
 
-/* How many flows that are the last of a step have a kernel whose end is not
- * known; from now on these are sought.
+/* Count the flows that are the last of a step and have a kernel with unknown
+ * end.  From now on these are sought.
  */
 uint32_t flows_seek (struct flows *f);
 bool flows_is_sought (const struct flows *f, uint64_t id);
 
-/* Forget all but the steps' host ranges. */
+/* Drop everything but the host ranges of steps. */
 void flows_clear (struct flows *f);
 
-/* Set start and end of all steps: of the host if there are no flows at all. */
+/* Set start and end of all steps; those of the host if there are no flows at
+ * all.
+ */
 void flows_ranges (struct flows *f);
 
-/* Whether the device has the step: not, if others have flows and it has none.
+/* Whether the device has the step.  It has not if only other steps have flows.
  */
 static inline bool flows_has (const struct flows *f, uint32_t step)
 {

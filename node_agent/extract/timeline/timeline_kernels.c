@@ -1,12 +1,11 @@
-/* node_agent/extract/timeline/timeline_kernels.c - kernels, and the flows to
- * them
+/* node_agent/extract/timeline/timeline_kernels.c - match kernels with the flows
+ * to them
  *
- * A flow has only the start of its kernel, whose end may be that of a step.
- * The profiler writes them side by side: the one that comes first waits for the
- * other among those that were seen lately.  In a file of another order it may
- * be gone by then.  That matters for the last launch of each step only: for
- * these the file is read once more, and twice if kernels come before their
- * flows.
+ * A flow only has the start of its kernel, whose end may be that of a step.
+ * The profiler writes them side by side: the first one waits for the other
+ * among the last ones.  In a file with another order it may have been replaced
+ * by then.  That only matters for the last launch of each step: for these the
+ * file is read once more, and twice if kernels come before their flows.
  */
 #include "extract/timeline/timeline.h"
 
@@ -15,7 +14,7 @@
 
 #define SOUGHT_FIRST 1024u      // slots, a power of two
 #define SOUGHT_MAX (1u << 17)   // kernels of last launches: 12 MiB
-#define ALIKE_MAX 64u           // flows to one kernel: real ones have one
+#define ALIKE_MAX 64u           // flows to one kernel; real files have one
 
 static uint64_t hash_of (uint64_t pid, uint64_t tid, int64_t start)
 {
@@ -32,7 +31,7 @@ static bool same_kernel (const struct timeline *t,
 
 /* ---- in the order of the profiler ---- */
 
-/* Put it there; whoever has waited there in vain is forgotten. */
+/* Store it there, in place of the one that was not matched. */
 static void wait_at (struct timeline *t, struct timeline_kernel *k,
                      struct timeline_kernel who)
 {
@@ -93,7 +92,7 @@ int timeline_note_flow (struct timeline *t)
 
 /* ---- in any order: not base/map.h, as several flows have one kernel ---- */
 
-/* The next slot, from 'i' on, of this kernel; NULL if there is none. */
+/* The next slot of this kernel, from 'i' on.  NULL: there is none. */
 static struct timeline_kernel *next_sought (const struct timeline *t,
                                             int64_t start, uint64_t *i)
 {
@@ -128,7 +127,7 @@ static int timeline_kernels_grow (struct timeline *t)
     return 0;
 }
 
-/* The kernel that the flow leads to is one that decides. */
+/* Seek the kernel of the flow, which decides. */
 static int seek_kernel (struct timeline *t, int64_t start)
 {
     const struct trace_event *e = &t->event;
@@ -138,7 +137,7 @@ static int seek_kernel (struct timeline *t, int64_t start)
 
     for (; (k = next_sought (t, start, &i)); i++) {
         if (k->flow == e->id)
-            return 0;           // from the pass before
+            return 0;           // known from the previous pass
         alike++;
     }
     if (t->nsought == SOUGHT_MAX || alike == ALIKE_MAX)
@@ -178,8 +177,8 @@ int timeline_seek_event (struct timeline *t, const struct timeline_process *p)
     return 0;
 }
 
-/* The first pass is for those that wait; the second for kernels that came
- * before their flows.
+/* The first pass is for those that wait, the second one for kernels before
+ * their flows.
  */
 int timeline_seek (struct timeline *t)
 {

@@ -1,10 +1,11 @@
 /* node_agent/extract/timeline/timeline_ops.c - communication tables from a
  * timeline
  *
- * A communicator has a thread of its ops, "Group <name> Communication", and
- * behind it one for each plane, "Plane <k>", with the ops' tasks.  A task
- * belongs to the op of its communicator within which it begins.  In 2023 there
- * was one thread of ops, "Communication Kernel", and all planes were its own.
+ * A communicator has a thread of its ops, "Group <name> Communication",
+ * followed by a thread for each plane, "Plane <k>", with the tasks of the ops.
+ * A task belongs to the op of its communicator within which it begins.  In 2023
+ * there was one thread of ops, "Communication Kernel", to which all planes
+ * belonged.
  */
 #include "extract/timeline/timeline.h"
 
@@ -16,18 +17,20 @@
 #include <stdlib.h>
 
 #define NO_THREAD UINT32_MAX
-#define NEAR 16u                // tasks that are looked at one by one
-#define PLACE_BITS 16           // of a plane's place, in a task's key
+#define NEAR 16u                // tasks that are searched one by one
+#define PLACE_BITS 16           // bits of the position of a plane in the key of
+                                // a task
 
 _Static_assert (TIMELINE_THREADS_MAX <= 1u << PLACE_BITS, "places fit");
 
-/* What a thread turned out to be. */
+/* The role of a thread. */
 struct role {
-    uint32_t plane;             // its number; of ops: how many it has
-    uint32_t first;             // of ops: in 'planes'; of a plane: its place
+    uint32_t plane;             // number of a plane; of ops: number of planes
+    uint32_t first;             // of ops: index in 'planes'; of a plane: its
+                                // position
     uint32_t owner;             // of a plane: the thread of its ops
-    uint32_t first_op, nops;    // of ops: in 'ranks'
-    uint32_t at;                // among them, that of the last task
+    uint32_t first_op, nops;    // of ops: range in 'ranks'
+    uint32_t at;                // the one of them that has the last task
     bool ops;
     bool mixed;                 // of ops: a plane may have several threads
     char label[TRACE_TEXT_MAX]; // of ops: the communicator
@@ -49,10 +52,10 @@ struct maker {
     struct sorted_op *ops;
     uint32_t *ranks;            // places in 'ops', by thread and start
     struct sorter *sorted;      // tasks by op, if there is a log
-    int64_t task[TIMELINE_WORDS];       // the next of them
-    int more;                   // whether there is one
-    struct comm_task *tasks;    // of one op
-    size_t cap;                 // kept for the next op: not base/vec.h
+    int64_t task[TIMELINE_WORDS];       // next record of it
+    int more;                   // 1: 'task' is valid
+    struct comm_task *tasks;    // tasks of an op
+    size_t cap;                 // kept for the next op, unlike base/vec.h
     struct comm_tables tables;
     struct err *err;
 };
@@ -111,7 +114,7 @@ static int by_task_start (const void *pa, const void *pb)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Tasks come in time order, but nobody says so. */
+/* Sort the tasks, which are usually in the order of time. */
 static void order_tasks (struct timeline_thread *th)
 {
     for (uint32_t i = 1; i < th->ntasks; i++) {
@@ -155,7 +158,7 @@ static void assign_roles (struct maker *m, uint32_t *order)
         if (is_ops (th->name, r->label)) {
             r->ops = true;
             if (owner == order[i])
-                continue;       // its planes may come before it
+                continue;       // its planes may precede it
             r->plane = 0;
             r->first = m->nplanes;
             owner = order[i];
@@ -175,9 +178,9 @@ static void assign_roles (struct maker *m, uint32_t *order)
 
 /* ---- groups ---- */
 
-/* The group's key.  Old profilers number the threads ("Group 0 Communication")
- * instead of naming the communicator: then it is the only group of the rank
- * whose key ends as the op's name says, or not known.
+/* The key of the group.  Old profilers number the threads ("Group 0
+ * Communication") instead of naming the communicator.  Then it is the only
+ * group of the rank whose key ends as the name of the op says, or unknown.
  */
 static const char *group_of (const struct maker *m, const struct role *r,
                              const char *op)
@@ -185,13 +188,13 @@ static const char *group_of (const struct maker *m, const struct role *r,
     size_t n = strlen (r->label);
     bool number = n > 0 && strspn (r->label, "0123456789") == n, any;
 
-    if (n == 0)                 // the only group, or not known
+    if (n == 0)                 // it is the only group, or unknown
         return comm_group_of (m->t->src, op);
     if (comm_group_fits (r->hash, op, &any) || (!any && !number))
         return r->hash;
     if (number && n > COMM_TAG_DIGITS && n < CAPTURE_HASH_MAX &&
         (!any || comm_group_fits (r->label, op, &any)))
-        return r->label;        // it is the key already
+        return r->label;        // the label is the key
     return comm_group_of (m->t->src, op);
 }
 
@@ -217,8 +220,8 @@ static int by_step (const void *pa, const void *pb)
     return a->op < b->op ? -1 : 1;
 }
 
-/* Ops by step and start, each with where its tasks end: with the op, but not
- * behind the start of the next one of its communicator.
+/* Sort ops by step and start, and set where their tasks end: with the op, but
+ * not after the start of the next op of its communicator.
  */
 static void order_ops (struct maker *m)
 {
@@ -232,7 +235,7 @@ static void order_ops (struct maker *m)
 
         m->ops[i].place = i;
         m->ops[i].step = timeline_step_of (m->t, op->start);
-        // times are cut to whole ns: one may lie on the end
+        // times are truncated to whole ns, so one may equal the end
         m->ops[i].limit = op->start + (int64_t)op->dur + 2;
         if (i + 1 < n && m->ops[i + 1].op->thread == op->thread &&
             m->ops[i + 1].op->start < m->ops[i].limit)
@@ -241,8 +244,8 @@ static void order_ops (struct maker *m)
     qsort (m->ops, n, sizeof (*m->ops), by_step);
 }
 
-/* How many of a plane's tasks begin before 'at'.  Ops come in the order of
- * time: mostly it is near where the last search ended.
+/* How many tasks of a plane begin before 'at'.  Ops are in the order of time,
+ * so it is usually near the end of the last search.
  */
 static uint32_t timeline_ops_begun (struct timeline_thread *th, int64_t at)
 {
@@ -275,7 +278,7 @@ static bool no_memory (struct maker *m)
     return false;
 }
 
-/* One task of an op behind the others; false without memory. */
+/* Append a task of an op.  False: no memory. */
 static bool take_task (struct maker *m, const struct timeline_task *k,
                        uint32_t thread, size_t *n)
 {
@@ -296,7 +299,7 @@ static bool take_task (struct maker *m, const struct timeline_task *k,
         .start = k->start, .dur = k->dur, .size = k->size,
         .src = k->src, .dst = k->dst, .plane = m->roles[thread].plane,
         .kind = k->kind, .transport = k->transport, .link = k->link,
-        // a timeline does not say which writes are payload
+        // a timeline does not show which writes are payload
         .payload = k->transport == COMM_RDMA && k->size > 0,
     };
     return true;
@@ -315,11 +318,11 @@ static int by_time (const void *pa, const void *pb)
 
 static bool sorter_failed (struct maker *m, int rc)
 {
-    m->t->src->stopped = rc;    // m->err says why
+    m->t->src->stopped = rc;    // m->err has the reason
     return false;
 }
 
-/* Where the ops of each thread are among all by thread and start. */
+/* Set the range of the ops of each thread, in the order by thread and start. */
 static void rank_ops (struct maker *m)
 {
     for (uint32_t i = 0; i < m->t->nops; i++)
@@ -337,8 +340,8 @@ static int64_t start_of (const struct maker *m, uint32_t place)
     return m->ops[m->ranks[place]].op->start;
 }
 
-/* The last op of a thread that begins at or before 'start', by its rank; false
- * if it has ended, or there is none.
+/* Find the last op of a thread that begins at or before 'start', by its rank.
+ * False: it has ended, or there is none.
  */
 static bool find_op (const struct maker *m, struct role *r, int64_t start,
                      uint32_t *rank)
@@ -347,7 +350,7 @@ static bool find_op (const struct maker *m, struct role *r, int64_t start,
 
     if (r->nops == 0)
         return false;
-    // most tasks belong to the op of the one before them
+    // most tasks belong to the op of the previous one
     if (start_of (m, r->at) > start ||
         (next < high && start_of (m, next) <= start)) {
         while (low < high) {
@@ -366,7 +369,7 @@ static bool find_op (const struct maker *m, struct role *r, int64_t start,
     return start < m->ops[*rank].limit;
 }
 
-/* A task to those of its op, if it has one. */
+/* Add a task to those of its op, if it has one. */
 static bool sort_task (struct maker *m, const struct timeline_task *k,
                        uint32_t thread)
 {
@@ -400,7 +403,7 @@ static bool sort_log (struct maker *m)
     return rc == 0 || sorter_failed (m, rc);
 }
 
-/* All tasks by op, plane and start.  What came first goes first. */
+/* Sort all tasks by op, plane and start; equal ones keep their order. */
 static bool sort_tasks (struct maker *m)
 {
     int rc;
@@ -430,7 +433,7 @@ static bool sort_tasks (struct maker *m)
 
 /* ---- the tasks of an op ---- */
 
-/* Of the tasks in memory. */
+/* Take the tasks of an op from memory. */
 static bool take_kept (struct maker *m, const struct sorted_op *o, size_t *n)
 {
     const struct role *r = &m->roles[o->op->thread];
@@ -448,7 +451,7 @@ static bool take_kept (struct maker *m, const struct sorted_op *o, size_t *n)
     return true;
 }
 
-/* Of the sorted ones; those of ops that were left out are passed over. */
+/* Take the tasks of an op from the sorter, and skip those of skipped ops. */
 static bool take_sorted (struct maker *m, const struct sorted_op *o, size_t *n)
 {
     int64_t rank = o - m->ops;
@@ -465,8 +468,8 @@ static bool take_sorted (struct maker *m, const struct sorted_op *o, size_t *n)
     return m->more >= 0 || sorter_failed (m, m->more);
 }
 
-/* The tasks of an op: of each plane in time order; false when the source has
- * stopped.
+/* Take the tasks of an op, those of each plane in the order of time.  False:
+ * the source has stopped.
  */
 static bool take_tasks (struct maker *m, const struct sorted_op *o, size_t *n)
 {
@@ -489,7 +492,7 @@ static bool one_op (struct maker *m, const struct sorted_op *o)
     size_t n;
 
     if (!r->ops)
-        return true;            // some other row of the process
+        return true;            // it is another row of the process
     (void)snprintf (step, sizeof (step), "step%s",
                     t->flows.nsteps ? t->flows.steps[o->step].id : "");
     if (!steps_wanted (t->src->steps, step, strlen (step)))
@@ -506,7 +509,7 @@ static bool all_ops (struct maker *m)
         const struct sorted_op *o = &m->ops[i];
 
         if (o->step == TIMELINE_NO_STEP)
-            break;              // these come last, and are dropped
+            break;              // these are last, and dropped
         if (i > 0 && o->step != m->ops[i - 1].step &&
             !comm_tables_step_end (&m->tables))
             return false;

@@ -1,5 +1,6 @@
-/* node_agent/extract/timeline/timeline_steps.c - StepTraceTime from overlap
- * rows */
+/* node_agent/extract/timeline/timeline_steps.c - compute StepTraceTime from
+ * overlap rows
+ */
 #include "extract/rows/step_rows.h"
 #include "extract/rows/times.h"
 #include "extract/timeline/timeline.h"
@@ -78,7 +79,7 @@ static void add_to (struct timeline_sum *s, const struct overlap_row *r)
         s->first = r->start;
 }
 
-/* Receiving is bubble, and counts for where the step begins and ends. */
+/* Add receiving as bubble; it also counts for the start and end of the step. */
 static void add_receive (struct timeline_sum *s, const struct timeline_op *op)
 {
     int64_t dur = (int64_t)op->dur;
@@ -88,7 +89,7 @@ static void add_receive (struct timeline_sum *s, const struct timeline_op *op)
         s->bubble += dur;
 }
 
-/* Each step in which 'start' lies, its end excluded. */
+/* Add to each step that contains 'start'; the end of a step is excluded. */
 static void to_steps (struct timeline *t, struct timeline_process *p,
                       int64_t start, const struct overlap_row *row,
                       const struct timeline_op *op)
@@ -141,8 +142,8 @@ void timeline_add_row (struct timeline *t, struct timeline_process *p,
     to_steps (t, p, r->start, r, NULL);
 }
 
-/* The overlap rows of the device of a communication process: the only ones, or
- * those with the same label, or the same device in their pid.
+/* Find the overlap rows of the device of a communication process: the only
+ * ones, or those with the same label, or with the same device in their pid.
  */
 static struct timeline_process *device_of (struct timeline *t, uint64_t pid)
 {
@@ -225,13 +226,15 @@ static double device_number (const struct timeline_process *p)
     return p->device >= 0 ? (double)p->device : NAN;
 }
 
-/* From the host's begin of the step, or of the program's first operator. */
+/* The time from the start of the step on the host, or of the first operator of
+ * the program.
+ */
 static double preparing (const struct timeline *t,
                          const struct timeline_sum *s,
                          const struct flow_step *step)
 {
     if (!step && t->src->form == FORM_MSPROF)
-        return NAN;             // nothing of the host is there
+        return NAN;             // there is nothing of the host
     if (s->first == INT64_MAX || (!step && t->host_first == INT64_MAX))
         return 0;
     return time_us (s->first - (step ? step->host_start : t->host_first));
@@ -261,7 +264,7 @@ static void put_step (const struct timeline *t, struct batch *b,
                          .span = (double)span,
                          .bubble = (double)s->bubble,
                          .preparing = preparing (t, s, step) });
-    if (sums_only)              // as msprof-analyze, which does not clamp
+    if (sums_only)              // like msprof-analyze, which does not clamp
         b->real[STEP_EXCLUDE_RECEIVE][n] = time_us (alone - s->bubble);
 }
 
@@ -273,7 +276,7 @@ static void put_extra (struct batch *b, const struct timeline_process *p,
                     time_us_of_text (step->host_end), NAN);
 }
 
-/* All steps of one device; 'p' may be NULL: only the host is known. */
+/* Write all steps of a device; 'p' may be NULL: only the host is known. */
 static bool device_rows (struct timeline *t, const struct timeline_process *p,
                          struct batch *step, struct batch *extra,
                          struct err *err)

@@ -1,9 +1,9 @@
-/* node_agent/extract/timeline/timeline_tasks.c - tasks that are too many for
+/* node_agent/extract/timeline/timeline_tasks.c - keep more tasks than fit into
  * memory
  *
- * The first ones are kept by their threads.  All that come when there are
- * TIMELINE_TASKS_KEPT go to a log, which is a sorter without keys: it gives
- * them back as they came, from an unnamed file.
+ * Threads keep the first ones.  Beyond TIMELINE_TASKS_KEPT all tasks go to a
+ * log, which is a sorter without keys: it returns them in the same order, from
+ * an unnamed file.
  */
 #include "extract/timeline/timeline.h"
 

@@ -1,4 +1,6 @@
-/* node_agent/extract/timeline/trace_scan.c - the events of a Chrome trace */
+/* node_agent/extract/timeline/trace_scan.c - read the events of a Chrome trace
+ * one by one
+ */
 #include "extract/timeline/trace_scan.h"
 
 #include "base/units.h"
@@ -7,10 +9,12 @@
 
 #include <strings.h>
 
-#define NS_MAX 9.0e18           // a time that an int64_t holds
-#define PLACES_MAX 18u          // behind the point, of 19 digits
+#define NS_MAX 9.0e18           // the largest time in an int64_t
+#define PLACES_MAX 18u          // decimals, of 19 digits
 
-/* FNV-1a, with the highest bit set: texts do not meet small numbers. */
+/* Hash with FNV-1a, and set the highest bit, so that texts differ from small
+ * numbers.
+ */
 static uint64_t hash_text (const char *s, size_t n)
 {
     uint64_t h = UINT64_C (14695981039346656037);
@@ -20,18 +24,18 @@ static uint64_t hash_text (const char *s, size_t n)
     return h | UINT64_C (1) << 63;
 }
 
-/* The bytes of a text or a number that was just read. */
+/* The bytes of a text or number that was just read. */
 struct raw {
     const char *s;
     size_t n;
 };
 
-/* A number, as its text; false if there is something else. */
+/* Read a number as text.  False: there is something else. */
 static bool take_number (struct scan *s, struct raw *raw)
 {
     double ignored;
 
-    // no byte moves between here and its end: scan_peek has filled the buffer
+    // the buffer does not move here: scan_peek has filled it
     raw->s = s->at;
     if (!scan_real (s, &ignored))
         return false;
@@ -39,7 +43,7 @@ static bool take_number (struct scan *s, struct raw *raw)
     return true;
 }
 
-/* A text or a number, whichever 'next' begins. */
+/* Read a text or a number, which begins with 'next'. */
 static inline bool take_raw (struct scan *s, char next, struct raw *raw)
 {
     return next == '"' ? scan_text (s, &raw->s, &raw->n)
@@ -63,8 +67,8 @@ static bool all_digits (struct raw raw, uint64_t *ret)
     return true;
 }
 
-/* A plain number, also in quotes, with up to so many places; false, with
- * nothing taken, if there is something else.
+/* Read a plain number, possibly in quotes, with at most 'most' decimals.
+ * False, and nothing is read: there is something else.
  */
 static inline bool take_plain (struct scan *s, unsigned most, uint64_t *digits,
                                unsigned *places)
@@ -78,7 +82,7 @@ static inline bool take_plain (struct scan *s, unsigned most, uint64_t *digits,
     return true;
 }
 
-/* A number or a text that names something: equal ones are equal. */
+/* Read an identifier, a number or a text; equal ones give equal results. */
 static bool read_id (struct scan *s, uint64_t *ret)
 {
     unsigned places;
@@ -112,7 +116,7 @@ static bool read_time (struct scan *s, struct trace_time *t)
     return true;
 }
 
-/* As units_us_to_ns, whatever the number. */
+/* As units_us_to_ns, for any number. */
 static bool plain_ns (const struct trace_time *t, int64_t *ret)
 {
     static const uint64_t power[PLACES_MAX + 1] = {
@@ -141,7 +145,7 @@ bool trace_time_ns (const struct trace_time *t, int64_t *ret)
         return plain_ns (t, ret);
     if (units_us_to_ns (t->text, t->n, ret) == 0)
         return true;
-    // an exponent: "1e-05" is a real duration
+    // it has an exponent: "1e-05" is a real duration
     if (units_real (t->text, t->n, &us) < 0 || !(us >= 0) ||
         us > NS_MAX / 1000)
         return false;
@@ -160,13 +164,13 @@ bool trace_time_exact (const struct trace_time *t, double *ret)
         return false;
     if (t->plain)
         us = scan_decimal (t->digits, -(int)t->places, &ok);
-    if (!ok)                    // a whole number: the other ones are quick
+    if (!ok)                    // it is an integer: the others are fast
         us = (double)t->digits;
     *ret = us * 1000;
     return us >= 0 && us <= NS_MAX / 1000;
 }
 
-/* A whole number, also in quotes; anything else is -1. */
+/* Read an integer, possibly in quotes; anything else is -1. */
 static bool read_count (struct scan *s, int64_t *ret)
 {
     struct raw raw;
@@ -199,14 +203,14 @@ static const struct predicted_key arg_fields[] = {
 
 #define ARG_FIELDS 9
 
-/* A text that is one of a few words; any other value is skipped. */
+/* Read a text with one of a few words; any other value is skipped. */
 static bool read_word (struct scan *s, const char **text, size_t *n)
 {
     *text = NULL;
     return scan_peek (s) == '"' ? scan_text (s, text, n) : scan_skip (s);
 }
 
-/* Before 2025 some devices call nearly all of their tasks "Other". */
+/* Before 2025 some devices have the type "Other" for nearly all tasks. */
 static enum trace_type task_type (const char *text, size_t n)
 {
     static const char *const starts[] = { "AI_", "AIC", "AIV", "MIX_", "DSA",
@@ -282,7 +286,7 @@ static bool read_args (struct trace_scan *t, struct trace_event *e)
 
 static bool read_name (struct scan *s, struct trace_event *e)
 {
-    // what is longer is of Python: none of ours
+    // a longer name is of Python, and not needed
     if (!scan_copy (s, e->name, sizeof (e->name)))
         return false;
     e->name_size = (uint32_t)strlen (e->name);
@@ -302,7 +306,7 @@ static bool read_ph (struct scan *s, struct trace_event *e)
 
 static bool read_cat (struct scan *s, struct trace_event *e)
 {
-    char cat[16] = "";          // those that count are shorter
+    char cat[16] = "";          // those that matter are shorter
 
     if (!scan_copy (s, cat, sizeof (cat)))
         return false;
@@ -315,8 +319,8 @@ static bool read_cat (struct scan *s, struct trace_event *e)
     return true;
 }
 
-/* Only names of processes and threads have arguments that count, and tasks of
- * a process that is wanted; what is not known yet may be one of them.
+/* Whether the arguments of an event matter: names of processes and threads, and
+ * tasks of a wanted process, which may not be known yet.
  */
 static bool args_wanted (const struct trace_scan *t,
                          const struct trace_event *e)
@@ -336,7 +340,7 @@ static const struct predicted_key event_fields[] = {
 
 #define EVENT_FIELDS 9
 
-/* The value of the member whose key was read. */
+/* Read the value of the member whose key was read. */
 static bool read_member (struct trace_scan *t, int field,
                          struct trace_event *e)
 {
@@ -392,7 +396,7 @@ void trace_scan_begin (struct trace_scan *t,
     key_predictor_init (&t->arg_keys, arg_fields, ARG_FIELDS);
 }
 
-/* Into the array of events. */
+/* Enter the array of events. */
 static bool trace_scan_enter (struct trace_scan *t)
 {
     struct scan *s = &t->s;
@@ -411,7 +415,7 @@ static bool trace_scan_enter (struct trace_scan *t)
     return scan_array (s);
 }
 
-/* Behind the last event. */
+/* Leave the array after the last event. */
 static void leave (struct trace_scan *t)
 {
     while (t->wrapped && scan_member (&t->s, &t->outer)) {

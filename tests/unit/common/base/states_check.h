@@ -27,9 +27,10 @@ void states_stay (struct states_probe *p, unsigned event);
 /* Every edge of the table is followed, with its action once, and nothing else
  * changes anything; no edge stands behind one that is always followed; from
  * 'first' each state is reached, and from each other than 'first' one that has
- * no way out.
+ * no way out.  Rows are kept for ever: they need not come to an end.
  */
 void states_check_table (const struct states *table, unsigned first);
+void states_check_rows (const struct states *table, unsigned first);
 
 /* The graph below this heading ("## ...") of doc/states.md (STATES_DOCUMENT)
  * is of this table: each line an edge, and each edge a line, in one order.

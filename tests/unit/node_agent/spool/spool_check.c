@@ -149,7 +149,7 @@ void spool_put_releasable (struct fixture *f, unsigned delivered)
     (void)spool_put (f, f->raw, "v1", "0123456789", "raw", true);
     buf_init (&manifest, MANIFEST_MAX);
     assert_int_equal (manifest_take (f->raw, &manifest, &files, NULL), 0);
-    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_KEPT, 2,
+    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_ALL_SEALED, 2,
                                          &manifest, 1, NULL), 0);
     buf_fini (&manifest);
     for (unsigned i = 0; i < delivered; i++) {

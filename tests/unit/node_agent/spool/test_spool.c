@@ -137,7 +137,8 @@ static void test_states (void **state)
     next_is (f, ITEM_RAW, 0, &got);
     assert_int_equal (got.state, SPOOL_TRANSFERRING);
     assert_int_equal (items_in (f, ITEM_RAW, SPOOL_TRANSFERRING), 1);
-    assert_int_equal (spool_gone (f->s, got.id, SPOOL_CHANGED, "w", NULL), 0);
+    assert_int_equal (spool_gone (f->s, got.id, SPOOL_HAS_CHANGED, "w", NULL),
+                      0);
     spool_offered (f->s, got.id);       // late
     spool_reopen (f);
     assert_int_equal (items_in (f, ITEM_RAW, SPOOL_CHANGED), 1);
@@ -198,8 +199,8 @@ static void test_twins (void **state)
     assert_int_equal (spool_find_name_collision (f->s, b, path, NULL), 0);
     buf_init (&manifest, MANIFEST_MAX);
     buf_printf (&manifest, "of a test");
-    assert_int_equal (spool_add_release (f->s, "/epoch0/rank_1", RELEASE_KEPT,
-                                         1, &manifest, 1, NULL), 0);
+    assert_int_equal (spool_add_release (f->s, "/epoch0/rank_1",
+                                         RELEASE_ALL_SEALED, 1, &manifest, 1, NULL), 0);
     buf_fini (&manifest);
     assert_int_equal (spool_next (f->s, ITEM_ROWS, 2, &got, NULL), 1);
     assert_int_equal (got.capture_id, b);
@@ -493,7 +494,7 @@ static void test_lost_raw (void **state)
 
     (void)spool_put (f, f->raw, "v1", "rows", "raw", false);
     next_is (f, ITEM_RAW, 0, &got);
-    assert_int_equal (spool_gone (f->s, got.id, SPOOL_CHANGED, "changed",
+    assert_int_equal (spool_gone (f->s, got.id, SPOOL_HAS_CHANGED, "changed",
                                   NULL), 0);
     lost_is (f, 1, 0, "1 of the raw files and directories of ");
     lost_is (f, 1, 0, "the first is x: changed");
@@ -516,7 +517,7 @@ static void test_lost_older (void **state)
     next_is (f, ITEM_ROWS, 0, &rows);
     next_is (f, ITEM_RAW, 0, &raw);
     (void)spool_put (f, f->raw, "v2", "rows", "raw!", false);
-    assert_int_equal (spool_gone (f->s, raw.id, SPOOL_CHANGED, "changed",
+    assert_int_equal (spool_gone (f->s, raw.id, SPOOL_HAS_CHANGED, "changed",
                                   NULL), 0);
     assert_int_equal (spool_quarantine (f->s, &rows, "damaged", NULL), 0);
     lost_is (f, 0, 0, "");

@@ -177,8 +177,8 @@ static void test_release (void **state)
 
         (void)snprintf (path, sizeof (path), "/capture%d", i);
         (void)spool_put (f, path, "v1", "0123456789", NULL, false);
-        assert_int_equal (spool_add_release (f->s, path, RELEASE_KEPT, 1,
-                                             &manifest, 1, NULL), 0);
+        assert_int_equal (spool_add_release (f->s, path, RELEASE_ALL_SEALED,
+                                             1, &manifest, 1, NULL), 0);
     }
     buf_fini (&manifest);
     assert_int_equal (next_release (f, &r), 0);
@@ -188,7 +188,12 @@ static void test_release (void **state)
     assert_int_equal (next_release (f, &r), 1);
     assert_null (r.why);
     assert_string_equal (r.path, "/capture17");
-    assert_int_equal (spool_set_release (f->s, r.id, RELEASE_DONE, NULL), 0);
+    assert_int_equal (spool_change_release (f->s, &r, RELEASE_REMOVED, NULL,
+                                            NULL), -EINVAL);
+    assert_int_equal (spool_change_release (f->s, &r, RELEASE_REMOVE, NULL,
+                                            NULL), 0);
+    assert_int_equal (spool_change_release (f->s, &r, RELEASE_REMOVED, NULL,
+                                            NULL), 0);
     spool_close (f->s);
     fill (f, sqlite3_mprintf (release_sql, SEALED, SEALED, WAITING, SEALED,
                               SEALED, WAITING));
@@ -226,9 +231,9 @@ static void test_clock (void **state)
         (void)spool_put (f, path, "v1", "0123456789", NULL, false);
         assert_int_equal (spool_next (f->s, ITEM_ROWS, got.id, &got, NULL), 1);
         assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
-        assert_int_equal (spool_add_release (f->s, path, RELEASE_KEPT, 1,
-                                             &manifest, i < AHEAD ? 100000 : 10,
-                                             NULL), 0);
+        assert_int_equal (spool_add_release (f->s, path, RELEASE_ALL_SEALED,
+                                             1, &manifest,
+                                             i < AHEAD ? 100000 : 10, NULL), 0);
     }
     buf_fini (&manifest);
     // they were sealed by now, as far as anybody knows

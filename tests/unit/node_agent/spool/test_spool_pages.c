@@ -25,6 +25,7 @@ static void use (struct fixture *f)
     static const enum item_kind kinds[] = { ITEM_ROWS, ITEM_RAW };
     const char *const seen[] = { f->raw };
     struct spool_item got = { .id = 0 };
+    struct released release = { .id = 1, .state = RELEASE_BEGUN };
     struct digest hashes[SPOOL_SEGMENT];
     uint64_t id;
 
@@ -37,7 +38,7 @@ static void use (struct fixture *f)
     (void)spool_knows (f->s, f->raw, "v1");
     (void)spool_has_rank (f->s, 2);
     (void)spool_has_release (f->s, f->raw);
-    (void)spool_set_release (f->s, 1, RELEASE_DONE, NULL);
+    (void)spool_change_release (f->s, &release, RELEASE_REMOVED, NULL, NULL);
     if (spool_settle (f->s, f->raw, "v2", &id, NULL) == 0) {
         (void)spool_seal (f->s, id, "a_pt", 2, NULL, 0,
                           (struct spool_left_out){ 0 }, NULL);
@@ -98,8 +99,8 @@ static void test_pages (void **state)
     buf_put (&manifest, "x", 1);
     for (;; n++) {
         (void)spool_put (f, f->raw, "v1", "0123", big, false);
-        assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_KEPT, 2,
-                                             &manifest, 1, NULL), 0);
+        assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_ALL_SEALED,
+                                             2, &manifest, 1, NULL), 0);
         spool_close (f->s);
         if (damage_page (f, n, name) == 0)
             break;

@@ -285,7 +285,7 @@ static void test_release (void **state)
     buf_init (&manifest, 64);
     buf_put (&manifest, "x", 2);
     (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
-    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_KEPT, 1,
+    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_ALL_SEALED, 1,
                                          &manifest, 1, NULL), 0);
     buf_fini (&manifest);
     acknowledge (f, ITEM_ROWS, 1);
@@ -425,7 +425,8 @@ static void begin_release (struct fixture *f, unsigned removed,
     acknowledge (f, ITEM_RAW, 1);
     assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 9, &r, NULL),
                       1);
-    assert_int_equal (spool_set_release (f->s, r.id, RELEASE_BEGUN, NULL), 0);
+    assert_int_equal (spool_change_release (f->s, &r, RELEASE_REMOVE, NULL,
+                                            NULL), 0);
     assert_int_equal (manifest_set_aside (f->raw, r.manifest.data,
                                           r.manifest.size, NULL), 0);
     manifest_aside_path (aside, f->raw, r.manifest.data, r.manifest.size);
@@ -526,18 +527,26 @@ static void test_only_left (void **state)
 {
     struct fixture *f = *state;
     struct spool_redelivery r;
+    struct released release;
     struct buf manifest;
     size_t files;
 
     (void)spool_put (f, f->raw, "v1", "1", "raw", true);
     buf_init (&manifest, MANIFEST_MAX);
     assert_int_equal (manifest_take (f->raw, &manifest, &files, NULL), 0);
-    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_LEFT, 2,
+    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_ALL_SEALED, 2,
                                          &manifest, clock_wall_ns (), NULL),
                       0);
     buf_fini (&manifest);
     acknowledge (f, ITEM_ROWS, 1);
     acknowledge (f, ITEM_RAW, 1);
+    assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, INT64_MAX,
+                                          &release, NULL), 1);
+    assert_int_equal (spool_change_release (f->s, &release, RELEASE_REMOVE,
+                                            NULL, NULL), 0);
+    assert_int_equal (spool_change_release (f->s, &release, RELEASE_OTHER_FILES,
+                                            NULL, NULL), 0);
+    buf_fini (&release.manifest);
     assert_int_equal (access (f->raw, F_OK), 0);
     assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
     redeliver (f, &r);
@@ -676,7 +685,7 @@ static void test_other_loss (void **state)
     (void)spool_put (f, path, "v1", "1", "raw", false);
     acknowledge (f, ITEM_ROWS, 1);
     assert_int_equal (spool_next (f->s, ITEM_RAW, 0, &got, NULL), 1);
-    assert_int_equal (spool_gone (f->s, got.id, SPOOL_CHANGED, "changed",
+    assert_int_equal (spool_gone (f->s, got.id, SPOOL_HAS_CHANGED, "changed",
                                   NULL), 0);
     assert_true (fileio_join (file, sizeof (file), path, "x"));
     assert_int_equal (unlink (file), 0);
