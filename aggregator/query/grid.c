@@ -145,35 +145,38 @@ static void end_cell (struct grid *g)
         (void)fputc ('}', g->f);
 }
 
-/* True when the cell has been taken care of: of a table, or after a failure. */
-static bool is_done (struct grid *g, const char *text, size_t n, bool number)
+/* NULL text is NULL, and a number. */
+static void put_cell (struct grid *g, const char *text, size_t n, bool number)
 {
-    if (!g->failed && (g->format != GRID_TABLE))
-        return false;
-    if (!g->failed)
+    if (g->failed)
+        return;
+    if (g->format == GRID_TABLE) {
         g->failed = columns_cell (g->columns, text, n, number);
-    return true;
+        return;
+    }
+    begin_cell (g);
+    if (!text)
+        (void)fputs (g->format == GRID_JSON ? "null" : "", g->f);
+    else if (number)
+        (void)fwrite (text, 1, n, g->f);
+    else if (g->format == GRID_JSON)
+        quote_json (g->f, text, n);
+    else
+        put_csv (g, text, n);
+    end_cell (g);
 }
 
 void grid_null (struct grid *g)
 {
-    if (is_done (g, NULL, 0, true))
-        return;
-    begin_cell (g);
-    (void)fputs (g->format == GRID_JSON ? "null" : "", g->f);
-    end_cell (g);
+    put_cell (g, NULL, 0, true);
 }
 
 void grid_int (struct grid *g, int64_t v)
 {
     char text[24];
-    int n = snprintf (text, sizeof (text), "%" PRId64, v);
 
-    if (is_done (g, text, (size_t)n, true))
-        return;
-    begin_cell (g);
-    (void)fputs (text, g->f);
-    end_cell (g);
+    put_cell (g, text, (size_t)snprintf (text, sizeof (text), "%" PRId64, v),
+              true);
 }
 
 /* 0.0377, not 0.03769999999999997; but no date in us as 1.76e+15. */
@@ -197,15 +200,8 @@ void grid_real (struct grid *g, double v)
         real_for_people (v, text);
     else
         units_real_text (v, text);
-    if (!*text) {               // JSON knows no infinity
-        grid_null (g);
-        return;
-    }
-    if (is_done (g, text, strlen (text), true))
-        return;
-    begin_cell (g);
-    (void)fputs (text, g->f);
-    end_cell (g);
+    // JSON knows no infinity
+    put_cell (g, *text ? text : NULL, strlen (text), true);
 }
 
 void grid_fixed (struct grid *g, double v, int decimals)
@@ -217,19 +213,12 @@ void grid_fixed (struct grid *g, double v, int decimals)
         return;
     }
     (void)snprintf (text, sizeof (text), "%.*f", decimals, v);
-    (void)is_done (g, text, strlen (text), true);
+    put_cell (g, text, strlen (text), true);
 }
 
 void grid_text (struct grid *g, const char *s, size_t n)
 {
-    if (is_done (g, s, n, false))
-        return;
-    begin_cell (g);
-    if (g->format == GRID_JSON)
-        quote_json (g->f, s, n);
-    else
-        put_csv (g, s, n);
-    end_cell (g);
+    put_cell (g, s, n, false);
 }
 
 void grid_word (struct grid *g, const char *s)
@@ -264,7 +253,7 @@ void grid_line (struct grid *g, const char *text)
 int grid_finish (struct grid *g)
 {
     if (!g->failed && g->columns)
-        g->failed = columns_finish (g->columns);
+        columns_finish (g->columns);
     if (!g->failed && g->format == GRID_JSON)
         (void)fputs (g->rows ? "\n]\n" : "]\n", g->f);
     if (!g->failed && ferror (g->f))
