@@ -48,15 +48,8 @@ struct names {
 static int add_job (void *arg, const struct ledger_job *job)
 {
     struct names *list = arg;
-    char **p = vec_one_more (list->names, list->n, sizeof (*p));
 
-    if (!p)
-        return -ENOMEM;
-    list->names = p;
-    if (!(p[list->n] = strdup (job->id)))
-        return -ENOMEM;
-    list->n++;
-    return 0;
+    return vec_add_text (&list->names, &list->n, job->id);
 }
 
 int archive_jobs (struct archive *a, char ***names, size_t *n,
@@ -76,13 +69,11 @@ int archive_jobs (struct archive *a, char ***names, size_t *n,
 static int add_item (void *arg, const struct ledger_item *item)
 {
     struct archive_items *list = arg;
-
-    struct ledger_item *p = vec_one_more (list->items, list->n, sizeof (*p));
+    struct ledger_item *p = vec_add (&list->items, &list->n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;
-    list->items = p;
-    list->items[list->n++] = *item;
+    *p = *item;
     return 0;
 }
 

@@ -57,14 +57,10 @@ static int no_memory (struct err *err)
 static int add_version (void *arg, const struct ledger_item *item)
 {
     struct dividing *d = arg;
-    struct version *p;
+    struct version *p = vec_add (&d->versions, &d->n, sizeof (*p));
 
-    p = vec_one_more (d->versions, d->n, sizeof (*p));
     if (!p)
         return no_memory (d->err);
-    d->versions = p;
-    p = &d->versions[d->n++];
-    memset (p, 0, sizeof (*p));
     p->item = *item;
     capture_init (&p->capture);
     return 0;
@@ -247,13 +243,12 @@ static const char *make_name (struct dividing *d, const char *wanted,
 static int divide_put (struct divide *ret, const struct ledger_assignment *a,
                        struct err *err)
 {
-    struct ledger_assignment *p = ret->assignments;
+    struct ledger_assignment *p = vec_add (&ret->assignments, &ret->n,
+                                           sizeof (*p));
 
-    p = vec_one_more (p, ret->n, sizeof (*p));
     if (!p)
         return no_memory (err);
-    ret->assignments = p;
-    p[ret->n++] = *a;
+    *p = *a;
     return 0;
 }
 
@@ -445,16 +440,15 @@ void divide_fini (struct divide *d)
 
 static int add_job (struct divide *d, const char *job, struct err *err)
 {
-    char (*p)[MESSAGE_NAME_MAX] = d->jobs;
+    char (*p)[MESSAGE_NAME_MAX];
 
     for (size_t i = 0; i < d->njobs; i++) {
         if (strcmp (d->jobs[i], job) == 0)
             return 0;
     }
-    if (!(p = vec_one_more (p, d->njobs, sizeof (*p))))
+    if (!(p = vec_add (&d->jobs, &d->njobs, sizeof (*p))))
         return no_memory (err);
-    d->jobs = p;
-    (void)snprintf (p[d->njobs++], sizeof (*p), "%s", job);
+    (void)snprintf (*p, sizeof (*p), "%s", job);
     return 0;
 }
 

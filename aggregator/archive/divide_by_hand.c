@@ -21,12 +21,11 @@ struct by_hand {
 static int divide_by_hand_add (void *arg, const struct ledger_assignment *a)
 {
     struct by_hand *h = arg;
-    struct ledger_assignment *p = vec_one_more (h->all, h->n, sizeof (*p));
+    struct ledger_assignment *p = vec_add (&h->all, &h->n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;
-    h->all = p;
-    p[h->n++] = *a;
+    *p = *a;
     return 0;
 }
 

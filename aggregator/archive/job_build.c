@@ -1,6 +1,7 @@
 /* aggregator/archive/job_build.c - a job's shipments into its analysis.db */
 #include "archive/job_build_private.h"
 
+#include "base/cmp.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "model/shipment.h"
@@ -18,23 +19,21 @@
 static int add_source (void *arg, const struct ledger_item *item)
 {
     struct job_build *b = arg;
-    struct shipment_source *p;
+    struct shipment_source *p = vec_add (&b->sources, &b->n, sizeof (*p));
 
-    p = vec_one_more (b->sources, b->n, sizeof (*p));
     if (!p)
         return -ENOMEM;
-    b->sources = p;
-    p += b->n;
     *p = (struct shipment_source){
         .content = item->content, .place = item->place, .rank = item->rank,
         .newest_ns = item->newest_ns, .superseded = item->superseded,
         .lost = item->lost };
     if (asprintf (&p->capture, "%s%c%s%c%s", item->capture, '\0', item->dir,
-                  '\0', item->host) < 0)
+                  '\0', item->host) < 0) {
+        b->n--;
         return -ENOMEM;
+    }
     p->dir = p->capture + strlen (p->capture) + 1;
     p->host = p->dir + strlen (p->dir) + 1;
-    b->n++;
     return 0;
 }
 
@@ -163,25 +162,20 @@ static int add_sender (void *arg, const struct ledger_sender *s)
 
 static int add_mpi (struct job_build *b, const struct ledger_heard *h)
 {
-    struct select_mpi *p = b->mpi;
+    struct select_mpi *p = vec_add (&b->mpi, &b->nmpi, sizeof (*p));
 
-    p = vec_one_more (p, b->nmpi, sizeof (*p));
     if (!p)
         return -ENOMEM;
-    b->mpi = p;
-    p[b->nmpi++] = (struct select_mpi){ h->rank, h->mpi_rank, h->mpi_size };
+    *p = (struct select_mpi){ h->rank, h->mpi_rank, h->mpi_size };
     return 0;
 }
 
 static int add_fate (struct job_build *b, const struct ledger_heard *h)
 {
-    struct rank_fate *p = b->fates;
+    struct rank_fate *p = vec_add (&b->fates, &b->nfates, sizeof (*p));
 
-    p = vec_one_more (p, b->nfates, sizeof (*p));
     if (!p)
         return -ENOMEM;
-    b->fates = p;
-    p += b->nfates++;
     *p = (struct rank_fate){ h->rank, NULL, h->command };
     return *h->host && !(p->host = strdup (h->host)) ? -ENOMEM : 0;
 }
@@ -208,13 +202,6 @@ void job_build_say_fates (const struct job_build *b, struct roster *roster)
     }
 }
 
-static int compare_mpi (const void *pa, const void *pb)
-{
-    const struct select_mpi *a = pa, *b = pb;
-
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
 /* What MPI says of the ranks that captures are filed under.  A world that is
  * smaller than the job is a program's own, whatever its agent knew then.
  */
@@ -227,12 +214,9 @@ static void give_mpi (struct job_build *b, int64_t world_size)
             b->mpi[n++] = b->mpi[i];
     }
     b->nmpi = n;
-    for (size_t i = 0; i < b->n && b->nmpi > 0; i++) {
-        struct select_mpi key = { .rank = b->items[i].rank };
-
-        b->items[i].mpi = bsearch (&key, b->mpi, b->nmpi, sizeof (key),
-                                   compare_mpi);
-    }
+    for (size_t i = 0; i < b->n && b->nmpi > 0; i++)
+        b->items[i].mpi = bsearch (&b->items[i].rank, b->mpi, b->nmpi,
+                                   sizeof (*b->mpi), cmp_int64);
 }
 
 /* How it is known what is of it. */

@@ -68,23 +68,20 @@ static int place_file (struct raw_file *f, const struct ledger_item *item)
 static int raw_tree_collect (void *arg, const struct ledger_item *item)
 {
     struct raw_tree *t = arg;
-    struct raw_file *p;
+    struct raw_file *p = vec_add (&t->files, &t->n, sizeof (*p));
 
-    p = vec_one_more (t->files, t->n, sizeof (*p));
     if (!p)
         return -ENOMEM;
-    t->files = p;
-    p = &t->files[t->n];
     p->content = item->content;
     p->place = item->place;
     p->lost = item->lost;
     p->rank = item->rank;
     p->newest_ns = item->newest_ns;
     p->at = t->n;
-    if (place_file (p, item) < 0)
-        return -ENOMEM;
-    t->n++;
-    return 0;
+    if (place_file (p, item) == 0)
+        return 0;
+    t->n--;
+    return -ENOMEM;
 }
 
 int raw_tree_create (struct ledger *ledger, const char *job,

@@ -1,7 +1,6 @@
 /* aggregator/export/trace.c - a result as a trace that viewers draw */
 #include "export/trace.h"
 
-#include "base/clock.h"
 #include "export/track_layout.h"
 #include "query/absent.h"
 #include "query/finished.h"

@@ -2,7 +2,6 @@
 #include "fsck/check_private.h"
 
 #include "base/cmp.h"
-#include "store/fileio.h"
 #include "store/root.h"
 
 #include <errno.h>

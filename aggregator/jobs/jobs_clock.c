@@ -9,6 +9,8 @@
  */
 #include "jobs/jobs_private.h"
 
+#include "base/cmp.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,16 +253,8 @@ static const struct sight *find_nearest (const struct set *s, uint64_t step,
 {
     const struct sight key = { 0, 0, step, at };
     const struct sight *best = NULL;
-    size_t low = 0, high = s->n;
+    size_t low = cmp_place (&key, s->list, s->n, sizeof (key), compare_times);
 
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (compare_times (&s->list[mid], &key) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
     if (low < s->n && s->list[low].step == step)
         best = &s->list[low];
     if (low > 0 && s->list[low - 1].step == step &&

@@ -339,16 +339,14 @@ static int add_conflict (struct select_conflict **list, size_t *n,
                          const struct select_item *item, int64_t id,
                          const char *step)
 {
-    struct select_conflict *p = vec_one_more (*list, *n, sizeof (*p));
+    struct select_conflict *p = vec_add (list, n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;
     // rows in doubt never take the place of others
-    p[*n] = (struct select_conflict){ id, item->rank, step,
-                                      item->doubt
-                                        ? 0 : item->capture.whole_tables };
-    *list = p;
-    (*n)++;
+    *p = (struct select_conflict){ id, item->rank, step,
+                                   item->doubt
+                                       ? 0 : item->capture.whole_tables };
     return 0;
 }
 

@@ -24,7 +24,7 @@
 #define EDGE_PART 0.1           // of the median: less does not matter
 
 struct step {
-    int64_t number;
+    int64_t number;             // first: they are sorted by it
     const struct evidence_span *span;   // when it was, or NULL
 };
 
@@ -48,13 +48,6 @@ struct steps {
 };
 
 /* ---- reading them ---- */
-
-static int by_number (const void *pa, const void *pb)
-{
-    const struct step *a = pa, *b = pb;
-
-    return (a->number > b->number) - (a->number < b->number);
-}
 
 static int by_step_and_rank (const void *pa, const void *pb)
 {
@@ -105,7 +98,7 @@ static int read_window (struct window *w, struct select_item *item)
             add_step (w, c->steps[i], NULL);
     }
     if (w->n > 0)
-        qsort (w->v, w->n, sizeof (*w->v), by_number);
+        qsort (w->v, w->n, sizeof (*w->v), cmp_int64);
     for (size_t i = 0; i < w->n; i++) {
         if (used == 0 || w->v[used - 1].number != w->v[i].number)
             w->v[used++] = w->v[i];
@@ -177,9 +170,8 @@ static void select_steps_fini (struct steps *s)
 
 static const struct step *find_step (const struct window *w, int64_t number)
 {
-    const struct step key = { number, NULL };
-
-    return w->n ? bsearch (&key, w->v, w->n, sizeof (*w->v), by_number) : NULL;
+    return w->n ? bsearch (&number, w->v, w->n, sizeof (*w->v), cmp_int64)
+                : NULL;
 }
 
 /* Whether any capture of its rank has the step. */
@@ -335,18 +327,10 @@ static void find_absent (const struct steps *s, const struct window *w,
 static bool is_apart (const struct steps *s, const struct window *w)
 {
     for (size_t k = 0; k < w->n; k++) {
-        const struct shared key = { .number = w->v[k].number };
-        size_t low = 0, high = s->nall;
+        size_t at = cmp_place (&w->v[k].number, s->all, s->nall,
+                               sizeof (*s->all), cmp_int64);
 
-        while (low < high) {
-            size_t mid = low + (high - low) / 2;
-
-            if (s->all[mid].number < key.number)
-                low = mid + 1;
-            else
-                high = mid;
-        }
-        if (low < s->nall && s->all[low].several)
+        if (at < s->nall && s->all[at].several)
             return false;
     }
     return true;
@@ -395,17 +379,10 @@ int select_check_steps (struct select_item *items, size_t n)
 /* ---- steps that profiling made longer ---- */
 
 struct lasting {
+    int64_t number;             // first: they are sorted by it
     char id[64];
-    int64_t number;
     double us;
 };
-
-static int by_lasting (const void *pa, const void *pb)
-{
-    const struct lasting *a = pa, *b = pb;
-
-    return (a->number > b->number) - (a->number < b->number);
-}
 
 /* Whether v[at], one of the two ends, is longer than the others: without the
  * other end if there are enough without it, which may be as long.
@@ -463,7 +440,7 @@ static int end_capture (struct marker *m, struct err *err)
     m->n = 0;
     if (n < EDGE_OTHERS + 1)
         return 0;
-    qsort (m->v, n, sizeof (*m->v), by_lasting);
+    qsort (m->v, n, sizeof (*m->v), cmp_int64);
     if (is_edge (m->v, n, 0, m->room))
         rc = mark (m, m->v[0].id, err);
     if (rc == 0 && is_edge (m->v, n, n - 1, m->room))

@@ -4,7 +4,6 @@
 #include "json/json.h"
 #include "store/fileio.h"
 
-#include <limits.h>
 #include <sysexits.h>
 
 static int roll_status (const struct result *r)

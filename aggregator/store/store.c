@@ -97,12 +97,11 @@ bool store_is_there (const struct store *s)
 int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
                       uint64_t end, struct err *err)
 {
-    struct store_extent *p = vec_one_more (*list, *n, sizeof (*p));
+    struct store_extent *p = vec_add (list, n, sizeof (*p));
 
     if (!p)
         return err_set (err, ENOMEM, "no memory for the store");
-    *list = p;
-    p[(*n)++] = (struct store_extent){ segment, end };
+    *p = (struct store_extent){ segment, end };
     return 0;
 }
 
