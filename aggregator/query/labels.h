@@ -13,6 +13,7 @@
 #include "base/buf.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* The columns of the terminal 'fd'; 0: not a terminal. */
 size_t labels_width (int fd);
@@ -27,5 +28,9 @@ void labels_put (struct buf *out, size_t width, const char *lines);
  * 'fd'.
  */
 int labels_write (int fd, const char *lines);
+
+/* The same for lines that a function prints. */
+int labels_print (int fd, void (*print) (const void *arg, FILE *f),
+                  const void *arg);
 
 #endif
