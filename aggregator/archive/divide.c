@@ -5,13 +5,11 @@
 #include "base/vec.h"
 #include "builder/groups.h"
 #include "jobs/jobs.h"
-#include "model/shipment.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct version {                // of a capture: a shipment
     struct ledger_item item;
@@ -81,14 +79,9 @@ static void of_version (const struct ledger_item *item,
 static int look_at (struct dividing *d, struct version *v)
 {
     const struct ledger_item *i = &v->item;
-    int fd = i->lost ? -ENOENT : store_read (d->store, &i->content, &i->place,
-                                             NULL);
-    int rc = fd < 0 ? fd
-                    : shipment_read_meta (fd, (off_t)i->place.offset,
-                                          i->place.size, &v->capture, NULL);
+    int rc = i->lost ? -ENOENT : store_read_meta (d->store, &i->content,
+                                                  &i->place, &v->capture, NULL);
 
-    if (fd >= 0)
-        (void)close (fd);
     if (rc == -ENOMEM)
         return no_memory (d->err);
     if (rc < 0) {

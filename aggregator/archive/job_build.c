@@ -49,12 +49,12 @@ static int read_shipment (struct job_build *b, size_t source,
                         "to quarantine/ in the aggregator's root, or was "
                         "removed from the root; deliver it again: remove the "
                         "agent's spool, or copy the capture");
+    if (!sink)
+        return store_read_meta (b->store, &s->content, &s->place, c, err);
     if ((fd = store_read (b->store, &s->content, &s->place, err)) < 0)
         return fd;
-    rc = sink ? shipment_replay (fd, (off_t)s->place.offset, s->place.size,
-                                 sink, c, err)
-              : shipment_read_meta (fd, (off_t)s->place.offset, s->place.size,
-                                    c, err);
+    rc = shipment_replay (fd, (off_t)s->place.offset, s->place.size, sink, c,
+                          err);
     (void)close (fd);
     return rc;
 }
@@ -242,8 +242,8 @@ struct job_build *job_build_create (struct ledger *ledger,
         return NULL;
     }
     b->store = store;
-    b->cancel = &b->cancelled;
-    b->wanted = RESULTS_DEFAULT;
+    b->how.cancel = &b->cancelled;
+    b->how.wanted = RESULTS_DEFAULT;
     (void)snprintf (b->job, sizeof (b->job), "%s", job);
     rc = ledger_each (ledger, job, ITEM_ROWS, add_source, b, err);
     if (rc == 0)
@@ -297,19 +297,14 @@ const struct raw_tree *job_build_raw (const struct job_build *b)
     return b->raw;
 }
 
-void job_build_want (struct job_build *b, unsigned wanted)
+struct job_build_options *job_build_options (struct job_build *b)
 {
-    b->wanted = wanted;
+    return &b->how;
 }
 
 const struct results *job_build_results (const struct job_build *b)
 {
     return &b->results;
-}
-
-void job_build_obey (struct job_build *b, const atomic_bool *cancel)
-{
-    b->cancel = cancel;
 }
 
 void job_build_cancel (struct job_build *b)
@@ -351,29 +346,6 @@ size_t job_build_left (const struct job_build *b)
         left += b->items[i].drop && !b->items[i].skip &&
                 b->items[i].capture.state == CAPTURE_SUPERSEDED;
     return left;
-}
-
-void job_build_set_derive (struct job_build *b,
-                           const struct derive_options *derive)
-{
-    b->derive = derive;
-}
-
-void job_build_set_out (struct job_build *b, bool foreign, bool later)
-{
-    b->foreign = foreign;
-    b->later = later;
-}
-
-void job_build_show (struct job_build *b, build_progress_fn *fn, void *arg)
-{
-    b->progress = fn;
-    b->progress_arg = arg;
-}
-
-void job_build_began (struct job_build *b, int64_t began_ns)
-{
-    b->began_ns = began_ns;
 }
 
 static void note_senders (const struct job_build *b, struct roster *roster)
@@ -422,9 +394,9 @@ static int open_out (const struct job_build *b, const char *out,
 {
     int rc;
 
-    if (b->later)
+    if (b->how.later)
         return tree_open_later (ret, out, FILEIO_DIR_MODE, err);
-    rc = tree_make_out (out, FILEIO_DIR_MODE, b->foreign, err);
+    rc = tree_make_out (out, FILEIO_DIR_MODE, b->how.foreign, err);
     return rc < 0 ? rc : tree_open (ret, out, err);
 }
 
@@ -435,13 +407,13 @@ static int build_below (struct job_build *b, const struct tree *out,
     struct build_job job = {
         .items = b->items, .nitems = b->n, .roster = roster,
         .threads = threads, .feed = feed, .feed_arg = b,
-        .cancel = b->cancel, .job_id = b->job, .derive = b->derive,
-        .assumed = &b->assumed, .began_ns = b->began_ns,
-        .progress = b->progress, .progress_arg = b->progress_arg,
+        .cancel = b->how.cancel, .job_id = b->job, .derive = b->how.derive,
+        .assumed = &b->assumed, .began_ns = b->how.began_ns,
+        .progress = b->how.progress, .progress_arg = b->how.progress_arg,
     };
     const struct build_progress beside = { .phase = RESULTS_PHASE };
     struct publish p;
-    int rc = publish_open_in (&p, out, b->foreign, err);
+    int rc = publish_open_in (&p, out, b->how.foreign, err);
 
     if (rc < 0)
         return rc;
@@ -449,10 +421,10 @@ static int build_below (struct job_build *b, const struct tree *out,
     give_mpi (b, roster->world_size);
     note_mpi (b, roster);
     rc = build_run (&job, &p, ret, err);
-    if (rc == 0 && b->progress)
-        b->progress (b->progress_arg, &beside);
+    if (rc == 0 && b->how.progress)
+        b->how.progress (b->how.progress_arg, &beside);
     if (rc == 0)
-        rc = results_make (b->wanted, &p, threads, b->cancel, &b->results,
+        rc = results_make (b->how.wanted, &p, threads, b->how.cancel, &b->results,
                            err);
     publish_close (&p);
     return rc < 0 || !b->raw ? rc : job_build_put_raw (b, out, err);

@@ -25,7 +25,7 @@ static int take_content (struct check *c, const struct ledger_item *i)
 {
     struct ledger_place place;
     struct err why = { "" };
-    int rc = ledger_find_content (c->fresh, &i->content, &place, c->err), fd;
+    int rc = ledger_find_content (c->fresh, &i->content, &place, c->err);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
@@ -33,11 +33,7 @@ static int take_content (struct check *c, const struct ledger_item *i)
         return c->repair && !check_has_reason (c, &i->content)
                    ? check_quarantine (c, i, "the ledger does not say where "
                                              "it is") : 0;
-    fd = store_read (c->store, &i->content, &i->place, &why);
-    rc = fd < 0 ? fd : record_check_content (fd, &i->content, &i->place, &why);
-    if (fd >= 0)
-        (void)close (fd);
-    if (rc == 0)
+    if (store_check_content (c->store, &i->content, &i->place, &why) == 0)
         return ledger_add_content (c->fresh, &i->content, &i->place, c->err);
     return c->repair ? check_quarantine (c, i, why.text) : 0;
 }

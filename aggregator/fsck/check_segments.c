@@ -197,8 +197,7 @@ static int check_segment (struct check *c, int64_t n)
     fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || fstat (fd, &st) < 0) {
         rc = err_sys (c->err, errno, "cannot read %s", path);
-        if (fd >= 0)
-            (void)close (fd);
+        fileio_close (fd);
         return rc;
     }
     rc = record_scan (fd, n, 0, (uint64_t)st.st_size, on_record, c, c->err);

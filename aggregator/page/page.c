@@ -224,15 +224,7 @@ int page_write (const char *analysis_db, const char *temp_path,
 
 bool page_is_ours (const char *path)
 {
-    char head[sizeof (MARKER) - 1];
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    bool same = fd >= 0 &&
-                fileio_pread_all (fd, head, sizeof (head), 0) == 0 &&
-                memcmp (head, MARKER, sizeof (head)) == 0;
-
-    if (fd >= 0)
-        (void)close (fd);
-    return same;
+    return fileio_has_bytes (AT_FDCWD, path, 0, MARKER, sizeof (MARKER) - 1);
 }
 
 int page_make (struct publish *p, const char *analysis_db, const char *name,

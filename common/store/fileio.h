@@ -35,6 +35,9 @@ int fileio_open_at (int dirfd, const char *name, struct err *err);
 /* Open a directory below 'dirfd', never through a symbolic link. */
 int fileio_open_dir_at (int dirfd, const char *name, struct err *err);
 
+/* The entries of the directory 'dirfd', which stays open; NULL with errno. */
+DIR *fileio_list (int dirfd);
+
 /* The next entry of a directory but "." and "..", or NULL at its end.  A
  * directory that cannot be read on is not at its end: *rc is then -errno (0
  * otherwise), and what was listed is not all.
@@ -56,6 +59,15 @@ int fileio_pwrite_all (int fd, const void *data, size_t size, off_t offset);
 
 /* Read exactly 'size' bytes at 'offset'; -ENODATA if the file is shorter. */
 int fileio_pread_all (int fd, void *data, size_t size, off_t offset);
+
+/* Whether 'name' is a regular file, and no link, with these bytes, at
+ * most 128, at 'offset'.
+ */
+bool fileio_has_bytes (int dirfd, const char *name, off_t offset,
+                       const void *bytes, size_t n);
+
+/* close, of what may not be open (-1, or a negative errno). */
+void fileio_close (int fd);
 
 /* Make the directory and the ones above it; names that are new are durable, or
  * not there.
