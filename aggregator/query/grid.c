@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "json/json_out.h"
 #include "query/quote.h"
 #include "query/text_table.h"
 
@@ -20,6 +21,7 @@ struct grid {
     char **keys;                // of JSON objects
     unsigned n, at;             // columns, and the next one
     uint64_t rows;
+    struct json_out json;
     struct columns *columns;    // of a table
     bool terminal;              // CSV is to be seen, and obeyed by nothing
     int failed;
@@ -32,6 +34,7 @@ struct grid *grid_create (FILE *f, enum grid_format format, size_t width)
     if (!g)
         return NULL;
     g->f = f;
+    g->json = (struct json_out){ .f = f, .comma = ", ", .colon = ": " };
     g->format = format;
     g->width = width;
     g->terminal = isatty (fileno (f));
@@ -79,7 +82,7 @@ static void head_json (struct grid *g, const char *const *names)
         if (!g->keys || !(g->keys[i] = new_key (g, i, names[i])))
             g->failed = -ENOMEM;
     }
-    (void)fputc ('[', g->f);
+    json_out_open (&g->json, '[');
 }
 
 static void put_csv (struct grid *g, const char *s, size_t n)
@@ -118,31 +121,29 @@ void grid_head (struct grid *g, const char *const *names, unsigned n)
     }
 }
 
-/* What comes before a cell's value in CSV and JSON. */
-static void begin_cell (struct grid *g)
+static void cell_to_json (struct grid *g, const char *text, size_t n,
+                          bool number)
 {
-    if (g->format != GRID_JSON) {
-        (void)fputs (g->at ? "," : "", g->f);
-        return;
-    }
     if (g->at == 0)
-        (void)fputs (g->rows ? ",\n{" : "\n{", g->f);
+        json_out_open_line (&g->json, '{');
+    json_out_key (&g->json, g->keys[g->at]);
+    if (number)
+        json_out_raw (&g->json, text ? text : "null");
     else
-        (void)fputs (", ", g->f);
-    quote_json (g->f, g->keys[g->at], strlen (g->keys[g->at]));
-    (void)fputs (": ", g->f);
+        json_out_text (&g->json, text, n);
+    if (g->at + 1 == g->n)
+        json_out_close (&g->json, '}');
 }
 
-static void end_cell (struct grid *g)
+static void cell_to_csv (struct grid *g, const char *text, size_t n,
+                         bool number)
 {
-    if (++g->at < g->n)
-        return;
-    g->at = 0;
-    g->rows++;
-    if (g->format != GRID_JSON)
-        (void)fputs ("\r\n", g->f);
+    (void)fputs (g->at ? "," : "", g->f);
+    if (!number)
+        put_csv (g, text, n);
     else
-        (void)fputc ('}', g->f);
+        (void)fputs (text ? text : "", g->f);
+    (void)fputs (g->at + 1 == g->n ? "\r\n" : "", g->f);
 }
 
 /* NULL text is NULL, and a number. */
@@ -150,20 +151,14 @@ static void put_cell (struct grid *g, const char *text, size_t n, bool number)
 {
     if (g->failed)
         return;
-    if (g->format == GRID_TABLE) {
+    if (g->format == GRID_TABLE)
         g->failed = columns_cell (g->columns, text, n, number);
-        return;
-    }
-    begin_cell (g);
-    if (!text)
-        (void)fputs (g->format == GRID_JSON ? "null" : "", g->f);
-    else if (number)
-        (void)fwrite (text, 1, n, g->f);
     else if (g->format == GRID_JSON)
-        quote_json (g->f, text, n);
+        cell_to_json (g, text, n, number);
     else
-        put_csv (g, text, n);
-    end_cell (g);
+        cell_to_csv (g, text, n, number);
+    g->at = (g->at + 1) % g->n;
+    g->rows += g->at == 0;
 }
 
 void grid_null (struct grid *g)
