@@ -48,8 +48,7 @@ static void put_meta (struct trace *t, const char *what, int64_t pid,
         json_out_int_of (j, "pid", pid);
         json_out_int_of (j, "tid", tid);
         json_out_text_of (j, "name", full);
-        json_out_key (j, "args");
-        json_out_open (j, '{');
+        json_out_open_of (j, "args", '{');
         if (i == 0)
             json_out_text_of (j, "name", name);
         else
@@ -85,8 +84,7 @@ static void put_args (struct trace *t, sqlite3_stmt *st, int from)
 {
     struct json_out *j = &t->json;
 
-    json_out_key (j, "args");
-    json_out_open (j, '{');
+    json_out_open_of (j, "args", '{');
     for (int i = from; i < sqlite3_column_count (st); i++) {
         if (sqlite3_column_type (st, i) == SQLITE_NULL)
             continue;
@@ -128,8 +126,7 @@ static void put_rank (struct trace *t, sqlite3_stmt *st)
     json_out_int_of (j, "pid", rank);
     json_out_int_of (j, "tid", tid_of (rank, STEPS_TRACK, 0));
     json_out_text_of (j, "name", state);
-    json_out_key (j, "args");
-    json_out_open (j, '{');
+    json_out_open_of (j, "args", '{');
     json_out_text_of (j, "reason", db_text (st, 4));
     json_out_close (j, '}');
     json_out_close (j, '}');
@@ -330,8 +327,7 @@ static void put_about (struct trace *t)
                         "%.3f ms", c->aligned, c->offset_ms);
     (void)fputs ("\n],\n\"displayTimeUnit\": \"ms\",\n", j->f);
     j->more = false;
-    json_out_key (j, "otherData");
-    json_out_open (j, '{');
+    json_out_open_of (j, "otherData", '{');
     json_out_text_of (j, "made_by", "rollcall " ROLLCALL_VERSION);
     json_out_text_of (j, "clocks", text);
     json_out_key (j, "begins_us_since_1970");
@@ -358,8 +354,7 @@ int trace_write (sqlite3 *db, const struct trace_options *opt, FILE *f,
         return rc;
     count_offsets (&t);
     json_out_open (&t.json, '{');
-    json_out_key (&t.json, "traceEvents");
-    json_out_open (&t.json, '[');
+    json_out_open_of (&t.json, "traceEvents", '[');
     rc = trace_each (&t, ranks_sql, put_rank, err);
     if (rc == 0)
         rc = trace_each (&t, steps_sql, put_span, err);

@@ -107,16 +107,13 @@ int page_json_rows (struct json_out *j, sqlite3 *db, const char *key,
 
     if (r.rc < 0)
         return db_end (&r);
-    json_out_key (j, key);
-    json_out_open (j, '{');
-    json_out_key (j, "columns");
-    json_out_open (j, '[');
+    json_out_open_of (j, key, '{');
+    json_out_open_of (j, "columns", '[');
     for (int i = 0; i < n; i++)
         page_json_text (j, sqlite3_column_name (r.st, i),
                         strlen (sqlite3_column_name (r.st, i)));
     json_out_close (j, ']');
-    json_out_key (j, "rows");
-    json_out_open (j, '[');
+    json_out_open_of (j, "rows", '[');
     while (db_step (&r)) {
         json_out_open (j, '[');
         for (int i = 0; i < n; i++)

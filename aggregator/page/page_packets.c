@@ -58,16 +58,13 @@ static void page_packets_add (struct packets *p, sqlite3_stmt *st)
 
 static void put_rows (struct json_out *j, const struct packets *p)
 {
-    json_out_key (j, "packets");
-    json_out_open (j, '{');
-    json_out_key (j, "columns");
-    json_out_open (j, '[');
+    json_out_open_of (j, "packets", '{');
+    json_out_open_of (j, "columns", '[');
     for (const char *const *c = (const char *const[]){ "transport", "power",
                                     "count", "mb", "ms", NULL }; *c; c++)
         page_json_text (j, *c, strlen (*c));
     json_out_close (j, ']');
-    json_out_key (j, "rows");
-    json_out_open (j, '[');
+    json_out_open_of (j, "rows", '[');
     for (unsigned i = 0; i < p->n; i++) {
         for (int b = 0; b < BINS; b++) {
             if (p->bins[i][b].count <= 0)

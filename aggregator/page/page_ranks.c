@@ -40,8 +40,7 @@ static void put_fold (struct page *p)
 {
     struct json_out *j = &p->json;
 
-    json_out_key (j, "fold");
-    json_out_open (j, '{');
+    json_out_open_of (j, "fold", '{');
     json_out_int_of (j, "ranks", p->fold.ranks);
     json_out_int_of (j, "steps", p->fold.steps);
     json_out_int_of (j, "by_host", p->fold.by_host);
@@ -52,8 +51,7 @@ static void put_fold (struct page *p)
 static void put_times (struct json_out *j, const double *all, size_t kind,
                        size_t n)
 {
-    json_out_key (j, times[kind]);
-    json_out_open (j, '[');
+    json_out_open_of (j, times[kind], '[');
     for (size_t i = 0; i < n; i++)
         page_json_real (j, all[i * TIMES + kind]);
     json_out_close (j, ']');
@@ -92,8 +90,7 @@ int page_ranks (struct page *p, struct err *err)
         rc = page_json_rows (&p->json, p->db, "steps", steps_sql, err);
     if (rc == 0)
         rc = read_times (p, all, n, err);
-    json_out_key (&p->json, "times");
-    json_out_open (&p->json, '{');
+    json_out_open_of (&p->json, "times", '{');
     for (size_t i = 0; i < TIMES && rc == 0; i++)
         put_times (&p->json, all, i, n);
     json_out_close (&p->json, '}');

@@ -67,6 +67,12 @@ void json_out_real (struct json_out *j, double v)
     json_out_raw (j, *text ? text : "null");
 }
 
+void json_out_open_of (struct json_out *j, const char *key, char bracket)
+{
+    json_out_key (j, key);
+    json_out_open (j, bracket);
+}
+
 void json_out_text_of (struct json_out *j, const char *key, const char *s)
 {
     json_out_key (j, key);

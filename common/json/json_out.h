@@ -36,6 +36,7 @@ void json_out_int (struct json_out *j, int64_t v);
 void json_out_real (struct json_out *j, double v);
 
 /* A member. */
+void json_out_open_of (struct json_out *j, const char *key, char bracket);
 void json_out_text_of (struct json_out *j, const char *key, const char *s);
 void json_out_int_of (struct json_out *j, const char *key, int64_t v);
 
