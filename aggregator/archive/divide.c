@@ -124,8 +124,7 @@ static int compare_versions (const void *pa, const void *pb)
 
 static bool shows (const struct version *v)
 {
-    return v->capture.state == CAPTURE_COMPLETE ||
-           v->capture.state == CAPTURE_PARTIAL;
+    return capture_has_rows (&v->capture);
 }
 
 /* A name may be used again: by the next run of the same script, where a

@@ -98,17 +98,15 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
     item->agent_host = b->sources[i].host;
     item->host_is_agents = item->capture.host[0] == '\0';
     name_host (b, i, &item->capture);
-    item->skip = item->capture.state != CAPTURE_COMPLETE &&
-                 item->capture.state != CAPTURE_PARTIAL;
+    item->skip = !capture_has_rows (&item->capture);
     capture_drop_groups (&item->capture);
     return 0;
 }
 
 static bool has_rows (const struct select_item *item)
 {
-    return item->capture.state == CAPTURE_COMPLETE ||
-           item->capture.state == CAPTURE_UNEXPECTED ||
-           item->capture.state == CAPTURE_PARTIAL;
+    return item->capture.state == CAPTURE_UNEXPECTED ||
+           capture_has_rows (&item->capture);
 }
 
 /* The world size that the metadata of all captures name, those that name one.

@@ -4,6 +4,7 @@
 #include "base/cmp.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "store/db_rows.h"
 
 #include <errno.h>
@@ -110,8 +111,7 @@ static int read_window (struct window *w, struct select_item *item)
 static bool select_steps_counts (const struct select_item *item)
 {
     return item->rank != CAPTURE_NO_RANK && !item->skip && !item->drop &&
-           !item->doubt && (item->capture.state == CAPTURE_COMPLETE ||
-                            item->capture.state == CAPTURE_PARTIAL);
+           !item->doubt && capture_has_rows (&item->capture);
 }
 
 static int share (struct steps *s)
@@ -413,8 +413,7 @@ struct marker {
     const struct select_item *items;
     sqlite3_stmt *mark, *add, *leave;   // 'leave' NULL: they stay in means
     struct lasting *v;
-    double *room;
-    size_t n, cap;
+    size_t n;
     int64_t capture;            // whose steps 'v' has, 0: none
 };
 
@@ -435,40 +434,27 @@ static int mark (struct marker *m, const char *step, struct err *err)
 static int end_capture (struct marker *m, struct err *err)
 {
     size_t n = m->n;
+    double *room;
     int rc = 0;
 
     m->n = 0;
     if (n < EDGE_OTHERS + 1)
         return 0;
+    if (!(room = malloc (n * sizeof (*room))))
+        return err_set (err, ENOMEM, "no memory for steps");
     qsort (m->v, n, sizeof (*m->v), cmp_int64);
-    if (is_edge (m->v, n, 0, m->room))
+    if (is_edge (m->v, n, 0, room))
         rc = mark (m, m->v[0].id, err);
-    if (rc == 0 && is_edge (m->v, n, n - 1, m->room))
+    if (rc == 0 && is_edge (m->v, n, n - 1, room))
         rc = mark (m, m->v[n - 1].id, err);
+    free (room);
     return rc;
-}
-
-static int make_room (struct marker *m)
-{
-    size_t cap = m->cap ? 2 * m->cap : 64;
-    struct lasting *v;
-    double *room;
-
-    if (m->n < m->cap)
-        return 0;
-    if (!(v = realloc (m->v, cap * sizeof (*v))))
-        return -ENOMEM;
-    m->v = v;
-    if (!(room = realloc (m->room, cap * sizeof (*room))))
-        return -ENOMEM;
-    m->room = room;
-    m->cap = cap;
-    return 0;
 }
 
 static int take_step (struct marker *m, int64_t capture, const char *step,
                       double us, struct err *err)
 {
+    struct lasting *p;
     int64_t number;
     int rc = 0;
 
@@ -481,10 +467,10 @@ static int take_step (struct marker *m, int64_t capture, const char *step,
         m->items[capture - 1].capture.evidence.schedule.warmup != 0 ||
         units_int (step, 0, INT64_MAX, &number) < 0)
         return rc;
-    if (make_room (m) < 0)
+    if (!(p = vec_add (&m->v, &m->n, sizeof (*p))))
         return err_set (err, ENOMEM, "no memory for steps");
-    m->v[m->n] = (struct lasting){ .number = number, .us = us };
-    memcpy (m->v[m->n++].id, step, strlen (step) + 1);
+    *p = (struct lasting){ .number = number, .us = us };
+    memcpy (p->id, step, strlen (step) + 1);
     return 0;
 }
 
@@ -533,6 +519,5 @@ int select_mark_edges (sqlite3 *db, const struct select_item *items, size_t n,
     (void)sqlite3_finalize (m.add);
     (void)sqlite3_finalize (m.leave);
     free (m.v);
-    free (m.room);
     return rc;
 }

@@ -51,10 +51,8 @@ static int compare_lists (const void *pa, const void *pb)
 
 static bool is_judged (const struct select_item *item)
 {
-    const struct capture *c = &item->capture;
-
     return item->rank != CAPTURE_NO_RANK && !item->skip &&
-           (c->state == CAPTURE_COMPLETE || c->state == CAPTURE_PARTIAL);
+           capture_has_rows (&item->capture);
 }
 
 static int collect_lists (struct lists *l, const struct select_item *items,
