@@ -146,17 +146,6 @@ static const char *or_none (const char *text)
     return text ? text : "";
 }
 
-static void put_sentence (struct buf *out, size_t width, const char *label,
-                          const char *text)
-{
-    struct buf line;
-
-    buf_init (&line, PRINT_MAX);
-    buf_printf (&line, "%s%s\n", label, or_none (text));
-    labels_put (out, width, buf_text (&line));
-    buf_fini (&line);
-}
-
 int finding_list_print (const struct finding_list *l, int fd)
 {
     size_t width = labels_width (fd);
@@ -171,8 +160,8 @@ int finding_list_print (const struct finding_list *l, int fd)
 
         buf_printf (&out, "%-7s %-20s finding %lld\n", f->severity, f->kind,
                     (long long)f->id);
-        put_sentence (&out, width, "  ", f->text);
-        put_sentence (&out, width, "  next   ", f->hint);
+        labels_line (&out, width, "  ", or_none (f->text));
+        labels_line (&out, width, "  next   ", or_none (f->hint));
         // one line, to be copied
         buf_printf (&out, "  query  %s\n", or_none (f->query));
     }

@@ -85,6 +85,17 @@ void labels_put (struct buf *out, size_t width, const char *lines)
     }
 }
 
+void labels_line (struct buf *out, size_t width, const char *label,
+                  const char *text)
+{
+    struct buf line;
+
+    buf_init (&line, WRITE_MAX);
+    buf_printf (&line, "%s%s\n", label, text);
+    labels_put (out, width, buf_text (&line));
+    buf_fini (&line);
+}
+
 int labels_print (int fd, void (*print) (const void *arg, FILE *f),
                   const void *arg)
 {

@@ -24,6 +24,10 @@ size_t labels_width (int fd);
  */
 void labels_put (struct buf *out, size_t width, const char *lines);
 
+/* The same of one line. */
+void labels_line (struct buf *out, size_t width, const char *label,
+                  const char *text);
+
 /* Wrap and print, with control characters escaped.  0, -ENOMEM, or an error of
  * 'fd'.
  */

@@ -272,14 +272,7 @@ static void print_line (const struct columns *c, const char *text)
     struct buf out;
 
     buf_init (&out, SIZE_MAX / 2);
-    buf_printf (&out, "  %s\n", text);
-    if (c->width > 0) {
-        struct buf whole = out;
-
-        buf_init (&out, SIZE_MAX / 2);
-        labels_put (&out, c->width, buf_text (&whole));
-        buf_fini (&whole);
-    }
+    labels_line (&out, c->width, "  ", text);
     (void)fputs (buf_text (&out), c->f);
     buf_fini (&out);
 }
