@@ -124,6 +124,7 @@ static int build_all (const struct build_options *opt, struct job_build *b,
                       const struct size_claims *claims, const struct archive *a,
                       const char *job, int64_t seq)
 {
+    struct job_build_options *how = job_build_options (b);
     char out[PATH_MAX];
     struct err err = { "" };
     struct build_result result = { .rows = 0 };
@@ -134,18 +135,18 @@ static int build_all (const struct build_options *opt, struct job_build *b,
     if (snprintf (out, sizeof (out), "%s/jobs/%s", a->root, job) >=
         (int)sizeof (out))
         out[0] = '\0';
-    job_build_want (b, opt->wanted);
-    job_build_set_out (b, opt->foreign, false);
+    how->wanted = opt->wanted;
+    how->foreign = opt->foreign;
+    how->cancel = &cli_cancelled;
     cli_catch_signals ();
-    job_build_obey (b, &cli_cancelled);
     roster_init (&roster);
     rc = opt->world_size > 0
              ? roster_expect_world (&roster, opt->world_size, "--world-size")
              : job_build_expect (b, claims, false, &roster);
     job_build_say_fates (b, &roster);
     cli_progress_begin (&progress);
-    if (progress.shown)
-        job_build_show (b, cli_progress_build, &progress);
+    how->progress = progress.shown ? cli_progress_build : NULL;
+    how->progress_arg = &progress;
     if (rc == 0)
         rc = job_build_run (b, opt->out ? opt->out : out,
                             (unsigned)opt->threads, &roster, &result, &err);
@@ -188,7 +189,7 @@ static int build (const struct build_options *opt,
     } else if (!b || said < 0) {
         status = FAIL (EX_IOERR, "job %s: %s", job, err.text);
     } else if (job_build_captures (b) > 0) {
-        job_build_set_derive (b, derive);
+        job_build_options (b)->derive = derive;
         status = build_all (opt, b, &claims, a, job, seq);
     } else if ((status = tell_run (opt, job)) == 0) {
         status = FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs "

@@ -48,15 +48,8 @@ struct names {
 static int add_job (void *arg, const struct ledger_job *job)
 {
     struct names *list = arg;
-    char **p = vec_one_more (list->names, list->n, sizeof (*p));
 
-    if (!p)
-        return -ENOMEM;
-    list->names = p;
-    if (!(p[list->n] = strdup (job->id)))
-        return -ENOMEM;
-    list->n++;
-    return 0;
+    return vec_add_text (&list->names, &list->n, job->id);
 }
 
 int archive_jobs (struct archive *a, char ***names, size_t *n,
@@ -76,13 +69,11 @@ int archive_jobs (struct archive *a, char ***names, size_t *n,
 static int add_item (void *arg, const struct ledger_item *item)
 {
     struct archive_items *list = arg;
-
-    struct ledger_item *p = vec_one_more (list->items, list->n, sizeof (*p));
+    struct ledger_item *p = vec_add (&list->items, &list->n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;
-    list->items = p;
-    list->items[list->n++] = *item;
+    *p = *item;
     return 0;
 }
 
@@ -116,39 +107,20 @@ static int open_content (struct archive *a, const struct ledger_item *item,
 int archive_check (struct archive *a, const struct ledger_item *item,
                    struct err *err)
 {
-    int fd = open_content (a, item, err), rc;
+    int fd = open_content (a, item, err);
+    int rc = fd < 0 ? fd : record_check_content (fd, &item->content,
+                                                 &item->place, err);
 
-    if (fd < 0)
-        return fd;
-    rc = record_check_content (fd, &item->content, &item->place, err);
-    (void)close (fd);
+    fileio_close (fd);
     return rc;
 }
 
 static int archive_copy (int in, int out, const struct ledger_item *item,
                          struct err *err)
 {
-    uint64_t size = item->place.size;
-    void *chunk = malloc (CONTENT_CHUNK);
-    struct content_hash h;
     struct digest id;
-    int rc = chunk ? 0 : -ENOMEM;
+    int rc = record_copy (in, &item->place, out, NULL, &id);
 
-    content_hash_init (&h);
-    for (uint64_t at = 0; at < size && rc == 0; at += CONTENT_CHUNK) {
-        size_t n = size - at < CONTENT_CHUNK ? (size_t)(size - at)
-                                             : CONTENT_CHUNK;
-
-        rc = fileio_pread_all (in, chunk, n, (off_t)(item->place.offset + at));
-        if (rc == 0)
-            rc = content_hash_add (&h, chunk, n);
-        if (rc == 0)
-            rc = fileio_write_all (out, chunk, n);
-    }
-    if (rc == 0)
-        rc = content_hash_end (&h, &id);
-    content_hash_fini (&h);
-    free (chunk);
     if (rc == -ENODATA ||
         (rc == 0 && memcmp (&id, &item->content, sizeof (id)) != 0))
         return err_set (err, EBADMSG, "it is damaged: its hash is wrong");

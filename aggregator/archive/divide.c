@@ -5,13 +5,11 @@
 #include "base/vec.h"
 #include "builder/groups.h"
 #include "jobs/jobs.h"
-#include "model/shipment.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct version {                // of a capture: a shipment
     struct ledger_item item;
@@ -57,14 +55,10 @@ static int no_memory (struct err *err)
 static int add_version (void *arg, const struct ledger_item *item)
 {
     struct dividing *d = arg;
-    struct version *p;
+    struct version *p = vec_add (&d->versions, &d->n, sizeof (*p));
 
-    p = vec_one_more (d->versions, d->n, sizeof (*p));
     if (!p)
         return no_memory (d->err);
-    d->versions = p;
-    p = &d->versions[d->n++];
-    memset (p, 0, sizeof (*p));
     p->item = *item;
     capture_init (&p->capture);
     return 0;
@@ -85,14 +79,9 @@ static void of_version (const struct ledger_item *item,
 static int look_at (struct dividing *d, struct version *v)
 {
     const struct ledger_item *i = &v->item;
-    int fd = i->lost ? -ENOENT : store_read (d->store, &i->content, &i->place,
-                                             NULL);
-    int rc = fd < 0 ? fd
-                    : shipment_read_meta (fd, (off_t)i->place.offset,
-                                          i->place.size, &v->capture, NULL);
+    int rc = i->lost ? -ENOENT : store_read_meta (d->store, &i->content,
+                                                  &i->place, &v->capture, NULL);
 
-    if (fd >= 0)
-        (void)close (fd);
     if (rc == -ENOMEM)
         return no_memory (d->err);
     if (rc < 0) {
@@ -135,8 +124,7 @@ static int compare_versions (const void *pa, const void *pb)
 
 static bool shows (const struct version *v)
 {
-    return v->capture.state == CAPTURE_COMPLETE ||
-           v->capture.state == CAPTURE_PARTIAL;
+    return capture_has_rows (&v->capture);
 }
 
 /* A name may be used again: by the next run of the same script, where a
@@ -247,13 +235,12 @@ static const char *make_name (struct dividing *d, const char *wanted,
 static int divide_put (struct divide *ret, const struct ledger_assignment *a,
                        struct err *err)
 {
-    struct ledger_assignment *p = ret->assignments;
+    struct ledger_assignment *p = vec_add (&ret->assignments, &ret->n,
+                                           sizeof (*p));
 
-    p = vec_one_more (p, ret->n, sizeof (*p));
     if (!p)
         return no_memory (err);
-    ret->assignments = p;
-    p[ret->n++] = *a;
+    *p = *a;
     return 0;
 }
 
@@ -445,16 +432,15 @@ void divide_fini (struct divide *d)
 
 static int add_job (struct divide *d, const char *job, struct err *err)
 {
-    char (*p)[MESSAGE_NAME_MAX] = d->jobs;
+    char (*p)[MESSAGE_NAME_MAX];
 
     for (size_t i = 0; i < d->njobs; i++) {
         if (strcmp (d->jobs[i], job) == 0)
             return 0;
     }
-    if (!(p = vec_one_more (p, d->njobs, sizeof (*p))))
+    if (!(p = vec_add (&d->jobs, &d->njobs, sizeof (*p))))
         return no_memory (err);
-    d->jobs = p;
-    (void)snprintf (p[d->njobs++], sizeof (*p), "%s", job);
+    (void)snprintf (*p, sizeof (*p), "%s", job);
     return 0;
 }
 

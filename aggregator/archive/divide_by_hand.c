@@ -5,13 +5,11 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "jobs/jobs.h"
-#include "model/shipment.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct by_hand {
     struct ledger_assignment *all;      // of a job
@@ -21,12 +19,11 @@ struct by_hand {
 static int divide_by_hand_add (void *arg, const struct ledger_assignment *a)
 {
     struct by_hand *h = arg;
-    struct ledger_assignment *p = vec_one_more (h->all, h->n, sizeof (*p));
+    struct ledger_assignment *p = vec_add (&h->all, &h->n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;
-    h->all = p;
-    p[h->n++] = *a;
+    *p = *a;
     return 0;
 }
 
@@ -118,7 +115,6 @@ static int show (void *arg, const struct ledger_item *i)
     struct naming *g = arg;
     bool ours = false;
     struct capture c;
-    int fd;
 
     for (size_t k = 0; k < g->h->n && !ours; k++) {
         const struct ledger_assignment *a = &g->h->all[k];
@@ -127,12 +123,10 @@ static int show (void *arg, const struct ledger_item *i)
                a->newest_ns == i->newest_ns &&
                strcmp (a->capture, i->capture) == 0;
     }
-    if (!ours || i->lost || g->n == g->h->n ||
-        (fd = store_read (g->store, &i->content, &i->place, NULL)) < 0)
+    if (!ours || i->lost || g->n == g->h->n)
         return 0;
     capture_init (&c);
-    if (shipment_read_meta (fd, (off_t)i->place.offset, i->place.size, &c,
-                            NULL) == 0) {
+    if (store_read_meta (g->store, &i->content, &i->place, &c, NULL) == 0) {
         g->captures[g->n] = c;
         g->list[g->n] = (struct jobs_capture){ &g->captures[g->n], &none,
                                                i->rank, 0 };
@@ -140,7 +134,6 @@ static int show (void *arg, const struct ledger_item *i)
     } else {
         capture_fini (&c);
     }
-    (void)close (fd);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* aggregator/archive/job_build.c - a job's shipments into its analysis.db */
 #include "archive/job_build_private.h"
 
+#include "base/cmp.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "model/shipment.h"
@@ -18,23 +19,21 @@
 static int add_source (void *arg, const struct ledger_item *item)
 {
     struct job_build *b = arg;
-    struct shipment_source *p;
+    struct shipment_source *p = vec_add (&b->sources, &b->n, sizeof (*p));
 
-    p = vec_one_more (b->sources, b->n, sizeof (*p));
     if (!p)
         return -ENOMEM;
-    b->sources = p;
-    p += b->n;
     *p = (struct shipment_source){
         .content = item->content, .place = item->place, .rank = item->rank,
         .newest_ns = item->newest_ns, .superseded = item->superseded,
         .lost = item->lost };
     if (asprintf (&p->capture, "%s%c%s%c%s", item->capture, '\0', item->dir,
-                  '\0', item->host) < 0)
+                  '\0', item->host) < 0) {
+        b->n--;
         return -ENOMEM;
+    }
     p->dir = p->capture + strlen (p->capture) + 1;
     p->host = p->dir + strlen (p->dir) + 1;
-    b->n++;
     return 0;
 }
 
@@ -50,12 +49,12 @@ static int read_shipment (struct job_build *b, size_t source,
                         "to quarantine/ in the aggregator's root, or was "
                         "removed from the root; deliver it again: remove the "
                         "agent's spool, or copy the capture");
+    if (!sink)
+        return store_read_meta (b->store, &s->content, &s->place, c, err);
     if ((fd = store_read (b->store, &s->content, &s->place, err)) < 0)
         return fd;
-    rc = sink ? shipment_replay (fd, (off_t)s->place.offset, s->place.size,
-                                 sink, c, err)
-              : shipment_read_meta (fd, (off_t)s->place.offset, s->place.size,
-                                    c, err);
+    rc = shipment_replay (fd, (off_t)s->place.offset, s->place.size, sink, c,
+                          err);
     (void)close (fd);
     return rc;
 }
@@ -99,17 +98,15 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
     item->agent_host = b->sources[i].host;
     item->host_is_agents = item->capture.host[0] == '\0';
     name_host (b, i, &item->capture);
-    item->skip = item->capture.state != CAPTURE_COMPLETE &&
-                 item->capture.state != CAPTURE_PARTIAL;
+    item->skip = !capture_has_rows (&item->capture);
     capture_drop_groups (&item->capture);
     return 0;
 }
 
 static bool has_rows (const struct select_item *item)
 {
-    return item->capture.state == CAPTURE_COMPLETE ||
-           item->capture.state == CAPTURE_UNEXPECTED ||
-           item->capture.state == CAPTURE_PARTIAL;
+    return item->capture.state == CAPTURE_UNEXPECTED ||
+           capture_has_rows (&item->capture);
 }
 
 /* The world size that the metadata of all captures name, those that name one.
@@ -163,25 +160,20 @@ static int add_sender (void *arg, const struct ledger_sender *s)
 
 static int add_mpi (struct job_build *b, const struct ledger_heard *h)
 {
-    struct select_mpi *p = b->mpi;
+    struct select_mpi *p = vec_add (&b->mpi, &b->nmpi, sizeof (*p));
 
-    p = vec_one_more (p, b->nmpi, sizeof (*p));
     if (!p)
         return -ENOMEM;
-    b->mpi = p;
-    p[b->nmpi++] = (struct select_mpi){ h->rank, h->mpi_rank, h->mpi_size };
+    *p = (struct select_mpi){ h->rank, h->mpi_rank, h->mpi_size };
     return 0;
 }
 
 static int add_fate (struct job_build *b, const struct ledger_heard *h)
 {
-    struct rank_fate *p = b->fates;
+    struct rank_fate *p = vec_add (&b->fates, &b->nfates, sizeof (*p));
 
-    p = vec_one_more (p, b->nfates, sizeof (*p));
     if (!p)
         return -ENOMEM;
-    b->fates = p;
-    p += b->nfates++;
     *p = (struct rank_fate){ h->rank, NULL, h->command };
     return *h->host && !(p->host = strdup (h->host)) ? -ENOMEM : 0;
 }
@@ -208,13 +200,6 @@ void job_build_say_fates (const struct job_build *b, struct roster *roster)
     }
 }
 
-static int compare_mpi (const void *pa, const void *pb)
-{
-    const struct select_mpi *a = pa, *b = pb;
-
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
 /* What MPI says of the ranks that captures are filed under.  A world that is
  * smaller than the job is a program's own, whatever its agent knew then.
  */
@@ -227,12 +212,9 @@ static void give_mpi (struct job_build *b, int64_t world_size)
             b->mpi[n++] = b->mpi[i];
     }
     b->nmpi = n;
-    for (size_t i = 0; i < b->n && b->nmpi > 0; i++) {
-        struct select_mpi key = { .rank = b->items[i].rank };
-
-        b->items[i].mpi = bsearch (&key, b->mpi, b->nmpi, sizeof (key),
-                                   compare_mpi);
-    }
+    for (size_t i = 0; i < b->n && b->nmpi > 0; i++)
+        b->items[i].mpi = bsearch (&b->items[i].rank, b->mpi, b->nmpi,
+                                   sizeof (*b->mpi), cmp_int64);
 }
 
 /* How it is known what is of it. */
@@ -258,8 +240,8 @@ struct job_build *job_build_create (struct ledger *ledger,
         return NULL;
     }
     b->store = store;
-    b->cancel = &b->cancelled;
-    b->wanted = RESULTS_DEFAULT;
+    b->how.cancel = &b->cancelled;
+    b->how.wanted = RESULTS_DEFAULT;
     (void)snprintf (b->job, sizeof (b->job), "%s", job);
     rc = ledger_each (ledger, job, ITEM_ROWS, add_source, b, err);
     if (rc == 0)
@@ -313,19 +295,14 @@ const struct raw_tree *job_build_raw (const struct job_build *b)
     return b->raw;
 }
 
-void job_build_want (struct job_build *b, unsigned wanted)
+struct job_build_options *job_build_options (struct job_build *b)
 {
-    b->wanted = wanted;
+    return &b->how;
 }
 
 const struct results *job_build_results (const struct job_build *b)
 {
     return &b->results;
-}
-
-void job_build_obey (struct job_build *b, const atomic_bool *cancel)
-{
-    b->cancel = cancel;
 }
 
 void job_build_cancel (struct job_build *b)
@@ -367,29 +344,6 @@ size_t job_build_left (const struct job_build *b)
         left += b->items[i].drop && !b->items[i].skip &&
                 b->items[i].capture.state == CAPTURE_SUPERSEDED;
     return left;
-}
-
-void job_build_set_derive (struct job_build *b,
-                           const struct derive_options *derive)
-{
-    b->derive = derive;
-}
-
-void job_build_set_out (struct job_build *b, bool foreign, bool later)
-{
-    b->foreign = foreign;
-    b->later = later;
-}
-
-void job_build_show (struct job_build *b, build_progress_fn *fn, void *arg)
-{
-    b->progress = fn;
-    b->progress_arg = arg;
-}
-
-void job_build_began (struct job_build *b, int64_t began_ns)
-{
-    b->began_ns = began_ns;
 }
 
 static void note_senders (const struct job_build *b, struct roster *roster)
@@ -438,9 +392,9 @@ static int open_out (const struct job_build *b, const char *out,
 {
     int rc;
 
-    if (b->later)
+    if (b->how.later)
         return tree_open_later (ret, out, FILEIO_DIR_MODE, err);
-    rc = tree_make_out (out, FILEIO_DIR_MODE, b->foreign, err);
+    rc = tree_make_out (out, FILEIO_DIR_MODE, b->how.foreign, err);
     return rc < 0 ? rc : tree_open (ret, out, err);
 }
 
@@ -451,13 +405,13 @@ static int build_below (struct job_build *b, const struct tree *out,
     struct build_job job = {
         .items = b->items, .nitems = b->n, .roster = roster,
         .threads = threads, .feed = feed, .feed_arg = b,
-        .cancel = b->cancel, .job_id = b->job, .derive = b->derive,
-        .assumed = &b->assumed, .began_ns = b->began_ns,
-        .progress = b->progress, .progress_arg = b->progress_arg,
+        .cancel = b->how.cancel, .job_id = b->job, .derive = b->how.derive,
+        .assumed = &b->assumed, .began_ns = b->how.began_ns,
+        .progress = b->how.progress, .progress_arg = b->how.progress_arg,
     };
     const struct build_progress beside = { .phase = RESULTS_PHASE };
     struct publish p;
-    int rc = publish_open_in (&p, out, b->foreign, err);
+    int rc = publish_open_in (&p, out, b->how.foreign, err);
 
     if (rc < 0)
         return rc;
@@ -465,10 +419,10 @@ static int build_below (struct job_build *b, const struct tree *out,
     give_mpi (b, roster->world_size);
     note_mpi (b, roster);
     rc = build_run (&job, &p, ret, err);
-    if (rc == 0 && b->progress)
-        b->progress (b->progress_arg, &beside);
+    if (rc == 0 && b->how.progress)
+        b->how.progress (b->how.progress_arg, &beside);
     if (rc == 0)
-        rc = results_make (b->wanted, &p, threads, b->cancel, &b->results,
+        rc = results_make (b->how.wanted, &p, threads, b->how.cancel, &b->results,
                            err);
     publish_close (&p);
     return rc < 0 || !b->raw ? rc : job_build_put_raw (b, out, err);

@@ -26,32 +26,32 @@ int job_build_add_raw (struct job_build *b, struct ledger *ledger,
                        struct err *err);
 const struct raw_tree *job_build_raw (const struct job_build *b);
 
-/* Before job_build_run: choose the files to make (default RESULTS_DEFAULT).
- * After it: the files that were made beside analysis.db.
- */
-void job_build_want (struct job_build *b, unsigned wanted);
+/* How it is built; to be changed before job_build_run. */
+struct job_build_options {
+    unsigned wanted;            // enum results_wanted: RESULTS_DEFAULT
+    bool foreign;               // root may write into another user's OUT
+                                // (store/tree.h; without it -EPERM)
+    bool later;                 // OUT was resolved long ago, and its owner may
+                                // have added links since then
+    int64_t began_ns;           // when the job began (clock_wall_ns), or 0: the
+                                // result of one that began later stays in OUT,
+                                // and this one is put beside it (build.h)
+    const struct derive_options *derive;        // of derived tables, or NULL
+    const atomic_bool *cancel;  // stop when it is true, instead of at
+                                // job_build_cancel
+    build_progress_fn *progress;        // as in struct build_job, and the phase
+    void *progress_arg;         // in which files beside analysis.db are made
+};
+
+struct job_build_options *job_build_options (struct job_build *b);
+
+/* After job_build_run: the files that were made beside analysis.db. */
 const struct results *job_build_results (const struct job_build *b);
 
 /* After job_build_run: how many shipments with rows and raw files of the job
  * are not in the result, since other versions count.
  */
 size_t job_build_left (const struct job_build *b);
-
-/* Options for derived tables; borrowed until job_build_run ends.  NULL or not
- * called: defaults.
- */
-void job_build_set_derive (struct job_build *b,
-                           const struct derive_options *derive);
-
-/* Before job_build_run: report progress as in struct build_job, and the phase
- * in which the files beside analysis.db are made.
- */
-void job_build_show (struct job_build *b, build_progress_fn *fn, void *arg);
-
-/* Before job_build_run: stop when *cancel is true, instead of at
- * job_build_cancel.
- */
-void job_build_obey (struct job_build *b, const atomic_bool *cancel);
 
 /* Fill a new roster with the expected ranks, by these claims and the captures'
  * metadata; 'run': the claims are of a run's own nodes, which are as reliable
@@ -66,18 +66,6 @@ int job_build_expect (const struct job_build *b,
  * was delivered of it, and how its COMMAND ended.
  */
 void job_build_say_fates (const struct job_build *b, struct roster *roster);
-
-/* Before job_build_run: when the job began (clock_wall_ns).  The result of a
- * job that began later then stays in OUT, and this one is put beside it
- * (build.h).
- */
-void job_build_began (struct job_build *b, int64_t began_ns);
-
-/* Where job_build_run writes.  'foreign': root may write into another user's
- * directory (store/tree.h; without it -EPERM); 'later': OUT was resolved long
- * ago, and its owner may have added links since then.
- */
-void job_build_set_out (struct job_build *b, bool foreign, bool later);
 
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
  * -EINTR: another thread has called job_build_cancel; ret->path names what was

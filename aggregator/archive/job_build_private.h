@@ -23,7 +23,7 @@ struct shipment_source {
 };
 
 struct job_build {
-    const struct derive_options *derive;        // or NULL
+    struct job_build_options how;
     struct store *store;
     char job[MESSAGE_NAME_MAX];
     struct shipment_source *sources;    // by select_item.source
@@ -38,17 +38,10 @@ struct job_build {
     size_t nfates;
     int64_t agreed;                     // world size on which all metadata
                                         // agree, or 0
-    bool foreign;                       // OUT may be another user's
-    bool later;                         // OUT's path was resolved long ago
     bool assumed;                       // without evidence that all captures
                                         // are of this job
-    int64_t began_ns;                   // when the job began, or 0
     size_t left;                        // shipments with rows that do not count
     atomic_bool cancelled;
-    const atomic_bool *cancel;          // 'cancelled', or the caller's own
-    build_progress_fn *progress;        // or NULL
-    void *progress_arg;
-    unsigned wanted;                    // of enum results_wanted
     struct results results;
 };
 

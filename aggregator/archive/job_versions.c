@@ -174,7 +174,7 @@ static int make_marked (const struct job_build *b, const struct tree *above,
     int rc = open_trusted (above, name, ret, err);
 
     if (rc == 0)
-        rc = tree_check_owner (ret, b->foreign, err);
+        rc = tree_check_owner (ret, b->how.foreign, err);
     if (rc == 0)
         rc = tree_can_hold (ret, err);
     if (rc == 0)
@@ -196,7 +196,7 @@ static int put_below (struct job_build *b, const struct tree *out,
         rc = make_marked (b, &dir, b->job, &own, err);
     if (rc == 0)
         rc = raw_tree_put (b->raw, b->store, own.path[0] ? &own : &dir,
-                           b->cancel, err);
+                           b->how.cancel, err);
     tree_close (&own);
     tree_close (&dir);
     return rc;

@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "model/beside.h"
 #include "store/fileio.h"
+#include "store/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,23 +69,20 @@ static int place_file (struct raw_file *f, const struct ledger_item *item)
 static int raw_tree_collect (void *arg, const struct ledger_item *item)
 {
     struct raw_tree *t = arg;
-    struct raw_file *p;
+    struct raw_file *p = vec_add (&t->files, &t->n, sizeof (*p));
 
-    p = vec_one_more (t->files, t->n, sizeof (*p));
     if (!p)
         return -ENOMEM;
-    t->files = p;
-    p = &t->files[t->n];
     p->content = item->content;
     p->place = item->place;
     p->lost = item->lost;
     p->rank = item->rank;
     p->newest_ns = item->newest_ns;
     p->at = t->n;
-    if (place_file (p, item) < 0)
-        return -ENOMEM;
-    t->n++;
-    return 0;
+    if (place_file (p, item) == 0)
+        return 0;
+    t->n--;
+    return -ENOMEM;
 }
 
 int raw_tree_create (struct ledger *ledger, const char *job,
@@ -236,7 +234,6 @@ struct put {
     struct store *store;
     const struct tree *dir;
     const atomic_bool *cancel;
-    void *chunk;
     struct err *err;
 };
 
@@ -325,29 +322,9 @@ static bool is_there (const struct put *p, const struct raw_file *f)
 static int raw_tree_copy (struct put *p, const struct raw_file *f, int in,
                           int out)
 {
-    uint64_t size = f->place.size;
-    struct content_hash h;
     struct digest id;
-    int rc = 0;
+    int rc = record_copy (in, &f->place, out, p->cancel, &id);
 
-    content_hash_init (&h);
-    for (uint64_t at = 0; at < size && rc == 0; at += CONTENT_CHUNK) {
-        size_t n = size - at < CONTENT_CHUNK ? (size_t)(size - at)
-                                             : CONTENT_CHUNK;
-
-        if (atomic_load (p->cancel))
-            rc = -EINTR;
-        else
-            rc = fileio_pread_all (in, p->chunk, n,
-                                   (off_t)(f->place.offset + at));
-        if (rc == 0)
-            rc = content_hash_add (&h, p->chunk, n);
-        if (rc == 0)
-            rc = fileio_write_all (out, p->chunk, n);
-    }
-    if (rc == 0)
-        rc = content_hash_end (&h, &id);
-    content_hash_fini (&h);
     if (rc == -ENODATA ||
         (rc == 0 && memcmp (&id, &f->content, sizeof (id)) != 0))
         rc = -EBADMSG;
@@ -440,17 +417,14 @@ int raw_tree_put (struct raw_tree *t, struct store *store,
                   const struct tree *dir, const atomic_bool *cancel,
                   struct err *err)
 {
-    struct put p = { t, store, dir, cancel, malloc (CONTENT_CHUNK), err };
+    struct put p = { t, store, dir, cancel, err };
     int rc = 0;
 
     t->missing = 0;
-    if (!p.chunk)
-        rc = err_set (err, ENOMEM, "no memory to copy raw files");
     for (size_t i = 0; i < t->n && rc == 0; i++)
         rc = atomic_load (cancel) ? -EINTR : raw_tree_write (&p, &t->files[i]);
     (void)unlinkat (dir->fd, PART_NAME, 0);
     if (rc == 0 && t->n > 0)
         rc = sync_tree (dir, err);
-    free (p.chunk);
     return rc == -EINTR ? err_set (err, EINTR, "interrupted") : rc;
 }

@@ -204,8 +204,7 @@ void control_close (struct control *c)
         (void)close (c->listener);
         (void)unlinkat (c->dir_fd, CONTROL_ROOT_SOCKET, 0);
     }
-    if (c->dir_fd >= 0)
-        (void)close (c->dir_fd);
+    fileio_close (c->dir_fd);
     free (c);
 }
 
@@ -228,8 +227,8 @@ static int connect_to (const char *root, struct err *err)
         rc = err_sys (err, errno, "cannot ask the aggregator of %s (%s)", root,
                       CONTROL_ROOT_SOCKET);
     (void)close (dir_fd);
-    if (rc < 0 && fd >= 0)
-        (void)close (fd);
+    if (rc < 0)
+        fileio_close (fd);
     return rc < 0 ? rc : fd;
 }
 

@@ -1,6 +1,7 @@
 /* aggregator/compare/compare.c - two runs: what is compared, and read */
 #include "compare/compare.h"
 
+#include "base/cmp.h"
 #include "base/texts.h"
 #include "base/vec.h"
 #include "query/finished.h"
@@ -93,13 +94,10 @@ static struct compare_metric *metric_of (struct compare *c, int kind,
         c->dropped++;
         return NULL;
     }
-    if (!(m = vec_one_more (c->metrics, c->nmetrics, sizeof (*m)))) {
+    if (!(m = vec_add (&c->metrics, &c->nmetrics, sizeof (*m)))) {
         *rc = -ENOMEM;
         return NULL;
     }
-    c->metrics = m;
-    m += c->nmetrics++;
-    memset (m, 0, sizeof (*m));
     m->order = kind;
     (void)snprintf (m->name, sizeof (m->name), "%s", name);
     m->unit = kinds[kind].unit;
@@ -111,7 +109,7 @@ static struct compare_metric *metric_of (struct compare *c, int kind,
 
 /* The values of one label, as they come. */
 struct value {
-    int64_t rank;
+    int64_t rank;               // first: they are sorted by it
     uint32_t step;
     double v, share;            // of the step's median, NaN: it is not > 0
 };
@@ -133,13 +131,6 @@ static int by_step (const void *pa, const void *pb)
     if (a->step != b->step)
         return a->step < b->step ? -1 : 1;
     return (a->v > b->v) - (a->v < b->v);
-}
-
-static int by_rank (const void *pa, const void *pb)
-{
-    const struct value *a = pa, *b = pb;
-
-    return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
 static void find_shares (struct reading *r)
@@ -194,7 +185,7 @@ static int end_label (struct reading *r)
     if (!r->room || !s->ranks)
         return -ENOMEM;
     find_shares (r);
-    qsort (r->values, r->n, sizeof (*r->values), by_rank);
+    qsort (r->values, r->n, sizeof (*r->values), cmp_int64);
     for (size_t i = 0, end; i < r->n; i = end) {
         for (end = i; end < r->n && r->values[end].rank == r->values[i].rank;)
             end++;
@@ -225,10 +216,9 @@ static int add_row (struct reading *r, sqlite3_stmt *st)
     number = texts_intern (&r->steps, step ? step : "",
                            step ? strlen (step) : 0);
     if (rc < 0 || number == TEXTS_NONE ||
-        !(p = vec_one_more (r->values, r->n, sizeof (*p))))
+        !(p = vec_add (&r->values, &r->n, sizeof (*p))))
         return -ENOMEM;
-    r->values = p;
-    r->values[r->n++] = (struct value){ rank, number, v, (double)NAN };
+    *p = (struct value){ rank, number, v, (double)NAN };
     return 0;
 }
 
@@ -281,13 +271,10 @@ static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
             c->both++;
             continue;
         }
-        p = vec_one_more (c->only[where], c->nonly[where], sizeof (*p));
-        if (!p) {
+        if ((p = vec_add (&c->only[where], &c->nonly[where], sizeof (*p))))
+            *p = rank;
+        else
             r.rc = no_memory (err);
-        } else {
-            c->only[where] = p;
-            p[c->nonly[where]++] = rank;
-        }
     }
     return db_end (&r);
 }
@@ -303,13 +290,11 @@ static char *compare_copy (sqlite3_stmt *st, int i)
 
 static int add_setting (struct compare *c, sqlite3_stmt *st)
 {
-    struct compare_setting *s = vec_one_more (c->settings, c->nsettings,
-                                          sizeof (*s));
+    struct compare_setting *s = vec_add (&c->settings, &c->nsettings,
+                                         sizeof (*s));
 
     if (!s)
         return -ENOMEM;
-    c->settings = s;
-    s += c->nsettings++;
     *s = (struct compare_setting){ compare_copy (st, 0), compare_copy (st, 1),
                                   compare_copy (st, 2),
                                    compare_copy (st, 3),

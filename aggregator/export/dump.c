@@ -12,7 +12,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,15 +28,11 @@ struct dump {
 
 static int check_empty (const struct tree *dir, struct err *err)
 {
-    int fd = tree_openat (dir->fd, ".", O_RDONLY | O_DIRECTORY, 0, true), rc;
-    DIR *d = fd >= 0 ? fdopendir (fd) : NULL;
+    DIR *d = fileio_list (dir->fd);
+    int rc;
 
-    if (!d) {
-        rc = fd < 0 ? fd : -errno;
-        if (fd >= 0)
-            (void)close (fd);
-        return err_sys (err, -rc, "cannot read %s", dir->path);
-    }
+    if (!d)
+        return err_sys (err, errno, "cannot read %s", dir->path);
     if (fileio_next_entry (d, &rc))
         rc = err_set (err, ENOTEMPTY, "%s is not empty: choose a new "
                       "directory", dir->path);

@@ -12,7 +12,6 @@
 
 #include <sqlite3.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #define DUMP_SCHEMA "schema.json"

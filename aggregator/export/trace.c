@@ -1,11 +1,10 @@
 /* aggregator/export/trace.c - a result as a trace that viewers draw */
 #include "export/trace.h"
 
-#include "base/clock.h"
 #include "export/track_layout.h"
+#include "json/json_out.h"
 #include "query/absent.h"
 #include "query/finished.h"
-#include "query/quote.h"
 #include "store/db_rows.h"
 
 #include <inttypes.h>
@@ -25,44 +24,38 @@
 struct trace {
     sqlite3 *db;
     const struct trace_options *opt;
-    FILE *f;
+    struct json_out json;
     struct trace_counts *counts;
     struct track_layout lanes;
     int64_t rank, track;        // of the lanes
     double base_us;             // where the trace begins
-    bool any;                   // an event is written
 };
 
-/* What comes before each event. */
-static void trace_begin (struct trace *t)
+/* Of a process or thread, "process" or "thread": its name, and its place among
+ * the others.
+ */
+static void put_meta (struct trace *t, const char *what, int64_t pid,
+                      int64_t tid, const char *name, int64_t order)
 {
-    (void)fputs (t->any ? ",\n" : "\n", t->f);
-    t->any = true;
-}
+    static const char *const ends[] = { "name", "sort_index" };
+    struct json_out *j = &t->json;
+    char full[32];
 
-static void put_text (struct trace *t, const char *key, const char *value)
-{
-    (void)fprintf (t->f, "\"%s\": ", key);
-    quote_json (t->f, value, strlen (value));
-}
-
-static void put_name (struct trace *t, const char *what, int64_t pid,
-                      int64_t tid, const char *name)
-{
-    trace_begin (t);
-    (void)fprintf (t->f, "{\"ph\": \"M\", \"pid\": %" PRId64 ", \"tid\": %"
-                   PRId64 ", \"name\": \"%s\", \"args\": {", pid, tid, what);
-    put_text (t, "name", name);
-    (void)fputs ("}}", t->f);
-}
-
-static void put_order (struct trace *t, const char *what, int64_t pid,
-                       int64_t tid, int64_t order)
-{
-    trace_begin (t);
-    (void)fprintf (t->f, "{\"ph\": \"M\", \"pid\": %" PRId64 ", \"tid\": %"
-                   PRId64 ", \"name\": \"%s\", \"args\": {\"sort_index\": %"
-                   PRId64 "}}", pid, tid, what, order);
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf (full, sizeof (full), "%s_%s", what, ends[i]);
+        json_out_open_line (j, '{');
+        json_out_text_of (j, "ph", "M");
+        json_out_int_of (j, "pid", pid);
+        json_out_int_of (j, "tid", tid);
+        json_out_text_of (j, "name", full);
+        json_out_open_of (j, "args", '{');
+        if (i == 0)
+            json_out_text_of (j, "name", name);
+        else
+            json_out_int_of (j, "sort_index", order);
+        json_out_close (j, '}');
+        json_out_close (j, '}');
+    }
 }
 
 /* A thread that has its process' number is the main one, which viewers put
@@ -78,29 +71,30 @@ static int64_t tid_of (int64_t rank, int64_t track, unsigned lane)
 /* Times in us with three decimals, from ns. */
 static void put_us (struct trace *t, const char *key, int64_t ns)
 {
-    (void)fprintf (t->f, ", \"%s\": %" PRId64 ".%03d", key, ns / NS_PER_US,
-                   (int)(ns % NS_PER_US));
+    char text[32];
+
+    (void)snprintf (text, sizeof (text), "%" PRId64 ".%03d", ns / NS_PER_US,
+                    (int)(ns % NS_PER_US));
+    json_out_key (&t->json, key);
+    json_out_raw (&t->json, text);
 }
 
 /* Columns 'from' on as members of "args"; NULL is left out. */
 static void put_args (struct trace *t, sqlite3_stmt *st, int from)
 {
-    const char *between = "";
+    struct json_out *j = &t->json;
 
-    (void)fputs (", \"args\": {", t->f);
+    json_out_open_of (j, "args", '{');
     for (int i = from; i < sqlite3_column_count (st); i++) {
         if (sqlite3_column_type (st, i) == SQLITE_NULL)
             continue;
-        (void)fputs (between, t->f);
-        if (sqlite3_column_type (st, i) == SQLITE_TEXT) {
-            put_text (t, sqlite3_column_name (st, i), db_text (st, i));
-        } else {
-            (void)fprintf (t->f, "\"%s\": ", sqlite3_column_name (st, i));
-            quote_real (t->f, sqlite3_column_double (st, i), "null");
-        }
-        between = ", ";
+        json_out_key (j, sqlite3_column_name (st, i));
+        if (sqlite3_column_type (st, i) == SQLITE_TEXT)
+            json_out_text (j, db_text (st, i), strlen (db_text (st, i)));
+        else
+            json_out_real (j, sqlite3_column_double (st, i));
     }
-    (void)fputs ("}}", t->f);
+    json_out_close (j, '}');
 }
 
 /* ---- ranks ---- */
@@ -110,6 +104,7 @@ static void put_rank (struct trace *t, sqlite3_stmt *st)
     int64_t rank = sqlite3_column_int64 (st, 0);
     const char *host = db_text (st, 1), *state = db_text (st, 3);
     bool present = strcmp (state, "present") == 0;
+    struct json_out *j = &t->json;
     char name[512];
 
     (void)snprintf (name, sizeof (name), "rank %" PRId64 "%s%s%s%s%s%s", rank,
@@ -118,21 +113,23 @@ static void put_rank (struct trace *t, sqlite3_stmt *st)
                                                                : " device ",
                     db_text (st, 2), present ? "" : ": ",
                     present ? "" : state);
-    put_name (t, "process_name", rank, 0, name);
-    put_order (t, "process_sort_index", rank, 0, rank);
+    put_meta (t, "process", rank, 0, name, rank);
     t->counts->ranks++;
     t->counts->missing += !present;
     if (present)
         return;
     // a process without an event is not drawn
-    trace_begin (t);
-    (void)fprintf (t->f, "{\"ph\": \"i\", \"s\": \"p\", \"ts\": 0, \"pid\": %"
-                   PRId64 ", \"tid\": %" PRId64 ", ", rank,
-                   tid_of (rank, STEPS_TRACK, 0));
-    put_text (t, "name", state);
-    (void)fputs (", \"args\": {", t->f);
-    put_text (t, "reason", db_text (st, 4));
-    (void)fputs ("}}", t->f);
+    json_out_open_line (j, '{');
+    json_out_text_of (j, "ph", "i");
+    json_out_text_of (j, "s", "p");
+    json_out_int_of (j, "ts", 0);
+    json_out_int_of (j, "pid", rank);
+    json_out_int_of (j, "tid", tid_of (rank, STEPS_TRACK, 0));
+    json_out_text_of (j, "name", state);
+    json_out_open_of (j, "args", '{');
+    json_out_text_of (j, "reason", db_text (st, 4));
+    json_out_close (j, '}');
+    json_out_close (j, '}');
 }
 
 /* ---- spans ---- */
@@ -145,9 +142,8 @@ static void put_track (struct trace *t, const char *group, unsigned lane,
     if (lane > 0)
         (void)snprintf (number, sizeof (number), " #%u", lane + 1);
     (void)snprintf (name, sizeof (name), "%s%s", group, number);
-    put_name (t, "thread_name", t->rank, tid, name);
-    put_order (t, "thread_sort_index", t->rank, tid,
-               t->track * TRACK_LANES_MAX + lane);
+    put_meta (t, "thread", t->rank, tid, name,
+              t->track * TRACK_LANES_MAX + lane);
 }
 
 /* A row of rank, track, its name, start and duration in us, name, category, and
@@ -159,6 +155,7 @@ static void put_span (struct trace *t, sqlite3_stmt *st)
     int64_t track = sqlite3_column_int64 (st, 1), tid;
     double start_us = sqlite3_column_double (st, 3) - t->base_us;
     double dur_us = sqlite3_column_double (st, 4);
+    struct json_out *j = &t->json;
     int64_t start_ns, dur_ns;
     unsigned lane;
     bool first;
@@ -179,16 +176,16 @@ static void put_span (struct trace *t, sqlite3_stmt *st)
     tid = tid_of (rank, track, lane);
     if (first)
         put_track (t, db_text (st, 2), lane, tid);
-    trace_begin (t);
-    (void)fprintf (t->f, "{\"ph\": \"X\", \"pid\": %" PRId64 ", \"tid\": %"
-                   PRId64, rank, tid);
+    json_out_open_line (j, '{');
+    json_out_text_of (j, "ph", "X");
+    json_out_int_of (j, "pid", rank);
+    json_out_int_of (j, "tid", tid);
     put_us (t, "ts", start_ns);
     put_us (t, "dur", dur_ns);
-    (void)fputs (", ", t->f);
-    put_text (t, "name", db_text (st, 5));
-    (void)fputs (", ", t->f);
-    put_text (t, "cat", db_text (st, 6));
+    json_out_text_of (j, "name", db_text (st, 5));
+    json_out_text_of (j, "cat", db_text (st, 6));
     put_args (t, st, 7);
+    json_out_close (j, '}');
     if (track == STEPS_TRACK)
         t->counts->steps++;
     else
@@ -271,7 +268,7 @@ static int trace_each (struct trace *t, const char *sql,
 
     t->rank = t->track = -1;
     // a full disk needs no further rows
-    while (!ferror (t->f) && db_step (&r))
+    while (!ferror (t->json.f) && db_step (&r))
         put (t, r.st);
     return db_end (&r);
 }
@@ -316,6 +313,7 @@ static int find_base (struct trace *t, struct err *err)
 static void put_about (struct trace *t)
 {
     struct trace_counts *c = t->counts;
+    struct json_out *j = &t->json;
     char text[256];
 
     if (t->opt->raw_clocks)
@@ -327,12 +325,13 @@ static void put_about (struct trace *t)
         (void)snprintf (text, sizeof (text), "offsets of %" PRId64 " ranks "
                         "subtracted (CaptureInfo, kind clock), the largest "
                         "%.3f ms", c->aligned, c->offset_ms);
-    (void)fputs ("\n],\n\"displayTimeUnit\": \"ms\",\n\"otherData\": {",
-                 t->f);
-    put_text (t, "made_by", "rollcall " ROLLCALL_VERSION);
-    (void)fputs (", ", t->f);
-    put_text (t, "clocks", text);
-    (void)fprintf (t->f, ", \"begins_us_since_1970\": %.3f}}\n", t->base_us);
+    (void)fputs ("\n],\n\"displayTimeUnit\": \"ms\",\n", j->f);
+    j->more = false;
+    json_out_open_of (j, "otherData", '{');
+    json_out_text_of (j, "made_by", "rollcall " ROLLCALL_VERSION);
+    json_out_text_of (j, "clocks", text);
+    json_out_key (j, "begins_us_since_1970");
+    (void)fprintf (j->f, "%.3f}}\n", t->base_us);
 }
 
 static void count_offsets (struct trace *t)
@@ -345,7 +344,8 @@ static void count_offsets (struct trace *t)
 int trace_write (sqlite3 *db, const struct trace_options *opt, FILE *f,
                  struct trace_counts *ret, struct err *err)
 {
-    struct trace t = { .db = db, .opt = opt, .f = f, .counts = ret };
+    struct trace t = { .db = db, .opt = opt, .counts = ret,
+                       .json = { .f = f, .comma = ", ", .colon = ": " } };
     int rc;
 
     memset (ret, 0, sizeof (*ret));
@@ -353,7 +353,8 @@ int trace_write (sqlite3 *db, const struct trace_options *opt, FILE *f,
         (rc = make_offsets (&t, err)) < 0 || (rc = find_base (&t, err)) < 0)
         return rc;
     count_offsets (&t);
-    (void)fputs ("{\"traceEvents\": [", f);
+    json_out_open (&t.json, '{');
+    json_out_open_of (&t.json, "traceEvents", '[');
     rc = trace_each (&t, ranks_sql, put_rank, err);
     if (rc == 0)
         rc = trace_each (&t, steps_sql, put_span, err);

@@ -12,55 +12,72 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PRINT_MAX (64u << 20)   // bytes; 2,000 findings of 2 KB are 4 MB
 
+/* What there is to read of a finding, in the order in which it is shown. */
+enum member_type { INTEGER, REAL, TEXT };
+
+#define MEMBER(name, type) { #name, offsetof (struct finding, name), type }
+static const struct {
+    const char *name;
+    size_t at;
+    enum member_type type;
+} members[] = {
+    MEMBER (id, INTEGER), MEMBER (kind, TEXT), MEMBER (severity, TEXT),
+    MEMBER (step, TEXT), MEMBER (rank, INTEGER), MEMBER (peer, INTEGER),
+    MEMBER (comm_group, INTEGER), MEMBER (effect_ms, REAL),
+    MEMBER (effect_percent, REAL), MEMBER (value, REAL),
+    MEMBER (baseline, REAL), MEMBER (unit, TEXT), MEMBER (text, TEXT),
+    MEMBER (hint, TEXT), MEMBER (query, TEXT), MEMBER (rule, TEXT),
+};
+#undef MEMBER
+
+#define MEMBERS (sizeof (members) / sizeof (members[0]))
+
 // what has no size is about all others, and comes first
 static const char list_sql[] =
-    "SELECT id, rank, peer, comm_group, effect_ms, effect_percent, value,"
-    " baseline, kind, severity, step, unit, text, hint, query, rule"
+    "SELECT id, kind, severity, step, rank, peer, comm_group, effect_ms,"
+    " effect_percent, value, baseline, unit, text, hint, query, rule"
     " FROM Finding ORDER BY CASE severity WHEN 'high' THEN 0 WHEN 'medium'"
     " THEN 1 WHEN 'low' THEN 2 ELSE 3 END, effect_percent IS NOT NULL,"
     " effect_percent DESC, id";
 
-enum { INTEGERS = 4, REALS = 4, TEXTS = 8 };
+static void *member_of (const struct finding *f, size_t i)
+{
+    return (char *)f + members[i].at;
+}
 
 static int finding_list_take (struct finding_list *l, sqlite3_stmt *st)
 {
-    struct finding *f = l->items;
+    struct finding *f = vec_add (&l->items, &l->n, sizeof (*f));
 
-    f = vec_one_more (f, l->n, sizeof (*f));
-    if (!f)
-        return -ENOMEM;
-    l->items = f;
-    f += l->n++;
-    memset (f, 0, sizeof (*f));
+    for (size_t i = 0; f && i < MEMBERS; i++) {
+        bool null = sqlite3_column_type (st, (int)i) == SQLITE_NULL;
+        char *text;
 
-    int64_t *integers[] = { &f->id, &f->rank, &f->peer, &f->comm_group };
-    double *reals[] = { &f->effect_ms, &f->effect_percent, &f->value,
-                        &f->baseline };
-    char **texts[] = { &f->kind, &f->severity, &f->step, &f->unit, &f->text,
-                       &f->hint, &f->query, &f->rule };
-    bool all = true;
-
-    for (int i = 0; i < INTEGERS; i++)
-        *integers[i] = sqlite3_column_type (st, i) == SQLITE_NULL
-                           ? FINDING_NONE : sqlite3_column_int64 (st, i);
-    for (int i = 0; i < REALS; i++)
-        *reals[i] = sqlite3_column_type (st, INTEGERS + i) == SQLITE_NULL
-                        ? NAN : sqlite3_column_double (st, INTEGERS + i);
-    for (int i = 0; i < TEXTS; i++) {
-        const char *text = (const char *)sqlite3_column_text (
-            st, INTEGERS + REALS + i);
-
-        *texts[i] = text ? strdup (text) : NULL;
-        all = all && (!text || *texts[i]);
-        if (*texts[i])
-            err_plain (*texts[i]);      // it goes to a terminal
+        switch (members[i].type) {
+        case INTEGER:
+            *(int64_t *)member_of (f, i) =
+                null ? FINDING_NONE : sqlite3_column_int64 (st, (int)i);
+            break;
+        case REAL:
+            *(double *)member_of (f, i) =
+                null ? NAN : sqlite3_column_double (st, (int)i);
+            break;
+        case TEXT:
+            text = null ? NULL : strdup (db_text (st, (int)i));
+            if (!null && !text)
+                return -ENOMEM;
+            if (text)
+                err_plain (text);       // it goes to a terminal
+            *(char **)member_of (f, i) = text;
+        }
     }
-    return all ? 0 : -ENOMEM;
+    return f ? 0 : -ENOMEM;
 }
 
 static int read_rows (sqlite3 *db, struct finding_list *l, struct err *err)
@@ -106,16 +123,10 @@ int finding_list_read (const char *path, const struct findings_options *opt,
 void finding_list_fini (struct finding_list *l)
 {
     for (size_t i = 0; i < l->n; i++) {
-        struct finding *f = &l->items[i];
-
-        free (f->kind);
-        free (f->severity);
-        free (f->step);
-        free (f->unit);
-        free (f->text);
-        free (f->hint);
-        free (f->query);
-        free (f->rule);
+        for (size_t k = 0; k < MEMBERS; k++) {
+            if (members[k].type == TEXT)
+                free (*(char **)member_of (&l->items[i], k));
+        }
     }
     free (l->items);
     memset (l, 0, sizeof (*l));
@@ -135,17 +146,6 @@ static const char *or_none (const char *text)
     return text ? text : "";
 }
 
-static void put_sentence (struct buf *out, size_t width, const char *label,
-                          const char *text)
-{
-    struct buf line;
-
-    buf_init (&line, PRINT_MAX);
-    buf_printf (&line, "%s%s\n", label, or_none (text));
-    labels_put (out, width, buf_text (&line));
-    buf_fini (&line);
-}
-
 int finding_list_print (const struct finding_list *l, int fd)
 {
     size_t width = labels_width (fd);
@@ -160,8 +160,8 @@ int finding_list_print (const struct finding_list *l, int fd)
 
         buf_printf (&out, "%-7s %-20s finding %lld\n", f->severity, f->kind,
                     (long long)f->id);
-        put_sentence (&out, width, "  ", f->text);
-        put_sentence (&out, width, "  next   ", f->hint);
+        labels_line (&out, width, "  ", or_none (f->text));
+        labels_line (&out, width, "  next   ", or_none (f->hint));
         // one line, to be copied
         buf_printf (&out, "  query  %s\n", or_none (f->query));
     }
@@ -170,22 +170,18 @@ int finding_list_print (const struct finding_list *l, int fd)
     return rc;
 }
 
-static void add_int (struct json *o, const char *key, int64_t v)
+/* What is NULL is left out. */
+static void add_member (struct json *o, const struct finding *f, size_t i)
 {
-    if (v != FINDING_NONE)
-        json_add_int (o, key, v);
-}
+    const char *name = members[i].name;
+    const void *at = member_of (f, i);
 
-static void add_real (struct json *o, const char *key, double v)
-{
-    if (!isnan (v))
-        json_add_real (o, key, v);
-}
-
-static void add_text (struct json *o, const char *key, const char *text)
-{
-    if (text)
-        json_add_text (o, key, text);
+    if (members[i].type == INTEGER && *(const int64_t *)at != FINDING_NONE)
+        json_add_int (o, name, *(const int64_t *)at);
+    else if (members[i].type == REAL && !isnan (*(const double *)at))
+        json_add_real (o, name, *(const double *)at);
+    else if (members[i].type == TEXT && *(char *const *)at)
+        json_add_text (o, name, *(char *const *)at);
 }
 
 struct json *finding_list_to_json (const struct finding_list *l,
@@ -196,25 +192,10 @@ struct json *finding_list_to_json (const struct finding_list *l,
     json_add_text (doc, "analysis_db", path);
     array = json_add_array (doc, "findings");
     for (size_t i = 0; i < l->n; i++) {
-        const struct finding *f = &l->items[i];
         struct json *o = json_push_object (array);
 
-        add_int (o, "id", f->id);
-        add_text (o, "kind", f->kind);
-        add_text (o, "severity", f->severity);
-        add_text (o, "step", f->step);
-        add_int (o, "rank", f->rank);
-        add_int (o, "peer", f->peer);
-        add_int (o, "comm_group", f->comm_group);
-        add_real (o, "effect_ms", f->effect_ms);
-        add_real (o, "effect_percent", f->effect_percent);
-        add_real (o, "value", f->value);
-        add_real (o, "baseline", f->baseline);
-        add_text (o, "unit", f->unit);
-        add_text (o, "text", f->text);
-        add_text (o, "hint", f->hint);
-        add_text (o, "query", f->query);
-        add_text (o, "rule", f->rule);
+        for (size_t k = 0; k < MEMBERS; k++)
+            add_member (o, &l->items[i], k);
     }
     return doc;
 }

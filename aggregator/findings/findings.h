@@ -12,7 +12,6 @@
 #include "base/err.h"
 
 #include <sqlite3.h>
-#include <stddef.h>
 
 #define FINDINGS_OF_KIND_MAX 100        // rows; Job tells how many more
 

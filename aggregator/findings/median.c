@@ -22,13 +22,10 @@ static void step (sqlite3_context *ctx, int argc, sqlite3_value **argv)
     (void)argc;
     if (!s || sqlite3_value_type (argv[0]) == SQLITE_NULL)
         return;
-    p = vec_one_more (s->values, s->n, sizeof (*p));
-    if (!p) {
+    if ((p = vec_add (&s->values, &s->n, sizeof (*p))))
+        *p = sqlite3_value_double (argv[0]);
+    else
         sqlite3_result_error_nomem (ctx);
-        return;
-    }
-    s->values = p;
-    p[s->n++] = sqlite3_value_double (argv[0]);
 }
 
 static void median_settle (sqlite3_context *ctx)

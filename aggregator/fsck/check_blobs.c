@@ -98,8 +98,7 @@ static int copy_bytes (struct check *c, const struct ledger_item *i,
             rc = fileio_write_all (out, block, n);
         at += n;
     }
-    if (in >= 0)
-        (void)close (in);
+    fileio_close (in);
     if (out >= 0 && close (out) < 0 && rc == 0)
         rc = -errno;
     // a file that no longer exists cannot be set aside

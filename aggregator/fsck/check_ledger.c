@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void old_path (const struct check *c, const char *end,
-                      char out[PATH_MAX])
+void check_ledger_path (const struct check *c, const char *end,
+                        char out[PATH_MAX])
 {
     (void)snprintf (out, PATH_MAX, "%s/ledger.db%s", c->root, end);
 }
@@ -25,7 +25,7 @@ static int take_content (struct check *c, const struct ledger_item *i)
 {
     struct ledger_place place;
     struct err why = { "" };
-    int rc = ledger_find_content (c->fresh, &i->content, &place, c->err), fd;
+    int rc = ledger_find_content (c->fresh, &i->content, &place, c->err);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
@@ -33,11 +33,7 @@ static int take_content (struct check *c, const struct ledger_item *i)
         return c->repair && !check_has_reason (c, &i->content)
                    ? check_quarantine (c, i, "the ledger does not say where "
                                              "it is") : 0;
-    fd = store_read (c->store, &i->content, &i->place, &why);
-    rc = fd < 0 ? fd : record_check_content (fd, &i->content, &i->place, &why);
-    if (fd >= 0)
-        (void)close (fd);
-    if (rc == 0)
+    if (store_check_content (c->store, &i->content, &i->place, &why) == 0)
         return ledger_add_content (c->fresh, &i->content, &i->place, c->err);
     return c->repair ? check_quarantine (c, i, why.text) : 0;
 }
@@ -299,7 +295,7 @@ int check_open_old (struct check *c)
 {
     char path[PATH_MAX];
 
-    old_path (c, "", path);
+    check_ledger_path (c, "", path);
     c->old_rc = ledger_open_read (path, &c->old, &c->old_why);
     if (c->old_rc == -ENOMEM || c->old_rc == -EBUSY || c->old_rc == -ENOSPC)
         return err_set (c->err, -c->old_rc, "%s", c->old_why.text);
@@ -350,7 +346,7 @@ int check_old_ledger (struct check *c)
         rc = check_gaps (c);
     ledger_close (c->old);      // before it is moved
     c->old = NULL;
-    old_path (c, "", path);
+    check_ledger_path (c, "", path);
     if (rc == 0 && sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) ==
                        SQLITE_OK) {
         db_harden (db);
@@ -400,7 +396,7 @@ static int fold_journal (struct check *c)
     char path[PATH_MAX];
     int code;
 
-    old_path (c, "", path);
+    check_ledger_path (c, "", path);
     code = sqlite3_open_v2 (path, &db, SQLITE_OPEN_READWRITE, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_exec (db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL,
@@ -421,7 +417,7 @@ static int move_aside (struct check *c, const char *aside)
     int rc = 0;
 
     for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]) && rc == 0; i++) {
-        old_path (c, ends[i], from);
+        check_ledger_path (c, ends[i], from);
         (void)snprintf (to, sizeof (to), "%.*s%s", PATH_MAX - 5, aside,
                         ends[i]);
         if (access (from, F_OK) == 0)
@@ -445,8 +441,8 @@ static int set_old_aside (struct check *c, char aside[PATH_MAX])
         return rc;
     if ((rc = FAULT ("aggregator.check.aside")) < 0)
         return err_sys (c->err, -rc, "cannot set the ledger aside");
-    old_path (c, "", from);
-    old_path (c, "-wal", wal);
+    check_ledger_path (c, "", from);
+    check_ledger_path (c, "-wal", wal);
     if (access (wal, F_OK) == 0 || link (from, aside) < 0)
         return move_aside (c, aside);
     (void)snprintf (wal, sizeof (wal), "%s/" CHECK_QUARANTINE, c->root);
@@ -461,7 +457,7 @@ static int describe_again (struct check *c)
     char path[PATH_MAX];
     int rc;
 
-    old_path (c, "", path);
+    check_ledger_path (c, "", path);
     rc = ledger_open (path, &l, c->err);
     if (rc == 0)
         rc = store_open (c->root, l, &s, c->err);
@@ -492,8 +488,8 @@ static int put_in_place (struct check *c)
 
     if (rc < 0)
         return err_sys (c->err, -rc, "cannot replace the ledger");
-    old_path (c, ".check", from);
-    old_path (c, "", to);
+    check_ledger_path (c, ".check", from);
+    check_ledger_path (c, "", to);
     if ((rc = fileio_rename (from, to, c->err)) < 0)
         return rc;
     if ((rc = FAULT ("aggregator.check.describe")) < 0)

@@ -59,6 +59,10 @@ int check_open_old (struct check *c);
 int check_old_ledger (struct check *c);
 int check_replace_ledger (struct check *c);
 
+/* The path of the ledger, with 'end' behind it: ".check" is the new one. */
+void check_ledger_path (const struct check *c, const char *end,
+                        char out[PATH_MAX]);
+
 /* check_blobs.c: files that no record refers to; and setting aside, with the
  * reason: a file, or bytes of a segment (which stay there, too, and are known
  * from then on).

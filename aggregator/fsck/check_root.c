@@ -2,7 +2,6 @@
 #include "fsck/check_private.h"
 
 #include "base/cmp.h"
-#include "store/fileio.h"
 #include "store/root.h"
 
 #include <errno.h>
@@ -11,21 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FRESH_NAME "ledger.db.check"
-
-static void fresh_path (const struct check *c, const char *end,
-                        char out[PATH_MAX])
-{
-    (void)snprintf (out, PATH_MAX, "%s/" FRESH_NAME "%s", c->root, end);
-}
-
 static void remove_fresh (const struct check *c)
 {
-    static const char *const ends[] = { "", "-wal", "-shm" };
+    static const char *const ends[] = { ".check", ".check-wal", ".check-shm" };
     char path[PATH_MAX];
 
     for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]); i++) {
-        fresh_path (c, ends[i], path);
+        check_ledger_path (c, ends[i], path);
         (void)unlink (path);
     }
 }
@@ -48,7 +39,7 @@ static int check_all (struct check *c)
     int rc = list_segments (c);
 
     remove_fresh (c);
-    fresh_path (c, "", path);
+    check_ledger_path (c, ".check", path);
     if (rc == 0)
         rc = ledger_open (path, &c->fresh, c->err);
     if (rc == 0)

@@ -30,10 +30,10 @@ int check_list_names (const char *root, const char *name, int64_t **numbers,
 
         if (units_int (e->d_name, 0, LEDGER_SEGMENT_MAX, &number) < 0)
             continue;
-        if (!(p = vec_one_more (*numbers, *n, sizeof (*p))))
+        if (!(p = vec_add (numbers, n, sizeof (*p))))
             rc = err_set (err, ENOMEM, "no memory to check");
         else
-            (*numbers = p)[(*n)++] = number;
+            *p = number;
     }
     (void)closedir (dir);
     return rc;
@@ -41,13 +41,11 @@ int check_list_names (const char *root, const char *name, int64_t **numbers,
 
 static int add_gap (struct check *c, const struct ledger_place *gap)
 {
-    struct check_gap *p = vec_one_more (c->gaps, c->ngaps, sizeof (*p));
+    struct check_gap *p = vec_add (&c->gaps, &c->ngaps, sizeof (*p));
 
     if (!p)
         return err_set (c->err, ENOMEM, "no memory to check");
-    c->gaps = p;
-    p[c->ngaps++] = (struct check_gap){ gap->segment, gap->offset, gap->size,
-                                          false };
+    *p = (struct check_gap){ gap->segment, gap->offset, gap->size, false };
     return 0;
 }
 
@@ -92,14 +90,9 @@ static int add_bad (struct check *c, const struct ledger_item *i,
                     const char *why)
 {
     struct check_bad *b = find_bad (c, i);
-    struct check_bad *p = b ? c->bad
-                            : vec_one_more (c->bad, c->nbad, sizeof (*p));
 
-    if (!p)
+    if (!b && !(b = vec_add (&c->bad, &c->nbad, sizeof (*b))))
         return err_set (c->err, ENOMEM, "no memory to check");
-    c->bad = p;
-    if (!b)
-        b = &c->bad[c->nbad++];
     b->item = *i;
     (void)snprintf (b->why.text, sizeof (b->why.text), "%s", why);
     return 0;
@@ -204,8 +197,7 @@ static int check_segment (struct check *c, int64_t n)
     fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || fstat (fd, &st) < 0) {
         rc = err_sys (c->err, errno, "cannot read %s", path);
-        if (fd >= 0)
-            (void)close (fd);
+        fileio_close (fd);
         return rc;
     }
     rc = record_scan (fd, n, 0, (uint64_t)st.st_size, on_record, c, c->err);

@@ -30,6 +30,15 @@ struct knot {
     int64_t offset;             // from the draft that is nearest
 };
 
+/* What became of a draft. */
+struct growth {
+    int64_t last_ns;            // its last capture's end
+    size_t nknots;
+    const struct knot *seed;    // its first knot
+    bool given;                 // it has an id
+    char why[JOBS_WHY_MAX];     // it is not of the draft before
+};
+
 struct divider {
     struct facts facts;
     struct drafts drafts;
@@ -38,11 +47,7 @@ struct divider {
     size_t nknots;
     int64_t gap_ns;
     bool compared;              // the clocks, as there are several drafts
-    int64_t *last_ns;           // of each draft: its last capture's end
-    size_t *knots_of;           // of each draft: how many it has
-    const struct knot **seed;   // of each draft: its first knot
-    bool *given;                // of each draft: it has an id
-    char (*why)[JOBS_WHY_MAX];  // it is not of the draft before
+    struct growth *of;          // of each draft
 };
 
 /* ---- knots ---- */
@@ -90,24 +95,21 @@ static int find_knots (struct divider *d)
             d->knots[d->nknots++] = measure (&d->facts, i);
     }
     qsort (d->knots, d->nknots, sizeof (*d->knots), compare_knots);
-    d->last_ns = calloc (d->nknots + 1, sizeof (*d->last_ns));
-    d->knots_of = calloc (d->nknots + 1, sizeof (*d->knots_of));
-    d->seed = calloc (d->nknots + 1, sizeof (*d->seed));
-    d->given = calloc (d->nknots + 1, sizeof (*d->given));
-    d->why = calloc (d->nknots + 1, sizeof (*d->why));
-    return d->last_ns && d->knots_of && d->seed && d->given && d->why
-               ? 0 : -ENOMEM;
+    d->of = calloc (d->nknots + 1, sizeof (*d->of));
+    return d->of ? 0 : -ENOMEM;
 }
 
 /* ---- drafts ---- */
 
 static int join (struct divider *d, size_t draft, const struct knot *k)
 {
-    if (k->end_ns > d->last_ns[draft])
-        d->last_ns[draft] = k->end_ns;
-    if (d->knots_of[draft]++ == 0)
-        d->seed[draft] = k;
-    d->given[draft] = d->given[draft] || k->given;
+    struct growth *g = &d->of[draft];
+
+    if (k->end_ns > g->last_ns)
+        g->last_ns = k->end_ns;
+    if (g->nknots++ == 0)
+        g->seed = k;
+    g->given = g->given || k->given;
     return drafts_join (&d->drafts, draft, k->first);
 }
 
@@ -122,20 +124,22 @@ static bool is_joined (const struct divider *d, const struct knot *k)
 static bool is_apart (const struct divider *d, size_t draft,
                       const struct knot *k, char why[JOBS_WHY_MAX])
 {
-    if (k->fixed && d->seed[draft]->fixed) {
+    const struct growth *g = &d->of[draft];
+
+    if (k->fixed && g->seed->fixed) {
         (void)snprintf (why, JOBS_WHY_MAX, "it was assigned to another job "
                                            "before");
         return true;
     }
-    if (k->given && d->given[draft]) {
+    if (k->given && g->given) {
         (void)snprintf (why, JOBS_WHY_MAX, "it was given another id");
         return true;
     }
-    if (d->gap_ns > 0 && k->start_ns > 0 && d->last_ns[draft] > 0 &&
-        k->start_ns - d->last_ns[draft] > d->gap_ns) {
+    if (d->gap_ns > 0 && k->start_ns > 0 && g->last_ns > 0 &&
+        k->start_ns - g->last_ns > d->gap_ns) {
         (void)snprintf (why, JOBS_WHY_MAX, "it began %" PRId64 " s after the "
                         "last capture of the other",
-                        (k->start_ns - d->last_ns[draft]) / 1000000000);
+                        (k->start_ns - g->last_ns) / 1000000000);
         return true;
     }
     return drafts_contradict (&d->drafts, draft, k->first, why);
@@ -174,7 +178,7 @@ static int seed_drafts (struct divider *d, bool (*may) (const struct knot *))
             draft++;
         if (draft < d->drafts.n)
             continue;
-        memcpy (d->why[draft], why, sizeof (why));
+        memcpy (d->of[draft].why, why, sizeof (why));
         k->seed = true;
         rc = join (d, draft, k);
     }
@@ -209,7 +213,7 @@ static int jobs_place (struct divider *d, struct knot *k)
     }
     if (best == JOBS_NONE) {
         best = d->drafts.n;
-        memcpy (d->why[best], why, sizeof (why));
+        memcpy (d->of[best].why, why, sizeof (why));
         k->late = true;
     }
     return join (d, best, k);
@@ -267,9 +271,11 @@ static void empty_drafts (struct divider *d)
         d->facts.list[i].draft = d->facts.list[i].next_of_rank = JOBS_NONE;
     for (size_t i = 0; i < d->nknots; i++)
         d->knots[i].offset = INT64_MAX;
-    memset (d->last_ns, 0, n * sizeof (*d->last_ns));
-    memset (d->knots_of, 0, n * sizeof (*d->knots_of));
-    memset (d->given, 0, n * sizeof (*d->given));
+    for (size_t i = 0; i < n; i++) {    // 'why' stays until there is another
+        d->of[i].last_ns = 0;
+        d->of[i].nknots = 0;
+        d->of[i].given = false;
+    }
 }
 
 /* Begin again, with clocks that were compared, and with those that began a
@@ -371,7 +377,7 @@ static int fill_jobs (const struct divider *d, struct jobs *ret)
         struct jobs_job *j = &ret->jobs[x->draft];
 
         ret->of[i] = x->draft;
-        ret->assumed[i] = x->knot != d->seed[x->draft]->first;
+        ret->assumed[i] = x->knot != d->of[x->draft].seed->first;
         if (!first[x->draft] || is_earlier (x, first[x->draft]))
             first[x->draft] = x;
         if (x->start_ns > 0 && (j->first_ns == 0 || x->start_ns < j->first_ns))
@@ -386,8 +392,8 @@ static int fill_jobs (const struct divider *d, struct jobs *ret)
         }
     }
     for (size_t i = 0; i < ret->n; i++) {
-        ret->jobs[i].assumed = d->knots_of[i] > 1;
-        memcpy (ret->jobs[i].why, d->why[i], sizeof (d->why[i]));
+        ret->jobs[i].assumed = d->of[i].nknots > 1;
+        memcpy (ret->jobs[i].why, d->of[i].why, sizeof (d->of[i].why));
         if (!ret->jobs[i].given)
             make_name (&ret->jobs[i], first[i]);
     }
@@ -535,11 +541,7 @@ int jobs_divide (const struct jobs_capture *captures, size_t n,
     drafts_fini (&d.drafts);
     facts_fini (&d.facts);
     free (d.knots);
-    free (d.last_ns);
-    free (d.knots_of);
-    free (d.seed);
-    free (d.given);
-    free (d.why);
+    free (d.of);
     return rc < 0 ? err_set (err, ENOMEM, "no memory to tell jobs apart") : 0;
 }
 

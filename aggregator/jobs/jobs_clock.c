@@ -9,6 +9,8 @@
  */
 #include "jobs/jobs_private.h"
 
+#include "base/cmp.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +30,21 @@ struct sight {                  // a step on a clock
     int64_t at;                 // it began
 };
 
-/* Clocks whose offsets from each other are decided; at first one each. */
+/* Clocks whose offsets from each other are decided; at first one each, and found
+ * by one of them.
+ */
 struct set {
     struct sight *list;         // by step and time, less what they are ahead
     size_t n;
     size_t last;                // clock in it
     bool again;                 // a rank of it did a step twice
+};
+
+struct clock {
+    struct set set;             // that it finds
+    size_t of;                  // the clock that finds its own
+    size_t next;                // clock of the same set, or JOBS_NONE
+    int64_t ahead;
 };
 
 struct edge {
@@ -48,10 +59,7 @@ struct aligner {
     struct edge *edges;
     size_t nedges;
     size_t nclocks;
-    struct set *sets;           // of the clock whose index it has
-    size_t *of;                 // of each clock: its set
-    size_t *next;               // clock of the same set, or JOBS_NONE
-    int64_t *ahead;
+    struct clock *clocks;
 };
 
 /* ---- clocks ---- */
@@ -196,7 +204,7 @@ static size_t thin (struct sight *list, size_t n)
 static int make_set (struct aligner *al, size_t first, size_t n)
 {
     size_t clock = al->all[first].clock;
-    struct set *s = &al->sets[clock];
+    struct set *s = &al->clocks[clock].set;
 
     for (size_t i = first + 1; i < first + n; i++) {
         const struct sight *a = &al->all[i - 1], *b = &al->all[i];
@@ -218,16 +226,13 @@ static int make_sets (struct aligner *al)
 {
     int rc = 0;
 
-    al->sets = calloc (al->nclocks + 1, sizeof (*al->sets));
-    al->of = calloc (al->nclocks + 1, sizeof (*al->of));
-    al->next = calloc (al->nclocks + 1, sizeof (*al->next));
-    al->ahead = calloc (al->nclocks + 1, sizeof (*al->ahead));
+    al->clocks = calloc (al->nclocks + 1, sizeof (*al->clocks));
     al->all = calloc (STEPS_SEEN * al->f->n + 1, sizeof (*al->all));
-    if (!al->sets || !al->of || !al->next || !al->ahead || !al->all)
+    if (!al->clocks || !al->all)
         return -ENOMEM;
     for (size_t i = 0; i < al->nclocks; i++) {
-        al->sets[i].last = al->of[i] = i;
-        al->next[i] = JOBS_NONE;
+        al->clocks[i].set.last = al->clocks[i].of = i;
+        al->clocks[i].next = JOBS_NONE;
     }
     for (size_t i = 0; i < al->f->n; i++)
         see (al, &al->f->list[i]);
@@ -251,16 +256,8 @@ static const struct sight *find_nearest (const struct set *s, uint64_t step,
 {
     const struct sight key = { 0, 0, step, at };
     const struct sight *best = NULL;
-    size_t low = 0, high = s->n;
+    size_t low = cmp_place (&key, s->list, s->n, sizeof (key), compare_times);
 
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (compare_times (&s->list[mid], &key) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
     if (low < s->n && s->list[low].step == step)
         best = &s->list[low];
     if (low > 0 && s->list[low - 1].step == step &&
@@ -366,7 +363,7 @@ static int compare_sets (const struct set *small, const struct set *large,
 
 static int unite (struct aligner *al, size_t a, size_t b, int64_t apart)
 {
-    struct set *large = &al->sets[a], *small = &al->sets[b];
+    struct set *large = &al->clocks[a].set, *small = &al->clocks[b].set;
     struct sight *p;
     int64_t ahead;
 
@@ -385,11 +382,13 @@ static int unite (struct aligner *al, size_t a, size_t b, int64_t apart)
     qsort (p, large->n, sizeof (*p), compare_times);
     large->n = thin (p, large->n);
     large->again = large->again || small->again;
-    for (size_t i = b; i != JOBS_NONE; i = al->next[i]) {
-        al->of[i] = a;
-        al->ahead[i] = fact_minus (al->ahead[i], fact_minus (0, ahead));
+    for (size_t i = b; i != JOBS_NONE; i = al->clocks[i].next) {
+        struct clock *c = &al->clocks[i];
+
+        c->of = a;
+        c->ahead = fact_minus (c->ahead, fact_minus (0, ahead));
     }
-    al->next[large->last] = b;
+    al->clocks[large->last].next = b;
     large->last = small->last;
     free (small->list);
     small->list = NULL;
@@ -435,12 +434,13 @@ static int align (struct aligner *al)
 
     for (size_t i = 0; i < al->nedges && rc == 0; i++) {
         const struct edge *e = &al->edges[i];
+        size_t a = al->clocks[e->a].of, b = al->clocks[e->b].of;
 
-        if (al->of[e->a] != al->of[e->b])
-            rc = unite (al, al->of[e->a], al->of[e->b], e->apart);
+        if (a != b)
+            rc = unite (al, a, b, e->apart);
     }
     for (size_t i = 0; i < al->f->n && rc == 0; i++)
-        al->f->list[i].ahead_ns = al->ahead[al->f->list[i].clock];
+        al->f->list[i].ahead_ns = al->clocks[al->f->list[i].clock].ahead;
     return rc;
 }
 
@@ -451,12 +451,9 @@ int jobs_compare_clocks (struct facts *f)
 
     if ((rc = find_clocks (&al)) == 0 && (rc = make_sets (&al)) == 0)
         rc = align (&al);
-    for (size_t i = 0; al.sets && i < al.nclocks; i++)
-        free (al.sets[i].list);
-    free (al.sets);
-    free (al.of);
-    free (al.next);
-    free (al.ahead);
+    for (size_t i = 0; al.clocks && i < al.nclocks; i++)
+        free (al.clocks[i].set.list);
+    free (al.clocks);
     free (al.all);
     free (al.edges);
     return rc;

@@ -177,11 +177,6 @@ bool fact_equal_members (const struct comm_group *a, const struct comm_group *b)
 
 /* ---- two of them ---- */
 
-static bool jobs_facts_differ (const char *a, const char *b)
-{
-    return *a && *b && strcmp (a, b) != 0;
-}
-
 static bool both_boot (const struct fact *a, const struct fact *b)
 {
     return a->e->boot_ns > 0 && b->e->boot_ns > 0;
@@ -200,9 +195,9 @@ static bool one_boot (const struct fact *a, const struct fact *b)
 
 static bool other_name (const struct fact *a, const struct fact *b)
 {
-    return jobs_facts_differ (a->e->host_key, b->e->host_key) ||
-           jobs_facts_differ (a->c->host_uid, b->c->host_uid) ||
-           jobs_facts_differ (a->e->host_name, b->e->host_name);
+    return evidence_differ (a->e->host_key, b->e->host_key) ||
+           evidence_differ (a->c->host_uid, b->c->host_uid) ||
+           evidence_differ (a->e->host_name, b->e->host_name);
 }
 
 static bool equal (const char *a, const char *b)

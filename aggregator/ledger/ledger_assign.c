@@ -92,17 +92,14 @@ static int list_items (struct ledger *l, const struct ledger_assignment *a,
                                     "place<>''", ITS_VERSION (a));
 
     while (db_step (&r)) {
-        struct moved *p = vec_one_more (*list, *n, sizeof (*p));
+        struct moved *p = vec_add (list, n, sizeof (*p));
         struct ledger_item *i;
 
         if (!p) {
             r.rc = err_set (err, ENOMEM, "no memory to give items to a job");
             break;
         }
-        *list = p;
-        p += (*n)++;
         i = &p->item;
-        memset (p, 0, sizeof (*p));
         db_columns (r.st, p->seq, p->superseded, i->job, i->kind, i->path,
                     i->host, i->content, i->received_ns, i->who, i->rows);
         i->rank = a->rank;

@@ -2,6 +2,7 @@
  */
 #include "ledger/size_claims.h"
 
+#include "base/cmp.h"
 #include "base/units.h"
 #include "base/vec.h"
 
@@ -20,9 +21,9 @@ bool size_claim_valid (const struct size_claim *w)
            w->world_size <= CAPTURE_WORLD_MAX;
 }
 
-static int size_claims_compare (const struct size_claim *a,
-                                const struct size_claim *b)
+static int size_claims_compare (const void *pa, const void *pb)
 {
+    const struct size_claim *a = pa, *b = pb;
     int order = a->by != b->by ? (a->by < b->by ? -1 : 1)
                                : strcmp (a->who, b->who);
 
@@ -33,17 +34,8 @@ static int size_claims_compare (const struct size_claim *a,
 static size_t place_of (const struct size_claims *w,
                         const struct size_claim *word)
 {
-    size_t low = 0, high = w->n;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (size_claims_compare (&w->list[mid], word) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return cmp_place (word, w->list, w->n, sizeof (*word),
+                      size_claims_compare);
 }
 
 const struct size_claim *size_claims_find (const struct size_claims *w,
@@ -51,8 +43,8 @@ const struct size_claim *size_claims_find (const struct size_claims *w,
 {
     size_t at = place_of (w, of);
 
-    return at < w->n &&
- size_claims_compare (&w->list[at], of) == 0 ? &w->list[at] : NULL;
+    return at < w->n && size_claims_compare (&w->list[at], of) == 0
+               ? &w->list[at] : NULL;
 }
 
 int size_claims_put (struct size_claims *w, const struct size_claim *word)

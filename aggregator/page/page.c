@@ -67,13 +67,13 @@ static int write_data (struct page *p, struct err *err)
 
     if (rc == 0)
         rc = page_fold_make (p->db, &p->fold, err);
-    page_json_open (&p->json, '{');
+    json_out_open (&p->json, '{');
     for (size_t i = 0; i < sizeof (tables) / sizeof (tables[0]) && rc == 0; i++)
         rc = page_json_rows (&p->json, p->db, tables[i].key, tables[i].sql,
                              err);
     for (size_t i = 0; i < sizeof (parts) / sizeof (parts[0]) && rc == 0; i++)
         rc = parts[i] (p, err);
-    page_json_close (&p->json, '}');
+    json_out_close (&p->json, '}');
     return rc;
 }
 
@@ -81,7 +81,7 @@ static int write_data (struct page *p, struct err *err)
 static int page_collect (const char *analysis_db, const atomic_bool *cancel,
                          char **ret, size_t *size, struct err *err)
 {
-    struct page p = { .db = NULL };
+    struct page p = { .json = { .comma = ",", .colon = ":" } };
     int rc = finished_open_analysis (analysis_db, &p.db, err);
 
     *ret = NULL;
@@ -224,15 +224,7 @@ int page_write (const char *analysis_db, const char *temp_path,
 
 bool page_is_ours (const char *path)
 {
-    char head[sizeof (MARKER) - 1];
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    bool same = fd >= 0 &&
-                fileio_pread_all (fd, head, sizeof (head), 0) == 0 &&
-                memcmp (head, MARKER, sizeof (head)) == 0;
-
-    if (fd >= 0)
-        (void)close (fd);
-    return same;
+    return fileio_has_bytes (AT_FDCWD, path, 0, MARKER, sizeof (MARKER) - 1);
 }
 
 int page_make (struct publish *p, const char *analysis_db, const char *name,

@@ -1,41 +1,11 @@
 /* aggregator/page/page_json.c - JSON, written as it comes, for a page */
 #include "page/page_json.h"
 
+#include "base/utf8.h"
 #include "store/db_rows.h"
 
-#include "base/utf8.h"
-#include "query/quote.h"
-
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-static void between (struct page_json *j)
-{
-    if (j->more)
-        (void)fputc (',', j->f);
-    j->more = true;
-}
-
-void page_json_open (struct page_json *j, char bracket)
-{
-    between (j);
-    (void)fputc (bracket, j->f);
-    j->more = false;
-}
-
-void page_json_close (struct page_json *j, char bracket)
-{
-    (void)fputc (bracket, j->f);
-    j->more = true;
-}
-
-void page_json_key (struct page_json *j, const char *key)
-{
-    between (j);
-    (void)fprintf (j->f, "\"%s\":", key);
-    j->more = false;
-}
 
 /* A page has to show a control of direction, not to obey it. */
 static size_t show_bidi (const char *s, size_t n, char *out)
@@ -54,40 +24,33 @@ static size_t show_bidi (const char *s, size_t n, char *out)
     return used;
 }
 
-void page_json_text (struct page_json *j, const char *s, size_t n)
+void page_json_text (struct json_out *j, const char *s, size_t n)
 {
     char copy[2 * PAGE_TEXT_MAX + sizeof ("...")];  // \u202e for three bytes
-    size_t fits = utf8_cut (s, n, PAGE_TEXT_MAX), used;
+    size_t fits = utf8_cut (s, n, PAGE_TEXT_MAX);
+    size_t used = show_bidi (s, fits, copy);
 
-    between (j);
-    used = show_bidi (s, fits, copy);
     memcpy (copy + used, "...", sizeof ("..."));
     if (fits == n)
         copy[used] = '\0';
-    quote_json (j->f, copy, fits == n ? used : used + 3);
+    json_out_text (j, copy, fits == n ? used : used + 3);
 }
 
-void page_json_int (struct page_json *j, int64_t x)
+void page_json_real (struct json_out *j, double x)
 {
-    between (j);
-    (void)fprintf (j->f, "%" PRId64, x);
-}
+    char text[32] = "null";
 
-void page_json_real (struct page_json *j, double x)
-{
-    between (j);
     if (isfinite (x))
-        (void)fprintf (j->f, "%.6g", x);
-    else
-        (void)fputs ("null", j->f);
+        (void)snprintf (text, sizeof (text), "%.6g", x);
+    json_out_raw (j, text);
 }
 
 /* What is in a column. */
-static void page_json_value (struct page_json *j, sqlite3_stmt *st, int column)
+static void page_json_value (struct json_out *j, sqlite3_stmt *st, int column)
 {
     switch (sqlite3_column_type (st, column)) {
     case SQLITE_INTEGER:
-        page_json_int (j, sqlite3_column_int64 (st, column));
+        json_out_int (j, sqlite3_column_int64 (st, column));
         break;
     case SQLITE_FLOAT:
         page_json_real (j, sqlite3_column_double (st, column));
@@ -136,7 +99,7 @@ void page_json_embed (FILE *f, const char *json, size_t n)
     (void)fwrite (json + from, 1, n - from, f);
 }
 
-int page_json_rows (struct page_json *j, sqlite3 *db, const char *key,
+int page_json_rows (struct json_out *j, sqlite3 *db, const char *key,
                     const char *sql, struct err *err)
 {
     struct db_rows r = db_rows (db, err, sql);
@@ -144,23 +107,20 @@ int page_json_rows (struct page_json *j, sqlite3 *db, const char *key,
 
     if (r.rc < 0)
         return db_end (&r);
-    page_json_key (j, key);
-    page_json_open (j, '{');
-    page_json_key (j, "columns");
-    page_json_open (j, '[');
+    json_out_open_of (j, key, '{');
+    json_out_open_of (j, "columns", '[');
     for (int i = 0; i < n; i++)
         page_json_text (j, sqlite3_column_name (r.st, i),
                         strlen (sqlite3_column_name (r.st, i)));
-    page_json_close (j, ']');
-    page_json_key (j, "rows");
-    page_json_open (j, '[');
+    json_out_close (j, ']');
+    json_out_open_of (j, "rows", '[');
     while (db_step (&r)) {
-        page_json_open (j, '[');
+        json_out_open (j, '[');
         for (int i = 0; i < n; i++)
             page_json_value (j, r.st, i);
-        page_json_close (j, ']');
+        json_out_close (j, ']');
     }
-    page_json_close (j, ']');
-    page_json_close (j, '}');
+    json_out_close (j, ']');
+    json_out_close (j, '}');
     return db_end (&r);
 }

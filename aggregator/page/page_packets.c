@@ -56,33 +56,30 @@ static void page_packets_add (struct packets *p, sqlite3_stmt *st)
     p->bins[kind][bin].ms += sqlite3_column_double (st, 3);
 }
 
-static void put_rows (struct page_json *j, const struct packets *p)
+static void put_rows (struct json_out *j, const struct packets *p)
 {
-    page_json_key (j, "packets");
-    page_json_open (j, '{');
-    page_json_key (j, "columns");
-    page_json_open (j, '[');
+    json_out_open_of (j, "packets", '{');
+    json_out_open_of (j, "columns", '[');
     for (const char *const *c = (const char *const[]){ "transport", "power",
                                     "count", "mb", "ms", NULL }; *c; c++)
         page_json_text (j, *c, strlen (*c));
-    page_json_close (j, ']');
-    page_json_key (j, "rows");
-    page_json_open (j, '[');
+    json_out_close (j, ']');
+    json_out_open_of (j, "rows", '[');
     for (unsigned i = 0; i < p->n; i++) {
         for (int b = 0; b < BINS; b++) {
             if (p->bins[i][b].count <= 0)
                 continue;
-            page_json_open (j, '[');
+            json_out_open (j, '[');
             page_json_text (j, p->transports[i], strlen (p->transports[i]));
-            page_json_int (j, b - BIN_OF_1_MB);
+            json_out_int (j, b - BIN_OF_1_MB);
             page_json_real (j, p->bins[i][b].count);
             page_json_real (j, p->bins[i][b].mb);
             page_json_real (j, p->bins[i][b].ms);
-            page_json_close (j, ']');
+            json_out_close (j, ']');
         }
     }
-    page_json_close (j, ']');
-    page_json_close (j, '}');
+    json_out_close (j, ']');
+    json_out_close (j, '}');
 }
 
 /* SDMA is the sum of others. */

@@ -14,7 +14,7 @@
 struct page {
     sqlite3 *db;
     struct page_fold fold;
-    struct page_json json;
+    struct json_out json;
 };
 
 /* All of these return 0, or what db.h says. */

@@ -38,28 +38,23 @@ static const char steps_sql[] =
 /* What the numbers stand for that follow. */
 static void put_fold (struct page *p)
 {
-    struct page_json *j = &p->json;
+    struct json_out *j = &p->json;
 
-    page_json_key (j, "fold");
-    page_json_open (j, '{');
-    page_json_key (j, "ranks");
-    page_json_int (j, p->fold.ranks);
-    page_json_key (j, "steps");
-    page_json_int (j, p->fold.steps);
-    page_json_key (j, "by_host");
-    page_json_int (j, p->fold.by_host);
-    page_json_close (j, '}');
+    json_out_open_of (j, "fold", '{');
+    json_out_int_of (j, "ranks", p->fold.ranks);
+    json_out_int_of (j, "steps", p->fold.steps);
+    json_out_int_of (j, "by_host", p->fold.by_host);
+    json_out_close (j, '}');
 }
 
 /* All of one kind, in the order of places and, within a place, of steps. */
-static void put_times (struct page_json *j, const double *all, size_t kind,
+static void put_times (struct json_out *j, const double *all, size_t kind,
                        size_t n)
 {
-    page_json_key (j, times[kind]);
-    page_json_open (j, '[');
+    json_out_open_of (j, times[kind], '[');
     for (size_t i = 0; i < n; i++)
         page_json_real (j, all[i * TIMES + kind]);
-    page_json_close (j, ']');
+    json_out_close (j, ']');
 }
 
 /* all[n * TIMES] by place of rank, place of step, kind. */
@@ -95,11 +90,10 @@ int page_ranks (struct page *p, struct err *err)
         rc = page_json_rows (&p->json, p->db, "steps", steps_sql, err);
     if (rc == 0)
         rc = read_times (p, all, n, err);
-    page_json_key (&p->json, "times");
-    page_json_open (&p->json, '{');
+    json_out_open_of (&p->json, "times", '{');
     for (size_t i = 0; i < TIMES && rc == 0; i++)
         put_times (&p->json, all, i, n);
-    page_json_close (&p->json, '}');
+    json_out_close (&p->json, '}');
     free (all);
     return rc;
 }

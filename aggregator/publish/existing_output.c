@@ -68,8 +68,7 @@ static pid_t lock_holder (const struct tree *dir, const char *name, off_t at,
     bool held = fd >= 0 && fcntl (fd, F_GETLK, &l) == 0 &&
                 l.l_type != F_UNLCK && l.l_pid > 0;
 
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     return held ? l.l_pid : 0;
 }
 
@@ -92,15 +91,8 @@ static int tell_busy (const struct tree *dir, const char *name,
 static bool is_database (const struct tree *dir, const char *name)
 {
     static const char magic[16] = "SQLite format 3";
-    char head[sizeof (magic)];
-    int fd = fileio_open_at (dir->fd, name, NULL);
-    bool same = fd >= 0 &&
-                fileio_pread_all (fd, head, sizeof (head), 0) == 0 &&
-                memcmp (head, magic, sizeof (head)) == 0;
 
-    if (fd >= 0)
-        (void)close (fd);
-    return same;
+    return fileio_has_bytes (dir->fd, name, 0, magic, sizeof (magic));
 }
 
 /* Bring a database to rest, as far as it can be.  -EBUSY if it is written. */

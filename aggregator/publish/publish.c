@@ -162,16 +162,7 @@ void publish_tell (const struct publish *p, struct err *err)
 
 bool publish_is_our_db (const char *path)
 {
-    static const unsigned char ours[] = { 'R', 'O', 'L', 'L' };
-    unsigned char id[4];
-    int fd = fileio_open_at (AT_FDCWD, path, NULL);
-    bool same = fd >= 0 &&
-                fileio_pread_all (fd, id, 4, APPLICATION_ID_AT) == 0 &&
-                memcmp (id, ours, 4) == 0;
-
-    if (fd >= 0)
-        (void)close (fd);
-    return same;
+    return fileio_has_bytes (AT_FDCWD, path, APPLICATION_ID_AT, "ROLL", 4);
 }
 
 bool publish_has_rows (const char *path)
@@ -344,8 +335,7 @@ static int copy_over (const char *from, const struct tree *to,
     }
     if (rc == 0 && fsync (out) < 0)
         rc = -errno;
-    if (in >= 0)
-        (void)close (in);
+    fileio_close (in);
     if (out >= 0 && close (out) < 0 && rc == 0)
         rc = -errno;
     return rc < 0 ? err_sys (err, -rc, "cannot copy the result to %s/%s",

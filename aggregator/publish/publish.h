@@ -15,7 +15,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #define PUBLISH_APPLICATION_ID 0x524f4c4c       // "ROLL"
 #define PUBLISH_OUTPUT_DIR "cluster_analysis_output"

@@ -28,12 +28,9 @@
 
 static void remove_files (int dirfd)
 {
-    int fd = fileio_open_dir_at (dirfd, ".", NULL);
-    DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
+    DIR *dir = fileio_list (dirfd);
     struct dirent *e;
 
-    if (!dir && fd >= 0)
-        (void)close (fd);
     while (dir && (e = readdir (dir))) {
         if (strcmp (e->d_name, LOCK_NAME) != 0)
             (void)unlinkat (dirfd, e->d_name, 0);       // not "." and ".."
@@ -79,20 +76,15 @@ static void remove_dead (int above, const char *name)
     // without a lock only if it is empty: else somebody is just making it
     remove_empty (above, name, dir);
 out:
-    if (lock >= 0)
-        (void)close (lock);
-    if (dir >= 0)
-        (void)close (dir);
+    fileio_close (lock);
+    fileio_close (dir);
 }
 
 void scratch_clean (const struct tree *above)
 {
-    int fd = tree_openat (above->fd, ".", DIR_FLAGS, 0, true);
-    DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
+    DIR *dir = fileio_list (above->fd);
     struct dirent *e;
 
-    if (!dir && fd >= 0)
-        (void)close (fd);
     while (dir && (e = readdir (dir))) {
         if (strncmp (e->d_name, PREFIX, strlen (PREFIX)) == 0)
             remove_dead (above->fd, e->d_name);
@@ -121,14 +113,12 @@ static int choose_name (char name[NAME_SIZE])
 
 static bool is_empty (int dirfd)
 {
-    int fd = tree_openat (dirfd, ".", DIR_FLAGS, 0, true), rc;
-    DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
+    DIR *dir = fileio_list (dirfd);
+    int rc;
     bool empty = dir && !fileio_next_entry (dir, &rc) && rc == 0;
 
     if (dir)
         (void)closedir (dir);
-    else if (fd >= 0)
-        (void)close (fd);
     return empty;
 }
 
@@ -187,8 +177,7 @@ static void scratch_drop (struct scratch *s)
 {
     remove_empty (s->above, strrchr (s->tree.path, '/') + 1, s->tree.fd);
     tree_close (&s->tree);
-    if (s->lock >= 0)
-        (void)close (s->lock);
+    fileio_close (s->lock);
     s->lock = -1;
 }
 
@@ -207,8 +196,7 @@ int scratch_create (struct scratch *s, const struct tree *above,
     }
     if (rc == 0)
         return 0;
-    if (s->above >= 0)
-        (void)close (s->above);
+    fileio_close (s->above);
     return err_sys (err, -rc, "cannot make a temporary directory in %s",
                     above->path);
 }

@@ -52,8 +52,7 @@ static int check_file (const char *path, struct err *err)
                              (tree_is_held (path) ? O_NOFOLLOW : 0));
     int rc = fd < 0 ? -errno : fileio_pread_all (fd, head, sizeof (head), 0);
 
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     if (rc == 0 && memcmp (head, "SQLite format 3", 16) == 0)
         return 0;
     if (rc == 0 || rc == -ENODATA || rc == -ESPIPE)

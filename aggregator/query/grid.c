@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "json/json_out.h"
 #include "query/quote.h"
 #include "query/text_table.h"
 
@@ -20,6 +21,7 @@ struct grid {
     char **keys;                // of JSON objects
     unsigned n, at;             // columns, and the next one
     uint64_t rows;
+    struct json_out json;
     struct columns *columns;    // of a table
     bool terminal;              // CSV is to be seen, and obeyed by nothing
     int failed;
@@ -32,6 +34,7 @@ struct grid *grid_create (FILE *f, enum grid_format format, size_t width)
     if (!g)
         return NULL;
     g->f = f;
+    g->json = (struct json_out){ .f = f, .comma = ", ", .colon = ": " };
     g->format = format;
     g->width = width;
     g->terminal = isatty (fileno (f));
@@ -79,7 +82,7 @@ static void head_json (struct grid *g, const char *const *names)
         if (!g->keys || !(g->keys[i] = new_key (g, i, names[i])))
             g->failed = -ENOMEM;
     }
-    (void)fputc ('[', g->f);
+    json_out_open (&g->json, '[');
 }
 
 static void put_csv (struct grid *g, const char *s, size_t n)
@@ -118,62 +121,57 @@ void grid_head (struct grid *g, const char *const *names, unsigned n)
     }
 }
 
-/* What comes before a cell's value in CSV and JSON. */
-static void begin_cell (struct grid *g)
+static void cell_to_json (struct grid *g, const char *text, size_t n,
+                          bool number)
 {
-    if (g->format != GRID_JSON) {
-        (void)fputs (g->at ? "," : "", g->f);
-        return;
-    }
     if (g->at == 0)
-        (void)fputs (g->rows ? ",\n{" : "\n{", g->f);
+        json_out_open_line (&g->json, '{');
+    json_out_key (&g->json, g->keys[g->at]);
+    if (number)
+        json_out_raw (&g->json, text ? text : "null");
     else
-        (void)fputs (", ", g->f);
-    quote_json (g->f, g->keys[g->at], strlen (g->keys[g->at]));
-    (void)fputs (": ", g->f);
+        json_out_text (&g->json, text, n);
+    if (g->at + 1 == g->n)
+        json_out_close (&g->json, '}');
 }
 
-static void end_cell (struct grid *g)
+static void cell_to_csv (struct grid *g, const char *text, size_t n,
+                         bool number)
 {
-    if (++g->at < g->n)
+    (void)fputs (g->at ? "," : "", g->f);
+    if (!number)
+        put_csv (g, text, n);
+    else
+        (void)fputs (text ? text : "", g->f);
+    (void)fputs (g->at + 1 == g->n ? "\r\n" : "", g->f);
+}
+
+/* NULL text is NULL, and a number. */
+static void put_cell (struct grid *g, const char *text, size_t n, bool number)
+{
+    if (g->failed)
         return;
-    g->at = 0;
-    g->rows++;
-    if (g->format != GRID_JSON)
-        (void)fputs ("\r\n", g->f);
-    else
-        (void)fputc ('}', g->f);
-}
-
-/* True when the cell has been taken care of: of a table, or after a failure. */
-static bool is_done (struct grid *g, const char *text, size_t n, bool number)
-{
-    if (!g->failed && (g->format != GRID_TABLE))
-        return false;
-    if (!g->failed)
+    if (g->format == GRID_TABLE)
         g->failed = columns_cell (g->columns, text, n, number);
-    return true;
+    else if (g->format == GRID_JSON)
+        cell_to_json (g, text, n, number);
+    else
+        cell_to_csv (g, text, n, number);
+    g->at = (g->at + 1) % g->n;
+    g->rows += g->at == 0;
 }
 
 void grid_null (struct grid *g)
 {
-    if (is_done (g, NULL, 0, true))
-        return;
-    begin_cell (g);
-    (void)fputs (g->format == GRID_JSON ? "null" : "", g->f);
-    end_cell (g);
+    put_cell (g, NULL, 0, true);
 }
 
 void grid_int (struct grid *g, int64_t v)
 {
     char text[24];
-    int n = snprintf (text, sizeof (text), "%" PRId64, v);
 
-    if (is_done (g, text, (size_t)n, true))
-        return;
-    begin_cell (g);
-    (void)fputs (text, g->f);
-    end_cell (g);
+    put_cell (g, text, (size_t)snprintf (text, sizeof (text), "%" PRId64, v),
+              true);
 }
 
 /* 0.0377, not 0.03769999999999997; but no date in us as 1.76e+15. */
@@ -197,15 +195,8 @@ void grid_real (struct grid *g, double v)
         real_for_people (v, text);
     else
         units_real_text (v, text);
-    if (!*text) {               // JSON knows no infinity
-        grid_null (g);
-        return;
-    }
-    if (is_done (g, text, strlen (text), true))
-        return;
-    begin_cell (g);
-    (void)fputs (text, g->f);
-    end_cell (g);
+    // JSON knows no infinity
+    put_cell (g, *text ? text : NULL, strlen (text), true);
 }
 
 void grid_fixed (struct grid *g, double v, int decimals)
@@ -217,19 +208,12 @@ void grid_fixed (struct grid *g, double v, int decimals)
         return;
     }
     (void)snprintf (text, sizeof (text), "%.*f", decimals, v);
-    (void)is_done (g, text, strlen (text), true);
+    put_cell (g, text, strlen (text), true);
 }
 
 void grid_text (struct grid *g, const char *s, size_t n)
 {
-    if (is_done (g, s, n, false))
-        return;
-    begin_cell (g);
-    if (g->format == GRID_JSON)
-        quote_json (g->f, s, n);
-    else
-        put_csv (g, s, n);
-    end_cell (g);
+    put_cell (g, s, n, false);
 }
 
 void grid_word (struct grid *g, const char *s)
@@ -264,7 +248,7 @@ void grid_line (struct grid *g, const char *text)
 int grid_finish (struct grid *g)
 {
     if (!g->failed && g->columns)
-        g->failed = columns_finish (g->columns);
+        columns_finish (g->columns);
     if (!g->failed && g->format == GRID_JSON)
         (void)fputs (g->rows ? "\n]\n" : "]\n", g->f);
     if (!g->failed && ferror (g->f))

@@ -13,7 +13,6 @@
 #ifndef ROLLCALL_QUERY_GRID_H
 #define ROLLCALL_QUERY_GRID_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "store/fileio.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -82,6 +83,33 @@ void labels_put (struct buf *out, size_t width, const char *lines)
             lines++;
         }
     }
+}
+
+void labels_line (struct buf *out, size_t width, const char *label,
+                  const char *text)
+{
+    struct buf line;
+
+    buf_init (&line, WRITE_MAX);
+    buf_printf (&line, "%s%s\n", label, text);
+    labels_put (out, width, buf_text (&line));
+    buf_fini (&line);
+}
+
+int labels_print (int fd, void (*print) (const void *arg, FILE *f),
+                  const void *arg)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *f = open_memstream (&text, &n);
+    int rc;
+
+    if (!f)
+        return -errno;
+    print (arg, f);
+    rc = fclose (f) == 0 ? labels_write (fd, text) : -errno;
+    free (text);
+    return rc;
 }
 
 int labels_write (int fd, const char *lines)

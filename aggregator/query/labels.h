@@ -13,6 +13,7 @@
 #include "base/buf.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* The columns of the terminal 'fd'; 0: not a terminal. */
 size_t labels_width (int fd);
@@ -23,9 +24,17 @@ size_t labels_width (int fd);
  */
 void labels_put (struct buf *out, size_t width, const char *lines);
 
+/* The same of one line. */
+void labels_line (struct buf *out, size_t width, const char *label,
+                  const char *text);
+
 /* Wrap and print, with control characters escaped.  0, -ENOMEM, or an error of
  * 'fd'.
  */
 int labels_write (int fd, const char *lines);
+
+/* The same for lines that a function prints. */
+int labels_print (int fd, void (*print) (const void *arg, FILE *f),
+                  const void *arg);
 
 #endif

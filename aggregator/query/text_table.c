@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #define GAP 2                   // blanks between columns
-#define LEAST 8                 // columns that a wrapped text keeps
 #define LETTER 2                // columns of the widest one
 #define WORD_MOST 24            // columns of a word that is not divided, if
                                 // there is room
@@ -25,25 +24,16 @@
 #define TEXT 't'
 #define LINE 'l'                // no cell
 
-struct cell {
-    char *text;                 // as it is shown
-    bool number;
-};
-
 struct columns {
     FILE *f;
     size_t width;
     unsigned n, at;
-    char **names;
-    size_t *lead, *tail;        // of its numbers: up to the point, and from it
-    size_t *hard;               // both
-    size_t *wide, *body;        // of each column; and without its head
-    size_t *word;               // the longest word
-    bool *texts;                // whether a column has a text
-    struct cell *row;           // the one that is being made
+    struct column *v;
+    const char **rest;          // of each column: what is to be printed of it
+    bool *number;               // ... and whether that is a number
     bool bold;                  // the head, on a terminal
     struct buf kept;            // cells: kind, text, NUL
-    unsigned rows;              // that are kept
+    unsigned rows;
     bool running;               // widths are chosen
 };
 
@@ -98,24 +88,23 @@ static bool columns_emphasize (FILE *f)
            strcmp (term, "dumb") != 0;
 }
 
-void columns_share (size_t *wide, const size_t *hard, unsigned n, size_t total,
-                    size_t least)
+void columns_share (struct column *v, unsigned n, size_t total)
 {
     size_t sum = n > 0 ? (n - 1) * GAP : 0;
 
     for (unsigned i = 0; i < n; i++)
-        sum += wide[i];
+        sum += v[i].wide;
     while (sum > total) {
-        unsigned widest = n;
+        struct column *widest = NULL;
 
         for (unsigned i = 0; i < n; i++) {
-            if (wide[i] > least && wide[i] > hard[i] &&
-                (widest == n || wide[i] > wide[widest]))
-                widest = i;
+            if (v[i].wide > COLUMNS_LEAST && v[i].wide > v[i].hard &&
+                (!widest || v[i].wide > widest->wide))
+                widest = &v[i];
         }
-        if (widest == n)
+        if (!widest)
             return;             // it does not fit, and lines are longer
-        wide[widest]--;
+        widest->wide--;
         sum--;
     }
 }
@@ -124,28 +113,21 @@ void columns_destroy (struct columns *c)
 {
     if (!c)
         return;
-    for (unsigned i = 0; c->names && i < c->n; i++)
-        free (c->names[i]);
-    free (c->names);
-    free (c->wide);
-    free (c->lead);
-    free (c->tail);
-    free (c->hard);
-    free (c->texts);
-    free (c->word);
-    free (c->body);
-    for (unsigned i = 0; c->row && i < c->n; i++)
-        free (c->row[i].text);
-    free (c->row);
+    for (unsigned i = 0; c->v && i < c->n; i++)
+        free (c->v[i].name);
+    free (c->v);
+    free (c->rest);
+    free (c->number);
     buf_fini (&c->kept);
     free (c);
 }
 
-static char *shown (const char *s)
+/* 'text' as it is shown; to be freed. */
+static char *shown (const char *text)
 {
-    char *out = malloc (UTF8_ESCAPED (strlen (s)));
+    char *out = malloc (UTF8_ESCAPED (strlen (text)));
 
-    return out ? utf8_escape (s, UTF8_COLUMN, out) : NULL;
+    return out ? utf8_escape (text, UTF8_COLUMN, out) : NULL;
 }
 
 struct columns *columns_create (FILE *f, size_t width,
@@ -160,24 +142,18 @@ struct columns *columns_create (FILE *f, size_t width,
     c->width = width;
     c->n = n;
     buf_init (&c->kept, SIZE_MAX / 2);
-    c->names = calloc (n, sizeof (*c->names));
-    c->wide = calloc (n, sizeof (*c->wide));
-    c->lead = calloc (n, sizeof (*c->lead));
-    c->tail = calloc (n, sizeof (*c->tail));
-    c->hard = calloc (n, sizeof (*c->hard));
-    c->texts = calloc (n, sizeof (*c->texts));
-    c->word = calloc (n, sizeof (*c->word));
-    c->body = calloc (n, sizeof (*c->body));
-    c->row = calloc (n, sizeof (*c->row));
+    c->v = calloc (n, sizeof (*c->v));
+    c->rest = calloc (n, sizeof (*c->rest));
+    c->number = calloc (n, sizeof (*c->number));
     c->bold = columns_emphasize (f);
-    good = c->names && c->wide && c->lead && c->tail && c->hard && c->texts &&
-           c->word && c->body && c->row;
+    good = c->v && c->rest && c->number;
     for (unsigned i = 0; i < n && good; i++) {
-        good = (c->names[i] = shown (names[i])) != NULL;
-        if (!good)
+        struct column *v = &c->v[i];
+
+        if (!(good = (v->name = shown (names[i])) != NULL))
             break;
-        c->wide[i] = *c->names[i] ? width_of (c->names[i]) : 1;
-        c->word[i] = longest_word (c->names[i], " _");
+        v->wide = *v->name ? width_of (v->name) : 1;
+        v->word = longest_word (v->name, " _");
     }
     if (good)
         return c;
@@ -194,12 +170,12 @@ static size_t tail_of (const char *s)
 }
 
 /* Blanks behind a number, so that points are below each other. */
-static size_t blanks_behind (const struct columns *c, unsigned i, const char *s)
+static size_t blanks_behind (const struct column *v, const char *s)
 {
     size_t tail = tail_of (s);
 
-    return tail < c->tail[i] && width_of (s) + c->tail[i] - tail <= c->wide[i]
-               ? c->tail[i] - tail : 0;
+    return tail < v->tail && width_of (s) + v->tail - tail <= v->wide
+               ? v->tail - tail : 0;
 }
 
 /* One line of a row; blanks are printed with what stands behind them. */
@@ -243,7 +219,7 @@ static const char *put_text (const struct columns *c, unsigned i,
                              const char *s, size_t least, bool right,
                              struct line *l)
 {
-    size_t wide = c->wide[i], n = strlen (s), skip = n, used;
+    size_t wide = c->v[i].wide, n = strlen (s), skip = n, used;
 
     if (c->width > 0 && width_of (s) > wide)
         n = piece (s, wide < least ? least : wide, &skip);
@@ -256,20 +232,18 @@ static const char *put_text (const struct columns *c, unsigned i,
     return s + skip;
 }
 
-static void put_number (const struct columns *c, unsigned i, const char *s,
-                        struct line *l)
+static void put_number (const struct column *v, const char *s, struct line *l)
 {
-    size_t used = width_of (s), behind = blanks_behind (c, i, s);
+    size_t used = width_of (s), behind = blanks_behind (v, s);
 
-    if (used + behind < c->wide[i])
-        l->blanks += c->wide[i] - used - behind;
+    if (used + behind < v->wide)
+        l->blanks += v->wide - used - behind;
     text_table_put (l, s, strlen (s));
     l->blanks += behind;
 }
 
 /* The row, in as many lines as its longest text needs. */
-static void print_row (const struct columns *c, const char **rest,
-                       const bool *number)
+static void print_row (const struct columns *c)
 {
     bool more = true;
 
@@ -279,13 +253,14 @@ static void print_row (const struct columns *c, const char **rest,
         more = false;
         for (unsigned i = 0; i < c->n; i++) {
             l.blanks += i ? GAP : 0;
-            if (number[i] && first)
-                put_number (c, i, rest[i], &l);
-            else if (number[i])
-                l.blanks += c->wide[i];
+            if (c->number[i] && first)
+                put_number (&c->v[i], c->rest[i], &l);
+            else if (c->number[i])
+                l.blanks += c->v[i].wide;
             else
-                rest[i] = put_text (c, i, rest[i], LEAST, false, &l);
-            more = more || (!number[i] && *rest[i]);
+                c->rest[i] = put_text (c, i, c->rest[i], COLUMNS_LEAST, false,
+                                       &l);
+            more = more || (!c->number[i] && *c->rest[i]);
         }
         (void)fputc ('\n', c->f);
     }
@@ -297,36 +272,21 @@ static void print_line (const struct columns *c, const char *text)
     struct buf out;
 
     buf_init (&out, SIZE_MAX / 2);
-    buf_printf (&out, "  %s\n", text);
-    if (c->width > 0) {
-        struct buf whole = out;
-
-        buf_init (&out, SIZE_MAX / 2);
-        labels_put (&out, c->width, buf_text (&whole));
-        buf_fini (&whole);
-    }
+    labels_line (&out, c->width, "  ", text);
     (void)fputs (buf_text (&out), c->f);
     buf_fini (&out);
 }
 
-static bool has_head (const struct columns *c)
+static void print_head (const struct columns *c)
 {
-    bool has = false;
+    bool more = false;
 
-    for (unsigned i = 0; i < c->n; i++)
-        has = has || *c->names[i];
-    return has;
-}
-
-static void print_head (const struct columns *c, const char **rest)
-{
-    bool more = has_head (c);
-
+    for (unsigned i = 0; i < c->n; i++) {
+        c->rest[i] = c->v[i].name;
+        more = more || *c->v[i].name;
+    }
     if (!more)
         return;
-
-    for (unsigned i = 0; i < c->n; i++)
-        rest[i] = c->names[i];
     (void)fputs (c->bold ? BOLD : "", c->f);
     while (more) {
         struct line l = { .f = c->f };
@@ -334,19 +294,17 @@ static void print_head (const struct columns *c, const char **rest)
         more = false;
         for (unsigned i = 0; i < c->n; i++) {
             l.blanks += i ? GAP : 0;
-            rest[i] = put_text (c, i, rest[i], LETTER,
-                                !c->texts[i] && c->rows > 0, &l);
-            more = more || *rest[i];
+            c->rest[i] = put_text (c, i, c->rest[i], LETTER,
+                                   !c->v[i].texts && c->rows > 0, &l);
+            more = more || *c->rest[i];
         }
         (void)fputs (c->bold && !more ? PLAIN "\n" : "\n", c->f);
     }
 }
 
-static size_t least_of (const struct columns *c, unsigned i)
+static size_t larger (size_t a, size_t b)
 {
-    size_t least = c->body[i] > c->word[i] ? c->body[i] : c->word[i];
-
-    return least < c->wide[i] ? least : c->wide[i];
+    return a > b ? a : b;
 }
 
 /* Heads give way first, then texts at words; no number ever. */
@@ -355,152 +313,120 @@ static void choose_widths (struct columns *c)
     size_t sum = (c->n - 1) * GAP;
 
     for (unsigned i = 0; i < c->n; i++) {
-        c->hard[i] = c->lead[i] + c->tail[i];
-        if (!c->texts[i] && c->wide[i] < c->hard[i])
-            c->wide[i] = c->hard[i];
-        if (c->word[i] < c->hard[i])
-            c->word[i] = c->hard[i];
-        sum += c->wide[i];
+        struct column *v = &c->v[i];
+        size_t number = v->lead + v->tail;
+
+        if (!v->texts)
+            v->wide = larger (v->wide, number);
+        v->hard = v->word = larger (v->word, number);
+        sum += v->wide;
     }
-    for (unsigned i = 0; c->width > 0 && sum > c->width && i < c->n; i++)
-        c->wide[i] = least_of (c, i);
-    if (c->width > 0) {
-        columns_share (c->wide, c->word, c->n, c->width, LEAST);
-        columns_share (c->wide, c->hard, c->n, c->width, LEAST);
+    if (c->width == 0)
+        return;
+    for (unsigned i = 0; sum > c->width && i < c->n; i++) {
+        size_t least = larger (c->v[i].body, c->v[i].word);
+
+        if (least < c->v[i].wide)
+            c->v[i].wide = least;
     }
+    columns_share (c->v, c->n, c->width);
+    for (unsigned i = 0; i < c->n; i++)
+        c->v[i].hard = c->v[i].lead + c->v[i].tail;
+    columns_share (c->v, c->n, c->width);
 }
 
-/* Choose the widths, and print what was kept. */
-static int text_table_start (struct columns *c)
+/* Print what was kept, and forget it. */
+static void print_kept (struct columns *c)
 {
     const char *p = (const char *)c->kept.data;
     const char *end = p + c->kept.size;
-    const char **rest = calloc (c->n, sizeof (*rest));
-    bool *number = calloc (c->n, sizeof (*number));
-    int rc = rest && number ? 0 : -ENOMEM;
 
-    c->running = true;
-    if (rc == 0) {
-        choose_widths (c);
-        print_head (c, rest);
-    }
-    for (unsigned i = 0; rc == 0 && p < end; p += strlen (p) + 1) {
+    for (unsigned i = 0; p < end; p += strlen (p) + 1) {
         if (*p == LINE) {
             print_line (c, p + 1);
             continue;
         }
-        rest[i] = p + 1;
-        number[i] = *p == NUMBER && !c->texts[i];
+        c->rest[i] = p + 1;
+        c->number[i] = *p == NUMBER && !c->v[i].texts;
         i = (i + 1) % c->n;
         if (i == 0)
-            print_row (c, rest, number);
+            print_row (c);
     }
-    buf_fini (&c->kept);
-    free (rest);
-    free (number);
-    return rc;
+    buf_clear (&c->kept);
 }
 
-/* The row is complete: print it. */
-static int end_row (struct columns *c)
+static void text_table_start (struct columns *c)
 {
-    const char **rest = calloc (c->n, sizeof (*rest));
-    bool *number = calloc (c->n, sizeof (*number));
-    int rc = rest && number ? 0 : -ENOMEM;
-
-    for (unsigned i = 0; i < c->n && rc == 0; i++) {
-        rest[i] = c->row[i].text;
-        number[i] = c->row[i].number && !c->texts[i];
-    }
-    if (rc == 0)
-        print_row (c, rest, number);
-    for (unsigned i = 0; i < c->n; i++) {
-        free (c->row[i].text);
-        c->row[i].text = NULL;
-    }
-    free (rest);
-    free (number);
-    return rc;
+    c->running = true;
+    choose_widths (c);
+    print_head (c);
+    print_kept (c);
 }
 
-static int text_table_keep (struct columns *c, const char *text, bool number)
+static void measure (struct column *v, const char *text, bool number)
 {
     size_t w = width_of (text), tail = number ? tail_of (text) : 0;
 
-    size_t word = number ? 0 : longest_word (text, " ");
-
-    if (c->wide[c->at] < w)
-        c->wide[c->at] = w;
-    if (c->body[c->at] < w)
-        c->body[c->at] = w;
-    if (c->word[c->at] < word)
-        c->word[c->at] = word;
-    if (number && c->tail[c->at] < tail)
-        c->tail[c->at] = tail;
-    if (number && c->lead[c->at] < w - tail)
-        c->lead[c->at] = w - tail;
-    buf_put (&c->kept, number ? (const char[]){ NUMBER }
-                              : (const char[]){ TEXT }, 1);
-    buf_put (&c->kept, text, strlen (text) + 1);
-    return c->kept.failed ? -ENOMEM : 0;
+    v->wide = larger (v->wide, w);
+    v->body = larger (v->body, w);
+    if (number) {
+        v->tail = larger (v->tail, tail);
+        v->lead = larger (v->lead, w - tail);
+    } else {
+        v->word = larger (v->word, longest_word (text, " "));
+    }
 }
 
-/* 'text' as it is shown; to be freed. */
-static char *escaped (const char *text, size_t n)
+/* Keep the first 'n' bytes of a text, as it is shown, for its turn. */
+static int keep (struct columns *c, char kind, const char *text, size_t n)
 {
-    char *copy = strndup (text ? text : "-", text ? n : 1);
-    char *out = copy ? shown (copy) : NULL;
+    char *copy = strndup (text, n);
+    char *s = copy ? shown (copy) : NULL;
 
     free (copy);
-    return out;
-}
-
-int columns_cell (struct columns *c, const char *text, size_t n, bool number)
-{
-    char *s = escaped (text, n);
-    int rc = 0;
-
     if (!s)
         return -ENOMEM;
-    if (!number)
-        c->texts[c->at] = true;
-    if (c->running) {
-        c->row[c->at] = (struct cell){ s, number };
-        if (c->at + 1 == c->n)
-            rc = end_row (c);
-    } else {
-        rc = text_table_keep (c, s, number);
-        free (s);
-    }
-    c->at = (c->at + 1) % c->n;
-    if (c->at == 0 && !c->running && rc == 0 &&
-        (++c->rows >= GRID_LOOK_AHEAD_ROWS ||
-         c->kept.size >= GRID_LOOK_AHEAD_BYTES))
-        rc = text_table_start (c);
-    return rc;
-}
-
-int columns_line (struct columns *c, const char *text)
-{
-    char *s = escaped (text, strlen (text));
-
-    if (!s)
-        return -ENOMEM;
-    if (c->running) {
-        print_line (c, s);
-    } else {
-        buf_put (&c->kept, (const char[]){ LINE }, 1);
-        buf_put (&c->kept, s, strlen (s) + 1);
-    }
+    if (!c->running && kind != LINE)
+        measure (&c->v[c->at], s, kind == NUMBER);
+    buf_put (&c->kept, &kind, 1);
+    buf_put (&c->kept, s, strlen (s) + 1);
     free (s);
     return c->kept.failed ? -ENOMEM : 0;
 }
 
-int columns_finish (struct columns *c)
+int columns_cell (struct columns *c, const char *text, size_t n, bool number)
 {
-    int rc = c->running ? 0 : text_table_start (c);
+    int rc = keep (c, number ? NUMBER : TEXT, text ? text : "-", text ? n : 1);
 
+    if (rc < 0)
+        return rc;
+    if (!number)
+        c->v[c->at].texts = true;
+    c->at = (c->at + 1) % c->n;
+    if (c->at > 0)
+        return 0;
+    c->rows++;
+    if (c->running)
+        print_kept (c);
+    else if (c->rows >= GRID_LOOK_AHEAD_ROWS ||
+             c->kept.size >= GRID_LOOK_AHEAD_BYTES)
+        text_table_start (c);
+    return 0;
+}
+
+int columns_line (struct columns *c, const char *text)
+{
+    int rc = keep (c, LINE, text, strlen (text));
+
+    if (rc == 0 && c->running)
+        print_kept (c);
+    return rc;
+}
+
+void columns_finish (struct columns *c)
+{
+    if (!c->running)
+        text_table_start (c);
     if (c->rows == 0)
         (void)fputs ("(no rows)\n", c->f);
-    return rc;
 }

@@ -27,13 +27,22 @@ int columns_cell (struct columns *c, const char *text, size_t n, bool number);
 /* A separate line below the last row.  0 or -ENOMEM. */
 int columns_line (struct columns *c, const char *text);
 
-int columns_finish (struct columns *c);         // 0 or -ENOMEM
+void columns_finish (struct columns *c);
 
-/* Fit widths: wide[0..n) are the wanted widths, and become those within
- * 'total', including blanks between columns.  The widest shrink first, none
- * below 'least' or its hard[] (unless it wants less).
+#define COLUMNS_LEAST 8         // columns that a wrapped text keeps
+
+struct column {
+    char *name;
+    size_t lead, tail;          // of its numbers: up to the point, and from it
+    size_t wide, body;          // of it; and without its head
+    size_t word;                // the longest word
+    size_t hard;                // it must not be narrower
+    bool texts;                 // it has one
+};
+
+/* Fit widths into 'total', including blanks between columns.  The widest shrink
+ * first, none below COLUMNS_LEAST or what is hard.
  */
-void columns_share (size_t *wide, const size_t *hard, unsigned n, size_t total,
-                    size_t least);
+void columns_share (struct column *v, unsigned n, size_t total);
 
 #endif

@@ -45,11 +45,6 @@ static size_t rank_end (const struct select_item *items, size_t n, size_t first)
     return end;
 }
 
-static bool has_rows (const struct capture *c)
-{
-    return c->state == CAPTURE_COMPLETE || c->state == CAPTURE_PARTIAL;
-}
-
 int select_grade (const struct capture *c)
 {
     int tables = 0;
@@ -72,7 +67,7 @@ static bool is_better (const struct select_item *a, const struct select_item *b)
 static const char *why_superseded (const struct select_item *by,
                                    const struct select_item *item)
 {
-    if (!has_rows (&item->capture) && has_rows (&by->capture))
+    if (!capture_has_rows (&item->capture) && capture_has_rows (&by->capture))
         return "another capture of the same name can be read";
     return by > item ? "a newer capture has the same name"
                      : "an older capture of the same name is more complete";
@@ -249,7 +244,7 @@ void select_take (struct select_item *item, struct capture *c)
     capture_fini (&item->capture);
     item->capture = *c;
     select_tell (item);
-    if (item->rank == CAPTURE_NO_RANK && has_rows (&item->capture)) {
+    if (item->rank == CAPTURE_NO_RANK && capture_has_rows (&item->capture)) {
         item->capture.state = CAPTURE_UNEXPECTED;
         capture_reason (&item->capture, "it has no rank, and is not the only "
                         "capture: set RANK in the job's environment, or "
@@ -339,22 +334,20 @@ static int add_conflict (struct select_conflict **list, size_t *n,
                          const struct select_item *item, int64_t id,
                          const char *step)
 {
-    struct select_conflict *p = vec_one_more (*list, *n, sizeof (*p));
+    struct select_conflict *p = vec_add (list, n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;
     // rows in doubt never take the place of others
-    p[*n] = (struct select_conflict){ id, item->rank, step,
-                                      item->doubt
-                                        ? 0 : item->capture.whole_tables };
-    *list = p;
-    (*n)++;
+    *p = (struct select_conflict){ id, item->rank, step,
+                                   item->doubt
+                                       ? 0 : item->capture.whole_tables };
     return 0;
 }
 
 static bool capture_select_counts (const struct select_item *item)
 {
-    return !item->skip && !item->drop && has_rows (&item->capture);
+    return !item->skip && !item->drop && capture_has_rows (&item->capture);
 }
 
 /* "step 10", "steps 10, 11, ...": as a reason needs it. */

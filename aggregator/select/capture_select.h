@@ -12,9 +12,8 @@
 
 /* The rank and size that MPI gives the process of a rank. */
 struct select_mpi {
-    int64_t rank, mpi_rank, mpi_size;
+    int64_t rank, mpi_rank, mpi_size;   // sorted by rank
 };
-
 
 /* One capture on its way into a build. */
 struct select_item {

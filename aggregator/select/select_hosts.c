@@ -19,11 +19,6 @@ static int64_t apart (int64_t a, int64_t b)
     return a > b ? a - b : b - a;
 }
 
-static bool select_hosts_differ (const char *a, const char *b)
-{
-    return *a && *b && strcmp (a, b) != 0;
-}
-
 static bool both_booted (const struct capture *a, const struct capture *b)
 {
     return a->evidence.boot_ns > 0 && b->evidence.boot_ns > 0;
@@ -34,8 +29,8 @@ static bool contradict (const struct capture *a, const struct capture *b)
 {
     const struct evidence *ea = &a->evidence, *eb = &b->evidence;
 
-    return select_hosts_differ (a->host_uid, b->host_uid) ||
-           select_hosts_differ (ea->host_name, eb->host_name) ||
+    return evidence_differ (a->host_uid, b->host_uid) ||
+           evidence_differ (ea->host_name, eb->host_name) ||
            (both_booted (a, b) && apart (ea->boot_ns, eb->boot_ns) > BOOT_STEP);
 }
 
@@ -44,7 +39,7 @@ static bool contradict (const struct capture *a, const struct capture *b)
  */
 static bool other_key (const struct capture *a, const struct capture *b)
 {
-    return select_hosts_differ (a->evidence.host_key, b->evidence.host_key);
+    return evidence_differ (a->evidence.host_key, b->evidence.host_key);
 }
 
 /* Whether names of directories and of agents need not be asked. */
@@ -77,7 +72,7 @@ bool select_other_host (const struct select_item *a,
     if (is_one (&a->capture, &b->capture))
         return false;
     return other_key (&a->capture, &b->capture) ||
-           select_hosts_differ (host_in (a, of_agent), host_in (b, of_agent));
+           evidence_differ (host_in (a, of_agent), host_in (b, of_agent));
 }
 
 static bool tells_host (const struct capture *c)
@@ -378,11 +373,8 @@ int select_name_hosts (struct select_item *items, size_t n)
     int rc = p ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct capture *c = &items[i].capture;
-
         if (items[i].rank != CAPTURE_NO_RANK && !items[i].skip &&
-            !items[i].drop && (c->state == CAPTURE_COMPLETE ||
-                               c->state == CAPTURE_PARTIAL))
+            !items[i].drop && capture_has_rows (&items[i].capture))
             p[used++].item = &items[i];
     }
     if (used > 0) {

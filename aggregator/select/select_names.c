@@ -177,20 +177,15 @@ void select_name_ranks (struct select_item *items, size_t n)
 
 /* ---- when they have been read ---- */
 
-static bool select_names_differ (const char *a, const char *b)
-{
-    return *a && *b && strcmp (a, b) != 0;
-}
-
 /* Unknown values are not evidence, but the process has to be known. */
 static bool same_process (const struct capture *a, const struct capture *b)
 {
     const struct evidence *ea = &a->evidence, *eb = &b->evidence;
 
     return ea->pid > 0 && ea->pid == eb->pid && a->device_id == b->device_id &&
-           !select_names_differ (a->host, b->host) &&
- !select_names_differ (ea->host_key, eb->host_key) &&
-           !select_names_differ (ea->host_name, eb->host_name);
+           !evidence_differ (a->host, b->host) &&
+           !evidence_differ (ea->host_key, eb->host_key) &&
+           !evidence_differ (ea->host_name, eb->host_name);
 }
 
 static int by_start (const void *pa, const void *pb)

@@ -4,6 +4,7 @@
 #include "base/cmp.h"
 #include "base/stats.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "store/db_rows.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@
 #define EDGE_PART 0.1           // of the median: less does not matter
 
 struct step {
-    int64_t number;
+    int64_t number;             // first: they are sorted by it
     const struct evidence_span *span;   // when it was, or NULL
 };
 
@@ -48,13 +49,6 @@ struct steps {
 };
 
 /* ---- reading them ---- */
-
-static int by_number (const void *pa, const void *pb)
-{
-    const struct step *a = pa, *b = pb;
-
-    return (a->number > b->number) - (a->number < b->number);
-}
 
 static int by_step_and_rank (const void *pa, const void *pb)
 {
@@ -105,7 +99,7 @@ static int read_window (struct window *w, struct select_item *item)
             add_step (w, c->steps[i], NULL);
     }
     if (w->n > 0)
-        qsort (w->v, w->n, sizeof (*w->v), by_number);
+        qsort (w->v, w->n, sizeof (*w->v), cmp_int64);
     for (size_t i = 0; i < w->n; i++) {
         if (used == 0 || w->v[used - 1].number != w->v[i].number)
             w->v[used++] = w->v[i];
@@ -117,8 +111,7 @@ static int read_window (struct window *w, struct select_item *item)
 static bool select_steps_counts (const struct select_item *item)
 {
     return item->rank != CAPTURE_NO_RANK && !item->skip && !item->drop &&
-           !item->doubt && (item->capture.state == CAPTURE_COMPLETE ||
-                            item->capture.state == CAPTURE_PARTIAL);
+           !item->doubt && capture_has_rows (&item->capture);
 }
 
 static int share (struct steps *s)
@@ -177,9 +170,8 @@ static void select_steps_fini (struct steps *s)
 
 static const struct step *find_step (const struct window *w, int64_t number)
 {
-    const struct step key = { number, NULL };
-
-    return w->n ? bsearch (&key, w->v, w->n, sizeof (*w->v), by_number) : NULL;
+    return w->n ? bsearch (&number, w->v, w->n, sizeof (*w->v), cmp_int64)
+                : NULL;
 }
 
 /* Whether any capture of its rank has the step. */
@@ -335,18 +327,10 @@ static void find_absent (const struct steps *s, const struct window *w,
 static bool is_apart (const struct steps *s, const struct window *w)
 {
     for (size_t k = 0; k < w->n; k++) {
-        const struct shared key = { .number = w->v[k].number };
-        size_t low = 0, high = s->nall;
+        size_t at = cmp_place (&w->v[k].number, s->all, s->nall,
+                               sizeof (*s->all), cmp_int64);
 
-        while (low < high) {
-            size_t mid = low + (high - low) / 2;
-
-            if (s->all[mid].number < key.number)
-                low = mid + 1;
-            else
-                high = mid;
-        }
-        if (low < s->nall && s->all[low].several)
+        if (at < s->nall && s->all[at].several)
             return false;
     }
     return true;
@@ -395,17 +379,10 @@ int select_check_steps (struct select_item *items, size_t n)
 /* ---- steps that profiling made longer ---- */
 
 struct lasting {
+    int64_t number;             // first: they are sorted by it
     char id[64];
-    int64_t number;
     double us;
 };
-
-static int by_lasting (const void *pa, const void *pb)
-{
-    const struct lasting *a = pa, *b = pb;
-
-    return (a->number > b->number) - (a->number < b->number);
-}
 
 /* Whether v[at], one of the two ends, is longer than the others: without the
  * other end if there are enough without it, which may be as long.
@@ -436,8 +413,7 @@ struct marker {
     const struct select_item *items;
     sqlite3_stmt *mark, *add, *leave;   // 'leave' NULL: they stay in means
     struct lasting *v;
-    double *room;
-    size_t n, cap;
+    size_t n;
     int64_t capture;            // whose steps 'v' has, 0: none
 };
 
@@ -458,40 +434,27 @@ static int mark (struct marker *m, const char *step, struct err *err)
 static int end_capture (struct marker *m, struct err *err)
 {
     size_t n = m->n;
+    double *room;
     int rc = 0;
 
     m->n = 0;
     if (n < EDGE_OTHERS + 1)
         return 0;
-    qsort (m->v, n, sizeof (*m->v), by_lasting);
-    if (is_edge (m->v, n, 0, m->room))
+    if (!(room = malloc (n * sizeof (*room))))
+        return err_set (err, ENOMEM, "no memory for steps");
+    qsort (m->v, n, sizeof (*m->v), cmp_int64);
+    if (is_edge (m->v, n, 0, room))
         rc = mark (m, m->v[0].id, err);
-    if (rc == 0 && is_edge (m->v, n, n - 1, m->room))
+    if (rc == 0 && is_edge (m->v, n, n - 1, room))
         rc = mark (m, m->v[n - 1].id, err);
+    free (room);
     return rc;
-}
-
-static int make_room (struct marker *m)
-{
-    size_t cap = m->cap ? 2 * m->cap : 64;
-    struct lasting *v;
-    double *room;
-
-    if (m->n < m->cap)
-        return 0;
-    if (!(v = realloc (m->v, cap * sizeof (*v))))
-        return -ENOMEM;
-    m->v = v;
-    if (!(room = realloc (m->room, cap * sizeof (*room))))
-        return -ENOMEM;
-    m->room = room;
-    m->cap = cap;
-    return 0;
 }
 
 static int take_step (struct marker *m, int64_t capture, const char *step,
                       double us, struct err *err)
 {
+    struct lasting *p;
     int64_t number;
     int rc = 0;
 
@@ -504,10 +467,10 @@ static int take_step (struct marker *m, int64_t capture, const char *step,
         m->items[capture - 1].capture.evidence.schedule.warmup != 0 ||
         units_int (step, 0, INT64_MAX, &number) < 0)
         return rc;
-    if (make_room (m) < 0)
+    if (!(p = vec_add (&m->v, &m->n, sizeof (*p))))
         return err_set (err, ENOMEM, "no memory for steps");
-    m->v[m->n] = (struct lasting){ .number = number, .us = us };
-    memcpy (m->v[m->n++].id, step, strlen (step) + 1);
+    *p = (struct lasting){ .number = number, .us = us };
+    memcpy (p->id, step, strlen (step) + 1);
     return 0;
 }
 
@@ -556,6 +519,5 @@ int select_mark_edges (sqlite3 *db, const struct select_item *items, size_t n,
     (void)sqlite3_finalize (m.add);
     (void)sqlite3_finalize (m.leave);
     free (m.v);
-    free (m.room);
     return rc;
 }

@@ -1,6 +1,8 @@
 /* aggregator/select/select_verify.c - is each rank the one that it says it is
  */
 #include "select/select_verify.h"
+
+#include "base/cmp.h"
 #include "select/select_names.h"
 
 #include <errno.h>
@@ -23,8 +25,8 @@ struct lists {
 
 /* What is found of a capture. */
 struct proof {
+    int64_t filed;              // its rank up to now; they are sorted by it
     struct select_item *item;
-    int64_t filed;              // its rank up to now
     bool checked;               // ops have a position in a group that is listed
     bool wrong;                 // and it is not that of the filed rank
     bool differ;                // the places that name the rank
@@ -49,10 +51,8 @@ static int compare_lists (const void *pa, const void *pb)
 
 static bool is_judged (const struct select_item *item)
 {
-    const struct capture *c = &item->capture;
-
     return item->rank != CAPTURE_NO_RANK && !item->skip &&
-           (c->state == CAPTURE_COMPLETE || c->state == CAPTURE_PARTIAL);
+           capture_has_rows (&item->capture);
 }
 
 static int collect_lists (struct lists *l, const struct select_item *items,
@@ -78,19 +78,17 @@ static int collect_lists (struct lists *l, const struct select_item *items,
     return 0;
 }
 
+static int compare_name (const void *list, const void *name)
+{
+    return strcmp ((*(const struct comm_group *const *)list)->name, name);
+}
+
 /* The lists of a name: how many from *first on. */
 static size_t lists_of (const struct lists *l, const char *name, size_t *first)
 {
-    size_t low = 0, high = l->n, end;
+    size_t low = cmp_place (name, l->v, l->n, sizeof (*l->v), compare_name);
+    size_t end;
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (strcmp (l->v[mid]->name, name) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
     for (end = low; end < l->n && strcmp (l->v[end]->name, name) == 0;)
         end++;
     *first = low;
@@ -308,27 +306,12 @@ static bool contradicts (const struct proof *p)
     return p->wrong || p->differ || p->by_mpi;
 }
 
-static int compare_filed (const void *pa, const void *pb)
-{
-    const struct proof *a = pa, *b = pb;
-
-    return (a->filed > b->filed) - (a->filed < b->filed);
-}
-
 /* The first one of a rank; they are sorted. */
 static const struct proof *at_rank (const struct proof *p, size_t n,
                                     int64_t rank)
 {
-    size_t low = 0, high = n;
+    size_t low = cmp_place (&rank, p, n, sizeof (*p), cmp_int64);
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (p[mid].filed < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
     return low < n && p[low].filed == rank ? &p[low] : NULL;
 }
 
@@ -544,7 +527,7 @@ int select_verify (struct select_item *items, size_t n, bool *again)
             check (&l, &items[i], &p[used++]);
     }
     if (used > 0 && rc == 0) {
-        qsort (p, used, sizeof (*p), compare_filed);
+        qsort (p, used, sizeof (*p), cmp_int64);
         rc = select_verify_judge (p, used);
     }
     for (size_t i = 0; i < used && rc == 0; i++) {

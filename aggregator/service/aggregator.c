@@ -395,8 +395,7 @@ static void stop (struct aggregator *a)
     loop_destroy (a->loop);
     store_close (a->store);
     ledger_close (a->ledger);
-    if (a->root_fd >= 0)
-        (void)close (a->root_fd);
+    fileio_close (a->root_fd);
     aggregator_forget_peers (a);
     while (a->jobs) {
         struct served *next = a->jobs->next;
@@ -405,8 +404,7 @@ static void stop (struct aggregator *a)
         free (a->jobs);
         a->jobs = next;
     }
-    if (a->build_fd >= 0)
-        (void)close (a->build_fd);
+    fileio_close (a->build_fd);
     aggregator_forget_unbuilt (a);
     aggregator_forget_bound (a);
     divide_fini (&a->divided);

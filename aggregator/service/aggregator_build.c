@@ -71,6 +71,8 @@ static int prepare_roster (struct aggregator *a, struct served *s)
 
 static void prepare_build (struct aggregator *a, struct served *s)
 {
+    struct job_build_options *how;
+
     a->build_rc = 0;            // the one before may have failed
     a->build_err.text[0] = '\0';
     memset (&a->built, 0, sizeof (a->built));
@@ -84,15 +86,14 @@ static void prepare_build (struct aggregator *a, struct served *s)
         (a->opt->raw &&
          job_build_add_raw (a->build, a->ledger, &a->build_err) < 0))
         a->build_rc = -EIO;
-    else
-        job_build_want (a->build, a->opt->wanted);
-    if (a->build)
-        job_build_set_out (a->build, !a->opt->out || a->opt->foreign,
-                           a->opt->run_dir != NULL);
-    if (a->build && a->opt->run_dir)
-        job_build_began (a->build, a->run_ns);
-    if (a->build && a->build_rc >= 0 &&
-        (a->build_rc = prepare_roster (a, s)) < 0)
+    if (a->build_rc < 0)
+        return;
+    how = job_build_options (a->build);
+    how->wanted = a->opt->wanted;
+    how->foreign = !a->opt->out || a->opt->foreign;
+    how->later = a->opt->run_dir != NULL;
+    how->began_ns = a->opt->run_dir ? a->run_ns : 0;
+    if ((a->build_rc = prepare_roster (a, s)) < 0)
         (void)err_sys (&a->build_err, -a->build_rc, "cannot determine which "
                        "ranks came");
 }

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/vec.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,25 +213,16 @@ void aggregator_name_out (const struct aggregator *a, const char *job,
 
 int aggregator_note_unbuilt (struct aggregator *a, const char *job)
 {
-    char **p;
-
     for (size_t i = 0; i < a->nunbuilt; i++) {
         if (strcmp (a->unbuilt[i], job) == 0)
             return 0;
     }
-    if (!(p = vec_one_more (a->unbuilt, a->nunbuilt, sizeof (*p))))
-        return -ENOMEM;
-    a->unbuilt = p;
-    if (!(p[a->nunbuilt] = strdup (job)))
-        return -ENOMEM;
-    a->nunbuilt++;
-    return 0;
+    return vec_add_text (&a->unbuilt, &a->nunbuilt, job);
 }
 
 void aggregator_forget_unbuilt (struct aggregator *a)
 {
-    while (a->nunbuilt > 0)
-        free (a->unbuilt[--a->nunbuilt]);
-    free (a->unbuilt);
+    vec_free_texts (a->unbuilt, a->nunbuilt);
     a->unbuilt = NULL;
+    a->nunbuilt = 0;
 }

@@ -30,13 +30,10 @@ static int find_bound (struct aggregator *a, const char *who,
 static int bind_key (struct aggregator *a, const char *who, const char *host,
                      struct err *err)
 {
-    struct ledger_bound *p = vec_one_more (a->bound, a->nbound, sizeof (*p));
+    struct ledger_bound *p = vec_add (&a->bound, &a->nbound, sizeof (*p));
 
     if (!p)
         return err_set (err, ENOMEM, "no memory to bind key %s", who);
-    a->bound = p;
-    p += a->nbound++;
-    memset (p, 0, sizeof (*p));
     (void)snprintf (p->who, sizeof (p->who), "%s", who);
     (void)snprintf (p->host, sizeof (p->host), "%s", host);
     p->since_ns = clock_wall_ns ();

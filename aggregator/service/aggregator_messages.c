@@ -17,10 +17,12 @@
 #define LEFT_OUT "its reports are not kept: there were too many"
 #define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
 
+/* 'reason': of a refusal. */
 static void reply (struct aggregator *a, const struct net_peer *to,
-                   enum message_type type, const char *text)
+                   enum message_type type, enum refusal reason,
+                   const char *text)
 {
-    struct message m = { .type = type };
+    struct message m = { .type = type, .reason = reason };
 
     (void)snprintf (m.text, sizeof (m.text), "%s", text);
     (void)net_send (a->net, to, &m);
@@ -30,11 +32,8 @@ static void aggregator_messages_refuse (struct aggregator *a,
                                         const struct net_peer *to,
                                         enum refusal reason, const char *text)
 {
-    struct message m = { .type = MESSAGE_REFUSED, .reason = reason };
-
     counter_add (COUNTER_MESSAGES_REFUSED, 1);
-    (void)snprintf (m.text, sizeof (m.text), "%s", text);
-    (void)net_send (a->net, to, &m);
+    reply (a, to, MESSAGE_REFUSED, reason, text);
 }
 
 /* Whether something that was acknowledged to this agent is no longer here: the
@@ -144,7 +143,7 @@ static void say_stop (struct aggregator *a, const struct served *s,
         return;
     (void)snprintf (text, sizeof (text), "rank %lld failed (%.300s)",
                     (long long)failed->rank, failed->text ? failed->text : "");
-    reply (a, to, MESSAGE_STOP, text);
+    reply (a, to, MESSAGE_STOP, REFUSAL_OTHER, text);
 }
 
 /* The front end of a launcher asks whether anybody ever came, and a next life
@@ -306,12 +305,8 @@ static struct served *take_agent (struct aggregator *a,
 static void refuse_host (struct aggregator *a, const struct net_peer *from,
                          const struct message *m, const char *why)
 {
-    struct message refused = { .type = MESSAGE_REFUSED,
-                               .reason = REFUSAL_KEY };
-
     counter_add (COUNTER_HOSTS_REFUSED, 1);
-    (void)snprintf (refused.text, sizeof (refused.text), "%s", why);
-    (void)net_send (a->net, from, &refused);
+    reply (a, from, MESSAGE_REFUSED, REFUSAL_KEY, why);
     aggregator_forget_peer (a, from);
     if (access_may_log (&a->peer_access))
         log_text (LOG_LEVEL_WARN, "host-refused", "job %s: %s", m->job, why);

@@ -4,12 +4,13 @@
 
 #include "base/log.h"
 #include "base/utf8.h"
-#include "service/result.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 
 #define HELLO_LIMIT_NS (60 * NS_PER_S)  // a run that nobody joins ends
 #define SILENCE_LIMIT_NS (60 * NS_PER_S)        // an agent this silent is lost
@@ -18,6 +19,7 @@
                                         // agents connect again after 10 s or so
 #define FAREWELL_NS (3 * NS_PER_S)      // for agents to hear that it is over
 #define FAREWELL_REPEAT_NS (50 * NS_PER_MS)
+#define RESULT_NAME "result.json"
 
 /* From here on offers are not answered: agents keep what they have.  What was
  * asked for before may still come.
@@ -174,21 +176,40 @@ static void note_undelivered (struct aggregator *a, struct job *j)
     }
 }
 
+/* The exit status for the roll; a failed COMMAND does not count. */
+static int roll_status (const struct aggregator *a)
+{
+    if (a->build_rc < 0)
+        return EX_CANTCREAT;
+    if (!(a->build && job_build_any_rows (a->build)) &&
+        !job_has_doubtful (&a->building->job))
+        return EX_DATAERR;
+    return a->complete ? 0 : 1;
+}
+
 /* What a run leaves behind for its wrapper and for `rollcall wait`. */
 static void leave_result (struct aggregator *a)
 {
-    struct result r = {
-        .job = &a->building->job,
-        .out = a->out, .error = a->build_rc < 0 ? a->build_err.text : NULL,
-        .error_code = a->build_rc, .path = a->built.path,
-        .kept = a->built.kept, .newer = a->built.newer,
-        .results = a->build ? job_build_results (a->build) : NULL,
-        .any_rows = a->build && job_build_any_rows (a->build),
-        .complete = a->complete,
-    };
+    const struct job *job = &a->building->job;
+    const struct job_rank *failed = job_failed (job);
+    bool good = a->build_rc >= 0;
+    struct json *j = json_object ();
     struct err err = { "" };
 
-    if (result_write (a->opt->run_dir, &r, &a->status, &err) < 0)
+    a->status = roll_status (a);
+    json_add_text (j, "job", job->id);
+    json_add_int (j, "roll_status", a->status);
+    json_add_int (j, "command_status", failed ? failed->status : 0);
+    json_add_text (j, "error", good ? NULL : a->build_err.text);
+    json_add_text (j, "out", a->out);
+    json_add_text (j, "analysis_db", good ? a->built.path : NULL);
+    json_add_nonempty (j, "kept_path", a->built.kept);
+    json_add_nonempty (j, "newer_job", a->built.newer);
+    if (a->build && good)
+        results_to_json (job_build_results (a->build), j);
+    job_to_json (job, j);
+    if (json_replace (j, true, a->opt->run_dir, RESULT_NAME, FILEIO_FILE_MODE,
+                      &err) < 0)
         log_text (LOG_LEVEL_ERROR, "result-failed", "%s", err.text);
 }
 

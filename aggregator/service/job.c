@@ -2,6 +2,7 @@
 #include "service/job.h"
 
 #include "base/clock.h"
+#include "base/cmp.h"
 #include "base/utf8.h"
 #include "base/vec.h"
 
@@ -58,12 +59,10 @@ void job_fini (struct job *j)
         free (j->ranks[i].text);
     for (size_t i = 0; i < j->nagents; i++)
         free (j->agents[i].text);
-    for (size_t i = 0; i < j->nnotes; i++)
-        free (j->notes[i]);
+    vec_free_texts (j->notes, j->nnotes);
     size_claims_fini (&j->claims);
     free (j->ranks);
     free (j->agents);
-    free (j->notes);
 }
 
 struct job_agent *job_agent_of_host (struct job *j, const char *host_key)
@@ -78,14 +77,10 @@ struct job_agent *job_agent_of_host (struct job *j, const char *host_key)
 static struct job_agent *add_agent (struct job *j, const struct message *m)
 {
     struct job_agent *a = j->nagents < JOB_AGENTS_MAX
-        ? vec_one_more (j->agents, j->nagents, sizeof (*a)) : NULL;
+        ? vec_add (&j->agents, &j->nagents, sizeof (*a)) : NULL;
 
-    if (!a)
-        return NULL;
-    j->agents = a;
-    a += j->nagents++;
-    memset (a, 0, sizeof (*a));
-    memcpy (a->host_key, m->host_key, sizeof (a->host_key));
+    if (a)
+        memcpy (a->host_key, m->host_key, sizeof (a->host_key));
     return a;
 }
 
@@ -145,17 +140,8 @@ static int set_text (struct job *j, struct job_agent *a, char **at,
 /* Where the entry of a rank is, or belongs. */
 static size_t place_of (const struct job *j, int64_t rank)
 {
-    size_t low = 0, high = j->nranks;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (j->ranks[mid].rank < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return cmp_place (&rank, j->ranks, j->nranks, sizeof (*j->ranks),
+                      cmp_int64);
 }
 
 const struct job_rank *job_find_rank (const struct job *j, int64_t rank)
@@ -257,20 +243,14 @@ int job_rank (struct job *j, struct job_agent *a, const struct message *m)
 
 static int add_note (struct job *j, const char *text, size_t most)
 {
-    char **p;
-
     for (size_t i = 0; i < j->nnotes; i++) {
         if (strcmp (j->notes[i], text) == 0)
             return 0;
     }
     if (j->nnotes >= most)
         return -E2BIG;
-    if (!(p = vec_one_more (j->notes, j->nnotes, sizeof (*p))))
+    if (vec_add_text (&j->notes, &j->nnotes, text) < 0)
         return -ENOMEM;
-    j->notes = p;
-    if (!(p[j->nnotes] = strdup (text)))
-        return -ENOMEM;
-    j->nnotes++;
     j->texts += cost_of (text);
     return 0;
 }

@@ -20,7 +20,7 @@
 #define JOB_LAST_NOTES_MAX 400  // what is said at the end finds room
 
 struct job_rank {
-    int64_t rank, local_rank;
+    int64_t rank, local_rank;   // sorted by rank
     enum rank_phase phase;
     int64_t status;             // of its COMMAND, when ended
     struct command_end command;

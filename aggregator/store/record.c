@@ -199,6 +199,12 @@ int record_decode (struct record *r, const void *bytes, size_t size,
 
 int record_hash (int fd, const struct ledger_place *place, struct digest *ret)
 {
+    return record_copy (fd, place, -1, NULL, ret);
+}
+
+int record_copy (int fd, const struct ledger_place *place, int to,
+                 const atomic_bool *cancel, struct digest *ret)
+{
     struct content_hash h;
     void *chunk = malloc (CONTENT_CHUNK);
     int rc = chunk ? 0 : -ENOMEM;
@@ -208,9 +214,13 @@ int record_hash (int fd, const struct ledger_place *place, struct digest *ret)
         size_t n = place->size - at < CONTENT_CHUNK
                        ? (size_t)(place->size - at) : CONTENT_CHUNK;
 
-        rc = fileio_pread_all (fd, chunk, n, (off_t)(place->offset + at));
+        rc = cancel && atomic_load (cancel)
+                 ? -EINTR
+                 : fileio_pread_all (fd, chunk, n, (off_t)(place->offset + at));
         if (rc == 0)
             rc = content_hash_add (&h, chunk, n);
+        if (rc == 0 && to >= 0)
+            rc = fileio_write_all (to, chunk, n);
     }
     if (rc == 0)
         rc = content_hash_end (&h, ret);

@@ -8,6 +8,8 @@
 
 #include "ledger/ledger.h"
 
+#include <stdatomic.h>
+
 #define RECORD_MAX 4096                 // bytes, without the content
 
 enum record_kind {
@@ -51,6 +53,12 @@ int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
  */
 int record_hash (int fd, const struct ledger_place *place,
                  struct digest *ret);
+
+/* The same, and write the bytes to 'to', if that is not negative; -EINTR once
+ * *cancel is true, which may be NULL.
+ */
+int record_copy (int fd, const struct ledger_place *place, int to,
+                 const atomic_bool *cancel, struct digest *ret);
 
 /* Check that fd[offset..+size) has this id: 0, -EBADMSG or -EIO. */
 int record_check_content (int fd, const struct digest *id,

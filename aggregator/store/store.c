@@ -70,8 +70,7 @@ int store_open_segment (struct store *s, int64_t n, struct err *err)
                FILEIO_FILE_MODE);
     if (fd < 0)
         return err_sys (err, errno, "cannot open %s", path);
-    if (s->segment_fd >= 0)
-        (void)close (s->segment_fd);
+    fileio_close (s->segment_fd);
     s->segment_fd = fd;
     s->segment = n;
     s->names_dirty = true;
@@ -97,12 +96,11 @@ bool store_is_there (const struct store *s)
 int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
                       uint64_t end, struct err *err)
 {
-    struct store_extent *p = vec_one_more (*list, *n, sizeof (*p));
+    struct store_extent *p = vec_add (list, n, sizeof (*p));
 
     if (!p)
         return err_set (err, ENOMEM, "no memory for the store");
-    *list = p;
-    p[(*n)++] = (struct store_extent){ segment, end };
+    *p = (struct store_extent){ segment, end };
     return 0;
 }
 
@@ -558,6 +556,28 @@ int store_read (struct store *s, const struct digest *id,
     if (fd < 0)
         return err_sys (err, errno, "cannot open %s", path);
     return fd;
+}
+
+int store_check_content (struct store *s, const struct digest *id,
+                         const struct ledger_place *place, struct err *err)
+{
+    int fd = store_read (s, id, place, err);
+    int rc = fd < 0 ? fd : record_check_content (fd, id, place, err);
+
+    fileio_close (fd);
+    return rc;
+}
+
+int store_read_meta (struct store *s, const struct digest *id,
+                     const struct ledger_place *place, struct capture *ret,
+                     struct err *err)
+{
+    int fd = store_read (s, id, place, err);
+    int rc = fd < 0 ? fd : shipment_read_meta (fd, (off_t)place->offset,
+                                               place->size, ret, err);
+
+    fileio_close (fd);
+    return rc;
 }
 
 int64_t store_sum_rows (struct store *s, const struct ledger_item *item)

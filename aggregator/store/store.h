@@ -11,6 +11,7 @@
 #define ROLLCALL_STORE_STORE_H
 
 #include "ledger/ledger.h"
+#include "model/capture.h"
 
 #include <limits.h>
 
@@ -142,6 +143,15 @@ int store_repair (struct store *s, struct ledger *ledger,
 /* A descriptor to read content from; to be closed by the caller. */
 int store_read (struct store *s, const struct digest *id,
                 const struct ledger_place *place, struct err *err);
+
+/* What a content is: 0, or as record_check_content or store_read; and what the
+ * metadata of a shipment say, as shipment_read_meta.
+ */
+int store_check_content (struct store *s, const struct digest *id,
+                         const struct ledger_place *place, struct err *err);
+int store_read_meta (struct store *s, const struct digest *id,
+                     const struct ledger_place *place, struct capture *ret,
+                     struct err *err);
 
 /* Paths below a root; in tools that look at it. */
 void store_segment_path (const char *root, int64_t n, char out[PATH_MAX]);

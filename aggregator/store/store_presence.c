@@ -89,11 +89,9 @@ static int look_at_blob (void *arg, const struct digest *id, uint64_t size)
     store_blob_path (l->store->root, id, path);
     if (size_of (path) >= (int64_t)size)
         return 0;
-    p = vec_one_more (l->lost->blobs, l->lost->nblobs, sizeof (*p));
-    if (!p)
+    if (!(p = vec_add (&l->lost->blobs, &l->lost->nblobs, sizeof (*p))))
         return err_set (l->err, ENOMEM, "no memory for the store");
-    l->lost->blobs = p;
-    p[l->lost->nblobs++] = *id;
+    *p = *id;
     return 0;
 }
 

@@ -15,7 +15,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <search.h>
 #include <stdio.h>
@@ -35,14 +34,8 @@ struct tail {
 
 static int has_blob (struct tail *t, const struct ledger_item *item)
 {
-    int fd = store_read (t->store, &item->content, &item->place, NULL);
-    int rc;
-
-    if (fd < 0)
-        return 0;
-    rc = record_check_content (fd, &item->content, &item->place, NULL);
-    (void)close (fd);
-    return rc == 0;
+    return store_check_content (t->store, &item->content, &item->place,
+                                NULL) == 0;
 }
 
 static int enter_record (struct tail *t, const struct record *r)
@@ -393,8 +386,7 @@ void store_close (struct store *s)
 {
     if (!s)
         return;
-    if (s->segment_fd >= 0)
-        (void)close (s->segment_fd);
+    fileio_close (s->segment_fd);
     tdestroy (s->incoming, free);
     free (s->sealed);
     free (s);

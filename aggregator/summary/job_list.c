@@ -5,8 +5,6 @@
 #include "base/units.h"
 #include "query/labels.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -40,8 +38,9 @@ static void print_why (const struct jobs_job *j, FILE *f)
         (void)fprintf (f, "    another job: %s\n", j->why);
 }
 
-static void print_all (const struct jobs *j, FILE *f)
+static void print_all (const void *jobs, FILE *f)
 {
+    const struct jobs *j = jobs;
     char text[JOBS_NAME_MAX + 128];
 
     (void)fprintf (f, "%zu job%s here\n", j->n, units_s (j->n));
@@ -60,17 +59,7 @@ static void print_all (const struct jobs *j, FILE *f)
 
 int job_list_print (const struct jobs *j, int fd)
 {
-    char *text = NULL;
-    size_t n;
-    FILE *f = open_memstream (&text, &n);
-    int rc;
-
-    if (!f)
-        return -errno;
-    print_all (j, f);
-    rc = fclose (f) == 0 ? labels_write (fd, text) : -errno;
-    free (text);
-    return rc;
+    return labels_print (fd, print_all, j);
 }
 
 void job_list_print_built (const struct jobs *j, size_t built, FILE *f)

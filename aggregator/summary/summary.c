@@ -3,19 +3,20 @@
 
 #include "base/units.h"
 #include "base/vec.h"
+#include "findings/median.h"
 #include "query/finished.h"
 #include "store/db_rows.h"
 #include "store/tree.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define HOSTS_NAMED "4"
-#define LINKS_MAX (1u << 20)    // 40 MB; a job of 10,000 ranks has 200,000
 
 /* Run a query and give each row to 'row'. */
 static int summary_each (sqlite3 *db, const char *sql,
@@ -30,17 +31,23 @@ static int summary_each (sqlite3 *db, const char *sql,
     return db_end (&r);
 }
 
-static int add_text (char ***list, size_t *n, const char *text)
+/* A sentence that goes to a terminal. */
+__attribute__ ((format (printf, 3, 4)))
+static int add_text (char ***list, size_t *n, const char *fmt, ...)
 {
-    char **p = vec_one_more (*list, *n, sizeof (*p));
+    char *text = NULL;
+    va_list ap;
+    int rc;
 
-    if (!p)
-        return -ENOMEM;
-    *list = p;
-    if (!(p[*n] = strdup (text)))
-        return -ENOMEM;
-    err_plain (p[(*n)++]);      // it goes to a terminal
-    return 0;
+    va_start (ap, fmt);
+    rc = vasprintf (&text, fmt, ap) < 0 ? -ENOMEM : 0;
+    va_end (ap);
+    if (rc < 0)
+        return rc;
+    err_plain (text);
+    rc = vec_add_text (list, n, text);
+    free (text);
+    return rc;
 }
 
 static int row_rank (struct summary *s, sqlite3_stmt *st)
@@ -54,12 +61,8 @@ static int row_rank (struct summary *s, sqlite3_stmt *st)
         s->present += expected;
         return 0;
     }
-    p = vec_one_more (s->others, s->nothers, sizeof (*p));
-    if (!p)
+    if (!(p = vec_add (&s->others, &s->nothers, sizeof (*p))))
         return -ENOMEM;
-    s->others = p;
-    p += s->nothers++;
-    memset (p, 0, sizeof (*p));
     db_columns (st, p->rank, p->host);
     (void)snprintf (p->state, sizeof (p->state), "%s", state);
     p->reason = *reason ? strdup (reason) : NULL;
@@ -70,43 +73,35 @@ static int row_rank (struct summary *s, sqlite3_stmt *st)
 
 static int row_capture (struct summary *s, sqlite3_stmt *st)
 {
-    char text[2048];
-
-    (void)snprintf (text, sizeof (text), "%s: %s: %s", db_text (st, 0),
-                    db_text (st, 1), db_text (st, 2));
-    return add_text (&s->captures, &s->ncaptures, text);
+    return add_text (&s->captures, &s->ncaptures, "%s: %s: %s",
+                     db_text (st, 0), db_text (st, 1), db_text (st, 2));
 }
 
 static int row_remark (struct summary *s, sqlite3_stmt *st)
 {
     int64_t n = sqlite3_column_int64 (st, 0);
-    char text[2048];
 
-    if (n == 1)
-        (void)snprintf (text, sizeof (text), "capture %s: %s", db_text (st, 1),
-                        db_text (st, 2));
-    else
-        (void)snprintf (text, sizeof (text), "%lld captures, e.g. %s: %s",
-                        (long long)n, db_text (st, 1), db_text (st, 2));
-    return add_text (&s->remarks, &s->nremarks, text);
+    return n == 1 ? add_text (&s->remarks, &s->nremarks, "capture %s: %s",
+                              db_text (st, 1), db_text (st, 2))
+                  : add_text (&s->remarks, &s->nremarks, "%lld captures, e.g. "
+                              "%s: %s", (long long)n, db_text (st, 1),
+                              db_text (st, 2));
 }
 
 static int row_edges (struct summary *s, sqlite3_stmt *st)
 {
     int64_t steps = sqlite3_column_int64 (st, 0);
     int64_t captures = sqlite3_column_int64 (st, 1);
-    char text[512];
+    const char *them = steps > 1 ? "them" : "it";
 
     if (steps == 0)
         return 0;
-    (void)snprintf (text, sizeof (text), "step%s %.200s of %lld capture%s: "
-                    "profiling itself lengthened %s, so means and findings "
-                    "leave %s out (--all-steps keeps %s)",
-                    steps > 1 ? "s" : "", db_text (st, 2),
-                    (long long)captures, units_s ((uint64_t)captures),
-                    steps > 1 ? "them" : "it", steps > 1 ? "them" : "it",
-                    steps > 1 ? "them" : "it");
-    return add_text (&s->remarks, &s->nremarks, text);
+    return add_text (&s->remarks, &s->nremarks, "step%s %.200s of %lld "
+                     "capture%s: profiling itself lengthened %s, so means and "
+                     "findings leave %s out (--all-steps keeps %s)",
+                     steps > 1 ? "s" : "", db_text (st, 2),
+                     (long long)captures, units_s ((uint64_t)captures), them,
+                     them, them);
 }
 
 /* Sums by switch and rack are without these hosts; only a few are named. */
@@ -123,25 +118,22 @@ static int row_topology (struct summary *s, sqlite3_stmt *st)
 {
     int64_t hosts = sqlite3_column_int64 (st, 0);
     int64_t unnamed = sqlite3_column_int64 (st, 1);
-    char text[2048];
 
     if (unnamed == 0)
         return 0;
     if (unnamed == hosts)
-        (void)snprintf (text, sizeof (text), "the topology names none of the "
-                        "hosts, so nothing is summed by switch: %s",
-                        db_text (st, 2));
-    else
-        (void)snprintf (text, sizeof (text), "the topology does not name %lld "
-                        "of %lld host%s: %s", (long long)unnamed,
-                        (long long)hosts, units_s ((uint64_t)hosts),
-                        db_text (st, 2));
-    return add_text (&s->remarks, &s->nremarks, text);
+        return add_text (&s->remarks, &s->nremarks, "the topology names none "
+                         "of the hosts, so nothing is summed by switch: %s",
+                         db_text (st, 2));
+    return add_text (&s->remarks, &s->nremarks, "the topology does not name "
+                     "%lld of %lld host%s: %s", (long long)unnamed,
+                     (long long)hosts, units_s ((uint64_t)hosts),
+                     db_text (st, 2));
 }
 
 static int row_note (struct summary *s, sqlite3_stmt *st)
 {
-    return add_text (&s->remarks, &s->nremarks, db_text (st, 0));
+    return add_text (&s->remarks, &s->nremarks, "%s", db_text (st, 0));
 }
 
 static int row_known_by (struct summary *s, sqlite3_stmt *st)
@@ -184,171 +176,67 @@ static int row_steps (struct summary *s, sqlite3_stmt *st)
 
 /* ---- slowest rank and link ---- */
 
-struct sample {
-    double value;
-    int64_t rank;
-};
+static const char slow_rank_sql[] =
+    "WITH r AS MATERIALIZED (SELECT rank, ifnull(avg(computing),0) AS us FROM"
+    "  StepCounted GROUP BY rank)"
+    " SELECT count(*) OVER (), (SELECT median(us) FROM r), rank, us FROM r"
+    " ORDER BY us DESC, rank DESC LIMIT 1";
 
-struct samples {
-    struct sample *list;
-    size_t n;
-};
-
-static int add_sample (struct samples *x, struct sample v)
+static int row_slow_rank (struct summary *s, sqlite3_stmt *st)
 {
-    struct sample *p = vec_one_more (x->list, x->n, sizeof (*p));
+    int64_t ranks, rank;
+    double median, us;
 
-    if (!p)
-        return -ENOMEM;
-    x->list = p;
-    x->list[x->n++] = v;
+    db_columns (st, ranks, median, rank, us);
+    if (ranks < 2)
+        return 0;
+    s->ranks_compared = (size_t)ranks;
+    if (us > median * (1 + SUMMARY_RANK_PERCENT / 100.0)) {
+        s->slow_rank.rank = rank;
+        s->slow_rank.computing_us = us;
+        s->slow_rank.median_us = median;
+    }
     return 0;
 }
 
-static int compare_samples (const void *pa, const void *pb)
+// As the findings have it: transfers of 1 MB and more, of steps that count.
+#define USES \
+    " FROM Link l WHERE transit_size>=1 AND transit_time>0" \
+    " AND transport_type IN ('HCCS', 'PCIE', 'RDMA', 'SIO')"
+
+/* The link that is slowest beside what it should need: at the median bandwidth
+ * of each of its transports.  MB per ms is GB/s.
+ */
+static const char slow_link_sql[] =
+    "WITH u AS MATERIALIZED (SELECT src_rank AS src, dst_rank AS dst,"
+    "  transport_type AS via, total(transit_size) AS mb,"
+    "  total(transit_time) AS ms" USES " AND NOT EXISTS (SELECT 1 FROM LeftOut o"
+    "   WHERE o.rank=l.src_rank AND 'step'||o.step=l.step) GROUP BY 1, 2, 3),"
+    " m AS MATERIALIZED (SELECT via, median(mb/ms) AS gbps FROM u GROUP BY via)"
+    " SELECT (SELECT count(*) FROM u), count(*) OVER (), src, dst, mb/ms,"
+    "  mb/want, vias, want/ms AS part FROM (SELECT src, dst, sum(mb) AS mb,"
+    "   sum(ms) AS ms, sum(mb/gbps) AS want, group_concat(via) AS vias FROM"
+    "   (SELECT * FROM u JOIN m USING (via) ORDER BY src, dst, via)"
+    "   GROUP BY src, dst) ORDER BY part, src, dst LIMIT 1";
+
+static int row_slow_link (struct summary *s, sqlite3_stmt *st)
 {
-    const struct sample *a = pa, *b = pb;
+    int64_t uses, links;
+    double part = sqlite3_column_double (st, 7);
 
-    if (a->value < b->value || a->value > b->value)
-        return a->value < b->value ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
-
-static double summary_median (const struct sample *list, size_t n)
-{
-    return n % 2 ? list[n / 2].value
-                 : (list[n / 2 - 1].value + list[n / 2].value) / 2;
-}
-
-static int find_slow_rank (sqlite3 *db, struct summary *s, struct err *err)
-{
-    struct samples x = { NULL, 0 };
-    struct db_rows r = db_rows (db, err, "SELECT rank, avg(computing) FROM "
-                                         "StepCounted GROUP BY rank");
-    struct sample v;
-    int rc;
-
-    while (db_row (&r, v.rank, v.value))
-        r.rc = add_sample (&x, v);
-    rc = db_end (&r);
-    if (rc == 0 && x.n > 1) {
-        qsort (x.list, x.n, sizeof (*x.list), compare_samples);
-        double m = summary_median (x.list, x.n);
-
-        s->ranks_compared = x.n;
-        if (x.list[x.n - 1].value > m * (1 + SUMMARY_RANK_PERCENT / 100.0)) {
-            s->slow_rank.rank = x.list[x.n - 1].rank;
-            s->slow_rank.computing_us = x.list[x.n - 1].value;
-            s->slow_rank.median_us = m;
-        }
+    db_columns (st, uses, links);
+    if (uses < 2)
+        return 0;
+    s->links_compared = (size_t)links;
+    if (part < 1 - SUMMARY_LINK_PERCENT / 100.0) {
+        s->slow_link.src = sqlite3_column_int64 (st, 2);
+        s->slow_link.dst = sqlite3_column_int64 (st, 3);
+        s->slow_link.gbps = sqlite3_column_double (st, 4);
+        s->slow_link.median_gbps = sqlite3_column_double (st, 5);
+        (void)snprintf (s->slow_link.transport,
+                        sizeof (s->slow_link.transport), "%s", db_text (st, 6));
     }
-    free (x.list);
-    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the summary")
-                         : rc;
-}
-
-/* A link over one transport: MB and ms of all steps that count. */
-struct use {
-    int64_t src, dst;
-    char transport[16];
-    double mb, ms, want;        // ms that it should need
-};
-
-struct uses {
-    struct use *list;
-    size_t n;
-};
-
-static int add_use (struct uses *x, sqlite3_stmt *st)
-{
-    struct use *u;
-
-    u = vec_one_more (x->list, x->n, sizeof (*u));
-    if (!u)
-        return -ENOMEM;
-    x->list = u;
-    u = &x->list[x->n++];
-    memset (u, 0, sizeof (*u));
-    db_columns (st, u->src, u->dst, u->transport, u->mb, u->ms);
     return 0;
-}
-
-static double bandwidth (const struct use *u)
-{
-    return u->mb / u->ms;       // MB per ms is GB/s
-}
-
-static int by_bandwidth (const void *pa, const void *pb)
-{
-    const struct use *a = pa, *b = pb;
-    int order = strcmp (a->transport, b->transport);
-
-    return order ? order : (bandwidth (a) > bandwidth (b)) -
-                               (bandwidth (a) < bandwidth (b));
-}
-
-static int by_link (const void *pa, const void *pb)
-{
-    const struct use *a = pa, *b = pb;
-
-    if (a->src != b->src)
-        return a->src < b->src ? -1 : 1;
-    if (a->dst != b->dst)
-        return a->dst < b->dst ? -1 : 1;
-    return strcmp (a->transport, b->transport);
-}
-
-/* What each needs at the median bandwidth of its transport. */
-static void find_wants (struct uses *x)
-{
-    qsort (x->list, x->n, sizeof (*x->list), by_bandwidth);
-    for (size_t i = 0, end; i < x->n; i = end) {
-        double m;
-
-        for (end = i; end < x->n && strcmp (x->list[end].transport,
-                                            x->list[i].transport) == 0;)
-            end++;
-        m = (bandwidth (&x->list[(i + end - 1) / 2]) +
-             bandwidth (&x->list[(i + end) / 2])) / 2;
-        for (size_t k = i; k < end; k++)
-            x->list[k].want = x->list[k].mb / m;
-    }
-}
-
-/* The link that is slowest beside what it should need. */
-static void pick_link (struct uses *x, struct summary *s)
-{
-    double worst = 1 - SUMMARY_LINK_PERCENT / 100.0;
-
-    find_wants (x);
-    qsort (x->list, x->n, sizeof (*x->list), by_link);
-    for (size_t i = 0, end; i < x->n; i = end) {
-        struct use sum = { .mb = 0 };
-        char over[sizeof (s->slow_link.transport)] = "";
-        size_t used = 0;
-
-        for (end = i; end < x->n && x->list[end].src == x->list[i].src &&
-                      x->list[end].dst == x->list[i].dst; end++) {
-            const struct use *u = &x->list[end];
-
-            sum.mb += u->mb;
-            sum.ms += u->ms;
-            sum.want += u->want;
-            if (used < sizeof (over))
-                used += (size_t)snprintf (over + used, sizeof (over) - used,
-                                          "%s%s", used ? "," : "",
-                                          u->transport);
-        }
-        s->links_compared++;
-        if (sum.want / sum.ms >= worst)
-            continue;
-        worst = sum.want / sum.ms;
-        s->slow_link.src = x->list[i].src;
-        s->slow_link.dst = x->list[i].dst;
-        s->slow_link.gbps = sum.mb / sum.ms;
-        s->slow_link.median_gbps = sum.mb / sum.want;
-        memcpy (s->slow_link.transport, over, sizeof (over));
-    }
 }
 
 /* A finding's link is the one that is named, with the finding's numbers; its
@@ -361,37 +249,11 @@ static int row_found_link (struct summary *s, sqlite3_stmt *st)
     return 0;
 }
 
-// As the findings have it: transfers of 1 MB and more, of steps that count.
-#define USES \
-    " FROM Link l WHERE transit_size>=1 AND transit_time>0" \
-    " AND transport_type IN ('HCCS', 'PCIE', 'RDMA', 'SIO')"
-
-static int find_slow_link (sqlite3 *db, struct summary *s, struct err *err)
-{
-    static const char sql[] =
-        "SELECT src_rank, dst_rank, transport_type, total(transit_size),"
-        " total(transit_time)" USES " AND NOT EXISTS (SELECT 1 FROM LeftOut o"
-        "  WHERE o.rank=l.src_rank AND 'step'||o.step=l.step)"
-        " GROUP BY src_rank, dst_rank, transport_type";
-    static const char found_sql[] =
-        "SELECT rank, peer, value, baseline, (SELECT"
-        "  group_concat(DISTINCT transport_type)" USES
-        "  AND l.src_rank=f.rank AND l.dst_rank=f.peer) FROM Finding f WHERE"
-        " kind='slow_link' ORDER BY effect_ms DESC LIMIT 1";
-    struct uses x = { NULL, 0 };
-    struct db_rows r = db_rows (db, err, sql);
-    int rc;
-
-    while (x.n < LINKS_MAX && db_step (&r))
-        r.rc = add_use (&x, r.st);
-    rc = db_end (&r);
-    if (rc == 0 && x.n > 1)
-        pick_link (&x, s);
-    free (x.list);
-    if (rc == -ENOMEM)
-        return err_set (err, ENOMEM, "no memory for the summary");
-    return rc == 0 ? summary_each (db, found_sql, row_found_link, s, err) : rc;
-}
+static const char found_link_sql[] =
+    "SELECT rank, peer, value, baseline, (SELECT"
+    "  group_concat(DISTINCT transport_type)" USES
+    "  AND l.src_rank=f.rank AND l.dst_rank=f.peer) FROM Finding f WHERE"
+    " kind='slow_link' ORDER BY effect_ms DESC LIMIT 1";
 
 static int read_all (sqlite3 *db, struct summary *s, struct err *err)
 {
@@ -421,22 +283,23 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
           "StepTraceTime WHERE rank IS NOT NULL) s, (SELECT avg(computing), "
           "avg(communication_not_overlapped), avg(free) FROM StepCounted) m",
           row_steps },
+        { slow_rank_sql, row_slow_rank },
+        { slow_link_sql, row_slow_link },
+        { found_link_sql, row_found_link },
     };
     int rc = finished_fill_in (db, err);
 
+    if (rc == 0)
+        rc = median_register (db, err);
     for (size_t i = 0; i < sizeof (queries) / sizeof (queries[0]) && rc == 0;
          i++)
         rc = summary_each (db, queries[i].sql, queries[i].row, s, err);
-    if (rc < 0)
-        return rc;
     // not max(rowid): rows of captures that newer ones replace were deleted
     s->rows = db_int (db, "SELECT (SELECT count(*) FROM CommAnalyzerTime)+"
                           "(SELECT count(*) FROM CommAnalyzerBandwidth)+"
                           "(SELECT count(*) FROM CommAnalyzerMatrix)+"
                           "(SELECT count(*) FROM StepTraceTime)", 0);
-    if (find_slow_rank (db, s, err) < 0)
-        return -EIO;
-    return find_slow_link (db, s, err);
+    return rc;
 }
 
 int summary_read (const char *path, const char *shown, struct summary *ret,
@@ -483,11 +346,7 @@ void summary_fini (struct summary *s)
     for (size_t i = 0; i < s->nothers; i++)
         free (s->others[i].reason);
     free (s->others);
-    for (size_t i = 0; i < s->ncaptures; i++)
-        free (s->captures[i]);
-    free (s->captures);
-    for (size_t i = 0; i < s->nremarks; i++)
-        free (s->remarks[i]);
-    free (s->remarks);
+    vec_free_texts (s->captures, s->ncaptures);
+    vec_free_texts (s->remarks, s->nremarks);
     memset (s, 0, sizeof (*s));
 }

@@ -12,7 +12,6 @@
 #include "builder/results.h"
 #include "jobs/jobs.h"
 #include "json/json.h"
-#include "model/roster.h"
 #include "summary/job_list.h"
 
 #include <stdint.h>

@@ -5,7 +5,6 @@
 #include "query/labels.h"
 #include "select/capture_select.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,16 +268,11 @@ static void print_beside (const struct summary *s, FILE *f)
         (void)fprintf (f, "  note: %s\n", s->beside->note);
 }
 
-int summary_print_text (const struct summary *s, int fd)
+static void print_all (const void *summary, FILE *f)
 {
-    char *text = NULL;
-    size_t n;
-    FILE *f = open_memstream (&text, &n);
+    const struct summary *s = summary;
     char size[16];
-    int rc;
 
-    if (!f)
-        return -errno;
     print_job (s, f);
     print_roll (s, f);
     print_times (s, f);
@@ -286,9 +280,11 @@ int summary_print_text (const struct summary *s, int fd)
     (void)fprintf (f, "written       %s (%lld row%s, %s)\n", s->path,
                    (long long)s->rows, units_s ((uint64_t)s->rows), size);
     print_beside (s, f);
-    rc = fclose (f) == 0 ? labels_write (fd, text) : -errno;
-    free (text);
-    return rc;
+}
+
+int summary_print_text (const struct summary *s, int fd)
+{
+    return labels_print (fd, print_all, s);
 }
 
 static void ranks_to_json (const struct summary *s, struct json *j)

@@ -29,3 +29,19 @@ int cmp_text (const void *pa, const void *pb)
 {
     return strcmp (*(const char *const *)pa, *(const char *const *)pb);
 }
+
+size_t cmp_place (const void *key, const void *list, size_t n, size_t size,
+                  int (*cmp) (const void *pa, const void *pb))
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (cmp ((const char *)list + mid * size, key) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}

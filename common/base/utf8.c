@@ -178,3 +178,13 @@ size_t utf8_fit (const char *s, size_t width, size_t *used)
     }
     return at;
 }
+
+size_t utf8_plain (const char *s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && s[i] >= ' ' && s[i] < 0x7f && s[i] != '"' &&
+           s[i] != '\\')
+        i++;
+    return i;
+}

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define UTF8_REPLACEMENT 0xfffdu
+#define UTF8_REPLACEMENT_TEXT "\xef\xbf\xbd"
 
 /* How many bytes (1 to 4) the valid sequence at 'p' has; 0 if it is invalid.
  * Reads nothing after a byte that cannot continue the sequence, so a NUL after
@@ -25,7 +26,12 @@ size_t utf8_shown (const char *p);
 #define UTF8_BIDI_SIZE 3
 unsigned utf8_bidi (const char *p);
 
-/* Encode a code point.  Returns the number of bytes, at most 4. */
+/* How many of the first 'n' bytes no format has to escape: ASCII without
+ * controls, double quotes and backslashes.
+ */
+size_t utf8_plain (const char *s, size_t n);
+
+/* Write the code point; the number of bytes, at most 4. */
 size_t utf8_put (char *out, unsigned code);
 
 /* Copy 's', which has a NUL after it, into 'out', which has room for 3 * n

@@ -1,8 +1,10 @@
 /* common/base/vec.c - lists that grow by one element at a time */
 #include "base/vec.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 void *vec_one_more (void *list, size_t n, size_t size)
 {
@@ -11,4 +13,37 @@ void *vec_one_more (void *list, size_t n, size_t size)
     if (n > SIZE_MAX / 2 / size)
         return NULL;
     return realloc (list, (n ? 2 * n : 1) * size);
+}
+
+void *vec_add (void *list, size_t *n, size_t size)
+{
+    void *all;
+    char *added;
+
+    memcpy (&all, list, sizeof (all));
+    if (!(all = vec_one_more (all, *n, size)))
+        return NULL;
+    memcpy (list, &all, sizeof (all));
+    added = (char *)all + (*n)++ * size;
+    memset (added, 0, size);
+    return added;
+}
+
+int vec_add_text (char ***list, size_t *n, const char *text)
+{
+    char *copy = strdup (text);
+    char **p = copy ? vec_add (list, n, sizeof (*p)) : NULL;
+
+    if (p)
+        *p = copy;
+    else
+        free (copy);
+    return p ? 0 : -ENOMEM;
+}
+
+void vec_free_texts (char **list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free (list[i]);
+    free (list);
 }

@@ -4,18 +4,26 @@
 
 #include <stddef.h>
 
-/* Make room for one more element in 'list', which has 'n' elements of 'size'
- * bytes.  Returns the list, which may have moved; the caller frees it in the
- * end.  NULL: no memory, and the list is unchanged.  The allocated size follows
- * from 'n' alone, so a list must begin as NULL and grow only by this function;
- * elements may be removed.
+/* A list grows at powers of two and has no other record of its room, so that it
+ * must begin as NULL, and grow by nothing else; things may be taken away.  It
+ * may move, as with realloc, and is to be freed.
  *
- *   struct thing *p = vec_one_more (x->list, x->n, sizeof (*p));
+ * The next thing of a list, zero; 'list' points to the list's pointer, 'size' is
+ * that of a thing.  NULL without memory: the list is as it was.
  *
- *   if (!p)
- *       return -ENOMEM;
- *   x->list = p;
- *   p[x->n++] = thing;
+ *     struct thing *p = vec_add (&x->list, &x->n, sizeof (*p));
+ *
+ *     if (!p)
+ *         return -ENOMEM;
+ */
+void *vec_add (void *list, size_t *n, size_t size);
+
+/* A copy of a text at the end of a list of texts; -ENOMEM. */
+int vec_add_text (char ***list, size_t *n, const char *text);
+void vec_free_texts (char **list, size_t n);
+
+/* 'list', of 'n' things of 'size' bytes, with room for one more, which may go
+ * to any place.  NULL without memory.
  */
 void *vec_one_more (void *list, size_t n, size_t size);
 

@@ -84,6 +84,12 @@ struct capture {
     struct evidence evidence;           // of its job, rank, host and steps
 };
 
+/* Whether there are rows of it that count. */
+static inline bool capture_has_rows (const struct capture *c)
+{
+    return c->state == CAPTURE_COMPLETE || c->state == CAPTURE_PARTIAL;
+}
+
 void capture_init (struct capture *c);
 void capture_fini (struct capture *c);
 

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define EVIDENCE_TEXT_MAX 256
 #define EVIDENCE_HASH_MAX 24            // decimal digits of 64 bits
@@ -28,6 +29,12 @@
 
 #define EVIDENCE_UNKNOWN (-1)           // of what cannot be below 0
 #define EVIDENCE_SEVERAL (-2)           // of 'own' below
+
+/* Whether two names, "" where none is known, are of two things for certain. */
+static inline bool evidence_differ (const char *a, const char *b)
+{
+    return *a && *b && strcmp (a, b) != 0;
+}
 
 /* A group that ops of this capture used. */
 struct evidence_group {

@@ -78,6 +78,16 @@ int fileio_open_dir_at (int dirfd, const char *name, struct err *err)
     return fd;
 }
 
+DIR *fileio_list (int dirfd)
+{
+    int fd = openat (dirfd, ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
+
+    if (!dir)
+        fileio_close (fd);
+    return dir;
+}
+
 struct dirent *fileio_next_entry (DIR *dir, int *rc)
 {
     struct dirent *e;
@@ -196,6 +206,25 @@ int fileio_pread_all (int fd, void *data, size_t size, off_t offset)
         }
     }
     return 0;
+}
+
+bool fileio_has_bytes (int dirfd, const char *name, off_t offset,
+                       const void *bytes, size_t n)
+{
+    int fd = fileio_open_at (dirfd, name, NULL);
+    char there[128];
+    bool same = fd >= 0 && n <= sizeof (there) &&
+                fileio_pread_all (fd, there, n, offset) == 0 &&
+                memcmp (there, bytes, n) == 0;
+
+    fileio_close (fd);
+    return same;
+}
+
+void fileio_close (int fd)
+{
+    if (fd >= 0)
+        (void)close (fd);
 }
 
 int fileio_sync_dir (const char *path, struct err *err)

@@ -37,9 +37,12 @@ int fileio_open_at (int dirfd, const char *name, struct err *err);
  */
 int fileio_open_dir_at (int dirfd, const char *name, struct err *err);
 
-/* The next entry of a directory without "." and "..", or NULL at its end.  If
- * it cannot be read to its end, *rc is -errno, and entries are missing;
- * otherwise *rc is 0.
+/* The entries of the directory 'dirfd', which stays open; NULL with errno. */
+DIR *fileio_list (int dirfd);
+
+/* The next entry of a directory but "." and "..", or NULL at its end.  A
+ * directory that cannot be read on is not at its end: *rc is then -errno (0
+ * otherwise), and what was listed is not all.
  */
 struct dirent *fileio_next_entry (DIR *dir, int *rc);
 
@@ -61,8 +64,17 @@ int fileio_pwrite_all (int fd, const void *data, size_t size, off_t offset);
 /* Read exactly 'size' bytes at 'offset'. -ENODATA: the file is shorter. */
 int fileio_pread_all (int fd, void *data, size_t size, off_t offset);
 
-/* Create a directory and its parents.  Afterwards new names are durable; after
- * a failure they may be absent.
+/* Whether 'name' is a regular file, and no link, with these bytes, at
+ * most 128, at 'offset'.
+ */
+bool fileio_has_bytes (int dirfd, const char *name, off_t offset,
+                       const void *bytes, size_t n);
+
+/* close, of what may not be open (-1, or a negative errno). */
+void fileio_close (int fd);
+
+/* Make the directory and the ones above it; names that are new are durable, or
+ * not there.
  */
 int fileio_mkdirs (const char *path, mode_t mode, struct err *err);
 

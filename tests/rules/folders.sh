@@ -56,7 +56,7 @@ aggregator/compare              all sums query
 aggregator/export               all query
 aggregator/builder              all select publish sums waits cluster_db
     page findings
-aggregator/summary              all jobs select query builder
+aggregator/summary              all jobs select query findings builder
 aggregator/ledger               all net
 aggregator/store                all net ledger
 aggregator/fsck                 all ledger aggregator/store

@@ -82,7 +82,7 @@ static void check_rank (struct root *r, const struct shipped list[], size_t n,
         ship (r, &list[i]);
     (void)snprintf (out, sizeof (out), "%s/out", r->dir);
     assert_non_null (b = job_build_create (r->l, r->s, "j", NULL));
-    job_build_want (b, 0);
+    job_build_options (b)->wanted = 0;
     roster_init (&roster);
     assert_int_equal (job_build_run (b, out, 1, &roster, &result, NULL), 0);
     assert_int_equal (roster_at (&roster, 0)->state, state);

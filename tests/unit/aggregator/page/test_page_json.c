@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct text {
-    struct page_json json;
+    struct json_out json;
     char *text;
     size_t size;
 };
@@ -21,6 +21,8 @@ struct text {
 static void begin (struct text *t)
 {
     memset (t, 0, sizeof (*t));
+    t->json.comma = ",";
+    t->json.colon = ":";
     t->json.f = open_memstream (&t->text, &t->size);
     assert_non_null (t->json.f);
 }
@@ -73,20 +75,20 @@ static void test_structure (void **state)
 
     (void)state;
     begin (&t);
-    page_json_open (&t.json, '{');
-    page_json_key (&t.json, "a");
-    page_json_open (&t.json, '[');
-    page_json_int (&t.json, -1);
+    json_out_open (&t.json, '{');
+    json_out_key (&t.json, "a");
+    json_out_open (&t.json, '[');
+    json_out_int (&t.json, -1);
     page_json_real (&t.json, 0.123456789);
     page_json_real (&t.json, NAN);
     page_json_real (&t.json, -INFINITY);
-    page_json_close (&t.json, ']');
-    page_json_key (&t.json, "b");
+    json_out_close (&t.json, ']');
+    json_out_key (&t.json, "b");
     page_json_text (&t.json, "x\"y", 3);
-    page_json_key (&t.json, "c");
-    page_json_open (&t.json, '[');
-    page_json_close (&t.json, ']');
-    page_json_close (&t.json, '}');
+    json_out_key (&t.json, "c");
+    json_out_open (&t.json, '[');
+    json_out_close (&t.json, ']');
+    json_out_close (&t.json, '}');
     is (&t, "{\"a\":[-1,0.123457,null,null],\"b\":\"x\\\"y\",\"c\":[]}");
 }
 

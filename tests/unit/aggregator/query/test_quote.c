@@ -1,5 +1,4 @@
-/* tests/unit/aggregator/query/test_quote.c - values as JSON and as CSV have
- * them */
+/* tests/unit/aggregator/query/test_quote.c - values as CSV has them */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,33 +65,6 @@ static void test_formulas (void **state)
     }
 }
 
-static void test_json (void **state)
-{
-    static const char *const rows[][2] = {
-        { "plain", "\"plain\"" },       { "", "\"\"" },
-        { "a\"b\\c", "\"a\\\"b\\\\c\"" },
-        { "\b\t\n\f\r", "\"\\b\\t\\n\\f\\r\"" },
-        { "\x01\x1b\x7f", "\"\\u0001\\u001b\\u007f\"" },
-        { "\xc2\x9b", "\"\\u009b\"" },  { "\xc2\xa0", "\"\xc2\xa0\"" },
-        { "/</script>", "\"/</script>\"" },
-        // directions: the first and last of both ranges, and their neighbours
-        { "\xe2\x80\xaa\xe2\x80\xae\xe2\x81\xa6\xe2\x81\xa9",
-          "\"\\u202a\\u202e\\u2066\\u2069\"" },
-        { "\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa",
-          "\"\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa\"" },
-        { "\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\"" },
-        // cut short, alone, and a surrogate: three bytes, each wrong
-        { "\xe6\xbc", "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
-        { "a\xff", "\"a\xef\xbf\xbd\"" },
-        { "\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++)
-        writes (quote_json, rows[i][0], strlen (rows[i][0]), rows[i][1]);
-    writes (quote_json, "a\0b", 3, "\"a\\u0000b\"");    // as long as it is said
-}
-
 static void put_blob (FILE *f, const char *s, size_t n)
 {
     quote_blob (f, s, n);
@@ -110,7 +82,6 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_csv),
         cmocka_unit_test (test_formulas),
-        cmocka_unit_test (test_json),
         cmocka_unit_test (test_blob),
     };
 

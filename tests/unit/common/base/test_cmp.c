@@ -44,6 +44,22 @@ static void test_text (void **state)
     assert_string_equal (texts[3], "\xc3\xa9");     // by bytes, unsigned
 }
 
+static void test_place (void **state)
+{
+    static const struct {
+        int64_t key;
+        size_t place;
+    } rows[] = { { 0, 0 }, { 1, 0 }, { 2, 1 }, { 3, 1 }, { 4, 4 }, { 5, 5 } };
+    const int64_t list[] = { 1, 3, 3, 3, 4 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++)
+        assert_int_equal (cmp_place (&rows[i].key, list, 5, sizeof (list[0]),
+                                     cmp_int64), rows[i].place);
+    assert_int_equal (cmp_place (&list[0], NULL, 0, sizeof (list[0]),
+                                 cmp_int64), 0);
+}
+
 static void test_median (void **state)
 {
     double odd[] = { 9, 1, 5 }, even[] = { 4, 1, 3, 2 };
@@ -63,6 +79,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_ends),
         cmocka_unit_test (test_text),
+        cmocka_unit_test (test_place),
         cmocka_unit_test (test_median),
     };
 

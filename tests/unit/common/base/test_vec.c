@@ -49,11 +49,49 @@ static void test_too_large (void **state)
     free (list);
 }
 
+/* What is added is zero, also where something else was taken away. */
+static void test_add (void **state)
+{
+    int64_t *list = NULL, *p;
+    size_t n = 0;
+
+    (void)state;
+    for (int64_t i = 1; i <= THINGS; i++) {
+        p = vec_add (&list, &n, sizeof (*p));
+        assert_non_null (p);
+        assert_int_equal (*p, 0);
+        *p = i;
+    }
+    assert_int_equal (n, THINGS);
+    assert_int_equal (list[THINGS - 1], THINGS);
+    n--;
+    p = vec_add (&list, &n, sizeof (*p));
+    assert_ptr_equal (p, &list[THINGS - 1]);
+    assert_int_equal (*p, 0);
+    free (list);
+}
+
+static void test_texts (void **state)
+{
+    char **list = NULL;
+    size_t n = 0;
+
+    (void)state;
+    assert_int_equal (vec_add_text (&list, &n, "a"), 0);
+    assert_int_equal (vec_add_text (&list, &n, ""), 0);
+    assert_int_equal (n, 2);
+    assert_string_equal (list[0], "a");
+    assert_string_equal (list[1], "");
+    vec_free_texts (list, n);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_grow),
         cmocka_unit_test (test_too_large),
+        cmocka_unit_test (test_add),
+        cmocka_unit_test (test_texts),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
