@@ -6,15 +6,6 @@ load helper
 
 NOW=1763978400                      # when the newer job begins
 
-setup ()
-{
-    : "${ROLLCALL_BIN:?names the folder of the programs}"
-    : "${CAPTURE_MAKER:?names the capture maker}"
-    ROLLCALL=$ROLLCALL_BIN/rollcall
-    export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
-    DB=out/cluster_analysis_output/analysis.db
-}
-
 # ---- what a line makes ----
 
 # make_job [OPTION]...: a job in the directory 'in', of the name 'job' (its
