@@ -1,7 +1,7 @@
 /* tests/unit/common/store/dir_check.h - a directory for each test, which is the
  * working directory, too; and files in it */
-#ifndef DIR_CHECK_H
-#define DIR_CHECK_H
+#ifndef ROLLCALL_TESTS_DIR_CHECK_H
+#define ROLLCALL_TESTS_DIR_CHECK_H
 
 #include <limits.h>
 #include <stdbool.h>
