@@ -12,7 +12,6 @@
 /* One end, and what has happened to it. */
 struct end {
     struct net *net;
-    struct loop *loop;
     unsigned hellos, refused, problems, accepts_failed, no_shares;
     enum net_problem what;      // the last one
     enum refusal reason;
@@ -26,7 +25,6 @@ struct fixture {
     struct net_security server, client;
     const char *allowed;        // the only key that may connect; NULL: all
     struct end s, c;
-    bool stop_at_problem;       // of both ends
 };
 
 extern struct fixture f;
