@@ -25,15 +25,17 @@ complain ()
     return 1
 }
 
-# await SECONDS COMMAND...: until it succeeds
+# await SECONDS COMMAND...: until it succeeds; what takes long is asked for less
+# often
 await ()
 {
-    local end=$((SECONDS + $1))
+    local end=$((SECONDS + $1)) pauses=(0.05 0.05 0.05 0.05 0.1 0.1 0.15) n=0
 
     shift
     until "$@"; do
         [ $SECONDS -lt $end ] || return 1
-        sleep 0.05
+        sleep "${pauses[n]}"
+        n=$((n < 6 ? n + 1 : 6))
     done
 }
 
@@ -166,8 +168,10 @@ start_agent ()
 
 alive ()                            # PID
 {
-    [ -n "$1" ] && [ -d "/proc/$1" ] &&
-        ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
+    local line
+
+    [ -n "$1" ] && { read -r line <"/proc/$1/stat"; } 2>/dev/null &&
+        [[ ${line##*) } != Z* ]]
 }
 
 peak_kib ()                         # PID: of its memory so far

@@ -291,7 +291,7 @@ planted ()
         rm -rf job out
         # shellcheck disable=SC2086     # words
         "$CAPTURE_MAKER" --quiet --steady --overlap 60 --seed "$seed" $shape job
-        "$ROLLCALL" analyze -q -j 1 -o out job
+        "$ROLLCALL" analyze -q -j 1 --only analysis.db -o out job
         if [ "$(sql "SELECT count(*) FROM Finding")" -gt 0 ]; then
             alarms=$((alarms + 1))
             sql "SELECT $seed, kind, text FROM Finding" >&2

@@ -7,15 +7,6 @@ load helper
 KINDS=20
 NOW=1763978400
 
-setup ()
-{
-    : "${ROLLCALL_BIN:?names the folder of the programs}"
-    : "${CAPTURE_MAKER:?names the capture maker}"
-    ROLLCALL=$ROLLCALL_BIN/rollcall
-    export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
-    DB=out/cluster_analysis_output/analysis.db
-}
-
 # pick WORD...: one of them, by the seed; another one at each call
 pick ()
 {

@@ -21,12 +21,23 @@ setup ()
     export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
     unset ROLLCALL_THREADS
     [ -z "${ROLLCALL_QUICK_TESTS:-}" ] || HEALTHY_JOBS=20
-    # bats notes where it is before each command, which takes longer than most
-    # commands; where one has failed is all that it needs
-    trap - DEBUG
-    trap 'note_failure "$?"' ERR
+    plain_shell
     cd "$BATS_TEST_TMPDIR" || return
     DB=out/cluster_analysis_output/analysis.db
+}
+
+# plain_shell: what bats does for itself is not done in tests.  It notes where it
+# is before each command, which takes longer than most commands; where one has
+# failed is all that it needs.  And 'part' lets it read the file in the C locale.
+plain_shell ()
+{
+    trap - DEBUG
+    trap 'note_failure "$?"' ERR
+    if [ -n "${TEST_LC_ALL+set}" ]; then
+        LC_ALL=$TEST_LC_ALL
+        [ -n "$LC_ALL" ] || unset LC_ALL
+        unset TEST_LC_ALL
+    fi
 }
 
 # note_failure STATUS: of a command, and where it is

@@ -8,6 +8,7 @@ setup ()
 {
     helper=${BATS_TEST_DIRNAME}/../soak/lib.bash
     export ROLLCALL_BUILD=${ROLLCALL_BIN%/bin}
+    plain_shell
     cd "$BATS_TEST_TMPDIR"
     # shellcheck source=tests/soak/lib.bash
     . "$helper"

@@ -97,12 +97,13 @@ describe_processes ()
 # that runs many tests went into asking.
 eventually ()
 {
-    local end=$((SECONDS + LIMIT)) pauses=(0.02 0.05 0.05 0.1 0.1 0.15) n=0
+    local end=$((SECONDS + LIMIT)) n=0
+    local pauses=(0.02 0.05 0.05 0.1 0.1 0.1 0.15 0.15 0.25)
 
     until "$@"; do
         [ $SECONDS -lt $end ] || fail "never became true: $*" || return
         sleep "${pauses[n]}"
-        n=$((n < 5 ? n + 1 : 5))
+        n=$((n < 8 ? n + 1 : 8))
     done
 }
 
@@ -113,8 +114,10 @@ no_processes ()
 
 gone ()                             # PID: ended, or a zombie
 {
-    [ ! -d "/proc/$1" ] ||
-        grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
+    local line
+
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 0
+    [[ ${line##*) } == Z* ]]
 }
 
 # listens PORT: whether anything does, on this host

@@ -1,6 +1,6 @@
-/* tests/unit/common/store/test_fileio.c - files and directories
+/* tests/unit/common/store/test_fileio.c - files and directories; trees that are
+ * removed are test_fileio_tree's
  *
- * Every test works in a directory of its own, which is removed afterwards.
  * read(2), write(2) and others are wrapped by the linker so that they can be
  * short, interrupted or fail.
  */
@@ -11,20 +11,17 @@
 
 #include <cmocka.h>
 
+#include "common/store/dir_check.h"
 #include "store/fileio.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- what the wrapped calls do ---- */
@@ -123,73 +120,16 @@ static void fault_stop (void)
     fault.fail_after = -1;
 }
 
-/* ---- a directory per test, which is the working directory, too ---- */
-
-static char dir[PATH_MAX];
-
 static int setup (void **state)
 {
-    const char *tmp = getenv ("TMPDIR");
-
-    (void)state;
     fault_stop ();
-    (void)snprintf (dir, sizeof (dir), "%s/test_fileio.XXXXXX",
-                    tmp && *tmp ? tmp : "/tmp");
-    return mkdtemp (dir) ? chdir (dir) : -1;
+    return dir_setup (state);
 }
 
-/* rm, and not the code under test: a bug there must not hide here. */
 static int teardown (void **state)
 {
-    char command[PATH_MAX + 16];
-
-    (void)state;
     fault_stop ();
-    if (chdir ("/") < 0)
-        return -1;
-    (void)snprintf (command, sizeof (command), "rm -rf '%s'", dir);
-    return system (command);
-}
-
-static void put_file (const char *name, const char *text)
-{
-    FILE *f = fopen (name, "w");
-
-    assert_non_null (f);
-    assert_int_equal (fwrite (text, 1, strlen (text), f), strlen (text));
-    assert_int_equal (fclose (f), 0);
-}
-
-static void assert_file (const char *name, const char *want)
-{
-    char text[256];
-    FILE *f = fopen (name, "r");
-    size_t n;
-
-    assert_non_null (f);
-    n = fread (text, 1, sizeof (text) - 1, f);
-    text[n] = '\0';
-    assert_int_equal (fclose (f), 0);
-    assert_string_equal (text, want);
-}
-
-static bool exists (const char *name)
-{
-    struct stat st;
-
-    return lstat (name, &st) == 0;
-}
-
-static unsigned count_entries (const char *name)
-{
-    DIR *d = opendir (name);
-    unsigned n = 0;
-
-    assert_non_null (d);
-    while (readdir (d))
-        n++;
-    assert_int_equal (closedir (d), 0);
-    return n - 2;               // "." and ".."
+    return dir_teardown (state);
 }
 
 static int open_dir (void)
@@ -543,111 +483,12 @@ static void test_replace_stale (void **state)
     assert_int_equal (count_entries ("."), 1);
 }
 
-/* ---- remove_tree ---- */
-
-static void test_remove_tree (void **state)
-{
-    struct err err = { "" };
-
-    (void)state;
-    assert_int_equal (fileio_mkdirs ("tree/a/b/c", 0700, NULL), 0);
-    assert_int_equal (fileio_mkdirs ("tree/empty", 0700, NULL), 0);
-    assert_int_equal (fileio_mkdirs ("outside/deep", 0700, NULL), 0);
-    put_file ("tree/file", "x");
-    put_file ("tree/a/b/c/.hidden", "x");
-    put_file ("outside/deep/file", "kept");
-    assert_int_equal (mkfifo ("tree/a/fifo", 0600), 0);
-    assert_int_equal (symlink ("../../outside", "tree/a/link"), 0);
-    assert_int_equal (symlink ("../outside/deep/file", "tree/link"), 0);
-    assert_int_equal (symlink ("nowhere", "tree/dangling"), 0);
-    assert_int_equal (symlink (".", "tree/self"), 0);
-    for (unsigned i = 0; i < 500; i++) {    // more than one getdents(2)
-        char name[32];
-
-        (void)snprintf (name, sizeof (name), "tree/a/b/file%u", i);
-        put_file (name, "");
-    }
-    assert_int_equal (fileio_remove_tree ("tree", &err), 0);
-    assert_false (exists ("tree"));
-    assert_file ("outside/deep/file", "kept");
-    assert_int_equal (fileio_remove_tree ("tree", &err), 0);    // missing
-}
-
-/* Neither a link nor a file is a tree. */
-static void test_remove_tree_refuses (void **state)
-{
-    struct err err = { "" };
-
-    (void)state;
-    assert_int_equal (mkdir ("real", 0700), 0);
-    put_file ("real/file", "kept");
-    assert_int_equal (symlink ("real", "link"), 0);
-    assert_true (fileio_remove_tree ("link", &err) < 0);
-    assert_non_null (strstr (err.text, "link"));
-    assert_true (fileio_remove_tree ("real/file", NULL) < 0);
-    assert_file ("real/file", "kept");
-}
-
-/* In mount and user namespaces of its own.  What is wrong, 0, or SKIPPED. */
-#define SKIPPED 77
-
-static int remove_above_mount (void)
-{
-    int flags = geteuid () == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
-
-    if (unshare (flags) < 0 ||
-        mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        mount ("mounted", "above/dir", NULL, MS_BIND, NULL) < 0)
-        return SKIPPED;
-    if (fileio_remove_tree ("above", NULL) != -EXDEV)
-        return 1;
-    return exists ("mounted/file") ? 0 : 2;
-}
-
-/* Whoever mounts a disk below a directory that goes keeps what is on it. */
-static void test_remove_tree_mount (void **state)
-{
-    int status = -1;
-    pid_t pid;
-
-    (void)state;
-    assert_int_equal (mkdir ("above", 0700), 0);
-    assert_int_equal (mkdir ("above/dir", 0700), 0);
-    assert_int_equal (mkdir ("mounted", 0700), 0);
-    put_file ("mounted/file", "kept");
-    if ((pid = fork ()) == 0)
-        _exit (remove_above_mount ());
-    assert_int_equal (waitpid (pid, &status, 0), pid);
-    assert_true (WIFEXITED (status));
-    if (WEXITSTATUS (status) == SKIPPED)
-        skip ();
-    assert_int_equal (WEXITSTATUS (status), 0);
-}
-
-/* Nested so deep that each level's descriptor would add up: refused. */
-static void test_remove_tree_deep (void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < 100; i++) {
-        assert_int_equal (mkdir ("d", 0700), 0);
-        assert_int_equal (chdir ("d"), 0);
-    }
-    assert_int_equal (chdir (dir), 0);
-    assert_true (fileio_remove_tree ("d", NULL) < 0);
-    assert_true (exists ("d"));
-}
-
 /* No descriptor stays open, on any path through the file. */
 static void test_no_leak (void **state)
 {
     unsigned before = count_entries ("/proc/self/fd");
 
     test_replace_fails (state);
-    assert_int_equal (fileio_remove_tree ("folder", NULL), 0);
-    test_remove_tree (state);
-    test_remove_tree_refuses (state);
-    (void)unlink ("f");
-    (void)unlink ("link");
     test_read (state);
     assert_int_equal (count_entries ("/proc/self/fd"), before);
 }
@@ -693,10 +534,6 @@ int main (void)
         TEST (test_replace_fails),
         TEST (test_replace_planted_link),
         TEST (test_replace_stale),
-        TEST (test_remove_tree),
-        TEST (test_remove_tree_refuses),
-        TEST (test_remove_tree_mount),
-        TEST (test_remove_tree_deep),
         TEST (test_no_leak),
         TEST (test_join),
         TEST (test_remote_fs),
