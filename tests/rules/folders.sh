@@ -6,13 +6,14 @@
 # name only folders of rows above it: so there is no circle.
 set -euo pipefail
 
-# A folder, and those that it may know.  base, store, json, model, options and
-# net are those of common/, "all" is these without net; any other word without a
-# slash is beside the folder of the row.  A row goes on in lines that begin with
-# a blank.
+# A folder, and those that it may know.  base, store, pages, json, model, options
+# and net are those of common/, "all" is these without pages and net; any other
+# word without a slash is beside the folder of the row.  A row goes on in lines
+# that begin with a blank.
 table='
 common/base
 common/store        base
+common/pages        base store
 common/json         base store
 common/model        base store json
 common/options      base store
@@ -45,16 +46,16 @@ node_agent/agent                all net identity extract discovery control
 
 aggregator/jobs                 all
 aggregator/select               all
-aggregator/publish              all
+aggregator/publish              all pages
 aggregator/sums                 all select
-aggregator/waits                all select sums
+aggregator/waits                all pages select sums
 aggregator/cluster_db           all sums publish
 aggregator/query                all sums publish
 aggregator/page                 all publish query
-aggregator/findings             all sums query
+aggregator/findings             all pages sums query
 aggregator/compare              all sums query
 aggregator/export               all query
-aggregator/builder              all select publish sums waits cluster_db
+aggregator/builder              all pages select publish sums waits cluster_db
     page findings
 aggregator/summary              all jobs select query findings builder
 aggregator/ledger               all net
@@ -83,7 +84,7 @@ cli                             all net cli/shared cli/check cli/run
 
 awk '
     BEGIN {
-        split ("base store json model options net", words, " ")
+        split ("base store pages json model options net", words, " ")
         for (i in words)
             common["common/" words[i]] = 1
     }

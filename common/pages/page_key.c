@@ -1,0 +1,97 @@
+/* common/pages/page_key.c - records that are read: whether they are sound, and
+ * their order
+ */
+#include "pages/page_private.h"
+
+#include <endian.h>
+
+bool page_key_is_sound (const struct page_key *k)
+{
+    const uint8_t *p = k->bytes, *end = p + k->size;
+    uint64_t head = 0, type, sum = 0;
+    uint32_t n = varint_get (p, end, &head);
+
+    if (n == 0 || head > k->size || head < n)
+        return false;
+    end = p + head;
+    for (p += n; p < end; p += n) {
+        if ((n = varint_get (p, end, &type)) == 0 || type == 10 || type == 11)
+            return false;
+        sum += serial_bytes (type);
+    }
+    return sum == k->size - head;
+}
+
+/* An integer, or a real's bits; PAGE_KEY_SLACK bytes behind it can be read. */
+static int64_t number_at (const uint8_t *p, uint64_t type)
+{
+    uint32_t n = serial_bytes (type);
+    uint64_t big;
+
+    if (n == 0)
+        return (int64_t)type - SERIAL_ZERO;
+    memcpy (&big, p, sizeof (big));
+    return (int64_t)be64toh (big) >> (64 - 8 * n);
+}
+
+/* As SQLite: not by what a double makes of the integer. */
+static int compare_mixed (int64_t i, double d)
+{
+    if (d < -0x1p63 || d >= 0x1p63)
+        return d < 0 ? 1 : -1;
+    if (i != (int64_t)d)
+        return i < (int64_t)d ? -1 : 1;
+    return ((double)(int64_t)d > d) - ((double)(int64_t)d < d);
+}
+
+static int compare_numbers (const uint8_t *pa, uint64_t ta, const uint8_t *pb,
+                            uint64_t tb)
+{
+    int64_t a = number_at (pa, ta), b = number_at (pb, tb);
+    double ra, rb;
+
+    memcpy (&ra, &a, sizeof (ra));
+    memcpy (&rb, &b, sizeof (rb));
+    if (ta == SERIAL_REAL && tb == SERIAL_REAL)
+        return (ra > rb) - (ra < rb);
+    if (tb == SERIAL_REAL)
+        return compare_mixed (a, rb);
+    if (ta == SERIAL_REAL)
+        return -compare_mixed (b, ra);
+    return (a > b) - (a < b);
+}
+
+/* NULL, numbers, texts, blobs. */
+static int class_of (uint64_t type)
+{
+    return type == SERIAL_NULL ? 0 : type < SERIAL_BLOB ? 1 : type & 1 ? 2 : 3;
+}
+
+int page_key_compare (const struct page_key *a, const struct page_key *b)
+{
+    const uint8_t *pa = a->bytes, *pb = b->bytes, *va, *vb, *ha, *hb;
+    uint64_t ta = 0, tb = 0;
+    int order = 0;
+
+    pa += varint_get (pa, pa + a->size, &ta);
+    pb += varint_get (pb, pb + b->size, &tb);
+    va = ha = a->bytes + ta;
+    vb = hb = b->bytes + tb;
+    while (order == 0 && pa < ha && pb < hb) {
+        pa += varint_get (pa, ha, &ta);
+        pb += varint_get (pb, hb, &tb);
+        order = class_of (ta) - class_of (tb);
+        if (order == 0 && ta >= SERIAL_BLOB) {
+            uint32_t na = serial_bytes (ta), nb = serial_bytes (tb);
+
+            order = memcmp (va, vb, na < nb ? na : nb);
+            if (order == 0)
+                order = (na > nb) - (na < nb);
+        } else if (order == 0 && ta != SERIAL_NULL) {
+            order = compare_numbers (va, ta, vb, tb);
+        }
+        va += serial_bytes (ta);
+        vb += serial_bytes (tb);
+    }
+    return order ? order : (pa < ha) - (pb < hb);
+}

@@ -1,0 +1,166 @@
+/* common/pages/pages.h - an SQLite file whose big tables are written as pages
+ *
+ * SQLite makes a file with its schema, and closes it.  Then any number of
+ * threads turn rows into the leaf pages of tables, several times as fast as by
+ * statements, each into pages of its own; keys that come in order become an
+ * index.  What joins the pages is written last.  Then SQLite may open the file
+ * again, and read and change it as any other.
+ *
+ *     page_file_open; page_file_tree of each table
+ *         in each thread, for each table: page_writer_open, _row ..., _close
+ *         in one thread for each index: page_index_open, _key ..., _close
+ *     page_file_finish; page_check_file
+ *
+ * After a failure the file is of no use: it is written beside the one that it
+ * is to replace.
+ *
+ * This folder: SQLite's file format, written and checked.
+ */
+#ifndef ROLLCALL_PAGES_PAGES_H
+#define ROLLCALL_PAGES_PAGES_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- the file ---- */
+
+#define PAGE_RUN 64u            // pages of one table that lie together, if it
+                                // has so many: a scan reads forward
+
+struct page_file;
+struct page_tree;               // a table or an index; of its file
+
+/* Take over an SQLite file, which may have a held path (store/tree.h).  No
+ * connection may have it open until page_file_close: SQLite's locks go when
+ * another descriptor is closed.  -EINVAL: it is no such file, or has WAL,
+ * auto_vacuum, another encoding than UTF-8, reserved bytes, free pages, or
+ * another schema format than 4.  -ENOMEM, -EIO, ...
+ */
+int page_file_open (const char *path, struct page_file **ret, struct err *err);
+
+/* The table or index of this name.  -ENOENT: there is none; -ENOTEMPTY: it has
+ * rows already.  Not while other threads use the file.
+ */
+int page_file_tree (struct page_file *f, const char *name,
+                    struct page_tree **ret, struct err *err);
+
+/* Join the leaves of all tables, and make the header say what is there; with
+ * 'sync' all is on the disk then.  All writers and indexes are closed.
+ * -EEXIST: two writers have rows of the same range, with the rowids in 'err'.
+ */
+int page_file_finish (struct page_file *f, bool sync, struct err *err);
+
+void page_file_close (struct page_file *f);     // f may be NULL
+
+/* ---- values ---- */
+
+#define PAGE_COLUMNS_MAX 64u    // of a record
+
+/* How a column of a kind that SQLite's affinities have keeps a number: NUMERIC
+ * as an integer if it is one of 64 bits, -0.0 among them; REAL as well, if it
+ * takes up to 6 bytes.  NaN is NULL.  A text is its bytes, UTF-8 or not.  The
+ * column that is INTEGER PRIMARY KEY is NULL in each row: the rowid has it.
+ */
+enum page_kind {
+    PAGE_NULL, PAGE_INT, PAGE_NUMERIC, PAGE_REAL, PAGE_TEXT, PAGE_BLOB
+};
+
+struct page_value {
+    enum page_kind kind;
+    uint32_t size;              // bytes of a text or blob
+    union {
+        int64_t number;
+        double real;
+        const void *bytes;      // borrowed; a text needs no NUL
+    };
+};
+
+static inline struct page_value page_null (void)
+{
+    return (struct page_value){ .kind = PAGE_NULL };
+}
+
+static inline struct page_value page_int (int64_t v)
+{
+    return (struct page_value){ .kind = PAGE_INT, .number = v };
+}
+
+static inline struct page_value page_numeric (double v)
+{
+    return (struct page_value){ .kind = PAGE_NUMERIC, .real = v };
+}
+
+static inline struct page_value page_real (double v)
+{
+    return (struct page_value){ .kind = PAGE_REAL, .real = v };
+}
+
+/* NULL is NULL. */
+static inline struct page_value page_text (const void *bytes, uint32_t size)
+{
+    return (struct page_value){ .kind = bytes ? PAGE_TEXT : PAGE_NULL,
+                                .size = size, .bytes = bytes };
+}
+
+static inline struct page_value page_blob (const void *bytes, uint32_t size)
+{
+    return (struct page_value){ .kind = PAGE_BLOB, .size = size,
+                                .bytes = bytes };
+}
+
+/* ---- rows ---- */
+
+/* One thread's leaves of one table: PAGE_RUN pages of memory, and 24 bytes for
+ * each page written, until page_file_finish.
+ */
+struct page_writer;
+
+int page_writer_open (struct page_tree *t, struct page_writer **ret,
+                      struct err *err);
+
+/* Add a row.  Rowids ascend: no other writer has one between two of these,
+ * unless page_writer_gap is between them.  A failure sticks: -ENOMEM, -EFBIG (a
+ * row of 1 GB, or a file of 2^30 pages), -E2BIG (columns), or what the disk
+ * said (-ENOSPC, -EIO).
+ */
+int page_writer_row (struct page_writer *w, int64_t rowid,
+                     const struct page_value *values, unsigned n,
+                     struct err *err);
+
+/* The next row may be anywhere; it begins a page. */
+int page_writer_gap (struct page_writer *w, struct err *err);
+
+/* Remember this place; take back all rows since then, whose pages others may
+ * use then.  To be done as often as one likes; without a mark: all rows.
+ */
+void page_writer_mark (struct page_writer *w);
+int page_writer_abandon (struct page_writer *w, struct err *err);
+
+/* Write what is in memory, leave it to page_file_finish to join it.  It is
+ * closed in any case, even if it had failed; w may be NULL.
+ */
+int page_writer_close (struct page_writer *w, struct err *err);
+
+/* ---- keys ---- */
+
+/* An index whose columns have the collation BINARY, ascending. */
+struct page_index;
+
+int page_index_open (struct page_tree *t, struct page_index **ret,
+                     struct err *err);
+
+/* Add a key, larger than the one before: first by its values (NULL, numbers,
+ * texts, blobs), then by the rowid.  It is not looked at, but by
+ * page_check_file.  Numbers are of the kinds that they have in the table.
+ * Errors as of page_writer_row.
+ */
+int page_index_key (struct page_index *x, const struct page_value *values,
+                    unsigned n, int64_t rowid, struct err *err);
+
+/* As page_writer_close, but the index is whole. */
+int page_index_close (struct page_index *x, struct err *err);
+
+#endif
