@@ -1,9 +1,8 @@
 /* aggregator/builder/build.c - all captures of a job into one analysis.db
  *
- * Each thread fills a database file of its own with a contiguous range of the
- * captures; the first one's file becomes the result and takes the others' rows
- * in, which SQLite copies as they are because the tables are the same to the
- * letter.  Then indexes, a check, fsync, rename.
+ * Each thread reads a contiguous range of the captures, and writes their rows as
+ * pages of one file.  SQLite opens that and adds the small tables.  Then a
+ * check, fsync, rename.
  *
  * This folder: shipments into analysis.db, and which results there are to
  * be.
@@ -38,7 +37,6 @@
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
 #define HEAP_KEPT (4 << 20)     // bytes free at a heap's end, of each thread
 #define HEAP_CHUNK_MAX (1 << 20)        // bytes; larger ones are mapped
-#define ATTACHED_MAX 10         // Debian's SQLite has no more
 
 struct builder;
 
@@ -55,6 +53,11 @@ struct worker {
 struct builder {
     const struct build_job *job;
     struct publish *out;        // NULL: nothing is written
+    char path[PATH_MAX];        // of the file that is written, or ""
+    struct row_file *file;
+    struct row_span *spans;     // of each item
+    sqlite3 *db;                // when all rows are in the file
+    uint64_t rows;              // in the four tables
     struct groups *groups;
     struct worker workers[BUILD_THREADS_MAX];
     unsigned nworkers;
@@ -111,8 +114,10 @@ static int feed_item (struct worker *w, size_t i)
         return rc;
     }
     select_take (item, &fresh);
-    if (w->part)
+    if (w->part) {
         used = part_groups (w->part, &nused);
+        part_span (w->part, &w->b->spans[i]);
+    }
     free (item->groups.list);
     (void)pthread_mutex_lock (&w->b->lock);
     rc = groups_add (w->b->groups, &item->capture, item->rank, used, nused,
@@ -135,7 +140,7 @@ static void *build_work (void *arg)
         atomic_fetch_add (&b->bytes, b->job->items[i].weight);
     }
     if (w->rc == 0 && w->part)
-        w->rc = part_commit (w->part, &w->err);
+        w->rc = part_close (w->part, &w->err);
     if (w->rc < 0)
         atomic_store (&b->cancel, true);
     (void)pthread_mutex_lock (&b->lock);
@@ -173,17 +178,24 @@ static void share_out (struct builder *b)
     }
 }
 
+static int create_file (struct builder *b, struct err *err)
+{
+    int rc = publish_temp (b->out, BUILD_DB_NAME, 0, b->path, err);
+
+    b->spans = calloc (b->job->nitems + 1, sizeof (*b->spans));
+    if (rc == 0 && !b->spans)
+        rc = err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
+    return rc < 0 ? rc : row_file_create (b->path, &b->file, err);
+}
+
 static int start_workers (struct builder *b, struct err *err)
 {
     int rc = 0;
 
-    for (unsigned t = 0; t < b->nworkers && rc == 0 && b->out; t++) {
-        char path[PATH_MAX];
-
-        rc = publish_temp (b->out, BUILD_DB_NAME, t, path, err);
-        if (rc == 0)
-            rc = part_create (path, &b->cancel, &b->workers[t].part, err);
-    }
+    if (b->out)
+        rc = create_file (b, err);
+    for (unsigned t = 0; t < b->nworkers && rc == 0 && b->out; t++)
+        rc = part_create (b->file, &b->cancel, &b->workers[t].part, err);
     for (unsigned t = 0; t < b->nworkers && rc == 0; t++) {
         struct worker *w = &b->workers[t];
 
@@ -256,53 +268,28 @@ static int worker_error (struct builder *b, struct err *err)
     return rc;
 }
 
-/* ---- one database out of the parts ---- */
+/* ---- the database ---- */
 
-static int merge_some (struct builder *b, unsigned first, unsigned end,
-                       struct err *err)
+static int open_result (struct builder *b, struct err *err)
 {
-    sqlite3 *db = part_db (b->workers[0].part);
-    int rc = 0;
-
-    for (unsigned t = first; t < end && rc == 0; t++) {
-        struct part *p = b->workers[t].part;
-        char path[PATH_MAX];
-
-        (void)snprintf (path, sizeof (path), "%s", part_path (p));
-        part_destroy (p);       // closed: its lock was exclusive
-        b->workers[t].part = NULL;
-        rc = db_execf (db, err, "ATTACH %Q AS part%u", path, t);
-    }
-    if (rc == 0)
-        rc = db_exec (db, "BEGIN", err);
-    for (unsigned t = first; t < end && rc == 0; t++) {
-        for (unsigned i = 0; i < TABLE_COUNT && rc == 0; i++)
-            rc = db_execf (db, err, "INSERT INTO main.%s SELECT * FROM "
-                           "part%u.%s", schema_table (i)->name, t,
-                           schema_table (i)->name);
-    }
-    if (rc == 0)
-        rc = db_exec (db, "COMMIT", err);
-    for (unsigned t = first; t < end && rc == 0; t++) {
-        char path[PATH_MAX];
-
-        rc = db_execf (db, err, "DETACH part%u", t);
-        if (rc == 0 && publish_temp (b->out, BUILD_DB_NAME, t, path, NULL) == 0)
-            (void)unlink (path);
-    }
-    return rc;
+    if (db_open (b->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                 &b->db) != SQLITE_OK)
+        return db_error (b->db, b->path, err);
+    sqlite3_progress_handler (b->db, CANCEL_OPS, is_cancelled, b);
+    return db_exec (b->db, "PRAGMA journal_mode=OFF;PRAGMA synchronous=OFF;"
+                           "PRAGMA locking_mode=EXCLUSIVE;"
+                           "PRAGMA secure_delete=OFF", err);
 }
 
-static int merge_parts (struct builder *b, struct err *err)
+/* What the threads wrote becomes a database, which is open then. */
+static int join_rows (struct builder *b, struct err *err)
 {
-    int rc = 0;
+    int rc = row_file_finish (b->file, b->spans, b->job->nitems, b->nworkers,
+                              err);
 
-    for (unsigned t = 1; t < b->nworkers && rc == 0; t += ATTACHED_MAX) {
-        unsigned end = t + ATTACHED_MAX;
-
-        rc = merge_some (b, t, end < b->nworkers ? end : b->nworkers, err);
-    }
-    return rc;
+    row_file_close (b->file);
+    b->file = NULL;
+    return rc < 0 ? rc : open_result (b, err);
 }
 
 static int drop_conflicts (sqlite3 *db, const struct builder *b,
@@ -428,7 +415,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     report_progress (b, "summing up");
     if (rc == 0)
         rc = rollup_derive (db, job->derive ? job->derive->topology : NULL,
-                            err);
+                            b->nworkers, err);
     report_progress (b, "computing findings");
     if (rc == 0)
         rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
@@ -447,11 +434,16 @@ static bool any_read (const struct builder *b)
     return false;
 }
 
+static void close_result (struct builder *b)
+{
+    (void)sqlite3_close (b->db);
+    b->db = NULL;
+}
+
 static int build_finish (struct builder *b, struct build_result *ret,
                          struct err *err)
 {
-    struct part *first = b->workers[0].part;
-    char temp[PATH_MAX], old[PATH_MAX];
+    char old[PATH_MAX];
     int rc;
 
     for (unsigned t = 0; t < b->nworkers; t++)
@@ -459,16 +451,12 @@ static int build_finish (struct builder *b, struct build_result *ret,
     if (ret->rows == 0 && b->job->steps && any_read (b))
         return err_set (err, ENODATA, "no capture has any of the steps %s",
                         b->job->steps);
-    (void)snprintf (temp, sizeof (temp), "%s", part_path (first));
-    sqlite3_progress_handler (part_db (first), CANCEL_OPS, is_cancelled, b);
-    report_progress (b, "merging the rows of the threads");
-    if ((rc = merge_parts (b, err)) < 0 ||
-        (rc = write_rest (b, part_db (first), err)) < 0)
+    report_progress (b, "joining the rows of the threads");
+    if ((rc = join_rows (b, err)) < 0 || (rc = write_rest (b, b->db, err)) < 0)
         return rc;
-    part_destroy (first);       // closed: its lock was exclusive
-    b->workers[0].part = NULL;
+    close_result (b);           // its lock was exclusive
     report_progress (b, "checking the file");
-    if ((rc = publish_check_db (temp, b->nworkers, err)) < 0)
+    if ((rc = publish_check_db (b->path, b->nworkers, err)) < 0)
         return rc;
     if (is_cancelled (b))
         return err_set (err, EINTR, "interrupted");
@@ -485,7 +473,7 @@ static int build_finish (struct builder *b, struct build_result *ret,
     report_progress (b, "writing it to disk");
     // nobody's work of yesterday goes because of a COMMAND that did not start
     b->out->keep = ret->rows == 0 && publish_has_rows (old);
-    return publish_finish (b->out, temp, BUILD_DB_NAME, publish_is_our_db,
+    return publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
                            ret->kept, err);
 }
 
@@ -530,19 +518,24 @@ static int read_captures (struct builder *b, struct err *err)
 
 static void drop_parts (struct builder *b)
 {
-    for (unsigned t = 0; t < b->nworkers; t++) {
-        char path[PATH_MAX] = "";
-
-        if (b->workers[t].part)
-            (void)snprintf (path, sizeof (path), "%s",
-                            part_path (b->workers[t].part));
+    for (unsigned t = 0; t < b->nworkers; t++)
         part_destroy (b->workers[t].part);
-        if (*path)
-            (void)unlink (path);
-    }
     memset (b->workers, 0, sizeof (b->workers));
+    close_result (b);
+    row_file_close (b->file);
+    b->file = NULL;
+    free (b->spans);
+    b->spans = NULL;
     atomic_store (&b->captures, 0);
     atomic_store (&b->bytes, 0);
+}
+
+/* Also the file: it is of no use. */
+static void drop_rows_read (struct builder *b)
+{
+    drop_parts (b);
+    if (*b->path)
+        (void)unlink (b->path);
 }
 
 /* The lists of items point into what goes. */
@@ -571,7 +564,7 @@ static int read_job (struct builder *b, struct err *err)
         rc = err_set (err, ENOMEM, "no memory for the captures");
     if (rc < 0 || (rc == 0 && !again))
         return rc;
-    drop_parts (b);
+    drop_rows_read (b);
     drop_groups (b);
     b->groups = groups_create ();
     if (!b->groups)
@@ -600,6 +593,7 @@ static struct builder *build_create (const struct build_job *job,
 
 static void destroy (struct builder *b)
 {
+    drop_parts (b);
     drop_groups (b);
     (void)pthread_cond_destroy (&b->ended);
     (void)pthread_mutex_destroy (&b->lock);
@@ -619,7 +613,7 @@ int build_run (const struct build_job *job, struct publish *out,
     if (rc == 0)
         rc = build_finish (b, ret, err);
     if (rc < 0)
-        drop_parts (b);
+        drop_rows_read (b);
     publish_tell (out, err);
     destroy (b);
     return rc;

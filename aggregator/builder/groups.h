@@ -9,6 +9,8 @@
 #include "builder/part.h"
 #include "model/capture.h"
 
+#include <sqlite3.h>
+
 struct groups;
 
 struct groups *groups_create (void);            // NULL: no memory

@@ -1,17 +1,15 @@
 /* aggregator/builder/part.h - one thread's share of an analysis.db
  *
- * A database file of its own with the four tables, filled by the sink that it
- * hands out.  Batches go in by INSERT ... SELECT from a virtual table, the
- * fastest public way into SQLite.  The file is scratch until it is published:
- * no journal, no fsync.
+ * Pages of the result's file (builder/row_file.h), filled by the sink that it
+ * hands out.
  */
 #ifndef ROLLCALL_BUILDER_PART_H
 #define ROLLCALL_BUILDER_PART_H
 
 #include "base/err.h"
+#include "builder/row_file.h"
 #include "model/batch.h"
 
-#include <sqlite3.h>
 #include <stdatomic.h>
 
 #define PART_GROUPS_MAX 4096u           // group names in one capture
@@ -24,27 +22,28 @@ struct part_group {
     bool collective, p2p;
 };
 
-/* Create the file, which must not exist, with a transaction open.  'cancel' is
- * borrowed: when it becomes true the sink fails with -EINTR.
+/* 'file' and 'cancel' are borrowed: when that becomes true the sink fails with
+ * -EINTR.
  */
-int part_create (const char *path, const atomic_bool *cancel,
+int part_create (const struct row_file *file, const atomic_bool *cancel,
                  struct part **ret, struct err *err);
-void part_destroy (struct part *p);     // closes, keeps the file; NULL is fine
+void part_destroy (struct part *p);     // NULL is fine
 
 /* The sink for the rows of one capture at a time. */
 const struct row_sink *part_sink (struct part *p);
 
-/* Following rows belong to this capture and rank. */
+/* Following rows belong to this capture and rank; ids rise. */
 void part_begin_capture (struct part *p, int64_t id, int64_t rank);
 
-/* The groups seen since; valid until the next part_begin_capture. */
+/* The groups seen since, and what the capture has in the indexed tables; valid
+ * until the next part_begin_capture.
+ */
 const struct part_group *part_groups (const struct part *p, size_t *n);
+void part_span (const struct part *p, struct row_span *ret);
 
-/* End the transaction.  The connection stays usable. */
-int part_commit (struct part *p, struct err *err);
+/* After the last capture: write what is in memory. */
+int part_close (struct part *p, struct err *err);
 
-sqlite3 *part_db (struct part *p);      // borrowed
-const char *part_path (const struct part *p);
-uint64_t part_rows (const struct part *p);      // rows taken so far
+uint64_t part_rows (const struct part *p);      // taken so far, of the four
 
 #endif

@@ -12,9 +12,10 @@
 #include <sqlite3.h>
 
 /* Create and fill them.  All other tables with Wait and the indexes exist, in a
- * transaction.  'topology' may be NULL.
+ * file that nobody else uses, and in a transaction, which is committed and begun
+ * again.  'topology' may be NULL.
  */
 int rollup_derive (sqlite3 *db, const struct topology *topology,
-                   struct err *err);
+                   unsigned threads, struct err *err);
 
 #endif

@@ -4,12 +4,14 @@
  * beginning to its end, without sorting.
  */
 #include "findings/finding_rules.h"
+#include "base/map.h"
 #include "findings/findings.h"
+#include "model/schema.h"
+#include "pages/page_scan.h"
 #include "store/db_rows.h"
 
+#include <errno.h>
 #include <string.h>
-
-enum { ROW_TRANSPORT, ROW_SIZE, ROW_COUNT, ROW_MS, ROW_TRANSIT, ROW_ID };
 
 enum { HCCS, PCIE, RDMA, SIO, TRANSPORTS };
 
@@ -25,38 +27,41 @@ struct packet_reader {
     double small_mb[TRANSPORTS], retry_ms;
     struct packets of[TRANSPORTS];
     sqlite3_stmt *retry;
+    struct map left_out;        // captures
 };
 
-static int transport_of (sqlite3_stmt *st)
+static int transport_of (const struct page_scan *row)
 {
-    const char *text = (const char *)sqlite3_column_text (st, ROW_TRANSPORT);
+    size_t n;
+    const char *text = page_scan_text (row, BW_TRANSPORT, &n);
     int i = 0;
 
-    while (text && i < TRANSPORTS && strcmp (text, names[i]) != 0)
+    while (text && i < TRANSPORTS &&
+           (strlen (names[i]) != n || memcmp (text, names[i], n) != 0))
         i++;
     return text ? i : TRANSPORTS;
 }
 
 /* An op has a row for each size of packets, with its transit time in each. */
-static int take_retry (struct packet_reader *p, sqlite3_stmt *st,
+static int take_retry (struct packet_reader *p, const struct page_scan *row,
                        struct err *err)
 {
-    if (sqlite3_column_double (st, ROW_TRANSIT) <= p->retry_ms)
-        return 0;
-    return db_put (p->retry, err, sqlite3_column_int64 (st, ROW_ID));
+    double ms = page_scan_real (row, BW_TIME);
+
+    return ms > p->retry_ms ? db_put (p->retry, err, row->rowid) : 0;
 }
 
-static int finding_packets_take (struct packet_reader *p, sqlite3_stmt *st,
-                                 struct err *err)
+static int finding_packets_take (struct packet_reader *p,
+                                 const struct page_scan *row, struct err *err)
 {
-    int t = transport_of (st);
+    int t = transport_of (row);
     double size, n, ms;
 
     if (t == TRANSPORTS)
         return 0;
-    size = sqlite3_column_double (st, ROW_SIZE);
-    n = sqlite3_column_double (st, ROW_COUNT);
-    ms = sqlite3_column_double (st, ROW_MS);
+    size = page_scan_real (row, BW_PACKAGE);
+    n = page_scan_real (row, BW_COUNT);
+    ms = page_scan_real (row, BW_TOTAL);
     if (size > 0 && n > 0 && ms > 0) {
         struct packets *of = &p->of[t];
         bool small = size < p->small_mb[t];
@@ -68,7 +73,46 @@ static int finding_packets_take (struct packet_reader *p, sqlite3_stmt *st,
         of->small_mb += small ? n * size : 0;
         of->small_ms += small ? ms : 0;
     }
-    return t == RDMA ? take_retry (p, st, err) : 0;
+    return t == RDMA ? take_retry (p, row, err) : 0;
+}
+
+/* The captures whose rows are not counted. */
+static int read_left_out (struct packet_reader *p, struct err *err)
+{
+    struct db_rows r = db_rows (p->db, err, "SELECT DISTINCT capture FROM "
+                                            "main.LeftOut WHERE step IS NULL");
+    int64_t capture;
+    bool is_new;
+
+    while (db_row (&r, capture)) {
+        if (!map_put (&p->left_out, &capture, &is_new))
+            r.rc = err_set (err, ENOMEM, "no memory for packets");
+    }
+    return db_end (&r);
+}
+
+static int read_packets (struct packet_reader *p, struct err *err)
+{
+    const struct table *t = schema_table (TABLE_BANDWIDTH);
+    struct page_source *source = NULL;
+    struct page_scan row;
+    uint32_t root = 0;
+    int rc = page_source_of (p->db, &source, err);
+
+    if (rc == 0)
+        rc = page_source_root (source, t->name, &root, err);
+    if (rc == 0) {
+        rc = page_scan_begin (&row, source, root, INT64_MIN, INT64_MAX, err);
+        while (rc == 0 && (rc = page_scan_next (&row, err)) == 1) {
+            int64_t capture = page_scan_int (&row, t->ncolumns + 1, 0);
+
+            rc = p->left_out.n > 0 && map_get (&p->left_out, &capture)
+                     ? 0 : finding_packets_take (p, &row, err);
+        }
+        page_scan_end (&row);
+    }
+    page_source_close (source);
+    return rc;
 }
 
 static int write_packets (struct packet_reader *p, struct err *err)
@@ -96,10 +140,6 @@ static double value_of (const struct findings_options *opt, const char *name)
     return opt->values[i];
 }
 
-#define PACKETS \
-    "SELECT transport_type, package_size, count, total_duration," \
-    " transit_time, rowid FROM CommAnalyzerBandwidth"
-
 int finding_packets (sqlite3 *db, const struct findings_options *opt,
                      struct err *err)
 {
@@ -108,8 +148,8 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
         .db = db,
         .small_mb = { host, host, value_of (opt, "small_rdma_mb"), host },
         .retry_ms = value_of (opt, "retransmission_ms"),
+        .left_out = { .words = 1, .size = sizeof (int64_t) },
     };
-    struct db_rows r;
     int rc = db_exec (
         db, "CREATE TEMP TABLE f_packet (transport, n REAL, mb REAL, ms REAL,"
             " small_n REAL, small_mb REAL, small_ms REAL); "
@@ -121,17 +161,11 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
                              " hccl_op_name, transit_time FROM"
                              " CommAnalyzerBandwidth WHERE rowid=?1", &p.retry,
                          err);
-    if (rc < 0)
-        return rc;
-    r = db_rows (db, err,
-                 db_int (db, "SELECT EXISTS (SELECT 1 FROM main.LeftOut WHERE"
-                             " step IS NULL)", 0) > 0
-                     ? PACKETS " WHERE capture NOT IN (SELECT capture FROM"
-                               " main.LeftOut WHERE step IS NULL)"
-                     : PACKETS);
-    while (db_step (&r))
-        r.rc = finding_packets_take (&p, r.st, err);
-    rc = db_end (&r);
+    if (rc == 0)
+        rc = read_left_out (&p, err);
+    if (rc == 0)
+        rc = read_packets (&p, err);
     (void)sqlite3_finalize (p.retry);
+    map_fini (&p.left_out);
     return rc < 0 ? rc : write_packets (&p, err);
 }

@@ -3,6 +3,7 @@
 
 #include "base/fault.h"
 #include "base/thread.h"
+#include "pages/page_check.h"
 #include "publish/existing_output.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
@@ -10,16 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define APPLICATION_ID_AT 68            // in SQLite's file header
-#define CHECK_TABLES_MAX 32     // analysis.db has 13
-#define CHECK_NAME_MAX 64       // bytes
-#define CHECK_THREADS_MAX 4     // there are three big tables
 
 /* ---- where to ---- */
 
@@ -181,97 +178,6 @@ bool publish_has_rows (const char *path)
 
 /* ---- a database, checked and on disk ---- */
 
-/* The tables to be checked: each thread takes the next until none is left. */
-struct check {
-    const char *path;
-    char names[CHECK_TABLES_MAX][CHECK_NAME_MAX];
-    unsigned n;
-    atomic_uint next;
-};
-
-struct checker {
-    struct check *check;
-    pthread_t thread;
-    bool started;
-    int rc;
-    struct err err;
-};
-
-static int open_db (const char *path, sqlite3 **db, struct err *err)
-{
-    if (db_open (path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, db) !=
-        SQLITE_OK)
-        return db_error (*db, path, err);
-    return 0;
-}
-
-static int list_tables (struct check *c, struct err *err)
-{
-    struct db_rows r = { .rc = 0 };
-    sqlite3 *db = NULL;
-    int rc = open_db (c->path, &db, err);
-
-    if (rc == 0)
-        r = db_rows (db, err, "SELECT 'sqlite_schema' UNION ALL SELECT name "
-                              "FROM sqlite_schema WHERE type='table'");
-    while (rc == 0 && c->n < CHECK_TABLES_MAX && db_row (&r, c->names[c->n]))
-        c->n++;
-    rc = rc < 0 ? rc : db_end (&r);
-    if (rc == 0 && (c->n == 0 || c->n == CHECK_TABLES_MAX))
-        rc = err_set (err, EIO, "%s: %u tables", c->path, c->n);
-    (void)sqlite3_close (db);
-    return rc;
-}
-
-static int check_table (sqlite3 *db, const char *name, struct err *err)
-{
-    char sql[CHECK_NAME_MAX + 32], said[256] = "";
-    int rc;
-
-    (void)snprintf (sql, sizeof (sql), "PRAGMA quick_check(%s)", name);
-    rc = db_one (db_rows (db, err, sql), said);
-    if (rc < 0 || strcmp (said, "ok") == 0)
-        return rc < 0 ? rc : 0;
-    return err_set (err, EIO, "the database that was built is damaged (%s): "
-                    "is the disk or the memory faulty?", said);
-}
-
-static void *check_some (void *arg)
-{
-    struct checker *k = arg;
-    struct check *c = k->check;
-    sqlite3 *db = NULL;
-    unsigned i;
-
-    k->rc = open_db (c->path, &db, &k->err);
-    while (k->rc == 0 && (i = atomic_fetch_add (&c->next, 1)) < c->n)
-        k->rc = check_table (db, c->names[i], &k->err);
-    (void)sqlite3_close (db);
-    return NULL;
-}
-
-static int check_all (struct check *c, unsigned threads, struct err *err)
-{
-    struct checker all[CHECK_THREADS_MAX];
-    unsigned n = threads < CHECK_THREADS_MAX ? threads : CHECK_THREADS_MAX;
-    int rc = 0;
-
-    for (unsigned t = 0; t < n; t++) {
-        all[t] = (struct checker){ .check = c };
-        // the calling thread checks, too: it does not matter if one fails
-        all[t].started = t > 0 && thread_start (&all[t].thread, check_some,
-                                                &all[t]) == 0;
-    }
-    (void)check_some (&all[0]);
-    for (unsigned t = 0; t < n; t++) {
-        if (all[t].started)
-            (void)pthread_join (all[t].thread, NULL);
-        if (rc == 0 && (rc = all[t].rc) < 0 && err)
-            *err = all[t].err;
-    }
-    return rc;
-}
-
 struct syncer {
     int fd, rc;
 };
@@ -287,9 +193,23 @@ static void *sync_file (void *arg)
     return NULL;
 }
 
+static int check_pages (const char *path, unsigned threads, struct err *err)
+{
+    struct err what = { "" };
+    int rc = page_check_file (path, threads < PAGE_CHECK_THREADS_MAX
+                                        ? threads : PAGE_CHECK_THREADS_MAX,
+                              &what);
+
+    if (rc == -EBADMSG)
+        return err_set (err, EIO, "the database that was built is damaged "
+                        "(%s): is the disk or the memory faulty?", what.text);
+    if (rc < 0 && err)
+        *err = what;
+    return rc;
+}
+
 int publish_check_db (const char *path, unsigned threads, struct err *err)
 {
-    struct check c = { .path = path };
     struct syncer s = { .fd = open (path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) };
     pthread_t thread;
     int rc;
@@ -302,8 +222,7 @@ int publish_check_db (const char *path, unsigned threads, struct err *err)
         (void)close (s.fd);
         return err_sys (err, -rc, "cannot start a thread");
     }
-    if ((rc = list_tables (&c, err)) == 0)
-        rc = check_all (&c, threads, err);
+    rc = check_pages (path, threads, err);
     (void)pthread_join (thread, NULL);
     (void)close (s.fd);
     if (rc == 0 && s.rc < 0)

@@ -4,6 +4,7 @@
 #include "store/db_rows.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,35 +21,27 @@ struct group_sum {
 
 /* ---- rows ---- */
 
-static int read_texts (struct group_sums *g, sqlite3_stmt *rows,
-                       uint32_t texts[GROUP_KEYS_MAX])
-{
-    for (int i = 0; i < g->nkeys; i++) {
-        const char *text = (const char *)sqlite3_column_text (rows, i);
-        size_t n = text ? (size_t)sqlite3_column_bytes (rows, i) : 0;
-
-        texts[i] = text ? texts_intern (&g->texts, text, n) : TEXTS_NONE;
-        if (text && texts[i] == TEXTS_NONE)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-static int group_sums_add (struct group_sums *g, sqlite3_stmt *rows,
-                           struct err *err)
+int group_sums_add (struct group_sums *g, const struct group_text *keys,
+                    const double *values, struct err *err)
 {
     uint32_t texts[GROUP_KEYS_MAX] = { 0 };
-    struct group_sum *sum;
-    bool is_new;
+    struct group_sum *sum = NULL;
+    bool is_new, full = false;
 
-    if (read_texts (g, rows, texts) < 0 ||
-        !(sum = map_put (&g->sums, texts, &is_new)))
+    if (g->sums.size == 0)
+        g->sums = (struct map)MAP (struct group_sum, KEY_WORDS);
+    for (int i = 0; i < g->nkeys; i++) {
+        texts[i] = keys[i].s ? texts_intern (&g->texts, keys[i].s, keys[i].n)
+                             : TEXTS_NONE;
+        full |= keys[i].s && texts[i] == TEXTS_NONE;
+    }
+    if (full || !(sum = map_put (&g->sums, texts, &is_new)))
         return err_set (err, ENOMEM, NO_MEMORY);
     sum->rows++;
     for (int i = 0; i < g->nvalues; i++) {
-        if (sqlite3_column_type (rows, g->nkeys + i) == SQLITE_NULL)
+        if (isnan (values[i]))
             continue;
-        sum->values[i] += sqlite3_column_double (rows, g->nkeys + i);
+        sum->values[i] += values[i];
         sum->known[i] = true;
     }
     return 0;
@@ -93,21 +86,18 @@ static int write_sum (const struct group_sums *g, const struct group_sum *s,
     return db_run (insert, err);
 }
 
-int group_sums_run (struct group_sums *g, sqlite3_stmt *rows,
-                    sqlite3_stmt *insert, struct err *err)
+void group_sums_sort (struct group_sums *g)
 {
-    int code, rc = 0;
-
-    if (g->sums.size == 0)
-        g->sums = (struct map)MAP (struct group_sum, KEY_WORDS);
-    while (rc == 0 && (code = sqlite3_step (rows)) != SQLITE_DONE)
-        rc = code == SQLITE_ROW ? group_sums_add (g, rows, err)
-                                : db_error (sqlite3_db_handle (rows),
-                                            "cannot read rows", err);
-    (void)sqlite3_reset (rows);
-    if (rc == 0 && g->sums.n > 0)
+    if (g->sums.n > 0)
         qsort_r (g->sums.records, g->sums.n, g->sums.size, group_sums_compare,
                  g);
+}
+
+int group_sums_write (struct group_sums *g, sqlite3_stmt *insert,
+                      struct err *err)
+{
+    int rc = 0;
+
     for (uint32_t i = 0; i < g->sums.n && rc == 0; i++)
         rc = write_sum (g, map_at (&g->sums, i), insert, err);
     map_clear (&g->sums);

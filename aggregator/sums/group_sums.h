@@ -16,18 +16,29 @@
 
 /* Begins as zeros, except for the first two; reusable. */
 struct group_sums {
-    int nkeys, nvalues;         // columns of 'rows'
+    int nkeys, nvalues;
     struct texts texts;
     struct map sums;
 };
 
-/* Step through 'rows': the texts that are its keys, then numbers.  Then, for
- * each group in the order of its texts (NULL first), bind its keys from ?2 on,
- * the number of its rows, and the sums (NULL if all of them are), to 'insert',
- * and run it.
+/* A text of a row, without a NUL behind it; s is NULL for NULL. */
+struct group_text {
+    const char *s;
+    size_t n;
+};
+
+/* Add a row: its nkeys texts, and nvalues numbers (NaN: NULL).  -ENOMEM. */
+int group_sums_add (struct group_sums *g, const struct group_text *keys,
+                    const double *values, struct err *err);
+
+/* After the last row: sort the groups by their texts (NULL first). */
+void group_sums_sort (struct group_sums *g);
+
+/* For each group bind its keys from ?2 on, the number of its rows, and the sums
+ * (NULL if all of them are), to 'insert', and run it.  Empty afterwards.
  */
-int group_sums_run (struct group_sums *g, sqlite3_stmt *rows,
-                    sqlite3_stmt *insert, struct err *err);
+int group_sums_write (struct group_sums *g, sqlite3_stmt *insert,
+                      struct err *err);
 void group_sums_fini (struct group_sums *g);
 
 #endif

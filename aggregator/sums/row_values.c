@@ -5,9 +5,12 @@
  */
 #include "sums/row_values.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -41,16 +44,66 @@ void row_values_fini (struct row_values *w)
     if (w->by_row)
         (void)munmap (w->by_row, (size_t)w->rows * sizeof (double));
     w->by_row = NULL;
+    free (w->runs);
+    w->runs = NULL;
+    w->nruns = 0;
 }
 
-void row_values_set (struct row_values *w, int64_t row, double ms)
+int row_values_add (struct row_values *w, int64_t rowid, struct err *err)
 {
-    if (row >= 0 && row < w->rows)
-        w->by_row[row] = -fabs (ms);
+    const struct row_run *last = w->nruns ? &w->runs[w->nruns - 1] : NULL;
+    struct row_run *runs = w->runs;
+
+    if (!last || (uint64_t)rowid - (uint64_t)last->rowid !=
+                 (uint64_t)(w->used - last->row)) {
+        runs = vec_one_more (runs, w->nruns, sizeof (*runs));
+        if (!runs)
+            return err_set (err, ENOMEM, "no memory for waits");
+        w->runs = runs;
+        runs[w->nruns++] = (struct row_run){ rowid, w->used };
+    }
+    w->used++;
+    return 0;
 }
 
-double row_values_get (const struct row_values *w, int64_t row)
+/* The place of a rowid that was added; NULL: it was not. */
+static double *place_of (const struct row_values *w, int64_t rowid)
 {
-    return row >= 0 && row < w->rows && signbit (w->by_row[row])
-               ? fabs (w->by_row[row]) : NAN;
+    size_t low = 0, high = w->nruns;
+    const struct row_run *run;
+    uint64_t behind;
+    int64_t end;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if (w->runs[mid].rowid <= rowid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == 0)
+        return NULL;
+    end = low < w->nruns ? w->runs[low].row : w->used;
+    run = &w->runs[low - 1];
+    behind = (uint64_t)rowid - (uint64_t)run->rowid;
+    if (end > w->rows)
+        end = w->rows;
+    return run->row < end && behind < (uint64_t)(end - run->row)
+               ? &w->by_row[run->row + (int64_t)behind] : NULL;
+}
+
+void row_values_set (struct row_values *w, int64_t rowid, double ms)
+{
+    double *place = place_of (w, rowid);
+
+    if (place)
+        *place = -fabs (ms);
+}
+
+double row_values_get (const struct row_values *w, int64_t rowid)
+{
+    const double *place = place_of (w, rowid);
+
+    return place && signbit (*place) ? fabs (*place) : NAN;
 }

@@ -8,20 +8,32 @@
 
 #include "base/err.h"
 
+#include <stddef.h>
 #include <stdint.h>
+
+/* Rowids that follow each other. */
+struct row_run {
+    int64_t rowid, row;         // of the first one; rows are counted from 0
+};
 
 struct row_values {
     double *by_row;             // NULL: there are none
-    int64_t rows;
+    int64_t rows, used;
+    struct row_run *runs;
+    size_t nruns;
 };
 
-/* For rowids 0 to rows - 1; 'path' must not exist.  -ENOSPC, -ENOMEM, ... */
+/* For so many rows; 'path' must not exist.  -ENOSPC, -ENOMEM, ... */
 int row_values_create (struct row_values *w, const char *path, int64_t rows,
                        struct err *err);
 void row_values_fini (struct row_values *w);    // fine for all zero
 
-void row_values_set (struct row_values *w, int64_t row, double ms); // 0 or more
+/* Tell of the table's rows first, each once, in their order; -ENOMEM. */
+int row_values_add (struct row_values *w, int64_t rowid, struct err *err);
+
+void row_values_set (struct row_values *w, int64_t rowid,
+                     double ms);        // 0 or more
 double row_values_get (const struct row_values *w,
-                       int64_t row); // NaN: none was set
+                       int64_t rowid);  // NaN: none was set
 
 #endif

@@ -119,6 +119,7 @@ static const char fill_sql[] =
     "INSERT OR IGNORE INTO temp.took SELECT hccl_op_name, group_name,"
     " ifnull(step, ''), capture, elapse_time - waited(rowid)"
     " FROM CommAnalyzerTime WHERE waited(rowid) IS NOT NULL;"
+    "DROP INDEX IF EXISTS CommAnalyzerBandwidth_rank;"
     "DELETE FROM CommAnalyzerBandwidth;"
     "INSERT INTO CommAnalyzerBandwidth SELECT b.hccl_op_name, b.group_name,"
     " ifnull(b.transport_type, r.transport), b.transit_size,"

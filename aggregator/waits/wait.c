@@ -1,6 +1,8 @@
 /* aggregator/waits/wait.c - who waited for whom */
 #include "waits/wait.h"
 
+#include "model/schema.h"
+#include "pages/page_scan.h"
 #include "sums/members.h"
 #include "sums/row_values.h"
 #include "sums/traffic.h"
@@ -18,6 +20,7 @@
 
 #define KINDS 64                // names of ops that are remembered
 #define GROUPS 16               // and groups of a rank
+#define OP_MAX 1024             // bytes of an op's name that count
 #define AFTER_1970_US 1e12      // a time that is not known is 0: those of no
                                 // clock are not to be that
 
@@ -43,6 +46,8 @@ struct deriver {
     double ahead_us;            // its clock: to be taken off
     uint32_t step;
     char step_text[64];
+    size_t step_size;           // SIZE_MAX: it had no room
+    unsigned capture_column;
     struct {
         char name[CAPTURE_HASH_MAX];    // "": none
         uint32_t group, size;
@@ -70,47 +75,40 @@ static bool any_trace (const struct deriver *d)
 
 /* ---- rows ---- */
 
-enum { ROW_ID, ROW_OP, ROW_GROUP, ROW_START, ROW_ELAPSE, ROW_STEP, ROW_TYPE,
-       ROW_CAPTURE };
-
-static const char *text_at (sqlite3_stmt *st, int column, size_t *n)
-{
-    const char *text = (const char *)sqlite3_column_text (st, column);
-
-    *n = text ? (size_t)sqlite3_column_bytes (st, column) : 0;
-    return text ? text : "";
-}
-
 /* Most rows are of the step of the row before. */
-static uint32_t step_of (struct deriver *d, sqlite3_stmt *st)
+static uint32_t step_of (struct deriver *d, const struct page_scan *p)
 {
     size_t n;
-    const char *text = text_at (st, ROW_STEP, &n);
+    const char *text = page_scan_text (p, TIME_STEP, &n);
 
-    if (d->step != TEXTS_NONE && n < sizeof (d->step_text) &&
-        strcmp (text, d->step_text) == 0)
+    if (d->step != TEXTS_NONE && n == d->step_size &&
+        memcmp (text, d->step_text, n) == 0)
         return d->step;
-    if (n < sizeof (d->step_text))
-        memcpy (d->step_text, text, n + 1);
-    d->step = texts_intern (&d->steps, text, n);
+    d->step_size = n < sizeof (d->step_text) ? n : SIZE_MAX;
+    if (n > 0 && n < sizeof (d->step_text))
+        memcpy (d->step_text, text, n);
+    d->step = texts_intern (&d->steps, n > 0 ? text : "", n);
     return d->step;
 }
 
 /* A rank has some groups, and thousands of ops in each.  Traces need not name
  * any: an op that all ranks have may be one of all of them, see take_op.
  */
-static uint32_t group_of (struct deriver *d, sqlite3_stmt *st, uint32_t *size)
+static uint32_t group_of (struct deriver *d, const struct page_scan *p,
+                          uint32_t *size)
 {
     size_t n;
-    const char *name = text_at (st, ROW_GROUP, &n);
+    const char *name = page_scan_text (p, TIME_GROUP, &n);
     unsigned i = n > 0 ? (unsigned)(name[n - 1] + 5 * name[n / 2]) % GROUPS : 0;
 
     if (n == 0)
         return d->trace ? members_world (d->members, size) : 0;
     if (n >= CAPTURE_HASH_MAX)
         return 0;
-    if (strcmp (d->groups[i].name, name) != 0) {
-        memcpy (d->groups[i].name, name, n + 1);
+    if (strlen (d->groups[i].name) != n ||
+        memcmp (d->groups[i].name, name, n) != 0) {
+        memcpy (d->groups[i].name, name, n);
+        d->groups[i].name[n] = '\0';
         d->groups[i].group = members_group (d->members, name, n, d->rank,
                                             &d->groups[i].size);
     }
@@ -162,55 +160,81 @@ static bool is_usable (double start_us, double elapse_ms)
            fabs (start_us) < 1e18 && elapse_ms < 1e12;
 }
 
-/* The columns that are needed of a row; false: it is of no use here. */
-static bool read_row (struct deriver *d, sqlite3_stmt *st, struct arrival *a)
+/* A name, with a NUL behind it; ones that are too long are cut. */
+static size_t copy_op (const struct page_scan *p, char op[OP_MAX])
 {
-    const char *op, *type;
-    size_t n, ntype;
+    size_t n;
+    const char *text = page_scan_text (p, TIME_OP, &n);
 
-    op = text_at (st, ROW_OP, &n);
-    type = text_at (st, ROW_TYPE, &ntype);
-    a->p2p = *type == 'p';
-    if (n == 0 || !is_mutual (d, op, n) ||
-        !(a->group = group_of (d, st, &a->size)) ||
-        (a->p2p && a->size != 2))       // who of them with whom?
-        return false;
-    a->row = sqlite3_column_int64 (st, ROW_ID);
-    a->rank = (uint32_t)d->rank & 0xffffff;
-    a->by_start = d->trace;
-    a->guessed = d->trace &&
-                 sqlite3_column_type (st, ROW_GROUP) == SQLITE_NULL;
-    a->key = arrival_key (op, n, a->p2p);
-    a->start_us = sqlite3_column_double (st, ROW_START) - d->ahead_us;
-    a->elapse_ms = sqlite3_column_double (st, ROW_ELAPSE);
-    return is_usable (a->start_us, a->elapse_ms) &&
-           sqlite3_column_type (st, ROW_ELAPSE) != SQLITE_NULL &&
-           (!d->trace || sqlite3_column_type (st, ROW_START) != SQLITE_NULL);
+    n = n < OP_MAX ? n : OP_MAX - 1;
+    if (n > 0)
+        memcpy (op, text, n);
+    op[n] = '\0';
+    return n;
 }
 
-static int take_row (struct deriver *d, sqlite3_stmt *st, struct err *err)
+/* The columns that are needed of a row; false: it is of no use here. */
+static bool read_row (struct deriver *d, const struct page_scan *p,
+                      struct arrival *a)
 {
-    int64_t capture = sqlite3_column_int64 (st, ROW_CAPTURE);
+    char op[OP_MAX];
+    const char *type;
+    size_t n = copy_op (p, op), ntype;
+
+    type = page_scan_text (p, TIME_TYPE, &ntype);
+    a->p2p = type && *type == 'p';
+    if (n == 0 || !is_mutual (d, op, n) ||
+        !(a->group = group_of (d, p, &a->size)) ||
+        (a->p2p && a->size != 2))       // who of them with whom?
+        return false;
+    a->row = p->rowid;
+    a->rank = (uint32_t)d->rank & 0xffffff;
+    a->by_start = d->trace;
+    a->guessed = d->trace && !page_scan_text (p, TIME_GROUP, &ntype);
+    a->key = arrival_key (op, n, a->p2p);
+    a->start_us = page_scan_real (p, TIME_START);
+    if (isnan (a->start_us) && !d->trace)
+        a->start_us = 0;                // elapse times are enough
+    a->start_us -= d->ahead_us;
+    a->elapse_ms = page_scan_real (p, TIME_ELAPSE);
+    return is_usable (a->start_us, a->elapse_ms);
+}
+
+static int take_row (struct deriver *d, const struct page_scan *p,
+                     struct err *err)
+{
+    int64_t capture = page_scan_int (p, d->capture_column, 0);
     struct arrival a = { .key = 0 };
+    int rc = d->waits.by_row ? row_values_add (&d->waits, p->rowid, err) : 0;
 
     if (capture != d->capture)
         begin_capture (d, capture);
-    if (d->rank < 0 || !read_row (d, st, &a))
-        return 0;
-    if ((a.step = step_of (d, st)) == TEXTS_NONE)
+    if (rc < 0 || d->rank < 0 || !read_row (d, p, &a))
+        return rc;
+    if ((a.step = step_of (d, p)) == TEXTS_NONE)
         return err_set (err, ENOMEM, "no memory for steps");
     return arrivals_add (d->arrivals, &a, err);
 }
 
 static int take_rows (struct deriver *d, struct err *err)
 {
-    struct db_rows r = db_rows (d->db, err,
-        "SELECT rowid, hccl_op_name, group_name, start_timestamp, "
-        "elapse_time, step, type, capture FROM CommAnalyzerTime");
+    const struct table *t = schema_table (TABLE_TIME);
+    struct page_source *source = NULL;
+    struct page_scan p;
+    uint32_t root = 0;
+    int rc = page_source_of (d->db, &source, err);
 
-    while (db_step (&r))
-        r.rc = take_row (d, r.st, err);
-    return db_end (&r);
+    d->capture_column = t->ncolumns + 1;
+    if (rc == 0)
+        rc = page_source_root (source, t->name, &root, err);
+    if (rc == 0) {
+        rc = page_scan_begin (&p, source, root, INT64_MIN, INT64_MAX, err);
+        while (rc == 0 && (rc = page_scan_next (&p, err)) == 1)
+            rc = take_row (d, &p, err);
+        page_scan_end (&p);
+    }
+    page_source_close (source);
+    return rc;
 }
 
 /* ---- ops ---- */
@@ -375,8 +399,7 @@ static int tell_skew (struct deriver *d, struct err *err)
 
 static int wait_create (struct deriver *d, const char *temp, struct err *err)
 {
-    int64_t rows = db_int (d->db, "SELECT max(rowid) FROM CommAnalyzerTime",
-                           0);
+    int64_t rows = db_int (d->db, "SELECT count(*) FROM CommAnalyzerTime", 0);
     char path[PATH_MAX];
     int rc = 0;
 
@@ -397,7 +420,7 @@ static int wait_create (struct deriver *d, const char *temp, struct err *err)
         rc = arrivals_create ((uint64_t)rows, path, &d->arrivals, err);
     (void)snprintf (path, sizeof (path), "%s.waits", temp);
     if (rc == 0 && rows > 0 && any_trace (d))
-        rc = row_values_create (&d->waits, path, rows + 1, err);
+        rc = row_values_create (&d->waits, path, rows, err);
     return rc;
 }
 

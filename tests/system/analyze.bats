@@ -59,19 +59,23 @@ source_of ()
     analyze
     expect_status 0
     truth_and_more
-    sql "UPDATE CommAnalyzerTime SET wait_time=wait_time+1e-9 WHERE rowid=7"
+    sql "UPDATE CommAnalyzerTime SET wait_time=wait_time+1e-9 WHERE rowid=(SELECT rowid FROM
+        CommAnalyzerTime LIMIT 1 OFFSET 6)"
     run truth_holds
     expect_status 1
     analyze
-    sql "UPDATE CommAnalyzerMatrix SET op_name=NULL WHERE rowid=7"
+    sql "UPDATE CommAnalyzerMatrix SET op_name=NULL WHERE rowid=(SELECT rowid FROM
+        CommAnalyzerMatrix LIMIT 1 OFFSET 6)"
     run truth_holds
     expect_status 1
     analyze
-    sql "DELETE FROM StepTraceTime WHERE rowid=3"
+    sql "DELETE FROM StepTraceTime WHERE rowid=(SELECT rowid FROM
+        StepTraceTime LIMIT 1 OFFSET 2)"
     run truth_holds
     expect_status 1
     analyze
-    sql "UPDATE CommAnalyzerBandwidth SET rowid=-1 WHERE rowid=7"
+    sql "UPDATE CommAnalyzerBandwidth SET rowid=-1 WHERE rowid=(SELECT rowid FROM
+        CommAnalyzerBandwidth LIMIT 1 OFFSET 6)"
     run truth_holds
     expect_status 1
 }
@@ -392,7 +396,7 @@ json ()
     make
     script -qec "'$ROLLCALL' analyze -o out job" /dev/null >seen
     tr '\r' '\n' <seen >lines
-    for phase in "reading: 4 of 4 captures" merging "computing who waited" \
+    for phase in "reading: 4 of 4 captures" joining "computing who waited" \
         "making indexes" "summing up" "computing findings" \
         "checking the file" "making the files beside analysis.db"; do
         grep -q "^$phase.*.\[K$" lines || fail "no $phase in: $(cat -v lines)"
@@ -718,7 +722,7 @@ with_small_disk ()
     for size in 100k 400k; do
         with_small_disk $size "$ROLLCALL" analyze -o small job
         expect_status 73
-        shows "small/cluster_analysis_output" "full"
+        shows "small/cluster_analysis_output" "No space left"
         is "left behind" "" "$(cat left)"
     done
     with_small_disk 100m "$ROLLCALL" analyze -o small job

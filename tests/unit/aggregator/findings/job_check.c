@@ -2,6 +2,7 @@
  * fills */
 #include "aggregator/findings/job_check.h"
 
+#include "builder/row_file.h"
 #include "builder/tables.h"
 #include "publish/publish.h"
 #include "store/db.h"
@@ -13,14 +14,17 @@
 struct job *job_make (void)
 {
     struct job *j = calloc (1, sizeof (*j));
+    struct row_file *file = NULL;
 
     assert_non_null (j);
     (void)snprintf (j->dir, sizeof (j->dir), "/tmp/test_job.XXXXXX");
     assert_non_null (mkdtemp (j->dir));
     (void)snprintf (j->path, sizeof (j->path), "%s/db", j->dir);
-    assert_int_equal (part_create (j->path, &j->cancel, &j->part, NULL), 0);
-    assert_int_equal (part_commit (j->part, NULL), 0);
-    j->db = part_db (j->part);
+    assert_int_equal (row_file_create (j->path, &file, NULL), 0);
+    assert_int_equal (row_file_finish (file, NULL, 0, 1, NULL), 0);
+    row_file_close (file);
+    assert_int_equal (db_open (j->path, SQLITE_OPEN_READWRITE, &j->db),
+                      SQLITE_OK);
     assert_int_equal (db_execf (j->db, NULL, "PRAGMA application_id=%d;"
                                 "PRAGMA user_version=%d; BEGIN",
                                 PUBLISH_APPLICATION_ID,
@@ -33,7 +37,7 @@ void job_destroy (struct job *j)
 {
     if (!sqlite3_get_autocommit (j->db))
         assert_int_equal (db_exec (j->db, "COMMIT", NULL), 0);
-    part_destroy (j->part);
+    (void)sqlite3_close (j->db);
     (void)unlink (j->path);
     assert_int_equal (rmdir (j->dir), 0);       // nothing else is left
     free (j);

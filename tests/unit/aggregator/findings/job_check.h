@@ -10,14 +10,11 @@
 
 #include <cmocka.h>
 
-#include "builder/part.h"
-
 #include <limits.h>
+#include <sqlite3.h>
 
 struct job {
     char dir[64], path[PATH_MAX];       // of the database, alone in 'dir'
-    atomic_bool cancel;
-    struct part *part;
     sqlite3 *db;                // with all tables, empty; in a transaction
 };
 

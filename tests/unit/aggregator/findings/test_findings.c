@@ -19,7 +19,7 @@ static int setup (void **state)
 {
     struct job *j = job_make ();
 
-    assert_int_equal (rollup_derive (j->db, NULL, NULL), 0);
+    assert_int_equal (rollup_derive (j->db, NULL, 2, NULL), 0);
     *state = j;
     return 0;
 }

@@ -1,0 +1,178 @@
+/* aggregator/builder/row_file.c - a result's tables of rows, as pages */
+#include "builder/row_file.h"
+
+#include "base/thread.h"
+#include "store/db.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DDL_MAX 1024
+#define PAGE_SIZE "16384"
+#define INDEX_NAME "%s_rank"
+
+struct row_file {
+    struct page_file *pages;
+    struct page_tree *tables[TABLE_COUNT], *indexes[ROW_FILE_INDEXED];
+};
+
+/* ---- the empty tables ---- */
+
+/* "name TYPE, ..." with rank and capture behind. */
+static void column_list (const struct table *t, char *out, size_t max)
+{
+    size_t used = 0;
+
+    for (unsigned c = 0; c < t->ncolumns; c++)
+        used += (size_t)snprintf (out + used, max - used, "%s %s, ",
+                                  t->columns[c].name,
+                                  schema_affinity (&t->columns[c]));
+    (void)snprintf (out + used, max - used, "rank INTEGER, capture INTEGER");
+}
+
+/* What a reader asks for first is one rank, whose rows lie together. */
+static int make_tables (sqlite3 *db, struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; i < TABLE_COUNT && rc == 0; i++) {
+        const char *name = schema_table (i)->name;
+        char columns[DDL_MAX];
+
+        column_list (schema_table (i), columns, sizeof (columns));
+        rc = db_execf (db, err, "CREATE TABLE %s (%s)", name, columns);
+        if (rc == 0 && i < ROW_FILE_INDEXED)
+            rc = db_execf (db, err, "CREATE INDEX " INDEX_NAME " ON %s(rank)",
+                           name, name);
+    }
+    return rc;
+}
+
+static int make_file (const char *path, struct err *err)
+{
+    sqlite3 *db = NULL;
+    int rc;
+
+    if (db_open (path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                           SQLITE_OPEN_NOMUTEX, &db) != SQLITE_OK)
+        rc = db_error (db, path, err);
+    else
+        rc = db_exec (db, "PRAGMA page_size=" PAGE_SIZE ";PRAGMA journal_mode="
+                          "OFF;PRAGMA synchronous=OFF;BEGIN", err);
+    if (rc == 0)
+        rc = make_tables (db, err);
+    if (rc == 0)
+        rc = db_exec (db, "COMMIT", err);
+    (void)sqlite3_close (db);
+    return rc;
+}
+
+static int find_trees (struct row_file *f, struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; i < TABLE_COUNT && rc == 0; i++) {
+        const char *name = schema_table (i)->name;
+        char index[80];
+
+        rc = page_file_tree (f->pages, name, &f->tables[i], err);
+        (void)snprintf (index, sizeof (index), INDEX_NAME, name);
+        if (rc == 0 && i < ROW_FILE_INDEXED)
+            rc = page_file_tree (f->pages, index, &f->indexes[i], err);
+    }
+    return rc;
+}
+
+int row_file_create (const char *path, struct row_file **ret, struct err *err)
+{
+    struct row_file *f = calloc (1, sizeof (*f));
+    int rc;
+
+    if (!f)
+        return err_set (err, ENOMEM, "no memory for %s", path);
+    rc = make_file (path, err);
+    if (rc == 0)
+        rc = page_file_open (path, &f->pages, err);
+    if (rc == 0)
+        rc = find_trees (f, err);
+    if (rc < 0) {
+        row_file_close (f);
+        return rc;
+    }
+    *ret = f;
+    return 0;
+}
+
+void row_file_close (struct row_file *f)
+{
+    if (f)
+        page_file_close (f->pages);
+    free (f);
+}
+
+struct page_tree *row_file_table (const struct row_file *f, enum table_id id)
+{
+    return f->tables[id];
+}
+
+/* ---- indexes ---- */
+
+/* Captures without a rank first, as NULL. */
+static int compare_spans (const void *pa, const void *pb)
+{
+    const struct row_span *a = pa, *b = pb;
+    int64_t x = a->rank < 0 ? -1 : a->rank, y = b->rank < 0 ? -1 : b->rank;
+
+    if (x != y)
+        return x < y ? -1 : 1;
+    return a->capture < b->capture ? -1 : a->capture > b->capture;
+}
+
+struct indexing {
+    struct row_file *file;
+    const struct row_span *spans;
+    size_t n;
+};
+
+static int add_keys (struct page_index *x, const struct row_span *span,
+                     uint64_t rows, struct err *err)
+{
+    struct page_value rank = span->rank < 0 ? page_null ()
+                                            : page_int (span->rank);
+    int64_t first = row_file_first (span->capture);
+    int rc = 0;
+
+    for (uint64_t i = 0; i < rows && rc == 0; i++)
+        rc = page_index_key (x, &rank, 1, first + (int64_t)i, err);
+    return rc;
+}
+
+/* Rows of a capture lie in their order: nothing is to be sorted. */
+static int write_index (void *state, size_t piece, struct err *err)
+{
+    const struct indexing *w = state;
+    struct page_index *x = NULL;
+    int rc = page_index_open (w->file->indexes[piece], &x, err), end;
+
+    for (size_t i = 0; i < w->n && rc == 0; i++)
+        rc = add_keys (x, &w->spans[i], w->spans[i].rows[piece], err);
+    end = page_index_close (x, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : end;
+}
+
+int row_file_finish (struct row_file *f, struct row_span *spans, size_t n,
+                     unsigned threads, struct err *err)
+{
+    static const struct thread_pieces pieces = { ROW_FILE_INDEXED, write_index,
+                                                 NULL };
+    struct indexing w = { f, spans, n };
+    void *states[ROW_FILE_INDEXED] = { &w, &w, &w };
+    int rc;
+
+    if (n > 0)
+        qsort (spans, n, sizeof (*spans), compare_spans);
+    rc = thread_each (&pieces, states, threads < ROW_FILE_INDEXED
+                                           ? threads : ROW_FILE_INDEXED, err);
+    return rc < 0 ? rc : page_file_finish (f->pages, false, err);
+}
