@@ -57,7 +57,6 @@ struct builder {
     struct row_file *file;
     struct row_span *spans;     // of each item
     sqlite3 *db;                // when all rows are in the file
-    uint64_t rows;              // in the four tables
     struct groups *groups;
     struct worker workers[BUILD_THREADS_MAX];
     unsigned nworkers;
@@ -205,7 +204,9 @@ static int start_workers (struct builder *b, struct err *err)
         rc = thread_start (&w->thread, build_work, w);
         w->started = rc == 0;
         if (rc < 0) {
+            (void)pthread_mutex_lock (&b->lock);
             b->running--;
+            (void)pthread_mutex_unlock (&b->lock);
             rc = err_sys (err, -rc, "cannot start a thread");
         }
     }
@@ -285,7 +286,7 @@ static int open_result (struct builder *b, struct err *err)
 static int join_rows (struct builder *b, struct err *err)
 {
     int rc = row_file_finish (b->file, b->spans, b->job->nitems, b->nworkers,
-                              err);
+                              b->job->cancel, err);
 
     row_file_close (b->file);
     b->file = NULL;
@@ -408,18 +409,19 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = tables_write_job (db, &about, job->roster, err);
     report_progress (b, "computing who waited for whom");
     if (rc == 0)
-        rc = wait_derive (db, job->items, job->nitems, temp, err);
+        rc = wait_derive (db, job->items, job->nitems, temp, job->cancel,
+                          err);
     report_progress (b, "making indexes");
     if (rc == 0)
         rc = tables_index (db, err);
     report_progress (b, "summing up");
     if (rc == 0)
         rc = rollup_derive (db, job->derive ? job->derive->topology : NULL,
-                            b->nworkers, err);
+                            b->nworkers, job->cancel, err);
     report_progress (b, "computing findings");
     if (rc == 0)
         rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
-                              err);
+                              job->cancel, err);
     return rc < 0 ? rc : db_exec (db, "COMMIT", err);
 }
 

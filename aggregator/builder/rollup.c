@@ -288,11 +288,12 @@ static int roll_up (sqlite3 *db, struct summing *s, unsigned threads,
     return rc;
 }
 
-static int write_sums (sqlite3 *db, unsigned threads, struct err *err)
+static int write_sums (sqlite3 *db, unsigned threads,
+                       const atomic_bool *cancel, struct err *err)
 {
     struct page_source *source = NULL;
     struct summing s = { .what = NULL };
-    int rc = page_source_of (db, &source, err);
+    int rc = page_source_of (db, cancel, &source, err);
 
     s.source = source;
     if (rc == 0)
@@ -311,12 +312,13 @@ static int write_sums (sqlite3 *db, unsigned threads, struct err *err)
 }
 
 int rollup_derive (sqlite3 *db, const struct topology *topology,
-                   unsigned threads, struct err *err)
+                   unsigned threads, const atomic_bool *cancel,
+                   struct err *err)
 {
     int rc = db_exec (db, tables_sql, err);
 
     if (rc == 0)
-        rc = write_sums (db, threads, err);
+        rc = write_sums (db, threads, cancel, err);
     if (rc == 0)
         rc = db_exec (db, views_sql, err);
     return rc < 0 ? rc : write_topology (db, topology, err);

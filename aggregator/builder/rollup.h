@@ -10,12 +10,14 @@
 #include "builder/topology.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 /* Create and fill them.  All other tables with Wait and the indexes exist, in a
  * file that nobody else uses, and in a transaction, which is committed and begun
  * again.  'topology' may be NULL.
  */
 int rollup_derive (sqlite3 *db, const struct topology *topology,
-                   unsigned threads, struct err *err);
+                   unsigned threads, const atomic_bool *cancel,
+                   struct err *err);
 
 #endif

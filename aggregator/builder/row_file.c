@@ -58,7 +58,8 @@ static int make_file (const char *path, struct err *err)
                            SQLITE_OPEN_NOMUTEX, &db) != SQLITE_OK)
         rc = db_error (db, path, err);
     else
-        rc = db_exec (db, "PRAGMA page_size=" PAGE_SIZE ";PRAGMA journal_mode="
+        rc = db_exec (db, "PRAGMA page_size=" PAGE_SIZE ";PRAGMA auto_vacuum="
+                          "NONE;PRAGMA encoding='UTF-8';PRAGMA journal_mode="
                           "OFF;PRAGMA synchronous=OFF;BEGIN", err);
     if (rc == 0)
         rc = make_tables (db, err);
@@ -133,6 +134,7 @@ struct indexing {
     struct row_file *file;
     const struct row_span *spans;
     size_t n;
+    const atomic_bool *cancel;
 };
 
 static int add_keys (struct page_index *x, const struct row_span *span,
@@ -156,17 +158,20 @@ static int write_index (void *state, size_t piece, struct err *err)
     int rc = page_index_open (w->file->indexes[piece], &x, err), end;
 
     for (size_t i = 0; i < w->n && rc == 0; i++)
-        rc = add_keys (x, &w->spans[i], w->spans[i].rows[piece], err);
+        rc = atomic_load (w->cancel)
+                 ? err_set (err, EINTR, "interrupted")
+                 : add_keys (x, &w->spans[i], w->spans[i].rows[piece], err);
     end = page_index_close (x, rc < 0 ? NULL : err);
     return rc < 0 ? rc : end;
 }
 
 int row_file_finish (struct row_file *f, struct row_span *spans, size_t n,
-                     unsigned threads, struct err *err)
+                     unsigned threads, const atomic_bool *cancel,
+                     struct err *err)
 {
     static const struct thread_pieces pieces = { ROW_FILE_INDEXED, write_index,
                                                  NULL };
-    struct indexing w = { f, spans, n };
+    struct indexing w = { f, spans, n, cancel };
     void *states[ROW_FILE_INDEXED] = { &w, &w, &w };
     int rc;
 

@@ -15,6 +15,8 @@
 #include "model/schema.h"
 #include "pages/pages.h"
 
+#include <stdatomic.h>
+
 #define ROW_FILE_INDEXED 3              // tables with an index on rank: the
                                         // first ones
 #define ROW_FILE_ROWS_MAX UINT32_MAX    // of a capture, in each table
@@ -40,10 +42,12 @@ struct row_span {
 };
 
 /* When all writers are closed: write the indexes, and join the pages.  'spans'
- * of all captures, which is sorted.  'threads' is at least 1.
+ * of all captures, which is sorted.  'threads' is at least 1.  Once *cancel is
+ * true, -EINTR.
  */
 int row_file_finish (struct row_file *f, struct row_span *spans, size_t n,
-                     unsigned threads, struct err *err);
+                     unsigned threads, const atomic_bool *cancel,
+                     struct err *err);
 
 /* Close it: the file stays.  NULL is fine. */
 void row_file_close (struct row_file *f);

@@ -326,7 +326,8 @@ int cluster_part_open (const char *path, const char *analysis_db,
                  ret) != SQLITE_OK)
         return db_error (*ret, path, err);
     db_cancel (*ret, cancel);
-    rc = db_exec (*ret, "PRAGMA page_size=32768;PRAGMA journal_mode=OFF;"
+    rc = db_exec (*ret, "PRAGMA page_size=32768;PRAGMA auto_vacuum=NONE;"
+                        "PRAGMA encoding='UTF-8';PRAGMA journal_mode=OFF;"
                         "PRAGMA synchronous=OFF;PRAGMA locking_mode=EXCLUSIVE;"
                         "PRAGMA secure_delete=OFF;PRAGMA cache_size=-16384",
                   err);

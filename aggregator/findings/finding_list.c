@@ -96,7 +96,7 @@ static int find_again (sqlite3 *db, const struct findings_options *opt,
 {
     int rc = db_exec (db, "CREATE TEMP TABLE Finding " FINDING_COLUMNS, err);
 
-    return rc < 0 ? rc : findings_derive (db, opt, err);
+    return rc < 0 ? rc : findings_derive (db, opt, NULL, err);
 }
 
 int finding_list_read (const char *path, const struct findings_options *opt,

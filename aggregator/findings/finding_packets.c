@@ -91,13 +91,14 @@ static int read_left_out (struct packet_reader *p, struct err *err)
     return db_end (&r);
 }
 
-static int read_packets (struct packet_reader *p, struct err *err)
+static int read_packets (struct packet_reader *p, const atomic_bool *cancel,
+                         struct err *err)
 {
     const struct table *t = schema_table (TABLE_BANDWIDTH);
     struct page_source *source = NULL;
     struct page_scan row;
     uint32_t root = 0;
-    int rc = page_source_of (p->db, &source, err);
+    int rc = page_source_of (p->db, cancel, &source, err);
 
     if (rc == 0)
         rc = page_source_root (source, t->name, &root, err);
@@ -141,7 +142,7 @@ static double value_of (const struct findings_options *opt, const char *name)
 }
 
 int finding_packets (sqlite3 *db, const struct findings_options *opt,
-                     struct err *err)
+                     const atomic_bool *cancel, struct err *err)
 {
     double host = value_of (opt, "small_sdma_mb");
     struct packet_reader p = {
@@ -164,7 +165,7 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
     if (rc == 0)
         rc = read_left_out (&p, err);
     if (rc == 0)
-        rc = read_packets (&p, err);
+        rc = read_packets (&p, cancel, err);
     (void)sqlite3_finalize (p.retry);
     map_fini (&p.left_out);
     return rc < 0 ? rc : write_packets (&p, err);

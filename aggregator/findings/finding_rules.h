@@ -5,6 +5,7 @@
 #include "base/err.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 /* A text of sql/NAME.sql, without its comments; made by cmake/embed_sql.cmake.
@@ -43,6 +44,6 @@ extern const size_t finding_rule_count;
 /* Fill f_packet and f_retry, which are of CommAnalyzerBandwidth's rows. */
 struct findings_options;
 int finding_packets (sqlite3 *db, const struct findings_options *opt,
-                     struct err *err);
+                     const atomic_bool *cancel, struct err *err);
 
 #endif

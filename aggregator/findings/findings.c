@@ -219,7 +219,7 @@ static bool any_left_out (sqlite3 *db)
 }
 
 int findings_derive (sqlite3 *db, const struct findings_options *opt,
-                     struct err *err)
+                     const atomic_bool *cancel, struct err *err)
 {
     struct findings_options defaults;
     struct finder f = { .db = db, .opt = opt ? opt : &defaults };
@@ -234,7 +234,7 @@ int findings_derive (sqlite3 *db, const struct findings_options *opt,
         rc = prepare_tables (db, finding_sql_of (prepared[i])->text, f.opt,
                              err);
     if (rc == 0)
-        rc = finding_packets (db, f.opt, err);
+        rc = finding_packets (db, f.opt, cancel, err);
     if (rc == 0)
         rc = apply_all (&f, err);
     if (rc == 0)

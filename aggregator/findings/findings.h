@@ -12,6 +12,7 @@
 #include "base/err.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 #define FINDINGS_OF_KIND_MAX 100        // rows; Job tells how many more
 
@@ -41,6 +42,6 @@ int findings_set (struct findings_options *opt, const char *text,
  * defaults.
  */
 int findings_derive (sqlite3 *db, const struct findings_options *opt,
-                     struct err *err);
+                     const atomic_bool *cancel, struct err *err);
 
 #endif

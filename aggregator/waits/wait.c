@@ -26,6 +26,7 @@
 
 struct deriver {
     sqlite3 *db;
+    const atomic_bool *cancel;
     const struct select_item *items;
     size_t nitems;
     struct members *members;
@@ -82,7 +83,7 @@ static uint32_t step_of (struct deriver *d, const struct page_scan *p)
     const char *text = page_scan_text (p, TIME_STEP, &n);
 
     if (d->step != TEXTS_NONE && n == d->step_size &&
-        memcmp (text, d->step_text, n) == 0)
+        (n == 0 || memcmp (text, d->step_text, n) == 0))
         return d->step;
     d->step_size = n < sizeof (d->step_text) ? n : SIZE_MAX;
     if (n > 0 && n < sizeof (d->step_text))
@@ -222,7 +223,7 @@ static int take_rows (struct deriver *d, struct err *err)
     struct page_source *source = NULL;
     struct page_scan p;
     uint32_t root = 0;
-    int rc = page_source_of (d->db, &source, err);
+    int rc = page_source_of (d->db, d->cancel, &source, err);
 
     d->capture_column = t->ncolumns + 1;
     if (rc == 0)
@@ -443,9 +444,10 @@ static int derive (struct deriver *d, struct err *err)
 }
 
 int wait_derive (sqlite3 *db, const struct select_item *items, size_t n,
-                 const char *temp, struct err *err)
+                 const char *temp, const atomic_bool *cancel, struct err *err)
 {
-    struct deriver d = { .db = db, .items = items, .nitems = n };
+    struct deriver d = { .db = db, .cancel = cancel, .items = items,
+                         .nitems = n };
     int rc = wait_create (&d, temp, err);
 
     if (rc == 0)

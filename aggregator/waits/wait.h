@@ -11,6 +11,7 @@
 #include "select/capture_select.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 
 /* Fill Wait; of traces (framework "kineto") wait, synchronization, transit and
  * idle times of CommAnalyzerTime, CommAnalyzerBandwidth, and CaptureInfo of
@@ -19,6 +20,7 @@
  * beginning of paths for temporary files, which do not outlast the call.
  */
 int wait_derive (sqlite3 *db, const struct select_item *items, size_t n,
-                 const char *temp, struct err *err);
+                 const char *temp, const atomic_bool *cancel,
+                 struct err *err);
 
 #endif

@@ -20,6 +20,7 @@
 
 struct page_source {
     int fd;
+    const atomic_bool *cancel;  // or NULL
     uint32_t page_size, usable, pages;
 };
 
@@ -71,9 +72,12 @@ static int read_header (struct page_source *s, const char *path,
     s->usable = s->page_size - head[HEADER_RESERVED];
     s->pages = (uint32_t)(st.st_size / s->page_size);
     if (head[HEADER_WRITE_VERSION + 1] > 2 || s->usable < USABLE_MIN ||
-        get4 (head + HEADER_ENCODING) > 1 || has_log (path))
+        get4 (head + HEADER_ENCODING) > 1)
         return err_set (err, ENOTSUP, "%s has a form that only SQLite reads",
                         path);
+    if (has_log (path))
+        return err_set (err, ENOTSUP, "another program is writing to %s: "
+                        "close it first", path);
     return 0;
 }
 
@@ -98,12 +102,25 @@ int page_source_open (const char *path, struct page_source **ret,
     return 0;
 }
 
-int page_source_of (sqlite3 *db, struct page_source **ret, struct err *err)
+int page_source_of (sqlite3 *db, const atomic_bool *cancel,
+                    struct page_source **ret, struct err *err)
 {
     const char *path = sqlite3_db_filename (db, "main");
     int rc = sqlite3_get_autocommit (db) ? 0 : db_exec (db, "COMMIT;BEGIN", err);
+    int moved = 0;
 
-    return rc < 0 ? rc : page_source_open (path ? path : "", ret, err);
+    if (rc == 0)
+        rc = page_source_open (path ? path : "", ret, err);
+    if (rc < 0)
+        return rc;
+    (*ret)->cancel = cancel;
+    (void)sqlite3_file_control (db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (!moved)
+        return 0;
+    page_source_close (*ret);
+    *ret = NULL;
+    return err_set (err, EBUSY, "%s was replaced while it was read: try again",
+                    path);
 }
 
 void page_source_close (struct page_source *s)
@@ -296,6 +313,10 @@ static int descend (struct page_scan *p, uint32_t page, int64_t rowid,
 /* The next leaf: 1, or 0 behind the last one. */
 static int next_leaf (struct page_scan *p, struct err *err)
 {
+    const atomic_bool *cancel = p->source->cancel;
+
+    if (cancel && atomic_load (cancel))
+        return err_set (err, EINTR, "interrupted");
     while (p->depth > 0) {
         struct page_level *l = &p->levels[p->depth - 1];
         uint32_t page;

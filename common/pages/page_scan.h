@@ -32,10 +32,15 @@ struct page_source;
 int page_source_open (const char *path, struct page_source **ret,
                       struct err *err);
 
-/* The file of a connection's database, which it alone uses.  What it has not
- * committed yet it does now, and begins a new transaction if it had one.
+/* The file of a connection's database.  What the connection has not committed
+ * yet it does now, and begins a new transaction if it had one.  It may write
+ * other tables while one is scanned, but not the schema.  Closing the source
+ * drops the locks that SQLite has on the file: nobody else may use it, or no
+ * transaction is open.  Once *cancel (which may be NULL) is true, scans end with
+ * -EINTR.  -EBUSY: another file has the name by now.
  */
-int page_source_of (sqlite3 *db, struct page_source **ret, struct err *err);
+int page_source_of (sqlite3 *db, const atomic_bool *cancel,
+                    struct page_source **ret, struct err *err);
 
 void page_source_close (struct page_source *s);         // NULL is fine
 

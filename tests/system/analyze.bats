@@ -102,8 +102,8 @@ source_of ()
     truth_and_more
 }
 
-# Ranges of captures are merged from one file per thread: a range that is
-# lost, doubled or in another place shows.
+# Threads write ranges of captures into one file: a range that is lost, doubled
+# or in another place shows.
 @test "any number of threads gives the same tables" {
     local j
 
@@ -722,7 +722,9 @@ with_small_disk ()
     for size in 100k 400k; do
         with_small_disk $size "$ROLLCALL" analyze -o small job
         expect_status 73
-        shows "small/cluster_analysis_output" "No space left"
+        shows "small/cluster_analysis_output"
+        # SQLite says it of the empty tables
+        [[ "$output" =~ "No space left"|"disk is full" ]] || fail "$output"
         is "left behind" "" "$(cat left)"
     done
     with_small_disk 100m "$ROLLCALL" analyze -o small job

@@ -280,7 +280,7 @@ same_cluster ()
     stop_service
     script -qec "'$ROLLCALL' build -o again j" /dev/null >seen
     tr '\r' '\n' <seen >lines
-    for phase in "reading: 3 of 3 captures" merging "computing who waited" \
+    for phase in "reading: 3 of 3 captures" joining "computing who waited" \
         "making indexes" "summing up" "computing findings" \
         "checking the file" "making the files beside analysis.db"; do
         grep -q "^$phase.*.\[K$" lines || fail "no $phase in: $(cat -v lines)"

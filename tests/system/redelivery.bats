@@ -499,7 +499,7 @@ held ()
     go_on
     end_of "$pid"
     expect_status 69
-    shows "it may not have everything any more"
+    shows "it may no longer have everything"
 }
 
 # some_go LOG: when more than ten captures have gone at the end.  They go fast.

@@ -282,10 +282,10 @@ everything_is_killed ()             # WHEN
     until_point "$1"
     kill_all
     the_roll_is_called
-    [[ "$output" == *"died before it was over: it is started again"* ]] ||
+    [[ "$output" == *"died before it was over: it is restarted"* ]] ||
         fail "wait says: $output"
     "$ROLLCALL" wait --text "$(job)" >again.log 2>&1 || [ $? -eq "$status" ]
-    ! grep "started again" again.log
+    ! grep "restarted" again.log
 }
 
 # A run that began later has put its result there meanwhile.
@@ -421,10 +421,10 @@ the background" "(its aggregator is process $(processes_named \
     run "$ROLLCALL" wait whole
     expect_status 66
     shows "job whole ended with all ranks present; its result is gone: " \
-        "is not there any more"
+        "no longer exists"
     run "$ROLLCALL" wait --json none
     expect_status 66
-    shows "is not there any more; rollcall build --root"
+    shows "no longer exists; rollcall build --root"
 }
 
 # As Slurm does, and a launcher that signals process groups: who dies first has

@@ -15,13 +15,14 @@ struct job *job_make (void)
 {
     struct job *j = calloc (1, sizeof (*j));
     struct row_file *file = NULL;
+    const atomic_bool no = false;
 
     assert_non_null (j);
     (void)snprintf (j->dir, sizeof (j->dir), "/tmp/test_job.XXXXXX");
     assert_non_null (mkdtemp (j->dir));
     (void)snprintf (j->path, sizeof (j->path), "%s/db", j->dir);
     assert_int_equal (row_file_create (j->path, &file, NULL), 0);
-    assert_int_equal (row_file_finish (file, NULL, 0, 1, NULL), 0);
+    assert_int_equal (row_file_finish (file, NULL, 0, 1, &no, NULL), 0);
     row_file_close (file);
     assert_int_equal (db_open (j->path, SQLITE_OPEN_READWRITE, &j->db),
                       SQLITE_OK);

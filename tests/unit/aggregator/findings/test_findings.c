@@ -19,7 +19,7 @@ static int setup (void **state)
 {
     struct job *j = job_make ();
 
-    assert_int_equal (rollup_derive (j->db, NULL, 2, NULL), 0);
+    assert_int_equal (rollup_derive (j->db, NULL, 2, NULL, NULL), 0);
     *state = j;
     return 0;
 }
@@ -56,7 +56,7 @@ static void found (struct job *j, const struct findings_options *opt,
     char got[2048] = "";
     size_t used = 0;
 
-    if (findings_derive (j->db, opt, &err) < 0)
+    if (findings_derive (j->db, opt, NULL, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (db_prepare (
         j->db, "SELECT kind||'|'||ifnull(rank, ifnull(step, ''))||'|'||"
@@ -546,7 +546,7 @@ static void test_many (void **state)
     ranks (j, 400, 1);
     run (j, "UPDATE Roster SET host=NULL; UPDATE StepTraceTime SET computing="
             "80000+rank WHERE rank%3=0");
-    assert_int_equal (findings_derive (j->db, NULL, NULL), 0);
+    assert_int_equal (findings_derive (j->db, NULL, NULL, NULL), 0);
     assert_int_equal (db_int (j->db, "SELECT count(*) FROM Finding", 0),
                       FINDINGS_OF_KIND_MAX);
     assert_int_equal (db_int (j->db, "SELECT value FROM Job WHERE"

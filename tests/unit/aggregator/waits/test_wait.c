@@ -83,7 +83,7 @@ static void derive (struct job *j)
     char temp[PATH_MAX];
 
     (void)snprintf (temp, sizeof (temp), "%s/t", j->dir);
-    if (wait_derive (j->db, items, RANKS, temp, &err) < 0)
+    if (wait_derive (j->db, items, RANKS, temp, NULL, &err) < 0)
         fail_msg ("%s", err.text);
 }
 
