@@ -252,7 +252,7 @@ static void test_no_client_key (void **state)
     (void)state;
     listen_with (&f.server);
     connect_with (NULL);
-    refused_at_both_ends (NET_NOT_ALIKE, "encrypted",
+    refused_at_both_ends (NET_NOT_ALIKE, "encrypt",
                           "does not encrypt");
 }
 
