@@ -1,6 +1,6 @@
-/* aggregator/fsck/check_blobs.c - files nobody refers to, and setting aside
+/* aggregator/fsck/check_blobs.c - unreferenced files, and the quarantine
  *
- * This folder: a root checked and repaired.
+ * This folder: check and repair a root.
  */
 #include "fsck/check_private.h"
 

@@ -1,4 +1,4 @@
-/* aggregator/fsck/check_ledger.c - the ledger against the records */
+/* aggregator/fsck/check_ledger.c - compare the ledger with the records */
 #include "fsck/check_private.h"
 
 #include "base/fault.h"
@@ -20,7 +20,7 @@ void check_ledger_path (const struct check *c, const char *end,
 
 /* ---- what only the old ledger knows ---- */
 
-/* What is there of the content of an item that is taken over. */
+/* Enter the content of an item that is taken over, if it is there. */
 static int take_content (struct check *c, const struct ledger_item *i)
 {
     struct ledger_place place;
@@ -38,9 +38,9 @@ static int take_content (struct check *c, const struct ledger_item *i)
     return c->repair ? check_quarantine (c, i, why.text) : 0;
 }
 
-/* Whether the records have a version that was superseded.  It is *late when
- * it could not be told from the one that counts: a record that is written now
- * stands behind that, and it is not older by its date.
+/* Whether the records have a superseded version.  *late is set if it could not
+ * be told from the version that counts: a record written now comes after that
+ * one, and its date is not older.
  */
 static int has_superseded (struct check *c, const struct ledger_item *i,
                            bool *late)
@@ -60,7 +60,7 @@ static int has_superseded (struct check *c, const struct ledger_item *i,
     return known;
 }
 
-/* An item whose record is damaged, if its content is there. */
+/* Take over an item whose record is damaged, if its content is there. */
 static int take_over (struct check *c, const struct ledger_item *i)
 {
     bool late = false;
@@ -88,7 +88,8 @@ static int take_over (struct check *c, const struct ledger_item *i)
     return rc < 0 ? rc : 0;
 }
 
-/* What cannot be read of the old one is lost; failures of the new one are not.
+/* Ignore read errors of the old ledger, whose unreadable rows are lost; errors
+ * of the new one count.
  */
 static int unless_damaged (struct db_rows *r)
 {
@@ -97,7 +98,7 @@ static int unless_damaged (struct db_rows *r)
     return rc == -EIO || rc == -EBADMSG ? 0 : rc;
 }
 
-/* Rows are believed by their own checksum, whatever the rest is like. */
+/* Each row is trusted if its own checksum is right, whatever the other rows. */
 static int take_over_items (struct check *c, sqlite3 *db)
 {
     struct db_rows r = db_rows (db, NULL, LEDGER_ITEM ", i.kind FROM item i "
@@ -115,7 +116,7 @@ static int take_over_items (struct check *c, sqlite3 *db)
     return unless_damaged (&r);
 }
 
-/* What was given to a job, whose record is damaged. */
+/* Take over an assignment whose record is damaged. */
 static int take_over_assignment (struct check *c,
                                  const struct ledger_assignment *a)
 {
@@ -145,7 +146,7 @@ static int take_over_assignments (struct check *c, sqlite3 *db)
     return unless_damaged (&r);
 }
 
-/* What the records do not say of a job: theirs is as new or newer. */
+/* Take over a claim that the records lack: theirs are at least as new. */
 static int take_over_word (struct check *c, const char *job,
                            const struct size_claim *word)
 {
@@ -174,7 +175,8 @@ static int take_over_words (struct check *c, sqlite3 *db)
     return db_end (&r) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* A key whose record is damaged; those that have one are there already. */
+/* Take over a binding whose record is damaged; the others are entered already.
+ */
 static int take_over_bound (struct check *c, const struct ledger_bound *b)
 {
     struct ledger_bound known;
@@ -234,7 +236,7 @@ static int compare_job (void *arg, const struct ledger_job *j)
     return rc;
 }
 
-/* The next start enters it. */
+/* If the old ledger lacks it, the next start enters it. */
 static int compare_assignment (void *arg, const struct ledger_assignment *a)
 {
     struct check *c = arg;
@@ -303,8 +305,8 @@ int check_open_old (struct check *c)
                                          &c->last_end, c->err) : 0;
 }
 
-/* A root that is new has none.  What no record tells is in it only, so one that
- * this program cannot read is not replaced then.
+/* A new root has no ledger.  A ledger that this program cannot read may have
+ * data that no record has: it is not replaced then.
  */
 static int blame_old (struct check *c)
 {
@@ -318,7 +320,9 @@ static int blame_old (struct check *c)
     return 0;
 }
 
-/* A service does not go on in a segment that has less than its ledger knows. */
+/* A service does not continue in a segment that is shorter than its ledger
+ * says.
+ */
 static void check_last_segment (struct check *c)
 {
     struct stat st = { .st_size = 0 };
@@ -366,7 +370,7 @@ int check_old_ledger (struct check *c)
 
 /* ---- replacing ---- */
 
-/* A name in the quarantine that nothing of an earlier repair has. */
+/* Choose a name in the quarantine that no earlier repair used. */
 static int choose_aside (struct check *c, char name[PATH_MAX])
 {
     (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE, c->root);
@@ -387,8 +391,8 @@ static int choose_aside (struct check *c, char name[PATH_MAX])
     return rc;
 }
 
-/* What is in the journal goes into the file, if SQLite can read both, and the
- * journal is gone then.
+/* Merge the journal into the file, if SQLite can read both; the journal is gone
+ * then.
  */
 static int fold_journal (struct check *c)
 {
@@ -406,9 +410,10 @@ static int fold_journal (struct check *c)
                                           path) : 0;
 }
 
-/* The old one, and then its journal, which must not meet the new one.  Without
- * its journal the old one would be taken for good, as it was some time ago;
- * without a ledger nobody serves the root until the repair is repeated.
+/* Move the old ledger, and then its journal, which must not meet the new
+ * ledger. In the other order the old one would be taken for good, without its
+ * latest changes.  While there is no ledger nobody serves the root until the
+ * repair is repeated.
  */
 static int move_aside (struct check *c, const char *aside)
 {
@@ -426,9 +431,10 @@ static int move_aside (struct check *c, const char *aside)
     return rc;
 }
 
-/* The old one gets another name, and keeps its own until the new one takes
- * that: whenever this is killed there is a ledger, and the next repair finds in
- * it what no record tells.  Only one whose journal stays has to go first.
+/* Link the old ledger into the quarantine; it also keeps its name until the new
+ * one replaces it.  So there is a ledger whenever this process is killed, and
+ * the next repair finds in it what no record has.  Only a ledger whose journal
+ * remains has to be moved first.
  */
 static int set_old_aside (struct check *c, char aside[PATH_MAX])
 {
@@ -449,7 +455,7 @@ static int set_old_aside (struct check *c, char aside[PATH_MAX])
     return fileio_sync_dir (wal, c->err);
 }
 
-/* Records for items that have none, or whose content moved. */
+/* Write records for items that have none, or whose content moved. */
 static int describe_again (struct check *c)
 {
     struct ledger *l = NULL;
@@ -468,7 +474,9 @@ static int describe_again (struct check *c)
     return rc;
 }
 
-/* The new ledger accounts for them, and for what came whole behind them. */
+/* Set aside unfinished bytes: the new ledger accounts for them, and for whole
+ * records behind them.
+ */
 static int set_unfinished_aside (struct check *c)
 {
     int rc = 0;
@@ -480,7 +488,7 @@ static int set_unfinished_aside (struct check *c)
     return rc;
 }
 
-/* From here on it is the new one that counts. */
+/* Replace the old ledger: from here on the new one counts. */
 static int put_in_place (struct check *c)
 {
     char from[PATH_MAX], to[PATH_MAX];

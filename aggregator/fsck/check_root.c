@@ -1,4 +1,4 @@
-/* aggregator/fsck/check_root.c - is everything there that was acknowledged? */
+/* aggregator/fsck/check_root.c - check that all acknowledged data is intact */
 #include "fsck/check_private.h"
 
 #include "base/cmp.h"
@@ -21,7 +21,7 @@ static void remove_fresh (const struct check *c)
     }
 }
 
-/* The segments that are there, whatever a ledger says. */
+/* List the existing segments, whatever a ledger says. */
 static int list_segments (struct check *c)
 {
     int rc = check_list_names (c->root, "segments", &c->segments,

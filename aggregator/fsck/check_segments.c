@@ -1,4 +1,4 @@
-/* aggregator/fsck/check_segments.c - what the records of a root tell */
+/* aggregator/fsck/check_segments.c - read the records of a root's segments */
 #include "fsck/check_private.h"
 
 #include "base/units.h"
@@ -65,7 +65,8 @@ static int add_good (struct check *c, const struct ledger_item *i)
     return ledger_add_content (c->fresh, &i->content, &i->place, c->err);
 }
 
-/* The same item, of the same content: it came again, or was written again. */
+/* Find the same item with the same content, which arrived or was written again.
+ */
 static struct check_bad *find_bad (struct check *c,
                                    const struct ledger_item *i)
 {
@@ -83,8 +84,8 @@ static struct check_bad *find_bad (struct check *c,
     return NULL;
 }
 
-/* Kept until all records are read, since it may have come again; of several
- * records the last one counts.
+/* Keep a damaged item until all records are read, since it may have arrived
+ * again. Of several records the last one counts.
  */
 static int add_bad (struct check *c, const struct ledger_item *i,
                     const char *why)
@@ -98,9 +99,9 @@ static int add_bad (struct check *c, const struct ledger_item *i,
     return 0;
 }
 
-/* Whether a check set it aside and it has not come again: the ledger has no
- * place for it then.  The file in quarantine/ alone does not tell that, since
- * it stays when the content comes again.
+/* Whether a check set this content aside and it has not arrived again: then the
+ * ledger has no place for it.  The file in quarantine/ alone does not prove
+ * that, since it stays when the content arrives again.
  */
 static int is_aside (struct check *c, const struct digest *id)
 {
@@ -137,7 +138,7 @@ static int check_segments_judge (struct check *c, const struct check_bad *b)
     return c->repair ? check_quarantine (c, i, b->why.text) : 0;
 }
 
-/* Content that stands elsewhere: a blob, or in a segment of version 1. */
+/* Check content that is elsewhere: in a blob, or in a segment of version 1. */
 static int look_elsewhere (struct check *c, const struct ledger_item *i)
 {
     struct ledger_place place;

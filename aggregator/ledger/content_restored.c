@@ -1,8 +1,8 @@
-/* aggregator/ledger/content_restored.c - content that was lost, and comes again
+/* aggregator/ledger/content_restored.c - lost content that arrives again
  *
- * Set aside by a check, or removed by somebody while the root is served.  What
- * is lost stands in temporary tables, which are rolled back as the others are,
- * since no index finds the items of a content.
+ * A check set it aside, or somebody removed it while the root was served.  Lost
+ * items are listed in temporary tables, since no index finds the items of a
+ * content; these tables are rolled back like the others.
  */
 #include "ledger/ledger_private.h"
 
@@ -35,7 +35,7 @@ int ledger_note_lost (struct ledger *l, struct err *err)
     return rc;
 }
 
-/* One that was superseded stays in its place: the order tells which counts. */
+/* A superseded item keeps its position: the order decides which one counts. */
 static int make_newest (struct ledger *l, int64_t seq, struct err *err)
 {
     int rc = ledger_do (l, err, "INSERT OR IGNORE INTO temp.again SELECT job, "
@@ -83,7 +83,7 @@ int ledger_each_restored (struct ledger *l,
     return rc < 0 ? rc : ledger_do (l, err, "DELETE FROM temp.again");
 }
 
-/* ---- lost while it is served ---- */
+/* ---- lost while the root is served ---- */
 
 int ledger_lose_segment (struct ledger *l, int64_t segment, uint64_t from,
                          struct err *err)
@@ -96,7 +96,9 @@ int ledger_lose_segment (struct ledger *l, int64_t segment, uint64_t from,
     return ledger_do (l, err, "DELETE FROM segment WHERE number=?1", segment);
 }
 
-/* As an epoch of a number that no life has: all before it is before a loss. */
+/* Enter the loss as an epoch whose id no aggregator has: all earlier marks are
+ * from before the loss.
+ */
 static int enter_loss (struct ledger *l, struct err *err)
 {
     int64_t number = db_int (l->db, "SELECT ifnull(max(number), 0) + 1 FROM "

@@ -1,4 +1,4 @@
-/* aggregator/ledger/ledger.c - transactions on what is known to be durable */
+/* aggregator/ledger/ledger.c - transactions of the ledger */
 #include "ledger/ledger_private.h"
 
 #include "base/fault.h"

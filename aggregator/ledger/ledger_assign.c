@@ -1,9 +1,9 @@
-/* aggregator/ledger/ledger_assign.c - captures, and the jobs they were given to
+/* aggregator/ledger/ledger_assign.c - assign captures to jobs
  *
- * Of an item that has a scope and a place nobody knew the job when it came.  A
- * row of 'assignment' gives a version of a capture to one, and the items of
- * that version have the job, too, so that all else of the ledger need not know
- * how they got it.
+ * The job of an item with a scope and a place was unknown when it arrived.  A
+ * row of 'assignment' assigns a version of a capture to a job.  The items of
+ * that version have the job too, so that the rest of the ledger need not know
+ * about assignments.
  */
 #include "ledger/ledger_private.h"
 
@@ -51,8 +51,8 @@ int ledger_choose_job (struct ledger *l, struct ledger_item *item,
     return rc < 0 ? rc : 0;
 }
 
-/* Of what a job has of one place, rank and name the newest counts, path by
- * path, and of those the last that came.
+/* Of a job's versions of one place, rank and name the newest counts, separately
+ * for each path; among equals the last one to arrive.
  */
 static int assign_settle (struct ledger *l, const char *job, const char *dir,
                           int64_t rank, const char *capture, struct err *err)
@@ -74,7 +74,7 @@ int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
                           err);
 }
 
-/* ---- giving ---- */
+/* ---- assigning ---- */
 
 struct moved {                  // an item of the version
     int64_t seq;
@@ -82,7 +82,7 @@ struct moved {                  // an item of the version
     struct ledger_item item;
 };
 
-/* The items of a version, which are to be free'd. */
+/* List the items of a version; the caller frees the list. */
 static int list_items (struct ledger *l, const struct ledger_assignment *a,
                        struct moved **list, size_t *n, struct err *err)
 {
@@ -150,7 +150,7 @@ static int write_row (struct ledger *l, const struct ledger_assignment *a,
                       sum);
 }
 
-/* The job that loses it, and the one that gets it, in a transaction. */
+/* Move a version from its job to another one, in a transaction. */
 static int assign (struct ledger *l, void *arg, struct err *err)
 {
     const struct ledger_assignment *a = arg;
@@ -184,7 +184,7 @@ int ledger_assign (struct ledger *l, const struct ledger_assignment *a,
     return ledger_within (l, assign, &copy, err);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 int ledger_each_assignment (struct ledger *l, const char *job,
                             int (*fn) (void *arg,

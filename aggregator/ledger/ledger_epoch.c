@@ -1,4 +1,4 @@
-/* aggregator/ledger/ledger_epoch.c - whether a ledger is what it was */
+/* aggregator/ledger/ledger_epoch.c - detect a ledger that went back in time */
 #include "ledger/ledger_private.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
-/* aggregator/ledger/ledger_heard.c - what agents said of each rank
+/* aggregator/ledger/ledger_heard.c - what agents reported about each rank
  *
- * Rows without checksums, which a repair copies as they are, or loses: they
- * confirm a roster, which is complete without them, and tell people where to
- * look for what did not come.
+ * These rows have no checksums; a repair copies them as they are, or loses
+ * them.  They only add to a roster, which is complete without them, and tell
+ * people where to look for missing data.
  */
 #include "ledger/ledger_private.h"
 

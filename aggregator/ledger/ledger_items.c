@@ -1,4 +1,4 @@
-/* aggregator/ledger/ledger_items.c - contents, and the items that have them */
+/* aggregator/ledger/ledger_items.c - contents and their items */
 #include "ledger/ledger_private.h"
 
 #include "base/clock.h"
@@ -44,7 +44,7 @@ int ledger_drop_content (struct ledger *l, const struct digest *content,
 // ?2 is, and so prepare a statement again whenever it is bound
 #define ITS_NAME "job=?1 AND kind=+?2 AND rank=?3 AND capture=?4 AND path=?5 "
 
-/* What the ledger has of an item with the same content. */
+/* The existing item with the same content. */
 struct known {
     int64_t seq;                // 0: nothing
     bool superseded;
@@ -67,9 +67,9 @@ static int find_item (struct ledger *l, const struct ledger_item *item,
                    i->received_ns, i->who, i->rows);
 }
 
-/* Whether the item says nothing that is not known: it counts, or it was
- * superseded and is sent again.  Where no time is known an older content may
- * come back.
+/* Whether the item adds nothing: it counts already, or is a repeated,
+ * superseded one.  If its time is unknown, an older content may become current
+ * again.
  */
 static bool is_known (const struct known *k, const struct ledger_item *item)
 {
@@ -77,8 +77,8 @@ static bool is_known (const struct known *k, const struct ledger_item *item)
            (!k->superseded || item->newest_ns > 0);
 }
 
-/* Of one whose job is not known when it comes each version is told from all
- * others: 1 when it is there.
+/* For an item whose job was unknown on arrival, each version is distinct: 1 if
+ * this version is already entered.
  */
 static int find_version (struct ledger *l, const struct ledger_item *i,
                          struct err *err)
@@ -106,7 +106,7 @@ int ledger_has_item (struct ledger *l, const struct ledger_item *item,
     return rc < 0 ? rc : is_known (&k, item);
 }
 
-/* The same content in a newer version of its capture. */
+/* The same content belongs to a newer version of its capture. */
 static int renew_item (struct ledger *l, const struct known *k,
                        const struct ledger_item *item, struct err *err)
 {
@@ -123,7 +123,9 @@ static int renew_item (struct ledger *l, const struct known *k,
     return rc;
 }
 
-/* Whether a newer one is there already; else what is there is older: 1, 0. */
+/* 1 if a newer item is already entered; else mark the existing ones as
+ * superseded: 0.
+ */
 static int supersede (struct ledger *l, const struct ledger_item *item,
                       struct err *err)
 {

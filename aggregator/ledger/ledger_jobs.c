@@ -1,4 +1,4 @@
-/* aggregator/ledger/ledger_jobs.c - jobs, segments, and what is on its way */
+/* aggregator/ledger/ledger_jobs.c - jobs, segments, and incoming content */
 #include "ledger/ledger_private.h"
 
 #include "base/clock.h"
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- who says how many ranks a job has ---- */
+/* ---- claims of the number of ranks ---- */
 
 int ledger_each_claim (struct ledger *l, const char *job,
                        int (*fn) (void *arg, const struct size_claim *word),
@@ -69,7 +69,7 @@ static int get_job (struct ledger *l, struct job_row *row, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-/* -1 leaves a member as it is. */
+/* Update a job's row; -1 leaves a member as it is. */
 static int set_job (struct ledger *l, void *arg, struct err *err)
 {
     const struct job_row *want = arg;
@@ -264,7 +264,7 @@ int ledger_each_blob (struct ledger *l, const struct digest *after,
     return db_end (&r);
 }
 
-/* ---- on their way in ---- */
+/* ---- incoming content ---- */
 
 static int64_t incoming_sum (const struct digest *id, uint64_t size,
                              uint64_t first, struct db_blob hashes,
@@ -289,7 +289,7 @@ int ledger_add_incoming (struct ledger *l, const struct digest *content,
                       incoming_sum (content, size, first, hashes, now));
 }
 
-/* The hashes of one row go to the others; false without memory. */
+/* Append the hashes of one row; false if there is no memory. */
 static bool take_hashes (struct content_hash *h, struct db_blob hashes)
 {
     bool good = true;

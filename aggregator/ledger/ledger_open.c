@@ -1,8 +1,8 @@
-/* aggregator/ledger/ledger_open.c - opening a ledger, which verifies it, and
- * what becomes of one whose files are removed while they are in use
+/* aggregator/ledger/ledger_open.c - open and verify a ledger, and restore one
+ * whose files were removed while in use
  *
- * That is put back from what has it open, and not made again of the segments,
- * which tell less: not what agents were told, nor whose a key is.
+ * It is restored from the open files, and not rebuilt from the segments, which
+ * contain less: neither what agents were told nor the owners of keys.
  */
 #include "ledger/ledger_private.h"
 

@@ -1,5 +1,5 @@
-/* aggregator/ledger/ledger_rows.c - rows of the ledger: what they may say,
- * their checksums, and reading them
+/* aggregator/ledger/ledger_rows.c - rows of the ledger: their valid values,
+ * checksums, and reading them
  */
 #include "ledger/ledger_private.h"
 
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- what they may say ---- */
+/* ---- valid values ---- */
 
 bool ledger_valid_item (const struct ledger_item *i)
 {
@@ -135,7 +135,7 @@ bool ledger_read_bound (sqlite3_stmt *st, struct ledger_bound *b)
     return ledger_valid_bound (b) && sum == ledger_bound_sum (b);
 }
 
-/* With the checksum of its content's row. */
+/* Read a row, with the checksum of its content's row. */
 static bool read_row (sqlite3_stmt *st, struct ledger_item *i,
                       int64_t *content_sum)
 {
@@ -300,7 +300,7 @@ static const struct {
                           ", ifnull(max(sum), 0) FROM total", check_total },
 };
 
-/* What is wrong with a damaged ledger, in a sentence. */
+/* Set the error of a damaged ledger, with the remedy. */
 static int say_damage (const char *path, const char *what, struct err *err)
 {
     return err_set (err, EBADMSG, "%s is damaged: %s; rollcall fsck aggregator"

@@ -1,6 +1,6 @@
 /* aggregator/ledger/ledger_schema.c - the tables of the ledger
  *
- * doc/format-store.md tells what is in them.  The column "sum" of a row is the
+ * doc/format-store.md describes them.  The column "sum" of a row is the
  * checksum of ledger_sum.c.
  */
 #include "ledger/ledger_private.h"
@@ -71,7 +71,7 @@ static const char schema_sql[] =
     " signal INTEGER NOT NULL, status INTEGER NOT NULL,"
     " PRIMARY KEY (job, rank)) WITHOUT ROWID;";
 
-/* All of it in one transaction: a part of it is never seen. */
+/* One transaction, so that no other process sees a part of the schema. */
 static int ledger_schema_create (struct ledger *l, struct err *err)
 {
     struct ledger_total none = { 0, 0 };

@@ -1,5 +1,5 @@
-/* aggregator/ledger/ledger_senders.c - whose key speaks for which host, and
- * whose rows a rank's are
+/* aggregator/ledger/ledger_senders.c - which key speaks for which host, and
+ * which key sent a rank's rows
  */
 #include "ledger/ledger_private.h"
 
@@ -42,7 +42,7 @@ int ledger_each_bound (struct ledger *l,
     return db_end (&r);
 }
 
-/* ---- whose rows ---- */
+/* ---- senders of rows ---- */
 
 // rows that came again are of whose they were; ?2 is a rank
 #define ROWS_OF "SELECT rank, who, host, min(received_ns) AS at, seq FROM " \

@@ -1,5 +1,4 @@
-/* aggregator/ledger/size_claims.c - how many ranks a job has, and who says so
- */
+/* aggregator/ledger/size_claims.c - claims of how many ranks a job has */
 #include "ledger/size_claims.h"
 
 #include "base/cmp.h"
@@ -30,7 +29,7 @@ static int size_claims_compare (const void *pa, const void *pb)
     return order ? order : strcmp (a->host, b->host);
 }
 
-/* Where a word of the same is, or belongs. */
+/* The index of the claim of the same source, or where to insert it. */
 static size_t place_of (const struct size_claims *w,
                         const struct size_claim *word)
 {
@@ -89,7 +88,7 @@ static int by_size (const void *pa, const void *pb)
     return (a->world_size > b->world_size) - (a->world_size < b->world_size);
 }
 
-/* The size that is said most often of these, which are sorted by it. */
+/* The most frequent size of these claims, which are sorted by size. */
 static const struct size_claim *most_frequent (const struct size_claim **by,
                                                size_t n)
 {
@@ -107,7 +106,8 @@ static const struct size_claim *most_frequent (const struct size_claim **by,
     return usual;
 }
 
-/* Into 'by' the claims of the kind that counts most, but MPI's; or MPI's. */
+/* Collect in 'by' the claims of the strongest kind other than MPI's; or MPI's.
+ */
 static size_t size_claims_choose (const struct size_claims *w, bool mpi,
                                   const struct size_claim **by)
 {
@@ -152,7 +152,7 @@ static void name_word (const struct size_claim *w, char *out, size_t size)
                     (long long)w->world_size);
 }
 
-/* Whether a node says another size than what counts. */
+/* Whether a node claims another size than the one that counts. */
 static bool is_outlier (const struct size_claim *w, int64_t size)
 {
     return w->by == CLAIM_MPI ? w->world_size > size

@@ -1,4 +1,4 @@
-/* aggregator/store/record.c - what stands before a content in a segment */
+/* aggregator/store/record.c - the records in segments: encode, decode, scan */
 #include "store/record.h"
 
 #include "base/wire.h"
@@ -144,7 +144,8 @@ static void get_word (struct wire *w, struct size_claim *word)
     wire_text (w, word->host, sizeof (word->host));
 }
 
-/* What has its checksum may still have been written by somebody else. */
+/* The checksum is right, but somebody else may still have written the record.
+ */
 static bool plausible (const struct record *r)
 {
     if (r->kind == RECORD_ASSIGN)
@@ -261,7 +262,7 @@ static int end_gap (struct scan *s)
     return s->at > s->gap ? s->fn (s->arg, NULL, -EBADMSG, &gap) : 0;
 }
 
-/* The next place behind 'at' where the magic stands, or 'to'. */
+/* The next offset after the current one where the magic is found, or 'to'. */
 static int find_magic (struct scan *s, struct err *err)
 {
     static const uint8_t magic[4] = { 'R', 'C', 'R', '1' };

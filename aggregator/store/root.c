@@ -1,4 +1,4 @@
-/* aggregator/store/root.c - who has an aggregator's root */
+/* aggregator/store/root.c - the lock of an aggregator's root */
 #include "store/root.h"
 
 #include "store/fileio.h"

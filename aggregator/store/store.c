@@ -1,4 +1,4 @@
-/* aggregator/store/store.c - the bytes that were delivered */
+/* aggregator/store/store.c - append to segments, receive and commit content */
 #include "store/store_private.h"
 
 #include "base/fault.h"
@@ -152,7 +152,7 @@ int store_open_next (struct store *s, struct err *err)
     return 0;
 }
 
-/* What was appended and not committed is cut off. */
+/* Cut off what was appended but not committed. */
 static void cut_off (struct store *s)
 {
     if (s->end == s->committed)
@@ -168,7 +168,7 @@ static int say_gone (const struct store *s, struct err *err)
                     "or replaced while it was in use", s->segment, s->root);
 }
 
-/* The one that is full counts as far as it was written. */
+/* Continue in the next segment; the full one counts up to its current end. */
 static int next_segment (struct store *s, struct err *err)
 {
     uint64_t end = s->end;
@@ -198,7 +198,7 @@ static int next_segment (struct store *s, struct err *err)
     return 0;
 }
 
-/* Behind what was cut off by somebody else there would be a hole. */
+/* If somebody truncated the segment, appending would leave a hole in it. */
 static int check_end (struct store *s, struct err *err)
 {
     struct stat st;
@@ -292,8 +292,8 @@ int store_note_bound (struct store *s, const struct ledger_bound *b,
 
 /* ---- larger content ---- */
 
-/* Which file a content is received into: somebody may put another one in its
- * place, with the same size.
+/* The file that a content is received into.  Its inode is kept because somebody
+ * may replace the file by another one of the same size.
  */
 struct incoming_file {
     struct digest name;
@@ -345,7 +345,7 @@ static int note_incoming (struct store *s, const struct digest *name,
     return 0;
 }
 
-/* One that a former life has received into is taken as it is. */
+/* A file from before a restart is not known here and is accepted as it is. */
 static bool is_other_file (const struct store *s, const struct digest *name,
                            const struct stat *st)
 {
@@ -465,8 +465,9 @@ int store_keep (struct store *s, const struct digest *name,
 
 /* ---- committing ---- */
 
-/* Tried again it would succeed, and the name could still be lost: what comes
- * then goes into a segment with another one.
+/* After a failed fsync of a directory a second one would succeed, but the name
+ * could still be lost.  So what comes next goes into a segment with another
+ * name.
  */
 static int sync_names (struct store *s, struct err *err)
 {
@@ -530,10 +531,9 @@ void store_committed (struct store *s)
     s->committed = s->end;
 }
 
-/* What was appended is cut off: a next life would take it for delivered.  A
- * segment whose fsync failed is not written to again, the next write opens
- * another one: what the kernel has of it in memory need not be what is on the
- * disk.
+/* Cut off what was appended: after a restart it would be taken for delivered. A
+ * segment whose fsync failed is never written to again, since the kernel's copy
+ * in memory may differ from the disk; the next write opens another one.
  */
 void store_revert (struct store *s)
 {

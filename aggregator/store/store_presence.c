@@ -1,7 +1,7 @@
-/* aggregator/store/store_presence.c - is what was written still there?
+/* aggregator/store/store_presence.c - detect files that were removed or cut
  *
- * Whoever removes or cuts files below a root that is served is not noticed by
- * those who have them open.
+ * A process that has a file open does not notice when somebody removes it below
+ * the root.
  */
 #include "store/store_private.h"
 
@@ -16,7 +16,7 @@
 #define SEGMENTS_MAX 256                // 64 GiB of them
 #define BLOBS_MAX 512
 
-/* How much there is of a file: -1, it is not there; INT64_MAX, nobody knows. */
+/* The size of a file: -1 if it does not exist, INT64_MAX if it is unknown. */
 static int64_t size_of (const char *path)
 {
     struct stat st;
@@ -38,7 +38,7 @@ bool store_has (const struct store *s, const struct digest *id,
     return size_of (path) >= (int64_t)(place->offset + place->size);
 }
 
-/* ---- looking ---- */
+/* ---- checking ---- */
 
 static int look_at_segment (const struct store *s,
                             const struct store_extent *one,
@@ -95,7 +95,7 @@ static int look_at_blob (void *arg, const struct digest *id, uint64_t size)
     return 0;
 }
 
-/* Those behind the last one that was looked at; the first ones come next. */
+/* Check the next blobs after the last one checked; then start over. */
 static int look_at_blobs (struct store *s, struct ledger *ledger, bool all,
                           struct store_lost *ret, struct err *err)
 {
@@ -141,7 +141,7 @@ int store_look (struct store *s, struct ledger *ledger, bool all,
     return rc < 0 ? rc : ret->nsegments + ret->nblobs > 0;
 }
 
-/* ---- mending ---- */
+/* ---- repairing ---- */
 
 static int drop_all (struct ledger *ledger, const struct store_lost *lost,
                      struct err *err)
@@ -156,8 +156,8 @@ static int drop_all (struct ledger *ledger, const struct store_lost *lost,
     return rc;
 }
 
-/* Into another segment, with what is written from now on, if records are to be
- * written again, or the open one is gone.
+/* Continue in a new segment if the records have to be written again, or if the
+ * open segment is gone.
  */
 static int move_on (struct store *s, struct ledger *ledger,
                     const struct store_lost *lost, struct err *err)

@@ -1,11 +1,10 @@
-/* aggregator/store/store_recover.c - open a store, after whatever death
+/* aggregator/store/store_recover.c - open a store, after a crash too
  *
- * The ledger says how far each segment is accounted for.  Behind that there
- * may be records of the last commit, which was not finished: whole ones are
- * entered (nobody was told, but it was what an agent had offered), the rest is
- * cut off.  If the ledger is an older one (of a backup) there is much more
- * behind it, all of which was acknowledged: so nothing is cut off that has
- * anything whole behind it.
+ * The ledger records how far each segment is accounted for.  Behind that there
+ * may be records of the last commit, which was not finished.  Whole records are
+ * entered: nobody was told, but an agent did offer them.  The rest is cut off.
+ * If the ledger is an older one (from a backup), much more follows, all of it
+ * acknowledged: so nothing is cut off that has a whole record behind it.
  */
 #include "store/store_private.h"
 
@@ -77,7 +76,7 @@ static int store_recover_enter (void *arg, const struct record *r, int bad,
     return 0;
 }
 
-/* So much of the open segment is whole, and the ledger knows it. */
+/* Cut the open segment after its last whole record, and record its end. */
 static int cut_behind (struct tail *t)
 {
     struct store *s = t->store;
@@ -90,7 +89,7 @@ static int cut_behind (struct tail *t)
                : ledger_set_segment (t->ledger, s->segment, t->end, t->err);
 }
 
-/* The open segment from 'committed' on. */
+/* Enter the records of the open segment from 'committed' on. */
 static int roll_forward (struct store *s, struct ledger *ledger,
                          struct err *err)
 {
@@ -165,7 +164,9 @@ static int refer_job (void *arg, const struct ledger_job *job)
     return rc;
 }
 
-/* The one that is open is as good if nothing was ever committed to it. */
+/* Open an empty segment; the current one will do if nothing was ever committed
+ * to it.
+ */
 static int open_empty (struct store *s, struct ledger *ledger,
                        struct err *err)
 {
@@ -209,8 +210,8 @@ int store_account_all (struct store *s, struct ledger *ledger,
     return rc < 0 ? rc : ledger_set_segment (ledger, s->segment, s->end, err);
 }
 
-/* After a repair some records are damaged.  A segment of its own says of every
- * item where it is.
+/* After a repair some records are damaged.  A new segment gets a record for
+ * each item, with the place of its content.
  */
 int store_describe (struct store *s, struct ledger *ledger, struct err *err)
 {
@@ -237,8 +238,8 @@ static bool segment_exists (const struct store *s, int64_t n)
     return access (path, F_OK) == 0;
 }
 
-/* Whether there is anything in a segment; the first is empty if it could not
- * be fsynced.
+/* Whether any segment has data.  The first one is empty if it could not be
+ * fsynced.
  */
 static bool has_segments (const struct store *s)
 {
@@ -253,8 +254,8 @@ static bool has_segments (const struct store *s)
     return true;
 }
 
-/* Before anything is appended the ledger knows of a segment: so that one that
- * knows of none, and finds some, has been lost.
+/* Enter a segment in the ledger before anything is appended: if a ledger knows
+ * of no segment although there are some, the original ledger was lost.
  */
 static int store_recover_begin (struct store *s, struct ledger *ledger,
                                 struct err *err)
@@ -301,7 +302,7 @@ static bool is_known (struct ledger *ledger, const char *name)
            ledger_knows_incoming (ledger, &id);
 }
 
-/* Remove unfinished files that nobody has sent more of for STORE_LEASE_S, and
+/* Remove unfinished files that have received nothing for STORE_LEASE_S, and
  * those that the ledger does not know.
  */
 static int store_clear_incoming (const struct store *s, struct ledger *ledger,
