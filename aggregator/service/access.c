@@ -1,8 +1,7 @@
-/* aggregator/service/access.c - who may connect, and what is said of those who
- * may not
+/* aggregator/service/access.c - who may connect, and logging of refusals
  *
- * This folder: the aggregator's life: what agents and verbs say to it,
- * commits, builds in a thread, the end of a run.
+ * This folder: the aggregator's life: messages of agents and verbs, commits,
+ * builds in a thread, the end of a run.
  */
 #include "service/access.h"
 
@@ -19,7 +18,7 @@
 #define PROBLEMS_NS (60 * NS_PER_S)     // in so long ...
 #define PROBLEMS_MAX 20                 // ... at most so many lines of them
 
-/* The directory of keys that is to be used; false: none. */
+/* Find the directory of keys to use; false: none. */
 static bool find_keys (const struct aggregator_options *opt,
                        char dir[PATH_MAX])
 {
@@ -81,7 +80,7 @@ static void on_problem (void *arg, enum net_problem what, const char *text)
                   "%s", text);
 }
 
-/* One agent needs one descriptor; without any left libzmq turns in circles. */
+/* Each agent needs a descriptor.  When none is left, libzmq loops endlessly. */
 static void check_room (const struct aggregator_options *opt)
 {
     int64_t room = net_room_for_peers ();

@@ -1,7 +1,7 @@
-/* aggregator/service/aggregator.c - the process that takes in and builds
+/* aggregator/service/aggregator.c - the process that receives and builds
  *
- * One loop: messages in, group commits, and for each job the question whether
- * it is time to build.
+ * One loop receives messages, commits in groups, and decides for each job when
+ * to build it.
  */
 #include "service/aggregator_private.h"
 
@@ -30,8 +30,8 @@
 
 /* ---- time ---- */
 
-/* When a job is to be built.  Told to end, a service builds what came until
- * then, at once; what comes later, or fails, is for its next life.
+/* When to build a job.  A service that was told to end builds at once what
+ * arrived before; what arrives later, or fails, is left to the next start.
  */
 static int64_t job_due_ns (const struct aggregator *a, const struct served *s)
 {
@@ -57,8 +57,8 @@ static struct served *find_due (const struct aggregator *a, int64_t now)
     return first;
 }
 
-/* One build at a time; what a former life left comes behind what is due, and
- * before an end.
+/* Start the next build, one at a time.  Jobs that an earlier aggregator left
+ * unbuilt come after those that are due, and before the end.
  */
 static void check_service (struct aggregator *a, int64_t now)
 {
@@ -108,8 +108,8 @@ static void tick (void *arg)
     (void)loop_add_timer (a->loop, TICK_NS, tick, a);
 }
 
-/* Too little room below the root: nothing is taken in, so nothing that was
- * acknowledged can get into trouble, and the agents keep theirs.
+/* When the root has too little room, accept nothing: acknowledged data stays
+ * safe, and the agents keep theirs.
  */
 static void check_room (void *arg)
 {
@@ -139,7 +139,8 @@ static void check_room (void *arg)
     (void)loop_add_timer (a->loop, ROOM_NS, check_room, a);
 }
 
-/* Those that are lost stand in a list of their own. */
+/* Count the agents that are not lost; the lost ones have a list of their own.
+ */
 static int64_t count_agents (const struct served *s)
 {
     int64_t n = 0;
@@ -163,7 +164,7 @@ static bool status_path (const struct aggregator *a, char path[PATH_MAX])
     return fileio_join (path, PATH_MAX, a->opt->root, "status.json");
 }
 
-/* What this aggregator does now, for rollcall status. */
+/* Write what this aggregator is doing, for rollcall status. */
 static void write_status (void *arg)
 {
     struct aggregator *a = arg;
@@ -202,7 +203,7 @@ static void end_status (struct aggregator *a)
     free (a->status_text);
 }
 
-/* A service takes nothing more in, and ends when it has built what came. */
+/* The service accepts nothing more, and ends when it has built what arrived. */
 static void end_service (struct aggregator *a)
 {
     aggregator_commit (a);
@@ -229,10 +230,11 @@ static void on_signal (void *arg, int signo)
     loop_stop (a->loop, 0);
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
-/* An older ledger (of a backup) looks as if all that came since had not been
- * acknowledged: whoever put it there sees what became of it.
+/* Log what was recovered.  If somebody restored an older ledger from a backup,
+ * all later data looks as if it had never been acknowledged: this shows what
+ * became of it.
  */
 static void tell_recovered (const struct aggregator *a)
 {
@@ -253,7 +255,7 @@ static void tell_recovered (const struct aggregator *a)
                   "lists them", (unsigned long long)r.between);
 }
 
-/* That root is refused is to be known before anything is delivered. */
+/* Detect before anything is delivered that OUT is refused for root. */
 static int check_out (const struct aggregator_options *opt, struct err *err)
 {
     return opt->out ? tree_check_path (opt->out, opt->foreign, err) : 0;
@@ -297,7 +299,7 @@ static int open_loop (struct aggregator *a, struct err *err)
     return 0;
 }
 
-/* A descriptor that was handed over must be what it is said to be. */
+/* Whether the descriptor that was handed over is a listening socket. */
 static bool is_listening (int fd)
 {
     int yes = 0;
@@ -314,8 +316,8 @@ static int send_to (void *arg, const struct net_peer *to,
     return net_send (a->net, to, m);
 }
 
-/* Whether an agent has said hello to a former life (aggregator_messages.c), and
- * when that was: the run began then.
+/* Find out whether an agent said hello before a restart
+ * (aggregator_messages.c), and when: the run began then.
  */
 static void look_back (struct aggregator *a)
 {
@@ -355,8 +357,8 @@ static int aggregator_start (struct aggregator *a, struct err *err)
                          &a->control, err);
 }
 
-/* A run's own root goes when everything in it is in OUT, and stays otherwise:
- * whatever was acknowledged may be nowhere else.
+/* A run's own root is removed when OUT has everything in it.  Otherwise it
+ * stays, as acknowledged data may be nowhere else.
  */
 static bool root_is_spent (struct aggregator *a)
 {

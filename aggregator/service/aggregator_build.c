@@ -24,7 +24,9 @@ void aggregator_forget_build (struct aggregator *a)
     (void)malloc_trim (0);      // the next build may be hours away
 }
 
-/* A next life builds it again: nothing of it was noted. */
+/* The job is built again after a restart, since nothing of this build was
+ * recorded.
+ */
 void aggregator_cancel_build (struct aggregator *a)
 {
     if (!a->building)
@@ -120,7 +122,7 @@ void aggregator_start_build (struct aggregator *a, struct served *s)
         (void)run_build (a);    // no thread to be had: agents wait
 }
 
-/* Raw files that are not there are named, where a person looks. */
+/* Report raw files that could not be written, where users look. */
 static void tell_raw (struct aggregator *a)
 {
     const struct raw_tree *t = a->build_rc < 0 ? NULL
@@ -144,7 +146,7 @@ static void tell_raw (struct aggregator *a)
     (void)job_note (&a->building->job, more);
 }
 
-/* The result of a run is all that its people look at. */
+/* Add a note to the run's result, since users look at nothing else. */
 static void tell_left (struct aggregator *a)
 {
     char note[MESSAGE_TEXT_MAX];
@@ -166,7 +168,7 @@ bool aggregator_raw_is_whole (const struct aggregator *a)
     return !t || t->missing == 0;
 }
 
-/* In the order and the words of every other view. */
+/* Log the roll in the order and words of all other views. */
 static void log_roll (struct logline *l, const struct roster *r)
 {
     static const enum roster_state bad[] = {
@@ -203,8 +205,8 @@ static void log_built (const struct aggregator *a)
     log_end (&l);
 }
 
-/* So that a next life knows what is built.  If it cannot be noted that one
- * builds it again; so it does when more was said of the job meanwhile.
+/* Record what was built, for the next start.  If that fails, or if claims about
+ * the job changed meanwhile, the next start builds it again.
  */
 static void note_built (struct aggregator *a)
 {
@@ -236,7 +238,7 @@ bool aggregator_end_build (struct aggregator *a)
     return true;
 }
 
-/* ---- what a former life left ---- */
+/* ---- results that an earlier aggregator left unbuilt ---- */
 
 static bool has_result (const struct aggregator *a, const char *job)
 {

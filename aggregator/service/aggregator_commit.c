@@ -23,7 +23,7 @@ void aggregator_commit (struct aggregator *a)
         (void)aggregator_look (a, true);
 }
 
-/* The time has come, unless more is about to. */
+/* Commit now, unless more items are about to arrive. */
 static void commit_gathered (void *arg)
 {
     struct aggregator *a = arg;

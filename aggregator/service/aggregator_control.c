@@ -1,4 +1,6 @@
-/* aggregator/service/aggregator_control.c - what verbs ask, while it serves */
+/* aggregator/service/aggregator_control.c - requests of verbs to this
+ * aggregator
+ */
 #include "service/aggregator_private.h"
 
 #include "archive/request.h"
@@ -6,7 +8,7 @@
 
 #include <errno.h>
 
-/* What the ledger has of a job now is what counts in memory, too. */
+/* Refresh a served job from the ledger, after a request has changed it. */
 static void take_up (struct aggregator *a, const char *id)
 {
     struct served *s = aggregator_find_job (a, id);
@@ -23,7 +25,7 @@ static void take_up (struct aggregator *a, const char *id)
         (void)aggregator_note_unbuilt (a, id);
 }
 
-/* What came before is committed first: a request has the store to itself. */
+/* Commit earlier data first: a request needs the store to itself. */
 int aggregator_on_request (void *arg, const struct json *request,
                            struct json *answer, struct err *err)
 {

@@ -1,7 +1,8 @@
-/* aggregator/service/aggregator_divide.c - which jobs a scope has
+/* aggregator/service/aggregator_divide.c - divide a scope into jobs
  *
- * Agents that were told no job send under a scope.  When it is due what has
- * come of it is given to jobs, in one commit, before any of these is built.
+ * Agents that were told no job send under a scope.  When the scope is due, its
+ * captures are assigned to jobs in one commit, before any of these jobs is
+ * built.
  */
 #include "service/aggregator_private.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What else is in its directory is somebody's. */
+/* Other files in the directory belong to users, and stay. */
 void aggregator_drop_result (struct aggregator *a, const char *job)
 {
     char dir[PATH_MAX], path[PATH_MAX];
@@ -44,7 +45,7 @@ int aggregator_drop_empty (struct aggregator *a, struct err *err)
     return ledger_each_empty_job (a->ledger, aggregator_divide_drop, a, err);
 }
 
-/* ---- committed ---- */
+/* ---- after the commit ---- */
 
 static void aggregator_divide_tell (const struct aggregator *a, const char *job)
 {
@@ -67,7 +68,7 @@ static void aggregator_divide_tell (const struct aggregator *a, const char *job)
     log_end (&l);
 }
 
-/* Of what was given to it now. */
+/* Warn about changed senders of the versions that were just assigned. */
 static void tell_senders (struct aggregator *a, struct served *s)
 {
     for (size_t i = 0; i < a->divided.n; i++) {
@@ -78,8 +79,8 @@ static void tell_senders (struct aggregator *a, struct served *s)
     }
 }
 
-/* Those that can be served are built as soon as it is their turn, others when
- * nothing else is to be.
+/* Schedule the changed jobs: those that can be served are built in their turn,
+ * the others when nothing else is due.
  */
 static void build_jobs (struct aggregator *a, int64_t came_ns)
 {
@@ -119,8 +120,8 @@ int aggregator_commit_divided (struct aggregator *a,
 
 /* ---- deciding ---- */
 
-/* With what has come meanwhile; 0, or the ledger or the disk failed, which has
- * been said.
+/* Commit the assignments, with other data that arrived meanwhile.  0, or
+ * negative if the ledger or the disk failed, which was logged.
  */
 static int commit (struct aggregator *a, int64_t came_ns)
 {

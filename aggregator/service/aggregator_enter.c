@@ -1,5 +1,5 @@
-/* aggregator/service/aggregator_enter.c - what has come is made durable, and
- * noted for the next result
+/* aggregator/service/aggregator_enter.c - commit what arrived, and schedule its
+ * build
  */
 #include "service/aggregator_private.h"
 
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* An error is met again when the job is built. */
+/* Errors are ignored here: the build of the job meets them again. */
 void aggregator_tell_sender (struct aggregator *a, struct served *s,
                              int64_t rank)
 {
@@ -39,7 +39,7 @@ static void on_entered (void *arg, const struct ledger_item *item)
         (void)aggregator_note_unbuilt (a, i.job);
 }
 
-/* If it fails nothing was acknowledged; agents offer everything again. */
+/* On failure nothing was acknowledged, and agents offer everything again. */
 int aggregator_commit_now (struct aggregator *a)
 {
     struct err err = { "" };

@@ -1,5 +1,5 @@
 /* aggregator/service/aggregator_jobs.c - the jobs that are served, and those
- * that are to be built when one of them is not
+ * that wait to be built meanwhile
  */
 #include "service/aggregator_private.h"
 
@@ -28,7 +28,7 @@ struct served *aggregator_find_job (struct aggregator *a, const char *id)
     return s;
 }
 
-/* ---- room for one more ---- */
+/* ---- making room ---- */
 
 static bool is_idle (const struct aggregator *a, const struct served *s)
 {
@@ -42,7 +42,7 @@ static bool is_idle (const struct aggregator *a, const struct served *s)
            build_schedule_due_ns (&s->schedule) == INT64_MAX;
 }
 
-/* What counts of it is in the ledger. */
+/* Nothing is lost: the ledger has all that counts. */
 static void forget_job (struct aggregator *a, struct served **at)
 {
     struct served *s = *at;
@@ -55,7 +55,7 @@ static void forget_job (struct aggregator *a, struct served **at)
     a->njobs--;
 }
 
-/* Forget jobs that nobody speaks of, but this one (or NULL). */
+/* Forget jobs without agents, except this one (or NULL). */
 static void forget_idle (struct aggregator *a, const struct served *but)
 {
     for (struct served **at = &a->jobs; *at;) {
@@ -79,8 +79,8 @@ static void forget_silent_of (struct aggregator *a, struct served *s,
         (void)aggregator_note_peer (a, s, &s->job.agents[i]);
 }
 
-/* In a service hosts come and go for as long as a job lives: each start of one,
- * and most of a container, is another host.
+/* During a service's job hosts come and go: each reboot, and most restarts of a
+ * container, look like a new host.
  */
 static void forget_silent (struct aggregator *a)
 {
@@ -98,7 +98,8 @@ void aggregator_give_back (struct aggregator *a, const struct served *but)
     forget_silent (a);
 }
 
-/* Whether all of its agents have ended with nothing left, before then. */
+/* Whether all agents of the job ended before then and had delivered everything.
+ */
 static bool is_at_peace (const struct served *s, int64_t before_ns)
 {
     size_t i = 0;
@@ -109,8 +110,8 @@ static bool is_at_peace (const struct served *s, int64_t before_ns)
     return i == s->job.nagents;
 }
 
-/* What those that ended have said of their ranks is for the roll, as long as
- * others of the job are at work; and of a job that is to be built in any case.
+/* The roster still needs what finished agents reported about their ranks while
+ * other agents of the job are at work, or while a build is due.
  */
 void aggregator_forget_gone (struct aggregator *a, int64_t now)
 {
@@ -130,8 +131,8 @@ void aggregator_forget_gone (struct aggregator *a, int64_t now)
     }
 }
 
-/* What was said in former lives, and what the options of this one say.  If the
- * ledger cannot tell it does not forget either: agents say it again.
+/* Take claims from the ledger and from this program's options.  If the ledger
+ * cannot be read, nothing is lost: agents repeat their claims.
  */
 void aggregator_recall_claims (struct aggregator *a, struct served *s)
 {
@@ -149,7 +150,7 @@ void aggregator_recall_claims (struct aggregator *a, struct served *s)
     (void)job_claim (&s->job, &front);
 }
 
-/* A job that is served, or is from now on. */
+/* Find a job, or begin to serve it. */
 struct served *aggregator_job (struct aggregator *a, const char *id)
 {
     struct served *s = aggregator_find_job (a, id);
@@ -170,10 +171,10 @@ struct served *aggregator_job (struct aggregator *a, const char *id)
     return s;
 }
 
-/* ---- what is said of a job ---- */
+/* ---- notes ---- */
 
-/* A service has no summary to put it into: it is in its log, once; with whose
- * word it is, or NULL.
+/* A service has no summary, so each note is logged once, with the agent that
+ * sent it (or NULL).
  */
 void aggregator_note (struct served *s, struct job_agent *agent,
                       const char *text)
@@ -195,7 +196,7 @@ void aggregator_note (struct served *s, struct job_agent *agent,
     log_end (&l);
 }
 
-/* ---- its results ---- */
+/* ---- results ---- */
 
 enum item_kind aggregator_last_kind (const struct aggregator *a)
 {

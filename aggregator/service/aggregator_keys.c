@@ -1,8 +1,8 @@
 /* aggregator/service/aggregator_keys.c - which key may speak for which host
  *
- * That is said where it is enrolled, or else by the first host that it spoke
- * for.  This is so at once, and durable with the next commit: before anything
- * is acknowledged that came with the key.
+ * The key's file names the host; else the key is bound to the first host that
+ * uses it.  A binding holds at once and becomes durable with the next commit,
+ * before anything that came with the key is acknowledged.
  */
 #include "service/aggregator_private.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1, or 0 when it is bound to none. */
+/* Find the host that a key is bound to: 1, or 0 for none. */
 static int find_bound (struct aggregator *a, const char *who,
                        struct ledger_bound *ret, struct err *err)
 {

@@ -1,9 +1,9 @@
-/* aggregator/service/aggregator_lost.c - what is removed below the root while
- * it is served
+/* aggregator/service/aggregator_lost.c - files removed below the root while it
+ * is served
  *
- * Acknowledged data that no longer exists is requested again: from now on
- * agents that have delivered any of it are told that it is lost, and nobody is
- * listened to who has not asked.
+ * Acknowledged data that no longer exists is requested again: agents that
+ * delivered any of it are told that it is lost, and each agent is ignored until
+ * it has said HELLO again.
  */
 #include "service/aggregator_private.h"
 
@@ -38,9 +38,9 @@ bool aggregator_has_root (struct aggregator *a)
 
 /* ---- the ledger ---- */
 
-/* All of it is in this process still, so it is not made again of the segments,
- * which do not tell what agents were told: these would take for lost what they
- * have released, and read all else once more.
+/* This process still has all of the ledger, so it is not rebuilt from the
+ * segments.  They do not record what agents were told: agents would take for
+ * lost what they have released, and read everything else again.
  */
 static bool put_ledger_back (struct aggregator *a)
 {
@@ -134,8 +134,9 @@ static void on_lost (void *arg, const struct ledger_item *i)
     log_end (&line);
 }
 
-/* What agents deliver now would be acknowledged with a new mark, and nobody
- * could tell any more what they were told before it.
+/* Ignore agents until their next HELLO.  Otherwise what they deliver would be
+ * acknowledged with a new mark, which hides what they were told before the
+ * loss.
  */
 static void ask_again (struct aggregator *a)
 {

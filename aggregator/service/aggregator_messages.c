@@ -1,4 +1,4 @@
-/* aggregator/service/aggregator_messages.c - what agents say */
+/* aggregator/service/aggregator_messages.c - messages of agents */
 #include "service/aggregator_private.h"
 
 #include "base/counter.h"
@@ -17,7 +17,7 @@
 #define LEFT_OUT "its reports are not kept: there were too many"
 #define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
 
-/* 'reason': of a refusal. */
+/* 'reason' matters only for a refusal. */
 static void reply (struct aggregator *a, const struct net_peer *to,
                    enum message_type type, enum refusal reason,
                    const char *text)
@@ -36,9 +36,9 @@ static void aggregator_messages_refuse (struct aggregator *a,
     reply (a, to, MESSAGE_REFUSED, reason, text);
 }
 
-/* Whether something that was acknowledged to this agent is no longer here: the
- * root is a new one, or of a backup, or was repaired, or files in it were
- * removed. 1 or 0; negative: the ledger cannot tell.
+/* Whether something acknowledged to this agent is gone: the root is new, from a
+ * backup or repaired, or files in it were removed.  1 or 0; negative: the
+ * ledger cannot be read.
  */
 static int has_lost (struct aggregator *a, const struct net_peer *from,
                      const struct message *hello)
@@ -75,7 +75,7 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
     return rc < 0 ? rc : 1;
 }
 
-/* Its own clock back, so that it can tell how ours differs. */
+/* Echo the agent's clock, so that it can measure its offset from ours. */
 static void welcome (struct aggregator *a, const struct net_peer *to,
                      const struct message *hello, bool lost)
 {
@@ -85,9 +85,9 @@ static void welcome (struct aggregator *a, const struct net_peer *to,
     (void)net_send (a->net, to, &m);
 }
 
-/* How wrong the clock of an agent's host is: for people, who compare times of
- * several hosts.  Written when it is new or has changed by more than it was
- * uncertain, since every agent says it every other second.
+/* Keep the offset of the host's clock, for users who compare times of several
+ * hosts.  Each agent sends it every two seconds, so it is recorded only when it
+ * is new or changed by more than its error.
  */
 static void keep_clock (struct job_agent *agent, const struct message *m)
 {
@@ -120,8 +120,8 @@ static bool has_unnoted (const struct size_claims *w)
     return i < w->n;
 }
 
-/* What was said of itself, and is to be there in a next life, goes with the
- * next commit.  If that fails it is due again when it is said again.
+/* Record a report that has to survive a restart with the next commit.  If that
+ * fails, it is due again when the agent repeats it.
  */
 static void note_said (struct aggregator *a, bool any)
 {
@@ -132,7 +132,7 @@ static void note_said (struct aggregator *a, bool any)
     aggregator_commit_soon (a);
 }
 
-/* When one rank has failed, the others are to be ended. */
+/* When one rank has failed, the other ranks are stopped. */
 static void say_stop (struct aggregator *a, const struct served *s,
                       const struct net_peer *to)
 {
@@ -146,8 +146,8 @@ static void say_stop (struct aggregator *a, const struct served *s,
     reply (a, to, MESSAGE_STOP, REFUSAL_OTHER, text);
 }
 
-/* The front end of a launcher asks whether anybody ever came, and a next life
- * when the first one did.
+/* The launcher's front end asks whether any agent ever connected; after a
+ * restart the aggregator asks when the first one did.
  */
 static void mark_joined (struct aggregator *a)
 {
@@ -167,8 +167,8 @@ static bool is_room (const struct aggregator *a, const struct served *s,
            aggregator_has_share (a, from, SHARE_AGENTS, 1);
 }
 
-/* Whether there is room for whoever says this; a restarted agent takes the
- * place of its former self.
+/* Whether there is room for this agent; a restarted one takes the place of its
+ * predecessor.
  */
 static bool has_room (struct aggregator *a, struct served *s,
                       const struct net_peer *from, const struct message *m)
@@ -179,7 +179,7 @@ static bool has_room (struct aggregator *a, struct served *s,
     return is_room (a, s, from);
 }
 
-/* A job that somebody speaks of, perhaps the first. */
+/* Find or open the job that an agent names. */
 static struct served *open_job (struct aggregator *a,
                                 const struct net_peer *from, const char *id)
 {
@@ -217,7 +217,7 @@ static void log_agent (const struct net_peer *from, const struct message *m)
     log_end (&l);
 }
 
-/* Two agents say that they are the one of this host. */
+/* Two agents claim to be the agent of this host. */
 static void on_rival (struct aggregator *a, struct job_agent *agent,
                       const struct net_peer *from, const struct message *m)
 {
@@ -245,9 +245,9 @@ static void on_rival (struct aggregator *a, struct job_agent *agent,
               *from->who ? ", with the key of " : "", from->who);
 }
 
-/* Whether the agent of this host is another connection, and lives: only then
- * is nobody else believed to be it.  A connection that broke is not there any
- * more to be sent to; one that fell silent is given up.
+/* Whether the host already has a living agent on another connection: only then
+ * is a new one refused.  Nothing can be sent to a broken connection; a silent
+ * agent is given up.
  */
 static bool is_taken (struct aggregator *a, struct served *s,
                       const struct net_peer *from, const struct message *m)
@@ -269,9 +269,7 @@ static bool is_taken (struct aggregator *a, struct served *s,
     return true;
 }
 
-/* An agent that is new, or was started again: it is put where it belongs, or
- * told why not (NULL).
- */
+/* Add a new or restarted agent to its job, or tell it why not (NULL). */
 static struct served *take_agent (struct aggregator *a,
                                   const struct net_peer *from,
                                   const struct message *m,
@@ -301,7 +299,9 @@ static struct served *take_agent (struct aggregator *a,
     return s;
 }
 
-/* A peer without permission is ignored from now on, whatever it was before. */
+/* Refuse a peer without permission and ignore it from now on, even if it was
+ * known.
+ */
 static void refuse_host (struct aggregator *a, const struct net_peer *from,
                          const struct message *m, const char *why)
 {
@@ -312,8 +312,8 @@ static void refuse_host (struct aggregator *a, const struct net_peer *from,
         log_text (LOG_LEVEL_WARN, "host-refused", "job %s: %s", m->job, why);
 }
 
-/* COMMAND has started more ranks than the run has wrappers, which are what who
- * started this aggregator had counted: its agents see them.
+/* Agents report that COMMAND started more ranks than the run has wrappers.
+ * --world-size counted the wrappers, so raise that claim.
  */
 static void hear_launch (struct aggregator *a, struct served *s,
                          const struct message *m)
@@ -326,10 +326,11 @@ static void hear_launch (struct aggregator *a, struct served *s,
         (void)job_claim (&s->job, &front);      // or it is said again
 }
 
-/* If nobody knows whether all is here that was acknowledged nothing is said: it
- * would release its captures, or seal all of them again.  Nor is a new one
- * taken: what it delivered would be acknowledged with another mark, and by that
- * nobody could tell any more what is lost.  It says hello again.
+/* If the ledger cannot tell whether acknowledged data is lost, do not answer:
+ * either answer could be wrong, and the agent would release its captures or
+ * seal all of them again.  A new agent is not accepted either: its data would
+ * be acknowledged with a new mark, which hides what is lost.  It says HELLO
+ * again.
  */
 static void on_hello (struct aggregator *a, const struct net_peer *from,
                       const struct message *m)
@@ -378,7 +379,7 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
         say_stop (a, s, from);
 }
 
-/* Whether there is room for its text. */
+/* Whether there is room for the agent's text. */
 static bool may_say (struct aggregator *a, const struct job_agent *agent,
                      struct job_use adds)
 {
@@ -429,8 +430,8 @@ static void on_rank (struct aggregator *a, struct served *s,
     }
 }
 
-/* Captures that were found behind DONE are not on offer yet: the run would end
- * without them.
+/* Captures that were found after DONE are not offered yet: without this the run
+ * would end without them.
  */
 static void on_ping (struct job_agent *agent, const struct message *m)
 {

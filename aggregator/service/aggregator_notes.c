@@ -1,5 +1,5 @@
-/* aggregator/service/aggregator_notes.c - what agents said beside items, to be
- * committed with these
+/* aggregator/service/aggregator_notes.c - reports of agents besides items,
+ * which are committed with items
  */
 #include "service/aggregator_private.h"
 
@@ -51,7 +51,7 @@ static int enter_ranks (struct aggregator *a, const struct served *s,
     return rc;
 }
 
-/* Whether any of them have said more than where they are. */
+/* Mark ranks as recorded; whether any of them reported more than its host. */
 static bool ranks_entered (const struct aggregator *a, struct served *s)
 {
     bool any = false;
@@ -67,7 +67,7 @@ static bool ranks_entered (const struct aggregator *a, struct served *s)
     return any;
 }
 
-/* Words that the ledger does not have, to their records and rows. */
+/* Write claims that the ledger lacks: records, then rows. */
 static int note_words (struct aggregator *a, const struct served *s,
                        enum transfer_phase phase, struct err *err)
 {
@@ -84,7 +84,7 @@ static int note_words (struct aggregator *a, const struct served *s,
     return rc;
 }
 
-/* A word that does not count is told in the next result, too. */
+/* Even a claim that does not count is shown in the next result. */
 static void words_entered (struct aggregator *a, struct served *s)
 {
     bool any = ranks_entered (a, s) || s->noted_size != s->job.world_size;

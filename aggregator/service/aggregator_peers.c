@@ -1,6 +1,6 @@
 /* aggregator/service/aggregator_peers.c - which agent a connection is
  *
- * Asked for every message, of thousands of agents.
+ * This is looked up for each message of thousands of agents.
  */
 #include "service/aggregator_private.h"
 

@@ -1,5 +1,6 @@
-/* aggregator/service/aggregator_run.c - the end of a run: when, and what it
- * leaves */
+/* aggregator/service/aggregator_run.c - when a run ends, and what it leaves
+ * behind
+ */
 #include "service/aggregator_private.h"
 
 #include "base/log.h"
@@ -21,8 +22,8 @@
 #define FAREWELL_REPEAT_NS (50 * NS_PER_MS)
 #define RESULT_NAME "result.json"
 
-/* From here on offers are not answered: agents keep what they have.  What was
- * asked for before may still come.
+/* From here on offers are not answered, and agents keep their items.  Chunks
+ * that were requested before may still arrive.
  */
 static void close_intake (struct aggregator *a)
 {
@@ -30,7 +31,7 @@ static void close_intake (struct aggregator *a)
     transfers_hold (a->transfers, true);
 }
 
-/* Whether everything that a run can hope for has come, or time is up. */
+/* Whether everything that the run can expect has arrived, or time is up. */
 static bool run_is_over (struct aggregator *a, struct served *s, int64_t now)
 {
     int64_t waited;
@@ -55,7 +56,7 @@ static bool run_is_over (struct aggregator *a, struct served *s, int64_t now)
            waited >= (a->resumed ? REJOIN_NS : STRAGGLER_NS);
 }
 
-/* Whether there is a launcher, which may start ranks yet. */
+/* Whether there is a launcher that may still start ranks. */
 static bool is_launching (const struct aggregator *a)
 {
     struct pollfd p = { .fd = (int)a->opt->launch_fd };
@@ -63,8 +64,8 @@ static bool is_launching (const struct aggregator *a)
     return p.fd >= 0 && poll (&p, 1, 0) == 0;
 }
 
-/* Whether no rank has reported, and for so long there was nobody who could: no
- * launcher, and no agent that was heard.
+/* Whether no rank has reported, and for too long none could: there was no
+ * launcher, and no agent was heard.
  */
 static bool nobody_comes (struct aggregator *a, const struct job *j,
                           int64_t now)
@@ -112,9 +113,9 @@ void aggregator_check_run (struct aggregator *a, int64_t now)
     }
 }
 
-/* Where a host keeps what it has not delivered: the directories of a run on its
- * hosts are alike, but for the host's key, unless somebody has set another
- * STATE there.
+/* The directory where a host keeps undelivered items.  It is the same on all
+ * hosts of a run, except for the host's key, unless a user set another STATE
+ * there.
  */
 static void name_spool (const struct aggregator *a, const struct job_agent *g,
                         char *out, size_t size)
@@ -149,7 +150,7 @@ static void name_left (const struct aggregator *a, const struct job_agent *g,
                         (unsigned long long)g->left_captures, offered);
 }
 
-/* What is not in the result is named, host by host. */
+/* Name undelivered data in the result, host by host. */
 static void note_undelivered (struct aggregator *a, struct job *j)
 {
     for (size_t i = 0; i < j->nagents; i++) {
@@ -176,7 +177,7 @@ static void note_undelivered (struct aggregator *a, struct job *j)
     }
 }
 
-/* The exit status for the roll; a failed COMMAND does not count. */
+/* The exit status according to the roll; a failed COMMAND does not count. */
 static int roll_status (const struct aggregator *a)
 {
     if (a->build_rc < 0)
@@ -187,7 +188,7 @@ static int roll_status (const struct aggregator *a)
     return a->complete ? 0 : 1;
 }
 
-/* What a run leaves behind for its wrapper and for `rollcall wait`. */
+/* Write the result for the run's wrapper and for `rollcall wait`. */
 static void leave_result (struct aggregator *a)
 {
     const struct job *job = &a->building->job;
@@ -213,8 +214,8 @@ static void leave_result (struct aggregator *a)
         log_text (LOG_LEVEL_ERROR, "result-failed", "%s", err.text);
 }
 
-/* What agents are told if OUT has not all that they have delivered: then their
- * captures stay.
+/* Tell agents if OUT lacks any of their delivered data: then their captures
+ * stay.
  */
 static void name_unwritten (const struct aggregator *a, char *out, size_t size)
 {
@@ -225,8 +226,8 @@ static void name_unwritten (const struct aggregator *a, char *out, size_t size)
         (void)snprintf (out, size, "not all raw files could be put into OUT");
 }
 
-/* Tell the agents that it is over, again and again until they are gone: a
- * message that was sent need not have arrived.
+/* Tell the agents that the run is over, and repeat it until they are gone: a
+ * message may get lost.
  */
 static void say_farewell (void *arg)
 {
@@ -245,18 +246,18 @@ static void say_farewell (void *arg)
         loop_stop (a->loop, 0);
 }
 
-/* Whether the ledger has nothing of the job that the last build did not see. */
+/* Whether the last build saw everything that the ledger has of the job. */
 bool aggregator_result_has_all (struct aggregator *a, const struct served *s)
 {
     return ledger_newest (a->ledger, s->job.id, aggregator_last_kind (a)) ==
            a->build_seq;
 }
 
-/* What came while it was built has been acknowledged, and may be nowhere else
- * by now; another rank, or an agent in the place of one that died, has not said
- * yet that it is done.  Then the run is not over, and goes on as if it had not
- * been built.  It ends, since behind the deadline nothing is taken in, and
- * nobody is waited for.
+/* Whether the run goes on after a build.  Data that arrived during the build
+ * was acknowledged, and may be nowhere else by now; another rank, or the
+ * successor of a dead agent, may not be done yet.  Then the run goes on as if
+ * it had not been built.  It still ends: after the deadline nothing is accepted
+ * and nobody is waited for.
  */
 static bool goes_on (struct aggregator *a, const struct served *s)
 {

@@ -1,10 +1,10 @@
 /* aggregator/service/aggregator_shares.c - how much of a service one key may
- * take
+ * use
  *
- * What a service has in memory has an end, and whoever is first could take all
- * of it.  So one key gets of each thing what then remains for all others: half
- * if it is alone, a third if it is one of two that want all.  A run has one
- * key, and without keys nobody knows who is who: there only the end holds.
+ * A service has limited memory, and the first key could take all of it.  So one
+ * key may use as much of each resource as then remains for all others: half if
+ * it is alone, a third if two keys want all.  A run has one key, and without
+ * keys the users are unknown: then only the total is limited.
  */
 #include "service/aggregator_private.h"
 
@@ -64,7 +64,7 @@ static size_t of_key (const struct aggregator *a, enum share what,
     return n;
 }
 
-/* 'own' of 'all', which are 'more' already than there were. */
+/* 'own' is this key's part of 'all', and both include what is requested. */
 static bool is_fair (size_t own, size_t all, size_t most)
 {
     return all <= most && own <= most - all;

@@ -1,9 +1,8 @@
-/* aggregator/service/aggregator_silent.c - agents of a service that are not
- * heard
+/* aggregator/service/aggregator_silent.c - silent agents of a service
  *
- * An agent says HELLO every two seconds, whatever there is to deliver, and DONE
- * when it ends with nothing left.  One that does neither is missed: its host
- * may be dead.  In a run that is a matter of its end: aggregator_run.c.
+ * An agent says HELLO every two seconds, even if it has nothing to deliver, and
+ * DONE when it ends with nothing left.  An agent that does neither is reported:
+ * its host may be dead.  At the end of a run aggregator_run.c does this.
  */
 #include "service/aggregator_private.h"
 
@@ -18,7 +17,7 @@
 #define SWEEP_NS (60 * NS_PER_S)        // between looks for those that leave
 #define NAMED 3                 // of them in one sentence
 
-/* What it had begun to deliver. */
+/* Name the items that the agent had begun to deliver. */
 static void name_offered (struct aggregator *a, const struct job_agent *g,
                           char *out, size_t size)
 {

@@ -40,7 +40,7 @@ void job_set_claims (struct job *j, struct size_claims *claims)
     job_settle (j);
 }
 
-/* A node that does not know says 0, which takes nothing back. */
+/* A node that does not know the size says 0, which withdraws nothing. */
 static void hear_size (struct job *j, const struct job_agent *a,
                        int64_t world_size)
 {
@@ -121,7 +121,7 @@ static size_t cost_of (const char *text)
     return text && *text ? strlen (text) + JOB_TEXT_COST : 0;
 }
 
-/* What this agent says in the place of what it said before, or NULL. */
+/* Replace an earlier text of this agent (or NULL). */
 static int set_text (struct job *j, struct job_agent *a, char **at,
                      const char *text)
 {
@@ -137,7 +137,7 @@ static int set_text (struct job *j, struct job_agent *a, char **at,
     return 0;
 }
 
-/* Where the entry of a rank is, or belongs. */
+/* The index of a rank's entry, or where to insert it. */
 static size_t place_of (const struct job *j, int64_t rank)
 {
     return cmp_place (&rank, j->ranks, j->nranks, sizeof (*j->ranks),
@@ -151,8 +151,8 @@ const struct job_rank *job_find_rank (const struct job *j, int64_t rank)
     return at < j->nranks && j->ranks[at].rank == rank ? &j->ranks[at] : NULL;
 }
 
-/* The entry of a rank, made if it is not there; every agent repeats its ranks
- * every other second.
+/* Find or make the entry of a rank; each agent repeats its ranks every two
+ * seconds.
  */
 static struct job_rank *rank_at (struct job *j, struct job_agent *a,
                                  int64_t rank)
@@ -174,7 +174,7 @@ static struct job_rank *rank_at (struct job *j, struct job_agent *a,
     return &p[at];
 }
 
-/* It is this agent's now. */
+/* The rank now belongs to this agent. */
 static void take_rank (struct job *j, struct job_agent *a, struct job_rank *r)
 {
     struct job_agent *was = &j->agents[r->agent];
@@ -200,8 +200,8 @@ struct job_use job_rank_adds (const struct job *j, const struct message *m)
     return (struct job_use){ r ? 0 : 1, is > was ? is - was : 0 };
 }
 
-/* MPI's word, which an agent that was started again may not have yet.  Of a
- * node the largest world counts: others are of programs of a few ranks.
+/* A claim by MPI, which a restarted agent may not have yet.  Of a node the
+ * largest world counts: smaller ones are of programs with a few ranks.
  */
 static void hear_mpi (struct job *j, const struct job_agent *a,
                       struct job_rank *r, const struct message *m)
@@ -290,7 +290,7 @@ const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
     return NULL;
 }
 
-/* A list that became shorter, in the memory that a list of n has. */
+/* Shrink a list to the capacity of n elements. */
 static void *fit (void *list, size_t n, size_t size)
 {
     size_t capacity = 1;
@@ -302,7 +302,8 @@ static void *fit (void *list, size_t n, size_t size)
     return p ? p : list;
 }
 
-/* Ranks of agents that have moved; to[i] is SIZE_MAX for one that is gone. */
+/* Update the ranks' agent indices; to[i] is SIZE_MAX for an agent that is gone.
+ */
 static void follow_agents (struct job *j, const size_t *to)
 {
     size_t n = 0;
@@ -405,7 +406,7 @@ bool job_is_whole (const struct job *j)
     return job_all_reported (j);
 }
 
-/* Why there may be nothing of a rank. */
+/* Explain why a rank may have no captures. */
 static void explain (const struct job_rank *x, const struct job_agent *a,
                      char *text, size_t size)
 {
@@ -423,8 +424,8 @@ static void explain (const struct job_rank *x, const struct job_agent *a,
                         "everything when the deadline passed");
 }
 
-/* Of a rank that nobody has spoken of in this life; a former one may have heard
- * on which host it was.
+/* Explain a rank that nobody has reported since the last restart; an earlier
+ * aggregator may have recorded its host.
  */
 static void explain_unheard (const struct job *j, struct roster_entry *e)
 {
