@@ -1,4 +1,6 @@
-/* aggregator/archive/archive.c - what an aggregator's root holds */
+/* aggregator/archive/archive.c - list and read the contents of an aggregator's
+ * root
+ */
 #include "archive/archive.h"
 
 #include "base/vec.h"

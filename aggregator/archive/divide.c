@@ -1,4 +1,4 @@
-/* aggregator/archive/divide.c - the captures of a scope, given to jobs */
+/* aggregator/archive/divide.c - assign the captures of a scope to jobs */
 #include "archive/divide.h"
 
 #include "base/clock.h"
@@ -50,7 +50,7 @@ static int no_memory (struct err *err)
     return err_set (err, ENOMEM, "no memory to tell jobs apart");
 }
 
-/* ---- what there is ---- */
+/* ---- collecting versions ---- */
 
 static int add_version (void *arg, const struct ledger_item *item)
 {
@@ -75,7 +75,7 @@ static void of_version (const struct ledger_item *item,
     a->newest_ns = item->newest_ns;
 }
 
-/* What cannot be read shows nothing; why is told where it is built. */
+/* An unreadable version shows nothing; the build reports the reason. */
 static int look_at (struct dividing *d, struct version *v)
 {
     const struct ledger_item *i = &v->item;
@@ -127,9 +127,10 @@ static bool shows (const struct version *v)
     return capture_has_rows (&v->capture);
 }
 
-/* A name may be used again: by the next run of the same script, where a
- * profiler makes no names of its own.  What shows no time is taken for the same
- * capture: it was not analysed yet, or not written to its end.
+/* Whether two versions are of one capture.  The next run of a script may use
+ * the name again if its profiler makes no unique names.  A version without
+ * times is taken for the same capture: it was not analysed yet, or not written
+ * completely.
  */
 static bool is_same (const struct version *a, const struct version *b)
 {
@@ -146,8 +147,8 @@ static bool is_same (const struct version *a, const struct version *b)
     return p->started_ns <= q->ended_ns && q->started_ns <= p->ended_ns;
 }
 
-/* It stays where what shows something was given to; where none does, with what
- * came before.
+/* A chain stays with the job to which a version with evidence was assigned;
+ * without such a version, with the job of the earlier ones.
  */
 static void join_chain (struct chain *c, const struct version *v)
 {
@@ -187,7 +188,7 @@ static int make_chains (struct dividing *d)
 
 /* ---- names ---- */
 
-/* Of a job that captures were given to: its index. */
+/* The index of a job that has captures assigned. */
 static size_t name_index (struct dividing *d, const char *job)
 {
     size_t i = 0;
@@ -208,8 +209,8 @@ static bool is_taken (struct dividing *d, const char *name)
     return strcmp (name, d->scope) == 0 || ledger_has_job (d->ledger, name);
 }
 
-/* An id comes out of a shipment: it becomes part of a path.  One that is made
- * up is nobody else's; the scope's own is of what is in no job yet.
+/* Make a job's name.  An id from a shipment becomes part of a path.  A made-up
+ * name must not be in use; the scope's own name is for captures without a job.
  */
 static const char *make_name (struct dividing *d, const char *wanted,
                               bool given)
@@ -244,7 +245,9 @@ static int divide_put (struct divide *ret, const struct ledger_assignment *a,
     return 0;
 }
 
-/* What shows a job of its own stays in the one that it was given to. */
+/* A version that shows a job of its own stays in the job to which it was
+ * assigned.
+ */
 static int divide_give (struct dividing *d, const struct version *v)
 {
     const struct chain *c = &d->chains[v->chain];
@@ -260,7 +263,7 @@ static int divide_give (struct dividing *d, const struct version *v)
     return divide_put (d->ret, &a, d->err);
 }
 
-/* Of the chains in 'list', which jobs_divide has told apart. */
+/* Name the jobs that jobs_divide found for the chains in 'list'. */
 static int take_jobs (struct dividing *d, const struct jobs *jobs,
                       struct chain *const *list, size_t n)
 {
@@ -289,7 +292,7 @@ static int take_jobs (struct dividing *d, const struct jobs *jobs,
     return 0;
 }
 
-/* The chains in 'list', some of which are already decided. */
+/* Decide about the chains in 'list', some of which are already decided. */
 static int decide_some (struct dividing *d, struct chain *const *list,
                         size_t n, int64_t gap_ns)
 {
@@ -313,8 +316,7 @@ static int decide_some (struct dividing *d, struct chain *const *list,
     return rc;
 }
 
-/* Those that are decided, then by their beginnings; the last are those that do
- * not say when that was.
+/* Sort decided chains first, then by start; chains without a start come last.
  */
 static int compare_chains (const void *pa, const void *pb)
 {
@@ -330,7 +332,8 @@ static int compare_chains (const void *pa, const void *pb)
     return s != t ? (s < t ? -1 : 1) : a < b ? -1 : a > b;
 }
 
-/* Behind the open ones from 'first' on, up to a silence of more than the gap.
+/* The end of the open chains from 'first' on that no silence longer than the
+ * gap separates.
  */
 static size_t end_of_burst (struct chain *const *list, size_t first, size_t n,
                             int64_t gap_ns)
@@ -348,8 +351,8 @@ static size_t end_of_burst (struct chain *const *list, size_t first, size_t n,
     return end;
 }
 
-/* As if they had come in the order of time: else of captures that come together
- * silence would join old ones to the newest job.
+/* Decide in the order of time.  Otherwise, if old and new captures arrive
+ * together, those without evidence would all join the newest job.
  */
 static int divide_decide (struct dividing *d, int64_t gap_ns)
 {

@@ -1,4 +1,5 @@
-/* aggregator/archive/divide_by_hand.c - captures given to jobs by a person */
+/* aggregator/archive/divide_by_hand.c - captures that a person assigns to jobs
+ */
 #include "archive/divide.h"
 
 #include "base/clock.h"
@@ -27,7 +28,7 @@ static int divide_by_hand_add (void *arg, const struct ledger_assignment *a)
     return 0;
 }
 
-/* The captures that were assigned to a job; there has to be at least one. */
+/* List the captures that were assigned to a job; there must be at least one. */
 static int divide_by_hand_list (struct ledger *l, const char *job,
                                 struct by_hand *h,
                                 struct err *err)
@@ -108,7 +109,7 @@ struct naming {                 // of the job that the captures are given to
     size_t n;
 };
 
-/* What one of the captures shows. */
+/* Read the evidence of one of the captures. */
 static int show (void *arg, const struct ledger_item *i)
 {
     static const struct group_list none = { NULL, 0 };
@@ -137,7 +138,7 @@ static int show (void *arg, const struct ledger_item *i)
     return 0;
 }
 
-/* As if they were all of a job that was there already. */
+/* Name the new job as if the captures had been a job before. */
 static int make_name (struct ledger *l, struct store *s,
                       const struct by_hand *h, const char *job,
                       char out[MESSAGE_NAME_MAX], struct err *err)
@@ -163,7 +164,7 @@ static int make_name (struct ledger *l, struct store *s,
     return rc;
 }
 
-/* Keep those that are called so. */
+/* Keep the captures with these names or ranks. */
 static int divide_by_hand_choose (struct by_hand *h, const char *job,
                                   const char *const *captures, size_t n,
                                   struct err *err)

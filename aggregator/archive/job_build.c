@@ -1,4 +1,5 @@
-/* aggregator/archive/job_build.c - a job's shipments into its analysis.db */
+/* aggregator/archive/job_build.c - build a job's analysis.db from its shipments
+ */
 #include "archive/job_build_private.h"
 
 #include "base/cmp.h"
@@ -59,7 +60,7 @@ static int read_shipment (struct job_build *b, size_t source,
     return rc;
 }
 
-/* A shipment that is here but cannot be read: a failed capture. */
+/* A shipment that cannot be read becomes a failed capture. */
 static void job_build_blame (struct job_build *b, size_t source,
                              struct capture *c,
                              const struct err *why)
@@ -72,7 +73,7 @@ static void job_build_blame (struct job_build *b, size_t source,
     capture_reason (c, "its shipment cannot be read: %s", why->text);
 }
 
-/* One that does not say where it was made: where the agent is. */
+/* A capture that does not name its host gets the host of its agent. */
 static void name_host (const struct job_build *b, size_t source,
                        struct capture *c)
 {
@@ -109,8 +110,8 @@ static bool has_rows (const struct select_item *item)
            capture_has_rows (&item->capture);
 }
 
-/* The world size that the metadata of all captures name, those that name one.
- * Before ranks are made up for those that have none.
+/* The world size on which the metadata of all captures agree, ignoring those
+ * without one.  Called before captures without a rank get one.
  */
 static int64_t agreed_size (const struct job_build *b)
 {
@@ -200,8 +201,8 @@ void job_build_say_fates (const struct job_build *b, struct roster *roster)
     }
 }
 
-/* What MPI says of the ranks that captures are filed under.  A world that is
- * smaller than the job is a program's own, whatever its agent knew then.
+/* Give items MPI's report on the rank that they are filed under.  A world
+ * smaller than the job is a program's own, and is ignored.
  */
 static void give_mpi (struct job_build *b, int64_t world_size)
 {
@@ -217,7 +218,7 @@ static void give_mpi (struct job_build *b, int64_t world_size)
                                    sizeof (*b->mpi), cmp_int64);
 }
 
-/* How it is known what is of it. */
+/* Note how captures were assigned to this job. */
 static int look_at_job (struct job_build *b, struct ledger *ledger,
                         struct err *err)
 {
@@ -361,7 +362,7 @@ static void note_senders (const struct job_build *b, struct roster *roster)
     roster_add_note (roster, note);
 }
 
-/* Also of ranks without a capture. */
+/* Note MPI's ranks, also for ranks without a capture. */
 static void note_mpi (const struct job_build *b, struct roster *roster)
 {
     char note[JOB_BUILD_NOTE_MAX];

@@ -1,4 +1,4 @@
-/* aggregator/archive/job_versions.c - which versions of a job's captures count,
+/* aggregator/archive/job_versions.c - choose the versions of a job's captures,
  * and their raw files
  */
 #include "archive/job_build_private.h"
@@ -31,10 +31,10 @@ static int compare_versions (const void *pa, const void *pb)
     return order != 0 ? order : a < b ? -1 : a > b;     // as they came
 }
 
-/* Two hosts may claim a rank, and call their captures alike: such are no
- * versions of one capture.  The host is known by its name, which outlives a
- * reboot.  A capture that began when another did is that one, on whatever host
- * its directory or spool was since then.
+/* Two hosts may claim one rank and use one name: these are not versions of one
+ * capture.  A host is known by its name, which outlives a reboot.  Captures
+ * with the same start are the same one, even if its directory or spool moved to
+ * another host.
  */
 static bool is_of_another_host (const struct select_item *a,
                                 const struct select_item *b)
@@ -45,9 +45,9 @@ static bool is_of_another_host (const struct select_item *a,
            (began == 0 || began != b->capture.started_ns);
 }
 
-/* An older version is not read, unless there is more of it than of the newest:
- * somebody was removing the capture when it was sealed again, or the newest
- * has been damaged here.
+/* Read an older version only if it is more complete than the newest: the
+ * capture may have been sealed again while somebody was removing it, or the
+ * newest version was damaged here.
  */
 static void choose_version (struct job_build *b,
                             const struct shipment_source *const *versions,
@@ -111,7 +111,7 @@ static int compare_dates (const void *pa, const void *pb)
            : a->newest_ns < b->newest_ns ? -1 : a->newest_ns > b->newest_ns;
 }
 
-/* A raw_version_fn; the newest of several that count. */
+/* A raw_version_fn: the newest of several versions that count. */
 static int64_t version_of (void *arg, int64_t rank, const char *capture,
                            const char *dir)
 {
@@ -152,8 +152,7 @@ static int choose_raw (struct job_build *b, struct err *err)
     return 0;
 }
 
-/* The directory for raw files may be a link that its user has made, to where
- * there is room.
+/* Users may make the directory for raw files a link to a place with more room.
  */
 static int open_trusted (const struct tree *above, const char *name,
                          struct tree *ret, struct err *err)
@@ -166,7 +165,7 @@ static int open_trusted (const struct tree *above, const char *name,
     return rc;
 }
 
-/* So that no other job takes what comes there for captures of its own. */
+/* Mark the directory, so that no other job takes its files for captures. */
 static int make_marked (const struct job_build *b, const struct tree *above,
                         const char *name, struct tree *ret, struct err *err)
 {
@@ -185,7 +184,7 @@ static int make_marked (const struct job_build *b, const struct tree *above,
     return rc;
 }
 
-/* As job_build_put_raw, beneath OUT. */
+/* As job_build_put_raw, below OUT. */
 static int put_below (struct job_build *b, const struct tree *out,
                       struct err *err)
 {

@@ -1,4 +1,6 @@
-/* aggregator/archive/raw_tree.c - a job's raw files, as the trees they were */
+/* aggregator/archive/raw_tree.c - restore the directory trees of a job's raw
+ * files
+ */
 #include "archive/raw_tree.h"
 
 #include "base/fault.h"
@@ -32,7 +34,7 @@ struct raw_file {
 
 /* ---- collecting ---- */
 
-/* Whether a capture is called as one of the directories between. */
+/* Whether a capture's name is that of a rank directory. */
 static bool is_rank_dir (const char *name)
 {
     return strcmp (name, NO_RANK_DIR) == 0 ||
@@ -40,7 +42,7 @@ static bool is_rank_dir (const char *name)
             name[4 + strspn (name + 4, "0123456789")] == '\0');
 }
 
-/* Where a raw file goes, below DIR, in the directory of its capture. */
+/* The path of a raw file below DIR, in the directory of its capture. */
 static int place_file (struct raw_file *f, const struct ledger_item *item)
 {
     size_t beside = beside_size (item->capture, item->path);
@@ -134,9 +136,9 @@ static int raw_tree_compare (const void *pa, const void *pb)
     return order != 0 ? order : a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* A capture that is one file has the name of that, and needs no directory; in
- * no version has it another file, else it would be now this, now that.  (Names
- * that begin with a dot are nobody's; one is ours while a file is written.)
+/* A capture that is one file needs no directory.  This holds only if no version
+ * has another file; otherwise its place would change.  (Names that begin with a
+ * dot are excluded: we use one while writing a file.)
  */
 static void place_capture (struct raw_file *f, size_t n)
 {
@@ -149,8 +151,8 @@ static void place_capture (struct raw_file *f, size_t n)
         f[i].path[f[i].top] = '\0';
 }
 
-/* Which of the files of one path, in the order they came, is in 'version', or
- * NULL.  'had' is the one that is delivered: 'version', or one before it.
+/* Which of the files of one path, in the order of arrival, is in 'version', or
+ * NULL.  'had' is the version that is delivered: 'version' or an earlier one.
  */
 static const struct raw_file *pick (const struct raw_file *f, size_t n,
                                     int64_t had, int64_t version)
@@ -174,7 +176,7 @@ static bool is_same (const struct raw_file *a, const struct raw_file *b)
     return memcmp (&a->content, &b->content, sizeof (a->content)) == 0;
 }
 
-/* Of the files of one path; the tree's list is made anew from its beginning. */
+/* Choose among the files of one path; the tree's list is rebuilt in place. */
 static void choose_path (struct raw_tree *t, size_t first, size_t n,
                          int64_t had, int64_t version)
 {
@@ -227,7 +229,7 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg)
     }
 }
 
-/* ---- putting ---- */
+/* ---- writing ---- */
 
 struct put {
     struct raw_tree *tree;
@@ -248,7 +250,9 @@ static int miss (struct put *p, const struct raw_file *f, const char *why)
     return 0;
 }
 
-/* The file 'name', by way of the part, into a directory of its name. */
+/* Move the file 'name' into a new directory of the same name, by way of the
+ * temporary name.
+ */
 static int move_inside (struct put *p, int at, const char *name,
                         const char *inside)
 {
@@ -270,9 +274,9 @@ static int move_inside (struct put *p, int at, const char *name,
     return rc;
 }
 
-/* An earlier build knew one file of a capture only, and took it for all of it:
- * it goes into the directory that is to be in its place.  (Not away: it may be
- * all that is left of its content.)
+/* An earlier build knew only one file of a capture and took it for all of it.
+ * Move that file into the directory that replaces it.  (It is not removed,
+ * since it may be the only copy of its content.)
  */
 static int make_room (struct put *p, const struct raw_file *f,
                       struct err *err)
@@ -299,7 +303,9 @@ static int make_room (struct put *p, const struct raw_file *f,
                              p->dir->path, (int)f->top, f->path) : 0;
 }
 
-/* Of an earlier build: the name and the size do not tell that it is whole. */
+/* Whether the file is there from an earlier build: its name and size do not
+ * prove that it is complete, so its hash is checked.
+ */
 static bool is_there (const struct put *p, const struct raw_file *f)
 {
     int fd = tree_openat (p->dir->fd, f->path, O_RDONLY | O_NONBLOCK, 0,
@@ -318,7 +324,7 @@ static bool is_there (const struct put *p, const struct raw_file *f)
     return same;
 }
 
-/* The bytes, which are hashed meanwhile; -EBADMSG: they are other ones. */
+/* Copy and hash the bytes; -EBADMSG: the hash is wrong. */
 static int raw_tree_copy (struct put *p, const struct raw_file *f, int in,
                           int out)
 {
@@ -347,7 +353,8 @@ static int write_part (struct put *p, const struct raw_file *f, int in)
     return rc;
 }
 
-/* Under its name at once: whoever reads the tree never sees half of a file. */
+/* Write the file under a temporary name and rename it: nobody sees half of it.
+ */
 static int put_file (struct put *p, const struct raw_file *f, int in,
                      struct err *err)
 {
@@ -368,8 +375,8 @@ static int put_file (struct put *p, const struct raw_file *f, int in,
                              f->path) : 0;
 }
 
-/* What concerns one file only (its name, or another one in its way) does not
- * keep the others away.
+/* An error of one file only (its name, or another file in its way) does not
+ * stop the others.
  */
 static int end_file (struct put *p, const struct raw_file *f, int rc,
                      const struct err *why)
@@ -403,7 +410,7 @@ static int raw_tree_write (struct put *p, const struct raw_file *f)
     return end_file (p, f, rc, &why);
 }
 
-/* All files and names of the tree at once: there may be a hundred thousand. */
+/* Sync all files and names of the tree at once: there may be 100,000. */
 static int sync_tree (const struct tree *dir, struct err *err)
 {
     int rc = FAULT ("aggregator.raw.fsync");

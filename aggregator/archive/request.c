@@ -1,4 +1,4 @@
-/* aggregator/archive/request.c - what a person changes in a root afterwards */
+/* aggregator/archive/request.c - execute a user's corrections of a root */
 #include "archive/request.h"
 
 #include "archive/divide.h"
@@ -16,7 +16,7 @@ struct request {
     struct json *answer;
 };
 
-/* Whether the ledger has heard of a job: something came, or was said of it. */
+/* Whether the ledger knows a job: it has items or claims. */
 static int has_job (const struct request *r, struct err *err)
 {
     struct ledger_summary s;
@@ -33,7 +33,8 @@ static int has_job (const struct request *r, struct err *err)
     return rc;
 }
 
-/* Records first: they and the rows are of one commit, as what agents say. */
+/* Write records first: they and the rows belong to one commit, as for agents.
+ */
 static int keep_word (const struct request *r, const struct size_claim *word,
                       struct err *err)
 {
@@ -73,7 +74,7 @@ static int do_expect (const struct request *r, struct err *err)
     return 0;
 }
 
-/* ---- which captures are of a job ---- */
+/* ---- assigning captures ---- */
 
 static int request_give (const struct request *r, struct divide *d,
                          struct err *err)

@@ -1,4 +1,5 @@
-/* aggregator/archive/root_control.c - what verbs ask of whoever has a root */
+/* aggregator/archive/root_control.c - requests of verbs to the owner of a root
+ */
 #include "archive/root_control.h"
 
 #include "archive/request.h"
@@ -39,8 +40,8 @@ struct control {
     struct asker *askers[CONTROL_ASKERS_MAX];
 };
 
-/* An address below a directory by its descriptor: paths may be longer than the
- * 107 bytes that an address holds.
+/* A socket address relative to a directory's descriptor: paths may be longer
+ * than the 107 bytes of an address.
  */
 static struct sockaddr_un address_of (int dir_fd)
 {
@@ -51,7 +52,7 @@ static struct sockaddr_un address_of (int dir_fd)
     return a;
 }
 
-/* ---- who answers ---- */
+/* ---- answering ---- */
 
 static void leave (struct asker *x)
 {
@@ -71,7 +72,7 @@ static int status_of (int rc)
                            : EX_IOERR;
 }
 
-/* The answer as text, with its newline; NULL: no memory, or too long. */
+/* The answer as text, with a newline; NULL: no memory, or too long. */
 static char *answer_to (struct control *c, const char *line, size_t size)
 {
     struct err err = { "" };
@@ -122,7 +123,7 @@ static void on_readable (void *arg)
     leave (x);
 }
 
-/* The mode of the file says so, too; but it may have been changed. */
+/* The mode of the file restricts access too, but it may have been changed. */
 static bool is_owner (int fd)
 {
     struct ucred peer;
@@ -208,9 +209,9 @@ void control_close (struct control *c)
     free (c);
 }
 
-/* ---- who asks ---- */
+/* ---- asking ---- */
 
-/* -ENOENT or -ECONNREFUSED: nobody listens. */
+/* Connect; -ENOENT or -ECONNREFUSED: nobody listens. */
 static int connect_to (const char *root, struct err *err)
 {
     const struct timeval limit = { .tv_sec = CONTROL_WAIT_S };
@@ -285,7 +286,7 @@ static int root_control_ask (int fd, const char *text, struct json **answer,
                                      "the aggregator refused it"));
 }
 
-/* Nobody serves the root: its lock is ours. */
+/* Nobody serves the root: lock it and execute the request here. */
 static int do_here (const char *root, const struct json *request,
                     struct json *answer, struct err *err)
 {
@@ -307,7 +308,7 @@ static int do_here (const char *root, const struct json *request,
     return rc;
 }
 
-/* One try: -EBUSY if somebody has the root who does not listen. */
+/* Try once; -EBUSY if another process has the root and does not listen. */
 static int try_once (const char *root, const struct json *request,
                      const char *text, struct json **answer, bool *served,
                      struct err *err)

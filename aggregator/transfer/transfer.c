@@ -1,4 +1,4 @@
-/* aggregator/transfer/transfer.c - items on their way in */
+/* aggregator/transfer/transfer.c - receive offers and chunks */
 #include "transfer/transfer_private.h"
 
 #include "base/clock.h"
@@ -61,7 +61,7 @@ static struct transfer *transfer_find (struct transfers *t,
     return x;
 }
 
-/* A sender's, from now on; and no more: it may be complete. */
+/* Attach an item to its sender, or detach it: it may be complete. */
 static void give_sender (struct transfers *t, struct transfer *x,
                          struct sender *s)
 {
@@ -81,7 +81,7 @@ static void transfer_complete (struct transfers *t, struct transfer *x,
     t->ncomplete++;
 }
 
-/* What came of it is worth nothing: whoever offers it does so again. */
+/* Drop a content whose received bytes are useless; agents offer it again. */
 static void throw_away (struct transfers *t, struct body *b)
 {
     while (!TAILQ_EMPTY (&b->offers))
@@ -182,7 +182,7 @@ static struct transfer *transfer_start (struct transfers *t, struct sender *s,
     return x;
 }
 
-/* Go on where a former life stood. */
+/* Continue with the chunks that were recorded before a restart. */
 static int resume (struct transfers *t, struct body *b, struct err *err)
 {
     int rc = ledger_find_incoming (t->ledger, &b->incoming, b->size, &b->hash,
@@ -203,7 +203,7 @@ static int resume (struct transfers *t, struct body *b, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-/* Who has sent other bytes than it had offered is asked behind all others. */
+/* Queue an offer; a sender of wrong content comes after all others. */
 static void line_up (struct transfers *t, struct body *b, struct transfer *x)
 {
     struct transfer *first = TAILQ_FIRST (&b->offers);
@@ -243,7 +243,7 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
     return 0;
 }
 
-/* Content of no bytes has nothing to be asked for. */
+/* An empty content has nothing to request. */
 static int take_empty (struct transfers *t, struct transfer *x,
                        struct err *err)
 {
@@ -278,8 +278,9 @@ static int offer_new (struct transfers *t, struct transfer *x,
                         : join_body (t, x, m->size, err);
 }
 
-/* Whether an agent may have one item more: half of all is for those that have
- * few.  And whether it leaves as many for others as its key has then.
+/* Whether an agent may have one more item: the second half of all is reserved
+ * for agents with few items, and a key must leave as many for others as it then
+ * has.
  */
 static bool has_share (const struct transfers *t, const struct sender *s)
 {
@@ -327,8 +328,9 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
 
 /* ---- chunks ---- */
 
-/* Whoever sent all of it is asked behind all others; if nobody did, it is asked
- * of one of them.  Without others it is offered again.
+/* The content's hash was wrong.  If one agent sent all of it, others are asked
+ * first; if several did, it is requested from one of them alone.  Without
+ * another source it is offered again.
  */
 static void transfer_blame (struct transfers *t, struct body *b)
 {
@@ -351,7 +353,7 @@ static void transfer_blame (struct transfers *t, struct body *b)
     transfer_queue (t, b);
 }
 
-/* All of it has come: is it what was offered? */
+/* All chunks have arrived: check the hash. */
 static int transfer_finish (struct transfers *t, struct body *b,
                             const void *data,
                             size_t size, struct err *err)
@@ -396,7 +398,7 @@ static int transfer_finish (struct transfers *t, struct body *b,
     return 0;
 }
 
-/* The bytes of a chunk, in *data; false when it is damaged. */
+/* Unpack a chunk into *data; false if it is damaged. */
 static bool unpack (struct transfers *t, const struct message *m, size_t size,
                     const void **data)
 {
@@ -408,7 +410,7 @@ static bool unpack (struct transfers *t, const struct message *m, size_t size,
            pack_open (m->data, m->data_size, t->raw, size, NULL) == 0;
 }
 
-/* It is asked for again. */
+/* Request a damaged chunk again. */
 static int take_damaged (struct transfers *t, struct transfer *x,
                          struct err *err)
 {
@@ -424,7 +426,7 @@ static int take_damaged (struct transfers *t, struct transfer *x,
                     "requested again", x->item.capture, x->item.path);
 }
 
-/* Written, if it is of many, and hashed meanwhile. */
+/* Hash a chunk, and write it meanwhile if the content has several. */
 static int transfer_keep (struct transfers *t, struct body *b, const void *data,
                           size_t size, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* aggregator/transfer/transfer_commit.c - what came, made durable together */
+/* aggregator/transfer/transfer_commit.c - commit what arrived, as a group */
 #include "transfer/transfer_private.h"
 
 #include "base/clock.h"
@@ -34,7 +34,7 @@ static int also (struct transfers *t, enum transfer_phase phase,
     return t->also ? t->also (t->also_arg, phase, err) : 0;
 }
 
-/* ---- notes of what is on its way ---- */
+/* ---- recording chunks of incomplete content ---- */
 
 static int for_each_to_note (struct transfers *t, size_t least,
                              int (*fn) (struct transfers *t, struct body *b,
@@ -54,8 +54,8 @@ static int for_each_to_note (struct transfers *t, size_t least,
     return rc;
 }
 
-/* An error is reported only once: data that was not on the disk then may never
- * be.
+/* The kernel reports a write error only once: data that failed then may never
+ * reach the disk.
  */
 static int sync_body (struct transfers *t, struct body *b, struct err *err)
 {
@@ -84,13 +84,13 @@ static int count_body (struct transfers *t, struct body *b, struct err *err)
 
 /* ---- items ---- */
 
-/* Its content was not here before. */
+/* Whether its content is new here. */
 static bool is_fresh (const struct transfer *x)
 {
     return x->state.now == ITEM_STORED;
 }
 
-/* Records of items whose content stood somewhere already, or is a file. */
+/* Write records of items whose content was here already, or is a blob. */
 static int refer (struct transfers *t, struct transfer *x, struct err *err)
 {
     int rc;
@@ -110,7 +110,7 @@ static int name_incoming (const struct transfer *x, struct digest *name,
                ? err_set (err, ENOMEM, "no memory to hash") : 0;
 }
 
-/* A large content that is whole, to its name. */
+/* Give a complete large content its final name. */
 static int keep_blob (struct transfers *t, const struct transfer *x,
                       struct err *err)
 {
@@ -131,7 +131,7 @@ static int forget_incoming (struct transfers *t, const struct transfer *x,
     return rc < 0 ? rc : ledger_drop_incoming (t->ledger, &name, err);
 }
 
-/* Incoming files to their names; bytes and names to the disk. */
+/* Rename incoming files, and sync bytes and names to the disk. */
 static int make_durable (struct transfers *t, size_t least, struct err *err)
 {
     struct transfer *x;
@@ -151,7 +151,7 @@ static int make_durable (struct transfers *t, size_t least, struct err *err)
     return rc < 0 ? rc : store_sync (t->store, err);
 }
 
-/* What tells its rows from those of other keys, if they are to be entered. */
+/* Compute the checksum that tells an item's rows from those of other keys. */
 static int sum_rows (struct transfers *t, struct transfer *x, struct err *err)
 {
     int rc = 1;
@@ -219,14 +219,14 @@ static int commit_all (struct transfers *t, size_t least, struct err *err)
     return 0;
 }
 
-/* The ledger has them, or they have to come again. */
+/* End complete contents: the ledger has them, or they must be sent again. */
 static void end_whole (struct transfers *t)
 {
     while (!LIST_EMPTY (&t->whole))
         transfer_end_body (t, LIST_FIRST (&t->whole));
 }
 
-/* Nothing was acknowledged: all of it is offered again. */
+/* Nothing was acknowledged, so agents offer everything again. */
 static void give_up (struct transfers *t)
 {
     while (!TAILQ_EMPTY (&t->complete))

@@ -1,10 +1,10 @@
-/* aggregator/transfer/transfer_credit.c - who is asked for chunks, and when
+/* aggregator/transfer/transfer_credit.c - when to request chunks, and from whom
  *
- * Bodies that can be asked for wait in queues: by how their agents answer, and
- * in each of these rows before raw files.  Credits go to the first of a queue,
- * one chunk at a time: first in the queues of a pace whose agents hold less
- * than is theirs, so that nobody waits for who is slower; then to rows, raw
- * files, and among these to who is slow last.
+ * Bodies that can be requested wait in queues: one for each pace, and in each
+ * pace rows before raw files.  A credit goes to the first body of a queue, for
+ * one chunk. Paces whose agents hold fewer credits than are reserved for them
+ * come first, so that nobody waits for slower agents; then rows, then raw
+ * files, and in both slow agents last.
  */
 #include "transfer/transfer_private.h"
 
@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What it has waits with what others of that pace have. */
+/* Move all of a sender's bodies to the queues of its new pace. */
 static void set_pace (struct transfers *t, struct sender *s,
                       enum transfer_pace pace)
 {
@@ -74,7 +74,7 @@ void transfer_prefer (struct transfers *t, struct transfer *x)
     transfer_queue (t, b);
 }
 
-/* Ask the source for the next chunk: 0, or as net_send. */
+/* Request the next chunk from the source: 0, or as net_send. */
 static int transfer_credit_ask (struct transfers *t, struct body *b)
 {
     struct transfer *source = TAILQ_FIRST (&b->offers);
@@ -134,8 +134,8 @@ static struct body *next_in_turn (struct transfers *t)
     return b;
 }
 
-/* Where new agents of a key hold fewer credits than they may, as many of what
- * waits for that have their turn; false: none has.
+/* Queue parked bodies of keys whose new agents hold fewer credits than they
+ * may, as many as those credits allow; false: there are none.
  */
 static bool unpark (struct transfers *t)
 {
@@ -181,8 +181,8 @@ static void grant_turns (struct transfers *t)
     }
 }
 
-/* What had its turn may not be what can be asked for by now: until nothing is
- * left that waits for no reason.
+/* Granting a credit can make other bodies eligible: repeat until none waits
+ * without a reason.
  */
 void transfer_grant (struct transfers *t)
 {
@@ -193,9 +193,9 @@ void transfer_grant (struct transfers *t)
     while (unpark (t));
 }
 
-/* ---- who does not answer ---- */
+/* ---- agents that do not answer ---- */
 
-/* Somebody else has it, too. */
+/* Request the content from another agent that offers it. */
 static void ask_another (struct transfers *t, struct body *b)
 {
     struct transfer *x = TAILQ_FIRST (&b->offers);

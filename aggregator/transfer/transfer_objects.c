@@ -1,5 +1,5 @@
-/* aggregator/transfer/transfer_objects.c - senders, bodies and items: how they
- * begin, wait for their turn, and end
+/* aggregator/transfer/transfer_objects.c - create, queue and end senders,
+ * bodies and items
  */
 #include "transfer/transfer_private.h"
 
@@ -38,7 +38,8 @@ static size_t bucket_of (const uint8_t *bytes, size_t n)
     return h % TRANSFER_BUCKETS;
 }
 
-/* That of this key, with one sender more; NULL: no memory. */
+/* Find or make the entry of a key, and count one more sender; NULL: no memory.
+ */
 static struct sharer *join_key (struct transfers *t, const char *who)
 {
     struct sharer *k = LIST_FIRST (&t->keys);
@@ -148,7 +149,7 @@ void transfer_release (struct transfers *t, struct body *b)
     b->asked = b->received;
 }
 
-/* ---- waiting for one's turn ---- */
+/* ---- queues ---- */
 
 void transfer_unqueue (struct transfers *t, struct body *b)
 {

@@ -19,8 +19,8 @@ static const char *const item_event_names[ITEM_EVENTS] = {
     [ITEM_CLOSED] = "closed",
 };
 
-/* What is complete is entered though its agent has left.  Content that was
- * damaged, and came again, is as good as a new item.
+/* A complete item is entered even if its agent has left.  Content that was
+ * damaged and arrived again counts as a new item.
  */
 #define EDGE(from, event, to) \
     { ITEM_##from, ITEM_##event, 0, 0, ITEM_##to }
