@@ -411,7 +411,7 @@ static int fold_journal (struct check *c)
 }
 
 /* Move the old ledger, and then its journal, which must not meet the new
- * ledger. In the other order the old one would be taken for good, without its
+ * ledger.  In the other order the old one would be taken for good, without its
  * latest changes.  While there is no ledger nobody serves the root until the
  * repair is repeated.
  */

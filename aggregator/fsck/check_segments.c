@@ -85,7 +85,7 @@ static struct check_bad *find_bad (struct check *c,
 }
 
 /* Keep a damaged item until all records are read, since it may have arrived
- * again. Of several records the last one counts.
+ * again.  Of several records the last one counts.
  */
 static int add_bad (struct check *c, const struct ledger_item *i,
                     const char *why)

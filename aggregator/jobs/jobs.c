@@ -30,7 +30,7 @@ struct knot {
     int64_t offset;             // from the draft that is nearest
 };
 
-/* What became of a draft. */
+/* The state of a draft while captures join it. */
 struct growth {
     int64_t last_ns;            // its last capture's end
     size_t nknots;
@@ -118,8 +118,9 @@ static bool is_joined (const struct divider *d, const struct knot *k)
     return d->facts.list[k->first].draft != JOBS_NONE;
 }
 
-/* Given ids and assignments part, whatever else is so; silence does not reach
- * over the gap of a service.
+/* Whether a knot must stay out of a draft: because of different given ids or
+ * assignments, in a service because of a silence longer than its gap, or
+ * because evidence contradicts.
  */
 static bool is_apart (const struct divider *d, size_t draft,
                       const struct knot *k, char why[JOBS_WHY_MAX])
@@ -160,8 +161,8 @@ static bool is_seed (const struct knot *k)
     return k->seed;
 }
 
-/* The newest, and those that contradict each draft that is there, of all ('may'
- * is NULL) or some knots.
+/* Begin drafts: with the newest knot, and with each one that contradicts every
+ * existing draft.  Of all knots ('may' is NULL) or some.
  */
 static int seed_drafts (struct divider *d, bool (*may) (const struct knot *))
 {
@@ -195,7 +196,9 @@ static int compare_offsets (const void *pa, const void *pb)
     return compare_knots (a, b);
 }
 
-/* Into the nearest draft that nothing contradicts, or into one of its own. */
+/* Put a knot into the nearest draft that nothing contradicts, or into a new
+ * one.
+ */
 static int jobs_place (struct divider *d, struct knot *k)
 {
     char why[JOBS_WHY_MAX] = "";
@@ -245,7 +248,7 @@ static int place_rest (struct divider *d)
     return rc;
 }
 
-/* The newest knots first, by clocks that are right with each other. */
+/* Compare the clocks and sort the knots again, the newest first. */
 static int compare_clocks (struct divider *d)
 {
     int rc = jobs_compare_clocks (&d->facts);
@@ -278,9 +281,9 @@ static void empty_drafts (struct divider *d)
     }
 }
 
-/* Begin again, with clocks that were compared, and with those that began a
- * draft late: they contradict what was placed, not the first of its draft,
- * which may be of their job.
+/* Start again, with compared clocks and with the knots that began a draft late.
+ * These contradict captures that were placed earlier, but maybe not the first
+ * one of that draft, which may be of their job.
  */
 static int seed_again (struct divider *d)
 {
@@ -296,8 +299,8 @@ static int seed_again (struct divider *d)
     return rc < 0 ? rc : seed_drafts (d, is_seed);      // the newest first
 }
 
-/* Which contradict each other may show only when some were placed: those that
- * were before then could not choose the job that comes up.
+/* Some contradictions show only after knots were placed.  The knots placed
+ * before that could not choose the new job, so everything is placed again.
  */
 static int place_all (struct divider *d)
 {
@@ -315,7 +318,7 @@ static int place_all (struct divider *d)
 
 /* ---- jobs ---- */
 
-/* The first start, and what tells its first capture from any other. */
+/* Name a job by its first start and the evidence of its first capture. */
 static void make_name (struct jobs_job *j, const struct fact *first)
 {
     time_t s = (time_t)(first->start_ns / 1000000000);
@@ -401,7 +404,7 @@ static int fill_jobs (const struct divider *d, struct jobs *ret)
     return count_ranks (ret, f);
 }
 
-/* When a job was there, by clocks that were compared. */
+/* When a job ran, by compared clocks. */
 struct place {
     int64_t first_ns, last_ns;
     size_t from;
@@ -438,8 +441,8 @@ static bool overlap (const struct place *a, const struct place *b)
     return a->first_ns <= b->last_ns && b->first_ns <= a->last_ns;
 }
 
-/* Of jobs that were there at one time none is the newer: the one with more
- * ranks comes first, not one capture that names another world.
+/* Jobs that ran at the same time are equally new.  The one with more ranks
+ * comes first, so that one capture that names another world does not win.
  */
 static void prefer_larger (const struct jobs *ret, struct place *places)
 {
@@ -456,7 +459,7 @@ static void prefer_larger (const struct jobs *ret, struct place *places)
     }
 }
 
-/* The newest first. */
+/* Sort the jobs, the newest first. */
 static int sort_jobs (const struct facts *f, struct jobs *ret)
 {
     struct place *places = calloc (ret->n + 1, sizeof (*places));
@@ -495,7 +498,7 @@ static bool is_named (const struct jobs *ret, size_t n, const char *name)
     return false;
 }
 
-/* What is alike in all that a name is made of: the older ones get numbers. */
+/* Make equal names distinct: older jobs get numbers. */
 static void part_names (struct jobs *ret)
 {
     for (size_t i = 1; i < ret->n; i++) {
@@ -553,7 +556,7 @@ void jobs_fini (struct jobs *j)
     memset (j, 0, sizeof (*j));
 }
 
-/* "1: NAME, 2: NAME and 3 more": those whose names begin so. */
+/* "1: NAME, 2: NAME and 3 more": the jobs whose names begin with 'begin'. */
 static void list_names (const struct jobs *j, const char *begin,
                         char out[LIST_MAX])
 {

@@ -30,8 +30,8 @@ struct sight {                  // a step on a clock
     int64_t at;                 // it began
 };
 
-/* Clocks whose offsets from each other are decided; at first one each, and found
- * by one of them.
+/* Clocks whose offsets from each other are known.  At first each set has one
+ * clock; one of its clocks identifies it.
  */
 struct set {
     struct sight *list;         // by step and time, less what they are ahead
@@ -64,9 +64,9 @@ struct aligner {
 
 /* ---- clocks ---- */
 
-/* Whose clock it was.  The name of a worker is not evidence, and a rank may
- * come back elsewhere; but it is about what is assumed, and more often than not
- * they have one clock.
+/* Compare the hosts of two captures.  A worker's name is not evidence, and a
+ * rank may come back on another host.  But this is only about what to assume,
+ * and usually such captures have one clock.
  */
 static int compare_hosts (const struct fact *a, const struct fact *b)
 {
@@ -95,7 +95,7 @@ static int compare_boots (const void *pa, const void *pb)
     return a < b ? -1 : a > b;
 }
 
-/* A clock that was set is another one: the time of boot differs. */
+/* A clock that was set counts as another one, since its boot time differs. */
 static bool one_clock (const struct fact *a, const struct fact *b)
 {
     return compare_hosts (a, b) == 0 &&
@@ -130,7 +130,7 @@ static void add_sight (struct aligner *al, const struct fact *f, uint64_t step,
         al->all[al->n++] = (struct sight){ f->clock, f->rank, step, at };
 }
 
-/* Put a step in its place among those of the lowest hashes. */
+/* Insert a step into the list of those with the lowest hashes. */
 static size_t insert (struct sight *lowest, size_t n, uint64_t step,
                       int64_t at)
 {
@@ -145,7 +145,7 @@ static size_t insert (struct sight *lowest, size_t n, uint64_t step,
     return n < STEPS_SEEN ? n + 1 : n;
 }
 
-/* What has no steps with a name was begun, at least. */
+/* A capture without named steps contributes its start. */
 static void see (struct aligner *al, const struct fact *f)
 {
     struct sight lowest[STEPS_SEEN];
@@ -188,7 +188,9 @@ static int compare_times (const void *pa, const void *pb)
     return (a->clock > b->clock) - (a->clock < b->clock);
 }
 
-/* Equal ones once; no more than SIGHTS_MAX, of the same steps everywhere. */
+/* Remove duplicates and keep at most SIGHTS_MAX, of the same steps in every
+ * set.
+ */
 static size_t thin (struct sight *list, size_t n)
 {
     size_t kept = 0;
@@ -250,7 +252,7 @@ static int make_sets (struct aligner *al)
 
 /* ---- two sets ---- */
 
-/* Of a step, the one that is nearest to a time; NULL: none of that step. */
+/* The sight of this step that is nearest to a time; NULL: there is none. */
 static const struct sight *find_nearest (const struct set *s, uint64_t step,
                                          int64_t at)
 {
@@ -267,10 +269,11 @@ static const struct sight *find_nearest (const struct set *s, uint64_t step,
     return best;
 }
 
-/* How badly the small set fits the large one if it is so far ahead: bits of
- * FIT_NS that each step is from the nearest.  What fits at all so counts more
- * than how far off the rest is, which may be other jobs'.  '*more': what is
- * about as well, in half bits.
+/* How badly the small set fits the large one at this offset: the sum over its
+ * steps of the bits of the distance (in FIT_NS) to the nearest one.  So what
+ * fits at all counts more than how far off the rest is, which may belong to
+ * other jobs.  '*more': by how much a fit may be worse and still be about as
+ * good, in half bits.
  */
 static int64_t jobs_clock_misfit (const struct set *small,
                                   const struct set *large,
@@ -303,7 +306,7 @@ static int compare_sizes (const void *pa, const void *pb)
     return x != y ? (x < y ? -1 : 1) : (a > b) - (a < b);
 }
 
-/* Offsets at which a step of both begins together, and none. */
+/* List the offsets at which some step begins together in both, and 0. */
 static size_t list_offsets (const struct set *small, const struct set *large,
                             int64_t *list)
 {
@@ -324,7 +327,7 @@ static size_t list_offsets (const struct set *small, const struct set *large,
     return kept;
 }
 
-/* The smallest offset of those that fit about as well as the best one. */
+/* Find the smallest of the offsets that fit about as well as the best one. */
 static int find_offset (const struct set *small, const struct set *large,
                         int64_t *ret)
 {
@@ -346,8 +349,8 @@ static int find_offset (const struct set *small, const struct set *large,
     return 0;
 }
 
-/* Within a minute both may be right, unless each saw several jobs: who saw one
- * may have seen another one than the nearest.
+/* Clocks within a minute may both be right, unless each saw several jobs: a
+ * clock that saw one job may have seen another one than the nearest.
  */
 static int compare_sets (const struct set *small, const struct set *large,
                          int64_t apart, int64_t *ahead)
@@ -408,7 +411,7 @@ static int compare_edges (const void *pa, const void *pb)
     return (a->b > b->b) - (a->b < b->b);
 }
 
-/* Neighbours in time do for all: each has one on the way to the others. */
+/* Comparing neighbours in time is enough, since they connect all sets. */
 static int list_edges (struct aligner *al)
 {
     al->edges = calloc (al->n + 1, sizeof (*al->edges));

@@ -25,8 +25,8 @@ static uint64_t key_text (size_t draft, uint64_t more, const char *text)
                     evidence_hash (0, text, strlen (text)));
 }
 
-/* Three members tell most groups apart, and whoever finds one compares all:
- * thousands of captures list thousands of members.
+/* Hash three members only: they distinguish most groups, and a match is
+ * compared in full.  Thousands of captures list thousands of members.
  */
 static uint64_t key_members (size_t draft, const struct comm_group *g)
 {
@@ -62,7 +62,7 @@ void drafts_fini (struct drafts *d)
 
 /* ---- joining ---- */
 
-/* The first that comes under a key stands for all. */
+/* The first capture under a key stands for all. */
 static int note (struct map *m, uint64_t key, size_t i)
 {
     size_t *at = index_at (m, key);
@@ -101,7 +101,7 @@ static int64_t boot_bucket (const struct fact *f)
     return f->e->boot_ns / JOBS_BOOT_NS;
 }
 
-/* 'name' of the host: "" for whoever has none, and the first of all. */
+/* 'name' is the host's; "" if it has none, and for the first of all hosts. */
 static uint64_t key_host (size_t draft, int64_t bucket, const char *name,
                           const char *step)
 {
@@ -109,7 +109,7 @@ static uint64_t key_host (size_t draft, int64_t bucket, const char *name,
                                            strlen (name)), step);
 }
 
-/* Equal names of groups are of several groups. */
+/* Groups may share a name, so the key includes the members. */
 static uint64_t key_sample (size_t draft, const struct fact *f,
                             const struct evidence_sample *s)
 {
@@ -224,7 +224,7 @@ static const struct fact *get (const struct question *q, const struct map *m,
     return i == JOBS_NONE ? NULL : &q->d->facts->list[i];
 }
 
-/* Rule 3 of one rank: one step has one window, and one rank one process. */
+/* Rule 3 for one rank: a step has one window, and a rank has one process. */
 static bool clash_of_rank (const struct question *q, const struct fact *o)
 {
     const struct fact *f = q->f;
@@ -263,7 +263,7 @@ static bool clash_of_ranks (const struct question *q)
     return false;
 }
 
-/* Rule 4: sizes of the world. */
+/* Rule 4: the world sizes differ. */
 static bool clash_of_worlds (const struct question *q)
 {
     const struct fact *w = get (q, &q->d->worlds, q->draft);
@@ -353,7 +353,7 @@ static int64_t gap_between (int64_t start, int64_t end, int64_t other_start,
                                : 0;
 }
 
-/* When a capture of the host did the step. */
+/* Compare the times at which captures of a host did the step. */
 static bool clash_of_step (const struct question *q, const char *name,
                            int64_t bucket, const struct evidence_span *s)
 {
@@ -372,7 +372,7 @@ static bool clash_of_step (const struct question *q, const char *name,
                       gap / 1000000000);
 }
 
-/* By the time of boot, by the name of the host, and by both. */
+/* Look the host up by boot time, by name, and by both. */
 static bool clash_of_boot (const struct question *q,
                            const struct evidence_span *s)
 {
@@ -390,7 +390,7 @@ static bool clash_of_boot (const struct question *q,
     return false;
 }
 
-/* Rule 5a: ranks of one host do a step together. */
+/* Rule 5a: ranks of one host do a step at the same time. */
 static bool clash_on_host (const struct question *q)
 {
     const struct fact *f = q->f;
@@ -412,8 +412,8 @@ static int64_t draft_median (int64_t *list, size_t n)
     return list[n / 2];
 }
 
-/* How far the ends of equal ops are from each other behind one offset; -1: they
- * cannot be compared.  'allowed' is what may be.
+/* How far the ends of equal ops are apart after one offset is removed; -1: they
+ * cannot be compared.  'allowed' is the tolerance.
  */
 static int64_t residue (const struct evidence_sample *a,
                         const struct evidence_sample *b, int64_t *allowed)
@@ -443,7 +443,7 @@ static int64_t residue (const struct evidence_sample *a,
 }
 
 /* Whether both are members of one group of that name, as far as is known: by
- * their lists, or because it is the world's.
+ * their lists, or because it is the world's group.
  */
 static bool one_group (const struct fact *a, const struct fact *b,
                        const char *name)
@@ -466,7 +466,7 @@ static bool is_nameless (const struct evidence_sample *s)
                                     strlen (s->group));
 }
 
-/* Whether a nameless step of both may be one: on one host, at one time. */
+/* Whether their nameless steps may be one step: on one host, at one time. */
 static bool is_at_once (const struct fact *a, const struct fact *b)
 {
     return !fact_other_host (a, b) && a->start_ns > 0 && b->start_ns > 0 &&
@@ -514,14 +514,14 @@ bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,
 
 /* ---- how far apart ---- */
 
-/* What the clock of the other would have said. */
+/* Translate a time from one clock to the other. */
 static int64_t translate (const struct fact *from, const struct fact *to,
                           int64_t at)
 {
     return fact_minus (at, fact_minus (from->ahead_ns, to->ahead_ns));
 }
 
-/* How far a step is from that of the draft; INT64_MAX: it has none. */
+/* How far a step is from the same step of the draft; INT64_MAX: it has none. */
 static int64_t offset_of_step (const struct question *q,
                                const struct evidence_span *s)
 {

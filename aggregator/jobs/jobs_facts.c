@@ -47,7 +47,7 @@ static bool has_span (const struct evidence_span *s)
     return s->start_ns <= s->end_ns;
 }
 
-/* When it was: by its window, or else by its steps. */
+/* Find when a capture was made: by its window, or else by its steps. */
 static void find_times (struct fact *f)
 {
     const struct evidence *e = f->e;
@@ -76,7 +76,8 @@ static void find_times (struct fact *f)
     }
 }
 
-/* The rank that positions in groups show; CAPTURE_NO_RANK: none, or several. */
+/* The rank that positions in groups imply; CAPTURE_NO_RANK: none, or several.
+ */
 static int64_t rank_of_ops (const struct fact *f)
 {
     int64_t rank = CAPTURE_NO_RANK;
@@ -94,7 +95,8 @@ static int64_t rank_of_ops (const struct fact *f)
     return rank;
 }
 
-/* Whoever was filed under a wrong rank must not look like another job. */
+/* A capture that was filed under a wrong rank must not look like another job.
+ */
 static int64_t rank_shown (const struct fact *f)
 {
     int64_t rank = rank_of_ops (f);
@@ -104,7 +106,7 @@ static int64_t rank_shown (const struct fact *f)
     return rank >= 0 ? rank : f->in->rank;
 }
 
-/* A capture whose rank is in doubt judges nobody. */
+/* A capture of doubtful rank is not used to check others. */
 static bool is_sure (const struct fact *f)
 {
     for (uint32_t i = 0; i < f->in->groups->n; i++) {
@@ -182,7 +184,7 @@ static bool both_boot (const struct fact *a, const struct fact *b)
     return a->e->boot_ns > 0 && b->e->boot_ns > 0;
 }
 
-/* Clocks drift between two captures. */
+/* Boot times are equal up to the drift of clocks between two captures. */
 static bool one_boot (const struct fact *a, const struct fact *b)
 {
     int64_t may = JOBS_BOOT_NS;
@@ -253,7 +255,7 @@ static char **sorted_steps (const struct capture *c)
     return list;
 }
 
-/* Each with each: of two short lists, or without memory. */
+/* Compare each with each: for two short lists, or if there is no memory. */
 static const char *compare_all (const struct capture *x,
                                 const struct capture *y, bool nameless)
 {
@@ -293,7 +295,7 @@ const char *fact_common_step (const struct fact *a, const struct fact *b,
     return found;
 }
 
-/* By a step that both have, where profilers say nothing of windows. */
+/* Compare a common step, for profilers that report no windows. */
 static enum same same_spans (const struct fact *a, const struct fact *b)
 {
     for (uint32_t i = 0; i < a->e->nspans; i++) {
@@ -347,7 +349,7 @@ static int64_t step_number (const char *step)
     return v;
 }
 
-/* Whether all steps of 'b' come behind those of 'a'. */
+/* Whether all steps of 'b' come after those of 'a'. */
 static bool goes_on (const struct fact *a, const struct fact *b)
 {
     int64_t last = -1, first = INT64_MAX;
@@ -365,7 +367,8 @@ static bool goes_on (const struct fact *a, const struct fact *b)
     return last >= 0 && first != INT64_MAX && first > last;
 }
 
-/* How long both were there, by clocks since boot; 0: not, or unknown. */
+/* How long both ran at the same time, by clocks since boot; 0: not, or unknown.
+ */
 static int64_t shared_time (const struct evidence *a, const struct evidence *b)
 {
     int64_t start = a->mono_start_ns > b->mono_start_ns ? a->mono_start_ns
@@ -376,8 +379,8 @@ static int64_t shared_time (const struct evidence *a, const struct evidence *b)
     return start < end ? end - start : 0;
 }
 
-/* One process is in one window at a time, but for what it takes to end one and
- * to begin the next.
+/* Whether two windows overlap.  A process has one window at a time, except for
+ * the time it takes to end one and begin the next.
  */
 static bool at_once (const struct fact *a, const struct fact *b)
 {

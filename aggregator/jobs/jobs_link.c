@@ -36,7 +36,7 @@ static size_t fixed (const struct linker *l, size_t knot)
     return JOBS_NONE;
 }
 
-/* What was decided, and an id that was given, part what else would tie. */
+/* Captures with different assignments or given ids are never tied. */
 static bool may_tie (const struct linker *l, size_t a, size_t b)
 {
     size_t fa = fixed (l, a), fb = fixed (l, b);
@@ -47,8 +47,8 @@ static bool may_tie (const struct linker *l, size_t a, size_t b)
     return !*ga || !*gb || strcmp (ga, gb) == 0;
 }
 
-/* The lower index becomes the knot's, and the other list is appended to its
- * list.
+/* Merge two knots: the lower index becomes the knot's, and the other list is
+ * appended.
  */
 static void tie (struct linker *l, size_t a, size_t b)
 {
@@ -69,7 +69,7 @@ static void tie (struct linker *l, size_t a, size_t b)
     l->last[x] = l->last[y];
 }
 
-/* All that have a key are one with the first that had it. */
+/* Tie a capture to the first one with the same key. */
 static int tie_by (struct linker *l, struct map *m, uint64_t key, size_t i)
 {
     size_t *at = index_at (m, key);
@@ -142,7 +142,7 @@ static bool is_root_info (const char *id)
     return fields >= 3;
 }
 
-/* Whether nobody else has a group of that name: 1, 0, or -ENOMEM. */
+/* Whether no other capture has a group of that name: 1, 0, or -ENOMEM. */
 static int is_own_name (struct linker *l, const struct fact *f,
                         const char *name)
 {
@@ -195,7 +195,7 @@ static void tie_pair (struct linker *l, size_t i, size_t k)
         tie (l, i, k);
 }
 
-/* Each is compared with all that its rank has: a few repetitions. */
+/* Compare each capture with all others of its rank, which are few. */
 static int tie_ranks (struct linker *l)
 {
     size_t *before = calloc (l->f->n + 1, sizeof (*before));

@@ -87,7 +87,9 @@ static int tell_busy (const struct tree *dir, const char *name,
                     name);
 }
 
-/* Of another file SQLite would delete what looks like an old log of it. */
+/* For a file that is no database, SQLite would delete what looks like an old
+ * log.
+ */
 static bool is_database (const struct tree *dir, const char *name)
 {
     static const char magic[16] = "SQLite format 3";
@@ -95,7 +97,7 @@ static bool is_database (const struct tree *dir, const char *name)
     return fileio_has_bytes (dir->fd, name, 0, magic, sizeof (magic));
 }
 
-/* Bring a database to rest, as far as it can be.  -EBUSY if it is written. */
+/* Checkpoint a database, as far as possible.  -EBUSY if it is being written. */
 static int existing_output_settle (const struct tree *dir, const char *name,
                                    struct err *err)
 {
@@ -115,9 +117,9 @@ static int existing_output_settle (const struct tree *dir, const char *name,
     return rc == -EBUSY ? tell_busy (dir, name, err) : 0;
 }
 
-/* ---- making way ---- */
+/* ---- moving it out of the way ---- */
 
-/* The first NAME.before-rollcall[.N] of which no part is there. */
+/* The first free name NAME.before-rollcall[.N], of which no part exists. */
 static int choose_name (const struct tree *dir, const char *name,
                         char kept[NAME_MAX + 1], struct err *err)
 {

@@ -1,4 +1,4 @@
-/* aggregator/publish/publish.c - results appear whole or not at all */
+/* aggregator/publish/publish.c - publish results whole or not at all */
 #include "publish/publish.h"
 
 #include "base/fault.h"
@@ -18,9 +18,9 @@
 
 #define APPLICATION_ID_AT 68            // in SQLite's file header
 
-/* ---- where to ---- */
+/* ---- directories ---- */
 
-/* Temporary files, where SQLite can write. */
+/* Choose a directory for temporary files where SQLite can write. */
 static int choose_work (struct publish *p, struct err *err)
 {
     const char *tmp = getenv ("TMPDIR");
@@ -43,7 +43,7 @@ static int choose_work (struct publish *p, struct err *err)
     return rc;
 }
 
-/* 'out' and the directory of a job in it. */
+/* Open 'out' and the directory of a job in it. */
 static int open_above (struct publish *p, const char *out, const char *job,
                        bool foreign, struct err *err)
 {
@@ -261,7 +261,7 @@ static int copy_over (const char *from, const struct tree *to,
                              to->path, name) : 0;
 }
 
-/* Into the output directory, from beside it. */
+/* Rename a file from beside the output directory into it. */
 static int put_in_place (struct publish *p, const struct tree *from,
                          const char *temp, const char *name,
                          bool (*is_ours) (const char *path),

@@ -1,4 +1,4 @@
-/* aggregator/publish/publish_choose.c - whose result may stand in the output
+/* aggregator/publish/publish_choose.c - which job's result is in the output
  * directory
  */
 #include "publish/publish.h"
@@ -18,8 +18,8 @@
 #define LOCK_LIMIT_NS (30 * NS_PER_S)   // whoever has it may have been stopped
 #define ASIDE_JOB_MAX 128               // bytes of an id in a directory's name
 
-/* Whoever publishes here now does so within seconds.  A file system without
- * locks is no reason to build nothing.
+/* Lock the directory; another publisher finishes within seconds.  If the file
+ * system has no locks, build without one.
  */
 static void lock (struct publish *p)
 {
@@ -35,7 +35,7 @@ static void lock (struct publish *p)
     p->lock = fd;
 }
 
-/* The job whose result is there, and when that began; "" if it is not known. */
+/* The job whose result is there, and its start; "" if unknown. */
 static void read_job (const char *path, char job[PUBLISH_JOB_MAX],
                       char began[CLOCK_TEXT_MAX])
 {

@@ -1,7 +1,7 @@
 /* aggregator/publish/scratch.c - a directory for the files of one build
  *
- * The lock's file is the first that is made and the last that is removed, so
- * that files without it are never those of a living build.
+ * The lock file is created first and removed last, so that files without it
+ * never belong to a running build.
  */
 #include "publish/scratch.h"
 
@@ -39,8 +39,8 @@ static void remove_files (int dirfd)
         (void)closedir (dir);
 }
 
-/* One of these, and not a directory of ours that the owner of 'above' has moved
- * here.
+/* Whether it is a scratch directory in 'above', and not another of our
+ * directories that the owner of 'above' moved here.
  */
 static bool is_ours (int above, int dir)
 {
@@ -59,7 +59,8 @@ static void remove_empty (int above, const char *name, int dir)
         (void)tree_remove (above, name, &st);
 }
 
-/* Remove above/name unless its build lives; it is ours and no link. */
+/* Remove above/name unless its build is running; it must be ours and no link.
+ */
 static void remove_dead (int above, const char *name)
 {
     int dir = tree_openat (above, name, DIR_FLAGS, 0, true);
@@ -93,7 +94,7 @@ void scratch_clean (const struct tree *above)
         (void)closedir (dir);
 }
 
-/* ---- life ---- */
+/* ---- creating and dropping ---- */
 
 static int choose_name (char name[NAME_SIZE])
 {
@@ -122,7 +123,7 @@ static bool is_empty (int dirfd)
     return empty;
 }
 
-/* -EAGAIN: something else has been put in its place. */
+/* -EAGAIN: something else was put in its place. */
 static int make_dir (struct scratch *s, const struct tree *above)
 {
     char name[NAME_SIZE];
@@ -141,8 +142,9 @@ static int make_dir (struct scratch *s, const struct tree *above)
     return -EAGAIN;
 }
 
-/* Whether the lock is in the directory that was made: what one user makes has
- * one owner, whoever a remote file system takes him for.
+/* Whether the lock is in the directory that was created.  Owners are compared,
+ * as a remote file system may map our user to another one, but to the same for
+ * both.
  */
 static bool is_in_place (const struct scratch *s)
 {
@@ -154,8 +156,8 @@ static bool is_in_place (const struct scratch *s)
            lock.st_uid == dir.st_uid;
 }
 
-/* Make and take the lock.  -EAGAIN: somebody took the directory for a dead
- * one's in the meantime, or it is another one.
+/* Create and take the lock.  -EAGAIN: another process took the directory for
+ * that of a dead build, or it was replaced.
  */
 static int take_lock (struct scratch *s)
 {
@@ -172,7 +174,7 @@ static int take_lock (struct scratch *s)
     return -EAGAIN;
 }
 
-/* Its name may be another's by now. */
+/* By now its name may belong to another directory. */
 static void scratch_drop (struct scratch *s)
 {
     remove_empty (s->above, strrchr (s->tree.path, '/') + 1, s->tree.fd);

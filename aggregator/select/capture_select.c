@@ -56,7 +56,8 @@ int select_grade (const struct capture *c)
                                          : 0;
 }
 
-/* Of two copies of a capture: the one that gave more, then the newer one. */
+/* Of two copies of a capture the more complete one is better, then the newer.
+ */
 static bool is_better (const struct select_item *a, const struct select_item *b)
 {
     int ga = select_grade (&a->capture), gb = select_grade (&b->capture);
@@ -82,9 +83,9 @@ static bool has_step (const struct capture *c, const char *step)
     return false;
 }
 
-/* Whether two captures of a rank are one.  The names of directories have a date
- * and a process in them; those of traces may be what a program calls every one
- * of them, in directories of their own: then their steps tell.
+/* Whether two captures of a rank are copies of one.  Directory names contain a
+ * date and a process.  A program may give all its traces the same name, in
+ * different directories: then their steps are compared.
  */
 static bool are_copies (const struct capture *a, const struct capture *b)
 {
@@ -100,7 +101,7 @@ static bool are_copies (const struct capture *a, const struct capture *b)
     return false;
 }
 
-/* The same capture once more (copied, or analysed again). */
+/* Set aside copies of a capture (copied, or analysed again). */
 static void supersede_copies (struct select_item *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -131,8 +132,8 @@ void select_settle (struct select_item *items, size_t n)
     }
 }
 
-/* The size that most captures know of, so that one damaged file cannot make
- * ranks up; the larger one of two that are as frequent.  0: none knows.
+/* The most frequent world size, so that one damaged file cannot make up ranks;
+ * of two that are equally frequent, the larger one.  0: unknown.
  */
 static int64_t usual_size (const struct select_item *items, size_t n)
 {
@@ -192,10 +193,10 @@ static size_t count_places (struct select_item *const *places, size_t n)
     return count;
 }
 
-/* The msprof program knows of no ranks: unless somebody else does, they are
- * numbered by ascending host and device, as its own tools do, if there are as
- * many as the world has.  Captures of one device follow each other in time, and
- * are of one rank.
+/* The msprof program does not know ranks.  If no capture has a rank, they are
+ * numbered by ascending host and device, as its own tools do, provided that
+ * there are as many as the world has.  Captures of one device follow each other
+ * in time and have one rank.
  */
 static void number_places (struct select_item *items, size_t n)
 {
@@ -350,7 +351,7 @@ static bool capture_select_counts (const struct select_item *item)
     return !item->skip && !item->drop && capture_has_rows (&item->capture);
 }
 
-/* "step 10", "steps 10, 11, ...": as a reason needs it. */
+/* Append "step 10", "steps 10, 11, ...", for a reason. */
 static void list_step (char *out, size_t max, size_t n, const char *step)
 {
     size_t used = strlen (out);
@@ -363,9 +364,7 @@ static void list_step (char *out, size_t max, size_t n, const char *step)
         (void)snprintf (out + used, max - used, ", ...");
 }
 
-/* ", but for ...": the tables that the older capture has whole and the newer
- * one has not.
- */
+/* ", but for ...": the tables that only the older capture has whole. */
 static void list_tables (char *out, size_t max, uint64_t tables)
 {
     size_t used = 0;
@@ -379,8 +378,8 @@ static void list_tables (char *out, size_t max, uint64_t tables)
     }
 }
 
-/* Whether one began when the other had ended: what has no name in both is not
- * the same step, then.
+/* Whether one began after the other had ended: then nameless steps of both are
+ * not the same.
  */
 static bool are_apart (const struct capture *a, const struct capture *b)
 {
@@ -389,7 +388,7 @@ static bool are_apart (const struct capture *a, const struct capture *b)
             (b->ended_ns > 0 && b->ended_ns <= a->started_ns));
 }
 
-/* The steps of 'old' that newer[which] has and none before it. */
+/* Find the steps of 'old' that newer[which] has and no capture before it. */
 static int find_conflicts (struct select_item *old, struct select_item *newer,
                            size_t which, int64_t id,
                            struct select_conflict **list, size_t *n)
@@ -473,8 +472,8 @@ static enum roster_state state_of (enum capture_state s)
     }
 }
 
-/* Among several captures of a rank the worst one that still counts decides,
- * but one that is not there yet never hides one that is.
+/* Of several captures of a rank the worst one that counts decides, but a
+ * missing one never hides a present one.
  */
 static bool is_worse (enum roster_state a, enum roster_state b)
 {
@@ -512,8 +511,8 @@ static enum roster_state combine (const struct select_item *items, size_t n,
     return state;
 }
 
-/* Host and device: of the newest capture that counts and knows; from others
- * only what is not known otherwise.
+/* Take host and device from the newest capture that counts and knows them; use
+ * others only for what remains unknown.
  */
 static void note_place (const struct select_item *items, size_t n,
                         struct roster_entry *e)
@@ -555,8 +554,8 @@ static void note_proof (const struct select_item *items, size_t n,
     e->verified = e->verified && !doubt;
 }
 
-/* Whoever is missing may not exist: one wrong number on one command line makes
- * any number of ranks up, and counts until it is told otherwise.
+/* A missing rank may not exist: one wrong number on a command line makes up any
+ * number of ranks, and counts until it is corrected.
  */
 static void explain_missing (struct roster_entry *e, int64_t usual)
 {

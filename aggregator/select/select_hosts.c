@@ -24,7 +24,7 @@ static bool both_booted (const struct capture *a, const struct capture *b)
     return a->evidence.boot_ns > 0 && b->evidence.boot_ns > 0;
 }
 
-/* What the captures show of themselves is against one host. */
+/* Whether the captures' own data shows two hosts. */
 static bool contradict (const struct capture *a, const struct capture *b)
 {
     const struct evidence *ea = &a->evidence, *eb = &b->evidence;
@@ -34,15 +34,17 @@ static bool contradict (const struct capture *a, const struct capture *b)
            (both_booted (a, b) && apart (ea->boot_ns, eb->boot_ns) > BOOT_STEP);
 }
 
-/* Agents on two hosts read them; of a host that was booted anew, or a container
- * that was started anew, the key is another one.
+/* Agents on two hosts read them, or the host was rebooted or its container
+ * restarted: that changes the key.
  */
 static bool other_key (const struct capture *a, const struct capture *b)
 {
     return evidence_differ (a->evidence.host_key, b->evidence.host_key);
 }
 
-/* Whether names of directories and of agents need not be asked. */
+/* Whether the captures' own data is enough, so that the names of workers and
+ * agents need not be compared.
+ */
 static bool is_one (const struct capture *a, const struct capture *b)
 {
     return (*a->host_uid && *b->host_uid) ||
@@ -80,7 +82,7 @@ static bool tells_host (const struct capture *c)
     return c->state != CAPTURE_FAILED && c->state != CAPTURE_SUPERSEDED;
 }
 
-/* Of what has no date nobody can say that it was at another time. */
+/* Captures without times may overlap any other. */
 static bool overlap (const struct capture *a, const struct capture *b)
 {
     if (a->started_ns <= 0 || b->started_ns <= 0 || a->ended_ns <= 0 ||
@@ -97,7 +99,7 @@ static bool is_clash (const struct select_item *a, const struct select_item *b)
            overlap (&a->capture, &b->capture) && select_other_host (a, b);
 }
 
-/* As it was compared with the other's. */
+/* The name that was compared with the other's. */
 static const char *name_of (const struct select_item *item,
                             const struct select_item *other)
 {
@@ -106,7 +108,7 @@ static const char *name_of (const struct select_item *item,
     return *name ? name : "one that is not known";
 }
 
-/* Each names its own host and another one. */
+/* The reason of each capture names its own host and another one. */
 static void blame_two_hosts (struct select_item *item,
                              const struct select_item *const two[2])
 {
@@ -200,7 +202,7 @@ static int by_host (const void *pa, const void *pb)
     return a->item < b->item ? -1 : a->item > b->item;
 }
 
-/* Hosts of one id or name, told apart by when they were booted. */
+/* Tell hosts with one id or name apart by their boot times. */
 static size_t find_hosts (struct place *p, size_t n)
 {
     size_t hosts = 0;
@@ -219,8 +221,8 @@ static size_t find_hosts (struct place *p, size_t n)
     return hosts;
 }
 
-/* Names of workers are as many as people like; what was booted at one time is
- * one host, whatever they are.
+/* Users choose the names of workers freely; captures with one boot time are of
+ * one host, whatever their names.
  */
 static int join_hosts (struct place *p, size_t n, size_t hosts)
 {
@@ -249,9 +251,9 @@ static int join_hosts (struct place *p, size_t n, size_t hosts)
     return 0;
 }
 
-/* A device is used by one rank at a time: where several ranks have one, there
- * are so many hosts (containers, "localhost").  If all of them have the same
- * device it is a logical number, as each sees its own only.
+/* One rank at a time uses a device.  If several ranks have the same one, there
+ * are that many hosts (containers, "localhost").  If all ranks have the same
+ * device, it is a logical number, since each process sees only its own.
  */
 static void split_host (struct place *p, size_t n)
 {
@@ -276,7 +278,7 @@ static void split_host (struct place *p, size_t n)
     }
 }
 
-/* The host's own name, or that of the only worker, or of one of them. */
+/* The host's own name, or that of its only worker, or of one of its workers. */
 static void name_host (const struct place *p, size_t n,
                        char out[CAPTURE_NAME_MAX])
 {

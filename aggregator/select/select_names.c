@@ -9,7 +9,7 @@
 #define PLACES_MAX 16           // numbers in one name
 #define STAMP_DIGITS 13         // of the ms since 1970; of ns there are more
 
-/* A trace without a rank, and who wrote it as far as its name says. */
+/* A trace without a rank, and the worker that its name gives. */
 struct nameless {
     struct select_item *item;
     char worker[CAPTURE_NAME_MAX];      // the name without its date
@@ -31,7 +31,8 @@ static size_t without (const char *s, size_t n, const char *end)
     return n >= m && memcmp (s + n - m, end, m) == 0 ? n - m : n;
 }
 
-/* One file: of torch.profiler, or exported alone by torch_npu. */
+/* Whether it is one file, from torch.profiler or exported alone by torch_npu.
+ */
 static bool is_trace (const struct capture *c)
 {
     size_t n = strlen (c->name);
@@ -41,7 +42,7 @@ static bool is_trace (const struct capture *c)
            without (c->name, n, ".json.gz") < n;
 }
 
-/* "<worker>.<ns>.pt.trace.json": the worker. */
+/* Get the worker from "<worker>.<ns>.pt.trace.json". */
 static void parse (struct nameless *t, struct select_item *item)
 {
     const char *name = item->capture.name;
@@ -58,8 +59,8 @@ static void parse (struct nameless *t, struct select_item *item)
                     (int)(t->dated ? end - 1 - digits : n), name);
 }
 
-/* A number of the name, counted from its start or, if 'place' is negative, the
- * one behind "rank" or "worker"; -1 if there is none.
+/* The number at this place of the name, counted from the start; a negative
+ * 'place' means the one after "rank" or "worker".  -1: there is none.
  */
 static int64_t number_at (const char *name, int place)
 {
@@ -93,7 +94,7 @@ static bool same_worker (const struct nameless *a, const struct nameless *b)
     return a->dated && b->dated && strcmp (a->worker, b->worker) == 0;
 }
 
-/* Whether the numbers of that place are the ranks that are missing. */
+/* Whether the numbers at this place are exactly the missing ranks. */
 static bool try_place (struct names *l, bool *seen, int place)
 {
     memcpy (seen, l->taken, l->nranks * sizeof (*seen));
@@ -136,7 +137,7 @@ static void select_names_give (struct names *l, bool *seen)
     }
 }
 
-/* Sort out who has a rank; false if there is nothing to do. */
+/* Collect the traces without a rank; false if there is nothing to do. */
 static bool select_names_collect (struct names *l, struct select_item *items,
                                   size_t n)
 {
@@ -177,7 +178,7 @@ void select_name_ranks (struct select_item *items, size_t n)
 
 /* ---- when they have been read ---- */
 
-/* Unknown values are not evidence, but the process has to be known. */
+/* The process must be known; other unknown values do not count. */
 static bool same_process (const struct capture *a, const struct capture *b)
 {
     const struct evidence *ea = &a->evidence, *eb = &b->evidence;
@@ -202,8 +203,8 @@ static bool is_copy (const struct capture *a, const struct capture *b)
            strcmp (a->name, b->name) == 0;
 }
 
-/* A process is at one place at a time: traces of one that overlap are of two
- * hosts that have a process of that number.
+/* Whether all traces can be of one process.  A process is in one place at a
+ * time: overlapping traces are from two hosts with the same process number.
  */
 static bool are_one_process (struct select_item **v, size_t n)
 {

@@ -35,7 +35,7 @@ struct window {
     size_t n;
 };
 
-/* A step, and how many ranks have it: who, if it is one. */
+/* A step, and whether one rank (which) or several have it. */
 struct shared {
     int64_t number, rank;
     bool several;
@@ -78,7 +78,7 @@ static void add_step (struct window *w, const char *id,
         w->v[w->n++] = (struct step){ number, span };
 }
 
-/* Steps with rows, and those that the host alone has seen. */
+/* Read the steps with rows, and those that only the host saw. */
 static int read_window (struct window *w, struct select_item *item)
 {
     const struct capture *c = &item->capture;
@@ -191,7 +191,9 @@ static bool rank_has (const struct steps *s, const struct window *w,
     return false;
 }
 
-/* Every tenth step, say: that is what somebody wanted. */
+/* Whether the steps have a regular distance, such as every tenth: that is
+ * intended.
+ */
 static bool is_regular (const struct window *w)
 {
     int64_t step = w->n >= REGULAR ? w->v[1].number - w->v[0].number : 1;
@@ -215,8 +217,8 @@ static bool is_timed (const struct step *x)
            x->span->start_ns > 0;
 }
 
-/* How far the clock of 'a' is ahead of that of 'b', by the ends of steps that
- * both have.
+/* How far the clock of 'a' is ahead of that of 'b', by the ends of common
+ * steps.
  */
 static bool clock_offset (const struct window *a, const struct window *b,
                           int64_t *ret)
@@ -237,8 +239,8 @@ static bool clock_offset (const struct window *a, const struct window *b,
     return true;
 }
 
-/* Whether the capture went on while another rank of its schedule was at the
- * step.
+/* Whether the capture was still running while another rank with its schedule
+ * did the step.
  */
 static bool was_there (const struct window *w, const struct window *other,
                        const struct step *x)
@@ -289,8 +291,8 @@ static void add_absent (struct absent *a, int64_t number)
     a->n++;
 }
 
-/* Steps of others within its own: holes.  Of those beyond only the next ones
- * may be its own, too: as many as others have more of, at most.
+/* Steps of others between its own are holes.  Of those before or after, only
+ * the nearest may be its own too: at most as many as others have more.
  */
 static void find_absent (const struct steps *s, const struct window *w,
                          struct absent *a)
@@ -384,8 +386,8 @@ struct lasting {
     double us;
 };
 
-/* Whether v[at], one of the two ends, is longer than the others: without the
- * other end if there are enough without it, which may be as long.
+/* Whether v[at], one of the two ends, is longer than the others.  The other end
+ * may be as long, so it is left out if enough others remain.
  */
 static bool is_edge (const struct lasting *v, size_t n, size_t at,
                      double *room)

@@ -17,13 +17,13 @@
 #define LEFT_OUT "its rank is in doubt, and its rows are left out of " \
     "waits, means and findings"
 
-/* What the captures of the job list, by name. */
+/* The groups that the job's captures list, by name. */
 struct lists {
     const struct comm_group **v;
     size_t n;
 };
 
-/* What is found of a capture. */
+/* The findings about a capture. */
 struct proof {
     int64_t filed;              // its rank up to now; they are sorted by it
     struct select_item *item;
@@ -83,7 +83,7 @@ static int compare_name (const void *list, const void *name)
     return strcmp ((*(const struct comm_group *const *)list)->name, name);
 }
 
-/* The lists of a name: how many from *first on. */
+/* The number of lists with a name, which begin at *first. */
 static size_t lists_of (const struct lists *l, const char *name, size_t *first)
 {
     size_t low = cmp_place (name, l->v, l->n, sizeof (*l->v), compare_name);
@@ -161,7 +161,9 @@ static void blame_group (struct proof *p, const struct comm_group *g,
     p->place = place;
 }
 
-/* A trace's positions are made of the rank that it says, and tell nothing. */
+/* A trace's positions are computed from the rank that it states, so they prove
+ * nothing.
+ */
 static bool is_trace (const struct capture *c)
 {
     return strcmp (c->framework, "kineto") == 0;
@@ -252,8 +254,8 @@ static void check (const struct lists *l, struct select_item *item,
 
 /* ---- all of them ---- */
 
-/* Captures that were told the rank on their host: what their programs know is
- * the same, modulo the number of ranks of a host.
+/* Detect captures that were given the rank on their host: their programs know
+ * the same number, modulo the number of ranks of a host.
  */
 static int64_t ranks_of_host (const struct proof *p, size_t n)
 {
@@ -306,7 +308,7 @@ static bool contradicts (const struct proof *p)
     return p->wrong || p->differ || p->by_mpi;
 }
 
-/* The first one of a rank; they are sorted. */
+/* The first entry of a rank; the list is sorted. */
 static const struct proof *at_rank (const struct proof *p, size_t n,
                                     int64_t rank)
 {
@@ -315,7 +317,7 @@ static const struct proof *at_rank (const struct proof *p, size_t n,
     return low < n && p[low].filed == rank ? &p[low] : NULL;
 }
 
-/* Whether the rank of its ops is free: whoever is filed there moves away. */
+/* Whether the rank of its ops is free: all captures filed there move away. */
 static bool is_free (const struct proof *p, size_t n, int64_t rank)
 {
     const struct proof *q = at_rank (p, n, rank);
@@ -337,7 +339,7 @@ static int compare_truths (const void *pa, const void *pb)
     return (a->filed > b->filed) - (a->filed < b->filed);
 }
 
-/* Nobody moves to a rank that captures of two other ranks claim. */
+/* Refuse moves to a rank that captures of two other ranks claim. */
 static int refuse_claims (struct proof *p, size_t n)
 {
     struct proof **moving = calloc (n + 1, sizeof (*moving));
@@ -362,8 +364,8 @@ static int refuse_claims (struct proof *p, size_t n)
     return 0;
 }
 
-/* Who moves to which rank: those whose ops are of one rank, if no other capture
- * stays there.
+/* Decide which captures move to which rank: those whose ops are of one rank, if
+ * no other capture stays there.
  */
 static int plan_moves (struct proof *p, size_t n)
 {
@@ -388,8 +390,8 @@ static int plan_moves (struct proof *p, size_t n)
 
 /* ---- what is said ---- */
 
-/* "the name of profiler_info says rank 0, distributed_args 1": the first place
- * of each rank that is named.
+/* "the name of profiler_info says rank 0, distributed_args 1": for each named
+ * rank the first source.
  */
 static void list_names (const struct capture *c, char *out, size_t max)
 {
@@ -420,8 +422,8 @@ static void list_place (const struct proof *p, char *out, size_t max)
                         (long long)p->filed);
 }
 
-/* MPI says another rank than the launcher's variables, and nothing else is
- * against the rank: ops that confirm it count more than either.
+/* MPI and the launcher's variables name different ranks, and nothing else
+ * contradicts the rank.  Ops that confirm it count more than either.
  */
 static void tell_mpi (struct proof *p)
 {

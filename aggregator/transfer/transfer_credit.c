@@ -2,7 +2,7 @@
  *
  * Bodies that can be requested wait in queues: one for each pace, and in each
  * pace rows before raw files.  A credit goes to the first body of a queue, for
- * one chunk. Paces whose agents hold fewer credits than are reserved for them
+ * one chunk.  Paces whose agents hold fewer credits than are reserved for them
  * come first, so that nobody waits for slower agents; then rows, then raw
  * files, and in both slow agents last.
  */
