@@ -11,22 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct version {                // of a capture: a shipment
+struct version {                // a version of a capture: a shipment
     struct ledger_item item;
-    struct capture capture;     // what it shows
+    struct capture capture;     // its metadata
     struct group_list groups;   // that it lists
-    bool given;                 // 'was' is what it was given to
+    bool given;                 // 'was' is its present assignment
     struct ledger_assignment was;
     size_t chain;               // index
 };
 
 /* Versions of one capture: of one place, rank and name, and of one window. */
 struct chain {
-    const struct version *shown;        // the newest that shows anything
-    const struct version *fixed;        // decides, or NULL
-    size_t job;                 // of its name, or JOBS_NONE: not decided yet
+    const struct version *shown;        // the newest one with evidence
+    const struct version *fixed;        // its assignment decides; or NULL
+    size_t job;                 // index of the name; JOBS_NONE: undecided
     bool assumed;
-    char why[LEDGER_WHY_MAX];   // of a job that is new
+    char why[LEDGER_WHY_MAX];   // why its job is a new one
 };
 
 struct dividing {
@@ -38,9 +38,9 @@ struct dividing {
     struct version **order;     // sorted: chains are together
     struct chain *chains;
     size_t nchains;
-    char (*names)[MESSAGE_NAME_MAX];    // of jobs that captures were given to
+    char (*names)[MESSAGE_NAME_MAX];    // of jobs with captures
     size_t nnames;
-    struct groups *groups;      // each once
+    struct groups *groups;      // without duplicates
     struct divide *ret;
     struct err *err;
 };
@@ -119,7 +119,7 @@ static int compare_versions (const void *pa, const void *pb)
         return order;
     if (a->item.newest_ns != b->item.newest_ns)
         return a->item.newest_ns < b->item.newest_ns ? -1 : 1;
-    return a < b ? -1 : a > b;          // as they came
+    return a < b ? -1 : a > b;          // in the order of arrival
 }
 
 static bool shows (const struct version *v)
@@ -181,7 +181,7 @@ static int make_chains (struct dividing *d)
         struct chain *c = &d->chains[i];
 
         if (c->fixed && shows (c->shown) && !shows (c->fixed))
-            c->fixed = NULL;    // it was given blindly
+            c->fixed = NULL;    // it was assigned without evidence
     }
     return 0;
 }
@@ -360,7 +360,7 @@ static int divide_decide (struct dividing *d, int64_t gap_ns)
     size_t first = 0;
     int rc = list ? 0 : no_memory (d->err);
 
-    // names of the jobs that are there, and of those that may come
+    // names of existing jobs, and of possible new ones
     d->names = calloc (2 * d->nchains + 1, sizeof (*d->names));
     if (!d->names)
         rc = no_memory (d->err);

@@ -101,7 +101,7 @@ static bool divide_is_called (int64_t rank, const char *capture,
 
 /* ---- splitting ---- */
 
-struct naming {                 // of the job that the captures are given to
+struct naming {                 // a name for the captures' new job
     struct store *store;
     const struct by_hand *h;
     struct capture *captures;

@@ -129,7 +129,7 @@ static int64_t agreed_size (const struct job_build *b)
         if (c->world_size > 0)
             agreed = c->world_size;
     }
-    return highest < agreed ? agreed : 0;       // they know less than all
+    return highest < agreed ? agreed : 0;       // not all ranks are in it
 }
 
 int job_build_expect (const struct job_build *b,
@@ -188,7 +188,7 @@ static int add_heard (void *arg, const struct ledger_heard *h)
 
 void job_build_say_fates (const struct job_build *b, struct roster *roster)
 {
-    for (size_t i = 0, k = 0; i < roster->n; i++) {     // both are by rank
+    for (size_t i = 0, k = 0; i < roster->n; i++) {     // both by rank
         struct roster_entry *e = &roster->entries[i];
 
         while (k < b->nfates && b->fates[k].rank < e->rank)

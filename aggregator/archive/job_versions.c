@@ -28,7 +28,7 @@ static int compare_versions (const void *pa, const void *pb)
     const struct shipment_source *b = *(struct shipment_source *const *)pb;
     int order = compare_names (a, b);
 
-    return order != 0 ? order : a < b ? -1 : a > b;     // as they came
+    return order != 0 ? order : a < b ? -1 : a > b;     // by arrival
 }
 
 /* Two hosts may claim one rank and use one name: these are not versions of one

@@ -24,12 +24,12 @@ struct raw_file {
     struct ledger_place place;
     bool lost;
     int64_t rank, newest_ns;
-    size_t at;                  // as they came
+    size_t at;                  // order of arrival
     char *capture;              // its name, and the memory of the next two
     char *dir;                  // as in struct ledger_item
     char *path;                 // below DIR
-    size_t top;                 // so much of it is the capture's own place
-    bool beside;                // ... or that of what is beside the capture
+    size_t top;                 // size of the capture's own part of it
+    bool beside;                // ... or of the part beside the capture
 };
 
 /* ---- collecting ---- */
@@ -293,8 +293,8 @@ static int make_room (struct put *p, const struct raw_file *f,
     if (f->path[f->top] == '\0' || f->beside)
         return 0;
     at = tree_openat (p->dir->fd, top, O_RDONLY | O_DIRECTORY, 0, true);
-    if (at < 0)                 // nothing is in the way there, or it is told
-        return 0;               // when the file is written
+    if (at < 0)                 // nothing is in the way; other errors
+        return 0;               // show when the file is written
     if (fstatat (at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISREG (st.st_mode))
         rc = move_inside (p, at, name, f->capture);
@@ -341,7 +341,7 @@ static int write_part (struct put *p, const struct raw_file *f, int in)
 {
     int out, rc;
 
-    (void)unlinkat (p->dir->fd, PART_NAME, 0);  // of one that was killed
+    (void)unlinkat (p->dir->fd, PART_NAME, 0);  // left by a killed process
     out = tree_openat (p->dir->fd, PART_NAME, O_WRONLY | O_CREAT | O_EXCL,
                        FILEIO_FILE_MODE, true);
     rc = out < 0 ? out : FAULT ("aggregator.raw.write");
@@ -393,7 +393,7 @@ static int raw_tree_write (struct put *p, const struct raw_file *f)
     struct err why = { "" };
     int in, rc;
 
-    // what reads it has to name it as a whole
+    // readers have to name it as a whole
     if (!fileio_join (path, sizeof (path), p->dir->path, f->path))
         return miss (p, f, "its path is too long");
     if ((rc = make_room (p, f, &why)) < 0)

@@ -116,7 +116,7 @@ static void on_readable (void *arg)
         return;
     text = end ? answer_to (x->control, x->line, (size_t)(end - x->line))
                : NULL;
-    // a socket has room for more than a line
+    // a socket may hold more than one line
     if (text)
         (void)!send (x->fd, text, strlen (text), MSG_NOSIGNAL);
     free (text);
@@ -172,7 +172,7 @@ int control_open (const char *root, struct loop *loop, control_fn *fn,
                            .listener = -1 };
     c->dir_fd = open (root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     a = address_of (c->dir_fd);
-    (void)unlinkat (c->dir_fd, CONTROL_ROOT_SOCKET, 0); // of a dead one
+    (void)unlinkat (c->dir_fd, CONTROL_ROOT_SOCKET, 0); // of a dead process
     c->listener = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
                           0);
     mask = umask (0177);

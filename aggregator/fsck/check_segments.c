@@ -147,7 +147,7 @@ static int look_elsewhere (struct check *c, const struct ledger_item *i)
     int fd;
 
     if (rc != 0)
-        return rc < 0 ? rc : 0;         // it was seen already
+        return rc < 0 ? rc : 0;         // it was checked already
     if ((fd = store_read (c->store, &i->content, &i->place, &why)) < 0)
         return add_bad (c, i, why.text);
     rc = record_check_content (fd, &i->content, &i->place, &why);

@@ -21,13 +21,13 @@
 struct knot {
     size_t first;               // capture
     int64_t start_ns, end_ns;   // 0: unknown
-    int64_t newest_ns;          // its end, by clocks that were compared
+    int64_t newest_ns;          // its end, by compared clocks
     size_t ncaptures;
     bool fixed;
     bool given;
-    bool late;                  // it began a draft when others were placed
+    bool late;                  // it began a draft after others were placed
     bool seed;                  // it begins one
-    int64_t offset;             // from the draft that is nearest
+    int64_t offset;             // from the nearest draft
 };
 
 /* The state of a draft while captures join it. */
@@ -36,17 +36,17 @@ struct growth {
     size_t nknots;
     const struct knot *seed;    // its first knot
     bool given;                 // it has an id
-    char why[JOBS_WHY_MAX];     // it is not of the draft before
+    char why[JOBS_WHY_MAX];     // why it is not of the draft before
 };
 
 struct divider {
     struct facts facts;
     struct drafts drafts;
-    struct knot *knots;         // the newest first; before them those that
-                                // are fixed, and those that have an id
+    struct knot *knots;         // assigned ones first, then those with an
+                                // id, then the others, the newest first
     size_t nknots;
     int64_t gap_ns;
-    bool compared;              // the clocks, as there are several drafts
+    bool compared;              // clocks are compared: several drafts exist
     struct growth *of;          // of each draft
 };
 
@@ -274,7 +274,7 @@ static void empty_drafts (struct divider *d)
         d->facts.list[i].draft = d->facts.list[i].next_of_rank = JOBS_NONE;
     for (size_t i = 0; i < d->nknots; i++)
         d->knots[i].offset = INT64_MAX;
-    for (size_t i = 0; i < n; i++) {    // 'why' stays until there is another
+    for (size_t i = 0; i < n; i++) {    // 'why' stays until the next one
         d->of[i].last_ns = 0;
         d->of[i].nknots = 0;
         d->of[i].given = false;

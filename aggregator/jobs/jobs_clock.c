@@ -27,29 +27,29 @@ struct sight {                  // a step on a clock
     size_t clock;
     int64_t rank;
     uint64_t step;
-    int64_t at;                 // it began
+    int64_t at;                 // when it began
 };
 
 /* Clocks whose offsets from each other are known.  At first each set has one
  * clock; one of its clocks identifies it.
  */
 struct set {
-    struct sight *list;         // by step and time, less what they are ahead
+    struct sight *list;         // by step and time, minus the clock's offset
     size_t n;
-    size_t last;                // clock in it
-    bool again;                 // a rank of it did a step twice
+    size_t last;                // last clock in it
+    bool again;                 // a rank in it did a step twice
 };
 
 struct clock {
-    struct set set;             // that it finds
-    size_t of;                  // the clock that finds its own
+    struct set set;             // of which it is the first clock
+    size_t of;                  // the first clock of its set
     size_t next;                // clock of the same set, or JOBS_NONE
     int64_t ahead;
 };
 
 struct edge {
     size_t a, b;                // clocks
-    int64_t apart;              // their nearest equal steps
+    int64_t apart;              // distance of their nearest equal steps
 };
 
 struct aligner {
@@ -161,7 +161,7 @@ static void see (struct aligner *al, const struct fact *f)
     for (size_t i = 0; i < n; i++)
         add_sight (al, f, lowest[i].step, lowest[i].at);
     if (n == 0)
-        add_sight (al, f, 0, f->start_ns);      // no step: a window
+        add_sight (al, f, 0, f->start_ns);      // no step: its window
 }
 
 static int compare_ranks (const void *pa, const void *pb)

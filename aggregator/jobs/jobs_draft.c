@@ -560,7 +560,7 @@ static int64_t offset_of (const struct question *q)
     o = gap_between (translate (f, first, f->start_ns),
                      translate (f, first, f->end_ns), first->start_ns,
                      first->end_ns);
-    // a step that both have tells more
+    // a common step is better evidence
     return o < INT64_MAX - JOBS_APART_NS ? o + JOBS_APART_NS : o;
 }
 

@@ -408,7 +408,7 @@ bool fact_overlap (const struct fact *a, const struct fact *b)
 {
     if (!a->window || !b->window)
         return false;
-    if (fact_one_host (a, b))   // when it was booted is known to some ms only
+    if (fact_one_host (a, b))   // boot times are exact to some ms only
         return a->e->mono_start_ns < b->e->mono_end_ns &&
                b->e->mono_start_ns < a->e->mono_end_ns;
     return a->start_ns < b->end_ns && b->start_ns < a->end_ns;

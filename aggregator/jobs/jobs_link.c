@@ -14,8 +14,8 @@
 
 struct linker {
     struct facts *f;
-    size_t *last;               // of the knot that begins at an index
-    struct map plain;           // hashes that no job has for itself
+    size_t *last;               // last capture of the knot with this index
+    struct map plain;           // hashes that are not of one job alone
 };
 
 static const char *given (const struct linker *l, size_t knot)

@@ -6,9 +6,9 @@
  */
 #include "ledger/ledger_private.h"
 
-#define LEDGER_LOSS_EPOCH 1     // chance has it once in 2^63 lives
+#define LEDGER_LOSS_EPOCH 1     // odds: 1 in 2^63 for each start
 
-// items that have none by now
+// items without content
 #define ADD_LOST \
     "INSERT OR IGNORE INTO temp.lost SELECT i.content, i.seq FROM main.item i " \
     "LEFT JOIN main.content c ON c.id=i.content WHERE c.id IS NULL"
@@ -20,7 +20,7 @@ static const char lost_sql[] =
     " WITHOUT ROWID;"
     ADD_LOST;
 
-// those of them that count, and had some until now
+// current items that just lost their content
 static const char losing_sql[] =
     "SELECT i.job, i.kind, i.rank, i.capture, i.path, i.host FROM main.item i "
     "LEFT JOIN main.content c ON c.id=i.content LEFT JOIN temp.lost t ON "

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// which version: parameters 1 to 5, and what is bound to them
+// the version: parameters 1 to 5, and their values
 #define VERSION "scope=?1 AND place=?2 AND rank=?3 AND capture=?4 AND " \
     "newest_ns=?5"
 #define ITS_VERSION(a) (a)->scope, (a)->dir, (a)->rank, (a)->capture, \

@@ -57,7 +57,7 @@ int ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
 
     if (mark->epoch == l->mark.epoch)
         return mark->seq <= l->mark.seq;
-    // up to where the next one begins, if there is one
+    // up to the start of the next epoch, if there is one
     rc = db_one (ledger_rows (l, err, "SELECT ifnull((SELECT n.began FROM "
                               "epoch n WHERE n.number>e.number ORDER BY "
                               "n.number LIMIT 1), ?2) FROM epoch e WHERE "

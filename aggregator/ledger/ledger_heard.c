@@ -6,13 +6,13 @@
  */
 #include "ledger/ledger_private.h"
 
-// columns of it, and the members that they are
+// its columns, and the members for them
 #define HEARD "SELECT job, rank, mpi_rank, mpi_size, host, ended_ns, signal, " \
               "status FROM heard"
 #define HEARD_OF(h) (h)->rank, (h)->mpi_rank, (h)->mpi_size, (h)->host, \
     (h)->command.ns, (h)->command.signal, (h)->command.status
 
-// what is known stays where this word says nothing of it (0)
+// a report without a value (0) keeps the known value
 #define NEW_IF(said, column) \
     column "=iif(excluded." said ">0, excluded." column ", " column ")"
 
@@ -51,6 +51,6 @@ int ledger_copy_heard (struct ledger *l, sqlite3 *from, struct err *err)
 
     while (rc == 0 && db_row (&r, job, HEARD_OF (&h)))
         rc = ledger_set_heard (l, job, &h, err);
-    (void)db_end (&r);          // what cannot be read is lost
+    (void)db_end (&r);          // unreadable rows are lost
     return rc;
 }

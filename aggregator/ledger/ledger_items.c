@@ -40,8 +40,8 @@ int ledger_drop_content (struct ledger *l, const struct digest *content,
 
 /* ---- items ---- */
 
-// +?2: beside an index with a kind in its condition SQLite would look at what
-// ?2 is, and so prepare a statement again whenever it is bound
+// +?2: an index has a condition on kind, for which SQLite would examine ?2 and
+// prepare the statement again whenever ?2 is bound
 #define ITS_NAME "job=?1 AND kind=+?2 AND rank=?3 AND capture=?4 AND path=?5 "
 
 /* The existing item with the same content. */

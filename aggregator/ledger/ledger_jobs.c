@@ -86,8 +86,8 @@ static int set_job (struct ledger *l, void *arg, struct err *err)
     }
     if (want->world_size >= 0 && want->world_size != row.world_size) {
         row.world_size = want->world_size;
-        row.built = 0;          // what was built does not name all ranks, or
-    }                           // names too many
+        row.built = 0;          // the result lacks ranks, or has
+    }                           // too many
     if (want->built >= 0)
         row.built = want->built;
     sum = ledger_job_sum (row.id, row.world_size, row.built);
@@ -142,7 +142,7 @@ int64_t ledger_world_size (struct ledger *l, const char *job)
 
     if (get_job (l, &row, NULL) < 0)
         return 0;
-    // older programs took any number
+    // older programs accepted any number
     return row.world_size < CAPTURE_WORLD_MAX ? row.world_size
                                               : CAPTURE_WORLD_MAX;
 }
@@ -315,7 +315,7 @@ int ledger_find_incoming (struct ledger *l, const struct digest *content,
     struct db_blob hashes;
     int rc;
 
-    // what is damaged, or not what is next, is asked for again
+    // damaged hashes, and those after a gap, are requested again
     while (db_row (&r, first, of_size, hashes, touched_ns, sum) &&
            first == chunks->n && hashes.data && of_size == size &&
            hashes.size % DIGEST_SIZE == 0 &&

@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-// a reader waits so long for a writer that changes the journal
+// how long a reader waits for a writer that changes the journal
 #define BUSY_MS 10000
 
-// to find blobs among contents; it tells nothing that the table does not
+// finds blobs among contents; it has nothing that the table has not
 static const char blobs_sql[] =
     "CREATE INDEX IF NOT EXISTS content_blob ON content(id) WHERE segment=0";
 
@@ -131,7 +131,7 @@ int ledger_put_back (struct ledger *l, char aside[PATH_MAX], struct err *err)
         return rc;
     close_db (l);
     if (open_db (l, SQLITE_OPEN_READWRITE, err) < 0) {
-        close_db (l);    // what is asked of it until the end fails
+        close_db (l);    // all later calls fail
         (void)sqlite3_open_v2 (":memory:", &l->db, SQLITE_OPEN_READWRITE,
                                NULL);
         return -ENODEV;

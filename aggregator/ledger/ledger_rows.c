@@ -177,7 +177,7 @@ static bool check_item (sqlite3_stmt *st, struct ledger_total *t)
 {
     struct ledger_item i = { .lost = false };
     int64_t sum, stored;
-    int superseded;             // of a damaged row this is not 0 or 1
+    int superseded;             // in a damaged row it may be not 0 or 1
 
     db_columns (st, i.job, i.kind, i.rank, i.capture, i.path, i.host,
                 i.content, superseded, i.received_ns, i.newest_ns, stored,

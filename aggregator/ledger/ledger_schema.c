@@ -10,12 +10,12 @@
 #include <errno.h>
 
 static const char schema_sql[] =
-    // where the bytes of a content are; segment 0: blobs/<id>
+    // where the bytes of a content are; segment 0: in blobs/<id>
     "CREATE TABLE content (id BLOB PRIMARY KEY, segment INTEGER NOT NULL,"
     " offset INTEGER NOT NULL, size INTEGER NOT NULL, sum INTEGER NOT NULL)"
     " WITHOUT ROWID;"
     // what was delivered under which name; the newest one counts.  scope and
-    // place are "" where the job was known when it came, who without keys
+    // place are "" if the job was known on arrival, who is "" without keys
     "CREATE TABLE item (seq INTEGER PRIMARY KEY, job TEXT NOT NULL,"
     " kind INTEGER NOT NULL, rank INTEGER NOT NULL, capture TEXT NOT NULL,"
     " path TEXT NOT NULL, host TEXT NOT NULL, content BLOB NOT NULL,"
@@ -27,43 +27,43 @@ static const char schema_sql[] =
     "CREATE INDEX item_place ON item(scope, place, capture) WHERE place<>'';"
     "CREATE INDEX item_sender ON item(job, rank, who) WHERE kind=1 AND"
     " who<>'';"
-    // what was said of a job, and the last item (seq) that its result has
+    // claims about a job, and the last item (seq) in its result
     "CREATE TABLE job (id TEXT PRIMARY KEY, world_size INTEGER NOT NULL,"
     " built INTEGER NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;"
     // how much of a segment is accounted for
     "CREATE TABLE segment (number INTEGER PRIMARY KEY, end INTEGER NOT NULL,"
     " sum INTEGER NOT NULL);"
-    // one row: the number of the rows of item, job and assignment, and their
-    // checksums added up
+    // one row: the number of rows of item, job and assignment, and the sum
+    // of their checksums
     "CREATE TABLE total (id INTEGER PRIMARY KEY, rows INTEGER NOT NULL,"
     " total INTEGER NOT NULL, sum INTEGER NOT NULL);"
-    // content on its way in: hashes of chunks that are on the disk
+    // incoming content: hashes of chunks that are on the disk
     "CREATE TABLE incoming (content BLOB NOT NULL, first INTEGER NOT NULL,"
     " size INTEGER NOT NULL, hashes BLOB NOT NULL,"
     " touched_ns INTEGER NOT NULL, sum INTEGER NOT NULL,"
     " PRIMARY KEY (content, first)) WITHOUT ROWID;"
-    // clocks of the hosts, as they measured them; for people
+    // clocks of the hosts, as they measured them; for users
     "CREATE TABLE clock (job TEXT NOT NULL, host_key TEXT NOT NULL,"
     " host TEXT NOT NULL, offset_ns INTEGER NOT NULL,"
     " error_ns INTEGER NOT NULL, PRIMARY KEY (job, host_key)) WITHOUT ROWID;"
-    // lives of aggregators that have acknowledged anything, latest last
+    // starts of aggregators that acknowledged anything, in order
     "CREATE TABLE epoch (number INTEGER PRIMARY KEY, id INTEGER NOT NULL,"
     " began INTEGER NOT NULL, sum INTEGER NOT NULL);"
-    // who says how many ranks a job has
+    // claims of how many ranks a job has
     "CREATE TABLE word (job TEXT NOT NULL, by INTEGER NOT NULL,"
     " who TEXT NOT NULL, host TEXT NOT NULL, world_size INTEGER NOT NULL,"
     " sum INTEGER NOT NULL, PRIMARY KEY (job, by, who, host)) WITHOUT ROWID;"
-    // for which host a key speaks that was enrolled without one
+    // the host of a key that was enrolled without one
     "CREATE TABLE bound (who TEXT PRIMARY KEY, host TEXT NOT NULL,"
     " since_ns INTEGER NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;"
-    // which version of a capture was given to which job
+    // the job to which a version of a capture is assigned
     "CREATE TABLE assignment (scope TEXT NOT NULL, place TEXT NOT NULL,"
     " rank INTEGER NOT NULL, capture TEXT NOT NULL,"
     " newest_ns INTEGER NOT NULL, job TEXT NOT NULL, at_ns INTEGER NOT NULL,"
     " assumed INTEGER NOT NULL, why TEXT NOT NULL, sum INTEGER NOT NULL,"
     " PRIMARY KEY (scope, place, capture, rank, newest_ns)) WITHOUT ROWID;"
     "CREATE INDEX assignment_job ON assignment(job);"
-    // which rank, of how many, a process is for MPI, on which host, and how its
+    // a rank's process for MPI (rank and size), its host, and how its
     // COMMAND ended
     "CREATE TABLE heard (job TEXT NOT NULL, rank INTEGER NOT NULL,"
     " mpi_rank INTEGER NOT NULL, mpi_size INTEGER NOT NULL,"

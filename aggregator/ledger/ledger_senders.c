@@ -44,13 +44,13 @@ int ledger_each_bound (struct ledger *l,
 
 /* ---- senders of rows ---- */
 
-// rows that came again are of whose they were; ?2 is a rank
+// repeated rows keep their sender; ?2 is a rank
 #define ROWS_OF "SELECT rank, who, host, min(received_ns) AS at, seq FROM " \
     "item WHERE job=?1 AND kind=1 AND who<>'' AND rank"
 #define IN_ORDER " GROUP BY rank, iif(rows<>0, rows, content) " \
     "ORDER BY rank, at, seq"
 
-// the index item_sender tells which ranks these are
+// the index item_sender finds these ranks
 static const char all_sql[] =
     ROWS_OF " IN (SELECT rank FROM item WHERE job=?1 AND kind=1 AND who<>'' "
     "AND rank>=0 GROUP BY rank HAVING min(who)<max(who))" IN_ORDER;
@@ -62,7 +62,7 @@ static const char several_sql[] =
     " who<>'')<(SELECT max(who) FROM item WHERE job=?1 AND rank=?2 AND kind=1 "
     "AND who<>'')";
 
-struct of_rank {                // whose rows are the next of a rank
+struct of_rank {                // the next row of a rank, with its sender
     int64_t rank;
     char who[NET_WHO_MAX], host[MESSAGE_NAME_MAX];
 };

@@ -118,7 +118,7 @@ static size_t size_claims_choose (const struct size_claims *w, bool mpi,
         if (w->list[i].world_size == 0 || (w->list[i].by == CLAIM_MPI) != mpi)
             continue;
         if (w->list[i].by > top)
-            n = 0;              // what was there counts less
+            n = 0;              // a stronger kind: drop the others
         top = w->list[i].by;
         by[n++] = &w->list[i];
     }

@@ -110,7 +110,7 @@ static int existing_output_settle (const struct tree *dir, const char *name,
     if (tree_hold (dir, name, path, NULL) == 0 &&
         db_open (path, SQLITE_OPEN_READWRITE, &db) == SQLITE_OK)
         rc = db_exec (db, "BEGIN IMMEDIATE;COMMIT", NULL);
-    if (rc == 0)                // readers may hold some of it back: no matter
+    if (rc == 0)                // readers may delay some of it
         (void)sqlite3_wal_checkpoint_v2 (db, NULL, SQLITE_CHECKPOINT_TRUNCATE,
                                          NULL, NULL);
     (void)sqlite3_close (db);

@@ -216,7 +216,7 @@ int publish_check_db (const char *path, unsigned threads, struct err *err)
 
     if (s.fd < 0)
         return err_sys (err, errno, "cannot open %s", path);
-    // the disk writes while the tables are checked
+    // the disk writes during the check of the tables
     rc = thread_start (&thread, sync_file, &s);
     if (rc < 0) {
         (void)close (s.fd);

@@ -15,7 +15,7 @@
 #include <sys/file.h>
 
 #define LOCK_TRIES_MS 50
-#define LOCK_LIMIT_NS (30 * NS_PER_S)   // whoever has it may have been stopped
+#define LOCK_LIMIT_NS (30 * NS_PER_S)   // its holder may have been stopped
 #define ASIDE_JOB_MAX 128               // bytes of an id in a directory's name
 
 /* Lock the directory; another publisher finishes within seconds.  If the file
@@ -79,7 +79,7 @@ int publish_choose (struct publish *p, const char *job, const char *began,
     int rc;
 
     newer[0] = '\0';
-    if (!p->above.path[0])      // a directory of results was named itself
+    if (!p->above.path[0])      // the results' directory itself was given
         return 0;
     lock (p);
     if (!job || !began)

@@ -74,7 +74,7 @@ static void remove_dead (int above, const char *name)
     } else if (lock >= 0) {
         goto out;
     }
-    // without a lock only if it is empty: else somebody is just making it
+    // without a lock only if empty: another process may be creating it
     remove_empty (above, name, dir);
 out:
     fileio_close (lock);
@@ -165,7 +165,7 @@ static int take_lock (struct scratch *s)
                            0600, true);
     if (s->lock < 0)
         return s->lock == -ENOENT ? -EAGAIN : s->lock;
-    // where nothing can be locked nobody takes it away, either
+    // without working locks nobody else takes it, either
     if (flock (s->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         return -EAGAIN;
     if (is_in_place (s))

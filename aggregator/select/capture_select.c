@@ -206,7 +206,7 @@ static void number_places (struct select_item *items, size_t n)
 
     for (size_t i = 0; places && i < n; i++) {
         if (items[i].capture.rank != CAPTURE_NO_RANK)
-            used = SIZE_MAX;            // somebody does
+            used = SIZE_MAX;            // some capture has a rank
         if (used == SIZE_MAX)
             break;
         if (has_place (&items[i].capture))
@@ -217,7 +217,7 @@ static void number_places (struct select_item *items, size_t n)
     if (used > 0)
         qsort (places, used, sizeof (struct select_item *), by_place);
     if (world > 0 && count_places (places, used) != (size_t)world)
-        used = 0;               // which of them are here?
+        used = 0;               // which of them are present?
     for (size_t i = 0; i < used; i++) {
         struct capture *c = &places[i]->capture;
 
@@ -263,7 +263,7 @@ void select_plan (struct select_item *items, size_t n)
         if (items[i].rank != CAPTURE_NO_RANK)
             continue;
         if (n > 1)
-            continue;           // a program that is not distributed is alone
+            continue;           // a program that is not distributed
         items[i].rank = items[i].capture.rank = 0;
         items[i].capture.world_size = 1;
     }
@@ -339,7 +339,7 @@ static int add_conflict (struct select_conflict **list, size_t *n,
 
     if (!p)
         return -ENOMEM;
-    // rows in doubt never take the place of others
+    // doubtful rows never replace others
     *p = (struct select_conflict){ id, item->rank, step,
                                    item->doubt
                                        ? 0 : item->capture.whole_tables };
@@ -596,7 +596,7 @@ int select_fill_roster (const struct select_item *items, size_t n,
             e->state = ROSTER_UNEXPECTED;
         note_place (items + i, end - i, e);
         note_proof (items + i, end - i, e);
-        // what its agent said of its COMMAND counts more than "all is well"
+        // the agent's report on its COMMAND counts more than "all is well"
         known = e->reason && e->state == ROSTER_PRESENT;
         text[0] = '\0';
         if (why && why->reason[0])

@@ -155,8 +155,8 @@ bool select_fail_two_hosts (struct select_item *items, size_t n)
 
 struct place {
     struct select_item *item;
-    size_t host;                // of those that are found: an index
-    size_t part;                // of one that is several
+    size_t host;                // index of its host
+    size_t part;                // of a host that is several
 };
 
 static const char *id_of (const struct capture *c)

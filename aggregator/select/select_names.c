@@ -21,7 +21,7 @@ struct names {
     size_t n;
     bool *taken;                // ranks that others have
     size_t nranks;              // of all traces, as far as they are told apart
-    size_t known;               // traces that say their rank
+    size_t known;               // traces that record their rank
 };
 
 static size_t without (const char *s, size_t n, const char *end)
@@ -123,13 +123,13 @@ static int by_worker (const void *pa, const void *pb)
 
 static void select_names_give (struct names *l, bool *seen)
 {
-    // of one worker alone any number would do
+    // with one worker any number would fit
     int place = -1, end = l->nranks > 1 ? PLACES_MAX : 0;
 
     while (place < end && !try_place (l, seen, place))
         place++;
     if (place == end)
-        return;                 // nobody can tell, yet: see below
+        return;                 // undecidable for now: see below
     for (size_t i = 0; i < l->n; i++) {
         l->v[i].item->capture.rank = number_at (l->v[i].worker, place);
         l->v[i].item->rank_by = "the trace does not record its rank: it is "
@@ -143,7 +143,7 @@ static bool select_names_collect (struct names *l, struct select_item *items,
 {
     for (size_t i = 0; i < n; i++) {
         if (!is_trace (&items[i].capture))
-            return false;       // a rank of a guess might be another's
+            return false;       // a guessed rank might be another's
         if (items[i].capture.rank == CAPTURE_NO_RANK)
             parse (&l->v[l->n++], &items[i]);
     }
@@ -236,7 +236,7 @@ int select_name_processes (struct select_item *items, size_t n, bool *again)
         if (has_no_rank (&items[i]))
             v[used++] = &items[i];
         else if (items[i].rank != CAPTURE_NO_RANK)
-            n = used = 0;       // somebody knows: these are not of its world
+            n = used = 0;       // one has a rank: another world
     }
     if (used == 0 || used < n || (used > 1 && !are_one_process (v, used)))
         used = 0;

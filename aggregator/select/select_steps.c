@@ -25,7 +25,7 @@
 #define EDGE_PART 0.1           // of the median: less does not matter
 
 struct step {
-    int64_t number;             // first: they are sorted by it
+    int64_t number;             // first member: sort key
     const struct evidence_span *span;   // when it was, or NULL
 };
 
@@ -91,7 +91,7 @@ static int read_window (struct window *w, struct select_item *item)
     for (uint32_t i = 0; i < c->evidence.nspans; i++)
         add_step (w, c->evidence.spans[i].step, &c->evidence.spans[i]);
     for (uint32_t i = 0; i < c->nsteps; i++) {
-        // they are in one order, mostly
+        // they are mostly in order
         bool same = i < c->evidence.nspans &&
                     strcmp (c->evidence.spans[i].step, c->steps[i]) == 0;
 
@@ -310,7 +310,7 @@ static void find_absent (const struct steps *s, const struct window *w,
         if (within ? !regular : is_absent_at_end (s, w, x->number))
             add_absent (within ? &holes : a, x->number);
     }
-    // more holes than steps are intended
+    // more holes than steps: intended
     if (holes.n == 0 || holes.n > w->n)
         return;
     if (a->n > 0) {
@@ -381,7 +381,7 @@ int select_check_steps (struct select_item *items, size_t n)
 /* ---- steps that profiling made longer ---- */
 
 struct lasting {
-    int64_t number;             // first: they are sorted by it
+    int64_t number;             // first member: sort key
     char id[64];
     double us;
 };

@@ -25,16 +25,16 @@ struct lists {
 
 /* The findings about a capture. */
 struct proof {
-    int64_t filed;              // its rank up to now; they are sorted by it
+    int64_t filed;              // its rank until now; sort key
     struct select_item *item;
     bool checked;               // ops have a position in a group that is listed
-    bool wrong;                 // and it is not that of the filed rank
-    bool differ;                // the places that name the rank
-    bool by_mpi;                // MPI says another rank than its launcher
-    bool stays;                 // it keeps its rank, or nobody knows another
+    bool wrong;                 // ... which is not that of the filed rank
+    bool differ;                // its own metadata disagree on the rank
+    bool by_mpi;                // MPI and its launcher differ
+    bool stays;                 // it keeps its rank
     int64_t truth;              // the rank of its ops, or CAPTURE_NO_RANK
     int64_t metadata;           // that its program knows, or CAPTURE_NO_RANK
-    const char *group;          // the first one that says it is wrong
+    const char *group;          // the first group that proves it wrong
     int32_t place;              // the position there, or EVIDENCE_UNKNOWN
 };
 
@@ -70,7 +70,7 @@ static int collect_lists (struct lists *l, const struct select_item *items,
     }
     if (l->n > 0)
         qsort (l->v, l->n, sizeof (*l->v), compare_lists);
-    for (size_t i = 0; i < l->n; i++) {         // equal ones are one
+    for (size_t i = 0; i < l->n; i++) {         // drop duplicates
         if (used == 0 || l->v[used - 1] != l->v[i])
             l->v[used++] = l->v[i];
     }
@@ -100,7 +100,7 @@ static size_t lists_of (const struct lists *l, const char *name, size_t *first)
 struct candidates {
     int64_t ranks[CANDIDATES_MAX];
     size_t n;
-    bool any;                   // a group was looked at
+    bool any;                   // a group was checked
 };
 
 static bool select_verify_has (const struct candidates *c, int64_t rank)
@@ -246,7 +246,7 @@ static void check (const struct lists *l, struct select_item *item,
     if (all.n == 1)
         p->truth = all.ranks[0];
     else if (p->checked && !p->wrong)
-        p->truth = item->rank;  // one of several that it may be
+        p->truth = item->rank;  // one of several candidates
     p->by_mpi = item->mpi && item->mpi->mpi_rank != p->filed;
     item->verified = !p->wrong && (p->checked || (item->mpi && !p->differ &&
                                                   !p->by_mpi));

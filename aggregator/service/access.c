@@ -15,8 +15,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#define PROBLEMS_NS (60 * NS_PER_S)     // in so long ...
-#define PROBLEMS_MAX 20                 // ... at most so many lines of them
+#define PROBLEMS_NS (60 * NS_PER_S)     // per this time ...
+#define PROBLEMS_MAX 20                 // ... at most so many lines are logged
 
 /* Find the directory of keys to use; false: none. */
 static bool find_keys (const struct aggregator_options *opt,
@@ -26,7 +26,7 @@ static bool find_keys (const struct aggregator_options *opt,
         return false;
     if (opt->keys) {
         (void)snprintf (dir, PATH_MAX, "%s", opt->keys);
-        return true;            // one that is too long is not there
+        return true;            // a path that is too long counts as absent
     }
     return !net_is_loopback (opt->listen) &&
            keyring_default (dir, NULL) == 0 &&
@@ -46,7 +46,7 @@ static int open_keys (struct access *d, const struct aggregator_options *opt,
     key_forbid_cores ();
     if (keyring_security (dir, d->keyring, &d->security, err) < 0)
         return -ENOKEY;
-    // a run's key is in a file for as long as it takes to read it
+    // a run's key is in a file only until it has been read
     if (opt->run_dir &&
         fileio_join (own, sizeof (own), dir, KEYRING_SERVER ".key")) {
         (void)unlink (own);
@@ -108,7 +108,7 @@ int access_open (struct access *d, const struct aggregator_options *opt,
     if (rc < 0)
         return rc;
     net_watch (*ret, on_problem, d);
-    if (!opt->job)              // a run has one key
+    if (!opt->job)              // a run has only one key
         net_share (*ret);
     return 0;
 }

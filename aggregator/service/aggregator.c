@@ -24,8 +24,8 @@
 
 #define TICK_NS (100 * NS_PER_MS)
 #define ROOM_NS NS_PER_S                // between looks at the disk
-// a service that is told to end builds for so long: what is left until systemd
-// kills it (deploy/systemd) is for a build to be given up, and for the disk
+// how long a service that was told to end may build; the rest of the time until
+// systemd kills it (deploy/systemd) is for cancelling the build and for syncs
 #define END_NS (240 * NS_PER_S)
 
 /* ---- time ---- */
@@ -87,7 +87,7 @@ void aggregator_on_built (void *arg)
     if (a->opt->job)
         aggregator_on_run_built (a);
     else if (ledger_newest (a->ledger, a->building->job.id, ITEM_RAW) == 0)
-        aggregator_drop_result (a, a->building->job.id);  // all was taken away
+        aggregator_drop_result (a, a->building->job.id);  // it became empty
     aggregator_forget_build (a);
 }
 
@@ -351,7 +351,7 @@ static int aggregator_start (struct aggregator *a, struct err *err)
         loop_add_fd (a->loop, a->build_fd, aggregator_on_built, a) < 0)
         return err_set (err, ENOMEM, "no memory to serve");
     transfers_set_extra_work (a->transfers, aggregator_commit_notes, a);
-    if (!a->opt->job)           // a run has one key
+    if (!a->opt->job)           // a run has only one key
         transfers_share (a->transfers);
     return control_open (a->opt->root, a->loop, aggregator_on_request, a,
                          &a->control, err);

@@ -75,7 +75,7 @@ static void prepare_build (struct aggregator *a, struct served *s)
 {
     struct job_build_options *how;
 
-    a->build_rc = 0;            // the one before may have failed
+    a->build_rc = 0;            // the previous build may have failed
     a->build_err.text[0] = '\0';
     memset (&a->built, 0, sizeof (a->built));
     roster_init (&a->roster);
@@ -119,7 +119,7 @@ void aggregator_start_build (struct aggregator *a, struct served *s)
     else if (thread_start (&a->thread, run_build, a) == 0)
         a->threaded = true;
     else
-        (void)run_build (a);    // no thread to be had: agents wait
+        (void)run_build (a);    // no thread: build here, agents wait
 }
 
 /* Report raw files that could not be written, where users look. */
@@ -284,7 +284,7 @@ bool aggregator_build_next_unbuilt (struct aggregator *a)
 
     if (a->nunbuilt == 0 ||
         !(s = aggregator_job (a, a->unbuilt[a->nunbuilt - 1])))
-        return false;           // as many as can be are served: later
+        return false;           // no room for another job now: later
     free (a->unbuilt[--a->nunbuilt]);
     aggregator_start_build (a, s);
     return true;

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#define COMMIT_NS (2 * NS_PER_MS)       // items that come close share a sync
-// while small ones come a commit waits for more: four times as long as the last
-// one took, within these
+#define COMMIT_NS (2 * NS_PER_MS)       // such items share a sync
+// while small items arrive, a commit waits for more: four times as long as the
+// last commit took, within these limits
 #define GATHER_SHARE 4
 #define GATHER_MIN_NS (20 * NS_PER_MS)
 #define GATHER_MAX_NS (200 * NS_PER_MS)

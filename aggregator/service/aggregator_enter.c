@@ -26,7 +26,7 @@ static void on_entered (void *arg, const struct ledger_item *item)
     struct aggregator *a = arg;
     struct served *s;
 
-    if (*i.dir)                 // its version may have been given to a job
+    if (*i.dir)                 // its version may be assigned to a job
         (void)ledger_choose_job (a->ledger, &i, NULL);
     s = *i.dir ? aggregator_job (a, i.job) : aggregator_find_job (a, i.job);
     if (s && *i.who && i.kind == ITEM_ROWS && strcmp (i.job, i.scope) != 0)

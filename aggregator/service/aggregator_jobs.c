@@ -93,7 +93,7 @@ static void forget_silent (struct aggregator *a)
 void aggregator_give_back (struct aggregator *a, const struct served *but)
 {
     if (a->opt->job)
-        return;                 // a run has the one job
+        return;                 // a run has only one job
     forget_idle (a, but);
     forget_silent (a);
 }

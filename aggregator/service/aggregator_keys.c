@@ -51,7 +51,7 @@ bool aggregator_may_speak (struct aggregator *a, const struct net_peer *from,
     int rc;
 
     if (!*from->who || !a->peer_access.keyring)
-        return true;            // nothing is known of who it is
+        return true;            // no key: its identity is unknown
     rc = keyring_speaks (a->peer_access.keyring, from->who, m->host, why);
     if (rc != 0)
         return rc > 0;

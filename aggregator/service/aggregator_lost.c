@@ -176,7 +176,7 @@ static bool look_at_store (struct aggregator *a, bool all)
     struct err err = { "" };
     int rc = store_look (a->store, a->ledger, all, &lost, &err);
 
-    // what waits for a commit is in it then, or comes again
+    // what waits for a commit is in that one, or arrives again
     if (rc > 0 && transfers_pending (a->transfers)) {
         store_lost_fini (&lost);
         (void)aggregator_commit_now (a);

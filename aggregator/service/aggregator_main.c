@@ -98,7 +98,7 @@ int main (int argc, char **argv)
     int rest;
 
     fileio_open_std ();
-    (void)signal (SIGPIPE, SIG_IGN);    // whoever reads the log may go
+    (void)signal (SIGPIPE, SIG_IGN);    // the reader of the log may exit
     (void)umask (027);
     log_setup ("rollcall-aggregator", LOG_LEVEL_INFO);
     switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #define ALIVE_NS (3 * NS_PER_S)         // an agent says hello every 2 s
-// replaces a text for which there is no room
+// replaces a text when there is no room for it
 #define LEFT_OUT "its reports are not kept: there were too many"
-#define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
+#define RIVAL_NS (6 * NS_PER_S)         // until a second agent is told to end
 
 /* 'reason' matters only for a refusal. */
 static void reply (struct aggregator *a, const struct net_peer *to,
@@ -228,13 +228,13 @@ static void on_rival (struct aggregator *a, struct job_agent *agent,
         agent->rival_ns = now;
     agent->rival_heard_ns = now;
     if (now - agent->rival_ns < RIVAL_NS)
-        return;                 // it may be a restarted one: it says it again
+        return;                 // it may be a restarted agent: wait
     (void)snprintf (text, sizeof (text), "another agent%s%.60s is connected "
                     "as the one of host %.200s for job %.200s, and answers: "
                     "stop one of them, or give it another --job",
                     *agent->peer.who ? " with the key of " : "",
                     agent->peer.who, m->host, m->job);
-    // whoever has no answer takes this side for dead, or for unreachable
+    // an agent without an answer takes this aggregator for dead or unreachable
     aggregator_messages_refuse (a, from, REFUSAL_OTHER, text);
     if (agent->rival_told_ns > 0 && now - agent->rival_told_ns < RIVAL_NS)
         return;
@@ -253,7 +253,7 @@ static bool is_taken (struct aggregator *a, struct served *s,
                       const struct net_peer *from, const struct message *m)
 {
     struct job_agent *agent = job_agent_of_host (&s->job, m->host_key);
-    struct message probe = { .type = MESSAGE_WELCOME,       // to no hello
+    struct message probe = { .type = MESSAGE_WELCOME,       // answers no HELLO
                              .wall_ns = clock_wall_ns () };
     int64_t now = clock_mono_ns ();
 
@@ -293,7 +293,7 @@ static struct served *take_agent (struct aggregator *a,
     if (old.size > 0)
         aggregator_forget_peer (a, &old);
     if (aggregator_note_peer (a, s, *agent) < 0)
-        return NULL;            // it says it again
+        return NULL;            // it repeats its HELLO
     mark_joined (a);
     log_agent (from, m);
     return s;
@@ -323,7 +323,7 @@ static void hear_launch (struct aggregator *a, struct served *s,
     const struct size_claim *said = size_claims_find (&s->job.claims, &front);
 
     if (a->opt->run_dir && said && m->world_size > said->world_size)
-        (void)job_claim (&s->job, &front);      // or it is said again
+        (void)job_claim (&s->job, &front);      // no memory: it is repeated
 }
 
 /* If the ledger cannot tell whether acknowledged data is lost, do not answer:
@@ -346,7 +346,7 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     }
     if (s && (strcmp (s->job.id, m->job) != 0 ||
               strcmp (agent->host_key, m->host_key) != 0)) {
-        // a connection is one agent, or it could be any number of them
+        // one connection may be one agent only, or it could claim to be many
         aggregator_messages_refuse (
             a, from, REFUSAL_OTHER,
             "this connection has said hello as "
@@ -357,12 +357,12 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     if (s)                      // what is committed then may move it
         s = aggregator_find_peer (a, from, &agent);
     if (s && agent->lost && !a->opt->job)
-        log_agent (from, m);    // it was said that it is silent
+        log_agent (from, m);    // it had been logged as silent
     if (s)
         job_hello_again (&s->job, agent, m, clock_mono_ns ());
     else if (*m->job && lost >= 0)
         s = take_agent (a, from, m, &agent);
-    else if (lost >= 0)         // it only asks whether we are there
+    else if (lost >= 0)         // it only asks whether we are alive
         welcome (a, from, m, false);
     if (!s)
         return;
@@ -393,7 +393,7 @@ static bool may_say (struct aggregator *a, const struct job_agent *agent,
 static void on_rank (struct aggregator *a, struct served *s,
                      struct job_agent *agent, const struct message *m)
 {
-    // asked only where it matters: it looks at all ranks
+    // check this last: it looks at all ranks
     bool first = m->phase == RANK_ENDED && m->status > 0 &&
                  !job_failed (&s->job);
     struct job_use adds = job_rank_adds (&s->job, m);
@@ -412,7 +412,7 @@ static void on_rank (struct aggregator *a, struct served *s,
     }
     if (job_rank (&s->job, agent, m) < 0) {
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
-        return;                 // it is said again
+        return;                 // it is repeated
     }
     r = job_find_rank (&s->job, m->rank);
     note_said (a, r && aggregator_rank_is_due (a, r));
@@ -459,7 +459,7 @@ static void on_known (struct aggregator *a, struct served *s,
     agent->heard_ns = clock_mono_ns ();
     if (agent->loss_unrecorded && m->type != MESSAGE_RANK &&
         m->type != MESSAGE_NOTE)
-        return;                 // all else is said again behind its HELLO
+        return;                 // it repeats all else after its HELLO
     switch (m->type) {
     case MESSAGE_RANK:
         on_rank (a, s, agent, m);
@@ -469,7 +469,7 @@ static void on_known (struct aggregator *a, struct served *s,
             aggregator_note (s, agent, m->text);
         break;
     case MESSAGE_DONE:
-        // that there is something counts, also where it is not kept
+        // the text matters even if it is not kept
         rc = job_done (&s->job, agent,
                        may_say (a, agent, job_text_adds (m->text)) ? m->text
                                                                    : LEFT_OUT,
@@ -528,5 +528,5 @@ void aggregator_on_message (void *arg, const struct net_peer *from,
         on_known (a, s, agent, from, m);
     else
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
-    // whoever has not said hello repeats itself, hello first
+    // an agent that has not said HELLO repeats everything, HELLO first
 }

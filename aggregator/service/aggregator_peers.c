@@ -13,7 +13,7 @@ struct known_peer {
     uint8_t id[NET_PEER_MAX];
     uint8_t size;
     struct served *served;
-    size_t agent;               // of its job: they move when there are more
+    size_t agent;               // index in its job, which may change
 };
 
 static int by_id (const void *pa, const void *pb)
@@ -56,7 +56,7 @@ int aggregator_note_peer (struct aggregator *a, struct served *s,
     if ((at = tsearch (p, &a->peers, by_id)) && *at == p)
         return 0;
     if (at)
-        **at = *p;              // it was there
+        **at = *p;              // it was known
     free (p);
     return at ? 0 : -ENOMEM;
 }

@@ -16,8 +16,8 @@
 #define HELLO_LIMIT_NS (60 * NS_PER_S)  // a run that nobody joins ends
 #define SILENCE_LIMIT_NS (60 * NS_PER_S)        // an agent this silent is lost
 #define STRAGGLER_NS (10 * NS_PER_S)    // for ranks that never reported
-#define REJOIN_NS (30 * NS_PER_S)       // for those that know of a former life:
-                                        // agents connect again after 10 s or so
+#define REJOIN_NS (30 * NS_PER_S)       // for agents of a former aggregator:
+                                        // they reconnect after about 10 s
 #define FAREWELL_NS (3 * NS_PER_S)      // for agents to hear that it is over
 #define FAREWELL_REPEAT_NS (50 * NS_PER_MS)
 #define RESULT_NAME "result.json"
@@ -109,7 +109,7 @@ void aggregator_check_run (struct aggregator *a, int64_t now)
         aggregator_start_build (a, s);
     } else if (nobody_comes (a, &s->job, now)) {
         log_nobody (a, &s->job);
-        aggregator_start_build (a, s);     // an empty roll, that says so
+        aggregator_start_build (a, s);     // an empty roll that says so
     }
 }
 
@@ -141,7 +141,7 @@ static void name_left (const struct aggregator *a, const struct job_agent *g,
         (void)snprintf (offered, sizeof (offered), "; the first that is "
                         "offered is %.170s of %.170s",
                         *first.path ? first.path : "the rows", first.capture);
-    *out = '\0';                // it has not said, or found more since then
+    *out = '\0';                // unknown, or it found more since then
     if (n > 0 || g->left_items > 0 || g->left_captures > 0)
         (void)snprintf (out, size, " (items: %llu; captures that were not "
                         "read yet: %llu%s)",
@@ -170,7 +170,7 @@ static void note_undelivered (struct aggregator *a, struct job *j)
                                 : "not everything was delivered when the "
                                   "deadline passed",
                         left, spool);
-        // a text of DONE was made fit for a terminal when it came
+        // the text of DONE was escaped on arrival
         (void)job_note_final (j, g->done ? g->text
                                          : utf8_escape (text, UTF8_LINES,
                                                         shown));

@@ -14,7 +14,7 @@
 #include <malloc.h>
 #include <string.h>
 
-#define SHARES_NS (60 * NS_PER_S)       // what is idle is looked for so often
+#define SHARES_NS (60 * NS_PER_S)       // how often to look for idle agents
 
 static const struct {
     const char *what;
@@ -77,7 +77,7 @@ bool aggregator_has_share (const struct aggregator *a,
     size_t all = of_all (a, what) + more, most = shares[what].most;
 
     if (!*from->who || a->opt->job || all <= most / 2)
-        return all <= most;     // nobody can have more than that
+        return all <= most;     // no key can have more than that
     return is_fair (of_key (a, what, from->who) + more, all, most);
 }
 
@@ -116,5 +116,5 @@ void aggregator_check_shares (struct aggregator *a, int64_t now)
         of_all (a, SHARE_RANKS) <= AGGREGATOR_RANKS_MAX / 8)
         return;
     aggregator_give_back (a, NULL);
-    (void)malloc_trim (0);      // many small texts between others
+    (void)malloc_trim (0);      // small freed texts are scattered
 }

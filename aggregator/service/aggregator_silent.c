@@ -13,8 +13,8 @@
 #include <string.h>
 
 #define SILENT_NS (30 * NS_PER_S)
-#define STALL_NS (5 * NS_PER_S) // what came while we did nothing is unread yet
-#define SWEEP_NS (60 * NS_PER_S)        // between looks for those that leave
+#define STALL_NS (5 * NS_PER_S) // after such a pause messages are unread yet
+#define SWEEP_NS (60 * NS_PER_S)        // between sweeps of agents that left
 #define NAMED 3                 // of them in one sentence
 
 /* Name the items that the agent had begun to deliver. */

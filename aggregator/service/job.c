@@ -50,7 +50,7 @@ static void hear_size (struct job *j, const struct job_agent *a,
         return;
     memcpy (w.who, a->peer.who, sizeof (w.who));
     memcpy (w.host, a->host, sizeof (w.host));
-    (void)job_claim (j, &w);    // without room for it, it is said again
+    (void)job_claim (j, &w);    // if there is no room, it is repeated
 }
 
 void job_fini (struct job *j)
@@ -229,7 +229,7 @@ int job_rank (struct job *j, struct job_agent *a, const struct message *m)
     if (!r)
         return j->nranks >= JOB_RANKS_MAX ? -E2BIG : -ENOMEM;
     if (m->phase == RANK_RUNNING)
-        a->done = false;        // a rank that joined after the others' ends
+        a->done = false;        // a rank joined after all others ended
     r->local_rank = m->local_rank;
     r->phase = m->phase;
     r->status = m->status;
@@ -331,7 +331,7 @@ void job_forget_silent (struct job *j, int64_t before_ns,
     while (n < j->nagents && j->agents[n].heard_ns >= before_ns)
         n++;
     if (n == j->nagents)
-        return;                 // as a rule: all stay where they are
+        return;                 // the usual case: no agent moves
     to = calloc (j->nagents + 1, sizeof (*to));
     n = 0;
     for (size_t i = 0; to && i < j->nagents; i++) {
@@ -456,7 +456,7 @@ int job_fill_roster (const struct job *j, struct roster *r)
             return -ENOMEM;
         e->local_rank = (int32_t)x->local_rank;
         roster_set_text (&e->host, j->agents[x->agent].host);
-        if (x->command.ns > 0)  // else what a former life has heard stays
+        if (x->command.ns > 0)  // else keep what an earlier aggregator recorded
             e->command = x->command;
         explain (x, &j->agents[x->agent], text, sizeof (text));
         roster_set_text (&e->reason, text);

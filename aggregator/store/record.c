@@ -250,7 +250,7 @@ int record_check_content (int fd, const struct digest *id,
 struct scan {
     int fd;
     int64_t segment;
-    uint64_t at, to, gap;       // gap: where bytes began that are no record
+    uint64_t at, to, gap;       // gap: the start of bytes that are no record
     record_fn *fn;
     void *arg;
 };
@@ -306,7 +306,7 @@ static int record_give (struct scan *s, struct record *r, struct err *err)
     if (rc >= 0)
         rc = s->fn (s->arg, r, bad, NULL);
     s->at += r->size + inside;
-    if (s->at > s->to)          // its end is not there
+    if (s->at > s->to)          // the record is cut short
         s->at = s->to;
     s->gap = s->at;
     return rc;

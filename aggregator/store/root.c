@@ -42,7 +42,7 @@ int root_lock (const char *root, bool make, struct err *err)
         (void)close (fd);
         return rc;
     }
-    // for people only: the lock counts, not what is in the file
+    // for people only: the lock counts, not the text in the file
     n = snprintf (text, sizeof (text), "%ld\n", (long)getpid ());
     if (ftruncate (fd, 0) < 0 ||
         pwrite (fd, text, (size_t)n, 0) != (ssize_t)n)

@@ -52,7 +52,7 @@ int store_make_dirs (const struct store *s, struct err *err)
         (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
         rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
     }
-    // names that a former life made and had no time to sync
+    // an earlier process may have made names without syncing them
     for (size_t i = 0; i < 2 && rc == 0; i++) {
         (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
         rc = fileio_sync_dir (path, err);
@@ -180,7 +180,7 @@ static int next_segment (struct store *s, struct err *err)
     if ((rc = FAULT ("aggregator.store.segment.full")) < 0 ||
         (rc = ftruncate (s->segment_fd, (off_t)s->end) < 0 ? -errno : 0) < 0 ||
         (rc = fdatasync (s->segment_fd) < 0 ? -errno : 0) < 0) {
-        // it would succeed if it was tried again: an error is told only once
+        // a second fsync would succeed: an error is reported only once
         s->distrusted = true;
         s->cannot_commit = s->end != s->committed;
         cut_off (s);
@@ -363,7 +363,7 @@ static int open_incoming (struct store *s, const struct digest *id, int flags,
     incoming_path (s, id, path);
     fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags,
                FILEIO_FILE_MODE);
-    // somebody may have removed the directory, or put a link there
+    // somebody may have removed the directory, or replaced it by a link
     if (fd < 0 && (errno == ENOENT || errno == ELOOP) && (flags & O_CREAT)) {
         if (errno == ELOOP)
             (void)unlink (path);
@@ -448,7 +448,7 @@ int store_keep (struct store *s, const struct digest *name,
     slash = strrchr (to, '/');
     *slash = '\0';
     if ((rc = fileio_mkdirs (to, FILEIO_DIR_MODE, err)) < 0)
-        return rc;              // it synced blobs/, or made nothing
+        return rc;              // it synced blobs/, or created nothing
     *slash = '/';
     if ((rc = FAULT ("aggregator.store.blob.rename")) < 0)
         return err_sys (err, -rc, "cannot rename %s", from);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// looked at in one turn: a ms or two, each second
+// checked in one turn: it takes 1 or 2 ms, each second
 #define SEGMENTS_MAX 256                // 64 GiB of them
 #define BLOBS_MAX 512
 
@@ -132,7 +132,7 @@ int store_look (struct store *s, struct ledger *ledger, bool all,
         store_lost_fini (ret);
         return store_look (s, ledger, true, ret, err);
     }
-    // a complete copy: what is committed need not write
+    // a complete copy: writing it need not wait for a commit
     if (rc == 0 && ret->nsegments == 0 && s->end == s->committed &&
         !store_is_there (s))
         rc = store_open_next (s, err);

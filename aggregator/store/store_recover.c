@@ -27,8 +27,8 @@ struct tail {
     struct store *store;
     struct ledger *ledger;
     struct err *err;
-    uint64_t at;                // behind what was looked at
-    uint64_t end;               // behind the last whole record
+    uint64_t at;                // end of what was checked
+    uint64_t end;               // end of the last whole record
 };
 
 static int has_blob (struct tail *t, const struct ledger_item *item)
@@ -297,7 +297,7 @@ static bool is_known (struct ledger *ledger, const char *name)
 {
     struct digest id;
 
-    // those of version 1 are called by a number
+    // files of version 1 have a number as their name
     return digest_parse (name, &id) == 0 &&
            ledger_knows_incoming (ledger, &id);
 }

@@ -10,7 +10,7 @@ enum step { IDLE, WAITING, TAKEN, READY };
 
 struct hasher {
     pthread_t thread;
-    pthread_mutex_t lock;       // over all below
+    pthread_mutex_t lock;       // protects all below
     pthread_cond_t begun, ready;
     enum step step;
     bool ending;

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-// a frame of a chunk that does not compress is a little larger than the chunk
+// a compressed frame may be a little larger than its chunk
 #define PACKED_MAX (CONTENT_CHUNK + 65536)
-// so often in a row a chunk may come damaged before its agent is taken for one
-// that does not answer
+// after so many damaged chunks in a row, the agent is treated as one that does
+// not answer
 #define DAMAGED_MAX 8
 
 struct transfers *transfers_create (transfer_send_fn *send, void *arg,
@@ -129,8 +129,8 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
     counter_add (COUNTER_ITEMS_GONE, 1);
     transfer_drop (t, x, ITEM_CHANGED);
     if (TAILQ_EMPTY (&b->offers))
-        throw_away (t, b);      // its file has changed: it will not come again
-    transfer_queue_all (t, s);  // the next one has waited for its credit
+        throw_away (t, b);      // its file changed: never sent again
+    transfer_queue_all (t, s);  // the next body waited for its credit
     transfer_grant (t);
 }
 
@@ -316,7 +316,7 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
         return err_set (err, ENOMEM, "no memory for a transfer");
     if (!has_share (t, s)) {
         counter_add (COUNTER_OFFERS_DEFERRED, 1);
-        return 0;               // it offers it again
+        return 0;               // the agent offers it again
     }
     if (!(x = transfer_start (t, s, job, host, m)))
         return err_set (err, ENOMEM, "no memory for a transfer");
@@ -479,7 +479,7 @@ static int transfer_take (struct transfers *t, struct transfer *x,
     b->damaged = 0;
     b->received += size;
     if (b->asked < b->received)
-        b->asked = b->received; // it came after it was given up
+        b->asked = b->received; // it arrived after it was given up
     if ((b->hash.n - b->noted) * (uint64_t)CONTENT_CHUNK >=
             TRANSFER_NOTE_BYTES &&
         now - t->noted_ns >= TRANSFER_NOTE_NS)
@@ -500,7 +500,7 @@ int transfers_chunk (struct transfers *t, const struct net_peer *from,
     if (!b || m->offset != b->received || m->offset >= x->ever_asked ||
         (TAILQ_FIRST (&b->offers) != x && (b->alone || s->wrong))) {
         counter_add (COUNTER_CHUNKS_IGNORED, 1);
-        return 0;               // a repetition, or of a former life
+        return 0;               // repeated, or requested before a restart
     }
     size = b->size - b->received < CONTENT_CHUNK
                ? (size_t)(b->size - b->received) : CONTENT_CHUNK;

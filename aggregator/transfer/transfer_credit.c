@@ -24,7 +24,7 @@ static void set_pace (struct transfers *t, struct sender *s,
         return;
     t->held[s->pace] -= s->parts;
     t->held[pace] += s->parts;
-    if (s->pace == PACE_NEW)    // none becomes new again
+    if (s->pace == PACE_NEW)    // a sender never becomes new again
         s->key->fresh -= s->parts;
     s->pace = pace;
     LIST_FOREACH (x, &s->items, of_sender) {
@@ -170,14 +170,14 @@ static void grant_turns (struct transfers *t)
         if (!transfer_can_ask (b))
             continue;
         if (transfer_is_over (t, TAILQ_FIRST (&b->offers)->sender)) {
-            transfer_queue (t, b);      // there were fewer when it got here
+            transfer_queue (t, b);      // fewer credits were in use before
             continue;
         }
         if ((rc = transfer_credit_ask (t, b)) == 0)
             transfer_queue (t, b);
-        else if (rc == -EHOSTUNREACH)   // who else has it is asked
+        else if (rc == -EHOSTUNREACH)   // another agent with it is asked
             transfer_end_sender (t, TAILQ_FIRST (&b->offers)->sender);
-        // else who has it is asked when it is offered again
+        // else an agent with it is asked when it offers it again
     }
 }
 
