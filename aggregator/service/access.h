@@ -15,7 +15,7 @@ struct access {                 // begins as zeros
 
 /* Read the keys, if keys are used, and listen.  -ENOKEY: keys are missing or
  * not valid; -EKEYREJECTED: they cannot be checked.  The options and 'd' are
- * borrowed while the net lives.
+ * borrowed as long as the net exists.
  */
 int access_open (struct access *d, const struct aggregator_options *opt,
                  struct net **ret, struct err *err);

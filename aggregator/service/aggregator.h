@@ -30,8 +30,8 @@ struct aggregator_options {
     int64_t deadline_ns;        // after the last COMMAND has ended
     bool raw;                   // put the raw capture tree there too
     const char *note;           // for the summary, or NULL
-    int64_t launch_fd;          // a pipe whose other end is closed when nobody
-                                // is to be started any more, or -1
+    int64_t launch_fd;          // a pipe whose other end is closed when no more
+                                // ranks will be started, or -1
 };
 
 /* Serve until the run is over, or for ever as a service.  Returns the program's

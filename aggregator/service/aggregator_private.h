@@ -7,17 +7,17 @@
  *   aggregator_jobs.c      the jobs that are served
  *   aggregator_keys.c      which keys may speak for a host
  *   aggregator_shares.c    how much memory a key may take
- *   aggregator_enter.c     what has come is made durable
- *   aggregator_lost.c      what is removed from the root while it is served
+ *   aggregator_enter.c     commits what has arrived
+ *   aggregator_lost.c      files removed from the root while it is served
  *   aggregator_commit.c    when a group of items is committed
- *   aggregator_divide.c    which jobs a scope has
- *   aggregator_notes.c     what agents said, beside items
- *   aggregator_messages.c  what agents say
- *   aggregator_build.c     a result is built
+ *   aggregator_divide.c    divides a scope into jobs
+ *   aggregator_notes.c     reports of agents besides items
+ *   aggregator_messages.c  messages of agents
+ *   aggregator_build.c     builds a result
  *   aggregator_run.c       the end of a run
- *   aggregator_silent.c    agents that are not heard
- *   aggregator_control.c   what verbs ask
- *   aggregator.c           the service's life, and its clock
+ *   aggregator_silent.c    silent agents
+ *   aggregator_control.c   requests of verbs
+ *   aggregator.c           start, end and timers
  */
 #ifndef ROLLCALL_SERVICE_AGGREGATOR_PRIVATE_H
 #define ROLLCALL_SERVICE_AGGREGATOR_PRIVATE_H
@@ -36,22 +36,22 @@
 #include <limits.h>
 #include <pthread.h>
 
-// what a service has in memory: a job that is idle leaves when another comes.
-// One key has half of it at most (aggregator_shares.c)
+// limits of a service's memory: an idle job is forgotten when another one needs
+// the room.  One key has half of it at most (aggregator_shares.c)
 #define AGGREGATOR_JOBS_MAX 2048
 #define AGGREGATOR_AGENTS_MAX 16384     // of all jobs, at 600 bytes each
 #define AGGREGATOR_RANKS_MAX (2 * JOB_RANKS_MAX)        // at 50 bytes each
 #define AGGREGATOR_TEXTS_MAX ((size_t)64 << 20) // bytes: 250 for each of these
 #define AGGREGATOR_IDLE_NS (600 * NS_PER_S)     // agents this silent make room
-#define AGGREGATOR_GONE_NS (3600 * NS_PER_S)    // one this silent leaves; who
-                                // looks into the status in the morning has the
-                                // log. Of a job of which all have ended in
-                                // peace AGGREGATOR_IDLE_NS is enough
+#define AGGREGATOR_GONE_NS (3600 * NS_PER_S)    // agents this silent are
+                                // forgotten: the log still names them.  If all
+                                // agents of a job are done, AGGREGATOR_IDLE_NS
+                                // is enough
 #define AGGREGATOR_JOINED "joined"      // in a run's directory: an agent has
 #define AGGREGATOR_NAME_MAX (MESSAGE_NAME_MAX + NET_WHO_MAX + 8)
 #define AGGREGATOR_CLOCK_NS NS_PER_S    // larger clock offsets are logged
 
-struct served {                 // a job, and what was built of it
+struct served {                 // a job, and its build schedule
     struct job job;
     char opened_by[NET_WHO_MAX];        // the key that opened it, or ""
     int64_t noted_size;         // the world size as of the last commit
@@ -73,44 +73,44 @@ struct aggregator {
     struct served *jobs;
     size_t njobs;
     void *peers;                // their agents by connection, for tsearch(3)
-    char **unbuilt;             // jobs that an earlier aggregator left so
+    char **unbuilt;             // jobs that wait to be built
     size_t nunbuilt;
     int64_t began_ns;
     int64_t ending_ns;          // when a service was told to end, 0: not yet
     bool commit_armed;
-    int64_t commit_until_ns;    // it waits for more until then
-    int64_t commit_took_ns;     // the last one
-    bool notes_due;             // a world size or clock is to be committed
+    int64_t commit_until_ns;    // the commit waits for more until then
+    int64_t commit_took_ns;     // duration of the last commit
+    bool notes_due;             // a world size or clock has to be committed
     struct ledger_bound *bound; // to be committed
     size_t nbound;
     struct divide divided;      // to be committed
     bool divided_in;            // 'divided' was committed
-    int64_t last_turn_ns, awake_ns;     // when the loop did last turn, and when
-                                // it did again after a while without
-    int64_t swept_ns;           // when agents that are gone were forgotten
+    int64_t last_turn_ns, awake_ns;     // when the loop last turned, and when
+                                // it went on after the last pause
+    int64_t swept_ns;           // when silent agents were last forgotten
     int64_t shares_ns;          // when memory was given back, if any was due
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
     struct err no_room;         // the reason when it was reached
     bool unrepaired;            // something was removed below the root, and
-                                // that could not be dealt with: it is tried
-                                // again, and nothing is taken in until then
+                                // the repair failed: it is tried again, and
+                                // nothing is accepted until then
     int64_t looked_ns;          // when that was last checked
-    // the build that is under way
+    // the running build
     struct served *building;
     struct job_build *build;
     int64_t build_seq;          // the newest item in it
     struct roster roster;
     struct build_result built;
-    size_t left;                // of the last: job_build_left
+    size_t left;                // of the last build: job_build_left
     char out[PATH_MAX];
     pthread_t thread;
-    bool threaded;              // there is one to be joined
+    bool threaded;              // 'thread' has to be joined
     int build_fd;               // becomes readable when it has ended
     int build_rc;
     struct err build_err;
     // the end of a run
-    int64_t last_peer_ns;       // when an agent was last there or expected
+    int64_t last_peer_ns;       // when an agent was last heard or expected
     struct served *over;        // the job whose result has been written
     bool resumed;               // an earlier aggregator had agents
     int64_t run_ns;             // when its first agent said hello, or this one
@@ -135,37 +135,37 @@ size_t aggregator_add_silent (const struct aggregator *a, struct json *status,
  */
 bool aggregator_has_root (struct aggregator *a);
 
-/* Check some files below the root, or 'all'.  Removed or cut ones are logged and
- * handled: false if that is not possible now, or the loop ends; then nothing may
- * be acknowledged.
+/* Check some files below the root, or 'all'.  Removed or cut ones are logged
+ * and handled: false if that is not possible now, or the loop ends; then
+ * nothing may be acknowledged.
  */
 bool aggregator_look (struct aggregator *a, bool all);
 
-/* Do that at once if a file that is written was removed or replaced. */
+/* True if the files being written are in place; else aggregator_look at all. */
 bool aggregator_is_sound (struct aggregator *a);
 
 /* aggregator_jobs.c: a host and its key, for the log. */
 const char *aggregator_name (const struct net_peer *peer, const char *host,
                              char out[AGGREGATOR_NAME_MAX]);
 
-/* A job that is served, or NULL; and one that is from now on (NULL: a run has
+/* Find a served job, or NULL; and find or begin to serve one (NULL: a run has
  * another one, or there are too many).
  */
 struct served *aggregator_find_job (struct aggregator *a, const char *id);
 struct served *aggregator_job (struct aggregator *a, const char *id);
 
-/* Take the claims about it from the ledger; to be called again when they have
+/* Read the claims about a job from the ledger; call it again when they have
  * changed.
  */
 void aggregator_recall_claims (struct aggregator *a, struct served *s);
 
-/* Idle jobs and agents make room, but not this job (or NULL); and agents of a
- * service that are gone leave, with their job if that has no others.
+/* Forget idle jobs, except this one (or NULL), and idle agents, to make room;
+ * and forget agents of a service that are gone, with a job that has no others.
  */
 void aggregator_give_back (struct aggregator *a, const struct served *but);
 void aggregator_forget_gone (struct aggregator *a, int64_t now);
 
-/* A sentence for the log and the summary, once; of this agent, or NULL. */
+/* Note a sentence for log and summary, once; from this agent, or NULL. */
 void aggregator_note (struct served *s, struct job_agent *agent,
                       const char *text);
 
@@ -176,8 +176,8 @@ enum item_kind aggregator_last_kind (const struct aggregator *a);
 void aggregator_name_out (const struct aggregator *a, const char *job,
                           char out[PATH_MAX]);
 
-/* Jobs that are to be built one by one when nothing else is: there may be more
- * of them than are served at a time.  0 or -ENOMEM.
+/* Note a job to be built when nothing else is due: there may be more such jobs
+ * than can be served at a time.  0 or -ENOMEM.
  */
 int aggregator_note_unbuilt (struct aggregator *a, const char *job);
 void aggregator_forget_unbuilt (struct aggregator *a);
@@ -223,12 +223,12 @@ bool aggregator_has_share_of_job (const struct aggregator *a,
                                   const struct net_peer *from);
 void aggregator_check_shares (struct aggregator *a, int64_t now);
 
-/* aggregator_commit.c: commit what has arrived, if anything has, now or soon. */
+/* aggregator_commit.c: commit what has arrived, if anything, now or soon. */
 void aggregator_commit (struct aggregator *a);
 void aggregator_commit_soon (struct aggregator *a);
 
-/* aggregator_enter.c: commit, whatever the files look like.  As
- * transfers_commit; a failure is in the log.
+/* aggregator_enter.c: commit without checking files first.  As
+ * transfers_commit; a failure is logged.
  */
 int aggregator_commit_now (struct aggregator *a);
 
@@ -297,7 +297,7 @@ void aggregator_check_run (struct aggregator *a, int64_t now);
 void aggregator_on_run_built (struct aggregator *a);
 bool aggregator_result_has_all (struct aggregator *a, const struct served *s);
 
-/* aggregator.c: what is to be done when build_fd is readable. */
+/* aggregator.c: call it when build_fd is readable. */
 void aggregator_on_built (void *arg);
 
 #endif

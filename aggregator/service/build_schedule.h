@@ -1,8 +1,8 @@
 /* aggregator/service/build_schedule.h - when a service builds a job
  *
- * Not for every item: captures come in bursts, and every build reads all data
- * of the job.  The caller gives the times, of one clock; the struct begins as
- * zeros.
+ * A job is not built for each item: captures arrive in bursts, and each build
+ * reads all data of the job.  All times are of one clock, in ns; the struct
+ * begins as zeros.
  */
 #ifndef ROLLCALL_SERVICE_BUILD_SCHEDULE_H
 #define ROLLCALL_SERVICE_BUILD_SCHEDULE_H
@@ -11,22 +11,22 @@
 
 #include <stdbool.h>
 
-// a job this quiet is built: captures come in bursts, one from each rank
+// build after this silence: captures arrive in bursts, one from each rank
 #define BUILD_SCHEDULE_SETTLE_NS (2 * NS_PER_S)
-// one that is never quiet is built all the same: whoever looks at a job that
-// runs for days is not to be further behind than half a minute
+// without a silence, build after this time, so that the result of a job that
+// runs for days is not older than half a minute
 #define BUILD_SCHEDULE_LATEST_NS (30 * NS_PER_S)
-// and then not for three times as long as the build took, so that building a
-// job takes a quarter of the time at most, however large it has become
+// after a build, wait three times as long as it took: so builds take at most a
+// quarter of the time, however large the job is
 #define BUILD_SCHEDULE_REST 3
-// one that failed (a full disk, say) is tried again, but a person has to mend
-// something first
+// when to repeat a failed build; usually a person has to fix something first,
+// such as a full disk
 #define BUILD_SCHEDULE_RETRY_NS (10 * NS_PER_S)
 
 struct build_schedule {
     int64_t first_ns, last_ns;  // arrivals without a build, 0: none
-    bool quiet;                 // it is: see build_schedule_given
-    int64_t began_ns;           // the build that is under way
+    bool quiet;                 // do not wait: see build_schedule_given
+    int64_t began_ns;           // start of the running build
     int64_t rest_until_ns;
 };
 
@@ -40,8 +40,8 @@ void build_schedule_given (struct build_schedule *p, int64_t came_ns);
 /* When the next build should begin, INT64_MAX: never. */
 int64_t build_schedule_due_ns (const struct build_schedule *p);
 
-/* A build of everything that has arrived begins, ends; a failed one is due
- * again.
+/* A build of everything that has arrived begins, or ends; a failed one becomes
+ * due again.
  */
 void build_schedule_began (struct build_schedule *p, int64_t now_ns);
 void build_schedule_ended (struct build_schedule *p, bool good, int64_t now_ns);

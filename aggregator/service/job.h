@@ -1,8 +1,8 @@
 /* aggregator/service/job.h - one job as its agents report it
  *
- * Which ranks there are, which COMMANDs have ended and how, which agents there
- * are and whether they have delivered everything.  Kept in memory only: agents
- * repeat what they said, so a restarted aggregator learns it again.
+ * Its ranks, how their COMMANDs ended, its agents, and whether these have
+ * delivered everything.  It is kept in memory only: agents repeat their
+ * reports, so a restarted aggregator learns them again.
  */
 #ifndef ROLLCALL_SERVICE_JOB_H
 #define ROLLCALL_SERVICE_JOB_H
@@ -12,21 +12,21 @@
 #include "model/roster.h"
 #include "net/net.h"
 
-#define JOB_AGENTS_MAX 8192     // hosts: twice the largest cluster that is
-                                // known of, since one key has half of them
+#define JOB_AGENTS_MAX 8192     // hosts: twice the largest known cluster,
+                                // since one key may have half of them
 #define JOB_RANKS_MAX CAPTURE_WORLD_MAX // of all its agents, at some 100 bytes
-#define JOB_TEXT_COST 24        // bytes of memory that a text takes besides
-#define JOB_NOTES_MAX 200       // later ones add nothing for a person; but
-#define JOB_LAST_NOTES_MAX 400  // what is said at the end finds room
+#define JOB_TEXT_COST 24        // bytes of overhead for each text
+#define JOB_NOTES_MAX 200       // more do not help users; the notes at the
+#define JOB_LAST_NOTES_MAX 400  // end have room of their own
 
 struct job_rank {
     int64_t rank, local_rank;   // sorted by rank
     enum rank_phase phase;
     int64_t status;             // of its COMMAND, when ended
     struct command_end command;
-    int64_t mpi_rank, mpi_size; // which its process is for MPI; size 0: MPI
-                                // has said nothing
-    bool noted;                 // that, its host and end are in the ledger
+    int64_t mpi_rank, mpi_size; // MPI's rank and size of its process; size
+                                // 0: unknown
+    bool noted;                 // MPI's rank, host and end are in the ledger
     char *text;                 // its agent's text about it, or NULL
     size_t agent;               // index
 };
@@ -36,32 +36,32 @@ struct job_agent {
     char host[MESSAGE_NAME_MAX];
     char host_key[MESSAGE_NAME_MAX];
     int64_t heard_ns;           // monotonic, as the next three
-    int64_t probed_ns;          // sent to, to see whether it is there; 0: never
-    int64_t rival_ns;           // another connection says it is this agent:
-    int64_t rival_heard_ns;     // since when, and the last time; 0: none
+    int64_t probed_ns;          // when it was last probed; 0: never
+    int64_t rival_ns;           // another connection claims to be this agent:
+    int64_t rival_heard_ns;     // the first and the last time; 0: none
     int64_t rival_told_ns;      // when that was logged, 0: never
     bool done;                  // said that it has delivered everything
     bool lost;                  // silent for too long
     int64_t last_wall_ns;       // when a lost one was last heard
-    bool asked_again;           // for data that is no longer here: what it said
-                                // before it knew that does not count
-    bool loss_unrecorded;       // something was lost since its last HELLO:
-                                // what it delivers is not taken until the next
-    uint64_t left_items, left_captures; // what it said last: not delivered
-                                // and not read yet
+    bool asked_again;           // for lost data: what it said before it knew of
+                                // that does not count
+    bool loss_unrecorded;       // data was lost since its last HELLO: what it
+                                // delivers is ignored until the next one
+    uint64_t left_items, left_captures; // its last report: items not
+                                // delivered, captures not read
     bool clock_known;           // the next two are
     bool clock_noted;           // they are in the ledger
     int64_t clock_offset_ns, clock_error_ns;
     char *text;                 // of DONE: what it will not deliver, or NULL
-    uint64_t doubtful;          // and how much of that may be another job's
-    size_t ranks, texts;        // that it said last; bytes of what it said,
-    size_t notes;               // and of its notes, which stay when it goes
+    uint64_t doubtful;          // captures in it that may be another job's
+    size_t ranks, texts;        // of its last reports: ranks, bytes of texts,
+    size_t notes;               // and bytes of notes, which outlive it
 };
 
 struct job {
     char id[MESSAGE_NAME_MAX];
     struct size_claims claims;  // of how many ranks there are
-    int64_t world_size;         // that counts among them, 0: nobody has said
+    int64_t world_size;         // the claim that counts; 0: unknown
     struct job_rank *ranks;     // by rank
     size_t nranks;
     struct job_agent *agents;
@@ -69,8 +69,8 @@ struct job {
     char **notes;
     size_t nnotes;
     size_t texts;               // bytes of all texts
-    bool resumed;               // a former life had agents, of which some may
-                                // be gone
+    bool resumed;               // an earlier aggregator had agents, some of
+                                // which may be gone
 };
 
 /* What one more message would add. */
@@ -81,7 +81,7 @@ struct job_use {
 void job_init (struct job *j, const char *id);
 void job_fini (struct job *j);
 
-/* A word about the number of ranks; as size_claims_put. */
+/* Add a claim of the number of ranks; as size_claims_put. */
 int job_claim (struct job *j, const struct size_claim *word);
 void job_set_claims (struct job *j, struct size_claims *claims); // takes them
 
@@ -108,7 +108,7 @@ int job_note_final (struct job *j, const char *text);
 int job_done (struct job *j, struct job_agent *a, const char *text,
               uint64_t doubtful);
 
-/* No effect if it is repeated. */
+/* How much memory the message would add; a repetition adds nothing. */
 struct job_use job_rank_adds (const struct job *j, const struct message *m);
 struct job_use job_text_adds (const char *text);
 
