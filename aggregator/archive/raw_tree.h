@@ -7,14 +7,14 @@
 
 #include <stdatomic.h>
 
-#define RAW_TREE_NAMED_MAX 20   // missing files: a person needs
-                                // no more
+#define RAW_TREE_NAMED_MAX 20   // missing files that are named, at
+                                // most
 
 struct raw_tree {
     struct raw_file *files;
     size_t n;
-    size_t left;                // delivered, and not among these: see
-                                // raw_tree_choose
+    size_t left;                // delivered files that are not in the list:
+                                // see raw_tree_choose
     // of raw_tree_put
     size_t missing;             // files that could not be written
     struct err named[RAW_TREE_NAMED_MAX];       // their names and reasons
@@ -32,21 +32,21 @@ void raw_tree_destroy (struct raw_tree *t);     // t may be NULL
 typedef int64_t raw_version_fn (void *arg, int64_t rank, const char *capture,
                                 const char *dir);
 
-/* Keep the files of that version of each capture.  A file that later versions
- * share is known by the newest of them only: so files that only a later version
- * has stay.  NULL: the newest of each.  This also finds which captures are one
- * file; without it none is.
+/* Keep the files of that version of each capture (NULL: the newest).  A file
+ * that several versions share is stored with the newest of them only, so files
+ * that only a later version has stay too.  Call it also to find the captures
+ * that are one file.
  */
 void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
 
 /* Put the files into DIR, beneath which no symbolic link is followed: into
- * DIR/<capture>/... (a capture that is one file of that name in all of its
- * versions: into DIR/<capture>; should it turn out to have more, the file moves
- * to DIR/<capture>/<capture>; what was beside a capture is beside it there,
- * too: model/beside.h), durably; may run in a thread of its own.  Each appears
- * whole, or stays as it is if it already has this content.  A file whose stored
- * data is damaged or gone counts as missing.  -EINTR when 'cancel' becomes
- * true; else the error of writing.
+ * DIR/<capture>/..., durably.  A capture that is one file of that name in all
+ * of its versions becomes DIR/<capture>; if it later has more files, that one
+ * moves to DIR/<capture>/<capture>.  Files beside a capture are beside it there
+ * too (model/beside.h).  This may run in a thread of its own.  Each file
+ * appears whole, or stays as it is if it already has this content.  A file
+ * whose stored data is damaged or gone counts as missing.  -EINTR when 'cancel'
+ * becomes true; else the error of writing.
  *
  * If captures of several ranks share a name, each is in DIR/rank<N>/<capture>/
  * ("no-rank" without a rank), and so is a capture whose own name is "rank<N>"

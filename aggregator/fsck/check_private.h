@@ -23,7 +23,7 @@ struct check {
     bool repair;
     struct check_report *report;
     struct err *err;
-    struct ledger *fresh;       // made of the records
+    struct ledger *fresh;       // built from the records
     struct store *store;        // to read with
     int64_t *segments;          // their numbers, in order
     size_t nsegments;
@@ -34,7 +34,7 @@ struct check {
     struct ledger *old;         // the existing one, NULL: not used
     int old_rc;                 // the reason then: -ENOENT, -EBADMSG, ...
     struct err old_why;
-    bool differs;               // it has to be rebuilt
+    bool differs;               // the ledger has to be rebuilt
     int64_t last_segment;       // as the old ledger says
     uint64_t last_end;
 };
@@ -63,9 +63,9 @@ int check_replace_ledger (struct check *c);
 void check_ledger_path (const struct check *c, const char *end,
                         char out[PATH_MAX]);
 
-/* check_blobs.c: files that no record refers to; and setting aside, with the
- * reason: a file, or bytes of a segment (which stay there, too, and are known
- * from then on).
+/* check_blobs.c: find files that no record refers to; and set aside, with the
+ * reason, a file or bytes of a segment (these also stay in the segment, and
+ * later checks know them).
  */
 int check_blobs (struct check *c);
 bool check_has_reason (struct check *c, const struct digest *id);

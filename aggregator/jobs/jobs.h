@@ -25,18 +25,18 @@ struct jobs_capture {
     const struct capture *capture;      // as read, with its evidence; borrowed
     const struct group_list *groups;    // that its metadata lists; borrowed
     int64_t rank;               // as filed, or CAPTURE_NO_RANK
-    size_t fixed;               // of the job that it was given to before, which
+    size_t fixed;               // the job that it was assigned to before, which
                                 // is not decided again; JOBS_NONE: not yet
 };
 
 struct jobs_job {
-    char name[JOBS_NAME_MAX];   // the id that was given, or one made up of the
-                                // first start and the evidence
-    bool given;                 // the former
-    bool assumed;               // some capture is in it because nothing says
-                                // that it is of another
-    char why[JOBS_WHY_MAX];     // it is another job than the one before in the
-                                // list: a sentence; "" of the first
+    char name[JOBS_NAME_MAX];   // the given id, or one made of the first start
+                                // and the evidence
+    bool given;                 // the name is a given id
+    bool assumed;               // some capture is in it only because no
+                                // evidence contradicts
+    char why[JOBS_WHY_MAX];     // why it is not the same job as the one before
+                                // it in the list: a sentence; "" for the first
     int64_t first_ns, last_ns;  // of its captures; 0: unknown
     size_t ncaptures, nranks;   // ranks: different ones
     size_t fixed;               // as in struct jobs_capture, or JOBS_NONE
@@ -46,8 +46,8 @@ struct jobs {
     struct jobs_job *jobs;      // the newest first, by last end
     size_t n;
     size_t *of;                 // of each capture: its index in jobs
-    bool *assumed;              // of each capture: nothing says that it is of
-                                // this job, only that it may be
+    bool *assumed;              // of each capture: it may be of this job, but
+                                // there is no evidence for it
 };
 
 /* Divide the captures.  'gap_ns': without evidence, a capture does not join a

@@ -1,10 +1,10 @@
 /* aggregator/jobs/jobs_private.h - jobs, between their files
  *
- * jobs.c         the order of things; names
- * jobs_facts.c   what is known of one capture, and of two
- * jobs_clock.c   how far the clocks of hosts are ahead
- * jobs_link.c    captures that are of one job for certain: knots
- * jobs_draft.c   a job as it grows, and what contradicts a capture in it
+ * jobs.c         the order of the steps; names of jobs
+ * jobs_facts.c   facts about one capture, and comparisons of two
+ * jobs_clock.c   offsets between the clocks of hosts
+ * jobs_link.c    captures that are certainly of one job: knots
+ * jobs_draft.c   a growing job, and evidence against a capture in it
  */
 #ifndef ROLLCALL_JOBS_JOBS_PRIVATE_H
 #define ROLLCALL_JOBS_JOBS_PRIVATE_H
@@ -26,12 +26,12 @@
 #define JOBS_APART_NS (60 * INT64_C (1000000000))
 // evidence from one clock counts more than that from two compared clocks
 #define JOBS_CLOCKS_NS 10000000
-// ... nor, on what may be several hosts of one name, farther than clocks that
-// are off by any two time zones (UTC-12 to UTC+14)
+// the same limit for what may be several hosts of one name, whose clocks may be
+// off by any two time zones (UTC-12 to UTC+14)
 #define JOBS_ZONES_NS (26 * 3600 * INT64_C (1000000000))
 #define JOBS_OPS_MIN 4          // common ops of two captures, to compare their
                                 // ends (5b)
-// real captures of one job differ by 0.25 to 9 us, of two by 1.4 ms and more
+// measured: captures of one job differ by 0.25 to 9 us, of two by over 1.4 ms
 #define JOBS_RESIDUE_NS 1000000
 #define JOBS_RESIDUE_PERCENT 5  // of the median op, if that is more
 

@@ -12,17 +12,16 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Make 'name' in 'dir' ready for a file to be renamed to it, which is the caller's next
- * step.
+/* Prepare 'name' in 'dir', to which the caller then renames a file.
  *
- * What rollcall wrote ('ours') stays until then, but loses its -wal, -shm and
- * -journal.  Anything else, as what another tool wrote, is renamed to
- * NAME.before-rollcall[.N], with all three, and opens there as before; 'kept'
+ * A file of rollcall ('ours') stays until then, but its -wal, -shm and -journal
+ * are removed.  Any other file, such as another tool's, is renamed to
+ * NAME.before-rollcall[.N] with all three, and opens there as before; 'kept'
  * gets its path (else "").
  *
  * 0, or with a sentence
- *   -EBUSY   another process, named if it can be told, writes it now: nothing
- *            has changed, try when it has ended
+ *   -EBUSY   another process, named if possible, is writing it: nothing has
+ *            changed, try again when that has ended
  *   -EEXIST  all names for keeping it are taken
  *   others   what rename(2), unlink(2) or fsync(2) said
  */

@@ -50,7 +50,7 @@ int publish_open_in (struct publish *p, const struct tree *out, bool foreign,
 int publish_open_dir (struct publish *p, const char *dir, bool foreign,
                       struct err *err);
 
-/* Remove what is left of temporary files. */
+/* Remove the remaining temporary files. */
 void publish_close (struct publish *p);
 
 /* As publish_close; removes the output directory, too, if it is empty. */

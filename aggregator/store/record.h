@@ -15,15 +15,15 @@
 enum record_kind {
     RECORD_CONTENT = 1,         // an item, whose content follows
     RECORD_REFER = 2,           // an item, whose content is at item.place
-    RECORD_JOB = 3,             // what was said of a job
-    RECORD_ASSIGN = 4,          // a version of a capture was given to a job
+    RECORD_JOB = 3,             // a claim about a job
+    RECORD_ASSIGN = 4,          // a version of a capture is assigned to a job
     RECORD_BOUND = 5,           // a key speaks for a host
 };
 
 struct record {
     enum record_kind kind;
-    struct ledger_item item;    // of a job: its name only
-    struct size_claim word;     // of a job
+    struct ledger_item item;    // for a claim: only the job's name
+    struct size_claim word;     // of RECORD_JOB
     struct ledger_assignment assignment;
     struct ledger_bound bound;
     size_t size;                // bytes of the record; the content follows

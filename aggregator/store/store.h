@@ -27,10 +27,10 @@ struct store;
 
 /* Bytes of segments that the ledger did not have. */
 struct store_recovered {
-    uint64_t records, entered;  // whole ones, and how many bytes they are
-    uint64_t between;           // no whole records, but such are behind them:
-                                // they stay, and a check names them
-    uint64_t cut;               // none, and nothing whole behind them
+    uint64_t records, entered;  // whole records, and their bytes
+    uint64_t between;           // damaged bytes before a whole record: they
+                                // stay, and a check reports them
+    uint64_t cut;               // bytes behind the last whole record
 };
 
 /* Open or create the store in 'root', whose lock the caller has.  Whole records
@@ -46,9 +46,9 @@ struct store_recovered store_recovered (const struct store *s);
 int store_open_read (const char *root, struct store **ret, struct err *err);
 void store_close (struct store *s);     // s may be NULL
 
-/* Append the record of an item with its content, whose place is put into the
- * item; of an item whose content is at item->place; of a claim about a job; of
- * the assignment of a version to a job; of the binding of a key to a host.
+/* Append a record: of an item with its content, setting item->place; of an item
+ * whose content is already at item->place; of a claim about a job; of the
+ * assignment of a version to a job; of the binding of a key to a host.
  */
 int store_append (struct store *s, struct ledger_item *item, const void *data,
                   size_t size, struct err *err);
@@ -62,9 +62,9 @@ int store_note_assignment (struct store *s,
 int store_note_bound (struct store *s, const struct ledger_bound *b,
                       struct err *err);
 
-/* Write content of several chunks to a file of this name; how many bytes it has
- * (0: no file).  -ESTALE: bytes before 'offset' are missing, or the file was
- * replaced by another one: they have to be sent again.
+/* Write content of several chunks to an incoming file; return the bytes that it
+ * has (0: no file).  -ESTALE: bytes before 'offset' are missing, or the file
+ * was replaced by another one: they have to be sent again.
  */
 int store_incoming_write (struct store *s, const struct digest *name,
                           const void *data, size_t size, uint64_t offset,
@@ -74,8 +74,8 @@ int store_incoming_sync (struct store *s, const struct digest *name,
 uint64_t store_incoming_size (struct store *s, const struct digest *name);
 void store_discard (struct store *s, const struct digest *name);
 
-/* A complete incoming file, synced, becomes a content.  -ESTALE: it was replaced,
- * and is removed.
+/* Turn a complete and synced incoming file into a content.  -ESTALE: the file
+ * had been replaced by another one, and was removed: request all again.
  */
 int store_keep (struct store *s, const struct digest *name,
                 const struct digest *id, struct err *err);
@@ -107,11 +107,11 @@ struct store_extent {
 };
 
 struct store_lost {
-    struct store_extent *segments;      // with what there still is of each
+    struct store_extent *segments;      // with the bytes that remain of each
     size_t nsegments;
     struct digest *blobs;
     size_t nblobs;
-    bool records;               // lost with a segment
+    bool records;               // records were lost with a segment
 };
 
 /* Whether the open segment still has its name and all committed bytes; and
@@ -124,7 +124,7 @@ bool store_has (const struct store *s, const struct digest *id,
 
 /* Check the open segment, and some other segments and blobs in turn; all of
  * them if any is missing, or with 'all'.  1: losses are in 'ret', which
- * store_lost_fini frees; 0: none; or negative.  Nothing may wait for a commit.
+ * store_lost_fini frees; 0: none; or negative.  Commit everything before.
  */
 int store_look (struct store *s, struct ledger *ledger, bool all,
                 struct store_lost *ret, struct err *err);
@@ -144,8 +144,8 @@ int store_repair (struct store *s, struct ledger *ledger,
 int store_read (struct store *s, const struct digest *id,
                 const struct ledger_place *place, struct err *err);
 
-/* What a content is: 0, or as record_check_content or store_read; and what the
- * metadata of a shipment say, as shipment_read_meta.
+/* Check the hash of a content: 0, or as record_check_content or store_read; and
+ * read the metadata of a shipment, as shipment_read_meta.
  */
 int store_check_content (struct store *s, const struct digest *id,
                          const struct ledger_place *place, struct err *err);
@@ -153,7 +153,7 @@ int store_read_meta (struct store *s, const struct digest *id,
                      const struct ledger_place *place, struct capture *ret,
                      struct err *err);
 
-/* Paths below a root; in tools that look at it. */
+/* Paths below a root, for tools. */
 void store_segment_path (const char *root, int64_t n, char out[PATH_MAX]);
 void store_blob_path (const char *root, const struct digest *id,
                       char out[PATH_MAX]);

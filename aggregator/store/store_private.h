@@ -15,21 +15,21 @@ struct store {
     struct {
         int64_t segment;
         uint64_t end;
-    } full[STORE_FULL_MAX];     // that the ledger is to know
+    } full[STORE_FULL_MAX];     // segments to be entered in the ledger
     size_t nfull;
     bool segment_dirty;         // written since the last store_sync
-    bool names_dirty;           // a segment was made
+    bool names_dirty;           // a segment was created
     bool distrusted;            // an fsync of it or its name failed: it is
                                 // never written to again
-    bool cannot_commit;         // what was in it cannot be committed, whatever
-                                // is appended to another one
+    bool cannot_commit;         // its uncommitted bytes are lost, so the next
+                                // commit fails
     struct store_recovered recovered;   // when it was opened
     struct store_extent *sealed;        // segments before the open one, with
-                                        // what there is of each at least
+                                        // their minimum sizes
     size_t nsealed;
-    size_t looked;              // at the first of them, in this turn
-    struct digest looked_blob;  // the last one that was looked at
-    void *incoming;             // which files they are, for tsearch(3)
+    size_t looked;              // the next of them to be checked: an index
+    struct digest looked_blob;  // the last one that was checked
+    void *incoming;             // identities of incoming files, for tsearch(3)
 };
 
 /* Open or create a segment; if that fails, the current one stays open. */

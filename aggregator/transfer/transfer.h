@@ -13,9 +13,9 @@
 #include "net/net.h"
 #include "store/store.h"
 
-// chunks of 1 MiB that are requested at once, which take that much memory.  For
-// each pace (see below) some are reserved: that many are requested even if
-// other agents hold all credits
+// how many chunks of 1 MiB may be requested at a time; this bounds the memory.
+// Some are reserved for each pace (see below), even if other agents hold all
+// credits
 #define TRANSFER_CREDITS 64
 // a small content takes one of these parts of a credit, so that more of them
 // can be requested at once
@@ -46,8 +46,8 @@
 #define TRANSFER_AGENT_ITEMS 1024
 #define TRANSFER_AGENT_FEW 64
 #define TRANSFER_ITEMS 32768
-// complete items for which a commit is worth while: more do not make it cheaper
-// for each
+// so many complete items make a commit worthwhile: with more of them the cost
+// per item does not fall any more
 #define TRANSFER_COMMIT_ITEMS 256
 // received chunks of a larger content are recorded in the ledger after this
 // many bytes, but not more often than this, since it needs a sync of the disk

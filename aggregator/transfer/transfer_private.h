@@ -28,8 +28,8 @@ struct body {
     LIST_ENTRY (body) all_whole;
     TAILQ_ENTRY (body) in_turn;
     TAILQ_HEAD (, transfer) offers;
-    struct digest id;           // with its size: agents may say several, and
-    struct digest incoming;     // one of them at most is right; its file
+    struct digest id;           // with 'size': agents may offer several sizes,
+    struct digest incoming;     // of which at most one is right; its file
     uint64_t size, received, asked;     // bytes; 'asked' is the end of the last
                                         // request
     size_t noted;               // chunks that are recorded in the ledger
@@ -127,18 +127,16 @@ struct body *transfer_body (struct transfers *t, const struct digest *id,
 int transfer_name_incoming (const struct digest *id, uint64_t size,
                             struct digest *name);
 
-/* Take back the credits of a body: stop waiting for the chunks that were
- * requested.
- */
+/* Release the credits of a body: stop waiting for its requested chunks. */
 void transfer_release (struct transfers *t, struct body *b);
 
-/* Let a body, or all of a sender, wait for its turn. */
+/* Put a body, or all bodies of a sender, into the queue. */
 void transfer_queue (struct transfers *t, struct body *b);
 void transfer_unqueue (struct transfers *t, struct body *b);
 void transfer_queue_all (struct transfers *t, struct sender *s);
 
-/* Remove it, with everything that belongs to it.  Complete items of a sender
- * are entered all the same.
+/* Remove a sender, item or body, with everything that belongs to it.  Complete
+ * items of a removed sender are still entered.
  */
 void transfer_end_sender (struct transfers *t, struct sender *s);
 void transfer_drop (struct transfers *t, struct transfer *x,
@@ -194,13 +192,13 @@ void transfer_arrived (struct transfers *t, struct body *b,
 /* The source does not answer in time. */
 void transfer_stalled (struct transfers *t, struct sender *s);
 
-/* Its sender offers it again: if nothing of the body is on its way, request it
+/* The sender offers it again: if no chunk of the body is on its way, request it
  * from this sender.
  */
 void transfer_prefer (struct transfers *t, struct transfer *x);
 
-/* Request while there are credits; and not for a while, after a failure that
- * may be temporary.
+/* Request chunks while there are credits; and stop requesting for
+ * TRANSFER_PAUSE_NS, after a failure that may be temporary.
  */
 void transfer_grant (struct transfers *t);
 void transfer_pause (struct transfers *t);

@@ -27,7 +27,7 @@ enum item_event {
     ITEM_IS_ABSENT,             // its content has to be requested
     ITEM_IS_HERE,               // its content is stored, or waits for the
                                 // commit
-    ITEM_CAME,                  // all of its content, with the right hash
+    ITEM_CAME,                  // its content arrived, with the right hash
     ITEM_OTHER_CAME,            // the same content, from another agent
     ITEM_IS_NEW,                // to the ledger
     ITEM_IS_OLD,
@@ -43,11 +43,11 @@ enum item_event {
 };
 
 enum content_state {
-    CONTENT_IDLE,               // nothing of it is to be requested now
+    CONTENT_IDLE,               // nothing has to be requested now
     CONTENT_QUEUED,             // in the queue for the pace of its source and
                                 // its kind
     CONTENT_PARKED,             // in the queue of its source's key
-    CONTENT_WHOLE,              // it has come, and waits for the commit
+    CONTENT_WHOLE,              // complete, waits for the commit
     CONTENT_ENDED,
     CONTENT_STATES
 };
