@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MPI_NAMED 8                     // as well
+#define MPI_NAMED 8                     // ranks named in one note
 #define JOB_BUILD_NOTE_MAX 1024         // bytes: some hosts and their keys
 
 static int add_source (void *arg, const struct ledger_item *item)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define NO_RANK_DIR "no-rank"
-#define PART_NAME ".rollcall-raw.part"  // in DIR: the file that is written
+#define PART_NAME ".rollcall-raw.part"  // in DIR: the file being written
 
 struct raw_file {
     struct digest content;

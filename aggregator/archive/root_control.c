@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRY_MS 100              // who has the lock may be about to listen, ...
-#define TRIES 50                // ... or to end
+#define TRY_MS 100              // the owner of the lock may be starting, ...
+#define TRIES 50                // ... or ending
 
 struct asker {
     struct control *control;

@@ -15,7 +15,7 @@
 #define CONTROL_ROOT_SOCKET "control.sock"
 #define CONTROL_LINE_MAX 65536          // bytes of a request or an answer: some
                                         // hundred names
-#define CONTROL_ASKERS_MAX 16           // at once: these are people
+#define CONTROL_ASKERS_MAX 16           // concurrent clients, which are people
 #define CONTROL_WAIT_S 60               // for an answer: a commit on a slow disk
 
 struct control;

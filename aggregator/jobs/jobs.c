@@ -1,8 +1,8 @@
-/* aggregator/jobs/jobs.c - which captures are of one job
+/* aggregator/jobs/jobs.c - divide captures into jobs
  *
- * Knots of captures that are of one job for certain; of these the newest, and
- * each that contradicts all before it, begin a job; the others join the one
- * that is nearest in time and that nothing contradicts.
+ * Captures that are certainly of one job form knots.  The newest knot, and each
+ * one that contradicts all jobs so far, begins a job.  Each other knot joins
+ * the job that is nearest in time and that nothing contradicts.
  */
 #include "jobs/jobs_private.h"
 
@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define LIST_MAX 384            // bytes of names in a message
-#define ROUNDS_MAX 8            // of placing: each but the last finds a job
+#define ROUNDS_MAX 8            // of placing: each but the last adds a job
 
 struct knot {
     size_t first;               // capture

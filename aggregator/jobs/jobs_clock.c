@@ -1,11 +1,11 @@
-/* aggregator/jobs/jobs_clock.c - how far the clocks of hosts are ahead
+/* aggregator/jobs/jobs_clock.c - compare the clocks of hosts
  *
- * A clock is wrong for all that its host writes, not for one capture: who
- * chooses between two jobs for each capture by itself exchanges those of a host
- * whose clock is an hour off.  So the clocks are compared as wholes: two have
- * the offset at which most of the steps that both have begin together.  Nearest
- * clocks first, so that those that are right stand together when one that is
- * not is compared with them.
+ * A wrong clock affects everything that its host writes.  If each capture were
+ * assigned to the nearest of two jobs by itself, the captures of a host whose
+ * clock is an hour off would be exchanged.  So whole clocks are compared: the
+ * offset of two is the one at which most of their common steps begin together.
+ * The nearest clocks come first, so that the right ones form a set before a
+ * wrong one is compared with them.
  */
 #include "jobs/jobs_private.h"
 
@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_SEEN 4            // of a capture: those of the lowest hashes, so
-                                // that all have the same ones
-#define SIGHTS_MAX 128u         // of clocks that stand together: enough to tell
+#define STEPS_SEEN 4            // of a capture: the ones of lowest hashes, so
+                                // that all captures use the same ones
+#define SIGHTS_MAX 128u         // of a set of clocks: enough to compare
 #define OFFSETS_MAX 1024u       // that are tried, the smallest ones
-#define FIT_NS 16384            // ranks of one host do not begin closer
-#define BITS_MAX 22             // of that: beyond a minute it is another job's
-#define WINDOW_NS 16777216      // ... but they begin to profile so far apart
+#define FIT_NS 16384            // ranks of one host begin a step no closer
+#define BITS_MAX 22             // of FIT_NS; beyond a minute it is another job
+#define WINDOW_NS 16777216      // ... but begin to profile this far apart
 
 struct sight {                  // a step on a clock
     size_t clock;

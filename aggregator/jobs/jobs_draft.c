@@ -1,8 +1,9 @@
-/* aggregator/jobs/jobs_draft.c - a job as it grows, and what contradicts
+/* aggregator/jobs/jobs_draft.c - a growing job, and evidence against a capture
+ * in it
  *
- * Rules 3 to 5 of doc/jobs.md.  Nobody is compared with everybody: maps have,
- * for each draft, the captures of a rank and one capture for each list of
- * members, step of a host, and sample of ops.
+ * Rules 3 to 5 of doc/jobs.md.  To avoid comparing all pairs, maps hold for
+ * each draft the captures of a rank, and one capture for each list of members,
+ * step of a host, and sample of ops.
  */
 #include "jobs/jobs_private.h"
 
@@ -16,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NO_BOOT INT64_MIN       // for whom only the host's name is known
-#define STEPS_COMPARED 16u      // of a capture, with others: some tell enough
+#define NO_BOOT INT64_MIN       // if only the host's name is known
+#define STEPS_COMPARED 16u      // of a capture: some are enough
 
 static uint64_t key_text (size_t draft, uint64_t more, const char *text)
 {

@@ -1,4 +1,6 @@
-/* aggregator/jobs/jobs_facts.c - what is known of one capture, and of two */
+/* aggregator/jobs/jobs_facts.c - facts about one capture, and comparisons of
+ * two
+ */
 #include "jobs/jobs_private.h"
 
 #include "base/cmp.h"
@@ -7,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_FEW 1024          // pairs, sooner compared than sorted
+#define STEPS_FEW 1024          // pairs: comparing them is faster than sorting
 
 size_t *index_at (struct map *m, uint64_t key)
 {

@@ -1,7 +1,7 @@
-/* aggregator/jobs/jobs_link.c - captures that are of one job for certain
+/* aggregator/jobs/jobs_link.c - captures that are certainly of one job
  *
- * Rules 1 and 2 of doc/jobs.md: an id that was given, the root info that the
- * members of a group share, a process that goes on, a capture once more.
+ * Rules 1 and 2 of doc/jobs.md: a given id, a root info that the members of a
+ * group share, a process that continues, a copy of a capture.
  */
 #include "jobs/jobs_private.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLAIN_IDS 100000        // "group_name_0" ... that every job has
+#define PLAIN_IDS 100000        // "group_name_0" ..., which every job has
 
 struct linker {
     struct facts *f;

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <sys/random.h>
 
-#define EPOCHS_MAX 1024         // more are forgotten: what was acknowledged in
-                                // them is asked for again
+#define EPOCHS_MAX 1024         // older ones are forgotten: what they
+                                // acknowledged is requested again
 
 void ledger_note_mark (struct ledger *l)
 {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 3             // who is not believed, in one note
+#define NAMED_MAX 3             // of the outliers, in one note
 
 bool size_claim_valid (const struct size_claim *w)
 {

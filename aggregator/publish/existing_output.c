@@ -1,11 +1,10 @@
-/* aggregator/publish/existing_output.c - what stands under the name of a new
- * result
+/* aggregator/publish/existing_output.c - files under the name of a new result
  *
- * First SQLite itself is asked to bring the old database to rest: it rolls a
- * hot journal back and writes the log into the main file, as for anybody who
- * opens it.  After that the main file is all there is, and a crash between two
- * renames loses nothing.  Files that remain (the database is open elsewhere,
- * may not be written, is damaged or is none) are moved behind it.
+ * First SQLite itself brings the old database to rest: it rolls a hot journal
+ * back and writes the log into the main file, as whenever a database is opened.
+ * Then all data is in the main file, and a crash between two renames loses
+ * nothing.  Files that remain (the database is open elsewhere, is read-only or
+ * damaged, or is no database) are moved after it.
  */
 #include "publish/existing_output.h"
 

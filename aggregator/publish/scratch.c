@@ -20,8 +20,8 @@
 #define LOCK_NAME "lock"
 #define NAME_RANDOM 6
 #define NAME_SIZE (sizeof (PREFIX) + NAME_RANDOM)
-#define TRIES_MAX 100           // somebody who cleans can be in the way
-#define MODE 0700               // nobody else makes anything in it
+#define TRIES_MAX 100           // a concurrent cleanup can interfere
+#define MODE 0700               // only the owner creates files in it
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY)
 
 /* ---- removing ---- */

@@ -8,9 +8,9 @@
 
 #define SEC INT64_C (1000000000)        // ns
 #define BOOT_STEP (10 * SEC)    // a clock may be set while the host is up
-#define BOOT_SAME (SEC / 10)    // that alone tells one host: two clocks are read
-                                // one after the other, and hosts that are
-                                // switched on together differ by more
+#define BOOT_SAME (SEC / 10)    // this alone identifies a host: two clocks are
+                                // read one after the other, and the boots of
+                                // hosts switched on together differ by more
 
 /* ---- two captures ---- */
 

@@ -1,4 +1,4 @@
-/* aggregator/select/select_names.c - ranks of traces that do not say them */
+/* aggregator/select/select_names.c - ranks of traces that do not record them */
 #include "select/select_names.h"
 
 #include <errno.h>

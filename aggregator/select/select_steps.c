@@ -1,4 +1,4 @@
-/* aggregator/select/select_steps.c - has each rank all its steps */
+/* aggregator/select/select_steps.c - check that each rank has all its steps */
 #include "select/select_steps.h"
 
 #include "base/cmp.h"
@@ -14,12 +14,12 @@
 #include <string.h>
 
 #define NAMED 8                 // steps in one reason; more are "..."
-#define REGULAR 3               // so many steps at equal distances are a choice
+#define REGULAR 3               // so many equal distances are intended
 #define COMMON 16               // steps by which two clocks are compared
-#define ASKED 64                // ranks that are asked for one step: what they
-                                // do not show others will not, either
+#define ASKED 64                // ranks compared for one step: if these do not
+                                // show it, others will not either
 
-// of a step at the end of a window, beside the others of its window
+// limits for a step at the end of a window, compared with the others
 #define EDGE_OTHERS 3
 #define EDGE_MADS 3.0
 #define EDGE_PART 0.1           // of the median: less does not matter

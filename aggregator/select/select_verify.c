@@ -1,5 +1,4 @@
-/* aggregator/select/select_verify.c - is each rank the one that it says it is
- */
+/* aggregator/select/select_verify.c - verify the ranks of captures */
 #include "select/select_verify.h"
 
 #include "base/cmp.h"
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CANDIDATES_MAX 64       // ranks that ops may be of: lists of one name
+#define CANDIDATES_MAX 64       // possible ranks of ops, by lists of one name
 #define TOLD_MAX 384            // bytes of a sentence on a capture's rank
 #define NAMES 7                 // places that name a rank
 

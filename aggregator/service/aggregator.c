@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define TICK_NS (100 * NS_PER_MS)
-#define ROOM_NS NS_PER_S                // between looks at the disk
+#define ROOM_NS NS_PER_S                // between checks of free space
 // how long a service that was told to end may build; the rest of the time until
 // systemd kills it (deploy/systemd) is for cancelling the build and for syncs
 #define END_NS (240 * NS_PER_S)

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <sysexits.h>
 
-#define NAMED_MAX 64            // captures, in the log; then they are counted
-#define AGAIN_NS NS_PER_S       // when it could not be dealt with
+#define NAMED_MAX 64            // captures named in the log; more are counted
+#define AGAIN_NS NS_PER_S       // before a failed repair is tried again
 
 /* ---- the root ---- */
 
