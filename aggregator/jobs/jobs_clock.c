@@ -31,7 +31,7 @@ struct sight {                  // a step on a clock
 };
 
 /* Clocks whose offsets from each other are known.  At first each set has one
- * clock; one of its clocks identifies it.
+ * clock; one of its clocks represents it.
  */
 struct set {
     struct sight *list;         // by step and time, minus the clock's offset
@@ -41,8 +41,8 @@ struct set {
 };
 
 struct clock {
-    struct set set;             // of which it is the first clock
-    size_t of;                  // the first clock of its set
+    struct set set;             // that it represents
+    size_t of;                  // the clock that represents its set
     size_t next;                // clock of the same set, or JOBS_NONE
     int64_t ahead;
 };

@@ -86,7 +86,7 @@ struct ledger_heard {
 
 #define LEDGER_WHY_MAX 256
 
-/* A version of a capture was assigned to a job. */
+/* The assignment of a version of a capture to a job. */
 #define LEDGER_BY_HAND "by hand"
 
 struct ledger_assignment {
@@ -103,33 +103,33 @@ struct ledger_assignment {
                                         // LEDGER_BY_HAND
 };
 
-/* A job, and how much its result lacks. */
+/* A job, and how far its result goes. */
 struct ledger_job {
     char id[MESSAGE_NAME_MAX];
     int64_t newest;             // its last item
     int64_t built;              // the last item in its result, 0: there is none
 };
 
-/* How much there is of a job. */
+/* Totals of a job. */
 struct ledger_summary {
-    int64_t items, captures, ranks;     // without superseded ones
+    int64_t items, captures, ranks;     // without superseded items
     uint64_t bytes;
     int64_t first_ns, last_ns;          // received, since 1970
     int64_t lost;                       // items whose content was set aside
     int64_t world_size;                 // 0: unknown
-    int64_t divided, assumed, by_hand;  // versions that were assigned to it,
-                                        // those of them that were assumed, and
-                                        // those that a person assigned
+    int64_t divided, assumed, by_hand;  // versions that were assigned to it;
+                                        // of these, without evidence, and by a
+                                        // person
 };
 
 /* The clock of an agent's host against ours, as it measured it. */
 struct ledger_clock {
     char host_key[MESSAGE_NAME_MAX], host[MESSAGE_NAME_MAX];
-    int64_t offset_ns, error_ns;        // ours minus its own; the error is at
-                                        // most this
+    int64_t offset_ns, error_ns;        // ours minus its own; the largest
+                                        // possible error
 };
 
-/* Whether these are valid beyond their checksum: paths that are made of the
+/* Whether the values are valid, apart from their checksum: paths made of the
  * names stay below their directory, and sizes are possible for a file.
  */
 bool ledger_valid_item (const struct ledger_item *item);       // without place
@@ -167,12 +167,12 @@ int ledger_put_back (struct ledger *l, char aside[PATH_MAX], struct err *err);
 void ledger_end_read (struct ledger *l);
 int ledger_begin_read (struct ledger *l, struct err *err);
 
-/* One transaction around what follows. */
+/* Begin, commit or roll back a transaction. */
 int ledger_begin (struct ledger *l, struct err *err);
 int ledger_commit (struct ledger *l, struct err *err);
 void ledger_rollback (struct ledger *l);
 
-/* Find a content: 1 and its place, or 0 if it is not here; -EBADMSG, -EIO. */
+/* Find a content: 1 and its place, 0 if it is absent; -EBADMSG, -EIO. */
 int ledger_find_content (struct ledger *l, const struct digest *content,
                          struct ledger_place *ret, struct err *err);
 
@@ -209,7 +209,7 @@ int ledger_add_item (struct ledger *l, const struct ledger_item *item,
 int ledger_assign (struct ledger *l, const struct ledger_assignment *a,
                    struct err *err);
 
-/* The job of an item with a place: that of its version, or else its scope. */
+/* Set the job of an item with a place: its version's job, or else its scope. */
 int ledger_choose_job (struct ledger *l, struct ledger_item *item,
                        struct err *err);
 
@@ -225,8 +225,8 @@ int ledger_each_assignment (struct ledger *l, const char *job,
                                        const struct ledger_assignment *a),
                             void *arg, struct err *err);
 
-/* All rows of a scope, of any job, oldest first; and how many of them are not
- * assigned yet.
+/* List all rows of a scope, of any job, oldest first; and count the rows that
+ * are not assigned yet.
  */
 int ledger_each_of_scope (struct ledger *l, const char *scope,
                           int (*fn) (void *arg,
@@ -234,7 +234,7 @@ int ledger_each_of_scope (struct ledger *l, const char *scope,
                           void *arg, struct err *err);
 int64_t ledger_count_open (struct ledger *l, const char *scope);
 
-/* Whether a job has items, or had any assigned. */
+/* Whether a job has items, or ever had any assigned. */
 bool ledger_has_job (struct ledger *l, const char *job);
 
 /* Jobs that had captures assigned and have none left. */
@@ -284,8 +284,8 @@ int ledger_each_job (struct ledger *l, enum item_kind last,
 int ledger_summary (struct ledger *l, const char *job,
                     struct ledger_summary *ret, struct err *err);
 
-/* How much of a segment is accounted for, and the last one: 0 when there is
- * none.
+/* Set the accounted end of a segment; and get the last segment with its end (0:
+ * there is none).
  */
 int ledger_set_segment (struct ledger *l, int64_t segment, uint64_t end,
                         struct err *err);
@@ -294,8 +294,8 @@ int ledger_last_segment (struct ledger *l, int64_t *segment, uint64_t *end,
 /* The last segment with a content; 0: none. */
 int64_t ledger_last_used (struct ledger *l);
 
-/* Every segment that must exist, in order, with its minimum size; and up to so
- * many blobs after 'after', by their ids.
+/* List every segment that must exist, in order, with its minimum size; and at
+ * most 'most' blobs after 'after', in the order of their ids.
  */
 int ledger_each_segment (struct ledger *l,
                          int (*fn) (void *arg, int64_t segment, uint64_t end),
@@ -324,8 +324,9 @@ int ledger_note_loss (struct ledger *l,
 int ledger_lost_since (struct ledger *l, const struct ledger_mark *mark,
                        const char *job, const char *host, struct err *err);
 
-/* Content being received: add the hashes of its chunks [first, first+n), which
- * are on the disk; return all of them, 1, or 0 if there are none; forget it.
+/* Content being received: add the hashes of its chunks, which are on the disk,
+ * from index 'first' on; get all hashes (1; 0: none); check whether it is
+ * known; forget it.
  */
 int ledger_add_incoming (struct ledger *l, const struct digest *content,
                          uint64_t size, const struct content_hash *chunks,
@@ -342,10 +343,10 @@ int ledger_drop_older_incoming (struct ledger *l, int64_t before_ns,
                                 struct err *err);
 
 /* An acknowledgement carries the mark of its commit, which the agent shows to
- * later aggregators: 1 if the ledger still has everything of then, 0 if it is
- * another ledger, or an older one from a backup.  An aggregator begins an epoch
- * with a random number when it starts, and an epoch ends where the next one
- * begins: so a ledger that went back in time is detected even when it grows
+ * later aggregators: 1 if the ledger still has all data of that commit, 0 if it
+ * is another ledger, or an older one from a backup.  An aggregator begins an
+ * epoch with a random number when it starts, and an epoch ends where the next
+ * one begins: so a ledger that went back in time is detected even when it grows
  * again. (As Kafka's leader epochs: KIP-101.) It is entered within the
  * transaction of what is acknowledged; repeating it is fine.  A mark that no
  * agent got takes no row.

@@ -17,12 +17,12 @@ struct ledger_total {
 
 struct ledger {
     char path[PATH_MAX - 64];   // files beside it need longer names
-    struct db_there there;      // of a writer
+    struct db_there there;      // for a writer
     sqlite3 *db;
     struct ledger_total total, committed;
     struct ledger_mark mark;    // as of the last commit
     bool reader;
-    bool any_lost;              // items lacked their content at the opening
+    bool any_lost;              // some items have lost their content
 };
 
 /* Statements stay prepared as long as the ledger is open. */
@@ -31,7 +31,7 @@ struct ledger {
 
 /* ---- ledger.c ---- */
 
-/* Run 'fn' in a transaction of its own, unless there is one. */
+/* Run 'fn' in the current transaction, or in one of its own. */
 int ledger_within (struct ledger *l, int (*fn) (struct ledger *l, void *arg,
                                                 struct err *err),
                    void *arg, struct err *err);

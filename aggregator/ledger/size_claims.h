@@ -9,8 +9,8 @@
 #include "net/net.h"
 
 #define CLAIMS_MAX 4096          // of a job, at 350 bytes: one for each host of
-                                // the largest cluster that is known of
-#define CLAIMS_RESERVED 16           // of these, for claims that are not of
+                                // the largest known cluster
+#define CLAIMS_RESERVED 16           // of these, for claims by others than
                                      // nodes
 
 enum size_claim_by {            // stored on disk; of the first three, a later

@@ -283,8 +283,8 @@ void transfer_end_sender (struct transfers *t, struct sender *s)
 
         if (x->body)
             transfer_drop (t, x, ITEM_AGENT_LEFT);
-        else                    // it is entered, though nobody waits to hear
-            leave_sender (x);   // of it
+        else                    // complete: entered, but the agent is not
+            leave_sender (x);   // told
     }
     transfer_forget_sender (s);
 }
