@@ -84,8 +84,8 @@ int facts_create (struct facts *f, const struct jobs_capture *captures,
                   size_t n);
 void facts_fini (struct facts *f);
 
-/* Whether both are of one window of one process (a copy, or analysed again), if
- * that is known.
+/* Whether both captures are of the same window of one process (a copy, or
+ * analysed again), if that is known.
  */
 enum same fact_same_window (const struct fact *a, const struct fact *b);
 
@@ -166,7 +166,7 @@ void drafts_fini (struct drafts *d);
 /* Put a knot into a draft.  0 or -ENOMEM. */
 int drafts_join (struct drafts *d, size_t draft, size_t knot);
 
-/* Whether evidence contradicts that the knot is of the draft's job; 'why' gets
+/* Whether evidence contradicts that the knot belongs to the draft; 'why' gets
  * a sentence.
  */
 bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,

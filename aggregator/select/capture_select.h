@@ -15,14 +15,13 @@ struct select_mpi {
     int64_t rank, mpi_rank, mpi_size;   // sorted by rank
 };
 
-/* One capture on its way into a build. */
+/* A capture of a build. */
 struct select_item {
     struct capture capture;     // first as examined, then as read
     int64_t rank;               // rank of its rows; -1: they do not count
-    bool skip;                  // its rows are not to be read
-    bool drop;                  // its rows were read, and have to be removed
-                                // again
-    uint64_t weight;            // bytes to be read, to divide the work
+    bool skip;                  // do not read its rows
+    bool drop;                  // remove its rows, which were read
+    uint64_t weight;            // bytes to read, to divide the work
     size_t source;              // the caller's index
     const char *rank_by;        // how its rank was guessed, or NULL
     const char *agent_host;     // host of the agent that delivered it, or NULL
@@ -46,7 +45,7 @@ struct select_item {
 void select_free (struct select_item *items, size_t n);
 
 /* Assign ranks to captures without one, or set them aside, and sort by rank and
- * age.  A single capture is of rank 0.  Captures of the msprof program are
+ * age.  A single capture gets rank 0.  Captures of the msprof program are
  * numbered by host and device if no capture has a rank.  On return items[i] is
  * the capture with id i + 1.  Traces without a rank take it from a number in
  * their names, if these are 0, 1, 2 ... in some place; the order of files is
@@ -60,7 +59,7 @@ void select_sort (struct select_item *items, size_t n);
 /* Replace the item's capture by the one that was read, taking it over. */
 void select_take (struct select_item *item, struct capture *c);
 
-/* Add the findings about its rank to the capture's reason. */
+/* Add what the checks found about the rank to the capture's reason. */
 void select_tell (struct select_item *item);
 
 /* How complete a capture is: whole, a number of tables, or nothing (0).  Of two
@@ -85,8 +84,8 @@ int64_t select_world_size (const struct select_item *items, size_t n,
 /* Add a reason to captures whose world size differs from that of most. */
 void select_tell_worlds (struct select_item *items, size_t n);
 
-/* A step that other captures of the rank have, too, or a capture whose rows all
- * have to be removed again.
+/* A step that other captures of the rank also have, or a capture whose rows all
+ * have to be removed.
  */
 struct select_conflict {
     int64_t capture, rank;

@@ -20,7 +20,7 @@ struct names {
     struct nameless *v;         // by worker
     size_t n;
     bool *taken;                // ranks that others have
-    size_t nranks;              // of all traces, as far as they are told apart
+    size_t nranks;              // of all traces, as far as they are known
     size_t known;               // traces that record their rank
 };
 

@@ -10,9 +10,9 @@
 /* Give a rank to the traces that have none (capture_select.h, select_plan). */
 void select_name_ranks (struct select_item *items, size_t n);
 
-/* After reading: if no capture of the job has a rank, and all are of one
- * process without overlap in time, they are of rank 0 of a world of 1, and
- * *again is set.  0 or -ENOMEM.
+/* Call it after reading: if no capture of the job has a rank, and all are of
+ * one process and do not overlap in time, they get rank 0 of a world of 1, and
+ * *again is set: read the rows again.  0 or -ENOMEM.
  */
 int select_name_processes (struct select_item *items, size_t n, bool *again);
 

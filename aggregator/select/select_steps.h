@@ -10,9 +10,9 @@
 
 #include <sqlite3.h>
 
-/* Call it when it is known which captures count, with all of a job: a capture
- * without a step that other ranks have, made while it was recorded, is partial;
- * one with steps that no other rank has gets a reason.  0 or -ENOMEM.
+/* Call it with all captures of a job, after deciding which count.  A capture
+ * becomes partial if it lacks a step that other ranks did while it was
+ * recorded; one with steps that no other rank has gets a reason.  0 or -ENOMEM.
  */
 int select_check_steps (struct select_item *items, size_t n);
 

@@ -208,9 +208,9 @@ int aggregator_commit_bound (struct aggregator *a, enum transfer_phase phase,
                              struct err *err);
 void aggregator_forget_bound (struct aggregator *a);
 
-/* aggregator_shares.c: whether a peer's key may use so many more of a service's
- * resources in memory, or have one more agent of this job; log a refusal; give
- * back memory of idle agents from time to time.
+/* aggregator_shares.c: whether a peer's key may use 'more' of a service's
+ * resources in memory, or have one more agent of this job; log a refusal; and
+ * free memory of idle agents from time to time.
  */
 enum share { SHARE_JOBS, SHARE_AGENTS, SHARE_RANKS, SHARE_TEXTS };
 bool aggregator_has_share (const struct aggregator *a,
