@@ -13,7 +13,7 @@
 #include <sysexits.h>
 
 #define CLOSED_LIMIT_NS (30 * NS_PER_S) // a backend that starts again, too,
-                                        // closes what is there for a while
+                                        // closes connections for a while
 #define SAID_NS (60 * NS_PER_S)         // one line of each kind in this time
 #define STALE_NS (90 * NS_PER_S)        // it is met again before, if it lasts:
                                         // tried once a minute, and a quarter

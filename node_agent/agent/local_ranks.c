@@ -144,8 +144,8 @@ static void stay_rank (struct agent *a, struct local_rank *r)
         ship_rank_by_mpi (a->ship, r->rank, r->mpi_rank, r->mpi_size);
 }
 
-/* It has started other ranks: with several wrappers their own numbers are those
- * of nodes.
+/* It has started other ranks.  If there are several wrappers, the wrappers'
+ * numbers are those of nodes.
  */
 static void leave_rank (struct agent *a, struct local_rank *r)
 {

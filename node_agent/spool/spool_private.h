@@ -2,15 +2,15 @@
  *
  * Each calls those above it only:
  *
- * spool_dir.c            the directory: places of files, quarantine
+ * spool_dir.c            the directory: paths of files, quarantine
  * spool_ledger.c         the database: schema, statements, damage
  * spool_states.c         tables of states, and each transition
  * spool_commit.c         transactions, and what each writes: states of items,
  *                        advice, tallies
  * wrapper_reports.c      reports of wrappers, and notes
  * losses.c               what will not be delivered
- * release_rows.c         captures that may be removed one day
- * spool_marks.c          how far acknowledgements hold
+ * release_rows.c         captures that may be removed later
+ * spool_marks.c          how far acknowledgements are valid
  * spool_captures.c       captures: seen, settled, sealed
  * spool_items.c          items: next, durable, gone, set aside
  * redeliver.c            acknowledged data that the aggregator may have lost
