@@ -338,8 +338,8 @@ static int exclude_other_runs (struct agent *a, struct err *err)
 }
 
 /* A run's result may lie below a directory that its COMMANDs watch.  It is
- * built when this host has said that nothing is left, or when the aggregator
- * cannot wait longer.
+ * built when this host has said that nothing is left, or when the deadline has
+ * passed.
  */
 static bool is_of_result (const struct agent *a, const char *path)
 {
