@@ -1,8 +1,9 @@
 /* node_agent/agent/agent.c - the process that watches and ships, one per node
  *
- * One loop: wrappers on this host, the watched directories, the sealer's
- * results, the aggregator.  Three ways to live: as part of a run (ends with
- * it), --once (ends when all is delivered), as a service (does not end).
+ * One loop serves the wrappers on this host, the watched directories, the
+ * sealer's results and the aggregator.  An agent runs as part of a run (and
+ * ends with it), with --once (and ends when everything is delivered), or as a
+ * service (and does not end).
  */
 #include "agent/agent_private.h"
 
@@ -20,7 +21,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#define NICE 19                         // never in the job's way
+#define NICE 19                         // the agent must not slow the job
 #define DISKS_NS NS_PER_S               // between looks at the disks
 
 static void go_on_removing (struct agent *a)
@@ -36,7 +37,7 @@ static void on_welcome (void *arg)
     struct agent *a = arg;
 
     agent_on_connected (a);
-    go_on_removing (a);         // what was acknowledged is there
+    go_on_removing (a);         // all acknowledged data is there
     a->end.check (a);
 }
 
@@ -91,8 +92,9 @@ static void end_damaged (void *arg)
     agent_stop (arg, EX_IOERR, "ledger-damaged");
 }
 
-/* Whoever met it, and whatever the end was going to be.  The next start is a
- * wrapper's affair, in a run: to them this is a death.
+/* The ledger is damaged: end, whoever found it, and however the agent was about
+ * to end.  In a run the wrappers take this for a death and start the next
+ * agent.
  */
 static void say_damaged (struct agent *a)
 {
@@ -115,7 +117,7 @@ static void end_without (struct agent *a, const struct err *why)
     agent_stop (a, EX_IOERR, "spool-gone");
 }
 
-/* What can be is put back. */
+/* Restore what can be restored. */
 static void look_at_spool (struct agent *a)
 {
     char aside[PATH_MAX];
@@ -139,7 +141,7 @@ static void look_at_spool (struct agent *a)
 
 /* ---- its clock ---- */
 
-/* Look at the disks, and release what may go. */
+/* Check the disks, and release captures that may be removed. */
 static void look_at_disks (void *arg)
 {
     struct agent *a = arg;
@@ -178,8 +180,8 @@ static int open_spool (struct agent *a, struct err *err)
     return 0;
 }
 
-/* A run's own key is in a file of the run's directory for as long as it takes
- * to read it; any other is somebody's for good.
+/* The file of a run's own key exists in the run's directory only until it is
+ * read; any other key file is permanent.
  */
 static void forget_key (const struct agent_options *opt)
 {
@@ -187,7 +189,7 @@ static void forget_key (const struct agent_options *opt)
         (void)unlink (opt->key);
 }
 
-/* -ENOKEY: the keys are not as they should be. */
+/* -ENOKEY: the keys are invalid. */
 static int open_keys (struct agent *a, struct err *err)
 {
     const struct agent_options *opt = a->opt;
@@ -226,7 +228,7 @@ static int agent_start (struct agent *a, struct err *err)
         return err_set (err, ENOMEM, "cannot watch for signals");
     if ((rc = open_spool (a, err)) < 0)
         return rc;
-    if (agent_was_over (a)) {   // asked with the lock: nobody else is at it
+    if (agent_was_over (a)) {   // with the lock held: nobody else writes
         a->end.complete = spool_undelivered (a->spool) == 0 &&
                       !agent_has_losses (a);
         return err_set (err, EBUSY, "the run is over");
@@ -249,7 +251,7 @@ static int agent_start (struct agent *a, struct err *err)
     return rc;
 }
 
-/* The spool of a run that is over and of which everything was delivered. */
+/* The spool of a run that is over and was delivered completely. */
 static void remove_spool (const struct agent *a)
 {
     char dir[PATH_MAX];

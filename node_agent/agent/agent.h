@@ -12,12 +12,12 @@
 
 struct agent_options {
     const char *aggregator;     // endpoint
-    const char *job;            // under which captures are sent
+    const char *job;            // the job of the captures that are sent
     bool divided;               // no id given: captures may be of several jobs
     const char *state;          // where the spool goes
     struct option_list watch;   // directories
     bool once;                  // ship what exists, then end
-    bool raw;                   // the raw files too
+    bool raw;                   // send raw files, too
     const char *key;            // file of our own pair, NULL: none
     const char *server_key;     // the aggregator's: a file, or the key
     bool insecure;              // no encryption, even to other hosts
@@ -27,19 +27,20 @@ struct agent_options {
     const char *cpu_budget;     // "1%" of all CPUs of the node
     int64_t backlog_limit_ns;   // how long captures wait in the idle class
     int64_t max_rate;           // bytes a second on the wire; 0: any
-    bool hold;                  // wait while a capture is collected
-    bool release_rows_only;     // also without raw
+    bool hold;                  // pause while a capture is collected
+    bool release_rows_only;     // release also without raw files
     int64_t quiet_ns;           // finished when unchanged for so long
-    struct analyser_settings analyse;   // of captures that never were
+    struct analyser_settings analyse;   // of captures that were never analysed
     // of one run (rollcall run)
     const char *run_dir;        // control socket and spool are here
     int64_t world_size;
     int64_t deadline_ns;        // after the last COMMAND has ended
-    bool no_roll;               // the aggregator is a service: says no ROLL
+    bool no_roll;               // the aggregator is a service: sends no ROLL
     int64_t local_size;         // ranks on this host; 0: unknown
 };
 
-/* Run until done, or for ever as a service; the program's exit status. */
+/* Run until done, or for ever as a service.  Returns the program's exit status.
+ */
 int agent_run (const struct agent_options *opt);
 
 #endif

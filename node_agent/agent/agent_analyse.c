@@ -1,9 +1,9 @@
 /* node_agent/agent/agent_analyse.c - captures that were never analysed
  *
- * A capture that is raw is delivered as such, and queued.  When its analysis
- * has ended it is read again: it has results now, or is raw for a reason.  A
- * file for each of them says what is to be done, or what came of it, to the
- * next life of this agent.
+ * A raw capture is delivered as such, and queued.  When its analysis has ended
+ * it is read again: now it has results, or a reason for being raw.  A file for
+ * each such capture tells the next agent what is to be done, or what the result
+ * was.
  */
 #include "agent/agent_private.h"
 
@@ -28,14 +28,14 @@
 #include <unistd.h>
 
 #define RECORD_MAX 65536                // bytes of a file
-#define FORGET_NS (2 * NS_PER_S)        // between looks for what is gone
-// of one, with a suffix behind it
+#define FORGET_NS (2 * NS_PER_S)        // between checks for gone ones
+// of a path, with a suffix
 #define FINGERPRINT_KEPT (FINGERPRINT_BARE + 4)
 
 enum analysis_stage {
-    ANALYSIS_WAITING,           // in the analyser
-    ANALYSIS_ENDED,             // to be read again
-    ANALYSIS_KNOWN,             // has been, and is raw still
+    ANALYSIS_WAITING,           // the analyser has it
+    ANALYSIS_ENDED,             // it has to be read again
+    ANALYSIS_KNOWN,             // analysed, and still raw
 };
 
 struct analysis {
@@ -51,7 +51,7 @@ struct analysis {
     struct analysis *next;
 };
 
-/* ---- what is remembered ---- */
+/* ---- what is recorded ---- */
 
 static int by_path (const void *a, const void *b)
 {
@@ -160,8 +160,8 @@ static enum own_analysis own_of (const struct json *profiler)
     return own;
 }
 
-/* What a former life has left; a file that is not as it should be is removed:
- * its capture counts as one that was never looked at.
+/* Read what an earlier agent recorded.  An invalid file is removed, and its
+ * capture counts as never analysed.
  */
 static void agent_analyse_load (struct agent *a, int dir, const char *name)
 {
@@ -208,13 +208,13 @@ static void load_all (struct agent *a)
         if (n > 5 && strcmp (e->d_name + n - 5, ".json") == 0)
             agent_analyse_load (a, fd, e->d_name);
         else if (strstr (e->d_name, ".json.tmp."))
-            (void)unlinkat (fd, e->d_name, 0);  // was being written
+            (void)unlinkat (fd, e->d_name, 0);  // it was being written
     }
     if (dir)
         (void)closedir (dir);
     for (const struct analysis *n = a->analyses.first; n; n = n->next)
         waiting = waiting || n->stage == ANALYSIS_WAITING;
-    if (waiting)                // what that life had started may still run
+    if (waiting)                // what that agent started may still run
         (void)orphans_kill (PROCESS_ANALYSER, a->analyses.dir);
     for (const struct analysis *n = a->analyses.first; n; n = n->next) {
         if (n->stage == ANALYSIS_WAITING)
@@ -262,7 +262,7 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
         a->end.check (a);
         return;
     }
-    // sealed again; also for its release, which had to wait
+    // seal again; also for its release, which waited
     n->stage = ANALYSIS_ENDED;
     n->failed = how == ANALYSED_BADLY;
     n->ended_ns = clock_mono_ns ();
@@ -288,7 +288,7 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
 
     if (n && n->stage == ANALYSIS_KNOWN &&
         strcmp (n->fingerprint, s->fingerprint) != 0) {
-        agent_analyse_drop (a, n);      // it has changed: it may be tried again
+        agent_analyse_drop (a, n);      // it changed: may be tried again
         n = NULL;
     }
     if (!n || n->stage == ANALYSIS_WAITING)
@@ -296,9 +296,9 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
     if (n->stage == ANALYSIS_ENDED) {
         n->held = false;
         if (n->ended_ns > 0 && n->ended_ns >= a->search.scan_began_ns)
-            return -EAGAIN;     // its fingerprint is from before the end
+            return -EAGAIN;     // its fingerprint was taken before the end
         memcpy (n->fingerprint, s->fingerprint, sizeof (n->fingerprint));
-        // the same files, but more is known of them
+        // the same files, but more is known about them
         (void)snprintf (n->sealed_as, sizeof (n->sealed_as), "%.*s%s",
                         FINGERPRINT_KEPT, s->fingerprint,
                         spool_knows (a->spool, s->path, s->fingerprint)
@@ -309,7 +309,7 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
     return 0;
 }
 
-/* A profiler's own analysis is for its own captures. */
+/* A profiler's own analysis handles only that profiler's captures. */
 static bool can_analyse (const struct agent *a, enum own_analysis own)
 {
     const char *command = a->opt->analyse.command;
@@ -319,7 +319,7 @@ static bool can_analyse (const struct agent *a, enum own_analysis own)
     return own != OWN_NONE && !a->analyses.unavailable[own];
 }
 
-/* Note that the capture is to be analysed; NULL: it is not. */
+/* Record that the capture is to be analysed; NULL: it is not. */
 static struct analysis *plan (struct agent *a, const char *path,
                               enum own_analysis own)
 {
@@ -354,7 +354,7 @@ void agent_forget_analysis (struct agent *a, const char *path)
         agent_analyse_drop (a, n);
 }
 
-/* It has been sealed: nothing more is to be done, unless it changes. */
+/* It was sealed: nothing remains to be done unless it changes. */
 static void close_analysis (struct agent *a, struct analysis *n, bool tell)
 {
     if (n->why[0] && tell) {
@@ -375,7 +375,7 @@ bool agent_take_analysis (struct agent *a, const struct sealed *s)
     if (n->stage == ANALYSIS_WAITING) {
         if (raw)
             return agent_analyse_begin (a, n);
-        // somebody has analysed it
+        // somebody else has analysed it
         analyser_drop (a->analyses.analyser, n->path);
         if (!analyser_is_running (a->analyses.analyser, n->path))
             agent_analyse_drop (a, n);
@@ -385,7 +385,7 @@ bool agent_take_analysis (struct agent *a, const struct sealed *s)
     return false;
 }
 
-/* Whether it is there without results, and whose it is. */
+/* Whether the capture exists without results, and whose it is. */
 static bool is_raw (const char *path, enum own_analysis *own)
 {
     struct extract_look look;
@@ -444,7 +444,7 @@ void agent_note_analyses (struct agent *a)
                     units_s (n));
 }
 
-/* What is gone is neither analysed nor remembered. */
+/* Forget captures that are gone. */
 static void forget_gone (struct agent *a)
 {
     struct analysis *n, *next;

@@ -1,4 +1,4 @@
-/* node_agent/agent/agent_basics.c - what all files of the agent ask and say */
+/* node_agent/agent/agent_basics.c - what all files of the agent use */
 #include "agent/agent_private.h"
 
 #include "base/clock.h"
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DONE "done"             // a note: whether that was said
-#define QUIET_AFTER_END_NS (500 * NS_PER_MS)    // its writer is gone by then
+#define DONE "done"             // the note that records whether DONE was said
+#define QUIET_AFTER_END_NS (500 * NS_PER_MS)    // by then its writer is gone
 
 void agent_note (struct agent *a, enum log_level level, const char *event,
                  const char *fmt, ...)

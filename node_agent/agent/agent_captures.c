@@ -17,8 +17,8 @@
 
 /* ---- settled ---- */
 
-/* There is no telling what of it was delivered, and what came later; but if its
- * removal has not come to an end all of it was.
+/* Nobody knows which of it was delivered, and which came later.  But if its
+ * removal was not finished, all of it was delivered.
  */
 static void note_left (struct agent *a, const char *path, int state)
 {
@@ -34,8 +34,8 @@ static void note_left (struct agent *a, const char *path, int state)
                 "delivered: move or remove them", path);
 }
 
-/* It was sealed in a former life of this agent, which may have died before it
- * was done with it, or have had other options.
+/* An earlier agent sealed it; that agent may have died before it was done with
+ * it, or may have had other options.
  */
 static void take_known (struct agent *a, const char *path)
 {
@@ -87,7 +87,7 @@ static int agent_captures_settle (struct agent *a,
 
     if (agent_is_analysing (a, s->path))
         return 0;
-    if (a->opt->raw)            // more than what was sealed without it
+    if (a->opt->raw)            // more than was sealed without it
         (void)snprintf (s->fingerprint, sizeof (s->fingerprint), "%.*s/raw",
                         FINGERPRINT_BARE, settled->fingerprint);
     if ((rc = agent_recall_analysis (a, s, &analysis)) < 0)
@@ -123,7 +123,7 @@ static int agent_captures_settle (struct agent *a,
     return rc;
 }
 
-/* As settle, but a capture that finds no room waits for it. */
+/* As settle, but a capture that finds no room waits. */
 int agent_on_settled (void *arg, const struct watch_settled *s,
                        struct err *err)
 {
@@ -137,7 +137,7 @@ int agent_on_settled (void *arg, const struct watch_settled *s,
     return -EAGAIN;
 }
 
-/* ---- what the spool finds ---- */
+/* ---- what the spool found ---- */
 
 static void on_again (void *arg, const char *path, const char *why)
 {

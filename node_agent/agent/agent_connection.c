@@ -1,8 +1,8 @@
 /* node_agent/agent/agent_connection.c - whether the aggregator is there, and
  * why not
  *
- * Said when it begins and once a minute as long as it lasts, for those who read
- * the log; and to rollcall status at any time.
+ * Logged when it begins, and once a minute while it lasts; rollcall status
+ * shows it at any time.
  */
 #include "agent/agent_private.h"
 
@@ -13,14 +13,14 @@
 #include <sysexits.h>
 
 #define CLOSED_LIMIT_NS (30 * NS_PER_S) // a backend that starts again, too,
-                                        // closes what is there for a while
-#define SAID_NS (60 * NS_PER_S)         // one line of a kind in so long
+                                        // closes connections for a while
+#define SAID_NS (60 * NS_PER_S)         // one line of each kind in this time
 #define STALE_NS (90 * NS_PER_S)        // it is met again before, if it lasts:
                                         // tried once a minute, and a quarter
 #define LOOK_NS NS_PER_S
 
-/* A refusal lasts until the aggregator is heard; whatever else was met last is
- * forgotten when it is not met any more.
+/* A refusal lasts until the aggregator is heard; any other problem is forgotten
+ * when it does not occur again.
  */
 const char *agent_not_connected (const struct agent *a,
                                  char why[MESSAGE_TEXT_MAX])
@@ -87,10 +87,10 @@ void agent_explain_end (struct agent *a, const char *end,
                     end, why);
 }
 
-/* ---- what is met ---- */
+/* ---- problems ---- */
 
-/* Whether a refusal is to be survived: somebody may enrol our key, or another
- * agent may go.
+/* Whether to go on after a refusal: somebody may enrol our key, or another
+ * agent may end.
  */
 static bool keeps_trying (const struct agent *a)
 {
@@ -107,7 +107,7 @@ static void meet (struct agent *a, bool refused, const char *text)
     agent_connection_say (a);
 }
 
-/* The aggregator does not want this agent: the end. */
+/* The aggregator refuses this agent for good: end. */
 static void give_up (struct agent *a, int status, const char *why)
 {
     log_text (LOG_LEVEL_ERROR, "refused", "%s", why);
@@ -130,8 +130,8 @@ void agent_on_refused (void *arg, enum refusal reason, const char *why)
         give_up (a, reason == REFUSAL_KEY ? EX_NOPERM : EX_TEMPFAIL, text);
 }
 
-/* Whether connections have ended in the handshake, and nothing else come, for
- * too long.
+/* Whether connections have ended in the handshake, and nothing else has
+ * happened, for too long.
  */
 static bool closed_for_good (struct agent *a)
 {

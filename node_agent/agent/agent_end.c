@@ -1,8 +1,8 @@
 /* node_agent/agent/agent_end.c - when it is over, and how
  *
- * Of a run with an aggregator of its own, by that one's ROLL; of one with a
- * service, and with --once, when nothing is left.  Captures that may go do so
- * before anybody is told.
+ * An agent of a run with its own aggregator ends by that one's ROLL; one of a
+ * run with a service, or with --once, when nothing is left.  Captures that may
+ * be removed are removed before anybody is told.
  */
 #include "agent/agent_private.h"
 
@@ -18,12 +18,12 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#define EX_GIVEN_UP 1                   // beside those of sysexits.h
+#define EX_GIVEN_UP 1                   // in addition to those of sysexits.h
 #define STRAGGLER_NS (10 * NS_PER_S)    // for wrappers that start late
 #define SETTLING_NS (5 * NS_PER_S)      // for what is found late, to settle,
 #define SETTLING_SHARE 4                // or a quarter of the deadline
 
-/* By hand, and not in a run. */
+/* Started by hand, and not in a run. */
 static bool is_once (const struct agent *a)
 {
     return a->opt->once && !a->opt->run_dir;
@@ -31,8 +31,8 @@ static bool is_once (const struct agent *a)
 
 /* ---- whether anything is left ---- */
 
-/* What was changed or moved while it was sealed is seen by a later scan.  At
- * half of the deadline there is no time left to wait for what goes on changing.
+/* A later scan sees what was changed or moved while it was sealed.  At half of
+ * the deadline there is no time left to wait for captures that keep changing.
  */
 static bool all_settled (const struct agent *a)
 {
@@ -55,7 +55,7 @@ static bool nothing_left (struct agent *a)
            !spool_redelivers (a->spool) && ship_confirmed (a->ship, 0);
 }
 
-/* The status of an end at which nothing of this may be open or lost. */
+/* 0 if nothing is open or lost here, else 'status'. */
 static int status_unless_all (struct agent *a, int status)
 {
     bool all = sealer_pending (a->sealer) == 0 && a->captures.failed == 0 &&
@@ -69,7 +69,7 @@ static int status_unless_all (struct agent *a, int status)
     return all ? 0 : status;
 }
 
-/* A service misses an agent that goes without a word. */
+/* Tell a service that this agent ends: it would miss a silent one. */
 static int take_leave (struct agent *a, int status)
 {
     status = status_unless_all (a, status);
@@ -83,14 +83,14 @@ void agent_finish (struct agent *a, int status, const char *why)
     agent_stop (a, take_leave (a, status), why);
 }
 
-/* All that could be released is. */
+/* Everything that could be released is. */
 static void agent_end_end (struct agent *a, int status)
 {
     a->end.status = take_leave (a, status);
     (void)life_take (&a->life, LIFE_RELEASED, NULL);
 }
 
-/* ---- DONE, and that it is not so ---- */
+/* ---- DONE, and withdrawing it ---- */
 
 static void tell_left (struct agent *a, size_t captures)
 {
@@ -98,7 +98,7 @@ static void tell_left (struct agent *a, size_t captures)
         ship_left (a->ship, captures);
 }
 
-/* The last word of a host of a run: that all is delivered, or what never will
+/* The last message of a run's host: everything is delivered, or what never will
  * be.  'text' is for the aggregator, "" in the first case.
  */
 static const char *last_word (struct agent *a, char *text, size_t size)
@@ -148,9 +148,10 @@ static void take_back (struct agent *a)
     ship_not_done (a->ship);
 }
 
-/* Captures were searched for: the aggregator of a run's own, which may be about
- * to end it, is told how many are to be read.  What is found behind DONE takes
- * that back.  One that could not be sealed and is tried again has been named.
+/* After a search, report the number of unread captures to the run's own
+ * aggregator, which may be about to end the run.  Captures that are found after
+ * DONE withdraw it.  One that could not be sealed and is tried again has been
+ * named.
  */
 static void look_at_left (struct agent *a)
 {
@@ -160,15 +161,15 @@ static void look_at_left (struct agent *a)
                  !all_settled (a));
 
     if (more && life_take (&a->life, LIFE_FOUND_MORE, NULL))
-        return;                 // take_back has told it
-    // what stays unread then has been named
+        return;                 // take_back has reported it
+    // what stays unread has been named by then
     tell_left (a, *a->end.last_word ? 0 : left);
 }
 
-/* ---- how it ends ---- */
+/* ---- the end ---- */
 
-/* When an agent dies every wrapper starts another.  One that comes so late that
- * the run is over by then must not wait for wrappers: it is told by a file.
+/* When an agent dies, every wrapper starts another.  A file tells one that
+ * starts after the end of the run not to wait for wrappers.
  */
 static bool over_path (const struct agent *a, char path[PATH_MAX])
 {
@@ -190,7 +191,7 @@ bool agent_was_over (const struct agent *a)
     return a->opt->run_dir && over_path (a, path) && access (path, F_OK) == 0;
 }
 
-/* When its wrappers have ended whoever started them may kill what is left. */
+/* When the wrappers have ended, whoever started them may kill what is left. */
 static void end_run (struct agent *a, bool whole, const char *text, int status)
 {
     mark_over (a);
@@ -199,7 +200,7 @@ static void end_run (struct agent *a, bool whole, const char *text, int status)
     agent_end_end (a, status);
 }
 
-/* Who called it by hand wants to know what came of it. */
+/* Tell whoever started the agent by hand how it ended. */
 static void say_delivered (struct agent *a)
 {
     unsigned long long items = counter_get (COUNTER_ITEMS_DURABLE);
@@ -228,7 +229,7 @@ static void end_once (struct agent *a)
                                       : EX_GIVEN_UP);
 }
 
-/* What a run with a service has to tell at its end, or "". */
+/* What a run with a service has to report at its end, or "". */
 static void sum_up_run (struct agent *a, char *text, size_t size)
 {
     unsigned long long items = spool_undelivered (a->spool);
@@ -271,9 +272,10 @@ static void end_served (struct agent *a)
     end_run (a, !*text, text, late ? EX_UNAVAILABLE : EX_TEMPFAIL);
 }
 
-/* No aggregator ends this by a ROLL: an end of its own.  Captures first, one in
- * each turn of the loop: the aggregator has to be heard meanwhile.  While it is
- * not none goes; agent_check_exit_rule gives it up.
+/* No aggregator ends this by a ROLL, so the agent ends itself.  It releases
+ * captures first, one in each turn of the loop, because the aggregator must be
+ * heard meanwhile.  While it is not heard, none is released;
+ * agent_check_exit_rule gives it up.
  */
 static void release_and_end (void *arg)
 {
@@ -297,8 +299,8 @@ static void release_and_end (void *arg)
         end_once (a);
 }
 
-/* Something was delivered or searched: if that was the last there is, end
- * (--once), or tell the aggregator (a run).
+/* Something was delivered or searched: if nothing is left, end (--once), or
+ * tell the aggregator (a run).
  */
 static void check_done (struct agent *a)
 {
@@ -306,7 +308,7 @@ static void check_done (struct agent *a)
         (void)life_take (&a->life, LIFE_NOTHING_LEFT, NULL);
 }
 
-/* Why this process has no purpose any more, or NULL. */
+/* Why this process is no longer needed, or NULL. */
 static const char *useless (const struct agent *a, int64_t now)
 {
     const struct exit_facts l = {
@@ -321,9 +323,9 @@ static const char *useless (const struct agent *a, int64_t now)
     return exit_reason (&l);
 }
 
-/* ---- what the aggregator says ---- */
+/* ---- messages of the aggregator ---- */
 
-/* Captures first, one in each turn of the loop: they are in OUT. */
+/* Release captures first, one in each turn of the loop: they are in OUT. */
 static void end_rolled (void *arg)
 {
     struct agent *a = arg;
@@ -349,21 +351,19 @@ static void take_roll (struct agent *a)
     }
 }
 
-/* An aggregator of a run's own has said it; 'text': why OUT has not all of it,
- * or "".
- */
+/* A run's own aggregator sent ROLL; 'text': why OUT is not complete, or "". */
 void agent_on_roll (void *arg, bool complete, const char *text)
 {
     struct agent *a = arg;
 
     if (life_is_over (&a->life))
-        return;                 // it is said again and again
+        return;                 // ROLL is repeated
     a->end.roll_whole = complete;
     (void)snprintf (a->end.roll_text, sizeof (a->end.roll_text), "%s", text);
     (void)life_take (&a->life, LIFE_ROLL, NULL);
 }
 
-/* Whether all wrappers of this host have come, as far as that is known. */
+/* Whether all wrappers of this host have joined, as far as is known. */
 static bool all_joined (const struct agent *a)
 {
     return (a->opt->local_size > 0 &&
@@ -371,9 +371,8 @@ static bool all_joined (const struct agent *a)
            clock_mono_ns () - a->end.commands_ns > STRAGGLER_NS;
 }
 
-/* A service says no ROLL: that it has heard the last word of this host is the
- * end of the run here, unless more wrappers are to come.  Called again and
- * again.
+/* A service sends no ROLL: the run ends here when it has received this host's
+ * last message, unless more wrappers will join.  Called repeatedly.
  */
 void agent_on_said (void *arg)
 {
@@ -382,7 +381,7 @@ void agent_on_said (void *arg)
     (void)life_take (&a->life, LIFE_WORD_HEARD, NULL);
 }
 
-/* ---- what time says ---- */
+/* ---- timers ---- */
 
 void agent_check_exit_rule (void *arg)
 {
@@ -391,7 +390,7 @@ void agent_check_exit_rule (void *arg)
     const char *why = useless (a, now);
     char text[MESSAGE_TEXT_MAX];
 
-    if (life_is_over (&a->life))        // end_rolled goes on
+    if (life_is_over (&a->life))        // end_rolled continues
         return;
     agent_check_rejoined (a, now);
     if (a->opt->no_roll && agent_is_past_deadline (a, 1) &&
@@ -407,7 +406,7 @@ void agent_check_exit_rule (void *arg)
     (void)loop_add_timer (a->loop, NS_PER_S, agent_check_exit_rule, a);
 }
 
-/* ---- the guards and actions of its life ---- */
+/* ---- guards and actions of its life ---- */
 
 static bool holds (void *arg, unsigned guard)
 {
@@ -475,7 +474,7 @@ static void act (void *arg, unsigned action)
     actions[action] (arg);
 }
 
-/* With --once somebody reads the log who wants to know what came of it only. */
+/* With --once whoever reads the log wants to know only the result. */
 void agent_begin_life (struct agent *a)
 {
     a->captures.level = is_once (a) ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;

@@ -31,7 +31,7 @@ static const char *const action_names[LIFE_ACTIONS] = {
     [LIFE_STOP_LOOP] = "stop-loop",
 };
 
-/* Of several edges for one event the first whose guard holds. */
+/* Of several edges for one event, the first one whose guard holds is taken. */
 #define EDGE(from, event, guard, action, to) \
     { LIFE_##from, LIFE_##event, LIFE_##guard, LIFE_##action, LIFE_##to }
 static const struct states_edge edges[] = {
@@ -77,7 +77,7 @@ static const struct states_edge edges[] = {
     EDGE (ENDING, RELEASED, ALWAYS, STOP_LOOP, OVER),
     EDGE (ENDING, STOP, ALWAYS, STOP_LOOP, OVER),
 
-    // there is no way back: what is left has been waited for long enough
+    // no way back: it has waited long enough for the rest
     EDGE (LATE, NOTHING_LEFT, IF_NEW_WORD, SAY_DONE, LATE),
     EDGE (LATE, FOUND_MORE, IF_SAID, TAKE_BACK, LATE),
     EDGE (LATE, LOST, ALWAYS, FORGET_DONE, LATE),

@@ -1,7 +1,7 @@
 /* node_agent/agent/agent_losses.c - what will not be delivered
  *
- * The spool remembers it, so that it is said in every life, whoever was there
- * to hear it in the one in which it happened.  And why a rank has no capture.
+ * The spool records losses, so that every later agent reports them, too.  This
+ * file also explains why a rank has no capture.
  */
 #include "agent/local_ranks.h"
 
@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* A capture that was damaged in the spool, or lost by the aggregator, and is
- * where it was: it is read again if it is below what is watched.
+/* A capture that was damaged in the spool, or lost by the aggregator, and still
+ * exists: it is read again if it is below a watched directory.
  */
 static bool may_come_back (const char *path, bool again)
 {
@@ -44,7 +44,7 @@ void agent_explain_losses (struct agent *a)
     (void)spool_each_lost (a->spool, explain_loss, a, NULL);
 }
 
-/* If the ledger cannot tell it is not known that nothing is. */
+/* If the ledger cannot be read, nobody knows that nothing is lost. */
 bool agent_has_losses (struct agent *a)
 {
     return spool_each_lost (a->spool, NULL, NULL, NULL) != 0 ||
@@ -89,8 +89,8 @@ void agent_sum_up (struct agent *a, char *text, size_t size)
 
 /* ---- of ranks ---- */
 
-/* What is there, but not taken, may be what somebody looks for: if the clock
- * was set back it is this job's.
+/* A capture that exists but was not taken may be the one that somebody looks
+ * for: if the clock was set back, it is this job's.
  */
 static void say_no_capture (struct agent *a, const struct local_rank *r,
                             char *out, size_t size)
@@ -121,7 +121,7 @@ static void take_loss (void *arg, const char *path, bool again,
         (void)snprintf (l->text, sizeof (l->text), "%s", text);
 }
 
-/* Why a capture of this rank is not delivered, or will not be; "". */
+/* Why a capture of this rank is not, or will not be, delivered; "". */
 static void find_loss (struct agent *a, const struct local_rank *r,
                        struct loss *ret)
 {

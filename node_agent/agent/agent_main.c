@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define SCOPE_DEFAULT "default"         // of services that are told no job
+#define SCOPE_DEFAULT "default"         // of services that were given no job
 
 static const struct option_spec options[] = {
     { "aggregator", 'a', OPTION_ENDPOINT,
@@ -138,7 +138,7 @@ int main (int argc, char **argv)
     int rest;
 
     fileio_open_std ();
-    (void)signal (SIGPIPE, SIG_IGN);    // whoever reads the log may go
+    (void)signal (SIGPIPE, SIG_IGN);    // the reader of the log may go
     (void)umask (027);
     log_setup ("rollcall-agent", LOG_LEVEL_INFO);
     switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {

@@ -1,9 +1,9 @@
 /* node_agent/agent/agent_owner.c - whose a capture in a shared directory is
  *
- * What is certain decides: the directory that a run gave, the processes of this
- * run, and what the agents of other runs know of theirs.  Without another run
- * that watches there, too, all that COMMAND may have written is this run's;
- * else what nobody is sure of is nobody's, and both name it
+ * Evidence decides: the directory that a run gave, the processes of this run,
+ * and what the agents of other runs know about theirs.  If no other run watches
+ * the directory, everything that COMMAND may have written is this run's.
+ * Otherwise a capture of which no run is sure belongs to none, and both name it
  * (doc/architecture.md).
  */
 #include "agent/agent_owner_private.h"
@@ -21,19 +21,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ASK_NS (250 * NS_PER_MS)        // between two questions about one
-#define HEAR_NS (500 * NS_PER_MS)       // for whoever may still say something
-#define ANSWER_NS (5 * NS_PER_S)        // for an agent at nice 19 to answer
+#define ASK_NS (250 * NS_PER_MS)        // between two questions about a capture
+#define HEAR_NS (500 * NS_PER_MS)       // for agents that may still answer
+#define ANSWER_NS (5 * NS_PER_S)        // for an answer of an agent at nice 19
 
 /* ---- deciding ---- */
 
-struct opinion {                // of all others that may own a capture
+struct opinion {                // of all others that may own the capture
     bool any, mine, maybe, group, unknown, unheard;
     struct peer *pending;       // one that has not answered,
-    int64_t pending_ns;         // and since when it should; monotonic
-    const struct peer *who;     // of those that do not say that it is not
-                                // theirs
-    bool silent;                // that one has never said anything of it
+    int64_t pending_ns;         // and when it was due; monotonic
+    const struct peer *who;     // one that does not say that the capture
+                                // is another's
+    bool silent;                // it has never said anything about it
 };
 
 static void hear_one (struct opinion *all, struct peer *p,
@@ -72,7 +72,7 @@ static struct opinion hear_all (struct owners *o, struct item *n)
     return all;
 }
 
-/* The end cannot wait any more. */
+/* The end cannot wait any longer. */
 static bool is_late (const struct owners *o)
 {
     return agent_is_past_deadline (o->agent, 2);
@@ -95,7 +95,7 @@ static const char *note_name (const char *path, char out[PATH_MAX + 16])
     return out;
 }
 
-/* The next life of this agent has not seen who wrote it. */
+/* Record it: a restarted agent has not seen who wrote the capture. */
 static void agent_owner_keep (struct owners *o, const struct item *n,
                               const char *text)
 {
@@ -141,21 +141,21 @@ static enum watch_owner decided (struct owners *o, struct item *n,
     return owner;
 }
 
-/* Nobody else may have written it, as far as is known.  A job of which there is
- * no agent to ask is known by its process.
+/* As far as is known nobody else may have written it.  A job without an agent
+ * that could be asked shows by its process.
  */
 static enum watch_owner decide_alone (struct owners *o, struct item *n)
 {
     bool strange = owners_is_strangers (o, n);
 
-    if (strange) {              // or is it one of ours, in a pid namespace?
+    if (strange) {              // or one of ours, in a pid namespace?
         owners_look (o, n->born_ns);
         strange = family_had (o->family, n->pid, n->born_ns) == FAMILY_NO;
     }
     return decided (o, n, strange ? WATCH_FOREIGN : WATCH_OURS, NULL);
 }
 
-/* It lives, since its connection does, and is busy or stopped. */
+/* The agent is alive, since its connection is, but busy or stopped. */
 static void say_slow (struct peer *p, const struct item *n)
 {
     if (p->slow)
@@ -167,7 +167,9 @@ static void say_slow (struct peer *p, const struct item *n)
               (long)p->pid, n->path);
 }
 
-/* Who is sure waits for one that is, too; who is not, as long as it can. */
+/* A run that is sure waits ANSWER_NS for others; one that is not sure waits as
+ * long as it can.
+ */
 static bool waits (const struct owners *o, const struct item *n,
                    const struct opinion *all, enum answer own)
 {
@@ -180,7 +182,7 @@ static bool waits (const struct owners *o, const struct item *n,
     return !slow || own != ANSWER_MINE;
 }
 
-/* The job that it may be of, for people. */
+/* The job that the capture may belong to, for people. */
 static const char *name_rival (const struct opinion *all, char out[DOUBT_MAX])
 {
     const struct peer *p = all->who;
@@ -192,8 +194,8 @@ static const char *name_rival (const struct opinion *all, char out[DOUBT_MAX])
     return out;
 }
 
-/* The control group of exactly one run has who wrote it, or has written it;
- * each other one has looked, and knows nothing of it.
+/* The writer is or was in the control group of exactly one run, and every other
+ * run has looked and does not know it.
  */
 static bool is_grouped (const struct opinion *all, enum answer own)
 {
@@ -218,7 +220,7 @@ static enum watch_owner agent_owner_decide (struct owners *o, struct item *n)
     if (all.mine)
         return decided (o, n, WATCH_FOREIGN,
                         own == ANSWER_MINE ? name_rival (&all, rival) : NULL);
-    // its pid is also that of another run's in a namespace
+    // another run has that pid in a namespace
     if (own == ANSWER_MINE && all.maybe && !family_writes (o->family, n->path))
         own = ANSWER_MAYBE;
     if (own == ANSWER_MINE)
@@ -235,7 +237,7 @@ static enum watch_owner agent_owner_decide (struct owners *o, struct item *n)
     return decided (o, n, WATCH_FOREIGN, name_rival (&all, rival));
 }
 
-/* In the directory of another run, or in a result. */
+/* Whether it is in the directory of another run, or in a result. */
 static bool has_mark (const char *path, struct job_mark *ret)
 {
     char at[PATH_MAX], *slash;
@@ -252,7 +254,7 @@ static bool has_mark (const char *path, struct job_mark *ret)
     return rc == 0;
 }
 
-/* What a former life has decided. */
+/* What an earlier agent decided. */
 static bool recall (struct owners *o, struct item *n)
 {
     char name[PATH_MAX + 16], job[DOUBT_MAX];
@@ -281,12 +283,12 @@ enum watch_owner agent_owner (struct agent *a, const char *path)
         return WATCH_FOREIGN;
     peers_hear (o->peers);
     if (!n && !(n = owners_find (o, path)) && !(n = owners_add (o, path)))
-        return WATCH_UNDECIDED;         // it is gone, or there is no memory
+        return WATCH_UNDECIDED;         // it is gone, or memory is short
     if (n->asked_ns == 0 && recall (o, n))
         return n->owner;
     if (n->asked_ns == 0)
         owners_ask (o, n);
-    // what was answered counts before it is asked for once more
+    // use earlier answers before asking again
     if (agent_owner_decide (o, n) == WATCH_UNDECIDED &&
         clock_mono_ns () - n->asked_ns >= ASK_NS)
         owners_ask (o, n);
@@ -329,8 +331,8 @@ void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns)
     (void)loop_add_timer (a->loop, 0, owners_look_again, a);
 }
 
-/* For other runs whose directories this one's is in; also of those ranks that
- * nobody knows of yet.
+/* For other runs with directories above this run's, also for ranks that are not
+ * known yet.
  */
 static void mark_own (const struct owners *o)
 {
@@ -357,7 +359,7 @@ int agent_open_owners (struct agent *a, struct err *err)
     o->dirs = json_add_array (o->own, "dirs");
     if (!(o->family = family_create (a->opt->job)))
         return err_set (err, ENOMEM, "no memory for processes");
-    // whoever runs without others need not know of any
+    // a run that is alone need not know any
     if (peers_open (a->loop, a->opt->job, owners_on_packet, o, &o->peers,
                     &why) < 0)
         log_text (LOG_LEVEL_WARN, "other-runs", "%s: captures that they write "
@@ -365,8 +367,8 @@ int agent_open_owners (struct agent *a, struct err *err)
     return o->peers ? 0 : err_set (err, ENOMEM, "%s", why.text);
 }
 
-/* It ends as it should, and not as one that comes back: what is written from
- * now on is others'.
+/* This agent ends properly and will not come back: captures written from now on
+ * are others'.
  */
 static void say_goodbye (struct owners *o)
 {

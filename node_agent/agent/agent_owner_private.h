@@ -58,22 +58,22 @@ struct owners {
     char run_dir[PATH_MAX];             // of this run, or ""
     int64_t since_ns, idle_ns;          // since 1970; 0: not begun; not idle
     int64_t looked_ns;                  // monotonic
-    int64_t looked_wall_ns;             // since 1970: when that look began
+    int64_t looked_wall_ns;             // since 1970: when that scan began
     struct item *items;
     void *by_path;                      // the same, for tsearch(3)
     size_t doubtful;
     char doubt_path[PATH_MAX];          // of the first,
-    char doubt_job[DOUBT_MAX];          // and of what other job it may be
+    char doubt_job[DOUBT_MAX];          // and the job that it may belong to
 };
 
-/* Find an item that was asked for, here or by another agent; NULL: none.  Add
- * one; NULL: the capture does not exist, or no memory.
+/* Find an item that this or another agent asked about; NULL: none.  Add one;
+ * NULL: the capture does not exist, or no memory.
  */
 struct item *owners_find (const struct owners *o, const char *path);
 struct item *owners_add (struct owners *o, const char *path);
 void owners_free_items (struct owners *o);
 
-/* The answer of that run about it, to be changed; NULL: no memory. */
+/* That run's answer about it, for changes; NULL: no memory. */
 struct peer_answer *owners_answer_of (struct item *n, const struct peer *p);
 
 /* Tell all other runs what has changed in this one. */

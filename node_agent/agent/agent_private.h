@@ -50,8 +50,8 @@ struct analysis;                // of a capture: waiting, running or over
 struct client;                  // a wrapper's connection
 struct disk;                    // where captures are written
 struct local_rank;              // a rank of this host
-struct owners;                  // what is known of processes and other runs
-struct process_report;          // what a COMMAND says of itself
+struct owners;                  // what is known about processes and other runs
+struct process_report;          // what a COMMAND reports of itself
 
 /* Why the aggregator is not heard. */
 struct connection {
@@ -74,13 +74,13 @@ struct self {
 struct local {
     int listener;               // for wrappers; -1: none
     struct client *clients;
-    struct local_rank *ranks;   // those that a wrapper has said hello for, and
-                                // that its COMMAND has started
+    struct local_rank *ranks;   // those for which a wrapper said hello, and
+                                // those that its COMMAND has started
     int64_t world_size;         // 0: unknown
     char out[PATH_MAX];         // where a run's result has raw files, or ""
 };
 
-/* What MPI has said of ranks, each once. */
+/* What MPI has reported about ranks, each report once. */
 struct reports {
     struct process_report *all;
     size_t n;
@@ -94,7 +94,7 @@ struct analyses {
     void *by_path;              // the same, for tsearch(3)
     char dir[PATH_MAX];         // their logs
     bool unavailable[OWN_ANALYSES];     // looked for, and not there
-    bool memory_noted;          // that they wait for it was logged
+    bool memory_noted;          // it was logged that they wait for memory
     int64_t forget_gone_ns;     // when to look for those that are gone
 };
 
@@ -118,12 +118,12 @@ struct search {
     bool left_noted;            // some of the working directory is left
 };
 
-/* What came back from the sealer, and what could not be sealed. */
+/* Results of the sealer, and captures that could not be sealed. */
 struct seals {
     int64_t latest_ns;          // when the last one came back
     bool again;                 // a timer is set for those that failed
-    uint64_t late;              // captures that were removed but for what came
-                                // later: so often that was met
+    uint64_t late;              // how often captures were found that are
+                                // removed except for later files
     size_t kept;                // an earlier agent's, without a release
     char kept_first[PATH_MAX];  // the first of them
 };
@@ -152,8 +152,8 @@ struct release {
 /* Delivering again what the aggregator has lost. */
 struct redelivery {
     struct spool_redelivery spool;      // under way
-    bool asking;                // what is lost is to be told when the answers
-                                // have come
+    bool asking;                // losses are to be reported when the
+                                // answers have come
 };
 
 /* How the agent ends; 'life' says when. */
@@ -163,13 +163,13 @@ struct end {
                                         // end, or tell, if nothing is left
     void (*scanned) (struct agent *a);  // after a scan: report unread captures
     int64_t commands_ns;        // when all COMMANDs had ended; 0: not yet
-    char last_word[MESSAGE_TEXT_MAX];   // that DONE said; "": none, or it was
-                                // taken back
+    char last_word[MESSAGE_TEXT_MAX];   // the text of DONE; "": none, or it was
+                                // withdrawn
     bool was_done;              // DONE was said, by this or an earlier agent
     bool roll_whole;            // as ROLL said
     char roll_text[MESSAGE_TEXT_MAX];
     bool complete;              // every rank is present, nothing is left here
-    int status;                 // to exit with
+    int status;                 // the exit status
 };
 
 /* State shared by the files.  It begins as zeros, except for the options, the
@@ -199,7 +199,7 @@ struct agent {
     struct redelivery redelivery;
     struct end end;
     char spool_dir[PATH_MAX];
-    bool ledger_gone;           // it could not be put back; logged
+    bool ledger_gone;           // it could not be restored; logged
     char *status_text;          // the latest text for rollcall status
 };
 
@@ -238,7 +238,7 @@ void agent_recall_done (struct agent *a);       // of an earlier agent
 
 /* ---- local_ranks.c ---- */
 
-/* A COMMAND here has started this rank.  False: its wrapper is not known yet. */
+/* A COMMAND here started this rank.  False: its wrapper is not known yet. */
 bool agent_rank_began (struct agent *a, const struct process_report *t);
 
 /* MPI gave a process of a COMMAND here its rank.  False as above. */
@@ -378,13 +378,13 @@ void agent_tell_wrappers (struct agent *a, const char *type, const char *text,
 
 /* ---- agent_connection.c ---- */
 
-/* NULL if the aggregator is heard, else "not-connected" or "refused", with the
- * reason in 'why' if it is known.
+/* NULL if the aggregator is heard, else "not-connected" or "refused"; 'why'
+ * gets the reason, if it is known.
  */
 const char *agent_not_connected (const struct agent *a,
                                  char why[MESSAGE_TEXT_MAX]);
 
-/* Log changes of that, and repeat it once a minute while it lasts: now and then
+/* Log changes of this, and repeat it once a minute while it lasts: now and then
  * by a timer.
  */
 void agent_look_at_connection (void *arg);

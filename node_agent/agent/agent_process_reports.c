@@ -1,8 +1,8 @@
-/* node_agent/agent/agent_process_reports.c - what COMMANDs say of themselves
+/* node_agent/agent/agent_process_reports.c - what COMMANDs report of themselves
  *
- * A COMMAND may be a launcher, of which the children are the ranks; and MPI
- * knows best which rank a process is.  Both are read from small files of the
- * run's directory, which stay for the next life of this agent.
+ * A COMMAND may be a launcher whose children are the ranks, and MPI knows best
+ * which rank a process is.  Both are read from small files in the run's
+ * directory, which also stay for the next agent.
  */
 #include "agent/agent_private.h"
 
@@ -15,14 +15,14 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-#define LOOK_NS NS_PER_S        // between two looks at the directory
+#define LOOK_NS NS_PER_S        // between two checks of the directory
 
 static bool path_of_told (const struct agent *a, char path[PATH_MAX])
 {
     return fileio_join (path, PATH_MAX, a->opt->run_dir, PRELOAD_DIR);
 }
 
-/* Whether this was said before; it is from now on. */
+/* Whether this was reported before; from now on it was. */
 static bool is_known (struct agent *a, const struct process_report *t)
 {
     struct process_report *more;
@@ -77,7 +77,7 @@ static void take_said (void *arg, const struct process_report *t)
     if (agent_rank_began (a, t))
         take_size (a, t);
     else
-        a->reports.read_ns = 0; // it has to wait for its wrapper
+        a->reports.read_ns = 0; // its wrapper is not known yet
 }
 
 static void take_mpi (void *arg, const struct process_report *t)
@@ -91,7 +91,7 @@ static void take_mpi (void *arg, const struct process_report *t)
         a->reports.read_ns = 0;
 }
 
-/* MPI's words are about ranks that were said. */
+/* MPI's reports are about ranks that were reported before. */
 void agent_read_reports (struct agent *a)
 {
     a->reports.read_ns = clock_wall_ns ();
@@ -99,7 +99,7 @@ void agent_read_reports (struct agent *a)
     process_reports_read (a->opt->run_dir, take_mpi, a);
 }
 
-/* What changes while it is read need not change the date. */
+/* A file that changes while it is read may keep its date. */
 static bool has_changed (const struct agent *a)
 {
     char path[PATH_MAX];

@@ -1,14 +1,14 @@
 /* node_agent/agent/agent_redeliver.c - the aggregator has lost what it
  * acknowledged
  *
- * Its root is another one, or that of a backup, or was damaged and repaired, or
- * files in it were removed.
- * Captures that are still here are sealed once more; what the aggregator has
- * it does not ask for.  Those that are not are offered without their bytes:
- * what it asks for is lost until they come.
+ * Its root was replaced, restored from a backup or repaired, or files in it
+ * were removed.  Captures that still exist here are sealed again; the
+ * aggregator requests only what it lacks.  Captures that no longer exist are
+ * offered without their bytes: what it requests of them is lost until they are
+ * delivered again.
  *
- * Once, too, what was acknowledged without a mark: nobody knows whether that is
- * still there.
+ * This is also done once if items were acknowledged without a mark, because
+ * nobody knows whether the aggregator still has them.
  */
 #include "agent/agent_private.h"
 
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define AGAIN_NS NS_PER_S       // when the spool failed, of a full disk say
+#define AGAIN_NS NS_PER_S       // when the spool failed, as on a full disk
 
 static void tell_doubt (const struct spool_redelivery *r)
 {
@@ -52,7 +52,7 @@ static void agent_redeliver_tell (struct agent *a)
                   units_s (r->gone), units_are (r->gone));
 }
 
-/* ---- what is not here ---- */
+/* ---- captures that no longer exist here ---- */
 
 struct losses {
     struct agent *a;
@@ -60,8 +60,8 @@ struct losses {
     char first[SPOOL_LOSS_MAX];
 };
 
-/* It may have come again while it was asked for; what is left of one that was
- * removed is never read.
+/* It may have appeared again while it was asked about; what is left of a
+ * removed one is never read.
  */
 static void name_loss (void *arg, const char *path, bool again,
                        const char *text)
@@ -100,10 +100,10 @@ void agent_tell_lost (struct agent *a)
                     l.first);
 }
 
-/* ---- the way there ---- */
+/* ---- steps ---- */
 
-/* Captures that a former life was about to remove.  What is there again is to
- * be found.
+/* Captures that an earlier agent was about to remove.  Those that exist again
+ * have to be found.
  */
 static int take_back (struct agent *a, struct err *err)
 {
@@ -153,7 +153,7 @@ void agent_on_lost (void *arg)
     struct err err = { "" };
 
     if (spool_begin_redelivery (a->spool, &err) < 0) {
-        // the next answer says it again
+        // the next answer will report it again
         log_text (LOG_LEVEL_ERROR, "spool-failed", "%s", err.text);
         return;
     }

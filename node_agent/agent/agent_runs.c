@@ -2,7 +2,7 @@
  * say
  *
  * The directories that runs watch, wherever they are mounted; the processes of
- * this one; and the questions that agents ask each other about captures.
+ * this run; and the questions that agents ask each other about captures.
  */
 #include "agent/agent_owner_private.h"
 
@@ -20,10 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOOK_NS (100 * NS_PER_MS)       // at processes, while there are rivals
-#define LOOK_SHARE 50                   // or 50 times what one look took (2 %)
-#define FRESH_NS (20 * NS_PER_MS)       // a look that is not done again
-#define LOST_NS (60 * NS_PER_S)         // what a killed agent's COMMAND may do
+#define LOOK_NS (100 * NS_PER_MS)       // between scans, while there are rivals
+#define LOOK_SHARE 50                   // or 50 times what a scan took (2 %)
+#define FRESH_NS (20 * NS_PER_MS)       // a scan this young is not repeated
+#define LOST_NS (60 * NS_PER_S)         // a killed agent's COMMAND may write
                                         // before there is another agent
 #define IDS_MAX 64                      // of a path: its directories
 
@@ -109,7 +109,7 @@ void owners_free_items (struct owners *o)
 
 /* ---- directories, wherever they are mounted ---- */
 
-/* "DEV:INO" of 'path' and of what is above it. */
+/* "DEV:INO" of 'path' and of the directories above it. */
 static struct json *ids_of (const char *path)
 {
     struct json *ids = json_object (), *list = json_add_array (ids, "ids");
@@ -157,7 +157,7 @@ static bool watches (const struct peer *p, const struct json *ids)
     return false;
 }
 
-/* Whether a directory of its and one of ours are one, or in one another. */
+/* Whether a directory of 'p' and one of ours are the same, or nested. */
 static bool is_rival (const struct owners *o, const struct peer *p)
 {
     const struct json *d = json_first (o->dirs);
@@ -188,7 +188,7 @@ bool agent_has_rivals (const struct agent *a)
     return p != NULL;
 }
 
-/* ---- what is said of this run ---- */
+/* ---- what is told about this run ---- */
 
 static void add_ns (struct json *j, const char *key, int64_t ns)
 {
@@ -227,7 +227,7 @@ void owners_tell (struct owners *o)
 
 /* ---- processes ---- */
 
-/* None of them lives, and none will begin. */
+/* No process of this run lives, and none will begin. */
 static void note_idle (struct owners *o)
 {
     bool idle = agent_all_ended (o->agent) && family_living (o->family) == 0;
@@ -269,8 +269,8 @@ bool owners_is_strangers (const struct owners *o, const struct item *n)
     return family_is_others (o->family, n->pid, n->born_ns);
 }
 
-/* What this run knows of a capture.  A pid of a namespace proves nothing: the
- * other run may have one of that number in another.
+/* What this run knows about a capture.  A pid of a namespace proves nothing:
+ * another run may have the same number in another namespace.
  */
 enum answer owners_own_answer (struct owners *o, const struct item *n)
 {
@@ -294,7 +294,7 @@ enum answer owners_own_answer (struct owners *o, const struct item *n)
                                                      : ANSWER_UNKNOWN;
 }
 
-/* ---- what others say of captures ---- */
+/* ---- what others say about captures ---- */
 
 static const struct json *item_ids (struct item *n)
 {
@@ -303,7 +303,9 @@ static const struct json *item_ids (struct item *n)
     return n->ids;
 }
 
-/* One that does not answer shows what it watches before its COMMANDs begin. */
+/* An agent that does not answer shows what it watches before its COMMANDs
+ * begin.
+ */
 static bool may_watch (const struct owners *o, const struct peer *p,
                        struct item *n)
 {
@@ -367,14 +369,14 @@ static enum answer parse_answer (const char *text)
                                          : ANSWER_UNKNOWN;
 }
 
-/* Other users' captures are none of ours; looking for that takes time. */
+/* Captures of other users are never ours, and searching for them takes time. */
 static bool may_ask (const struct peer *p)
 {
     return p->uid == geteuid () || p->uid == 0 || geteuid () == 0;
 }
 
-/* Also one to a question that is not asked yet: who has taken a capture may be
- * gone when somebody else finds it.
+/* Also accept an answer to a question that was not asked yet: the agent that
+ * took the capture may be gone when another one finds it.
  */
 static void take_answer (struct owners *o, const struct peer *p,
                          const struct json *j)
@@ -392,7 +394,7 @@ static void take_answer (struct owners *o, const struct peer *p,
     w->due_ns = 0;
 }
 
-/* What was decided here counts: who asks may have been late. */
+/* What was decided here counts: the asking agent may be late. */
 static enum answer answer_for (struct owners *o, const struct json *j)
 {
     const char *path = json_text (json_get (j, "path"), "");

@@ -1,6 +1,6 @@
 /* node_agent/agent/agent_seals.c - what the sealer has sealed, or could not
  *
- * What comes back from its thread goes into the spool, or is tried again.
+ * Results of its thread go into the spool, or the capture is tried again.
  */
 #include "agent/agent_private.h"
 
@@ -16,11 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SEAL_AGAIN_NS (10 * NS_PER_S)   // after a failure, a full disk say
+#define SEAL_AGAIN_NS (10 * NS_PER_S)   // after a failure, such as a full disk
 
 /* ---- not sealed ---- */
 
-/* A disk that was full may have room now.  What is gone is not waited for. */
+/* Try again: a full disk may have room now.  Captures that are gone are
+ * dropped.
+ */
 static void seal_again (void *arg)
 {
     struct agent *a = arg;
@@ -46,8 +48,8 @@ bool agent_is_retrying_seal (const struct agent *a)
     return false;
 }
 
-/* What a summary was told cannot be taken back.  A run has an end at which it
- * is told what is still so then; elsewhere it is what will have been so.
+/* What the summary was told cannot be withdrawn.  In a run this is told at the
+ * end, if it still holds then; otherwise it is told at once, as past.
  */
 static void keep_unsealed (struct agent *a, const struct sealed *s)
 {
@@ -72,7 +74,7 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
                         u->path, u->why.text);
         (void)ship_note (a->ship, note);
     }
-    // one that fails every few seconds does not put off the others
+    // frequent failures do not delay the others
     if (!a->seals.again)
         (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
     a->seals.again = true;
@@ -101,8 +103,8 @@ void agent_explain_captures (struct agent *a)
 
 /* ---- sealed ---- */
 
-/* A capture on a shared file system is seen by the agents of all hosts: each
- * takes those of its own ranks, and those that no rank of the world has.
+/* The agents of all hosts see a capture on a shared file system.  Each takes
+ * those of its own ranks, and those with a rank outside of the world.
  */
 static bool is_ours (struct agent *a, int64_t rank)
 {
@@ -158,8 +160,8 @@ static void log_sealed (const struct sealed *s)
     log_end (&l);
 }
 
-/* Without its raw files only rows leave the node: nothing else is left of a
- * capture of which not all of them could be read.
+/* Without raw files only rows leave the node: a capture whose files could not
+ * all be read is not released, because the rest would be lost.
  */
 static bool is_safe_to_release (const struct agent *a, const struct sealed *s)
 {
@@ -167,7 +169,7 @@ static bool is_safe_to_release (const struct agent *a, const struct sealed *s)
            strcmp (s->state, capture_state_name (CAPTURE_COMPLETE)) == 0;
 }
 
-/* Whether what the capture was is known from now on, for its release. */
+/* Whether the state of the capture is known from now on, for its release. */
 static bool add_release (struct agent *a, const struct sealed *s)
 {
     enum release_event sealed = a->opt->raw ? RELEASE_ALL_SEALED
@@ -195,7 +197,7 @@ static bool add_release (struct agent *a, const struct sealed *s)
     return false;
 }
 
-/* Of what is not to be released an older version is not, either. */
+/* If this version must not be released, neither must an older one. */
 static void note_files (struct agent *a, const struct sealed *s)
 {
     struct err err = { "" };
@@ -207,7 +209,8 @@ static void note_files (struct agent *a, const struct sealed *s)
                   "version could not be removed: %s", s->what.path, err.text);
 }
 
-/* A profiler's names have host, process and time in them, others have not. */
+/* Names given by a profiler have host, process and time in them; others do not.
+ */
 static void note_twin (struct agent *a, const struct sealed *s)
 {
     char other[PATH_MAX];
@@ -233,8 +236,8 @@ static void take_sealed (struct agent *a, struct sealed *s)
     ship_kick (a->ship);
 }
 
-/* That it is to be analysed is noted first: the next life takes a capture that
- * has been sealed for one that is done.
+/* Record first that it is to be analysed: the next agent takes a sealed capture
+ * for a finished one.
  */
 static int agent_seals_enter (struct agent *a, struct sealed *s)
 {
@@ -248,8 +251,8 @@ static int agent_seals_enter (struct agent *a, struct sealed *s)
     return rc;
 }
 
-/* It is not where it was.  Where it is now a search finds it; if it is nowhere
- * the next scan notices that.
+/* It was moved or removed.  A search finds it in its new place; if there is
+ * none, the next scan notices that.
  */
 static void take_moved (struct agent *a, const struct sealed *s)
 {

@@ -1,7 +1,7 @@
 /* node_agent/agent/agent_search.c - captures are searched for, again and again
  *
- * Small directories by the loop, with what is known of captures; large ones by
- * a thread.
+ * The loop scans small directories and known captures; a thread searches large
+ * directories.
  */
 #include "agent/agent_private.h"
 
@@ -15,12 +15,12 @@
 
 #define SCAN_NS (250 * NS_PER_MS)       // between searches, at least
 #define SCAN_MAX_NS (2 * NS_PER_S)      // and at most
-#define SCAN_SHARE 50                   // or 50 times what one took (2 %)
+#define SCAN_SHARE 50                   // or 50 times what a search took (2 %)
 #define SEEN_BATCH 256                  // captures in one transaction
-#define FAILURE_NS (60 * NS_PER_S)      // one line about failing in so long
+#define FAILURE_NS (60 * NS_PER_S)      // one line about failures in this time
 
-/* Write down which captures are there, so that one that goes before it could
- * be read is named.
+/* Record which captures exist, so that one that disappears before it is read is
+ * named.
  */
 static int note_seen (struct agent *a, struct err *err)
 {
@@ -39,8 +39,8 @@ static int note_seen (struct agent *a, struct err *err)
     return rc;
 }
 
-/* Report directories that could not be searched: each in the log, but those of
- * a home directory are one line for who reads the summary.
+/* Report directories that could not be searched: the log has each, but those of
+ * a home directory share one line in the summary.
  */
 static void report_problems (struct agent *a)
 {
@@ -64,7 +64,7 @@ static void report_problems (struct agent *a)
                     "them)", n, first);
 }
 
-/* Somebody would look for them in the result. */
+/* Somebody would look for these captures in the result. */
 static void report_busy (struct agent *a)
 {
     const char *path;
@@ -80,7 +80,7 @@ static void report_busy (struct agent *a)
     }
 }
 
-/* What goes wrong with every search is said once a minute. */
+/* A problem that occurs in every search is logged once a minute. */
 static void log_failure (struct agent *a, const char *event,
                          const struct err *err)
 {
@@ -113,14 +113,14 @@ static void take_gone (struct agent *a, const struct watch_gone *gone)
     if (rc > 0)
         agent_note (a, LOG_LEVEL_WARN, "capture-vanished", "%.600s vanished "
                     "before it was read", gone->path);
-    else if (rc < 0)            // the next start will find it
+    else if (rc < 0)            // the next agent will find it
         log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
     (void)capture_object_take (&a->captures, gone->path, STAGE_GONE, NULL);
 }
 
-/* Captures are not where they were, and were not read: have them looked for;
- * those that are nowhere have vanished.  At half of the deadline there is no
- * time left for that.
+/* Captures disappeared before they were read: search for them; those that are
+ * nowhere have vanished.  At half of the deadline there is no time left for
+ * this.
  */
 static void lose_gone (struct agent *a)
 {
@@ -137,7 +137,7 @@ static void lose_gone (struct agent *a)
         agent_search_again (a, missing_ns);
 }
 
-/* Half of the deadline was not enough to walk a directory once. */
+/* Half of the deadline was too short to walk a directory once. */
 static void note_unsearched (struct agent *a)
 {
     const char *dir;
@@ -150,7 +150,7 @@ static void note_unsearched (struct agent *a)
     }
 }
 
-/* Call 'fn' again, which took so long. */
+/* Call 'fn' again; this call took so long. */
 static void later (struct agent *a, int64_t took, loop_fn *fn)
 {
     int64_t delay_ns = took * SCAN_SHARE;
@@ -160,7 +160,7 @@ static void later (struct agent *a, int64_t took, loop_fn *fn)
     (void)loop_add_timer (a->loop, delay_ns, fn, a);
 }
 
-/* Half of the time is left to deliver what will not settle. */
+/* Half of the time is left to deliver captures that do not settle. */
 static int agent_search_flush (struct agent *a, int64_t now, struct err *err)
 {
     int rc = watch_flush (a->watch, agent_quiet_ns (a), now, clock_wall_ns (),
@@ -175,7 +175,7 @@ static int agent_search_flush (struct agent *a, int64_t now, struct err *err)
     return 0;
 }
 
-/* While nothing happens, less and less often. */
+/* Scan less and less often while nothing happens. */
 static void choose_interval (struct agent *a)
 {
     int64_t *interval_ns = &a->search.interval_ns;
@@ -224,7 +224,8 @@ void agent_scan (void *arg)
 
 /* ---- large directories ---- */
 
-/* The last search of a working directory has left some of it: once. */
+/* The last search of a working directory did not reach all of it: note it once.
+ */
 static void note_left (struct agent *a, const struct finder_result *r)
 {
     const struct find_limit *l = &r->limit;
@@ -240,12 +241,12 @@ static void note_left (struct agent *a, const struct finder_result *r)
                 l->left ? l->left : "?");
 }
 
-/* With --once nobody comes back to look into a directory again. */
+/* With --once no later search would try the directory again. */
 static int take_search (struct agent *a, const struct finder_result *r,
                         int64_t now, struct err *err)
 {
     if (a->opt->once && r->list.unread)
-        a->search.unread = true;   // it is said as any problem is
+        a->search.unread = true;   // logged as other problems are
     if (a->opt->once && r->rc < 0) {
         log_text (LOG_LEVEL_ERROR, "directory-unread", "%s", r->err.text);
         a->search.unread = true;
@@ -295,7 +296,7 @@ void agent_search (void *arg)
     int rc;
 
     if (finder_is_busy (a->finder))
-        return;                 // at its end the next one is begun
+        return;                 // the next one begins when it ends
     while (watch_large (a->watch, n))
         n++;
     if (!(dirs = calloc (n + 1, sizeof (*dirs)))) {
@@ -319,9 +320,7 @@ void agent_search (void *arg)
 
 /* ---- what is watched ---- */
 
-/* The directories of other runs, STATE/JOB/HOST, may be below one that is
- * watched here.
- */
+/* Directories of other runs, STATE/JOB/HOST, may be below a watched one. */
 static int exclude_other_runs (struct agent *a, struct err *err)
 {
     char own[PATH_MAX], state[PATH_MAX];
@@ -332,14 +331,15 @@ static int exclude_other_runs (struct agent *a, struct err *err)
     (void)snprintf (state, sizeof (state), "%s", own);
     for (int i = 0; i < 2; i++) {
         if (!(slash = strrchr (state, '/')) || slash == state)
-            return 0;           // not where rollcall run puts it
+            return 0;           // not where rollcall run puts them
         *slash = '\0';
     }
     return watch_exclude (a->watch, state, own, err);
 }
 
-/* The result of a run may lie below what its COMMANDs watch.  It is built when
- * this host has said that it has nothing more, or cannot wait for that longer.
+/* A run's result may lie below a directory that its COMMANDs watch.  It is
+ * built when this host has said that nothing is left, or when the deadline has
+ * passed.
  */
 static bool is_of_result (const struct agent *a, const char *path)
 {
@@ -348,7 +348,7 @@ static bool is_of_result (const struct agent *a, const char *path)
            agent_is_below (path, a->local.out);
 }
 
-/* Of those in a shared directory, for watch_ask. */
+/* Captures in a shared directory, for watch_ask. */
 static enum watch_owner owner_of (void *arg, const char *path)
 {
     struct agent *a = arg;

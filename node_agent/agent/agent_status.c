@@ -1,5 +1,6 @@
-/* node_agent/agent/agent_status.c - what this agent does now, for rollcall
- * status */
+/* node_agent/agent/agent_status.c - what this agent is doing, for rollcall
+ * status
+ */
 #include "agent/agent_private.h"
 
 #include "json/status.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 'why': what stands in the way, or "".  A refusal comes first, since it fills
+/* 'why': the current obstacle, or "".  A refusal comes first, because it fills
  * the spool in the end.
  */
 static const char *state_of (const struct agent *a,

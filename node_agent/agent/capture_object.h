@@ -1,8 +1,8 @@
 /* node_agent/agent/capture_object.h - captures between settled and sealed
  *
- * One object, found by its path, for each capture that has settled and is not
- * yet in the spool; model/capture_stages.h has the states.  Before that
- * discovery/watch.h has its state, and afterwards the spool's rows.
+ * There is one object, found by its path, for each capture that has settled and
+ * is not yet in the spool; model/capture_stages.h has the states.  Before that
+ * discovery/watch.h has the capture's state, and afterwards the spool's rows.
  */
 #ifndef ROLLCALL_AGENT_CAPTURE_OBJECT_H
 #define ROLLCALL_AGENT_CAPTURE_OBJECT_H
@@ -15,12 +15,12 @@ struct capture_object {
     char *path;
     struct state state;
     struct err why;             // why it could not be sealed, or ""
-    struct find_id id;          // at that time
+    struct find_id id;          // when that happened
     bool again;                 // it has been tried again since
     struct capture_object *next, *prev; // in order of arrival
 };
 
-/* Zeros but for 'level'. */
+/* Begins as zeros, except for 'level'. */
 struct capture_objects {
     void *by_path;              // tsearch(3)
     struct capture_object *first, *last;
@@ -35,8 +35,8 @@ struct capture_objects {
 bool capture_object_take (struct capture_objects *all, const char *path,
                           enum stage_event event, const char *why);
 
-/* Record why it could not be sealed (STAGE_SEAL_FAILED).  The object, or NULL
- * without memory; 'first': it was the first failure.
+/* Record why it could not be sealed (STAGE_SEAL_FAILED).  Returns the object,
+ * or NULL without memory; 'first': this was its first failure.
  */
 struct capture_object *capture_object_fail (struct capture_objects *all,
                                             const char *path,

@@ -1,5 +1,4 @@
-/* node_agent/agent/disk_pressure.c - room on disks: waiting for it, making it
- */
+/* node_agent/agent/disk_pressure.c - room on disks: wait for it, make it */
 #include "agent/agent_private.h"
 
 #include "base/clock.h"
@@ -11,18 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLLECTING_NS (3 * NS_PER_S)    // a capture that changed so lately is
+#define COLLECTING_NS (3 * NS_PER_S)    // a capture changed more recently is
                                         // still being written
 #define FULL_NS (30 * NS_PER_S)         // after a write that found no room
-#define FAILED_NS (60 * NS_PER_S)       // one line about a release in so long
-#define CONFIRMED_NS (10 * NS_PER_S)    // the aggregator's word counts so long
+#define FAILED_NS (60 * NS_PER_S)       // one line about a release in this time
+#define CONFIRMED_NS (10 * NS_PER_S)    // a confirmation stays valid
 #define RELEASES_MAX 4                  // at one time: unlinking takes time
 
 struct disk {                   // a file system with captures
     uint64_t id;                // 0: it has none
     struct space_floor floor;
     struct disk *next;
-    char dir[];                 // the first that was watched there
+    char dir[];                 // the first one watched there
 };
 
 static void say_note (struct agent *a, const char *text)
@@ -35,7 +34,7 @@ static void say_note (struct agent *a, const char *text)
 
 /* ---- waiting for it ---- */
 
-/* Notes cannot be taken back: they say what will stay true. */
+/* Notes cannot be withdrawn, so they say only what stays true. */
 static void hold (struct agent *a, bool held)
 {
     char text[MESSAGE_TEXT_MAX];
@@ -51,7 +50,7 @@ static void hold (struct agent *a, bool held)
     counter_add (COUNTER_DISK_FLOORS, 1);
     log_text (LOG_LEVEL_WARN, "no-room", "captures stay where they are: %s",
               a->room.disk_quota.why.text);
-    if (!a->room.noted) {       // with other numbers it would be another note
+    if (!a->room.noted) {       // with other numbers it were another note
         (void)snprintf (text, sizeof (text), "captures had to wait for room: "
                         "%.600s", a->room.disk_quota.why.text);
         say_note (a, text);
@@ -74,13 +73,13 @@ static void disk_pressure_refuse (struct agent *a, const char *capture,
     say_note (a, text);
 }
 
-/* How many captures may be under way.  A disk that is full although neither
- * quota nor floor is reached is left alone for a while.
+/* How many captures may be under way.  If the disk is full although neither
+ * quota nor floor is reached, wait for a while.
  */
 static unsigned admits (struct agent *a)
 {
     if (clock_mono_ns () < a->room.full_until_ns)
-        return 0;               // guard.why says it
+        return 0;               // guard.why has the reason
     return disk_quota_admits (&a->room.disk_quota, spool_bytes (a->spool));
 }
 
@@ -129,7 +128,7 @@ void agent_give_way (struct agent *a)
     };
     struct bulk_decision d;
 
-    // raw files wait, too, as long as it is collecting
+    // raw files also wait while it is collecting
     if (!collecting)
         a->room.collecting_ns = 0;
     else if (a->room.collecting_ns == 0)
@@ -146,8 +145,8 @@ void agent_give_way (struct agent *a)
 
 /* ---- making it ---- */
 
-/* A capture that stays is named.  What may pass is tried again every second,
- * and said once a minute.
+/* Name a capture that stays.  What may pass is tried again every second, and
+ * logged once a minute.
  */
 static void log_not_released (struct agent *a, int rc, const struct err *err)
 {
@@ -161,8 +160,8 @@ static void log_not_released (struct agent *a, int rc, const struct err *err)
     log_text (LOG_LEVEL_WARN, "not-released", "%s", err->text);
 }
 
-/* What a run has delivered is in its own root only, until its result is
- * written: but the job needs room to go on.
+/* Until a run's result is written, only the run's own root has what it
+ * delivered; but the job needs room to continue.
  */
 static bool waits_for_roll (const struct agent *a)
 {
@@ -170,8 +169,8 @@ static bool waits_for_roll (const struct agent *a)
            a->life.state.now != LIFE_ROLLED;
 }
 
-/* It says so in every other second.  Of what an aggregator of the run's own has
- * written into OUT it need not say it again.
+/* The aggregator confirms every two seconds.  A run's own aggregator need not
+ * confirm again what it has written into OUT.
  */
 bool agent_is_confirmed (const struct agent *a)
 {
@@ -201,13 +200,13 @@ static int release_one (struct agent *a, bool full)
     char path[PATH_MAX] = "";
     int rc;
 
-    // what is there may be more than was delivered
+    // it may have more than was delivered
     if (!a->search.looked || !agent_is_confirmed (a) ||
         (!full && waits_for_roll (a)))
         return 0;
     rc = release_next (a->spool, &a->release.policy, full, clock_wall_ns (),
                        path, &err);
-    if (rc == -ESTALE)          // there may be more than was delivered
+    if (rc == -ESTALE)          // it may have more than was delivered
         a->release.stale_ns = clock_mono_ns ();
     if (rc > 0)
         log_text (LOG_LEVEL_INFO, "released", "%s", path);
@@ -276,7 +275,7 @@ static void choose_release (struct agent *a)
         a->release.policy.kind == RELEASE_NEVER)
         a->release.policy.kind = RELEASE_WHEN_FULL;
     a->release.policy.rows_suffice = a->opt->release_rows_only && !a->opt->raw;
-    if (a->opt->run_dir) {      // other directories are their owners' affair
+    if (a->opt->run_dir) {      // other directories belong to others
         char own[PATH_MAX];
 
         if (realpath (a->opt->run_dir, own))

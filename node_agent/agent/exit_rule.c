@@ -1,4 +1,4 @@
-/* node_agent/agent/exit_rule.c - when an agent has no purpose any more */
+/* node_agent/agent/exit_rule.c - when an agent is no longer needed */
 #include "agent/exit_rule.h"
 
 #include "base/clock.h"
@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 #define ALONE_LIMIT_NS (60 * NS_PER_S)  // a run's agent that no wrapper joins
-#define UNHEARD_LIMIT_NS (60 * NS_PER_S)        // of the aggregator, at first
-#define SILENT_LIMIT_NS (20 * NS_PER_S) // of it, when all is delivered
+#define UNHEARD_LIMIT_NS (60 * NS_PER_S)        // without a word, at first
+#define SILENT_LIMIT_NS (20 * NS_PER_S) // the same, when all is delivered
 
-/* One that never heard of the aggregator does not know whether all is
- * delivered: there may have been nothing to deliver.
+/* An agent that never heard the aggregator cannot know that everything is
+ * delivered: it may only have had nothing to deliver.
  */
 const char *exit_reason (const struct exit_facts *f)
 {

@@ -1,4 +1,4 @@
-/* node_agent/agent/exit_rule.h - when an agent has no purpose any more
+/* node_agent/agent/exit_rule.h - when an agent is no longer needed
  *
  * For the agent of a run, or with --once: nobody else would end it.  The caller
  * gives the time.
@@ -11,9 +11,9 @@
 
 struct exit_facts {             // monotonic times
     int64_t now_ns, began_ns;
-    int64_t heard_ns;           // the aggregator, 0: never
+    int64_t heard_ns;           // when the aggregator was heard, 0: never
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
-    int64_t deadline_ns;        // after that
+    int64_t deadline_ns;        // after ended_ns
     bool run, once;             // of a run; with --once
     bool served;                // by a service, which may be back soon
     bool joined;                // a wrapper has said hello

@@ -1,7 +1,7 @@
 /* node_agent/agent/local_ranks.c - the ranks of this host
  *
- * Some have a wrapper, which says of them what it knows (local_wrappers.c);
- * others were started by a COMMAND, which is a launcher.
+ * Some have a wrapper, which reports them (local_wrappers.c); others were
+ * started by a COMMAND that is a launcher.
  */
 #include "agent/local_ranks.h"
 
@@ -62,7 +62,7 @@ struct local_rank *local_rank_add (struct agent *a, int64_t rank)
 
 void local_rank_run (struct agent *a, const struct local_rank *r)
 {
-    // others may have ended before it came
+    // others may have ended before it joined
     (void)life_take (&a->life, LIFE_COMMAND_RUNS, NULL);
     if (!r->launches)
         (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_RUNNING, 0, "",
@@ -94,10 +94,10 @@ void local_rank_kill_orphans (const struct local_rank *r)
                   (long long)r->rank);
 }
 
-/* ---- what COMMANDs say ---- */
+/* ---- what COMMANDs report ---- */
 
-/* Its directory is beside that of the wrapper's rank, and where that is looked
- * for it is, too.
+/* Its directory is beside that of the wrapper's rank, and is searched as that
+ * one is.
  */
 static bool take_directories (struct agent *a, struct local_rank *r,
                               const struct local_rank *parent)
@@ -117,8 +117,8 @@ static bool take_directories (struct agent *a, struct local_rank *r,
     return true;
 }
 
-/* Whose captures a directory is for: what the wrapper has written of a smaller
- * world is not true any more.
+/* Whose captures a directory is for: what the wrapper wrote about a smaller
+ * world is no longer true.
  */
 static void mark (const struct agent *a, const struct local_rank *r,
                   int64_t world_size)
@@ -144,8 +144,8 @@ static void stay_rank (struct agent *a, struct local_rank *r)
         ship_rank_by_mpi (a->ship, r->rank, r->mpi_rank, r->mpi_size);
 }
 
-/* It has started others: with several wrappers the numbers of these are those
- * of nodes.
+/* It has started other ranks.  If there are several wrappers, the wrappers'
+ * numbers are those of nodes.
  */
 static void leave_rank (struct agent *a, struct local_rank *r)
 {
@@ -183,8 +183,8 @@ bool agent_rank_began (struct agent *a, const struct process_report *t)
     return true;
 }
 
-/* Of several programs that COMMAND has run, one after the other, the largest
- * world counts, and of two a word against the rank.
+/* If COMMAND ran several programs, one after the other, the largest world
+ * counts; of two reports for it, the one that contradicts the rank.
  */
 static bool counts_more (const struct local_rank *r,
                          const struct process_report *t)
@@ -200,7 +200,7 @@ bool agent_rank_by_mpi (struct agent *a, const struct process_report *t)
 
     if (!local_rank_find (a, t->parent))
         return false;
-    // a world of its own, which may be that of a program that helps one rank
+    // its own world, perhaps that of a helper program of one rank
     if (!r || r->launches || t->size < a->local.world_size ||
         (r->rank != t->parent && r->parent != t->parent) ||
         !counts_more (r, t))
@@ -229,7 +229,7 @@ void local_rank_free_all (struct agent *a)
     while (a->local.ranks) {
         struct local_rank *next = a->local.ranks->next;
 
-        // until now it may have been writing captures
+        // until now it could write captures
         if (a->local.ranks->ended)
             local_rank_kill_orphans (a->local.ranks);
         free_rank (a->local.ranks);

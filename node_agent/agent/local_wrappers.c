@@ -1,8 +1,7 @@
 /* node_agent/agent/local_wrappers.c - what wrappers of this host say
  *
- * A wrapper connects, says hello for its rank, and tells how its COMMAND has
- * ended.  What it says is kept in the spool, so that the ranks are known to
- * the next life of this agent, too.
+ * A wrapper connects, says hello for its rank, and reports how its COMMAND
+ * ended.  The spool keeps this, so that the next agent knows the ranks, too.
  */
 #include "agent/local_ranks.h"
 
@@ -16,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define REJOIN_LIMIT_NS (10 * NS_PER_S) // for wrappers of a former life
+#define REJOIN_LIMIT_NS (10 * NS_PER_S) // for wrappers of an earlier agent
 
 struct client {                 // a wrapper's connection
     struct agent *agent;
@@ -28,7 +27,7 @@ struct client {                 // a wrapper's connection
 
 /* ---- how ranks end ---- */
 
-/* Ranks that COMMAND has started end with it. */
+/* Ranks that a COMMAND started end with it. */
 static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
                         const char *text)
 {
@@ -55,15 +54,15 @@ static void wrapper_died (struct agent *a, struct local_rank *r)
         if (c->parent == r->rank)
             local_rank_kill_orphans (c);
     }
-    if (r->ending)              // who ended it has not waited
+    if (r->ending)              // whoever ended it did not wait
         rank_ended (a, r, -1, r->ending);
     else
         rank_ended (a, r, 128 + SIGKILL, "its wrapper was killed, and its "
                                          "COMMAND with it");
 }
 
-/* Wrappers that said hello to a former life of this agent come back at once;
- * those that do not are dead.
+/* Wrappers that said hello to an earlier agent come back at once; those that do
+ * not are dead.
  */
 void agent_check_rejoined (struct agent *a, int64_t now)
 {
@@ -114,7 +113,7 @@ static void watch_dirs (struct agent *a, struct local_rank *r,
     buf_fini (&dirs);
 }
 
-/* A rank by what its wrapper says of it in 'hello'. */
+/* Add or update a rank by the 'hello' of its wrapper. */
 static struct local_rank *rank_began (struct agent *a, const struct json *hello)
 {
     int64_t rank, local = -1;
@@ -133,7 +132,7 @@ static struct local_rank *rank_began (struct agent *a, const struct json *hello)
     return r;
 }
 
-/* A rank's end by what its wrapper says of it. */
+/* Record a rank's end by its wrapper's report. */
 static void take_end (struct agent *a, struct local_rank *r,
                       const struct json *ended)
 {
@@ -147,7 +146,7 @@ static void take_end (struct agent *a, struct local_rank *r,
     rank_ended (a, r, status, json_text (json_get (ended, "text"), ""));
 }
 
-/* That its wrapper was told to end it, and by whom. */
+/* Record that the wrapper was told to end COMMAND, and by whom. */
 static void take_ending (struct local_rank *r, const struct json *ending)
 {
     free (r->ending);
@@ -207,7 +206,7 @@ static void on_packet (struct client *c, const struct json *j)
     }
 }
 
-/* What was said to a former life of this agent. */
+/* Repeat what was said to an earlier agent. */
 static void recall (void *arg, int64_t rank, const char *packet)
 {
     struct agent *a = arg;
@@ -270,7 +269,7 @@ static void on_connection (void *arg)
     int fd = control_accept (a->local.listener);
     struct client *c = fd < 0 ? NULL : calloc (1, sizeof (*c));
 
-    if (fd < 0 && fd != -EAGAIN) {      // it stays readable: no turning round
+    if (fd < 0 && fd != -EAGAIN) {      // it stays readable: do not spin
         log_text (LOG_LEVEL_WARN, "accept-failed", "a wrapper waits: %s",
                   strerror (-fd));
         loop_del_fd (a->loop, a->local.listener);
@@ -322,7 +321,7 @@ int agent_recall_wrappers (struct agent *a, struct err *err)
 void agent_close_wrappers (struct agent *a)
 {
     while (a->local.clients) {
-        a->local.clients->ended = true; // it lives: we are the ones who go
+        a->local.clients->ended = true; // it lives: this agent is ending
         drop_client (a->local.clients);
     }
     local_rank_free_all (a);

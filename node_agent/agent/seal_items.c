@@ -1,5 +1,4 @@
-/* node_agent/agent/seal_items.c - what is sealed of a capture: rows, raw files
- */
+/* node_agent/agent/seal_items.c - items sealed of a capture: rows, raw files */
 #include "agent/seal_items.h"
 
 #include "base/fault.h"
@@ -86,9 +85,9 @@ static void link_path (const struct sealed *s, unsigned number,
     (void)snprintf (out, PATH_MAX, "%.*s%u", (int)n, s->file, number);
 }
 
-/* A link in the spool keeps a file that its owner deletes.  Without one (it is
- * on another file system, or belongs to somebody else) the file is read where
- * it lies.
+/* A link in the spool keeps a file that its owner deletes.  Without one (the
+ * file is on another file system, or belongs to somebody else) the file is read
+ * where it is.
  */
 static bool link_file (const struct sealed *s, int dirfd, const char *name,
                        const struct stat *st, unsigned number)
@@ -100,13 +99,13 @@ static bool link_file (const struct sealed *s, int dirfd, const char *name,
     if (FAULT ("agent.seal.link") < 0)
         return false;
     if (linkat (dirfd, name, AT_FDCWD, path, 0) < 0 &&
-        (errno != EEXIST || unlink (path) < 0 ||    // of one left out after all
+        (errno != EEXIST || unlink (path) < 0 ||    // of one left out later
          linkat (dirfd, name, AT_FDCWD, path, 0) < 0))
         return false;
     if (lstat (path, &made) == 0 && made.st_ino == st->st_ino &&
         made.st_dev == st->st_dev)
         return true;
-    (void)unlink (path);        // exchanged for another file meanwhile
+    (void)unlink (path);        // replaced by another file meanwhile
     return false;
 }
 
@@ -117,7 +116,7 @@ struct raw {
     struct bulk *bulk;
 };
 
-/* Something cannot be delivered; the first reason stands for all. */
+/* Something cannot be delivered; the first reason is kept for all. */
 static void leave_out (const struct raw *r, const char *path, const char *why)
 {
     if (r->s->skipped++ == 0)
@@ -125,7 +124,8 @@ static void leave_out (const struct raw *r, const char *path, const char *why)
                        *path ? path : "all of it", why);
 }
 
-/* What cannot be opened: tried another time, left out, or just removed. */
+/* A file that cannot be opened is tried again, left out, or was just removed.
+ */
 static int pass_over (const struct raw *r, const char *path, int rc,
                       struct err *err)
 {
@@ -136,7 +136,7 @@ static int pass_over (const struct raw *r, const char *path, int rc,
     return 0;
 }
 
-/* Whether its disk cannot read a file, also not the second time. */
+/* Whether the disk cannot read a file, not even the second time. */
 static bool is_unreadable (const struct sealed *s, int rc)
 {
     return fileio_trouble (rc) == FILEIO_DISK && !seal_may_pass (s, rc);
@@ -163,7 +163,7 @@ static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
     item->size = (uint64_t)st->st_size;
     item->own = link_file (r->s, dirfd, name, st, item->number);
     rc = seal_hash (fd, item, r->bulk, err);
-    if (rc == -ENODATA) {       // it shrank: it will be seen as changed
+    if (rc == -ENODATA) {       // it shrank, and will count as changed
         drop_raw (r->s, item);
         rc = 0;
     } else if (is_unreadable (r->s, rc)) {
@@ -258,7 +258,7 @@ static bool is_kind (const char *path, mode_t kind)
     return lstat (path, &st) == 0 && (st.st_mode & S_IFMT) == kind;
 }
 
-/* Directories beside the capture, under their names. */
+/* Add directories beside the capture, under their names. */
 static int seal_beside (const struct raw *r, struct err *err)
 {
     char path[PATH_MAX];

@@ -37,18 +37,18 @@ struct sealer {
     void *arg;
     pthread_t thread;
     bool started;
-    pthread_mutex_t lock;       // over the lists and 'ending'
+    pthread_mutex_t lock;       // of the lists and 'ending'
     pthread_cond_t changed;
     struct node *todo, *ready;
     struct node *current;       // in the thread
     bool ending;
     int wake_fd;                // counts those that are ready
-    size_t pending;             // the loop's own count
+    size_t pending;             // kept by the loop
 };
 
 /* ---- in the thread ---- */
 
-/* Rows on their way into the shipment, with a rest between batches. */
+/* Rows on their way into the shipment, with a pause between batches. */
 struct resting {
     const struct row_sink *to;
     struct bulk *bulk;
@@ -69,7 +69,9 @@ static int rest_forget (void *arg, enum table_id table, struct err *err)
     return r->to->forget (r->to->arg, table, err);
 }
 
-/* What its writer had yet to write is missing, whatever can be read. */
+/* A capture whose writer had not finished lacks something, whatever can be
+ * read.
+ */
 static void tell_unfinished (struct capture *c)
 {
     if (c->state == CAPTURE_COMPLETE)
@@ -77,8 +79,8 @@ static void tell_unfinished (struct capture *c)
     capture_reason (c, "%s", SEALER_UNFINISHED);
 }
 
-/* On which host it was found, and for which job; not in which directory: the
- * rows of a copy are the same.
+/* Add on which host it was found, and for which job; not its directory, so that
+ * the rows of a copy are the same.
  */
 static void sign (const struct sealer *x, const char *path,
                   struct evidence *e)
@@ -155,7 +157,7 @@ static int seal_rows (struct sealer *x, struct sealed *s, int fd,
     return rc < 0 ? rc : seal_hash (fd, item, x->bulk, err);
 }
 
-/* What a capture has before it is read.  A writer may come back to it. */
+/* Describe the capture before it is read: a writer may return to it. */
 static void take_manifest (struct sealed *s)
 {
     if (!s->what.finished)
@@ -165,8 +167,8 @@ static void take_manifest (struct sealed *s)
         buf_clear (&s->manifest);
 }
 
-/* Whether its raw files are those of the manifest.  Their number does not tell:
- * a file that comes and goes makes up for one that is left out.
+/* Whether its raw files are those of the manifest.  Their number is not enough:
+ * a temporary file may make up for one that was left out.
  */
 static bool is_whole (const struct sealed *s)
 {
@@ -182,8 +184,8 @@ static bool is_whole (const struct sealed *s)
     return whole;
 }
 
-/* Hold on to the capture: the number of its inode is not used again meanwhile.
- * -1: it cannot be held.
+/* Hold the capture open, so that its inode number is not reused meanwhile.  -1:
+ * it cannot be opened.
  */
 static int hold (const struct sealed *s, struct err *err)
 {
@@ -194,8 +196,8 @@ static int hold (const struct sealed *s, struct err *err)
     return fd < 0 ? -1 : fd;
 }
 
-/* -ENOENT if it is not what is at its path any more: then neither all that was
- * read needs to be of it, nor what was missing be missing from it.
+/* -ENOENT if another capture, or none, is at its path now: then what was read,
+ * and what was missing, need not be this one's.
  */
 static int check_place (const struct sealed *s, int held, struct err *err)
 {
@@ -227,7 +229,7 @@ static void seal_all (struct sealer *x, struct sealed *s, int fd)
     }
 }
 
-/* A capture that cannot be described, or of which not every file was sealed, is
+/* A capture that cannot be described, or of which a file was not sealed, is
  * never released.
  */
 static void seal (struct sealer *x, struct sealed *s)
@@ -235,7 +237,7 @@ static void seal (struct sealer *x, struct sealed *s)
     int fd, held, rc;
 
     if ((s->rc = seal_pause (x->bulk, &s->err)) < 0)
-        return;                 // not begun: it waits for the next life
+        return;                 // not begun: the next agent seals it
     if ((held = hold (s, &s->err)) < -1) {
         s->rc = held;
         s->moved = held == -ENOENT;
@@ -321,7 +323,8 @@ static void node_free (struct node *n)
     free (n);
 }
 
-/* One at a time: while there are thousands, the loop has to answer others. */
+/* Hand over one at a time: with thousands of them, the loop must serve others.
+ */
 static void on_ready (void *arg)
 {
     struct sealer *x = arg;

@@ -1,12 +1,12 @@
 /* node_agent/agent/sealer.h - captures into sealed shipments, in a thread
  *
- * Reading a capture can take seconds; the agent's loop must go on meanwhile.
- * The thread extracts, packs, fsyncs and hashes; it never touches the ledger.
- * It rests between batches of rows and chunks of files, and stops there when
- * the agent ends: the next agent starts that capture again.  Each raw file is
- * read once, for its hashes, and linked into the spool if the file system
- * allows it. (Extraction reads only parts of files, by mmap and through SQLite:
- * it cannot hash them on the way.)
+ * Reading a capture can take seconds, and the agent's loop must not wait for
+ * it.  The thread extracts, packs, fsyncs and hashes; it never touches the
+ * ledger.  It pauses between batches of rows and chunks of files, and stops
+ * there when the agent ends: the next agent starts that capture again.  Each
+ * raw file is read once, for its hashes, and linked into the spool if the file
+ * system allows it.  (Extraction cannot hash files on the way: it reads only
+ * parts of them, by mmap and through SQLite.)
  */
 #ifndef ROLLCALL_AGENT_SEALER_H
 #define ROLLCALL_AGENT_SEALER_H
@@ -24,7 +24,7 @@ struct sealer;
 #define SEALER_RAW_MAX (1u << 16)       // raw files of one capture: their
                                         // names take 10 MB until it is sealed
 
-/* The reason of a capture that was taken unfinished (watch_flush). */
+/* The reason of a capture that was sealed unfinished (watch_flush). */
 #define SEALER_UNFINISHED \
     "it was still being written when half of the deadline had passed"
 
@@ -36,10 +36,10 @@ struct sealer_analysis {
 
 /* One capture to seal, and the result. */
 struct sealed {
-    struct watch_settled what;          // 'path' is this struct's own
+    struct watch_settled what;          // 'path' belongs to this struct
     uint64_t id;                        // in the ledger
     char file[PATH_MAX];                // the shipment, number 0
-    bool again;                         // an earlier try has failed
+    bool again;                         // an earlier try failed
     char analysis[512];                 // its result; "": none is known
     bool analysis_failed;
     char name[MESSAGE_NAME_MAX];        // of the capture
@@ -53,7 +53,7 @@ struct sealed {
     enum own_analysis own;              // the profiler that wrote it
     char state[16];                     // of the capture
     int rc;                             // negative: 'err' says why
-    bool moved;                         // -ENOENT: it, not a part of it
+    bool moved;                         // -ENOENT: all of it, not a part
     struct err err;
 };
 
@@ -76,19 +76,19 @@ void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
 void sealer_sign (struct sealer *s, const char *host, const char *job,
                   const struct job_origin *about);
 
-/* Queue a settled capture; 'file' is spool_file's path for number 0.  A file
- * that the disk cannot read fails the capture, unless it is tried 'again': then
- * rows are those that could be read, and a raw file is left out.  Lack of
+/* Queue a settled capture; 'file' is spool_file's path for number 0. If the
+ * disk cannot read a file, the capture fails, unless it is tried 'again': then
+ * readable rows are kept, and an unreadable raw file is left out.  A lack of
  * descriptors or memory always fails it.  A capture that was removed or
- * replaced meanwhile fails with -ENOENT.  'analysis' becomes the reason of a
+ * replaced meanwhile fails with -ENOENT. 'analysis' becomes the reason of a
  * capture that is still raw, and, if it failed, of a partial one.  An
- * unfinished capture is partial at best and has no manifest. 0 or -ENOMEM.
+ * unfinished capture is partial at best and has no manifest.  0 or -ENOMEM.
  */
 int sealer_add (struct sealer *s, const struct watch_settled *what,
                 uint64_t id, const char *file, bool again,
                 const struct sealer_analysis *analysis);
 
-/* When the oldest of them was added (monotonic); 0: there is none. */
+/* When the oldest pending capture was added (monotonic); 0: there is none. */
 int64_t sealer_oldest_ns (struct sealer *s);
 
 size_t sealer_pending (const struct sealer *s); // queued or under way

@@ -1,4 +1,4 @@
-/* node_agent/ship/clock_sync.c - how wrong this host's clock is */
+/* node_agent/ship/clock_sync.c - the offset of this host's clock */
 #include "ship/clock_sync.h"
 
 #define WALL_MAX (INT64_C (1) << 62)    // in 2116; differences cannot overflow

@@ -1,4 +1,4 @@
-/* node_agent/ship/offer.c - an item that is offered, and its bytes */
+/* node_agent/ship/offer.c - an offered item and its bytes */
 #include "ship/offer.h"
 
 #include "base/clock.h"
@@ -27,7 +27,9 @@ static const char *const event_names[OFFER_EVENTS] = {
     [OFFER_UNRECORDED] = "unrecorded", [OFFER_OVER] = "over",
 };
 
-/* A former life may have said it: it is acknowledged before it is said now. */
+/* An earlier agent may have offered it: it may be acknowledged before it is
+ * offered now.
+ */
 #define EDGE(from, event, to) \
     { OFFER_##from, OFFER_##event, 0, 0, OFFER_##to }
 static const struct states_edge edges[] = {
@@ -86,7 +88,7 @@ void offer_end (struct offer *o)
     o->fd = -1;
 }
 
-/* Whether 'data' is chunk 'n'; negative when that cannot be told. */
+/* Whether 'data' is chunk 'n'; negative if that cannot be determined. */
 static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
                      const void *data, size_t size)
 {
@@ -95,7 +97,7 @@ static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
 
     if (digest_of (data, size, &d) < 0)
         return -ENOMEM;
-    if (o->item.size <= CONTENT_CHUNK)  // its list has this one only
+    if (o->item.size <= CONTENT_CHUNK)  // the only chunk of its list
         return digest_of (&d, sizeof (d), &id) < 0 ? -ENOMEM
                : memcmp (&id, &o->item.content, sizeof (id)) == 0;
     if (!o->hashes &&
@@ -112,7 +114,7 @@ static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
     return memcmp (&o->hashes[n - first], &d, sizeof (d)) == 0;
 }
 
-/* What it means that the file does not have the bytes. */
+/* Why the file does not have the bytes. */
 static enum offer_read offer_blame (const struct offer *o, bool absent)
 {
     if (o->item.kind == ITEM_ROWS || (o->item.own && absent))
@@ -120,8 +122,8 @@ static enum offer_read offer_blame (const struct offer *o, bool absent)
     return absent ? OFFER_VANISHED : OFFER_CHANGED;
 }
 
-/* Whether it says nothing of the file: too little of something, which will
- * pass, or a disk that may be able to another time.
+/* Whether the error says nothing about the file: a shortage that will pass, or
+ * a disk that may work at the next try.
  */
 static bool may_pass (struct offer *o, int rc)
 {
@@ -166,7 +168,7 @@ enum offer_read offer_chunk (struct offer *o, struct spool *s,
         return OFFER_READ;
     rc = is_chunk (o, s, offset / CONTENT_CHUNK, out, size);
     if (rc == -ENOMEM)
-        return OFFER_ASTRAY;    // it will be asked for again
+        return OFFER_ASTRAY;    // it will be requested again
     if (rc < 0)
         return OFFER_DAMAGED;
     return rc > 0 ? OFFER_READ : offer_blame (o, false);

@@ -27,8 +27,8 @@ static void measure_clock (struct ship *s, const struct message *m)
     s->clock_off = off;
 }
 
-/* What it says of a mark that is not ours any more is of no interest: answers
- * to hellos come late.  Without a mark it cannot say what it has lost.
+/* Ignore what a late WELCOME says about an earlier mark.  Without a mark the
+ * aggregator cannot tell what it has lost.
  */
 static void check_mark (struct ship *s, const struct message *m)
 {
@@ -36,16 +36,16 @@ static void check_mark (struct ship *s, const struct message *m)
 
     if (m->sent_ns <= s->lost_ns)
         return;
-    // its word is as old as the question: the answer may have lain here
+    // as old as the question: the answer may have waited here
     s->confirmed_ns = lost ? 0 : m->sent_ns;
     s->loss_unrecorded = false;
     if (!lost)
         return;
-    ship_commit (s);       // or what came before this would look newer
+    ship_commit (s);       // or what came before would look newer
     s->events.lost (s->events.arg);
     s->loss_unrecorded = !spool_redelivers (s->spool);
     s->lost_ns = clock_mono_ns ();
-    s->is_done = s->done_due = false;   // nor does it know what was said
+    s->is_done = s->done_due = false;   // nor does it know what was sent
     s->next_said = 0;
 }
 
@@ -53,7 +53,7 @@ static void on_welcome (struct ship *s, const struct message *m)
 {
     measure_clock (s, m);
     check_mark (s, m);
-    // an answer to a hello that was said later: what came before it is there
+    // it answers a later HELLO: everything sent before has arrived
     if (s->is_done && s->done_ns > 0 && m->sent_ns >= s->done_ns &&
         s->events.said)
         s->events.said (s->events.arg);
@@ -115,7 +115,7 @@ void ship_world (struct ship *s, int64_t world_size)
 
 void ship_limit (struct ship *s, int64_t bytes_per_s)
 {
-    // at the start no more than the smallest piece that is asked for
+    // at first no more than the smallest piece that is requested
     bucket_init (&s->rate, bytes_per_s, CONTENT_CHUNK, clock_mono_ns ());
 }
 
@@ -187,7 +187,7 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
     }
     net_watch (s->net, events->problem, events->arg);
     ship_repeat (s);
-    // from the loop: what the events tell may need '*ret'
+    // from the loop: callbacks may need '*ret'
     (void)loop_add_timer (loop, 0, ship_offer_more, s);
     *ret = s;
     return 0;

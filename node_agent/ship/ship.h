@@ -64,7 +64,7 @@ void ship_kick (struct ship *s);
 void ship_ask (struct ship *s);
 
 /* Report the state of a rank on this node; kept and repeated.  'end': how its
- * COMMAND ended, NULL: it has not. 0 or -ENOMEM.
+ * COMMAND ended, NULL: it has not ended.  0 or -ENOMEM.
  */
 int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
                enum rank_phase phase, int64_t status, const char *text,
@@ -76,7 +76,7 @@ int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
 void ship_rank_by_mpi (struct ship *s, int64_t rank, int64_t mpi_rank,
                        int64_t mpi_size);
 
-/* That rank is not of this node: do not repeat it. */
+/* The rank is not of this node: do not repeat its report. */
 void ship_forget_rank (struct ship *s, int64_t rank);
 
 /* Send a sentence for the summary; kept and repeated.  Beyond SHIP_NOTES_MAX
@@ -106,7 +106,7 @@ void ship_left (struct ship *s, uint64_t captures);
 bool ship_confirmed (const struct ship *s, int64_t since_ns);
 
 /* When the aggregator was last heard (monotonic ns), 0: never.  Refusals do not
- * count, here and below.
+ * count, here or below.
  */
 int64_t ship_heard_ns (const struct ship *s);
 

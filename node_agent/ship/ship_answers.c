@@ -11,11 +11,11 @@
 #include <string.h>
 
 #define RETRY_NS (10 * NS_PER_MS)       // when the socket has no room
-#define HOLD_NS (250 * NS_PER_MS)       // between looks whether it is over
-#define NOTE_CHUNKS 64          // how far an item is, is written so often
+#define HOLD_NS (250 * NS_PER_MS)       // between checks whether it is over
+#define NOTE_CHUNKS 64          // progress of an item is recorded so often
 
-/* An item that the spool cannot let go of now is found out once more when it is
- * offered again.
+/* If the spool cannot set the item aside now, the fault is found again when it
+ * is offered again.
  */
 static void give_up (struct ship *s, struct offer *o, enum offer_read how)
 {
@@ -30,7 +30,7 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
     int rc;
 
     (void)snprintf (m.text, sizeof (m.text), "%s", why);
-    (void)ship_say (s, &m);     // so that it is asked for when offered again
+    (void)ship_say (s, &m);     // so that it is requested when offered again
     ship_end_offer (s, o);
     if (how == OFFER_DAMAGED)
         rc = spool_quarantine (s->spool, &item, why, &err);
@@ -51,7 +51,9 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
     ship_next_items (s);
 }
 
-/* Raw files travel packed when that makes them smaller; shipments are. */
+/* Raw files are sent packed if that makes them smaller; shipments are packed
+ * already.
+ */
 static void pack_chunk (struct ship *s, struct offer *o, struct message *m)
 {
     bool smaller;
@@ -74,7 +76,7 @@ static bool is_asked (const struct offer *o)
     return o && o->item.state == SPOOL_ASKED;
 }
 
-/* We only wanted to know whether it is there, and it is not. */
+/* We only asked whether the aggregator has it, and it has not. */
 static bool learn_lost (struct ship *s, struct offer *o)
 {
     struct message m = { .type = MESSAGE_GONE, .item = o->item.id };
@@ -88,7 +90,7 @@ static bool learn_lost (struct ship *s, struct offer *o)
     return true;
 }
 
-/* True when the question has been dealt with. */
+/* True if the request has been handled. */
 static bool ship_answers_answer (struct ship *s, const struct get *get)
 {
     struct offer *o = ship_find_offer (s, get->item);
@@ -125,8 +127,8 @@ static bool ship_answers_answer (struct ship *s, const struct get *get)
     return true;
 }
 
-/* Which question is answered next: rows before raw files, and first what takes
- * no bytes.
+/* Which request is answered next: rows before raw files, and first those that
+ * need no bytes.
  */
 static size_t most_urgent (struct ship *s)
 {
@@ -139,8 +141,8 @@ static size_t most_urgent (struct ship *s)
     return 0;
 }
 
-/* How long the question has to wait: for the rate, or while raw files are on
- * hold.
+/* How long the request has to wait: for the rate, or while raw files are held
+ * back.
  */
 static int64_t wait_ns (struct ship *s, const struct get *get)
 {
@@ -189,12 +191,12 @@ void ship_on_get (struct ship *s, const struct message *m)
         asked = s->queue[i].item == m->item && s->queue[i].offset == m->offset;
     if (!asked && s->nqueue < QUEUE_MAX)
         s->queue[s->nqueue++] = (struct get){ m->item, m->offset, m->length };
-    else if (!asked)            // it will be asked again
+    else if (!asked)            // it will be requested again
         counter_add (COUNTER_GETS_ASTRAY, 1);
     retry_queue (s);
 }
 
-/* First for what is asked for. */
+/* Requested items come first. */
 void ship_on_room (void *arg)
 {
     struct ship *s = arg;

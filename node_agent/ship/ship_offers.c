@@ -10,11 +10,11 @@
 #include <string.h>
 
 #define ACKS_NS (2 * NS_PER_MS) // answers that share a transaction
-#define GETS_NS (50 * NS_PER_MS)        // the same of what is lost: an agent
+#define GETS_NS (50 * NS_PER_MS)        // the same for lost items: an agent
                                 // that sends no chunk is asked for one item
                                 // after the other
-#define SPOOL_NS NS_PER_S       // when the spool failed, of a full disk say
-#define FAILURE_NS (60 * NS_PER_S)      // one line about it in so long
+#define SPOOL_NS NS_PER_S       // when the spool failed, as on a full disk
+#define FAILURE_NS (60 * NS_PER_S)      // one line about it in this time
 
 static void retry_spool (void *arg);
 
@@ -54,8 +54,8 @@ void ship_end_offer (struct ship *s, struct offer *o)
     offer_end (o);
 }
 
-/* What it was to do is to be done later; a damaged ledger is the end, of which
- * the agent learns from spool_damage.
+/* The spool failed: try again later.  A damaged ledger is the end, which the
+ * agent learns from spool_damage.
  */
 void ship_spool_failed (struct ship *s, int rc, const struct err *err)
 {
@@ -70,8 +70,8 @@ void ship_spool_failed (struct ship *s, int rc, const struct err *err)
               "second", err->text);
 }
 
-/* The next item of a kind that is not offered: 1, 0 none now, or -errno of the
- * spool.  One that cannot be set aside does not hold up those behind it.
+/* Get the next item of a kind that is not offered yet: 1, 0 none now, or -errno
+ * of the spool.  One that cannot be set aside does not block those after it.
  */
 static int next_of (struct ship *s, enum item_kind kind,
                     struct spool_item *ret)
@@ -90,7 +90,7 @@ static int next_of (struct ship *s, enum item_kind kind,
     }
 }
 
-/* Whether there is a place for one more like this. */
+/* Whether there is room for another one like this. */
 static bool has_place (const struct ship *s, const struct spool_item *item)
 {
     bool small = is_small (item), raw = item->kind == ITEM_RAW;
@@ -107,7 +107,7 @@ static int next_item (struct ship *s, struct spool_item *ret)
     if (rc == 0 && count_offers (s, ITEM_ROWS) == 0)
         rc = next_of (s, ITEM_RAW, ret);
     if (rc > 0 && !has_place (s, ret)) {
-        s->last[ret->kind] = ret->id - 1;       // it is the next one again
+        s->last[ret->kind] = ret->id - 1;       // it will be the next one again
         rc = 0;
     }
     return rc;
@@ -136,8 +136,8 @@ static bool all_delivered (const struct ship *s)
     return count_offers (s, ITEM_ROWS) == 0 && count_offers (s, ITEM_RAW) == 0;
 }
 
-/* Nothing can be offered although something is open: an index is damaged, or a
- * row was, and the spool may seem to be full for ever.
+/* Nothing can be offered although items are open: an index or a row is damaged,
+ * and the spool might seem full for ever.
  */
 static bool miscounted (const struct ship *s)
 {
@@ -195,8 +195,8 @@ static void retry_spool (void *arg)
 typedef int settle_fn (struct spool *s, const uint64_t *ids, size_t n,
                        struct err *err);
 
-/* Offers of which it has been said; if the spool cannot note it they are
- * offered again, and it is said again.
+/* Commit offers with an answer; if the spool cannot record it, they are offered
+ * again and answered again.
  */
 static bool ship_offers_settle (struct ship *s, enum offer_state which,
                                 settle_fn *fn)
@@ -237,9 +237,7 @@ void ship_commit (void *arg)
         ship_next_items (s);
 }
 
-/* Whether nothing but what is lost waits for the commit, and more of that may
- * come.
- */
+/* Whether only losses wait for the commit, and more of them may come. */
 static bool may_wait (const struct ship *s)
 {
     bool open = false;
@@ -266,7 +264,7 @@ void ship_on_ack (struct ship *s, const struct message *m)
         return;
     (void)FAULT ("agent.ship.ack");
     (void)offer_change (o, OFFER_ACKNOWLEDGED);
-    if (!s->loss_unrecorded)    // else nobody would ask for the old one again
+    if (!s->loss_unrecorded)    // else nobody would request it again
         spool_set_mark (s->spool, &m->mark);
     s->wanted_ns = clock_mono_ns ();
     ship_commit_soon (s);

@@ -1,4 +1,4 @@
-/* node_agent/ship/ship_says.c - what is said, and said again until it came */
+/* node_agent/ship/ship_says.c - what is sent, and repeated until it arrives */
 #include "ship/ship_private.h"
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPEAT_NS (2 * NS_PER_S)        // what may be lost is said again
+#define REPEAT_NS (2 * NS_PER_S)        // for messages that may be lost
 #define UNANSWERED_MAX 5                // HELLOs, two seconds apart
 #define ROOM_NS (10 * NS_PER_MS)        // when the socket has no room
 
@@ -42,7 +42,7 @@ bool ship_is_silent (const struct ship *s)
     return s->unanswered > UNANSWERED_MAX;
 }
 
-/* A thousand agents whose aggregator comes back do not all speak at once. */
+/* A thousand agents whose aggregator comes back must not all send at once. */
 static int64_t jittered (struct ship *s, int64_t ns)
 {
     s->random ^= s->random << 13;
@@ -77,7 +77,7 @@ static void say_hello (struct ship *s)
     (void)ship_say (s, &s->hello);
 }
 
-/* The hello's answer says that all of what is before it has come. */
+/* The answer to this HELLO says that everything sent before it has arrived. */
 static int say_done (struct ship *s)
 {
     int rc = ship_say (s, &s->done);
@@ -89,8 +89,8 @@ static int say_done (struct ship *s)
     return rc;
 }
 
-/* Say what has not been said in this round, as the socket has room: it takes
- * few messages at a time, and a node has many ranks.  DONE comes behind them.
+/* Send what was not sent in this round, as far as the socket has room: it takes
+ * few messages at a time, and a node has many ranks.  DONE comes last.
  */
 static void say_rest (void *arg)
 {
@@ -110,7 +110,7 @@ static void say_rest (void *arg)
         (void)loop_add_timer (s->loop, ROOM_NS, say_rest, s);
 }
 
-/* An aggregator whose disk is full answers, but asks for nothing. */
+/* An aggregator whose disk is full answers, but requests nothing. */
 static void tell_ignored (struct ship *s)
 {
     unsigned n = offers_ignored (s->offers, OFFERS_MAX, ship_is_heard (s),
@@ -148,7 +148,7 @@ void ship_repeat (void *arg)
     if (s->next_said == s->nsaid)       // the last round is over
         s->next_said = 0;
     s->done_due = s->is_done;
-    say_rest (s);               // behind what delivery needs
+    say_rest (s);               // after what delivery needs
     if (s->welcomed)
         s->hello_ns = REPEAT_NS;
     (void)loop_add_timer (s->loop, jittered (s, s->hello_ns), ship_repeat, s);
@@ -157,7 +157,7 @@ void ship_repeat (void *arg)
                                                   : REPEAT_NS;
 }
 
-/* Said now, if nothing waits before it, and in each round from now on. */
+/* Send it now if nothing waits before it, and in each round from now on. */
 static int ship_says_keep (struct ship *s, const struct message *m)
 {
     struct message **said, *one;
@@ -219,7 +219,7 @@ int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
         m.mpi_rank = before->mpi_rank;
         m.mpi_size = before->mpi_size;
     }
-    if (phase == RANK_RUNNING)          // it joined after the others' ends
+    if (phase == RANK_RUNNING)          // it joined after the others had ended
         s->is_done = s->done_due = false;
     (void)snprintf (m.text, sizeof (m.text), "%s", text);
     return ship_says_keep (s, &m);

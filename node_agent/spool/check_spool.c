@@ -1,4 +1,4 @@
-/* node_agent/spool/check_spool.c - is a spool what it says it is? */
+/* node_agent/spool/check_spool.c - check a spool, and repair it */
 #include "spool/check_spool.h"
 
 #include "spool/spool_private.h"
@@ -47,7 +47,7 @@ static bool integrity_is_ok (struct spool *s, char *text, size_t size)
     return ok;
 }
 
-/* Damaged indexes can be made again; a damaged table cannot.  -EBADMSG. */
+/* Damaged indexes can be rebuilt, a damaged table cannot: -EBADMSG. */
 static int check_integrity (struct check *c, struct err *err)
 {
     char text[ERR_TEXT_MAX];
@@ -78,7 +78,7 @@ static const char bad_note_sql[] =
     "SELECT rowid FROM note WHERE sum IS NOT row_sum('n', name, text) AND NOT "
     NOTE_OF_LOSS;
 
-// that there is one says that something is lost: it stays
+// its existence says that something is lost: it stays
 static const char bad_loss_sql[] =
     "SELECT rowid FROM note WHERE sum IS NOT row_sum('n', name, text) AND "
     NOTE_OF_LOSS;
@@ -91,9 +91,9 @@ static const char bad_release_sql[] =
     "SELECT id FROM release WHERE sum IS NOT " RELEASE_SUM ("state");
 
 struct row_rule {
-    const char *sql, *what;     // each row of 'sql' is this fault
-    const char *capture;        // query: which one it is of; NULL: none
-    const char *mend, *done;    // how it is mended, with %lld
+    const char *sql, *what;     // each row that 'sql' finds is this fault
+    const char *capture;        // query: the capture it is about; NULL: none
+    const char *mend, *done;    // the repair, with %lld
 };
 
 static int mend_row (struct spool *s, const struct row_rule *rule, int64_t id,
@@ -138,8 +138,8 @@ static void is_there (sqlite3_context *c, int n, sqlite3_value **v)
 static int check_ledger_rows (struct check *c, struct err *err)
 {
     static const struct row_rule rules[] = {
-        // of these the rows of items are found later, and set aside; what is
-        // lost of one that is sealed again is found by that
+        // items with such rows are found later, and set aside; the loss of one
+        // that is sealed again is found then
         { bad_capture_sql, "a capture with a wrong checksum", NULL,
           "DELETE FROM note WHERE CAST(substr(name, 6) AS INTEGER)=%lld AND "
           NOTE_OF_LOSS " AND "
@@ -157,7 +157,7 @@ static int check_ledger_rows (struct check *c, struct err *err)
         { bad_said_sql, "a wrapper's report with a wrong checksum", NULL,
           "DELETE FROM said WHERE rowid=%lld", "removed" },
         { bad_note_sql, "a note with a wrong checksum", NULL,
-          // it may have been about what is to be delivered again
+          // it may have been about a redelivery
           "DELETE FROM note WHERE rowid=%lld OR name='mark'", "removed: the "
           "aggregator is asked about everything here again" },
         { bad_loss_sql, "a note of a loss with a wrong checksum", NULL,
@@ -180,7 +180,7 @@ static int check_ledger_rows (struct check *c, struct err *err)
 
 /* ---- items and their files ---- */
 
-/* All of an item's list of chunks, which its content is the hash of. */
+/* Check the whole list of an item's chunks, whose hash is its content. */
 static const char *check_list (struct spool *s, const struct spool_item *item)
 {
     struct digest *d = malloc (SPOOL_SEGMENT * sizeof (*d)), id;
@@ -231,10 +231,10 @@ static int check_item (struct check *c, const struct spool_item *item,
     char name[64];
 
     if (!why && !state_is_open (item->state))
-        return 0;               // there with a damaged index, or by no seal
+        return 0;               // by a damaged index, or not sealed at all
     if (!why && item->size > CONTENT_CHUNK)
         why = check_list (c->s, item);
-    // a raw file belongs to its user, who may write to it
+    // a raw file belongs to a user, who may write to it
     if (!why && item->kind == ITEM_ROWS)
         why = check_file (item);
     if (!why)
@@ -264,10 +264,10 @@ static int check_items (struct check *c, struct err *err)
     return rc;
 }
 
-/* ---- files that nobody knows ---- */
+/* ---- files without a row ---- */
 
 /* Files of captures that were being sealed, and of items that were just
- * delivered, are the next start's to remove.
+ * delivered, are removed by the next start.
  */
 static const char known_sql[] =
     "CREATE TEMP TABLE known (name TEXT PRIMARY KEY) WITHOUT ROWID;"
@@ -338,9 +338,9 @@ static int check_orphans (struct check *c, struct err *err)
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole check ---- */
 
-/* Of a table whose schema is damaged what is written does not come back. */
+/* What is written to a table with a damaged schema cannot be read back. */
 static int count_again (struct check *c, struct err *err)
 {
     int rc = spool_recount (c->s, err);
@@ -370,7 +370,7 @@ static int check_all (struct check *c, struct err *err)
     return rc;
 }
 
-/* A ledger that cannot be used at all: opening it sets it aside. */
+/* The ledger cannot be used at all: opening the spool sets it aside. */
 static int replace_ledger (struct check *c, const char *dir, const char *why,
                            struct err *err)
 {
@@ -402,13 +402,13 @@ int spool_check (const char *dir, bool repair, spool_fault_fn *fn, void *arg,
     if (!(c.s = spool_new_struct (dir, err)))
         return -ENOMEM;
     rc = spool_lock_dir (c.s, err);
-    if (rc == 0)                // a ledger of an older version may need them
+    if (rc == 0)                // an older ledger may need them
         rc = spool_make_dirs (c.s, err);
     if (rc == 0) {
         rc = spool_ledger_open (c.s, &why);
         if (rc == 0)
             rc = check_all (&c, &why);
-        // what a start asks for, by an index that may not be what it was
+        // a start needs this, by an index that may be damaged
         if (rc == 0 && spool_next_durable (c.s, INT64_MAX) == 0 &&
             *c.s->damage)
             rc = err_set (&why, EBADMSG, "%s", c.s->damage);

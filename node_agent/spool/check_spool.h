@@ -1,4 +1,4 @@
-/* node_agent/spool/check_spool.h - is a spool what it says it is?
+/* node_agent/spool/check_spool.h - check a spool, and repair it
  *
  * For a spool that no agent has open.
  */
@@ -9,21 +9,21 @@
 
 #include <stdbool.h>
 
-/* A fault that was found: of which file of the spool, what is wrong with it
- * and, when repairing, what was done; one sentence each.
+/* Called for each fault: the file of the spool, what is wrong with it and, in a
+ * repair, what was done; one sentence each.
  */
 typedef void spool_fault_fn (void *arg, const char *file, const char *what,
                              const char *done);
 
-/* Read all of a spool: the ledger with its checksums, indexes and tallies,
- * every file against the hash that it was sealed with, files that nobody knows
- * and rows whose file is missing.  With 'repair' what is damaged goes into
- * quarantine and its capture is sealed again by the next agent; without it
- * nothing is changed, apart from the journal's being replayed and a ledger of
- * an older version being brought to this one.
+/* Read a whole spool: the ledger with its checksums, indexes and tallies, every
+ * file and the hash that it was sealed with; find files without a row and rows
+ * without a file.  With 'repair', damaged data goes into quarantine and the
+ * next agent seals its capture again.  Without it nothing is changed, except
+ * that the journal is replayed, and an older ledger is converted to this
+ * version.
  *
- * The number of faults; -EBUSY when an agent has the spool, -ENOENT when there
- * is none, or -errno of reading it.
+ * Returns the number of faults; -EBUSY if an agent has the spool, -ENOENT if
+ * there is none, or -errno of reading it.
  */
 int spool_check (const char *dir, bool repair, spool_fault_fn *fn, void *arg,
                  struct err *err);

@@ -1,9 +1,9 @@
 /* node_agent/spool/losses.c - what will not be delivered, in words
  *
- * A row of the table 'note' for each capture of which something is lost, its
- * name made of the capture's id.  It is written in the transaction in which it
- * becomes true, so that every later life knows of it, and removed when another
- * version of that capture is sealed.
+ * The table 'note' has a row for each capture with a loss, named by the
+ * capture's id.  It is written in the transaction that causes the loss, so that
+ * every later agent knows of it, and removed when another version of that
+ * capture is sealed.
  */
 #include "spool/spool_private.h"
 
@@ -14,14 +14,14 @@
 #include <string.h>
 
 #define LOST "lost "            // names of the rows: this and the id
-#define THERE " there"          // behind it: the aggregator has lost it
+#define THERE " there"          // after it: the aggregator has lost it
 
 #define BOTH_ENDS "SELECT '' AS end UNION ALL SELECT '" THERE "'"
 
 static const char raw_text[] = "%llu of the raw files and directories of "
     "%.300s %s not delivered; the first is %.300s";
 
-/* Then what becomes of this one is no loss. */
+/* If a later version was sealed, what happens to this one is no loss. */
 bool capture_is_superseded (struct spool *s, uint64_t capture)
 {
     return db_number (spool_rows (s, NULL,
@@ -64,7 +64,7 @@ int loss_left_out (struct spool *s, uint64_t capture, uint64_t n,
     return loss_write (s, capture, text, err);
 }
 
-/* One more raw file of a capture: the first one stays named. */
+/* Add a raw file of a capture: the first one stays named. */
 int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
                   const char *why, struct err *err)
 {
@@ -78,7 +78,7 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
     if (spool_note (s, name, text, sizeof (text))) {
         n = strtoull (text, &rest, 10);
         if (rest == text)
-            return 0;           // all of it is lost; that says more
+            return 0;           // all of it is lost, which says more
         (void)snprintf (first, sizeof (first), "%llu%.800s", n + 1, rest);
         return note_write (s, name, first, err);
     }
@@ -89,9 +89,9 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
     return loss_left_out (s, capture, 1, first, err);
 }
 
-/* What is to be read again, and is not where it was, has come elsewhere if this
- * is a copy; what had vanished, if a profiler has named it: that has host,
- * process and time in it.
+/* Whether the capture was found elsewhere.  One that was to be read again was,
+ * if this is a copy of it; one that had vanished was, if its name was given by
+ * a profiler, with host, process and time.
  */
 static int forget_moved (struct spool *s, uint64_t capture, const char *name,
                          struct err *err)
@@ -123,7 +123,7 @@ int loss_forget (struct spool *s, uint64_t capture, const char *name,
 
 /* ---- lost by the aggregator ---- */
 
-enum there {                    // what it has lost: bits
+enum there {                    // what it lost: bits
     THERE_ROWS = 1,
     THERE_RAW = 2,
 };
@@ -139,7 +139,7 @@ static void name_there (uint64_t capture, char name[64])
     (void)snprintf (name, 64, LOST "%llu" THERE, (unsigned long long)capture);
 }
 
-/* What the note says already: one of the bits, or 0. */
+/* What the note already says: one of the bits, or 0. */
 static unsigned said_there (struct spool *s, const char *name)
 {
     char text[SPOOL_LOSS_MAX];
@@ -153,7 +153,7 @@ static unsigned said_there (struct spool *s, const char *name)
     return 0;
 }
 
-/* Of raw files the first is named, if it is them only. */
+/* If only raw files are lost, the first one is named. */
 int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
                 enum item_kind kind, const char *path, struct err *err)
 {
@@ -180,9 +180,9 @@ int loss_clear_there (struct spool *s, uint64_t capture, struct err *err)
     return spool_do (s, err, "DELETE FROM note WHERE name=?1", name);
 }
 
-/* ---- all of them ---- */
+/* ---- all losses ---- */
 
-/* Those of which the name matches. */
+/* Notes whose name matches. */
 static int each_lost (struct spool *s, const char *names, spool_lost_fn *fn,
                       void *arg, struct err *err)
 {

@@ -1,9 +1,9 @@
 /* node_agent/spool/manifest.c - which files a capture had when it was sealed
  *
- * Text, each part with a NUL behind it: "DEV INO" of the capture, then for
- * each file its path and "SIZE MTIME INO".  Files come in the order of a walk
- * in which the names of each directory are sorted, so that two walks can be
- * compared side by side; those beside the capture (model/beside.h) come last.
+ * A manifest is text, each part followed by a NUL: "DEV INO" of the capture,
+ * then for each file its path and "SIZE MTIME INO".  Files are in the order of
+ * a walk that sorts the names of each directory, so that two walks can be
+ * compared side by side; files beside the capture (model/beside.h) come last.
  */
 #include "spool/manifest.h"
 
@@ -28,26 +28,26 @@
 #define DEPTH_MAX 32            // as deep as raw files are sealed
 #define FACTS_MAX 80            // three numbers
 
-/* What is done with what a walk meets; 'path' is within the capture. */
+/* What to do with the entries of a walk; 'path' is within the capture. */
 struct walk {
     int (*file) (struct walk *w, int dirfd, const char *name,
                  const char *path, const struct stat *st, struct err *err);
     int (*leave) (struct walk *w, int parent, const char *name,
                   const struct stat *st,
                   struct err *err);     // a directory; may be NULL
-    const char *as;             // the capture's name while it has another
-    struct buf *out;            // of a manifest that is written
-    bool to_remove;             // directories that cannot be written end it
+    const char *as;             // the capture's name while it is renamed
+    struct buf *out;            // when a manifest is written
+    bool to_remove;             // read-only directories are an error
     bool one_mount;             // and so do other mounts
     size_t files;
-    const char *at, *end;       // of one that is read
+    const char *at, *end;       // when a manifest is read
     bool left;                  // something was not removed
 };
 
 static int walk_dir (struct walk *w, int fd, const char *prefix,
                      unsigned depth, struct err *err);
 
-/* A directory in it; what is removed is on one mount. */
+/* A directory of the walk; a removal stays on one mount. */
 static int open_child (const struct walk *w, int fd, const char *name,
                        struct err *err)
 {
@@ -156,8 +156,8 @@ static int print_root (int fd, char out[FACTS_MAX], struct err *err)
     return 0;
 }
 
-/* The run's own file in a rank's directory, which may be a capture as a whole:
- * it is not delivered, and nobody misses it.
+/* The run's own file in a rank's directory, which may itself be a capture: it
+ * is not delivered, and nobody misses it.
  */
 static bool is_mark (const char *path)
 {
@@ -191,7 +191,7 @@ static bool is_file (int dirfd, const char *name)
            S_ISREG (st.st_mode);
 }
 
-/* A capture that is one file has that in its manifest, by its own name. */
+/* A capture that is one file has that file in its manifest, by its name. */
 static int take_one (struct walk *w, int fd, const char *name, struct err *err)
 {
     struct stat st;
@@ -209,7 +209,7 @@ static bool is_dir (int dirfd, const char *name)
            S_ISDIR (st.st_mode);
 }
 
-/* What is beside the capture, whose 'name' is that of the profiler. */
+/* Add directories beside the capture, whose 'name' is the profiler's. */
 static int walk_beside (struct walk *w, int parent, const char *name,
                         struct err *err)
 {
@@ -344,7 +344,7 @@ int manifest_check (const char *path, const void *manifest, size_t size,
 
 /* ---- reading it ---- */
 
-/* The next text at *at, or NULL at the end or when it has none. */
+/* The next text at *at; NULL at the end, or if its NUL is missing. */
 static const char *next_text (const char **at, const char *end)
 {
     const char *text = *at;
@@ -376,8 +376,8 @@ bool manifest_lists (const void *manifest, size_t size, const char **paths,
 
 /* ---- removing ---- */
 
-/* The number of an inode is used again: its birth, where the file system knows
- * it, tells the two apart.
+/* Inode numbers are reused: the birth, where the file system has it, tells the
+ * two apart.
  */
 static bool is_born_after (const char *path, int64_t ns)
 {
@@ -401,8 +401,8 @@ int manifest_is_of (const char *path, const void *manifest, size_t size,
     return root && strcmp (root, now) == 0 && !is_born_after (path, taken_ns);
 }
 
-/* Whether the manifest has this file, and as it is now.  What it has before it
- * is gone.
+/* Whether the manifest has this file in its present state.  Entries before it
+ * in the manifest are gone files.
  */
 static bool is_listed (struct walk *w, const char *path, const char *facts)
 {
@@ -450,7 +450,7 @@ static int remove_dir (struct walk *w, int parent, const char *name,
                ? err_sys (err, -rc, "cannot remove %s", name) : 0;
 }
 
-/* A manifest of one file lists its root; no directory is in itself. */
+/* A manifest of one file lists its root; no directory contains itself. */
 static bool is_of_file (const char *root, const char *at, const char *end)
 {
     const char *name = next_text (&at, end);
@@ -461,10 +461,10 @@ static bool is_of_file (const char *root, const char *at, const char *end)
     return inode && facts && strcmp (inode, facts) == 0;
 }
 
-/* ---- the name that a directory has while it is removed ---- */
+/* ---- the name of a directory during its removal ---- */
 
-/* ".rollcall-removing-INO-NAME": nothing behind a dot is searched.  The inode
- * tells it from what stayed of another one of that name.
+/* ".rollcall-removing-INO-NAME": searches skip names with a dot.  The inode
+ * distinguishes it from the rest of another capture with that name.
  */
 static void aside_name (char out[NAME_MAX + 1], const char *name,
                         const void *manifest, size_t size)
@@ -503,7 +503,7 @@ static int sync_parent (int parent, struct err *err)
     return rc < 0 ? err_sys (err, -rc, "cannot fsync its directory") : 0;
 }
 
-/* An empty directory that has the new name is nothing. */
+/* An empty directory with the new name does not count. */
 static int rename_in (int parent, const char *name, const char *aside,
                       struct err *err)
 {
@@ -514,7 +514,7 @@ static int rename_in (int parent, const char *name, const char *aside,
     return rc < 0 ? err_sys (err, -rc, "cannot rename it to %s", aside) : 0;
 }
 
-/* -ESTALE unless 'fd' is what the manifest was taken of. */
+/* -ESTALE unless 'fd' is what the manifest describes. */
 static int check_root (int fd, bool one, const void *manifest, size_t size,
                        struct err *err)
 {
@@ -523,7 +523,7 @@ static int check_root (int fd, bool one, const void *manifest, size_t size,
     char now[FACTS_MAX];
     int rc = print_root (fd, now, err);
 
-    // the number of an inode is used again, also for another kind of thing
+    // an inode number is reused, also for another kind of file
     if (rc == 0 && (!root || strcmp (root, now) != 0 ||
                     one != is_of_file (root, at, end)))
         rc = err_set (err, ESTALE, "it is another %s now",
@@ -531,7 +531,7 @@ static int check_root (int fd, bool one, const void *manifest, size_t size,
     return rc;
 }
 
-/* A file goes at once, or not at all: it keeps its name. */
+/* A file is removed at once or not at all, so it keeps its name. */
 static int set_aside (int parent, const char *name, const char *aside,
                       const void *manifest, size_t size, struct err *err)
 {
@@ -546,7 +546,7 @@ static int set_aside (int parent, const char *name, const char *aside,
     return rc < 0 ? rc : rename_in (parent, name, aside, err);
 }
 
-/* The directory that holds the capture, which is set aside, and both names. */
+/* The directory that holds the set-aside capture, and both names. */
 static int manifest_begin (const char *path, const void *manifest, size_t size,
                            const char **name, char aside[NAME_MAX + 1],
                            struct err *err)
@@ -574,7 +574,7 @@ int manifest_set_aside (const char *path, const void *manifest, size_t size,
     return parent < 0 ? parent : 0;
 }
 
-/* 0 unless something is set aside that cannot be given its name again. */
+/* 0 unless a directory is set aside and cannot get its name back. */
 static int set_back (int parent, const char *path, const char *name,
                      const void *manifest, size_t size, struct err *err)
 {
@@ -606,7 +606,7 @@ int manifest_set_back (const char *path, const void *manifest, size_t size,
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole removal ---- */
 
 static int remove_below (struct walk *w, int parent, const char *name,
                          struct err *err)
@@ -631,7 +631,9 @@ static int remove_below (struct walk *w, int parent, const char *name,
                : remove_dir (w, parent, name, &st, err);
 }
 
-/* Behind the capture, which may have gone in a former life. */
+/* Remove what is beside the capture; an earlier agent may have removed the
+ * capture itself.
+ */
 static int remove_beside (struct walk *w, int parent, const char *name,
                           const void *manifest, struct err *err)
 {
@@ -642,7 +644,9 @@ static int remove_beside (struct walk *w, int parent, const char *name,
     return walk_beside (w, parent, name, err);
 }
 
-/* What is not its own is not to be hidden, unless its place is taken. */
+/* Files that are not the capture's own must not stay hidden, unless the old
+ * name is taken.
+ */
 static int give_back (int parent, const char *name, const char *aside,
                       struct err *err)
 {
@@ -668,7 +672,7 @@ int manifest_remove (const char *path, const void *manifest, size_t size,
 
     if (parent < 0)
         return parent;
-    rc = sync_parent (parent, err);     // before anything in it goes
+    rc = sync_parent (parent, err);     // before any file in it is removed
     if (rc == 0)
         rc = remove_below (&w, parent, is_there (parent, aside) ? aside : name,
                            err);

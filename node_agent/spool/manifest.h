@@ -1,11 +1,11 @@
 /* node_agent/spool/manifest.h - which files a capture had when it was sealed
  *
- * One record for each file: path within the capture, size, date and inode.
- * With it a capture is removed file by file, only if each is still the one that
- * was delivered.  Files that a profiler left beside it (model/beside.h) belong
- * to it.  Symbolic links are never followed, not even in the path of a capture,
- * which is one of realpath(3), and nothing is removed on another mount than
- * that of the capture's parent directory.
+ * A manifest has a record for each file: path within the capture, size, date
+ * and inode.  With it a capture is removed file by file, and only if each file
+ * is still the one that was delivered.  Files that a profiler left beside the
+ * capture (model/beside.h) belong to it.  Symbolic links are never followed,
+ * not even in the path of a capture, which must be one of realpath(3).  Nothing
+ * is removed on another mount than that of the capture's parent directory.
  */
 #ifndef ROLLCALL_SPOOL_MANIFEST_H
 #define ROLLCALL_SPOOL_MANIFEST_H
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MANIFEST_MAX (64u << 20)        // bytes of one; 100 a file are usual
+#define MANIFEST_MAX (64u << 20)        // bytes of one; 100 per file are usual
 
 /* Write the manifest of the capture 'path', a directory or one file, to 'out',
  * and the number of its files to *ret_files, which may be NULL.  -ENOTSUP if it
@@ -32,8 +32,8 @@ int manifest_take (const char *path, struct buf *out, size_t *ret_files,
 bool manifest_lists (const void *manifest, size_t size, const char **paths,
                      size_t n);
 
-/* 0 if 'path' holds exactly what the manifest says, and all of it can be
- * removed; -ESTALE if it does not; -EACCES, -EROFS, ... if it cannot.
+/* 0 if 'path' has exactly what the manifest says, and all of it can be removed;
+ * -ESTALE if it differs; -EACCES, -EROFS, ... if it cannot be removed.
  */
 int manifest_check (const char *path, const void *manifest, size_t size,
                     struct err *err);
@@ -45,9 +45,9 @@ int manifest_is_of (const char *path, const void *manifest, size_t size,
                     int64_t taken_ns);
 
 /* Begin a removal: rename the directory, if it is that of the manifest, to a
- * name that no search takes for a capture: so its rest never looks like one,
- * even if the ledger is lost.  If that fails, nothing in it was removed.  A
- * capture that is one file keeps its name.
+ * name that no search takes for a capture.  So what a crash leaves never looks
+ * like one, even if the ledger is lost.  If this fails, nothing in it was
+ * removed.  A capture that is one file keeps its name.
  */
 int manifest_set_aside (const char *path, const void *manifest, size_t size,
                         struct err *err);
@@ -56,17 +56,18 @@ int manifest_set_aside (const char *path, const void *manifest, size_t size,
 void manifest_aside_path (char out[PATH_MAX], const char *path,
                           const void *manifest, size_t size);
 
-/* Undo a removal: give the directory its name again, if it is complete.  No
- * renamed directory is fine. -ESTALE, or an error of rename(2): it stays as it
- * is.
+/* Undo a removal: give the directory its old name, if it is complete.  0 also
+ * if there is no renamed directory.  -ESTALE, or an error of rename(2): it
+ * stays as it is.
  */
 int manifest_set_back (const char *path, const void *manifest, size_t size,
                        struct err *err);
 
-/* Rename the capture if that has not been done; remove the files of the
+/* Rename the capture if that was not done before; remove the files of the
  * manifest, then empty directories, the capture itself last, and fsync.  Files
- * that are already gone are fine, so that it can be repeated after a crash.
- * -ESTALE if something else was in it, which stays, at 'path' again.
+ * that are already gone are skipped, so it can be repeated after a crash.
+ * -ESTALE if the capture contained something else, which stays, at 'path'
+ * again.
  */
 int manifest_remove (const char *path, const void *manifest, size_t size,
                      struct err *err);

@@ -1,4 +1,4 @@
-/* node_agent/spool/redeliver.c - what was acknowledged, and is lost there */
+/* node_agent/spool/redeliver.c - acknowledged items that the aggregator lost */
 #include "spool/spool_private.h"
 
 #include "spool/manifest.h"
@@ -41,7 +41,7 @@ int spool_begin_redelivery (struct spool *s, struct err *err)
 struct row {                    // an item, and its capture
     uint64_t id, capture;
     enum spool_state state;
-    bool good;                  // its row in the ledger is
+    bool good;                  // its row in the ledger is valid
     char path[PATH_MAX];        // of the capture; "": it is sealed again
                                 // already, or its row is damaged
 };
@@ -57,7 +57,7 @@ static int find_path (struct spool *s, struct row *d, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-/* The first item behind 'after' that this is about: 1, or 0. */
+/* Find the first affected item after 'after': 1, or 0. */
 static int next_item (struct spool *s, uint64_t after, struct row *ret,
                       struct err *err)
 {
@@ -66,12 +66,12 @@ static int next_item (struct spool *s, uint64_t after, struct row *ret,
         " FROM item NOT INDEXED WHERE id>?1 AND id<=?2 ORDER BY id LIMIT 1",
         after, s->redeliver), ret->id, ret->capture, ret->state, ret->good);
 
-    if (rc > 0 && ret->id <= after)     // else it would never end
+    if (rc > 0 && ret->id <= after)     // otherwise this would never end
         return ledger_fail (s, -EBADMSG, "a table is out of order", err);
     return rc;
 }
 
-/* Whether what is there is only what had come to the capture before it was
+/* Whether the directory has only what was added to the capture before it was
  * removed.
  */
 static bool is_only_left (struct spool *s, const char *path)
@@ -88,7 +88,7 @@ static bool is_only_left (struct spool *s, const char *path)
     return left;
 }
 
-/* Whether it is there, so that it can be sealed once more. */
+/* Whether the capture exists, so that it can be sealed again. */
 static bool is_here (struct spool *s, const char *path)
 {
     struct stat st;
@@ -97,8 +97,8 @@ static bool is_here (struct spool *s, const char *path)
            !is_only_left (s, path);
 }
 
-/* It is sealed once more, whatever else of it is on its way, and the note of it
- * says that it may be lost until it is; 'why' NULL: no note.
+/* Have it sealed again, whatever else of it is being delivered; until then a
+ * note says that it may be lost; 'why' NULL: no note.
  */
 static int forget_one (struct spool *s, struct row *d, const char *why,
                        struct err *err)
@@ -108,7 +108,7 @@ static int forget_one (struct spool *s, struct row *d, const char *why,
     return rc < 0 ? rc : capture_forget (s, d->capture, why, d->path, err);
 }
 
-/* It is not here: whether it is there can be asked without having it. */
+/* It does not exist here: ask the aggregator about it without its bytes. */
 static int ask_for (struct spool *s, const struct row *d,
                     struct spool_redelivery *r, struct err *err)
 {
@@ -138,11 +138,11 @@ static int take_one (struct spool *s, struct row *d,
     }
     if (!newest || capture_is_elsewhere (s, d->capture))
         return forget_one (s, d, NULL, err);
-    // what is damaged cannot be asked for
+    // a damaged item cannot be asked about
     return d->good ? ask_for (s, d, r, err) : forget_one (s, d, why, err);
 }
 
-/* 1 when there may be more. */
+/* 1 if there may be more. */
 static int forget_some (struct spool *s, struct spool_redelivery *r,
                         struct err *err)
 {

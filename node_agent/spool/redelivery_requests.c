@@ -1,9 +1,9 @@
-/* node_agent/spool/redelivery_requests.c - what was acknowledged and is not
- * here any more
+/* node_agent/spool/redelivery_requests.c - acknowledged items that no longer
+ * exist here
  *
- * When the aggregator says that it has lost something nobody knows what.  What
- * is not here is offered without its bytes: an acknowledgement says that it is
- * there, a question for them that it is lost.
+ * When the aggregator reports a loss, nobody knows what it has lost.  Items
+ * that do not exist here are offered without their bytes: an acknowledgement
+ * says that the aggregator has the item, a request for bytes that it is lost.
  */
 #include "spool/spool_private.h"
 
@@ -19,7 +19,7 @@ bool spool_asks (const struct spool *s)
            s->tally[ITEM_RAW][SPOOL_ASKED].items > 0;
 }
 
-/* 1 found, 0 it is not asked for. */
+/* 1 found, 0 not asked. */
 static int redelivery_requests_find (struct spool *s, uint64_t id,
                                      struct asked *ret,
                                      struct err *err)
@@ -30,7 +30,7 @@ static int redelivery_requests_find (struct spool *s, uint64_t id,
         ret->kind, ret->path, ret->capture_path);
 }
 
-/* It may have come again meanwhile, as another version or elsewhere. */
+/* It may have appeared again meanwhile, as another version or elsewhere. */
 static int lose (struct spool *s, uint64_t id, struct err *err)
 {
     struct asked a;
@@ -38,7 +38,7 @@ static int lose (struct spool *s, uint64_t id, struct err *err)
 
     if (rc <= 0)
         return rc;
-    // first the capture: without an open item it would count as durable
+    // the capture first: without an open item it would count as durable
     if ((rc = capture_lose (s, a.capture, err)) == 0)
         rc = item_close (s, id, SPOOL_NOT_THERE, "neither this host nor the "
                          "aggregator has it", err);

@@ -1,4 +1,4 @@
-/* node_agent/spool/release_rows.c - captures that may be removed one day */
+/* node_agent/spool/release_rows.c - captures that may be removed later */
 #include "spool/release_rows.h"
 
 #include "spool/spool_private.h"
@@ -34,7 +34,7 @@ int spool_add_release (struct spool *s, const char *path,
     return rc;
 }
 
-/* Every item that was sealed is there, is as it was entered, and durable. */
+/* Every sealed item exists, has a valid row, and is durable. */
 #define ALL_DELIVERED \
     "last_item-first_item+1 = (SELECT count(*) FROM item NOT INDEXED WHERE " \
     "id BETWEEN first_item AND last_item AND state IN (6, 7) AND sum IS " \
@@ -42,13 +42,13 @@ int spool_add_release (struct spool *s, const char *path,
 
 #define ITS_ID "(SELECT capture FROM item WHERE item.id=first_item)"
 
-/* Items are offered in the order of sealing, 16 at a time at most: one that is
- * durable has fewer captures than this before it that are not.
+/* Items are offered in the order of sealing, at most 16 at a time.  So fewer
+ * captures than this before a durable one are not durable.
  */
 #define AHEAD "32"
 
-/* The oldest of which no item is on its way; found without its manifest, and
- * without what costs a hash.
+/* Find the oldest without an undelivered item, without reading its manifest and
+ * without computing a hash.
  */
 #define OLDEST \
     "SELECT id FROM (SELECT id, first_item, last_item, sealed_ns FROM " \
@@ -58,7 +58,7 @@ int spool_add_release (struct spool *s, const char *path,
     "item_open WHERE kind IN (1, 2) AND item.state<6 AND item.id BETWEEN " \
     "first_item AND last_item)) ORDER BY id LIMIT 1"
 
-/* The row, if there is one; ends. */
+/* Read the row, if there is one; finishes the statement. */
 static int take_row (struct db_rows *r, struct released *ret)
 {
     struct db_blob manifest;
@@ -108,7 +108,7 @@ int spool_date_releases (struct spool *s, enum release_state kept,
 
     if (rc < 0 || !ahead)
         return rc < 0 ? rc : 0;
-    // what is damaged stays so
+    // a damaged row stays damaged
     return spool_do (s, err, "UPDATE release SET sealed_ns=?2, sum="
                      RELEASE_SUM_AT ("?2", "state") " WHERE state=?1 AND "
                      "sealed_ns>?2 AND sum IS " RELEASE_SUM ("state"), kept,

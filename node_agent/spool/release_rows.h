@@ -1,4 +1,4 @@
-/* node_agent/spool/release_rows.h - captures that may be removed one day
+/* node_agent/spool/release_rows.h - captures that may be removed later
  *
  * For each capture that was sealed with a manifest: its files, and the progress
  * of its removal.  Part of the spool's ledger; every change is a synchronous
@@ -16,7 +16,7 @@ struct released {
     char path[PATH_MAX];
     int64_t sealed_ns;          // wall clock
     struct buf manifest;        // to be freed by the caller (buf_fini)
-    const char *why;            // the row is not valid, or NULL
+    const char *why;            // the row is invalid, or NULL
 };
 
 /* The last 'nitems' items that were sealed are those of this capture: the event
@@ -28,7 +28,7 @@ int spool_add_release (struct spool *s, const char *path,
                        const struct buf *manifest, int64_t now_ns,
                        struct err *err);
 
-/* The first after 'id' in this state; with a kept state, only those without
+/* Find the first after 'id' in this state; in a kept state, only those without
  * open items, sealed before 'before_ns'. 1, 0 for none, or negative.  Remove
  * nothing if ret->why is set: its row or an item's is damaged, or fewer items
  * were delivered than sealed; or, if it is kept, another directory had a
@@ -39,14 +39,15 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         struct err *err);
 
 /* Captures in state 'kept' that were sealed while the clock was ahead count as
- * sealed at 'now_ns': otherwise they would hold up all later ones, which are
- * released in the order of sealing.
+ * sealed at 'now_ns': otherwise they would delay all later ones, because
+ * releases are in the order of sealing.
  */
 int spool_date_releases (struct spool *s, enum release_state kept,
                          int64_t now_ns, struct err *err);
 
 /* Take an event for a release, with its reason (or NULL): the row and r->state
- * change, or the row is removed (RELEASE_DROP).  -EINVAL: no edge leads there.
+ * change, or the row is removed (RELEASE_DROP). -EINVAL: the state has no edge
+ * for it.
  */
 int spool_change_release (struct spool *s, struct released *r,
                           enum release_event event, const char *why,
@@ -58,8 +59,8 @@ bool spool_has_release (struct spool *s, const char *path);
 /* Forget the row of an older version of the capture at 'path', if kept. */
 int spool_forget_release (struct spool *s, const char *path, struct err *err);
 
-/* The capture at 'path' if it is being removed, or files of it stayed: as
- * spool_next_release.
+/* Find the capture at 'path' if it is being removed, or if files of it stayed:
+ * results as spool_next_release.
  */
 int spool_find_releasing (struct spool *s, const char *path,
                           struct released *ret, struct err *err);

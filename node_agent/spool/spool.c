@@ -1,4 +1,4 @@
-/* node_agent/spool/spool.c - what is to be delivered, on local disk */
+/* node_agent/spool/spool.c - the agent's queue on local disk */
 #include "spool/spool_private.h"
 
 #include "base/clock.h"
@@ -19,9 +19,9 @@ void spool_divide (struct spool *s, const char *host)
 
 /* ---- a damaged ledger ---- */
 
-/* A ledger that cannot be used: it and the files that it speaks of make room
- * for new ones.  Every capture will be sealed again.  It stays condemned until
- * that is done.
+/* Set aside an unusable ledger, and the files that it describes, so that new
+ * ones can be made.  Every capture will be sealed again.  The ledger stays
+ * condemned until this is done.
  */
 static int set_ledger_aside (struct spool *s, const char *why,
                              struct err *err)
@@ -68,8 +68,8 @@ const char *spool_damage (const struct spool *s)
 
 /* ---- recovery ---- */
 
-/* Captures that an earlier life was sealing: their files are not in the
- * ledger, so they go, and the captures are only seen.
+/* An earlier agent was sealing these captures: their files are not in the
+ * ledger, so remove them; the captures become seen.
  */
 static int undo_settled (struct spool *s, struct err *err)
 {
@@ -92,12 +92,12 @@ uint64_t spool_next_durable (struct spool *s, uint64_t id)
         "AND sum IS " ITEM_SUM ("state", "at", "why") " ORDER BY id LIMIT 1",
         id), 0);
 
-    return next > id ? next : 0;        // else an index is out of order
+    return next > id ? next : 0;        // else an index is damaged
 }
 
-/* Files of items that were acknowledged just before the end; one that cannot
- * be removed now is left for the next start.  A row that only seems to say so
- * keeps its wrong sum.
+/* Remove files of items that were acknowledged just before the end; one that
+ * cannot be removed is left to the next start.  A row that only appears to say
+ * so keeps its wrong sum.
  */
 static int finish_durable (struct spool *s, struct err *err)
 {

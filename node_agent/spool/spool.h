@@ -1,15 +1,15 @@
 /* node_agent/spool/spool.h - data to be delivered, on local disk
  *
  * A directory with a ledger and the shipments; doc/format-spool.md describes
- * both.  A capture is seen, settled, then sealed: its items have a fixed
+ * both.  A capture is seen, settled, then sealed: its items then have a fixed
  * content, named by its hash.  An item is offered, transferred, durable
- * (fsynced by the aggregator) and released (no longer here).  A restart needs
- * only the directory.
+ * (fsynced by the aggregator) and released (its file here is removed).  A
+ * restart needs only the directory.
  *
- * Not thread-safe; but any thread may write files that spool_file names.
- * Unless said otherwise, functions return 0 or a negative errno, and then
- * nothing has changed: -ENOSPC and -EIO of the disk, -EBADMSG when the ledger
- * is damaged (see spool_damage).
+ * Not thread-safe, except that any thread may write files that spool_file
+ * names.  Unless stated otherwise, functions return 0, or a negative errno
+ * after which nothing has changed: -ENOSPC and -EIO of the disk, -EBADMSG if
+ * the ledger is damaged (see spool_damage).
  *
  * This folder: the durable queue: its ledger and files, manifests of captures,
  * losses and redelivery.
@@ -47,9 +47,9 @@ struct spool_item {
     char file[PATH_MAX];                // where the bytes are
 };
 
-/* Open or create the spool, and complete what an earlier agent left half done.
- * Time and memory do not depend on its size. -ENOTSUP on a shared file system,
- * where locks are not safe, or for a ledger of another version; -EBUSY when
+/* Open or create the spool, and complete what an earlier agent left unfinished.
+ * Time and memory do not depend on its size.  -ENOTSUP on a shared file system,
+ * where locks are not safe, or for a ledger of another version; -EBUSY if
  * another agent has it.
  */
 int spool_open (const char *dir, struct spool **ret, struct err *err);
@@ -63,58 +63,59 @@ void spool_log_captures (struct spool *s, enum log_level level);
 /* Why spool_open began a new ledger, or NULL. */
 const char *spool_set_aside (const struct spool *s);
 
-/* The damage of the ledger that any function has met since spool_open, also
- * those that return no error; NULL: none.  After damage, close this spool: the
- * next spool_open sets the ledger aside in any case, and begins a new one.
+/* The damage of the ledger that any function has found since spool_open, even
+ * if it returned no error; NULL: none.  After damage, close this spool: the
+ * next spool_open always sets the ledger aside and begins a new one.
  */
 const char *spool_damage (const struct spool *s);
 
-/* Check that the spool's files still have their names: each second, not in a
- * transaction. 0: yes; 1: the ledger was removed or replaced, and restored
- * completely; 'aside' names what was in its place, or "". -ENODEV: close this
- * spool, for the next agent to open: its directory was removed or replaced, or
- * cannot be opened.  Others: the ledger cannot be restored yet.
+/* Check that the spool's files still have their names: call it every second,
+ * outside of transactions.  0: they have; 1: the ledger was removed or
+ * replaced, and was restored completely; 'aside' names what was in its place,
+ * or "". -ENODEV: close this spool, for the next agent to open: its directory
+ * was removed or replaced, or cannot be opened.  Other errors: the ledger
+ * cannot be restored yet.
  */
 int spool_look (struct spool *s, char aside[PATH_MAX], struct err *err);
 
 /* Called when a capture has to be sealed again because its sealed data is
- * damaged; 'why' names the file.  An empty path: it is not known which, so
- * check all captures.
+ * damaged; 'why' names the file.  An empty path: the capture is unknown, so
+ * check all of them.
  */
 typedef void spool_reseal_fn (void *arg, const char *capture_path,
                               const char *why);
 void spool_on_reseal (struct spool *s, spool_reseal_fn *fn, void *arg);
 
-/* The jobs of the captures are not known here: captures of one name and rank in
+/* The jobs of the captures are unknown here: captures of one name and rank in
  * two directories are two captures, not versions of one.  'host' identifies
  * this host.  Call it before anything is sealed or offered.
  */
 void spool_divide (struct spool *s, const char *host);
 
-/* Identify a directory of a host: that in which the capture is. */
+/* Identify the directory that contains a capture, on this host. */
 void spool_place (const char *host, const char *capture_path,
                   char out[MESSAGE_PLACE_MAX]);
 
 /* ---- captures ---- */
 
-/* Add these captures, in one transaction.  Known ones are fine. */
+/* Add these captures in one transaction; known ones are skipped. */
 int spool_seen (struct spool *s, const char *const *paths, size_t n,
                 struct err *err);
 
-/* Call 'fn' for each capture that was seen and no longer exists.  Find out
- * where it is, then call spool_vanished or spool_moved.
+/* Call 'fn' for each capture that was seen and no longer exists.  The caller
+ * finds out where it is, then calls spool_vanished or spool_moved.
  */
 int spool_find_gone (struct spool *s,
                      void (*fn) (void *arg, const char *capture_path),
                      void *arg, struct err *err);
 
-/* This capture no longer exists: 1, it was only seen, and is vanished now; 0,
- * it was read, or is being read; or negative.
+/* This capture no longer exists.  1: it was only seen, and is vanished now; 0:
+ * it was read or is being read; or negative.
  */
 int spool_vanished (struct spool *s, const char *capture_path,
                     struct err *err);
 
-/* It no longer exists, and is known by another path. */
+/* It no longer exists at this path, and is known by another one. */
 int spool_moved (struct spool *s, const char *capture_path, struct err *err);
 
 /* Whether this version of a capture has been sealed before. */
@@ -127,7 +128,7 @@ bool spool_knows (struct spool *s, const char *capture_path,
 int spool_settle (struct spool *s, const char *capture_path,
                   const char *fingerprint, uint64_t *id, struct err *err);
 
-/* Give up sealing it: remove its files; it is only seen now. */
+/* Stop sealing it: remove its files; it is only seen now. */
 void spool_unsettle (struct spool *s, uint64_t id);
 
 /* The path for file 'number' of a settled capture: 0 is the shipment, others
@@ -169,22 +170,22 @@ int spool_find_name_collision (struct spool *s, uint64_t id,
 
 /* ---- items ---- */
 
-/* The first item of a kind after 'id' that is open or asked for (SPOOL_ASKED:
- * there is no file then).  Damaged ones are set aside. 1 found, 0 none,
- * negative on failure: ret->id is one that could not be set aside, or 0.
+/* Find the first item of a kind after 'id' that is open or asked (SPOOL_ASKED:
+ * it has no file).  Damaged ones are set aside.  1 found, 0 none, negative on
+ * failure: ret->id is one that could not be set aside, or 0.
  */
 int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
                 struct spool_item *ret, struct err *err);
 
-/* The hashes of up to SPOOL_SEGMENT chunks from 'first' on (a multiple of it),
- * of an item that has more than one.  How many, or -EBADMSG: damaged, to be set
- * aside.
+/* Read the hashes of up to SPOOL_SEGMENT chunks from 'first' on (a multiple of
+ * it), of an item that has more than one chunk.  Returns their number, or
+ * -EBADMSG: they are damaged, and the item has to be set aside.
  */
 int spool_hashes (struct spool *s, uint64_t id, uint64_t first,
                   struct digest out[SPOOL_SEGMENT], struct err *err);
 
-/* Record the progress of an item.  Only information: kept in memory until the
- * next transaction, or until there are ADVICE_MAX.
+/* Record the progress of an item.  This is only information: it is kept in
+ * memory until the next transaction, or until there are ADVICE_MAX.
  */
 void spool_offered (struct spool *s, uint64_t id);
 void spool_transferring (struct spool *s, uint64_t id, uint64_t offset);
@@ -195,14 +196,15 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset);
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err);
 
-/* Record the mark of the acknowledgements with the next spool_durable; one of
- * epoch 0 is none.  And return the latest, of epoch 0 if there was none.
+/* Record the mark of the acknowledgements with the next spool_durable; epoch 0
+ * means none.  spool_mark returns the latest one, with epoch 0 if there was
+ * none.
  */
 void spool_set_mark (struct spool *s, const struct ledger_mark *mark);
 struct ledger_mark spool_mark (const struct spool *s);
 
-/* Whether anything was ever acknowledged; and whether without a mark: the
- * aggregator was of a version that has none, or its note is damaged.
+/* Whether anything was ever acknowledged; and whether that was without a mark:
+ * the aggregator's version had none, or the note is damaged.
  */
 bool spool_has_delivered (const struct spool *s);
 bool spool_lacks_mark (const struct spool *s);
@@ -211,49 +213,50 @@ bool spool_lacks_mark (const struct spool *s);
 int spool_gone (struct spool *s, uint64_t id, enum spool_event event,
                 const char *why, struct err *err);
 
-/* The aggregator has lost these items that were asked for, in one transaction.
- * That part of their captures is lost until these are sealed again.
+/* The aggregator has lost these items that were asked about, in one
+ * transaction.  That part of their captures is lost until these are sealed
+ * again.
  */
 int spool_lost (struct spool *s, const uint64_t *ids, size_t n,
                 struct err *err);
 
 /* An item's sealed data is damaged: move its file to quarantine, with a file
- * that says why, and seal its capture again.
+ * that has the reason, and have its capture sealed again.
  */
 int spool_quarantine (struct spool *s, const struct spool_item *item,
                       const char *why, struct err *err);
 
-/* ---- delivered, and lost there ---- */
+/* ---- delivered, and lost by the aggregator ---- */
 
 /* The aggregator lost what it has acknowledged until now: all captures have to
- * be sealed or asked for again, by this or a later agent.  Afterwards there is
- * no mark, and none is missing.  If one was missing, it is not known whether
+ * be sealed or asked about again, by this or a later agent.  Afterwards there
+ * is no mark, and none is missing.  If one was missing, it is unknown whether
  * they are lost.
  */
 int spool_begin_redelivery (struct spool *s, struct err *err);
 
-/* Whether that is still to be done; and do a part of it: 1 there is more, 0
+/* Whether a redelivery is unfinished; and do a part of it: 1 there is more, 0
  * that was the last.  Afterwards check all captures: spool_knows no longer
- * knows these, and they are not released.  If a capture does not exist here any
- * more, its acknowledged items are asked for: see spool_next.  Items that are
- * not yet durable are not affected.
+ * knows these, and they are not released.  If a capture no longer exists here,
+ * its acknowledged items are asked: see spool_next.  Items that are not yet
+ * durable are not affected.
  */
 struct spool_redelivery {
-    uint64_t at;                // begins as zeros, and is kept between calls
+    uint64_t at;                // zeros at first, kept between calls
     uint64_t captures;          // that exist
-    uint64_t gone;              // that do not, not even elsewhere
+    uint64_t gone;              // that do not exist, not even elsewhere
     uint64_t last_gone;         // the id of the last of them
-    bool in_doubt;              // whether any is lost
+    bool in_doubt;              // whether any is lost is unknown
 };
 
 bool spool_redelivers (const struct spool *s);
 int spool_redeliver (struct spool *s, struct spool_redelivery *r,
                      struct err *err);
 
-/* Whether an item is asked for and not answered yet. */
+/* Whether an item is asked and not answered yet. */
 bool spool_asks (const struct spool *s);
 
-/* ---- numbers ---- */
+/* ---- counts ---- */
 
 struct spool_tally {
     uint64_t items, bytes;
@@ -263,13 +266,13 @@ struct spool_tally {
 struct spool_tally spool_tally (const struct spool *s, enum item_kind kind,
                                 enum spool_state state);
 
-/* Bytes of shipments that are in the spool. */
+/* Bytes of the shipments in the spool. */
 uint64_t spool_bytes (const struct spool *s);
 
-/* Items of both kinds that are open or asked for. */
+/* Items of both kinds that are open or asked. */
 uint64_t spool_undelivered (const struct spool *s);
 
-/* Nothing is open although spool_undelivered says so: count again, and repair
+/* Nothing is open although spool_undelivered is not 0: count again, and repair
  * the indexes.
  */
 int spool_recount (struct spool *s, struct err *err);
@@ -281,10 +284,10 @@ bool spool_has_rank (struct spool *s, int64_t rank);
 
 #define SPOOL_LOSS_MAX 900              // bytes of the text
 
-/* Call 'fn' (or NULL) for each capture with a loss, of this or an earlier
+/* Call 'fn' (or NULL) for each capture with a loss, found by this or an earlier
  * agent: it vanished before it was read, or raw files of it vanished, changed
- * or were left out; or ('again') its sealed data is damaged, or lost by the
- * aggregator, and it was not sealed again yet.  How many there are, or
+ * or were left out; or ('again') its sealed data is damaged or was lost by the
+ * aggregator, and it was not sealed again yet.  Returns their number, or
  * negative.
  */
 typedef void spool_lost_fn (void *arg, const char *capture_path, bool again,
@@ -292,19 +295,19 @@ typedef void spool_lost_fn (void *arg, const char *capture_path, bool again,
 int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,
                      struct err *err);
 
-/* The same for captures that the aggregator had acknowledged and has lost, and
- * that did not exist here when it said so.
+/* The same for captures that the aggregator acknowledged and lost, and that did
+ * not exist here when it reported this.
  */
 int spool_each_lost_there (struct spool *s, spool_lost_fn *fn, void *arg,
                            struct err *err);
 
-/* ---- what else is to survive ---- */
+/* ---- what else is kept for the next agent ---- */
 
 /* Keep a wrapper's report (one packet of each type), for the next agent. */
 int spool_keep_report (struct spool *s, int64_t rank, const char *type,
                        const char *packet, struct err *err);
 
-/* All reports that were kept: hellos first, then ends. */
+/* Call 'fn' for all reports that were kept: hellos first, then ends. */
 int spool_each_report (struct spool *s,
                        void (*fn) (void *arg, int64_t rank, const char *packet),
                        void *arg, struct err *err);

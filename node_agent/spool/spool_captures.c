@@ -11,18 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SPOOL_FINGERPRINT_MAX (FINGERPRINT_MAX + 32)    // "=SUM+N" behind it
+#define SPOOL_FINGERPRINT_MAX (FINGERPRINT_MAX + 32)    // after it "=SUM+N"
 #define SAME_DATE_NS 1000       // less than a tick; more than versions of one
 
-// a fingerprint without the sum, "~" and 16 digits: older agents knew none
+// a fingerprint without "~" and 16 digits: older agents had no sum
 #define OLD_FORM(fingerprint) \
     "substr(" fingerprint ", 1, instr(" fingerprint ", '~') - 1) || " \
     "substr(" fingerprint ", instr(" fingerprint ", '~') + 17)"
 
 /* The id of a version of a capture (NULL: any) with a state from 'least' to
- * 'most'; 0: none, or the ledger cannot tell.  SQLite takes from an index what
- * that has of a row, so the row is looked up by its id: else a key that is
- * damaged in the row only would count as good here, and nowhere else.
+ * 'most'; 0: none, or the ledger cannot tell.  SQLite reads indexed columns
+ * from the index, so the row is looked up by its id: otherwise a key that is
+ * damaged only in the row would count as valid here, and nowhere else.
  */
 static uint64_t spool_captures_find (struct spool *s, const char *path,
                                      const char *fingerprint,
@@ -46,12 +46,12 @@ bool spool_knows (struct spool *s, const char *path, const char *fingerprint)
 
 struct capture_row {
     char path[PATH_MAX];
-    uint64_t open;              // items that are open or asked for
+    uint64_t open;              // items that are open or asked
     int state;
     bool good;                  // the row is valid
 };
 
-/* 1 found, 0 not there. */
+/* 1 found, 0 not found. */
 static int find_row (struct spool *s, uint64_t id, struct capture_row *ret,
                      struct err *err)
 {
@@ -128,7 +128,7 @@ int spool_seen (struct spool *s, const char *const *paths, size_t n,
     return spool_ledger_finish (s, rc, "agent.spool.seen.commit", err);
 }
 
-/* In a transaction. */
+/* Call it in a transaction. */
 static int vanish (struct spool *s, uint64_t id, const char *path,
                    struct err *err)
 {
@@ -200,7 +200,7 @@ void spool_unsettle (struct spool *s, uint64_t id)
 {
     int rc;
 
-    // what fails here is done at the next start
+    // if this fails, the next start does it
     (void)spool_remove_files (s, id, NULL);
     if (spool_ledger_begin (s, NULL) < 0)
         return;
@@ -249,8 +249,8 @@ static int item_add (struct spool *s, uint64_t capture,
     return rc;
 }
 
-/* The same for copies of a capture, in whatever order their files are found: of
- * its raw files, if there are any, since rows know their dates.
+/* A sum that is equal for copies of a capture, in whatever order their files
+ * are found: of its raw files if there are any, because rows contain dates.
  */
 static int sum_of (const struct spool_new *items, size_t n, uint64_t *ret)
 {
@@ -275,8 +275,8 @@ static int sum_of (const struct spool_new *items, size_t n, uint64_t *ret)
     return 0;
 }
 
-/* The clock of files ticks some hundred times a second: another version may
- * have the very same date.
+/* File clocks tick only some hundred times a second: another version may have
+ * the same date.
  */
 static int date_after_others (struct spool *s, uint64_t id, const char *name,
                               int64_t rank, uint64_t sum,
@@ -399,7 +399,7 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
     int rc = find_row (s, id, &r, err);
 
     path[0] = '\0';
-    // a damaged row keeps its wrong sum, so that it is never believed again
+    // a damaged row keeps its wrong sum, so that it never becomes valid
     if (rc <= 0 || !r.good)
         return rc < 0 ? rc : 0;
     (void)snprintf (path, PATH_MAX, "%s", r.path);

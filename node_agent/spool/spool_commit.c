@@ -1,5 +1,5 @@
 /* node_agent/spool/spool_commit.c - transactions, and what each of them writes:
- * the states of items, advice, tallies
+ * states of items, advice, tallies
  */
 #include "spool/spool_private.h"
 
@@ -26,7 +26,7 @@ static void tally_move (struct spool *s, const struct item_row *r,
 
     if (r->kind < 0 || r->kind >= SPOOL_KINDS || r->state < 0 ||
         r->state >= SPOOL_STATES)
-        return;                 // damaged; spool_recount finds out
+        return;                 // damaged; spool_recount will find it
     from_tally = &s->tally[r->kind][r->state];
     to_tally = &s->tally[r->kind][to];
     from_tally->items--;
@@ -53,7 +53,7 @@ int item_move (struct spool *s, uint64_t id, const struct item_row *r,
 
 /* ---- advice ---- */
 
-/* What it says, within a transaction. */
+/* Write the advice, within a transaction. */
 static int write_advice (struct spool *s, struct err *err)
 {
     int rc = 0;
@@ -81,7 +81,7 @@ void item_advise (struct spool *s, uint64_t id, enum spool_event event,
     }
     if (s->nadvice == ADVICE_MAX && (spool_ledger_begin (s, NULL) < 0 ||
         spool_ledger_finish (s, 0, "agent.spool.advice.commit", NULL) < 0))
-        return;                 // without it nothing is wrong
+        return;                 // it is only advice
     s->advice[s->nadvice++] = (struct advice){ id, offset, event };
 }
 
@@ -100,7 +100,7 @@ static int tally_save (struct spool *s, struct err *err)
 {
     int rc = 0;
 
-    // rows that are out of order would be there twice
+    // unordered rows would be there twice
     if (s->recounted)
         rc = spool_do (s, err, "DELETE FROM tally");
     for (int kind = 0; kind < SPOOL_KINDS; kind++) {
@@ -127,7 +127,7 @@ static int tally_read (struct spool *s, const char *sql, struct err *err)
         if (kind >= 0 && kind < SPOOL_KINDS && state >= 0 &&
             state < SPOOL_STATES)
             s->tally[kind][state] = t;
-        // else the count comes out wrong: counted again
+        // otherwise the count is wrong, and done again
     }
     return db_end (&r);
 }
@@ -148,7 +148,7 @@ int tally_load (struct spool *s, struct err *err)
 
 int tally_count (struct spool *s, struct err *err)
 {
-    // the sum of damaged sizes may be more than an integer
+    // the sum of damaged sizes may exceed an integer
     return tally_read (s, "SELECT kind, state, count(*), "
                           "CAST(total(size) AS INTEGER) FROM item "
                           "NOT INDEXED GROUP BY kind, state", err);

@@ -1,5 +1,5 @@
-/* node_agent/spool/spool_dir.c - the spool's directory: places of files, and
- * the quarantine
+/* node_agent/spool/spool_dir.c - the spool's directory: paths of files, and the
+ * quarantine
  */
 #include "spool/spool_private.h"
 
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PLACE_DIGITS 16         // of the hash: 64 bits tell directories apart
+#define PLACE_DIGITS 16         // of the hash: 64 bits distinguish directories
 
 void spool_place (const char *host, const char *path,
                   char out[MESSAGE_PLACE_MAX])

@@ -25,7 +25,9 @@ static const char next_sql[] =
     "FROM item i INDEXED BY item_open LEFT JOIN capture c ON c.id=i.capture "
     "WHERE i.state<6 AND i.kind=?1 AND i.id>?2 ORDER BY i.id LIMIT 1";
 
-/* Where a raw file lies that is not in the spool: in the capture, or beside it. */
+/* The path of a raw file that is not in the spool: in the capture, or beside
+ * it.
+ */
 static void place_original (struct spool_item *item, const char *capture)
 {
     const char *slash = strrchr (capture, '/');
@@ -38,7 +40,7 @@ static void place_original (struct spool_item *item, const char *capture)
         item->file[0] = '\0';   // its path is too long: it cannot be opened
 }
 
-/* Fill in from a row of next_sql; NULL, or why it is not to be believed. */
+/* Fill in from a row of next_sql; NULL, or why the row is invalid. */
 static const char *take_row (struct spool *s, sqlite3_stmt *st,
                              struct spool_item *ret)
 {
@@ -65,7 +67,7 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
     return NULL;
 }
 
-/* What can be told of a file in the spool without reading it. */
+/* Check a file in the spool without reading it. */
 static const char *look_at_file (const struct spool_item *item)
 {
     struct stat st;
@@ -90,11 +92,11 @@ int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
         return ledger_fail (s, rc, "cannot read the ledger", err);
     r = spool_rows (s, err, next_sql, kind, id);
     if ((found = db_step (&r)) && sqlite3_column_int64 (r.st, 0) <= (int64_t)id)
-        // else it would never end
+        // or it would never end
         r.rc = ledger_fail (s, -EBADMSG, "an index is out of order", err);
     else if (found && (*why = take_row (s, r.st, ret))) {
-        ret->own = false;       // its file may be another one's
-        ret->capture_id = 0;    // and so may it be
+        ret->own = false;       // its file may be another item's
+        ret->capture_id = 0;    // and the capture another one
     } else if (found && state_is_open (ret->state)) {
         *why = look_at_file (ret);
     }
@@ -112,7 +114,7 @@ int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
         id = ret->id;
         if (why && (rc = spool_quarantine (s, ret, why, err)) < 0)
             return rc;
-        // with a damaged index it may be one that was delivered
+        // a damaged index may find a delivered one
         if (!why && state_is_offered (ret->state))
             return 1;
     }
@@ -166,7 +168,7 @@ int item_ask (struct spool *s, uint64_t id, struct err *err)
     return capture_ask (s, r.capture, err);
 }
 
-/* One that does not say whose it is: no capture's number of open items. */
+/* Such an item does not show its capture: no count of open items changes. */
 static int set_stray (struct spool *s, uint64_t id, const char *why,
                       struct err *err)
 {
@@ -188,7 +190,7 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset)
     item_advise (s, id, SPOOL_WAS_SENT, offset);
 }
 
-/* ---- the ends ---- */
+/* ---- ends ---- */
 
 void item_release (struct spool *s, uint64_t id)
 {
@@ -201,7 +203,7 @@ void item_release (struct spool *s, uint64_t id)
         spool_file_path (s, r.capture, r.number, path);
         if (FAULT ("agent.spool.durable.unlink") < 0 ||
             (unlink (path) < 0 && errno != ENOENT))
-            return;             // the next start tries again
+            return;             // the next start will try again
     }
     item_advise (s, id, SPOOL_FILE_REMOVED, 0);
 }
@@ -242,7 +244,7 @@ int spool_gone (struct spool *s, uint64_t id, enum spool_event event,
     if ((rc = spool_ledger_finish (s, rc, "agent.spool.gone.commit", err)) < 0)
         return rc;
     counter_add (COUNTER_ITEMS_GONE, 1);
-    if (r.own) {                // a link to a file that was written to
+    if (r.own) {                // a link to a file that was changed
         spool_file_path (s, r.capture, r.number, path);
         if (FAULT ("agent.spool.gone.unlink") == 0)
             (void)unlink (path);
@@ -250,7 +252,7 @@ int spool_gone (struct spool *s, uint64_t id, enum spool_event event,
     return 0;
 }
 
-/* A damaged row does not say whose it was, but one capture lacks it. */
+/* A damaged row does not show its capture, but one capture lacks it. */
 static int find_owner (struct spool *s, uint64_t *capture, struct err *err)
 {
     int rc = capture_find_short (s, capture, err);
@@ -258,8 +260,8 @@ static int find_owner (struct spool *s, uint64_t *capture, struct err *err)
     return rc > 0 ? capture_close_one (s, *capture, err) : rc;
 }
 
-/* The end of a transaction that set an item aside, or failed to ('rc'): its
- * capture (0: not known) is to be sealed again.
+/* End a transaction that set an item aside, or failed to ('rc'): its capture
+ * (0: unknown) is to be sealed again.
  */
 static int give_back (struct spool *s, uint64_t capture, const char *why,
                       int rc, struct err *err)
@@ -332,8 +334,8 @@ uint64_t spool_undelivered (const struct spool *s)
     return n;
 }
 
-/* The first item behind *id that says that it is done with, in a row that is
- * not as it was written: 1, or 0 if there is none.
+/* The first item after *id whose invalid row says that it is finished: 1, or 0
+ * if there is none.
  */
 static int find_doubtful (struct spool *s, uint64_t *id, struct err *err)
 {
@@ -343,12 +345,12 @@ static int find_doubtful (struct spool *s, uint64_t *id, struct err *err)
         "sum IS NOT " ITEM_SUM ("state", "at", "why") " AND id>?1 ORDER BY id "
         "LIMIT 1", before), *id);
 
-    if (rc > 0 && (int64_t)*id <= (int64_t)before)  // else it would never end
+    if (rc > 0 && (int64_t)*id <= (int64_t)before)  // or it would never end
         return ledger_fail (s, -EBADMSG, "a table is out of order", err);
     return rc;
 }
 
-/* It may not have been delivered: then its capture lacks an open one. */
+/* It may be undelivered: then its capture lacks an open item. */
 static int doubt (struct spool *s, uint64_t id, struct err *err)
 {
     static const char why[] = "its row in the ledger is damaged";

@@ -1,7 +1,7 @@
 /* node_agent/spool/spool_ledger.c - the spool's database
  *
- * SQLite does not notice every flipped byte, so each row has a checksum of all
- * its members, made and compared by the SQL function row_sum.
+ * SQLite misses some flipped bytes, so each row has a checksum of all its
+ * members, computed and compared by the SQL function row_sum.
  */
 #include "spool/spool_private.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define WAL_BYTES_MAX "4194304" // of the journal, that a start has to read
+#define WAL_BYTES_MAX "4194304" // of the journal, which a start must read
 
 static const char schema_sql[] =
     "CREATE TABLE capture (id INTEGER PRIMARY KEY AUTOINCREMENT,"
@@ -46,7 +46,7 @@ static const char schema_sql[] =
     "CREATE TABLE note (name TEXT PRIMARY KEY, text TEXT NOT NULL,"
     " sum INTEGER NOT NULL);";
 
-/* is_one_capture(PATH, PATH): of one name and rank they are versions of one. */
+/* is_one_capture(PATH, PATH): versions of one capture, by name and rank. */
 static void is_one_capture (sqlite3_context *c, int n, sqlite3_value **v)
 {
     const struct spool *s = sqlite3_user_data (c);
@@ -62,7 +62,7 @@ static void is_one_capture (sqlite3_context *c, int n, sqlite3_value **v)
     sqlite3_result_int (c, strcmp (at[0], at[1]) == 0);
 }
 
-/* is_gone(PATH): nothing is there. */
+/* is_gone(PATH): nothing exists there. */
 static void is_gone (sqlite3_context *c, int n, sqlite3_value **v)
 {
     const char *path = (const char *)sqlite3_value_text (v[0]);
@@ -74,7 +74,7 @@ static void is_gone (sqlite3_context *c, int n, sqlite3_value **v)
 
 /* ---- damage ---- */
 
-/* Our statements are right, and our tables were. */
+/* Our statements are valid and our tables were: such an error is damage. */
 static bool is_damage (int code)
 {
     return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ||
@@ -82,9 +82,7 @@ static bool is_damage (int code)
            code == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG;
 }
 
-/* Whoever meets damage first says so: it is remembered, and a ledger that is in
- * use is condemned.
- */
+/* Record damage when it is first found, and condemn a ledger in use. */
 static void remember_damage (struct spool *s, const char *why)
 {
     if (*s->damage)
@@ -102,7 +100,7 @@ int ledger_fail (struct spool *s, int rc, const char *why, struct err *err)
     return err_sys (err, -rc, "%s: %s", s->dir, why);
 }
 
-/* The result of a statement, of which the caller may not say how it ended. */
+/* Record the error of a statement whose caller may ignore it. */
 static void look_for_damage (struct spool *s, int code)
 {
     if (is_damage (code & 0xff))
@@ -137,8 +135,8 @@ struct db_rows spool_rows_of (struct spool *s, struct err *err,
 
 /* ---- opening ---- */
 
-/* Nobody but us puts a file there: a directory, a link, another program's
- * database are damage.
+/* Nobody else puts files there, so a directory, a link or another program's
+ * database is damage.
  */
 static bool is_file (const char *path)
 {

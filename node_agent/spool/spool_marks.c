@@ -1,10 +1,9 @@
-/* node_agent/spool/spool_marks.c - how far acknowledgements hold
+/* node_agent/spool/spool_marks.c - how far acknowledgements are valid
  *
- * Two rows of the table 'note': the mark that came with the latest
- * acknowledgements, and, while what came before it is to be delivered again,
- * the last item that this is about.  Acknowledgements without any mark are of a
- * version that had none, or a note is damaged: whether they still hold nobody
- * can tell.
+ * The table 'note' has two rows for this: the mark that came with the latest
+ * acknowledgements, and, during a redelivery, the last item that it is about.
+ * If there are acknowledgements without any mark, they are from a version that
+ * had none, or a note is damaged: nobody can tell whether they are still valid.
  */
 #include "spool/spool_private.h"
 
@@ -14,7 +13,7 @@
 #define MARK "mark"             // EPOCH SEQ
 #define REDELIVER "redeliver"   // the item's id, or 0; whether it is in doubt
 
-// notes that may be one of these, or have been
+// notes that are, or may have been, one of these
 #define BAD_NOTES " FROM note WHERE sum IS NOT row_sum('n', name, text) AND " \
     "NOT " NOTE_OF_LOSS
 
@@ -67,8 +66,8 @@ struct ledger_mark spool_mark (const struct spool *s)
 
 void spool_set_mark (struct spool *s, const struct ledger_mark *mark)
 {
-    if (mark->epoch == 0) {     // what was said before still holds, unless
-        if (s->marked && s->mark.epoch == 0)    // that is nothing, either
+    if (mark->epoch == 0) {     // earlier acknowledgements stay valid, unless
+        if (s->marked && s->mark.epoch == 0)    // these are none, either
             s->mark_due = true;
         s->marked = s->marked && s->mark.epoch != 0;
         return;

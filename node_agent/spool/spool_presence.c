@@ -1,8 +1,8 @@
 /* node_agent/spool/spool_presence.c - a spool whose files are removed while it
  * is in use
  *
- * The ledger is put back from what has it open: without it the next life would
- * not know what is lost, nor what may be removed.
+ * The ledger is restored from the open database: without it the next agent
+ * would not know what is lost, or what may be removed.
  */
 #include "spool/spool_private.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* Who has the lock of another directory has not this one. */
+/* The lock of another directory does not protect this one. */
 static bool has_dir (const struct spool *s)
 {
     struct stat held, named;
@@ -24,7 +24,7 @@ static bool has_dir (const struct spool *s)
     return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
-/* What is asked of it until the end fails in words. */
+/* Until the agent ends, every call fails with an error. */
 static int give_up (struct spool *s)
 {
     spool_ledger_close (s);

@@ -2,15 +2,15 @@
  *
  * Each calls those above it only:
  *
- * spool_dir.c            the directory: places of files, quarantine
+ * spool_dir.c            the directory: paths of files, quarantine
  * spool_ledger.c         the database: schema, statements, damage
  * spool_states.c         tables of states, and each transition
  * spool_commit.c         transactions, and what each writes: states of items,
  *                        advice, tallies
  * wrapper_reports.c      reports of wrappers, and notes
  * losses.c               what will not be delivered
- * release_rows.c         captures that may be removed one day
- * spool_marks.c          how far acknowledgements hold
+ * release_rows.c         captures that may be removed later
+ * spool_marks.c          how far acknowledgements are valid
  * spool_captures.c       captures: seen, settled, sealed
  * spool_items.c          items: next, durable, gone, set aside
  * redeliver.c            acknowledged data that the aggregator may have lost
@@ -34,7 +34,7 @@
 #define SPOOL_QUARANTINE "quarantine"
 #define FILES_SHIFT 10          // captures in one directory: 1024, so that
                                 // searching one takes milliseconds
-#define ADVICE_MAX 1024         // of it are in memory; then a transaction
+#define ADVICE_MAX 1024         // kept in memory; then a transaction
 #define SINCE_MAX 1024          // rows of a table, of which it is known since
                                 // when they are in their state
 #define PATH_SHORT (PATH_MAX - 64)      // of a spool: its files have room
@@ -53,7 +53,7 @@ enum spool_table {
 
 struct spool_since {
     uint64_t id;
-    int64_t since_ns;           // monotonic; 0: not known
+    int64_t since_ns;           // monotonic; 0: unknown
 };
 
 struct spool {
@@ -76,10 +76,10 @@ struct spool {
     bool mark_due;
     bool marked;                // a mark is recorded, perhaps of epoch 0
     uint64_t redeliver;         // captures of items up to this one; 0: none
-    bool in_doubt;              // it is not known whether they are lost
+    bool in_doubt;              // it is unknown whether they are lost
     bool in_use;                // spool_open has ended
     char damage[ERR_TEXT_MAX];  // "": none
-    char host[MESSAGE_NAME_MAX];        // of spool_divide; "": one job
+    char host[MESSAGE_NAME_MAX];        // of spool_divide; "": a single job
 };
 
 /* ---- spool_dir.c ---- */
@@ -100,28 +100,26 @@ int spool_set_file_aside (struct spool *s, const char *file, const char *name,
 /* Remove every file of a capture. */
 int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 
-/* Make the next spool_open set the ledger aside in any case, by a file of this
- * name.
- */
+/* Make the next spool_open set the ledger aside, by a file with this path. */
 void spool_mark_damaged (struct spool *s, const char *why);
 void spool_condemned_path (const struct spool *s, char out[PATH_MAX]);
 
 /* ---- spool_ledger.c ---- */
 
-/* Open the file ledger.db in s->dir; it may be empty, or new.  -EBADMSG when it
+/* Open the file ledger.db in s->dir; it may be empty, or new.  -EBADMSG if it
  * is damaged.
  */
 int spool_ledger_connect (struct spool *s, bool *empty, struct err *err);
 void spool_ledger_close (struct spool *s);
 
-/* Make the tables of SPOOL_SCHEMA. */
+/* Create the tables of SPOOL_SCHEMA. */
 int ledger_create (struct spool *s, struct err *err);
 
 /* As db_error, but -EBADMSG for damage and for tables that are not ours. */
 int ledger_error (struct spool *s, struct err *err);
 
 /* As ledger_error, for our own errors: 'rc' and 'why'.  Both record damage for
- * spool_damage; so does each statement that fails, so that ignored failures are
+ * spool_damage, as does each failing statement, so that ignored failures are
  * recorded, too.
  */
 int ledger_fail (struct spool *s, int rc, const char *why, struct err *err);
@@ -134,11 +132,11 @@ struct db_rows spool_rows_of (struct spool *s, struct err *err,
 
 /* ---- spool_states.c ---- */
 
-/* Take an event for a row, with its reason (NULL or "": its name says it): set
- * *state and log the change, as that of 'path' (NULL: of the number 'id').
- * False, and nothing is changed, if there is no such edge; a number that is no
- * state has none.  The caller writes the row.  The log is written before the
- * commit: if that fails, the row has its old state again.
+/* Take an event for a row, with its reason (NULL or "": the event's name is
+ * enough): set *state and log the change, as that of 'path' (NULL: of the
+ * number 'id').  False, and nothing is changed, if there is no such edge; a
+ * number that is no state has none.  The caller writes the row.  The log is
+ * written before the commit: if that fails, the row has its old state again.
  */
 bool spool_change (struct spool *s, enum spool_table table, uint64_t id,
                    const char *path, int *state, unsigned event,
@@ -149,9 +147,9 @@ bool spool_change (struct spool *s, enum spool_table table, uint64_t id,
 /* As spool_ledger_connect, with its tables and tallies. */
 int spool_ledger_open (struct spool *s, struct err *err);
 
-/* A transaction.  Its end is a commit if 'rc' is not negative, and that does
- * not fail; else it is rolled back, and the failure is returned.  'point' is
- * the name of the fault point of the commit.
+/* Begin and end a transaction.  The end commits if 'rc' is not negative;
+ * otherwise, or if the commit fails, it rolls back and returns the failure.
+ * 'point' is the name of the commit's fault point.
  */
 int spool_ledger_begin (struct spool *s, struct err *err);
 int spool_ledger_finish (struct spool *s, int rc, const char *point,
@@ -165,28 +163,28 @@ struct item_row {
     bool own;
 };
 
-/* 1 found, 0 not there. */
+/* 1 found, 0 not found. */
 int item_find (struct spool *s, uint64_t id, struct item_row *r,
                struct err *err);
 
-/* Take an event for an item, within a transaction: its row, and the tallies.
- * 1: it has no edge for that, and stays as it is.
+/* Take an event for an item, within a transaction: its row and the tallies
+ * change.  1: its state has no edge for it, and stays.
  */
 int item_move (struct spool *s, uint64_t id, const struct item_row *r,
                enum spool_event event, uint64_t at, const char *why,
                struct err *err);
 
-/* An event that the next transaction takes; now, when there is no room for
- * more.
+/* Have the next transaction take an event; if there is no room for more events,
+ * do it now.
  */
 void item_advise (struct spool *s, uint64_t id, enum spool_event event,
                   uint64_t offset);
 
-/* Tallies: from the rows of the table; from all items. */
+/* Read the tallies from their table; count them from all items. */
 int tally_load (struct spool *s, struct err *err);
 int tally_count (struct spool *s, struct err *err);
 
-/* Whether the table says what 'tally' says. */
+/* Whether the table equals 'tally'. */
 bool tally_is_true (struct spool *s);
 
 /* ---- spool.c ---- */
@@ -196,18 +194,17 @@ struct spool *spool_new_struct (const char *dir, struct err *err);
 /* The first item after 'id' that is durable and not released; 0: none. */
 uint64_t spool_next_durable (struct spool *s, uint64_t id);
 
-/* Captures with a wrong number of items that are open or asked for. */
+/* Captures with a wrong number of items that are open or asked. */
 #define SPOOL_SHORT_CAPTURES \
     "SELECT c.id FROM capture c LEFT JOIN (SELECT capture AS id, count(*) AS " \
     "n FROM item WHERE state<6 GROUP BY capture) i ON " \
     "i.id=c.id WHERE c.open<>ifnull(i.n, 0)"
 
-/* One of those: 1, or 0 if there is none. */
+/* Find one of those: 1, or 0 if there is none. */
 int capture_find_short (struct spool *s, uint64_t *id, struct err *err);
 
 /* Take an event for a capture, in a transaction: its row gets the state and
- * this version (NULL: it stays).  1: it has no edge for that, and stays as it
- * is.
+ * this version (NULL: it stays). 1: its state has no edge for it, and stays.
  */
 int capture_move (struct spool *s, uint64_t id, enum spool_event event,
                   const char *fingerprint, const char *why, struct err *err);
@@ -219,9 +216,9 @@ int capture_move (struct spool *s, uint64_t id, enum spool_event event,
 int capture_forget (struct spool *s, uint64_t id, const char *why,
                     char path[PATH_MAX], struct err *err);
 
-/* An item of the capture is not open any more: with the last one the capture is
- * durable.  One is asked for: one more is undelivered.  One exists nowhere: the
- * capture is lost.  Call them in a transaction.
+/* An item of the capture is no longer open: with the last one the capture
+ * becomes durable.  One is asked: one more is undelivered.  One exists nowhere:
+ * the capture is lost.  Call them in a transaction.
  */
 int capture_close_one (struct spool *s, uint64_t id, struct err *err);
 int capture_ask (struct spool *s, uint64_t id, struct err *err);
@@ -242,7 +239,7 @@ int capture_lose (struct spool *s, uint64_t id, struct err *err);
 #define RELEASE_SUM(state) RELEASE_SUM_AT ("sealed_ns", state)
 
 /* The captures 'b' of other directories with the name and rank of the capture
- * 'a'; and the path of one that looks like a version of it, and is not a copy.
+ * 'a'; and the path of one that looks like a version of it but is not a copy.
  */
 #define OTHERS_OF(id) \
     "capture a JOIN capture b ON b.name=a.name AND b.rank=a.rank AND " \
@@ -254,7 +251,7 @@ int capture_lose (struct spool *s, uint64_t id, struct err *err);
     "is_one_capture(a.path, b.path) AND " SUM_OF ("b.fingerprint") "<>" SUM_OF ("a.fingerprint") \
     " LIMIT 1"
 
-/* Those others that are copies, and not vanished. */
+/* Those of the others that are copies and have not vanished. */
 #define COPIES_OF(id) \
     OTHERS_OF (id) " AND b.state IN (3, 6, 10, 11) AND " \
     "instr(a.fingerprint, '=')>0 AND " \
@@ -263,23 +260,23 @@ int capture_lose (struct spool *s, uint64_t id, struct err *err);
 #define CAPTURE_IS_GOOD \
     "sum=" CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
 
-/* The first item of a kind after 'id' that is open or asked for, and its
+/* Find the first item of a kind after 'id' that is open or asked, and its
  * damage, or NULL. 1 found, 0 none, negative on failure.
  */
 int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
                struct spool_item *ret, const char **why, struct err *err);
 
-/* A delivered item is asked for, within a transaction. */
+/* Ask about a delivered item, within a transaction. */
 int item_ask (struct spool *s, uint64_t id, struct err *err);
 
-/* As item_move, for an event that ends its being open or asked for; the
- * capture's number of such items follows.
+/* As item_move, for an event after which the item is no longer open or asked;
+ * updates the capture's count of such items.
  */
 int item_close (struct spool *s, uint64_t id, enum spool_event event,
                 const char *why, struct err *err);
 
 /* Remove the file of a durable item from the spool; its state 'released' is
- * advice.  If that fails, it stays durable.
+ * advice.  If the removal fails, the item stays durable.
  */
 void item_release (struct spool *s, uint64_t id);
 
@@ -288,15 +285,15 @@ void item_release (struct spool *s, uint64_t id);
 int note_write (struct spool *s, const char *name, const char *text,
                 struct err *err);
 
-// its rows in the table 'note'; what is said of one that is damaged
+// its rows in the table 'note'; the text for a damaged one
 #define NOTE_OF_LOSS "(note.name>='lost ' AND note.name<'lost!')"
 #define LOSS_UNKNOWN "something is lost, and the note of it is damaged"
 
 /* Record a loss: of the whole capture, with a reason; of so many raw files or
  * directories; of one more raw file.  No effect on a version after which
- * another one was sealed. loss_forget: nothing of it is lost, in any version,
- * nor at its place when it vanished, if its name identifies it, nor of a
- * forgotten copy that no longer exists.
+ * another one was sealed.  loss_forget: nothing of the capture is lost, in any
+ * version; nor at its old place when it vanished, if its name identifies it;
+ * nor of a forgotten copy that no longer exists.
  */
 int loss_write (struct spool *s, uint64_t capture, const char *text,
                 struct err *err);
@@ -308,7 +305,7 @@ int loss_forget (struct spool *s, uint64_t capture, const char *name,
                  struct err *err);
 
 /* The aggregator has lost the acknowledged rows, or this raw file;
- * loss_clear_there: it is asked again.
+ * loss_clear_there: the loss is asked about again.
  */
 int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
                 enum item_kind kind, const char *path, struct err *err);
@@ -320,19 +317,19 @@ bool capture_is_superseded (struct spool *s, uint64_t capture);
 /* Whether a copy of it exists in another directory. */
 bool capture_is_elsewhere (struct spool *s, uint64_t capture);
 
-/* ---- spool_marks.c: what is written is within a transaction ---- */
+/* ---- spool_marks.c: writing is within a transaction ---- */
 
 void marks_load (struct spool *s);
 
-/* Write the mark, if it is due; this one. */
+/* Write the mark if it is due; write this mark. */
 int mark_save (struct spool *s, struct err *err);
 int mark_write (struct spool *s, const struct ledger_mark *m, struct err *err);
 
-/* What is delivered again: items up to 'last'. */
+/* Record the redelivery: items up to 'last'. */
 int redeliver_write (struct spool *s, uint64_t last, bool doubt,
                      struct err *err);
 
-/* Forget notes that may be one of these, and are damaged. */
+/* Remove damaged notes that may be one of these. */
 int marks_drop_bad (struct spool *s, struct err *err);
 
 static inline bool state_is_open (enum spool_state s)

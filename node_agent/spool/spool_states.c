@@ -27,8 +27,8 @@ static const char *const capture_names[SPOOL_STATES + 1] = {
     [SPOOL_LOST] = "lost", [SPOOL_NO_ROW] = "no-row",
 };
 
-/* A damaged row of an item may name any capture: whichever lacks one is set
- * aside.  Requests for items of a capture outlast its being set aside.
+/* A damaged row of an item may name any capture: the one that lacks an item is
+ * set aside.  Requests for items of a capture survive its quarantine.
  */
 static const struct states_edge capture_edges[] = {
     EDGE (NO_ROW, IS_FOUND, SEEN),
@@ -179,7 +179,7 @@ bool spool_change (struct spool *s, enum spool_table table, uint64_t id,
                    const char *why)
 {
     struct spool_since *since = &s->since[table][id % SINCE_MAX];
-    // what is before that is logged by the agent's objects
+    // the agent's objects log what comes before that
     bool is_news = table == SPOOL_TABLE_CAPTURE && event > SPOOL_IS_SEALED;
     const struct states_owner owner = {
         .table = tables[table],

@@ -9,9 +9,9 @@
 #include "base/states.h"
 
 enum spool_state {              // of captures and items
-    SPOOL_ASKED = 0,            // an item was acknowledged, and is not here any
-                                // more: the aggregator is asked whether it is
-                                // there
+    SPOOL_ASKED = 0,            // an item was acknowledged, and is no longer
+                                // here: the aggregator is asked whether it has
+                                // it
     SPOOL_SEEN = 1,             // a capture exists
     SPOOL_SETTLED = 2,          // it is finished, and being sealed
     SPOOL_SEALED = 3,
@@ -37,7 +37,7 @@ enum spool_event {              // of captures and items
     SPOOL_WAS_OFFERED,
     SPOOL_WAS_SENT,             // some of its bytes were
     SPOOL_ACKNOWLEDGED,
-    SPOOL_IS_CLOSED,            // no item of the capture is open any more
+    SPOOL_IS_CLOSED,            // no item of the capture is open now
     SPOOL_FILE_REMOVED,
     SPOOL_HAS_CHANGED,
     SPOOL_IS_GONE,
@@ -68,7 +68,7 @@ enum release_event {
     RELEASE_REMOVED,
     RELEASE_OTHER_FILES,        // it holds files that were not delivered
     RELEASE_DIFFERS,            // it is not what was delivered
-    RELEASE_DROP,               // its row is of no use any more
+    RELEASE_DROP,               // its row is no longer needed
     RELEASE_EVENTS
 };
 
