@@ -15,7 +15,7 @@
 
 /* After the captures of a job were read, before their rows count: find which
  * are confirmed (items[i].verified), filed under another rank
- * (items[i].misfiled, or only renumbered), or of a doubtful rank
+ * (items[i].rank_contradicted, or only renumbered), or of a doubtful rank
  * (items[i].doubt).  Their reasons say so, also when they are read again
  * (select_take). *again: ranks have changed, so rows must be read again; the
  * items are not sorted then.  A decision is not repeated.  0 or -ENOMEM.
