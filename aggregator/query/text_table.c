@@ -104,7 +104,7 @@ void columns_share (struct column *v, unsigned n, size_t total)
                 widest = &v[i];
         }
         if (!widest)
-            return;             // 'text' does not fit, so lines get longer
+            return;             // they do not fit: lines get longer
         widest->wide--;
         sum--;
     }
