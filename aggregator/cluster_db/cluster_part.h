@@ -31,7 +31,7 @@ struct cluster_table {
     const char *name;
     const char *create, *index; // the declaration, the same for all copies
     const char *insert;         // a rank's rows: rowid from ?1 to ?2
-    const char *insert_total;   // a row: ?1 rank, ?2 step, ?3 group, and what
+    const char *insert_total;   // a row: ?1 rank, ?2 step, ?3 group,
                                 // and the values that 'finish' binds
     // take(...): adds the row to the sums; whether it belongs into the table
     int take_args;
