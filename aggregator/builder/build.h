@@ -74,10 +74,10 @@ struct build_job {
 
 struct build_result {
     uint64_t rows;                      // rows in the four tables
-    char path[PATH_MAX];                // size of analysis.db
+    char path[PATH_MAX];                // path of analysis.db
     char kept[PATH_MAX];                // path of the replaced file, or ""
-    char newer[PUBLISH_JOB_MAX];        // the job that began later, and whose
-                                // kept, so this one is beside it; or ""
+    char newer[PUBLISH_JOB_MAX];        // the job that began later and whose
+                                        // result stays; or ""
 };
 
 /* Build, check and publish analysis.db.  On failure nothing has changed under
