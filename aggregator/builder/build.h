@@ -53,7 +53,6 @@ struct build_job {
     void *decide_arg;
     // called by the calling thread about five times a second while captures are
     // read, and at the start of each later phase; may be NULL
-    // read, and at the start of each later phase; may be NULL
     build_progress_fn *progress;
     void *progress_arg;
     const atomic_bool *cancel;          // once true, the build stops with

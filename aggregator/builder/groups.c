@@ -18,7 +18,6 @@ struct entry {
 
 // A job of 10,000 ranks has some 10,000 groups.  Not base/map.h: several groups
 // share a name, and others keep pointers to entries.
-// have one name, and others know the address of an entry.
 #define CHAINS 4096u
 
 struct groups {

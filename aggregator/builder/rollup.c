@@ -25,7 +25,6 @@ static const char tables_sql[] =
 
 // Two tables, indexed while they are needed, that map ranks within groups to
 // global ranks.
-// while they are needed.
 static const char groups_sql[] =
     "CREATE TEMP TABLE r_group AS SELECT m.rank, g.group_name,"
     " min(g.id) AS comm_group FROM CommGroup g JOIN CommGroupMember m ON"
@@ -41,7 +40,6 @@ static const char forget_sql[] =
 
 // What is summed over the rows of a rank, and how the sums are written; the
 // rank is ?1.
-// ?1.
 static const struct rollup {
     enum table_id table;
     bool links;                 // only rows that go from one rank to another

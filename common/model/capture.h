@@ -20,7 +20,6 @@
 #define CAPTURE_GROUPS_MAX 4096         // groups of one rank
 // the most ranks of a job: no cluster has as many devices, and a roster of this
 // size takes less than 100 MB, so a wrong claim does no harm
-// less than 100 MB, whoever claims them
 #define CAPTURE_WORLD_MAX (1 << 17)
 #define CAPTURE_STEPS_MAX 8192          // steps of one capture that are listed
 #define CAPTURE_NO_RANK (-1)
