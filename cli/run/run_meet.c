@@ -74,8 +74,8 @@ static int run_meet_judge (struct run *r, const struct world_bulletin *b,
     return 0;
 }
 
-/* A host on which OUT is on another file system than on the others: they wait
- * for each other in different ways.
+/* A host sees OUT on another file system than the other hosts: then they wait
+ * for each other in different places.
  */
 static void on_alarm (int sig)
 {
@@ -217,7 +217,7 @@ static bool read_meeting (struct run *r, const char *path, bool near)
     bool valid;
 
     buf_init (&text, BULLETIN_MAX);
-    // nobody else's: who can write it would be the aggregator
+    // for nobody else: whoever can write it could pose as the aggregator
     if (key_read_private (path, &text, NULL) == 0)
         j = json_parse ((const char *)text.data, text.size, NULL);
     buf_fini (&text);
@@ -254,8 +254,8 @@ static bool was_there (const struct run *r, const struct meeting *m)
     return n > 0 && n < PATH_MAX && access (path, F_OK) == 0;
 }
 
-/* That a file is not there is remembered by clients of shared file systems, of
- * NFS for half a minute, until this host changes the directory itself.
+/* Clients of shared file systems remember that a file is missing, NFS clients
+ * for half a minute, unless this host changes the directory itself.
  */
 static void refresh (const struct run *r, const struct meeting *m, int64_t *at)
 {

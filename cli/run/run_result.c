@@ -1,4 +1,4 @@
-/* cli/run/run_result.c - what came of a run */
+/* cli/run/run_result.c - print the result of a run */
 #include "run/run.h"
 
 #include "base/units.h"
@@ -134,8 +134,8 @@ bool run_find_aggregator (const char *state, const char *job,
     return found;
 }
 
-/* Whether the roll has said it: a rank whose COMMAND failed before it wrote a
- * capture is missing for that reason.
+/* Whether the roster explains it already: a rank whose COMMAND failed before it
+ * wrote a capture is missing for that reason.
  */
 static bool is_told (const struct summary *s, int64_t rank, const char *why)
 {
@@ -235,7 +235,7 @@ static void print_json (const struct summary *s, const struct json *result,
     json_free (j);
 }
 
-/* What has been delivered may be nowhere else. */
+/* Delivered data may exist nowhere else. */
 static int tell_unwritten (const struct command_spec *who,
                            const struct json *result, const char *dir,
                            const char *job)

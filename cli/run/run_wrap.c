@@ -63,9 +63,9 @@ static void end_command (struct wrap *w, int sig)
         w->kill_ns = clock_mono_ns () + KILL_AFTER_NS;
 }
 
-/* Whether a scheduler kills what is left of a step, daemons too, as soon as its
- * last task has ended.  When it ends the job it gives its tasks some time
- * (KillWait): that is what there is to finish in.
+/* Whether a scheduler kills what is left of a step, including daemons, as soon
+ * as its last task ends.  When it ends the job, it gives tasks some time
+ * (KillWait) in which the run must finish.
  */
 static bool keeps_step (const struct wrap *w)
 {
@@ -83,7 +83,7 @@ static void run_wrap_say (struct wrap *w, struct json *j)
         json_free (j);
 }
 
-/* A directory that need not be there yet, for an agent whose own is another. */
+/* The directory may not exist yet, for an agent whose own is another one. */
 static void absolute (const char *path, char out[PATH_MAX])
 {
     char cwd[PATH_MAX];
@@ -147,7 +147,7 @@ static void say_ended (struct wrap *w)
     run_wrap_say (w, j);
 }
 
-/* Should this process be killed before COMMAND has ended: it is known why. */
+/* Tell why, in case this process is killed before COMMAND ends. */
 static void say_ending (struct wrap *w)
 {
     struct json *j = json_object ();
@@ -256,7 +256,7 @@ static int start_agent_again (struct wrap *w, struct err *err)
     return rc;
 }
 
-/* The agent has died: start another, which goes on from its spool. */
+/* The agent died: start another one, which resumes from its spool. */
 static void lost_agent (struct wrap *w)
 {
     struct err err = { "" };
@@ -475,8 +475,8 @@ static void run_wrap_ask (struct wrap *w)
     say_ended (w);
 }
 
-/* Whether there is something left to wait for.  A roll and a result may have
- * come while COMMAND ran.
+/* Whether anything is left to wait for.  A roster and a result may have come
+ * while COMMAND ran.
  */
 static bool must_stay (struct wrap *w)
 {

@@ -45,7 +45,7 @@ static bool name_silent (const struct wrap *w, char *out, size_t max)
     return agent || aggregator;
 }
 
-/* It is not over, and there is nobody to wait for. */
+/* Explain that the run is not over, and that nobody is left to wait for. */
 static int no_result (const struct wrap *w, int status)
 {
     const struct run *r = w->r;
@@ -81,7 +81,7 @@ static void add_word (struct buf *b, const char *option, const char *value)
     buf_printf (b, "'");
 }
 
-/* The command that delivers what a run has left in its own directory. */
+/* The command that delivers what a run left in its own directory. */
 static void add_delivery (const struct run *r, struct buf *b)
 {
     char captures[PATH_MAX];
@@ -121,7 +121,9 @@ static int served_status (const struct wrap *w)
                ? EX_UNAVAILABLE : status;
 }
 
-/* Who was interrupted wants the prompt back; the run is still being ended. */
+/* After an interrupt the user wants the prompt back; the run is still being
+ * ended.
+ */
 static int goes_on (const struct wrap *w, int status)
 {
     const struct run *r = w->r;
