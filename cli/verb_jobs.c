@@ -115,7 +115,7 @@ static void built_fini (struct built *b)
         summary_fini (&b->result);
 }
 
-/* If nobody has named the job of a capture, the captures decide. */
+/* The number of expected ranks; if nobody gave it, the captures tell. */
 static int64_t expected_ranks (const struct ledger_summary *s,
                                const struct built *b)
 {

@@ -114,8 +114,8 @@ static void print_json (const char *path, bool alive, const char *status,
 }
 
 /* Whether it is an agent that was killed long ago and left nothing behind:
- * nobody needs to see it.  Agents may still wait for an aggregator to be
- * restarted.
+ * nobody needs to see it.  An aggregator is always shown, because agents may
+ * wait for its successor.
  */
 static bool is_history (const char *path, const struct json *j)
 {

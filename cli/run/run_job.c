@@ -41,8 +41,8 @@ void run_new_job (char out[WORLD_TEXT_MAX])
     (void)snprintf (out, WORLD_TEXT_MAX, "run-%s-%08x", stamp, random);
 }
 
-/* Check now that the aggregator may write into this, if it exists: a refusal
- * would come too late when the job ends.
+/* If the aggregator's output directory exists, check its owner now: a refusal
+ * at the end of the job would be too late.
  */
 static int check_below (const struct run *r, const char *name, struct err *err)
 {

@@ -74,8 +74,8 @@ static int run_meet_judge (struct run *r, const struct world_bulletin *b,
     return 0;
 }
 
-/* A host sees OUT on another file system than the other hosts: then they wait
- * for each other in different places.
+/* If OUT is on another file system on this host than on others, hosts wait for
+ * each other in different ways.
  */
 static void on_alarm (int sig)
 {

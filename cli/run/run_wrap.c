@@ -83,7 +83,9 @@ static void run_wrap_say (struct wrap *w, struct json *j)
         json_free (j);
 }
 
-/* The directory may not exist yet, for an agent whose own is another one. */
+/* Make a path absolute, because the agent's working directory is another one.
+ * It need not exist yet.
+ */
 static void absolute (const char *path, char out[PATH_MAX])
 {
     char cwd[PATH_MAX];
