@@ -539,7 +539,7 @@ static void drop_rows_read (struct builder *b)
         (void)unlink (b->path);
 }
 
-/* The lists of items point into freed memory. */
+/* The lists of items point into the groups, so both are dropped. */
 static void drop_groups (struct builder *b)
 {
     for (size_t i = 0; i < b->job->nitems; i++) {

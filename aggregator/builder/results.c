@@ -28,7 +28,7 @@ struct page_task {
 
 struct maker {
     struct publish *out;
-    char analysis_db[PATH_MAX]; // kept open, as all that is read here
+    char analysis_db[PATH_MAX]; // a held path, as all that is read here
     unsigned threads;
     const atomic_bool *cancel;
     struct results *ret;

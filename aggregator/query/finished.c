@@ -200,7 +200,7 @@ static int authorize (void *arg, int action, const char *a, const char *b,
                                                      : SQLITE_DENY;
     case SQLITE_PRAGMA:
         return is_harmless_pragma (a) ? SQLITE_OK : SQLITE_DENY;
-    case SQLITE_UPDATE:         // the prefix of SQLite's own table functions
+    case SQLITE_UPDATE:         // SQLite's own table functions need this
         return sqlite3_stricmp (a, "sqlite_master") ? SQLITE_DENY : SQLITE_OK;
     default:
         return SQLITE_DENY;

@@ -22,7 +22,7 @@
 #define GRID_LOOK_AHEAD_BYTES (1u << 20)
 
 /* GRID_CSV is for spreadsheets (quote_csv); GRID_RAW_CSV leaves texts as they
- * are. On a terminal, both escape control characters as tables do.
+ * are.  On a terminal, both escape control characters as tables do.
  */
 enum grid_format { GRID_TABLE, GRID_CSV, GRID_RAW_CSV, GRID_JSON };
 

@@ -15,7 +15,7 @@
 struct columns;
 
 /* 'f' is borrowed; 'width' as in grid.h.  If all names are "", there is no
- * head. NULL without memory.
+ * head.  NULL without memory.
  */
 struct columns *columns_create (FILE *f, size_t width,
                                 const char *const *names, unsigned n);

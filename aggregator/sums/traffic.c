@@ -110,7 +110,7 @@ static const char reach_sql[] =
     " x ON s.hosts>1 AND x.part=0 OR s.hosts=1 AND s.known ORDER BY s.id;";
 
 /* Write the bandwidth table with NULLs filled in where waits and hosts are
- * known. An op that occurs twice in a capture has no wait.
+ * known.  An op that occurs twice in a capture has no wait.
  */
 static const char fill_sql[] =
     "CREATE TEMP TABLE moved AS SELECT * FROM CommAnalyzerBandwidth;"

@@ -24,7 +24,7 @@ int arrivals_add (struct arrivals *x, const struct arrival *a,
 
 /* Call 'fn' with the rows of each op, sorted by rank; the order of ops is
  * always the same.  Rows of a part beyond ARRIVALS_PART_MAX are dropped and
- * counted. That takes one op repeated endlessly, which no profiler writes.
+ * counted.  That takes one op repeated endlessly, which no profiler writes.
  */
 #define ARRIVALS_PART_MAX (UINT64_C (1) << 30)  // bytes
 

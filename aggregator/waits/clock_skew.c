@@ -51,7 +51,7 @@ void clock_skew_destroy (struct clock_skew *s)
 }
 
 /* Grow an array of *n elements so that it has element [i]; the new ones are
- * zero. NULL without memory; then 'old' is still valid.
+ * zero.  NULL without memory; then 'old' is still valid.
  */
 static void *reach (void *old, uint32_t *n, uint32_t i, size_t size)
 {

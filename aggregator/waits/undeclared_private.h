@@ -32,7 +32,7 @@ struct settling {
     uint32_t round;             // the current one
     struct end *ends;
     size_t nends;
-    uint64_t every;             // every this many-th op is compared
+    uint64_t every;             // one of this many ops is compared
     double origin_us;           // time of the first op, subtracted so that
                                 // doubles stay exact
     bool device, own, mixed;    // kind of the ops; kinds of the clocks
@@ -58,7 +58,7 @@ static inline void settling_forget (struct undeclared_clock *clocks, size_t n)
 }
 
 /* All ranks form one group: write it, set its name in their ops, and record
- * that. Drop the offsets of clocks that need no correction.
+ * that.  Drop the offsets of clocks that need no correction.
  */
 int settling_accept (struct settling *s, struct undeclared_clock *clocks,
                      struct err *err);

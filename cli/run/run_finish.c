@@ -75,7 +75,7 @@ static bool aggregator_lives (const char *dir)
     return lives;
 }
 
-/* Keys are in nobody's memory any more: this life has new ones. */
+/* The former keys are lost: the restarted daemons get new ones. */
 static void remove_keys (const char *dir)
 {
     char path[PATH_MAX];
@@ -134,7 +134,7 @@ static int start_again (struct run *r, const struct json *call,
     if ((rc = run_make_keys (r, err)) < 0 || (rc = run_bind (r, err)) < 0 ||
         (rc = run_start_aggregator (r, err)) < 0)
         return rc;
-    if (!fileio_has (r->dir, "spool"))    // no rank was here
+    if (!fileio_has (r->dir, "spool"))    // no rank ran on this host
         return 0;
     rc = run_probe (r, err);
     return rc < 0 ? rc : run_start_agent (r, err);

@@ -189,7 +189,7 @@ static void become_daemon (const char *program, char **argv, char **env,
 
     (void)sigemptyset (&none);
     (void)sigprocmask (SIG_SETMASK, &none, NULL);
-    // out of the way of the numbers that they are to have
+    // first move them away from their final numbers
     for (int i = 0; i <= LAUNCH_FD; i++)
         at[i] = fcntl (at[i], F_DUPFD, 10);
     (void)close_range (LISTEN_FD, 9, 0);

@@ -37,8 +37,8 @@ static bool lives (const char *dir, const struct json *aggregator)
     return fd != -ENOENT && fd != -ECONNREFUSED;
 }
 
-/* By what is on this host.  Its spool and root are removed when all is in the
- * result.
+/* Derive the state from the files on this host.  The run's spool and root are
+ * removed once everything is in the result.
  */
 static enum runs_state state_of (const char *dir)
 {

@@ -34,7 +34,7 @@ int run_open_process (pid_t pid, int64_t start_time)
     if (fd < 0)
         return -errno;
     if (start_time > 0 && run_start_time (pid) != start_time) {
-        (void)close (fd);       // the number has been given away again
+        (void)close (fd);       // another process has this number now
         return -ESRCH;
     }
     return fd;
@@ -51,7 +51,7 @@ bool run_aggregator_lives (const struct json *aggregator)
         return false;
     if ((fd = run_open_process ((pid_t)pid, start)) >= 0)
         (void)close (fd);
-    // the number is nobody's, or a thread's by now; else it cannot be told
+    // no process has the number now, or a thread has it; else it is unknown
     return fd != -ESRCH && fd != -EINVAL && fd != -ENOENT;
 }
 

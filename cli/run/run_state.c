@@ -126,7 +126,7 @@ int run_state_dir (const char *option, char out[PATH_MAX], struct err *err)
         return default_dir (out, err);
     if ((rc = fileio_mkdirs (option, 0700, err)) < 0)
         return rc;
-    // others must not be able to put a directory of theirs in the way
+    // others must not be able to put their own directory here
     if (lstat (option, &st) < 0 || !S_ISDIR (st.st_mode) ||
         st.st_uid != geteuid () || (st.st_mode & 022))
         return err_set (err, EACCES, "%s is not a directory that only you can "

@@ -28,7 +28,7 @@ void shipment_writer_destroy (struct shipment_writer *w);  // w may be NULL
 const struct row_sink *shipment_sink (struct shipment_writer *w);
 
 /* Write the metadata and the footer; 'size' gets the size of the whole
- * shipment. Does not fsync.  -errno of the disk, or -ENOMEM.
+ * shipment.  Does not fsync.  -errno of the disk, or -ENOMEM.
  */
 int shipment_finish (struct shipment_writer *w, const struct capture *c,
                      uint64_t *size, struct err *err);

@@ -74,7 +74,7 @@ struct page_scan {
 };
 
 /* Begin before the first row of the table whose rowid is from 'first' to
- * 'last'. 'source' is borrowed.  The caller must call page_scan_end in any
+ * 'last'.  'source' is borrowed.  The caller must call page_scan_end in any
  * case.
  */
 int page_scan_begin (struct page_scan *p, const struct page_source *source,
@@ -88,7 +88,7 @@ void page_scan_end (struct page_scan *p);
 int page_scan_next (struct page_scan *p, struct err *err);
 
 /* The number in a column; NaN if it is not a number or the row lacks the
- * column. A column that is the rowid (INTEGER PRIMARY KEY) is NULL here.
+ * column.  A column that is the rowid (INTEGER PRIMARY KEY) is NULL here.
  */
 double page_scan_real (const struct page_scan *p, unsigned column);
 

@@ -136,7 +136,7 @@ int page_writer_row (struct page_writer *w, int64_t rowid,
 int page_writer_gap (struct page_writer *w, struct err *err);
 
 /* Set a mark at this place; drop all rows since the mark, or all rows without
- * one. Others may then use their pages.  Both can be called any number of
+ * one.  Others may then use their pages.  Both can be called any number of
  * times.
  */
 void page_writer_mark (struct page_writer *w);
