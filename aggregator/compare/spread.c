@@ -49,7 +49,7 @@ static double deviation (const double *distances, size_t n)
 }
 
 /* If the values form two clusters, a MAD may see only one of them: use the
- * larger.
+ * larger of MAD and deviation.
  */
 struct spread spread_of (double *values, size_t n)
 {

@@ -205,8 +205,8 @@ static int row_slow_rank (struct summary *s, sqlite3_stmt *st)
     " FROM Link l WHERE transit_size>=1 AND transit_time>0" \
     " AND transport_type IN ('HCCS', 'PCIE', 'RDMA', 'SIO')"
 
-/* Select the link that lost the most time against its ideal, which is the
- * median bandwidth of each of its transports.  MB per ms is GB/s.
+/* Select the link that is slowest relative to the time that it would take at
+ * the median bandwidth of each of its transports.  MB per ms is GB/s.
  */
 static const char slow_link_sql[] =
     "WITH u AS MATERIALIZED (SELECT src_rank AS src, dst_rank AS dst,"

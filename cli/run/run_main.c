@@ -116,7 +116,7 @@ int main (int argc, char **argv)
     int rest, status;
 
     fileio_open_std ();
-    (void)umask (umask (077) | 027);    // at least this strict, for COMMAND, too
+    (void)umask (umask (077) | 027);    // at least this strict, also in COMMAND
     log_setup ("rollcall", LOG_LEVEL_INFO);
     switch (options_parse (&run_command, argc, argv, true, &opt, &rest,
                            &err)) {

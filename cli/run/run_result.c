@@ -148,9 +148,9 @@ static bool is_told (const struct summary *s, int64_t rank, const char *why)
     return false;
 }
 
-/* COMMANDs that failed by themselves one by one, those that were ended because
- * of them in one line.  Of one without a reason nobody knows whether it ended:
- * a note says why.
+/* List COMMANDs that failed by themselves one by one, and those that were ended
+ * because of them in one line.  If a COMMAND has no reason, nobody knows
+ * whether it ended; a note says why.
  */
 static void put_failures (FILE *f, const struct summary *s,
                           const struct json *result)
@@ -249,8 +249,8 @@ static int tell_unwritten (const struct command_spec *who,
                      dir, job);
 }
 
-/* OUT was removed, or another run ('by') wrote into it since: what is known
- * without its result is in the state of this one.
+/* OUT was removed, or another run ('by') wrote into it since: print what this
+ * run's state knows without the result.
  */
 static int tell_gone (const struct command_spec *who,
                       const struct json *result, const char *dir,

@@ -159,7 +159,9 @@ static void say_ending (struct wrap *w)
     run_wrap_say (w, j);
 }
 
-/* ---- its states ---- */
+/* Whether schedulers and launchers end a job with this signal; a shell returns
+ * 128 and its number.
+ */
 
 /* Of a signal by which schedulers and launchers end a job; a shell returns 128
  * and its number.
@@ -455,7 +457,10 @@ static void aggregator_ended (struct wrap *w)
     adopt_orphans (true);
 }
 
-/* ---- waiting ---- */
+/* The deadline has passed and the job is not over: is anybody left to report
+ * its end?  An agent confirms COMMAND's end each time that it is told. An
+ * aggregator that answers ends the job, without that agent if necessary.
+ */
 
 /* The deadline has passed and it is not over: is there anybody left to say
  * that it is?  An agent confirms the end of COMMAND each time that it is told;

@@ -1,4 +1,5 @@
-/* cli/run/run_wrap_end.c - how a wrapper ends: what it tells, and its status */
+/* cli/run/run_wrap_end.c - how a wrapper ends: its last messages and its status
+ */
 #include "run/run_wrap.h"
 
 #include "base/buf.h"
@@ -98,9 +99,9 @@ static void add_delivery (const struct run *r, struct buf *b)
     add_word (b, "", captures);
 }
 
-/* The aggregator is a service: each returns the status of its own COMMAND.
- * While other hosts may be running theirs, no other: the launcher would kill
- * them.
+/* The aggregator is a service, so each wrapper returns the status of its own
+ * COMMAND.  Another rank's status would make the launcher kill COMMANDs that
+ * are still running on other hosts.
  */
 static int served_status (const struct wrap *w)
 {
