@@ -159,12 +159,10 @@ static void say_ending (struct wrap *w)
     run_wrap_say (w, j);
 }
 
+/* ---- its states ---- */
+
 /* Whether schedulers and launchers end a job with this signal; a shell returns
  * 128 and its number.
- */
-
-/* Of a signal by which schedulers and launchers end a job; a shell returns 128
- * and its number.
  */
 static bool may_be_for_all (int status)
 {
@@ -172,8 +170,8 @@ static bool may_be_for_all (int status)
            status == 128 + SIGHUP;
 }
 
-/* Rank 0 tells, and one on each host guards the agent; one that failed holds
- * the launcher's abort off.
+/* Rank 0 reports the result, one wrapper on each host guards the agent, and a
+ * wrapper whose COMMAND failed delays the launcher's abort.
  */
 static bool is_spare (const struct wrap *w)
 {
@@ -339,7 +337,7 @@ static bool by_launcher (const struct wrap *w,
     return info->ssi_code > 0 || (pid_t)info->ssi_pid == w->r->parent;
 }
 
-/* "its launcher", or who else it was, as far as that can be told. */
+/* Name the sender: "its launcher", or whoever else it was, if it is known. */
 static void name_sender (const struct wrap *w,
                          const struct signalfd_siginfo *info, char *out,
                          size_t size)
@@ -387,7 +385,7 @@ static void ended_by (struct wrap *w, const struct signalfd_siginfo *info)
         (void)snprintf (w->why, sizeof (w->why), "ended by %s", who);
         (void)run_wrap_take (w, WRAP_SIGNAL, w->why);
     }
-    // what a terminal sends has reached COMMAND already
+    // a signal from the terminal has already reached COMMAND
     if (info->ssi_code <= 0)
         end_command (w, SIGTERM);
     if (!first)
@@ -457,14 +455,11 @@ static void aggregator_ended (struct wrap *w)
     adopt_orphans (true);
 }
 
+/* ---- waiting ---- */
+
 /* The deadline has passed and the job is not over: is anybody left to report
  * its end?  An agent confirms COMMAND's end each time that it is told. An
  * aggregator that answers ends the job, without that agent if necessary.
- */
-
-/* The deadline has passed and it is not over: is there anybody left to say
- * that it is?  An agent confirms the end of COMMAND each time that it is told;
- * an aggregator that answers ends the job, without that agent if need be.
  */
 static void run_wrap_ask (struct wrap *w)
 {

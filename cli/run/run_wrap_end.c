@@ -139,7 +139,7 @@ static int goes_on (const struct wrap *w, int status)
                      r->host, r->job, run_state_option (r, state));
 }
 
-/* The launcher has ended COMMAND, and soon ends this process too. */
+/* The launcher ended COMMAND, and will soon end this process, too. */
 static int ended_by_launcher (const struct wrap *w)
 {
     const struct run *r = w->r;
