@@ -67,12 +67,10 @@ static void put_list (FILE *f, const char *set)
     (void)fprintf (f, "[%.*s]", (int)strcspn (set, ")"), set);
 }
 
+/* ---- nested objects, as rows come ---- */
+
 /* Rows begin with ranks, step, op and group.  Close the objects that this row
  * is not in, and open those it is in.  True if its op already has a member.
- */
-
-/* Rows begin with ranks, step, op and group.  Close what this one is not in,
- * open what it is in; true if its op has had one already.
  */
 static bool go_to (struct writer *w, sqlite3_stmt *st)
 {

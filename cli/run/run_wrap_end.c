@@ -1,5 +1,4 @@
-/* cli/run/run_wrap_end.c - how a wrapper ends: its last messages and its status
- */
+/* cli/run/run_wrap_end.c - how a wrapper ends: its messages and status */
 #include "run/run_wrap.h"
 
 #include "base/buf.h"
