@@ -1,6 +1,6 @@
 /* common/model/shipment.h - the rows of one capture, packed to travel
  *
- * Nothing else crosses a process boundary.  doc/format-shipment.md has the
+ * Rows cross boundaries in this form only.  doc/format-shipment.md has the
  * format: a header, parts (rows, or "forget that table") as LZ4 frames, the
  * capture's metadata, and a footer that locates the metadata.
  */
