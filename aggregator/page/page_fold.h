@@ -20,7 +20,7 @@ struct page_fold {
     int64_t ranks, rank_places; // ranks in the roster
     int64_t steps, step_places; // steps in StepTraceTime
     int64_t ends;               // rows and columns of matrices
-    int by_host;                // an end is a host or several ranks
+    int by_host;                // an end is a host, or several hosts
 };
 
 /* Create the temporary tables page_rank (rank, place, end) and page_step (step,

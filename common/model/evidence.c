@@ -88,7 +88,7 @@ struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
     bool is_new;
     char *copy;
 
-    if (known)                  // another step of that hash is not recorded
+    if (known)                  // another step of the same hash gets no span
         return span_of (e, known, step, n);
     if (n >= EVIDENCE_STEP_MAX || e->nspans == EVIDENCE_SPANS_MAX ||
         !(p = vec_one_more (e->spans, e->nspans, sizeof (*p))))
