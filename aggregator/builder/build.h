@@ -75,8 +75,8 @@ struct build_result {
     uint64_t rows;                      // rows in the four tables
     char path[PATH_MAX];                // path of analysis.db
     char kept[PATH_MAX];                // path of the replaced file, or ""
-    char newer[PUBLISH_JOB_MAX];        // the job that began later and whose
-                                        // result stays; or ""
+    char newer[PUBLISH_JOB_MAX];        // the job that began later: its result
+                                        // stays, this one is beside it; or ""
 };
 
 /* Build, check and publish analysis.db.  On failure nothing has changed under

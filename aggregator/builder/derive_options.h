@@ -11,8 +11,8 @@
 struct derive_options {
     const struct findings_options *findings;
     const struct topology *topology;
-    bool all_steps;             // means and findings include captures that
-                                // profiling itself slowed down
+    bool all_steps;             // means and findings include steps that
+                                // profiling itself made longer
 };
 
 #endif

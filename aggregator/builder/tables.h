@@ -28,7 +28,7 @@ struct tables_job {
     const char *steps;          // --steps
     const char *inputs;         // what was analysed
     const char *others;         // a sentence about other jobs beside it
-    bool assumed;               // whether all captures are of this job
+    bool assumed;               // all captures are assumed to be of this job
     struct job_origin about;
     const char *began;          // when a run began, a clock_text; or NULL
 };

@@ -22,8 +22,8 @@ struct topology {
     size_t n;
 };
 
-/* On failure *ret is all zero: -ENOENT and the like, -EFBIG, or -EINVAL with
- * the number of the wrong line, which includes a host that is named twice.
+/* On failure *ret is all zero: -ENOENT and the like, -EFBIG, or -EINVAL
+ * with 'err' naming the wrong line, also for a host that is named twice.
  */
 int topology_read (const char *path, struct topology *ret, struct err *err);
 void topology_fini (struct topology *t);

@@ -29,7 +29,7 @@ struct summary_rank {
 
 struct summary {
     char job_id[JOBS_NAME_MAX];         // "" if not known
-    bool assumed;                       // whether all captures are of it
+    bool assumed;                       // all captures are assumed to be of it
     char other_jobs[JOB_LIST_NOTE_MAX]; // other jobs found beside it, or ""
     struct job_origin about;
     const struct jobs *jobs;            // borrowed: the directory's jobs,
