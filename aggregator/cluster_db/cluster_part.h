@@ -33,7 +33,7 @@ struct cluster_table {
     const char *insert;         // a rank's rows: rowid from ?1 to ?2
     const char *insert_total;   // a row: ?1 rank, ?2 step, ?3 group,
                                 // and the values that 'finish' binds
-    // take(...): adds the row to the sums; whether it belongs into the table
+    // take(...): adds the row to the sums; whether it belongs in the table
     int take_args;
     bool (*take) (struct cluster_part *p, sqlite3_value **row);
     // writes what 'take' has summed for the rank, as total rows
@@ -57,15 +57,15 @@ struct cluster_part {
     int64_t rank;
     const struct texts *known_steps;    // steps in StepTraceTime
     struct texts steps;         // steps of all ranks, named as in the table
-    struct map sums;            // of the current rank; records begin with a
-    uint8_t *used;              // cluster_key; and groups that are used, by id
+    struct map sums;            // of this rank, by a cluster_key and more
+    uint8_t *used;              // by group
     uint8_t *strays;            // bits: ranks with ops without a group
     bool no_memory;
     uint64_t left_out;          // rows that could not be converted
     // of the current row
     uint32_t step, group;
     char step_text[64];         // original text of 'step'; "": none
-    bool needs_sanitizing;      // some of its names are not allowed by viewers
+    bool needs_sanitizing;      // viewers refuse some of its names
     double src, dst;            // ends of a link
     const char *transport;
     struct {

@@ -18,7 +18,7 @@ struct parallel_sizes {
 };
 
 /* Whether the indexes of ranks 0 to 'highest' can be computed: the product of
- * the sizes is the size of the world, and contains all ranks.  In some
+ * the sizes is the size of the world, and no rank is beyond it.  In some
  * frameworks the data dimension includes the context dimension; then it is
  * divided by it.
  */

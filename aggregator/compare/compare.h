@@ -31,7 +31,7 @@ enum compare_verdict {
     COMPARE_ONLY_A, COMPARE_ONLY_B,
 };
 
-/* A metric of links packs a link into one number in place of the rank. */
+/* A link packed into one number, for metrics of links instead of ranks. */
 #define COMPARE_LINK_SRC (1LL << 31)
 #define COMPARE_SRC(link) ((link) / COMPARE_LINK_SRC)
 #define COMPARE_DST(link) ((link) % COMPARE_LINK_SRC)
@@ -80,7 +80,7 @@ struct compare_setting {
 
 struct compare_run {
     char path[PATH_MAX];
-    int64_t world, present;     // expected ranks, and present ones
+    int64_t world, present;     // expected ranks; how many of these present
     int64_t steps;
     char first_step[32], last_step[32];
 };
