@@ -70,7 +70,7 @@ extern const struct command_spec analyze_command;       // its table
 
 /* ---- analyze_options.c ---- */
 
-/* Fill a->wanted and a->derive by a->opt, which is checked. */
+/* Fill a->wanted and a->derive from a->opt, which was checked. */
 int analyze_check_options (struct analysis *a);
 
 /* ---- analyze_find.c ---- */
@@ -78,20 +78,21 @@ int analyze_check_options (struct analysis *a);
 /* Search a->dirs: fill a->found. */
 int analyze_find (struct analysis *a);
 
-/* Fill a->items, sorted by rank, and a->raw, with what is known of captures
- * before they are read.  Analyses those that were never analysed, if possible;
+/* Fill a->items, sorted by rank, and a->raw with what is known of captures
+ * before they are read.  If possible, analyses those that were never analysed;
  * needs a->out.
  */
 int analyze_plan (struct analysis *a);
 
-/* The result of the analysis of a capture, after it was examined. */
+/* Record the result of analysing a capture that was examined before. */
 void analyze_tell_raw (const struct analysis *a, size_t source,
                        struct capture *c);
 
 /* ---- analyze_build.c ---- */
 
-/* Read the planned captures and build a->out of them.  ANALYZE_CHOOSE: nothing
- * was built, since there are several jobs, or a certain one was requested.
+/* Read the planned captures and build a->out from them.  ANALYZE_CHOOSE:
+ * nothing was built, since there are several jobs, or a certain job was
+ * requested.
  */
 #define ANALYZE_CHOOSE (-1)
 int analyze_build (struct analysis *a, struct build_result *result);

@@ -1,4 +1,4 @@
-/* cli/analyze_build.c - rows of captures into the result */
+/* cli/analyze_build.c - build the result from the rows of captures */
 #include "analyze.h"
 
 #include "base/buf.h"
@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* ---- steps that are not there ---- */
+/* ---- steps that do not exist ---- */
 
 static int take_nothing (void *arg, const struct batch *b, struct err *err)
 {
@@ -24,7 +24,7 @@ static int forget_nothing (void *arg, enum table_id table, struct err *err)
     return 0;
 }
 
-/* The captures are read again, for the sake of a message that helps. */
+/* Read the captures again, to give a helpful message. */
 static int tell_steps (const struct analysis *a)
 {
     static const struct row_sink sink = { take_nothing, forget_nothing, NULL };

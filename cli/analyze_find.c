@@ -1,11 +1,11 @@
-/* cli/analyze_find.c - captures, found and looked at before they are read */
+/* cli/analyze_find.c - find captures and examine them before they are read */
 #include "analyze.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of directories that were not searched the first one, and how many more. */
+/* Name the first directory that was not searched, and count the others. */
 static void tell_problems (const struct analysis *a)
 {
     size_t unsearched = 0;
@@ -70,7 +70,7 @@ static int look_at_all (struct analysis *a)
     return status;
 }
 
-/* ---- those that were never analysed ---- */
+/* ---- captures that were never analysed ---- */
 
 static void analyze_find_tell (const char *text)
 {

@@ -1,4 +1,4 @@
-/* cli/analyze_jobs.c - the captures of one directory, divided into jobs */
+/* cli/analyze_jobs.c - divide the captures of one directory into jobs */
 #include "analyze.h"
 
 #include "base/utf8.h"
@@ -18,7 +18,9 @@
 #define MARK_LEVELS 2           // of directories above a capture: OUT/captures
                                 // has some in rankN
 
-/* The id that `rollcall run` left where it made room for captures. */
+/* The id that `rollcall run` left in the directory that it created for
+ * captures.
+ */
 static void read_mark (const char *path, char job[EVIDENCE_TEXT_MAX])
 {
     char dir[PATH_MAX];
@@ -108,8 +110,8 @@ void analyze_choose_job (struct analysis *a, size_t job)
 
 /* ---- their names ---- */
 
-/* A name for a directory: an id that a user gave may be any text.  One that has
- * to be changed gets a number of its own, or "a/b" would replace "a_b".
+/* Make a name for a directory, since a user's id may be any text.  If it has to
+ * be changed it also gets a unique number, or "a/b" would replace "a_b".
  */
 static void dir_name (const char *job, char out[JOBS_NAME_MAX])
 {

@@ -1,4 +1,4 @@
-/* cli/cli_archive.c - what the verbs share that look into a root */
+/* cli/cli_archive.c - shared by the verbs that read a root */
 #include "cli.h"
 
 #include "archive/archive.h"

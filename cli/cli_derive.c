@@ -1,4 +1,4 @@
-/* cli/cli_derive.c - what a command line says of deriving */
+/* cli/cli_derive.c - command-line options for derived tables */
 #include "cli_derive.h"
 
 #include <errno.h>

@@ -33,8 +33,8 @@ struct cli_derive {
     struct derive_options options;      // of the two
 };
 
-/* 0, or after a message EXIT_USAGE for thresholds, EX_NOINPUT or EX_DATAERR for
- * the file; always call the fini function.
+/* Returns 0, or after a message EXIT_USAGE for thresholds, EX_NOINPUT or
+ * EX_DATAERR for the file.  Always call the fini function.
  */
 int cli_derive_read (const struct command_spec *c,
                      const struct cli_derive_options *opt,

@@ -1,4 +1,4 @@
-/* cli/find_result.c - which result a verb is asked about */
+/* cli/find_result.c - find the result that a user means */
 #include "find_result.h"
 
 #include "base/buf.h"
@@ -17,7 +17,7 @@
 #define SEVERAL_SHOWN 20        // results that are named
 #define SEVERAL_MAX (SEVERAL_SHOWN * (PATH_MAX + 256))
 
-/* ROOT/jobs/JOB: of an aggregator that is a service. */
+/* ROOT/jobs/JOB: built by an aggregator that runs as a service. */
 static bool find_built (const char *root, const char *job, char ret[PATH_MAX])
 {
     char dir[PATH_MAX];
@@ -28,7 +28,7 @@ static bool find_built (const char *root, const char *job, char ret[PATH_MAX])
            access (ret, F_OK) == 0;
 }
 
-/* STATE/JOB/HOST/result.json: of a run whose aggregator was on this host. */
+/* STATE/JOB/HOST/result.json: a run whose aggregator was on this host. */
 static bool has_db (const char *dir, void *ret)
 {
     return run_result_db (dir, ret) == 0;

@@ -1,8 +1,8 @@
 /* cli/find_result.h - find the result that a user means
  *
  * Verbs that read a result take DIR|FILE|JOB: an analysis.db, a directory with
- * one or with cluster_analysis_output, a job that an aggregator has built, or a
- * run of this host.  Files and directories take precedence.
+ * one or with cluster_analysis_output, a job that an aggregator built, or a run
+ * on this host.  Files and directories take precedence.
  */
 #ifndef ROLLCALL_CLI_FIND_RESULT_H
 #define ROLLCALL_CLI_FIND_RESULT_H
@@ -13,7 +13,7 @@
 
 #define CLI_RESULT_USAGE "DIR|FILE|JOB"
 
-/* Where jobs are looked for; a member "place" of the verb's options. */
+/* Where to look for jobs; the member "place" of a verb's options. */
 struct result_place {
     const char *root;           // of an aggregator
     const char *state;          // of runs, or NULL
@@ -28,14 +28,14 @@ struct result_place {
     CLI_STATE_OPTION (type, place.state, \
       "Local directory of runs, where jobs are looked for as well.")
 
-/* 0, or an exit status after a message; for a directory with results of several
- * jobs it lists the commands to use.
+/* Returns 0, or an exit status after a message.  For a directory with results
+ * of several jobs, the message lists the commands to use.
  */
 int cli_find_result (const struct command_spec *c, const char *what,
                      const struct result_place *place, char ret[PATH_MAX]);
 
-/* Open the result: an analysis.db, or 'any' database.  0, or an exit status
- * after a message.
+/* Open the result: an analysis.db or, with 'any', any database.  Returns 0, or
+ * an exit status after a message.
  */
 struct sqlite3;
 int cli_open_result (const struct command_spec *c, const char *path, bool any,

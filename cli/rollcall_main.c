@@ -1,4 +1,4 @@
-/* cli/rollcall_main.c - the front door: rollcall VERB ... */
+/* cli/rollcall_main.c - the main program: rollcall VERB ... */
 #include "cli.h"
 
 #include "base/log.h"
@@ -67,7 +67,7 @@ static const struct verb *find_verb (const char *name)
     return NULL;
 }
 
-/* For shell completion: the verbs, or the options of one. */
+/* Print the verbs, or the options of one, for shell completion. */
 static int rollcall_main_complete (const char *verb)
 {
     char argv0[] = "rollcall", names[] = "--help-names";
@@ -95,7 +95,7 @@ static int no_verb (const char *name)
     return EXIT_USAGE;
 }
 
-/* rollcall help VERB is rollcall VERB --help. */
+/* Turn rollcall help VERB into rollcall VERB --help. */
 static int help (const char *name)
 {
     char option[] = "--help", argv0[] = "rollcall";

@@ -1,5 +1,6 @@
-/* cli/verb_analyze.c - rollcall analyze: captures on this machine's disk into
- * one analysis.db */
+/* cli/verb_analyze.c - rollcall analyze: build one analysis.db from captures on
+ * this machine's disk
+ */
 #include "analyze.h"
 
 #include "summary/summary.h"
@@ -13,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define EXIT_INTERRUPTED 129    // and above: by a signal
+#define EXIT_INTERRUPTED 129    // and above: ended by a signal
 
-/* ---- where to ---- */
+/* ---- where the result goes ---- */
 
 /* The capture that 'dir' is or lies in; NULL for none. */
 static const char *capture_around (const struct analysis *a, const char *dir)
@@ -81,9 +82,9 @@ static int choose_output (struct analysis *a)
     return 0;
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
-/* With --all-jobs: one document, an array of theirs. */
+/* With --all-jobs: print one document, an array of the jobs' documents. */
 static void print_json (struct analysis *a, const struct summary *s)
 {
     struct json *j = summary_to_json (s);
@@ -136,7 +137,7 @@ static bool any_rows (const struct analysis *a)
     return false;
 }
 
-/* Without --world-size the build asks the captures, when it has read them. */
+/* Without --world-size, the build finds the number of ranks in the captures. */
 static int expect_ranks (struct analysis *a)
 {
     if (a->opt.world_size > 0 &&
@@ -147,7 +148,7 @@ static int expect_ranks (struct analysis *a)
     return 0;
 }
 
-/* What came of the job that was built. */
+/* Print the result of the job that was built. */
 static int finish_job (struct analysis *a, const struct build_result *result)
 {
     int status = analyze_build_others (a, result);
@@ -181,7 +182,8 @@ static int build_job (struct analysis *a, size_t job)
     return status != 0 ? status : finish_job (a, &result);
 }
 
-/* Statuses from bad to worse: not all ranks, nothing to read, nothing written.
+/* Statuses from bad to worse: some rank is missing, nothing could be read,
+ * nothing was written.
  */
 static int worse (int a, int b)
 {

@@ -1,5 +1,5 @@
-/* cli/verb_archive.c - rollcall archive: list, get back and verify what is
- * stored */
+/* cli/verb_archive.c - rollcall archive: list, extract and verify stored data
+ */
 #include "cli.h"
 
 #include "archive/archive.h"
@@ -51,8 +51,8 @@ static const char *state_of (const struct ledger_item *i)
     return i->lost ? "quarantined" : i->superseded ? "superseded" : "stored";
 }
 
-/* Call 'fn' for each item of a job, or of all jobs when it is NULL; how many
- * there were, or a negative errno after a word.
+/* Call 'fn' for each item of a job, or of all jobs if it is NULL.  Returns the
+ * number of items, or a negative errno after a message.
  */
 static long for_items (struct archive *a, const char *job,
                        int (*fn) (void *arg, struct archive *a,
@@ -253,10 +253,11 @@ struct getting {
     size_t files, bad;
 };
 
-/* CAPTURE/PATH of a raw file, CAPTURE/rollcall.shipment of rows, in DIR; below
- * rankN/ when captures of several ranks have one name, and below the place of
- * one whose name and rank another directory had, too ('apart').  Of one path
- * there may be any number that were superseded: behind each is what ls calls it.
+/* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
+ * rows.  It is below rankN/ if captures of several ranks share a name, and
+ * below the capture's place if another directory had the same name and rank
+ * ('apart').  A path may have any number of superseded versions, each followed
+ * by the name that ls gives it.
  */
 static bool target_path (const struct getting *g, const struct ledger_item *i,
                          bool apart, char path[PATH_MAX])
@@ -356,7 +357,7 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
     return get (opt, a, argv[1], argv[2], argv[3]);
 }
 
-/* If not, the user has been told what is missing or too much. */
+/* If false, the user was told what is missing or superfluous. */
 static bool is_understood (int argc, char **argv)
 {
     static const char *const missing[] = {

@@ -1,4 +1,5 @@
-/* cli/verb_build.c - rollcall build: a job's results again, from what is stored
+/* cli/verb_build.c - rollcall build: build a job's results again from stored
+ * rows
  */
 #include "cli.h"
 #include "cli_derive.h"
@@ -73,8 +74,8 @@ static int verb_build_print (const struct build_options *opt,
     return cli_flush (&build_command, rc);
 }
 
-/* So that the aggregator does not build it once more.  If it cannot be noted
- * it does.
+/* Note that the job was built, so that the aggregator does not build it again.
+ * If that fails, the aggregator does.
  */
 static void note_built (const struct archive *a, const char *job, int64_t seq)
 {
@@ -87,8 +88,8 @@ static void note_built (const struct archive *a, const char *job, int64_t seq)
     ledger_close (l);
 }
 
-/* A run's root is not that of a service: say where it is.  0: there is no such
- * run on this host.
+/* A run's root is not a service's: tell where it is.  0: this host has no such
+ * run.
  */
 static int tell_run (const struct build_options *opt, const char *job)
 {
@@ -119,7 +120,7 @@ static int tell_run (const struct build_options *opt, const char *job)
     return status;
 }
 
-/* Build what 'b' has, and tell what came of it. */
+/* Build what 'b' describes, and print the outcome. */
 static int build_all (const struct build_options *opt, struct job_build *b,
                       const struct size_claims *claims, const struct archive *a,
                       const char *job, int64_t seq)
@@ -227,7 +228,7 @@ int verb_build (int argc, char **argv)
         cli_derive_fini (&derive);
         return status;
     }
-    // two builds at one place would be in each other's way
+    // two builds in one place would disturb each other
     if (!opt.out && (lock = root_lock (opt.root, false, &err)) < 0)
         status = lock == -EBUSY
             ? FAIL (EX_TEMPFAIL, "%s; it builds by itself when it starts and "

@@ -1,4 +1,5 @@
-/* cli/verb_clean.c - rollcall clean: remove what finished runs have left here
+/* cli/verb_clean.c - rollcall clean: remove what finished runs left on this
+ * host
  */
 #include "cli.h"
 #include "run/run.h"
@@ -62,13 +63,13 @@ static bool is_asked (const struct cleaning *c, const char *job)
     return c->njobs == 0;
 }
 
-/* Why it stays, or NULL. */
+/* Why the run is kept, or NULL. */
 static const char *why_kept (const struct cleaning *c,
                              const struct runs_one *r)
 {
     if (r->state == RUNS_UNDER_WAY)
         return "it is under way";
-    if (c->opt->older_ns > 0 &&         // a file may be of the future
+    if (c->opt->older_ns > 0 &&         // file times may be in the future
         clock_wall_ns () - r->ended_ns < c->opt->older_ns)
         return "--older";
     if (r->state != RUNS_OVER && !c->opt->incomplete)
@@ -139,7 +140,7 @@ int verb_clean (int argc, char **argv)
         return status;
     c.jobs = argv + rest;
     c.njobs = argc - rest;
-    // a mistyped name would be made, and be as clean as can be
+    // a mistyped name would be created, and then be reported as clean
     if (opt.state && access (opt.state, F_OK) < 0)
         return FAIL (EX_NOINPUT, "%s: %s", opt.state, strerror (errno));
     if (run_state_dir (opt.state, state, &err) < 0)

@@ -1,4 +1,4 @@
-/* cli/verb_compare.c - rollcall compare: in what two runs differ */
+/* cli/verb_compare.c - rollcall compare: how two runs differ */
 #include "cli.h"
 #include "find_result.h"
 

@@ -1,4 +1,4 @@
-/* cli/verb_doctor.c - rollcall doctor: what is wrong with this machine */
+/* cli/verb_doctor.c - rollcall doctor: find problems of this machine */
 #include "check/check.h"
 #include "cli.h"
 #include "run/run.h"
@@ -128,7 +128,9 @@ static void look_at_aggregator (struct report *r,
     verb_doctor_add (r, offset);
 }
 
-/* What rollcall run loads into COMMAND: without it a run goes on, half blind. */
+/* Check the library that rollcall run loads into COMMAND: without it, a run
+ * works but knows less.
+ */
 static struct check check_preload (void)
 {
     struct check c = { "preload", CHECK_OK, "" };
@@ -180,7 +182,7 @@ static int print_json (const struct report *r)
     return cli_print_json (j);
 }
 
-/* A path has whatever bytes it has, newlines among them. */
+/* Paths may contain any bytes, even newlines. */
 static int print_lines (const struct report *r)
 {
     char shown[UTF8_ESCAPED (sizeof (r->checks[0].text))];

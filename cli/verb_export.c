@@ -58,7 +58,7 @@ static const struct command_spec export_command = {
 
 #define FAIL(status, ...) cli_fail (&export_command, status, __VA_ARGS__)
 
-/* How the clocks were brought together, in one line. */
+/* Print in one line how the clocks were aligned. */
 static void say_clocks (const struct export_options *opt,
                         const struct trace_counts *n)
 {
@@ -110,7 +110,7 @@ static int write_trace (const struct export_options *opt, sqlite3 *db,
 
     if (opt->step)
         t.step = steps_id (opt->step, strlen (opt->step), &n);
-    // elsewhere there is nothing to clean up, and a reader that may be stuck
+    // elsewhere nothing needs cleaning up, and a reader may be stuck
     if (outfile_is_replaced (path))
         cli_catch_signals ();
     if ((rc = outfile_open (&o, path, opt->foreign, &cli_cancelled,

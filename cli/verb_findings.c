@@ -1,5 +1,4 @@
-/* cli/verb_findings.c - rollcall findings: what is slow in a result, and whose
- * fault it is */
+/* cli/verb_findings.c - rollcall findings: what is slow in a result, and why */
 #include "cli_derive.h"
 #include "find_result.h"
 

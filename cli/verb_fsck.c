@@ -1,4 +1,4 @@
-/* cli/verb_fsck.c - rollcall fsck: is what is on disk what it says it is? */
+/* cli/verb_fsck.c - rollcall fsck: check that stored data is intact */
 #include "cli.h"
 
 #include "base/units.h"
@@ -154,7 +154,7 @@ int verb_fsck (int argc, char **argv)
 
     if (!cli_options (&fsck_command, argc, argv, &opt, &rest, &status))
         return status;
-    // what a repair makes again is as private as what daemons make
+    // repaired files must be as private as those that daemons create
     (void)umask (umask (077) | 027);
     whose = rest < argc ? argv[rest] : "";
     dir = rest + 1 < argc ? argv[rest + 1] : NULL;

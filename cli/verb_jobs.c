@@ -1,4 +1,6 @@
-/* cli/verb_jobs.c - rollcall jobs: what an aggregator's root has of each job */
+/* cli/verb_jobs.c - rollcall jobs: list what an aggregator's root has of each
+ * job
+ */
 #include "cli.h"
 #include "run/run.h"
 #include "run/run_list.h"
@@ -61,7 +63,8 @@ static void date (int64_t ns, char out[32])
         (void)strftime (out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* ROOT/jobs/JOB/..., or where a run that this is the root of has put it. */
+/* ROOT/jobs/JOB/..., or the place to which the run that owns the root wrote it.
+ */
 static bool find_db (const struct archive *a, const char *job,
                      char path[PATH_MAX])
 {
@@ -76,7 +79,7 @@ static bool find_db (const struct archive *a, const char *job,
            run_result_db (dir, path) == 0 && publish_is_our_db (path);
 }
 
-/* "built", "behind" (rows came since), "none" */
+/* "built", "behind" (rows arrived since), "none" */
 static const char *result_state (const struct archive *a,
                                  const struct ledger_job *j,
                                  char path[PATH_MAX])
@@ -89,8 +92,8 @@ static const char *result_state (const struct archive *a,
                                                                   : "built";
 }
 
-/* What has been built of a job; 'read' is false if nothing was, or if it cannot
- * be read.
+/* The result that was built for a job; 'read' is false if there is none or it
+ * cannot be read.
  */
 struct built {
     const char *state;
@@ -112,14 +115,14 @@ static void built_fini (struct built *b)
         summary_fini (&b->result);
 }
 
-/* Of one that nobody has said it of: as its captures do. */
+/* The number of expected ranks; if nobody gave it, the captures tell. */
 static int64_t expected_ranks (const struct ledger_summary *s,
                                const struct built *b)
 {
     return s->world_size > 0 || !b->read ? s->world_size : b->result.expected;
 }
 
-/* How it is known what is of this job. */
+/* How it is known which captures belong to the job. */
 static const char *kind_of (const struct ledger_summary *s)
 {
     return s->divided == 0   ? "given"
@@ -165,8 +168,8 @@ static int list_run (void *arg, const struct runs_one *r)
     return 0;
 }
 
-/* A table, or member "runs" of 'doc'.  'below': behind the jobs of a service, so
- * that of no runs nothing is said.
+/* Print a table, or add member "runs" to 'doc'.  'below': after the jobs of a
+ * service, so print nothing if there are no runs.
  */
 static int put_runs (const char *state, struct json *doc, bool below,
                      struct err *err)
@@ -191,7 +194,7 @@ static int put_runs (const char *state, struct json *doc, bool below,
     return rc;
 }
 
-/* Whether the root is that of a run, whose user has asked for nothing else. */
+/* Whether the root belongs to a run, and its user asked for nothing else. */
 static bool is_of_run (const char *root, const char *state)
 {
     char path[PATH_MAX];
@@ -201,8 +204,8 @@ static bool is_of_run (const char *root, const char *state)
            (path[n] == '/' || path[n] == '\0');
 }
 
-/* Who has a service has runs, too.  What cannot be read of them is no failure
- * of the list of jobs.
+/* Users of a service have runs, too.  An error in reading these does not fail
+ * the list of jobs.
  */
 static void add_runs (const struct jobs_options *opt, struct json *doc)
 {
@@ -273,7 +276,8 @@ static int print_word (void *arg, const struct size_claim *w)
     return 0;
 }
 
-/* Who is there, who started it, with what, as its result has it. */
+/* Who is present, who started the job and with which command, from its result.
+ */
 static void add_result (struct json *o, const struct built *b)
 {
     static const struct job_origin none = { .user = "" };
@@ -402,8 +406,8 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
                                                : failed);
 }
 
-/* Through whoever serves the root, or by ourselves: *answer is there if it is
- * 0.  Takes the request over.
+/* Ask whoever serves the root, or do it here.  Returns 0 if *answer is set.
+ * Takes the request over.
  */
 static int verb_jobs_ask (const struct jobs_options *opt, struct json *request,
                           struct json **answer, bool *served)
@@ -454,7 +458,7 @@ static int expect (const struct jobs_options *opt)
 
 /* ---- which captures a job has ---- */
 
-/* What came of it, with how the result comes to be. */
+/* Print the outcome, and how the result will be built. */
 static int tell_given (const struct jobs_options *opt, struct json *answer,
                        bool served)
 {
@@ -529,7 +533,7 @@ static int correct (const struct jobs_options *opt, int argc, char **argv)
     return status ? status : cli_flush (&jobs_command, 0);
 }
 
-/* Where there is no service, and none was asked for. */
+/* Explain that there is no service, and none was asked for. */
 static int list_runs (const struct jobs_options *opt)
 {
     struct err err = { "" };
@@ -551,7 +555,7 @@ static int list_runs (const struct jobs_options *opt)
     return cli_flush (&jobs_command, opt->json ? cli_print_json (doc) : rc);
 }
 
-/* Whether only runs can be meant: no root was named, and there is none. */
+/* Whether only runs can be meant: no root was named, and none exists. */
 static bool has_no_service (const struct jobs_options *opt)
 {
     char path[PATH_MAX];

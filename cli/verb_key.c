@@ -1,4 +1,4 @@
-/* cli/verb_key.c - rollcall key: who may connect to an aggregator */
+/* cli/verb_key.c - rollcall key: manage who may connect to an aggregator */
 #include "cli.h"
 
 #include "base/clock.h"
@@ -188,7 +188,7 @@ static const char *state_text (const struct keyring_entry *e, int64_t now)
     }
 }
 
-/* The date that its state began, as far as the file tells. */
+/* The date of its current state, as far as the file tells. */
 static int64_t since (const struct keyring_entry *e)
 {
     return e->state == KEY_REVOKED && e->file.revoked ? e->file.revoked
@@ -225,7 +225,7 @@ static void print_entry (struct grid *g, const struct keyring_entry *e,
     grid_word (g, name);
 }
 
-/* Scripts read it without a head. */
+/* Scripts read the list without a head. */
 static int print_table (const struct keyring_entry *list, size_t n, int64_t now)
 {
     static const char *const names[] = { "state", "key", "age", "name" };
@@ -270,7 +270,7 @@ static int print_json (const char *dir, const struct keyring_entry *list,
     keys = json_add_array (j, "keys");
     for (size_t i = 0; i < n; i++)
         add_entry (keys, &list[i], now);
-    // a full disk is for cli_flush to tell
+    // cli_flush reports a full disk
     return cli_print_json (j) == -ENOMEM ? -ENOMEM : 0;
 }
 
@@ -304,7 +304,7 @@ static const struct action actions[] = {
     { "revoke", 1, "which NAME", run_revoke },
 };
 
-/* The action of the words, NULL after a word to the user. */
+/* The action that the words mean; NULL after a message to the user. */
 static const struct action *action_of (int argc, char **argv)
 {
     const struct action *a = NULL;

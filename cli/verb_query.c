@@ -1,4 +1,4 @@
-/* cli/verb_query.c - rollcall query: questions to a result, answered as rows */
+/* cli/verb_query.c - rollcall query: run queries on a result */
 #include "cli.h"
 #include "find_result.h"
 
@@ -110,7 +110,7 @@ static int verb_query_list (const struct query_options *opt)
     return cli_flush (&query_command, rc);
 }
 
-/* All of standard input, as SQL. */
+/* Read SQL from standard input to its end. */
 static int read_sql (struct buf *b)
 {
     char block[4096];
@@ -131,7 +131,7 @@ static int status_of (int rc)
            : rc == -EBADMSG || rc == -ENODATA ? EX_DATAERR : EX_IOERR;
 }
 
-/* A table of one job says that others lay beside it. */
+/* Tell below a job's table that there are other jobs beside it. */
 static void tell_other_jobs (sqlite3 *db)
 {
     char others[4096];
@@ -142,7 +142,7 @@ static void tell_other_jobs (sqlite3 *db)
         (void)FAIL (0, "note: %s", others);
 }
 
-/* 'named': it is about ranks and steps of an analysis.db. */
+/* 'named': a named query, whose ranks and steps refer to an analysis.db. */
 static int run_query (const struct query_options *opt, sqlite3 *db,
                       const char *sql, bool named)
 {
@@ -185,7 +185,7 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
     return cli_flush (&query_command, 0);
 }
 
-/* 'name' is of a query, or NULL for the SQL of an option. */
+/* 'name' is a query's name, or NULL for the SQL of an option. */
 static int verb_query_ask (const struct query_options *opt, const char *what,
                            const struct query *named, const char *sql)
 {

@@ -1,4 +1,4 @@
-/* cli/verb_report.c - rollcall report: a result as one page to look at */
+/* cli/verb_report.c - rollcall report: write a result as one page */
 #include "cli.h"
 #include "find_result.h"
 
@@ -36,7 +36,7 @@ static const struct command_spec report_command = {
 
 #define FAIL(status, ...) cli_fail (&report_command, status, __VA_ARGS__)
 
-/* The directory and the name of the page. */
+/* Split the path into the directory and the name of the page. */
 static int verb_report_split (const char *path, char dir[PATH_MAX],
                               char name[NAME_MAX + 1])
 {
@@ -59,7 +59,7 @@ static int failed (int rc, int no_output, const struct err *err)
     return FAIL (rc == -EBADMSG ? EX_DATAERR : no_output, "%s", err->text);
 }
 
-/* To standard output, and nothing beside it. */
+/* Write the page to standard output and nothing else there. */
 static int verb_report_print (const char *db)
 {
     struct err err = { "" };
@@ -85,7 +85,7 @@ static int make (const char *db, const struct report_options *opt)
     struct stat st;
     int rc;
 
-    // what is replaced is kept under another name: not /dev/stdout
+    // publishing would rename the old file: not possible for /dev/stdout
     if (verb_report_split (output ? output : db, dir, name) < 0 ||
         (output && stat (output, &st) == 0 && !S_ISREG (st.st_mode)))
         return FAIL (EXIT_USAGE, "\"%s\": --output takes the name of a file, "
@@ -120,7 +120,7 @@ int verb_report (int argc, char **argv)
         return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 1]);
     status = cli_find_result (&report_command, rest < argc ? argv[rest] : ".",
                               &opt.place, db);
-    // else it could not be told from an output that cannot be written
+    // else it would look like an output that cannot be written
     if (status == 0 &&
         (status = cli_open_result (&report_command, db, false, &open)) == 0)
         (void)sqlite3_close (open);

@@ -1,4 +1,5 @@
-/* cli/verb_run.c - rollcall run: hand over to rollcall-run, which has MPI */
+/* cli/verb_run.c - rollcall run: execute rollcall-run, which is linked with MPI
+ */
 #include "cli.h"
 #include "run/run.h"
 

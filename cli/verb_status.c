@@ -1,8 +1,9 @@
-/* cli/verb_status.c - rollcall status: what the daemons of this machine do now
+/* cli/verb_status.c - rollcall status: what the daemons of this machine are
+ * doing
  *
- * Each writes status.json into its spool or root (doc/architecture.md); those
- * files are looked for below the directory of runs and where services keep
- * theirs, or where one is told.
+ * Each daemon writes status.json into its spool or root (doc/architecture.md).
+ * Status looks for these files below the directory of runs and where services
+ * keep theirs, or in a given place.
  */
 #include "cli.h"
 #include "run/run.h"
@@ -54,7 +55,7 @@ static const struct command_spec status_command = {
 
 #define FAIL(status, ...) cli_fail (&status_command, status, __VA_ARGS__)
 
-/* What is printed, how much there was, and what could not be looked at. */
+/* What was printed, how much, and what could not be read. */
 struct found {
     bool json;
     struct grid *g;             // of a text
@@ -112,8 +113,9 @@ static void print_json (const char *path, bool alive, const char *status,
     json_free (j);
 }
 
-/* Whether it is of an agent that was killed long ago and has left nothing:
- * nobody need look after it.  Of an aggregator agents may wait for the next.
+/* Whether it is an agent that was killed long ago and left nothing behind:
+ * nobody needs to see it.  An aggregator is always shown, because agents may
+ * wait for its successor.
  */
 static bool is_history (const char *path, const struct json *j)
 {
@@ -131,7 +133,9 @@ static bool is_history (const char *path, const struct json *j)
     return ns > HISTORY_NS;
 }
 
-/* One file.  A process that is gone did not remove it: it was killed. */
+/* Show one file.  If its process is gone, it was killed: it would have removed
+ * the file.
+ */
 static void show (struct found *f, const char *path)
 {
     struct json *j = NULL;
@@ -179,7 +183,7 @@ static void verb_status_search (struct found *f, const char *dir,
         (void)closedir (d);
 }
 
-/* JOB below the directory of runs, or else DIR. */
+/* JOB below the directory of runs, or otherwise DIR. */
 static int search_for (struct found *f, const char *state, const char *what)
 {
     char path[PATH_MAX];
@@ -196,7 +200,7 @@ static int search_for (struct found *f, const char *state, const char *what)
     return 0;
 }
 
-/* A service's root and spools, unless they were found below 'state'; that is
+/* A service's root and spools, unless they were found below 'state', which is
  * empty if it cannot be used.
  */
 static void search_services (struct found *f, const struct status_options *opt,
@@ -255,7 +259,7 @@ int verb_status (int argc, char **argv)
     grid_destroy (f.g);
     if (cli_flush (&status_command, rc) != 0)
         return EX_IOERR;
-    if (all)                    // other users' services are not amiss
+    if (all)                    // other users' services are not an error
         f.status = runs;
     return status != 0 ? status : f.status;
 }

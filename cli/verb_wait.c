@@ -1,4 +1,4 @@
-/* cli/verb_wait.c - rollcall wait: pick up a run whose launcher died */
+/* cli/verb_wait.c - rollcall wait: resume a run whose launcher died */
 #include "cli.h"
 #include "run/run.h"
 
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SAY_NS (NS_PER_S / 2)           // what ends sooner is not worth a word
+#define SAY_NS (NS_PER_S / 2)           // shorter waits are not reported
 #define RESTART_NS (3 * NS_PER_S)       // for a run to start another aggregator
 
 struct wait_options {
@@ -40,7 +40,7 @@ static const struct command_spec wait_command = {
 
 #define FAIL(status, ...) cli_fail (&wait_command, status, __VA_ARGS__)
 
-/* True when the process is gone, false when time is up. */
+/* True once the process is gone, false if time is up. */
 static bool wait_process (int64_t pid, int64_t start_time, int64_t limit_ns)
 {
     struct pollfd p = { .fd = run_open_process ((pid_t)pid, start_time),
@@ -58,7 +58,7 @@ static bool wait_process (int64_t pid, int64_t start_time, int64_t limit_ns)
     return gone;
 }
 
-/* Which process is the aggregator; false when nobody can tell. */
+/* Find the process of the aggregator; false if it is not known. */
 static bool read_pid (const char *state, const char *job, char dir[PATH_MAX],
                       int64_t *pid, int64_t *start)
 {
@@ -72,8 +72,8 @@ static bool read_pid (const char *state, const char *job, char dir[PATH_MAX],
     return found;
 }
 
-/* An aggregator that was killed is started again by its run: wait a moment for
- * another one than 'pid'.
+/* A run restarts an aggregator that was killed: wait a moment for another one
+ * than 'pid'.
  */
 static bool was_restarted (const char *state, const char *job, int64_t pid)
 {
@@ -88,9 +88,8 @@ static bool was_restarted (const char *state, const char *job, int64_t pid)
 
 /* ---- a run whose aggregator is gone for good ---- */
 
-/* This host's agent, as long as it lives, belongs to a run that may start
- * another aggregator, and ends by itself when it does not.  False when time is
- * up.
+/* As long as this host's agent lives, the run may restart its aggregator; if it
+ * does not, the agent ends by itself.  False when time is up.
  */
 static bool wait_agent (const char *dir, int64_t limit_ns)
 {
@@ -105,7 +104,7 @@ static bool wait_agent (const char *dir, int64_t limit_ns)
     return peer.pid <= 0 || wait_process (peer.pid, 0, limit_ns);
 }
 
-/* By rollcall-run, which knows how runs are started. */
+/* Run rollcall-run, which knows how runs are started. */
 static int verb_wait_finish (const char *dir)
 {
     char program[PATH_MAX];
@@ -144,7 +143,7 @@ static int no_job (const char *job, const char *state)
                  "run --launcher; srun -w HOST under Slurm)", job, state);
 }
 
-/* Whoever waits wants to know for what: once, and only if it takes time. */
+/* Say what is waited for: once, and only if it takes some time. */
 static void say_waiting (const char *job, const char *dir, int64_t pid,
                          int64_t start)
 {
@@ -159,7 +158,7 @@ static void say_waiting (const char *job, const char *dir, int64_t pid,
                 "how far it is", job, (long long)pid, dir);
 }
 
-/* Until there is a result, or an aggregator has died that nobody replaces. */
+/* Wait until there is a result, or an aggregator died and was not replaced. */
 static int wait_end (const char *state, const char *job, int64_t until,
                      char dir[PATH_MAX])
 {
@@ -210,7 +209,7 @@ static int wait_for (const struct wait_options *opt, const char *job)
         return FAIL (EX_UNAVAILABLE, "the aggregator of job %s died before it "
                      "was over; captures are safe on the nodes' disks (below "
                      "%s here), its log is %s/aggregator.log", job, dir, dir);
-    // 66: what COMMAND returned would say that there is a result
+    // 66: the status of COMMAND would say that there is a result
     return command > 0 && status != EX_NOINPUT ? command : status;
 }
 

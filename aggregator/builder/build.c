@@ -1,11 +1,10 @@
-/* aggregator/builder/build.c - all captures of a job into one analysis.db
+/* aggregator/builder/build.c - build one analysis.db from all captures of a job
  *
- * Each thread reads a contiguous range of the captures, and writes their rows as
- * pages of one file.  SQLite opens that and adds the small tables.  Then a
- * check, fsync, rename.
+ * Each thread reads a contiguous range of captures and writes their rows as
+ * pages of one file.  SQLite then opens the file and adds the small tables.
+ * Finally the file is checked, fsynced and renamed.
  *
- * This folder: shipments into analysis.db, and which results there are to
- * be.
+ * This folder: shipments into analysis.db, and the choice of result files.
  */
 #include "builder/build.h"
 
@@ -35,14 +34,14 @@
 
 #define PROGRESS_NS (200 * NS_PER_MS)
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
-#define HEAP_KEPT (4 << 20)     // bytes free at a heap's end, of each thread
-#define HEAP_CHUNK_MAX (1 << 20)        // bytes; larger ones are mapped
+#define HEAP_KEPT (4 << 20)     // free bytes kept at a heap's end, per thread
+#define HEAP_CHUNK_MAX (1 << 20)        // bytes; larger blocks are mapped
 
 struct builder;
 
 struct worker {
     struct builder *b;
-    struct part *part;          // NULL: its rows are not wanted
+    struct part *part;          // NULL: rows are not wanted
     size_t first, end;          // items
     pthread_t thread;
     bool started;
@@ -52,24 +51,24 @@ struct worker {
 
 struct builder {
     const struct build_job *job;
-    struct publish *out;        // NULL: nothing is written
-    char path[PATH_MAX];        // of the file that is written, or ""
+    struct publish *out;        // NULL: no result is written
+    char path[PATH_MAX];        // path of the file being written, or ""
     struct row_file *file;
-    struct row_span *spans;     // of each item
-    sqlite3 *db;                // when all rows are in the file
+    struct row_span *spans;     // one per item
+    sqlite3 *db;                // set when all rows are in the file
     struct groups *groups;
     struct worker workers[BUILD_THREADS_MAX];
     unsigned nworkers;
     atomic_bool cancel;         // a worker failed, or the caller cancelled
     atomic_size_t captures;
     _Atomic uint64_t bytes;
-    pthread_mutex_t lock;       // over groups, running
+    pthread_mutex_t lock;       // guards 'groups' and 'running'
     pthread_cond_t ended;
     unsigned running;
     char began[CLOCK_TEXT_MAX]; // job->began_ns, or ""
 };
 
-/* Also a progress handler, which ends a statement by not returning 0. */
+/* Also a progress handler: a nonzero result ends the statement. */
 static int is_cancelled (void *arg)
 {
     const struct builder *b = arg;
@@ -158,7 +157,7 @@ static uint64_t total_weight (const struct builder *b)
     return sum;
 }
 
-/* Contiguous ranges of about the same number of bytes. */
+/* Split the captures into contiguous ranges of about equal size in bytes. */
 static void share_out (struct builder *b)
 {
     const struct build_job *job = b->job;
@@ -245,14 +244,14 @@ static void wait_workers (struct builder *b)
         (void)pthread_mutex_lock (&b->lock);
     }
     (void)pthread_mutex_unlock (&b->lock);
-    report_progress (b, NULL);  // of the last ones, too
+    report_progress (b, NULL);  // count the last captures, too
     for (unsigned t = 0; t < b->nworkers; t++) {
         if (b->workers[t].started)
             (void)pthread_join (b->workers[t].thread, NULL);
     }
 }
 
-/* The first failure that is not merely another one's consequence. */
+/* The first failure that is not just a consequence of another one. */
 static int worker_error (struct builder *b, struct err *err)
 {
     int rc = 0;
@@ -282,7 +281,7 @@ static int open_result (struct builder *b, struct err *err)
                            "PRAGMA secure_delete=OFF", err);
 }
 
-/* What the threads wrote becomes a database, which is open then. */
+/* Turn the file that the threads wrote into a database, and open it. */
 static int join_rows (struct builder *b, struct err *err)
 {
     int rc = row_file_finish (b->file, b->spans, b->job->nitems, b->nworkers,
@@ -312,7 +311,7 @@ static int drop_conflicts (sqlite3 *db, const struct builder *b,
     return rc;
 }
 
-/* Whoever says how many ranks there are may know less than the captures. */
+/* The captures may show more ranks than anybody expected. */
 static void tell_larger (const struct build_job *job)
 {
     const char *known_by;
@@ -348,7 +347,7 @@ static int fill_roster (const struct builder *b)
                                              job->roster);
 }
 
-/* The first word of each kind that a capture brings, in order of ranks. */
+/* For each kind, the first word that a capture has, by rank. */
 static struct job_origin about_job (const struct build_job *job)
 {
     struct job_origin a = { "", "", "" };
@@ -473,7 +472,7 @@ static int build_finish (struct builder *b, struct build_result *ret,
     if ((rc = publish_path (b->out, BUILD_DB_NAME, old, err)) < 0)
         return rc;
     report_progress (b, "writing it to disk");
-    // nobody's work of yesterday goes because of a COMMAND that did not start
+    // a COMMAND that did not start must not replace an earlier result
     b->out->keep = ret->rows == 0 && publish_has_rows (old);
     return publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
                            ret->kept, err);
@@ -492,9 +491,9 @@ static int init_sync (struct builder *b)
     return b->groups ? 0 : -ENOMEM;
 }
 
-/* Readers take and free the same few hundred KiB for each capture.  By default
- * the C library gives them back to the system each time, and getting them
- * again is a tenth of the work when there are many small captures.
+/* Each capture allocates and frees the same few hundred KiB.  By default the C
+ * library returns them to the system each time; getting them again takes a
+ * tenth of the time if there are many small captures.
  */
 static void keep_heap (void)
 {
@@ -502,7 +501,7 @@ static void keep_heap (void)
     (void)mallopt (M_MMAP_THRESHOLD, HEAP_CHUNK_MAX);
 }
 
-/* Every capture once: the parts are filled. */
+/* Read every capture once, which fills the parts. */
 static int read_captures (struct builder *b, struct err *err)
 {
     int rc;
@@ -532,7 +531,7 @@ static void drop_parts (struct builder *b)
     atomic_store (&b->bytes, 0);
 }
 
-/* Also the file: it is of no use. */
+/* Drop everything that was read, including the file. */
 static void drop_rows_read (struct builder *b)
 {
     drop_parts (b);
@@ -540,7 +539,7 @@ static void drop_rows_read (struct builder *b)
         (void)unlink (b->path);
 }
 
-/* The lists of items point into what goes. */
+/* The lists of items point into the groups, so both are dropped. */
 static void drop_groups (struct builder *b)
 {
     for (size_t i = 0; i < b->job->nitems; i++) {
@@ -551,8 +550,8 @@ static void drop_groups (struct builder *b)
     b->groups = NULL;
 }
 
-/* What the captures showed may put some out of the job, or give some another
- * rank: then what was read is of no use.
+/* If the captures show that some belong to another job or another rank, the
+ * rows read so far are useless.
  */
 static int read_job (struct builder *b, struct err *err)
 {

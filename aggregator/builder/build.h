@@ -1,8 +1,8 @@
 /* aggregator/builder/build.h - build one analysis.db from all captures of a job
  *
- * For captures on this machine's disk (rollcall analyze) and for shipments from
- * the network: the caller's function feeds captures, one at a time, in each of
- * the threads.
+ * Used for captures on this machine's disk (rollcall analyze) and for shipments
+ * from the network.  The caller's function feeds captures, one at a time in
+ * each thread.
  */
 #ifndef ROLLCALL_BUILDER_BUILD_H
 #define ROLLCALL_BUILDER_BUILD_H
@@ -17,18 +17,17 @@
 #define BUILD_THREADS_MAX 64
 #define BUILD_DB_NAME PUBLISH_DB_NAME   // of the result
 
-/* Give the rows of items[source] to the sink and fill in the empty capture:
- * called once for each capture that counts, from any thread.  Returns 0 for any
- * state of the capture, negative if the build cannot go on.
+/* Give the rows of items[source] to the sink and fill in the empty capture.
+ * Called once for each capture that counts, from any thread.  Returns 0 for any
+ * state of the capture, or a negative error if the build cannot continue.
  */
 typedef int build_feed_fn (void *arg, size_t source,
                            const struct row_sink *sink, struct capture *c,
                            struct err *err);
 
-/* Called when every capture has been read once, to check that they are of one
- * job and filed under the right rank.  May change ranks: returns 1 if it did
- * (the rows are then read again, for the last time), 0 if not, negative to give
- * up.
+/* Called when every capture was read once, to check that all are of one job and
+ * have the right rank.  It may change ranks; then it returns 1, and the rows
+ * are read again, for the last time.  0: nothing changed; negative: give up.
  */
 typedef int build_decide_fn (void *arg, struct select_item *items, size_t n,
                              struct err *err);
@@ -44,40 +43,40 @@ typedef void build_progress_fn (void *arg, const struct build_progress *p);
 struct build_job {
     struct select_item *items;          // planned: select_plan
     size_t nitems;
-    struct roster *roster;              // expected ranks, to be filled in by
-                                        // build; if there are none, the
-                                        // captures tell how many
+    struct roster *roster;              // expected ranks, filled in by the
+                                        // build; if empty, the captures tell
+                                        // how many there are
     unsigned threads;                   // 1 to BUILD_THREADS_MAX
     build_feed_fn *feed;
     void *feed_arg;
     build_decide_fn *decide;            // NULL: all captures count, as planned
     void *decide_arg;
-    // called by the calling thread some five times a second while captures are
+    // called by the calling thread about five times a second while captures are
     // read, and at the start of each later phase; may be NULL
     build_progress_fn *progress;
     void *progress_arg;
-    const atomic_bool *cancel;          // when it becomes true, stop with
+    const atomic_bool *cancel;          // once true, the build stops with
                                         // -EINTR
-    int64_t began_ns;           // when the job began (clock_wall_ns): the
-                                // result of a job that began later is not
-                                // replaced; 0: any result is
+    int64_t began_ns;           // when the job began (clock_wall_ns); a
+                                // result of a job that began later is
+                                // kept; 0: any result is replaced
     const char *job_id, *steps, *inputs;        // for table Job; may be NULL.
-                                // If steps are given, there must be rows of
-                                // them
+                                // If steps are given and no row has one of
+                                // them, the build fails
     const char *others;         // a sentence about other jobs in the directory,
                                 // or NULL
-    const bool *assumed;        // whether it is assumed that the captures are
-                                // of one job; or NULL.  Like job_id and others,
-                                // it is read after 'decide' was called
+    const bool *assumed;        // whether the captures were only assumed to be
+                                // of one job; or NULL.  As job_id and others,
+                                // it is read after the call of 'decide'
     const struct derive_options *derive;        // or NULL
 };
 
 struct build_result {
-    uint64_t rows;                      // in the four tables
-    char path[PATH_MAX];                // of the analysis.db
+    uint64_t rows;                      // rows in the four tables
+    char path[PATH_MAX];                // path of analysis.db
     char kept[PATH_MAX];                // path of the replaced file, or ""
-    char newer[PUBLISH_JOB_MAX];        // the job that began later, whose
-                                // result stays: this one is beside it; or ""
+    char newer[PUBLISH_JOB_MAX];        // the job that began later: its result
+                                        // stays, this one is beside it; or ""
 };
 
 /* Build, check and publish analysis.db.  On failure nothing has changed under

@@ -36,15 +36,15 @@ static int list_conflicts (sqlite3 *db, const struct select_conflict *list,
     return rc;
 }
 
-/* Who has rows of which step in this table; of each step all but the best one
- * lose theirs.
+/* Find which captures have rows of which step in this table.  For each step,
+ * all but the best capture lose their rows.
  */
 static int drop_from (sqlite3 *db, unsigned t, struct err *err)
 {
     const char *name = schema_table (t)->name;
     int rc;
 
-    if (schema_table (t)->step < 0)     // of the whole capture
+    if (schema_table (t)->step < 0)     // for all steps of a capture
         return db_execf (db, err, "DELETE FROM main.%s WHERE capture IN "
                          "(SELECT capture FROM temp.unused)", name);
     rc = db_execf (db, err, "DELETE FROM temp.held;"

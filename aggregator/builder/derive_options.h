@@ -7,11 +7,11 @@
 
 #include <stdbool.h>
 
-/* NULL in it, or instead of it: defaults, and no topology. */
+/* If a member or the whole is NULL: defaults, and no topology. */
 struct derive_options {
     const struct findings_options *findings;
     const struct topology *topology;
-    bool all_steps;             // means and findings are of those, too, that
+    bool all_steps;             // means and findings include steps that
                                 // profiling itself made longer
 };
 

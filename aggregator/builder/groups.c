@@ -17,7 +17,7 @@ struct entry {
 };
 
 // A job of 10,000 ranks has some 10,000 groups.  Not base/map.h: several groups
-// have one name, and others know the address of an entry.
+// share a name, and others keep pointers to entries.
 #define CHAINS 4096u
 
 struct groups {
@@ -66,7 +66,7 @@ static bool same_group (const struct comm_group *a, const struct comm_group *b)
                    a->nmembers * sizeof (*a->members)) == 0;
 }
 
-/* The entry of a group of the capture; the group is taken over. */
+/* The entry of a group of the capture; takes over the group. */
 static struct entry *intern (struct groups *g, struct comm_group *group)
 {
     struct entry **chain = chain_of (g, group->name), *e;
@@ -94,9 +94,7 @@ static bool has_member (const struct comm_group *g, int32_t rank)
     return false;
 }
 
-/* The entry of a name that no metadata explains, with 'rank' among its
- * members.
- */
+/* The entry of a name that no metadata explains; adds 'rank' to its members. */
 static struct entry *intern_seen (struct groups *g, const char *name,
                                   int32_t rank)
 {
@@ -230,8 +228,8 @@ static int write_entry (const struct entry *e, int64_t id, sqlite3_stmt *group,
     return rc;
 }
 
-/* What only ops showed is no group of its own where another capture's
- * metadata has a group of that name with the rank in it.
+/* Drop groups known only from ops if another capture's metadata has a group of
+ * that name that contains the rank.
  */
 static void explain_seen (struct entry *seen, struct entry *chain)
 {

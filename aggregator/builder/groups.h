@@ -1,7 +1,7 @@
 /* aggregator/builder/groups.h - the communicator groups of a whole job
  *
  * Every capture names the groups of its own rank; here each group is kept once.
- * Two groups may have the same name: their members distinguish them.
+ * Groups with the same name are told apart by their members.
  */
 #ifndef ROLLCALL_BUILDER_GROUPS_H
 #define ROLLCALL_BUILDER_GROUPS_H
@@ -16,21 +16,21 @@ struct groups;
 struct groups *groups_create (void);            // NULL: no memory
 void groups_destroy (struct groups *g);         // g may be NULL
 
-/* Take over the groups of a capture (it has none afterwards).  The caller frees
- * *ret, which points into 'g'.  0 or -ENOMEM.
+/* Take over the groups of a capture, which has none afterwards.  *ret points
+ * into 'g'; the caller frees the array itself.  0 or -ENOMEM.
  */
 int groups_share (struct groups *g, struct capture *c, struct group_list *ret,
                   struct err *err);
 
-/* The same, and record which of them its ops used.  A group that its ops name
- * but its metadata does not is kept with the ranks that use it.
+/* The same, and record which of the groups its ops used.  A group that its ops
+ * name but its metadata does not is kept with the ranks that use it.
  */
 int groups_add (struct groups *g, struct capture *c, int64_t rank,
                 const struct part_group *used, size_t nused,
                 struct group_list *ret, struct err *err);
 
-/* Write CommGroup and CommGroupMember, sorted so that the same job always
- * gives the same ids.
+/* Write CommGroup and CommGroupMember, sorted so that the same job always gets
+ * the same ids.
  */
 int groups_write (struct groups *g, sqlite3 *db, struct err *err);
 

@@ -41,8 +41,8 @@ static struct part_group *group_at (struct part *p, const char *name)
     return groups[p->ngroups].name ? &groups[p->ngroups++] : NULL;
 }
 
-/* Note which groups the ops of a batch belong to; texts repeat, so that two
- * references tell most rows from the row before.
+/* Note which groups the ops of a batch belong to.  Texts repeat, so comparing
+ * two references is enough to skip most rows.
  */
 static void note_groups (struct part *p, const struct batch *b)
 {

@@ -1,4 +1,6 @@
-/* aggregator/builder/previous_result.c - what a replaced result had */
+/* aggregator/builder/previous_result.c - find captures that only an older
+ * result has
+ */
 #include "builder/previous_result.h"
 
 #include "base/cmp.h"
@@ -11,12 +13,12 @@
 #include <string.h>
 
 #define NAMED_MAX 8             // more are counted
-#define GONE_SIZE 2048          // bytes: so many names of NAME_MAX
+#define GONE_SIZE 2048          // bytes: this many names of NAME_MAX
 
 struct former {
     const char **now;           // names of the job's captures, sorted
     size_t n, at;
-    size_t same, gone;          // of the former ones
+    size_t same, gone;          // names of the former ones
     char named[GONE_SIZE];
 };
 
@@ -30,8 +32,8 @@ static bool list_now (struct former *f, const struct build_job *job)
     return true;
 }
 
-/* Names come in order, so that both lists are walked once; ranks may have been
- * corrected since then.
+/* Both lists are sorted by name, so one pass compares them.  Ranks are ignored,
+ * as they may have been corrected since.
  */
 static void previous_result_compare (struct former *f, const char *name,
                                      int64_t rank)
@@ -104,7 +106,7 @@ void previous_result_note_missing (const struct publish *p,
     if (db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK) {
         db_harden (db);
         compare_all (&f, db);
-        // another job's captures are not expected in this one
+        // another job's captures are not missed here
         if (f.gone > 0 && (f.same > 0 || is_of_job (db, job->job_id)))
             previous_result_tell (&f, job->roster);
     }

@@ -1,4 +1,4 @@
-/* aggregator/builder/results.c - the files of a result */
+/* aggregator/builder/results.c - make the files of a result */
 #include "builder/results.h"
 
 #include "base/thread.h"
@@ -15,20 +15,20 @@
 #include <stdio.h>
 #include <string.h>
 
-// The page is written while cluster_analysis.db is made.
+// A thread writes the page while cluster_analysis.db is made.
 struct page_task {
     const char *analysis_db;
     const atomic_bool *cancel;
     char temp[PATH_MAX];
     pthread_t thread;
-    bool started;               // by a thread, which has not been waited for
+    bool started;               // by a thread that has not been joined yet
     int rc;
     struct err err;
 };
 
 struct maker {
     struct publish *out;
-    char analysis_db[PATH_MAX]; // held, as all that is read here
+    char analysis_db[PATH_MAX]; // a held path, as all that is read here
     unsigned threads;
     const atomic_bool *cancel;
     struct results *ret;
@@ -57,7 +57,7 @@ static int make_cluster_db (struct maker *m, struct err *err)
     return 0;
 }
 
-/* As its user will know it. */
+/* The path that the user knows. */
 static int name_file (const struct maker *m, const char *name,
                       struct result_file *f, struct err *err)
 {
@@ -113,7 +113,7 @@ static void wait_page (struct page_task *t)
     t->started = false;
 }
 
-/* Without a thread, the page is written in its turn. */
+/* If no thread can be started, the page is written in sequence. */
 static void begin_page (struct maker *m)
 {
     struct page_task *t = &m->page;
@@ -146,7 +146,7 @@ static int make_page (struct maker *m, struct err *err)
     return rc;
 }
 
-/* ---- which are wanted ---- */
+/* ---- which files are wanted ---- */
 
 static const struct {
     const char *name;

@@ -1,5 +1,6 @@
-/* aggregator/builder/results.h - the files of a result: which are wanted, and
- * those that are made from a finished analysis.db
+/* aggregator/builder/results.h - the files of a result
+ *
+ * Which files are wanted, and how to make them from a finished analysis.db.
  */
 #ifndef ROLLCALL_BUILDER_RESULTS_H
 #define ROLLCALL_BUILDER_RESULTS_H
@@ -10,8 +11,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* The set of wanted files. analysis.db is always made: the others are made from
- * it.
+/* The set of wanted files.  analysis.db is always made, because all others are
+ * made from it.
  */
 enum results_wanted {
     RESULTS_ANALYSIS_DB = 1,
@@ -35,35 +36,35 @@ enum results_wanted {
       "text." }
 
 /* Parse a list of names, "analysis.db,cluster_analysis.db"; NULL: the default.
- * -EINVAL with the unknown name.
+ * -EINVAL if a name is unknown; 'err' has it.
  */
 int results_parse (const char *list, unsigned *ret, struct err *err);
 
 struct result_file {
     char path[PATH_MAX];
-    char kept[PATH_MAX];        // what was there before, or ""
+    char kept[PATH_MAX];        // path of the replaced file, or ""
 };
 
 /* The files made beside analysis.db. */
 struct results {
     struct result_file files[RESULTS_FILES_MAX];
     size_t n;
-    char note[256];             // what is not in them that could be, or ""
+    char note[256];             // what could not be included, or ""
 };
 
-/* The name of this phase, for progress. */
+/* The name of this phase, for progress messages. */
 #define RESULTS_PHASE "making the files beside " BUILD_DB_NAME
 
 /* Make and publish the wanted files beside the analysis.db in 'out', in the
- * order of the set.  With more than one thread, another one writes the page
- * meanwhile.  'cancel' may be NULL.  Fails as cluster_make; 'ret' then has the
- * files that exist.
+ * order of the set.  With more than one thread, the page is written at the same
+ * time.  'cancel' may be NULL.  Errors as cluster_make; 'ret' then has the
+ * files that were finished.
  */
 int results_make (unsigned wanted, struct publish *out, unsigned threads,
                   const atomic_bool *cancel, struct results *ret,
                   struct err *err);
 
-/* Convert to and from members "files", "kept_files" and "files_note". */
+/* Convert to and from the members "files", "kept_files" and "files_note". */
 void results_to_json (const struct results *r, struct json *j);
 void results_from_json (struct results *r, const struct json *j);
 

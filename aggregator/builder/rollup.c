@@ -1,4 +1,4 @@
-/* aggregator/builder/rollup.c - sums over many rows */
+/* aggregator/builder/rollup.c - tables of sums over many rows */
 #include "builder/rollup.h"
 
 #include "base/thread.h"
@@ -23,8 +23,8 @@ static const char tables_sql[] =
     " synchronization_time NUMERIC, transit_time NUMERIC);"
     "CREATE TABLE Topology (host TEXT PRIMARY KEY, switch TEXT, rack TEXT);";
 
-// The two tables by which ranks within groups become ranks, with an index
-// while they are needed.
+// Two tables, indexed while they are needed, that map ranks within groups to
+// global ranks.
 static const char groups_sql[] =
     "CREATE TEMP TABLE r_group AS SELECT m.rank, g.group_name,"
     " min(g.id) AS comm_group FROM CommGroup g JOIN CommGroupMember m ON"
@@ -38,11 +38,11 @@ static const char forget_sql[] =
     "DROP TABLE temp.r_group;"
     "DROP TABLE temp.r_member;";
 
-// Of a rank's rows what is summed, and what is written of it, with the rank as
-// ?1.
+// What is summed over the rows of a rank, and how the sums are written; the
+// rank is ?1.
 static const struct rollup {
     enum table_id table;
-    bool links;                 // only what goes from a rank to another one
+    bool links;                 // only rows that go from one rank to another
     int nkeys, nvalues;
     unsigned keys[GROUP_KEYS_MAX], values[GROUP_VALUES_MAX];
     const char *insert;
@@ -138,18 +138,18 @@ struct summing {
     uint32_t root;
     struct rank_rows *ranks;
     size_t nranks;
-    bool *left_out;             // of each capture; NULL: none is
+    bool *left_out;             // indexed by capture; NULL: all count
     int64_t ncaptures;
     sqlite3_stmt *insert;
 };
 
-/* One thread's. */
+/* The state of one thread. */
 struct summer {
     const struct summing *all;
     struct group_sums groups;
 };
 
-/* What an op sent in all is in a row of its own. */
+/* Whether the row is the total of all that an op sent. */
 static bool is_total (const struct page_scan *p)
 {
     static const char tail[] = "-total";
@@ -251,7 +251,7 @@ static int note_rank (void *arg, const struct rank_rows *rows, struct err *err)
     return 0;
 }
 
-/* Which captures' rows tell nothing. */
+/* Read which captures do not count. */
 static int list_left_out (sqlite3 *db, struct summing *s, struct err *err)
 {
     struct db_rows r = db_rows (db, err, "SELECT DISTINCT capture, (SELECT "

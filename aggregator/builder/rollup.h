@@ -1,4 +1,4 @@
-/* aggregator/builder/rollup.h - sums over many rows, for people and findings
+/* aggregator/builder/rollup.h - tables of sums over many rows
  *
  * Tables Link and GroupTime, and views by host, kind of group, step, pair of
  * ranks, switch and rack: doc/format-analysis-db.md, "Sums".
@@ -12,9 +12,9 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-/* Create and fill them.  All other tables with Wait and the indexes exist, in a
- * file that nobody else uses, and in a transaction, which is committed and begun
- * again.  'topology' may be NULL.
+/* Create and fill them.  All other tables with Wait and the indexes must exist,
+ * in a file that nobody else uses, and in a transaction, which is committed and
+ * begun again.  'topology' may be NULL.
  */
 int rollup_derive (sqlite3 *db, const struct topology *topology,
                    unsigned threads, const atomic_bool *cancel,

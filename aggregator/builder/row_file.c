@@ -1,4 +1,4 @@
-/* aggregator/builder/row_file.c - a result's tables of rows, as pages */
+/* aggregator/builder/row_file.c - write a result's tables of rows as pages */
 #include "builder/row_file.h"
 
 #include "base/thread.h"
@@ -19,7 +19,7 @@ struct row_file {
 
 /* ---- the empty tables ---- */
 
-/* "name TYPE, ..." with rank and capture behind. */
+/* "name TYPE, ...", followed by rank and capture. */
 static void column_list (const struct table *t, char *out, size_t max)
 {
     size_t used = 0;
@@ -31,7 +31,7 @@ static void column_list (const struct table *t, char *out, size_t max)
     (void)snprintf (out + used, max - used, "rank INTEGER, capture INTEGER");
 }
 
-/* What a reader asks for first is one rank, whose rows lie together. */
+/* Readers mostly select one rank, whose rows are adjacent. */
 static int make_tables (sqlite3 *db, struct err *err)
 {
     int rc = 0;
@@ -119,7 +119,7 @@ struct page_tree *row_file_table (const struct row_file *f, enum table_id id)
 
 /* ---- indexes ---- */
 
-/* Captures without a rank first, as NULL. */
+/* Captures without a rank come first, like NULL. */
 static int compare_spans (const void *pa, const void *pb)
 {
     const struct row_span *a = pa, *b = pb;
@@ -150,7 +150,7 @@ static int add_keys (struct page_index *x, const struct row_span *span,
     return rc;
 }
 
-/* Rows of a capture lie in their order: nothing is to be sorted. */
+/* The rows of a capture are in order already, so no sorting is needed. */
 static int write_index (void *state, size_t piece, struct err *err)
 {
     const struct indexing *w = state;

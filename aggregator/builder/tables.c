@@ -1,4 +1,4 @@
-/* aggregator/builder/tables.c - the tables beside those of rows */
+/* aggregator/builder/tables.c - write the tables beside those of rows */
 #include "builder/tables.h"
 
 #include "base/clock.h"
@@ -39,7 +39,7 @@ static const char views_sql[] =
     " LEFT JOIN CommGroup g ON g.id=(SELECT n.id FROM CommGroup n JOIN"
     " CommGroupMember m ON m.comm_group=n.id WHERE n.group_name=t.group_name"
     " AND m.rank=t.rank LIMIT 1);"
-    // transit values repeat on every packet size: take them once
+    // each packet size repeats the transit values: take them once
     "CREATE VIEW LinkBandwidth AS SELECT hccl_op_name, group_name,"
     " transport_type, transit_size, transit_time, bandwidth,"
     " large_packet_ratio, sum(count) AS packets, step, type, rank, capture"
@@ -62,8 +62,8 @@ int tables_create (sqlite3 *db, struct err *err)
 
 int tables_index (sqlite3 *db, struct err *err)
 {
-    // those of rows are there, unless traffic_fill has dropped one;
-    // (rank, step) would take a third more time and space
+    // indexes on rank exist, unless traffic_fill dropped one;
+    // (rank, step) would cost a third more time and space
     return db_exec (
         db,
         "CREATE INDEX CommGroupMember_rank ON CommGroupMember(rank);"
@@ -76,7 +76,7 @@ static const char *or_null (const char *text)
     return text && *text ? text : NULL;
 }
 
-/* A number where less than 'least' says that it is not known. */
+/* Bind a number; below 'least' it is not known, so NULL. */
 static struct db_value known_from (int64_t least, int64_t v)
 {
     return db_known (v >= least, v);
@@ -168,7 +168,7 @@ static int put_units (sqlite3_stmt *st, struct err *err)
     return rc;
 }
 
-/* In order of their keys. */
+/* Write rows sorted by key. */
 static int put_notes (sqlite3_stmt *st, const struct roster *r,
                       struct err *err)
 {

@@ -1,4 +1,4 @@
-/* aggregator/builder/tables.h - the tables beside the profiler's four
+/* aggregator/builder/tables.h - write the tables beside the profiler's four
  *
  * Capture, Roster, CommGroup, CommGroupMember, Wait, StepExtra, Finding, Job,
  * and the views: see doc/format-analysis-db.md.
@@ -18,19 +18,19 @@ int tables_write_captures (sqlite3 *db, const struct select_item *items,
 int tables_write_roster (sqlite3 *db, const struct roster *r,
                          struct err *err);
 
-/* The captures whose rows stay out of waits, means and findings. */
+/* The captures whose rows do not count in waits, means and findings. */
 int tables_write_excluded (sqlite3 *db, const struct select_item *items,
                            size_t n, struct err *err);
 
-/* The content of 'Job'; texts may be NULL. */
+/* The content of table Job; texts may be NULL. */
 struct tables_job {
     const char *id;
     const char *steps;          // --steps
     const char *inputs;         // what was analysed
-    const char *others;         // a sentence about jobs beside it
-    bool assumed;               // that all captures are of this job
+    const char *others;         // a sentence about other jobs beside it
+    bool assumed;               // all captures are assumed to be of this job
     struct job_origin about;
-    const char *began;          // of a run, a clock_text; or NULL
+    const char *began;          // when a run began, a clock_text; or NULL
 };
 
 int tables_write_job (sqlite3 *db, const struct tables_job *job,

@@ -1,4 +1,4 @@
-/* aggregator/builder/topology.c - which switch and rack a host is at */
+/* aggregator/builder/topology.c - the switch and rack of each host */
 #include "builder/topology.h"
 
 #include "base/vec.h"
@@ -34,7 +34,7 @@ static int read_text (const char *path, char **ret, struct err *err)
     return 0;
 }
 
-/* The next field, without the spaces around it; NULL at the end. */
+/* The next field, without surrounding spaces; NULL at the end. */
 static char *field (char **rest)
 {
     char *s = strsep (rest, ","), *end;

@@ -1,7 +1,7 @@
-/* aggregator/builder/topology.h - switch and rack of each host
+/* aggregator/builder/topology.h - the switch and rack of each host
  *
- * A file of lines "host,switch" or "host,switch,rack"; empty lines, lines that
- * begin with # and spaces around fields are ignored.
+ * The file has lines "host,switch" or "host,switch,rack".  Empty lines, lines
+ * that begin with # and spaces around fields are ignored.
  */
 #ifndef ROLLCALL_BUILDER_TOPOLOGY_H
 #define ROLLCALL_BUILDER_TOPOLOGY_H
@@ -22,8 +22,8 @@ struct topology {
     size_t n;
 };
 
-/* All zero on failure: -ENOENT and the like, -EFBIG, -EINVAL with the wrong
- * line, also for a host that is named twice.
+/* On failure *ret is all zero: -ENOENT and the like, -EFBIG, or -EINVAL
+ * with 'err' naming the wrong line, also for a host that is named twice.
  */
 int topology_read (const char *path, struct topology *ret, struct err *err);
 void topology_fini (struct topology *t);

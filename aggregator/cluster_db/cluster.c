@@ -1,4 +1,4 @@
-/* aggregator/cluster_db/cluster.c - cluster_analysis.db out of a finished
+/* aggregator/cluster_db/cluster.c - make cluster_analysis.db from a finished
  * analysis.db
  *
  * This folder: cluster_analysis.db, table by table.
@@ -17,14 +17,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The largest comes first: its file becomes the result. */
+/* The largest table comes first: its file becomes the result. */
 static const struct cluster_table *const tables[] = {
     &cluster_bandwidth, &cluster_matrix, &cluster_time,
 };
 
 #define PARTS ((unsigned)(sizeof (tables) / sizeof (tables[0])))
 
-// of each index that many rows are looked at for the planner's statistics
+// rows of each index that ANALYZE reads for the planner's statistics
 #define ANALYZE_ROWS "4000"
 
 struct worker {
@@ -72,7 +72,7 @@ static int make_parts (struct maker *m, unsigned threads, struct err *err)
 
     for (unsigned t = 0; t < n; t++) {
         all[t] = (struct worker){ .maker = m };
-        // the calling thread works, too: it does not matter if one fails
+        // the calling thread works, too, so a failure to start one is harmless
         all[t].started = t > 0 && thread_start (&all[t].thread, cluster_work,
                                                 &all[t]) == 0;
     }
@@ -88,8 +88,8 @@ static int make_parts (struct maker *m, unsigned threads, struct err *err)
 
 /* ---- one database of all ---- */
 
-/* Rows are copied as they are, and so are those of the index, because both
- * tables are the same to the letter.
+/* Copy rows and index entries unchanged: both tables are declared in exactly
+ * the same words.
  */
 static int merge (struct maker *m, unsigned i, struct err *err)
 {
@@ -131,7 +131,7 @@ static int write_groups (struct maker *m, struct err *err)
                              err);
 }
 
-/* user_version stays 0: viewers write theirs there when they have opened it. */
+/* user_version stays 0: viewers set their own when they open the file. */
 static int put_together (struct maker *m, struct err *err)
 {
     sqlite3 *db = m->parts[0].db;

@@ -1,7 +1,7 @@
 /* aggregator/cluster_db/cluster.h - make cluster_analysis.db from analysis.db
  *
- * For the viewers and scripts that read the files of the profiler's own cluster
- * analysis; doc/format-cluster-db.md has its tables.
+ * For viewers and scripts that read the files of the profiler's own cluster
+ * analysis; doc/format-cluster-db.md describes its tables.
  */
 #ifndef ROLLCALL_CLUSTER_DB_CLUSTER_H
 #define ROLLCALL_CLUSTER_DB_CLUSTER_H
@@ -15,13 +15,13 @@
 
 struct cluster_result {
     char path[PATH_MAX];        // of the file
-    char kept[PATH_MAX];        // what was there before, or ""
-    uint64_t links_left_out;    // whose ends are not known
+    char kept[PATH_MAX];        // path of the replaced file, or ""
+    uint64_t links_left_out;    // links whose ends are not known
 };
 
-/* Make, check and publish it.  On failure nothing has changed under its final
- * name, and 'err' says why: -ENOSPC, -EINTR ('cancel' became true; may be
- * NULL), -ENOMEM, -EIO, ...
+/* Make, check and publish the file.  On failure nothing has changed under its
+ * final name, and 'err' says why: -ENOSPC, -EINTR ('cancel' became true; it may
+ * be NULL), -ENOMEM, -EIO, ...
  */
 int cluster_make (struct publish *out, const char *analysis_db,
                   unsigned threads, const atomic_bool *cancel,

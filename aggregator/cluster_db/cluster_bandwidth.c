@@ -1,8 +1,8 @@
 /* aggregator/cluster_db/cluster_bandwidth.c - ClusterCommunicationBandwidth:
- * each op's traffic by transport and size of packets, and its sums
+ * traffic of each op by transport and packet size, and its sums
  *
- * The size and time of a transport repeat on each of an op's rows: its sums
- * take them once for each op.
+ * All rows of an op and a transport repeat its size and time, so the sums take
+ * these once per op.
  */
 #include "cluster_db/cluster_part.h"
 
@@ -15,36 +15,36 @@
 enum { TAKE_RANK, TAKE_OP, TAKE_GROUP, TAKE_STEP, TAKE_BAND, TAKE_MB, TAKE_MS,
        TAKE_PACKAGE, TAKE_COUNT, TAKE_DURATION, TAKE_ARGS };
 
-/* Those that viewers know, in the order of their names. */
+/* The transports that viewers know, sorted by name. */
 static const char *const bands[] = { "HCCS", "LOCAL", "PCIE", "RDMA", "SDMA",
                                      "SIO" };
 
 #define BANDS ((unsigned)(sizeof (bands) / sizeof (bands[0])))
 
-/* What an op moved over a link. */
+/* The traffic of an op over a link. */
 struct op_traffic {
     uint32_t link, name;        // the key
     double mb, ms;
 };
 
-/* All of a step, a group and a transport. */
+/* The sum over a step, a group and a transport. */
 struct link_sums {
     struct cluster_key key;
-    double mb, ms;              // of all ops, when the rank has ended
+    double mb, ms;              // of all ops, set when the rank has ended
 };
 
-/* And of one size of packets. */
+/* The sum for one packet size. */
 struct packet_sums {
     struct cluster_key key;
     uint32_t link;
-    double package;             // as in the table: the key has its bits
+    double package;             // as in the table: the key only has its bits
     struct sum count, duration;
 };
 
 struct bandwidth_state {
     struct map links, ops;
     struct texts names;                 // of ops
-    uint32_t name;                      // of the row before
+    uint32_t name;                      // of the previous row
 };
 
 static unsigned band_of (sqlite3_value *band)
@@ -58,7 +58,7 @@ static unsigned band_of (sqlite3_value *band)
     return BANDS;
 }
 
-/* An op's rows lie together. */
+/* The rows of an op are adjacent. */
 static uint32_t name_of (struct bandwidth_state *s, sqlite3_value *op)
 {
     const char *text = (const char *)sqlite3_value_text (op);
@@ -69,8 +69,8 @@ static uint32_t name_of (struct bandwidth_state *s, sqlite3_value *op)
     return s->name;
 }
 
-/* The number of the row's link, in whose sums its op is from now on.  False:
- * no memory.
+/* Find the number of the row's link and add the op to its sums.  False without
+ * memory.
  */
 static bool add_link (struct cluster_part *p, unsigned band,
                       sqlite3_value **row, uint32_t *ret)
@@ -116,7 +116,7 @@ static bool add_packets (struct cluster_part *p, unsigned band, uint32_t link,
     return true;
 }
 
-/* Rows without a transport say how much a call moved, and not over what. */
+/* Rows without a transport say how much an op moved, but not over what. */
 static bool cluster_bandwidth_take (struct cluster_part *p, sqlite3_value **row)
 {
     unsigned band = band_of (row[TAKE_BAND]);
@@ -141,8 +141,8 @@ static int compare_ops (const void *pa, const void *pb, void *arg)
     return strcmp (texts_at (names, a->name), texts_at (names, b->name));
 }
 
-/* Sums of links, in the order of ops' names, which is that of users' tools and
- * shows in the last bit.
+/* Add up the links in the order of op names, as users' tools do, because the
+ * order affects the last bit.
  */
 static int add_up (struct bandwidth_state *s)
 {

@@ -15,18 +15,18 @@
 #include <string.h>
 
 #define RANK_SET_MAX (2u << 20) // bytes: of CAPTURE_WORLD_MAX ranks
-#define STRAYS_NAME "unknown"   // of ops of no group
+#define STRAYS_NAME "unknown"   // for ops without a group
 
 struct cluster_groups {
     struct cluster_group *list;         // by CommGroup.id; [0] is of strays
     size_t n;
     struct members *members;
-    struct texts names;                 // that are taken
+    struct texts names;                 // names that are in use
 };
 
 /* ---- reading ---- */
 
-/* A unique copy of a name: unchanged, or with a number appended. */
+/* A unique copy of a name: the name, or the name with a number appended. */
 static char *take_name (struct texts *taken, const char *text)
 {
     char name[CLUSTER_NAME_SIZE];
@@ -57,7 +57,7 @@ static int add_group (struct cluster_groups *g, sqlite3_stmt *st)
     char *name;
 
     if (id < g->n || id > UINT32_MAX / 2)
-        return 0;               // not ours: ids ascend, from 1
+        return 0;               // not our file: our ids ascend from 1
     if (!(list = realloc (g->list, (id + 1) * sizeof (*list))))
         return -ENOMEM;
     g->list = list;
@@ -93,7 +93,7 @@ static bool knows_rank (const struct cluster_group *e, int32_t rank)
     return false;
 }
 
-/* The first that is said of a place counts. */
+/* The first rank that is given for a place counts. */
 static int cluster_groups_place (struct cluster_group *e, int64_t local,
                                  int32_t rank)
 {
@@ -125,7 +125,7 @@ static int add_member (struct cluster_groups *g, sqlite3_stmt *st)
     return cluster_groups_place (e, local, (int32_t)rank);
 }
 
-/* What no metadata explains: a rank's own links start at itself. */
+/* Without metadata, a rank's place comes from its links, which start at it. */
 static int learn_place (struct cluster_groups *g, sqlite3_stmt *st)
 {
     const char *name = (const char *)sqlite3_column_text (st, 0);
@@ -300,8 +300,8 @@ static void put_set (struct buf *b, const struct cluster_group *e,
     buf_put (b, ")", 1);
 }
 
-/* What viewers list is a program's name for a group and its ranks: of groups
- * that are alike in both, all but the first get another name.
+/* Viewers list the program's name of a group and its ranks.  If several groups
+ * have both in common, all but the first get another name.
  */
 static int list_name (struct texts *listed, const char *pg_name,
                       const char *set, char out[CLUSTER_NAME_SIZE])
@@ -326,7 +326,7 @@ static int list_name (struct texts *listed, const char *pg_name,
     return rc;
 }
 
-/* A group that sends and receives, and does more, is not only p2p. */
+/* A group that does more than send and receive is not only p2p. */
 static const char *type_of (const struct cluster_group *e)
 {
     return strcmp (e->type, "p2p") == 0 ? "p2p" : "collective";
@@ -362,7 +362,7 @@ int cluster_groups_write (const struct cluster_groups *g, sqlite3 *db,
     int rc = db_prepare (db, "INSERT INTO CommunicationGroupMapping VALUES "
                              "(?1,?2,?3,?4,?5)", &st, err);
 
-    // sorted by type, then by name, as users' tools have it
+    // sorted by type, then by name, as in users' tools
     for (int p2p = 0; p2p < 2; p2p++) {
         for (uint32_t i = 0; i < g->n && rc == 0; i++) {
             uint32_t k = (uint32_t)((i + 1) % g->n);    // strays come last

@@ -1,7 +1,7 @@
 /* aggregator/cluster_db/cluster_groups.h - the groups of cluster_analysis.db
  *
- * Its readers identify a group by its name alone, so each group gets a unique
- * name here; they identify ranks by global numbers.
+ * Readers of that file identify a group by its name alone, so each group gets a
+ * unique name here.  They identify ranks by global numbers.
  */
 #ifndef ROLLCALL_CLUSTER_DB_CLUSTER_GROUPS_H
 #define ROLLCALL_CLUSTER_DB_CLUSTER_GROUPS_H
@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One group.  Texts are "" where nothing is known. */
+/* One group.  Texts are "" if not known. */
 struct cluster_group {
-    char *name;                 // in cluster_analysis.db, of this group only
+    char *name;                 // unique in cluster_analysis.db
     char *id, *pg_name, *type;  // as in CommGroup
     int32_t *ranks;             // global, sorted, each once
     uint32_t nranks;
@@ -24,7 +24,7 @@ struct cluster_group {
 
 struct cluster_groups;
 
-/* From the tables of an analysis.db that is attached to 'db'.  -ENOMEM, -EIO.
+/* Read the groups from an analysis.db that is attached to 'db'.  -ENOMEM, -EIO.
  */
 int cluster_groups_read (sqlite3 *db, struct cluster_groups **ret,
                          struct err *err);
@@ -34,19 +34,19 @@ size_t cluster_groups_count (const struct cluster_groups *g);
 const struct cluster_group *cluster_groups_at (const struct cluster_groups *g,
                                                uint32_t i);
 
-/* The group that a rank means by a name; 0 for ops without a group or of an
+/* The group that a rank means by a name; 0 for ops without a group or with an
  * unknown one.  Thread-safe.
  */
 #define CLUSTER_GROUP_NONE 0
 uint32_t cluster_groups_find (const struct cluster_groups *g, const char *name,
                               size_t n, int64_t rank);
 
-/* The global rank of a rank within the group; -1: not known. */
+/* The global rank of a rank in the group; -1: not known. */
 int64_t cluster_groups_global (const struct cluster_groups *g, uint32_t group,
                                int64_t local);
 
-/* Write CommunicationGroupMapping: the groups with used[i], and of group 0 the
- * ranks of which strays[rank / 8] has a bit, up to CAPTURE_WORLD_MAX.
+/* Write CommunicationGroupMapping: the groups with used[i], and for group 0 the
+ * ranks whose bit is set in strays[rank / 8], up to CAPTURE_WORLD_MAX.
  */
 int cluster_groups_write (const struct cluster_groups *g, sqlite3 *db,
                           const uint8_t *used, const uint8_t *strays,

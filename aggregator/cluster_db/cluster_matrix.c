@@ -10,13 +10,13 @@
 enum { TAKE_RANK, TAKE_OP, TAKE_GROUP, TAKE_STEP, TAKE_SRC, TAKE_DST,
        TAKE_TRANSPORT, TAKE_MB, TAKE_MS, TAKE_NAME, TAKE_ARGS };
 
-// viewers draw no others
+// viewers do not draw other transports
 static const char *const transports[] = { "HCCS", "PCIE", "RDMA", "LOCAL",
                                           "SIO" };
 
 #define TRANSPORTS (sizeof (transports) / sizeof (transports[0]))
 
-/* A link in a step and a group: the sum of all that its ops moved. */
+/* A link in a step and a group: the sum over all of its ops. */
 struct link_total {
     struct cluster_key key;
     const char *transport;      // the first that is known, or NULL
@@ -24,13 +24,13 @@ struct link_total {
 };
 
 struct matrix_state {
-    struct map seen;            // cluster_key: links of ops, of the rank
+    struct map seen;            // keys of the rank's links of ops
     struct texts ops;
-    bool again;                 // a link of an op had several rows
+    bool again;                 // a link of an op had more than one row
 };
 
-/* Sums are of what is a sum already; where no op has one, of all that is not
- * one op's place among others.
+/* Sums count only rows that are totals already.  Where an op has none, they
+ * count all rows that are not one of its ranked samples (top, middle, bottom).
  */
 static bool cluster_matrix_counts (const char *op)
 {
@@ -39,7 +39,7 @@ static bool cluster_matrix_counts (const char *op)
                                      strstr (op, "bottom"));
 }
 
-/* The global rank of an end; -1: nobody can tell. */
+/* The global rank of an end; -1: not known. */
 static int64_t end_of (const struct cluster_part *p, sqlite3_value *local)
 {
     if (sqlite3_value_numeric_type (local) != SQLITE_INTEGER)
@@ -48,7 +48,7 @@ static int64_t end_of (const struct cluster_part *p, sqlite3_value *local)
                                   sqlite3_value_int64 (local));
 }
 
-/* Both ends as global ranks; what cannot be told of them is left out. */
+/* Write both ends as global ranks, and leave out those that are not known. */
 static bool set_ends (struct cluster_part *p, sqlite3_value **row)
 {
     int64_t src = end_of (p, row[TAKE_SRC]), dst = end_of (p, row[TAKE_DST]);
@@ -84,8 +84,8 @@ static bool is_unsanitary (sqlite3_value *name)
                              CLUSTER_NAME_MAX);
 }
 
-/* A rank has one row of a link and op, of links from itself: then nobody else
- * has one, and nothing needs to be put together.
+/* Usually a rank has one row per link and op, for links from itself only.  Then
+ * no other rank has such rows, and there is nothing to merge.
  */
 static bool note_seen (struct cluster_part *p, const char *op)
 {
@@ -156,8 +156,8 @@ static int cluster_matrix_finish (struct cluster_part *p, struct err *err)
     return rc;
 }
 
-/* Several rows of one link and op become one: what two ranks say of a link, or
- * a rank twice.  No profiler is known that writes such rows.
+/* Merge several rows of one link and op: two ranks report the link, or one rank
+ * reports it twice.  No known profiler writes such rows.
  */
 static int put_together (struct cluster_part *p, struct err *err)
 {

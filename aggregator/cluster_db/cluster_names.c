@@ -13,7 +13,7 @@
 
 static bool is_refused (char c)
 {
-    // bit c % 32 of word c / 32: controls, then !"$&';<>, \`, |
+    // bit c % 32 of word c / 32: control characters, then !"$&';<>, \`, |
     static const uint32_t bits[4] = { 0xffffffff, 0x580000d6, 0x10000000,
                                       0x90000001 };
     unsigned char u = (unsigned char)c;
@@ -61,7 +61,7 @@ void cluster_step (const struct texts *steps, const char *step,
     size_t n, all = strlen (step), prefix = strlen (CLUSTER_STEP);
     const char *id = steps_id (step, all, &n);
 
-    // a step's own name may begin like that
+    // the step's own name may begin with it
     if (texts_find (steps, id, n) == TEXTS_NONE &&
         texts_find (steps, step, all) != TEXTS_NONE) {
         id = step;

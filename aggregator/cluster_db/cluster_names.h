@@ -1,8 +1,8 @@
 /* aggregator/cluster_db/cluster_names.h - names in cluster_analysis.db
  *
- * Its readers look things up by name, and refuse some characters and long
- * names.  The new name depends on the old name alone, so it is the same in all
- * tables; different names stay different.
+ * Readers of that file look things up by name, and refuse some characters and
+ * long names.  A new name depends only on the old one, so all tables agree;
+ * different names stay different.
  */
 #ifndef ROLLCALL_CLUSTER_DB_CLUSTER_NAMES_H
 #define ROLLCALL_CLUSTER_DB_CLUSTER_NAMES_H
@@ -18,17 +18,17 @@
 
 bool cluster_is_clean (const char *name, size_t n, size_t max);
 
-/* A name for viewers: the name itself if it is clean; else with '_' for each
- * refused character, cut if it is too long, and a hash of the old name.  'out'
- * has room for max + 1 bytes.
+/* Make a name that viewers accept.  A clean name is kept.  Otherwise '_'
+ * replaces each refused character, a long name is cut, and a hash of the old
+ * name is appended.  'out' has room for max + 1 bytes.
  */
 void cluster_clean (const char *name, size_t n, size_t max, char *out);
 
-/* The name of the k-th thing with this name. */
+/* Make the name of the k-th thing that has this name. */
 void cluster_number (const char *name, unsigned k, char out[CLUSTER_NAME_SIZE]);
 
-/* "step" and the step's name for rows of ops: the one of 'steps' that they
- * mean, with or without "step" before it.
+/* The step's name in rows of ops: "step" and the name from 'steps' that the row
+ * means, which it may have with or without "step" in front.
  */
 void cluster_step (const struct texts *steps, const char *step,
                    char out[CLUSTER_NAME_SIZE]);

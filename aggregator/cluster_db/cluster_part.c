@@ -1,4 +1,5 @@
-/* aggregator/cluster_db/cluster_part.c - one big table of cluster_analysis.db
+/* aggregator/cluster_db/cluster_part.c - make one big table of
+ * cluster_analysis.db
  */
 #include "cluster_db/cluster_part.h"
 
@@ -94,7 +95,7 @@ static void sql_clean (sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_result_text (ctx, name, -1, SQLITE_TRANSIENT);
 }
 
-/* ratio(part, rest) and rate(MB, ms): NULL of what is not known. */
+/* ratio(part, rest) and rate(MB, ms): NULL if an argument is not known. */
 static void sql_ratio (sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     double (*fn) (double, double) = sums_ratio;
@@ -164,7 +165,7 @@ static uint32_t group_of (struct cluster_part *p, sqlite3_value *group)
     return p->lookups[i].group;
 }
 
-/* Most rows are of the step of the row before. */
+/* Most rows have the same step as the row before. */
 static bool set_step (struct cluster_part *p, sqlite3_value *step)
 {
     const char *text = (const char *)sqlite3_value_text (step);
@@ -294,8 +295,8 @@ void cluster_part_bind_sum (struct cluster_part *p, int i, const struct sum *s)
 
 /* ---- the table ---- */
 
-/* A path as a URI, in which some characters mean something.  Nobody writes the
- * file: locks, which remote file systems may not have, are not needed.
+/* Write a path as a URI, with special characters escaped.  Nobody writes the
+ * file, so it is opened without locks, which remote file systems may lack.
  */
 static int write_uri (char out[URI_MAX], const char *path)
 {

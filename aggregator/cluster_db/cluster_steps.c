@@ -78,8 +78,8 @@ static bool has_all (struct args *a)
     return all;
 }
 
-/* Of the first rank that knows all of them, or else of the first that knows
- * any.
+/* Take the sizes from the first rank that knows all of them, or else from the
+ * first that knows any.
  */
 static int read_args (sqlite3 *db, struct args *ret, struct err *err)
 {
@@ -106,7 +106,9 @@ static int read_args (sqlite3 *db, struct args *ret, struct err *err)
     return db_end (&r);
 }
 
-/* What is not whole is worse than nothing: viewers take it for zeros. */
+/* Write nothing unless all sizes are known: viewers take missing ones for
+ * zeros.
+ */
 static int write_base (sqlite3 *db, struct args *a, struct err *err)
 {
     struct buf text;
@@ -213,7 +215,7 @@ static int put_places (sqlite3 *db, struct args *a, const struct stages *s,
     " max(s.bubble), max(s.communication_not_overlapped_and_exclude_receive)," \
     " max(s.preparing)"
 
-/* A rank that used several devices has one row, as a stage has. */
+/* A rank that used several devices has one row, as does a stage. */
 static int write_steps (sqlite3 *db, struct err *err)
 {
     return db_exec (
@@ -230,7 +232,7 @@ static int write_steps (sqlite3 *db, struct err *err)
         " ORDER BY CAST(s.step AS INTEGER), s.step, g.stage", err);
 }
 
-/* A host without an id is known by its name. */
+/* A host without an id is identified by its name. */
 static int write_hosts (sqlite3 *db, struct err *err)
 {
     return db_exec (

@@ -5,8 +5,8 @@
 
 #include "cluster_db/cluster_groups.h"
 
-/* Write ClusterStepTraceTime, with a row for each rank and step, and for each
- * pipeline stage and step; ClusterBaseInfo, if the sizes of all parallel
+/* Write ClusterStepTraceTime, which has a row for each rank and step and for
+ * each pipeline stage and step; ClusterBaseInfo, if the sizes of all parallel
  * dimensions are known; HostInfo and RankDeviceMap.  An analysis.db is attached
  * to 'db' as 'a'.
  */

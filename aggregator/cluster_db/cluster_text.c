@@ -1,4 +1,6 @@
-/* aggregator/cluster_db/cluster_text.c - cluster_analysis.db as JSON and CSV */
+/* aggregator/cluster_db/cluster_text.c - write cluster_analysis.db as JSON and
+ * CSV
+ */
 #include "cluster_db/cluster_text.h"
 
 #include "base/units.h"
@@ -16,28 +18,31 @@
 
 #define BUFFER_SIZE 65536
 
-/* Other tools' JSON has no blank there, and their CSV ends with a newline. */
+/* Marks our files: other tools' JSON has no blank there, and their CSV ends
+ * with a newline.
+ */
 #define JSON_BEGIN "{ \n"
 
 struct writer {
     sqlite3 *db;
     FILE *f;
-    int fd, failed;             // the file, and what it said, or -ENOMEM
-    sqlite3_stmt *bands;        // of an op
+    int fd, failed;             // the file; the result of writing, or -ENOMEM
+    sqlite3_stmt *bands;        // columns of an op
     char *open[3];              // ranks, step, op whose objects are open
     struct err *err;
 };
 
 /* ---- values ---- */
 
-/* As Python has it: a double is seen to be one. */
+/* Write a number as Python does: a double always shows a point or an exponent.
+ */
 static void put_number (FILE *f, double v)
 {
     char text[UNITS_REAL_TEXT] = "0";
 
-    if (v != 0)                 // most of all are 0
+    if (v != 0)                 // most values are 0
         units_real_text (v, text);
-    if (*text == '\0')          // endless: JSON has no word for it
+    if (*text == '\0')          // infinite: JSON has no word for it
         (void)fputs ("0", f);
     (void)fprintf (f, "%s%s", text, strpbrk (text, ".e") ? "" : ".0");
 }
@@ -62,10 +67,10 @@ static void put_list (FILE *f, const char *set)
     (void)fprintf (f, "[%.*s]", (int)strcspn (set, ")"), set);
 }
 
-/* ---- objects in objects, as rows come ---- */
+/* ---- nested objects, as rows come ---- */
 
-/* Rows begin with ranks, step, op and group.  Close what this one is not in,
- * open what it is in; true if its op has had one already.
+/* Rows begin with ranks, step, op and group.  Close the objects that this row
+ * is not in, and open those it is in.  True if its op already has a member.
  */
 static bool go_to (struct writer *w, sqlite3_stmt *st)
 {
@@ -105,7 +110,7 @@ static void go_out (struct writer *w)
     }
 }
 
-/* Whose order it is that sets of ranks, steps and ops come in. */
+/* The query whose order of sets of ranks, steps and ops is used. */
 #define GROUPS \
     "WITH m AS MATERIALIZED (SELECT group_name, rank_set, rowid AS id," \
     " min(rowid) OVER (PARTITION BY rank_set) AS place" \
@@ -147,7 +152,7 @@ static const char *const bands[] = { "RDMA", "HCCS", "PCIE", "SDMA", "SIO" };
 
 #define BANDS ((unsigned)(sizeof (bands) / sizeof (bands[0])))
 
-/* The members of an object, with what separates them. */
+/* Write the members of an object and their separators. */
 static void put_member (FILE *f, bool *first, const char *key, double v)
 {
     (void)fprintf (f, "%s\"%s\": ", *first ? "" : ", ", key);
@@ -155,8 +160,8 @@ static void put_member (FILE *f, bool *first, const char *key, double v)
     *first = false;
 }
 
-/* One transport: st is at its first row, or NULL if the op did not use it, and
- * is left behind its last one.  What sqlite3_step said last.
+/* Write one transport.  st is at its first row, or NULL if the op did not use
+ * it, and ends up behind the last one.  Returns the last sqlite3_step result.
  */
 static int put_band (struct writer *w, unsigned band, sqlite3_stmt *st,
                      bool total)
@@ -177,7 +182,7 @@ static int put_band (struct writer *w, unsigned band, sqlite3_stmt *st,
            strcmp (db_text (st, 0), bands[band]) == 0;
          code = sqlite3_step (st)) {
         if (sqlite3_column_double (st, 6) == 0)
-            continue;           // no packets were counted
+            continue;           // packets were not counted
         (void)fputs (first ? "\"" : ", \"", w->f);
         put_number (w->f, sqlite3_column_double (st, 5));
         (void)fprintf (w->f, "\": [%lld, ",
@@ -190,7 +195,7 @@ static int put_band (struct writer *w, unsigned band, sqlite3_stmt *st,
     return code;
 }
 
-/* All transports, also those that an op did not use. */
+/* Write all transports, even those that an op did not use. */
 static void put_bands (struct writer *w, sqlite3_stmt *op, bool total)
 {
     sqlite3_stmt *st = w->bands;
@@ -231,7 +236,7 @@ static int put_op (struct writer *w, sqlite3_stmt *st)
     return 0;
 }
 
-/* Transports in the order of 'bands'. */
+/* Sort transports in the order of 'bands'. */
 static int write_communication (struct writer *w)
 {
     int rc = db_prepare (
@@ -345,7 +350,7 @@ static int write_group (struct writer *w)
     return rc;
 }
 
-#define FIRST_TIME 3            // column of the first and the last number
+#define FIRST_TIME 3            // columns of the first and the last number
 #define LAST_TIME 11
 
 static int put_step (struct writer *w, sqlite3_stmt *st)
@@ -397,7 +402,7 @@ const char *cluster_text_name (unsigned i)
     return texts[i].name;
 }
 
-/* What the stream writes; a failure ends all of it. */
+/* Write the stream's data; a failure ends the whole output. */
 static ssize_t cluster_text_take (void *arg, const char *data, size_t size)
 {
     struct writer *w = arg;
@@ -423,7 +428,7 @@ static int open_file (struct writer *w, const char *path)
     return 0;
 }
 
-/* With 'rc' of what came before, fsynced if that is good. */
+/* Close the file, fsynced if 'rc', the result so far, is 0. */
 static int close_file (struct writer *w, const char *path, int rc)
 {
     if (w->f && fclose (w->f) != 0 && !w->failed)

@@ -1,7 +1,8 @@
-/* aggregator/cluster_db/cluster_text.h - cluster_analysis.db as JSON and CSV
+/* aggregator/cluster_db/cluster_text.h - write cluster_analysis.db as JSON and
+ * CSV
  *
  * For tools that read the text files of the profiler's own cluster analysis;
- * doc/format-cluster-db.md has their form.
+ * doc/format-cluster-db.md describes the formats.
  */
 #ifndef ROLLCALL_CLUSTER_DB_CLUSTER_TEXT_H
 #define ROLLCALL_CLUSTER_DB_CLUSTER_TEXT_H
@@ -16,13 +17,13 @@
 /* The name of the i-th file. */
 const char *cluster_text_name (unsigned i);
 
-/* Write it to 'path', fsynced, from the cluster_analysis.db at 'db'.  -ENOSPC,
- * -EIO, -EINTR ('cancel' became true; may be NULL).
+/* Write the i-th file to 'path' from the cluster_analysis.db at 'db', and fsync
+ * it.  -ENOSPC, -EIO, -EINTR ('cancel' became true; it may be NULL).
  */
 int cluster_text_write (unsigned i, const char *db, const char *path,
                         const atomic_bool *cancel, struct err *err);
 
-/* Whether this code wrote a file: it differs from other tools' files in a way
+/* Whether rollcall wrote a file: its files differ from other tools' in a way
  * that readers ignore.
  */
 bool cluster_text_is_ours (const char *path);

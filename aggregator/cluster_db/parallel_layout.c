@@ -1,4 +1,5 @@
-/* aggregator/cluster_db/parallel_layout.c - where a rank is in the parallel job
+/* aggregator/cluster_db/parallel_layout.c - find a rank's place in the parallel
+ * job
  */
 #include "cluster_db/parallel_layout.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define PIPELINE "pp"           // how the names of such groups begin
+#define PIPELINE "pp"           // prefix of the names of such groups
 
 /* ---- sizes ---- */
 
@@ -46,10 +47,10 @@ struct parallel_index parallel_of (const struct parallel_sizes *s,
                                     .tensor = rank % s->tensor };
 }
 
-/* ---- sets of ranks that grow together; the lowest stands for a set ---- */
+/* ---- disjoint sets of ranks; the lowest rank stands for its set ---- */
 
 struct sets {
-    int32_t *up;                // by rank: one of its set; -1: in none
+    int32_t *up;                // by rank: another one of its set; -1: in none
     uint32_t n;
 };
 
@@ -91,7 +92,7 @@ static bool is_pipeline (const struct parallel_group *g)
     return strncasecmp (g->pg_name, PIPELINE, strlen (PIPELINE)) == 0;
 }
 
-/* Whether no two of its ranks are in one pipeline. */
+/* Whether no two of its ranks are in the same pipeline. */
 static bool is_within (struct sets *pipelines, const struct parallel_group *g,
                        int32_t *tops)
 {

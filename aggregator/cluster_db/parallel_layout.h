@@ -1,6 +1,7 @@
 /* aggregator/cluster_db/parallel_layout.h - a rank's place in the parallel job
  *
- * By the sizes of the parallel dimensions, and by the pipelines' groups.
+ * It follows from the sizes of the parallel dimensions, or from pipeline
+ * groups.
  */
 #ifndef ROLLCALL_CLUSTER_DB_PARALLEL_LAYOUT_H
 #define ROLLCALL_CLUSTER_DB_PARALLEL_LAYOUT_H
@@ -11,14 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The sizes, as configured in the training framework; 0: not known. */
+/* The sizes configured in the training framework; 0: not known. */
 struct parallel_sizes {
     int64_t tensor, pipeline, data, context, expert, world;
 };
 
-/* Whether the indexes of ranks 0 to 'highest' are known: the product of the
- * sizes is the world's, and no rank is outside it.  If the data dimension
- * includes the context dimension, as in some frameworks, that is divided out.
+/* Whether the indexes of ranks 0 to 'highest' can be computed: the product of
+ * the sizes is the size of the world, and no rank is beyond it.  In some
+ * frameworks the data dimension includes the context dimension; then it is
+ * divided by it.
  */
 bool parallel_usable (struct parallel_sizes *s, int64_t highest);
 
@@ -26,8 +28,8 @@ struct parallel_index {
     int64_t data, pipeline, tensor;
 };
 
-/* The indexes of a rank, in Megatron's order: tensor changes fastest, then
- * context, data, pipeline.
+/* Compute the indexes of a rank in Megatron's order: tensor changes fastest,
+ * then context, data, pipeline.
  */
 struct parallel_index parallel_of (const struct parallel_sizes *s,
                                    int64_t rank);
@@ -44,12 +46,13 @@ struct parallel_group {
 struct stages {
     int32_t *of;                // by rank: the lowest rank of its stage; -1
     uint32_t nranks;
-    bool any;                   // false: no pipelines are known
+    bool any;                   // false: no pipelines were found
 };
 
-/* Groups named pp... are pipelines (those that share a rank are one).  Ranks of
- * different pipelines that share another group are in the same stage; a rank of
- * a pipeline without such a group is alone in its stage.  -ENOMEM.
+/* Groups whose names begin with pp are pipelines; those that share a rank are
+ * one pipeline.  Ranks of different pipelines that share another group are in
+ * the same stage.  A rank of a pipeline without such a group has a stage of its
+ * own. -ENOMEM.
  */
 int stages_find (const struct parallel_group *groups, size_t n,
                  struct stages *ret, struct err *err);

@@ -1,4 +1,4 @@
-/* aggregator/compare/compare.c - two runs: what is compared, and read */
+/* aggregator/compare/compare.c - read two runs and compare their metrics */
 #include "compare/compare.h"
 
 #include "base/cmp.h"
@@ -12,20 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So that a metric's name has room for a kind and the label after it: other
- * labels that begin alike are one.
+/* A metric's name holds the kind and a label.  Labels that only differ behind
+ * this length are treated as one.
  */
 #define LABEL_MAX 112           // bytes, with the NUL
 
-/* Transfers below are latency more than bandwidth. */
+/* Smaller transfers measure latency rather than bandwidth. */
 #define LINK_MB_MIN "1.0"
 
 #define STEP_ROWS(value) \
     "SELECT '', rank, " value ", step FROM StepCounted"
 
-/* What is measured: in each step, once for each rank, or in each step of a
- * link.  Rows of a label (behind the name), a rank or link, the value of a step,
- * and which step; by label.
+/* How to measure: in each step, once per rank, or in each step of a link.
+ * Queries return rows sorted by label: the label (appended to the name), a rank
+ * or link, a value, and its step.
  */
 static const struct {
     const char *name, *unit;
@@ -55,7 +55,7 @@ static const struct {
       "  AND transit_size>=" LINK_MB_MIN
       "  GROUP BY rank, step, group_name, hccl_op_name, transport_type)"
       " GROUP BY transport_type, rank, step ORDER BY transport_type" },
-    // a link of many is in no median of its rank
+    // one link among many does not show in its rank's median
     { "links: ", "GB/s", 1, OF_LINKS,
       "SELECT transport_type, (src_rank<<31)+dst_rank AS link,"
       " 1.0*sum(transit_size)/sum(transit_time), step FROM Link"
@@ -76,8 +76,8 @@ static int no_memory (struct err *err)
 
 /* ---- metrics ---- */
 
-/* The metric of a kind and label, made if it is new; NULL: there are too many,
- * or no memory (*rc).
+/* The metric of a kind and label, created if needed.  NULL if there are too
+ * many metrics or without memory (*rc).
  */
 static struct compare_metric *metric_of (struct compare *c, int kind,
                                          const char *label, int *rc)
@@ -107,11 +107,11 @@ static struct compare_metric *metric_of (struct compare *c, int kind,
     return m;
 }
 
-/* The values of one label, as they come. */
+/* The values of one label, in the order of the rows. */
 struct value {
-    int64_t rank;               // first: they are sorted by it
+    int64_t rank;               // the first key: the values are sorted by it
     uint32_t step;
-    double v, share;            // of the step's median, NaN: it is not > 0
+    double v, share;            // part of the step's median; NaN: not > 0
 };
 
 struct reading {
@@ -149,7 +149,7 @@ static void find_shares (struct reading *r)
     }
 }
 
-/* values[0..n) of one rank */
+/* Add values[0..n), which belong to one rank. */
 static struct compare_rank rank_of (const struct value *values, size_t n,
                                     double *room)
 {
@@ -176,7 +176,7 @@ static int end_label (struct reading *r)
     if (r->n == 0 || !(m = metric_of (r->c, r->kind, r->label, &rc)))
         return rc;
     s = &m->runs[r->run];
-    if (s->ranks) {             // a number, and a text that looks like it
+    if (s->ranks) {             // a number, or a text that looks like one
         r->n = 0;
         return 0;
     }
@@ -253,7 +253,8 @@ static int read_run (struct compare_run *r, sqlite3 *db, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-/* Ranks with anything to compare, in one run or both: 'db' has B attached. */
+/* The ranks with anything to compare, in one run or both; 'db' has B attached.
+ */
 static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
 {
     struct db_rows r = db_rows (db, err,
@@ -302,7 +303,8 @@ static int add_setting (struct compare *c, sqlite3_stmt *st)
     return s->kind && s->name ? 0 : -ENOMEM;
 }
 
-/* What differs in any run anyway is left out: clocks, sessions, sums of times.
+/* Settings that differ between any two runs are left out: clocks, sessions,
+ * sums of times.
  */
 static const char settings_sql[] =
     "WITH s AS (SELECT DISTINCT run, rank, kind, name, value FROM"
@@ -326,7 +328,7 @@ static int read_settings (struct compare *c, sqlite3 *db, struct err *err)
     if (db_int (db, "SELECT (SELECT count(*) FROM main.sqlite_schema WHERE "
                 "name='CaptureInfo')+(SELECT count(*) FROM b.sqlite_schema "
                 "WHERE name='CaptureInfo')", 2) < 2)
-        return 0;               // an older rollcall did not read them
+        return 0;               // an older rollcall did not record them
     r = db_rows (db, err, settings_sql);
     while (db_step (&r))
         r.rc = add_setting (c, r.st) < 0 ? no_memory (err) : 0;

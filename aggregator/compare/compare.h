@@ -27,11 +27,11 @@ enum compare_verdict {
     COMPARE_WORSE,              // B is worse than A
     COMPARE_BETTER,
     COMPARE_CHANGED,            // neither is better
-    COMPARE_UNKNOWN,            // too few steps, or too few ranks
+    COMPARE_UNKNOWN,            // too few steps or too few ranks
     COMPARE_ONLY_A, COMPARE_ONLY_B,
 };
 
-/* A link as one number, for metrics of links instead of ranks. */
+/* A link packed into one number, for metrics of links instead of ranks. */
 #define COMPARE_LINK_SRC (1LL << 31)
 #define COMPARE_SRC(link) ((link) / COMPARE_LINK_SRC)
 #define COMPARE_DST(link) ((link) % COMPARE_LINK_SRC)
@@ -40,8 +40,8 @@ enum compare_verdict {
 struct compare_rank {
     int64_t rank;
     struct spread s;
-    struct spread share;        // of it, divided by the median over ranks of
-                                // the same step; n is 0 if that is never > 0
+    struct spread share;        // the same, divided by the step's median over
+                                // ranks; n is 0 if that median is never > 0
 };
 
 struct compare_series {
@@ -59,17 +59,17 @@ struct compare_metric {
     int order;                  // kind of metric: index into a table
     char name[128];
     const char *unit;
-    int better;                 // -1: less is, 1: more is, 0: neither
+    int better;                 // -1: less is better, 1: more is, 0: neither
     bool stepless;              // measured once for each rank
-    bool links;                 // of links: "ranks" below are links
+    bool links;                 // a metric of links: "ranks" are links here
     struct compare_series runs[2];
     size_t ranks;               // in both runs
     double a, b, difference;
-    double noise;               // the difference that has to be exceeded
-    double floor;               // as "same" it has to be this small
+    double noise;               // the difference that counts must exceed this
+    double floor;               // "same" requires a difference below this
     enum compare_verdict verdict;
     struct compare_outlier outliers[COMPARE_RANKS_SHOWN];
-    size_t noutliers;           // all, shown or not
+    size_t noutliers;           // all of them, shown or not
 };
 
 struct compare_setting {
@@ -80,7 +80,7 @@ struct compare_setting {
 
 struct compare_run {
     char path[PATH_MAX];
-    int64_t world, present;     // expected; of these present
+    int64_t world, present;     // expected ranks; how many of these present
     int64_t steps;
     char first_step[32], last_step[32];
 };
@@ -88,39 +88,40 @@ struct compare_run {
 struct compare {
     struct compare_run runs[2];
     int64_t both;               // ranks that are in both runs
-    int64_t *only[2];           // ranks that are present in one only
+    int64_t *only[2];           // ranks that are present in only one run
     size_t nonly[2];
     struct compare_metric *metrics;
-    size_t nmetrics, dropped;   // above COMPARE_METRICS_MAX
+    size_t nmetrics, dropped;   // metrics above COMPARE_METRICS_MAX
     struct compare_setting *settings;
     size_t nsettings;
     size_t different;           // differing metrics, and outliers
     bool steps_tell;            // whether there are enough steps
 };
 
-/* Read two analysis.db and compare them.  'floor_percent': smaller differences
- * do not count, even above the noise.  0, -ENOMEM, or as
+/* Read and compare two analysis.db files.  Differences below 'floor_percent' do
+ * not count, even if they exceed the noise.  0, -ENOMEM, or as
  * finished_open_analysis.
  */
 int compare_read (const char *a, const char *b, double floor_percent,
                   struct compare *ret, struct err *err);
 void compare_fini (struct compare *c);
 
-/* Whether the runs differ: a metric, a rank, the size of the world. */
+/* Whether the runs differ in a metric, a rank, or the size of the world. */
 bool compare_differs (const struct compare *c);
 
-/* Whether the metric differs, apart from single ranks. */
+/* Whether the metric differs, not counting single ranks. */
 bool compare_counts (const struct compare_metric *m);
 
-/* Compare two series, which may be empty. */
+/* Compare two series; either may be empty. */
 void compare_judge (struct compare_metric *m, double floor_percent);
 
-/* The text in tables and JSON; for COMPARE_SAME above the floor "within noise".
+/* The verdict's text for tables and JSON; "within noise" for COMPARE_SAME above
+ * the floor.
  */
 const char *compare_verdict_text (const struct compare_metric *m);
 
-/* Without 'all', equal peaks of memory are only counted.  0, or the error of
- * the stream.
+/* Without 'all', equal memory peaks are only counted, not listed.  Returns 0 or
+ * the stream's error.
  */
 int compare_print (const struct compare *c, bool all, size_t width, FILE *f);
 struct json *compare_to_json (const struct compare *c);

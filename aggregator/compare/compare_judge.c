@@ -1,19 +1,21 @@
-/* aggregator/compare/compare_judge.c - is it more than noise? */
+/* aggregator/compare/compare_judge.c - decide whether a difference exceeds
+ * noise
+ */
 #include "compare/compare.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define OUTLIER_FACTOR 0.1      // more for each e-fold of ranks: one of many is
-                                // far off by chance
+#define OUTLIER_FACTOR 0.1      // more per e-fold of ranks: among many ranks,
+                                // one is far off by chance
 
-/* A rank in both runs. */
+/* A rank that is present in both runs. */
 struct pair {
     const struct compare_rank *a, *b;
 };
 
-/* The ranks that both have; both lists are sorted. */
+/* Collect the ranks that both runs have; both lists are sorted. */
 static size_t match (const struct compare_metric *m, struct pair *out)
 {
     const struct compare_series *a = &m->runs[0], *b = &m->runs[1];
@@ -30,7 +32,7 @@ static size_t match (const struct compare_metric *m, struct pair *out)
     return n;
 }
 
-/* Medians over ranks of what 'get' says of each. */
+/* The medians over ranks of the values that 'get' returns. */
 static double over_ranks (const struct pair *pairs, size_t n, double *room,
                           double (*get) (const struct pair *p))
 {
@@ -87,7 +89,7 @@ static double share_change (const struct pair *p)
     return p->b->share.median - p->a->share.median;
 }
 
-/* Note a rank that is so far off; the farthest come first. */
+/* Record a rank that is far off; the list is sorted by distance. */
 static void add_outlier (struct compare_metric *m, const struct pair *p,
                          double off, double far[COMPARE_RANKS_SHOWN])
 {
@@ -108,8 +110,8 @@ static void add_outlier (struct compare_metric *m, const struct pair *p,
                                                median_b (p) };
 }
 
-/* Ranks whose share of a step is another one now.  Long and short steps are
- * long and short for all ranks: a share tells a slow rank from a long step.
+/* Find ranks whose share of a step changed.  A long step is long for all ranks,
+ * so the share tells a slow rank from a long step.
  */
 static void find_outliers (struct compare_metric *m, const struct pair *pairs,
                            size_t n, double *room, double factor, double floor)
@@ -152,7 +154,7 @@ static void compare_judge_judge (struct compare_metric *m,
     m->floor = fabs (m->a) * floor_percent / 100;
     m->verdict = COMPARE_UNKNOWN;
     if (m->stepless && fabs (m->difference) <= m->floor)
-        m->verdict = COMPARE_SAME;      // however many ranks there are
+        m->verdict = COMPARE_SAME;      // for any number of ranks
     if (m->stepless ? n < SPREAD_LEAST : steps < SPREAD_LEAST)
         return;
     factor = m->stepless ? spread_factor (n, 1)
@@ -194,7 +196,7 @@ const char *compare_verdict_text (const struct compare_metric *m)
 
     if (m->verdict == COMPARE_CHANGED)
         return m->difference > 0 ? "more" : "less";
-    // "same" would be wrong beside +27.5 %: it is not known
+    // unknown, not "same": that would be wrong beside +27.5 %
     if (m->verdict == COMPARE_SAME && fabs (m->difference) > m->floor)
         return "within noise";
     if (m->verdict == COMPARE_UNKNOWN)
@@ -203,7 +205,7 @@ const char *compare_verdict_text (const struct compare_metric *m)
     return texts[m->verdict];
 }
 
-/* A peak that one run has not recorded says nothing about that run. */
+/* If one run did not record a peak, the peaks cannot be compared. */
 bool compare_counts (const struct compare_metric *m)
 {
     if (m->stepless &&

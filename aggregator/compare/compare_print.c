@@ -1,4 +1,5 @@
-/* aggregator/compare/compare_print.c - a comparison for people, and as JSON */
+/* aggregator/compare/compare_print.c - print a comparison as text and as JSON
+ */
 #include "compare/compare.h"
 
 #include "base/units.h"
@@ -11,7 +12,7 @@
 
 #define SETTINGS_SHOWN 20
 #define RANKS_NAMED 20
-#define NAMED 3                 // metrics in the first lines
+#define NAMED 3                 // metrics named in the first lines
 
 static void print_run (const struct compare_run *r, const char *name, FILE *f)
 {
@@ -39,7 +40,7 @@ static void print_ranks (const struct compare *c, FILE *f)
     }
 }
 
-/* " +12.3 %", or nothing where that makes no sense. */
+/* " +12.3 %", or nothing if a percentage makes no sense. */
 static void print_percent (double part, double whole, FILE *f)
 {
     if (fabs (whole) > 0)
@@ -57,7 +58,7 @@ static void who (const struct compare_metric *m, int64_t rank, char out[64])
         (void)snprintf (out, 64, "rank %lld", (long long)rank);
 }
 
-/* What stands in the way of an answer. */
+/* Print what prevents an answer. */
 static void print_obstacle (const struct compare *c, FILE *f)
 {
     bool none = false;
@@ -77,7 +78,7 @@ static void print_obstacle (const struct compare *c, FILE *f)
                        SPREAD_LEAST);
 }
 
-/* What no metric shows and makes two runs differ all the same. */
+/* Print differences that affect the runs but show in no metric. */
 static const char *other_difference (const struct compare *c)
 {
     if (c->nonly[0] > 0 || c->nonly[1] > 0)
@@ -86,7 +87,7 @@ static const char *other_difference (const struct compare *c)
                ? "in the sizes of their worlds; else " : "";
 }
 
-/* The answer in two lines, for who reads no further. */
+/* Print the answer in two lines, for readers who stop there. */
 static void print_answer (const struct compare *c, FILE *f)
 {
     size_t named = 0, n = 0;
@@ -116,7 +117,7 @@ static void print_answer (const struct compare *c, FILE *f)
     print_obstacle (c, f);
 }
 
-/* The rank of each metric that changed most. */
+/* For each metric print the rank that changed most. */
 static void print_answer_ranks (const struct compare *c, FILE *f)
 {
     size_t named = 0, n = 0;
@@ -152,7 +153,7 @@ static void print_metric (const struct compare_metric *m, struct grid *g)
 {
     bool known = m->ranks > 0;
     bool judged = known && m->noise > 0 && m->verdict != COMPARE_UNKNOWN;
-    double whole = fabs (m->a) / 100;   // of zero nothing is a percentage
+    double whole = fabs (m->a) / 100;   // there is no percentage of zero
 
     grid_word (g, m->name);
     grid_word (g, m->unit);

@@ -1,4 +1,4 @@
-/* aggregator/compare/spread.c - medians, and how far they can be trusted */
+/* aggregator/compare/spread.c - medians and their uncertainty */
 #include "compare/spread.h"
 
 #include "base/cmp.h"
@@ -7,24 +7,24 @@
 #include <stdlib.h>
 
 #define SIGMA_OF_MAD 1.4826     // of a normal distribution: sigma / MAD
-#define TRIM_LEAST 5             // values, to leave out one
+#define TRIM_LEAST 5             // with fewer values none is left out
 #define MEDIAN_ERROR 1.2533     // its median's standard error: sigma / sqrt (n)
-#define EFFICIENCY 0.5          // a MAD tells of sigma what half as many values
-                                // would; simulated runs of 3 to 50 steps pass
-                                // for different in 0 to 2 of 1000
+#define EFFICIENCY 0.5          // a MAD of n values is only as good as n / 2;
+                                // of simulated runs of 3 to 50 steps, 0 to 2
+                                // in 1000 are wrongly called different
 
 double spread_median (double *values, size_t n)
 {
     if (n == 0)
         return 0;
     qsort (values, n, sizeof (*values), cmp_double);
-    // not stats_median: what is printed with all digits keeps its last one
+    // not stats_median: output with all digits must not change
     return n % 2 ? values[n / 2]
                  : values[n / 2 - 1] + (values[n / 2] - values[n / 2 - 1]) / 2;
 }
 
-/* A MAD of few values is too small on average: by how much (Croux and
- * Rousseeuw, 1992).
+/* A MAD of few values is too small on average.  This is the correction (Croux
+ * and Rousseeuw, 1992).
  */
 static double correction (size_t n)
 {
@@ -35,8 +35,8 @@ static double correction (size_t n)
                                             : (double)n / ((double)n - 0.8);
 }
 
-/* Of distances in order, without the farthest: a tenth, but at least one of
- * five.
+/* Leave out the farthest of the sorted distances: a tenth of them, but at least
+ * one of five.
  */
 static double deviation (const double *distances, size_t n)
 {
@@ -48,7 +48,9 @@ static double deviation (const double *distances, size_t n)
     return m > 1 ? sqrt (sum / (double)(m - 1)) : 0;
 }
 
-/* Of values in two heaps a MAD may see one only: the larger one counts. */
+/* If the values form two clusters, a MAD may see only one of them: use the
+ * larger of MAD and deviation.
+ */
 struct spread spread_of (double *values, size_t n)
 {
     struct spread s = { .n = n, .median = spread_median (values, n) };
@@ -69,7 +71,9 @@ double spread_error (const struct spread *s)
     return MEDIAN_ERROR * s->sigma / sqrt ((double)s->n);
 }
 
-/* Student's t for 0.1 % on both sides, within 7 % from 4 degrees on. */
+/* Student's t for 0.1 % on both sides; the error is below 7 % from 4 degrees of
+ * freedom on.
+ */
 double spread_factor (size_t n, size_t groups)
 {
     double degrees = n > groups ? EFFICIENCY * (double)(n - groups) : 0;

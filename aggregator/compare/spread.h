@@ -17,7 +17,7 @@ struct spread {
     double sigma;               // the spread around it
 };
 
-/* Sorts the values.  Of none: zeros. */
+/* Sorts the values.  Returns zeros if n is 0. */
 double spread_median (double *values, size_t n);
 
 /* For finite values; overwrites them with their distances from the median. */
@@ -26,8 +26,8 @@ struct spread spread_of (double *values, size_t n);
 /* The standard error of the median; 0 with fewer than SPREAD_LEAST values. */
 double spread_error (const struct spread *s);
 
-/* How many standard errors a difference of medians of n values in 'groups'
- * groups must have to occur by chance once in a thousand.
+/* How many standard errors a difference between two medians of n values, in
+ * 'groups' groups, must have so that chance causes it once in a thousand.
  */
 double spread_factor (size_t n, size_t groups);
 

@@ -1,4 +1,4 @@
-/* aggregator/export/dump.c - a result as files of CSV, one for each table
+/* aggregator/export/dump.c - write a result as CSV files, one per table
  *
  * This folder: a result as CSV files or as a trace.
  */
@@ -23,7 +23,7 @@ struct dump {
     const struct tree *dir;
     enum grid_format format;
     const atomic_bool *cancel;
-    struct json *tables;        // that are written
+    struct json *tables;        // rows written
 };
 
 static int check_empty (const struct tree *dir, struct err *err)
@@ -56,8 +56,8 @@ static int open_empty (struct tree *t, const char *dir, bool foreign,
     return rc;
 }
 
-/* The narrowest type that has all values.  What is declared NUMERIC is double,
- * even if all are whole: the next job's may not be.
+/* The narrowest type that fits all values.  Columns declared NUMERIC are double
+ * even if all values are whole, since the next job's values may not be.
  */
 static const char *type_of (sqlite3_stmt *st, int i, unsigned seen)
 {
@@ -72,7 +72,8 @@ static const char *type_of (sqlite3_stmt *st, int i, unsigned seen)
     return "double";
 }
 
-/* Of the table of units, or of the column's name; "" if it has none. */
+/* The unit, from the table of units or the column's name; "" if there is none.
+ */
 static void unit_of (sqlite3 *db, const char *table, const char *column,
                      char out[64])
 {
@@ -114,7 +115,7 @@ static void describe (sqlite3 *db, sqlite3_stmt *st, const char *table,
     }
 }
 
-/* All rows into 'g'; seen[i] gets the types of column i. */
+/* Write all rows into 'g'; seen[i] collects the types of column i. */
 static int copy_rows (struct db_rows *r, struct grid *g, FILE *f,
                       unsigned *seen, int64_t *rows, struct err *err)
 {
@@ -220,8 +221,8 @@ static int dump_tables (const struct dump *d, struct dump_counts *counts,
     return db_end (&r);
 }
 
-/* So that it can be tried again: the files that are whole; the one that was
- * being written is gone.
+/* Remove the finished files, so that the user can try again; the unfinished one
+ * is gone already.
  */
 static void take_back (const struct dump *d, bool made)
 {

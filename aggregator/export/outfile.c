@@ -1,4 +1,4 @@
-/* aggregator/export/outfile.c - a file that a user has named, as a stream */
+/* aggregator/export/outfile.c - write a file that a user has named */
 #include "export/outfile.h"
 
 #include "store/deflate.h"
@@ -29,7 +29,7 @@ static bool is_cancelled (const struct outfile *o)
     return o->cancel && atomic_load (o->cancel);
 }
 
-/* What the stream writes; a failure is told by errno. */
+/* Write the stream's data; errors are reported by errno. */
 static ssize_t outfile_take (void *arg, const char *data, size_t size)
 {
     struct outfile *o = arg;
@@ -51,7 +51,7 @@ bool outfile_is_replaced (const char *path)
            (stat (path, &st) < 0 || S_ISREG (st.st_mode));
 }
 
-/* A pipe or device, if it still is one when it is open. */
+/* Open a pipe or device, and check that it still is one. */
 static int open_special (struct outfile *o)
 {
     struct stat st;
@@ -73,7 +73,7 @@ static int open_temp (struct outfile *o)
     return o->fd < 0 ? o->fd : 0;
 }
 
-/* What the user has named leads to a directory, which is held from now on. */
+/* Resolve the user's path to a directory, which is kept open from now on. */
 static int open_dir (struct outfile *o, bool foreign, struct err *err)
 {
     const char *slash = strrchr (o->path, '/');
@@ -90,7 +90,7 @@ static int open_dir (struct outfile *o, bool foreign, struct err *err)
     return tree_check_owner (&o->dir, foreign, err);
 }
 
-/* 'rc' of what has opened o->fd. */
+/* Finish opening; 'rc' is the result of opening o->fd. */
 static int open_stream (struct outfile *o, int rc, struct err *err)
 {
     static const cookie_io_functions_t io = { .write = outfile_take };

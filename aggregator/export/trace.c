@@ -1,4 +1,4 @@
-/* aggregator/export/trace.c - a result as a trace that viewers draw */
+/* aggregator/export/trace.c - write a result as a trace for viewers */
 #include "export/trace.h"
 
 #include "export/track_layout.h"
@@ -12,11 +12,11 @@
 #include <string.h>
 
 #define NS_PER_US 1000
-#define STEPS_TRACK 0           // others are CommGroup.id, or 999999 for ops
-                                // whose group nobody named
-#define LANE_TRACKS 1000000     // tids of one lane
+#define STEPS_TRACK 0           // other groups use CommGroup.id; 999999 is for
+                                // ops without a named group
+#define LANE_TRACKS 1000000     // tids of one track's lanes
 
-/* Offsets are in CaptureInfo with the last capture of each rank. */
+/* CaptureInfo has offsets, with the last capture of each rank. */
 #define OFFSET_US \
     "ifnull((SELECT max(CAST(value AS REAL)) FROM temp.Offset o" \
     " WHERE o.rank=t.rank),0)*1e3"
@@ -28,12 +28,10 @@ struct trace {
     struct trace_counts *counts;
     struct track_layout lanes;
     int64_t rank, track;        // of the lanes
-    double base_us;             // where the trace begins
+    double base_us;             // start of the trace
 };
 
-/* Of a process or thread, "process" or "thread": its name, and its place among
- * the others.
- */
+/* Name a process or thread ("process" or "thread"), and set its sort order. */
 static void put_meta (struct trace *t, const char *what, int64_t pid,
                       int64_t tid, const char *name, int64_t order)
 {
@@ -58,8 +56,8 @@ static void put_meta (struct trace *t, const char *what, int64_t pid,
     }
 }
 
-/* A thread that has its process' number is the main one, which viewers put
- * first, whatever they are told: the steps.  None other may have that number.
+/* A thread with its process's number is the main one, which viewers always put
+ * first.  It is the track of steps, so no other track may have that number.
  */
 static int64_t tid_of (int64_t rank, int64_t track, unsigned lane)
 {
@@ -68,7 +66,7 @@ static int64_t tid_of (int64_t rank, int64_t track, unsigned lane)
     return ((int64_t)lane + 1) * LANE_TRACKS + track;
 }
 
-/* Times in us with three decimals, from ns. */
+/* Write ns as us with three decimals. */
 static void put_us (struct trace *t, const char *key, int64_t ns)
 {
     char text[32];
@@ -79,7 +77,7 @@ static void put_us (struct trace *t, const char *key, int64_t ns)
     json_out_raw (&t->json, text);
 }
 
-/* Columns 'from' on as members of "args"; NULL is left out. */
+/* Write columns from 'from' on as members of "args"; NULL is left out. */
 static void put_args (struct trace *t, sqlite3_stmt *st, int from)
 {
     struct json_out *j = &t->json;
@@ -118,7 +116,7 @@ static void put_rank (struct trace *t, sqlite3_stmt *st)
     t->counts->missing += !present;
     if (present)
         return;
-    // a process without an event is not drawn
+    // viewers do not draw a process without events
     json_out_open_line (j, '{');
     json_out_text_of (j, "ph", "i");
     json_out_text_of (j, "s", "p");
@@ -146,8 +144,8 @@ static void put_track (struct trace *t, const char *group, unsigned lane,
               t->track * TRACK_LANES_MAX + lane);
 }
 
-/* A row of rank, track, its name, start and duration in us, name, category, and
- * then what goes into args.
+/* The columns of a row: rank, track, its name, start and duration in us, name,
+ * category, and then the args.
  */
 static void put_span (struct trace *t, sqlite3_stmt *st)
 {
@@ -194,14 +192,14 @@ static void put_span (struct trace *t, sqlite3_stmt *st)
 
 /* ---- queries ---- */
 
-/* Infinite times of damaged captures are none. */
+/* Infinite times of damaged captures count as unknown. */
 #define TIMED " start_timestamp BETWEEN -1e18 AND 1e18"
 
 static const char ranks_sql[] =
     "SELECT rank, host, device_id, state, reason FROM Roster"
     " WHERE :rank IS NULL OR rank=:rank ORDER BY rank";
 
-/* By what the host has seen of it; else from the first op to the last one. */
+/* The span on the host if known; else from the first op to the last one. */
 static const char steps_sql[] =
     "SELECT t.rank, 0, 'steps',"
     " coalesce(e.host_start, c.start)-" OFFSET_US " AS at,"
@@ -245,7 +243,7 @@ static const char ops_sql[] =
     "  AND (:step IS NULL OR t.step='step'||:step)"
     " ORDER BY t.rank, 2, t.start_timestamp, t.rowid";
 
-/* Whatever of the two a statement names; NULL is any. */
+/* Bind those of the two that the statement names; NULL selects all. */
 static struct db_rows trace_rows (struct trace *t, const char *sql,
                                   struct err *err)
 {
@@ -267,13 +265,13 @@ static int trace_each (struct trace *t, const char *sql,
     struct db_rows r = trace_rows (t, sql, err);
 
     t->rank = t->track = -1;
-    // a full disk needs no further rows
+    // stop if the disk is full
     while (!ferror (t->json.f) && db_step (&r))
         put (t, r.st);
     return db_end (&r);
 }
 
-/* The offsets that are to be applied, as a table. */
+/* Create a table of the offsets to apply. */
 static int make_offsets (struct trace *t, struct err *err)
 {
     int rc = db_exec (t->db,
@@ -309,7 +307,7 @@ static int find_base (struct trace *t, struct err *err)
                                                   t->opt->step, err);
 }
 
-/* What is said of the clocks, in the trace itself. */
+/* Describe the clocks in the trace itself. */
 static void put_about (struct trace *t)
 {
     struct trace_counts *c = t->counts;

@@ -1,5 +1,4 @@
-/* aggregator/export/track_layout.c - spans of a track, so that none overlaps
- * another */
+/* aggregator/export/track_layout.c - put overlapping spans on lanes */
 #include "export/track_layout.h"
 
 void track_layout_clear (struct track_layout *l)

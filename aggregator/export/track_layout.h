@@ -11,22 +11,22 @@
 
 #define TRACK_LANES_MAX 64
 
-/* Times of captures are doubles of us since 1970, 0.25 us apart: overlaps of up
- * to two of these steps are ignored.
+/* Times in captures are doubles of us since 1970, which are 0.25 us apart.
+ * Overlaps of up to two of these units are ignored.
  */
 #define TRACK_LANES_ROUNDING_NS 500
 
 struct track_layout {
     int64_t end_ns[TRACK_LANES_MAX];
-    unsigned used;              // lanes that have had a span
+    unsigned used;              // lanes used so far
     uint64_t crowded;           // spans without a free lane
 };
 
-/* Begin a new track; 'crowded' is kept. */
+/* Begin a new track; keeps 'crowded'. */
 void track_layout_clear (struct track_layout *l);
 
-/* The lane of the next span, in the order of starts; *start_ns and *dur_ns are
- * adjusted for rounding. *first: the lane is new.
+/* Find the lane of the next span; spans must come by start time.  Adjusts
+ * *start_ns and *dur_ns for rounding.  *first: the lane is new.
  */
 unsigned track_layout_put (struct track_layout *l, int64_t *start_ns,
                            int64_t *dur_ns,

@@ -1,4 +1,5 @@
-/* aggregator/findings/finding_list.c - the findings of a finished analysis.db
+/* aggregator/findings/finding_list.c - list the findings of a finished
+ * analysis.db
  */
 #include "findings/finding_list.h"
 
@@ -18,7 +19,7 @@
 
 #define PRINT_MAX (64u << 20)   // bytes; 2,000 findings of 2 KB are 4 MB
 
-/* What there is to read of a finding, in the order in which it is shown. */
+/* The columns of a finding, in the order of output. */
 enum member_type { INTEGER, REAL, TEXT };
 
 #define MEMBER(name, type) { #name, offsetof (struct finding, name), type }
@@ -38,7 +39,7 @@ static const struct {
 
 #define MEMBERS (sizeof (members) / sizeof (members[0]))
 
-// what has no size is about all others, and comes first
+// findings without a size affect all others and come first
 static const char list_sql[] =
     "SELECT id, kind, severity, step, rank, peer, comm_group, effect_ms,"
     " effect_percent, value, baseline, unit, text, hint, query, rule"
@@ -73,7 +74,7 @@ static int finding_list_take (struct finding_list *l, sqlite3_stmt *st)
             if (!null && !text)
                 return -ENOMEM;
             if (text)
-                err_plain (text);       // it goes to a terminal
+                err_plain (text);       // the text goes to a terminal
             *(char **)member_of (f, i) = text;
         }
     }
@@ -90,7 +91,7 @@ static int read_rows (sqlite3 *db, struct finding_list *l, struct err *err)
     return db_end (&r);
 }
 
-/* A temporary table hides the stored one. */
+/* Compute into a temporary table, which hides the stored one. */
 static int find_again (sqlite3 *db, const struct findings_options *opt,
                        struct err *err)
 {
@@ -162,7 +163,7 @@ int finding_list_print (const struct finding_list *l, int fd)
                     (long long)f->id);
         labels_line (&out, width, "  ", or_none (f->text));
         labels_line (&out, width, "  next   ", or_none (f->hint));
-        // one line, to be copied
+        // on one line, so that it can be copied
         buf_printf (&out, "  query  %s\n", or_none (f->query));
     }
     rc = out.failed ? -ENOMEM : fileio_write_shown (fd, buf_text (&out));
@@ -170,7 +171,7 @@ int finding_list_print (const struct finding_list *l, int fd)
     return rc;
 }
 
-/* What is NULL is left out. */
+/* Members that are NULL are left out. */
 static void add_member (struct json *o, const struct finding *f, size_t i)
 {
     const char *name = members[i].name;

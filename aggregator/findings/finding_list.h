@@ -20,22 +20,22 @@ struct finding {
 };
 
 struct finding_list {
-    struct finding *items;      // the most severe first, then the largest
+    struct finding *items;      // most severe first, then by size
     size_t n;
 };
 
-/* Read the stored findings of 'path'; with 'opt' compute them anew, without
- * changing the result.  -EPROTO: a result of a version without findings;
- * -ENOMEM; otherwise as finished_open_analysis.
+/* Read the stored findings of 'path'; with 'opt', compute them again without
+ * changing the result.  -EPROTO: the result comes from a version without
+ * findings; -ENOMEM; otherwise as finished_open_analysis.
  */
 int finding_list_read (const char *path, const struct findings_options *opt,
                        struct finding_list *ret, struct err *err);
 void finding_list_fini (struct finding_list *l);
 
-/* Whether one is more than a note. */
+/* Whether any of them is more than a note. */
 bool finding_list_any (const struct finding_list *l);
 
-/* 0, or -errno when the descriptor does not take it. */
+/* 0, or -errno if writing to the descriptor fails. */
 int finding_list_print (const struct finding_list *l, int fd);
 struct json *finding_list_to_json (const struct finding_list *l,
                                    const char *path);

@@ -1,7 +1,7 @@
-/* aggregator/findings/finding_packets.c - small packets and repeated ones
+/* aggregator/findings/finding_packets.c - small packets and repeated transfers
  *
- * CommAnalyzerBandwidth is the largest table: it is read once, from its
- * beginning to its end, without sorting.
+ * CommAnalyzerBandwidth is the largest table, so it is read once, from start to
+ * end, without sorting.
  */
 #include "findings/finding_rules.h"
 #include "base/map.h"
@@ -18,7 +18,7 @@ enum { HCCS, PCIE, RDMA, SIO, TRANSPORTS };
 static const char *const names[TRANSPORTS] = { "HCCS", "PCIE", "RDMA", "SIO" };
 
 struct packets {
-    double n, mb, ms;           // all of a transport
+    double n, mb, ms;           // all packets of a transport
     double small_n, small_mb, small_ms;
 };
 
@@ -42,7 +42,7 @@ static int transport_of (const struct page_scan *row)
     return text ? i : TRANSPORTS;
 }
 
-/* An op has a row for each size of packets, with its transit time in each. */
+/* An op has one row per packet size, and each row repeats its transit time. */
 static int take_retry (struct packet_reader *p, const struct page_scan *row,
                        struct err *err)
 {
@@ -76,7 +76,7 @@ static int finding_packets_take (struct packet_reader *p,
     return t == RDMA ? take_retry (p, row, err) : 0;
 }
 
-/* The captures whose rows are not counted. */
+/* The captures whose rows do not count. */
 static int read_left_out (struct packet_reader *p, struct err *err)
 {
     struct db_rows r = db_rows (p->db, err, "SELECT DISTINCT capture FROM "

@@ -1,7 +1,7 @@
-/* aggregator/findings/finding_rules.c - each kind of finding, declared once
+/* aggregator/findings/finding_rules.c - the table of the kinds of findings
  *
- * The order of the rules is the order of ids.  doc/findings.md says the same
- * in words; their SQL is in sql/KIND.sql.
+ * Finding ids follow the order of the rules.  doc/findings.md explains the
+ * rules in words; their SQL is in sql/KIND.sql.
  */
 #include "findings/finding_rules.h"
 

@@ -1,4 +1,4 @@
-/* aggregator/findings/finding_text.c - sentences of templates and values */
+/* aggregator/findings/finding_text.c - fill templates with values */
 #include "findings/finding_text.h"
 
 #include "base/units.h"
@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-// What the columns of a rule's query are called in templates.
+// Names that templates use for the columns of a rule's query.
 static const char *const names[] = { "step", "rank", "peer", "comm_group",
                                      "effect", "percent", "value", "baseline",
                                      "a", "b", "c", "d" };

@@ -1,4 +1,4 @@
-/* aggregator/findings/finding_text.h - sentences of templates and values */
+/* aggregator/findings/finding_text.h - fill templates with values */
 #ifndef ROLLCALL_FINDINGS_FINDING_TEXT_H
 #define ROLLCALL_FINDINGS_FINDING_TEXT_H
 
@@ -7,10 +7,10 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
-/* Append 'template', in which {NAME} stands for the column of that name of the
- * row that 'st' is at; numbers with a fraction get as many digits as a person
- * reads, and NULL is "?".  In SQL quotes are doubled, and numbers are whole
- * ones.  -ENOMEM or -EFBIG.
+/* Append 'template' with each {NAME} replaced by the column of that name in the
+ * current row of 'st'.  Fractions are rounded to the digits that a person
+ * reads; NULL becomes "?".  For SQL, quotes are doubled and numbers are rounded
+ * to integers.  Returns 0, -ENOMEM or -EFBIG.
  */
 int finding_text (struct buf *out, const char *template, sqlite3_stmt *st,
                   bool sql);

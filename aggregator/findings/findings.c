@@ -1,4 +1,4 @@
-/* aggregator/findings/findings.c - what is slow, since when, and whose fault */
+/* aggregator/findings/findings.c - compute the findings of a result */
 #include "findings/findings.h"
 
 #include "base/units.h"
@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_MAX 8192           // bytes: host names in it have 255
+#define TEXT_MAX 8192           // bytes: host names have up to 255
 
-// Columns of a rule's query.
+// The columns of a rule's query.
 enum { STEP, RANK, PEER, GROUP, EFFECT_MS, EFFECT_PERCENT, VALUE, BASELINE };
 
-// From this part of the step on, in percent.
+// The least share of the step, in percent, of each severity.
 #define HIGH 20.0
 #define MEDIUM 5.0
 
@@ -52,7 +52,7 @@ int findings_set (struct findings_options *opt, const char *text,
                     value ? (int)(value - text) : 64, text);
 }
 
-/* Thresholds go where the statement names them. */
+/* Bind the thresholds that the statement names. */
 static void findings_bind (sqlite3_stmt *st, const struct findings_options *opt)
 {
     for (int i = 0; i < THRESHOLDS; i++) {
@@ -65,7 +65,7 @@ static void findings_bind (sqlite3_stmt *st, const struct findings_options *opt)
     }
 }
 
-// in this order: some read what others have made
+// the order matters: later tables read earlier ones
 static const char *const prepared[] = {
     "prepare_steps", "prepare_hosts",   "prepare_ranks", "prepare_links",
     "prepare_waits", "prepare_bubbles", "prepare_trend", "prepare_clocks",
@@ -73,7 +73,7 @@ static const char *const prepared[] = {
 
 #define PREPARED (sizeof (prepared) / sizeof (prepared[0]))
 
-/* The text of that name, which must exist. */
+/* The text with that name, which must exist. */
 static const struct finding_sql *finding_sql_of (const char *name)
 {
     size_t i = 0;
@@ -83,7 +83,7 @@ static const struct finding_sql *finding_sql_of (const char *name)
     return &finding_sql[i];
 }
 
-/* All statements of a text, one after the other. */
+/* Run all statements of a text in order. */
 static int prepare_tables (sqlite3 *db, const char *sql,
                            const struct findings_options *opt,
                            struct err *err)
@@ -187,8 +187,8 @@ static int apply_all (struct finder *f, struct err *err)
     return rc;
 }
 
-/* What is left out of findings is not seen by their statements, which name no
- * schema.  Ops and sums name a step "step10".
+/* Hide the rows that findings leave out from the statements, which name no
+ * schema.  Tables of ops and sums name a step "step10".
  */
 #define OF_STEP(rank) \
     "NOT EXISTS (SELECT 1 FROM main.LeftOut o WHERE o.rank=" rank " AND" \

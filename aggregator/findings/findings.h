@@ -1,10 +1,10 @@
-/* aggregator/findings/findings.h - what is slow, since when, and why
+/* aggregator/findings/findings.h - compute the findings of a result
  *
- * doc/findings.md has each kind with its formula, threshold and source;
- * finding_rules.c has their table.
+ * doc/findings.md describes each kind with its formula, threshold and source;
+ * finding_rules.c has the table of kinds.
  *
- * This folder: the rules of findings, the small tables that they read, and
- * the list of what they found.
+ * This folder: the rules, the small tables that they read, and the list of
+ * findings.
  */
 #ifndef ROLLCALL_FINDINGS_FINDINGS_H
 #define ROLLCALL_FINDINGS_FINDINGS_H
@@ -14,7 +14,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-#define FINDINGS_OF_KIND_MAX 100        // rows; Job tells how many more
+#define FINDINGS_OF_KIND_MAX 100        // rows; Job counts the others
 
 /* The thresholds of findings. */
 struct threshold {
@@ -37,9 +37,9 @@ void findings_defaults (struct findings_options *opt);
 int findings_set (struct findings_options *opt, const char *text,
                   struct err *err);
 
-/* Fill the empty table Finding: main's, or a temporary one with the same
- * columns.  All other tables exist, also those of rollup.h; 'opt' NULL:
- * defaults.
+/* Fill the empty table Finding: the one in main, or a temporary one with the
+ * same columns.  All other tables must exist, including those of rollup.h.
+ * With 'opt' NULL the defaults apply.
  */
 int findings_derive (sqlite3 *db, const struct findings_options *opt,
                      const atomic_bool *cancel, struct err *err);

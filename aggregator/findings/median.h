@@ -1,8 +1,8 @@
-/* aggregator/findings/median.h - SQL functions for medians, of one connection
+/* aggregator/findings/median.h - SQL functions for medians
  *
- * median (x) and median_low (x), which for an even number of values is the
- * lower one of the middle two, not their mean; NULLs do not count.  Stored
- * views must not use them: no other SQLite has them.
+ * Registers median (x) and median_low (x) on one connection; median_low is the
+ * lower of the two middle values if their number is even.  NULLs do not count.
+ * Stored views must not use them, because no other SQLite has them.
  */
 #ifndef ROLLCALL_FINDINGS_MEDIAN_H
 #define ROLLCALL_FINDINGS_MEDIAN_H

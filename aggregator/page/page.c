@@ -1,4 +1,4 @@
-/* aggregator/page/page.c - report.html: a result as one page to look at */
+/* aggregator/page/page.c - write report.html from a result */
 #include "page/page.h"
 
 #include "base/digest.h"
@@ -21,7 +21,7 @@
 #define LATE_MAX "200"
 #define CAPTURES_MAX "100"
 
-/* Tables that are shown as they are. */
+/* Tables that the page shows unchanged. */
 static const struct {
     const char *key, *sql;
 } tables[] = {
@@ -33,7 +33,7 @@ static const struct {
       " GROUP BY severity" },
     { "states", "SELECT state, count(*) AS n, sum(expected) AS expected FROM"
       " Roster GROUP BY state" },
-    // those that need a word are never among what is left out
+    // ranks that need attention are never left out
     { "roll", "SELECT r.rank, r.host, r.device_id, r.state, r.expected,"
       " r.reason, o.ms AS clock_ms FROM Roster r LEFT JOIN (SELECT rank,"
       "  max(CAST(value AS REAL)) AS ms FROM CaptureInfo WHERE kind='clock' AND"
@@ -77,7 +77,7 @@ static int write_data (struct page *p, struct err *err)
     return rc;
 }
 
-/* The data as JSON, to be freed. */
+/* Make the page's data as JSON; the caller frees it. */
 static int page_collect (const char *analysis_db, const atomic_bool *cancel,
                          char **ret, size_t *size, struct err *err)
 {
@@ -116,7 +116,7 @@ static void page_put (FILE *f, const struct page_asset *a)
     (void)fwrite (a->data, 1, a->size, f);
 }
 
-/* No script and no style but ours, and nothing is loaded from anywhere. */
+/* Allow only our own script and style, and load nothing from elsewhere. */
 static int put_head (FILE *f)
 {
     int rc;
@@ -156,7 +156,7 @@ static int put_page (FILE *f, const char *json, size_t n)
     return rc;
 }
 
-/* The page as text, to be freed. */
+/* Make the page as text; the caller frees it. */
 static int render (const char *json, size_t n, char **text, size_t *size)
 {
     FILE *f = open_memstream (text, size);

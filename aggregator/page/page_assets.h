@@ -1,7 +1,7 @@
 /* aggregator/page/page_assets.h - the constant parts of a page
  *
- * The files of page/assets/ and the charts' library; cmake/embed.cmake makes
- * them an object.
+ * cmake/embed.cmake turns the files of page/assets/ and the chart library into
+ * an object file.
  */
 #ifndef ROLLCALL_PAGE_PAGE_ASSETS_H
 #define ROLLCALL_PAGE_PAGE_ASSETS_H

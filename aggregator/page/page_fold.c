@@ -1,9 +1,9 @@
-/* aggregator/page/page_fold.c - many ranks and steps as a bounded number */
+/* aggregator/page/page_fold.c - fold many ranks and steps into few places */
 #include "page/page_fold.h"
 
 #include "store/db.h"
 
-/* How many places 'n' things get of at most 'most'. */
+/* How many places 'n' things get if there are at most 'most' places. */
 static int64_t page_fold_places (int64_t n, int64_t most)
 {
     return n < most ? n : most;
@@ -31,8 +31,8 @@ static int make_steps (sqlite3 *db, struct page_fold *f, struct err *err)
         (long long)f->step_places, (long long)(f->steps ? f->steps : 1));
 }
 
-/* An end is a rank, or, when there are too many, its host.  Hosts that nobody
- * knows, or one host, tell nothing: then it is a range of ranks.
+/* An end is a rank or, if there are too many ranks, a host.  If no or only one
+ * host is known, an end is a range of ranks.
  */
 static int make_ends (sqlite3 *db, struct page_fold *f, struct err *err)
 {
@@ -54,7 +54,7 @@ static int make_ends (sqlite3 *db, struct page_fold *f, struct err *err)
         "UPDATE temp.page_rank SET an_end=(SELECT h.an_end FROM"
         " temp.page_host h JOIN Roster r ON r.host=h.host WHERE"
         " r.rank=page_rank.rank);"
-        // of what never came nobody knows the host: its neighbour's, likely
+        // a rank that never came has no known host: assume its neighbour's
         "UPDATE temp.page_rank SET an_end=ifnull((SELECT b.an_end FROM"
         " temp.page_rank b WHERE b.rank<page_rank.rank AND b.an_end IS NOT"
         " NULL ORDER BY b.rank DESC LIMIT 1), 0) WHERE an_end IS NULL",

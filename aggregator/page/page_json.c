@@ -1,4 +1,4 @@
-/* aggregator/page/page_json.c - JSON, written as it comes, for a page */
+/* aggregator/page/page_json.c - write JSON for a page */
 #include "page/page_json.h"
 
 #include "base/utf8.h"
@@ -7,7 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-/* A page has to show a control of direction, not to obey it. */
+/* Escape bidirectional controls, so that the page shows them and does not obey
+ * them.
+ */
 static size_t show_bidi (const char *s, size_t n, char *out)
 {
     size_t used = 0;
@@ -26,7 +28,7 @@ static size_t show_bidi (const char *s, size_t n, char *out)
 
 void page_json_text (struct json_out *j, const char *s, size_t n)
 {
-    char copy[2 * PAGE_TEXT_MAX + sizeof ("...")];  // \u202e for three bytes
+    char copy[2 * PAGE_TEXT_MAX + sizeof ("...")];  // 3 bytes become \u202e
     size_t fits = utf8_cut (s, n, PAGE_TEXT_MAX);
     size_t used = show_bidi (s, fits, copy);
 
@@ -45,7 +47,7 @@ void page_json_real (struct json_out *j, double x)
     json_out_raw (j, text);
 }
 
-/* What is in a column. */
+/* Append the value of a column. */
 static void page_json_value (struct json_out *j, sqlite3_stmt *st, int column)
 {
     switch (sqlite3_column_type (st, column)) {
@@ -62,12 +64,12 @@ static void page_json_value (struct json_out *j, sqlite3_stmt *st, int column)
                         s ? (size_t)sqlite3_column_bytes (st, column) : 0);
         break;
     }
-    default:                    // a blob is nothing that we ever wrote
+    default:                    // rollcall never writes blobs
         page_json_real (j, NAN);
     }
 }
 
-/* What is written instead of what begins at 's'; *size is its length. */
+/* The replacement for the character at 's', or NULL; *size is its length. */
 static const char *replaced (const char *s, size_t n, size_t *size)
 {
     *size = 1;

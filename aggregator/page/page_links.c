@@ -1,18 +1,18 @@
-/* aggregator/page/page_links.c - a page's matrices: links, and who waited */
+/* aggregator/page/page_links.c - the matrices of a page: links and waits */
 #include "page/page_parts.h"
 
 #include "store/db.h"
 
-#define CELLS_MAX "16384"       // four transports of 64 x 64 ends
+#define CELLS_MAX "16384"       // four transports x 64 x 64 ends
 
-// of all steps and groups
+// for all steps and groups
 static const char links_sql[] =
     "CREATE TEMP TABLE page_link AS SELECT src_rank AS src, dst_rank AS dst,"
     " transport_type AS transport, total(transit_size) AS mb,"
     " total(transit_time) AS ms FROM Link GROUP BY 1, 2, 3;";
 
-/* Of several links that share a cell, the slowest is named: of those that moved
- * 1 MB, because of less latency is most of the time.
+/* If several links share a cell, name the slowest that moved at least 1 MB;
+ * with less, latency dominates.
  */
 static const char cells_sql[] =
     "SELECT s.an_end AS src, d.an_end AS dst, l.transport, count(*) AS links,"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRANSPORTS_MAX 5        // as many colours can be told apart
+#define TRANSPORTS_MAX 5        // readers cannot tell more colours apart
 #define BINS 40                 // sizes from 2^-30 MB (1 byte) to 2^9 MB
 #define BIN_OF_1_MB 30
 
@@ -19,7 +19,7 @@ struct packets {
     } bins[TRANSPORTS_MAX][BINS];
 };
 
-/* -1: of more kinds than there should be. */
+/* -1 if there are more kinds than expected. */
 static int transport_of (struct packets *p, const char *name)
 {
     for (unsigned i = 0; i < p->n; i++) {
@@ -82,7 +82,7 @@ static void put_rows (struct json_out *j, const struct packets *p)
     json_out_close (j, '}');
 }
 
-/* SDMA is the sum of others. */
+/* SDMA is the sum of other transports. */
 int page_packets (struct page *p, struct err *err)
 {
     struct db_rows r = db_rows (p->db, err,

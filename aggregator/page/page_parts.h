@@ -1,6 +1,7 @@
 /* aggregator/page/page_parts.h - the parts of a page's data
  *
- * Each writes members of the one JSON object that the page's script draws.
+ * Each function appends members to the JSON object that the page's script
+ * draws.
  */
 #ifndef ROLLCALL_PAGE_PAGE_PARTS_H
 #define ROLLCALL_PAGE_PAGE_PARTS_H
@@ -17,7 +18,7 @@ struct page {
     struct json_out json;
 };
 
-/* All of these return 0, or what db.h says. */
+/* All of these return 0, or an error as in db.h. */
 int page_ranks (struct page *p, struct err *err);       // places and times
 int page_links (struct page *p, struct err *err);
 int page_packets (struct page *p, struct err *err);

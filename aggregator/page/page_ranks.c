@@ -1,4 +1,4 @@
-/* aggregator/page/page_ranks.c - a page's ranks: places, times, memory */
+/* aggregator/page/page_ranks.c - the ranks of a page: places, times, memory */
 #include "page/page_parts.h"
 
 #include "store/db_rows.h"
@@ -9,7 +9,9 @@
 
 #define MEMORY_KINDS_MAX "12"
 
-/* us of StepTraceTime, as ms of a page; in the order of the query below. */
+/* The times of StepTraceTime, in us, become ms, in the order of the query
+ * below.
+ */
 static const char *const times[] = {
     "computing", "communication", "overlapped", "free", "bubble", "preparing",
 };
@@ -35,7 +37,7 @@ static const char steps_sql[] =
     " max(step='') AS unnamed FROM temp.page_step GROUP BY place"
     " ORDER BY place";
 
-/* What the numbers stand for that follow. */
+/* Append the names of the numbers that follow. */
 static void put_fold (struct page *p)
 {
     struct json_out *j = &p->json;
@@ -47,7 +49,7 @@ static void put_fold (struct page *p)
     json_out_close (j, '}');
 }
 
-/* All of one kind, in the order of places and, within a place, of steps. */
+/* Append all numbers of one kind, by place and, within a place, by step. */
 static void put_times (struct json_out *j, const double *all, size_t kind,
                        size_t n)
 {

@@ -1,4 +1,4 @@
-/* aggregator/query/absent.c - ranks and steps that a result does not have */
+/* aggregator/query/absent.c - explain which ranks and steps a result lacks */
 #include "query/absent.h"
 
 #include "store/db_rows.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LISTED_MAX 8            // more are counted
+#define LISTED_MAX 8            // more are only counted
 #define LIST_SIZE 256           // bytes
 
 static const char ranks_sql[] = "SELECT rank FROM Roster ORDER BY rank";
@@ -18,7 +18,7 @@ static const char steps_sql[] =
     "  UNION SELECT substr(step,5) FROM CommAnalyzerTime"
     "  WHERE step LIKE 'step%') ORDER BY CAST(step AS INTEGER), step";
 
-/* The cheap one first: a step is nearly always in it. */
+/* The cheapest test comes first: nearly all steps are in the first table. */
 static const char has_step_sql[] =
     "SELECT EXISTS (SELECT 1 FROM StepTraceTime WHERE step=?1) OR"
     " EXISTS (SELECT 1 FROM CommAnalyzerTime WHERE step='step'||?1) OR"
@@ -47,7 +47,7 @@ int absent_check (sqlite3 *db, int64_t rank, const char *step,
 {
     char there[LIST_SIZE];
 
-    // not when it cannot be told
+    // the check is skipped if the roster cannot be read
     if (rank >= 0 && !db_number (db_rows (db, NULL, "SELECT count(*) FROM "
                                           "Roster WHERE rank=?1", rank), 1)) {
         absent_list (db, ranks_sql, there);
@@ -62,7 +62,9 @@ int absent_check (sqlite3 *db, int64_t rank, const char *step,
     return 0;
 }
 
-/* "rank 3 is missing: no capture of it was found"; false if it is present. */
+/* Write "rank 3 is missing: no capture of it was found"; false if it is
+ * present.
+ */
 static bool is_not_present (sqlite3 *db, int64_t rank, struct err *err)
 {
     char state[32], reason[512];

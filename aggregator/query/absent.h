@@ -1,4 +1,4 @@
-/* aggregator/query/absent.h - ranks and steps that a result does not have */
+/* aggregator/query/absent.h - explain which ranks and steps a result lacks */
 #ifndef ROLLCALL_QUERY_ABSENT_H
 #define ROLLCALL_QUERY_ABSENT_H
 
@@ -7,13 +7,14 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-/* -ENODATA, with a list of those that exist, if the roster lacks the rank (-1:
- * none) or no rank has the step (its id; NULL: none).
+/* Check that the roster has the rank (-1: no check) and some rank has the step
+ * (its id; NULL: no check).  Otherwise -ENODATA, with a list of those that
+ * exist.
  */
 int absent_check (sqlite3 *db, int64_t rank, const char *step,
                   struct err *err);
 
-/* Explain why there is nothing to draw of them: always -ENODATA. */
+/* Explain why there is nothing to draw for them; always returns -ENODATA. */
 int absent_explain (sqlite3 *db, int64_t rank, const char *step,
                     struct err *err);
 

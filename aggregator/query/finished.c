@@ -1,4 +1,4 @@
-/* aggregator/query/finished.c - results that are there, opened to be read */
+/* aggregator/query/finished.c - open finished results for reading */
 #include "query/finished.h"
 
 #include "base/clock.h"
@@ -37,14 +37,14 @@ int finished_find (const char *path, char ret[PATH_MAX], struct err *err)
         if (fileio_join (ret, PATH_MAX, path, names[i]) &&
             access (ret, F_OK) == 0)
             return 0;
-        if (errno != ENOENT)            // it may be there
+        if (errno != ENOENT)            // the file may exist
             return err_sys (err, errno, "cannot look for %s", ret);
     }
     return err_set (err, ENOENT, "there is no " PUBLISH_OUTPUT_DIR "/"
                     PUBLISH_DB_NAME " in %s: rollcall analyze makes one", path);
 }
 
-/* So that a mistake is told as one: SQLite says "unable to open". */
+/* Find the cause of a failure, because SQLite only says "unable to open". */
 static int check_file (const char *path, struct err *err)
 {
     char head[16];
@@ -72,7 +72,7 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err)
         rc = db_error (*ret, path, err);
     } else {
         db_harden (*ret);
-        // analysis.db has views, which run nothing but harmless functions
+        // analysis.db has views, which only call harmless functions
         (void)sqlite3_db_config (*ret, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
         (void)sqlite3_limit (*ret, SQLITE_LIMIT_LENGTH, TEXT_MAX);
         (void)sqlite3_busy_timeout (*ret, BUSY_MS);
@@ -87,7 +87,7 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err)
     return rc;
 }
 
-/* Whether it is one. */
+/* Check that the file is an analysis.db. */
 static bool finished_is_analysis (sqlite3 *db)
 {
     return db_int (db, "PRAGMA application_id", 0) == PUBLISH_APPLICATION_ID &&
@@ -121,7 +121,7 @@ int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err)
 /* ---- results of older programs ---- */
 
 static const struct {
-    const char *name, *newest;  // a column that came last
+    const char *name, *newest;  // the last column that was added
     const char *columns;
 } later[] = {
     { "Wait", "clock_error_ms", "(step, comm_group, late_rank, waiting_rank,"
@@ -200,7 +200,7 @@ static int authorize (void *arg, int action, const char *a, const char *b,
                                                      : SQLITE_DENY;
     case SQLITE_PRAGMA:
         return is_harmless_pragma (a) ? SQLITE_OK : SQLITE_DENY;
-    case SQLITE_UPDATE:         // how SQLite sees its own table functions
+    case SQLITE_UPDATE:         // SQLite's own table functions need this
         return sqlite3_stricmp (a, "sqlite_master") ? SQLITE_DENY : SQLITE_OK;
     default:
         return SQLITE_DENY;

@@ -1,7 +1,7 @@
 /* aggregator/query/finished.h - open finished results for reading
  *
- * Statements cannot write, and a file that somebody else made or changed can do
- * no harm: no triggers, no extensions.
+ * Statements cannot write.  A file that somebody else made or changed can do no
+ * harm: triggers and extensions are disabled.
  */
 #ifndef ROLLCALL_QUERY_FINISHED_H
 #define ROLLCALL_QUERY_FINISHED_H
@@ -13,13 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The limit of SQLite's memory in a process that runs a user's statements:
- * larger sorts use temporary files, anything else fails with -ENOMEM.
+/* The limit of SQLite's memory in a process that runs a user's statements.
+ * Larger sorts use temporary files; anything else that exceeds it fails with
+ * -ENOMEM.
  */
 #define FINISHED_MEMORY_MAX (INT64_C (256) << 20)
 
-/* The analysis.db of a path: the file itself; in a directory
- * cluster_analysis_output/analysis.db, or analysis.db.  -ENOENT, -EACCES ...
+/* Find the analysis.db that a path means: the file itself, or in a directory
+ * cluster_analysis_output/analysis.db or analysis.db.  -ENOENT, -EACCES ...
  */
 int finished_find (const char *path, char ret[PATH_MAX], struct err *err);
 
@@ -28,22 +29,22 @@ int finished_find (const char *path, char ret[PATH_MAX], struct err *err);
  */
 int finished_open (const char *path, sqlite3 **ret, struct err *err);
 
-/* Open an analysis.db: -EBADMSG if it is not one, or newer than this program.
- * An older one may lack tables and columns.
+/* Open an analysis.db.  -EBADMSG if the file is not one, or is newer than this
+ * program.  An older one may lack tables and columns.
  */
 int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err);
 
-/* Whether an older rollcall has built it. */
+/* Whether an older rollcall built it. */
 bool finished_is_older (sqlite3 *db);
 
-/* Add temporary empty tables for those that an older one may lack or have with
- * other columns.
+/* Create empty temporary tables in place of those that an older result lacks or
+ * has with other columns.
  */
 int finished_fill_in (sqlite3 *db, struct err *err);
 
-/* Restrict statements of a user: they may select and read the schema, attach
- * nothing, and fail with -EINTR after so much CPU time (0: no limit).  The
- * limit of memory applies to the whole process.
+/* Restrict the statements of a user: they may select and read the schema, but
+ * not attach databases.  They fail with -EINTR after this much CPU time (0: no
+ * limit).  The limit of memory applies to the whole process.
  */
 struct finished_limit {
     int64_t until_ns;           // of this thread's CPU time

@@ -1,4 +1,4 @@
-/* aggregator/query/grid.c - rows and columns: for people, as CSV, as JSON */
+/* aggregator/query/grid.c - print rows as a table, CSV or JSON */
 #include "query/grid.h"
 
 #include "base/units.h"
@@ -23,7 +23,7 @@ struct grid {
     uint64_t rows;
     struct json_out json;
     struct columns *columns;    // of a table
-    bool terminal;              // CSV is to be seen, and obeyed by nothing
+    bool terminal;              // CSV on a terminal: escape control characters
     int failed;
 };
 
@@ -61,7 +61,7 @@ static bool has_key (const struct grid *g, unsigned n, const char *key)
     return false;
 }
 
-/* 'name', or with the lowest number appended that makes it unique. */
+/* 'name', with the lowest number appended that makes it unique. */
 static char *new_key (const struct grid *g, unsigned n, const char *name)
 {
     size_t size = strlen (name) + 16;
@@ -146,7 +146,7 @@ static void cell_to_csv (struct grid *g, const char *text, size_t n,
     (void)fputs (g->at + 1 == g->n ? "\r\n" : "", g->f);
 }
 
-/* NULL text is NULL, and a number. */
+/* Append a cell; 'text' may be NULL, or be a number. */
 static void put_cell (struct grid *g, const char *text, size_t n, bool number)
 {
     if (g->failed)
@@ -174,7 +174,7 @@ void grid_int (struct grid *g, int64_t v)
               true);
 }
 
-/* 0.0377, not 0.03769999999999997; but no date in us as 1.76e+15. */
+/* Print 0.0377, not 0.03769999999999997, but no time in us as 1.76e+15. */
 static void real_for_people (double v, char out[UNITS_REAL_TEXT])
 {
     units_real_text (v, out);
@@ -195,7 +195,7 @@ void grid_real (struct grid *g, double v)
         real_for_people (v, text);
     else
         units_real_text (v, text);
-    // JSON knows no infinity
+    // JSON has no infinity
     put_cell (g, *text ? text : NULL, strlen (text), true);
 }
 

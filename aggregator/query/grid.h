@@ -17,33 +17,32 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A table buffers so many rows, or bytes of them, before it fixes the widths of
- * its columns.
- */
+/* A table buffers this many rows or bytes before it fixes its column widths. */
 #define GRID_LOOK_AHEAD_ROWS 1000
 #define GRID_LOOK_AHEAD_BYTES (1u << 20)
 
-/* GRID_CSV is for spreadsheets (quote_csv), GRID_RAW_CSV has texts as they are.
- * On a terminal both show control characters as tables do.
+/* GRID_CSV is for spreadsheets (quote_csv); GRID_RAW_CSV leaves texts as they
+ * are.  On a terminal, both escape control characters as tables do.
  */
 enum grid_format { GRID_TABLE, GRID_CSV, GRID_RAW_CSV, GRID_JSON };
 
 struct grid;
 
-/* 'f' is borrowed.  'width': the columns that a table may take, 0 for as many
- * as it needs; texts are wrapped for it, numbers are not.
- * NULL without memory.
+/* 'f' is borrowed.  'width' is the number of screen columns that a table may
+ * use; texts are wrapped to fit, numbers are not.  0: as many as needed.
+ * Returns NULL without memory.
  */
 struct grid *grid_create (FILE *f, enum grid_format format, size_t width);
 void grid_destroy (struct grid *g);     // g may be NULL
 
-/* Names of the columns, once and first.  As keys of JSON they are made unique:
- * the second "rank" is "rank_2".  A table whose names are all "" has no head.
+/* Set the column names, once, before any cell.  JSON needs unique keys: the
+ * second "rank" becomes "rank_2".  A table whose names are all "" has no head.
  */
 void grid_head (struct grid *g, const char *const *names, unsigned n);
 
-/* The next cell. Numbers are exact in CSV and JSON, and have 15 digits in a
- * table. NULL is "-" in a table, nothing in CSV, null in JSON. */
+/* Append the next cell.  Numbers are exact in CSV and JSON, and have 15 digits
+ * in a table.  NULL is "-" in a table, empty in CSV, and null in JSON.
+ */
 void grid_null (struct grid *g);
 void grid_int (struct grid *g, int64_t v);
 void grid_real (struct grid *g, double v);
@@ -52,10 +51,10 @@ void grid_text (struct grid *g, const char *s, size_t n);
 void grid_word (struct grid *g, const char *s);         // NULL is NULL
 void grid_blob (struct grid *g, const void *data, size_t n);
 
-/* In a table, a line below the last row. */
+/* Print a line below the last row, in tables only. */
 void grid_line (struct grid *g, const char *text);
 
-/* The end: 0, -ENOMEM, -EIO. */
+/* Finish the output.  0, -ENOMEM or -EIO. */
 int grid_finish (struct grid *g);
 
 #endif

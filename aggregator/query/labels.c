@@ -1,4 +1,4 @@
-/* aggregator/query/labels.c - lines of a label and a text, for people */
+/* aggregator/query/labels.c - print lines that consist of a label and a text */
 #include "query/labels.h"
 
 #include "base/utf8.h"
@@ -21,7 +21,8 @@ size_t labels_width (int fd)
     return isatty (fd) && ioctl (fd, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
 }
 
-/* Where the text of a line begins: behind the last wide gap near its start. */
+/* Find where the text of a line begins: after the last wide gap near its start.
+ */
 static size_t text_begin (const char *line, size_t n, size_t width)
 {
     size_t lead = 0, begin = 0;
@@ -35,8 +36,8 @@ static size_t text_begin (const char *line, size_t n, size_t width)
     return begin > 0 && begin < width / 2 ? begin : lead + FURTHER;
 }
 
-/* How many bytes of 's', of 'n', stand in a line of 'width' columns: whole
- * words, one at least.
+/* How many of the 'n' bytes of 's' fit into 'width' columns: whole words, but
+ * at least one.
  */
 static size_t words (const char *s, size_t n, size_t width)
 {

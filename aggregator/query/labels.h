@@ -15,16 +15,16 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The columns of the terminal 'fd'; 0: not a terminal. */
+/* The width of the terminal 'fd' in columns; 0 if it is not a terminal. */
 size_t labels_width (int fd);
 
-/* Append lines wrapped to 'width' columns where words allow; 0: unchanged.  The
- * text of a line begins after its label and two or more blanks; without them
- * the whole line is text, perhaps indented.
+/* Append lines, wrapped between words to 'width' columns; 0: no wrapping.  The
+ * text of a line begins after its label and two or more blanks.  A line without
+ * these is text as a whole, and may be indented.
  */
 void labels_put (struct buf *out, size_t width, const char *lines);
 
-/* The same of one line. */
+/* The same for one line. */
 void labels_line (struct buf *out, size_t width, const char *label,
                   const char *text);
 

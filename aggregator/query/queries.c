@@ -1,18 +1,18 @@
-/* aggregator/query/queries.c - the queries that have names
+/* aggregator/query/queries.c - the named queries
  *
- * A new one is a row here.  Columns end in their unit; what a reader looks for
- * comes first; the order is the same every time.
+ * To add a query, add a row here.  Columns end in their unit; the columns that
+ * a reader looks for come first; rows always have the same order.
  */
 #include "query/query.h"
 
 #define STEP_US "(computing+communication_not_overlapped+free)"
 
-/* One step of all rows, in the two ways in which tables name it. */
+/* Restrict rows to one step; tables name steps in two ways. */
 #define THIS_RANK "(:rank IS NULL OR rank=:rank)"
 #define THIS_STEP "(:step IS NULL OR step=:step)"
 #define THIS_COMM_STEP "(:step IS NULL OR step='step'||:step)"
 
-/* Which of the two it was, and when. */
+/* How the rank's COMMAND ended, and when. */
 #define COMMAND_END \
     "command_status,\n command_signal," \
     " strftime('%Y-%m-%dT%H:%M:%SZ',\n" \
@@ -29,7 +29,7 @@ const struct query queries[] = {
       "FROM Roster\n"
       "WHERE state<>'present' AND " THIS_RANK "\n"
       "ORDER BY rank" },
-    // also of a rank that is present: it may have been killed behind its capture
+    // also for a present rank: it may have been killed after its capture
     { "ends", "how the COMMAND of each rank ended; failures first",
       "SELECT rank, host, " COMMAND_END ", state, reason\n"
       "FROM Roster WHERE " THIS_RANK "\n"
@@ -70,7 +70,7 @@ const struct query queries[] = {
       " round(avg(free)/1e3,3) AS free_ms\n"
       "FROM Roster r LEFT JOIN StepCounted s ON s.rank=r.rank\n"
       "WHERE " THIS_STEP " GROUP BY r.host ORDER BY r.host" },
-    // of less than 1 MB all is latency
+    // below 1 MB latency dominates
     { "links", "links, by transfers of 1 MB and more; slowest of a kind first",
       "SELECT x.transport_type AS transport, o.rank AS src, d.rank AS dst,\n"
       " round(1.0*sum(transit_size)/sum(transit_time),3) AS bandwidth_gbps,\n"
@@ -151,7 +151,7 @@ const struct query queries[] = {
       " round(max(max_time)/1e3,3) AS longest_ms\n"
       "FROM OperatorStatistic WHERE " THIS_RANK "\n"
       "GROUP BY 1, 2 ORDER BY sum(total_time) DESC, 1, 2" },
-    // without :peer all other ranks are one
+    // without :peer all other ranks are put together
     { "slower", "kernels of a rank that take longer than those of another",
       "WITH k AS (SELECT rank, name, op_type, core_type, input_shapes,\n"
       "  sum(count) AS n, 1.0*sum(total_time) AS us FROM KernelDetail\n"

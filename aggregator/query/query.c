@@ -1,4 +1,4 @@
-/* aggregator/query/query.c - questions to a result, and their answers */
+/* aggregator/query/query.c - run queries on a result */
 #include "query/query.h"
 
 #include "store/db_rows.h"
@@ -16,7 +16,7 @@ const struct query *query_find (const char *name)
     return NULL;
 }
 
-/* Give a value to the parameter of that name; -EINVAL if there is none. */
+/* Bind a value to the parameter of that name; -EINVAL if there is none. */
 static int query_bind (sqlite3_stmt *st, const char *name, int64_t number,
                        const char *text, struct err *err)
 {
@@ -32,7 +32,7 @@ static int query_bind (sqlite3_stmt *st, const char *name, int64_t number,
     return 0;
 }
 
-/* Whether anything but blanks, comments and semicolons is left. */
+/* Whether more than blanks, comments and semicolons is left. */
 static bool has_more (sqlite3 *db, const char *tail)
 {
     sqlite3_stmt *st = NULL;

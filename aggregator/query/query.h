@@ -1,7 +1,6 @@
-/* aggregator/query/query.h - named queries of a result
+/* aggregator/query/query.h - run queries on a result
  *
- * This folder: a finished result, opened; questions to it, and tables for
- * people.
+ * This folder: open finished results, run queries on them, and print tables.
  */
 #ifndef ROLLCALL_QUERY_QUERY_H
 #define ROLLCALL_QUERY_QUERY_H
@@ -11,7 +10,7 @@
 
 #include <sqlite3.h>
 
-/* A named query of analysis.db, which any SQLite runs as it is: an unbound
+/* A named query of analysis.db.  Any SQLite runs it unchanged: an unbound
  * parameter selects everything.
  */
 struct query {
@@ -20,7 +19,7 @@ struct query {
     const char *sql;            // may have :rank, :peer and :step
 };
 
-/* All of them, in the order in which they are listed. */
+/* All named queries, in the order of the list. */
 extern const struct query queries[];
 extern const unsigned query_count;
 
@@ -28,25 +27,25 @@ const struct query *query_find (const char *name);      // or NULL
 
 struct query_values {
     int64_t rank;               // -1: not given
-    int64_t peer;               // the rank that it is compared with, or -1
+    int64_t peer;               // the rank to compare with, or -1
     const char *step;           // its id ("13"), or NULL
-    int64_t rows_max;           // print no more; 0: all
+    int64_t rows_max;           // print at most this many rows; 0: all
 };
 
-/* Prepare one statement: -EINVAL if it is wrong, is more than one, writes, or
- * has no parameter for a value that is given.
+/* Prepare one statement.  -EINVAL if it has an error, writes, consists of
+ * several statements, or lacks a parameter for a given value.
  */
 int query_prepare (sqlite3 *db, const char *sql, const struct query_values *v,
                    sqlite3_stmt **ret, struct err *err);
 
-/* The names of a statement's columns, as the head of 'g'; -ENOMEM. */
+/* Use the statement's column names as the head of 'g'; -ENOMEM. */
 int query_head (sqlite3_stmt *st, struct grid *g);
 
-/* Column 'i' of the row at which a statement is, as the next cell. */
+/* Append column 'i' of the statement's current row as the next cell. */
 void query_cell (sqlite3_stmt *st, int i, struct grid *g);
 
-/* Run it, with its rows into 'g' as they come, and finish 'g'.  -EINTR: the
- * limit of time; -EPIPE and -EIO: of the output.
+/* Run the statement, write its rows into 'g' as they come, and finish 'g'.
+ * -EINTR: the time limit was reached; -EPIPE and -EIO are errors of the output.
  */
 int query_print (sqlite3_stmt *st, const struct query_values *v,
                  struct grid *g, struct err *err);

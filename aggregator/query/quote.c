@@ -1,4 +1,4 @@
-/* aggregator/query/quote.c - values as CSV has them */
+/* aggregator/query/quote.c - quote values for CSV */
 #include "query/quote.h"
 
 #include "base/units.h"
@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Blanks at the ends need none, but some readers strip them without. */
+/* Blanks at the ends are quoted, too, because some readers strip them. */
 static int needs_quotes (const char *s, size_t n)
 {
     if (n == 0 || s[0] == ' ' || s[n - 1] == ' ')
         return 1;
     for (size_t i = 0; i < n; i++) {
-        if (strchr (",\"\r\n", s[i]))           // the NUL, too
+        if (strchr (",\"\r\n", s[i]))           // includes the NUL
             return 1;
     }
     return 0;

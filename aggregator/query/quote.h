@@ -1,7 +1,7 @@
-/* aggregator/query/quote.h - write values as JSON and CSV
+/* aggregator/query/quote.h - quote values for CSV and SQL
  *
- * For output that is streamed, without a tree.  Invalid UTF-8 becomes U+FFFD.
- * Errors are the stream's: ask ferror.
+ * For streamed output.  Invalid UTF-8 becomes U+FFFD.  Write errors stay in the
+ * stream: check ferror.
  */
 #ifndef ROLLCALL_QUERY_QUOTE_H
 #define ROLLCALL_QUERY_QUOTE_H
@@ -9,13 +9,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A field (RFC 4180): with quotes where it needs them, and where it is empty,
- * so that it is not taken for one that is NULL.
+/* Write a field (RFC 4180), quoted if necessary.  Empty texts are quoted, too,
+ * to distinguish them from NULL.
  */
 void quote_raw_csv (FILE *f, const char *s, size_t n);
 
-/* The same for a spreadsheet: one that begins with =, +, -, @, tab or CR, and is
- * no number, would be a formula; it gets an apostrophe in front.
+/* The same for spreadsheets: a text that begins with =, +, -, @, tab or CR and
+ * is not a number would be taken for a formula, so it gets a leading
+ * apostrophe.
  */
 void quote_csv (FILE *f, const char *s, size_t n);
 

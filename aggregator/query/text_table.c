@@ -1,4 +1,4 @@
-/* aggregator/query/text_table.c - a table for people, with aligned columns */
+/* aggregator/query/text_table.c - print a table with aligned columns */
 #include "query/text_table.h"
 
 #include "base/buf.h"
@@ -13,25 +13,25 @@
 #include <unistd.h>
 
 #define GAP 2                   // blanks between columns
-#define LETTER 2                // columns of the widest one
-#define WORD_MOST 24            // columns of a word that is not divided, if
+#define LETTER 2                // the maximum width of a column
+#define WORD_MOST 24            // words up to this width are not divided, if
                                 // there is room
 
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
 
-#define NUMBER 'n'              // what a kept cell begins with
+#define NUMBER 'n'              // first byte of a kept cell: its kind
 #define TEXT 't'
-#define LINE 'l'                // no cell
+#define LINE 'l'                // a line between rows, not a cell
 
 struct columns {
     FILE *f;
     size_t width;
     unsigned n, at;
     struct column *v;
-    const char **rest;          // of each column: what is to be printed of it
-    bool *number;               // ... and whether that is a number
-    bool bold;                  // the head, on a terminal
+    const char **rest;          // of each column: what is still to be printed
+    bool *number;               // ... and whether it is a number
+    bool bold;                  // the head is bold, on a terminal
     struct buf kept;            // cells: kind, text, NUL
     unsigned rows;
     bool running;               // widths are chosen
@@ -45,7 +45,7 @@ static size_t width_of (const char *s)
     return used;
 }
 
-/* Of the first 'n' bytes. */
+/* The width of the first 'n' bytes. */
 static size_t width_of_part (const char *s, size_t n)
 {
     size_t sum = 0;
@@ -59,7 +59,8 @@ static size_t width_of_part (const char *s, size_t n)
     return sum;
 }
 
-/* Of the parts between 'ends', which a part has behind it. */
+/* The width of the longest part; each part ends at one of the bytes in 'ends'.
+ */
 static size_t longest_word (const char *s, const char *ends)
 {
     size_t longest = 0;
@@ -77,8 +78,8 @@ static size_t longest_word (const char *s, const char *ends)
     return longest < WORD_MOST ? longest : WORD_MOST;
 }
 
-/* Whether what is printed may be emphasized: on a terminal that can, and not
- * with NO_COLOR in the environment.
+/* Whether output may be emphasized: on a capable terminal, unless NO_COLOR is
+ * in the environment.
  */
 static bool columns_emphasize (FILE *f)
 {
@@ -103,7 +104,7 @@ void columns_share (struct column *v, unsigned n, size_t total)
                 widest = &v[i];
         }
         if (!widest)
-            return;             // it does not fit, and lines are longer
+            return;             // they do not fit: lines get longer
         widest->wide--;
         sum--;
     }
@@ -122,7 +123,7 @@ void columns_destroy (struct columns *c)
     free (c);
 }
 
-/* 'text' as it is shown; to be freed. */
+/* Escape 'text' for the screen; the caller frees it. */
 static char *shown (const char *text)
 {
     char *out = malloc (UTF8_ESCAPED (strlen (text)));
@@ -161,7 +162,7 @@ struct columns *columns_create (FILE *f, size_t width,
     return NULL;
 }
 
-/* How many characters a number has from its point on. */
+/* How many characters a number has from its decimal point on. */
 static size_t tail_of (const char *s)
 {
     const char *point = strchr (s, '.');
@@ -169,7 +170,7 @@ static size_t tail_of (const char *s)
     return point && !strchr (s, 'e') ? strlen (point) : 0;
 }
 
-/* Blanks behind a number, so that points are below each other. */
+/* How many blanks to put after a number so that decimal points are aligned. */
 static size_t blanks_behind (const struct column *v, const char *s)
 {
     size_t tail = tail_of (s);
@@ -178,7 +179,7 @@ static size_t blanks_behind (const struct column *v, const char *s)
                ? v->tail - tail : 0;
 }
 
-/* One line of a row; blanks are printed with what stands behind them. */
+/* One line of a row; blanks are printed only when something follows. */
 struct line {
     FILE *f;
     size_t blanks;
@@ -191,8 +192,8 @@ static void text_table_put (struct line *l, const char *s, size_t n)
     (void)fwrite (s, 1, n, l->f);
 }
 
-/* How many bytes of a text come into one line, at best whole words, or parts of
- * a name; *skip with the blanks behind them.
+/* How many bytes of a text go into one line; at best whole words or parts of a
+ * name.  *skip includes the blanks after them.
  */
 static size_t piece (const char *s, size_t want, size_t *skip)
 {
@@ -212,8 +213,8 @@ static size_t piece (const char *s, size_t want, size_t *skip)
     return n;
 }
 
-/* What comes of a text into this line, on the right or left; of a late one in a
- * narrow column 'least' columns at least.
+/* Print what fits of a text into this line, aligned left or right.  If a text
+ * starts late in a narrow column, it gets at least 'least' columns.
  */
 static const char *put_text (const struct columns *c, unsigned i,
                              const char *s, size_t least, bool right,
@@ -242,7 +243,7 @@ static void put_number (const struct column *v, const char *s, struct line *l)
     l->blanks += behind;
 }
 
-/* The row, in as many lines as its longest text needs. */
+/* Print the row in as many lines as its longest text needs. */
 static void print_row (const struct columns *c)
 {
     bool more = true;
@@ -266,7 +267,7 @@ static void print_row (const struct columns *c)
     }
 }
 
-/* A line between rows: as a text that is indented. */
+/* Print a line between rows as indented text. */
 static void print_line (const struct columns *c, const char *text)
 {
     struct buf out;
@@ -307,7 +308,7 @@ static size_t larger (size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Heads give way first, then texts at words; no number ever. */
+/* Shrink heads first, then wrap texts between words; never shrink numbers. */
 static void choose_widths (struct columns *c)
 {
     size_t sum = (c->n - 1) * GAP;
@@ -335,7 +336,7 @@ static void choose_widths (struct columns *c)
     columns_share (c->v, c->n, c->width);
 }
 
-/* Print what was kept, and forget it. */
+/* Print the kept rows and drop them. */
 static void print_kept (struct columns *c)
 {
     const char *p = (const char *)c->kept.data;
@@ -377,7 +378,7 @@ static void measure (struct column *v, const char *text, bool number)
     }
 }
 
-/* Keep the first 'n' bytes of a text, as it is shown, for its turn. */
+/* Keep the first 'n' bytes of a text, escaped, to be printed later. */
 static int keep (struct columns *c, char kind, const char *text, size_t n)
 {
     char *copy = strndup (text, n);

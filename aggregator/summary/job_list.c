@@ -1,5 +1,4 @@
-/* aggregator/summary/job_list.c - the jobs that lie in one directory, for
- * people */
+/* aggregator/summary/job_list.c - list the jobs found in one directory */
 #include "summary/job_list.h"
 
 #include "base/units.h"
@@ -8,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#define NOTE_NAMED 3            // jobs that a note names
+#define NOTE_NAMED 3            // jobs named in a note
 
-/* "2026-01-01 09:30:00"; "?" if it is not known. */
+/* "2026-01-01 09:30:00"; "?" if the time is not known. */
 static void date_text (int64_t ns, char out[32])
 {
     time_t t = (time_t)(ns / 1000000000);

@@ -1,6 +1,6 @@
 /* aggregator/summary/job_list.h - print the jobs of one directory
  *
- * As text and JSON: after one of them was built, and for --list-jobs.
+ * As text and as JSON, for --list-jobs and after one of the jobs was built.
  */
 #ifndef ROLLCALL_SUMMARY_JOB_LIST_H
 #define ROLLCALL_SUMMARY_JOB_LIST_H
@@ -11,12 +11,12 @@
 #include <stdio.h>
 
 #define JOB_LIST_NOTE_MAX 1024  // bytes of a note, with the NUL
-#define JOB_LIST_ALL (JOBS_NONE - 1)    // as 'built'
+#define JOB_LIST_ALL (JOBS_NONE - 1)    // 'built' if all were built
 
-/* Print all of them, and how to build each.  0 or -errno. */
+/* Print all jobs and how to build each.  Returns 0 or -errno. */
 int job_list_print (const struct jobs *j, int fd);
 
-/* Print the built one in the first line, then the others. */
+/* Print the job that was built on the first line, then the others. */
 void job_list_print_built (const struct jobs *j, size_t built, FILE *f);
 
 /* Objects at the end of the array; 'built' is an index, JOB_LIST_ALL, or
@@ -24,8 +24,8 @@ void job_list_print_built (const struct jobs *j, size_t built, FILE *f);
  */
 void job_list_to_json (const struct jobs *j, size_t built, struct json *list);
 
-/* A result's text about the other jobs: "1 of 2 jobs of DIR; the other: ...";
- * "" if there are none.
+/* Write a sentence for the result about the other jobs: "1 of 2 jobs of DIR;
+ * the other: ..."; "" if there are none.
  */
 void job_list_note (const struct jobs *j, size_t built, const char *dir,
                     char note[JOB_LIST_NOTE_MAX]);

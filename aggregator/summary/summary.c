@@ -1,4 +1,4 @@
-/* aggregator/summary/summary.c - the questions, put to analysis.db */
+/* aggregator/summary/summary.c - read the summary from analysis.db */
 #include "summary/summary.h"
 
 #include "base/units.h"
@@ -18,7 +18,7 @@
 
 #define HOSTS_NAMED "4"
 
-/* Run a query and give each row to 'row'. */
+/* Run a query and call 'row' for each of its rows. */
 static int summary_each (sqlite3 *db, const char *sql,
                          int (*row) (struct summary *s, sqlite3_stmt *st),
                          struct summary *s, struct err *err)
@@ -31,7 +31,7 @@ static int summary_each (sqlite3 *db, const char *sql,
     return db_end (&r);
 }
 
-/* A sentence that goes to a terminal. */
+/* Read a sentence that will be printed on a terminal. */
 __attribute__ ((format (printf, 3, 4)))
 static int add_text (char ***list, size_t *n, const char *fmt, ...)
 {
@@ -104,7 +104,7 @@ static int row_edges (struct summary *s, sqlite3_stmt *st)
                      them, them);
 }
 
-/* Sums by switch and rack are without these hosts; only a few are named. */
+/* The sums by switch and rack leave these hosts out; the remark names a few. */
 static const char topology_sql[] =
     "SELECT (SELECT count(DISTINCT host) FROM Roster), count(*),"
     " group_concat(host,', ') FILTER (WHERE n<=" HOSTS_NAMED ")||"
@@ -199,13 +199,14 @@ static int row_slow_rank (struct summary *s, sqlite3_stmt *st)
     return 0;
 }
 
-// As the findings have it: transfers of 1 MB and more, of steps that count.
+// The findings use the same filter: transfers of at least 1 MB, in steps that
+// count.
 #define USES \
     " FROM Link l WHERE transit_size>=1 AND transit_time>0" \
     " AND transport_type IN ('HCCS', 'PCIE', 'RDMA', 'SIO')"
 
-/* The link that is slowest beside what it should need: at the median bandwidth
- * of each of its transports.  MB per ms is GB/s.
+/* Select the link that is slowest relative to the time that it would take at
+ * the median bandwidth of each of its transports.  MB per ms is GB/s.
  */
 static const char slow_link_sql[] =
     "WITH u AS MATERIALIZED (SELECT src_rank AS src, dst_rank AS dst,"
@@ -239,8 +240,8 @@ static int row_slow_link (struct summary *s, sqlite3_stmt *st)
     return 0;
 }
 
-/* A finding's link is the one that is named, with the finding's numbers; its
- * median is of links of its like, which findings.md tells.
+/* If a finding names a link, show that one with the finding's numbers.  Its
+ * median covers only links of the same kind, see doc/findings.md.
  */
 static int row_found_link (struct summary *s, sqlite3_stmt *st)
 {
@@ -294,7 +295,7 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
     for (size_t i = 0; i < sizeof (queries) / sizeof (queries[0]) && rc == 0;
          i++)
         rc = summary_each (db, queries[i].sql, queries[i].row, s, err);
-    // not max(rowid): rows of captures that newer ones replace were deleted
+    // not max(rowid): rows of replaced captures were deleted
     s->rows = db_int (db, "SELECT (SELECT count(*) FROM CommAnalyzerTime)+"
                           "(SELECT count(*) FROM CommAnalyzerBandwidth)+"
                           "(SELECT count(*) FROM CommAnalyzerMatrix)+"

@@ -1,7 +1,7 @@
 /* aggregator/summary/summary.h - the summary of a result
  *
- * Present and missing ranks, steps, where their time went, the slowest rank and
- * link, and the files: read from a finished analysis.db.
+ * It is read from a finished analysis.db: present and missing ranks, steps and
+ * where their time went, the slowest rank and link, and the files.
  *
  * This folder: the summary of a result, and the list of jobs.
  */
@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-/* These exceed the differences between runs of the same job. */
+/* Larger values exceed the differences between runs of the same job. */
 #define SUMMARY_RANK_PERCENT 5          // more computing time
 #define SUMMARY_LINK_PERCENT 20         // less bandwidth
 
@@ -28,67 +28,67 @@ struct summary_rank {
 };
 
 struct summary {
-    char job_id[JOBS_NAME_MAX];         // "": not known
-    bool assumed;                       // that all captures are of it
-    char other_jobs[JOB_LIST_NOTE_MAX]; // that lay beside it, or ""
+    char job_id[JOBS_NAME_MAX];         // "" if not known
+    bool assumed;                       // all captures are assumed to be of it
+    char other_jobs[JOB_LIST_NOTE_MAX]; // other jobs found beside it, or ""
     struct job_origin about;
-    const struct jobs *jobs;            // borrowed: those of the directory, set
-    size_t job;                         // by the caller, which of them this
-    bool all_jobs;                      // is, and whether all are built; or
-                                        // NULL
+    const struct jobs *jobs;            // borrowed: the directory's jobs,
+    size_t job;                         // or NULL, set by the caller; which
+    bool all_jobs;                      // one this is; whether all are built
     int64_t expected, present;
     char known_by[CAPTURE_TEXT_MAX];
-    struct summary_rank *others;        // the ranks that are not present,
-    size_t nothers;                     // and unexpected ones
-    char **captures;                    // captures that are of no rank
+    struct summary_rank *others;        // ranks that are not present, and
+    size_t nothers;                     // unexpected ones
+    char **captures;                    // captures without a rank
     size_t ncaptures;
-    char **remarks;                     // reasons of complete captures, and
-                                        // of superseded ones; hosts that the
-                                        // topology lacks, ranks that a guess
-                                        // overlooks
+    char **remarks;                     // reasons of complete captures and of
+                                        // superseded ones; hosts missing from
+                                        // the topology; ranks that a guess
+                                        // does not include
     size_t nremarks;
     int64_t steps;
     char first_step[32], last_step[32];
     double step_us, computing_us, communication_us, free_us;    // means
     bool has_times;
-    size_t ranks_compared, links_compared;      // 0: not enough to compare
+    size_t ranks_compared, links_compared;      // 0: too few ranks to compare
     struct {
         int64_t rank;                   // -1: none stands out or no data
         double computing_us, median_us;
     } slow_rank;
     struct {
-        int64_t src, dst;               // global ranks, -1 as above
+        int64_t src, dst;               // global ranks; -1 as above
         char transport[32];             // or several: "HCCS,SIO"
-        double gbps, median_gbps;       // as the finding has it
+        double gbps, median_gbps;       // as in the finding
     } slow_link;
     int64_t rows;
     int64_t bytes;                      // of the file
     char path[4096];
-    char kept[4096];                    // what was there before
-    char newer[256];                    // the job whose result stays there
-    const struct results *beside;       // borrowed: what was made beside it,
+    char kept[4096];                    // path of the replaced file
+    char newer[256];                    // the job whose result was kept there
+    const struct results *beside;       // borrowed: the files made beside it,
                                         // set by the caller; or NULL
 };
 
-/* Read 'path', shown to users as 'shown'.  0, or -EIO with SQLite's message. */
+/* Read 'path', which messages call 'shown'.  0, or -EIO with SQLite's message.
+ */
 int summary_read (const char *path, const char *shown, struct summary *ret,
                   struct err *err);
 
-/* The same for a result that we wrote, by its path: symbolic links that
- * replaced the file or a directory since are not followed.  0, -ELOOP (somebody
- * put a link there: report it) or as above.
+/* The same for a result that this process wrote.  It does not follow symbolic
+ * links that have replaced the file or a directory since: then it fails with
+ * -ELOOP, which the caller should report.  Otherwise as above.
  */
 int summary_read_back (const char *path, struct summary *ret, struct err *err);
 void summary_fini (struct summary *s);
 
-/* The roll in a line: "7 of 8 present, 1 missing"; and the number of ranks in
- * each state, as members of an object.
+/* Write the roster as a line, "7 of 8 present, 1 missing", and the number of
+ * ranks in each state as members of an object.
  */
 #define SUMMARY_ROLL_MAX 160
 void summary_roll (const struct summary *s, char out[SUMMARY_ROLL_MAX]);
 void summary_roll_to_json (const struct summary *s, struct json *o);
 
-/* 0, or -errno if writing fails. */
+/* Returns 0, or -errno if writing fails. */
 int summary_print_text (const struct summary *s, int fd);
 struct json *summary_to_json (const struct summary *s);
 

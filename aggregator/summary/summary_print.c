@@ -1,4 +1,4 @@
-/* aggregator/summary/summary_print.c - the summary for people, and as JSON */
+/* aggregator/summary/summary_print.c - print the summary as text and as JSON */
 #include "summary/summary.h"
 
 #include "base/units.h"
@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RANKS_SHOWN 20          // ranks with their reasons, on a terminal
+#define RANKS_SHOWN 20          // ranks listed with reasons on a terminal
 
-/* Microseconds in the unit that a person would use. */
+/* Print microseconds in a readable unit. */
 static void time_text (double us, char out[32])
 {
     if (us >= 1e6)
@@ -29,7 +29,7 @@ static double percent (double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-/* "2-5, 9": the ranks in this state, in ranges; true if there are any. */
+/* Write the ranks in this state as ranges, "2-5, 9"; true if there are any. */
 static bool rank_list (const struct summary *s, const char *state, char *out,
                        size_t max)
 {
@@ -93,7 +93,9 @@ void summary_roll_to_json (const struct summary *s, struct json *o)
                       (int64_t)count_state (s, bad_states[k]));
 }
 
-/* How many ranks have the reason of the i-th; 0 if an earlier one had it. */
+/* Count the ranks that share the reason of the i-th; 0 if an earlier rank had
+ * the same reason.
+ */
 static size_t same_reason (const struct summary *s, size_t i)
 {
     size_t n = 1;
@@ -110,7 +112,9 @@ static size_t same_reason (const struct summary *s, size_t i)
     return n;
 }
 
-/* A rank that was ended because another one had failed is not a cause. */
+/* A rank that was ended because another one failed is a consequence, not a
+ * cause.
+ */
 static bool is_consequence (const struct summary_rank *r)
 {
     static const char ended[] = "ended on request";
@@ -118,7 +122,7 @@ static bool is_consequence (const struct summary_rank *r)
     return strncmp (r->reason, ended, sizeof (ended) - 1) == 0;
 }
 
-/* Those that are consequences, or those that are not; how many were shown. */
+/* Print either the consequences or the other ranks; returns how many. */
 static size_t print_some (const struct summary *s, bool consequences,
                           size_t shown, FILE *f)
 {
@@ -147,7 +151,7 @@ static void print_reasons (const struct summary *s, FILE *f)
     (void)print_some (s, true, print_some (s, false, 0, f), f);
 }
 
-/* Of the other jobs in the directory that was analysed. */
+/* Print the line about the other jobs in the directory. */
 static void print_jobs (const struct summary *s, FILE *f)
 {
     if (!s->jobs || s->jobs->n < 2)

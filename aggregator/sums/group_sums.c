@@ -1,4 +1,4 @@
-/* aggregator/sums/group_sums.c - what GROUP BY does, for few groups */
+/* aggregator/sums/group_sums.c - GROUP BY for few groups */
 #include "sums/group_sums.h"
 
 #include "store/db_rows.h"
@@ -10,13 +10,13 @@
 #include <string.h>
 
 #define NO_MEMORY "no memory for sums"
-#define KEY_WORDS (GROUP_KEYS_MAX / 2)  // of map.h: two texts are a word
+#define KEY_WORDS (GROUP_KEYS_MAX / 2)  // key of map.h: two texts per word
 
 struct group_sum {
     uint32_t texts[GROUP_KEYS_MAX];     // its key; TEXTS_NONE: NULL
     int64_t rows;
     double values[GROUP_VALUES_MAX];
-    bool known[GROUP_VALUES_MAX];       // not all of them were NULL
+    bool known[GROUP_VALUES_MAX];       // some values were not NULL
 };
 
 /* ---- rows ---- */

@@ -1,4 +1,4 @@
-/* aggregator/sums/members.c - which group a rank means by a name */
+/* aggregator/sums/members.c - find the group that a rank means by a name */
 #include "sums/members.h"
 
 #include "base/texts.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct member {
-    uint32_t name, rank;        // together the key
+    uint32_t name, rank;        // both together are the key
     uint32_t group, size;
 };
 
@@ -27,7 +27,7 @@ void members_destroy (struct members *m)
     free (m);
 }
 
-/* The first group counts, where a rank is in two of one name. */
+/* If a rank is in two groups of the same name, the first counts. */
 static int members_add (struct members *m, sqlite3_stmt *st)
 {
     const char *text = (const char *)sqlite3_column_text (st, 2);
@@ -74,7 +74,7 @@ int members_read (sqlite3 *db, bool all, struct members **ret,
     if (!m)
         return err_set (err, ENOMEM, "no memory for groups");
     m->list = (struct map)MAP (struct member, 1);
-    // both in the order in which they were written: by id
+    // both are read by id, the order in which they were written
     r = db_rows (db, err, "SELECT g.id, g.size, g.group_name, m.rank FROM "
                  "CommGroupMember m CROSS JOIN CommGroup g ON g.id="
                  "m.comm_group WHERE m.rank>=0 AND (?1 OR g.size>0)", all);

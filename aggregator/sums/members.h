@@ -14,22 +14,20 @@
 
 struct members;
 
-/* From CommGroup and CommGroupMember; -ENOMEM, -EIO.  Without 'all' only
- * groups whose size is known.
+/* Read CommGroup and CommGroupMember; -ENOMEM, -EIO.  Without 'all', only
+ * groups of known size are read.
  */
 int members_read (sqlite3 *db, bool all, struct members **ret,
                   struct err *err);
 void members_destroy (struct members *m);       // m may be NULL
 
-/* CommGroup.id of the group of this name that has the rank, and how many ranks
- * it has (0: not known); 0: there is none that was read.
+/* The CommGroup.id of the group with this name that contains the rank, and its
+ * size (0: not known).  Returns 0 if no such group was read.
  */
 uint32_t members_group (const struct members *m, const char *name, size_t n,
                         int64_t rank, uint32_t *size);
 
-/* The group of all ranks that are expected (the first of several); 0: there is
- * none.
- */
+/* The group of all expected ranks (the first if there are several); 0: none. */
 uint32_t members_world (const struct members *m, uint32_t *size);
 
 #endif

@@ -1,4 +1,4 @@
-/* aggregator/sums/rank_rows.c - where in a table the rows of a rank are */
+/* aggregator/sums/rank_rows.c - find the rows of each rank in a table */
 #include "sums/rank_rows.h"
 
 #include "store/db_rows.h"
@@ -7,7 +7,7 @@
 
 #define SQL_MAX 512
 
-/* Each rank is sought behind the one before: an index is not read through. */
+/* Seek each next rank in the index, instead of reading the whole index. */
 static const char sql_of_table[] =
     "WITH RECURSIVE r(rank) AS (SELECT min(rank) FROM %s WHERE rank>=0"
     " UNION ALL SELECT (SELECT min(rank) FROM %s WHERE rank>r.rank) FROM r"

@@ -1,7 +1,7 @@
 /* aggregator/sums/row_values.c - one number for each row of a table
  *
- * What was never set is the zero of a new file; what was has a minus before it,
- * also a zero.
+ * Numbers are stored negated, even zeros, so the zeros of a new file mean "not
+ * set".
  */
 #include "sums/row_values.h"
 
@@ -25,7 +25,7 @@ int row_values_create (struct row_values *w, const char *path, int64_t rows,
     if (fd < 0)
         return err_sys (err, errno, "cannot create %s", path);
     (void)unlink (path);
-    // room now: a full disk would be a SIGBUS later
+    // allocate now: a full disk would raise SIGBUS later
     if ((rc = -posix_fallocate (fd, 0, (off_t)size)) == 0)
         map = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (rc == 0 && map == MAP_FAILED)
@@ -66,7 +66,7 @@ int row_values_add (struct row_values *w, int64_t rowid, struct err *err)
     return 0;
 }
 
-/* The place of a rowid that was added; NULL: it was not. */
+/* The place of a rowid, or NULL if it was not added. */
 static double *place_of (const struct row_values *w, int64_t rowid)
 {
     size_t low = 0, high = w->nruns;

@@ -1,7 +1,7 @@
 /* aggregator/sums/row_values.h - one number for each row of a table
  *
- * In a mapped temporary file, which the system writes out if memory is short.
- * So numbers computed op by op can be written row by row.
+ * The numbers are in a mapped temporary file, which the system writes out if
+ * memory is short.  So they can be computed op by op and written row by row.
  */
 #ifndef ROLLCALL_SUMS_ROW_VALUES_H
 #define ROLLCALL_SUMS_ROW_VALUES_H
@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Rowids that follow each other. */
+/* A run of consecutive rowids. */
 struct row_run {
-    int64_t rowid, row;         // of the first one; rows are counted from 0
+    int64_t rowid, row;         // index of its first row; rows count from 0
 };
 
 struct row_values {
@@ -23,17 +23,17 @@ struct row_values {
     size_t nruns;
 };
 
-/* For so many rows; 'path' must not exist.  -ENOSPC, -ENOMEM, ... */
+/* For this many rows; 'path' must not exist.  -ENOSPC, -ENOMEM, ... */
 int row_values_create (struct row_values *w, const char *path, int64_t rows,
                        struct err *err);
 void row_values_fini (struct row_values *w);    // fine for all zero
 
-/* Tell of the table's rows first, each once, in their order; -ENOMEM. */
+/* First add all rowids of the table, each once, in order; -ENOMEM. */
 int row_values_add (struct row_values *w, int64_t rowid, struct err *err);
 
 void row_values_set (struct row_values *w, int64_t rowid,
                      double ms);        // 0 or more
 double row_values_get (const struct row_values *w,
-                       int64_t rowid);  // NaN: none was set
+                       int64_t rowid);  // NaN: not set
 
 #endif

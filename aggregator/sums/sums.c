@@ -1,4 +1,4 @@
-/* aggregator/sums/sums.c - sums of many doubles, as users' tools add them */
+/* aggregator/sums/sums.c - add many doubles in the order of users' tools */
 #include "sums/sums.h"
 
 #include "base/units.h"
@@ -47,7 +47,7 @@ double sums_pairwise (const double *x, size_t n)
     return sums_pairwise (x, half) + sums_pairwise (x + half, n - half);
 }
 
-/* As units_round4, which takes ten times as long to be right about ties. */
+/* As units_round4, which takes ten times as long to get ties right. */
 double sums_round4 (double x)
 {
     double scaled = x * 1e4, whole = nearbyint (scaled);

@@ -1,8 +1,9 @@
 /* aggregator/sums/sums.h - sums of doubles as other tools compute them
  *
- * The totals of cluster_analysis.db equal those of these tools to the last bit.
+ * The totals of cluster_analysis.db must equal those of these tools to the last
+ * bit.
  *
- * This folder: rows of a result summed in memory, members of groups, traffic.
+ * This folder: sums of a result's rows in memory, group members, and traffic.
  */
 #ifndef ROLLCALL_SUMS_SUMS_H
 #define ROLLCALL_SUMS_SUMS_H
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A running sum with Kahan's compensation; all zero is empty. */
+/* A running sum with Kahan's compensation; all zero is an empty sum. */
 struct sum {
     double value, lost;
     bool known;                 // something was added
@@ -18,15 +19,16 @@ struct sum {
 
 void sum_add (struct sum *s, double x);
 
-/* Pairwise, by eight in turn in blocks of up to 128: numpy's order. */
+/* Pairwise sum in numpy's order: blocks of up to 128, eight running sums each.
+ */
 double sums_pairwise (const double *x, size_t n);
 
 double sums_round4 (double x);  // to 4 decimals
 
-/* part / (part + rest) to 4 decimals; 0 for a divisor of 0. */
+/* part / (part + rest), rounded to 4 decimals; 0 if the divisor is 0. */
 double sums_ratio (double part, double rest);
 
-/* MB / ms, in GB/s; 0 if nothing took time. */
+/* MB / ms, in GB/s; 0 if the time is 0. */
 double sums_rate (double mb, double ms);
 
 #endif

@@ -1,5 +1,5 @@
-/* aggregator/sums/traffic.c - what of a trace's ops was transit, and over
- * what
+/* aggregator/sums/traffic.c - find transit times and transports of ops in
+ * traces
  */
 #include "sums/traffic.h"
 
@@ -12,8 +12,8 @@
 
 /* ---- functions for the statements below ---- */
 
-/* waited(rowid): how long the op of that row of CommAnalyzerTime waited, in
- * ms, or NULL.
+/* waited(rowid): how long the op in that row of CommAnalyzerTime waited, in ms,
+ * or NULL.
  */
 static void sql_waited (sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
@@ -26,7 +26,7 @@ static void sql_waited (sqlite3_context *ctx, int argc, sqlite3_value **argv)
 }
 
 /* rate(MB, ms): GB/s, rounded as profilers do: the exact value to 4 decimals,
- * ties to even.  NULL for what cannot be divided.
+ * ties to even.  NULL if it cannot be computed.
  */
 static void sql_rate (sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
@@ -62,9 +62,9 @@ static void remove_functions (sqlite3 *db)
                                    NULL, NULL);
 }
 
-/* ---- over what ---- */
+/* ---- transports ---- */
 
-/* Where each rank was, and which captures are traces. */
+/* The host of each rank, and the captures that are traces. */
 static int list_places (sqlite3 *db, const struct select_item *items, size_t n,
                         struct err *err)
 {
@@ -92,8 +92,8 @@ static int list_places (sqlite3 *db, const struct select_item *items, size_t n,
     return rc;
 }
 
-/* For each group and member the transports of its rows: all ranks on one host,
- * ranks on several, or, when that is not known, none.  A lower 'part' comes
+/* For each group and member, the transports of its rows: all ranks are on one
+ * host, or on several, or it is not known, then none.  A lower 'part' comes
  * first.
  */
 static const char reach_sql[] =
@@ -109,8 +109,8 @@ static const char reach_sql[] =
     " JOIN (SELECT 0 AS part, 'HCCS' AS transport UNION ALL SELECT 1, 'SDMA')"
     " x ON s.hosts>1 AND x.part=0 OR s.hosts=1 AND s.known ORDER BY s.id;";
 
-/* The bandwidth table without NULLs where waits and hosts are known.  An op
- * that is there twice in a capture has no wait.
+/* Write the bandwidth table with NULLs filled in where waits and hosts are
+ * known.  An op that occurs twice in a capture has no wait.
  */
 static const char fill_sql[] =
     "CREATE TEMP TABLE moved AS SELECT * FROM CommAnalyzerBandwidth;"

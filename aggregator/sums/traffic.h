@@ -1,7 +1,7 @@
-/* aggregator/sums/traffic.h - transit times and transports of a trace's ops
+/* aggregator/sums/traffic.h - transit times and transports of ops in traces
  *
- * Traces record how long an op took and how much it moved.  Here the NULLs are
- * filled in for ops whose waits are known.
+ * Traces record how long an op took and how much it moved.  Where waits are
+ * known, this fills in the rest.
  */
 #ifndef ROLLCALL_SUMS_TRAFFIC_H
 #define ROLLCALL_SUMS_TRAFFIC_H
@@ -12,8 +12,8 @@
 #include <sqlite3.h>
 
 /* 'waits' has a number for each row of CommAnalyzerTime whose wait is known.
- * CommAnalyzerBandwidth is written anew, because an op on one host gets a
- * second row; rows stay in their order.
+ * CommAnalyzerBandwidth is rewritten, because an op on one host gets a second
+ * row; the order of rows is kept.
  */
 int traffic_fill (sqlite3 *db, const struct row_values *waits,
                   const struct select_item *items, size_t n, struct err *err);

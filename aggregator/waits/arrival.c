@@ -1,4 +1,4 @@
-/* aggregator/waits/arrival.c - who came last to one collective op
+/* aggregator/waits/arrival.c - the last rank to arrive at a collective op
  *
  * This folder: who waited for whom, in each op.
  */
@@ -12,8 +12,8 @@
 #define US_PER_MS 1000.0
 #define KIND_MAX 64
 
-/* "hcom_allReduce__097_4_1", "nccl_all_gather__...": the letters before "__",
- * in small ones.
+/* Compare the letters before "__", in lower case: "hcom_allReduce__097_4_1",
+ * "nccl_all_gather__...".
  */
 static void kind_of (const char *op, size_t n, char out[KIND_MAX])
 {

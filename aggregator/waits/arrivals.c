@@ -1,7 +1,8 @@
 /* aggregator/waits/arrivals.c - all rows of a job, op by op
  *
- * The temporary file consists of blocks; each has rows of one part, and a list
- * in memory says of which.  A job of 100 million rows has some 75,000 blocks.
+ * The temporary file consists of blocks.  Each block has rows of one part, and
+ * a list in memory says which.  A job of 100 million rows has some 75,000
+ * blocks.
  */
 #include "waits/arrivals.h"
 
@@ -22,15 +23,15 @@
 struct part {
     struct arrival *rows;       // with a file: room for a block
     size_t n, room;
-    uint64_t all;               // with those in the file
+    uint64_t all;               // including those in the file
 };
 
 struct arrivals {
     struct part *parts;
     unsigned nparts;
-    uint64_t rows;              // that are expected
+    uint64_t rows;              // expected rows
     int fd;                     // -1: all is in memory
-    uint16_t *blocks;           // which part each block of the file is of
+    uint16_t *blocks;           // the part of each block of the file
     size_t nblocks;
 };
 
@@ -127,7 +128,7 @@ int arrivals_add (struct arrivals *x, const struct arrival *a, struct err *err)
     return 0;
 }
 
-/* The rows of a part, from the file and those that are in memory. */
+/* Read the rows of a part, from the file and from memory. */
 static int arrivals_load (struct arrivals *x, unsigned part,
                           struct arrival **ret,
                           struct err *err)

@@ -1,4 +1,4 @@
-/* aggregator/waits/clock_skew.c - how far the ranks' clocks seem to be apart */
+/* aggregator/waits/clock_skew.c - estimate the offsets of the ranks' clocks */
 #include "waits/clock_skew.h"
 
 #include "base/stats.h"
@@ -16,9 +16,9 @@
 struct samples {
     double *values;
     uint32_t n;
-    size_t group_size;          // of a rank: all are of groups so large
+    size_t group_size;          // of a rank: all its samples have this size
     double median;
-    bool right;                 // of a rank: its offset was told
+    bool right;                 // of a rank: its offset was given
     double residue;
 };
 
@@ -26,7 +26,7 @@ struct clock_skew {
     struct samples *ranks;
     uint32_t nranks;
     struct samples ends;
-    bool *groups;               // those whose clocks were asked, by id
+    bool *groups;               // by id: groups whose clocks were compared
     uint32_t ngroups;
     double *sorted;             // ends of one op
     size_t room;
@@ -50,8 +50,8 @@ void clock_skew_destroy (struct clock_skew *s)
     free (s);
 }
 
-/* 'old', of *n things, made long enough for [i], zero behind its end; NULL
- * without memory, and then it is as it was.
+/* Grow an array of *n elements so that it has element [i]; the new ones are
+ * zero.  NULL without memory; then 'old' is still valid.
  */
 static void *reach (void *old, uint32_t *n, uint32_t i, size_t size)
 {
@@ -98,16 +98,16 @@ static int note (struct samples *s, double value, uint32_t most)
     return 0;
 }
 
-/* After the start of the first row, so that nothing is lost to the 50 years
- * before it.
+/* The end relative to the first row's start: absolute times would lose
+ * precision.
  */
 static double end_ms (const struct arrival *a, const struct arrival *first)
 {
     return (a->start_us - first->start_us) / US_PER_MS + a->elapse_ms;
 }
 
-/* The middle of two ranks is as far from the one as from the other: the larger
- * a group, the better it knows who is off.
+/* In a group of two, both ranks are equally far from the middle.  A larger
+ * group shows better which clock is off, so only the largest groups count.
  */
 static int note_rank (struct samples *s, size_t group_size, double offset)
 {

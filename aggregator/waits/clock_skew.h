@@ -1,8 +1,8 @@
 /* aggregator/waits/clock_skew.h - estimate the offsets of the ranks' clocks
  *
- * All ranks end a synchronising op at about the same time.  So a rank's median
- * difference from its groups' median end is about its clock's offset; it is
- * reported, and no time is corrected by it.
+ * All ranks end a synchronising op at about the same time.  So the median
+ * difference between a rank's ends and its groups' median ends is about its
+ * clock's offset.  The offset is only reported, not used to correct times.
  */
 #ifndef ROLLCALL_WAITS_CLOCK_SKEW_H
 #define ROLLCALL_WAITS_CLOCK_SKEW_H
@@ -24,30 +24,30 @@ void clock_skew_destroy (struct clock_skew *s); // s may be NULL
 int clock_skew_add (struct clock_skew *s, const struct arrival *a, size_t n,
                     struct err *err);
 
-/* The times of a rank's ops were already corrected by this offset, up to a
- * residue: both are given, not estimated.  -ENOMEM.
+/* The times of this rank's ops were already corrected by a known offset, up to
+ * a residue; neither is estimated.  -ENOMEM.
  */
 int clock_skew_put_right (struct clock_skew *s, uint32_t rank, double offset_ms,
                           double residue_ms, struct err *err);
 
-/* After the last op: compute the medians. */
+/* Compute the medians, after the last op. */
 void clock_skew_settle (struct clock_skew *s);
 
 /* The offset of a rank's clock in ms; NaN: not known. */
 double clock_skew_of (const struct clock_skew *s, uint32_t rank);
 
-/* The residue; NaN if nothing was corrected. */
+/* The residue; NaN if the rank's times were not corrected. */
 double clock_skew_residue (const struct clock_skew *s, uint32_t rank);
 
-/* Between two ranks of a group: the difference of their offsets, or, if they
- * were corrected, the larger residue; never negative.  NaN if clocks were not
- * compared.
+/* How far apart the clocks of two ranks in a group are: the difference of their
+ * offsets or, if times were corrected, the larger residue; never negative.  NaN
+ * if their clocks were not compared.
  */
 double clock_skew_between (const struct clock_skew *s, uint32_t group,
                            uint32_t a,
                            uint32_t b);
 
-/* The median over ops of last end - first end, in ms; NaN: no op. */
+/* The median over ops of last end - first end, in ms; NaN without ops. */
 double clock_skew_of_ends (const struct clock_skew *s);
 
 #endif

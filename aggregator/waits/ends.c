@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMON_MIN 2            // one op fits any clocks
+#define COMMON_MIN 2            // a single op fits any clocks
 #define DEVICE_PART 0.01
 #define DEVICE_MS 0.1
 #define HOST_PART 0.1
@@ -21,7 +21,8 @@ static int by_op (const void *pa, const void *pb)
     return (a->who > b->who) - (a->who < b->who);
 }
 
-/* Only ops that each rank has once stay, those of one together. */
+/* Keep only ops that each rank has exactly once, and put their rows together.
+ */
 static size_t keep_common (struct end *v, size_t n, uint32_t nranks)
 {
     size_t used = 0;
@@ -40,7 +41,7 @@ static size_t keep_common (struct end *v, size_t n, uint32_t nranks)
     return used / nranks;
 }
 
-/* The values of one rank, of all ops, lie together. */
+/* The values of one rank for all ops are adjacent. */
 struct work {
     double *values, *scratch;
     size_t nops;
@@ -85,8 +86,8 @@ static void find_residues (struct work *w, bool device, const double *offset,
     }
 }
 
-/* How long ops take, and how many were over for a rank before the last one had
- * come: of one group there are none.
+/* Find how long ops take, and count ops that a rank ended before the last rank
+ * had arrived: a real group has none.
  */
 static void find_times (const struct end *v, struct work *w, bool device,
                         const double *offset, struct ends *ret)
@@ -139,7 +140,7 @@ double ends_tolerance_ms (const struct ends *e, bool device)
     return fmax (DEVICE_PART * e->median_ms, DEVICE_MS);
 }
 
-/* A host may be late to see that an op has ended, now and then. */
+/* A host sometimes notices late that an op has ended. */
 bool ends_agree (const struct ends *e, bool device)
 {
     size_t early = device ? 0 : e->common / 10;

@@ -1,6 +1,6 @@
 /* aggregator/waits/ends.h - whether ops of several ranks end together
  *
- * Given one constant offset of each rank's clock.
+ * Each rank's clock is assumed to have one constant offset.
  */
 #ifndef ROLLCALL_WAITS_ENDS_H
 #define ROLLCALL_WAITS_ENDS_H
@@ -9,35 +9,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One rank's time of an op. */
+/* The time of one op on one rank. */
 struct end {
-    uint64_t key;               // of the op: equal on all ranks
+    uint64_t key;               // key of the op: equal on all ranks
     uint32_t who;               // 0 ... of the ranks
-    double start_ms, end_ms;    // by the rank's own clock
+    double start_ms, end_ms;    // on the rank's own clock
 };
 
-/* What came of it. */
+/* The result of comparing ends. */
 struct ends {
-    size_t common;              // ops that all of them have
+    size_t common;              // ops that all ranks have
     double median_ms;           // how long such an op takes
-    double off_ms;              // how far ends are apart, at most of a device,
+    double off_ms;              // how far ends are apart: on a device at most,
                                 // else in the median op of the worst rank
-    size_t early;               // ops that one ended before the last one came
+    size_t early;               // ops that a rank ended before the last arrived
 };
 
-/* Sort the n ends, compute offset_ms[who] (from the middle of all) and
- * residue_ms[who] (the median remainder).  'device' selects which off_ms to
- * compute.  False without memory.
+/* Sort the n ends, compute offset_ms[who] (relative to the median of all ranks)
+ * and residue_ms[who] (the median of what remains).  'device' selects how to
+ * compute off_ms.  False without memory.
  */
 bool ends_compare (struct end *v, size_t n, uint32_t nranks, bool device,
                    double *offset_ms, double *residue_ms, struct ends *ret);
 
-/* How far ends may be apart: 1 % of the median op or 100 us for a device, 10 %
+/* How far apart ends may be: for a device 1 % of the median op or 100 us; 10 %
  * of it if the host's scheduler is involved.
  */
 double ends_tolerance_ms (const struct ends *e, bool device);
 
-/* Whether these are the ends of one group. */
+/* Whether these may be the ends of one group. */
 bool ends_agree (const struct ends *e, bool device);
 
 #endif

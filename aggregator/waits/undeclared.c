@@ -1,7 +1,8 @@
-/* aggregator/waits/undeclared.c - the group of ops whose traces declare none
+/* aggregator/waits/undeclared.c - find the group of ops whose traces declare
+ * none
  *
- * A rank may have several captures, each with a clock of its own: the first
- * ones of all ranks are compared, then the second ones, and so on.
+ * A rank may have several captures, each with its own clock.  The first
+ * captures of all ranks are compared, then the second ones, and so on.
  */
 #include "waits/undeclared_private.h"
 
@@ -17,11 +18,11 @@
 #include <string.h>
 
 #define ENDS_MAX (1u << 21)     // of all ranks: 64 MB
-#define ENDS_OF_ONE 1024u       // of one rank: enough to tell
+#define ENDS_OF_ONE 1024u       // ops of one rank: enough to decide
 #define ROUNDS_MAX 64u          // captures of a rank: rows are read for each
 #define US_PER_MS 1000.0
 
-/* ---- what there is ---- */
+/* ---- captures and their facts ---- */
 
 static int64_t item_of (const struct settling *s, int64_t capture)
 {
@@ -52,7 +53,7 @@ static void add_side (struct settling *s, sqlite3_stmt *st, int64_t item)
     uint32_t round;
     bool again;
 
-    // without Kineto NCCL's ranges are the time of starting the ops
+    // without Kineto, NCCL ranges only show when ops were launched
     s->mixed = s->mixed || (!device && !host) || (device && own) ||
                (s->nsides > 0 && (device != s->device || own != s->own));
     s->device = device;
@@ -91,7 +92,7 @@ static int find_sides (struct settling *s, struct err *err)
 
 enum { SEEN_CAPTURE, SEEN_STEP, SEEN_OP, SEEN_START, SEEN_ELAPSE };
 
-/* Whose row it is; NULL: of none that is looked at. */
+/* The side of a row; NULL if its capture is not compared. */
 static struct side *side_of_row (struct settling *s, sqlite3_stmt *st)
 {
     int64_t item = item_of (s, sqlite3_column_int64 (st, SEEN_CAPTURE));
@@ -108,8 +109,8 @@ static int64_t step_number (const char *step)
     return strncmp (step, "step", 4) == 0 ? strtoll (step + 4, NULL, 10) : -1;
 }
 
-/* The step in which the profilers stopped: an op that had not ended is not in
- * the trace of a host.  Of a single step that cannot be told.
+/* The step in which the profiler stopped: a host's trace lacks ops that had not
+ * ended.  A single step does not show whether it is that one.
  */
 static void take_last (struct settling *s, sqlite3_stmt *st)
 {
@@ -173,7 +174,7 @@ static void take_op (struct settling *s, sqlite3_stmt *st)
     take_end (s, side, st, key);
 }
 
-/* Sizes are part of the sequence, as far as they are known. */
+/* Sizes are part of the sequence if they are known. */
 static void take_size (struct settling *s, sqlite3_stmt *st)
 {
     uint64_t key = hash_column (st, SEEN_OP, hash_column (st, SEEN_STEP, 1));
@@ -247,7 +248,7 @@ static bool is_one_group (struct settling *s, const struct ends *e)
 
 /* ---- all ---- */
 
-/* Keep the offsets of this round, and the worst of what was found. */
+/* Keep the offsets of this round, and the worst results so far. */
 static void keep_round (struct settling *s, struct undeclared_clock *clocks,
                         const struct ends *e)
 {
@@ -263,7 +264,7 @@ static void keep_round (struct settling *s, struct undeclared_clock *clocks,
     }
 }
 
-/* One capture of each rank.  *one: they are of one group. */
+/* Compare one capture of each rank.  *one: they form one group. */
 static int judge_round (struct settling *s, struct undeclared_clock *clocks,
                         bool *one, struct err *err)
 {

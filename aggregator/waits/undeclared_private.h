@@ -11,13 +11,13 @@
 
 #include <math.h>
 
-/* A capture with ops whose group is not named. */
+/* A capture whose ops name no group. */
 struct side {
     size_t item;                // its index in items and clocks
     int64_t rank;
-    uint32_t who, round;        // index of the rank, and of the capture among
+    uint32_t who, round;        // index of the rank, and of this capture among
                                 // those of the rank
-    uint64_t count, sum;        // of its ops, except those of the last step
+    uint64_t count, sum;        // of its ops before the last step
     uint64_t last_count;        // of the ops of the last step
     uint64_t all;
 };
@@ -33,15 +33,14 @@ struct settling {
     struct end *ends;
     size_t nends;
     uint64_t every;             // one of this many ops is compared
-    double origin_us;           // time of the first op, so that doubles stay
-                                // exact
+    double origin_us;           // time of the first op, subtracted so that
+                                // doubles stay exact
     bool device, own, mixed;    // kind of the ops; kinds of the clocks
-    char last[64];              // the step in which the profiler stopped, or ""
-    uint64_t nsteps;            // 0, 1 or more have been seen
-    double *offset, *residue;   // of each rank, in the current round
-    double most;                // largest offset that was found
-    struct ends found;          // the worst of all rounds; 'common' is for all
-                                // rounds
+    char last[64];              // the step in which the profiler stopped; or ""
+    uint64_t nsteps;            // 0, 1 or more were seen
+    double *offset, *residue;   // of each rank, in this round
+    double most;                // the largest offset so far
+    struct ends found;          // the worst of all rounds; 'common' is the sum
     char why[256];
 };
 
@@ -58,13 +57,13 @@ static inline void settling_forget (struct undeclared_clock *clocks, size_t n)
         clocks[i] = (struct undeclared_clock){ NAN, NAN };
 }
 
-/* All ranks are of one group: write it, name it in their ops, and record that.
- * Clocks that need no correction are dropped.
+/* All ranks form one group: write it, set its name in their ops, and record
+ * that.  Drop the offsets of clocks that need no correction.
  */
 int settling_accept (struct settling *s, struct undeclared_clock *clocks,
                      struct err *err);
 
-/* They are not: record s->why. */
+/* They do not: record s->why. */
 int settling_refuse (struct settling *s, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* aggregator/waits/undeclared_write.c - the group of ops whose traces declare
- * none, in the tables
+/* aggregator/waits/undeclared_write.c - write the group of ops whose traces
+ * declare none
  */
 #include "waits/undeclared_private.h"
 
@@ -47,7 +47,7 @@ static const char *const op_tables[] = {
 static const char was_null[] = "group_name is NULL";
 static const char is_known[] = "it is that of all whose ops end together";
 
-/* The ops, and what their captures say of them. */
+/* Set the group in the ops, and in what their captures say about them. */
 static int name_ops (struct settling *s, const char *key, struct err *err)
 {
     int rc = db_exec (s->db, "CREATE TEMP TABLE side (capture INTEGER PRIMARY "
@@ -71,8 +71,8 @@ static int name_ops (struct settling *s, const char *key, struct err *err)
     return rc;
 }
 
-/* How many ranks an op has was not known, and with it what each must move; of
- * some the group may be larger than those that are here.
+/* The number of ranks per op was unknown, and so was how much each must move.
+ * For some ops the group may be larger than the present ranks.
  */
 static int fill_sizes (struct settling *s, const char *key, struct err *err)
 {
@@ -90,7 +90,7 @@ static int fill_sizes (struct settling *s, const char *key, struct err *err)
         key);
 }
 
-/* ---- saying ---- */
+/* ---- what Job says ---- */
 
 static int64_t expected_ranks (struct settling *s)
 {
@@ -134,7 +134,7 @@ int settling_refuse (struct settling *s, struct err *err)
 int settling_accept (struct settling *s, struct undeclared_clock *clocks,
                      struct err *err)
 {
-    // ends of one clock are not all equal, either
+    // even on one clock, ends are not all equal
     bool right = s->own ||
                  s->most > ends_tolerance_ms (&s->found, s->device);
     char id[64], key[CAPTURE_HASH_MAX];

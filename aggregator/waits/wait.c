@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KINDS 64                // names of ops that are remembered
-#define GROUPS 16               // and groups of a rank
-#define OP_MAX 1024             // bytes of an op's name that count
-#define AFTER_1970_US 1e12      // a time that is not known is 0: those of no
-                                // clock are not to be that
+#define KINDS 64                // op names that are cached
+#define GROUPS 16               // groups of a rank that are cached
+#define OP_MAX 1024             // significant bytes of an op's name
+#define AFTER_1970_US 1e12      // unknown times are 0; start times without a
+                                // clock must not be taken for these
 
 struct deriver {
     sqlite3 *db;
@@ -34,20 +34,20 @@ struct deriver {
     struct texts steps;
     struct wait_sums *pairs;
     struct clock_skew *skew;
-    struct row_values waits;    // of traces only
-    struct undeclared_clock *clocks;    // of each item
+    struct row_values waits;    // only for rows of traces
+    struct undeclared_clock *clocks;    // one per item
     double *wait_ms;            // of one op
     size_t room;
-    int64_t by_start, by_elapse;        // ops of whole sets, by rule
+    int64_t by_start, by_elapse;        // ops of complete sets, by rule
     int64_t incomplete, ambiguous, guessed;
     uint64_t dropped;
-    // what the last rows had
-    int64_t capture, rank;      // rank -1: it does not count
+    // cached from the last row
+    int64_t capture, rank;      // rank -1: the capture does not count
     bool trace;
-    double ahead_us;            // its clock: to be taken off
+    double ahead_us;            // its clock's offset, to be subtracted
     uint32_t step;
     char step_text[64];
-    size_t step_size;           // SIZE_MAX: it had no room
+    size_t step_size;           // SIZE_MAX: the text was too long
     unsigned capture_column;
     struct {
         char name[CAPTURE_HASH_MAX];    // "": none
@@ -76,7 +76,7 @@ static bool any_trace (const struct deriver *d)
 
 /* ---- rows ---- */
 
-/* Most rows are of the step of the row before. */
+/* Most rows have the same step as the row before. */
 static uint32_t step_of (struct deriver *d, const struct page_scan *p)
 {
     size_t n;
@@ -92,8 +92,8 @@ static uint32_t step_of (struct deriver *d, const struct page_scan *p)
     return d->step;
 }
 
-/* A rank has some groups, and thousands of ops in each.  Traces need not name
- * any: an op that all ranks have may be one of all of them, see take_op.
+/* A rank has some groups, and thousands of ops in each.  Traces need not name a
+ * group: an op that all ranks have may belong to the world's, see take_op.
  */
 static uint32_t group_of (struct deriver *d, const struct page_scan *p,
                           uint32_t *size)
@@ -133,7 +133,7 @@ static void begin_capture (struct deriver *d, int64_t capture)
         d->groups[i].name[0] = '\0';
 }
 
-/* A job has a dozen kinds of ops, and millions of them. */
+/* A job has a dozen kinds of ops and millions of ops. */
 static bool is_mutual (struct deriver *d, const char *op, size_t n)
 {
     const char *end = memchr (op, '_', n);
@@ -154,14 +154,14 @@ static bool is_mutual (struct deriver *d, const char *op, size_t n)
     return d->kinds[i].mutual;
 }
 
-/* A time that cannot be is as good as none: the op is not whole then. */
+/* An impossible time counts as none: then the op is incomplete. */
 static bool is_usable (double start_us, double elapse_ms)
 {
     return isfinite (start_us) && isfinite (elapse_ms) && elapse_ms >= 0 &&
            fabs (start_us) < 1e18 && elapse_ms < 1e12;
 }
 
-/* A name, with a NUL behind it; ones that are too long are cut. */
+/* Copy a name, NUL-terminated; long names are cut. */
 static size_t copy_op (const struct page_scan *p, char op[OP_MAX])
 {
     size_t n;
@@ -174,7 +174,7 @@ static size_t copy_op (const struct page_scan *p, char op[OP_MAX])
     return n;
 }
 
-/* The columns that are needed of a row; false: it is of no use here. */
+/* Read the needed columns of a row; false if the row is of no use here. */
 static bool read_row (struct deriver *d, const struct page_scan *p,
                       struct arrival *a)
 {
@@ -186,7 +186,7 @@ static bool read_row (struct deriver *d, const struct page_scan *p,
     a->p2p = type && *type == 'p';
     if (n == 0 || !is_mutual (d, op, n) ||
         !(a->group = group_of (d, p, &a->size)) ||
-        (a->p2p && a->size != 2))       // who of them with whom?
+        (a->p2p && a->size != 2))       // the pair is not known
         return false;
     a->row = p->rowid;
     a->rank = (uint32_t)d->rank & 0xffffff;
@@ -252,7 +252,7 @@ static int make_room (struct deriver *d, size_t n, struct err *err)
     return 0;
 }
 
-/* Of a time that is not known there is 0. */
+/* Unknown times are 0. */
 static bool has_starts (const struct arrival *a, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -262,7 +262,7 @@ static bool has_starts (const struct arrival *a, size_t n)
     return true;
 }
 
-/* One op, with the rows of all ranks that have it. */
+/* Process one op, with the rows of all ranks that have it. */
 static int take_op (void *arg, const struct arrival *a, size_t n,
                     struct err *err)
 {
@@ -302,7 +302,7 @@ static int take_op (void *arg, const struct arrival *a, size_t n,
     return rc;
 }
 
-/* ---- what is said of it ---- */
+/* ---- what Job and CaptureInfo say ---- */
 
 static int say_count (sqlite3_stmt *st, const char *key, int64_t n,
                       struct err *err)
@@ -345,7 +345,8 @@ static int say_job (struct deriver *d, struct err *err)
     return rc;
 }
 
-/* A number of a rank's clock, with the last of its captures that counts. */
+/* Write a number about a rank's clock to the last of its captures that counts.
+ */
 static int say_clock (const struct deriver *d, sqlite3_stmt *st, size_t i,
                       const char *name, double ms, struct err *err)
 {
@@ -381,7 +382,7 @@ static int say_clocks (struct deriver *d, struct err *err)
     return rc;
 }
 
-/* Clocks that were put right. */
+/* Write what was corrected in clocks. */
 static int tell_skew (struct deriver *d, struct err *err)
 {
     int rc = 0;

@@ -1,8 +1,8 @@
 /* aggregator/waits/wait.h - who waited for whom
  *
  * From all rows of all ranks: the last rank to arrive at each collective op,
- * and how long the others waited for it (table Wait); and for traces, which do
- * not record it, how an op divides into waiting and transit.
+ * and how long the others waited for it (table Wait).  For traces, which do not
+ * record it: how much of an op is waiting and how much is transit.
  * doc/format-analysis-db.md, "Waiting", has the formulas.
  */
 #ifndef ROLLCALL_WAITS_WAIT_H
@@ -13,11 +13,12 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 
-/* Fill Wait; of traces (framework "kineto") wait, synchronization, transit and
- * idle times of CommAnalyzerTime, CommAnalyzerBandwidth, and CaptureInfo of
- * kind "clock"; and what Job says of it.  All other tables are there, in a
- * transaction, without indexes.  items[i] is capture i + 1.  'temp' is the
- * beginning of paths for temporary files, which do not outlast the call.
+/* Fill Wait, what Job says about it, and CaptureInfo of kind "clock"; for
+ * traces (framework "kineto") also the wait, synchronization, transit and idle
+ * times of CommAnalyzerTime and CommAnalyzerBandwidth.  All other tables must
+ * exist without indexes, in a transaction.  items[i] is capture i + 1.  'temp'
+ * is a path prefix for temporary files, which are removed before the call
+ * returns.
  */
 int wait_derive (sqlite3 *db, const struct select_item *items, size_t n,
                  const char *temp, const atomic_bool *cancel,

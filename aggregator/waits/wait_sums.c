@@ -1,5 +1,4 @@
-/* aggregator/waits/wait_sums.c - who waited for whom, summed up for table Wait
- */
+/* aggregator/waits/wait_sums.c - sum up waits for table Wait */
 #include "waits/wait_sums.h"
 
 #include "store/db_rows.h"
@@ -14,7 +13,7 @@
 struct wait_sums {
     sqlite3 *db;
     struct map pairs;
-    bool spilled;               // some are in temp.pair
+    bool spilled;               // some sums are in temp.pair
 };
 
 struct wait_sums *wait_sums_create (sqlite3 *db)
@@ -102,13 +101,13 @@ int wait_sums_add (struct wait_sums *p, const struct wait_sum *one,
 
 struct writing {
     sqlite3 *db;
-    sqlite3_stmt *st;           // for so many rows
+    sqlite3_stmt *st;           // inserts 'rows' rows
     const struct texts *steps;
     const struct clock_skew *skew;
     int rows;
 };
 
-#define AT_ONCE 32              // a row costs half of what it does alone
+#define AT_ONCE 32              // rows per statement: halves the cost of a row
 #define COLUMNS 7
 
 static int wait_sums_prepare (struct writing *w, int rows, struct err *err)

@@ -10,22 +10,23 @@
 struct wait_sums;
 
 struct wait_sum {
-    uint32_t step, group;       // of texts; CommGroup.id
+    uint32_t step, group;       // index in texts; CommGroup.id
     uint32_t late, waiting;     // ranks; these four are the key
     uint32_t ops;
     double wait_ms;
 };
 
-/* 'db' is borrowed: excess data goes to a temporary table. */
+/* 'db' is borrowed; sums that exceed the memory go to a temporary table in it.
+ */
 struct wait_sums *wait_sums_create (sqlite3 *db);       // NULL: no memory
 void wait_sums_destroy (struct wait_sums *p);   // p may be NULL
 
-/* Add one op in which 'waiting' waited until 'late' arrived. */
+/* Add one op: 'waiting' waited until 'late' arrived. */
 int wait_sums_add (struct wait_sums *p, const struct wait_sum *one,
                    struct err *err);
 
-/* Write table Wait, sorted by step, group and ranks, with the clocks' error in
- * groups with skew.
+/* Write table Wait, sorted by step, group and ranks.  Groups in 'skew' get
+ * their clocks' error.
  */
 int wait_sums_write (struct wait_sums *p, const struct texts *steps,
                      const struct clock_skew *skew, struct err *err);

@@ -1,4 +1,4 @@
-/* cli/check/check_disk.c - whether captures can be written somewhere */
+/* cli/check/check_disk.c - check whether captures can be written somewhere */
 #include "check/check.h"
 
 #include "base/units.h"
@@ -16,7 +16,7 @@
 #define INODES_MIN 10000        // of some captures; each has 100 files or so
 #define UMASK_WANTED 0027
 
-/* The directory, or the nearest one above that is there. */
+/* The directory, or its nearest existing parent. */
 static void existing (const char *dir, char out[PATH_MAX])
 {
     char *slash;
@@ -42,9 +42,9 @@ struct check check_exists (const char *dir)
     return c;
 }
 
-/* Only trying tells: root may write where the mode says otherwise, and may not
- * on a file system that is read-only.  The file has no name where the file
- * system can do that; it is gone in any case.
+/* Only trying tells: root may write against the mode, but not on a read-only
+ * file system.  The file has no name if the file system supports that, and is
+ * removed in any case.
  */
 static int try_to_write (const char *dir)
 {

@@ -32,7 +32,7 @@
 
 /* ---- ports ---- */
 
-/* The inode of the socket that listens on the port; 0: none that is known. */
+/* The inode of the socket that listens on the port; 0 if it is not known. */
 static unsigned long listening_inode (const char *table, int64_t port)
 {
     FILE *f = fopen (table, "re");
@@ -72,7 +72,7 @@ static bool has_socket (const char *pid, const char *wanted)
     return found;
 }
 
-/* Who has this socket open; needs the right to look. */
+/* Find who has this socket open; needs the permission to look. */
 static bool owner_of (unsigned long inode, char *out, size_t size)
 {
     DIR *proc = opendir ("/proc");

@@ -1,4 +1,5 @@
-/* cli/check/check_net.c - keys, and an aggregator that is to be reached */
+/* cli/check/check_net.c - check keys, and whether an aggregator can be reached
+ */
 #include "check/check.h"
 
 #include "base/clock.h"
@@ -112,7 +113,7 @@ static void no_answer (void *arg)
     loop_stop (p->loop, -ETIMEDOUT);
 }
 
-/* With no job: it is answered, and nothing else. */
+/* Send a message without a job, which is answered and has no other effect. */
 static void check_net_ask (void *arg)
 {
     struct probe *p = arg;

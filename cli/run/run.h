@@ -2,24 +2,24 @@
  *
  * Each file calls only those above it in this list:
  *
- *   run_way.c       by which way wrappers meet
+ *   run_way.c       how wrappers meet
  *   run_origin.c    what is known of the job beside ranks
  *   run_state.c     the directory above all runs'
  *   run_slurm.c     what Slurm knows of the job
  *   run_keys.c      keys: made, handed out, forgotten
- *   run_result.c    what came of it (also for rollcall wait)
+ *   run_result.c    the result (also for rollcall wait)
  *   run_list.c      the runs of this machine, for verbs
- *   run_progress.c  a line of what is waited for
+ *   run_progress.c  a progress line
  *   run_job.c       directories, names and daemons of a run
  *   run_net.c       addresses: binding, announcing, probing
  *   run_master.c    where the COMMANDs' own rendezvous is
  *   run_options.c   options, and what they may be
  *   run_child.c     what COMMAND is
- *   run_disk.c      what is not well with where captures go
- *   run_command.c   COMMAND as a child
+ *   run_disk.c      problems of the capture directories
+ *   run_command.c   start COMMAND
  *   run_meet.c      how wrappers find the aggregator: over MPI, or by a file
  *   run_finish.c    a run whose daemons died with its launcher
- *   run_wrap.c      around one COMMAND (files: run_wrap.h)
+ *   run_wrap.c      the wrapper of one COMMAND (see run_wrap.h)
  *   run_launch.c    in front of a launcher (--launcher)
  *   run_main.c      which part this process plays
  *
@@ -42,11 +42,11 @@
 #include <sys/types.h>
 
 #define RUN_AGGREGATOR "aggregator.json"        // its pid
-#define RUN_OVER "agent.over"           // made when its agent says so
-#define RUN_CALL "run.json"             // how it was called
-#define RUN_LOCK "finish.lock"          // of who finishes or removes it
+#define RUN_OVER "agent.over"           // created when its agent says so
+#define RUN_CALL "run.json"             // its command line
+#define RUN_LOCK "finish.lock"          // held to finish or remove the run
 #define RUN_RESTARTS_MAX 3              // of each daemon that was killed
-#define RUN_JOINED "joined"             // made when the first agent says hello
+#define RUN_JOINED "joined"             // made at the first hello of an agent
 
 struct run_options {
     const char *out;            // OUT
@@ -58,13 +58,13 @@ struct run_options {
     const char *job;
     const char *state;          // local directory of runs
     const char *interface, *ports;
-    int64_t expect_bytes;       // of raw data, that COMMAND's profiler writes
+    int64_t expect_bytes;       // of raw data from COMMAND's profiler
     int64_t max_rate;           // of each agent, bytes a second
     const char *release;        // of captures in the run's own directories
     const char *only;           // results to make
     struct analyser_settings analyse;   // of each agent
     bool raw, insecure, foreign, json, text;
-    bool launched;              // by the front end of --launcher
+    bool launched;              // started by the front end of --launcher
     const char *finish;         // STATE/JOB/HOST, of rollcall wait
 };
 
@@ -79,18 +79,18 @@ enum run_child {                // what COMMAND is
 };
 
 enum run_way {                  // in which wrappers find the aggregator
-    RUN_WAY_GIVEN,              // by options: of the user, or a front end
+    RUN_WAY_GIVEN,              // by options of the user or a front end
     RUN_WAY_ALONE,              // there is one wrapper only
     RUN_WAY_HOST,               // by a file in STATE: all are on this host
     RUN_WAY_OUT,                // by a file in OUT
-    RUN_WAY_MPI,                // over MPI, which COMMAND cannot use then
+    RUN_WAY_MPI,                // over MPI; COMMAND then cannot use MPI
 };
 
 /* One run as this process sees it. */
 struct run {
     const struct run_options *opt;
-    char **command;             // COMMAND and its arguments; NULL: of another
-                                // process, long ago
+    char **command;             // COMMAND and its arguments; NULL: an earlier
+                                // process had it
     struct world world;
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
     char job[WORLD_TEXT_MAX];
@@ -98,17 +98,17 @@ struct run {
     struct tree held;           // OUT, where the aggregator is
     char dir[PATH_MAX];         // this host's directory of the run
     char endpoints[1024];       // announced
-    char endpoint[256];         // the one that answers here
+    char endpoint[256];         // the endpoint that answers on this host
     char master_addr[WORLD_TEXT_MAX];
     int64_t master_port;
-    struct world_keys keys;     // those that agents get
+    struct world_keys keys;     // the agents' keys
     char server_secret[WORLD_KEY_SIZE];         // where the aggregator is
     pid_t parent;               // the launcher
     int listener;               // bound descriptor, -1: not ours
     int launch[2];              // pipe to the aggregator, open while the
                                 // launcher runs; -1: there is none
     bool all_interfaces;        // other hosts may connect
-    bool owns_aggregator;       // started here: waits for it and tells
+    bool owns_aggregator;       // started it here: waits and reports
     enum run_child child;
     enum run_way way;
     pid_t aggregator;
@@ -124,7 +124,7 @@ static inline bool run_is_served (const struct run *r)
 
 /* ---- run_options.c ---- */
 
-/* 0, or EXIT_USAGE after a word: for what the table cannot check. */
+/* Check what the table cannot check; 0, or EXIT_USAGE after a message. */
 int run_check_options (const struct run_options *opt);
 
 /* ---- run_child.c ---- */
@@ -134,7 +134,7 @@ int run_choose_child (struct run *r);
 
 /* ---- run_way.c ---- */
 
-/* What r->way is to be; and print that in a line, for rank 0. */
+/* Choose r->way; rank 0 prints the choice. */
 enum run_way run_choose_way (const struct run *r);
 void run_print_way (const struct run *r);
 
@@ -293,13 +293,13 @@ struct run_given {              // to this process, for COMMAND to have again
 /* Create the directory for this rank's profiler. */
 int run_capture_dir (const struct run *r, char out[PATH_MAX], struct err *err);
 
-/* Start COMMAND, which dies with this process: its pid, or -errno. */
+/* Start COMMAND, which dies with this process.  Returns its pid, or -errno. */
 pid_t run_start_command (const struct run *r, const struct run_given *given,
                          struct err *err);
 
 /* ---- run_wrap.c, run_launch.c ---- */
 
-/* Run COMMAND to its end; the exit status of the wrapper. */
+/* Run COMMAND to its end; returns the exit status of the wrapper. */
 int run_wrap (struct run *r);
 int run_launch (struct run *r);
 

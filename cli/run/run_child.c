@@ -1,4 +1,5 @@
-/* cli/run/run_child.c - what COMMAND is: a program that calls MPI_Init, or not
+/* cli/run/run_child.c - find out whether COMMAND is a program that calls
+ * MPI_Init
  */
 #include "run/run.h"
 
@@ -29,9 +30,8 @@ static bool find_program (const char *name, char out[PATH_MAX])
     return false;
 }
 
-/* Whether an ELF file names libmpi among the libraries that it needs: looked
- * for in its string tables, which are read without trusting any of its
- * offsets.
+/* Whether an ELF file names libmpi among the libraries that it needs.  Searches
+ * its string tables, without trusting any of the file's offsets.
  */
 static bool needs_libmpi (const char *path)
 {

@@ -50,7 +50,7 @@ static int64_t run_command_number (const char *name)
     return text && units_int (text, 0, INT32_MAX, &n) == 0 ? n : -1;
 }
 
-/* Put 'text' before what a variable has, if it has anything. */
+/* Put 'text' in front of a variable's value, if it has one. */
 static void put_before (const char *name, const char *text)
 {
     const char *old = getenv (name);

@@ -1,5 +1,8 @@
-/* cli/run/run_disk.c - what is not well with the directories that captures may
- * go to, said once a node: to fail when the profiler writes is too late */
+/* cli/run/run_disk.c - find problems of the directories that captures may go to
+ *
+ * They are reported once per node: a failure when the profiler writes is too
+ * late.
+ */
 #include "check/check.h"
 #include "run/run.h"
 

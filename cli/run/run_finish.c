@@ -48,7 +48,9 @@ int run_save_options (const struct run *r, struct err *err)
     return err_set (err, ENOMEM, "cannot save the command line of %s", r->job);
 }
 
-/* The options of then into 'opt', which points into 'call' and to 'words'. */
+/* Parse the run's former options into 'opt', which points into 'call' and to
+ * 'words'.
+ */
 static int recall_options (const struct json *call, char *words[WORDS_MAX],
                            struct run_options *opt, struct err *err)
 {
@@ -64,7 +66,7 @@ static int recall_options (const struct json *call, char *words[WORDS_MAX],
                    OPTIONS_OK ? 0 : -EBADMSG;
 }
 
-/* ---- starting again ---- */
+/* ---- restarting ---- */
 
 static bool aggregator_lives (const char *dir)
 {
@@ -75,7 +77,7 @@ static bool aggregator_lives (const char *dir)
     return lives;
 }
 
-/* Keys are in nobody's memory any more: this life has new ones. */
+/* The former keys are lost: the restarted daemons get new ones. */
 static void remove_keys (const char *dir)
 {
     char path[PATH_MAX];
@@ -84,9 +86,9 @@ static void remove_keys (const char *dir)
         (void)fileio_remove_tree (path, NULL);
 }
 
-/* A former life may have ended before any agent had said hello.  This one must
- * not pass for the first: the run began when it was called, and whoever is not
- * heard now may have been there then.
+/* An earlier run of the daemons may have ended before any agent said hello.
+ * The restarted aggregator must not look like the first one: the run began when
+ * it was called, and hosts that are silent now may have taken part then.
  */
 static void mark_joined (const char *dir)
 {
@@ -104,8 +106,8 @@ static void mark_joined (const char *dir)
         (void)utimensat (AT_FDCWD, joined, times, 0);
 }
 
-/* Slurm ends a job that is beyond its limit as one that somebody cancels, and
- * there may have been no time to ask which it was.
+/* When a job exceeds its time limit, Slurm ends it as if somebody cancelled it,
+ * and there may have been no time to ask which it was.
  */
 static void name_limit (struct run *r, const struct json *call)
 {
@@ -134,7 +136,7 @@ static int start_again (struct run *r, const struct json *call,
     if ((rc = run_make_keys (r, err)) < 0 || (rc = run_bind (r, err)) < 0 ||
         (rc = run_start_aggregator (r, err)) < 0)
         return rc;
-    if (!fileio_has (r->dir, "spool"))    // no rank was here
+    if (!fileio_has (r->dir, "spool"))    // no rank ran on this host
         return 0;
     rc = run_probe (r, err);
     return rc < 0 ? rc : run_start_agent (r, err);

@@ -41,8 +41,8 @@ void run_new_job (char out[WORLD_TEXT_MAX])
     (void)snprintf (out, WORLD_TEXT_MAX, "run-%s-%08x", stamp, random);
 }
 
-/* What the aggregator will write into at the end, if it is there already: that
- * is no time to be refused.
+/* If the aggregator's output directory exists, check its owner now: a refusal
+ * at the end of the job would be too late.
  */
 static int check_below (const struct run *r, const char *name, struct err *err)
 {
@@ -178,8 +178,8 @@ static char **clean_environment (void)
     return env;
 }
 
-/* In the grandchild: nothing of the wrapper's is kept but fds[0], as LISTEN_FD,
- * and fds[1], as LAUNCH_FD; -1: none.
+/* In the grandchild: close all of the wrapper's descriptors but fds[0], as
+ * LISTEN_FD, and fds[1], as LAUNCH_FD; -1: none.
  */
 static void become_daemon (const char *program, char **argv, char **env,
                            int log, const int fds[2])
@@ -189,7 +189,7 @@ static void become_daemon (const char *program, char **argv, char **env,
 
     (void)sigemptyset (&none);
     (void)sigprocmask (SIG_SETMASK, &none, NULL);
-    // out of the way of the numbers that they are to have
+    // first move them away from their final numbers
     for (int i = 0; i <= LAUNCH_FD; i++)
         at[i] = fcntl (at[i], F_DUPFD, 10);
     (void)close_range (LISTEN_FD, 9, 0);
@@ -248,7 +248,7 @@ static void write_pid (const struct run *r)
     (void)json_replace (j, true, r->dir, RUN_AGGREGATOR, 0600, NULL);
 }
 
-/* The words that a daemon is called with, and room for numbers among them. */
+/* The arguments of a daemon, with space for numbers. */
 struct daemon_words {
     char *at[64];               // NULL behind the last one
     int n;
@@ -261,7 +261,7 @@ static void daemon_word (struct daemon_words *w, const char *word)
     w->at[w->n++] = (char *)word;
 }
 
-/* An option and its value; nothing without one. */
+/* Add an option and its value; nothing without a value. */
 static void daemon_option (struct daemon_words *w, const char *name,
                            const char *value)
 {
@@ -277,7 +277,7 @@ static void daemon_flag (struct daemon_words *w, const char *name, bool set)
         daemon_word (w, name);
 }
 
-/* 'unit' is what stands behind the number. */
+/* 'unit' follows the number. */
 static void daemon_number (struct daemon_words *w, const char *name,
                            int64_t value, const char *unit)
 {

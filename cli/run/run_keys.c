@@ -1,9 +1,9 @@
-/* cli/run/run_keys.c - the keys of one run: made, handed out, and forgotten
+/* cli/run/run_keys.c - create, distribute and remove the keys of one run
  *
- * A pair for the aggregator and one for all agents, made by whoever starts the
- * aggregator.  They reach the wrappers over MPI, in the meeting file, or in an
- * environment variable (--launcher), and daemons in files that they remove as
- * soon as they have read them; never in a command line.
+ * Whoever starts the aggregator makes a pair for it and one for all agents.
+ * They reach the wrappers over MPI, in the meeting file, or in an environment
+ * variable (--launcher), and daemons in files that these remove as soon as they
+ * have read them; never in a command line.
  */
 #include "run/run.h"
 
@@ -18,7 +18,7 @@
 
 #define AGENTS "agents"                 // the name that their key is known by
 
-/* Open MPI hands on what begins with OMPI_, other launchers everything. */
+/* Open MPI passes on variables that begin with OMPI_, other launchers all. */
 static const char *const variables[] = { "ROLLCALL_RUN_KEYS",
                                          "OMPI_ROLLCALL_RUN_KEYS" };
 

@@ -1,8 +1,8 @@
-/* cli/run/run_launch.c - in front of a launcher (--launcher)
+/* cli/run/run_launch.c - run in front of a launcher (--launcher)
  *
- * For COMMANDs that call MPI_Init themselves: the wrappers must not, so this
- * process starts the aggregator, lets the launcher start the wrappers, waits
- * for both and tells what came of it.
+ * For COMMANDs that call MPI_Init themselves: the wrappers must not call it, so
+ * this process starts the aggregator, lets the launcher start the wrappers,
+ * waits for both and reports the result.
  */
 #include "run/run.h"
 
@@ -56,8 +56,8 @@ static void free_words (struct size_claims *w)
         free (w->at[--w->n]);
 }
 
-/* The wrappers get every option, but for those that only this process has a
- * use for, and with what it has found out.
+/* The wrappers get every option except those that only this process uses, and
+ * what this process has found out.
  */
 static int add_options (const struct run *r, struct size_claims *w)
 {
@@ -129,7 +129,7 @@ static void on_signal (struct launch *l)
     while (read (l->signals, &info, sizeof (info)) == sizeof (info)) {
         if (info.ssi_signo == SIGCHLD)
             continue;
-        // what a terminal sends has reached the launcher already
+        // a signal from the terminal has already reached the launcher
         if (l->launcher > 0 && info.ssi_code <= 0)
             (void)kill (l->launcher, (int)info.ssi_signo);
     }

@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A directory that somebody else made is none, even if it is below 'state': what
- * is in it is not ours to list, nor to remove.
+/* Ignore a directory that somebody else created, even below 'state': it is not
+ * ours to list or remove.
  */
 static bool is_run (const char *dir)
 {
@@ -37,8 +37,8 @@ static bool lives (const char *dir, const struct json *aggregator)
     return fd != -ENOENT && fd != -ECONNREFUSED;
 }
 
-/* By what is on this host.  Its spool and root are removed when all is in the
- * result.
+/* Derive the state from the files on this host.  The run's spool and root are
+ * removed once everything is in the result.
  */
 static enum runs_state state_of (const char *dir)
 {
@@ -56,8 +56,8 @@ static enum runs_state state_of (const char *dir)
     return state;
 }
 
-/* A result that is gone, or another run's by now, leaves the captures as all
- * that there is.
+/* If the result is gone or was replaced by another run's, the captures are all
+ * that is left.
  */
 static void look_at_result (struct runs_one *r)
 {
@@ -90,7 +90,7 @@ static void add_size (struct runs_one *r, const FTSENT *e)
         r->ended_ns = ns;
 }
 
-/* Of all that is below it; links are not followed. */
+/* Add up everything below it; links are not followed. */
 static void look_at_size (struct runs_one *r)
 {
     char *paths[] = { r->dir, NULL };

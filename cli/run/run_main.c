@@ -91,7 +91,7 @@ static int wrapper (struct run *r)
     }
     if (status != 0 || (status = start_collection (r)) != 0)
         return status;
-    // whoever has found it by a file has asked it before
+    // an aggregator found by a file was probed before
     if (!r->endpoint[0] && run_probe (r, &err) < 0)
         return RUN_FAIL (EX_UNAVAILABLE, "%s", err.text);
     if (run_check_keys (r, &err) < 0)
@@ -116,7 +116,7 @@ int main (int argc, char **argv)
     int rest, status;
 
     fileio_open_std ();
-    (void)umask (umask (077) | 027);    // COMMAND's too: at least this
+    (void)umask (umask (077) | 027);    // at least this strict, also in COMMAND
     log_setup ("rollcall", LOG_LEVEL_INFO);
     switch (options_parse (&run_command, argc, argv, true, &opt, &rest,
                            &err)) {

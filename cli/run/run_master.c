@@ -1,8 +1,9 @@
-/* cli/run/run_master.c - where the COMMANDs of one host meet each other
+/* cli/run/run_master.c - the rendezvous of the COMMANDs of one host
  *
- * Wrappers that were told where the aggregator is have no word from rank 0,
- * which names that place elsewhere.  They share a host's directory, though: the
- * first one leaves it there before it starts the agent that all of them join.
+ * Rank 0 usually tells the place of the rendezvous, but not to wrappers that
+ * were told where the aggregator is.  They share their host's directory,
+ * though: the first one leaves the place there before it starts the agent that
+ * all of them join.
  */
 #include "run/run.h"
 

@@ -61,7 +61,7 @@ static void take_bulletin (struct run *r, const struct world_bulletin *b)
     r->keys = b->keys;
 }
 
-/* Whether the run may begin; rank 0 says why not. */
+/* Whether the run may begin; rank 0 reports why not. */
 static int run_meet_judge (struct run *r, const struct world_bulletin *b,
                            bool all_ok)
 {
@@ -74,8 +74,8 @@ static int run_meet_judge (struct run *r, const struct world_bulletin *b,
     return 0;
 }
 
-/* A host on which OUT is on another file system than on the others: they wait
- * for each other in different ways.
+/* If OUT is on another file system on this host than on others, hosts wait for
+ * each other in different ways.
  */
 static void on_alarm (int sig)
 {
@@ -93,7 +93,7 @@ static void on_alarm (int sig)
 static void limit_time (const struct run *r, unsigned seconds)
 {
     if (r->child == RUN_CHILD_PLAIN)
-        return;                 // all have been told to
+        return;                 // all ranks were told to
     (void)signal (SIGALRM, seconds > 0 ? on_alarm : SIG_DFL);
     (void)alarm (seconds);
 }
@@ -217,7 +217,7 @@ static bool read_meeting (struct run *r, const char *path, bool near)
     bool valid;
 
     buf_init (&text, BULLETIN_MAX);
-    // nobody else's: who can write it would be the aggregator
+    // for nobody else: whoever can write it could pose as the aggregator
     if (key_read_private (path, &text, NULL) == 0)
         j = json_parse ((const char *)text.data, text.size, NULL);
     buf_fini (&text);
@@ -241,9 +241,9 @@ static bool read_meeting (struct run *r, const char *path, bool near)
     return valid;
 }
 
-/* Whether this rank has been in the run that it has found: then that is an
- * earlier one of the same launch (a script may have several), of which rank 0
- * is not done yet.
+/* Whether this rank has already taken part in the run that it found.  Then it
+ * is an earlier run of the same launch (a script may have several) that rank 0
+ * has not finished yet.
  */
 static bool was_there (const struct run *r, const struct meeting *m)
 {
@@ -254,8 +254,8 @@ static bool was_there (const struct run *r, const struct meeting *m)
     return n > 0 && n < PATH_MAX && access (path, F_OK) == 0;
 }
 
-/* That a file is not there is remembered by clients of shared file systems, of
- * NFS for half a minute, until this host changes the directory itself.
+/* Clients of shared file systems remember that a file is missing, NFS clients
+ * for half a minute, unless this host changes the directory itself.
  */
 static void refresh (const struct run *r, const struct meeting *m, int64_t *at)
 {
@@ -287,7 +287,7 @@ static const char cure_by_mpi[] =
     "  mpirun ... rollcall run --child mpi --aggregator tcp://HOST:PORT "
     "--job ID -- COMMAND";
 
-// whoever sets RANK and WORLD_SIZE by a script of his own has no mpirun
+// a script that sets RANK and WORLD_SIZE itself has no mpirun
 static const char cure_by_variables[] =
     "  rollcall run -o OUT -- COMMAND      with an OUT that all hosts share\n"
     "  rollcall run --aggregator tcp://HOST:PORT --job ID -- COMMAND      on "
@@ -322,7 +322,7 @@ static int wait_meeting (struct run *r)
     bool found = false;
 
     while (clock_mono_ns () < limit) {
-        if (name_meeting (r, &m, &err) < 0)     // rank 0 may be making OUT
+        if (name_meeting (r, &m, &err) < 0)     // rank 0 may be creating OUT
             return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
         if (shared)
             refresh (r, &m, &refresh_ns);
@@ -333,7 +333,7 @@ static int wait_meeting (struct run *r)
         else if (found && run_probe (r, &err) == 0)
             return 0;
         if (found || clock_mono_ns () > ask_ns) {
-            // once; and never when OUT was seen to be that of rank 0
+            // only once, and never if OUT was recognised as rank 0's
             fs = found ? NULL : run_out_is_elsewhere (r);
             ask_ns = INT64_MAX;
         }

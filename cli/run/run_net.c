@@ -229,10 +229,10 @@ static int security_of (const struct run *r, struct net_security *ret)
     return 1;
 }
 
-/* Whether an aggregator is there.  It is asked, since that it can be connected
- * to says nothing: the kernel does that for one that is gone, while others have
- * its socket.  0, -EHOSTUNREACH, or -ETIMEDOUT: nobody answers.  What else is
- * amiss the agent will say.
+/* Check that an aggregator answers.  Connecting proves nothing: the kernel
+ * accepts connections even for a dead one while another process holds its
+ * socket.  0, -EHOSTUNREACH, or -ETIMEDOUT: nobody answers.  The agent reports
+ * other problems.
  */
 static int answers (const struct run *r, int64_t answer_ns)
 {

@@ -1,6 +1,6 @@
-/* cli/run/run_progress.c - on a terminal: what goes on behind COMMAND
+/* cli/run/run_progress.c - show progress after COMMAND's end, on a terminal
  *
- * The daemons of the run write down what they do, for rollcall status.
+ * The run's daemons write down what they are doing, for rollcall status.
  */
 #include "run/run.h"
 

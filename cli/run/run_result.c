@@ -1,4 +1,4 @@
-/* cli/run/run_result.c - what came of a run */
+/* cli/run/run_result.c - print the result of a run */
 #include "run/run.h"
 
 #include "base/units.h"
@@ -34,7 +34,7 @@ int run_open_process (pid_t pid, int64_t start_time)
     if (fd < 0)
         return -errno;
     if (start_time > 0 && run_start_time (pid) != start_time) {
-        (void)close (fd);       // the number has been given away again
+        (void)close (fd);       // another process has this number now
         return -ESRCH;
     }
     return fd;
@@ -51,7 +51,7 @@ bool run_aggregator_lives (const struct json *aggregator)
         return false;
     if ((fd = run_open_process ((pid_t)pid, start)) >= 0)
         (void)close (fd);
-    // the number is nobody's, or a thread's by now; else it cannot be told
+    // no process has the number now, or a thread has it; else it is unknown
     return fd != -ESRCH && fd != -EINVAL && fd != -ENOENT;
 }
 
@@ -134,8 +134,8 @@ bool run_find_aggregator (const char *state, const char *job,
     return found;
 }
 
-/* Whether the roll has said it: a rank whose COMMAND failed before it wrote a
- * capture is missing for that reason.
+/* Whether the roster explains it already: a rank whose COMMAND failed before it
+ * wrote a capture is missing for that reason.
  */
 static bool is_told (const struct summary *s, int64_t rank, const char *why)
 {
@@ -148,9 +148,9 @@ static bool is_told (const struct summary *s, int64_t rank, const char *why)
     return false;
 }
 
-/* COMMANDs that failed by themselves one by one, those that were ended because
- * of them in one line.  Of one without a reason nobody knows whether it ended:
- * a note says why.
+/* List COMMANDs that failed by themselves one by one, and those that were ended
+ * because of them in one line.  If a COMMAND has no reason, nobody knows
+ * whether it ended; a note says why.
  */
 static void put_failures (FILE *f, const struct summary *s,
                           const struct json *result)
@@ -235,7 +235,7 @@ static void print_json (const struct summary *s, const struct json *result,
     json_free (j);
 }
 
-/* What has been delivered may be nowhere else. */
+/* Delivered data may exist nowhere else. */
 static int tell_unwritten (const struct command_spec *who,
                            const struct json *result, const char *dir,
                            const char *job)
@@ -249,8 +249,8 @@ static int tell_unwritten (const struct command_spec *who,
                      dir, job);
 }
 
-/* OUT was removed, or another run ('by') wrote into it since: what is known
- * without its result is in the state of this one.
+/* OUT was removed, or another run ('by') wrote into it since: print what this
+ * run's state knows without the result.
  */
 static int tell_gone (const struct command_spec *who,
                       const struct json *result, const char *dir,

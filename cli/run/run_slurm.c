@@ -1,7 +1,7 @@
-/* cli/run/run_slurm.c - what Slurm says of the end of its job
+/* cli/run/run_slurm.c - ask Slurm why its job ended
  *
- * The signals of a time limit are those of scancel.  Slurm knows which it was
- * before it sends them; whoever wants to know has to ask its controller.
+ * A time limit sends the same signals as scancel.  Slurm knows the reason
+ * before it sends them, but only its controller can tell.
  */
 #include "run/run.h"
 
@@ -19,8 +19,8 @@
 #define ANSWER_NS (1500 * NS_PER_MS)    // of a controller; mpirun kills within
                                         // 2 s
 
-/* Start squeue, which writes the reason that the job has, or had when it ended,
- * into 'fd'.
+/* Start squeue, which writes the reason of the job's state, now or when it
+ * ended, into 'fd'.
  */
 static pid_t start_squeue (const char *job, int fd)
 {
@@ -47,7 +47,7 @@ static pid_t start_squeue (const char *job, int fd)
     return pid;
 }
 
-/* What comes until the end of the file, or until time is up. */
+/* Read until the end of the file or until time is up. */
 static void read_answer (int fd, char *out, size_t size)
 {
     int64_t until = clock_mono_ns () + ANSWER_NS, left;

@@ -1,8 +1,8 @@
-/* cli/run/run_state.c - where runs are kept on this host
+/* cli/run/run_state.c - find the directory of runs on this host
  *
- * Whoever knows a user's number can make /tmp/rollcall-UID before that user
- * does.  So there are several names, and it is for directories to say which
- * one counts, since wrappers, wait and status have to find the same.
+ * Anybody who knows a user's number can create /tmp/rollcall-UID before that
+ * user does.  So there are several names, and the existing directories decide
+ * which one counts, since wrappers, wait and status must all find the same one.
  */
 #include "run/run.h"
 
@@ -37,9 +37,9 @@ static void add_place (struct places *p, const char *above, int number)
     p->n += n > 0 && n < PATH_MAX;
 }
 
-/* The only place that nobody else can take; but it is of memory, and goes with
- * the user's last session.  So it counts for who has made it there, and is made
- * if nothing else can be.
+/* Nobody else can take this place, but it is in memory and disappears with the
+ * user's last session.  So it only counts if the user created it there, and is
+ * created if nothing else is possible.
  */
 static void add_runtime (struct places *p)
 {
@@ -77,8 +77,8 @@ static bool is_ours (const char *path)
            !fileio_remote_fs (path);
 }
 
-/* What is there comes before what can be made: a name that was taken by others
- * and is free again must not part a run from who looks for it.
+/* An existing directory comes before one that could be created: if others took
+ * a name and it is free again, a run must still be found.
  */
 static const char *choose_place (const struct places *p)
 {
@@ -126,7 +126,7 @@ int run_state_dir (const char *option, char out[PATH_MAX], struct err *err)
         return default_dir (out, err);
     if ((rc = fileio_mkdirs (option, 0700, err)) < 0)
         return rc;
-    // others must not be able to put a directory of theirs in the way
+    // others must not be able to put their own directory here
     if (lstat (option, &st) < 0 || !S_ISDIR (st.st_mode) ||
         st.st_uid != geteuid () || (st.st_mode & 022))
         return err_set (err, EACCES, "%s is not a directory that only you can "

@@ -1,9 +1,9 @@
-/* cli/run/run_way.c - by which way the wrappers of a run meet
+/* cli/run/run_way.c - choose how the wrappers of a run meet
  *
- * Decided from what all of them have alike: options, the launcher's variables,
- * the file system of OUT.  Whether COMMAND ends in a program that calls
- * MPI_Init cannot be known beforehand, so MPI is left to it wherever there is
- * another way.
+ * The choice depends only on what all of them share: options, the launcher's
+ * variables, the file system of OUT.  Nobody can know beforehand whether
+ * COMMAND ends in a program that calls MPI_Init, so MPI is left to COMMAND if
+ * there is another way.
  */
 #include "run/run.h"
 

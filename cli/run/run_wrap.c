@@ -63,9 +63,9 @@ static void end_command (struct wrap *w, int sig)
         w->kill_ns = clock_mono_ns () + KILL_AFTER_NS;
 }
 
-/* Whether a scheduler kills what is left of a step, daemons too, as soon as its
- * last task has ended.  When it ends the job it gives its tasks some time
- * (KillWait): that is what there is to finish in.
+/* Whether a scheduler kills what is left of a step, including daemons, as soon
+ * as its last task ends.  When it ends the job, it gives tasks some time
+ * (KillWait) in which the run must finish.
  */
 static bool keeps_step (const struct wrap *w)
 {
@@ -83,7 +83,9 @@ static void run_wrap_say (struct wrap *w, struct json *j)
         json_free (j);
 }
 
-/* A directory that need not be there yet, for an agent whose own is another. */
+/* Make a path absolute, because the agent's working directory is another one.
+ * It need not exist yet.
+ */
 static void absolute (const char *path, char out[PATH_MAX])
 {
     char cwd[PATH_MAX];
@@ -147,7 +149,7 @@ static void say_ended (struct wrap *w)
     run_wrap_say (w, j);
 }
 
-/* Should this process be killed before COMMAND has ended: it is known why. */
+/* Tell why, in case this process is killed before COMMAND ends. */
 static void say_ending (struct wrap *w)
 {
     struct json *j = json_object ();
@@ -159,8 +161,8 @@ static void say_ending (struct wrap *w)
 
 /* ---- its states ---- */
 
-/* Of a signal by which schedulers and launchers end a job; a shell returns 128
- * and its number.
+/* Whether schedulers and launchers end a job with this signal; a shell returns
+ * 128 and its number.
  */
 static bool may_be_for_all (int status)
 {
@@ -168,8 +170,8 @@ static bool may_be_for_all (int status)
            status == 128 + SIGHUP;
 }
 
-/* Rank 0 tells, and one on each host guards the agent; one that failed holds
- * the launcher's abort off.
+/* Rank 0 reports the result, one wrapper on each host guards the agent, and a
+ * wrapper whose COMMAND failed delays the launcher's abort.
  */
 static bool is_spare (const struct wrap *w)
 {
@@ -256,7 +258,7 @@ static int start_agent_again (struct wrap *w, struct err *err)
     return rc;
 }
 
-/* The agent has died: start another, which goes on from its spool. */
+/* The agent died: start another one, which resumes from its spool. */
 static void lost_agent (struct wrap *w)
 {
     struct err err = { "" };
@@ -335,7 +337,7 @@ static bool by_launcher (const struct wrap *w,
     return info->ssi_code > 0 || (pid_t)info->ssi_pid == w->r->parent;
 }
 
-/* "its launcher", or who else it was, as far as that can be told. */
+/* Name the sender: "its launcher", or whoever else it was, if it is known. */
 static void name_sender (const struct wrap *w,
                          const struct signalfd_siginfo *info, char *out,
                          size_t size)
@@ -383,7 +385,7 @@ static void ended_by (struct wrap *w, const struct signalfd_siginfo *info)
         (void)snprintf (w->why, sizeof (w->why), "ended by %s", who);
         (void)run_wrap_take (w, WRAP_SIGNAL, w->why);
     }
-    // what a terminal sends has reached COMMAND already
+    // a signal from the terminal has already reached COMMAND
     if (info->ssi_code <= 0)
         end_command (w, SIGTERM);
     if (!first)
@@ -455,9 +457,9 @@ static void aggregator_ended (struct wrap *w)
 
 /* ---- waiting ---- */
 
-/* The deadline has passed and it is not over: is there anybody left to say
- * that it is?  An agent confirms the end of COMMAND each time that it is told;
- * an aggregator that answers ends the job, without that agent if need be.
+/* The deadline has passed and the job is not over: is anybody left to report
+ * its end?  An agent confirms COMMAND's end each time that it is told. An
+ * aggregator that answers ends the job, without that agent if necessary.
  */
 static void run_wrap_ask (struct wrap *w)
 {
@@ -475,8 +477,8 @@ static void run_wrap_ask (struct wrap *w)
     say_ended (w);
 }
 
-/* Whether there is something left to wait for.  A roll and a result may have
- * come while COMMAND ran.
+/* Whether anything is left to wait for.  A roster and a result may have come
+ * while COMMAND ran.
  */
 static bool must_stay (struct wrap *w)
 {

@@ -17,25 +17,25 @@
 struct wrap {
     struct run *r;
     struct state state;         // of wrap_states
-    pid_t child;                // 0: has ended
-    int control;                // to the agent, -1: none
+    pid_t child;                // COMMAND; 0: it has ended
+    int control;                // connection to the agent; -1: none
     int signals;                // signalfd
     int aggregator;             // pidfd, -1
     int64_t began_ns, kill_ns;  // when to SIGKILL; 0: not planned
     int64_t ended_ns;
-    int64_t over_ns;            // when the agent said so, or none did; 0: not
+    int64_t over_ns;            // when the job was found to be over; 0: not yet
     int64_t built_ns;           // when the aggregator ended with a result, or 0
-    int64_t asked_ns;           // the agent, last
-    int64_t silent_ns;          // since when it owes an answer, 0: it does not
+    int64_t asked_ns;           // when the agent was last asked
+    int64_t silent_ns;          // since when its answer is due; 0: none is
     struct command_end end;     // of COMMAND
     int status;                 // of COMMAND: exit status or 128 + signal
-    bool stopped;               // it was ended on request
-    bool launcher_ended;        // the launcher wants us to go
+    bool stopped;               // COMMAND was ended on request
+    bool launcher_ended;        // the launcher wants us to end
     unsigned restarts;          // of the agent
-    char undelivered[512];      // what the agent says of it, if anything
+    char undelivered[512];      // what the agent says is undelivered, or ""
     char why[512];              // in words, for the roll
     int64_t since_ns;           // wall clock, before COMMAND began
-    struct run_given given;     // to us, for COMMAND
+    struct run_given given;     // given to us, to be restored for COMMAND
 };
 
 /* Print the job's result, if this wrapper has to; returns the status for the

@@ -1,4 +1,4 @@
-/* cli/run/run_wrap_end.c - how a wrapper ends: what it tells, and its status */
+/* cli/run/run_wrap_end.c - how a wrapper ends: its messages and status */
 #include "run/run_wrap.h"
 
 #include "base/buf.h"
@@ -45,7 +45,7 @@ static bool name_silent (const struct wrap *w, char *out, size_t max)
     return agent || aggregator;
 }
 
-/* It is not over, and there is nobody to wait for. */
+/* Explain that the run is not over, and that nobody is left to wait for. */
 static int no_result (const struct wrap *w, int status)
 {
     const struct run *r = w->r;
@@ -81,7 +81,7 @@ static void add_word (struct buf *b, const char *option, const char *value)
     buf_printf (b, "'");
 }
 
-/* The command that delivers what a run has left in its own directory. */
+/* The command that delivers what a run left in its own directory. */
 static void add_delivery (const struct run *r, struct buf *b)
 {
     char captures[PATH_MAX];
@@ -98,9 +98,9 @@ static void add_delivery (const struct run *r, struct buf *b)
     add_word (b, "", captures);
 }
 
-/* The aggregator is a service: each returns the status of its own COMMAND.
- * While other hosts may be running theirs, no other: the launcher would kill
- * them.
+/* The aggregator is a service, so each wrapper returns the status of its own
+ * COMMAND.  Another rank's status would make the launcher kill COMMANDs that
+ * are still running on other hosts.
  */
 static int served_status (const struct wrap *w)
 {
@@ -121,7 +121,9 @@ static int served_status (const struct wrap *w)
                ? EX_UNAVAILABLE : status;
 }
 
-/* Who was interrupted wants the prompt back; the run is still being ended. */
+/* After an interrupt the user wants the prompt back; the run is still being
+ * ended.
+ */
 static int goes_on (const struct wrap *w, int status)
 {
     const struct run *r = w->r;
@@ -136,7 +138,7 @@ static int goes_on (const struct wrap *w, int status)
                      r->host, r->job, run_state_option (r, state));
 }
 
-/* The launcher has ended COMMAND, and soon ends this process too. */
+/* The launcher ended COMMAND, and will soon end this process, too. */
 static int ended_by_launcher (const struct wrap *w)
 {
     const struct run *r = w->r;

@@ -1,4 +1,4 @@
-/* cli/shared/command.c - what verbs and rollcall run have in common
+/* cli/shared/command.c - shared by the verbs and rollcall run
  *
  * This folder: options, errors, signals and printing, for verbs and for
  * rollcall run.

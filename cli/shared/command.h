@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <sysexits.h>
 
-/* Exit status (rollcall(1)): sysexits for failures, and these. */
+/* Exit statuses (rollcall(1)): those of sysexits for failures, and these. */
 #define EXIT_ALL_PRESENT 0      // every expected rank is present
 #define EXIT_NOT_ALL 1          // results, but some rank is not present
 #define EXIT_USAGE 2
@@ -26,13 +26,13 @@ bool cli_options (const struct command_spec *c, int argc, char **argv,
 int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
-/* Whether one of the first 'n' is "" (perhaps an unset variable); prints a
- * message then.
+/* Whether one of the first 'n' is "" (perhaps an unset variable); if so, prints
+ * a message.
  */
 bool cli_empty_dir (const struct command_spec *c, int n, char *const *dirs);
 
-/* The exit status for a negative errno of making an output; EX_NOPERM for
- * -EPERM, another user's directory.
+/* The exit status for a negative errno of writing an output; EX_NOPERM for
+ * -EPERM, which means another user's directory.
  */
 int cli_output_status (int rc);
 
@@ -47,13 +47,13 @@ int cli_flush (const struct command_spec *c, int rc);
       "As root, write into a directory of another user, who can read and " \
       "replace what is there. Without this option, that is refused.")
 
-/* Whether it is a valid name of a job. */
+/* Whether it is a valid job name. */
 bool cli_valid_job (const char *name);
 
 /* Print a document and free it; 0, -ENOMEM, or an error of stdout. */
 int cli_print_json (struct json *j);
 
-/* Whether a signal is ignored, as by nohup(1): then leave it so. */
+/* Whether a signal is ignored, as by nohup(1); then it must stay ignored. */
 bool cli_is_ignored (int sig);
 
 /* For verbs that have to clean up: SIGINT, SIGTERM and SIGHUP set
@@ -79,12 +79,12 @@ size_t cli_width (int64_t option);
       "Columns of a table; texts are wrapped for it. 0: as many as it needs. " \
       "Without it: the terminal's, and 0 elsewhere." }
 
-/* The directory of runs: 'help' begins with what it is looked at for. */
+/* The option for the directory of runs; 'help' begins with its purpose. */
 #define CLI_STATE_OPTION(type, member, help) \
     { "state", 0, OPTION_TEXT, offsetof (type, member), "DIR", NULL, \
       "ROLLCALL_STATE_DIR", 0, 0, help }
 
-/* The rows of the options that say so, for a struct with these two members. */
+/* The rows of these options, for a struct with these two members. */
 #define CLI_FORMAT_OPTIONS(type) \
     OPTION_SWITCH ("json", 0, type, json, \
       "Print the summary as one JSON object."), \

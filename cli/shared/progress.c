@@ -1,4 +1,4 @@
-/* cli/shared/progress.c - one line of what is done now, on a terminal only */
+/* cli/shared/progress.c - a progress line, on a terminal only */
 #include "shared/progress.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define END_OF_LINE "\033[K"     // what was longer before goes
+#define END_OF_LINE "\033[K"     // erases the rest of a longer line
 
 void cli_progress_begin (struct cli_progress *p)
 {
@@ -17,7 +17,7 @@ void cli_progress_begin (struct cli_progress *p)
     p->shown = isatty (STDERR_FILENO);
 }
 
-/* What goes beyond the line would stay there for ever. */
+/* A line that wraps could not be erased. */
 static void show (const char *text)
 {
     size_t width = labels_width (STDERR_FILENO), used;

@@ -42,7 +42,7 @@ int batch_init (struct batch *b, enum table_id table, struct err *err);
 void batch_fini (struct batch *b);      // also of a zeroed one
 void batch_clear (struct batch *b);
 
-/* True when the next row needs the batch to be flushed first. */
+/* True if the batch must be flushed before the next row. */
 bool batch_full (const struct batch *b);
 
 /* A reference to the text; BATCH_NULL_TEXT (and b->failed) without memory. */
@@ -55,8 +55,8 @@ static inline uint32_t batch_string (struct batch *b, const char *s)
 }
 
 /* A text that many rows repeat: its reference is looked up once per table and
- * generation (so with at most one batch of each table at a time).  's' is
- * borrowed and must stay until the next _set.
+ * generation, so use it with at most one batch of each table at a time.  's' is
+ * borrowed and must stay valid until the next _set.
  */
 struct batch_repeat {
     const char *s;              // NULL is SQL's NULL
@@ -75,8 +75,8 @@ const char *batch_text_at (const struct batch *b, uint32_t ref, size_t *n);
 struct row_sink {
     /* Take the rows (the caller keeps the batch). */
     int (*rows) (void *arg, const struct batch *b, struct err *err);
-    /* Drop all rows of this table from the current capture: its source is
-     * damaged, and another one will be read.
+    /* Drop all rows of this table from the current capture, because their
+     * source is damaged; another source will be read.
      */
     int (*forget) (void *arg, enum table_id table, struct err *err);
     void *arg;

@@ -74,7 +74,7 @@ void capture_fini (struct capture *c)
     capture_init (c);
 }
 
-/* Take the first bytes of a character off the end of a text that was cut. */
+/* Remove an incomplete character from the end of a text that was cut. */
 static void drop_half (char *text)
 {
     size_t n = strlen (text), i = n;

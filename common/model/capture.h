@@ -1,7 +1,7 @@
 /* common/model/capture.h - one profiler output of one rank
  *
- * Everything about a capture except its rows: where it came from, whose it
- * is, which communicator groups it knows, and whether all of it was read.
+ * Everything about a capture except its rows: where it came from, which rank
+ * wrote it, which communicator groups it knows, and whether all of it was read.
  */
 #ifndef ROLLCALL_MODEL_CAPTURE_H
 #define ROLLCALL_MODEL_CAPTURE_H
@@ -18,8 +18,8 @@
 #define CAPTURE_REASON_MAX 768
 #define CAPTURE_HASH_MAX 24             // decimal digits of 64 bits
 #define CAPTURE_GROUPS_MAX 4096         // groups of one rank
-// ranks of a job: no cluster has as many devices, and a roll of so many takes
-// less than 100 MB, whoever claims them
+// the most ranks of a job: no cluster has as many devices, and a roster of this
+// size takes less than 100 MB, so a wrong claim does no harm
 #define CAPTURE_WORLD_MAX (1 << 17)
 #define CAPTURE_STEPS_MAX 8192          // steps of one capture that are listed
 #define CAPTURE_NO_RANK (-1)
@@ -84,7 +84,7 @@ struct capture {
     struct evidence evidence;           // of its job, rank, host and steps
 };
 
-/* Whether there are rows of it that count. */
+/* Whether it has rows that count. */
 static inline bool capture_has_rows (const struct capture *c)
 {
     return c->state == CAPTURE_COMPLETE || c->state == CAPTURE_PARTIAL;

@@ -24,8 +24,8 @@ static const char *const event_names[STAGE_EVENTS] = {
     [STAGE_ELSEWHERE] = "elsewhere", [STAGE_GONE] = "gone",
 };
 
-/* One that failed stays so while it waits for room, or is refused it: it is
- * named at the end.  What the sealer gives back may have been forgotten.
+/* A failed capture keeps this state while it waits for room or is refused, so
+ * that it is named at the end.  The sealer may return a forgotten capture.
  */
 #define EDGE(from, event, to) \
     { STAGE_##from, STAGE_##event, 0, 0, STAGE_##to }

@@ -10,42 +10,42 @@
 #include "base/states.h"
 
 enum capture_stage {
-    STAGE_SEEN,                 // it is there, and was not looked at yet
-    STAGE_UNDECIDED,            // whose it is
+    STAGE_SEEN,                 // it was found, but not examined yet
+    STAGE_UNDECIDED,            // it is not known whose it is
     STAGE_GROWING,              // a new version, which has not settled
-    STAGE_AGAIN,                // this version is to be handed on once more
-    STAGE_AWAY,                 // that, if it comes back
-    STAGE_MISSED,               // it was not handed on, and is not there
+    STAGE_AGAIN,                // this version has to be handed on again
+    STAGE_AWAY,                 // the same, once it comes back
+    STAGE_MISSED,               // it was not handed on and is gone
     STAGE_SETTLED,              // it is handed on to the agent
-    STAGE_WAITING,              // for room
+    STAGE_WAITING,              // it waits for room
     STAGE_QUEUED,               // the sealer has it
-    STAGE_FAILED,               // it could not be sealed: tried again
+    STAGE_FAILED,               // sealing failed and is tried again
     STAGE_LAST_OPEN = STAGE_FAILED,
     STAGE_SEALED,               // the spool has it
     STAGE_REFUSED,              // --when-full refuse
-    STAGE_MOVED,                // it is where a search will find it
+    STAGE_MOVED,                // a search will find it elsewhere
     STAGE_FOREIGN,              // of another job, or of a rank of another host
     STAGE_VANISHED,
     STAGE_STATES
 };
 
 enum stage_event {
-    STAGE_IS_OURS,              // decided
+    STAGE_IS_OURS,              // it is decided
     STAGE_IS_UNDECIDED,
     STAGE_IS_FOREIGN,
     STAGE_CHANGED,
-    STAGE_HAS_SETTLED,          // or is taken as it is
+    STAGE_HAS_SETTLED,          // or it is taken as it is
     STAGE_WANTED_AGAIN,
-    STAGE_MAY_BE_BACK,          // it is to be handed on then
+    STAGE_MAY_BE_BACK,          // if it is back, hand it on again
     STAGE_IS_BACK,
     STAGE_NO_ROOM,
     STAGE_NEVER_ROOM,
     STAGE_HANDED_ON,            // to the sealer
     STAGE_IS_SEALED,
     STAGE_SEAL_FAILED,
-    STAGE_NOT_THERE,            // where it was
-    STAGE_ELSEWHERE,            // it was found there
-    STAGE_GONE,                 // it is nowhere, says a search
+    STAGE_NOT_THERE,            // it is not where it was
+    STAGE_ELSEWHERE,            // a search found it elsewhere
+    STAGE_GONE,                 // a search did not find it
     STAGE_EVENTS
 };
 

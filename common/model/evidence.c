@@ -68,7 +68,7 @@ struct evidence_group *evidence_group_at (struct evidence *e,
     return &p[low];
 }
 
-/* The span of a step that has this record, or NULL: another step has it. */
+/* The span of the step with this record; NULL if it belongs to another step. */
 static struct evidence_span *span_of (const struct evidence *e,
                                       const uint64_t *known, const char *step,
                                       size_t n)
@@ -88,7 +88,7 @@ struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
     bool is_new;
     char *copy;
 
-    if (known)                  // another step of that hash has no place
+    if (known)                  // another step of the same hash gets no span
         return span_of (e, known, step, n);
     if (n >= EVIDENCE_STEP_MAX || e->nspans == EVIDENCE_SPANS_MAX ||
         !(p = vec_one_more (e->spans, e->nspans, sizeof (*p))))
@@ -135,9 +135,9 @@ uint64_t evidence_hash (uint64_t seed, const char *text, size_t n)
     return h ^ h >> 33;
 }
 
-/* The sample of a key: that which is there, or room for it among those of lower
- * keys, for which one of a higher key may go.  NULL: it is not one to be kept,
- * or there is no memory (*rc).
+/* The sample of a key: the existing one, or a new one; if there is no room, it
+ * replaces one with a higher key.  NULL if the key is not kept, or without
+ * memory (*rc).
  */
 static struct evidence_sample *sample_at (struct evidence *e, uint64_t key,
                                           int *rc)

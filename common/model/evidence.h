@@ -30,7 +30,7 @@
 #define EVIDENCE_UNKNOWN (-1)           // of what cannot be below 0
 #define EVIDENCE_SEVERAL (-2)           // of 'own' below
 
-/* Whether two names, "" where none is known, are of two things for certain. */
+/* Whether two names certainly mean different things; "" is an unknown name. */
 static inline bool evidence_differ (const char *a, const char *b)
 {
     return *a && *b && strcmp (a, b) != 0;
@@ -44,8 +44,8 @@ struct evidence_group {
     int32_t highest;            // position that its links show, -1: none
 };
 
-/* The time of a step: on the host if that is known, else of its ops.  Wall
- * clock of the capture's host, if it has one.
+/* The time of a step, on the host if known, else of its ops; by the wall clock
+ * of the capture's host, if there is one.
  */
 struct evidence_span {
     char *step;                 // its id, "" for a nameless one
@@ -70,7 +70,8 @@ struct evidence_sample {
     struct evidence_op ops[EVIDENCE_OPS_MAX];
 };
 
-/* The rank in each place that may name it; EVIDENCE_UNKNOWN if it does not. */
+/* The rank from each source that may name it; EVIDENCE_UNKNOWN if one does not.
+ */
 struct evidence_ranks {
     int64_t info_name;          // profiler_info_N.json
     int64_t info;               // rank_id in it
@@ -138,8 +139,8 @@ uint64_t evidence_hash (uint64_t seed, const char *text, size_t n);
 void evidence_widen (struct evidence_span *s, int64_t start_ns,
                      int64_t end_ns);
 
-/* To and from a shipment's metadata (doc/format-shipment.md).  Reading refuses
- * what is not known or out of bounds with -EBADMSG.
+/* Convert to and from a shipment's metadata (doc/format-shipment.md).  Reading
+ * fails with -EBADMSG for unknown members or values out of bounds.
  */
 void evidence_to_json (const struct evidence *e, struct json *parent);
 int evidence_from_json (struct evidence *e, const struct json *j,

@@ -20,10 +20,10 @@ struct job_mark {
     int64_t world_size;                 // -1: not known
 };
 
-/* Mark the existing 'dir', before anything is written into it.  Repeating a
- * mark changes nothing.  In the directory of a rank another job's mark is
- * replaced; a mark for all ranks stays, since captures of that job are there:
- * -EEXIST.  Returns 0 or -errno.
+/* Mark the existing 'dir' before anything is written into it.  Repeating a mark
+ * changes nothing.  In a rank's directory the mark replaces another job's.  A
+ * mark for all ranks is never replaced, since captures of that job are there:
+ * -EEXIST. Returns 0 or -errno.
  */
 int job_mark_write (const char *dir, const char *job, int64_t rank,
                     int64_t world_size, struct err *err);

@@ -32,9 +32,9 @@ struct roster_entry {
     int32_t local_rank;         // -1: unknown
     int64_t device_id;          // CAPTURE_NO_DEVICE: unknown
     bool expected;
-    bool verified;              // ops of its captures confirm the rank, or MPI
-    bool rank_contradicted;     // one of them said that it was another's, or
-                                // MPI said another rank than the launcher
+    bool verified;              // ops of its captures, or MPI, confirm the rank
+    bool rank_contradicted;     // a capture names another rank, or MPI names
+                                // another one than the launcher
     enum roster_state state;
     char *host;                 // NULL: unknown
     char *reason;               // NULL: nothing to say
@@ -59,8 +59,8 @@ void roster_fini (struct roster *r);
  */
 struct roster_entry *roster_at (struct roster *r, int64_t rank);
 
-/* Replace a text member; NULL or "" clears it.  It is also cleared without
- * memory: that is not an error.
+/* Replace a text member; NULL or "" clears it.  Without memory it is cleared,
+ * too, which is not an error.
  */
 void roster_set_text (char **member, const char *text);
 

@@ -1,9 +1,9 @@
 /* common/model/schema.h - the tables of rows, declared once
  *
- * First the profiler's own four (doc/format-analysis-db.md), column by column,
- * in its order and spelling; then what else a capture holds, as sums.  Readers,
- * shipments and the builder all take the columns from here; a merged table has
- * 'rank' and 'capture' behind them.
+ * First come the profiler's own four (doc/format-analysis-db.md), with its
+ * columns in its order and spelling; then the other data of a capture, as sums.
+ * Readers, shipments and the builder all take the columns from here.  A merged
+ * table also has 'rank' and 'capture' as its last columns.
  */
 #ifndef ROLLCALL_MODEL_SCHEMA_H
 #define ROLLCALL_MODEL_SCHEMA_H

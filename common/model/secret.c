@@ -66,7 +66,7 @@ bool secret_name (const char *name, size_t n)
 
 /* ---- values ---- */
 
-/* How many bytes from there on can be of a token. */
+/* How many of the following bytes can be part of a token. */
 static size_t token_size (const char *s, size_t n, bool dashes)
 {
     size_t i = 0;
@@ -126,7 +126,7 @@ static bool has_password (const char *s, size_t n)
     return i < n && s[i] == '@' && i > colon + 1;
 }
 
-/* All of it is USER:PASSWORD@HOST, without a scheme before it. */
+/* Whether all of it is USER:PASSWORD@HOST, without a scheme. */
 static bool is_login (const char *s, size_t n)
 {
     const char *at = memchr (s, '@', n);

@@ -1,8 +1,8 @@
 /* common/model/shipment.h - the rows of one capture, packed to travel
  *
- * The only thing that crosses a boundary.  The format is in
- * doc/format-shipment.md: a header, parts (rows, or "forget that table") as
- * LZ4 frames, the capture's metadata, and a footer that finds the metadata.
+ * Rows cross boundaries in this form only.  doc/format-shipment.md has the
+ * format: a header, parts (rows, or "forget that table") as LZ4 frames, the
+ * capture's metadata, and a footer that locates the metadata.
  */
 #ifndef ROLLCALL_MODEL_SHIPMENT_H
 #define ROLLCALL_MODEL_SHIPMENT_H
@@ -27,8 +27,8 @@ void shipment_writer_destroy (struct shipment_writer *w);  // w may be NULL
 /* Where the rows go. */
 const struct row_sink *shipment_sink (struct shipment_writer *w);
 
-/* The metadata and the footer; 'size' is that of the whole shipment.  Does not
- * fsync.  -errno of the disk, or -ENOMEM.
+/* Write the metadata and the footer; 'size' gets the size of the whole
+ * shipment.  Does not fsync.  -errno of the disk, or -ENOMEM.
  */
 int shipment_finish (struct shipment_writer *w, const struct capture *c,
                      uint64_t *size, struct err *err);

@@ -1,8 +1,8 @@
-/* common/pages/page_cell.c - values as SQLite's records, in cells of leaves
+/* common/pages/page_cell.c - encode values as SQLite records in leaf cells
  *
- * How an integer finds its width, and a real that is one becomes one, is as in
- * SQLite's sqlite3VdbeIntegerAffinity and OP_MakeRecord, so that a cell is as
- * SQLite's own to the byte.
+ * Integers get their width, and reals with integer values become integers, as
+ * in SQLite's sqlite3VdbeIntegerAffinity and OP_MakeRecord, so that cells are
+ * equal to SQLite's own byte by byte.
  */
 #include "pages/page_private.h"
 
@@ -59,7 +59,8 @@ static unsigned number_type (const struct page_value *v, int64_t *bits)
     return SERIAL_REAL;
 }
 
-/* Room for the values, and for what a number's bytes may be too many. */
+/* Space for the values, and for the excess bytes that writing a number touches.
+ */
 static int cell_room (struct page_cell *c, const struct page_value *values,
                       unsigned n, struct err *err)
 {

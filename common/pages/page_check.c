@@ -1,7 +1,7 @@
-/* common/pages/page_check.c - whether a database file is whole
+/* common/pages/page_check.c - check that a database file is whole
  *
- * Each tree is read from its root; what is below the children of roots is
- * shared out among threads.
+ * Each tree is read from its root; the subtrees below the children of roots are
+ * divided among threads.
  */
 #include "pages/page_check.h"
 
@@ -16,7 +16,8 @@
 
 #define WINDOW_BYTES (64u << 10)        // read at once: the largest page
 
-/* What may be below a page: the rowids, or the keys between two (neither). */
+/* What a page may have below it: rowids, or keys between two keys (excluded).
+ */
 struct span {
     int64_t least, most;
     struct page_key lo, hi;
@@ -57,7 +58,7 @@ struct reader {
 struct cell {
     uint32_t child, bytes, local, overflow;
     int64_t rowid;
-    struct page_key payload;    // as far as it is in the page
+    struct page_key payload;    // the part that is in the page
 };
 
 static int damaged (struct reader *r, uint32_t page, const char *what)
@@ -66,7 +67,7 @@ static int damaged (struct reader *r, uint32_t page, const char *what)
                     r->c->file->path, page, what);
 }
 
-/* Take note that something refers to the page. */
+/* Record a reference to the page; each page may have only one. */
 static int see_page (struct reader *r, uint32_t page)
 {
     uint64_t bit = UINT64_C (1) << page % 64;
@@ -158,7 +159,9 @@ static bool cover (uint8_t *map, uint32_t at, uint32_t n, uint32_t content,
     return true;
 }
 
-/* Cells and free blocks do not overlap, and what is left are the fragments. */
+/* Check that cells and free blocks do not overlap, and that the rest is what
+ * the header counts as fragments.
+ */
 static int check_cover (struct reader *r, uint32_t number, const uint8_t *page,
                         uint32_t from, uint32_t content)
 {
@@ -221,7 +224,7 @@ static int read_payload (struct reader *r, uint32_t page,
     return next ? damaged (r, page, "a row's overflow goes on") : 0;
 }
 
-/* A cell's key is within the span; *key is to be freed in any case. */
+/* Check that a cell's key is within the span; the caller always frees *key. */
 static int check_key (struct reader *r, uint32_t page, int type,
                       const struct cell *cell, const struct span *span,
                       struct page_key *key)
@@ -257,7 +260,7 @@ static int copy_key (struct page_key *k)
     return 0;
 }
 
-/* Below a page: at once, but below a root by whichever thread is free. */
+/* Check a subtree: at once, or below a root by whichever thread is free. */
 static int check_child (struct reader *r, const struct task *t, uint32_t child,
                         struct span span)
 {
@@ -279,7 +282,7 @@ static int check_child (struct reader *r, const struct task *t, uint32_t child,
     return err_set (&r->why, ENOMEM, "no memory to check pages");
 }
 
-/* One cell and what is below it; then the span begins behind its key. */
+/* Check a cell and its subtree; the span then begins after its key. */
 static int check_cell (struct reader *r, const struct task *t, int type,
                        const struct cell *cell, struct span *span)
 {
@@ -334,7 +337,7 @@ static int check_cells (struct reader *r, const struct task *t,
     if (rc == 0 && !is_leaf (head[0]))
         rc = check_child (r, t, get4 (head + AT_RIGHT), span);
     free (span.lo.own);
-    // ours are packed from the end on, one after the other
+    // our pages are packed from the end, one cell after the other
     if (rc == 0 && (packed != content || get2 (head + AT_FREEBLOCK) != 0 ||
                     head[AT_FRAGMENTS] != 0))
         rc = check_cover (r, t->page, page, from, content);
@@ -402,7 +405,7 @@ static int check_freelist (struct reader *r)
                ? 0 : damaged (r, 1, "there are not so many free pages");
 }
 
-/* No page is left that nothing refers to. */
+/* Check that every page is referenced. */
 static int check_seen (struct reader *r)
 {
     for (uint32_t page = 1; page <= r->c->pages; page++) {
@@ -415,7 +418,7 @@ static int check_seen (struct reader *r)
     return 0;
 }
 
-/* The roots: what is below them becomes tasks. */
+/* Check the roots; the subtrees below them become tasks. */
 static int check_roots (struct reader *r)
 {
     struct task schema = { 0, 1, 0, { INT64_MIN, INT64_MAX, { 0 }, { 0 } } };
@@ -472,8 +475,8 @@ static void reader_fini (struct reader *r)
     free (r->map);
 }
 
-/* The first reader works in this thread; a thread that cannot be started leaves
- * its part to the others.
+/* The first reader works in this thread.  If a thread cannot be started, the
+ * others do its part.
  */
 static int check_all (struct check *c, unsigned threads, struct err *err)
 {

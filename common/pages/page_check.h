@@ -1,4 +1,4 @@
-/* common/pages/page_check.h - whether a database file is whole */
+/* common/pages/page_check.h - check that a database file is whole */
 #ifndef ROLLCALL_PAGES_PAGE_CHECK_H
 #define ROLLCALL_PAGES_PAGE_CHECK_H
 

@@ -18,7 +18,9 @@
 
 /* ---- pages ---- */
 
-/* Add to the pool.  What is the end of the file is no part of it any more. */
+/* Add pages to the pool.  If they are at the end of the file, shorten it
+ * instead.
+ */
 static int pool_add (struct page_file *f, uint32_t first, uint32_t n)
 {
     struct page_range *last = f->npool ? &f->pool[f->npool - 1] : NULL;
@@ -51,7 +53,7 @@ int page_file_give (struct page_file *f, uint32_t first, uint32_t n,
     return rc < 0 ? err_set (err, ENOMEM, "no memory for free pages") : 0;
 }
 
-/* From the first range that is long enough; 0: there is none. */
+/* Take pages from the first range that is long enough; 0: there is none. */
 static uint32_t pool_take (struct page_file *f, uint32_t n)
 {
     for (size_t i = 0; i < f->npool; i++) {
@@ -115,7 +117,7 @@ int page_file_write (const struct page_file *f, uint32_t page,
     return rc < 0 ? err_sys (err, -rc, "cannot write %s", f->path) : 0;
 }
 
-/* "Cell Payload Overflow Pages": a chain, here of pages that lie together. */
+/* "Cell Payload Overflow Pages": a chain; here its pages are adjacent. */
 int page_file_spill (struct page_file *f, const uint8_t *bytes, size_t size,
                      struct page_range *spill, struct err *err)
 {
@@ -175,7 +177,7 @@ static int read_roots (struct page_file *f, struct err *err)
     return rc;
 }
 
-/* What is wrong with a header, or NULL. */
+/* The problem of a header, or NULL. */
 static const char *file_refusal (const uint8_t *h, uint32_t page_size,
                                  uint64_t bytes)
 {
@@ -301,7 +303,7 @@ static int leaf_order (const void *pa, const void *pb)
     return (a->first > b->first) - (a->first < b->first);
 }
 
-/* One leaf is the root itself. */
+/* A single leaf becomes the root itself. */
 static int leaf_to_root (struct page_tree *t, struct err *err)
 {
     struct page_file *f = t->file;
@@ -353,7 +355,7 @@ static int range_order (const void *pa, const void *pb)
     return (a->first > b->first) - (a->first < b->first);
 }
 
-/* Let the file end before what is free at its end. */
+/* Cut the free pages at the end of the file off. */
 static void trim_end (struct page_file *f)
 {
     uint32_t lock = lock_page (f->page_size);
@@ -374,8 +376,8 @@ static void trim_end (struct page_file *f)
     }
 }
 
-/* Write a trunk with up to 'room' pages of the pool's end; *next is the trunk
- * before.
+/* Write a trunk with up to 'room' pages from the end of the pool; *next is the
+ * trunk before.
  */
 static int write_trunk (struct page_file *f, uint8_t *page, uint32_t *next,
                         uint32_t *count, struct err *err)
@@ -401,7 +403,7 @@ static int write_trunk (struct page_file *f, uint8_t *page, uint32_t *next,
     return page_file_write (f, trunk, page, 1, err);
 }
 
-/* The freelist, and then the header. */
+/* Write the freelist, then the header. */
 static int write_header (struct page_file *f, struct err *err)
 {
     uint8_t *page = malloc (f->page_size);

@@ -1,7 +1,7 @@
-/* common/pages/page_index.c - keys in order into an index
+/* common/pages/page_index.c - write sorted keys into an index
  *
- * Leaves are taken in runs before they are written, since the level above has
- * to know their numbers; what of a run is not used goes back.
+ * A run of pages is reserved before its leaves are written, since the level
+ * above needs their numbers.  Unused pages of a run are returned.
  */
 #include "pages/page_private.h"
 
@@ -107,7 +107,8 @@ int page_index_key (struct page_index *x, const struct page_value *values,
     return x->rc;
 }
 
-/* The last leaf, and what joins all; one leaf is the root itself. */
+/* Write the last leaf and the levels above; a single leaf is the root itself.
+ */
 static int end_index (struct page_index *x)
 {
     struct page_file *f = x->above.tree->file;

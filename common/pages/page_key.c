@@ -1,6 +1,4 @@
-/* common/pages/page_key.c - records that are read: whether they are sound, and
- * their order
- */
+/* common/pages/page_key.c - check and compare records that are read */
 #include "pages/page_private.h"
 
 #include <endian.h>
@@ -34,7 +32,8 @@ static int64_t number_at (const uint8_t *p, uint64_t type)
     return (int64_t)be64toh (big) >> (64 - 8 * n);
 }
 
-/* As SQLite: not by what a double makes of the integer. */
+/* Compare exactly, as SQLite does, without converting the integer to a double.
+ */
 static int compare_mixed (int64_t i, double d)
 {
     if (d < -0x1p63 || d >= 0x1p63)

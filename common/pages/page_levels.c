@@ -1,9 +1,9 @@
-/* common/pages/page_levels.c - pages that fill up, and the levels above them
+/* common/pages/page_levels.c - fill pages, and build the levels above them
  *
- * A page that is full gives its last cell away: that cell's child becomes the
- * one at the page's right, and its key separates the page from the next one, a
- * level above.  This is so for tables, whose separators are rowids, and for
- * indexes, in which each key is in one page only.
+ * A full page gives its last cell away: the cell's child becomes the page's
+ * rightmost child, and its key moves up a level to separate the page from the
+ * next. This holds for tables, whose separators are rowids, and for indexes, in
+ * which each key is in one page only.
  */
 #include "pages/page_private.h"
 
@@ -64,7 +64,7 @@ static int new_level (struct page_levels *l, struct err *err)
     return 0;
 }
 
-/* Write a level's page, which is full, and go on with an empty one. */
+/* Write a level's full page and begin an empty one. */
 static int close_level (struct page_levels *l, unsigned i, struct err *err)
 {
     struct page_image *g = &l->level[i];

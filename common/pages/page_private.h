@@ -40,11 +40,11 @@ struct page_file {
     size_t npool;
 };
 
-/* As page_file_open; not to write: there may be free pages. */
+/* As page_file_open, but read-only, so there may be free pages. */
 int page_file_begin (const char *path, bool write, struct page_file **ret,
                      struct err *err);
 
-/* Take n pages that follow each other; *ret is the first one. */
+/* Take n adjacent pages; *ret is the first. */
 int page_file_take (struct page_file *f, uint32_t n, uint32_t *ret,
                     struct err *err);
 int page_file_give (struct page_file *f, uint32_t first, uint32_t n,
@@ -55,7 +55,9 @@ int page_file_read (const struct page_file *f, uint32_t page, uint8_t *bytes,
 int page_file_write (const struct page_file *f, uint32_t page,
                      const uint8_t *bytes, uint32_t n, struct err *err);
 
-/* Write what of a payload is not in its cell: into 'spill'. */
+/* Write the part of a payload that does not fit into its cell; 'spill' says
+ * where.
+ */
 int page_file_spill (struct page_file *f, const uint8_t *bytes, size_t size,
                      struct page_range *spill, struct err *err);
 
@@ -89,10 +91,11 @@ static inline uint8_t *page_image_cell (struct page_image *g, uint32_t size)
     return g->bytes + g->top;
 }
 
-/* Take the last cell out, which stays where it is until page_image_end. */
+/* Remove the last cell; it stays in memory until page_image_end. */
 const uint8_t *page_image_pop (struct page_image *g, uint32_t *size);
 
-/* Write the header; what is free becomes zeros.  'right': of interior pages. */
+/* Write the header and clear the free bytes.  'right': for interior pages only.
+ */
 void page_image_end (struct page_image *g, uint32_t right);
 
 /* ---- the interior pages of a tree, from left to right (page_levels.c) ---- */
@@ -138,10 +141,10 @@ struct page_key {
     uint8_t *own;               // NULL: it is in its page
 };
 
-/* Whether it is as long as its header says. */
+/* Whether the record has the length that its header implies. */
 bool page_key_is_sound (const struct page_key *k);
 
-/* The order of sound ones: negative, 0, positive. */
+/* Compare sound records: negative, 0 or positive. */
 int page_key_compare (const struct page_key *a, const struct page_key *b);
 
 #endif

@@ -33,7 +33,7 @@ struct page_level {
 
 /* ---- the file ---- */
 
-/* 0: no such size. */
+/* The page size; 0 if it is invalid. */
 static uint32_t page_size_of (const uint8_t *head)
 {
     uint32_t size = get2 (head + HEADER_PAGE_SIZE);
@@ -43,7 +43,7 @@ static uint32_t page_size_of (const uint8_t *head)
     return size >= 512 && (size & (size - 1)) == 0 ? size : 0;
 }
 
-/* Whether a write-ahead log beside the file has what the file lacks. */
+/* Whether a write-ahead log beside the file has changes that the file lacks. */
 static bool has_log (const char *path)
 {
     char log[PATH_MAX];
@@ -153,8 +153,8 @@ static int read_pages (const struct page_source *s, uint32_t page, uint32_t n,
 
 /* ---- pages ---- */
 
-/* Pages of a table mostly follow each other: from the second one that does on,
- * more than one are read at once.
+/* Pages of a table are mostly adjacent.  From the second adjacent page on, read
+ * several at once.
  */
 static int read_leaf (struct page_scan *p, uint32_t page, const uint8_t **ret,
                       struct err *err)
@@ -179,9 +179,7 @@ static int read_leaf (struct page_scan *p, uint32_t page, const uint8_t **ret,
     return 0;
 }
 
-/* The kind of a page, and how many cells it has; 0: it is no page of a
- * table.
- */
+/* The kind of a page and its number of cells; 0: not a page of a table. */
 static uint8_t page_kind (const struct page_source *s, const uint8_t *data,
                           uint32_t page, unsigned *ncells)
 {
@@ -196,7 +194,7 @@ static uint8_t page_kind (const struct page_source *s, const uint8_t *data,
     return *head;
 }
 
-/* The cell of a page; NULL: it lies outside. */
+/* The address of a cell in its page; NULL: it lies outside. */
 static const uint8_t *cell_at (const struct page_source *s,
                                const uint8_t *data, uint32_t page,
                                unsigned header, unsigned cell)
@@ -241,7 +239,7 @@ static int child_page (const struct page_scan *p, const struct page_level *l,
                                : damaged (err, l->page, "no such child");
 }
 
-/* Which child of this level has the rowid, by halving. */
+/* Find the child of this level that has the rowid, by binary search. */
 static int find_child (struct page_scan *p, struct page_level *l,
                        int64_t rowid, struct err *err)
 {
@@ -310,7 +308,7 @@ static int descend (struct page_scan *p, uint32_t page, int64_t rowid,
     }
 }
 
-/* The next leaf: 1, or 0 behind the last one. */
+/* Go to the next leaf: 1, or 0 after the last one. */
 static int next_leaf (struct page_scan *p, struct err *err)
 {
     const atomic_bool *cancel = p->source->cancel;
@@ -337,7 +335,7 @@ static int next_leaf (struct page_scan *p, struct err *err)
 
 /* ---- rows ---- */
 
-/* Behind the number, most of which are of one byte; NULL: it does not end. */
+/* Skip a number; most take one byte.  NULL if it does not end. */
 static inline const uint8_t *take_varint (const uint8_t *at,
                                           const uint8_t *end, uint64_t *ret)
 {
@@ -351,7 +349,7 @@ static inline const uint8_t *take_varint (const uint8_t *at,
     return n ? at + n : NULL;
 }
 
-/* A row whose end is on pages of its own: put together. */
+/* Put a row together whose end is on overflow pages. */
 static int read_overflow (struct page_scan *p, const uint8_t *local,
                           size_t nlocal, uint64_t size, const uint8_t **ret,
                           struct err *err)
@@ -389,7 +387,7 @@ static int read_overflow (struct page_scan *p, const uint8_t *local,
     return 0;
 }
 
-/* Where the values of a record are. */
+/* Find where the values of a record are. */
 static int read_record (struct page_scan *p, const uint8_t *record,
                         size_t size, struct err *err)
 {
@@ -419,7 +417,7 @@ static int read_record (struct page_scan *p, const uint8_t *record,
     return 0;
 }
 
-/* The rowid of the cell that is next, and where its record begins. */
+/* Find the rowid of the next cell, and where its record begins. */
 static int read_cell (struct page_scan *p, uint64_t *size, int64_t *rowid,
                       const uint8_t **record, struct err *err)
 {
@@ -473,7 +471,7 @@ int page_scan_next (struct page_scan *p, struct err *err)
     return rc == 1 ? take_cell (p, err) : rc;
 }
 
-/* The first cell of the leaf from which on rows are wanted. */
+/* Find the first wanted cell of the leaf. */
 static int find_cell (struct page_scan *p, int64_t first, struct err *err)
 {
     while (p->cell < p->ncells) {

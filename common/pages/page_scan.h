@@ -1,19 +1,18 @@
 /* common/pages/page_scan.h - read the rows of a table from its pages
  *
  * A table of SQLite is a b-tree whose leaves hold the rows in the order of
- * their rowids (SQLite's "Database File Format", 1.5 and 2.1).  Who wants all
- * rows of a large table, or a range of them, reads the leaves one after the
- * other, some ten times as fast as sqlite3_step gives rows.
+ * their rowids (SQLite's "Database File Format", 1.5 and 2.1).  To read all
+ * rows of a large table, or a range of them, this reads one leaf after the
+ * other, some ten times as fast as sqlite3_step.
  *
- * Nobody may write to the file meanwhile: what a connection of this process has
- * written is there once its transaction has ended.  Several threads may scan
- * one source, each with a scan of its own.
+ * Nobody may write to the file meanwhile.  Changes by a connection of this
+ * process are visible once its transaction has ended.  Several threads may scan
+ * one source, each with its own scan.
  *
- * All functions return 0 or a negative errno value:
- *     -EBADMSG   the file is damaged, or no database; the sentence says where
- *     -ENOTSUP   a database of a form that is not read here (UTF-16, or a WAL
- *                that is not empty): use SQLite
- *     -ENOMEM, -EIO and what open(2) and pread(2) say
+ * All functions return 0 or a negative errno value: -EBADMSG if the file is
+ * damaged or no database ('err' says where); -ENOTSUP if its form is not
+ * supported here (UTF-16, or a WAL that is not empty), so use SQLite; -ENOMEM,
+ * -EIO and errors of open(2) and pread(2).
  */
 #ifndef ROLLCALL_PAGES_PAGE_SCAN_H
 #define ROLLCALL_PAGES_PAGE_SCAN_H
@@ -32,19 +31,19 @@ struct page_source;
 int page_source_open (const char *path, struct page_source **ret,
                       struct err *err);
 
-/* The file of a connection's database.  What the connection has not committed
- * yet it does now, and begins a new transaction if it had one.  It may write
- * other tables while one is scanned, but not the schema.  Closing the source
- * drops the locks that SQLite has on the file: nobody else may use it, or no
- * transaction is open.  Once *cancel (which may be NULL) is true, scans end with
- * -EINTR.  -EBUSY: another file has the name by now.
+/* Open the database file of a connection.  This commits the connection's
+ * changes, and begins a new transaction if it had one.  It may write other
+ * tables during a scan, but not the schema.  Closing the source drops SQLite's
+ * locks on the file, so nobody else may use it, or no transaction may be open.
+ * Once *cancel (which may be NULL) is true, scans end with -EINTR.  -EBUSY: the
+ * name now belongs to another file.
  */
 int page_source_of (sqlite3 *db, const atomic_bool *cancel,
                     struct page_source **ret, struct err *err);
 
 void page_source_close (struct page_source *s);         // NULL is fine
 
-/* The first page of a table's b-tree, by the schema in the file; *ret is 0 if
+/* Find the root page of a table's b-tree in the file's schema; *ret is 0 if
  * there is no table of this name.
  */
 int page_source_root (const struct page_source *s, const char *table,
@@ -52,7 +51,7 @@ int page_source_root (const struct page_source *s, const char *table,
 
 struct page_level;
 
-/* A scan, and the row at which it is. */
+/* A scan and its current row. */
 struct page_scan {
     int64_t rowid;
     unsigned ncolumns;                  // that the row has, at most
@@ -75,28 +74,29 @@ struct page_scan {
 };
 
 /* Begin before the first row of the table whose rowid is from 'first' to
- * 'last'.  'source' is borrowed.  To be followed by page_scan_end in any case.
+ * 'last'.  'source' is borrowed.  The caller must call page_scan_end in any
+ * case.
  */
 int page_scan_begin (struct page_scan *p, const struct page_source *source,
                      uint32_t root, int64_t first, int64_t last,
                      struct err *err);
 void page_scan_end (struct page_scan *p);
 
-/* Go to the next row: 1, or 0 behind the last one.  What the row's values point
- * to is valid until the next call.
+/* Go to the next row: 1, or 0 after the last one.  Pointers to the row's values
+ * are valid until the next call.
  */
 int page_scan_next (struct page_scan *p, struct err *err);
 
-/* The number in a column; NaN: no number, or a column that the row lacks.  A
- * column that is the rowid (INTEGER PRIMARY KEY) is NULL here.
+/* The number in a column; NaN if it is not a number or the row lacks the
+ * column.  A column that is the rowid (INTEGER PRIMARY KEY) is NULL here.
  */
 double page_scan_real (const struct page_scan *p, unsigned column);
 
-/* The same as an integer; 'fallback' where there is none. */
+/* The same as an integer; 'fallback' if there is none. */
 int64_t page_scan_int (const struct page_scan *p, unsigned column,
                        int64_t fallback);
 
-/* The text in a column, without a NUL behind it; NULL: it is no text. */
+/* The text in a column, not NUL-terminated; NULL if it is not a text. */
 static inline const char *page_scan_text (const struct page_scan *p,
                                           unsigned column, size_t *n)
 {

@@ -1,9 +1,9 @@
-/* common/pages/page_writer.c - rows into the leaves of a table
+/* common/pages/page_writer.c - write rows into the leaves of a table
  *
- * A writer fills PAGE_RUN pages in memory, and takes numbers for them when it
- * writes them.  What it has to forget is cut off at the mark: leaves that were
- * written since then go back to the file, and the page that the mark is in is
- * in memory still, or was kept when it was written.
+ * A writer fills PAGE_RUN pages in memory and takes numbers for them when it
+ * writes them.  To take rows back it returns to the mark: leaves written since
+ * then go back to the file, and the page of the mark is still in memory, or was
+ * kept when it was written.
  */
 #include "pages/page_private.h"
 
@@ -96,7 +96,7 @@ static int write_leaves (struct page_writer *w)
     return 0;
 }
 
-/* Whether it is full or not, the next row begins another leaf. */
+/* End the leaf, full or not; the next row begins another one. */
 static int close_leaf (struct page_writer *w)
 {
     struct page_leaf *more;
@@ -116,7 +116,7 @@ static int close_leaf (struct page_writer *w)
     return rc;
 }
 
-/* Remember what is to go with the row. */
+/* Copy the state that belongs to the row. */
 static int keep_spill (struct page_writer *w)
 {
     struct page_range *more = vec_one_more (w->spills, w->nspills,
@@ -199,7 +199,7 @@ int page_writer_abandon (struct page_writer *w, struct err *err)
     return writer_failed (w, rc, err);
 }
 
-/* Leave the leaves to the table. */
+/* Hand the leaves over to the table. */
 static int hand_over (struct page_writer *w)
 {
     struct page_tree *t = w->tree;

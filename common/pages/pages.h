@@ -34,22 +34,22 @@ struct page_file;
 struct page_tree;               // a table or an index; of its file
 
 /* Take over an SQLite file, which may have a held path (store/tree.h).  No
- * connection may have it open until page_file_close: SQLite's locks go when
- * another descriptor is closed.  -EINVAL: it is no such file, or has WAL,
- * auto_vacuum, another encoding than UTF-8, reserved bytes, free pages, or
- * another schema format than 4.  -ENOMEM, -EIO, ...
+ * connection may have it open until page_file_close, because closing another
+ * descriptor drops SQLite's locks.  -EINVAL: the file is not such a file, or
+ * has WAL, auto_vacuum, another encoding than UTF-8, reserved bytes, free
+ * pages, or another schema format than 4.  -ENOMEM, -EIO, ...
  */
 int page_file_open (const char *path, struct page_file **ret, struct err *err);
 
-/* The table or index of this name.  -ENOENT: there is none; -ENOTEMPTY: it has
- * rows already.  Not while other threads use the file.
+/* Get the table or index of this name.  -ENOENT: there is none; -ENOTEMPTY: it
+ * already has rows.  Do not call while other threads use the file.
  */
 int page_file_tree (struct page_file *f, const char *name,
                     struct page_tree **ret, struct err *err);
 
-/* Join the leaves of all tables, and make the header say what is there; with
- * 'sync' all is on the disk then.  All writers and indexes are closed.
- * -EEXIST: two writers have rows of the same range, with the rowids in 'err'.
+/* Join the leaves of all tables and update the header; with 'sync' everything
+ * is on disk afterwards.  All writers and indexes must be closed.  -EEXIST: two
+ * writers have rows in the same range; 'err' has the rowids.
  */
 int page_file_finish (struct page_file *f, bool sync, struct err *err);
 
@@ -59,10 +59,11 @@ void page_file_close (struct page_file *f);     // f may be NULL
 
 #define PAGE_COLUMNS_MAX 64u    // of a record
 
-/* How a column of a kind that SQLite's affinities have keeps a number: NUMERIC
- * as an integer if it is one of 64 bits, -0.0 among them; REAL as well, if it
- * takes up to 6 bytes.  NaN is NULL.  A text is its bytes, UTF-8 or not.  The
- * column that is INTEGER PRIMARY KEY is NULL in each row: the rowid has it.
+/* How a column stores a number, according to SQLite's affinities: NUMERIC
+ * stores it as an integer if it is one of 64 bits, including -0.0; REAL does
+ * so, too, if it takes up to 6 bytes.  NaN is NULL.  A text is its bytes, UTF-8
+ * or not.  A column that is INTEGER PRIMARY KEY must be NULL in each row: the
+ * rowid has its value.
  */
 enum page_kind {
     PAGE_NULL, PAGE_INT, PAGE_NUMERIC, PAGE_REAL, PAGE_TEXT, PAGE_BLOB
@@ -121,26 +122,28 @@ struct page_writer;
 int page_writer_open (struct page_tree *t, struct page_writer **ret,
                       struct err *err);
 
-/* Add a row.  Rowids ascend: no other writer has one between two of these,
- * unless page_writer_gap is between them.  A failure sticks: -ENOMEM, -EFBIG (a
- * row of 1 GB, or a file of 2^30 pages), -E2BIG (columns), or what the disk
- * said (-ENOSPC, -EIO).
+/* Add a row.  Rowids ascend, and no other writer may have one between two of
+ * these unless page_writer_gap was called between them.  A failure sticks:
+ * -ENOMEM, -EFBIG (a row of 1 GB, or a file of 2^30 pages), -E2BIG (columns),
+ * or an error of the disk (-ENOSPC, -EIO).
  */
 int page_writer_row (struct page_writer *w, int64_t rowid,
                      const struct page_value *values, unsigned n,
                      struct err *err);
 
-/* The next row may be anywhere; it begins a page. */
+/* Allow the next row to have any higher or lower rowid; it begins a new page.
+ */
 int page_writer_gap (struct page_writer *w, struct err *err);
 
-/* Remember this place; take back all rows since then, whose pages others may
- * use then.  To be done as often as one likes; without a mark: all rows.
+/* Set a mark at this place; drop all rows since the mark, or all rows without
+ * one.  Others may then use their pages.  Both can be called any number of
+ * times.
  */
 void page_writer_mark (struct page_writer *w);
 int page_writer_abandon (struct page_writer *w, struct err *err);
 
-/* Write what is in memory, leave it to page_file_finish to join it.  It is
- * closed in any case, even if it had failed; w may be NULL.
+/* Write what is in memory; page_file_finish will join it.  Closes the writer in
+ * any case, even after a failure; w may be NULL.
  */
 int page_writer_close (struct page_writer *w, struct err *err);
 
@@ -152,10 +155,10 @@ struct page_index;
 int page_index_open (struct page_tree *t, struct page_index **ret,
                      struct err *err);
 
-/* Add a key, larger than the one before: first by its values (NULL, numbers,
- * texts, blobs), then by the rowid.  It is not looked at, but by
- * page_check_file.  Numbers are of the kinds that they have in the table.
- * Errors as of page_writer_row.
+/* Add a key, which must be larger than the one before: by its values (NULL,
+ * numbers, texts, blobs), then by the rowid.  Only page_check_file checks this.
+ * Numbers have the kinds that they have in the table.  Errors as
+ * page_writer_row.
  */
 int page_index_key (struct page_index *x, const struct page_value *values,
                     unsigned n, int64_t rowid, struct err *err);
