@@ -129,7 +129,7 @@ static void select_names_give (struct names *l, bool *seen)
     while (place < end && !try_place (l, seen, place))
         place++;
     if (place == end)
-        return;                 // undecidable for now: see below
+        return;                 // select_name_processes may know more
     for (size_t i = 0; i < l->n; i++) {
         l->v[i].item->capture.rank = number_at (l->v[i].worker, place);
         l->v[i].item->rank_by = "the trace does not record its rank: it is "

@@ -41,7 +41,7 @@
 #define TRANSFER_STALL_NS (10 * INT64_C (1000000000))
 // items that are offered and not acknowledged: of one agent (ours offers 528,
 // most of them small), and of all agents, at 2 KiB each.  Further offers are
-// ignored for now, and repeated by the agents.  When half of TRANSFER_ITEMS are
+// dropped, and the agents repeat them.  When half of TRANSFER_ITEMS are
 // in use, one agent may have only TRANSFER_AGENT_FEW
 #define TRANSFER_AGENT_ITEMS 1024
 #define TRANSFER_AGENT_FEW 64
