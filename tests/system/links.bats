@@ -305,7 +305,8 @@ watching_swapped ()
             --release shipped job
         echo status=\$? files=\$(find $capture -type f | wc -l)
         '$ROLLCALL' analyze --quiet -o mounted job; echo analyzed=\$?"
-    [ "$status" -ne 111 ] || skip "no mounts here: $output"
+    [ "$status" -ne 111 ] && [[ $output != unshare:* ]] ||
+        skip "no mounts here: $output"
     shows "files=$(find "original/${capture#*/}" -type f | wc -l)" \
         "event=released" "event=not-released"
     captures_are 2 || eventually captures_are 2
@@ -428,11 +429,13 @@ owner_runs ()
     [ -s own/cluster_analysis_output/analysis.db ]
     [ "$(id -u)" -eq 0 ] || return 0
     other=$(mktemp -d /tmp/links-XXXXXX)
-    cp writer "$other"
+    # who may not enter the directory that the programs are in
+    cp "$ROLLCALL_BIN"/{,lib}rollcall* "$CAPTURE_MAKER" writer "$other"
     chown -R 65534 "$other"
     cd "$other"
     run setpriv --reuid=65534 --clear-groups env TMPDIR="$other" \
-        ROLLCALL_STATE_DIR="$other/state" "$ROLLCALL" run -o out --raw \
+        CAPTURE_MAKER="$other/${CAPTURE_MAKER##*/}" \
+        ROLLCALL_STATE_DIR="$other/state" "$other/rollcall" run -o out --raw \
         -- ./writer
     cd "$TEST_DIR"
     expect_status 0

@@ -7,6 +7,7 @@ load service_helper
 seal ()
 {
     choose_port
+    : >agent.log                # a former one's lines do not count
     "$AGENT" --state "$TEST_DIR/spool" --job j --quiet-period 0.1s \
         --aggregator "tcp://127.0.0.1:$PORT" "$@" job >agent.log 2>&1 3>&- &
     local watcher=$!
