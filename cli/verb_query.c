@@ -170,9 +170,6 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
     grid_destroy (g);
     if (rc == 0 && named && format_of (opt) == GRID_TABLE)
         tell_other_jobs (db);
-    if (rc == -EINVAL && named && finished_is_older (db))
-        return FAIL (EX_DATAERR, "%s (this result was built by an older "
-                     "rollcall: analyse or build it again)", err.text);
     if (rc == -EINTR)
         return FAIL (EX_TEMPFAIL, "the query took longer than --timeout: the "
                      "output is not complete");

@@ -112,6 +112,8 @@ static int feed_item (struct worker *w, size_t i)
         return rc;
     }
     select_take (item, &fresh);
+    if (w->part && (rc = part_end_capture (w->part, &w->err)) < 0)
+        return rc;
     if (w->part) {
         used = part_groups (w->part, &nused);
         part_span (w->part, &w->b->spans[i]);
@@ -416,7 +418,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     report_progress (b, "summing up");
     if (rc == 0)
         rc = rollup_derive (db, job->derive ? job->derive->topology : NULL,
-                            b->nworkers, job->cancel, err);
+                            err);
     report_progress (b, "computing findings");
     if (rc == 0)
         rc = findings_derive (db, job->derive ? job->derive->findings : NULL,

@@ -4,6 +4,7 @@
 
 #include "model/schema.h"
 #include "store/db_rows.h"
+#include "sums/capture_sums.h"
 
 /* A step is "10" in one table and "step10" in another. */
 static int list_conflicts (sqlite3 *db, const struct select_conflict *list,
@@ -71,6 +72,9 @@ int conflicts_drop (sqlite3 *db, const struct select_conflict *list, size_t n,
 
     for (unsigned t = 0; t < TABLE_COUNT && n > 0 && rc == 0; t++)
         rc = drop_from (db, t, err);
+    if (n > 0 && rc == 0)
+        rc = capture_sums_again (db, "SELECT capture FROM temp.conflict UNION "
+                                 "SELECT capture FROM temp.unused", err);
     if (n > 0 && rc == 0)
         rc = db_exec (db, "DROP TABLE temp.conflict;DROP TABLE temp.unused;"
                           "DROP TABLE temp.held", err);

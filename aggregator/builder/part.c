@@ -9,11 +9,15 @@
 
 #define VALUES_MAX (TABLE_COLUMNS_MAX + 2)
 
+_Static_assert (SUMS_COLUMNS_MAX <= VALUES_MAX, "one room for both");
+
 struct part {
     const struct row_file *file;
     const atomic_bool *cancel;
     struct row_sink sink;
     struct page_writer *writers[TABLE_COUNT];   // of tables with rows
+    struct page_writer *sums_writers[SUMS_COUNT];       // the same
+    struct capture_sums *sums;
     int64_t capture, rank;
     uint64_t rows[TABLE_COUNT];         // of the current capture
     uint64_t before;                    // of those before it, in the four
@@ -70,14 +74,11 @@ static void note_groups (struct part *p, const struct batch *b)
 
 /* ---- the sink ---- */
 
-static int open_writer (struct part *p, enum table_id t, struct err *err)
+/* The last two columns of each row. */
+static void put_place (const struct part *p, struct page_value values[2])
 {
-    int rc = page_writer_open (row_file_table (p->file, t), &p->writers[t],
-                               err);
-
-    if (rc == 0)
-        page_writer_mark (p->writers[t]);
-    return rc;
+    values[0] = p->rank < 0 ? page_null () : page_int (p->rank);
+    values[1] = page_int (p->capture);
 }
 
 static struct page_value value_at (const struct batch *b, unsigned column,
@@ -100,8 +101,7 @@ static int add_rows (struct part *p, const struct batch *b, struct err *err)
     struct page_value values[VALUES_MAX];
     int rc = 0;
 
-    values[n] = p->rank < 0 ? page_null () : page_int (p->rank);
-    values[n + 1] = page_int (p->capture);
+    put_place (p, values + n);
     for (uint32_t i = 0; i < b->nrows && rc == 0; i++) {
         for (unsigned c = 0; c < n; c++)
             values[c] = value_at (b, c, i);
@@ -125,9 +125,12 @@ static int take_rows (void *arg, const struct batch *b, struct err *err)
     if (t == TABLE_TIME)
         note_groups (p, b);
     if (!p->writers[t])
-        rc = open_writer (p, t, err);
+        rc = page_writer_open (row_file_table (p->file, t), &p->writers[t],
+                               err);
     if (rc == 0)
         rc = add_rows (p, b, err);
+    if (rc == 0)
+        rc = capture_sums_add (p->sums, b, err);
     if (rc == 0)
         p->rows[t] += b->nrows;
     return rc;
@@ -139,6 +142,7 @@ static int forget_rows (void *arg, enum table_id table, struct err *err)
     bool some = p->rows[table] > 0;
 
     p->rows[table] = 0;
+    capture_sums_forget (p->sums, table);
     return some ? page_writer_abandon (p->writers[table], err) : 0;
 }
 
@@ -149,8 +153,10 @@ int part_create (const struct row_file *file, const atomic_bool *cancel,
 {
     struct part *p = calloc (1, sizeof (*p));
 
-    if (!p)
+    if (!p || !(p->sums = capture_sums_create ())) {
+        free (p);
         return err_set (err, ENOMEM, "no memory for rows");
+    }
     p->file = file;
     p->cancel = cancel;
     p->sink = (struct row_sink){ take_rows, forget_rows, p };
@@ -165,17 +171,23 @@ static void forget_groups (struct part *p)
     p->ngroups = 0;
 }
 
-int part_close (struct part *p, struct err *err)
+static int close_writers (struct page_writer **writers, unsigned n, int rc,
+                          struct err *err)
 {
-    int rc = 0;
-
-    for (unsigned i = 0; i < TABLE_COUNT; i++) {
-        int one = page_writer_close (p->writers[i], rc < 0 ? NULL : err);
+    for (unsigned i = 0; i < n; i++) {
+        int one = page_writer_close (writers[i], rc < 0 ? NULL : err);
 
         rc = rc < 0 ? rc : one;
-        p->writers[i] = NULL;
+        writers[i] = NULL;
     }
     return rc;
+}
+
+int part_close (struct part *p, struct err *err)
+{
+    int rc = close_writers (p->writers, TABLE_COUNT, 0, err);
+
+    return close_writers (p->sums_writers, SUMS_COUNT, rc, err);
 }
 
 void part_destroy (struct part *p)
@@ -185,6 +197,7 @@ void part_destroy (struct part *p)
     (void)part_close (p, NULL);
     forget_groups (p);
     free (p->groups);
+    capture_sums_destroy (p->sums);
     free (p);
 }
 
@@ -203,7 +216,37 @@ void part_begin_capture (struct part *p, int64_t id, int64_t rank)
         if (p->writers[i])
             page_writer_mark (p->writers[i]);
     }
+    capture_sums_forget (p->sums, TABLE_COUNT);
     forget_groups (p);
+}
+
+static int write_sums (struct part *p, enum sums_id id, struct err *err)
+{
+    uint32_t n = capture_sums_sort (p->sums, id);
+    struct page_value values[VALUES_MAX];
+    int rc = 0;
+
+    if (n > 0 && !p->sums_writers[id])
+        rc = page_writer_open (row_file_sums (p->file, id),
+                               &p->sums_writers[id], err);
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        unsigned k = capture_sums_row (p->sums, id, i, values);
+
+        put_place (p, values + k);
+        rc = page_writer_row (p->sums_writers[id],
+                              row_file_first (p->capture) + i, values, k + 2,
+                              err);
+    }
+    return rc;
+}
+
+int part_end_capture (struct part *p, struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; i < SUMS_COUNT && rc == 0; i++)
+        rc = write_sums (p, i, err);
+    return rc;
 }
 
 const struct part_group *part_groups (const struct part *p, size_t *n)

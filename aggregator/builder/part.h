@@ -34,6 +34,9 @@ const struct row_sink *part_sink (struct part *p);
 /* The next rows belong to this capture and rank; ids must ascend. */
 void part_begin_capture (struct part *p, int64_t id, int64_t rank);
 
+/* Write the capture's sums. */
+int part_end_capture (struct part *p, struct err *err);
+
 /* The groups seen since, and the capture's rows in the indexed tables.  Valid
  * until the next part_begin_capture.
  */

@@ -1,7 +1,9 @@
-/* aggregator/builder/rollup.h - tables of sums over many rows
+/* aggregator/builder/rollup.h - sums by groups and links, and views of sums
  *
- * Tables Link and GroupTime, and views by host, kind of group, step, pair of
- * ranks, switch and rack: doc/format-analysis-db.md, "Sums".
+ * Tables Link and GroupTime, made from the sums of captures
+ * (sums/capture_sums.h) once groups are known, and views by host, kind of
+ * group, step, pair of ranks, switch and rack: doc/format-analysis-db.md,
+ * "Sums".
  */
 #ifndef ROLLCALL_BUILDER_ROLLUP_H
 #define ROLLCALL_BUILDER_ROLLUP_H
@@ -10,14 +12,11 @@
 #include "builder/topology.h"
 
 #include <sqlite3.h>
-#include <stdatomic.h>
 
-/* Create and fill them.  All other tables with Wait and the indexes must exist,
- * in a file that nobody else uses, and in a transaction, which is committed and
- * begun again.  'topology' may be NULL.
+/* Create and fill them.  All other tables with Wait and the indexes must exist.
+ * 'topology' may be NULL.  Drops the tables of SUMS_GROUP and SUMS_LINK.
  */
 int rollup_derive (sqlite3 *db, const struct topology *topology,
-                   unsigned threads, const atomic_bool *cancel,
                    struct err *err);
 
 #endif

@@ -15,6 +15,7 @@
 struct row_file {
     struct page_file *pages;
     struct page_tree *tables[TABLE_COUNT], *indexes[ROW_FILE_INDEXED];
+    struct page_tree *sums[SUMS_COUNT];
 };
 
 /* ---- the empty tables ---- */
@@ -46,6 +47,10 @@ static int make_tables (sqlite3 *db, struct err *err)
             rc = db_execf (db, err, "CREATE INDEX " INDEX_NAME " ON %s(rank)",
                            name, name);
     }
+    for (unsigned i = 0; i < SUMS_COUNT && rc == 0; i++)
+        rc = db_execf (db, err, "CREATE TABLE %s (%s, rank INTEGER, capture"
+                       " INTEGER)", capture_sums_name (i),
+                       capture_sums_columns (i));
     return rc;
 }
 
@@ -82,6 +87,9 @@ static int find_trees (struct row_file *f, struct err *err)
         if (rc == 0 && i < ROW_FILE_INDEXED)
             rc = page_file_tree (f->pages, index, &f->indexes[i], err);
     }
+    for (unsigned i = 0; i < SUMS_COUNT && rc == 0; i++)
+        rc = page_file_tree (f->pages, capture_sums_name (i), &f->sums[i],
+                             err);
     return rc;
 }
 
@@ -115,6 +123,11 @@ void row_file_close (struct row_file *f)
 struct page_tree *row_file_table (const struct row_file *f, enum table_id id)
 {
     return f->tables[id];
+}
+
+struct page_tree *row_file_sums (const struct row_file *f, enum sums_id id)
+{
+    return f->sums[id];
 }
 
 /* ---- indexes ---- */

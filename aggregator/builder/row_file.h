@@ -1,7 +1,7 @@
 /* aggregator/builder/row_file.h - write a result's tables of rows as pages
  *
- * SQLite creates the file with the tables of model/schema.h and their indexes
- * on rank, all empty.  Threads fill the tables (builder/part.h), and the inner
+ * SQLite creates the file with the tables of model/schema.h, their indexes on
+ * rank, and the tables of sums/capture_sums.h, all empty.  Threads fill the tables (builder/part.h), and the inner
  * pages that join theirs are written last.  The result is an ordinary database.
  *
  * Rowids of a capture start at its id * 2^32.  So a thread can add the rows of
@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "model/schema.h"
 #include "pages/pages.h"
+#include "sums/capture_sums.h"
 
 #include <stdatomic.h>
 
@@ -29,6 +30,7 @@ int row_file_create (const char *path, struct row_file **ret,
 
 /* A table; any thread may open a writer in it. */
 struct page_tree *row_file_table (const struct row_file *f, enum table_id id);
+struct page_tree *row_file_sums (const struct row_file *f, enum sums_id id);
 
 static inline int64_t row_file_first (int64_t capture)
 {

@@ -43,17 +43,11 @@ static const struct {
     { "free", "ms", -1, OF_STEPS, STEP_ROWS ("free/1e3") },
     { "bubble", "ms", -1, OF_STEPS, STEP_ROWS ("bubble/1e3") },
     { "ops: ", "ms", -1, OF_STEPS,
-      "SELECT CASE instr(hccl_op_name,'__') WHEN 0 THEN hccl_op_name ELSE"
-      " substr(hccl_op_name,1,instr(hccl_op_name,'__')-1) END AS kind, rank,"
-      " sum(elapse_time), step FROM CommAnalyzerTime"
+      "SELECT kind, rank, sum(elapse_time), step FROM OpTime"
       " GROUP BY kind, rank, step ORDER BY kind" },
     { "bandwidth: ", "GB/s", 1, OF_STEPS,
-      "SELECT transport_type, rank, 1.0*sum(mb)/sum(ms), step FROM"
-      " (SELECT transport_type, rank, step, max(transit_size) AS mb,"
-      "  max(transit_time) AS ms FROM CommAnalyzerBandwidth"
-      "  WHERE transport_type<>'SDMA' AND transit_time>0"
-      "  AND transit_size>=" LINK_MB_MIN
-      "  GROUP BY rank, step, group_name, hccl_op_name, transport_type)"
+      "SELECT transport_type, rank, 1.0*sum(large_size)/sum(large_time), step"
+      " FROM TransportTime WHERE transport_type<>'SDMA' AND large_time>0"
       " GROUP BY transport_type, rank, step ORDER BY transport_type" },
     // one link among many does not show in its rank's median
     { "links: ", "GB/s", 1, OF_LINKS,
@@ -323,13 +317,8 @@ static const char settings_sql[] =
 
 static int read_settings (struct compare *c, sqlite3 *db, struct err *err)
 {
-    struct db_rows r;
+    struct db_rows r = db_rows (db, err, settings_sql);
 
-    if (db_int (db, "SELECT (SELECT count(*) FROM main.sqlite_schema WHERE "
-                "name='CaptureInfo')+(SELECT count(*) FROM b.sqlite_schema "
-                "WHERE name='CaptureInfo')", 2) < 2)
-        return 0;               // an older rollcall did not record them
-    r = db_rows (db, err, settings_sql);
     while (db_step (&r))
         r.rc = add_setting (c, r.st) < 0 ? no_memory (err) : 0;
     return db_end (&r);
@@ -366,8 +355,7 @@ static int read_both (struct compare *c, sqlite3 *const dbs[2],
     int rc = 0;
 
     for (int run = 0; run < 2 && rc == 0; run++) {
-        if ((rc = finished_fill_in (dbs[run], err)) == 0)
-            rc = read_run (&c->runs[run], dbs[run], err);
+        rc = read_run (&c->runs[run], dbs[run], err);
         for (int k = 0; k < KINDS && rc == 0; k++)
             rc = read_kind (c, dbs[run], run, k, err);
     }

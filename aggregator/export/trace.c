@@ -347,8 +347,7 @@ int trace_write (sqlite3 *db, const struct trace_options *opt, FILE *f,
     int rc;
 
     memset (ret, 0, sizeof (*ret));
-    if ((rc = finished_fill_in (db, err)) < 0 ||
-        (rc = make_offsets (&t, err)) < 0 || (rc = find_base (&t, err)) < 0)
+    if ((rc = make_offsets (&t, err)) < 0 || (rc = find_base (&t, err)) < 0)
         return rc;
     count_offsets (&t);
     json_out_open (&t.json, '{');

@@ -107,10 +107,6 @@ int finding_list_read (const char *path, const struct findings_options *opt,
     int rc = finished_open_analysis (path, &db, err);
 
     memset (ret, 0, sizeof (*ret));
-    if (rc == 0 &&
-        db_int (db, "PRAGMA user_version", 0) < TABLES_WITH_FINDINGS)
-        rc = err_set (err, EPROTO, "%s was made by an older version, which had "
-                      "no findings: analyse or build it again", path);
     if (rc == 0 && opt)
         rc = find_again (db, opt, err);
     if (rc == 0)

@@ -25,8 +25,7 @@ struct finding_list {
 };
 
 /* Read the stored findings of 'path'; with 'opt', compute them again without
- * changing the result.  -EPROTO: the result comes from a version without
- * findings; -ENOMEM; otherwise as finished_open_analysis.
+ * changing the result.  -ENOMEM; otherwise as finished_open_analysis.
  */
 int finding_list_read (const char *path, const struct findings_options *opt,
                        struct finding_list *ret, struct err *err);

@@ -48,12 +48,10 @@ static const struct {
       " GROUP BY w.late_rank ORDER BY 3 DESC, 1 LIMIT " LATE_MAX },
     { "groups", "SELECT g.id, g.pg_name, g.group_id, g.group_name, g.type,"
       " g.size, x.ranks, x.ops, x.ms, x.wait_ms FROM CommGroup g LEFT JOIN"
-      " (SELECT m.comm_group, count(*) AS ranks, sum(t.ops) AS ops,"
-      "  avg(t.ms) AS ms, avg(t.wait_ms) AS wait_ms FROM (SELECT rank,"
-      "   group_name, count(*) AS ops, sum(elapse_time) AS ms,"
-      "   sum(wait_time) AS wait_ms FROM CommAnalyzerTime GROUP BY 1, 2) t"
-      "  JOIN CommGroup c ON c.group_name=t.group_name JOIN CommGroupMember m"
-      "  ON m.comm_group=c.id AND m.rank=t.rank GROUP BY m.comm_group) x"
+      " (SELECT comm_group, count(*) AS ranks, sum(ops) AS ops,"
+      "  avg(ms) AS ms, avg(wait_ms) AS wait_ms FROM (SELECT comm_group,"
+      "   sum(ops) AS ops, sum(elapse_time) AS ms, sum(wait_time) AS wait_ms"
+      "   FROM GroupTime GROUP BY comm_group, rank) GROUP BY comm_group) x"
       " ON x.comm_group=g.id ORDER BY x.ms DESC, g.id LIMIT " GROUPS_MAX },
     { "group_count", "SELECT count(*) AS n FROM CommGroup" },
 };
@@ -63,10 +61,8 @@ static int write_data (struct page *p, struct err *err)
     static int (*const parts[]) (struct page *, struct err *) = {
         page_ranks, page_links, page_packets, page_memory,
     };
-    int rc = finished_fill_in (p->db, err);
+    int rc = page_fold_make (p->db, &p->fold, err);
 
-    if (rc == 0)
-        rc = page_fold_make (p->db, &p->fold, err);
     json_out_open (&p->json, '{');
     for (size_t i = 0; i < sizeof (tables) / sizeof (tables[0]) && rc == 0; i++)
         rc = page_json_rows (&p->json, p->db, tables[i].key, tables[i].sql,

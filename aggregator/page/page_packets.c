@@ -87,7 +87,7 @@ int page_packets (struct page *p, struct err *err)
 {
     struct db_rows r = db_rows (p->db, err,
         "SELECT transport_type, package_size, count, total_duration"
-        " FROM CommAnalyzerBandwidth WHERE package_size>0"
+        " FROM PacketTime WHERE package_size>0"
         " AND transport_type<>'SDMA'");
     struct packets all = { .n = 0 };
     int rc;

@@ -106,61 +106,15 @@ int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err)
     if (!finished_is_analysis (*ret))
         rc = err_set (err, EBADMSG, "%s is not an analysis.db of rollcall",
                       path);
-    else if (version > TABLES_SCHEMA_VERSION)
-        rc = err_set (err, EBADMSG, "%s was built by a newer rollcall (its "
-                      "tables are of version %lld, this one knows %d): use "
-                      "that one", path, (long long)version,
-                      TABLES_SCHEMA_VERSION);
+    else if (version != TABLES_SCHEMA_VERSION)
+        rc = err_set (err, EBADMSG, "%s was built by another version of "
+                      "rollcall (its tables are of version %lld, this one "
+                      "reads %d): analyze or build it again", path,
+                      (long long)version, TABLES_SCHEMA_VERSION);
     if (rc < 0) {
         (void)sqlite3_close (*ret);
         *ret = NULL;
     }
-    return rc;
-}
-
-/* ---- results of older programs ---- */
-
-static const struct {
-    const char *name, *newest;  // the last column that was added
-    const char *columns;
-} later[] = {
-    { "Wait", "clock_error_ms", "(step, comm_group, late_rank, waiting_rank,"
-      " ops, wait_ms, clock_error_ms)" },
-    { "Link", "bandwidth", "(step, comm_group, src_rank, dst_rank,"
-      " transport_type, type, transit_size, transit_time, bandwidth)" },
-    { "GroupTime", "synchronization_time", "(step, comm_group, rank, ops,"
-      " elapse_time, wait_time, synchronization_time, transit_time)" },
-    { "Finding", "rule", FINDING_COLUMNS },
-    { "CaptureInfo", "value", "(kind, name, value, rank, capture)" },
-    { "MemoryPeak", "peak", "(deviceId, component, kind, peak, rank)" },
-    { "StepExtra", "host_start",
-      "(deviceId, step, host_start, host_end, rank, capture)" },
-    { "Topology", "rack", "(host, switch, rack)" },
-    { "LeftOut", "reason", "(capture, rank, step, reason)" },
-};
-
-bool finished_is_older (sqlite3 *db)
-{
-    return db_int (db, "PRAGMA user_version", 0) < TABLES_SCHEMA_VERSION;
-}
-
-int finished_fill_in (sqlite3 *db, struct err *err)
-{
-    char sql[128];
-    int rc = 0;
-
-    for (size_t i = 0; i < sizeof (later) / sizeof (later[0]) && rc == 0; i++) {
-        (void)snprintf (sql, sizeof (sql), "SELECT count(*) FROM "
-                        "pragma_table_info('%s') WHERE name='%s'",
-                        later[i].name, later[i].newest);
-        if (db_int (db, sql, 0) == 0)
-            rc = db_execf (db, err, "CREATE TEMP TABLE %s %s",
-                           later[i].name, later[i].columns);
-    }
-    if (rc == 0 && db_int (db, "SELECT count(*) FROM sqlite_schema WHERE "
-                               "name='StepCounted'", 0) == 0)
-        rc = db_exec (db, "CREATE TEMP VIEW StepCounted AS SELECT * FROM "
-                          "StepTraceTime", err);
     return rc;
 }
 

@@ -29,18 +29,10 @@ int finished_find (const char *path, char ret[PATH_MAX], struct err *err);
  */
 int finished_open (const char *path, sqlite3 **ret, struct err *err);
 
-/* Open an analysis.db.  -EBADMSG if the file is not one, or is newer than this
- * program.  An older one may lack tables and columns.
+/* Open an analysis.db.  -EBADMSG: the file is not one, or its tables are of
+ * another version than this program's.
  */
 int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err);
-
-/* Whether an older rollcall built it. */
-bool finished_is_older (sqlite3 *db);
-
-/* Create empty temporary tables in place of those that an older result lacks or
- * has with other columns.
- */
-int finished_fill_in (sqlite3 *db, struct err *err);
 
 /* Restrict the statements of a user: they may select and read the schema, but
  * not attach databases.  They fail with -EINTR after this much CPU time (0: no

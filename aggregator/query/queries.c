@@ -18,11 +18,6 @@
     " strftime('%Y-%m-%dT%H:%M:%SZ',\n" \
     "  command_ended_ns/1000000000,'unixepoch') AS command_ended"
 
-/* "hcom_allReduce" of "hcom_allReduce__097_4_1" */
-#define KIND \
-    "CASE instr(hccl_op_name,'__') WHEN 0 THEN hccl_op_name" \
-    " ELSE substr(hccl_op_name,1,instr(hccl_op_name,'__')-1) END"
-
 const struct query queries[] = {
     { "missing", "ranks that are not present, with the reason",
       "SELECT rank, state, host, expected, reason, " COMMAND_END "\n"
@@ -72,31 +67,23 @@ const struct query queries[] = {
       "WHERE " THIS_STEP " GROUP BY r.host ORDER BY r.host" },
     // below 1 MB latency dominates
     { "links", "links, by transfers of 1 MB and more; slowest of a kind first",
-      "SELECT x.transport_type AS transport, o.rank AS src, d.rank AS dst,\n"
-      " round(1.0*sum(transit_size)/sum(transit_time),3) AS bandwidth_gbps,\n"
-      " round(sum(transit_size),3) AS size_mb,\n"
-      " round(sum(transit_time),3) AS time_ms\n"
-      "FROM CommAnalyzerMatrix x\n"
-      "JOIN CommGroupMember o ON o.rank=x.rank\n"
-      " AND o.group_rank=CAST(x.src_rank AS INTEGER)\n"
-      "JOIN CommGroup g ON g.id=o.comm_group AND g.group_name=x.group_name\n"
-      "JOIN CommGroupMember d ON d.comm_group=g.id\n"
-      " AND d.group_rank=CAST(x.dst_rank AS INTEGER)\n"
-      "WHERE x.src_rank<>x.dst_rank AND transit_time>0\n"
-      " AND transit_size>=1"
-      " AND substr(hccl_op_name,-6)='-total' AND " THIS_COMM_STEP "\n"
-      " AND (:rank IS NULL OR :rank IN (o.rank, d.rank))\n"
+      "SELECT transport_type AS transport, src_rank AS src, dst_rank AS dst,\n"
+      " round(1.0*sum(large_size)/sum(large_time),3) AS bandwidth_gbps,\n"
+      " round(sum(large_size),3) AS size_mb,\n"
+      " round(sum(large_time),3) AS time_ms\n"
+      "FROM Link WHERE large_time>0 AND " THIS_COMM_STEP "\n"
+      " AND (:rank IS NULL OR :rank IN (src_rank, dst_rank))\n"
       "GROUP BY 1, 2, 3 ORDER BY 1, 4, 2, 3" },
     { "groups", "groups: members, ops, and the time of all ranks in them",
       "SELECT g.id, g.pg_name, g.type, g.size,\n"
       " (SELECT group_concat(rank,',') FROM (SELECT rank FROM CommGroupMember"
       "\n  WHERE comm_group=g.id ORDER BY rank)) AS ranks,\n"
-      " count(t.rank) AS ops, round(sum(t.elapse_time),3) AS elapse_ms,\n"
+      " ifnull(sum(t.ops),0) AS ops, round(sum(t.elapse_time),3)"
+      " AS elapse_ms,\n"
       " round(sum(t.wait_time),3) AS wait_ms, g.group_name\n"
-      "FROM CommGroup g JOIN CommGroupMember m ON m.comm_group=g.id\n"
-      "LEFT JOIN (SELECT rank, group_name, elapse_time, wait_time\n"
-      " FROM CommAnalyzerTime WHERE " THIS_COMM_STEP ") t\n"
-      " ON t.rank=m.rank AND t.group_name=g.group_name\n"
+      "FROM CommGroup g LEFT JOIN (SELECT comm_group, ops, elapse_time,"
+      " wait_time\n"
+      " FROM GroupTime WHERE " THIS_COMM_STEP ") t ON t.comm_group=g.id\n"
       "WHERE :rank IS NULL OR EXISTS (SELECT 1 FROM CommGroupMember\n"
       " WHERE comm_group=g.id AND rank=:rank)\n"
       "GROUP BY g.id ORDER BY g.id" },
@@ -116,13 +103,13 @@ const struct query queries[] = {
       " AND (:rank IS NULL OR late_rank=:rank)\n"
       "GROUP BY 1 ORDER BY sum(wait_ms) DESC, 1" },
     { "ops", "kinds of communication ops: how many, how long; most time first",
-      "SELECT " KIND " AS kind, type, count(*) AS ops,\n"
+      "SELECT kind, type, sum(ops) AS ops,\n"
       " count(DISTINCT rank) AS ranks,\n"
       " round(sum(elapse_time),3) AS elapse_ms,\n"
-      " round(avg(elapse_time),3) AS mean_ms,\n"
-      " round(max(elapse_time),3) AS longest_ms,\n"
+      " round(1.0*sum(elapse_time)/sum(ops),3) AS mean_ms,\n"
+      " round(max(max_elapse_time),3) AS longest_ms,\n"
       " round(sum(wait_time),3) AS wait_ms\n"
-      "FROM CommAnalyzerTime WHERE " THIS_RANK " AND " THIS_COMM_STEP "\n"
+      "FROM OpTime WHERE " THIS_RANK " AND " THIS_COMM_STEP "\n"
       "GROUP BY 1, 2 ORDER BY sum(elapse_time) DESC, 1, 2" },
     { "longest", "single communication ops; the longest first",
       "SELECT rank, step, hccl_op_name AS op,\n"
@@ -137,7 +124,7 @@ const struct query queries[] = {
       " CASE WHEN sum(total_duration)>0 AND package_size>0 THEN\n"
       "  round(1.0*sum(count)*package_size/sum(total_duration),3) END"
       " AS bandwidth_gbps\n"
-      "FROM CommAnalyzerBandwidth\n"
+      "FROM PacketTime\n"
       "WHERE " THIS_RANK " AND " THIS_COMM_STEP "\n"
       "GROUP BY 1, 2 ORDER BY 1, 2" },
     { "memory", "peaks of memory; the highest first",

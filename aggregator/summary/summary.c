@@ -288,10 +288,8 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
         { slow_link_sql, row_slow_link },
         { found_link_sql, row_found_link },
     };
-    int rc = finished_fill_in (db, err);
+    int rc = median_register (db, err);
 
-    if (rc == 0)
-        rc = median_register (db, err);
     for (size_t i = 0; i < sizeof (queries) / sizeof (queries[0]) && rc == 0;
          i++)
         rc = summary_each (db, queries[i].sql, queries[i].row, s, err);

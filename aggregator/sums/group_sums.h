@@ -9,36 +9,43 @@
 #include "base/err.h"
 #include "base/texts.h"
 
-#include <sqlite3.h>
+#define GROUP_TEXTS_MAX 6
+#define GROUP_VALUES_MAX 5
 
-#define GROUP_KEYS_MAX 6
-#define GROUP_VALUES_MAX 4
-
-/* Zero all but the first two members to begin; reusable. */
+/* Zero all but the first three members to begin; reusable. */
 struct group_sums {
-    int nkeys, nvalues;
+    int ntexts;                 // of the key
+    int nsums, nvalues;         // values: sums, then maxima
     struct texts texts;
     struct map sums;
 };
 
-/* A text of a row, not NUL-terminated; s is NULL for NULL. */
-struct group_text {
-    const char *s;
-    size_t n;
+struct group_sum {
+    uint32_t texts[GROUP_TEXTS_MAX];    // TEXTS_NONE: NULL
+    double number;              // the key's last part; NaN: NULL
+    int64_t rows;
+    double values[GROUP_VALUES_MAX];    // NaN: NULL in all rows
 };
 
-/* Add a row of nkeys texts and nvalues numbers (NaN: NULL).  0 or -ENOMEM. */
-int group_sums_add (struct group_sums *g, const struct group_text *keys,
+/* Get the number of a text.  TEXTS_NONE: no memory. */
+static inline uint32_t group_sums_intern (struct group_sums *g, const char *s,
+                                          size_t n)
+{
+    return texts_intern (&g->texts, s, n);
+}
+
+/* Add a row with 'ntexts' texts, a number (0 if keys have none) and 'nvalues'
+ * values (NaN: NULL).  0 or -ENOMEM.
+ */
+int group_sums_add (struct group_sums *g, const uint32_t *texts, double number,
                     const double *values, struct err *err);
 
-/* Call after the last row: sort the groups by their texts (NULL first). */
+/* Call after the last row: sort the groups by their keys (NULL first).  Then
+ * 'sums' has a struct group_sum of each, until group_sums_clear.
+ */
 void group_sums_sort (struct group_sums *g);
 
-/* Run 'insert' for each group, with the keys bound from ?2 on, then the number
- * of rows, then the sums (NULL if all values are).  Empties 'g'.
- */
-int group_sums_write (struct group_sums *g, sqlite3_stmt *insert,
-                      struct err *err);
+void group_sums_clear (struct group_sums *g);
 void group_sums_fini (struct group_sums *g);
 
 #endif

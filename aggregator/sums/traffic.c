@@ -4,6 +4,7 @@
 #include "sums/traffic.h"
 
 #include "store/db_rows.h"
+#include "sums/capture_sums.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -155,6 +156,8 @@ int traffic_fill (sqlite3 *db, const struct row_values *waits,
         rc = db_exec (db, fill_sql, err);
     if (rc == 0)
         rc = db_exec (db, time_sql, err);
+    if (rc == 0)
+        rc = capture_sums_again (db, "SELECT capture FROM temp.trace", err);
     if (rc == 0)
         rc = db_exec (db, "DROP TABLE temp.place;DROP TABLE temp.trace;"
                           "DROP TABLE temp.spread;DROP TABLE temp.reach;"

@@ -4,8 +4,7 @@
 #ifndef ROLLCALL_MODEL_RESULT_SCHEMA_H
 #define ROLLCALL_MODEL_RESULT_SCHEMA_H
 
-#define TABLES_SCHEMA_VERSION 4         // PRAGMA user_version
-#define TABLES_WITH_FINDINGS 3          // the first one that has them
+#define TABLES_SCHEMA_VERSION 1         // PRAGMA user_version
 
 // Of table Finding.
 #define FINDING_COLUMNS \

@@ -47,7 +47,7 @@ node_agent/agent                all net identity extract discovery control
 aggregator/jobs                 all
 aggregator/select               all
 aggregator/publish              all pages
-aggregator/sums                 all select
+aggregator/sums                 all pages select
 aggregator/waits                all pages select sums
 aggregator/cluster_db           all sums publish
 aggregator/query                all sums publish

@@ -491,7 +491,7 @@ json ()
     analyze
     is "check" ok "$(sql "PRAGMA integrity_check")"
     is "application" 1380928588 "$(sql "PRAGMA application_id")"
-    is "version" 4 "$(sql "PRAGMA user_version")"
+    is "version" 1 "$(sql "PRAGMA user_version")"
     is "journal" delete "$(sql "PRAGMA journal_mode")"
     is "mode" 640 "$(stat -c %a "$DB")"
 }

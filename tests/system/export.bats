@@ -119,19 +119,6 @@ apart ()
     shows "no communication op and no step of this result has a start time"
 }
 
-# As the first version had it: no table of clocks, steps with other columns.
-@test "a result of an older rollcall is a trace, too" {
-    make
-    analyze
-    sql "DROP TABLE CaptureInfo; DROP TABLE StepExtra;
-         CREATE TABLE StepExtra (rank, step, host_start_ns, host_end_ns);
-         PRAGMA user_version=1"
-    export_trace
-    shows "no offset is known"
-    is "steps" "$(sql "SELECT count(*) FROM StepTraceTime")" \
-        "$(trace "SELECT count(*) FROM e WHERE ph = 'X' AND cat = 'step'")"
-}
-
 @test "names of any kind, ops that overlap, and times that are none" {
     make --ranks 2 --ops 4
     analyze

@@ -208,7 +208,7 @@ planted ()
     sqlite3 "$DB" "PRAGMA user_version=2"
     run "$ROLLCALL" findings out
     expect_status 65
-    shows "older version"
+    shows "another version of rollcall"
 }
 
 @test "an aggregator's job" {

@@ -213,15 +213,7 @@ out" /dev/null | tr -d '\r' >seen
     sql "PRAGMA user_version = 99"
     query job
     expect_status 65
-    shows "newer rollcall"
-    sql "PRAGMA user_version = 1"
-    query job
-    expect_status 0
-    # one of a version without this table
-    sql "DROP TABLE MemoryPeak"
-    query memory
-    expect_status 65
-    shows "MemoryPeak" "built by an older rollcall"
+    shows "its tables are of version 99" "analyze or build it again"
     echo "this is a text, not a database" >text
     sqlite3 other.db "CREATE TABLE t (a); INSERT INTO t VALUES (3)"
     run "$ROLLCALL" query job text

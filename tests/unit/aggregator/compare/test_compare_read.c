@@ -2,6 +2,7 @@
  * asked for */
 #include "aggregator/findings/job_check.h"
 
+#include "builder/rollup.h"
 #include "compare/compare.h"
 #include "store/db.h"
 
@@ -12,12 +13,12 @@ static struct job *job_of_long_names (int at)
 {
     struct job *j = job_make ();
 
+    assert_int_equal (rollup_derive (j->db, NULL, NULL), 0);
     assert_int_equal (
         db_execf (j->db, NULL,
                   "WITH r(i) AS (VALUES (0), (1)), k(c) AS (VALUES ('a'),"
-                  " ('b')) INSERT INTO CommAnalyzerTime (hccl_op_name,"
-                  " elapse_time, step, rank) SELECT printf('%%0%dd', 0)||c||"
-                  "'__1_1_1', 5, 'step1', i FROM k JOIN r; COMMIT;"
+                  " ('b')) INSERT INTO OpTime (kind, elapse_time,"
+                  " step, rank) SELECT printf('%%0%dd', 0)||c, 5, 'step1', i FROM k JOIN r; COMMIT;"
                   "PRAGMA locking_mode=NORMAL; SELECT * FROM Roster", at),
         0);
     return j;
