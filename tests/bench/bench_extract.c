@@ -90,6 +90,8 @@ static double read_all (const struct found_list *list,
                             list->items[i].path, c.reason);
             die (&err);
         }
+        if (part && part_end_capture (part, &err) < 0)
+            die (&err);
         capture_fini (&c);
     }
     return cpu_s () - began;
@@ -99,17 +101,21 @@ static double load_all (const struct found_list *list, const char *scratch)
 {
     const atomic_bool cancel = false;
     struct err err = { "" };
-    struct part *part;
+    struct row_file *file = NULL;
+    struct part *part = NULL;
     double seconds, began;
 
     (void)unlink (scratch);
-    if (part_create (scratch, &cancel, &part, &err) < 0)
+    if (row_file_create (scratch, &file, &err) < 0 ||
+        part_create (file, &cancel, &part, &err) < 0)
         die (&err);
     seconds = read_all (list, part_sink (part), part);
     began = cpu_s ();
-    if (part_commit (part, &err) < 0)
+    if (part_close (part, &err) < 0 ||
+        row_file_finish (file, NULL, 0, 1, &cancel, &err) < 0)
         die (&err);
     part_destroy (part);
+    row_file_close (file);
     (void)unlink (scratch);
     return seconds + cpu_s () - began;
 }

@@ -1,8 +1,8 @@
 /* tests/bench/bench_trace.c - a large trace, as torch.profiler writes them
  *
- *     bench_trace MEGABYTES FILE
+ *     bench_trace MEGABYTES FILE [RANK RANKS]
  *
- * One rank of two.  Of the events one in eight is of the device and one in five
+ * Without RANK, rank 0 of 2.  Of the events one in eight is of the device and one in five
  * a call that launched one, as in traces of real jobs; the rest are host ops
  * and flows.
  */
@@ -14,6 +14,8 @@
 static FILE *out;
 static double now = 4458676416788.066;
 static unsigned long correlation = 1000;
+static char members[4096];              // "0, 1"
+static int ranks = 2;
 
 static void host_op (const char *name, double dur)
 {
@@ -63,6 +65,20 @@ static void flow (char ph)
                    "\"name\": \"ac2g\"\n  },\n", ph, correlation, now);
 }
 
+static void all_reduce (void)
+{
+    char more[sizeof (members) + 512];
+
+    (void)snprintf (more, sizeof (more), ", \"Collective name\": "
+                    "\"allreduce\", \"In msg nelems\": 6637568, \"Out msg "
+                    "nelems\": 6637568, \"Group size\": %d, \"dtype\": "
+                    "\"BFloat16\", \"Process Group Name\": \"0\", "
+                    "\"Process Group Description\": \"default_pg\", "
+                    "\"Process Group Ranks\": \"[%s]\"", ranks, members);
+    kernel ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL("
+            "ncclDevKernelArgsStorage<4096ul>)", 40, 900.5, more);
+}
+
 static void step (unsigned n)
 {
     (void)fprintf (out, "  {\n    \"ph\": \"X\", \"cat\": "
@@ -86,13 +102,7 @@ static void events (long long bytes)
         host_op ("aten::cudnn_convolution", 10);
         launch ();
         if (n % 50 == 49)
-            kernel ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL("
-                    "ncclDevKernelArgsStorage<4096ul>)", 40, 900.5,
-                    ", \"Collective name\": \"allreduce\", \"In msg "
-                    "nelems\": 6637568, \"Out msg nelems\": 6637568, \"Group "
-                    "size\": 2, \"dtype\": \"BFloat16\", \"Process Group "
-                    "Name\": \"0\", \"Process Group Description\": "
-                    "\"default_pg\", \"Process Group Ranks\": \"[0, 1]\"");
+            all_reduce ();
         else
             kernel ("void at::native::vectorized_elementwise_kernel<4, "
                     "at::native::CUDAFunctor_add<float>, at::detail::Array<"
@@ -106,15 +116,22 @@ static void events (long long bytes)
 
 int main (int argc, char **argv)
 {
-    long long megabytes = argc == 3 ? atoll (argv[1]) : 0;
+    long long megabytes = argc == 3 || argc == 5 ? atoll (argv[1]) : 0;
+    int rank = argc == 5 ? atoi (argv[3]) : 0;
 
-    if (megabytes < 1 || !(out = fopen (argv[2], "w"))) {
-        (void)fprintf (stderr, "usage: bench_trace MEGABYTES FILE\n");
+    ranks = argc == 5 ? atoi (argv[4]) : 2;
+    if (megabytes < 1 || ranks < 1 || ranks > 512 ||
+        !(out = fopen (argv[2], "w"))) {
+        (void)fprintf (stderr, "usage: bench_trace MEGABYTES FILE [RANK "
+                       "RANKS]\n");
         return 2;
     }
+    for (int i = 0, used = 0; i < ranks; i++)
+        used += snprintf (members + used, sizeof (members) - (size_t)used,
+                          "%s%d", i ? ", " : "", i);
     (void)fprintf (out, "{\n  \"schemaVersion\": 1,\n  \"distributedInfo\": "
-                   "{\"backend\": \"nccl\", \"rank\": 0, \"world_size\": 2},"
-                   "\n  \"traceEvents\": [\n");
+                   "{\"backend\": \"nccl\", \"rank\": %d, \"world_size\": "
+                   "%d},\n  \"traceEvents\": [\n", rank, ranks);
     events (megabytes * 1000000);
     (void)fprintf (out, "  {\n    \"name\": \"Record Window End\", \"ph\": "
                    "\"i\", \"s\": \"g\", \"pid\": \"\", \"tid\": \"\", "
