@@ -32,7 +32,7 @@ static const struct option_spec options[] = {
     { "sql", 'q', OPTION_TEXT, offsetof (struct query_options, sql), "TEXT",
       NULL, NULL, 0, 0,
       "Run this SQL instead: one SELECT, or - for standard input. It may have "
-      "the parameters :rank, :peer and :step." },
+      "the parameters :rank, :peer, :step and :limit." },
     { "rank", 0, OPTION_INT, offsetof (struct query_options, rank), "N", NULL,
       NULL, 0, CAPTURE_WORLD_MAX, "Only rows of this rank." },
     { "peer", 0, OPTION_INT, offsetof (struct query_options, peer), "N", NULL,

@@ -12,6 +12,9 @@
 #define THIS_STEP "(:step IS NULL OR step=:step)"
 #define THIS_COMM_STEP "(:step IS NULL OR step='step'||:step)"
 
+/* To sort the first rows only, of many: all without :limit. */
+#define FIRST "\nLIMIT ifnull(:limit,-1)"
+
 /* How the rank's COMMAND ended, and when. */
 #define COMMAND_END \
     "command_status,\n command_signal," \
@@ -94,7 +97,7 @@ const struct query queries[] = {
       "FROM Wait w LEFT JOIN CommGroup g ON g.id=w.comm_group\n"
       "WHERE (:rank IS NULL OR :rank IN (late_rank, waiting_rank))\n"
       " AND " THIS_COMM_STEP "\n"
-      "GROUP BY 1, 2, 3 ORDER BY sum(wait_ms) DESC, 1, 2, 3" },
+      "GROUP BY 1, 2, 3 ORDER BY sum(wait_ms) DESC, 1, 2, 3" FIRST },
     { "late", "who was waited for, in all; the longest first",
       "SELECT late_rank, sum(ops) AS ops,\n"
       " count(DISTINCT waiting_rank) AS waiting_ranks,\n"
@@ -117,7 +120,7 @@ const struct query queries[] = {
       " round(transit_time,3) AS transit_ms, round(wait_time,3) AS wait_ms,\n"
       " start_timestamp AS start_us, group_name\n"
       "FROM CommAnalyzerTime WHERE " THIS_RANK " AND " THIS_COMM_STEP "\n"
-      "ORDER BY elapse_time DESC, rank, CommAnalyzerTime.rowid" },
+      "ORDER BY elapse_time DESC, rank, CommAnalyzerTime.rowid" FIRST },
     { "packets", "packets by transport and size: how many, how fast",
       "SELECT transport_type AS transport, package_size AS packet_mb,\n"
       " sum(count) AS packets, round(sum(total_duration),3) AS time_ms,\n"

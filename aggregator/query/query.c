@@ -17,6 +17,15 @@ const struct query *query_find (const char *name)
 }
 
 /* Bind a value to the parameter of that name; -EINVAL if there is none. */
+/* For queries that sort no more rows than are printed. */
+static void bind_limit (sqlite3_stmt *st, int64_t rows_max)
+{
+    int i = sqlite3_bind_parameter_index (st, ":limit");
+
+    if (i > 0 && rows_max > 0)
+        (void)sqlite3_bind_int64 (st, i, rows_max);
+}
+
 static int query_bind (sqlite3_stmt *st, const char *name, int64_t number,
                        const char *text, struct err *err)
 {
@@ -69,6 +78,8 @@ int query_prepare (sqlite3 *db, const char *sql, const struct query_values *v,
         rc = query_bind (*ret, ":peer", v->peer, NULL, err);
     if (rc == 0 && v->step)
         rc = query_bind (*ret, ":step", 0, v->step, err);
+    if (rc == 0)
+        bind_limit (*ret, v->rows_max);
     if (rc < 0) {
         (void)sqlite3_finalize (*ret);
         *ret = NULL;

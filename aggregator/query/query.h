@@ -32,8 +32,9 @@ struct query_values {
     int64_t rows_max;           // print at most this many rows; 0: all
 };
 
-/* Prepare one statement.  -EINVAL if it has an error, writes, consists of
- * several statements, or lacks a parameter for a given value.
+/* Prepare one statement, whose parameters are :rank, :peer, :step and :limit.
+ * -EINVAL if it has an error, writes, consists of several statements, or lacks
+ * a parameter for a given value; only :limit may be missing.
  */
 int query_prepare (sqlite3 *db, const char *sql, const struct query_values *v,
                    sqlite3_stmt **ret, struct err *err);

@@ -151,6 +151,20 @@ refused ()
 }
 
 # A reason that was cut sent people to the file for its end.
+# Those that sort only so many rows have the same ones first.
+@test "a limit is the beginning of all rows" {
+    local name
+
+    make
+    analyze
+    for name in longest waits late links ops; do
+        "$ROLLCALL" query --csv "$name" out | head -n 4 >first
+        "$ROLLCALL" query --csv -n 3 "$name" out >limited
+        [ "$(wc -l <limited)" = 4 ] || fail "$name"
+        cmp first limited
+    done
+}
+
 @test "on a terminal of 80 columns reasons are wrapped, heads are bold" {
     script -qec true /dev/null >/dev/null 2>&1 ||
         skip "there is no script(1), or no pseudo-terminal"
