@@ -1,21 +1,22 @@
-/* node_agent/extract/input/db_pages.c - read rows of integers from the pages of
- * a database
+/* node_agent/extract/input/db_pages.c - read rows from the pages of a database
  *
  * A table is a tree of pages; its leaves, from left to right, have the rows in
- * order.  A page is copied before it is decoded, with PADDING after it, so that
- * a number can be loaded from any position.
+ * order.  They are mostly adjacent, so several are read at once, with PADDING
+ * after them, so that a number can be loaded from any position.
  */
 #include "extract/input/db_pages.h"
+#include "extract/input/plain_schema.h"
 
 #include <endian.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define DEPTH_MAX 20u           // the limit of SQLite
-#define COLUMNS_MAX 64u         // of the table
+#define WINDOW 65536u           // bytes that are read at once; at least a page
 #define PADDING 16u             // bytes; a number takes up to 9
-#define NOT_WANTED 0xff
+#define NOT_WANTED PLAIN_NOT_WANTED
 
 #define HEADER_BYTES 100u       // size of the header of the file
 #define LEAF 13                 // kinds of pages
@@ -23,7 +24,8 @@
 #define CELL_BYTES 6u           // minimum, with its pointer
 
 struct page {
-    uint8_t *bytes;
+    const uint8_t *bytes;       // a leaf is in the window
+    uint8_t *copy;              // another one is copied here
     uint32_t cells, next;
     uint32_t where;             // offset of the cell pointers, 2 bytes each
     bool leaf;
@@ -33,11 +35,13 @@ struct db_pages {
     int fd;
     uint32_t page_bytes, usable;
     uint32_t pages, visited;
+    uint8_t *window;
+    uint32_t window_page, window_pages; // which pages are in it
     struct page path[DEPTH_MAX];        // from the root on
     unsigned depth;
-    unsigned columns;           // of the table
-    unsigned least;             // columns that a record must have
-    uint8_t slot[COLUMNS_MAX];  // output slot of a column, or NOT_WANTED
+    struct plain_columns columns;       // which ones are wanted, and where
+    uint32_t texts;             // set of slots that are texts
+    bool numbers;               // other values need not be integers
     uint8_t key;                // slot of the row number, or NOT_WANTED
     uint32_t root;
 };
@@ -93,18 +97,19 @@ static bool take_column (struct db_pages *p, sqlite3_stmt *st,
     unsigned id = (unsigned)sqlite3_column_int (st, 1);
     const char *name = (const char *)sqlite3_column_text (st, 2);
 
-    if (id >= COLUMNS_MAX || !name || sqlite3_column_int (st, 3) != 0)
+    if (id >= PLAIN_COLUMNS_MAX || !name || sqlite3_column_int (st, 3) != 0)
         return false;           // its position in records differs from its
                                 // number
     p->root = (uint32_t)sqlite3_column_int64 (st, 0);
-    p->columns = id >= p->columns ? id + 1 : p->columns;
+    p->columns.n = id >= p->columns.n ? id + 1 : p->columns.n;
     for (unsigned i = 0; i < n; i++) {
         if (!have[i] || sqlite3_stricmp (names[i], name) != 0)
             continue;
         if (!sqlite3_column_int (st, 4))
             return false;       // a query would convert it
-        p->slot[id] = (uint8_t)i;
-        p->least = id >= p->least ? id + 1 : p->least;
+        p->columns.slot[id] = (uint8_t)i;
+        p->columns.least = id + 1 > p->columns.least ? id + 1
+                                                     : p->columns.least;
         if (sqlite3_column_int (st, 5))
             p->key = (uint8_t)i;
     }
@@ -118,8 +123,6 @@ static bool find_columns (struct db_pages *p, struct profiler_db *db,
     sqlite3_stmt *st = NULL;
     int rc = SQLITE_ERROR;
 
-    memset (p->slot, NOT_WANTED, sizeof (p->slot));
-    p->key = NOT_WANTED;
     if (sqlite3_prepare_v2 (db->sql, columns_sql, -1, &st, NULL) == SQLITE_OK) {
         (void)sqlite3_bind_text (st, 1, table, -1, SQLITE_STATIC);
         while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
@@ -128,7 +131,37 @@ static bool find_columns (struct db_pages *p, struct profiler_db *db,
         }
     }
     (void)sqlite3_finalize (st);
-    return rc == SQLITE_DONE && p->columns > 0;
+    return rc == SQLITE_DONE && p->columns.n > 0;
+}
+
+/* Find a table without SQLite, if the whole schema is plain. */
+static bool find_plain (struct db_pages *p, const char *table,
+                        const char *const *names, unsigned n)
+{
+    struct plain_columns found = { .n = 0 };
+    struct db_row row = { .integers = 0 };
+    uint32_t texts = p->texts, root = 0;
+    int rc;
+
+    plain_schema_columns (&p->columns);
+    p->texts = PLAIN_SCHEMA_TEXTS;
+    p->root = 1;
+    while ((rc = db_pages_next (p, &row)) == 1) {
+        struct plain_columns c;
+        int is_it = plain_schema_row (&row, table, names, n, &c);
+
+        if (is_it < 0 || (is_it && root != 0))
+            return false;
+        if (is_it) {
+            found = c;
+            root = (uint32_t)row.value[PLAIN_ROOT];
+        }
+    }
+    p->columns = found;
+    p->texts = texts;
+    p->root = root;
+    p->visited = p->depth = 0;
+    return rc == 0 && root > 1;
 }
 
 /* ---- pages ---- */
@@ -139,42 +172,77 @@ static bool read_at (const struct db_pages *p, uint8_t *buf, size_t n,
     return pread (p->fd, buf, n, (off_t)at) == (ssize_t)n;
 }
 
-static bool read_header (struct db_pages *p, uint64_t file_bytes)
+/* Read the header, and check all of it that SQLite checks. */
+static bool read_header (struct db_pages *p, const struct profiler_db *db,
+                         bool utf8)
 {
+    uint64_t file_bytes = (uint64_t)db->file.st.st_size;
     uint8_t h[HEADER_BYTES];
 
+    p->fd = db->file.fd;
     if (!read_at (p, h, sizeof (h), 0) ||
         memcmp (h, "SQLite format 3", 16) != 0)
         return false;
     p->page_bytes = be16 (h + 16) == 1 ? 65536 : be16 (h + 16);
-    if (p->page_bytes < 512 || h[20] > 32)
+    if (p->page_bytes < 512 || p->page_bytes & (p->page_bytes - 1) ||
+        h[18] > 2 || h[19] > 2 || h[20] > 32 || h[21] != 64 || h[22] != 32 ||
+        h[23] != 32 || be32 (h + 44) > 4 || (utf8 && be32 (h + 56) != 1))
         return false;
     p->usable = p->page_bytes - h[20];
     p->pages = be32 (h + 28);
-    return (uint64_t)p->pages * p->page_bytes == file_bytes;
+    p->window = malloc (WINDOW + PADDING);
+    return p->window && (uint64_t)p->pages * p->page_bytes == file_bytes;
+}
+
+/* Where the bytes of a page are; NULL: it cannot be read.  If it is next to the
+ * last one, others behind it are read, too.
+ */
+static const uint8_t *page_bytes (struct db_pages *p, uint32_t number)
+{
+    uint32_t at = number - p->window_page;
+
+    if (number < p->window_page || at >= p->window_pages) {
+        uint32_t n = at == p->window_pages ? WINDOW / p->page_bytes : 1;
+
+        n = n < p->pages - number + 1 ? n : p->pages - number + 1;
+        p->window_pages = 0;
+        if (!read_at (p, p->window, (size_t)n * p->page_bytes,
+                      (uint64_t)(number - 1) * p->page_bytes))
+            return NULL;
+        p->window_page = number;
+        p->window_pages = n;
+        at = 0;
+    }
+    return p->window + (size_t)at * p->page_bytes;
+}
+
+/* Keep a page that is no leaf, since the window goes on. */
+static bool copy_page (const struct db_pages *p, struct page *page)
+{
+    if (!page->copy && !(page->copy = calloc (1, p->page_bytes + PADDING)))
+        return false;
+    memcpy (page->copy, page->bytes, p->page_bytes);
+    page->bytes = page->copy;
+    return true;
 }
 
 /* Descend to a page. */
 static bool db_pages_enter (struct db_pages *p, uint32_t number)
 {
     struct page *page = &p->path[p->depth];
+    uint32_t head = number == 1 ? HEADER_BYTES : 0;
 
-    // a page is only once in a tree
-    if (p->depth == DEPTH_MAX || number < 2 || number > p->pages ||
-        ++p->visited > p->pages)
+    // a page is only once in a tree, and the first one is a root
+    if (p->depth == DEPTH_MAX || number < 1 + (p->depth > 0) ||
+        number > p->pages || ++p->visited > p->pages ||
+        !(page->bytes = page_bytes (p, number)))
         return false;
-    if (!page->bytes &&
-        !(page->bytes = calloc (1, p->page_bytes + PADDING)))
-        return false;
-    if (!read_at (p, page->bytes, p->page_bytes,
-                  (uint64_t)(number - 1) * p->page_bytes))
-        return false;
-    page->leaf = page->bytes[0] == LEAF;
-    page->cells = be16 (page->bytes + 3);
+    page->leaf = page->bytes[head] == LEAF;
+    page->cells = be16 (page->bytes + head + 3);
     page->next = 0;
-    page->where = page->leaf ? 8 : 12;
+    page->where = head + (page->leaf ? 8 : 12);
     p->depth++;
-    return (page->leaf || page->bytes[0] == INNER) &&
+    return (page->leaf || (page->bytes[head] == INNER && copy_page (p, page))) &&
            (page->cells > 0 || (page->leaf && p->depth == 1)) &&
            page->cells <= (p->page_bytes - 8) / CELL_BYTES;
 }
@@ -197,7 +265,9 @@ static int next_leaf (struct db_pages *p)
 {
     while (p->depth > 0) {
         struct page *page = &p->path[p->depth - 1];
-        const uint8_t *cell = page->bytes + 8;  // the child after all cells
+        const uint8_t *cell = page->bytes + page->where - 4;    // the child
+                                                                // after all
+                                                                // cells
         uint64_t id;
 
         if (page->leaf || page->next > page->cells) {
@@ -227,6 +297,36 @@ static int64_t integer (const uint8_t *at, unsigned bytes)
     return (int64_t)be64toh (v) >> (64 - 8 * bytes);
 }
 
+/* Take a value of a wanted column.  False: it is left to a query. */
+static inline bool take_value (const struct db_pages *p, unsigned slot,
+                               uint64_t type, const uint8_t *at, unsigned size,
+                               struct db_row *row)
+{
+    bool text = p->texts >> slot & 1;
+
+    row->value[slot] = 0;
+    if (type == 0)
+        return true;
+    if (type > 12 && type & 1 && text) {
+        row->text[slot] = (const char *)at;
+        row->size[slot] = size;
+        row->texts |= 1u << slot;
+        return true;
+    }
+    if (type > 9 || text || (type == 7 && !p->numbers))
+        return false;
+    if (type == 7) {
+        int64_t bits = integer (at, 8);
+
+        memcpy (&row->real[slot], &bits, sizeof (bits));
+        row->reals |= 1u << slot;
+        return isfinite (row->real[slot]);
+    }
+    row->value[slot] = type > 7 ? (int64_t)type - 8 : integer (at, size);
+    row->integers |= 1u << slot;
+    return true;
+}
+
 /* Decode the record in [at, end): first the types, then the values. */
 static bool take_record (const struct db_pages *p, const uint8_t *at,
                          const uint8_t *end, struct db_row *row)
@@ -241,23 +341,18 @@ static bool take_record (const struct db_pages *p, const uint8_t *at,
         return false;
     body = at + size;
     at = body;                  // the end of the types
-    for (; types < at && column < p->columns; column++, body += size) {
-        unsigned slot = p->slot[column];
+    for (; types < at && column < p->columns.n; column++, body += size) {
+        unsigned slot = p->columns.slot[column];
 
         types = varint (types, &type);
         size = type < 12 ? bytes[type] : (type - 12) / 2;
         if (size > (uint64_t)(end - body) || type == 10 || type == 11)
             return false;
-        if (slot == NOT_WANTED)
-            continue;
-        if (type == 7 || type > 9)
-            return false;       // not an integer
-        row->value[slot] = type == 0  ? 0
-                           : type > 7 ? (int64_t)type - 8
-                                      : integer (body, (unsigned)size);
-        row->integers |= (uint32_t)(type != 0) << slot;
+        if (slot != NOT_WANTED &&
+            !take_value (p, slot, type, body, (unsigned)size, row))
+            return false;
     }
-    return types == at && body == end && column >= p->least;
+    return types == at && body == end && column >= p->columns.least;
 }
 
 int db_pages_next (struct db_pages *p, struct db_row *row)
@@ -289,7 +384,7 @@ int db_pages_next (struct db_pages *p, struct db_row *row)
     if (cell > end || size > p->usable - 35 ||
         size > (uint64_t)(end - cell))
         return -1;
-    row->integers = 0;
+    row->integers = row->reals = row->texts = 0;
     if (!take_record (p, cell, cell + size, row))
         return -1;
     if (p->key != NOT_WANTED) {
@@ -308,22 +403,53 @@ struct db_pages *db_pages_open (struct profiler_db *db, const char *table,
 {
     struct db_pages *p = calloc (1, sizeof (*p));
 
-    // the copy has pages in its log
-    if (!p || db->copy[0] || n > DB_ROW_COLUMNS)
-        goto out;
-    p->fd = db->file.fd;
-    if (find_columns (p, db, table, names, have, n) &&
-        read_header (p, (uint64_t)db->file.st.st_size) &&
-        (p->key == 0 || !ordered))
+    if (!p)
+        return NULL;
+    p->key = NOT_WANTED;
+    memset (p->columns.slot, NOT_WANTED, sizeof (p->columns.slot));
+    // a log may have other pages
+    if (!db->has_log && n <= DB_ROW_COLUMNS &&
+        find_columns (p, db, table, names, have, n) &&
+        read_header (p, db, false) && (p->key == 0 || !ordered))
         return p;
-out:
     db_pages_close (p);
     return NULL;
 }
 
+struct db_pages *db_pages_plain (struct profiler_db *db, const char *table,
+                                 const char *const *names, unsigned n,
+                                 uint32_t texts)
+{
+    struct db_pages *p = calloc (1, sizeof (*p));
+
+    if (!p)
+        return NULL;
+    p->key = NOT_WANTED;
+    p->texts = texts;
+    p->numbers = true;
+    if (!db->has_log && n <= DB_ROW_COLUMNS && read_header (p, db, true) &&
+        find_plain (p, table, names, n))
+        return p;
+    db_pages_close (p);
+    return NULL;
+}
+
+uint32_t db_pages_columns (const struct db_pages *p)
+{
+    uint32_t set = 0;
+
+    for (unsigned i = 0; i < p->columns.n; i++)
+        set |= p->columns.slot[i] == NOT_WANTED ? 0
+                                                : 1u << p->columns.slot[i];
+    return set;
+}
+
 void db_pages_close (struct db_pages *p)
 {
-    for (unsigned i = 0; p && i < DEPTH_MAX; i++)
-        free (p->path[i].bytes);
+    if (!p)
+        return;
+    for (unsigned i = 0; i < DEPTH_MAX; i++)
+        free (p->path[i].copy);
+    free (p->window);
     free (p);
 }

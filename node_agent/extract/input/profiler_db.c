@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
-#include "store/db.h"
+#include "store/db_rows.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -28,6 +28,8 @@
 #define STEPS_OF_BYTE 8
 #define STEPS_LEAST 1000000     // for the schema
 #define STEPS_AT_ONCE 1000
+
+#define SCHEMA_KEY_MAX 128      // bytes of the names of a table and a column
 
 /* The lock bytes of SQLite ("Database File Format", "Locking"): PENDING,
  * RESERVED and the SHARED range are adjacent.
@@ -222,11 +224,11 @@ static int check_log (struct profiler_db *db, const char *path,
                     "transaction: analyse the capture again", db->file.name);
 }
 
-static int open_here (struct profiler_db *db, struct err *err)
+/* Whether nobody is writing to the file. */
+static int check_file (struct profiler_db *db, struct err *err)
 {
     const char *name = db->file.name;
-    char link[64], path[PATH_MAX];
-    ssize_t n;
+    off_t log = sibling_size (db, "-wal");
 
     db->size = (uint64_t)db->file.st.st_size;
     if (is_locked (db->file.fd))        // an active writer has a journal, too
@@ -235,10 +237,20 @@ static int open_here (struct profiler_db *db, struct err *err)
     if (sibling_size (db, "-journal") > 0)
         return err_set (err, EBADMSG, "%s-journal is left of an unfinished "
                         "transaction: analyse the capture again", name);
-    if (sibling_size (db, "-wal") > 0) {
+    db->has_log = log > 0;
+    db->size += db->has_log ? (uint64_t)log : 0;
+    return 0;
+}
+
+static int open_sql (struct profiler_db *db, struct err *err)
+{
+    const char *name = db->file.name;
+    char link[64], path[PATH_MAX];
+    ssize_t n;
+
+    if (db->has_log) {
         int rc = make_copy (db, err);
 
-        db->size += (uint64_t)sibling_size (db, "-wal");
         if (rc < 0)
             return rc;
         if (!fileio_join (path, sizeof (path), db->copy, name))
@@ -253,8 +265,23 @@ static int open_here (struct profiler_db *db, struct err *err)
     return open_uri (db, path, true, err);
 }
 
-enum reading profiler_db_open (struct source *src, int dir, const char *name,
-                               struct profiler_db **ret, struct err *err)
+enum reading profiler_db_connect (struct profiler_db *db, struct err *err)
+{
+    if (!db->connected) {
+        int rc = open_sql (db, &db->why);
+
+        source_transient_error (db->file.src, rc);
+        db->connected = true;
+        db->usable = rc == 0;
+    }
+    if (!db->usable && err)
+        *err = db->why;
+    return db->usable ? READING_WHOLE : READING_DAMAGED;
+}
+
+enum reading profiler_db_open_file (struct source *src, int dir,
+                                    const char *name,
+                                    struct profiler_db **ret, struct err *err)
 {
     struct profiler_db *db = calloc (1, sizeof (*db));
     enum reading how;
@@ -266,7 +293,7 @@ enum reading profiler_db_open (struct source *src, int dir, const char *name,
     }
     db->steps_of_byte = STEPS_OF_BYTE;
     how = capture_file_open (&db->file, src, dir, name, err);
-    if (how == READING_WHOLE && (rc = open_here (db, err)) < 0) {
+    if (how == READING_WHOLE && (rc = check_file (db, err)) < 0) {
         source_transient_error (src, rc);
         how = READING_DAMAGED;
     }
@@ -278,12 +305,28 @@ enum reading profiler_db_open (struct source *src, int dir, const char *name,
     return READING_WHOLE;
 }
 
+enum reading profiler_db_open (struct source *src, int dir, const char *name,
+                               struct profiler_db **ret, struct err *err)
+{
+    enum reading how = profiler_db_open_file (src, dir, name, ret, err);
+
+    if (how != READING_WHOLE)
+        return how;
+    how = profiler_db_connect (*ret, err);
+    if (how != READING_WHOLE) {
+        profiler_db_close (*ret);
+        *ret = NULL;
+    }
+    return how;
+}
+
 void profiler_db_close (struct profiler_db *db)
 {
     if (!db)
         return;
     (void)sqlite3_close (db->sql);
     capture_file_close (&db->file);
+    texts_fini (&db->schema);
     if (db->copy[0])
         (void)fileio_remove_tree (db->copy, NULL);
     free (db);
@@ -306,33 +349,78 @@ enum reading profiler_db_damaged (struct profiler_db *db, struct err *err)
     return READING_DAMAGED;
 }
 
+/* The key of a table or of its column in db->schema, in lower case.  Returns
+ * its size; 0: it is too long for a name that is asked for.
+ */
+static size_t schema_key (char key[SCHEMA_KEY_MAX], const char *table,
+                          const char *column)
+{
+    size_t ntable = strlen (table), ncolumn = strlen (column);
+    size_t n = ntable + 1 + ncolumn;
+
+    if (n > SCHEMA_KEY_MAX)
+        return 0;
+    memcpy (key, table, ntable + 1);
+    memcpy (key + ntable + 1, column, ncolumn);
+    for (size_t i = 0; i < n; i++) {
+        if (key[i] >= 'A' && key[i] <= 'Z')
+            key[i] |= 'a' - 'A';
+    }
+    return n;
+}
+
+/* Record all tables and their columns by one query. */
+static enum reading load_schema (struct profiler_db *db, struct err *err)
+{
+    static const char sql[] =
+        "SELECT t.name, i.name FROM pragma_table_list t, "
+        "pragma_table_info(t.name) i WHERE t.type='table' AND t.schema='main'";
+    char key[SCHEMA_KEY_MAX];
+    const char *table, *column;
+    enum reading how = profiler_db_connect (db, err);
+    struct db_rows r;
+    int rc;
+
+    if (how != READING_WHOLE || db->has_schema)
+        return how;
+    r = db_rows (db->sql, NULL, sql);
+    while (db_row (&r, table, column)) {
+        size_t n = table && column ? schema_key (key, table, column) : 0;
+
+        // with the column, and without
+        if (n > 0 &&
+            (texts_intern (&db->schema, key, n) == TEXTS_NONE ||
+             texts_intern (&db->schema, key, strlen (key) + 1) == TEXTS_NONE))
+            r.rc = -ENOMEM;
+    }
+    if ((rc = db_end (&r)) < 0) {
+        how = profiler_db_damaged (db, err);
+        source_transient_error (db->file.src, rc == -ENOMEM ? rc : 0);
+    }
+    db->has_schema = how == READING_WHOLE;
+    return how;
+}
+
+static bool has_key (const struct profiler_db *db, const char *table,
+                     const char *column)
+{
+    char key[SCHEMA_KEY_MAX];
+    size_t n = schema_key (key, table, column);
+
+    return n > 0 && texts_find (&db->schema, key, n) != TEXTS_NONE;
+}
+
 enum reading profiler_db_columns (struct profiler_db *db, const char *table,
                                   const char *const *names, unsigned n,
                                   bool *have, struct err *err)
 {
-    static const char sql[] =
-        "SELECT i.name FROM pragma_table_list(?1) t, pragma_table_info(t.name) "
-        "i WHERE t.type='table' AND t.schema='main'";
-    sqlite3_stmt *st = NULL;
-    bool any = false;
-    int rc;
+    enum reading how = load_schema (db, err);
 
-    if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) != SQLITE_OK)
-        return profiler_db_damaged (db, err);
-    (void)sqlite3_bind_text (st, 1, table, -1, SQLITE_STATIC);
-    while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text (st, 0);
-
-        any = true;
-        for (unsigned c = 0; name && c < n; c++) {
-            if (sqlite3_stricmp (name, names[c]) == 0)
-                have[c] = true;
-        }
-    }
-    (void)sqlite3_finalize (st);
-    if (rc != SQLITE_DONE)
-        return profiler_db_damaged (db, err);
-    return any ? READING_WHOLE : READING_ABSENT;
+    if (how != READING_WHOLE)
+        return how;
+    for (unsigned c = 0; c < n; c++)
+        have[c] = have[c] || has_key (db, table, names[c]);
+    return has_key (db, table, "") ? READING_WHOLE : READING_ABSENT;
 }
 
 static bool is_ascii (const char *s, size_t n)
@@ -344,19 +432,12 @@ static bool is_ascii (const char *s, size_t n)
     return any < 128;
 }
 
-/* The value belongs to SQLite, unprotected: it is valid until the next step, in
- * the thread of this connection.
- */
-uint32_t profiler_db_text (struct profiler_db *db, sqlite3_value *v,
+uint32_t profiler_db_text (struct profiler_db *db, const char *s, size_t n,
                            struct batch *b)
 {
-    const char *s = (const char *)sqlite3_value_text (v);
-    size_t n = (size_t)sqlite3_value_bytes (v);
     uint32_t ref;
     char *fixed;
 
-    if (!s)
-        return BATCH_NULL_TEXT;
     db->text += n;
     db->long_texts += n > TEXT_MAX;
     n = utf8_cut (s, n, TEXT_MAX);

@@ -5,9 +5,13 @@
  */
 #include "extract/profiler_db/db_table.h"
 
+#include "extract/input/db_pages.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define SQL_MAX 2048
 
@@ -17,89 +21,210 @@
 #define ROW_BYTES_LEAST 4
 #define TEXT_OF_BYTE 4
 
-enum reading db_table_prepare (struct profiler_db *db, enum table_id table,
-                               unsigned optional, sqlite3_stmt **ret,
-                               struct err *err)
+struct db_table {
+    struct profiler_db *db;
+    const struct table *t;
+    unsigned optional;
+    struct db_pages *pages;     // NULL: the query is used
+    sqlite3_stmt *st;
+    int64_t given;              // rows from the pages
+    struct db_row row;
+};
+
+_Static_assert (TABLE_COLUMNS_MAX <= DB_ROW_COLUMNS, "a row fits");
+
+static uint32_t columns (const struct table *t, const char **names)
 {
-    const struct table *t = schema_table (table);
+    uint32_t texts = 0;
+
+    for (unsigned c = 0; c < t->ncolumns; c++) {
+        names[c] = t->columns[c].name;
+        texts |= (uint32_t)schema_is_text (&t->columns[c]) << c;
+    }
+    return texts;
+}
+
+/* Prepare a query for the rows after those that were given. */
+static enum reading prepare (struct db_table *x, struct err *err)
+{
+    const struct table *t = x->t;
     const char *names[TABLE_COLUMNS_MAX];
     bool have[TABLE_COLUMNS_MAX] = { false };
     char sql[SQL_MAX];
     size_t used = (size_t)snprintf (sql, sizeof (sql), "SELECT ");
     enum reading how;
 
-    for (unsigned c = 0; c < t->ncolumns; c++)
-        names[c] = t->columns[c].name;
-    how = profiler_db_columns (db, t->name, names, t->ncolumns, have, err);
+    (void)columns (t, names);
+    how = profiler_db_columns (x->db, t->name, names, t->ncolumns, have, err);
     if (how != READING_WHOLE)
         return how;
     for (unsigned c = 0; c < t->ncolumns; c++) {
-        if (!have[c] && !(optional >> c & 1)) {
+        if (!have[c] && !(x->optional >> c & 1)) {
             err_set (err, EBADMSG, "%s: table %s has no column %s",
-                     db->file.name, t->name, t->columns[c].name);
+                     x->db->file.name, t->name, names[c]);
             return READING_DAMAGED;
         }
         used += (size_t)snprintf (sql + used, sizeof (sql) - used, "%s%s%s%s",
                                   c ? "," : "", have[c] ? "\"" : "",
-                                  have[c] ? t->columns[c].name : "NULL",
+                                  have[c] ? names[c] : "NULL",
                                   have[c] ? "\"" : "");
     }
-    (void)snprintf (sql + used, sizeof (sql) - used, " FROM \"%s\"", t->name);
-    if (sqlite3_prepare_v2 (db->sql, sql, -1, ret, NULL) != SQLITE_OK)
-        return profiler_db_damaged (db, err);
+    (void)snprintf (sql + used, sizeof (sql) - used, " FROM \"%s\" NOT INDEXED "
+                    "LIMIT -1 OFFSET ?1", t->name);
+    if (sqlite3_prepare_v2 (x->db->sql, sql, -1, &x->st, NULL) != SQLITE_OK)
+        return profiler_db_damaged (x->db, err);
+    (void)sqlite3_bind_int64 (x->st, 1, x->given);
     return READING_WHOLE;
 }
 
-/* One row into the batch; false if a number is a text, or infinite. */
-static bool take_row (struct profiler_db *db, sqlite3_stmt *st,
-                      const struct table *t, struct batch *b, struct err *err)
+static struct db_pages *open_pages (struct db_table *x)
 {
-    for (unsigned c = 0; c < t->ncolumns; c++) {
-        sqlite3_value *v = sqlite3_column_value (st, (int)c);
-        int type = sqlite3_value_type (v);
+    const char *names[TABLE_COLUMNS_MAX];
+    uint32_t texts = columns (x->t, names);
+    struct db_pages *p = db_pages_plain (x->db, x->t->name, names,
+                                         x->t->ncolumns, texts);
+    uint32_t all = (1u << x->t->ncolumns) - 1;
+
+    if (!p || (db_pages_columns (p) | x->optional) == all)
+        return p;
+    db_pages_close (p);
+    return NULL;
+}
+
+enum reading db_table_open (struct profiler_db *db, struct source *src,
+                            enum table_id table, unsigned optional,
+                            struct db_table **ret, struct err *err)
+{
+    struct db_table *x = calloc (1, sizeof (*x));
+
+    if (!x) {
+        src->stopped = err_set (err, ENOMEM, "no memory to read %s",
+                                db->file.name);
+        return READING_STOPPED;
+    }
+    x->db = db;
+    x->t = schema_table (table);
+    x->optional = optional;
+    *ret = x;
+    x->pages = open_pages (x);
+    return x->pages ? READING_WHOLE : prepare (x, err);
+}
+
+void db_table_close (struct db_table *x)
+{
+    if (!x)
+        return;
+    db_pages_close (x->pages);
+    (void)sqlite3_finalize (x->st);
+    free (x);
+}
+
+/* ---- rows ---- */
+
+/* Take the row at which the query is; numbers may be stored as texts. */
+static void row_of_query (struct db_table *x)
+{
+    struct db_row *row = &x->row;
+
+    row->integers = row->reals = row->texts = 0;
+    for (unsigned c = 0; c < x->t->ncolumns; c++) {
+        int type = sqlite3_column_type (x->st, (int)c);
+        bool text = schema_is_text (&x->t->columns[c]) || type == SQLITE_TEXT ||
+                    type == SQLITE_BLOB;
+
+        if (type == SQLITE_NULL)
+            continue;
+        if (text) {
+            row->text[c] = (const char *)sqlite3_column_text (x->st, (int)c);
+            row->size[c] = (uint32_t)sqlite3_column_bytes (x->st, (int)c);
+            row->texts |= (uint32_t)(row->text[c] != NULL) << c;
+        } else {
+            row->real[c] = sqlite3_column_double (x->st, (int)c);
+            row->reals |= 1u << c;
+        }
+    }
+}
+
+/* Go to the next row: READING_WHOLE; READING_ABSENT after the last one. */
+static enum reading next_row (struct db_table *x, struct err *err)
+{
+    int rc;
+
+    if (x->pages) {
+        if ((rc = db_pages_next (x->pages, &x->row)) >= 0) {
+            x->given += rc;
+            return rc ? READING_WHOLE : READING_ABSENT;
+        }
+        db_pages_close (x->pages);
+        x->pages = NULL;
+        if (prepare (x, err) != READING_WHOLE)
+            return READING_DAMAGED;
+    }
+    if ((rc = sqlite3_step (x->st)) == SQLITE_ROW) {
+        row_of_query (x);
+        return READING_WHOLE;
+    }
+    return rc == SQLITE_DONE ? READING_ABSENT
+                             : profiler_db_damaged (x->db, err);
+}
+
+/* Put the row into the batch; false if a number is a text, or infinite. */
+static bool put_row (struct db_table *x, struct batch *b, struct err *err)
+{
+    const struct db_row *row = &x->row;
+
+    for (unsigned c = 0; c < x->t->ncolumns; c++) {
+        uint32_t bit = 1u << c;
 
         if (b->text[c]) {
-            b->text[c][b->nrows] = profiler_db_text (db, v, b);
-        } else if ((type == SQLITE_INTEGER || type == SQLITE_FLOAT) &&
-                   isfinite (sqlite3_value_double (v))) {
-            b->real[c][b->nrows] = sqlite3_value_double (v);
-        } else if (type == SQLITE_NULL) {
-            b->real[c][b->nrows] = NAN;
-        } else {
+            b->text[c][b->nrows] = row->texts & bit
+                                       ? profiler_db_text (x->db, row->text[c],
+                                                           row->size[c], b)
+                                       : BATCH_NULL_TEXT;
+            continue;
+        }
+        b->real[c][b->nrows] = row->integers & bit ? (double)row->value[c]
+                               : row->reals & bit  ? row->real[c]
+                                                   : NAN;
+        if (row->texts & bit || isinf (b->real[c][b->nrows])) {
             err_set (err, EBADMSG, "%s: %s.%s is not a number: \"%.40s\"",
-                     db->file.name, t->name, t->columns[c].name,
-                     (const char *)sqlite3_value_text (v));
+                     x->db->file.name, x->t->name, x->t->columns[c].name,
+                     row->texts & bit                 ? row->text[c]
+                     : b->real[c][b->nrows] < 0 ? "-Inf"
+                                                : "Inf");
             return false;
         }
     }
     return true;
 }
 
-enum reading db_table_rows (struct profiler_db *db, struct source *src,
-                            sqlite3_stmt *st, struct batch *b,
-                            const struct db_table_keep *keep, struct err *err)
+/* The verdict on a row: whether there may be so many, and the caller's. */
+static enum reading keep_row (struct db_table *x, struct batch *b,
+                              const struct db_table_keep *keep,
+                              struct err *err)
 {
-    const struct table *t = schema_table (b->table);
-    enum reading kept;
-    int rc;
+    struct profiler_db *db = x->db;
 
-    while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
-        if (!take_row (db, st, t, b, err))
-            return source_flush (src, b, err) ? READING_DAMAGED
-                                              : READING_STOPPED;
-        if (++db->rows > db->size / ROW_BYTES_LEAST ||
-            db->text > TEXT_OF_BYTE * db->size)
-            return source_flush (src, b, err) ? profiler_db_endless (db, err)
-                                              : READING_STOPPED;
-        kept = keep->row (keep->arg, b, err);
-        if (kept != READING_WHOLE)
-            return kept;
-    }
-    if (rc != SQLITE_DONE)
-        (void)profiler_db_damaged (db, err);
-    if (!source_flush (src, b, rc == SQLITE_DONE ? err : NULL))
-        return READING_STOPPED;
-    if (rc != SQLITE_DONE)
+    if (!put_row (x, b, err))
         return READING_DAMAGED;
-    return profiler_db_verdict (db, t->name, err);
+    if (++db->rows > db->size / ROW_BYTES_LEAST ||
+        db->text > TEXT_OF_BYTE * db->size)
+        return profiler_db_endless (db, err);
+    return keep->row (keep->arg, b, err);
+}
+
+enum reading db_table_rows (struct db_table *x, struct source *src,
+                            struct batch *b, const struct db_table_keep *keep,
+                            struct err *err)
+{
+    enum reading how;
+
+    while ((how = next_row (x, err)) == READING_WHOLE &&
+           (how = keep_row (x, b, keep, err)) == READING_WHOLE)
+        continue;
+    if (how == READING_STOPPED || !source_flush (src, b, err))
+        return READING_STOPPED;
+    if (how == READING_DAMAGED)
+        return how;
+    return profiler_db_verdict (x->db, x->t->name, err);
 }

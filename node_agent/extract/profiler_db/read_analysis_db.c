@@ -34,7 +34,7 @@ static enum reading read_table (struct profiler_db *db, struct source *src,
                                 enum table_id table, struct err *err)
 {
     const struct db_table_keep keep = { keep_row, src };
-    sqlite3_stmt *st = NULL;
+    struct db_table *x = NULL;
     struct batch b;
     enum reading how;
     int rc = batch_init (&b, table, err);
@@ -44,10 +44,10 @@ static enum reading read_table (struct profiler_db *db, struct source *src,
         return READING_STOPPED;
     }
     db->bad_utf8 = db->long_texts = 0;
-    how = db_table_prepare (db, table, optional_columns (table), &st, err);
+    how = db_table_open (db, src, table, optional_columns (table), &x, err);
     if (how == READING_WHOLE)
-        how = db_table_rows (db, src, st, &b, &keep, err);
-    (void)sqlite3_finalize (st);
+        how = db_table_rows (x, src, &b, &keep, err);
+    db_table_close (x);
     batch_fini (&b);
     return how;
 }
@@ -57,7 +57,8 @@ void read_analysis_db (struct source *src, unsigned want, struct verdict *v,
 {
     struct profiler_db *db = NULL;
     struct err why = { "" };
-    enum reading how = profiler_db_open (src, src->out, FILE_NAME, &db, &why);
+    enum reading how = profiler_db_open_file (src, src->out, FILE_NAME, &db,
+                                              &why);
 
     if (how != READING_WHOLE)
         verdict_for_tables (v, want, how, &why, err);

@@ -155,7 +155,7 @@ static enum reading read_table (struct reader *r, enum table_id table,
 {
     const struct db_table_keep keep = {
         table == TABLE_MATRIX ? keep_link : keep_op, r };
-    sqlite3_stmt *st = NULL;
+    struct db_table *x = NULL;
     struct batch b;
     enum reading how;
     int rc = batch_init (&b, table, err);
@@ -165,14 +165,15 @@ static enum reading read_table (struct reader *r, enum table_id table,
         return READING_STOPPED;
     }
     r->db->bad_utf8 = r->db->long_texts = 0;
-    how = db_table_prepare (r->db, table, optional_columns (table), &st, err);
+    how = db_table_open (r->db, r->src, table, optional_columns (table), &x,
+                         err);
     if (how == READING_WHOLE &&
         source_wants (r->src, 1u << table, COMM_NO_STEP,
                       strlen (COMM_NO_STEP)))
-        how = db_table_rows (r->db, r->src, st, &b, &keep, err);
+        how = db_table_rows (x, r->src, &b, &keep, err);
     if (table == TABLE_MATRIX && how != READING_ABSENT)
         how = put_links (r, &b, how, err);
-    (void)sqlite3_finalize (st);
+    db_table_close (x);
     batch_fini (&b);
     return how;
 }
@@ -182,8 +183,8 @@ void read_analyzer_db (struct source *src, unsigned want, struct verdict *v,
 {
     struct reader r = { .src = src, .room = { MATRIX_ROOM } };
     struct err why = { "" };
-    enum reading how = profiler_db_open (src, source_comm_dir (src), FILE_NAME,
-                                         &r.db, &why);
+    enum reading how = profiler_db_open_file (src, source_comm_dir (src),
+                                              FILE_NAME, &r.db, &why);
 
     r.folds[0] = matrix_fold_create (&r.room);
     r.folds[1] = matrix_fold_create (&r.room);
