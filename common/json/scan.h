@@ -74,6 +74,19 @@ static inline void scan_need (struct scan *s)
         scan_refill (s);
 }
 
+/* Skip the next 'n' bytes, at most SCAN_AHEAD, if they are these: a value that
+ * was read before, at the same depth, need not be read again.
+ */
+static inline bool scan_same (struct scan *s, const char *bytes, size_t n)
+{
+    scan_need (s);
+    if (s->failed || s->end - s->at < (ptrdiff_t)n ||
+        memcmp (s->at, bytes, n) != 0)
+        return false;
+    s->at += n;
+    return true;
+}
+
 /* A scan_read_fn for text in memory; 'arg' points to a struct scan_bytes. */
 struct scan_bytes {
     const char *at;

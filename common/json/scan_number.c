@@ -65,46 +65,58 @@ double scan_decimal (uint64_t w, int e, bool *ok)
 }
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* Parse eight digits at once.  False: they are not all digits. */
-static inline bool eight_digits (const char *p, uint64_t *ret)
+/* The value of eight digits; the first one is the lowest byte.  A byte of 0
+ * counts as '0'.
+ */
+static inline uint64_t eight_digits (uint64_t v)
 {
-    uint64_t v;
-
-    memcpy (&v, p, sizeof (v));
-    if (((v & UINT64_C (0xf0f0f0f0f0f0f0f0)) |
-         (((v + UINT64_C (0x0606060606060606)) &
-           UINT64_C (0xf0f0f0f0f0f0f0f0)) >> 4)) !=
-        UINT64_C (0x3333333333333333))
-        return false;
-    // combine pairs, then fours, then all eight; the first digit is the lowest
-    // byte
+    // combine pairs, then fours, then all eight
     v = ((v & UINT64_C (0x0f0f0f0f0f0f0f0f)) * 2561) >> 8;
     v = ((v & UINT64_C (0x00ff00ff00ff00ff)) * 6553601) >> 16;
-    *ret = ((v & UINT64_C (0x0000ffff0000ffff)) *
+    return ((v & UINT64_C (0x0000ffff0000ffff)) *
             UINT64_C (42949672960001)) >> 32;
-    return true;
 }
-#else
-static inline bool eight_digits (const char *p, uint64_t *ret)
-{
-    (void)p;
-    (void)ret;
-    return false;
-}
-#endif
 
+/* The lowest byte that is not zero is that of the first byte that is no digit.
+ */
+static inline uint64_t no_digits (uint64_t v)
+{
+    const uint64_t high = UINT64_C (0xf0f0f0f0f0f0f0f0);
+    const uint64_t digit = UINT64_C (0x3030303030303030);
+
+    return ((v & high) ^ digit) |
+           (((v + UINT64_C (0x0606060606060606)) & high) ^ digit);
+}
+
+/* The number of digits varies, so a loop over them would be mispredicted. */
 static inline const char *take_digits (const char *p, uint64_t *w)
 {
-    uint64_t eight;
+    static const uint64_t pow10[8] = { 1, 10, 100, 1000, 10000, 100000, 1000000,
+                                       10000000 };
 
-    while (eight_digits (p, &eight)) {
-        *w = *w * 100000000 + eight;
-        p += 8;
+    for (;; p += 8) {
+        uint64_t v, stop;
+        unsigned n;
+
+        memcpy (&v, p, sizeof (v));
+        if ((stop = no_digits (v)) == 0) {
+            *w = *w * 100000000 + eight_digits (v);
+            continue;
+        }
+        n = (unsigned)__builtin_ctzll (stop) / 8;
+        if (n > 0)
+            *w = *w * pow10[n] + eight_digits (v << (64 - 8 * n));
+        return p + n;
     }
+}
+#else
+static inline const char *take_digits (const char *p, uint64_t *w)
+{
     for (unsigned digit; (digit = (unsigned)(*p - '0')) <= 9; p++)
         *w = *w * 10 + digit;
     return p;
 }
+#endif
 
 /* Parse the exponent after an 'e'.  NULL: there are no digits. */
 static const char *take_exponent (const char *p, int *ret)

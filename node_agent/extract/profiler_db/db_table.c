@@ -168,6 +168,20 @@ static enum reading next_row (struct db_table *x, struct err *err)
                              : profiler_db_damaged (x->db, err);
 }
 
+/* Put a text into the batch; most are that of the row before. */
+static uint32_t put_text (struct profiler_db *db, struct batch *b, unsigned c,
+                          const char *s, uint32_t size)
+{
+    size_t n = 0;
+    uint32_t ref = b->nrows > 0 ? b->text[c][b->nrows - 1] : BATCH_NULL_TEXT;
+    const char *before = batch_text_at (b, ref, &n);
+
+    if (!before || n != size || memcmp (before, s, n) != 0)
+        return profiler_db_text (db, s, size, b);
+    db->text += n;
+    return ref;
+}
+
 /* Put the row into the batch; false if a number is a text, or infinite. */
 static bool put_row (struct db_table *x, struct batch *b, struct err *err)
 {
@@ -178,8 +192,8 @@ static bool put_row (struct db_table *x, struct batch *b, struct err *err)
 
         if (b->text[c]) {
             b->text[c][b->nrows] = row->texts & bit
-                                       ? profiler_db_text (x->db, row->text[c],
-                                                           row->size[c], b)
+                                       ? put_text (x->db, b, c, row->text[c],
+                                                   row->size[c])
                                        : BATCH_NULL_TEXT;
             continue;
         }

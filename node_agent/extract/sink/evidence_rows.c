@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #define US_MAX 4.6e15           // the sum of two fits 63 bits, in ns
 
@@ -41,9 +42,12 @@ static bool is_symmetric (struct text op)
         "reduce_scatter", "alltoall", "all_to_all", "barrier",
     };
 
-    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
-        if (strcasestr (op.s, names[i]))
-            return true;
+    for (const char *s = op.s; *s; s++) {
+        for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+            if ((*s | 32) == *names[i] &&
+                strncasecmp (s, names[i], strlen (names[i])) == 0)
+                return true;
+        }
     }
     return false;
 }

@@ -7,6 +7,7 @@
 #include "extract/rows/comm_rows.h"
 #include "extract/text/comm_file.h"
 #include "extract/text/read_text.h"
+#include "json/key_predictor.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,6 +16,7 @@
 #define FILE_NAME "communication.json"
 #define PACKETS_MAX 65536u      // packet sizes of an op on a transport
 #define PACKETS_ONCE 64u        // so many previous ones are compared
+#define IDLE_MAX 256u           // bytes of a transport that carried nothing
 
 struct packet {
     double size, count, total;
@@ -28,6 +30,9 @@ struct reader {
     struct batch time, bandwidth;
     char op[COMM_NAME_MAX];
     struct batch_repeat rep_op, rep_group;
+    struct key_predictor time_keys, transport_keys;
+    char idle[IDLE_MAX];        // a transport that carried nothing, as it was
+    size_t idle_size;           // written; 0: none
     struct packet *packets;
     uint32_t npackets, packets_cap;     // the memory is reused, so not
                                         // base/vec.h
@@ -49,16 +54,14 @@ static bool read_time (struct reader *r)
     struct scan *s = &r->f.s;
     double v[TIME_FIELDS], ignored;
     struct batch *b = &r->time;
-    int next = 0, i;
+    int i;
 
     for (i = 0; i < TIME_FIELDS; i++)
         v[i] = NAN;
     if (!scan_object (s))
         return false;
-    for (bool first = true;;) {
-        i = scan_field (s, &first, time_fields, TIME_FIELDS, &next);
-        if (i == SCAN_DONE)
-            break;
+    key_predictor_begin (&r->time_keys);
+    while ((i = key_predictor_next (&r->time_keys, s)) != SCAN_DONE) {
         if (i == SCAN_OTHER)
             scan_skip (s);
         else if (!scan_real (s, i < TIME_STORED ? &v[i] : &ignored))
@@ -171,40 +174,68 @@ static const struct predicted_key transport_fields[] = {
 
 #define TRANSPORT_NUMBERS 4
 
+static bool read_transport_fields (struct reader *r, const char *name,
+                                   double v[TRANSPORT_NUMBERS])
+{
+    struct scan *s = &r->f.s;
+    int i;
+
+    if (!scan_object (s))
+        return false;
+    key_predictor_begin (&r->transport_keys);
+    while ((i = key_predictor_next (&r->transport_keys, s)) != SCAN_DONE) {
+        if (i == TRANSPORT_NUMBERS && r->npackets > 0)
+            return scan_fail (s, "\"%s\" occurs twice",
+                              transport_fields[i].key);
+        if (i == SCAN_OTHER ? !scan_skip (s)
+            : i == TRANSPORT_NUMBERS ? !read_packets (r)
+                                     : !scan_real (s, &v[i]))
+            return false;
+    }
+    for (i = 0; i < TRANSPORT_NUMBERS && !s->failed; i++) {
+        if (isnan (v[i]))
+            return scan_fail (s, "\"%s\" of %s is missing",
+                              transport_fields[i].key, name);
+    }
+    return !s->failed;
+}
+
+/* Remember how a transport that carried nothing is written: most of them are
+ * so, and all alike.
+ */
+static void note_idle (struct reader *r, const char *from, uint64_t offset)
+{
+    const struct scan *s = &r->f.s;
+    size_t n = (size_t)(s->at - from);
+
+    if (s->offset != offset || n > IDLE_MAX || s->bad_utf8 > 0)
+        return;                 // the buffer has moved, or it is odd
+    memcpy (r->idle, from, n);
+    r->idle_size = n;
+}
+
 /* Read a transport of an op: no row if all is zero, one row if there are no
  * packet sizes, otherwise a row for each packet size.
  */
 static bool read_transport (struct reader *r, const char *name)
 {
     static const struct packet none = { 0, 0, 0 };
-    struct scan *s = &r->f.s;
     double v[TRANSPORT_NUMBERS] = { NAN, NAN, NAN, NAN };
+    struct scan *s = &r->f.s;
     struct batch_repeat transport;
-    int next = 0;
+    const char *from;
+    uint64_t offset;
 
+    (void)scan_peek (s);        // skip blanks
+    if (r->idle_size > 0 && scan_same (s, r->idle, r->idle_size))
+        return true;
+    from = s->at;
+    offset = s->offset;
     r->npackets = 0;
-    if (!scan_object (s))
+    if (!read_transport_fields (r, name, v))
         return false;
-    for (bool first = true;;) {
-        int i = scan_field (s, &first, transport_fields,
-                            TRANSPORT_NUMBERS + 1, &next);
-
-        if (i == SCAN_DONE)
-            break;
-        if (i == TRANSPORT_NUMBERS && r->npackets > 0)
-            return fail_twice (s);
-        if (i == SCAN_OTHER ? !scan_skip (s)
-            : i == TRANSPORT_NUMBERS ? !read_packets (r)
-                                     : !scan_real (s, &v[i]))
-            return false;
-    }
-    if (s->failed)
-        return false;
-    for (int i = 0; i < TRANSPORT_NUMBERS; i++) {
-        if (isnan (v[i]))
-            return scan_fail (s, "\"%s\" of %s is missing",
-                              transport_fields[i].key, name);
-    }
+    if (v[0] + v[1] + v[2] + v[3] == 0)
+        note_idle (r, from, offset);
     if (!(r->want & 1u << TABLE_BANDWIDTH) || v[0] + v[1] + v[2] + v[3] == 0)
         return true;
     batch_repeat_set (&transport, name, strlen (name));
@@ -342,6 +373,9 @@ enum reading read_communication (struct source *src, unsigned want,
     } else {
         r->others = (struct map)COMM_SEEN;
         r->want = want;
+        key_predictor_init (&r->time_keys, time_fields, TIME_FIELDS);
+        key_predictor_init (&r->transport_keys, transport_fields,
+                            TRANSPORT_NUMBERS + 1);
         r->f.tables = 1u << TABLE_TIME | 1u << TABLE_BANDWIDTH;
         r->retype = source_retypes (src);
         how = comm_file_read (&r->f, src, FILE_NAME, &functions, err);

@@ -9,6 +9,7 @@
 #include "extract/rows/comm_rows.h"
 #include "extract/text/comm_file.h"
 #include "extract/text/read_text.h"
+#include "json/key_predictor.h"
 
 #include <errno.h>
 #include <math.h>
@@ -29,6 +30,7 @@ struct reader {
     char kind[COMM_NAME_MAX];   // ... which has this kind: "<kind>@<group>"
     char key[COMM_NAME_MAX], op[COMM_NAME_MAX], transport[64];
     struct map links;           // links of this key
+    struct key_predictor link_keys;
 };
 
 static bool text_into (struct reader *r, char *out, size_t max)
@@ -102,18 +104,15 @@ static bool read_link_field (struct reader *r, int i, struct matrix_row *m)
 static bool read_link (struct reader *r, struct matrix_row *m)
 {
     struct scan *s = &r->f.s;
-    int next = 0;
+    int i;
 
     m->op = "";
     m->transport = NULL;
     m->size_mb = m->time_ms = m->bandwidth = NAN;
     if (!scan_object (s))
         return false;
-    for (bool first = true;;) {
-        int i = scan_field (s, &first, link_fields, LINK_FIELDS, &next);
-
-        if (i == SCAN_DONE)
-            break;
+    key_predictor_begin (&r->link_keys);
+    while ((i = key_predictor_next (&r->link_keys, s)) != SCAN_DONE) {
         if (!read_link_field (r, i, m))
             return false;
     }
@@ -256,6 +255,7 @@ enum reading read_matrix (struct source *src, unsigned want, struct err *err)
         r->fold_p2p = matrix_fold_create (&r->room);
         r->retype = source_retypes (src);
         r->f.tables = 1u << TABLE_MATRIX;
+        key_predictor_init (&r->link_keys, link_fields, LINK_FIELDS);
     }
     if (!r || !r->fold || !r->fold_p2p ||
         batch_init (&r->batch, TABLE_MATRIX, err) < 0)
