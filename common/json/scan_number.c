@@ -8,6 +8,7 @@
 #define UNLIKELY(x) __builtin_expect (!!(x), 0)
 
 #define DIGITS_MAX 19           // digits that always fit 64 bits
+#define EXACT_MAX (UINT64_C (1) << 53)  // a double has all integers up to here
 
 #define POW5_MAX 27             // 5^27 is the largest below 2^63
 
@@ -51,8 +52,7 @@ static double divide_pow10 (uint64_t w, int q)
 double scan_decimal (uint64_t w, int e, bool *ok)
 {
     *ok = true;
-    if (w <= (UINT64_C (1) << 53)) {    // both operands are exact, so it is
-                                        // rounded once
+    if (w <= EXACT_MAX) {       // both operands are exact, so it is rounded once
         if (e >= 0 && e <= 22)
             return (double)w * pow10_exact[e];
         if (e < 0 && e >= -22)
@@ -177,7 +177,9 @@ const char *scan_number (const char *start, struct scan_number *n)
         n->why = "a number without digits in its exponent";
         return NULL;
     }
-    n->value = scan_decimal (w, e - places, &ok);
+    e -= places;
+    ok = w <= EXACT_MAX && e <= 0 && e >= -22;  // nearly all
+    n->value = ok ? (double)w / pow10_exact[-e] : scan_decimal (w, e, &ok);
     n->slow = digits > DIGITS_MAX || !ok;       // leading zeros count, too,
                                                 // which is rare
     if (*start == '-')

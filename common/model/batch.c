@@ -64,17 +64,6 @@ bool batch_full (const struct batch *b)
     return b->nrows >= BATCH_ROWS || b->bytes_used >= BATCH_TEXT_FULL;
 }
 
-const char *batch_text_at (const struct batch *b, uint32_t ref, size_t *n)
-{
-    uint32_t size;
-
-    if (ref == BATCH_NULL_TEXT)
-        return NULL;
-    memcpy (&size, b->bytes + ref - 4, sizeof (size));
-    *n = size;
-    return b->bytes + ref;
-}
-
 static uint32_t text_slot (const char *s, size_t n)
 {
     uint64_t tail = 0, before = 0, h;

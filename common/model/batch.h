@@ -68,8 +68,19 @@ struct batch_repeat {
 void batch_repeat_set (struct batch_repeat *r, const char *s, size_t n);
 uint32_t batch_repeat_ref (struct batch *b, struct batch_repeat *r);
 
-/* The text behind a reference, NUL-terminated; NULL for BATCH_NULL_TEXT. */
-const char *batch_text_at (const struct batch *b, uint32_t ref, size_t *n);
+/* The text behind a reference, NUL-terminated; NULL, of 0 bytes, for
+ * BATCH_NULL_TEXT.
+ */
+static inline const char *batch_text_at (const struct batch *b, uint32_t ref,
+                                         size_t *n)
+{
+    uint32_t size = 0;
+
+    if (ref != BATCH_NULL_TEXT)
+        memcpy (&size, b->bytes + ref - 4, sizeof (size));
+    *n = size;
+    return ref != BATCH_NULL_TEXT ? b->bytes + ref : NULL;
+}
 
 /* Where rows go.  Calls for one capture come from one thread. */
 struct row_sink {

@@ -44,7 +44,7 @@ static bool is_symmetric (struct text op)
 
     for (const char *s = op.s; *s; s++) {
         for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
-            if ((*s | 32) == *names[i] &&
+            if ((s[0] | 32) == names[i][0] && (s[1] | 32) == names[i][1] &&
                 strncasecmp (s, names[i], strlen (names[i])) == 0)
                 return true;
         }
