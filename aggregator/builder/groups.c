@@ -32,9 +32,7 @@ struct groups *groups_create (void)
 
 static void entry_free (struct entry *e)
 {
-    free (e->g.id);
-    free (e->g.pg_name);
-    free (e->g.members);
+    comm_group_fini (&e->g);
     free (e);
 }
 
@@ -62,8 +60,9 @@ static bool same_group (const struct comm_group *a, const struct comm_group *b)
 {
     return a->id && b->id && strcmp (a->id, b->id) == 0 &&
            a->nmembers == b->nmembers &&
-           memcmp (a->members, b->members,
-                   a->nmembers * sizeof (*a->members)) == 0;
+           (a->members == b->members ||
+            memcmp (a->members, b->members,
+                    a->nmembers * sizeof (*a->members)) == 0);
 }
 
 /* The entry of a group of the capture; takes over the group. */

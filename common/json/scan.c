@@ -420,6 +420,52 @@ bool scan_element (struct scan *s, bool *first)
     return next_item (s, first, ']');
 }
 
+/* How many bytes are the same, at most n. */
+static size_t same_size (const char *a, const char *b, size_t n)
+{
+    size_t i = 0;
+
+    if (memcmp (a, b, n) == 0)
+        return n;
+    while (n - i >= 64 && memcmp (a + i, b + i, 64) == 0)
+        i += 64;
+    while (a[i] == b[i])
+        i++;
+    return i;
+}
+
+size_t scan_same_array (struct scan *s, const char *text, size_t n)
+{
+    size_t done = 0, same;
+
+    if (s->failed || s->depth == SCAN_DEPTH_MAX)
+        return 0;
+    for (;;) {
+        size_t here;
+
+        need (s);
+        here = (size_t)(s->end - s->at);
+        here = here < n - done ? here : n - done;
+        same = same_size (s->at, text + done, here);
+        if (same == n - done) {
+            s->at += same;
+            return n;
+        }
+        if (same < here || s->eof)
+            break;
+        // go on, but stay where a comma can be found again
+        s->at += same - SCAN_SAME_KEEP;
+        done += same - SCAN_SAME_KEEP;
+    }
+    while (same > 0 && s->at[same - 1] != ',')
+        same--;
+    if (same == 0)
+        return 0;
+    s->at += same - 1;
+    s->depth++;
+    return done + same - 1;
+}
+
 /* ---- numbers ---- */
 
 /* Parse the number at s->at by strtod: it has many digits, or a large exponent.

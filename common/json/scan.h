@@ -87,6 +87,14 @@ static inline bool scan_same (struct scan *s, const char *bytes, size_t n)
     return true;
 }
 
+/* Skip an array of plain numbers, the next value, as far as its bytes are those
+ * of 'text', an array with a comma in each SCAN_SAME_KEEP of its bytes.  Returns
+ * how many bytes were skipped.  All 'n' of them: it is the whole array.  Fewer:
+ * the array is entered, and a comma is next.  0: nothing was skipped.
+ */
+#define SCAN_SAME_KEEP 64u
+size_t scan_same_array (struct scan *s, const char *text, size_t n);
+
 /* A scan_read_fn for text in memory; 'arg' points to a struct scan_bytes. */
 struct scan_bytes {
     const char *at;

@@ -46,17 +46,20 @@ void capture_init (struct capture *c)
     evidence_init (&c->evidence);
 }
 
-static void group_fini (struct comm_group *g)
+void comm_group_fini (struct comm_group *g)
 {
     free (g->id);
     free (g->pg_name);
-    free (g->members);
+    if (g->list)
+        rank_list_drop (g->list);
+    else
+        free (g->members);
 }
 
 void capture_drop_groups (struct capture *c)
 {
     for (uint32_t i = 0; i < c->ngroups; i++)
-        group_fini (&c->groups[i]);
+        comm_group_fini (&c->groups[i]);
     free (c->groups);
     c->groups = NULL;
     c->ngroups = 0;
@@ -162,4 +165,17 @@ int capture_add_group (struct capture *c, const char *id, const char *pg_name,
     c->groups = groups;
     c->groups[c->ngroups++] = g;
     return 0;
+}
+
+int capture_share_group (struct capture *c, const char *id,
+                         const char *pg_name, struct rank_list *list,
+                         struct err *err)
+{
+    int rc = capture_add_group (c, id, pg_name, list->ranks, list->n, err);
+
+    if (rc == 0) {
+        c->groups[c->ngroups - 1].list = list;
+        atomic_fetch_add (&list->users, 1);
+    }
+    return rc;
 }

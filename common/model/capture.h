@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "json/json.h"
 #include "model/evidence.h"
+#include "model/rank_list.h"
 
 #include <stdint.h>
 
@@ -47,6 +48,7 @@ struct comm_group {
     char *pg_name;                      // what the program calls it
     int32_t *members;                   // global ranks, by group rank
     uint32_t nmembers;
+    struct rank_list *list;             // that has them; NULL: they are its own
 };
 
 /* Groups that are kept once for all captures that name them. */
@@ -107,6 +109,13 @@ int capture_note_step (struct capture *c, const char *step, size_t n);
 int capture_add_group (struct capture *c, const char *id, const char *pg_name,
                        int32_t *members, uint32_t nmembers, struct err *err);
 
+/* The same, with the members of a list, which has one more user on success. */
+int capture_share_group (struct capture *c, const char *id,
+                         const char *pg_name, struct rank_list *list,
+                         struct err *err);
+
+void comm_group_fini (struct comm_group *g);    // frees what it has
+
 /* Free the groups only. */
 void capture_drop_groups (struct capture *c);
 
@@ -119,7 +128,7 @@ void capture_group_hash (const char *id, char out[CAPTURE_HASH_MAX]);
  * Reading refuses unknown members and values out of bounds with -EBADMSG.
  */
 struct json *capture_to_json (const struct capture *c);
-int capture_from_json (struct capture *c, const struct json *j,
+int capture_from_json (struct capture *c, const char *text, size_t size,
                        struct err *err);
 
 #endif

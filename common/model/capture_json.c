@@ -3,6 +3,7 @@
 
 #include "base/owned_text.h"
 #include "base/units.h"
+#include "json/scan.h"
 #include "model/schema.h"
 
 #include <errno.h>
@@ -91,14 +92,15 @@ struct json *capture_to_json (const struct capture *c)
     return j;
 }
 
-static int scalar_from_json (struct capture *c, const struct json *item)
+static int scalar_from_json (struct capture *c, const char *key,
+                             const struct json *item)
 {
     for (size_t i = 0; i < MEMBERS; i++) {
         char *at = (char *)c + members[i].offset;
         const char *text = json_text (item, NULL);
         int64_t v;
 
-        if (strcmp (json_key (item), members[i].key) != 0)
+        if (strcmp (key, members[i].key) != 0)
             continue;
         if (!text)
             return -EBADMSG;
@@ -120,79 +122,140 @@ static int scalar_from_json (struct capture *c, const struct json *item)
     return -EBADMSG;            // not a member that this version knows
 }
 
-static int group_from_json (struct capture *c, const struct json *j,
-                            struct err *err)
-{
-    const char *id = json_text (json_get (j, "id"), NULL);
-    const char *pg_name = json_text (json_get (j, "pg_name"), NULL);
-    const struct json *list = json_get (j, "members"), *m;
-    size_t n = json_count (list), used = 0;
-    int32_t *ranks;
-    int64_t v;
-    int rc;
-
-    if (!id || !pg_name || !json_is_array (list) || json_count (j) != 3 ||
-        n > CAPTURE_WORLD_MAX)
-        return err_set (err, EBADMSG, "malformed group");
-    if (!(ranks = calloc (n + 1, sizeof (*ranks))))
-        return err_set (err, ENOMEM, "no memory for group %s", id);
-    for (m = json_first (list); m; m = json_next (m)) {
-        if (!json_int (m, &v) || v < 0 || v >= CAPTURE_WORLD_MAX) {
-            free (ranks);
-            return err_set (err, EBADMSG, "malformed member of group %s", id);
-        }
-        ranks[used++] = (int32_t)v;
-    }
-    rc = capture_add_group (c, id, pg_name, ranks, (uint32_t)n, err);
-    if (rc < 0)
-        free (ranks);
-    return rc;
-}
-
-static int lists_from_json (struct capture *c, const struct json *item,
-                            struct err *err)
+static int steps_from_json (struct capture *c, const struct json *steps)
 {
     const struct json *e;
-    int rc = 0;
+    int rc = json_is_array (steps) ? 0 : -EBADMSG;
 
-    for (e = json_first (item); e && rc == 0; e = json_next (e)) {
+    for (e = json_first (steps); e && rc == 0; e = json_next (e)) {
         const char *step = json_text (e, NULL);
 
-        if (strcmp (json_key (item), "groups") == 0)
-            rc = group_from_json (c, e, err);
-        else if (!step)
-            rc = err_set (err, EBADMSG, "malformed step");
-        else if ((rc = capture_note_step (c, step, strlen (step))) < 0)
-            rc = err_set (err, -rc, "too many steps");
+        rc = step ? capture_note_step (c, step, strlen (step)) : -EBADMSG;
     }
     return rc;
 }
 
-int capture_from_json (struct capture *c, const struct json *j,
+/* ---- groups: the lists of all ranks are long, so no tree is made of them ---- */
+
+/* A group that is being read. */
+struct group {
+    char *id, *pg_name;
+    struct rank_list *list;
+    bool no_memory;
+};
+
+static bool text_of (struct scan *s, struct group *g, char **ret)
+{
+    const char *text;
+    size_t n;
+
+    if (*ret || scan_peek (s) != '"')
+        return scan_fail (s, "it is no text, or there are two");
+    if (!scan_text (s, &text, &n))
+        return false;
+    g->no_memory = !(*ret = strndup (text, n));
+    return !g->no_memory;
+}
+
+static bool list_of (struct scan *s, struct group *g)
+{
+    const char *bad;
+    int rc;
+
+    if (g->list || scan_peek (s) != '[')
+        return scan_fail (s, "it is no list, or there are two");
+    rc = rank_list_read (s, g->id ? g->id : "", false, &g->list, &bad);
+    g->no_memory = rc == -ENOMEM;
+    if (rc < 0)
+        return false;
+    return !bad || scan_fail (s, "malformed member of group %.80s",
+                              g->id ? g->id : "");
+}
+
+static bool group_members (struct scan *s, struct group *g)
+{
+    if (!scan_object (s))
+        return false;
+    for (bool first = true; scan_member (s, &first);) {
+        if (scan_key_is (s, "id")        ? !text_of (s, g, &g->id)
+            : scan_key_is (s, "pg_name") ? !text_of (s, g, &g->pg_name)
+            : scan_key_is (s, "members") ? !list_of (s, g)
+                                         : !scan_fail (s, "unknown member"))
+            return false;
+    }
+    if (!g->id || !g->pg_name || !g->list)
+        return scan_fail (s, "malformed group");
+    return !s->failed;
+}
+
+static int groups_from_json (struct capture *c, struct scan *s,
+                             struct err *err)
+{
+    int rc = scan_array (s) ? 0 : -EBADMSG;
+
+    for (bool first = true; rc == 0 && scan_element (s, &first);) {
+        struct group g = { .no_memory = false };
+
+        rc = group_members (s, &g)
+                 ? capture_share_group (c, g.id, g.pg_name, g.list, err)
+             : g.no_memory ? err_set (err, ENOMEM, "no memory for a group")
+                           : -EBADMSG;
+        free (g.id);
+        free (g.pg_name);
+        rank_list_drop (g.list);
+    }
+    return rc < 0 || !s->failed ? rc : -EBADMSG;
+}
+
+/* Read the value of a member, which 'text' has at the scanner's place. */
+static int member_from_json (struct capture *c, const char *key,
+                             const char *text, struct scan *s, struct err *err)
+{
+    uint64_t from;
+    struct json *j;
+    int rc;
+
+    (void)scan_peek (s);        // skip blanks
+    if (strcmp (key, "groups") == 0)
+        return groups_from_json (c, s, err);
+    from = scan_offset (s);
+    if (!scan_skip (s))
+        return -EBADMSG;
+    if (!(j = json_parse (text + from, scan_offset (s) - from, err)))
+        return -EBADMSG;
+    rc = strcmp (key, "steps") == 0      ? steps_from_json (c, j)
+         : strcmp (key, "evidence") == 0 ? evidence_from_json (&c->evidence, j,
+                                                               err)
+         : strcmp (key, "state") == 0
+             ? capture_state_parse (json_text (j, ""), &c->state)
+             : scalar_from_json (c, key, j);
+    json_free (j);
+    return rc;
+}
+
+int capture_from_json (struct capture *c, const char *text, size_t size,
                        struct err *err)
 {
-    const struct json *item;
+    struct scan_bytes bytes = { text, size };
+    char key[41] = "";
+    struct scan s;
+    int rc = 0;
 
-    if (!json_is_object (j))
-        return err_set (err, EBADMSG, "the metadata is not an object");
-    for (item = json_first (j); item; item = json_next (item)) {
-        const char *key = json_key (item);
-        int rc;
-
-        if (json_is_array (item) && (strcmp (key, "groups") == 0 ||
-                                     strcmp (key, "steps") == 0))
-            rc = lists_from_json (c, item, err);
-        else if (strcmp (key, "evidence") == 0)
-            rc = evidence_from_json (&c->evidence, item, err);
-        else if (strcmp (key, "state") == 0)
-            rc = capture_state_parse (json_text (item, ""), &c->state);
-        else
-            rc = scalar_from_json (c, item);
-        if (rc == -ENOMEM)
-            return rc;
-        if (rc < 0)
-            return err_set (err, EBADMSG,
-                            "unknown or malformed metadata: \"%.40s\"", key);
+    if (scan_init (&s, scan_read_bytes, &bytes) < 0)
+        return err_set (err, ENOMEM, "no memory to read metadata");
+    if (!scan_object (&s))
+        rc = -EBADMSG;
+    for (bool first = true; rc == 0 && scan_member (&s, &first);) {
+        (void)snprintf (key, sizeof (key), "%.*s",
+                        (int)(s.key_size < 40 ? s.key_size : 40), s.key);
+        rc = member_from_json (c, key, text, &s, err);
     }
-    return 0;
+    if (rc == 0 && !scan_end (&s))
+        rc = -EBADMSG;
+    if (rc < 0 && rc != -ENOMEM)
+        rc = err_set (err, EBADMSG, "unknown or malformed metadata: "
+                      "\"%.40s\"%s%s", key, s.failed ? ": " : "",
+                      s.failed ? s.err.text : "");
+    scan_fini (&s);
+    return rc;
 }

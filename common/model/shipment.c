@@ -355,13 +355,8 @@ static int give_rows (struct reader *r, const struct row_sink *sink,
 
 static int take_meta (struct reader *r, struct capture *c, struct err *err)
 {
-    struct json *j = json_parse ((const char *)r->raw.data, r->raw.size, err);
-    int rc;
+    int rc = capture_from_json (c, (const char *)r->raw.data, r->raw.size, err);
 
-    if (!j)
-        return shipment_damaged (r, "its metadata is not JSON", err);
-    rc = capture_from_json (c, j, err);
-    json_free (j);
     return err_prefix (err, rc, "damaged shipment");
 }
 

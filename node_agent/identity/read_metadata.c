@@ -8,7 +8,6 @@
 #include "extract/sink/source.h"
 
 #include "base/units.h"
-#include "base/vec.h"
 #include "extract/input/profiler_db.h"
 #include "identity/identity.h"
 #include "identity/metadata_info.h"
@@ -26,8 +25,7 @@
 struct group {
     char id[KEY_MAX], name[KEY_MAX];
     double rank;                // of this process in the group, -1: not known
-    int32_t *members;
-    size_t nmembers;
+    struct rank_list *list;     // NULL: there is none
     const char *bad;            // what is wrong with the group, or NULL
 };
 
@@ -52,73 +50,21 @@ static bool take_number (struct scan *s, double *ret)
     return scan_real (s, ret);
 }
 
-/* Read a rank, which may be a number or a text. -1 for anything else. */
-static bool take_rank (struct scan *s, int64_t *ret)
-{
-    double v = -1;
-    const char *text;
-    char digits[24];
-    size_t n;
-
-    *ret = -1;
-    if (scan_peek (s) == '"') {
-        if (!scan_text (s, &text, &n))
-            return false;
-        if (n < sizeof (digits)) {
-            memcpy (digits, text, n);
-            digits[n] = '\0';
-            if (units_int (digits, 0, CAPTURE_WORLD_MAX - 1, ret) < 0)
-                *ret = -1;
-        }
-        return true;
-    }
-    if (!take_number (s, &v))
-        return false;
-    if (v >= 0 && v < CAPTURE_WORLD_MAX && v == (double)(int64_t)v)
-        *ret = (int64_t)v;
-    return true;
-}
-
-static bool add_member (struct metadata *m, int32_t rank)
-{
-    struct group *g = &m->g;
-    int32_t *members = vec_one_more (g->members, g->nmembers,
-                                     sizeof (*members));
-
-    if (!members) {
-        m->src->stopped = err_set (m->err, ENOMEM, "no memory for group %s",
-                                   g->id);
-        return false;
-    }
-    g->members = members;
-    g->members[g->nmembers++] = rank;
-    return true;
-}
-
 static bool read_members (struct metadata *m)
 {
-    struct scan *s = &m->s;
+    struct group *g = &m->g;
+    int rc;
 
-    m->g.nmembers = 0;
-    m->g.bad = "has no list of ranks";
-    if (scan_peek (s) != '[')
-        return scan_skip (s);
-    if (!scan_array (s))
-        return false;
-    m->g.bad = NULL;
-    for (bool first = true; scan_element (s, &first);) {
-        int64_t rank;
-
-        if (!take_rank (s, &rank))
-            return false;
-        if (rank < 0)
-            m->g.bad = "has something else than ranks in its list";
-        else if (m->g.nmembers == CAPTURE_WORLD_MAX)
-            m->g.bad = "lists too many ranks";
-        else if (!add_member (m, (int32_t)rank))
-            return false;
-    }
-    return !s->failed;
+    rank_list_drop (g->list);
+    g->list = NULL;
+    g->bad = "has no list of ranks";
+    if (scan_peek (&m->s) != '[')
+        return scan_skip (&m->s);
+    rc = rank_list_read (&m->s, g->id, true, &g->list, &g->bad);
+    if (rc == -ENOMEM)
+        m->src->stopped = err_set (m->err, ENOMEM, "no memory for group %s",
+                                   g->id);
+    return rc == 0;
 }
 
 /* Leave an invalid group out, and record the damage. */
@@ -137,34 +83,25 @@ static void note_world (struct metadata *m)
         strcmp (g->name, "hccl_world_group") != 0)
         return;
     if (m->world_of_group == 0)
-        m->world_of_group = (int64_t)g->nmembers;
+        m->world_of_group = g->list->n;
     if (m->rank == CAPTURE_NO_RANK && g->rank >= 0 &&
-        g->rank < (double)g->nmembers && g->rank == (double)(int64_t)g->rank)
-        m->rank = g->members[(size_t)g->rank];
+        g->rank < g->list->n && g->rank == (double)(int64_t)g->rank)
+        m->rank = g->list->ranks[(size_t)g->rank];
     m->src->capture->evidence.ranks.group = m->rank;
 }
 
 static bool add_group (struct metadata *m)
 {
     struct group *g = &m->g;
-    int32_t *members;
     int rc;
 
-    if (g->bad || g->nmembers == 0 || m->full) {
+    if (g->bad || !g->list || g->list->n == 0 || m->full) {
         if (g->bad && !m->full)
             bad_group (m, g->bad);
         return true;
     }
     note_world (m);
-    if (!(members = malloc (g->nmembers * sizeof (*members)))) {
-        rc = err_set (m->err, ENOMEM, "no memory for group %s", g->id);
-    } else {
-        memcpy (members, g->members, g->nmembers * sizeof (*members));
-        rc = capture_add_group (m->src->capture, g->id, g->name, members,
-                                (uint32_t)g->nmembers, m->err);
-    }
-    if (rc < 0)
-        free (members);
+    rc = capture_share_group (m->src->capture, g->id, g->name, g->list, m->err);
     if (rc == -E2BIG) {
         m->full = true;
         bad_group (m, "and the groups after it are too many");
@@ -191,7 +128,8 @@ static bool read_group (struct metadata *m)
                     s->key);
     g->name[0] = '\0';
     g->rank = -1;
-    g->nmembers = 0;
+    rank_list_drop (g->list);
+    g->list = NULL;
     g->bad = "has no list of ranks";
     if (s->key_size >= KEY_MAX)
         long_id = "has too long an id";
@@ -251,7 +189,7 @@ static bool take_arg_rank (struct metadata *m)
     char text[24];
     int n;
 
-    if (!take_rank (&m->s, rank))
+    if (!rank_list_rank (&m->s, true, rank))
         return false;
     n = snprintf (text, sizeof (text), "%lld", (long long)*rank);
     capture_facts_info (m->src, "metadata", name, strlen (name), text,
@@ -315,7 +253,8 @@ static enum reading read_whole (struct metadata *m, struct capture_file *file)
         how = capture_file_verdict (file, &m->s, m->err);
     }
     scan_fini (&m->s);
-    free (m->g.members);
+    rank_list_drop (m->g.list);
+    m->g.list = NULL;
     return how;
 }
 
@@ -370,7 +309,8 @@ static void read_table (struct metadata *m)
     }
     (void)db_end (&r);
     profiler_db_close (db);
-    free (m->g.members);
+    rank_list_drop (m->g.list);
+    m->g.list = NULL;
 }
 
 int read_metadata (struct source *src, struct err *err)
