@@ -209,7 +209,37 @@ static inline const char *bracket_stop (const char *p, char open, char close)
             return p + __builtin_ctz ((unsigned)bits);
     }
 }
+
+/* Find the end of a number or a word: a blank, a quote, a comma or a bracket. */
+static inline const char *word_stop (const char *p)
+{
+    const __m128i blank = _mm_set1_epi8 (' '), bit5 = _mm_set1_epi8 (0x20);
+    const __m128i quote = _mm_set1_epi8 ('"'), comma = _mm_set1_epi8 (',');
+    const __m128i open = _mm_set1_epi8 ('{'), close = _mm_set1_epi8 ('}');
+
+    for (;; p += 16) {
+        __m128i v = _mm_loadu_si128 ((const __m128i *)(const void *)p);
+        __m128i w = _mm_or_si128 (v, bit5);     // maps '[' to '{'
+        __m128i m = _mm_or_si128 (
+            _mm_or_si128 (_mm_cmpeq_epi8 (w, open), _mm_cmpeq_epi8 (w, close)),
+            _mm_or_si128 (_mm_cmpeq_epi8 (v, quote),
+                          _mm_cmpeq_epi8 (v, comma)));
+        int bits = _mm_movemask_epi8 (_mm_or_si128 (
+            m, _mm_cmpeq_epi8 (_mm_min_epu8 (v, blank), v)));
+
+        if (bits)
+            return p + __builtin_ctz ((unsigned)bits);
+    }
+}
 #else
+static inline const char *word_stop (const char *p)
+{
+    while ((unsigned char)*p > ' ' && *p != ',' && *p != '}' && *p != ']' &&
+           *p != '"' && *p != '{' && *p != '[')
+        p++;
+    return p;
+}
+
 static inline const char *string_stop (const char *p)
 {
     while ((unsigned char)*p >= ' ' && *p != '"' && *p != '\\')
@@ -292,9 +322,7 @@ const char *trace_value (const char *p, const char *end, struct span *ret)
     if (*p == '{' || *p == '[') {
         p = skip_container (p, end);
     } else {
-        while ((unsigned char)*p > ' ' && *p != ',' && *p != '}' &&
-               *p != ']' && *p != '"' && *p != '{' && *p != '[')
-            p++;
+        p = word_stop (p);
         if (p == start || p >= end)
             p = NULL;
     }
