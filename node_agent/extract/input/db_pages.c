@@ -42,7 +42,7 @@ struct db_pages {
     struct plain_columns columns;       // which ones are wanted, and where
     uint32_t texts;             // set of slots that are texts
     bool numbers;               // other values need not be integers
-    uint8_t key;                // slot of the row number, or NOT_WANTED
+    bool utf8;                  // the texts of the file
     uint32_t root;
 };
 
@@ -111,7 +111,7 @@ static bool take_column (struct db_pages *p, sqlite3_stmt *st,
         p->columns.least = id + 1 > p->columns.least ? id + 1
                                                      : p->columns.least;
         if (sqlite3_column_int (st, 5))
-            p->key = (uint8_t)i;
+            p->columns.key = (uint8_t)i;
     }
     return true;
 }
@@ -123,6 +123,8 @@ static bool find_columns (struct db_pages *p, struct profiler_db *db,
     sqlite3_stmt *st = NULL;
     int rc = SQLITE_ERROR;
 
+    p->columns = (struct plain_columns){ .key = NOT_WANTED };
+    memset (p->columns.slot, NOT_WANTED, sizeof (p->columns.slot));
     if (sqlite3_prepare_v2 (db->sql, columns_sql, -1, &st, NULL) == SQLITE_OK) {
         (void)sqlite3_bind_text (st, 1, table, -1, SQLITE_STATIC);
         while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
@@ -134,34 +136,49 @@ static bool find_columns (struct db_pages *p, struct profiler_db *db,
     return rc == SQLITE_DONE && p->columns.n > 0;
 }
 
-/* Find a table without SQLite, if the whole schema is plain. */
-static bool find_plain (struct db_pages *p, const char *table,
-                        const char *const *names, unsigned n)
+/* Read the schema: the same without SQLite, if all of it is plain. */
+static bool read_schema (struct db_pages *p, const char *table,
+                         const char *const *names, unsigned n,
+                         struct plain_columns *found, uint32_t *root)
 {
-    struct plain_columns found = { .n = 0 };
     struct db_row row = { .integers = 0 };
-    uint32_t texts = p->texts, root = 0;
     int rc;
 
-    plain_schema_columns (&p->columns);
-    p->texts = PLAIN_SCHEMA_TEXTS;
-    p->root = 1;
+    *root = 0;
     while ((rc = db_pages_next (p, &row)) == 1) {
         struct plain_columns c;
         int is_it = plain_schema_row (&row, table, names, n, &c);
 
-        if (is_it < 0 || (is_it && root != 0))
+        if (is_it < 0 || (is_it && *root != 0))
             return false;
         if (is_it) {
-            found = c;
-            root = (uint32_t)row.value[PLAIN_ROOT];
+            *found = c;
+            *root = (uint32_t)row.value[PLAIN_ROOT];
         }
     }
-    p->columns = found;
+    return rc == 0 && *root > 1;
+}
+
+static bool find_plain (struct db_pages *p, const char *table,
+                        const char *const *names, unsigned n)
+{
+    struct plain_columns found;
+    uint32_t texts = p->texts, root;
+    bool good;
+
+    if (!p->utf8)
+        return false;
+    plain_schema_columns (&p->columns);
+    p->texts = PLAIN_SCHEMA_TEXTS;
+    p->root = 1;
+    good = read_schema (p, table, names, n, &found, &root);
     p->texts = texts;
-    p->root = root;
     p->visited = p->depth = 0;
-    return rc == 0 && root > 1;
+    if (!good || (found.converted && !p->numbers))
+        return false;
+    p->columns = found;
+    p->root = root;
+    return true;
 }
 
 /* ---- pages ---- */
@@ -173,8 +190,7 @@ static bool read_at (const struct db_pages *p, uint8_t *buf, size_t n,
 }
 
 /* Read the header, and check all of it that SQLite checks. */
-static bool read_header (struct db_pages *p, const struct profiler_db *db,
-                         bool utf8)
+static bool read_header (struct db_pages *p, const struct profiler_db *db)
 {
     uint64_t file_bytes = (uint64_t)db->file.st.st_size;
     uint8_t h[HEADER_BYTES];
@@ -186,8 +202,9 @@ static bool read_header (struct db_pages *p, const struct profiler_db *db,
     p->page_bytes = be16 (h + 16) == 1 ? 65536 : be16 (h + 16);
     if (p->page_bytes < 512 || p->page_bytes & (p->page_bytes - 1) ||
         h[18] > 2 || h[19] > 2 || h[20] > 32 || h[21] != 64 || h[22] != 32 ||
-        h[23] != 32 || be32 (h + 44) > 4 || (utf8 && be32 (h + 56) != 1))
+        h[23] != 32 || be32 (h + 44) > 4)
         return false;
+    p->utf8 = be32 (h + 56) == 1;
     p->usable = p->page_bytes - h[20];
     p->pages = be32 (h + 28);
     p->window = malloc (WINDOW + PADDING);
@@ -387,9 +404,9 @@ int db_pages_next (struct db_pages *p, struct db_row *row)
     row->integers = row->reals = row->texts = 0;
     if (!take_record (p, cell, cell + size, row))
         return -1;
-    if (p->key != NOT_WANTED) {
-        row->value[p->key] = (int64_t)id;
-        row->integers |= 1u << p->key;
+    if (p->columns.key != NOT_WANTED) {
+        row->value[p->columns.key] = (int64_t)id;
+        row->integers |= 1u << p->columns.key;
     }
     row->numbers = row->integers;
     return 1;
@@ -397,20 +414,26 @@ int db_pages_next (struct db_pages *p, struct db_row *row)
 
 /* ---- the outside ---- */
 
+static struct db_pages *create (const struct profiler_db *db, unsigned n)
+{
+    struct db_pages *p = calloc (1, sizeof (*p));
+
+    // a log may have other pages
+    if (p && !db->has_log && n <= DB_ROW_COLUMNS && read_header (p, db))
+        return p;
+    db_pages_close (p);
+    return NULL;
+}
+
 struct db_pages *db_pages_open (struct profiler_db *db, const char *table,
                                 const char *const *names, const bool *have,
                                 unsigned n, bool ordered)
 {
-    struct db_pages *p = calloc (1, sizeof (*p));
+    struct db_pages *p = create (db, n);
 
-    if (!p)
-        return NULL;
-    p->key = NOT_WANTED;
-    memset (p->columns.slot, NOT_WANTED, sizeof (p->columns.slot));
-    // a log may have other pages
-    if (!db->has_log && n <= DB_ROW_COLUMNS &&
-        find_columns (p, db, table, names, have, n) &&
-        read_header (p, db, false) && (p->key == 0 || !ordered))
+    if (p && (find_plain (p, table, names, n) ||
+              find_columns (p, db, table, names, have, n)) &&
+        (p->columns.key == 0 || !ordered))
         return p;
     db_pages_close (p);
     return NULL;
@@ -420,15 +443,13 @@ struct db_pages *db_pages_plain (struct profiler_db *db, const char *table,
                                  const char *const *names, unsigned n,
                                  uint32_t texts)
 {
-    struct db_pages *p = calloc (1, sizeof (*p));
+    struct db_pages *p = create (db, n);
 
-    if (!p)
-        return NULL;
-    p->key = NOT_WANTED;
-    p->texts = texts;
-    p->numbers = true;
-    if (!db->has_log && n <= DB_ROW_COLUMNS && read_header (p, db, true) &&
-        find_plain (p, table, names, n))
+    if (p) {
+        p->texts = texts;
+        p->numbers = true;
+    }
+    if (p && find_plain (p, table, names, n))
         return p;
     db_pages_close (p);
     return NULL;

@@ -61,24 +61,52 @@ static bool take_sign (struct word *sql, char sign)
     return true;
 }
 
-static bool is_type (struct word w)
+/* Read what follows a column's name, up to the comma; '*key': it is the row
+ * number.
+ */
+static bool take_type (struct word *sql, bool *integer, bool *key)
 {
-    return is_word (w, "TEXT") || is_word (w, "NUMERIC") ||
-           is_word (w, "INTEGER") || is_word (w, "REAL");
+    struct word type = take_name (sql), next;
+
+    *key = false;
+    *integer = is_word (type, "INTEGER") || is_word (type, "NUMERIC");
+    if (!*integer && !is_word (type, "TEXT") && !is_word (type, "REAL"))
+        return false;
+    next = take_name (sql);
+    if (next.n == 0)
+        return true;
+    *key = is_word (type, "INTEGER") && is_word (next, "PRIMARY") &&
+           is_word (take_name (sql), "KEY");
+    return *key;
 }
 
-static void note_column (struct word name, const char *const *names,
-                         unsigned n, struct plain_columns *ret)
+static uint8_t slot_of (struct word name, const char *const *names, unsigned n)
 {
-    uint8_t *slot = &ret->slot[ret->n++];
-
-    *slot = PLAIN_NOT_WANTED;
-    for (unsigned i = 0; i < n && *slot == PLAIN_NOT_WANTED; i++) {
-        if (is_word (name, names[i])) {
-            *slot = (uint8_t)i;
-            ret->least = ret->n;
-        }
+    for (unsigned i = 0; i < n; i++) {
+        if (is_word (name, names[i]))
+            return (uint8_t)i;
     }
+    return PLAIN_NOT_WANTED;
+}
+
+static bool take_column (struct word *sql, const char *const *names, unsigned n,
+                         struct plain_columns *ret)
+{
+    struct word name = take_name (sql);
+    bool integer, key;
+    uint8_t slot;
+
+    if (ret->n == PLAIN_COLUMNS_MAX || name.n == 0 ||
+        !take_type (sql, &integer, &key))
+        return false;
+    slot = slot_of (name, names, n);
+    ret->slot[ret->n++] = slot;
+    if (slot == PLAIN_NOT_WANTED)
+        return true;
+    ret->least = ret->n;
+    ret->converted = ret->converted || !integer;
+    ret->key = key ? slot : ret->key;
+    return true;
 }
 
 /* CREATE TABLE name (column type, ...). */
@@ -91,19 +119,16 @@ static bool take_table (struct word sql, struct word table,
         !same (take_name (&sql), table) || !take_sign (&sql, '('))
         return false;
     do {
-        struct word name = take_name (&sql);
-
-        if (ret->n == PLAIN_COLUMNS_MAX || name.n == 0 ||
-            !is_type (take_name (&sql)))
+        if (!take_column (&sql, names, n, ret))
             return false;
-        note_column (name, names, n, ret);
     } while (take_sign (&sql, ','));
     return take_sign (&sql, ')') && sql.n == 0;
 }
 
 void plain_schema_columns (struct plain_columns *ret)
 {
-    *ret = (struct plain_columns){ .n = PLAIN_SCHEMA, .least = PLAIN_SCHEMA };
+    *ret = (struct plain_columns){ .n = PLAIN_SCHEMA, .least = PLAIN_SCHEMA,
+                                   .key = PLAIN_NOT_WANTED };
     for (unsigned i = 0; i < PLAIN_SCHEMA; i++)
         ret->slot[i] = (uint8_t)i;
 }
@@ -114,7 +139,7 @@ int plain_schema_row (const struct db_row *row, const char *table,
 {
     struct word name = text_of (row, PLAIN_NAME);
 
-    *ret = (struct plain_columns){ .n = 0 };
+    *ret = (struct plain_columns){ .key = PLAIN_NOT_WANTED };
     if (!is_word (text_of (row, PLAIN_TYPE), "table") || name.n == 0 ||
         !same (text_of (row, PLAIN_TABLE), name) ||
         !take_table (text_of (row, PLAIN_SQL), name, names, n, ret))

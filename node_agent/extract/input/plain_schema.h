@@ -4,7 +4,8 @@
  * Private to this folder.  The first page of a database is the root of a table
  * with the SQL that created each table, index, view and trigger (SQLite's
  * "Database File Format", 2.6).  Here a schema is plain if it has only tables
- * whose columns have a type and nothing else; any other one is left to SQLite.
+ * whose columns have a type and nothing else, but for the row number (INTEGER
+ * PRIMARY KEY); any other one is left to SQLite.
  */
 #ifndef ROLLCALL_EXTRACT_INPUT_PLAIN_SCHEMA_H
 #define ROLLCALL_EXTRACT_INPUT_PLAIN_SCHEMA_H
@@ -19,6 +20,8 @@ struct plain_columns {
     unsigned n;                 // of the table
     unsigned least;             // that a record must have
     uint8_t slot[PLAIN_COLUMNS_MAX];    // of a column, or PLAIN_NOT_WANTED
+    uint8_t key;                // slot of the row number, or PLAIN_NOT_WANTED
+    bool converted;             // SQLite may convert a wanted number
 };
 
 /* The columns of the schema. */
