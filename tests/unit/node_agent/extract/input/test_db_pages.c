@@ -30,6 +30,8 @@ static const char *const names[NAMES] = { "a", "b", "c" };
     "3000) INSERT INTO t(a, b, c) SELECT i, CASE i % 4 WHEN 0 THEN NULL WHEN " \
     "1 THEN 1 << i % 64 ELSE ~(1 << i % 64) END, i % 3 FROM n;"
 
+static const bool have[NAMES] = { true, true, true };
+
 struct seen {
     uint64_t rows;              // off the pages
     bool opened, ended;         // without the query
@@ -46,10 +48,49 @@ static void same_row (sqlite3_stmt *st, const struct db_row *row)
     }
 }
 
-/* Read t off its pages, beside 'query'. */
-static struct seen read_pages (const char *query, bool ordered)
+/* The same of a row of any values; column c is a text. */
+static void same_values (sqlite3_stmt *st, const struct db_row *row)
 {
-    static const bool have[NAMES] = { true, true, true };
+    for (int c = 0; c < NAMES; c++) {
+        int type = sqlite3_column_type (st, c);
+
+        assert_int_equal (row->texts >> c & 1, type == SQLITE_TEXT);
+        assert_int_equal ((row->integers | row->reals) >> c & 1,
+                          type == SQLITE_INTEGER || type == SQLITE_FLOAT);
+        if (row->reals >> c & 1)
+            assert_true (row->real[c] == sqlite3_column_double (st, c));
+        if (row->integers >> c & 1)     // a column of reals has integers, too
+            assert_true ((double)row->value[c] ==
+                         sqlite3_column_double (st, c));
+        if (type != SQLITE_TEXT)
+            continue;
+        assert_int_equal (row->size[c], sqlite3_column_bytes (st, c));
+        assert_memory_equal (row->text[c], sqlite3_column_text (st, c),
+                             row->size[c]);
+    }
+}
+
+enum how { INTEGERS, ORDERED, VALUES };
+
+/* Open the database in its directory, whose descriptor is returned. */
+static int open_file (struct source *src, struct profiler_db **db)
+{
+    const char *name = strrchr (event_path (), '/') + 1;
+    char dir[256];
+    int fd;
+
+    (void)snprintf (dir, sizeof (dir), "%.*s",
+                    (int)(name - 1 - event_path ()), event_path ());
+    fd = open (dir, O_RDONLY | O_DIRECTORY);
+    assert_true (fd >= 0);
+    assert_int_equal (profiler_db_open_file (src, fd, name, db, NULL),
+                      READING_WHOLE);
+    return fd;
+}
+
+/* Read t off its pages, beside 'query'. */
+static struct seen read_pages (const char *query, enum how how)
+{
     struct seen seen = { .rows = 0 };
     struct capture c = { .transient_error = 0 };
     struct source src = { .capture = &c };
@@ -58,25 +99,21 @@ static struct seen read_pages (const char *query, bool ordered)
     struct err err = { "" };
     struct db_pages *p;
     sqlite3_stmt *st;
-    char dir[256];
-    int fd, rc = 0;
+    int fd = open_file (&src, &db), rc = 0;
 
-    (void)snprintf (dir, sizeof (dir), "%.*s",
-                    (int)(strrchr (event_path (), '/') - event_path ()),
-                    event_path ());
-    fd = open (dir, O_RDONLY | O_DIRECTORY);
-    assert_true (fd >= 0);
-    assert_int_equal (profiler_db_open (&src, fd,
-                                        strrchr (event_path (), '/') + 1, &db,
-                                        &err),
-                      READING_WHOLE);
+    assert_int_equal (profiler_db_connect (db, &err), READING_WHOLE);
     assert_int_equal (sqlite3_prepare_v2 (db->sql, query, -1, &st, NULL),
                       SQLITE_OK);
-    p = db_pages_open (db, "t", names, have, NAMES, ordered);
+    p = how == VALUES ? db_pages_plain (db, "t", names, NAMES, 1u << 2)
+                      : db_pages_open (db, "t", names, have, NAMES,
+                                       how == ORDERED);
     seen.opened = p != NULL;
     while (p && (rc = db_pages_next (p, &row)) == 1) {
         assert_int_equal (sqlite3_step (st), SQLITE_ROW);
-        same_row (st, &row);
+        if (how == VALUES)
+            same_values (st, &row);
+        else
+            same_row (st, &row);
         seen.rows++;
     }
     seen.ended = p && rc == 0;
@@ -89,6 +126,78 @@ static struct seen read_pages (const char *query, bool ordered)
     return seen;
 }
 
+/* Real numbers and texts of every length, on pages with few rows and many. */
+#define VALUES_SQL \
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT " \
+    "3000) INSERT INTO t(a, b, c) SELECT CASE i % 3 WHEN 0 THEN NULL WHEN 1 " \
+    "THEN i * 0.37 ELSE i << i % 50 END, i / 8.0, CASE i % 5 WHEN 0 THEN NULL " \
+    "ELSE substr('hcom_allReduce__" \
+    "0123456789012345678901234567890123456789', 1, i % 57) END FROM n;"
+
+static void test_values (void **state)
+{
+    static const struct {
+        const char *sql;
+        bool opened, ended;
+    } tables[] = {
+        { "CREATE TABLE t (a NUMERIC, b NUMERIC, c TEXT)", true, true },
+        { "CREATE TABLE t (C TEXT, x INTEGER, b REAL, A numeric)", true, true },
+        { "CREATE TABLE u (y TEXT); CREATE TABLE t (a REAL, b REAL, c TEXT)",
+          true, true },
+        // a text is where a number should be
+        { "CREATE TABLE t (a NUMERIC, b TEXT, c NUMERIC)", true, false },
+        { "CREATE TABLE t (a, b NUMERIC, c TEXT)", false, false },
+        { "CREATE TABLE t (a NUMERIC, b NUMERIC, c TEXT); CREATE INDEX i ON t "
+          "(a)", false, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (tables) / sizeof (tables[0]); i++) {
+        struct seen seen;
+
+        event_make (tables[i].sql);
+        event_run (VALUES_SQL);
+        seen = read_pages ("SELECT a, b, c FROM t", VALUES);
+        if (seen.opened != tables[i].opened || seen.ended != tables[i].ended ||
+            (seen.ended && seen.rows != 3000))
+            fail_msg ("%s: %u rows off the pages", tables[i].sql,
+                      (unsigned)seen.rows);
+    }
+}
+
+/* What the file's header says, and only SQLite knows about. */
+static void test_headers (void **state)
+{
+    static const struct {
+        unsigned at;
+        uint8_t value;
+    } odd[] = {
+        { 0, 's' }, { 16, 3 }, { 19, 3 }, { 20, 33 }, { 21, 65 }, { 22, 33 },
+        { 23, 31 }, { 31, 255 }, { 47, 5 }, { 59, 2 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (odd) / sizeof (odd[0]); i++) {
+        struct db_pages *p;
+        struct capture c = { .transient_error = 0 };
+        struct source src = { .capture = &c };
+        struct profiler_db *db = NULL;
+        int fd;
+
+        event_make ("CREATE TABLE t (a NUMERIC, b NUMERIC, c TEXT)");
+        event_run (VALUES_SQL);
+        fd = open (event_path (), O_WRONLY);
+        assert_int_equal (pwrite (fd, &odd[i].value, 1, odd[i].at), 1);
+        (void)close (fd);
+        fd = open_file (&src, &db);
+        p = db_pages_plain (db, "t", names, NAMES, 1u << 2);
+        if (p)
+            fail_msg ("byte %u of the header", odd[i].at);
+        profiler_db_close (db);
+        (void)close (fd);
+    }
+}
+
 /* A table that is defined so is left to the query, or all of it is read. */
 static void check_table (const char *sql, bool ordered, bool plain)
 {
@@ -96,7 +205,7 @@ static void check_table (const char *sql, bool ordered, bool plain)
 
     event_make (sql);
     event_run (NUMBERS);
-    seen = read_pages ("SELECT a, b, c FROM t NOT INDEXED", ordered);
+    seen = read_pages ("SELECT a, b, c FROM t NOT INDEXED", ordered ? ORDERED : INTEGERS);
     if (seen.ended != plain || (plain && seen.rows != 3000))
         fail_msg ("%s: %u rows off the pages", sql, (unsigned)seen.rows);
 }
@@ -171,7 +280,7 @@ static void test_hands_over (void **state)
         event_make ("CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER, x)");
         event_run (NUMBERS);
         event_run (odd[i].sql);
-        seen = read_pages ("SELECT a, b, c FROM t", false);
+        seen = read_pages ("SELECT a, b, c FROM t", INTEGERS);
         if (!seen.opened || seen.ended || seen.rows != odd[i].rows)
             fail_msg ("%s: %u rows off the pages", odd[i].sql,
                       (unsigned)seen.rows);
@@ -187,9 +296,9 @@ static void test_old_tables (void **state)
     event_run ("DELETE FROM t WHERE a % 7 > 1 OR a BETWEEN 1000 AND 2000");
     event_run ("ALTER TABLE t ADD COLUMN d INTEGER DEFAULT 8");
     event_run (NUMBERS);
-    assert_true (read_pages ("SELECT a, b, c FROM t", false).ended);
+    assert_true (read_pages ("SELECT a, b, c FROM t", INTEGERS).ended);
     event_run ("DELETE FROM t");
-    assert_true (read_pages ("SELECT a, b, c FROM t", false).ended);
+    assert_true (read_pages ("SELECT a, b, c FROM t", INTEGERS).ended);
 }
 
 /* Overwrite 2 bytes of a page. */
@@ -258,7 +367,7 @@ static void test_values_outside (void **state)
                     "5, 5, 5)");
         if (bad)
             write_before ("mark-of-sixteen-", record, sizeof (record));
-        seen = read_pages ("SELECT a, b, c FROM t", false);
+        seen = read_pages ("SELECT a, b, c FROM t", INTEGERS);
         assert_true (seen.opened);
         assert_int_equal (seen.ended, !bad);
         assert_int_equal (seen.rows, !bad);
@@ -292,7 +401,7 @@ static void test_damaged (void **state)
             write16 (root, wrong[i].at, wrong[i].value);
         else
             write16 (root, 10, root);
-        if (read_pages ("SELECT a, b, c FROM t", false).ended)
+        if (read_pages ("SELECT a, b, c FROM t", INTEGERS).ended)
             fail_msg ("what is wrong (%u) was not seen", (unsigned)i);
     }
 }
@@ -301,6 +410,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_plain),
+        cmocka_unit_test (test_values),
+        cmocka_unit_test (test_headers),
         cmocka_unit_test (test_not_plain),
         cmocka_unit_test (test_keys),
         cmocka_unit_test (test_hands_over),

@@ -6,6 +6,7 @@
 #include "node_agent/extract/capture_check.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
 #define DATABASE "ASCEND_PROFILER_OUTPUT/analysis.db"
 #define PAGE 4096u
@@ -13,6 +14,10 @@
 #define TABLE "CommAnalyzerTime"
 #define COLUMNS "hccl_op_name, group_name, start_timestamp, elapse_time, " \
     "transit_time, wait_time, synchronization_time, idle_time, step, type"
+
+#define TYPED "hccl_op_name TEXT, group_name TEXT, start_timestamp NUMERIC, " \
+    "elapse_time NUMERIC, transit_time NUMERIC, wait_time NUMERIC, " \
+    "synchronization_time NUMERIC, idle_time NUMERIC, step TEXT, type TEXT"
 
 static int setup (void **state)
 {
@@ -104,6 +109,81 @@ static void test_circle (void **state)
     assert_int_equal (fclose (f), 0);
     assert_true (rows_of (&c) <= (last + 3) * PAGE / 4);
     assert_non_null (strstr (c.reason, "more than its 20480 bytes can hold"));
+    capture_fini (&c);
+}
+
+/* Overwrite a byte of a page of a table of 2000 rows that is defined so, and
+ * read it.
+ */
+static uint64_t damaged_rows (const char *columns, unsigned at, uint8_t value,
+                              struct capture *c)
+{
+    char sql[1024];
+    uint32_t page;
+    FILE *f;
+
+    (void)unlink (capture_path (DATABASE));
+    (void)snprintf (sql, sizeof (sql), "CREATE TABLE " TABLE " (%s);"
+                    "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 "
+                    "FROM n LIMIT 2000) INSERT INTO " TABLE " SELECT 'op'||x, "
+                    "'g', x, 2, 3.5, 4, 5, 6, 'step1', 'p2p' FROM n; "
+                    "PRAGMA page_count", columns);
+    page = (uint32_t)run (sql) - 5;
+    assert_non_null (f = fopen (capture_path (DATABASE), "r+b"));
+    assert_int_equal (fseek (f, (long)((page - 1) * PAGE + at), SEEK_SET), 0);
+    assert_int_equal (fputc (value, f), value);
+    assert_int_equal (fclose (f), 0);
+    return rows_of (c);
+}
+
+/* What comes from pages, and what is said, is the same as from a query, which
+ * columns without types need.
+ */
+static void test_damaged_page (void **state)
+{
+    static const struct {
+        unsigned at;
+        uint8_t value;
+    } bad[] = {
+        { 0, 0 },               // of no kind
+        { 0, 10 },              // of an index
+        { 3, 255 },             // more cells than it has room for
+        { 8, 255 },             // a cell behind the page
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        struct capture pages, query;
+        uint64_t rows = damaged_rows (TYPED, bad[i].at, bad[i].value, &pages);
+
+        assert_int_equal (damaged_rows (COLUMNS, bad[i].at, bad[i].value,
+                                        &query), rows);
+        assert_string_equal (pages.reason, query.reason);
+        assert_int_equal (pages.state, query.state);
+        if (rows < 1000 || rows > 1999 ||
+            !strstr (pages.reason, "analysis.db: database disk image is "
+                                   "malformed"))
+            fail_msg ("%u: %u rows: %s", (unsigned)i, (unsigned)rows,
+                      pages.reason);
+        capture_fini (&pages);
+        capture_fini (&query);
+    }
+}
+
+/* A value that is none of its column, after rows from pages. */
+static void test_odd_value (void **state)
+{
+    struct capture c;
+
+    (void)state;
+    (void)run ("CREATE TABLE " TABLE " (" TYPED ");"
+               "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n "
+               "LIMIT 500) INSERT INTO " TABLE " SELECT 'op'||x, 'g', x, CASE x "
+               "WHEN 400 THEN 'long' ELSE 2 END, 3.5, 4, 5, 6, 'step1', 'p2p' "
+               "FROM n");
+    assert_true (rows_of (&c) < 450);
+    assert_non_null (strstr (c.reason, "CommAnalyzerTime.elapse_time is not a "
+                                       "number: \"long\""));
     capture_fini (&c);
 }
 
@@ -222,7 +302,8 @@ int main (void)
 #define IN_TOP(f) cmocka_unit_test_setup_teardown (f, setup, capture_teardown)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_circle), IN_TOP (test_default), IN_TOP (test_cut),
-        IN_TOP (test_circle), IN_TOP (test_default), IN_TOP (test_virtual),
+        IN_TOP (test_damaged_page), IN_TOP (test_odd_value),
+        IN_TOP (test_virtual),
         IN_TOP (test_infinite), IN_TOP (test_damaged_log),
     };
 
