@@ -92,6 +92,29 @@ static void test_refill_everywhere (void **state)
     }
 }
 
+/* Bytes are skipped if all of them are there, wherever the buffer ends. */
+static void test_same (void **state)
+{
+    static const char doc[] = "{\"a\":0}  ";
+
+    (void)state;
+    for (size_t k = 0; k < 24; k++) {
+        struct source src = source (doc, sizeof (doc) - 1, SCAN_BUFFER - k, 3);
+        struct scan s;
+
+        assert_int_equal (scan_init (&s, source_read, &src), 0);
+        enter_prefix (&s, &src);
+        assert_false (scan_same (&s, "{\"a\":1}", 7));
+        assert_false (scan_same (&s, "{\"a\":0}   ", 10));
+        assert_true (scan_same (&s, "{\"a\":0}", 7));
+        assert_false (scan_same (&s, "\0", 1));
+        assert_true (scan_same (&s, "  ", 2));
+        assert_false (scan_same (&s, "", 1));   // the zeros behind the end
+        assert_true (scan_end (&s));
+        scan_fini (&s);
+    }
+}
+
 /* Strings longer than what is ahead lie across the buffer's end: at a plain
  * byte, an escape, each byte of a sequence, the quote.
  */
@@ -338,6 +361,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_refill_everywhere),
+        cmocka_unit_test (test_same),
         cmocka_unit_test (test_long_strings),
         cmocka_unit_test (test_long_then_escape),
         cmocka_unit_test (test_long_blanks),
