@@ -1,13 +1,15 @@
 /* aggregator/waits/wait.c - who waited for whom */
 #include "waits/wait.h"
 
+#include "base/thread.h"
+#include "base/vec.h"
 #include "model/schema.h"
 #include "pages/page_scan.h"
 #include "sums/members.h"
 #include "sums/row_values.h"
 #include "sums/traffic.h"
 #include "store/db_rows.h"
-#include "waits/arrivals.h"
+#include "waits/arrival.h"
 #include "waits/undeclared.h"
 #include "waits/wait_sums.h"
 
@@ -23,6 +25,13 @@
 #define OP_MAX 1024             // significant bytes of an op's name
 #define AFTER_1970_US 1e12      // unknown times are 0; start times without a
                                 // clock must not be taken for these
+#define CAPTURE_ROWS 32         // bits of a rowid within its capture
+
+// What is counted for Job.
+struct counts {
+    int64_t by_start, by_elapse;        // ops of complete sets, by rule
+    int64_t incomplete, ambiguous, guessed;
+};
 
 struct deriver {
     sqlite3 *db;
@@ -30,17 +39,27 @@ struct deriver {
     const struct select_item *items;
     size_t nitems;
     struct members *members;
-    struct arrivals *arrivals;
+    struct page_source *source;
+    uint32_t root;              // of CommAnalyzerTime
+    struct row_values waits;    // only for rows of traces
+    struct undeclared_clock *clocks;    // one per item
+    struct op_merge *merge;
+    struct waiter *waiters;
+    unsigned threads;
+    pthread_mutex_t lock;       // for what follows
     struct texts steps;
     struct wait_sums *pairs;
     struct clock_skew *skew;
-    struct row_values waits;    // only for rows of traces
-    struct undeclared_clock *clocks;    // one per item
-    double *wait_ms;            // of one op
-    size_t room;
-    int64_t by_start, by_elapse;        // ops of complete sets, by rule
-    int64_t incomplete, ambiguous, guessed;
-    uint64_t dropped;
+    struct counts counts;
+};
+
+// A thread.
+struct waiter {
+    struct deriver *d;
+    struct op_runs *runs;
+    struct texts steps;         // of the current piece
+    struct row_run *rows;       // of the piece: all rows, if there are traces
+    size_t nrows;
     // cached from the last row
     int64_t capture, rank;      // rank -1: the capture does not count
     bool trace;
@@ -48,7 +67,6 @@ struct deriver {
     uint32_t step;
     char step_text[64];
     size_t step_size;           // SIZE_MAX: the text was too long
-    unsigned capture_column;
     struct {
         char name[CAPTURE_HASH_MAX];    // "": none
         uint32_t group, size;
@@ -57,6 +75,13 @@ struct deriver {
         uint64_t hash;
         bool mutual;
     } kinds[KINDS];
+    // of a step of a group
+    double *wait_ms;            // of one op
+    size_t room;
+    struct map pairs;
+    bool divided;               // some of its pairs were added already
+    struct clock_ends ends;
+    struct counts counts;
 };
 
 static bool is_trace (const struct deriver *d, int64_t capture)
@@ -77,64 +102,67 @@ static bool any_trace (const struct deriver *d)
 /* ---- rows ---- */
 
 /* Most rows have the same step as the row before. */
-static uint32_t step_of (struct deriver *d, const struct page_scan *p)
+static uint32_t step_of (struct waiter *w, const struct page_scan *p)
 {
     size_t n;
     const char *text = page_scan_text (p, TIME_STEP, &n);
 
-    if (d->step != TEXTS_NONE && n == d->step_size &&
-        (n == 0 || memcmp (text, d->step_text, n) == 0))
-        return d->step;
-    d->step_size = n < sizeof (d->step_text) ? n : SIZE_MAX;
-    if (n > 0 && n < sizeof (d->step_text))
-        memcpy (d->step_text, text, n);
-    d->step = texts_intern (&d->steps, n > 0 ? text : "", n);
-    return d->step;
+    if (w->step != TEXTS_NONE && n == w->step_size &&
+        (n == 0 || memcmp (text, w->step_text, n) == 0))
+        return w->step;
+    w->step_size = n < sizeof (w->step_text) ? n : SIZE_MAX;
+    if (n > 0 && n < sizeof (w->step_text))
+        memcpy (w->step_text, text, n);
+    w->step = texts_intern (&w->steps, n > 0 ? text : "", n);
+    return w->step;
 }
 
 /* A rank has some groups, and thousands of ops in each.  Traces need not name a
  * group: an op that all ranks have may belong to the world's, see take_op.
  */
-static uint32_t group_of (struct deriver *d, const struct page_scan *p,
+static uint32_t group_of (struct waiter *w, const struct page_scan *p,
                           uint32_t *size)
 {
+    const struct deriver *d = w->d;
     size_t n;
     const char *name = page_scan_text (p, TIME_GROUP, &n);
     unsigned i = n > 0 ? (unsigned)(name[n - 1] + 5 * name[n / 2]) % GROUPS : 0;
 
     if (n == 0)
-        return d->trace ? members_world (d->members, size) : 0;
+        return w->trace ? members_world (d->members, size) : 0;
     if (n >= CAPTURE_HASH_MAX)
         return 0;
-    if (strlen (d->groups[i].name) != n ||
-        memcmp (d->groups[i].name, name, n) != 0) {
-        memcpy (d->groups[i].name, name, n);
-        d->groups[i].name[n] = '\0';
-        d->groups[i].group = members_group (d->members, name, n, d->rank,
-                                            &d->groups[i].size);
+    if (strlen (w->groups[i].name) != n ||
+        memcmp (w->groups[i].name, name, n) != 0) {
+        memcpy (w->groups[i].name, name, n);
+        w->groups[i].name[n] = '\0';
+        w->groups[i].group = members_group (d->members, name, n, w->rank,
+                                            &w->groups[i].size);
     }
-    *size = d->groups[i].size;
-    return d->groups[i].group;
+    *size = w->groups[i].size;
+    return w->groups[i].group;
 }
 
-static void begin_capture (struct deriver *d, int64_t capture)
+static void begin_capture (struct waiter *w, int64_t capture)
 {
-    d->capture = capture;
-    d->trace = is_trace (d, capture);
-    d->rank = capture >= 1 && (uint64_t)capture <= d->nitems
+    const struct deriver *d = w->d;
+
+    w->capture = capture;
+    w->trace = is_trace (d, capture);
+    w->rank = capture >= 1 && (uint64_t)capture <= d->nitems
                   ? d->items[capture - 1].rank : -1;
-    if (d->rank >= CAPTURE_WORLD_MAX ||
-        (d->rank >= 0 && d->items[capture - 1].doubt))
-        d->rank = -1;
-    d->ahead_us = 0;
-    if (d->rank >= 0 && !isnan (d->clocks[capture - 1].offset_ms))
-        d->ahead_us = d->clocks[capture - 1].offset_ms * 1000 - AFTER_1970_US;
+    if (w->rank >= CAPTURE_WORLD_MAX ||
+        (w->rank >= 0 && d->items[capture - 1].doubt))
+        w->rank = -1;
+    w->ahead_us = 0;
+    if (w->rank >= 0 && !isnan (d->clocks[capture - 1].offset_ms))
+        w->ahead_us = d->clocks[capture - 1].offset_ms * 1000 - AFTER_1970_US;
     for (unsigned i = 0; i < GROUPS; i++)
-        d->groups[i].name[0] = '\0';
+        w->groups[i].name[0] = '\0';
 }
 
 /* A job has a dozen kinds of ops and millions of ops. */
-static bool is_mutual (struct deriver *d, const char *op, size_t n)
+static bool is_mutual (struct waiter *w, const char *op, size_t n)
 {
     const char *end = memchr (op, '_', n);
     size_t size;
@@ -147,11 +175,11 @@ static bool is_mutual (struct deriver *d, const char *op, size_t n)
     hash = texts_hash (op, size);
     i = hash % KINDS;
 
-    if (d->kinds[i].hash != hash) {
-        d->kinds[i].hash = hash;
-        d->kinds[i].mutual = arrival_is_mutual (op, n);
+    if (w->kinds[i].hash != hash) {
+        w->kinds[i].hash = hash;
+        w->kinds[i].mutual = arrival_is_mutual (op, n);
     }
-    return d->kinds[i].mutual;
+    return w->kinds[i].mutual;
 }
 
 /* An impossible time counts as none: then the op is incomplete. */
@@ -175,85 +203,134 @@ static size_t copy_op (const struct page_scan *p, char op[OP_MAX])
 }
 
 /* Read the needed columns of a row; false if the row is of no use here. */
-static bool read_row (struct deriver *d, const struct page_scan *p,
-                      struct arrival *a)
+static bool read_row (struct waiter *w, const struct page_scan *p,
+                      struct op_row *a)
 {
     char op[OP_MAX];
-    const char *type;
     size_t n = copy_op (p, op), ntype;
+    const char *type = page_scan_text (p, TIME_TYPE, &ntype);
+    bool p2p = type && *type == 'p';
 
-    type = page_scan_text (p, TIME_TYPE, &ntype);
-    a->p2p = type && *type == 'p';
-    if (n == 0 || !is_mutual (d, op, n) ||
-        !(a->group = group_of (d, p, &a->size)) ||
-        (a->p2p && a->size != 2))       // the pair is not known
+    if (n == 0 || !is_mutual (w, op, n) ||
+        !(a->group = group_of (w, p, &a->size)) ||
+        (p2p && a->size != 2))       // the pair is not known
         return false;
     a->row = p->rowid;
-    a->rank = (uint32_t)d->rank & 0xffffff;
-    a->by_start = d->trace;
-    a->guessed = d->trace && !page_scan_text (p, TIME_GROUP, &ntype);
-    a->key = arrival_key (op, n, a->p2p);
+    a->rank = (uint32_t)w->rank & 0xffffff;
+    a->by_start = w->trace;
+    a->guessed = w->trace && !page_scan_text (p, TIME_GROUP, &ntype);
+    a->key = arrival_key (op, n, p2p);
     a->start_us = page_scan_real (p, TIME_START);
-    if (isnan (a->start_us) && !d->trace)
+    if (isnan (a->start_us) && !w->trace)
         a->start_us = 0;                // elapse times are enough
-    a->start_us -= d->ahead_us;
+    a->start_us -= w->ahead_us;
     a->elapse_ms = page_scan_real (p, TIME_ELAPSE);
     return is_usable (a->start_us, a->elapse_ms);
 }
 
-static int take_row (struct deriver *d, const struct page_scan *p,
-                     struct err *err)
+static int note_row (struct waiter *w, int64_t rowid, struct err *err)
 {
-    int64_t capture = page_scan_int (p, d->capture_column, 0);
-    struct arrival a = { .key = 0 };
-    int rc = d->waits.by_row ? row_values_add (&d->waits, p->rowid, err) : 0;
+    struct row_run *last = w->nrows ? &w->rows[w->nrows - 1] : NULL;
 
-    if (capture != d->capture)
-        begin_capture (d, capture);
-    if (rc < 0 || d->rank < 0 || !read_row (d, p, &a))
-        return rc;
-    if ((a.step = step_of (d, p)) == TEXTS_NONE)
-        return err_set (err, ENOMEM, "no memory for steps");
-    return arrivals_add (d->arrivals, &a, err);
+    if (!last || rowid != last->rowid + last->row) {
+        last = vec_add (&w->rows, &w->nrows, sizeof (*last));
+        if (!last)
+            return err_set (err, ENOMEM, "no memory for waits");
+        last->rowid = rowid;
+    }
+    last->row++;                // here: how many they are
+    return 0;
 }
 
-static int take_rows (struct deriver *d, struct err *err)
+static int take_row (struct waiter *w, const struct page_scan *p,
+                     struct err *err)
 {
-    const struct table *t = schema_table (TABLE_TIME);
-    struct page_source *source = NULL;
-    struct page_scan p;
-    uint32_t root = 0;
-    int rc = page_source_of (d->db, d->cancel, &source, err);
+    unsigned column = schema_table (TABLE_TIME)->ncolumns + 1;
+    int64_t capture = page_scan_int (p, column, 0);
+    struct op_row a = { .key = 0 };
+    int rc = w->d->waits.by_row ? note_row (w, p->rowid, err) : 0;
 
-    d->capture_column = t->ncolumns + 1;
-    if (rc == 0)
-        rc = page_source_root (source, t->name, &root, err);
-    if (rc == 0) {
-        rc = page_scan_begin (&p, source, root, INT64_MIN, INT64_MAX, err);
-        while (rc == 0 && (rc = page_scan_next (&p, err)) == 1)
-            rc = take_row (d, &p, err);
-        page_scan_end (&p);
+    if (capture != w->capture)
+        begin_capture (w, capture);
+    if (rc < 0 || w->rank < 0 || !read_row (w, p, &a))
+        return rc;
+    if ((a.step = step_of (w, p)) == TEXTS_NONE)
+        return err_set (err, ENOMEM, "no memory for steps");
+    return op_runs_add (w->runs, &a, err);
+}
+
+/* Read the rows of a capture; any other rows are before or behind those. */
+static int read_piece (void *state, size_t piece, struct err *err)
+{
+    struct waiter *w = state;
+    const struct deriver *d = w->d;
+    int64_t first = piece == 0 ? INT64_MIN : (int64_t)piece << CAPTURE_ROWS;
+    int64_t last = piece == d->nitems
+                       ? INT64_MAX
+                       : (int64_t)((piece + 1) << CAPTURE_ROWS) - 1;
+    struct page_scan p;
+    int rc = page_scan_begin (&p, d->source, d->root, first, last, err);
+
+    texts_clear (&w->steps);
+    w->step = TEXTS_NONE;
+    while (rc == 0 && (rc = page_scan_next (&p, err)) == 1)
+        rc = take_row (w, &p, err);
+    page_scan_end (&p);
+    return rc < 0 ? rc : op_runs_end (w->runs, err);
+}
+
+/* Steps are numbered in the order of rows. */
+static int number_steps (struct waiter *w, struct err *err)
+{
+    uint32_t n = w->steps.map.n;
+    uint32_t *numbers = malloc ((n + 1) * sizeof (*numbers));
+    int rc = 0;
+
+    for (uint32_t i = 0; i < n && numbers && rc == 0; i++) {
+        numbers[i] = texts_intern (&w->d->steps, texts_at (&w->steps, i),
+                                   texts_size (&w->steps, i));
+        rc = numbers[i] == TEXTS_NONE ? -ENOMEM : 0;
     }
-    page_source_close (source);
+    if (!numbers || rc < 0)
+        rc = err_set (err, ENOMEM, "no memory for steps");
+    else
+        op_runs_number_steps (w->runs, numbers);
+    free (numbers);
+    return rc;
+}
+
+static int keep_piece (void *state, size_t piece, struct err *err)
+{
+    struct waiter *w = state;
+    int rc = number_steps (w, err);
+
+    (void)piece;
+    for (size_t i = 0; i < w->nrows; i++) {
+        for (int64_t k = 0; k < w->rows[i].row && rc == 0; k++)
+            rc = row_values_add (&w->d->waits, w->rows[i].rowid + k, err);
+    }
+    free (w->rows);
+    w->rows = NULL;
+    w->nrows = 0;
     return rc;
 }
 
 /* ---- ops ---- */
 
-static int make_room (struct deriver *d, size_t n, struct err *err)
+static int make_room (struct waiter *w, size_t n, struct err *err)
 {
-    double *p = n > d->room ? realloc (d->wait_ms, n * sizeof (*p))
-                            : d->wait_ms;
+    double *p = n > w->room ? realloc (w->wait_ms, n * sizeof (*p))
+                            : w->wait_ms;
 
     if (!p)
         return err_set (err, ENOMEM, "no memory for waits");
-    d->wait_ms = p;
-    d->room = n > d->room ? n : d->room;
+    w->wait_ms = p;
+    w->room = n > w->room ? n : w->room;
     return 0;
 }
 
 /* Unknown times are 0. */
-static bool has_starts (const struct arrival *a, size_t n)
+static bool has_starts (const struct op_row *a, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!(a[i].start_us > 0))
@@ -262,43 +339,104 @@ static bool has_starts (const struct arrival *a, size_t n)
     return true;
 }
 
+/* Move the sums to those of the job; 'last': the step of the group is over. */
+static int flush_pairs (struct waiter *w, bool last, struct err *err)
+{
+    int rc;
+
+    (void)pthread_mutex_lock (&w->d->lock);
+    rc = wait_sums_add (w->d->pairs, w->pairs.records, w->pairs.n,
+                        last && !w->divided, err);
+    (void)pthread_mutex_unlock (&w->d->lock);
+    map_clear (&w->pairs);
+    w->divided = !last;
+    return rc;
+}
+
+/* Add up the waits of an op's rows.  If there are too many pairs for memory,
+ * some are added to those of the job early.
+ */
+static int add_waits (struct waiter *w, const struct op_row *a, size_t n,
+                      size_t late, struct err *err)
+{
+    struct wait_sum key = { a->step, a->group, a[late].rank, 0, 0, 0 }, *at;
+    bool is_new;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (i == late)
+            continue;
+        if (w->pairs.n == WAIT_SUMS_MAX)
+            rc = flush_pairs (w, false, err);
+        key.waiting = a[i].rank;
+        if (rc == 0 && !(at = map_put (&w->pairs, &key, &is_new)))
+            rc = err_set (err, ENOMEM, "no memory for waits");
+        if (rc == 0) {
+            at->ops++;
+            at->wait_ms += w->wait_ms[i];
+        }
+    }
+    return rc;
+}
+
 /* Process one op, with the rows of all ranks that have it. */
-static int take_op (void *arg, const struct arrival *a, size_t n,
+static int take_op (void *arg, const struct op_row *a, size_t n,
                     struct err *err)
 {
-    struct deriver *d = arg;
+    struct waiter *w = arg;
     enum arrival_set set = arrival_judge (a, n);
     bool by_start;
     size_t late;
     int rc;
 
-    d->incomplete += set == ARRIVAL_INCOMPLETE;
-    d->ambiguous += set == ARRIVAL_AMBIGUOUS;
+    w->counts.incomplete += set == ARRIVAL_INCOMPLETE;
+    w->counts.ambiguous += set == ARRIVAL_AMBIGUOUS;
     if (set != ARRIVAL_WHOLE)
         return 0;
-    if ((rc = make_room (d, n, err)) < 0)
+    if ((rc = make_room (w, n, err)) < 0)
         return rc;
     by_start = arrival_by_start (a, n);
     if (a->guessed && !(by_start && arrival_fits (a, n))) {
-        d->ambiguous++;
+        w->counts.ambiguous++;
         return 0;
     }
-    d->guessed += a->guessed;
-    late = arrival_wait (a, n, d->wait_ms);
-    d->by_start += by_start;
-    d->by_elapse += !by_start;
+    w->counts.guessed += a->guessed;
+    late = arrival_wait (a, n, w->wait_ms);
+    w->counts.by_start += by_start;
+    w->counts.by_elapse += !by_start;
+    for (size_t i = 0; i < n && by_start; i++)
+        row_values_set (&w->d->waits, a[i].row, w->wait_ms[i]);
     if (has_starts (a, n))
-        rc = clock_skew_add (d->skew, a, n, err);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct wait_sum one = { a->step, a->group, a[late].rank,
-                                     a[i].rank,
-                                      1, d->wait_ms[i] };
+        rc = clock_ends_add (&w->ends, a, n, err);
+    return rc < 0 ? rc : add_waits (w, a, n, late, err);
+}
 
-        if (by_start)
-            row_values_set (&d->waits, a[i].row, d->wait_ms[i]);
-        if (i != late)
-            rc = wait_sums_add (d->pairs, &one, err);
-    }
+static int merge_piece (void *state, size_t piece, struct err *err)
+{
+    struct waiter *w = state;
+    const atomic_bool *cancel = w->d->cancel;
+
+    if (cancel && atomic_load (cancel))
+        return err_set (err, EINTR, "interrupted");
+    return op_merge_piece (w->d->merge, piece, take_op, w, err);
+}
+
+static int add_piece (void *state, size_t piece, struct err *err)
+{
+    struct waiter *w = state;
+    struct counts *all = &w->d->counts, *c = &w->counts;
+    int rc = flush_pairs (w, true, err);
+
+    (void)piece;
+    if (rc == 0)
+        rc = clock_skew_add (w->d->skew, &w->ends, err);
+    clock_ends_clear (&w->ends);
+    all->by_start += c->by_start;
+    all->by_elapse += c->by_elapse;
+    all->incomplete += c->incomplete;
+    all->ambiguous += c->ambiguous;
+    all->guessed += c->guessed;
+    *c = (struct counts){ 0 };
     return rc;
 }
 
@@ -321,22 +459,20 @@ static int say_job (struct deriver *d, struct err *err)
     int rc = db_prepare (d->db, "INSERT OR REPLACE INTO Job VALUES (?1, ?2)",
                          &st, err);
 
-    if (rc == 0 && d->by_start + d->by_elapse > 0)
+    if (rc == 0 && d->counts.by_start + d->counts.by_elapse > 0)
         rc = db_put (st, err, "wait_rule",
-                     d->by_elapse == 0  ? "latest start"
-                     : d->by_start == 0 ? "shortest elapse"
+                     d->counts.by_elapse == 0  ? "latest start"
+                     : d->counts.by_start == 0 ? "shortest elapse"
                                         : "latest start of traces, shortest "
                                           "elapse of others");
     if (rc == 0)
-        rc = say_count (st, "wait_ops", d->by_start + d->by_elapse, err);
+        rc = say_count (st, "wait_ops", d->counts.by_start + d->counts.by_elapse, err);
     if (rc == 0)
-        rc = say_count (st, "wait_ops_incomplete", d->incomplete, err);
+        rc = say_count (st, "wait_ops_incomplete", d->counts.incomplete, err);
     if (rc == 0)
-        rc = say_count (st, "wait_ops_ambiguous", d->ambiguous, err);
+        rc = say_count (st, "wait_ops_ambiguous", d->counts.ambiguous, err);
     if (rc == 0)
-        rc = say_count (st, "wait_ops_without_group", d->guessed, err);
-    if (rc == 0)
-        rc = say_count (st, "wait_rows_dropped", (int64_t)d->dropped, err);
+        rc = say_count (st, "wait_ops_without_group", d->counts.guessed, err);
     if (rc == 0 && !isnan (ends)) {
         (void)snprintf (text, sizeof (text), "%.6f", ends);
         rc = db_put (st, err, "clock_end_skew_ms", text);
@@ -399,10 +535,46 @@ static int tell_skew (struct deriver *d, struct err *err)
 
 /* ---- all of it ---- */
 
+static int create_waiters (struct deriver *d, const char *temp,
+                           struct err *err)
+{
+    bool rows = d->waits.by_row;
+    int rc = 0;
+
+    if (!(d->waiters = calloc (d->threads, sizeof (*d->waiters))))
+        return err_set (err, ENOMEM, "no memory for waits");
+    for (unsigned i = 0; i < d->threads && rc == 0; i++) {
+        struct waiter *w = &d->waiters[i];
+        char path[PATH_MAX];
+
+        w->d = d;
+        w->rank = -1;
+        w->pairs = (struct map)MAP (struct wait_sum, 2);
+        (void)snprintf (path, sizeof (path), "%s.ops%u", temp, i);
+        rc = op_runs_create (path, rows, &w->runs, err);
+    }
+    return rc;
+}
+
+static void destroy_waiters (struct deriver *d)
+{
+    for (unsigned i = 0; d->waiters && i < d->threads; i++) {
+        struct waiter *w = &d->waiters[i];
+
+        op_runs_destroy (w->runs);
+        texts_fini (&w->steps);
+        free (w->rows);
+        free (w->wait_ms);
+        map_fini (&w->pairs);
+        clock_ends_fini (&w->ends);
+    }
+    free (d->waiters);
+}
+
 static int wait_create (struct deriver *d, const char *temp, struct err *err)
 {
-    int64_t rows = db_int (d->db, "SELECT count(*) FROM CommAnalyzerTime", 0);
     char path[PATH_MAX];
+    int64_t rows;
     int rc = 0;
 
     if (!(d->clocks = calloc (d->nitems + 1, sizeof (*d->clocks))))
@@ -412,17 +584,69 @@ static int wait_create (struct deriver *d, const char *temp, struct err *err)
         rc = members_read (d->db, false, &d->members, err);
     d->pairs = wait_sums_create (d->db);
     d->skew = clock_skew_create ();
-    d->step = TEXTS_NONE;
     if (rc == 0 && (!d->pairs || !d->skew))
         rc = err_set (err, ENOMEM, "no memory for waits");
     if (rc == 0)
         rc = tell_skew (d, err);
-    (void)snprintf (path, sizeof (path), "%s.ops", temp);
-    if (rc == 0)
-        rc = arrivals_create ((uint64_t)rows, path, &d->arrivals, err);
     (void)snprintf (path, sizeof (path), "%s.waits", temp);
-    if (rc == 0 && rows > 0 && any_trace (d))
+    if (rc == 0 && any_trace (d) &&
+        (rows = db_int (d->db, "SELECT count(*) FROM CommAnalyzerTime", 0)) > 0)
         rc = row_values_create (&d->waits, path, rows, err);
+    if (rc == 0)
+        rc = create_waiters (d, temp, err);
+    return rc;
+}
+
+static int each_piece (struct deriver *d, const struct thread_pieces *pieces,
+                       struct err *err)
+{
+    void **states = calloc (d->threads, sizeof (*states));
+    int rc;
+
+    if (!states)
+        return err_set (err, ENOMEM, "no memory for waits");
+    for (unsigned i = 0; i < d->threads; i++)
+        states[i] = &d->waiters[i];
+    rc = thread_each (pieces, states, d->threads, err);
+    free (states);
+    return rc;
+}
+
+/* Read the rows, by captures. */
+static int take_rows (struct deriver *d, struct err *err)
+{
+    const struct thread_pieces pieces = { d->nitems + 1, read_piece,
+                                          keep_piece };
+    int rc = page_source_of (d->db, d->cancel, &d->source, err);
+
+    if (rc == 0)
+        rc = page_source_root (d->source, schema_table (TABLE_TIME)->name,
+                               &d->root, err);
+    if (rc == 0)
+        rc = each_piece (d, &pieces, err);
+    page_source_close (d->source);
+    d->source = NULL;
+    return rc;
+}
+
+/* Process the ops, by groups and steps. */
+static int take_ops (struct deriver *d, struct err *err)
+{
+    struct thread_pieces pieces = { 0, merge_piece, add_piece };
+    struct op_runs **runs = calloc (d->threads, sizeof (*runs));
+    int rc;
+
+    if (!runs)
+        return err_set (err, ENOMEM, "no memory for waits");
+    for (unsigned i = 0; i < d->threads; i++)
+        runs[i] = d->waiters[i].runs;
+    rc = op_merge_create (runs, d->threads, &d->merge, err);
+    free (runs);
+    if (rc == 0) {
+        pieces.n = op_merge_pieces (d->merge);
+        rc = each_piece (d, &pieces, err);
+    }
+    op_merge_destroy (d->merge);
     return rc;
 }
 
@@ -431,9 +655,9 @@ static int derive (struct deriver *d, struct err *err)
     int rc = take_rows (d, err);
 
     if (rc == 0)
-        rc = arrivals_each (d->arrivals, take_op, d, &d->dropped, err);
-    arrivals_destroy (d->arrivals);
-    d->arrivals = NULL;
+        rc = take_ops (d, err);
+    destroy_waiters (d);
+    d->waiters = NULL;
     clock_skew_settle (d->skew);
     if (rc == 0)
         rc = wait_sums_write (d->pairs, &d->steps, d->skew, err);
@@ -445,21 +669,22 @@ static int derive (struct deriver *d, struct err *err)
 }
 
 int wait_derive (sqlite3 *db, const struct select_item *items, size_t n,
-                 const char *temp, const atomic_bool *cancel, struct err *err)
+                 const char *temp, unsigned threads,
+                 const atomic_bool *cancel, struct err *err)
 {
     struct deriver d = { .db = db, .cancel = cancel, .items = items,
-                         .nitems = n };
+                         .nitems = n, .threads = threads,
+                         .lock = PTHREAD_MUTEX_INITIALIZER };
     int rc = wait_create (&d, temp, err);
 
     if (rc == 0)
         rc = derive (&d, err);
+    destroy_waiters (&d);
     row_values_fini (&d.waits);
     clock_skew_destroy (d.skew);
     wait_sums_destroy (d.pairs);
     texts_fini (&d.steps);
-    arrivals_destroy (d.arrivals);
     members_destroy (d.members);
     free (d.clocks);
-    free (d.wait_ms);
     return rc;
 }
