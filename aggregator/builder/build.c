@@ -422,7 +422,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     report_progress (b, "computing findings");
     if (rc == 0)
         rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
-                              job->cancel, err);
+                              b->nworkers, job->cancel, err);
     return rc < 0 ? rc : db_exec (db, "COMMIT", err);
 }
 

@@ -1,4 +1,5 @@
 DROP TABLE temp.f_rank;
+DROP TABLE temp.f_group;
 DROP TABLE temp.f_step;
 DROP TABLE temp.f_mean;
 DROP TABLE temp.f_job;
@@ -28,6 +29,7 @@ DROP TABLE temp.f_slow_port;
 DROP TABLE temp.f_caused;
 DROP TABLE temp.f_own;
 DROP TABLE temp.f_late;
+DROP TABLE temp.f_arriver;
 DROP TABLE temp.f_blame;
 DROP TABLE temp.f_sync;
 DROP TABLE temp.f_trend;
