@@ -19,13 +19,15 @@ int finding_input_read (sqlite3 *db, struct finding_input *in,
     in->groups = (struct map)MAP (struct finding_group, 1);
     if (rc < 0)
         return rc;
-    r = db_rows (db, err, "SELECT g.id, ifnull(g.type='p2p', 0), k.kind FROM"
-                          " CommGroup g JOIN GroupKind k ON k.comm_group=g.id");
+    if (texts_intern (&in->kinds, "", 0) != FINDING_NO_KIND)
+        return err_set (err, ENOMEM, "no memory for groups");
+    r = db_rows (db, err, "SELECT g.id, ifnull(g.type='p2p', 0),"
+                          " ifnull(k.kind, '') FROM CommGroup g JOIN GroupKind"
+                          " k ON k.comm_group=g.id");
     while (db_row (&r, g.id, g.p2p, kind)) {
-        g.kind = kind ? texts_intern (&in->kinds, kind, strlen (kind))
-                      : TEXTS_NONE;
+        g.kind = texts_intern (&in->kinds, kind, strlen (kind));
         at = map_put (&in->groups, &g, &is_new);
-        if (!at || (kind && g.kind == TEXTS_NONE))
+        if (!at || g.kind == TEXTS_NONE)
             r.rc = err_set (err, ENOMEM, "no memory for groups");
         else
             *at = g;
@@ -56,6 +58,17 @@ int finding_scan (const struct finding_input *in, const char *table,
         rc = take (arg, &row, err);
     page_scan_end (&row);
     return rc;
+}
+
+bool finding_left_out (const struct finding_input *in,
+                       const struct page_scan *row, unsigned step,
+                       unsigned rank)
+{
+    size_t n;
+    const char *text = page_scan_text (row, step, &n);
+
+    return left_out_rank (&in->left_out, page_scan_int (row, rank, -1), text,
+                          n);
 }
 
 const struct finding_group *finding_group_of (const struct finding_input *in,

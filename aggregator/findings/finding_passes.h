@@ -12,9 +12,11 @@
 #include "pages/page_scan.h"
 #include "sums/left_out.h"
 
+#define FINDING_NO_KIND 0u      // number of "" in 'kinds'
+
 struct finding_group {
     int64_t id;                 // its key
-    uint32_t kind;              // index in 'kinds'; TEXTS_NONE: it has none
+    uint32_t kind;              // number in 'kinds'
     bool p2p;
 };
 
@@ -48,16 +50,21 @@ struct finding_pass {
 };
 
 /* CommAnalyzerBandwidth: f_packet and f_retry.  CommAnalyzerTime: f_bubble.
- * Wait: f_caused and f_own.  GroupTime: f_sync.  Link: f_use.
+ * Wait: f_caused and f_own.  GroupTime: f_sync.  Link: f_use_base and f_link.
  */
 extern const struct finding_pass finding_packets, finding_bubbles,
-    finding_waits, finding_syncs, finding_uses;
+    finding_waits, finding_syncs, finding_links;
 
 /* Call 'take' for each row of a table. */
 int finding_scan (const struct finding_input *in, const char *table,
                   int (*take) (void *arg, const struct page_scan *row,
                                struct err *err),
                   void *arg, struct err *err);
+
+/* Whether a row of sums does not count, by its step and rank. */
+bool finding_left_out (const struct finding_input *in,
+                       const struct page_scan *row, unsigned step,
+                       unsigned rank);
 
 /* The group of a row; NULL if there is none, or CommGroup lacks it. */
 const struct finding_group *finding_group_of (const struct finding_input *in,

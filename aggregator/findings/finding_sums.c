@@ -1,4 +1,4 @@
-/* aggregator/findings/finding_sums.c - waiting and links, added up */
+/* aggregator/findings/finding_sums.c - waiting, added up */
 #include "findings/finding_passes.h"
 
 #include "store/db_rows.h"
@@ -14,19 +14,6 @@
 enum { WAIT_STEP, WAIT_GROUP, WAIT_LATE, WAIT_WAITING, WAIT_OPS, WAIT_MS };
 enum { GROUP_TIME_STEP, GROUP_TIME_GROUP, GROUP_TIME_RANK, GROUP_TIME_OPS,
        GROUP_TIME_ELAPSE, GROUP_TIME_WAIT, GROUP_TIME_SYNC };
-enum { USE_STEP, USE_GROUP, USE_SRC, USE_DST, USE_TRANSPORT, USE_TYPE,
-       USE_SIZE, USE_TIME };
-
-static bool is_left_out (const struct finding_input *in,
-                         const struct page_scan *row, unsigned step,
-                         unsigned rank)
-{
-    size_t n;
-    const char *text = page_scan_text (row, step, &n);
-
-    return left_out_rank (&in->left_out, page_scan_int (row, rank, -1), text,
-                          n);
-}
 
 /* What a rank, or a rank in a group, waited or made others wait. */
 struct waited {
@@ -74,8 +61,8 @@ static int take_wait (void *arg, const struct page_scan *row, struct err *err)
     double ms = page_scan_real (row, WAIT_MS);
     int rc;
 
-    if (!g || is_left_out (w->in, row, WAIT_STEP, WAIT_LATE) ||
-        is_left_out (w->in, row, WAIT_STEP, WAIT_WAITING))
+    if (!g || finding_left_out (w->in, row, WAIT_STEP, WAIT_LATE) ||
+        finding_left_out (w->in, row, WAIT_STEP, WAIT_WAITING))
         return 0;
     rc = put_waited (&w->caused, late, g->id, ms, g->p2p, err);
     return rc < 0 ? rc : put_waited (&w->own, waiting, 0, ms, g->p2p, err);
@@ -157,7 +144,7 @@ static int take_sync (void *arg, const struct page_scan *row, struct err *err)
     const struct finding_group *g = finding_group_of (s->in, row,
                                                       GROUP_TIME_GROUP);
 
-    if (!g || is_left_out (s->in, row, GROUP_TIME_STEP, GROUP_TIME_RANK))
+    if (!g || finding_left_out (s->in, row, GROUP_TIME_STEP, GROUP_TIME_RANK))
         return 0;
     return put_waited (&s->ranks, page_scan_int (row, GROUP_TIME_RANK, -1), 0,
                        page_scan_real (row, GROUP_TIME_SYNC), g->p2p, err);
@@ -197,127 +184,3 @@ static void destroy_syncs (void *state)
 
 const struct finding_pass finding_syncs = { read_syncs, write_syncs,
                                             destroy_syncs };
-
-/* ---- Link ---- */
-
-// The order is that of their names.
-static const char *const transports[] = { "HCCS", "PCIE", "RDMA", "SIO" };
-
-#define TRANSPORTS (sizeof (transports) / sizeof (transports[0]))
-
-struct use {
-    uint32_t src, dst;          // ranks
-    uint32_t transport, kind;   // kind as in finding_group; with ranks the key
-    double mb, ms;
-};
-
-struct uses {
-    const struct finding_input *in;
-    struct map links;           // struct use
-};
-
-static uint32_t transport_of (const struct page_scan *row)
-{
-    size_t n;
-    const char *text = page_scan_text (row, USE_TRANSPORT, &n);
-    uint32_t i = 0;
-
-    while (text && i < TRANSPORTS &&
-           (strlen (transports[i]) != n || memcmp (transports[i], text, n)))
-        i++;
-    return text ? i : TRANSPORTS;
-}
-
-static int take_use (void *arg, const struct page_scan *row, struct err *err)
-{
-    struct uses *u = arg;
-    const struct finding_group *g = finding_group_of (u->in, row, USE_GROUP);
-    double mb = page_scan_real (row, USE_SIZE);
-    double ms = page_scan_real (row, USE_TIME);
-    struct use key = { (uint32_t)page_scan_int (row, USE_SRC, -1),
-                       (uint32_t)page_scan_int (row, USE_DST, -1),
-                       transport_of (row), g ? g->kind : TEXTS_NONE, 0, 0 };
-    struct use *at;
-    bool is_new;
-
-    // of less than a MB the time is latency
-    if (!(mb >= 1 && ms > 0) || key.transport == TRANSPORTS ||
-        is_left_out (u->in, row, USE_STEP, USE_SRC))
-        return 0;
-    if (!(at = map_put (&u->links, &key, &is_new)))
-        return err_set (err, ENOMEM, NO_MEMORY);
-    at->mb += mb;
-    at->ms += ms;
-    return 0;
-}
-
-static int read_uses (const struct finding_input *in, void **ret,
-                      struct err *err)
-{
-    struct uses *u = *ret = calloc (1, sizeof (*u));
-
-    if (!u)
-        return err_set (err, ENOMEM, NO_MEMORY);
-    *u = (struct uses){ in, MAP (struct use, 2) };
-    return finding_scan (in, "Link", take_use, u, err);
-}
-
-static const char *kind_of (const struct finding_input *in,
-                            const struct use *u)
-{
-    return u->kind == TEXTS_NONE ? "" : texts_at (&in->kinds, u->kind);
-}
-
-static int compare_uses (const void *pa, const void *pb, void *in)
-{
-    const struct use *a = pa, *b = pb;
-
-    if (a->src != b->src)
-        return a->src < b->src ? -1 : 1;
-    if (a->dst != b->dst)
-        return a->dst < b->dst ? -1 : 1;
-    if (a->transport != b->transport)
-        return a->transport < b->transport ? -1 : 1;
-    return strcmp (kind_of (in, a), kind_of (in, b));
-}
-
-static int write_uses (const struct finding_input *in, void *state,
-                       struct err *err)
-{
-    struct uses *u = state;
-    sqlite3_stmt *st = NULL;
-    int rc = db_exec (in->db,
-        "CREATE TEMP TABLE f_use (src INTEGER, dst INTEGER, src_host TEXT,"
-        " dst_host TEXT, transport TEXT, same INTEGER, kind TEXT, mb REAL,"
-        " ms REAL, bw REAL)", err);
-
-    if (u->links.n > 0)
-        qsort_r (u->links.records, u->links.n, u->links.size, compare_uses,
-                 (void *)in);
-    if (rc == 0)
-        rc = db_prepare (in->db,
-            "INSERT INTO f_use SELECT ?1, ?2, s.host, d.host, ?3, CASE WHEN"
-            " s.host IS NULL OR d.host IS NULL THEN ?3<>'RDMA' ELSE"
-            " s.host=d.host END, ?4, ?5, ?6, ?5/?6 FROM f_job LEFT JOIN f_rank"
-            " s ON s.rank=?1 LEFT JOIN f_rank d ON d.rank=?2", &st, err);
-    for (uint32_t i = 0; i < u->links.n && rc == 0; i++) {
-        const struct use *one = map_at (&u->links, i);
-
-        rc = db_put (st, err, one->src, one->dst, transports[one->transport],
-                     kind_of (in, one), one->mb, one->ms);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
-}
-
-static void destroy_uses (void *state)
-{
-    struct uses *u = state;
-
-    if (u)
-        map_fini (&u->links);
-    free (u);
-}
-
-const struct finding_pass finding_uses = { read_uses, write_uses,
-                                           destroy_uses };

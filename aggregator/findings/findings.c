@@ -220,51 +220,63 @@ static bool any_left_out (sqlite3 *db)
 
 /* ---- temporary tables ---- */
 
-// In both lists later tables read earlier ones.
-static const char *const of_small[] = {         // of small tables
-    "prepare_steps", "prepare_hosts", "prepare_ranks", "prepare_trend",
-    "prepare_clocks",
+// Later tables read earlier ones.
+static const char *const prepared[] = {
+    "prepare_steps", "prepare_hosts", "prepare_ranks", "prepare_links",
+    "prepare_waits", "prepare_trend", "prepare_clocks",
 };
-static const char *const of_sums[] = { "prepare_links", "prepare_waits" };
+
+static const struct finding_pass *const passes[] = {
+    &finding_packets, &finding_bubbles, // of the largest tables, see below
+    &finding_waits, &finding_links, &finding_syncs,
+};
 
 #define COUNT(list) (sizeof (list) / sizeof ((list)[0]))
-
-// The longest comes first.
-static const struct finding_pass *const passes[] = {
-    &finding_packets, &finding_bubbles, &finding_waits, &finding_uses,
-    &finding_syncs,
-};
-
-#define PASSES COUNT (passes)
+#define LARGE 2                 // so many passes come first
 
 struct preparing {
     struct finding_input in;
-    void *sums[PASSES];
+    void *sums[COUNT (passes)];
 };
 
-/* The first piece is SQLite's, which only one thread may use. */
+static int write_sums (struct preparing *p, size_t i, struct err *err)
+{
+    return passes[i]->write (&p->in, p->sums[i], err);
+}
+
+/* One piece is SQLite's, which only one thread may use. */
+static int prepare_small (struct preparing *p, struct err *err)
+{
+    sqlite3 *db = p->in.db;
+    int rc = prepare_tables (db, prepared[0], p->in.opt, err);
+
+    for (size_t i = LARGE; i < COUNT (passes) && rc == 0; i++) {
+        rc = passes[i]->read (&p->in, &p->sums[i], err);
+        if (rc == 0)
+            rc = write_sums (p, i, err);
+    }
+    for (size_t i = 1; i < COUNT (prepared) && rc == 0; i++)
+        rc = prepare_tables (db, prepared[i], p->in.opt, err);
+    return rc;
+}
+
+/* Each of the others is a large table. */
 static int prepare_piece (void *state, size_t piece, struct err *err)
 {
     struct preparing *p = state;
-    int rc = 0;
 
-    if (piece > 0)
-        return passes[piece - 1]->read (&p->in, &p->sums[piece - 1], err);
-    for (size_t i = 0; i < COUNT (of_small) && rc == 0; i++)
-        rc = prepare_tables (p->in.db, of_small[i], p->in.opt, err);
-    return rc;
+    if (piece == 0)
+        return prepare_small (p, err);
+    return passes[piece - 1]->read (&p->in, &p->sums[piece - 1], err);
 }
 
 static int run_pieces (struct preparing *p, unsigned threads, struct err *err)
 {
-    const struct thread_pieces pieces = { PASSES + 1, prepare_piece, NULL };
-    void *states[PASSES + 1];
+    const struct thread_pieces pieces = { LARGE + 1, prepare_piece, NULL };
+    void *states[LARGE + 1] = { p, p, p };
 
-    if (threads > PASSES + 1)
-        threads = PASSES + 1;
-    for (size_t i = 0; i < threads; i++)
-        states[i] = p;
-    return thread_each (&pieces, states, threads, err);
+    return thread_each (&pieces, states, threads < LARGE + 1 ? threads
+                                                             : LARGE + 1, err);
 }
 
 static int prepare_all (sqlite3 *db, const struct findings_options *opt,
@@ -280,13 +292,10 @@ static int prepare_all (sqlite3 *db, const struct findings_options *opt,
         rc = finding_input_read (db, &p.in, err);
     if (rc == 0)
         rc = run_pieces (&p, threads, err);
-    for (size_t i = 0; i < PASSES; i++) {
-        if (rc == 0)
-            rc = passes[i]->write (&p.in, p.sums[i], err);
+    for (size_t i = 0; i < LARGE && rc == 0; i++)
+        rc = write_sums (&p, i, err);
+    for (size_t i = 0; i < COUNT (passes); i++)
         passes[i]->destroy (p.sums[i]);
-    }
-    for (size_t i = 0; i < COUNT (of_sums) && rc == 0; i++)
-        rc = prepare_tables (db, of_sums[i], opt, err);
     finding_input_fini (&p.in);
     page_source_close (source);
     return rc;

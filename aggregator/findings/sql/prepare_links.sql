@@ -1,29 +1,7 @@
--- What a link should need: its data at the median bandwidth of its transport,
--- within hosts or between them, in groups of that kind if there are four
--- (others have packets of other sizes).  f_use has their sums.
--- All members of a group are held up by a link in it: f_held, of an average
--- rank.
-CREATE TEMP TABLE f_use_base AS
-SELECT transport, same, kind, median(bw) AS base
-FROM f_use
-GROUP BY 1, 2, 3
-HAVING count(*)>=4;
-
-CREATE TEMP TABLE f_use_any AS
-SELECT transport, same, median(bw) AS base
-FROM f_use
-GROUP BY 1, 2
-HAVING count(*)>=4;
-
-CREATE TEMP TABLE f_link AS
-SELECT u.src, u.dst, u.src_host, u.dst_host, u.same, group_concat(DISTINCT u.transport)
-    AS transport, sum(u.mb) AS mb, sum(u.ms) AS ms, sum(u.mb/ifnull(b.base, a.base)) AS
-    want
-FROM f_use u
-JOIN f_use_any a ON a.transport=u.transport AND a.same=u.same
-LEFT JOIN f_use_base b ON b.transport=u.transport AND b.same=u.same AND b.kind=u.kind
-GROUP BY u.src, u.dst;
-
+-- f_link has what a link should need: its data at the median bandwidth of its
+-- transport, within hosts or between them, in groups of that kind if there are
+-- four.  All members of a group are held up by a link in it: f_held, of an
+-- average rank.
 CREATE TEMP TABLE f_slow_link AS
 SELECT l.*
 FROM f_link l
