@@ -28,7 +28,6 @@ struct bubbles {
     struct op_runs *ops;
     struct texts groups, steps;
     struct map ranks;           // struct bubble
-    int64_t capture;            // of the last row
 };
 
 static bool has_word (const char *op, size_t n, const char *word)
@@ -86,7 +85,6 @@ static int take_op (void *arg, const struct page_scan *row, struct err *err)
     const char *type = page_scan_text (row, TIME_TYPE, &ntype);
     const char *step = page_scan_text (row, TIME_STEP, &nstep);
     const char *op = page_scan_text (row, TIME_OP, &n), *name;
-    int rc = 0;
 
     if (!type || ntype != 3 || memcmp (type, "p2p", 3) != 0 || !op ||
         !page_scan_text (row, TIME_GROUP, &ngroup) ||
@@ -94,10 +92,7 @@ static int take_op (void *arg, const struct page_scan *row, struct err *err)
         page_scan_int (row, rank, -1) < 0 ||
         left_out_op (&b->in->left_out, capture, step, nstep))
         return 0;
-    if (capture != b->capture)          // of another rank, mostly
-        rc = op_runs_end (b->ops, err);
-    b->capture = capture;
-    return rc < 0 ? rc : add_op (b, row, op, n, name, err);
+    return add_op (b, row, op, n, name, err);
 }
 
 static int add_bubble (struct bubbles *b, uint32_t rank, double ms,

@@ -36,7 +36,7 @@ struct slice {
 };
 
 struct op_runs {
-    struct op_row *rows;        // of the current rank
+    struct op_row *rows;        // not sorted yet
     size_t nrows;
     size_t width;               // bytes of a packed row
     char path[PATH_MAX];
@@ -141,6 +141,7 @@ static int compare_rows (const void *pa, const void *pb)
 
     ORDER (a->group, b->group);
     ORDER (a->step, b->step);
+    ORDER (a->rank, b->rank);
     ORDER (a->by_start, b->by_start);
     ORDER (a->guessed, b->guessed);
     ORDER (a->key, b->key);
@@ -151,7 +152,7 @@ static int compare_rows (const void *pa, const void *pb)
 static bool same_slice (const struct op_row *a, const struct slice *s)
 {
     return a->group == s->group && a->step == s->step &&
-           a->by_start == s->by_start && a->guessed == s->guessed;
+           a->rank == s->rank && a->by_start == s->by_start && a->guessed == s->guessed;
 }
 
 static int add_slice (struct op_runs *x, const struct op_row *a,

@@ -40,7 +40,9 @@ int op_runs_create (const char *path, bool rows, struct op_runs **ret,
                     struct err *err);
 void op_runs_destroy (struct op_runs *x);       // x may be NULL
 
-/* Add a row; end the rows of a rank.  -ENOMEM, -ENOSPC, -EIO, ... */
+/* Add a row, best after others of its rank; end a run.  -ENOMEM, -ENOSPC, -EIO,
+ * ...
+ */
 int op_runs_add (struct op_runs *x, const struct op_row *row,
                  struct err *err);
 int op_runs_end (struct op_runs *x, struct err *err);

@@ -56,7 +56,8 @@ static void found (struct job *j, const struct findings_options *opt,
     char got[2048] = "";
     size_t used = 0;
 
-    if (findings_derive (j->db, opt, NULL, &err) < 0)
+    if (findings_derive (j->db, opt, 1 + (unsigned)(*want % 3), NULL,
+                         &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (db_prepare (
         j->db, "SELECT kind||'|'||ifnull(rank, ifnull(step, ''))||'|'||"
@@ -547,7 +548,7 @@ static void test_many (void **state)
     ranks (j, 400, 1);
     run (j, "UPDATE Roster SET host=NULL; UPDATE StepTraceTime SET computing="
             "80000+rank WHERE rank%3=0");
-    assert_int_equal (findings_derive (j->db, NULL, NULL, NULL), 0);
+    assert_int_equal (findings_derive (j->db, NULL, 3, NULL, NULL), 0);
     assert_int_equal (db_int (j->db, "SELECT count(*) FROM Finding", 0),
                       FINDINGS_OF_KIND_MAX);
     assert_int_equal (db_int (j->db, "SELECT value FROM Job WHERE"
