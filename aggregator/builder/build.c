@@ -410,8 +410,8 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = tables_write_job (db, &about, job->roster, err);
     report_progress (b, "computing who waited for whom");
     if (rc == 0)
-        rc = wait_derive (db, job->items, job->nitems, temp, job->cancel,
-                          err);
+        rc = wait_derive (db, job->items, job->nitems, temp, b->nworkers,
+                          job->cancel, err);
     report_progress (b, "making indexes");
     if (rc == 0)
         rc = tables_index (db, err);
@@ -422,7 +422,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     report_progress (b, "computing findings");
     if (rc == 0)
         rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
-                              job->cancel, err);
+                              b->nworkers, job->cancel, err);
     return rc < 0 ? rc : db_exec (db, "COMMIT", err);
 }
 

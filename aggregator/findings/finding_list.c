@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define THREADS 2               // more gain little
 #define PRINT_MAX (64u << 20)   // bytes; 2,000 findings of 2 KB are 4 MB
 
 /* The columns of a finding, in the order of output. */
@@ -97,7 +98,7 @@ static int find_again (sqlite3 *db, const struct findings_options *opt,
 {
     int rc = db_exec (db, "CREATE TEMP TABLE Finding " FINDING_COLUMNS, err);
 
-    return rc < 0 ? rc : findings_derive (db, opt, NULL, err);
+    return rc < 0 ? rc : findings_derive (db, opt, THREADS, NULL, err);
 }
 
 int finding_list_read (const char *path, const struct findings_options *opt,

@@ -3,14 +3,14 @@
  * CommAnalyzerBandwidth is the largest table, so it is read once, from start to
  * end, without sorting.
  */
-#include "findings/finding_rules.h"
-#include "base/map.h"
-#include "findings/findings.h"
+#include "findings/finding_passes.h"
+
+#include "base/vec.h"
 #include "model/schema.h"
-#include "pages/page_scan.h"
 #include "store/db_rows.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { HCCS, PCIE, RDMA, SIO, TRANSPORTS };
@@ -23,11 +23,11 @@ struct packets {
 };
 
 struct packet_reader {
-    sqlite3 *db;
+    const struct finding_input *in;
     double small_mb[TRANSPORTS], retry_ms;
     struct packets of[TRANSPORTS];
-    sqlite3_stmt *retry;
-    struct map left_out;        // captures
+    int64_t *retries;           // rowids
+    size_t nretries;
 };
 
 static int transport_of (const struct page_scan *row)
@@ -46,18 +46,26 @@ static int transport_of (const struct page_scan *row)
 static int take_retry (struct packet_reader *p, const struct page_scan *row,
                        struct err *err)
 {
-    double ms = page_scan_real (row, BW_TIME);
+    int64_t *rowid;
 
-    return ms > p->retry_ms ? db_put (p->retry, err, row->rowid) : 0;
+    if (!(page_scan_real (row, BW_TIME) > p->retry_ms))
+        return 0;
+    if (!(rowid = vec_add (&p->retries, &p->nretries, sizeof (*rowid))))
+        return err_set (err, ENOMEM, "no memory for packets");
+    *rowid = row->rowid;
+    return 0;
 }
 
-static int finding_packets_take (struct packet_reader *p,
-                                 const struct page_scan *row, struct err *err)
+static int take_packets (void *arg, const struct page_scan *row,
+                         struct err *err)
 {
+    unsigned capture = schema_table (TABLE_BANDWIDTH)->ncolumns + 1;
+    struct packet_reader *p = arg;
     int t = transport_of (row);
     double size, n, ms;
 
-    if (t == TRANSPORTS)
+    if (t == TRANSPORTS || left_out_capture (&p->in->left_out,
+                                             page_scan_int (row, capture, 0)))
         return 0;
     size = page_scan_real (row, BW_PACKAGE);
     n = page_scan_real (row, BW_COUNT);
@@ -76,97 +84,66 @@ static int finding_packets_take (struct packet_reader *p,
     return t == RDMA ? take_retry (p, row, err) : 0;
 }
 
-/* The captures whose rows do not count. */
-static int read_left_out (struct packet_reader *p, struct err *err)
-{
-    struct db_rows r = db_rows (p->db, err, "SELECT DISTINCT capture FROM "
-                                            "main.LeftOut WHERE step IS NULL");
-    int64_t capture;
-    bool is_new;
-
-    while (db_row (&r, capture)) {
-        if (!map_put (&p->left_out, &capture, &is_new))
-            r.rc = err_set (err, ENOMEM, "no memory for packets");
-    }
-    return db_end (&r);
-}
-
-static int read_packets (struct packet_reader *p, const atomic_bool *cancel,
+static int read_packets (const struct finding_input *in, void **ret,
                          struct err *err)
 {
-    const struct table *t = schema_table (TABLE_BANDWIDTH);
-    struct page_source *source = NULL;
-    struct page_scan row;
-    uint32_t root = 0;
-    int rc = page_source_of (p->db, cancel, &source, err);
+    struct packet_reader *p = *ret = calloc (1, sizeof (*p));
+    double host = finding_threshold (in->opt, "small_sdma_mb");
 
-    if (rc == 0)
-        rc = page_source_root (source, t->name, &root, err);
-    if (rc == 0) {
-        rc = page_scan_begin (&row, source, root, INT64_MIN, INT64_MAX, err);
-        while (rc == 0 && (rc = page_scan_next (&row, err)) == 1) {
-            int64_t capture = page_scan_int (&row, t->ncolumns + 1, 0);
+    if (!p)
+        return err_set (err, ENOMEM, "no memory for packets");
+    p->in = in;
+    for (int i = 0; i < TRANSPORTS; i++)
+        p->small_mb[i] = i == RDMA ? finding_threshold (in->opt,
+                                                        "small_rdma_mb") : host;
+    p->retry_ms = finding_threshold (in->opt, "retransmission_ms");
+    return finding_scan (in, schema_table (TABLE_BANDWIDTH)->name,
+                         take_packets, p, err);
+}
 
-            rc = p->left_out.n > 0 && map_get (&p->left_out, &capture)
-                     ? 0 : finding_packets_take (p, &row, err);
-        }
-        page_scan_end (&row);
-    }
-    page_source_close (source);
+static int write_retries (const struct packet_reader *p, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (p->in->db, "INSERT OR IGNORE INTO f_retry SELECT "
+                         "rank, step, hccl_op_name, transit_time FROM "
+                         "CommAnalyzerBandwidth WHERE rowid=?1", &st, err);
+
+    for (size_t i = 0; i < p->nretries && rc == 0; i++)
+        rc = db_put (st, err, p->retries[i]);
+    (void)sqlite3_finalize (st);
     return rc;
 }
 
-static int write_packets (struct packet_reader *p, struct err *err)
+static int write_packets (const struct finding_input *in, void *state,
+                          struct err *err)
 {
-    int rc = 0;
+    const struct packet_reader *p = state;
+    int rc = db_exec (
+        in->db,
+        "CREATE TEMP TABLE f_packet (transport, n REAL, mb REAL, ms REAL,"
+        " small_n REAL, small_mb REAL, small_ms REAL); "
+        "CREATE TEMP TABLE f_retry (rank, step, op,"
+        " ms, UNIQUE (rank, step, op))", err);
 
     for (int i = 0; i < TRANSPORTS && rc == 0; i++) {
         const struct packets *of = &p->of[i];
 
         if (of->n > 0)
-            rc = db_execf (p->db, err, "INSERT INTO f_packet VALUES (%Q, %.17g,"
-                           " %.17g, %.17g, %.17g, %.17g, %.17g)", names[i],
-                           of->n, of->mb, of->ms, of->small_n, of->small_mb,
-                           of->small_ms);
+            rc = db_do (in->db, err, "INSERT INTO f_packet VALUES (?1, ?2, ?3,"
+                        " ?4, ?5, ?6, ?7)", names[i], of->n, of->mb, of->ms,
+                        of->small_n, of->small_mb, of->small_ms);
     }
-    return rc;
+    return rc < 0 ? rc : write_retries (p, err);
 }
 
-static double value_of (const struct findings_options *opt, const char *name)
+static void destroy_packets (void *state)
 {
-    int i = 0;
+    struct packet_reader *p = state;
 
-    while (strcmp (thresholds[i].name, name) != 0)
-        i++;
-    return opt->values[i];
+    if (p)
+        free (p->retries);
+    free (p);
 }
 
-int finding_packets (sqlite3 *db, const struct findings_options *opt,
-                     const atomic_bool *cancel, struct err *err)
-{
-    double host = value_of (opt, "small_sdma_mb");
-    struct packet_reader p = {
-        .db = db,
-        .small_mb = { host, host, value_of (opt, "small_rdma_mb"), host },
-        .retry_ms = value_of (opt, "retransmission_ms"),
-        .left_out = { .words = 1, .size = sizeof (int64_t) },
-    };
-    int rc = db_exec (
-        db, "CREATE TEMP TABLE f_packet (transport, n REAL, mb REAL, ms REAL,"
-            " small_n REAL, small_mb REAL, small_ms REAL); "
-            "CREATE TEMP TABLE f_retry (rank, step, op,"
-            " ms, UNIQUE (rank, step, op))", err);
-
-    if (rc == 0)
-        rc = db_prepare (db, "INSERT OR IGNORE INTO f_retry SELECT rank, step,"
-                             " hccl_op_name, transit_time FROM"
-                             " CommAnalyzerBandwidth WHERE rowid=?1", &p.retry,
-                         err);
-    if (rc == 0)
-        rc = read_left_out (&p, err);
-    if (rc == 0)
-        rc = read_packets (&p, cancel, err);
-    (void)sqlite3_finalize (p.retry);
-    map_fini (&p.left_out);
-    return rc < 0 ? rc : write_packets (&p, err);
-}
+const struct finding_pass finding_packets = { read_packets, write_packets,
+                                              destroy_packets };

@@ -2,10 +2,6 @@
 #ifndef ROLLCALL_FINDINGS_FINDING_RULES_H
 #define ROLLCALL_FINDINGS_FINDING_RULES_H
 
-#include "base/err.h"
-
-#include <sqlite3.h>
-#include <stdatomic.h>
 #include <stddef.h>
 
 /* The text of sql/NAME.sql without its comments, embedded by
@@ -42,10 +38,5 @@ struct finding_rule {
 
 extern const struct finding_rule finding_rules[];
 extern const size_t finding_rule_count;
-
-/* Fill f_packet and f_retry from the rows of CommAnalyzerBandwidth. */
-struct findings_options;
-int finding_packets (sqlite3 *db, const struct findings_options *opt,
-                     const atomic_bool *cancel, struct err *err);
 
 #endif

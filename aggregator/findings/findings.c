@@ -1,7 +1,9 @@
 /* aggregator/findings/findings.c - compute the findings of a result */
 #include "findings/findings.h"
 
+#include "base/thread.h"
 #include "base/units.h"
+#include "findings/finding_passes.h"
 #include "findings/finding_rules.h"
 #include "findings/finding_text.h"
 #include "findings/median.h"
@@ -65,13 +67,15 @@ static void findings_bind (sqlite3_stmt *st, const struct findings_options *opt)
     }
 }
 
-// the order matters: later tables read earlier ones
-static const char *const prepared[] = {
-    "prepare_steps", "prepare_hosts",   "prepare_ranks", "prepare_links",
-    "prepare_waits", "prepare_bubbles", "prepare_trend", "prepare_clocks",
-};
+double finding_threshold (const struct findings_options *opt,
+                          const char *name)
+{
+    int i = 0;
 
-#define PREPARED (sizeof (prepared) / sizeof (prepared[0]))
+    while (strcmp (thresholds[i].name, name) != 0)
+        i++;
+    return opt->values[i];
+}
 
 /* The text with that name, which must exist. */
 static const struct finding_sql *finding_sql_of (const char *name)
@@ -84,10 +88,11 @@ static const struct finding_sql *finding_sql_of (const char *name)
 }
 
 /* Run all statements of a text in order. */
-static int prepare_tables (sqlite3 *db, const char *sql,
+static int prepare_tables (sqlite3 *db, const char *name,
                            const struct findings_options *opt,
                            struct err *err)
 {
+    const char *sql = finding_sql_of (name)->text;
     int rc = 0;
 
     while (*sql && rc == 0) {
@@ -196,10 +201,6 @@ static int apply_all (struct finder *f, struct err *err)
 
 static const char hide_sql[] =
     "CREATE TEMP VIEW StepTraceTime AS SELECT * FROM main.StepCounted;"
-    "CREATE TEMP VIEW CommAnalyzerTime AS SELECT * FROM main.CommAnalyzerTime"
-    " t WHERE rank IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.LeftOut o"
-    "  WHERE o.capture=t.capture AND (o.step IS NULL OR"
-    "  'step'||o.step=t.step));"
     "CREATE TEMP VIEW GroupTime AS SELECT * FROM main.GroupTime t WHERE"
     " " OF_STEP ("t.rank") ";"
     "CREATE TEMP VIEW Link AS SELECT * FROM main.Link t WHERE"
@@ -209,7 +210,6 @@ static const char hide_sql[] =
 
 static const char show_sql[] =
     "DROP VIEW IF EXISTS temp.StepTraceTime;"
-    "DROP VIEW IF EXISTS temp.CommAnalyzerTime;"
     "DROP VIEW IF EXISTS temp.GroupTime; DROP VIEW IF EXISTS temp.Link;"
     "DROP VIEW IF EXISTS temp.Wait;";
 
@@ -218,8 +218,92 @@ static bool any_left_out (sqlite3 *db)
     return db_int (db, "SELECT EXISTS (SELECT 1 FROM main.LeftOut)", 0) > 0;
 }
 
+/* ---- temporary tables ---- */
+
+// Later tables read earlier ones.
+static const char *const prepared[] = {
+    "prepare_steps", "prepare_hosts", "prepare_ranks", "prepare_links",
+    "prepare_waits", "prepare_trend", "prepare_clocks",
+};
+
+static const struct finding_pass *const passes[] = {
+    &finding_packets, &finding_bubbles, // of the largest tables, see below
+    &finding_waits, &finding_links, &finding_syncs,
+};
+
+#define COUNT(list) (sizeof (list) / sizeof ((list)[0]))
+#define LARGE 2                 // so many passes come first
+
+struct preparing {
+    struct finding_input in;
+    void *sums[COUNT (passes)];
+};
+
+static int write_sums (struct preparing *p, size_t i, struct err *err)
+{
+    return passes[i]->write (&p->in, p->sums[i], err);
+}
+
+/* One piece is SQLite's, which only one thread may use. */
+static int prepare_small (struct preparing *p, struct err *err)
+{
+    sqlite3 *db = p->in.db;
+    int rc = prepare_tables (db, prepared[0], p->in.opt, err);
+
+    for (size_t i = LARGE; i < COUNT (passes) && rc == 0; i++) {
+        rc = passes[i]->read (&p->in, &p->sums[i], err);
+        if (rc == 0)
+            rc = write_sums (p, i, err);
+    }
+    for (size_t i = 1; i < COUNT (prepared) && rc == 0; i++)
+        rc = prepare_tables (db, prepared[i], p->in.opt, err);
+    return rc;
+}
+
+/* Each of the others is a large table. */
+static int prepare_piece (void *state, size_t piece, struct err *err)
+{
+    struct preparing *p = state;
+
+    if (piece == 0)
+        return prepare_small (p, err);
+    return passes[piece - 1]->read (&p->in, &p->sums[piece - 1], err);
+}
+
+static int run_pieces (struct preparing *p, unsigned threads, struct err *err)
+{
+    const struct thread_pieces pieces = { LARGE + 1, prepare_piece, NULL };
+    void *states[LARGE + 1] = { p, p, p };
+
+    return thread_each (&pieces, states, threads < LARGE + 1 ? threads
+                                                             : LARGE + 1, err);
+}
+
+static int prepare_all (sqlite3 *db, const struct findings_options *opt,
+                        unsigned threads, const atomic_bool *cancel,
+                        struct err *err)
+{
+    struct page_source *source = NULL;
+    struct preparing p = { .in = { .opt = opt } };
+    int rc = page_source_of (db, cancel, &source, err);
+
+    p.in.source = source;
+    if (rc == 0)
+        rc = finding_input_read (db, &p.in, err);
+    if (rc == 0)
+        rc = run_pieces (&p, threads, err);
+    for (size_t i = 0; i < LARGE && rc == 0; i++)
+        rc = write_sums (&p, i, err);
+    for (size_t i = 0; i < COUNT (passes); i++)
+        passes[i]->destroy (p.sums[i]);
+    finding_input_fini (&p.in);
+    page_source_close (source);
+    return rc;
+}
+
 int findings_derive (sqlite3 *db, const struct findings_options *opt,
-                     const atomic_bool *cancel, struct err *err)
+                     unsigned threads, const atomic_bool *cancel,
+                     struct err *err)
 {
     struct findings_options defaults;
     struct finder f = { .db = db, .opt = opt ? opt : &defaults };
@@ -230,11 +314,8 @@ int findings_derive (sqlite3 *db, const struct findings_options *opt,
         rc = db_exec (db, hide_sql, err);
     findings_defaults (&defaults);
     buf_init (&f.text, TEXT_MAX);
-    for (size_t i = 0; i < PREPARED && rc == 0; i++)
-        rc = prepare_tables (db, finding_sql_of (prepared[i])->text, f.opt,
-                             err);
     if (rc == 0)
-        rc = finding_packets (db, f.opt, cancel, err);
+        rc = prepare_all (db, f.opt, threads, cancel, err);
     if (rc == 0)
         rc = apply_all (&f, err);
     if (rc == 0)

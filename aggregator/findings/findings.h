@@ -39,9 +39,11 @@ int findings_set (struct findings_options *opt, const char *text,
 
 /* Fill the empty table Finding: the one in main, or a temporary one with the
  * same columns.  All other tables must exist, including those of rollup.h.
- * With 'opt' NULL the defaults apply.
+ * With 'opt' NULL the defaults apply.  The result does not depend on the number
+ * of threads, which is 1 at least.  Errors as page_source_of and db_error.
  */
 int findings_derive (sqlite3 *db, const struct findings_options *opt,
-                     const atomic_bool *cancel, struct err *err);
+                     unsigned threads, const atomic_bool *cancel,
+                     struct err *err);
 
 #endif

@@ -59,30 +59,7 @@ uint64_t arrival_key (const char *op, size_t n, bool p2p)
                            : texts_hash (op, n);
 }
 
-#define ORDER(x, y) \
-    do { \
-        if ((x) != (y)) \
-            return (x) < (y) ? -1 : 1; \
-    } while (0)
-
-int arrival_compare (const void *pa, const void *pb)
-{
-    const struct arrival *a = pa, *b = pb;
-
-    ORDER (a->group, b->group);
-    ORDER (a->step, b->step);
-    ORDER (a->key, b->key);
-    ORDER (a->rank, b->rank);
-    ORDER (a->row, b->row);
-    return 0;
-}
-
-bool arrival_same_op (const struct arrival *a, const struct arrival *b)
-{
-    return a->key == b->key && a->group == b->group && a->step == b->step;
-}
-
-enum arrival_set arrival_judge (const struct arrival *a, size_t n)
+enum arrival_set arrival_judge (const struct op_row *a, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         if (a[i].rank == a[i - 1].rank)
@@ -93,7 +70,7 @@ enum arrival_set arrival_judge (const struct arrival *a, size_t n)
                          : ARRIVAL_WHOLE;
 }
 
-bool arrival_by_start (const struct arrival *a, size_t n)
+bool arrival_by_start (const struct op_row *a, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!a[i].by_start)
@@ -102,7 +79,7 @@ bool arrival_by_start (const struct arrival *a, size_t n)
     return true;
 }
 
-bool arrival_fits (const struct arrival *a, size_t n)
+bool arrival_fits (const struct op_row *a, size_t n)
 {
     double last_us = a->start_us;
 
@@ -115,7 +92,7 @@ bool arrival_fits (const struct arrival *a, size_t n)
     return true;
 }
 
-size_t arrival_wait (const struct arrival *a, size_t n, double *wait_ms)
+size_t arrival_wait (const struct op_row *a, size_t n, double *wait_ms)
 {
     bool by_start = arrival_by_start (a, n);
     size_t late = 0;

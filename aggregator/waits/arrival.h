@@ -6,22 +6,7 @@
 #ifndef ROLLCALL_WAITS_ARRIVAL_H
 #define ROLLCALL_WAITS_ARRIVAL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* One rank's row of an op. */
-struct arrival {
-    uint64_t key;               // arrival_key of the op's name
-    int64_t row;                // rowid in CommAnalyzerTime
-    double start_us, elapse_ms; // finite, elapse_ms not negative
-    uint32_t group, size;       // CommGroup.id, and its size in ranks
-    uint32_t step;
-    uint32_t rank : 24;         // CAPTURE_WORLD_MAX is 2^17
-    uint32_t p2p : 1;
-    uint32_t by_start : 1;      // which rule applies
-    uint32_t guessed : 1;       // no group was named: the world's is assumed
-};
+#include "sums/op_runs.h"
 
 /* Whether an op of this name synchronises all its ranks, as an all-reduce does:
  * no rank can end before the last one arrives.  False for ops in which a root
@@ -34,10 +19,6 @@ bool arrival_is_mutual (const char *op, size_t n);
  */
 uint64_t arrival_key (const char *op, size_t n, bool p2p);
 
-/* The sort order: group, step, op, rank, row. */
-int arrival_compare (const void *a, const void *b);
-bool arrival_same_op (const struct arrival *a, const struct arrival *b);
-
 enum arrival_set {
     ARRIVAL_WHOLE,              // one row from each rank of the group
     ARRIVAL_INCOMPLETE,         // some ranks have none
@@ -45,19 +26,19 @@ enum arrival_set {
 };
 
 /* Classify the n rows of one op, sorted by rank. */
-enum arrival_set arrival_judge (const struct arrival *a, size_t n);
+enum arrival_set arrival_judge (const struct op_row *a, size_t n);
 
 /* Whether the times of a complete set allow it to be one op: no rank ended
  * before the last one arrived.
  */
-bool arrival_fits (const struct arrival *a, size_t n);
+bool arrival_fits (const struct op_row *a, size_t n);
 
 /* Whether the start times of all ranks can be compared. */
-bool arrival_by_start (const struct arrival *a, size_t n);
+bool arrival_by_start (const struct op_row *a, size_t n);
 
 /* For a complete set: return the index of the last rank to arrive (the lowest,
  * if several did), and set wait_ms[i] to how long rank i waited for it.
  */
-size_t arrival_wait (const struct arrival *a, size_t n, double *wait_ms);
+size_t arrival_wait (const struct op_row *a, size_t n, double *wait_ms);
 
 #endif

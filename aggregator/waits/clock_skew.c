@@ -28,9 +28,86 @@ struct clock_skew {
     struct samples ends;
     bool *groups;               // by id: groups whose clocks were compared
     uint32_t ngroups;
-    double *sorted;             // ends of one op
-    size_t room;
 };
+
+/* ---- the ends of some ops ---- */
+
+/* The end relative to the first row's start: absolute times would lose
+ * precision.
+ */
+static double end_ms (const struct op_row *a, const struct op_row *first)
+{
+    return (a->start_us - first->start_us) / US_PER_MS + a->elapse_ms;
+}
+
+static int ends_room (struct clock_ends *c, size_t n)
+{
+    size_t room = c->offsets_room ? 2 * c->offsets_room : 256;
+    void *p;
+
+    if (n > c->room) {
+        if (!(p = realloc (c->sorted, n * sizeof (*c->sorted))))
+            return -ENOMEM;
+        c->sorted = p;
+        c->room = n;
+    }
+    if (c->noffsets + n <= c->offsets_room)
+        return 0;
+    while (room < c->noffsets + n)
+        room *= 2;
+    if (!(p = realloc (c->offsets, room * sizeof (*c->offsets))))
+        return -ENOMEM;
+    c->offsets = p;
+    c->offsets_room = room;
+    return 0;
+}
+
+/* Of a rank no more than SAMPLES_MAX offsets count, of one in each op. */
+static int note_op (struct clock_ends *c, const struct op_row *a, size_t n)
+{
+    double middle, *ends = c->ends;
+
+    if (c->nops == ENDS_MAX)
+        return 0;
+    if (ends_room (c, n) < 0 ||
+        !(ends = vec_one_more (ends, c->nops, sizeof (*ends))))
+        return -ENOMEM;
+    c->ends = ends;
+    c->group = a->group;
+    for (size_t i = 0; i < n; i++)
+        c->sorted[i] = end_ms (&a[i], a);
+    middle = stats_median (c->sorted, n);
+    for (size_t i = 0; i < n && c->nops < SAMPLES_MAX; i++)
+        c->offsets[c->noffsets++] = (struct clock_offset){
+            a[i].rank, (uint32_t)n, end_ms (&a[i], a) - middle };
+    ends[c->nops++] = c->sorted[n - 1] - c->sorted[0];
+    return 0;
+}
+
+int clock_ends_add (struct clock_ends *c, const struct op_row *a, size_t n,
+                    struct err *err)
+{
+    if (n < 2)
+        return 0;
+    return note_op (c, a, n) < 0
+               ? err_set (err, ENOMEM, "no memory for clocks") : 0;
+}
+
+void clock_ends_clear (struct clock_ends *c)
+{
+    free (c->ends);             // it grows from nothing
+    c->ends = NULL;
+    c->nops = c->noffsets = 0;
+}
+
+void clock_ends_fini (struct clock_ends *c)
+{
+    free (c->offsets);
+    free (c->ends);
+    free (c->sorted);
+}
+
+/* ---- the clocks ---- */
 
 struct clock_skew *clock_skew_create (void)
 {
@@ -46,7 +123,6 @@ void clock_skew_destroy (struct clock_skew *s)
     free (s->ranks);
     free (s->ends.values);
     free (s->groups);
-    free (s->sorted);
     free (s);
 }
 
@@ -98,14 +174,6 @@ static int note (struct samples *s, double value, uint32_t most)
     return 0;
 }
 
-/* The end relative to the first row's start: absolute times would lose
- * precision.
- */
-static double end_ms (const struct arrival *a, const struct arrival *first)
-{
-    return (a->start_us - first->start_us) / US_PER_MS + a->elapse_ms;
-}
-
 /* In a group of two, both ranks are equally far from the middle.  A larger
  * group shows better which clock is off, so only the largest groups count.
  */
@@ -120,40 +188,23 @@ static int note_rank (struct samples *s, size_t group_size, double offset)
     return note (s, offset, SAMPLES_MAX);
 }
 
-static int note_op (struct clock_skew *s, const struct arrival *a, size_t n)
-{
-    double middle;
-
-    if (n > s->room) {
-        double *sorted = realloc (s->sorted, n * sizeof (*sorted));
-
-        if (!sorted)
-            return -ENOMEM;
-        s->sorted = sorted;
-        s->room = n;
-    }
-    for (size_t i = 0; i < n; i++)
-        s->sorted[i] = end_ms (&a[i], a);
-    middle = stats_median (s->sorted, n);
-    if (reach_group (s, a->group) < 0 ||
-        note (&s->ends, s->sorted[n - 1] - s->sorted[0], ENDS_MAX) < 0)
-        return -ENOMEM;
-    s->groups[a->group] = true;
-    for (size_t i = 0; i < n; i++) {
-        if (reach_rank (s, a[i].rank) < 0 ||
-            note_rank (&s->ranks[a[i].rank], n, end_ms (&a[i], a) - middle) < 0)
-            return -ENOMEM;
-    }
-    return 0;
-}
-
-int clock_skew_add (struct clock_skew *s, const struct arrival *a, size_t n,
+int clock_skew_add (struct clock_skew *s, const struct clock_ends *c,
                     struct err *err)
 {
-    if (n < 2)
-        return 0;
-    return note_op (s, a, n) < 0
-               ? err_set (err, ENOMEM, "no memory for clocks") : 0;
+    int rc = c->nops > 0 ? reach_group (s, c->group) : 0;
+
+    if (rc == 0 && c->nops > 0)
+        s->groups[c->group] = true;
+    for (size_t i = 0; i < c->nops && rc == 0; i++)
+        rc = note (&s->ends, c->ends[i], ENDS_MAX);
+    for (size_t i = 0; i < c->noffsets && rc == 0; i++) {
+        const struct clock_offset *o = &c->offsets[i];
+
+        rc = reach_rank (s, o->rank);
+        if (rc == 0)
+            rc = note_rank (&s->ranks[o->rank], o->size, o->ms);
+    }
+    return rc < 0 ? err_set (err, ENOMEM, "no memory for clocks") : 0;
 }
 
 int clock_skew_put_right (struct clock_skew *s, uint32_t rank, double offset_ms,

@@ -13,15 +13,39 @@
 
 #include <stdbool.h>
 
+/* How far the ends of ops are apart, in one step of a group.  All zero is empty;
+ * each thread has its own.
+ */
+struct clock_ends {
+    uint32_t group;
+    size_t nops;                // of which there are 'ends'
+    struct clock_offset {
+        uint32_t rank, size;    // of its group
+        double ms;              // from the ops' median end
+    } *offsets;
+    size_t noffsets;
+    double *ends;               // of each op: last - first, in ms
+    double *sorted;
+    size_t offsets_room, room;  // room is that of 'sorted'
+};
+
+/* Add the rows of an op that all ranks of the group have; -ENOMEM.  Of all ops
+ * only as many are kept as count below.
+ */
+int clock_ends_add (struct clock_ends *c, const struct op_row *a, size_t n,
+                    struct err *err);
+void clock_ends_clear (struct clock_ends *c);   // keeps its memory
+void clock_ends_fini (struct clock_ends *c);
+
 struct clock_skew;
 
 struct clock_skew *clock_skew_create (void);    // NULL: no memory
 void clock_skew_destroy (struct clock_skew *s); // s may be NULL
 
-/* Add the rows of an op that all ranks of its group have; -ENOMEM.  The first
- * hundred or so ops of each rank are enough.
+/* Add the ends of some ops; -ENOMEM.  The first hundred or so ops of each rank
+ * are enough.
  */
-int clock_skew_add (struct clock_skew *s, const struct arrival *a, size_t n,
+int clock_skew_add (struct clock_skew *s, const struct clock_ends *c,
                     struct err *err);
 
 /* The times of this rank's ops were already corrected by a known offset, up to

@@ -16,12 +16,13 @@
 /* Fill Wait, what Job says about it, and CaptureInfo of kind "clock"; for
  * traces (framework "kineto") also the wait, synchronization, transit and idle
  * times of CommAnalyzerTime and CommAnalyzerBandwidth.  All other tables must
- * exist without indexes, in a transaction.  items[i] is capture i + 1.  'temp'
+ * exist, in a file that nobody else uses and in a transaction, which is committed
+ * and begun again.  items[i] is capture i + 1.  'temp'
  * is a path prefix for temporary files, which are removed before the call
- * returns.
+ * returns.  The result does not depend on the number of threads.
  */
 int wait_derive (sqlite3 *db, const struct select_item *items, size_t n,
-                 const char *temp, const atomic_bool *cancel,
-                 struct err *err);
+                 const char *temp, unsigned threads,
+                 const atomic_bool *cancel, struct err *err);
 
 #endif

@@ -1,18 +1,30 @@
 /* aggregator/waits/wait_sums.c - sum up waits for table Wait */
 #include "waits/wait_sums.h"
 
+#include "base/vec.h"
 #include "store/db_rows.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define PAIRS_MAX (1u << 19)    // in memory: 32 MiB, with slots
+#define LIST_MAX (2 * WAIT_SUMS_MAX)    // in memory: 8 MiB
+
+// Sums of one step of a group, which are adjacent in the list.
+struct wait_run {
+    uint32_t step, group;
+    size_t first, n;
+};
 
 struct wait_sums {
     sqlite3 *db;
-    struct map pairs;
+    struct wait_sum *list;
+    size_t n, room;
+    struct wait_run *runs;
+    size_t nruns;
+    bool divided;               // some pair may be there twice
     bool spilled;               // some sums are in temp.pair
 };
 
@@ -20,10 +32,8 @@ struct wait_sums *wait_sums_create (sqlite3 *db)
 {
     struct wait_sums *p = calloc (1, sizeof (*p));
 
-    if (!p)
-        return NULL;
-    p->db = db;
-    p->pairs = (struct map)MAP (struct wait_sum, 2);
+    if (p)
+        p->db = db;
     return p;
 }
 
@@ -31,27 +41,18 @@ void wait_sums_destroy (struct wait_sums *p)
 {
     if (!p)
         return;
-    map_fini (&p->pairs);
+    free (p->list);
+    free (p->runs);
     free (p);
 }
 
-static int wait_sums_compare (const void *pa, const void *pb)
+static int compare_pairs (const void *pa, const void *pb)
 {
     const struct wait_sum *a = pa, *b = pb;
 
-    if (a->step != b->step)
-        return a->step < b->step ? -1 : 1;
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
     if (a->late != b->late)
         return a->late < b->late ? -1 : 1;
     return (a->waiting > b->waiting) - (a->waiting < b->waiting);
-}
-
-static void sort (struct wait_sums *p)
-{
-    if (p->pairs.n > 0)
-        qsort (p->pairs.records, p->pairs.n, p->pairs.size, wait_sums_compare);
 }
 
 static int spill (struct wait_sums *p, struct err *err)
@@ -63,37 +64,52 @@ static int spill (struct wait_sums *p, struct err *err)
                           "INTEGER, wait REAL)", err);
 
     p->spilled = true;
-    sort (p);
     if (rc == 0)
         rc = db_prepare (p->db, "INSERT INTO temp.pair VALUES (?1, ?2, ?3, ?4,"
                                 " ?5, ?6)", &st, err);
-    for (uint32_t i = 0; i < p->pairs.n && rc == 0; i++) {
-        const struct wait_sum *one = map_at (&p->pairs, i);
+    for (size_t i = 0; i < p->n && rc == 0; i++) {
+        const struct wait_sum *one = &p->list[i];
 
         rc = db_put (st, err, one->step, one->group, one->late, one->waiting,
                      one->ops, one->wait_ms);
     }
     (void)sqlite3_finalize (st);
-    map_clear (&p->pairs);
+    p->n = 0;
     return rc;
 }
 
-int wait_sums_add (struct wait_sums *p, const struct wait_sum *one,
-                   struct err *err)
+static int make_room (struct wait_sums *p, size_t n)
 {
-    struct wait_sum *at;
-    bool is_new;
+    size_t room = p->room ? p->room : 1024;
+    struct wait_sum *list;
 
-    if (p->pairs.n == PAIRS_MAX) {
-        int rc = spill (p, err);
+    while (room < p->n + n)
+        room *= 2;
+    if (room == p->room)
+        return 0;
+    if (!(list = realloc (p->list, room * sizeof (*list))))
+        return -ENOMEM;
+    p->list = list;
+    p->room = room;
+    return 0;
+}
 
-        if (rc < 0)
-            return rc;
-    }
-    if (!(at = map_put (&p->pairs, one, &is_new)))
+int wait_sums_add (struct wait_sums *p, struct wait_sum *list, size_t n,
+                   bool whole, struct err *err)
+{
+    struct wait_run *run;
+    int rc = p->n + n > LIST_MAX ? spill (p, err) : 0;
+
+    p->divided = p->divided || !whole;
+    if (rc < 0 || n == 0)
+        return rc;
+    if (make_room (p, n) < 0 ||
+        !(run = vec_add (&p->runs, &p->nruns, sizeof (*run))))
         return err_set (err, ENOMEM, "no memory for waits");
-    at->ops += one->ops;
-    at->wait_ms += one->wait_ms;
+    qsort (list, n, sizeof (*list), compare_pairs);
+    *run = (struct wait_run){ list->step, list->group, p->n, n };
+    memcpy (p->list + p->n, list, n * sizeof (*list));
+    p->n += n;
     return 0;
 }
 
@@ -190,18 +206,34 @@ static int write_spilled (struct wait_sums *p, struct writing *w,
     return rc < 0 ? rc : db_exec (p->db, "DROP TABLE temp.pair", err);
 }
 
+static int compare_runs (const void *pa, const void *pb)
+{
+    const struct wait_run *a = pa, *b = pb;
+
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    return (a->group > b->group) - (a->group < b->group);
+}
+
+static int write_runs (struct wait_sums *p, struct writing *w,
+                       struct err *err)
+{
+    int rc = 0;
+
+    if (p->nruns > 0)
+        qsort (p->runs, p->nruns, sizeof (*p->runs), compare_runs);
+    for (size_t i = 0; i < p->nruns && rc == 0; i++)
+        rc = write_pairs (w, p->list + p->runs[i].first, p->runs[i].n, err);
+    return rc;
+}
+
 int wait_sums_write (struct wait_sums *p, const struct texts *steps,
                      const struct clock_skew *skew, struct err *err)
 {
     struct writing w = { p->db, NULL, steps, skew, 0 };
-    int rc = 0;
+    int rc = p->spilled || p->divided ? write_spilled (p, &w, err)
+                                      : write_runs (p, &w, err);
 
-    if (p->spilled) {
-        rc = write_spilled (p, &w, err);
-    } else {
-        sort (p);
-        rc = write_pairs (&w, p->pairs.records, p->pairs.n, err);
-    }
     (void)sqlite3_finalize (w.st);
     return rc;
 }

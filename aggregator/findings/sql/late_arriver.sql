@@ -16,7 +16,7 @@ SELECT
     l.ms AS effect_ms,
     100*l.ms/l.step_ms AS effect_percent,
     l.ms AS value,
-    b.ms AS baseline,
+    l.base AS baseline,
     (
         SELECT round(max(w.ms)/j.steps, 2)
         FROM f_blame w
@@ -32,14 +32,8 @@ SELECT
         SELECT count(*)||CASE count(*) WHEN 1 THEN ' rank waits' ELSE ' ranks wait' END
         FROM f_blame w
         WHERE w.late_rank=l.rank) AS c
-FROM f_late l
+FROM f_arriver l
 JOIN f_job j
-JOIN (SELECT median(ms) AS ms FROM f_late) b
-JOIN (
-    SELECT 1.4826*median(abs(l.ms-b.ms)) AS spread
-    FROM f_late l
-    JOIN (SELECT median(ms) AS ms FROM f_late) b) v
-WHERE l.net>l.step_ms*:late_arriver_percent/100 AND l.ms-b.ms>:sigmas*v.spread
 ORDER BY l.ms DESC, l.rank
 
 -- query

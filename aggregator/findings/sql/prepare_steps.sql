@@ -1,5 +1,8 @@
--- Ranks with their stage of a pipeline; rank and step in ms, steps in order.
-CREATE TEMP TABLE f_rank AS
+-- Ranks with their stage of a pipeline, and groups with their size; rank and
+-- step in ms, steps in order.
+CREATE TEMP TABLE f_rank (rank INTEGER PRIMARY KEY, host TEXT, stage);
+
+INSERT INTO f_rank
 SELECT r.rank, r.host, ifnull(p.stage, 0) AS stage
 FROM Roster r
 LEFT JOIN (
@@ -8,6 +11,14 @@ LEFT JOIN (
     JOIN CommGroupMember m ON m.comm_group=g.id
     WHERE g.pg_name LIKE 'pp%'
     GROUP BY m.rank) p ON p.rank=r.rank;
+
+CREATE TEMP TABLE f_group (comm_group INTEGER PRIMARY KEY, n INTEGER);
+
+INSERT INTO f_group
+SELECT comm_group, count(*)
+FROM CommGroupMember
+WHERE comm_group IS NOT NULL
+GROUP BY comm_group;
 
 CREATE TEMP TABLE f_step AS
 SELECT s.rank, r.host, r.stage, s.step, dense_rank() OVER

@@ -1,41 +1,8 @@
 -- Waiting, as ms of an average step: what a rank makes an average member of
--- a group wait, in the group where that is most, and how long it waits itself.
--- Before its first transfer an op waits for others, as the profiler sees it.
-CREATE TEMP TABLE f_caused AS
-SELECT w.late_rank AS rank, w.comm_group, total(w.wait_ms)/max(g.n-1, 1)/max(j.steps, 1)
-    AS ms
-FROM Wait w
-JOIN (
-    SELECT comm_group, count(*) AS n
-    FROM CommGroupMember
-    GROUP BY comm_group) g ON g.comm_group=w.comm_group
-JOIN f_job j
-GROUP BY w.late_rank, w.comm_group;
-
-CREATE TEMP TABLE f_own AS
-SELECT w.waiting_rank AS rank, total(w.wait_ms)/max(j.steps, 1) AS ms, total(
-    CASE WHEN g.type='p2p' THEN 0 ELSE w.wait_ms END)/max(j.steps, 1) AS collective_ms
-FROM Wait w
-JOIN CommGroup g ON g.id=w.comm_group
-JOIN f_job j
-GROUP BY w.waiting_rank;
-
-CREATE TEMP TABLE f_sync AS
-SELECT t.rank, total(CASE WHEN g.type='p2p' THEN 0 ELSE t.synchronization_time END)/max(
-    j.steps, 1) AS collective_ms, total(
-    CASE WHEN g.type='p2p' THEN t.synchronization_time END)/max(j.steps, 1) AS p2p_ms
-FROM GroupTime t
-JOIN CommGroup g ON g.id=t.comm_group
-JOIN f_job j
-GROUP BY t.rank;
-
-CREATE TEMP TABLE f_blame AS
-SELECT late_rank, waiting_rank, total(wait_ms) AS ms
-FROM Wait
-GROUP BY late_rank, waiting_rank;
-
-CREATE INDEX temp.f_blame_rank ON f_blame(late_rank);
-
+-- a group wait (f_caused), in the group where that is most, and how long it
+-- waits itself (f_own).  Before its first transfer an op waits for others, as
+-- the profiler sees it (f_sync).  f_arriver has those that come late, and
+-- f_blame who waits for them.
 CREATE TEMP TABLE f_late AS
 SELECT m.rank, m.ms AS step_ms, ifnull(c.ms, 0) AS ms, ifnull(c.ms, 0)-max(
     ifnull(o.ms, 0), ifnull(y.collective_ms+y.p2p_ms, 0)) AS net
@@ -46,3 +13,22 @@ LEFT JOIN (
     GROUP BY rank) c ON c.rank=m.rank
 LEFT JOIN f_own o ON o.rank=m.rank
 LEFT JOIN f_sync y ON y.rank=m.rank;
+
+CREATE TEMP TABLE f_arriver AS
+SELECT l.*, b.ms AS base
+FROM f_late l
+JOIN (SELECT median(ms) AS ms FROM f_late) b
+JOIN (
+    SELECT 1.4826*median(abs(l.ms-b.ms)) AS spread
+    FROM f_late l
+    JOIN (SELECT median(ms) AS ms FROM f_late) b) v
+WHERE l.net>l.step_ms*:late_arriver_percent/100 AND l.ms-b.ms>:sigmas*v.spread;
+
+CREATE TEMP TABLE f_blame AS
+SELECT late_rank, waiting_rank, total(wait_ms) AS ms
+FROM (SELECT 1 FROM f_arriver LIMIT 1)
+CROSS JOIN Wait
+WHERE late_rank IN (SELECT rank FROM f_arriver)
+GROUP BY late_rank, waiting_rank;
+
+CREATE INDEX temp.f_blame_rank ON f_blame(late_rank);
