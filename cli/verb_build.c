@@ -66,7 +66,7 @@ static int verb_build_print (const struct build_options *opt,
     if (summary_read_back (result->path, &s, &err) < 0)
         return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
                      err.text);
-    (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
+    PRINT (s.kept, "%s", result->kept);
     s.beside = beside;
     rc = opt->json ? cli_print_json (summary_to_json (&s))
                    : summary_print_text (&s, STDOUT_FILENO);

@@ -9,7 +9,6 @@
 #include "query/labels.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,7 +89,7 @@ static void say_failed (struct report *r, const char *name,
 {
     struct check c = { name, CHECK_PROBLEM, "" };
 
-    (void)snprintf (c.text, sizeof (c.text), "%.500s", err->text);
+    PRINT (c.text, "%.500s", err->text);
     verb_doctor_add (r, c);
 }
 
@@ -100,7 +99,7 @@ static void look_at_keys (struct report *r, const struct doctor_options *o)
     struct err err = { "" };
 
     if (o->keys)
-        (void)snprintf (dir, sizeof (dir), "%s", o->keys);
+        PRINT (dir, "%s", o->keys);
     else if (keyring_default (dir, &err) < 0)
         dir[0] = '\0';          // no home: no keys
     if (dir[0])
@@ -138,15 +137,14 @@ static struct check check_preload (void)
     struct err err = { "" };
 
     if (run_library (path, &err) == 0) {
-        (void)snprintf (c.text, sizeof (c.text), "%.400s: rollcall run can "
-                        "check the ranks of COMMAND", path);
+        PRINT (c.text, "%.400s: rollcall run can check the ranks of COMMAND",
+               path);
         return c;
     }
     c.state = CHECK_WARNING;
-    (void)snprintf (c.text, sizeof (c.text), "%.200s: rollcall run cannot see "
-                    "that MPI_Init finds worlds of 1, which rank MPI gives a "
-                    "process, or which ranks COMMAND starts (torchrun); "
-                    "install it there", err.text);
+    PRINT (c.text, "%.200s: rollcall run cannot see that MPI_Init finds worlds "
+           "of 1, which rank MPI gives a process, or which ranks COMMAND "
+           "starts (torchrun); install it there", err.text);
     return c;
 }
 
@@ -190,9 +188,9 @@ static int print_lines (const struct report *r)
     int rc = 0;
 
     for (size_t i = 0; i < r->n && rc == 0; i++) {
-        (void)snprintf (line, sizeof (line), "%-8s %-13s  %s\n",
-                        state_names[r->checks[i].state], r->checks[i].name,
-                        utf8_escape (r->checks[i].text, UTF8_COLUMN, shown));
+        PRINT (line, "%-8s %-13s  %s\n", state_names[r->checks[i].state],
+               r->checks[i].name,
+               utf8_escape (r->checks[i].text, UTF8_COLUMN, shown));
         rc = labels_write (STDOUT_FILENO, line);
     }
     return rc;

@@ -331,8 +331,7 @@ static void to_row (struct grid *g, const struct ledger_job *j,
     date (s->last_ns, last);
     if (b->read)
         summary_roll (&b->result, roll);
-    (void)snprintf (result, sizeof (result), "%s%s%s", b->state,
-                    *roll ? ": " : "", roll);
+    PRINT (result, "%s%s%s", b->state, *roll ? ": " : "", roll);
     grid_word (g, j->id);
     grid_int (g, s->ranks);
     if (ranks > 0)

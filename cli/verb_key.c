@@ -215,10 +215,10 @@ static void print_entry (struct grid *g, const struct keyring_entry *e,
 
     key_fingerprint (e->file.public_key, fingerprint);
     age_text (since (e) > 0 ? now - since (e) : -1, age);
-    (void)snprintf (name, sizeof (name), "%s%s%s", e->file.name,
-                    e->file.hosts[0] ? ", of " : "",
-                    strcmp (e->file.hosts, KEY_ANY_HOST) == 0
-                        ? "any host" : e->file.hosts);
+    PRINT (name, "%s%s%s", e->file.name,
+           e->file.hosts[0] ? ", of " : "",
+           strcmp (e->file.hosts, KEY_ANY_HOST) == 0
+               ? "any host" : e->file.hosts);
     grid_word (g, state_text (e, now));
     grid_word (g, fingerprint);
     grid_word (g, age);

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@ int archive_open (const char *root, struct archive *a, struct err *err)
     memset (a, 0, sizeof (*a));
     if (!fileio_join (path, sizeof (path), root, "ledger.db"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    (void)snprintf (a->root, sizeof (a->root), "%s", root);
+    PRINT (a->root, "%s", root);
     rc = ledger_open_read (path, &a->ledger, err);
     if (rc == 0)
         rc = store_open_read (root, &a->store, err);

@@ -286,7 +286,7 @@ static int take_jobs (struct dividing *d, const struct jobs *jobs,
         list[i]->job = names[jobs->of[i]];
         list[i]->assumed = jobs->assumed[i];
         if (j->fixed == JOBS_NONE)
-            (void)snprintf (list[i]->why, sizeof (list[i]->why), "%s", j->why);
+            PRINT (list[i]->why, "%s", j->why);
     }
     free (names);
     return 0;
@@ -443,7 +443,7 @@ static int add_job (struct divide *d, const char *job, struct err *err)
     }
     if (!(p = vec_add (&d->jobs, &d->njobs, sizeof (*p))))
         return no_memory (err);
-    (void)snprintf (*p, sizeof (*p), "%s", job);
+    PRINT (*p, "%s", job);
     return 0;
 }
 

@@ -58,8 +58,8 @@ static int divide_by_hand_take (struct divide *ret, struct by_hand *h,
     for (size_t i = 0; i < h->n; i++) {
         struct ledger_assignment *a = &h->all[i];
 
-        (void)snprintf (a->job, sizeof (a->job), "%s", job);
-        (void)snprintf (a->why, sizeof (a->why), LEDGER_BY_HAND);
+        PRINT (a->job, "%s", job);
+        PRINT (a->why, LEDGER_BY_HAND);
         a->assumed = false;
         a->at_ns = clock_wall_ns ();
     }

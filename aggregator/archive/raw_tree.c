@@ -51,10 +51,9 @@ static int place_file (struct raw_file *f, const struct ledger_item *item)
     if (!item->shared_name && !is_rank_dir (item->capture))
         ;                       // its name is enough
     else if (item->rank < 0)
-        (void)snprintf (between, sizeof (between), NO_RANK_DIR "/");
+        PRINT (between, NO_RANK_DIR "/");
     else
-        (void)snprintf (between, sizeof (between), "rank%lld/",
-                        (long long)item->rank);
+        PRINT (between, "rank%lld/", (long long)item->rank);
     f->beside = beside > 0;
     if (asprintf (&f->capture, "%s%c%s%c%s%s%s%s%s%s", item->capture, '\0',
                   item->dir, '\0', item->dir, *item->dir ? "/" : "", between,
@@ -286,7 +285,7 @@ static int make_room (struct put *p, const struct raw_file *f,
     struct stat st;
     int at, rc = 0;
 
-    (void)snprintf (top, sizeof (top), "./%.*s", (int)f->top, f->path);
+    PRINT (top, "./%.*s", (int)f->top, f->path);
     slash = strrchr (top, '/');
     *slash = '\0';
     name = slash + 1;

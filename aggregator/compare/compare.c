@@ -79,7 +79,7 @@ static struct compare_metric *metric_of (struct compare *c, int kind,
     struct compare_metric *m;
     char name[sizeof (m->name)];
 
-    (void)snprintf (name, sizeof (name), "%s%s", kinds[kind].name, label);
+    PRINT (name, "%s%s", kinds[kind].name, label);
     for (size_t i = 0; i < c->nmetrics; i++) {
         if (strcmp (c->metrics[i].name, name) == 0)
             return &c->metrics[i];
@@ -93,7 +93,7 @@ static struct compare_metric *metric_of (struct compare *c, int kind,
         return NULL;
     }
     m->order = kind;
-    (void)snprintf (m->name, sizeof (m->name), "%s", name);
+    PRINT (m->name, "%s", name);
     m->unit = kinds[kind].unit;
     m->better = kinds[kind].better;
     m->stepless = kinds[kind].of == OF_RANKS;
@@ -206,7 +206,7 @@ static int add_row (struct reading *r, sqlite3_stmt *st)
         return 0;
     if (strncmp (label, r->label, sizeof (r->label) - 1) != 0)
         rc = end_label (r);
-    (void)snprintf (r->label, sizeof (r->label), "%s", label);
+    PRINT (r->label, "%s", label);
     number = texts_intern (&r->steps, step ? step : "",
                            step ? strlen (step) : 0);
     if (rc < 0 || number == TEXTS_NONE ||

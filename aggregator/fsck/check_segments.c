@@ -95,7 +95,7 @@ static int add_bad (struct check *c, const struct ledger_item *i,
     if (!b && !(b = vec_add (&c->bad, &c->nbad, sizeof (*b))))
         return err_set (c->err, ENOMEM, "no memory to check");
     b->item = *i;
-    (void)snprintf (b->why.text, sizeof (b->why.text), "%s", why);
+    PRINT (b->why.text, "%s", why);
     return 0;
 }
 

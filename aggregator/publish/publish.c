@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,7 +139,7 @@ int publish_temp (const struct publish *p, const char *name, unsigned number,
 {
     char numbered[NAME_MAX + 1];
 
-    (void)snprintf (numbered, sizeof (numbered), "%u.%s", number, name);
+    PRINT (numbered, "%u.%s", number, name);
     return tree_hold (&p->work.tree, numbered, path, err);
 }
 

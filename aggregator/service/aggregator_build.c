@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,8 +140,7 @@ static void tell_raw (struct aggregator *a)
     }
     if (named == t->missing)
         return;
-    (void)snprintf (more, sizeof (more), "%zu more raw files are missing",
-                    t->missing - named);
+    PRINT (more, "%zu more raw files are missing", t->missing - named);
     (void)job_note (&a->building->job, more);
 }
 
@@ -154,10 +152,10 @@ static void tell_left (struct aggregator *a)
     a->left = a->build_rc < 0 ? 0 : job_build_left (a->build);
     if (a->left == 0 || !a->opt->run_dir)
         return;
-    (void)snprintf (note, sizeof (note), "captures were delivered again with "
-                    "other content: versions that are not in the result stay "
-                    "in %.500s (rollcall archive --root there: ls lists them, "
-                    "get and get --superseded return them)", a->opt->root);
+    PRINT (note, "captures were delivered again with other content: versions "
+           "that are not in the result stay in %.500s (rollcall archive --root "
+           "there: ls lists them, get and get --superseded return them)",
+           a->opt->root);
     (void)job_note (&a->building->job, note);
 }
 

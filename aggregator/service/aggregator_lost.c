@@ -12,7 +12,6 @@
 #include "store/root.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -98,11 +97,10 @@ static void tell_job (struct losses *l)
 
     if (!s || l->of_job == 0)
         return;
-    (void)snprintf (text, sizeof (text), "acknowledged data of %zu capture%s "
-                    "was removed from the aggregator's root while it was in "
-                    "use, and is requested again; the first is %.200s (rank "
-                    "%lld)", l->of_job, units_s (l->of_job),
-                    l->first.capture, (long long)l->first.rank);
+    PRINT (text, "acknowledged data of %zu capture%s was removed from the "
+           "aggregator's root while it was in use, and is requested again; the "
+           "first is %.200s (rank %lld)", l->of_job, units_s (l->of_job),
+           l->first.capture, (long long)l->first.rank);
     aggregator_note (s, NULL, text);
 }
 

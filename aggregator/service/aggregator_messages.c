@@ -7,7 +7,6 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +23,7 @@ static void reply (struct aggregator *a, const struct net_peer *to,
 {
     struct message m = { .type = type, .reason = reason };
 
-    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    PRINT (m.text, "%s", text);
     (void)net_send (a->net, to, &m);
 }
 
@@ -141,8 +140,8 @@ static void say_stop (struct aggregator *a, const struct served *s,
 
     if (!failed)
         return;
-    (void)snprintf (text, sizeof (text), "rank %lld failed (%.300s)",
-                    (long long)failed->rank, failed->text ? failed->text : "");
+    PRINT (text, "rank %lld failed (%.300s)", (long long)failed->rank,
+           failed->text ? failed->text : "");
     reply (a, to, MESSAGE_STOP, REFUSAL_OTHER, text);
 }
 
@@ -200,9 +199,8 @@ static void refuse_share (struct aggregator *a, const struct net_peer *from,
 {
     char text[MESSAGE_TEXT_MAX];
 
-    (void)snprintf (text, sizeof (text), "this aggregator has as many %s%s%s "
-                    "as it can serve: try again later", name,
-                    *from->who ? " of key " : "", from->who);
+    PRINT (text, "this aggregator has as many %s%s%s as it can serve: try "
+           "again later", name, *from->who ? " of key " : "", from->who);
     aggregator_tell_share (a, from, what);
     aggregator_messages_refuse (a, from, REFUSAL_OTHER, text);
 }
@@ -229,11 +227,10 @@ static void on_rival (struct aggregator *a, struct job_agent *agent,
     agent->rival_heard_ns = now;
     if (now - agent->rival_ns < RIVAL_NS)
         return;                 // it may be a restarted agent: wait
-    (void)snprintf (text, sizeof (text), "another agent%s%.60s is connected "
-                    "as the one of host %.200s for job %.200s, and answers: "
-                    "stop one of them, or give it another --job",
-                    *agent->peer.who ? " with the key of " : "",
-                    agent->peer.who, m->host, m->job);
+    PRINT (text, "another agent%s%.60s is connected as the one of host %.200s "
+           "for job %.200s, and answers: stop one of them, or give it another "
+           "--job", *agent->peer.who ? " with the key of " : "",
+           agent->peer.who, m->host, m->job);
     // an agent without an answer takes this aggregator for dead or unreachable
     aggregator_messages_refuse (a, from, REFUSAL_OTHER, text);
     if (agent->rival_told_ns > 0 && now - agent->rival_told_ns < RIVAL_NS)
@@ -407,7 +404,7 @@ static void on_rank (struct aggregator *a, struct served *s,
     }
     if (!may_say (a, agent, adds)) {
         said = *m;
-        (void)snprintf (said.text, sizeof (said.text), "%s", LEFT_OUT);
+        PRINT (said.text, "%s", LEFT_OUT);
         m = &said;
     }
     if (job_rank (&s->job, agent, m) < 0) {

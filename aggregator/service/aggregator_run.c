@@ -138,9 +138,8 @@ static void name_left (const struct aggregator *a, const struct job_agent *g,
     char offered[400] = "";
 
     if (n > 0)
-        (void)snprintf (offered, sizeof (offered), "; the first that is "
-                        "offered is %.170s of %.170s",
-                        *first.path ? first.path : "the rows", first.capture);
+        PRINT (offered, "; the first that is offered is %.170s of %.170s",
+               *first.path ? first.path : "the rows", first.capture);
     *out = '\0';                // unknown, or it found more since then
     if (n > 0 || g->left_items > 0 || g->left_captures > 0)
         (void)snprintf (out, size, " (items: %llu; captures that were not "
@@ -162,14 +161,14 @@ static void note_undelivered (struct aggregator *a, struct job *j)
             continue;
         name_spool (a, g, spool, sizeof (spool));
         name_left (a, g, left, sizeof (left));
-        (void)snprintf (text, sizeof (text), "host %.100s: %s%s; "
-                        "undelivered data stays in its %s, and captures that "
-                        "were not read stay where they are", g->host,
-                        g->lost ? "its agent fell silent before it had "
-                                  "delivered everything"
-                                : "not everything was delivered when the "
-                                  "deadline passed",
-                        left, spool);
+        PRINT (text, "host %.100s: %s%s; "
+               "undelivered data stays in its %s, and captures that "
+               "were not read stay where they are", g->host,
+               g->lost ? "its agent fell silent before it had "
+                         "delivered everything"
+                       : "not everything was delivered when the "
+                         "deadline passed",
+               left, spool);
         // the text of DONE was escaped on arrival
         (void)job_note_final (j, g->done ? g->text
                                          : utf8_escape (text, UTF8_LINES,
@@ -236,7 +235,7 @@ static void say_farewell (void *arg)
     struct message m = { .type = MESSAGE_ROLL, .complete = a->complete };
     bool anybody = false;
 
-    (void)snprintf (m.text, sizeof (m.text), "%s", a->unwritten);
+    PRINT (m.text, "%s", a->unwritten);
     for (size_t i = 0; i < j->nagents; i++)
         anybody = net_send (a->net, &j->agents[i].peer, &m) !=
                       -EHOSTUNREACH || anybody;

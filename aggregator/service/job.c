@@ -14,7 +14,7 @@
 void job_init (struct job *j, const char *id)
 {
     memset (j, 0, sizeof (*j));
-    (void)snprintf (j->id, sizeof (j->id), "%s", id);
+    PRINT (j->id, "%s", id);
 }
 
 static void job_settle (struct job *j)
@@ -432,16 +432,13 @@ static void explain_unheard (const struct job *j, struct roster_entry *e)
     char text[MESSAGE_TEXT_MAX] = "", shown[UTF8_ESCAPED (MESSAGE_TEXT_MAX)];
 
     if (j->resumed)
-        (void)snprintf (text, sizeof (text), "it has not reported since the "
-                        "aggregator restarted: its undelivered captures are "
-                        "still on %s%.250s: rollcall wait %.250s there says "
-                        "where",
-                        e->host ? "host " : "its host", e->host ? e->host : "",
-                        j->id);
+        PRINT (text, "it has not reported since the aggregator restarted: its "
+               "undelivered captures are still on %s%.250s: rollcall wait "
+               "%.250s there says where", e->host ? "host " : "its host",
+               e->host ? e->host : "", j->id);
     else if (j->nagents > 0)
-        (void)snprintf (text, sizeof (text), "no agent has reported it: its "
-                        "wrapper did not start or died at once, or its host "
-                        "could not reach the aggregator");
+        PRINT (text, "no agent has reported it: its wrapper did not start or "
+               "died at once, or its host could not reach the aggregator");
     roster_set_text (&e->reason, utf8_escape (text, UTF8_LINES, shown));
 }
 

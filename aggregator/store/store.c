@@ -49,12 +49,12 @@ int store_make_dirs (const struct store *s, struct err *err)
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0;
          i++) {
-        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
+        PRINT (path, "%s/%s", s->root, names[i]);
         rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
     }
     // an earlier process may have made names without syncing them
     for (size_t i = 0; i < 2 && rc == 0; i++) {
-        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
+        PRINT (path, "%s/%s", s->root, names[i]);
         rc = fileio_sync_dir (path, err);
     }
     return rc < 0 ? rc : fileio_sync_dir (s->root, err);
@@ -270,7 +270,7 @@ int store_note_claim (struct store *s, const char *job,
 {
     struct record r = { .kind = RECORD_JOB, .word = *word };
 
-    (void)snprintf (r.item.job, sizeof (r.item.job), "%s", job);
+    PRINT (r.item.job, "%s", job);
     return write_record (s, &r, "", 0, err);
 }
 
@@ -474,7 +474,7 @@ static int sync_names (struct store *s, struct err *err)
     char path[PATH_MAX];
     int rc = FAULT ("aggregator.store.names.fsync");
 
-    (void)snprintf (path, sizeof (path), "%s/segments", s->root);
+    PRINT (path, "%s/segments", s->root);
     rc = rc < 0 ? err_sys (err, -rc, "cannot fsync %s", path)
                 : fileio_sync_dir (path, err);
     s->names_dirty = rc < 0;

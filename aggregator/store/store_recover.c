@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -316,7 +315,7 @@ static int store_clear_incoming (const struct store *s, struct ledger *ledger,
 
     if (rc < 0)
         return rc;
-    (void)snprintf (path, sizeof (path), "%s/incoming", s->root);
+    PRINT (path, "%s/incoming", s->root);
     if (!(dir = opendir (path)))
         return err_sys (err, errno, "cannot read %s", path);
     while ((e = readdir (dir))) {
@@ -340,7 +339,7 @@ static int store_recover_create (const char *root, struct store **ret,
     *ret = s;
     if (strlen (root) >= sizeof (s->root))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    (void)snprintf (s->root, sizeof (s->root), "%s", root);
+    PRINT (s->root, "%s", root);
     return 0;
 }
 

@@ -38,7 +38,7 @@ static void set_number (const char *name, int64_t value, bool replace)
 {
     char text[24];
 
-    (void)snprintf (text, sizeof (text), "%lld", (long long)value);
+    PRINT (text, "%lld", (long long)value);
     (void)setenv (name, text, replace);
 }
 
@@ -94,7 +94,7 @@ static bool find_library (const struct run *r, char out[PATH_MAX])
         return say_unseen (r, err.text);
     if (!strpbrk (out, " :"))
         return true;
-    (void)snprintf (path, sizeof (path), "%s", out);
+    PRINT (path, "%s", out);
     if (!fileio_join (out, PATH_MAX, r->dir, PRELOAD_LIBRARY) ||
         strpbrk (out, " :"))
         return say_unseen (r, "its path has a space or a colon, and that of "
@@ -111,11 +111,10 @@ static void set_library (const struct run *r)
 
     if (!find_library (r, path))
         return;
-    (void)snprintf (text, sizeof (text), "%s %lld %lld %lld %lld %s",
-                    told_mode (r), (long long)r->world.rank,
-                    (long long)r->world.size,
-                    (long long)run_command_number ("RANK"),
-                    (long long)run_command_number ("WORLD_SIZE"), r->dir);
+    PRINT (text, "%s %lld %lld %lld %lld %s", told_mode (r),
+           (long long)r->world.rank, (long long)r->world.size,
+           (long long)run_command_number ("RANK"),
+           (long long)run_command_number ("WORLD_SIZE"), r->dir);
     (void)setenv (PRELOAD_VARIABLE, text, 1);
     put_before ("LD_PRELOAD", path);
     // or a COMMAND with that sanitizer ends: it wants to be the first library

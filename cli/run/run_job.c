@@ -299,9 +299,9 @@ int run_start_aggregator (struct run *r, struct err *err)
         return rc;
     if (!fileio_join (root, sizeof (root), r->dir, "root"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", r->dir);
-    (void)snprintf (listen, sizeof (listen), "%s%.7s",
-                    r->all_interfaces ? "tcp://*:" : "tcp://127.0.0.1:",
-                    strrchr (r->endpoints, ':') + 1);
+    PRINT (listen, "%s%.7s",
+           r->all_interfaces ? "tcp://*:" : "tcp://127.0.0.1:",
+           strrchr (r->endpoints, ':') + 1);
     daemon_word (&w, program);
     daemon_option (&w, "--root", root);
     daemon_option (&w, "--run-dir", r->dir);

@@ -54,13 +54,13 @@ void run_show_end (const struct run *r, int64_t ended_ns)
     root = run_read_object (r->dir, "root/status.json");
     agent = run_read_object (r->dir, "spool/status.json");
     if (strcmp (json_text (json_get (root, "state"), ""), "building") == 0)
-        (void)snprintf (what, sizeof (what), "making the result");
+        PRINT (what, "making the result");
     else if (run_has_result (r->dir))
-        (void)snprintf (what, sizeof (what), "the result is made");
+        PRINT (what, "the result is made");
     else
         name_agent (agent, what, sizeof (what));
-    (void)snprintf (text, sizeof (text), "COMMAND has ended: %s, for %lld s",
-                    what, (long long)((p.began_ns - ended_ns) / NS_PER_S));
+    PRINT (text, "COMMAND has ended: %s, for %lld s", what,
+           (long long)((p.began_ns - ended_ns) / NS_PER_S));
     cli_progress_phase (&p, text);
     json_free (root);
     json_free (agent);

@@ -299,9 +299,8 @@ static int print_summary (const struct command_spec *who,
         summary_fini (&s);
         return status;
     }
-    (void)snprintf (s.kept, sizeof (s.kept), "%s", kept);
-    (void)snprintf (s.newer, sizeof (s.newer), "%s",
-                    json_text (json_get (result, "newer_job"), ""));
+    PRINT (s.kept, "%s", kept);
+    PRINT (s.newer, "%s", json_text (json_get (result, "newer_job"), ""));
     results_from_json (&beside, result);
     s.beside = &beside;
     if (json) {

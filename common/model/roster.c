@@ -4,7 +4,6 @@
 #include "base/vec.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +80,7 @@ int roster_expect_world (struct roster *r, int64_t world_size,
         e->state = ROSTER_MISSING;
     }
     r->world_size = world_size;
-    (void)snprintf (r->known_by, sizeof (r->known_by), "%s", known_by);
+    PRINT (r->known_by, "%s", known_by);
     return 0;
 }
 

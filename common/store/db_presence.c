@@ -41,7 +41,7 @@ static void note_name (struct db_there *t, unsigned i)
 
 void db_there_note (struct db_there *t, const char *path)
 {
-    (void)snprintf (t->path, sizeof (t->path), "%s", path);
+    PRINT (t->path, "%s", path);
     for (unsigned i = 0; i < DB_FILES; i++)
         note_name (t, i);
 }

@@ -59,10 +59,9 @@ static void on_clock (void *arg, const struct clock_sync *c)
     struct agent *a = arg;
     char text[128];
 
-    (void)snprintf (text, sizeof (text), "the aggregator's clock minus this "
-                    "host's is %.6f s, give or take %.6f s",
-                    (double)c->offset_ns / (double)NS_PER_S,
-                    (double)c->error_ns / (double)NS_PER_S);
+    PRINT (text, "the aggregator's clock minus this host's is %.6f s, give or "
+           "take %.6f s", (double)c->offset_ns / (double)NS_PER_S,
+           (double)c->error_ns / (double)NS_PER_S);
     if (clock_sync_is_off (c))
         log_text (LOG_LEVEL_WARN, "clock", "%s", text);
     (void)spool_keep_note (a->spool, "clock", text, NULL);

@@ -266,7 +266,7 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
     n->stage = ANALYSIS_ENDED;
     n->failed = how == ANALYSED_BADLY;
     n->ended_ns = clock_mono_ns ();
-    (void)snprintf (n->why, sizeof (n->why), "%s", why);
+    PRINT (n->why, "%s", why);
     if (how != ANALYSED_NOT)
         log_text (n->failed ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "analysed",
                   "%s: %s", path, why);
@@ -299,10 +299,8 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
             return -EAGAIN;     // its fingerprint was taken before the end
         memcpy (n->fingerprint, s->fingerprint, sizeof (n->fingerprint));
         // the same files, but more is known about them
-        (void)snprintf (n->sealed_as, sizeof (n->sealed_as), "%.*s%s",
-                        FINGERPRINT_KEPT, s->fingerprint,
-                        spool_knows (a->spool, s->path, s->fingerprint)
-                            ? "/a" : "");
+        PRINT (n->sealed_as, "%.*s%s", FINGERPRINT_KEPT, s->fingerprint,
+               spool_knows (a->spool, s->path, s->fingerprint) ? "/a" : "");
     }
     memcpy (s->fingerprint, n->sealed_as, sizeof (s->fingerprint));
     *ret = (struct sealer_analysis){ n->why, n->failed };

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 /* ---- settled ---- */
@@ -44,8 +43,7 @@ static void take_known (struct agent *a, const char *path)
         spool_has_release (a->spool, path))
         return;
     if (a->seals.kept++ == 0)
-        (void)snprintf (a->seals.kept_first, sizeof (a->seals.kept_first),
-                        "%s", path);
+        PRINT (a->seals.kept_first, "%s", path);
 }
 
 void agent_tell_kept (struct agent *a)
@@ -88,8 +86,8 @@ static int agent_captures_settle (struct agent *a,
     if (agent_is_analysing (a, s->path))
         return 0;
     if (a->opt->raw)            // more than was sealed without it
-        (void)snprintf (s->fingerprint, sizeof (s->fingerprint), "%.*s/raw",
-                        FINGERPRINT_BARE, settled->fingerprint);
+        PRINT (s->fingerprint, "%.*s/raw", FINGERPRINT_BARE,
+               settled->fingerprint);
     if ((rc = agent_recall_analysis (a, s, &analysis)) < 0)
         return rc;
     if (spool_knows (a->spool, s->path, s->fingerprint)) {

@@ -103,7 +103,7 @@ static void meet (struct agent *a, bool refused, const char *text)
 
     c->refused = refused;
     c->met_ns = clock_mono_ns ();
-    (void)snprintf (c->met, sizeof (c->met), "%s", text);
+    PRINT (c->met, "%s", text);
     agent_connection_say (a);
 }
 
@@ -120,8 +120,7 @@ void agent_on_refused (void *arg, enum refusal reason, const char *why)
     struct agent *a = arg;
     char text[MESSAGE_TEXT_MAX];
 
-    (void)snprintf (text, sizeof (text), "%s refuses this agent: %.700s",
-                    a->opt->aggregator, why);
+    PRINT (text, "%s refuses this agent: %.700s", a->opt->aggregator, why);
     if (reason == REFUSAL_VERSION)
         give_up (a, EX_PROTOCOL, text);
     else if (keeps_trying (a))

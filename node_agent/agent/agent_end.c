@@ -119,8 +119,7 @@ static void say_done (struct agent *a)
 {
     char text[MESSAGE_TEXT_MAX];
 
-    (void)snprintf (a->end.last_word, sizeof (a->end.last_word), "%s",
-                    last_word (a, text, sizeof (text)));
+    PRINT (a->end.last_word, "%s", last_word (a, text, sizeof (text)));
     agent_explain_ranks (a);
     agent_explain_captures (a);
     agent_explain_losses (a);
@@ -210,8 +209,8 @@ static void say_delivered (struct agent *a)
 
     units_bytes_text (counter_get (COUNTER_BYTES_SENT), size);
     if (unsealed > 0)
-        (void)snprintf (unread, sizeof (unread), "%zu capture%s could not be "
-                        "read", unsealed, units_s (unsealed));
+        PRINT (unread, "%zu capture%s could not be read", unsealed,
+               units_s (unsealed));
     log_text (LOG_LEVEL_INFO, "delivered", "%llu item%s, %s, to %s; %s", items,
               units_s (items), size, a->opt->aggregator,
               left > 0           ? "not all is delivered"
@@ -359,7 +358,7 @@ void agent_on_roll (void *arg, bool complete, const char *text)
     if (life_is_over (&a->life))
         return;                 // ROLL is repeated
     a->end.roll_whole = complete;
-    (void)snprintf (a->end.roll_text, sizeof (a->end.roll_text), "%s", text);
+    PRINT (a->end.roll_text, "%s", text);
     (void)life_take (&a->life, LIFE_ROLL, NULL);
 }
 

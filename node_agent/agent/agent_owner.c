@@ -112,8 +112,8 @@ static void say_doubt (struct owners *o, const char *path, const char *job)
     struct agent *a = o->agent;
 
     if (o->doubtful++ == 0) {
-        (void)snprintf (o->doubt_path, sizeof (o->doubt_path), "%s", path);
-        (void)snprintf (o->doubt_job, sizeof (o->doubt_job), "%s", job);
+        PRINT (o->doubt_path, "%s", path);
+        PRINT (o->doubt_job, "%s", job);
     }
     agent_note (a, LOG_LEVEL_WARN, "owner-unknown", "neither job takes %.500s: "
                 "this job and job %.320s run in one directory, and it is not "
@@ -243,7 +243,7 @@ static bool has_mark (const char *path, struct job_mark *ret)
     char at[PATH_MAX], *slash;
     int fd, rc = -ENOENT;
 
-    (void)snprintf (at, sizeof (at), "%s", path);
+    PRINT (at, "%s", path);
     while (rc != 0 && (slash = strrchr (at, '/'))) {
         fd = open (at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         rc = fd < 0 ? -errno : job_mark_read (fd, ret);
@@ -308,8 +308,7 @@ bool agent_explain_doubt (const struct agent *a, char *out, size_t size)
     if (agent_count_doubtful (a) == 0)
         return false;
     if (o->doubtful > 1)
-        (void)snprintf (of, sizeof (of), "one of %zu that are in doubt, such "
-                        "as ", o->doubtful);
+        PRINT (of, "one of %zu that are in doubt, such as ", o->doubtful);
     (void)snprintf (out, size, "its capture may be %s%.400s%s: it is of this "
                     "job or of job %.320s", of, o->doubt_path,
                     *of ? "" : ", which is in doubt", o->doubt_job);

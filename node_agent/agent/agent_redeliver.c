@@ -17,7 +17,6 @@
 #include "spool/release_rows.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -76,7 +75,7 @@ static void name_loss (void *arg, const char *path, bool again,
     }
     watch_hand_on_if_back (l->a->watch, path);
     if (l->n++ == 0)
-        (void)snprintf (l->first, sizeof (l->first), "%s", path);
+        PRINT (l->first, "%s", path);
     agent_note (l->a, LOG_LEVEL_ERROR, "lost", "%s", text);
 }
 

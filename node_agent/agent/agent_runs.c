@@ -14,7 +14,6 @@
 
 #include <fcntl.h>
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -116,12 +115,11 @@ static struct json *ids_of (const char *path)
     char at[PATH_MAX], id[64], *slash;
     struct stat st;
 
-    (void)snprintf (at, sizeof (at), "%s", path);
+    PRINT (at, "%s", path);
     for (int i = 0; i < IDS_MAX; i++) {
         if (stat (*at ? at : "/", &st) == 0) {
-            (void)snprintf (id, sizeof (id), "%llx:%llx",
-                            (unsigned long long)st.st_dev,
-                            (unsigned long long)st.st_ino);
+            PRINT (id, "%llx:%llx", (unsigned long long)st.st_dev,
+                   (unsigned long long)st.st_ino);
             json_push_text (list, id);
         }
         if (!(slash = strrchr (at, '/')))
@@ -194,7 +192,7 @@ static void add_ns (struct json *j, const char *key, int64_t ns)
 {
     char text[24];
 
-    (void)snprintf (text, sizeof (text), "%lld", (long long)ns);
+    PRINT (text, "%lld", (long long)ns);
     json_add_text (j, key, text);
 }
 

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -69,9 +68,8 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
         return;
     }
     if (first && !a->opt->run_dir) {
-        (void)snprintf (note, sizeof (note), "host %s: %.300s could not be "
-                        "put into the spool at first: %.300s", a->self.host,
-                        u->path, u->why.text);
+        PRINT (note, "host %s: %.300s could not be put into the spool at "
+               "first: %.300s", a->self.host, u->path, u->why.text);
         (void)ship_note (a->ship, note);
     }
     // frequent failures do not delay the others
@@ -88,9 +86,8 @@ void agent_explain_captures (struct agent *a)
          (u = capture_object_next_failed (&a->captures, u));) {
         char note[MESSAGE_TEXT_MAX];
 
-        (void)snprintf (note, sizeof (note), "host %s: %.300s was not "
-                        "delivered: %.300s", a->self.host, u->path,
-                        u->why.text);
+        PRINT (note, "host %s: %.300s was not delivered: %.300s", a->self.host,
+               u->path, u->why.text);
         (void)ship_note (a->ship, note);
     }
     if (!a->search.flushed)
@@ -120,13 +117,13 @@ static void note_shared (struct agent *a, const char *path)
 
     if (!fs)
         return;
-    (void)snprintf (dir, sizeof (dir), "%s", path);
+    PRINT (dir, "%s", path);
     if ((slash = strrchr (dir, '/')) && slash != dir)
         *slash = '\0';
-    (void)snprintf (note, sizeof (note), "captures are written to a shared "
-                    "file system (%s, %.600s), which stalls the job: let the "
-                    "profiler write to $ROLLCALL_CAPTURE_DIR, or to another "
-                    "local directory named by --watch", fs, dir);
+    PRINT (note, "captures are written to a shared file system (%s, %.600s), "
+           "which stalls the job: let the profiler write to "
+           "$ROLLCALL_CAPTURE_DIR, or to another local directory named by "
+           "--watch", fs, dir);
     (void)ship_note (a->ship, note);
 }
 

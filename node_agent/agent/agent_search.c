@@ -8,7 +8,6 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -328,7 +327,7 @@ static int exclude_other_runs (struct agent *a, struct err *err)
 
     if (!realpath (a->opt->run_dir, own))
         return err_sys (err, errno, "cannot resolve %s", a->opt->run_dir);
-    (void)snprintf (state, sizeof (state), "%s", own);
+    PRINT (state, "%s", own);
     for (int i = 0; i < 2; i++) {
         if (!(slash = strrchr (state, '/')) || slash == state)
             return 0;           // not where rollcall run puts them

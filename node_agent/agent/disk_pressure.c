@@ -6,7 +6,6 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +27,7 @@ static void say_note (struct agent *a, const char *text)
 {
     char note[MESSAGE_TEXT_MAX];
 
-    (void)snprintf (note, sizeof (note), "host %s: %.700s", a->self.host, text);
+    PRINT (note, "host %s: %.700s", a->self.host, text);
     (void)ship_note (a->ship, note);
 }
 
@@ -51,8 +50,8 @@ static void hold (struct agent *a, bool held)
     log_text (LOG_LEVEL_WARN, "no-room", "captures stay where they are: %s",
               a->room.disk_quota.why.text);
     if (!a->room.noted) {       // with other numbers it were another note
-        (void)snprintf (text, sizeof (text), "captures had to wait for room: "
-                        "%.600s", a->room.disk_quota.why.text);
+        PRINT (text, "captures had to wait for room: %.600s",
+               a->room.disk_quota.why.text);
         say_note (a, text);
     }
     a->room.noted = true;
@@ -66,9 +65,9 @@ static void disk_pressure_refuse (struct agent *a, const char *capture,
     char text[MESSAGE_TEXT_MAX];
 
     counter_add (COUNTER_CAPTURES_REFUSED, 1);
-    (void)snprintf (text, sizeof (text), "%.300s was refused%s: %.400s",
-                    capture, again ? " when it had been analysed" : "",
-                    a->room.disk_quota.why.text);
+    PRINT (text, "%.300s was refused%s: %.400s", capture,
+           again ? " when it had been analysed" : "",
+           a->room.disk_quota.why.text);
     log_text (LOG_LEVEL_WARN, "capture-refused", "%s", text);
     say_note (a, text);
 }
@@ -279,8 +278,7 @@ static void choose_release (struct agent *a)
         char own[PATH_MAX];
 
         if (realpath (a->opt->run_dir, own))
-            (void)snprintf (a->release.below, sizeof (a->release.below),
-                            "%.*s/captures", PATH_MAX - 16, own);
+            PRINT (a->release.below, "%.*s/captures", PATH_MAX - 16, own);
         else
             a->release.policy.kind = RELEASE_NEVER;
         a->release.policy.below = a->release.below;

@@ -76,7 +76,7 @@ void local_rank_end (struct agent *a, struct local_rank *r, int64_t status,
         return;
     r->ended = true;
     r->status = status;
-    (void)snprintf (r->text, sizeof (r->text), "%s", text);
+    PRINT (r->text, "%s", text);
     if (!r->launches)
         (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, status,
                          text, &r->end);

@@ -2,6 +2,7 @@
 #include "control/family.h"
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/vec.h"
 #include "control/cgroup.h"
 #include "control/orphans.h"
@@ -146,7 +147,7 @@ static int open_process (pid_t pid, struct process *now)
     char path[64];
     int dir;
 
-    (void)snprintf (path, sizeof (path), "/proc/%ld", (long)pid);
+    PRINT (path, "/proc/%ld", (long)pid);
     dir = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir >= 0 && !read_stat (dir, "stat", now)) {
         (void)close (dir);
@@ -291,7 +292,7 @@ static void look_at (struct family *f, int proc, const char *name,
     struct process now = { .round = f->round }, *p;
     char path[64];
 
-    (void)snprintf (path, sizeof (path), "%.32s/stat", name);
+    PRINT (path, "%.32s/stat", name);
     if (!read_stat (proc, path, &now) || now.zombie)
         return;
     p = family_find (f, now.pid);

@@ -40,7 +40,7 @@ void other_files_top (struct source *src, const char *name, bool directory,
     if (is_open_as (src, name, src->out) ||
         is_open_as (src, name, src->analyze))
         return;                 // its files are recorded one by one
-    (void)snprintf (path, sizeof (path), "%s/", name);
+    PRINT (path, "%s/", name);
     capture_facts_file (src, path, bytes);
 }
 
@@ -108,7 +108,7 @@ static void note_results (struct source *src, int dir, const char *name,
     int fd = fileio_open_dir_at (dir, ".", NULL);
 
     source_transient_error (src, fd);
-    (void)snprintf (w.path, sizeof (w.path), "%s/", name);
+    PRINT (w.path, "%s/", name);
     if (fd >= 0)
         walk_dir (&w, fd, DEPTH_MAX);
 }

@@ -8,7 +8,6 @@
 #include "base/vec.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,7 +220,7 @@ int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
     }
     if (phase == RANK_RUNNING)          // it joined after the others had ended
         s->is_done = s->done_due = false;
-    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    PRINT (m.text, "%s", text);
     return ship_says_keep (s, &m);
 }
 
@@ -257,7 +256,7 @@ int ship_note (struct ship *s, const char *text)
 {
     struct message m = { .type = MESSAGE_NOTE };
 
-    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    PRINT (m.text, "%s", text);
     return ship_says_keep (s, &m);
 }
 
@@ -272,7 +271,7 @@ void ship_done (struct ship *s, const char *text, uint64_t doubtful)
     s->is_done = s->done_due = true;
     s->done_ns = 0;
     s->done.doubtful = doubtful;
-    (void)snprintf (s->done.text, sizeof (s->done.text), "%s", text);
+    PRINT (s->done.text, "%s", text);
     say_rest (s);
 }
 

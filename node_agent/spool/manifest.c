@@ -217,7 +217,7 @@ static int walk_beside (struct walk *w, int parent, const char *name,
     int rc = 0;
 
     for (size_t i = 0; i < BESIDE_MAX && rc == 0; i++) {
-        (void)snprintf (path, sizeof (path), "%s%s", name, beside_ends[i]);
+        PRINT (path, "%s%s", name, beside_ends[i]);
         if (is_dir (parent, path))
             rc = walk_entry (w, parent, path, "", DEPTH_MAX, err);
     }
@@ -232,9 +232,8 @@ static int open_parent (const char *path, const char **name, struct err *err)
     int fd;
 
     *name = slash ? slash + 1 : path;
-    (void)snprintf (parent, sizeof (parent), "%.*s",
-                    slash ? (int)(slash - path) + (slash == path) : 1,
-                    slash ? path : ".");
+    PRINT (parent, "%.*s", slash ? (int)(slash - path) + (slash == path) : 1,
+           slash ? path : ".");
     fd = tree_open_real (parent, O_RDONLY | O_DIRECTORY);
     if (fd == -ELOOP)
         return err_set (err, ELOOP, "there is a symbolic link in %s, where "
