@@ -70,12 +70,8 @@ int archive_jobs (struct archive *a, char ***names, size_t *n,
 static int add_item (void *arg, const struct ledger_item *item)
 {
     struct archive_items *list = arg;
-    struct ledger_item *p = vec_add (&list->items, &list->n, sizeof (*p));
 
-    if (!p)
-        return -ENOMEM;
-    *p = *item;
-    return 0;
+    return vec_push (&list->items, &list->n, item, sizeof (*item));
 }
 
 int archive_list (struct archive *a, const char *job,

@@ -236,13 +236,8 @@ static const char *make_name (struct dividing *d, const char *wanted,
 static int divide_put (struct divide *ret, const struct ledger_assignment *a,
                        struct err *err)
 {
-    struct ledger_assignment *p = vec_add (&ret->assignments, &ret->n,
-                                           sizeof (*p));
-
-    if (!p)
-        return no_memory (err);
-    *p = *a;
-    return 0;
+    return vec_push (&ret->assignments, &ret->n, a, sizeof (*a)) < 0
+               ? no_memory (err) : 0;
 }
 
 /* A version that shows a job of its own stays in the job to which it was

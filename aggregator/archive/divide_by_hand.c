@@ -20,12 +20,8 @@ struct by_hand {
 static int divide_by_hand_add (void *arg, const struct ledger_assignment *a)
 {
     struct by_hand *h = arg;
-    struct ledger_assignment *p = vec_add (&h->all, &h->n, sizeof (*p));
 
-    if (!p)
-        return -ENOMEM;
-    *p = *a;
-    return 0;
+    return vec_push (&h->all, &h->n, a, sizeof (*a));
 }
 
 /* List the captures that were assigned to a job; there must be at least one. */

@@ -159,12 +159,9 @@ static int add_sender (void *arg, const struct ledger_sender *s)
 
 static int add_mpi (struct job_build *b, const struct ledger_heard *h)
 {
-    struct select_mpi *p = vec_add (&b->mpi, &b->nmpi, sizeof (*p));
+    struct select_mpi m = { h->rank, h->mpi_rank, h->mpi_size };
 
-    if (!p)
-        return -ENOMEM;
-    *p = (struct select_mpi){ h->rank, h->mpi_rank, h->mpi_size };
-    return 0;
+    return vec_push (&b->mpi, &b->nmpi, &m, sizeof (m));
 }
 
 static int add_fate (struct job_build *b, const struct ledger_heard *h)

@@ -194,7 +194,7 @@ static int end_label (struct reading *r)
 static int add_row (struct reading *r, sqlite3_stmt *st)
 {
     const char *label, *step;
-    struct value *p;
+    struct value one;
     uint32_t number;
     int64_t rank;
     double v;
@@ -209,11 +209,10 @@ static int add_row (struct reading *r, sqlite3_stmt *st)
     PRINT (r->label, "%s", label);
     number = texts_intern (&r->steps, step ? step : "",
                            step ? strlen (step) : 0);
-    if (rc < 0 || number == TEXTS_NONE ||
-        !(p = vec_add (&r->values, &r->n, sizeof (*p))))
+    if (rc < 0 || number == TEXTS_NONE)
         return -ENOMEM;
-    *p = (struct value){ rank, number, v, (double)NAN };
-    return 0;
+    one = (struct value){ rank, number, v, (double)NAN };
+    return vec_push (&r->values, &r->n, &one, sizeof (one));
 }
 
 static int read_kind (struct compare *c, sqlite3 *db, int run, int kind,
@@ -260,15 +259,10 @@ static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
     int where;
 
     while (db_row (&r, rank, where)) {
-        int64_t *p;
-
-        if (where >= 2) {
+        if (where >= 2)
             c->both++;
-            continue;
-        }
-        if ((p = vec_add (&c->only[where], &c->nonly[where], sizeof (*p))))
-            *p = rank;
-        else
+        else if (vec_push (&c->only[where], &c->nonly[where], &rank,
+                           sizeof (rank)) < 0)
             r.rc = no_memory (err);
     }
     return db_end (&r);

@@ -163,15 +163,12 @@ static struct job_rank *rank_at (struct job *j, struct job_agent *a,
     if (at < j->nranks && j->ranks[at].rank == rank)
         return &j->ranks[at];
     if (j->nranks >= JOB_RANKS_MAX ||
-        !(p = vec_one_more (j->ranks, j->nranks, sizeof (*p))))
+        !(p = vec_insert (&j->ranks, &j->nranks, at, sizeof (*p))))
         return NULL;
-    j->ranks = p;
-    memmove (p + at + 1, p + at, (j->nranks - at) * sizeof (*p));
-    j->nranks++;
     a->ranks++;
-    p[at] = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING,
-                               .agent = (size_t)(a - j->agents) };
-    return &p[at];
+    *p = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING,
+                            .agent = (size_t)(a - j->agents) };
+    return p;
 }
 
 /* The rank now belongs to this agent. */

@@ -96,12 +96,10 @@ bool store_is_there (const struct store *s)
 int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
                       uint64_t end, struct err *err)
 {
-    struct store_extent *p = vec_add (list, n, sizeof (*p));
+    struct store_extent e = { segment, end };
 
-    if (!p)
-        return err_set (err, ENOMEM, "no memory for the store");
-    *p = (struct store_extent){ segment, end };
-    return 0;
+    return vec_push (list, n, &e, sizeof (e)) < 0
+               ? err_set (err, ENOMEM, "no memory for the store") : 0;
 }
 
 int store_seal (struct store *s, struct err *err)

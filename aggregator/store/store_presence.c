@@ -81,7 +81,6 @@ struct look {
 static int look_at_blob (void *arg, const struct digest *id, uint64_t size)
 {
     struct look *l = arg;
-    struct digest *p;
     char path[PATH_MAX];
 
     l->n++;
@@ -89,10 +88,8 @@ static int look_at_blob (void *arg, const struct digest *id, uint64_t size)
     store_blob_path (l->store->root, id, path);
     if (size_of (path) >= (int64_t)size)
         return 0;
-    if (!(p = vec_add (&l->lost->blobs, &l->lost->nblobs, sizeof (*p))))
-        return err_set (l->err, ENOMEM, "no memory for the store");
-    *p = *id;
-    return 0;
+    return vec_push (&l->lost->blobs, &l->lost->nblobs, id, sizeof (*id)) < 0
+               ? err_set (l->err, ENOMEM, "no memory for the store") : 0;
 }
 
 /* Check the next blobs after the last one checked; then start over. */

@@ -87,12 +87,9 @@ struct peer_answer *owners_answer_of (struct item *n, const struct peer *p)
         if (n->answers[i].peer == p->id)
             return &n->answers[i];
     }
-    more = vec_one_more (n->answers, n->nanswers, sizeof (*more));
-    if (!more)
-        return NULL;
-    n->answers = more;
-    more[n->nanswers] = (struct peer_answer){ .peer = p->id };
-    return &more[n->nanswers++];
+    if ((more = vec_add (&n->answers, &n->nanswers, sizeof (*more))))
+        more->peer = p->id;
+    return more;
 }
 
 void owners_free_items (struct owners *o)

@@ -23,21 +23,17 @@
 struct spool_new *seal_add_item (struct sealed *s, enum item_kind kind,
                                  const char *path)
 {
-    struct spool_new *p;
+    struct spool_new *p = vec_add (&s->items, &s->nitems, sizeof (*p));
 
-    p = vec_one_more (s->items, s->nitems, sizeof (*p));
     if (!p)
         return NULL;
-    s->items = p;
-    p = &s->items[s->nitems];
-    memset (p, 0, sizeof (*p));
     p->kind = kind;
-    p->number = (unsigned)s->nitems;
+    p->number = (unsigned)s->nitems - 1;
     content_hash_init (&p->hash);
-    if (!(p->path = strdup (path)))
-        return NULL;
-    s->nitems++;
-    return p;
+    if ((p->path = strdup (path)))
+        return p;
+    s->nitems--;
+    return NULL;
 }
 
 void seal_drop_item (struct sealed *s)

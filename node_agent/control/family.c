@@ -171,17 +171,14 @@ static int reopen_process (const struct process *p)
 
 void family_add_wrapper (struct family *f, pid_t pid)
 {
-    struct wrapper *more = vec_one_more (f->wrappers, f->nwrappers,
-                                         sizeof (*more));
+    struct wrapper *w = vec_add (&f->wrappers, &f->nwrappers, sizeof (*w));
     struct process now = { .start = 0 };
     int dir;
 
-    if (!more)
+    if (!w)
         return;
-    f->wrappers = more;
     dir = open_process (pid, &now);
-    more[f->nwrappers++] = (struct wrapper){
-        pid, now.start, dir < 0 ? NULL : cgroup_read (dir) };
+    *w = (struct wrapper){ pid, now.start, dir < 0 ? NULL : cgroup_read (dir) };
     if (dir >= 0)
         (void)close (dir);
 }

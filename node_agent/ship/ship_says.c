@@ -159,7 +159,7 @@ void ship_repeat (void *arg)
 /* Send it now if nothing waits before it, and in each round from now on. */
 static int ship_says_keep (struct ship *s, const struct message *m)
 {
-    struct message **said, *one;
+    struct message *one;
 
     for (size_t i = 0; i < s->nsaid; i++) {
         struct message *old = s->said[i];
@@ -179,16 +179,12 @@ static int ship_says_keep (struct ship *s, const struct message *m)
         counter_add (COUNTER_NOTES_DROPPED, 1);
         return 0;
     }
-    if (!(one = malloc (sizeof (*one))))
-        return -ENOMEM;
-    said = vec_one_more (s->said, s->nsaid, sizeof (*said));
-    if (!said) {
+    if (!(one = malloc (sizeof (*one))) ||
+        vec_push (&s->said, &s->nsaid, &one, sizeof (one)) < 0) {
         free (one);
         return -ENOMEM;
     }
     *one = *m;
-    s->said = said;
-    said[s->nsaid++] = one;
     s->nnotes += m->type == MESSAGE_NOTE;
     say_rest (s);
     return 0;
