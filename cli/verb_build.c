@@ -237,8 +237,7 @@ int verb_build (int argc, char **argv)
             : FAIL (EX_CANTCREAT, "%s", err.text);
     else
         status = build (&opt, &derive.options, &a, argv[rest]);
-    if (lock >= 0)
-        (void)close (lock);
+    fileio_close (lock);
     archive_close (&a);
     cli_derive_fini (&derive);
     return status;

@@ -179,8 +179,7 @@ static void verb_status_search (struct found *f, const char *dir,
         else if (depth > 0 && (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN))
             verb_status_search (f, path, depth - 1);
     }
-    if (d)
-        (void)closedir (d);
+    fileio_close_dir (d);
 }
 
 /* JOB below the directory of runs, or otherwise DIR. */

@@ -35,8 +35,7 @@ static void remove_files (int dirfd)
         if (strcmp (e->d_name, LOCK_NAME) != 0)
             (void)unlinkat (dirfd, e->d_name, 0);       // not "." and ".."
     }
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
 }
 
 /* Whether it is a scratch directory in 'above', and not another of our
@@ -90,8 +89,7 @@ void scratch_clean (const struct tree *above)
         if (strncmp (e->d_name, PREFIX, strlen (PREFIX)) == 0)
             remove_dead (above->fd, e->d_name);
     }
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
 }
 
 /* ---- creating and dropping ---- */
@@ -118,8 +116,7 @@ static bool is_empty (int dirfd)
     int rc;
     bool empty = dir && !fileio_next_entry (dir, &rc) && rc == 0;
 
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
     return empty;
 }
 

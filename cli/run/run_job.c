@@ -412,8 +412,7 @@ static void last_line (const char *path, char out[LINE_MAX_BYTES])
     out[n] = '\0';
     if ((newline = strrchr (out, '\n')))
         memmove (out, newline + 1, strlen (newline));
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
 }
 
 static int too_late (const struct run *r, struct err *err)
@@ -448,7 +447,6 @@ int run_join_agent (struct run *r, bool start, struct err *err)
         if (now > limit)
             rc = too_late (r, err);
     }
-    if (inotify >= 0)
-        (void)close (inotify);
+    fileio_close (inotify);
     return rc < 0 ? rc : fd;
 }

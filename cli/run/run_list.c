@@ -31,8 +31,7 @@ static bool lives (const char *dir, const struct json *aggregator)
     int fd = run_aggregator_lives (aggregator) ? -EBUSY
                                                : control_connect (dir, NULL);
 
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     return fd != -ENOENT && fd != -ECONNREFUSED;
 }
 

@@ -267,8 +267,7 @@ static void refresh (const struct run *r, const struct meeting *m, int64_t *at)
         return;
     fd = tree_make_temp (&out);
     tree_close (&out);
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
 }
 
 static bool read_far (struct run *r, const struct meeting *m)

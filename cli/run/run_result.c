@@ -64,8 +64,7 @@ int run_lock (const char *dir, int how)
 
     if (fd >= 0 && flock (fd, how) == 0)
         return fd;
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     return -1;
 }
 

@@ -85,8 +85,7 @@ static bool sees_first (void)
         found = is_first (process);
         (void)close (process);
     }
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
     return found;
 }
 

@@ -435,8 +435,7 @@ static void aggregator_ended (struct wrap *w)
 {
     struct err err = { "" };
 
-    if (w->aggregator >= 0)
-        (void)close (w->aggregator);
+    fileio_close (w->aggregator);
     w->aggregator = -1;
     adopt_orphans (false);
     if (run_has_result (w->r->dir)) {

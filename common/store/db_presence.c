@@ -111,8 +111,7 @@ static int write_copy (sqlite3 *from, const char *to, mode_t mode,
     fd = open (to, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || fchmod (fd, mode) < 0 || fsync (fd) < 0)
         rc = err_sys (err, errno, "cannot write %s", to);
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     return rc;
 }
 

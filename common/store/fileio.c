@@ -227,6 +227,12 @@ void fileio_close (int fd)
         (void)close (fd);
 }
 
+void fileio_close_dir (DIR *dir)
+{
+    if (dir)
+        (void)closedir (dir);
+}
+
 int fileio_sync_dir (const char *path, struct err *err)
 {
     int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -349,8 +355,7 @@ void fileio_forget_temps (int dirfd, const char *name)
     struct dirent *e;
 
     if (!dir) {
-        if (fd >= 0)
-            (void)close (fd);
+        fileio_close (fd);
         return;
     }
     rewinddir (dir);

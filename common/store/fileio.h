@@ -70,8 +70,11 @@ int fileio_pread_all (int fd, void *data, size_t size, off_t offset);
 bool fileio_has_bytes (int dirfd, const char *name, off_t offset,
                        const void *bytes, size_t n);
 
-/* close, of what may not be open (-1, or a negative errno). */
+/* close, of what may not be open (-1, or a negative errno); closedir, of what
+ * may be NULL.
+ */
 void fileio_close (int fd);
+void fileio_close_dir (DIR *dir);
 
 /* Make the directory and the ones above it; names that are new are durable, or
  * not there.

@@ -29,8 +29,7 @@ int sorter_file_open (struct sorter_file *f)
 
 void sorter_file_close (struct sorter_file *f)
 {
-    if (f->fd >= 0)
-        (void)close (f->fd);
+    fileio_close (f->fd);
     f->fd = -1;
     free (f->out);
     f->out = NULL;

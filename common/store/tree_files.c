@@ -106,8 +106,7 @@ static bool we_pass_for (const struct tree *t, uid_t uid)
     struct stat st;
     bool same = fd >= 0 && fstat (fd, &st) == 0 && st.st_uid == uid;
 
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     return same;
 }
 

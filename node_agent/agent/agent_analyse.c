@@ -210,8 +210,7 @@ static void load_all (struct agent *a)
         else if (strstr (e->d_name, ".json.tmp."))
             (void)unlinkat (fd, e->d_name, 0);  // it was being written
     }
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
     for (const struct analysis *n = a->analyses.first; n; n = n->next)
         waiting = waiting || n->stage == ANALYSIS_WAITING;
     if (waiting)                // what that agent started may still run

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ASK_NS (250 * NS_PER_MS)        // between two questions about a capture
 #define HEAR_NS (500 * NS_PER_MS)       // for agents that may still answer
@@ -247,8 +246,7 @@ static bool has_mark (const char *path, struct job_mark *ret)
     while (rc != 0 && (slash = strrchr (at, '/'))) {
         fd = open (at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         rc = fd < 0 ? -errno : job_mark_read (fd, ret);
-        if (fd >= 0)
-            (void)close (fd);
+        fileio_close (fd);
         *slash = '\0';
     }
     return rc == 0;

@@ -277,8 +277,7 @@ static void on_connection (void *arg)
     }
 
     if (!c || loop_add_fd (a->loop, fd, on_client, c) < 0) {
-        if (fd >= 0)
-            (void)close (fd);
+        fileio_close (fd);
         free (c);
         return;
     }

@@ -233,8 +233,7 @@ static int seal_dir (const struct raw *r, int parent, const char *name,
 
     if (!dir) {
         rc = pass_over (r, path, fd < 0 ? fd : -errno, err);
-        if (fd >= 0)
-            (void)close (fd);
+        fileio_close (fd);
         return rc;
     }
     while (rc == 0 && (e = fileio_next_entry (dir, &listed))) {

@@ -140,8 +140,7 @@ static void explain (const struct job *j, int status, char *why)
 
 static void unlock (struct job *j)
 {
-    if (j->lock >= 0)
-        (void)close (j->lock);
+    fileio_close (j->lock);
     j->lock = -1;
 }
 

@@ -151,8 +151,7 @@ static void close_all (struct process *p)
     int fds[] = { p->pidfd, p->out, p->log };
 
     for (size_t i = 0; i < sizeof (fds) / sizeof (fds[0]); i++) {
-        if (fds[i] >= 0)
-            (void)close (fds[i]);
+        fileio_close (fds[i]);
     }
     p->pidfd = p->out = p->log = -1;
 }

@@ -86,8 +86,7 @@ static size_t kill_once (const char *name, const char *value)
         if (pid > 0 && pid != (long)getpid ())
             n += kill_orphan ((pid_t)pid, name, value);
     }
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
     return n;
 }
 

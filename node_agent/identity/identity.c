@@ -21,7 +21,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* "<start>_<digits><end>" gives the digits' value, "<start><end>" NAME_PLAIN,
  * digits that are too large for a rank NAME_NO_RANK, any other name NAME_OTHER.
@@ -297,8 +296,7 @@ static void identify_trace (struct source *src)
 
     source_transient_error (src, fd);
     src->trace = fd < 0 ? TRACE_OTHER : trace_kind_of (fd, NULL);
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     PRINT (c->framework, "%s",
            src->trace == TRACE_TORCH_NPU ? "ascend_pt" : "kineto");
     if (!src->sink)             // otherwise its reader identifies it

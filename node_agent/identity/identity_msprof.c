@@ -86,8 +86,7 @@ static void read_device (struct source *src, int64_t device)
     dir = fileio_open_dir_at (src->dir, name, NULL);
     source_transient_error (src, dir);
     if (dir < 0 || !source_has (dir, file, NULL)) {
-        if (dir >= 0)
-            (void)close (dir);
+        fileio_close (dir);
         return;
     }
     PRINT (path, "%s/%s", name, file);

@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define INFO_MAX (1u << 20)     // bytes of such a file, which usually has 10 kB
 
@@ -22,8 +21,7 @@ int info_each_name (int dirfd, void (*note) (void *arg, const char *name),
     int rc = -errno;
 
     if (!dir) {
-        if (fd >= 0)
-            (void)close (fd);
+        fileio_close (fd);
         return rc;
     }
     while ((e = fileio_next_entry (dir, &rc)))

@@ -169,8 +169,7 @@ static void note_beside (struct source *src)
 
     if (!dir) {
         source_transient_error (src, fd < 0 ? fd : -errno);
-        if (fd >= 0)
-            (void)close (fd);
+        fileio_close (fd);
         return;
     }
     while ((e = fileio_next_entry (dir, &rc))) {

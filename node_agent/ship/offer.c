@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FAILURES_MAX 4          // of a disk in a row; each waits until the
                                 // aggregator has given up waiting, 10 s
@@ -80,8 +79,7 @@ void offer_begin (struct offer *o, const struct spool_item *item)
 
 void offer_end (struct offer *o)
 {
-    if (o->fd >= 0)
-        (void)close (o->fd);
+    fileio_close (o->fd);
     free (o->hashes);
     (void)offer_change (o, OFFER_OVER);
     memset (o, 0, sizeof (*o));

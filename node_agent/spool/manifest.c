@@ -568,8 +568,7 @@ int manifest_set_aside (const char *path, const void *manifest, size_t size,
     const char *name;
     int parent = manifest_begin (path, manifest, size, &name, aside, err);
 
-    if (parent >= 0)
-        (void)close (parent);
+    fileio_close (parent);
     return parent < 0 ? parent : 0;
 }
 

@@ -196,8 +196,7 @@ void spool_close (struct spool *s)
     if (s->db && s->nadvice > 0 && spool_ledger_begin (s, NULL) == 0)
         (void)spool_ledger_finish (s, 0, "agent.spool.close.commit", NULL);
     spool_ledger_close (s);
-    if (s->lock >= 0)
-        (void)close (s->lock);
+    fileio_close (s->lock);
     free (s);
 }
 
