@@ -22,9 +22,8 @@ struct result_place {
 };
 
 #define CLI_RESULT_OPTIONS(type) \
-    { "root", 'r', OPTION_TEXT, offsetof (type, place.root), "DIR", \
-      ROOT_DEFAULT, ROOT_VARIABLE, 0, 0, \
-      "The root of an aggregator, where jobs are looked for." }, \
+    OPTION (TEXT, "root", 'r', type, place.root, "DIR", ROOT_DEFAULT, \
+      ROOT_VARIABLE, "The root of an aggregator, where jobs are looked for."), \
     CLI_STATE_OPTION (type, place.state, \
       "Local directory of runs, where jobs are looked for as well.")
 

@@ -30,13 +30,12 @@ struct jobs_options {
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct jobs_options),
-    { "job", 'j', OPTION_TEXT, offsetof (struct jobs_options, job), "ID", NULL,
-      NULL, 0, 0,
-      "Only this job, with the sources of its expected number of ranks." },
-    { "expect", 0, OPTION_INT, offsetof (struct jobs_options, expect), "N",
-      "-1", NULL, -1, CAPTURE_WORLD_MAX,
+    OPTION (TEXT, "job", 'j', struct jobs_options, job, "ID", NULL, NULL,
+      "Only this job, with the sources of its expected number of ranks."),
+    OPTION_NUMBER ("expect", 0, struct jobs_options, expect, "N", "-1", NULL,
+      -1, CAPTURE_WORLD_MAX,
       "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
-      "and captures report. 0 undoes that, -1 changes nothing." },
+      "and captures report. 0 undoes that, -1 changes nothing."),
     CLI_STATE_OPTION (struct jobs_options, state,
       "Local directory of runs, as in rollcall run."),
     OPTION_SWITCH ("json", 0, struct jobs_options, json,

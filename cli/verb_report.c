@@ -18,10 +18,10 @@ struct report_options {
 };
 
 static const struct option_spec options[] = {
-    { "output", 'o', OPTION_TEXT, offsetof (struct report_options, output),
-      "FILE", NULL, NULL, 0, 0,
+    OPTION (TEXT, "output", 'o', struct report_options, output, "FILE", NULL,
+      NULL,
       "Where to write the page, instead of " PAGE_NAME " beside the result; "
-      "- for standard output." },
+      "- for standard output."),
     CLI_FOREIGN_OPTION (struct report_options, foreign),
     CLI_RESULT_OPTIONS (struct report_options),
 };

@@ -38,9 +38,9 @@ static const struct option_spec options[] = {
     CLI_STATE_OPTION (struct status_options, state,
       "Local directory of runs, as in rollcall run."),
     CLI_ROOT_OPTION (struct status_options),
-    { "agents", 0, OPTION_TEXT, offsetof (struct status_options, agents),
-      "DIR", SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE, 0, 0,
-      "The --state of agents that are services." },
+    OPTION (TEXT, "agents", 0, struct status_options, agents, "DIR",
+      SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE,
+      "The --state of agents that are services."),
     OPTION_SWITCH ("json", 0, struct status_options, json,
       "Print one JSON object, with every counter of each daemon."),
 };

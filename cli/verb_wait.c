@@ -25,9 +25,8 @@ struct wait_options {
 static const struct option_spec options[] = {
     CLI_STATE_OPTION (struct wait_options, state,
       "Local directory of runs, as in rollcall run."),
-    { "timeout", 't', OPTION_DURATION,
-      offsetof (struct wait_options, timeout_ns), "TIME", "24h", NULL, 0, 0,
-      "Give up after this time." },
+    OPTION (DURATION, "timeout", 't', struct wait_options, timeout_ns, "TIME",
+      "24h", NULL, "Give up after this time."),
     CLI_FORMAT_OPTIONS (struct wait_options),
 };
 
