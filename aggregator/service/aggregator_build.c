@@ -131,11 +131,11 @@ static void tell_raw (struct aggregator *a)
 
     if (!t)
         return;
-    log_text (LOG_LEVEL_INFO, "raw", "%zu of %zu raw file%s in %s/captures",
-              t->n - t->missing, t->n, units_s (t->n), a->out);
+    log_info ("raw", "%zu of %zu raw file%s in %s/captures", t->n - t->missing,
+              t->n, units_s (t->n), a->out);
     named = t->missing < RAW_TREE_NAMED_MAX ? t->missing : RAW_TREE_NAMED_MAX;
     for (size_t i = 0; i < named; i++) {
-        log_text (LOG_LEVEL_WARN, "raw-missing", "%s", t->named[i].text);
+        log_warn ("raw-missing", "%s", t->named[i].text);
         (void)job_note (&a->building->job, t->named[i].text);
     }
     if (named == t->missing)
@@ -214,8 +214,8 @@ static void note_built (struct aggregator *a)
         build_schedule_due_ns (&a->building->schedule) == INT64_MAX &&
         ledger_set_built (a->ledger, a->building->job.id, a->build_seq,
                           &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s",
-                  a->building->job.id, err.text);
+        log_error ("ledger-failed", "job %s: %s", a->building->job.id,
+                   err.text);
 }
 
 bool aggregator_end_build (struct aggregator *a)
@@ -258,7 +258,7 @@ static int note_unbuilt (void *arg, const struct ledger_job *j)
         return 0;
     if ((rc = aggregator_note_unbuilt (a, j->id)) < 0)
         return rc;
-    log_text (LOG_LEVEL_INFO, "unbuilt", "job %s: %s; it will be built", j->id,
+    log_info ("unbuilt", "job %s: %s; it will be built", j->id,
               behind ? "its result lacks some of what was delivered"
                      : "its result is missing");
     return 0;

@@ -142,8 +142,7 @@ void aggregator_recall_claims (struct aggregator *a, struct served *s)
     struct err err = { "" };
 
     if (ledger_size_claims (a->ledger, s->job.id, &claims, &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
-                  err.text);
+        log_error ("ledger-failed", "job %s: %s", s->job.id, err.text);
     else
         job_set_claims (&s->job, &claims);
     s->noted_size = s->job.world_size;

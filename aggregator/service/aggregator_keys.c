@@ -36,10 +36,8 @@ static int bind_key (struct aggregator *a, const char *who, const char *host,
     PRINT (p->who, "%s", who);
     PRINT (p->host, "%s", host);
     p->since_ns = clock_wall_ns ();
-    log_text (LOG_LEVEL_INFO, "key-bound",
-              "key %s is now bound to host %s, the first one that it was used "
-              "for: rollcall key bind changes that",
-              who, host);
+    log_info ("key-bound", "key %s is now bound to host %s, the first one that "
+              "it was used for: rollcall key bind changes that", who, host);
     return 0;
 }
 

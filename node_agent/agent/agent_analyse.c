@@ -106,9 +106,8 @@ static void agent_analyse_keep (const struct agent *a, const struct analysis *n)
         rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE,
                              &err);
     if (rc < 0 || !text)
-        log_text (LOG_LEVEL_WARN, "analyse", "the analysis of %s cannot be "
-                  "recorded, so the next start will not know of it: "
-                  "%s", n->path, err.text);
+        log_warn ("analyse", "the analysis of %s cannot be recorded, so the "
+                  "next start will not know of it: %s", n->path, err.text);
     free (text);
 }
 
@@ -226,7 +225,7 @@ static void load_all (struct agent *a)
 static void on_put_off (void *arg, const char *path, const char *why)
 {
     (void)arg;
-    log_text (LOG_LEVEL_WARN, "analyse", "%s waits: %s", path, why);
+    log_warn ("analyse", "%s waits: %s", path, why);
 }
 
 static void on_found (void *arg, enum own_analysis own, bool there)
@@ -236,12 +235,12 @@ static void on_found (void *arg, enum own_analysis own, bool there)
 
     a->analyses.unavailable[own] = !there;
     if (there)
-        log_text (LOG_LEVEL_INFO, "analyse", "python3 has %s: captures of it "
-                  "that were never analysed are analysed with it", module);
+        log_info ("analyse", "python3 has %s: captures of it that were never "
+                  "analysed are analysed with it", module);
     else
-        log_text (LOG_LEVEL_INFO, "analyse", "python3 has no %s: captures of "
-                  "it that were never analysed stay so, unless --analyse-with "
-                  "names a program for them", module);
+        log_info ("analyse", "python3 has no %s: captures of it that were "
+                  "never analysed stay so, unless --analyse-with names a "
+                  "program for them", module);
 }
 
 static void on_analysed (void *arg, const char *path, enum analysed how,
@@ -465,9 +464,8 @@ void agent_check_analyses (struct agent *a)
     forget_gone (a);
     analyser_set_idle (a->analyses.analyser, !agent_is_draining (a));
     if (analyser_is_short (a->analyses.analyser) && !a->analyses.memory_noted)
-        log_text (LOG_LEVEL_WARN, "analyse", "until more memory is free, %zu "
-                  "capture%s cannot be analysed",
-                  analyser_pending (a->analyses.analyser),
+        log_warn ("analyse", "until more memory is free, %zu capture%s cannot "
+                  "be analysed", analyser_pending (a->analyses.analyser),
                   units_s (analyser_pending (a->analyses.analyser)));
     a->analyses.memory_noted = analyser_is_short (a->analyses.analyser);
 }

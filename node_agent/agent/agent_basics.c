@@ -66,7 +66,7 @@ void agent_set_done (struct agent *a, bool done)
         return;
     a->end.was_done = done;
     if (spool_keep_note (a->spool, DONE, done ? "1" : "0", &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "note-failed", "%s", err.text);
+        log_error ("note-failed", "%s", err.text);
 }
 
 void agent_recall_done (struct agent *a)

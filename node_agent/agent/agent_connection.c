@@ -74,7 +74,7 @@ void agent_look_at_connection (void *arg)
 void agent_on_connected (struct agent *a)
 {
     a->connection.missed = false;
-    log_text (LOG_LEVEL_INFO, "connected", "%s", a->opt->aggregator);
+    log_info ("connected", "%s", a->opt->aggregator);
 }
 
 void agent_explain_end (struct agent *a, const char *end,
@@ -110,7 +110,7 @@ static void meet (struct agent *a, bool refused, const char *text)
 /* The aggregator refuses this agent for good: end. */
 static void give_up (struct agent *a, int status, const char *why)
 {
-    log_text (LOG_LEVEL_ERROR, "refused", "%s", why);
+    log_error ("refused", "%s", why);
     agent_tell_wrappers (a, "roll", why, false);
     agent_stop (a, status, "refused");
 }

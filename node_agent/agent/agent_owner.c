@@ -103,7 +103,7 @@ static void agent_owner_keep (struct owners *o, const struct item *n,
 
     if (spool_keep_note (o->agent->spool, note_name (n->path, name), text,
                          &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "note-failed", "%s", err.text);
+        log_error ("note-failed", "%s", err.text);
 }
 
 static void say_doubt (struct owners *o, const char *path, const char *job)
@@ -134,8 +134,7 @@ static enum watch_owner decided (struct owners *o, struct item *n,
         say_doubt (o, n->path, doubt);
     } else if (owner == WATCH_FOREIGN) {
         agent_owner_keep (o, n, "");
-        log_text (LOG_LEVEL_INFO, "capture-of-other-job",
-                  "%s belongs to another job", n->path);
+        log_info ("capture-of-other-job", "%s belongs to another job", n->path);
     }
     return owner;
 }
@@ -160,10 +159,9 @@ static void say_slow (struct peer *p, const struct item *n)
     if (p->slow)
         return;
     p->slow = true;
-    log_text (LOG_LEVEL_WARN, "owner-silent",
-              "the agent of job %s, process %ld, has not answered whose %s is: "
-              "waiting for it", p->job,
-              (long)p->pid, n->path);
+    log_warn ("owner-silent", "the agent of job %s, process %ld, has not "
+              "answered whose %s is: waiting for it", p->job, (long)p->pid,
+              n->path);
 }
 
 /* A run that is sure waits ANSWER_NS for others; one that is not sure waits as
@@ -359,8 +357,8 @@ int agent_open_owners (struct agent *a, struct err *err)
     // a run that is alone need not know any
     if (peers_open (a->loop, a->opt->job, owners_on_packet, o, &o->peers,
                     &why) < 0)
-        log_text (LOG_LEVEL_WARN, "other-runs", "%s: captures that they write "
-                  "cannot be told from ours", why.text);
+        log_warn ("other-runs", "%s: captures that they write cannot be told "
+                  "from ours", why.text);
     return o->peers ? 0 : err_set (err, ENOMEM, "%s", why.text);
 }
 

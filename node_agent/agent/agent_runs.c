@@ -487,7 +487,7 @@ void agent_share_dir (struct agent *a, const char *dir)
          i = json_next (i))
         json_push_text (to, json_text (i, ""));
     if (o->peers && (rc = peers_show (o->peers, own_id (ids))) < 0)
-        log_text (LOG_LEVEL_WARN, "other-runs", "cannot show them that %s is "
-                  "watched: %s", dir, strerror (-rc));
+        log_warn ("other-runs", "cannot show them that %s is watched: %s", dir,
+                  strerror (-rc));
     json_free (ids);
 }

@@ -44,7 +44,7 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
     if (how != OFFER_DAMAGED) {
         PRINT (note, "%s/%.600s was not delivered: %s", item.capture, item.path,
                why);
-        log_text (LOG_LEVEL_WARN, "raw-file-gone", "%s", note);
+        log_warn ("raw-file-gone", "%s", note);
         (void)ship_note (s, note);
     }
     ship_next_items (s);

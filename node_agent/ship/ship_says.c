@@ -116,11 +116,10 @@ static void tell_ignored (struct ship *s)
                                  clock_mono_ns (), &s->wanted_ns);
 
     if (n > 0)
-        log_text (LOG_LEVEL_WARN, "no-requests", "%u item%s %s on offer, but "
-                  "the aggregator has asked for none for a minute: others may "
-                  "come first, or its disk may be below its --disk-floor (its "
-                  "log says so); all are kept, and offered "
-                  "again", n, units_s (n),
+        log_warn ("no-requests", "%u item%s %s on offer, but the aggregator "
+                  "has asked for none for a minute: others may come first, or "
+                  "its disk may be below its --disk-floor (its log says so); "
+                  "all are kept, and offered again", n, units_s (n),
                   units_are (n));
 }
 
