@@ -147,15 +147,20 @@ static bool is_told (const struct summary *s, int64_t rank, const char *why)
     return false;
 }
 
+struct failures {
+    const struct summary *s;
+    const struct json *result;
+};
+
 /* List COMMANDs that failed by themselves one by one, and those that were ended
  * because of them in one line.  If a COMMAND has no reason, nobody knows
  * whether it ended; a note says why.
  */
-static void put_failures (FILE *f, const struct summary *s,
-                          const struct json *result)
+static void put_failures (const void *arg, FILE *f)
 {
-    const struct json *r = json_first (json_get (result, "failed_ranks"));
-    const struct json *n = json_first (json_get (result, "notes"));
+    const struct failures *x = arg;
+    const struct json *r = json_first (json_get (x->result, "failed_ranks"));
+    const struct json *n = json_first (json_get (x->result, "notes"));
     const char *why = "", *reason;
     int64_t status, rank;
     size_t ended = 0;
@@ -164,7 +169,7 @@ static void put_failures (FILE *f, const struct summary *s,
         reason = json_text (json_get (r, "reason"), "");
         if (!json_int (json_get (r, "status"), &status) ||
             !json_int (json_get (r, "rank"), &rank) ||
-            is_told (s, rank, reason))
+            is_told (x->s, rank, reason))
             continue;
         if (status >= 0)
             (void)fprintf (f, "COMMAND       rank %lld: %s\n",
@@ -177,20 +182,6 @@ static void put_failures (FILE *f, const struct summary *s,
                        units_s (ended), why);
     for (; n; n = json_next (n))
         (void)fprintf (f, "note          %s\n", json_text (n, ""));
-}
-
-static void print_failures (const struct summary *s, const struct json *result)
-{
-    char *text = NULL;
-    size_t n;
-    FILE *f = open_memstream (&text, &n);
-
-    if (!f)
-        return;
-    put_failures (f, s, result);
-    if (fclose (f) == 0)
-        (void)labels_write (STDOUT_FILENO, text);
-    free (text);
 }
 
 static void copy_list (struct json *out, const char *key,
@@ -306,7 +297,8 @@ static int print_summary (const struct command_spec *who,
         print_json (&s, result, job);
     } else {
         (void)summary_print_text (&s, STDOUT_FILENO);
-        print_failures (&s, result);
+        (void)labels_print (STDOUT_FILENO, put_failures,
+                            &(struct failures){ &s, result });
     }
     summary_fini (&s);
     return 0;
