@@ -157,18 +157,10 @@ static void look_at_disks (void *arg)
 
 static int open_spool (struct agent *a, struct err *err)
 {
-    char *dir = a->spool_dir;
-    const size_t size = sizeof (a->spool_dir);
-    int n = a->opt->run_dir
-                ? snprintf (dir, size, "%s/spool", a->opt->run_dir)
-                : snprintf (dir, size, "%s/" SPOOL_PREFIX "%s", a->opt->state,
-                            a->opt->job);
+    int rc = agent_name_dir (a, "spool", a->spool_dir, err);
 
-    if (n < 0 || (size_t)n >= size)
-        return err_set (err, ENAMETOOLONG, "path is too long: %s",
-                        a->opt->state);
-    if ((n = spool_open (dir, &a->spool, err)) < 0)
-        return n;
+    if (rc < 0 || (rc = spool_open (a->spool_dir, &a->spool, err)) < 0)
+        return rc;
     spool_log_captures (a->spool, a->captures.level);
     if (a->opt->divided)
         spool_divide (a->spool, a->self.host_id);

@@ -144,11 +144,6 @@ static struct analysis *agent_analyse_add (struct agent *a, const char *path,
     return n;
 }
 
-static void agent_analyse_copy (char *out, size_t max, const struct json *j)
-{
-    (void)snprintf (out, max, "%s", json_text (j, ""));
-}
-
 static enum own_analysis own_of (const struct json *profiler)
 {
     enum own_analysis own = 0;
@@ -182,11 +177,10 @@ static void agent_analyse_load (struct agent *a, int dir, const char *name)
     if (n) {
         n->stage = (enum analysis_stage)stage;
         n->failed = json_is_true (json_get (j, "failed"));
-        agent_analyse_copy (n->fingerprint, sizeof (n->fingerprint),
-                            json_get (j, "fingerprint"));
-        agent_analyse_copy (n->sealed_as, sizeof (n->sealed_as),
-                            json_get (j, "sealed_as"));
-        agent_analyse_copy (n->why, sizeof (n->why), json_get (j, "why"));
+        PRINT (n->fingerprint, "%s",
+               json_text (json_get (j, "fingerprint"), ""));
+        PRINT (n->sealed_as, "%s", json_text (json_get (j, "sealed_as"), ""));
+        PRINT (n->why, "%s", json_text (json_get (j, "why"), ""));
         err_plain (n->why);
     } else {
         (void)unlinkat (dir, name, 0);
@@ -479,14 +473,10 @@ int agent_open_analyses (struct agent *a, struct err *err)
         .set = opt->analyse, .idle = !opt->once, .log_dir = a->analyses.dir,
         .found = on_found, .put_off = on_put_off, .once = opt->once,
     };
-    int n = opt->run_dir
-                ? snprintf (a->analyses.dir, sizeof (a->analyses.dir),
-                            "%s/analyses", opt->run_dir)
-                : snprintf (a->analyses.dir, sizeof (a->analyses.dir),
-                            "%s/analyses-%s", opt->state, opt->job);
+    int rc = agent_name_dir (a, "analyses", a->analyses.dir, err);
 
-    if (n < 0 || (size_t)n >= sizeof (a->analyses.dir))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", opt->state);
+    if (rc < 0)
+        return rc;
     if (!(a->analyses.analyser = analyser_create (a->loop, &o, on_analysed, a)))
         return err_set (err, ENOMEM, "no memory to analyse");
     load_all (a);

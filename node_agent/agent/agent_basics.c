@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,19 @@ int64_t agent_quiet_ns (const struct agent *a)
     if (a->end.commands_ns > 0 && a->opt->quiet_ns > QUIET_AFTER_END_NS)
         return QUIET_AFTER_END_NS;
     return a->opt->quiet_ns;
+}
+
+int agent_name_dir (const struct agent *a, const char *name,
+                    char out[PATH_MAX], struct err *err)
+{
+    const struct agent_options *o = a->opt;
+    int n = o->run_dir ? snprintf (out, PATH_MAX, "%s/%s", o->run_dir, name)
+                       : snprintf (out, PATH_MAX, "%s/%s-%s", o->state, name,
+                                   o->job);
+
+    return n < 0 || n >= PATH_MAX
+               ? err_set (err, ENAMETOOLONG, "path is too long: %s", o->state)
+               : 0;
 }
 
 bool agent_is_below (const char *path, const char *dir)
