@@ -108,12 +108,6 @@ static void look_at_result (const struct archive *a, const struct ledger_job *j,
     b->read = *b->path && summary_read_back (b->path, &b->result, NULL) == 0;
 }
 
-static void built_fini (struct built *b)
-{
-    if (b->read)
-        summary_fini (&b->result);
-}
-
 /* The number of expected ranks; if nobody gave it, the captures tell. */
 static int64_t expected_ranks (const struct ledger_summary *s,
                                const struct built *b)
@@ -362,7 +356,8 @@ static int list_job (void *arg, const struct ledger_job *j)
         to_json (l, j, &s, &b);
     else
         to_row (l->g, j, &s, &b);
-    built_fini (&b);
+    if (b.read)
+        summary_fini (&b.result);
     return 0;
 }
 

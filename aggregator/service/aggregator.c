@@ -254,19 +254,16 @@ static void tell_recovered (const struct aggregator *a)
                   "lists them", (unsigned long long)r.between);
 }
 
-/* Detect before anything is delivered that OUT is refused for root. */
-static int check_out (const struct aggregator_options *opt, struct err *err)
-{
-    return opt->out ? tree_check_path (opt->out, opt->foreign, err) : 0;
-}
-
 static int open_disk (struct aggregator *a, struct err *err)
 {
     char path[PATH_MAX];
     int rc = fileio_mkdirs (a->opt->root, FILEIO_DIR_MODE, err);
     const char *remote;
 
-    if (rc < 0 || (rc = check_out (a->opt, err)) < 0)
+    // before anything is delivered, in case OUT is refused for root
+    if (rc == 0 && a->opt->out)
+        rc = tree_check_path (a->opt->out, a->opt->foreign, err);
+    if (rc < 0)
         return rc;
     if ((remote = fileio_remote_fs (a->opt->root)))
         return err_set (err, ENOTSUP, "%s is on a shared file system (%s), "

@@ -46,17 +46,13 @@ void capture_init (struct capture *c)
     evidence_init (&c->evidence);
 }
 
-static void group_fini (struct comm_group *g)
-{
-    free (g->id);
-    free (g->pg_name);
-    free (g->members);
-}
-
 void capture_drop_groups (struct capture *c)
 {
-    for (uint32_t i = 0; i < c->ngroups; i++)
-        group_fini (&c->groups[i]);
+    for (uint32_t i = 0; i < c->ngroups; i++) {
+        free (c->groups[i].id);
+        free (c->groups[i].pg_name);
+        free (c->groups[i].members);
+    }
     free (c->groups);
     c->groups = NULL;
     c->ngroups = 0;
