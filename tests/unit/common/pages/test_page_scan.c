@@ -4,10 +4,8 @@
 #include "base/thread.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define FALLBACK INT64_C (-77)
