@@ -111,8 +111,8 @@ int analyze_raw (struct raw_capture *captures, size_t n,
     opt.found = on_found;
     opt.put_off = on_put_off;
     opt.once = true;
-    PRINT (text, "analysing %zu capture%s that never %s; logs are in %.100s", n,
-           units_s (n), n == 1 ? "was" : "were", opt.log_dir);
+    PRINT (text, "analysing %zu capture%s that %s never analysed; the logs are "
+           "in %.100s", n, units_s (n), n == 1 ? "was" : "were", opt.log_dir);
     if (opt.set.command)
         tell (text);
     rc = analyze_raw_run (&a, &opt);

@@ -33,6 +33,13 @@ struct result_place {
 int cli_find_result (const struct command_spec *c, const char *what,
                      const struct result_place *place, char ret[PATH_MAX]);
 
+/* The same for the operands of a verb that takes one result at most: without
+ * one, the result below the current directory.
+ */
+int cli_find_operand (const struct command_spec *c, int n,
+                      char *const *operands, const struct result_place *place,
+                      char ret[PATH_MAX]);
+
 /* Open the result: an analysis.db or, with 'any', any database.  Returns 0, or
  * an exit status after a message.
  */

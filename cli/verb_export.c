@@ -181,12 +181,9 @@ int verb_export (int argc, char **argv)
         (opt.rank >= 0 || opt.step || opt.raw_clocks))
         return FAIL (EXIT_USAGE, "--rank, --step and --raw-clocks apply to a "
                      "trace; --csv writes everything");
-    if (argc - rest > 1)
-        return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 1]);
     opt.place.asked = "...";
-    if ((status = cli_find_result (&export_command,
-                                   rest < argc ? argv[rest] : ".", &opt.place,
-                                   path)) ||
+    if ((status = cli_find_operand (&export_command, argc - rest, argv + rest,
+                                    &opt.place, path)) ||
         (status = cli_open_result (&export_command, path, false, &db)))
         return status;
     if (opt.perfetto)

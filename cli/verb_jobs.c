@@ -456,11 +456,10 @@ static int tell_given (const struct jobs_options *opt, struct json *answer,
                        bool served)
 {
     char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
-    int64_t n = 0;
+    int64_t n = cli_number (answer, "captures");
 
     if (opt->json)
         return cli_print_json (answer);
-    (void)json_int (json_get (answer, "captures"), &n);
     (void)printf ("given         %lld capture%s to job %s; %s\n",
                   (long long)n, units_s ((uint64_t)n),
                   utf8_escape (json_text (json_get (answer, "job"), ""),

@@ -64,9 +64,8 @@ static bool read_pid (const char *state, const char *job, char dir[PATH_MAX],
     struct json *j;
     bool found = run_find_aggregator (state, job, dir, &j);
 
-    *pid = *start = 0;
-    (void)json_int (json_get (j, "pid"), pid);
-    (void)json_int (json_get (j, "start_time"), start);
+    *pid = cli_number (j, "pid");
+    *start = cli_number (j, "start_time");
     json_free (j);
     return found;
 }

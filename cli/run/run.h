@@ -368,6 +368,9 @@ bool run_find_aggregator (const char *state, const char *job,
 int run_open_process (pid_t pid, int64_t start_time);
 int64_t run_start_time (pid_t pid);     // in clock ticks since boot, 0: gone
 
+/* The same for one whose "pid" and "start_time" a file has. */
+int run_open_recorded (const struct json *process);
+
 /* Whether the process of RUN_AGGREGATOR lives; true if that is unknown. */
 bool run_aggregator_lives (const struct json *aggregator);
 

@@ -198,15 +198,10 @@ void run_remove_meeting (struct run *r)
 
 static bool writer_lives (const struct json *j)
 {
-    int64_t pid = 0, start = 0;
-    int fd;
+    int fd = run_open_recorded (j);
 
-    (void)json_int (json_get (j, "pid"), &pid);
-    (void)json_int (json_get (j, "start_time"), &start);
-    if ((fd = run_open_process ((pid_t)pid, start)) < 0)
-        return false;
-    (void)close (fd);
-    return true;
+    fileio_close (fd);
+    return fd >= 0;
 }
 
 static bool read_meeting (struct run *r, const char *path, bool near)

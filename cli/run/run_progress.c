@@ -12,21 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t run_progress_number (const struct json *j, const char *key)
-{
-    int64_t v = 0;
-
-    (void)json_int (json_get (j, key), &v);
-    return v;
-}
-
 /* What the agent of this host still has. */
 static void name_agent (const struct json *agent, char *out, size_t size)
 {
-    int64_t unread = run_progress_number (agent, "unsettled") +
-                     run_progress_number (agent, "sealing") +
-                     run_progress_number (agent, "analysing");
-    int64_t undelivered = run_progress_number (agent, "undelivered");
+    int64_t unread = cli_number (agent, "unsettled") +
+                     cli_number (agent, "sealing") +
+                     cli_number (agent, "analysing");
+    int64_t undelivered = cli_number (agent, "undelivered");
     const char *why = json_text (json_get (agent, "why"), "");
 
     if (*why)

@@ -40,17 +40,20 @@ int run_open_process (pid_t pid, int64_t start_time)
     return fd;
 }
 
+int run_open_recorded (const struct json *process)
+{
+    int64_t pid = cli_number (process, "pid");
+
+    return pid <= 0 ? -ESRCH
+                    : run_open_process ((pid_t)pid,
+                                        cli_number (process, "start_time"));
+}
+
 bool run_aggregator_lives (const struct json *aggregator)
 {
-    int64_t pid = 0, start = 0;
-    int fd;
+    int fd = run_open_recorded (aggregator);
 
-    (void)json_int (json_get (aggregator, "pid"), &pid);
-    (void)json_int (json_get (aggregator, "start_time"), &start);
-    if (pid <= 0)
-        return false;
-    if ((fd = run_open_process ((pid_t)pid, start)) >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     // no process has the number now, or a thread has it; else it is unknown
     return fd != -ESRCH && fd != -EINVAL && fd != -ENOENT;
 }

@@ -50,6 +50,9 @@ int cli_flush (const struct command_spec *c, int rc);
 /* Whether it is a valid job name. */
 bool cli_valid_job (const char *name);
 
+/* The integer member of an object; 0: there is none. */
+int64_t cli_number (const struct json *j, const char *key);
+
 /* Print a document and free it; 0, -ENOMEM, or an error of stdout. */
 int cli_print_json (struct json *j);
 
