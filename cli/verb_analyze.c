@@ -182,8 +182,8 @@ static int build_job (struct analysis *a, size_t job)
     return status != 0 ? status : finish_job (a, &result);
 }
 
-/* Statuses from bad to worse: some rank is missing, nothing could be read,
- * nothing was written.
+/* The worse of two statuses, which has the larger number: some rank is missing,
+ * nothing could be read, nothing was written.
  */
 static int worse (int a, int b)
 {

@@ -187,7 +187,7 @@ static int put_runs (const char *state, struct json *doc, bool below,
     return rc;
 }
 
-/* Whether the root belongs to a run, and its user asked for nothing else. */
+/* Whether the root is that of a run: it is below the directory of runs. */
 static bool is_of_run (const char *root, const char *state)
 {
     char path[PATH_MAX];
@@ -241,7 +241,7 @@ static const char *by_text (const struct size_claim *w)
                                  : "node";
 }
 
-static int push_word (void *arg, const struct size_claim *w)
+static int push_claim (void *arg, const struct size_claim *w)
 {
     struct json *o;
 
@@ -255,7 +255,7 @@ static int push_word (void *arg, const struct size_claim *w)
     return 0;
 }
 
-static int print_word (void *arg, const struct size_claim *w)
+static int print_claim (void *arg, const struct size_claim *w)
 {
     char host[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
 
@@ -307,7 +307,7 @@ static void to_json (struct listing *l, const struct ledger_job *j,
     add_result (o, b);
     json_add_text (o, "result", b->state);
     json_add_nonempty (o, "analysis_db", b->path);
-    (void)ledger_each_claim (l->a->ledger, j->id, push_word,
+    (void)ledger_each_claim (l->a->ledger, j->id, push_claim,
                              json_add_array (o, "words"), NULL);
     (void)ledger_each_clock (l->a->ledger, j->id, push_clock,
                              json_add_array (o, "clocks"), NULL);
@@ -385,7 +385,7 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
     if (rc == 0 && failed == 0)
         add_runs (opt, doc);
     if (rc == 0 && l.g && opt->job)     // who says how many ranks it has
-        rc = ledger_each_claim (a->ledger, opt->job, print_word, NULL, &err);
+        rc = ledger_each_claim (a->ledger, opt->job, print_claim, NULL, &err);
     if (rc < 0) {
         json_free (doc);
         return FAIL (EX_IOERR, "%s", err.text);
@@ -399,8 +399,8 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
                                                : failed);
 }
 
-/* Ask whoever serves the root, or do it here.  Returns 0 if *answer is set.
- * Takes the request over.
+/* Ask whoever serves the root, or do it here.  Returns 0 and sets *answer, or
+ * an exit status after a message.  Frees the request.
  */
 static int verb_jobs_ask (const struct jobs_options *opt, struct json *request,
                           struct json **answer, bool *served)
@@ -525,7 +525,7 @@ static int correct (const struct jobs_options *opt, int argc, char **argv)
     return status ? status : cli_flush (&jobs_command, 0);
 }
 
-/* Explain that there is no service, and none was asked for. */
+/* There is no service, and none was asked for: list this machine's runs. */
 static int list_runs (const struct jobs_options *opt)
 {
     struct err err = { "" };

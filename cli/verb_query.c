@@ -180,7 +180,7 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
     return cli_flush (&query_command, 0);
 }
 
-/* 'name' is a query's name, or NULL for the SQL of an option. */
+/* 'named' is the query that 'sql' is of; NULL: it is that of --sql. */
 static int verb_query_ask (const struct query_options *opt, const char *what,
                            const struct query *named, const char *sql)
 {

@@ -92,7 +92,7 @@ static void print_json (const char *path, bool alive, const char *status,
     size_t n = strlen (status);
     char *head;
 
-    while (n > 0 && status[n - 1] == ' ')       // room on the disk
+    while (n > 0 && status[n - 1] == ' ')       // these keep room on the disk
         n--;
     json_add_text (j, "path", path);
     json_add_bool (j, "alive", alive);

@@ -57,7 +57,9 @@ static bool wait_process (int64_t pid, int64_t start_time, int64_t limit_ns)
     return gone;
 }
 
-/* Find the process of the aggregator; false if it is not known. */
+/* Find the run and the process of its aggregator, 0 if that is not known;
+ * false: this host has no such run.
+ */
 static bool read_pid (const char *state, const char *job, char dir[PATH_MAX],
                       int64_t *pid, int64_t *start)
 {

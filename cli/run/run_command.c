@@ -68,7 +68,7 @@ static const char *told_mode (const struct run *r)
         return PRELOAD_WARN;
     if (r->way == RUN_WAY_MPI)
         return PRELOAD_MET;
-    // no launcher of MPI: worlds of 1 are what there would be without us
+    // without a launcher of MPI, worlds of 1 are as they should be
     return r->world.size == 1 || world_is_torchrun (&r->world) ? PRELOAD_LOOK
                                                                : PRELOAD_END;
 }
@@ -102,8 +102,8 @@ static bool find_library (const struct run *r, char out[PATH_MAX])
     return symlink (path, out) == 0 || errno == EEXIST;
 }
 
-/* See world/process_reports.h.  What was to be preloaded comes behind: a tool
- * that wraps MPI_Init calls MPI's own, and not what comes after it.
+/* See world/process_reports.h.  Our library comes before other preloaded ones:
+ * a tool that wraps MPI_Init calls MPI's own, and nothing between the two.
  */
 static void set_library (const struct run *r)
 {
@@ -123,7 +123,7 @@ static void set_library (const struct run *r)
 
 static void set_environment (const struct run *r, const char *capture_dir)
 {
-    // one that cannot use MPI, or may, and then keeps what it was given
+    // a COMMAND that may use MPI keeps the variables that it was given
     bool own = r->child == RUN_CHILD_PLAIN || r->way == RUN_WAY_MPI;
 
     if (own && !world_is_torchrun (&r->world))

@@ -32,7 +32,7 @@ int run_save_options (const struct run *r, struct err *err)
     struct json *j = json_object ();
     int rc;
 
-    // what another process will have of its own, or has no use for
+    // the process that finishes the run has its own, or no use for them
     o.out = o.launcher = o.interface = o.ports = o.job = o.state = NULL;
     o.json = o.text = false;
     json_add_text (j, "job", r->job);

@@ -364,7 +364,7 @@ int run_start_agent (struct run *r, struct err *err)
     daemon_number (&w, "--deadline", r->opt->deadline_ns / NS_PER_MS, "ms");
     daemon_number (&w, "--quiet-period", r->opt->quiet_ns / NS_PER_MS, "ms");
     daemon_word (&w, "--hold");
-    // or that of a service on this host, in the environment, would do
+    // else ROLLCALL_WHEN_FULL, which is meant for a service here, would apply
     daemon_option (&w, "--when-full", "block");
     daemon_number (&w, "--max-rate", r->opt->max_rate, "");
     add_analyse (&w, &r->opt->analyse);

@@ -93,7 +93,7 @@ static void on_alarm (int sig)
 static void limit_time (const struct run *r, unsigned seconds)
 {
     if (r->child == RUN_CHILD_PLAIN)
-        return;                 // all ranks were told to
+        return;                 // --child plain: all ranks meet over MPI
     (void)signal (SIGALRM, seconds > 0 ? on_alarm : SIG_DFL);
     (void)alarm (seconds);
 }

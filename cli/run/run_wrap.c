@@ -38,8 +38,8 @@
 
 /* ---- COMMAND ---- */
 
-/* What COMMAND starts stays below this process, whatever becomes of COMMAND: the
- * agent knows by that whose it is.  Not so what is started here.
+/* What COMMAND starts stays below this process, even after COMMAND's end: so
+ * the agent knows whose it is.  Daemons that are started here are not adopted.
  */
 static void adopt_orphans (bool yes)
 {
@@ -357,7 +357,7 @@ static void name_sender (const struct wrap *w,
     buf_fini (&name);
 }
 
-/* One asks for all: the controller of a scheduler is not to hear from each. */
+/* Only rank 0 asks: the scheduler's controller need not hear from each rank. */
 static void name_limit (struct wrap *w, const struct signalfd_siginfo *info)
 {
     size_t n = strlen (w->why);
