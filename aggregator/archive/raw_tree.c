@@ -323,19 +323,6 @@ static bool is_there (const struct put *p, const struct raw_file *f)
     return same;
 }
 
-/* Copy and hash the bytes; -EBADMSG: the hash is wrong. */
-static int raw_tree_copy (struct put *p, const struct raw_file *f, int in,
-                          int out)
-{
-    struct digest id;
-    int rc = record_copy (in, &f->place, out, p->cancel, &id);
-
-    if (rc == -ENODATA ||
-        (rc == 0 && memcmp (&id, &f->content, sizeof (id)) != 0))
-        rc = -EBADMSG;
-    return rc;
-}
-
 static int write_part (struct put *p, const struct raw_file *f, int in)
 {
     int out, rc;
@@ -346,7 +333,7 @@ static int write_part (struct put *p, const struct raw_file *f, int in)
     rc = out < 0 ? out : FAULT ("aggregator.raw.write");
 
     if (rc == 0)
-        rc = raw_tree_copy (p, f, in, out);
+        rc = record_copy (in, &f->place, out, &f->content, p->cancel);
     if (out >= 0 && close (out) < 0 && rc == 0)
         rc = -errno;
     return rc;

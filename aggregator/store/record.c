@@ -198,13 +198,9 @@ int record_decode (struct record *r, const void *bytes, size_t size,
     return 0;
 }
 
-int record_hash (int fd, const struct ledger_place *place, struct digest *ret)
-{
-    return record_copy (fd, place, -1, NULL, ret);
-}
-
-int record_copy (int fd, const struct ledger_place *place, int to,
-                 const atomic_bool *cancel, struct digest *ret)
+/* Hash the bytes and write them to 'to', if that is not negative. */
+static int hash_and_write (int fd, const struct ledger_place *place, int to,
+                           const atomic_bool *cancel, struct digest *ret)
 {
     struct content_hash h;
     void *chunk = malloc (CONTENT_CHUNK);
@@ -228,6 +224,22 @@ int record_copy (int fd, const struct ledger_place *place, int to,
     content_hash_fini (&h);
     free (chunk);
     return rc;
+}
+
+int record_hash (int fd, const struct ledger_place *place, struct digest *ret)
+{
+    return hash_and_write (fd, place, -1, NULL, ret);
+}
+
+int record_copy (int fd, const struct ledger_place *place, int to,
+                 const struct digest *id, const atomic_bool *cancel)
+{
+    struct digest got;
+    int rc = hash_and_write (fd, place, to, cancel, &got);
+
+    if (rc == 0 && memcmp (&got, id, sizeof (got)) != 0)
+        return -EBADMSG;
+    return rc == -ENODATA ? -EBADMSG : rc;
 }
 
 int record_check_content (int fd, const struct digest *id,
