@@ -485,12 +485,9 @@ static int enter_all (const struct divide *d, struct ledger *ledger,
 
     if (rc < 0)
         return rc;
-    if ((rc = divide_enter (d, ledger, err)) == 0 &&
-        (rc = store_account (store, ledger, err)) == 0)
-        rc = ledger_commit (ledger, err);
-    if (rc < 0)
-        ledger_rollback (ledger);
-    return rc;
+    if ((rc = divide_enter (d, ledger, err)) == 0)
+        rc = store_account (store, ledger, err);
+    return ledger_finish (ledger, rc, err);
 }
 
 int divide_commit (const struct divide *d, struct ledger *ledger,

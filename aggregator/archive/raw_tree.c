@@ -334,9 +334,7 @@ static int write_part (struct put *p, const struct raw_file *f, int in)
 
     if (rc == 0)
         rc = record_copy (in, &f->place, out, &f->content, p->cancel);
-    if (out >= 0 && close (out) < 0 && rc == 0)
-        rc = -errno;
-    return rc;
+    return fileio_close_written (out, rc);
 }
 
 /* Write the file under a temporary name and rename it: nobody sees half of it.

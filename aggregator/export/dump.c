@@ -28,7 +28,7 @@ struct dump {
 
 static int check_empty (const struct tree *dir, struct err *err)
 {
-    DIR *d = fileio_list (dir->fd);
+    DIR *d = fileio_list (dir->fd, ".");
     int rc;
 
     if (!d)

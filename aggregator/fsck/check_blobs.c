@@ -98,8 +98,7 @@ static int copy_bytes (struct check *c, const struct ledger_item *i,
         at += n;
     }
     fileio_close (in);
-    if (out >= 0 && close (out) < 0 && rc == 0)
-        rc = -errno;
+    rc = fileio_close_written (out, rc);
     // a file that no longer exists cannot be set aside
     return rc < 0 && rc != -ENODATA ? err_sys (c->err, -rc, "cannot write %s",
                                                to) : 0;

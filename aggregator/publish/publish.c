@@ -254,8 +254,7 @@ static int copy_over (const char *from, const struct tree *to,
     if (rc == 0 && fsync (out) < 0)
         rc = -errno;
     fileio_close (in);
-    if (out >= 0 && close (out) < 0 && rc == 0)
-        rc = -errno;
+    rc = fileio_close_written (out, rc);
     return rc < 0 ? err_sys (err, -rc, "cannot copy the result to %s/%s",
                              to->path, name) : 0;
 }

@@ -28,7 +28,7 @@
 
 static void remove_files (int dirfd)
 {
-    DIR *dir = fileio_list (dirfd);
+    DIR *dir = fileio_list (dirfd, ".");
     struct dirent *e;
 
     while (dir && (e = readdir (dir))) {
@@ -82,7 +82,7 @@ out:
 
 void scratch_clean (const struct tree *above)
 {
-    DIR *dir = fileio_list (above->fd);
+    DIR *dir = fileio_list (above->fd, ".");
     struct dirent *e;
 
     while (dir && (e = readdir (dir))) {
@@ -112,7 +112,7 @@ static int choose_name (char name[NAME_SIZE])
 
 static bool is_empty (int dirfd)
 {
-    DIR *dir = fileio_list (dirfd);
+    DIR *dir = fileio_list (dirfd, ".");
     int rc;
     bool empty = dir && !fileio_next_entry (dir, &rc) && rc == 0;
 

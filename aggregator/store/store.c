@@ -31,6 +31,15 @@ void store_blob_path (const char *root, const struct digest *id,
     (void)snprintf (out, PATH_MAX, "%s/blobs/%.2s/%s", root, hex, hex + 2);
 }
 
+void store_path (const char *root, const struct digest *id,
+                 const struct ledger_place *place, char out[PATH_MAX])
+{
+    if (place->segment > 0)
+        store_segment_path (root, place->segment, out);
+    else
+        store_blob_path (root, id, out);
+}
+
 static void incoming_path (const struct store *s, const struct digest *id,
                            char out[PATH_MAX])
 {
@@ -546,10 +555,7 @@ int store_read (struct store *s, const struct digest *id,
     char path[PATH_MAX];
     int fd;
 
-    if (place->segment > 0)
-        store_segment_path (s->root, place->segment, path);
-    else
-        store_blob_path (s->root, id, path);
+    store_path (s->root, id, place, path);
     fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return err_sys (err, errno, "cannot open %s", path);

@@ -31,10 +31,7 @@ bool store_has (const struct store *s, const struct digest *id,
 {
     char path[PATH_MAX];
 
-    if (place->segment > 0)
-        store_segment_path (s->root, place->segment, path);
-    else
-        store_blob_path (s->root, id, path);
+    store_path (s->root, id, place, path);
     return size_of (path) >= (int64_t)(place->offset + place->size);
 }
 
@@ -186,10 +183,7 @@ int store_repair (struct store *s, struct ledger *ledger,
         rc = drop_all (ledger, lost, err);
     if (rc == 0 && (rc = any = ledger_note_loss (ledger, fn, arg, err)) >= 0)
         rc = move_on (s, ledger, lost, err);
-    if (rc == 0)
-        rc = ledger_commit (ledger, err);
-    if (rc < 0) {
-        ledger_rollback (ledger);
+    if ((rc = ledger_finish (ledger, rc, err)) < 0) {
         store_revert (s);
         return rc;
     }

@@ -109,12 +109,8 @@ static int roll_forward (struct store *s, struct ledger *ledger,
                       (uint64_t)st.st_size, store_recover_enter, &t, err);
     if (rc == 0)
         rc = cut_behind (&t);
-    if (rc == 0)
-        rc = ledger_commit (ledger, err);
-    if (rc < 0) {
-        ledger_rollback (ledger);
+    if ((rc = ledger_finish (ledger, rc, err)) < 0)
         return rc;
-    }
     s->recovered.cut += (uint64_t)st.st_size - t.end;
     s->end = s->committed = t.end;
     return 0;
@@ -220,11 +216,8 @@ int store_describe (struct store *s, struct ledger *ledger, struct err *err)
         rc = ledger_begin (ledger, err);
     if (rc < 0)
         return rc;
-    if ((rc = store_account_all (s, ledger, err)) == 0)
-        rc = ledger_commit (ledger, err);
-    if (rc < 0)
-        ledger_rollback (ledger);
-    else
+    rc = ledger_finish (ledger, store_account_all (s, ledger, err), err);
+    if (rc == 0)
         store_committed (s);
     return rc;
 }

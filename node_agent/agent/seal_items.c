@@ -227,15 +227,12 @@ static int seal_entry (const struct raw *r, int dirfd, const char *name,
 static int seal_dir (const struct raw *r, int parent, const char *name,
                      const char *path, unsigned depth, struct err *err)
 {
-    int fd = fileio_open_dir_at (parent, name, NULL), rc = 0, listed = 0;
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    DIR *dir = fileio_list (parent, name);
     struct dirent *e;
+    int rc = 0, listed = 0;
 
-    if (!dir) {
-        rc = pass_over (r, path, fd < 0 ? fd : -errno, err);
-        fileio_close (fd);
-        return rc;
-    }
+    if (!dir)
+        return pass_over (r, path, -errno, err);
     while (rc == 0 && (e = fileio_next_entry (dir, &listed))) {
         if (*path || strcmp (e->d_name, JOB_MARK_NAME) != 0)
             rc = seal_entry (r, dirfd (dir), e->d_name, path, depth, err);

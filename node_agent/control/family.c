@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "control/cgroup.h"
 #include "control/orphans.h"
+#include "store/fileio.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -463,21 +464,15 @@ static bool has_open (int fds, const char *name, const char *path)
 
 static bool writes (const struct process *p, const char *path)
 {
-    int process = reopen_process (p), fds;
-    struct dirent *e;
+    int process = reopen_process (p);
+    DIR *dir = process < 0 ? NULL : fileio_list (process, "fd");
     bool found = false;
-    DIR *dir = NULL;
+    struct dirent *e;
 
-    if (process < 0)
-        return false;
-    fds = openat (process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fds >= 0 && !(dir = fdopendir (fds)))
-        (void)close (fds);
     while (dir && !found && (e = readdir (dir)))
         found = has_open (dirfd (dir), e->d_name, path);
-    if (dir)
-        (void)closedir (dir);
-    (void)close (process);
+    fileio_close_dir (dir);
+    fileio_close (process);
     return found;
 }
 

@@ -15,15 +15,12 @@
 int info_each_name (int dirfd, void (*note) (void *arg, const char *name),
                     void *arg)
 {
-    int fd = fileio_open_dir_at (dirfd, ".", NULL);
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    DIR *dir = fileio_list (dirfd, ".");
     struct dirent *e;
-    int rc = -errno;
+    int rc;
 
-    if (!dir) {
-        fileio_close (fd);
-        return rc;
-    }
+    if (!dir)
+        return -errno;
     while ((e = fileio_next_entry (dir, &rc)))
         note (arg, e->d_name);
     (void)closedir (dir);

@@ -161,15 +161,13 @@ static size_t stem_size (const char *name)
 static void note_beside (struct source *src)
 {
     size_t stem = stem_size (src->file);
-    int fd = fileio_open_dir_at (src->dir, ".", NULL);
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    DIR *dir = fileio_list (src->dir, ".");
     struct dirent *e;
     struct stat st;
     int rc;
 
     if (!dir) {
-        source_transient_error (src, fd < 0 ? fd : -errno);
-        fileio_close (fd);
+        source_transient_error (src, -errno);
         return;
     }
     while ((e = fileio_next_entry (dir, &rc))) {
