@@ -172,7 +172,7 @@ static const struct raw_file *pick (const struct raw_file *f, size_t n,
 
 static bool is_same (const struct raw_file *a, const struct raw_file *b)
 {
-    return memcmp (&a->content, &b->content, sizeof (a->content)) == 0;
+    return digest_is (&a->content, &b->content);
 }
 
 /* Choose among the files of one path; the tree's list is rebuilt in place. */
@@ -318,7 +318,7 @@ static bool is_there (const struct put *p, const struct raw_file *f)
     same = fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
            (f->lost || (uint64_t)st.st_size == f->place.size) &&
            content_id_of_file (fd, (uint64_t)st.st_size, &id, NULL) == 0 &&
-           memcmp (&id, &f->content, sizeof (id)) == 0;
+           digest_is (&id, &f->content);
     (void)close (fd);
     return same;
 }

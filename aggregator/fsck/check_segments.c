@@ -68,7 +68,7 @@ static struct check_bad *find_bad (struct check *c,
     for (size_t k = 0; k < c->nbad; k++) {
         struct check_bad *b = &c->bad[k];
 
-        if (memcmp (&b->item.content, &i->content, DIGEST_SIZE) == 0 &&
+        if (digest_is (&b->item.content, &i->content) &&
             b->item.kind == i->kind && b->item.rank == i->rank &&
             strcmp (b->item.job, i->job) == 0 &&
             strcmp (b->item.dir, i->dir) == 0 &&

@@ -103,8 +103,7 @@ struct job_agent *job_hello (struct job *j, const struct net_peer *from,
     struct job_agent *a = job_agent_of_host (j, m->host_key);
 
     old->size = 0;
-    if (a && (a->peer.size != from->size ||
-              memcmp (a->peer.id, from->id, from->size) != 0)) {
+    if (a && !net_peer_is (&a->peer, from)) {
         *old = a->peer;
         a->done = false;
         a->probed_ns = a->rival_ns = 0;

@@ -237,7 +237,7 @@ int record_copy (int fd, const struct ledger_place *place, int to,
     struct digest got;
     int rc = hash_and_write (fd, place, to, cancel, &got);
 
-    if (rc == 0 && memcmp (&got, id, sizeof (got)) != 0)
+    if (rc == 0 && !digest_is (&got, id))
         return -EBADMSG;
     return rc == -ENODATA ? -EBADMSG : rc;
 }
@@ -252,7 +252,7 @@ int record_check_content (int fd, const struct digest *id,
         return err_set (err, EBADMSG, "it is cut short");
     if (rc < 0)
         return err_sys (err, -rc, "cannot verify a content");
-    if (memcmp (&got, id, sizeof (got)) != 0)
+    if (!digest_is (&got, id))
         return err_set (err, EBADMSG, "its hash is wrong");
     return 0;
 }

@@ -35,6 +35,11 @@ static int net_error (const char *what, const char *endpoint, struct err *err)
                     "%s", what, endpoint, zmq_strerror (code));
 }
 
+bool net_peer_is (const struct net_peer *a, const struct net_peer *b)
+{
+    return a->size == b->size && memcmp (a->id, b->id, a->size) == 0;
+}
+
 void net_share (struct net *n)
 {
     n->shared = true;

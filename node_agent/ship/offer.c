@@ -97,7 +97,7 @@ static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
         return -ENOMEM;
     if (o->item.size <= CONTENT_CHUNK)  // the only chunk of its list
         return digest_of (&d, sizeof (d), &id) < 0 ? -ENOMEM
-               : memcmp (&id, &o->item.content, sizeof (id)) == 0;
+               : digest_is (&id, &o->item.content);
     if (!o->hashes &&
         !(o->hashes = malloc (SPOOL_SEGMENT * sizeof (*o->hashes))))
         return -ENOMEM;
@@ -109,7 +109,7 @@ static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
         o->nhashes = 0;
         return -EBADMSG;
     }
-    return memcmp (&o->hashes[n - first], &d, sizeof (d)) == 0;
+    return digest_is (&o->hashes[n - first], &d);
 }
 
 /* Why the file does not have the bytes. */

@@ -201,7 +201,7 @@ static const char *check_list (struct spool *s, const struct spool_item *item)
     h.n = n;
     if (!d || !h.chunks || content_hash_end (&h, &id) < 0)
         why = "no memory to check it";
-    else if (!why && memcmp (&id, &item->content, sizeof (id)) != 0)
+    else if (!why && !digest_is (&id, &item->content))
         why = "the ledger's list of its chunks is damaged";
     content_hash_fini (&h);
     free (d);
@@ -220,7 +220,7 @@ static const char *check_file (const struct spool_item *item)
     (void)close (fd);
     if (rc < 0)
         return "its file cannot be read to its end";
-    return memcmp (&id, &item->content, sizeof (id)) == 0
+    return digest_is (&id, &item->content)
                ? NULL : "its file differs from what was sealed";
 }
 
