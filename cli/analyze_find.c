@@ -2,7 +2,6 @@
 #include "analyze.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Name the first directory that was not searched, and count the others. */
@@ -114,7 +113,7 @@ static int analyse_raw (struct analysis *a)
     struct err err = { "" };
     int rc;
 
-    (void)snprintf (logs, sizeof (logs), "%s/analyses", a->out.dir.path);
+    PRINT (logs, "%s/analyses", a->out.dir.path);
     if (!(a->raw = calloc (a->found.n, sizeof (*a->raw))))
         return FAIL (EX_OSERR, "no memory for %zu captures", a->found.n);
     for (size_t i = 0; i < a->found.n; i++) {

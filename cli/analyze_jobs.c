@@ -26,7 +26,7 @@ static void read_mark (const char *path, char job[EVIDENCE_TEXT_MAX])
     char dir[PATH_MAX];
     struct job_mark mark;
 
-    (void)snprintf (dir, sizeof (dir), "%s", path);
+    PRINT (dir, "%s", path);
     for (int i = 0; i < MARK_LEVELS; i++) {
         const char *parent = dirname (dir);
         int fd = open (parent, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
@@ -40,7 +40,7 @@ static void read_mark (const char *path, char job[EVIDENCE_TEXT_MAX])
             return;
         }
         if (parent != dir)
-            (void)snprintf (dir, sizeof (dir), "%s", parent);
+            PRINT (dir, "%s", parent);
     }
 }
 
@@ -72,8 +72,7 @@ static void name_job (struct analysis *a, size_t job)
     a->job = job;
     a->assumed = a->jobs.jobs[job].assumed;
     job_list_note (&a->jobs, job, a->dirs[0], a->others);
-    (void)snprintf (a->job_name, sizeof (a->job_name), "%s",
-                    a->jobs.jobs[job].name);
+    PRINT (a->job_name, "%s", a->jobs.jobs[job].name);
 }
 
 int analyze_decide (void *arg, struct select_item *items, size_t n,
@@ -129,8 +128,7 @@ static void dir_name (const char *job, char out[JOBS_NAME_MAX])
     }
     if (!changed)
         return;
-    (void)snprintf (number, sizeof (number), "-%08" PRIx32,
-                    (uint32_t)(evidence_hash (0, job, n) >> 32));
+    PRINT (number, "-%08" PRIx32, (uint32_t)(evidence_hash (0, job, n) >> 32));
     n = utf8_cut (out, n, JOBS_NAME_MAX - sizeof (number));
     memcpy (out + n, number, sizeof (number));
 }

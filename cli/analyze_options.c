@@ -5,27 +5,23 @@
 #include <stddef.h>
 
 static const struct option_spec options[] = {
-    { "out", 'o', OPTION_TEXT, offsetof (struct analyze_options, out), "DIR",
-      NULL, NULL, 0, 0,
+    OPTION (TEXT, "out", 'o', struct analyze_options, out, "DIR", NULL, NULL,
       "Write into DIR/cluster_analysis_output. Without it: into the analysed "
-      "directory, when there is exactly one and it can be written." },
-    { "threads", 'j', OPTION_INT,
-      offsetof (struct analyze_options, threads), "N", NULL,
+      "directory, when there is exactly one and it can be written."),
+    OPTION_NUMBER ("threads", 'j', struct analyze_options, threads, "N", NULL,
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX,
       "Threads that read captures. Without it: as many as there are "
-      "processors." },
-    { "steps", 's', OPTION_TEXT, offsetof (struct analyze_options, steps),
-      "LIST", NULL, NULL, 0, 0,
-      "Only these steps: numbers and ranges, as in 10,12-15." },
-    { "world-size", 'n', OPTION_INT,
-      offsetof (struct analyze_options, world_size), "N", NULL, NULL, 1,
-      CAPTURE_WORLD_MAX,
+      "processors."),
+    OPTION (TEXT, "steps", 's', struct analyze_options, steps, "LIST", NULL,
+      NULL, "Only these steps: numbers and ranges, as in 10,12-15."),
+    OPTION_NUMBER ("world-size", 'n', struct analyze_options, world_size, "N",
+      NULL, NULL, 1, CAPTURE_WORLD_MAX,
       "Expect ranks 0 to N-1. Without it the captures' metadata says how many "
-      "there should be; where that is silent, the highest rank seen." },
-    { "job", 'J', OPTION_TEXT, offsetof (struct analyze_options, job),
-      "INDEX|PREFIX", NULL, NULL, 0, 0,
+      "there should be; where that is silent, the highest rank seen."),
+    OPTION (TEXT, "job", 'J', struct analyze_options, job, "INDEX|PREFIX", NULL,
+      NULL,
       "If there are captures of several jobs, build this one: its number (1 is "
-      "the newest) or the beginning of its name. Without it: the newest." },
+      "the newest) or the beginning of its name. Without it: the newest."),
     OPTION_SWITCH ("all-jobs", 0, struct analyze_options, all_jobs,
       "Build each job, into OUT/JOB/cluster_analysis_output."),
     OPTION_SWITCH ("list-jobs", 'l', struct analyze_options, list_jobs,

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LOOK_NS (200 * NS_PER_MS)       // for a signal
@@ -34,7 +33,7 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
         if (strcmp (c->path, path) != 0)
             continue;
         c->how = how;
-        (void)snprintf (c->why, sizeof (c->why), "%s", why);
+        PRINT (c->why, "%s", why);
     }
     if (--a->left == 0)
         loop_stop (a->loop, 0);
@@ -48,10 +47,9 @@ static void on_found (void *arg, enum own_analysis own, bool there)
 
     for (size_t i = 0; i < a->n; i++)
         n += a->captures[i].own == own;
-    (void)snprintf (text, sizeof (text), "analysing %zu capture%s that %s never "
-                    "analysed, with %s; the logs are in %.100s", n,
-                    units_s (n), n == 1 ? "was" : "were",
-                    own_analysis_module (own), a->opt->log_dir);
+    PRINT (text, "analysing %zu capture%s that %s never analysed, with %s; the "
+           "logs are in %.100s", n, units_s (n), n == 1 ? "was" : "were",
+           own_analysis_module (own), a->opt->log_dir);
     if (there)
         a->tell (text);
 }
@@ -61,7 +59,7 @@ static void on_put_off (void *arg, const char *path, const char *why)
     const struct analyses *a = arg;
     char text[PATH_MAX + ANALYSER_WHY_MAX];
 
-    (void)snprintf (text, sizeof (text), "%s waits: %s", path, why);
+    PRINT (text, "%s waits: %s", path, why);
     a->tell (text);
 }
 
@@ -113,9 +111,8 @@ int analyze_raw (struct raw_capture *captures, size_t n,
     opt.found = on_found;
     opt.put_off = on_put_off;
     opt.once = true;
-    (void)snprintf (text, sizeof (text), "analysing %zu capture%s that never "
-                    "%s; logs are in %.100s", n, units_s (n),
-                    n == 1 ? "was" : "were", opt.log_dir);
+    PRINT (text, "analysing %zu capture%s that %s never analysed; the logs are "
+           "in %.100s", n, units_s (n), n == 1 ? "was" : "were", opt.log_dir);
     if (opt.set.command)
         tell (text);
     rc = analyze_raw_run (&a, &opt);

@@ -40,7 +40,7 @@ int cli_open_archive (const struct command_spec *c, const char *root,
                       struct archive *ret);
 
 #define CLI_ROOT_OPTION(type) \
-    { "root", 'r', OPTION_TEXT, offsetof (type, root), "DIR", ROOT_DEFAULT, \
-      ROOT_VARIABLE, 0, 0, "The aggregator's root." }
+    OPTION (TEXT, "root", 'r', type, root, "DIR", ROOT_DEFAULT, ROOT_VARIABLE, \
+      "The aggregator's root.")
 
 #endif

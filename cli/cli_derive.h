@@ -12,17 +12,15 @@ struct cli_derive_options {
 };
 
 #define CLI_THRESHOLD_OPTION(type, member) \
-    { "threshold", 0, OPTION_LIST, offsetof (type, member), "NAME=VALUE", \
-      NULL, NULL, 0, 0, \
+    OPTION (LIST, "threshold", 0, type, member, "NAME=VALUE", NULL, NULL, \
       "What must be exceeded to be a finding, as slow_rank_percent=10; " \
-      "rollcall-findings(1) has the names. May be repeated." }
+      "rollcall-findings(1) has the names. May be repeated.")
 
 #define CLI_DERIVE_OPTIONS(type, member) \
     CLI_THRESHOLD_OPTION (type, member.thresholds), \
-    { "topology", 0, OPTION_TEXT, offsetof (type, member.topology), "FILE", \
-      NULL, NULL, 0, 0, \
+    OPTION (TEXT, "topology", 0, type, member.topology, "FILE", NULL, NULL, \
       "Which switch and rack each host is at: lines host,switch or " \
-      "host,switch,rack." }, \
+      "host,switch,rack."), \
     OPTION_SWITCH ("all-steps", 0, type, member.all_steps, \
       "Include all steps in means and findings, even those that profiling " \
       "itself lengthened.")

@@ -105,6 +105,16 @@ int cli_find_result (const struct command_spec *c, const char *what,
                      place->root);
 }
 
+int cli_find_operand (const struct command_spec *c, int n,
+                      char *const *operands, const struct result_place *place,
+                      char ret[PATH_MAX])
+{
+    if (n > 1)
+        return cli_fail (c, EXIT_USAGE, "unexpected argument \"%s\"",
+                         operands[1]);
+    return cli_find_result (c, n > 0 ? operands[0] : ".", place, ret);
+}
+
 int cli_open_result (const struct command_spec *c, const char *path, bool any,
                      struct sqlite3 **ret)
 {

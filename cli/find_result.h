@@ -22,9 +22,8 @@ struct result_place {
 };
 
 #define CLI_RESULT_OPTIONS(type) \
-    { "root", 'r', OPTION_TEXT, offsetof (type, place.root), "DIR", \
-      ROOT_DEFAULT, ROOT_VARIABLE, 0, 0, \
-      "The root of an aggregator, where jobs are looked for." }, \
+    OPTION (TEXT, "root", 'r', type, place.root, "DIR", ROOT_DEFAULT, \
+      ROOT_VARIABLE, "The root of an aggregator, where jobs are looked for."), \
     CLI_STATE_OPTION (type, place.state, \
       "Local directory of runs, where jobs are looked for as well.")
 
@@ -33,6 +32,13 @@ struct result_place {
  */
 int cli_find_result (const struct command_spec *c, const char *what,
                      const struct result_place *place, char ret[PATH_MAX]);
+
+/* The same for the operands of a verb that takes one result at most: without
+ * one, the result below the current directory.
+ */
+int cli_find_operand (const struct command_spec *c, int n,
+                      char *const *operands, const struct result_place *place,
+                      char ret[PATH_MAX]);
 
 /* Open the result: an analysis.db or, with 'any', any database.  Returns 0, or
  * an exit status after a message.

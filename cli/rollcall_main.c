@@ -86,7 +86,7 @@ static int no_verb (const char *name)
 
     for (size_t i = 0; i < VERBS; i++)
         nearest_consider (&near, verbs[i].name);
-    (void)snprintf (text, sizeof (text), "%s", name);
+    PRINT (text, "%s", name);
     (void)fprintf (stderr, "rollcall: there is no verb \"%s\"%s%s%s rollcall "
                    "--help lists all verbs\n",
                    utf8_escape (text, UTF8_LINES, shown),

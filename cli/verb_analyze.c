@@ -26,13 +26,13 @@ static const char *capture_around (const struct analysis *a, const char *dir)
     struct stat st, below = { .st_ino = 0 };
     int fd = -1, up;
 
-    (void)snprintf (near, sizeof (near), "%s", dir);
+    PRINT (near, "%s", dir);
     while ((fd = open (near, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0 &&
            strcmp (near, "/") != 0 && strcmp (near, ".") != 0) {
         const char *parent = dirname (near);    // within 'near', or "."
 
         if (parent != near)
-            (void)snprintf (near, sizeof (near), "%s", parent);
+            PRINT (near, "%s", parent);
     }
     while (fd >= 0 && !found && fstat (fd, &st) == 0 &&
            (st.st_ino != below.st_ino || st.st_dev != below.st_dev)) {
@@ -112,7 +112,7 @@ static int print_summary (struct analysis *a,
     if (rc < 0)
         return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
                      err.text);
-    (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
+    PRINT (s.kept, "%s", result->kept);
     s.beside = &a->beside;
     s.jobs = &a->jobs;
     s.job = a->job;
@@ -182,8 +182,8 @@ static int build_job (struct analysis *a, size_t job)
     return status != 0 ? status : finish_job (a, &result);
 }
 
-/* Statuses from bad to worse: some rank is missing, nothing could be read,
- * nothing was written.
+/* The worse of two statuses, which has the larger number: some rank is missing,
+ * nothing could be read, nothing was written.
  */
 static int worse (int a, int b)
 {

@@ -205,9 +205,8 @@ static int verify_item (void *arg, struct archive *a,
         return 0;
     v->bad++;
     if (!v->opt->json) {
-        (void)snprintf (text, sizeof (text), "job %s rank %lld %s%s%s: %s",
-                        i->job, (long long)i->rank, i->capture,
-                        *i->path ? "/" : "", i->path, err.text);
+        PRINT (text, "job %s rank %lld %s%s%s: %s", i->job, (long long)i->rank,
+               i->capture, *i->path ? "/" : "", i->path, err.text);
         (void)printf ("damaged: %s\n",
                       utf8_escape (text, UTF8_COLUMN, shown));
         return 0;
@@ -267,8 +266,7 @@ static bool target_path (const struct getting *g, const struct ledger_item *i,
 
     digest_hex (&i->content, hex);
     if (i->shared_name)
-        (void)snprintf (between, sizeof (between), "rank%lld/",
-                        (long long)i->rank);
+        PRINT (between, "rank%lld/", (long long)i->rank);
     n = snprintf (path, PATH_MAX, "%s%s%s%s/%s%s%.*s", apart ? i->dir : "",
                   apart ? "/" : "", between, i->capture,
                   i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,

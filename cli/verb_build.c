@@ -29,17 +29,15 @@ static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct build_options),
     CLI_STATE_OPTION (struct build_options, state,
       "Local directory of runs, which is searched for data of a run."),
-    { "out", 'o', OPTION_TEXT, offsetof (struct build_options, out), "DIR",
-      NULL, NULL, 0, 0,
+    OPTION (TEXT, "out", 'o', struct build_options, out, "DIR", NULL, NULL,
       "Write into DIR/cluster_analysis_output instead of ROOT/jobs/JOB. Works "
-      "also while an aggregator serves ROOT." },
-    { "world-size", 'n', OPTION_INT,
-      offsetof (struct build_options, world_size), "N", "0", NULL, 0,
-      CAPTURE_WORLD_MAX,
+      "also while an aggregator serves ROOT."),
+    OPTION_NUMBER ("world-size", 'n', struct build_options, world_size, "N",
+      "0", NULL, 0, CAPTURE_WORLD_MAX,
       "Expect ranks 0 to N-1, whatever agents reported; 0: the number that "
-      "agents and captures report." },
-    { "threads", 'j', OPTION_INT, offsetof (struct build_options, threads),
-      "N", "2", "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads." },
+      "agents and captures report."),
+    OPTION_NUMBER ("threads", 'j', struct build_options, threads, "N", "2",
+      "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads."),
     CLI_FOREIGN_OPTION (struct build_options, foreign),
     RESULTS_OPTION (struct build_options),
     CLI_DERIVE_OPTIONS (struct build_options, derive),
@@ -66,7 +64,7 @@ static int verb_build_print (const struct build_options *opt,
     if (summary_read_back (result->path, &s, &err) < 0)
         return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
                      err.text);
-    (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
+    PRINT (s.kept, "%s", result->kept);
     s.beside = beside;
     rc = opt->json ? cli_print_json (summary_to_json (&s))
                    : summary_print_text (&s, STDOUT_FILENO);
@@ -237,8 +235,7 @@ int verb_build (int argc, char **argv)
             : FAIL (EX_CANTCREAT, "%s", err.text);
     else
         status = build (&opt, &derive.options, &a, argv[rest]);
-    if (lock >= 0)
-        (void)close (lock);
+    fileio_close (lock);
     archive_close (&a);
     cli_derive_fini (&derive);
     return status;

@@ -23,9 +23,8 @@ static const struct option_spec options[] = {
     OPTION_SWITCH ("apply", 0, struct clean_options, apply,
       "Remove these files. Without this option, only show what would be "
       "removed."),
-    { "older", 0, OPTION_DURATION, offsetof (struct clean_options, older_ns),
-      "TIME", "0", NULL, 0, 0,
-      "Only runs that were last written to at least this long ago." },
+    OPTION (DURATION, "older", 0, struct clean_options, older_ns, "TIME", "0",
+      NULL, "Only runs that were last written to at least this long ago."),
     OPTION_SWITCH ("incomplete", 0, struct clean_options, incomplete,
       "Also runs whose result lacks ranks or is gone: data that exists nowhere "
       "else is lost."),

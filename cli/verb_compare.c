@@ -17,10 +17,10 @@ struct compare_options {
 };
 
 static const struct option_spec options[] = {
-    { "floor", 'f', OPTION_INT, offsetof (struct compare_options, floor),
-      "PERCENT", "1", NULL, 0, 1000,
+    OPTION_NUMBER ("floor", 'f', struct compare_options, floor, "PERCENT", "1",
+      NULL, 0, 1000,
       "Ignore smaller differences, even if there is less noise: two runs "
-      "differ by more than the steps of one." },
+      "differ by more than the steps of one."),
     OPTION_SWITCH ("all", 0, struct compare_options, all,
       "Show peaks of memory that do not differ, too."),
     OPTION_SWITCH ("json", 0, struct compare_options, json,

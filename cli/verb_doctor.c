@@ -9,7 +9,6 @@
 #include "query/labels.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,29 +23,27 @@ struct doctor_options {
 };
 
 static const struct option_spec options[] = {
-    { "expect-bytes", 0, OPTION_BYTES,
-      offsetof (struct doctor_options, expect_bytes), "BYTES", "0", NULL, 0, 0,
+    OPTION (BYTES, "expect-bytes", 0, struct doctor_options, expect_bytes,
+      "BYTES", "0", NULL,
       "How much raw data the profiler will write, as 10GB; 20 times as much "
-      "has to be free." },
-    { "port", 0, OPTION_INT, offsetof (struct doctor_options, port), "N",
-      "7077", NULL, 1, 65535, "The port of the aggregator." },
+      "has to be free."),
+    OPTION_NUMBER ("port", 0, struct doctor_options, port, "N", "7077", NULL, 1,
+      65535, "The port of the aggregator."),
     CLI_STATE_OPTION (struct doctor_options, state,
       "Local directory of runs, as in rollcall run: checked if no DIR is "
       "given."),
-    { "keys", 0, OPTION_TEXT, offsetof (struct doctor_options, keys), "DIR",
-      NULL, "ROLLCALL_KEYS", 0, 0,
-      "Keys of an aggregator on this host; without it those of rollcall key." },
-    { "aggregator", 0, OPTION_ENDPOINT,
-      offsetof (struct doctor_options, aggregator), "ENDPOINT", NULL,
-      "ROLLCALL_AGGREGATOR", 0, 0,
+    OPTION (TEXT, "keys", 0, struct doctor_options, keys, "DIR", NULL,
+      "ROLLCALL_KEYS",
+      "Keys of an aggregator on this host; without it those of rollcall key."),
+    OPTION (ENDPOINT, "aggregator", 0, struct doctor_options, aggregator,
+      "ENDPOINT", NULL, "ROLLCALL_AGGREGATOR",
       "Check whether the aggregator at this address, as tcp://10.0.0.1:7077, "
-      "answers, and how far its clock is from this one." },
-    { "key", 0, OPTION_TEXT, offsetof (struct doctor_options, key), "FILE",
-      NULL, "ROLLCALL_KEY", 0, 0, "This node's key, as for rollcall-agent." },
-    { "server-key", 0, OPTION_TEXT,
-      offsetof (struct doctor_options, server_key), "KEY", NULL,
-      "ROLLCALL_SERVER_KEY", 0, 0,
-      "The aggregator's public key, as for rollcall-agent." },
+      "answers, and how far its clock is from this one."),
+    OPTION (TEXT, "key", 0, struct doctor_options, key, "FILE", NULL,
+      "ROLLCALL_KEY", "This node's key, as for rollcall-agent."),
+    OPTION (TEXT, "server-key", 0, struct doctor_options, server_key, "KEY",
+      NULL, "ROLLCALL_SERVER_KEY",
+      "The aggregator's public key, as for rollcall-agent."),
     OPTION_SWITCH ("insecure", 0, struct doctor_options, insecure,
       "Ask the aggregator without keys."),
     OPTION_SWITCH ("json", 0, struct doctor_options, json,
@@ -90,7 +87,7 @@ static void say_failed (struct report *r, const char *name,
 {
     struct check c = { name, CHECK_PROBLEM, "" };
 
-    (void)snprintf (c.text, sizeof (c.text), "%.500s", err->text);
+    PRINT (c.text, "%.500s", err->text);
     verb_doctor_add (r, c);
 }
 
@@ -100,7 +97,7 @@ static void look_at_keys (struct report *r, const struct doctor_options *o)
     struct err err = { "" };
 
     if (o->keys)
-        (void)snprintf (dir, sizeof (dir), "%s", o->keys);
+        PRINT (dir, "%s", o->keys);
     else if (keyring_default (dir, &err) < 0)
         dir[0] = '\0';          // no home: no keys
     if (dir[0])
@@ -138,15 +135,14 @@ static struct check check_preload (void)
     struct err err = { "" };
 
     if (run_library (path, &err) == 0) {
-        (void)snprintf (c.text, sizeof (c.text), "%.400s: rollcall run can "
-                        "check the ranks of COMMAND", path);
+        PRINT (c.text, "%.400s: rollcall run can check the ranks of COMMAND",
+               path);
         return c;
     }
     c.state = CHECK_WARNING;
-    (void)snprintf (c.text, sizeof (c.text), "%.200s: rollcall run cannot see "
-                    "that MPI_Init finds worlds of 1, which rank MPI gives a "
-                    "process, or which ranks COMMAND starts (torchrun); "
-                    "install it there", err.text);
+    PRINT (c.text, "%.200s: rollcall run cannot see that MPI_Init finds worlds "
+           "of 1, which rank MPI gives a process, or which ranks COMMAND "
+           "starts (torchrun); install it there", err.text);
     return c;
 }
 
@@ -190,9 +186,9 @@ static int print_lines (const struct report *r)
     int rc = 0;
 
     for (size_t i = 0; i < r->n && rc == 0; i++) {
-        (void)snprintf (line, sizeof (line), "%-8s %-13s  %s\n",
-                        state_names[r->checks[i].state], r->checks[i].name,
-                        utf8_escape (r->checks[i].text, UTF8_COLUMN, shown));
+        PRINT (line, "%-8s %-13s  %s\n", state_names[r->checks[i].state],
+               r->checks[i].name,
+               utf8_escape (r->checks[i].text, UTF8_COLUMN, shown));
         rc = labels_write (STDOUT_FILENO, line);
     }
     return rc;

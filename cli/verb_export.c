@@ -21,24 +21,22 @@ struct export_options {
 };
 
 static const struct option_spec options[] = {
-    { "perfetto", 'p', OPTION_TEXT, offsetof (struct export_options, perfetto),
-      "FILE", NULL, NULL, 0, 0,
+    OPTION (TEXT, "perfetto", 'p', struct export_options, perfetto, "FILE",
+      NULL, NULL,
       "Write a trace of all ranks' communication ops, which ui.perfetto.dev "
-      "opens. Compressed if FILE ends in .gz; - is standard output." },
-    { "chrome", 0, OPTION_TEXT, offsetof (struct export_options, chrome),
-      "FILE", NULL, NULL, 0, 0,
-      "The same file, which chrome://tracing opens, too." },
-    { "csv", 'c', OPTION_TEXT, offsetof (struct export_options, csv), "DIR",
-      NULL, NULL, 0, 0,
+      "opens. Compressed if FILE ends in .gz; - is standard output."),
+    OPTION (TEXT, "chrome", 0, struct export_options, chrome, "FILE", NULL,
+      NULL, "The same file, which chrome://tracing opens, too."),
+    OPTION (TEXT, "csv", 'c', struct export_options, csv, "DIR", NULL, NULL,
       "Write all tables as CSV, one file for each, and schema.json, which has "
       "types and units. DIR is new or empty. A text that a spreadsheet would "
-      "take for a formula gets an apostrophe in front." },
+      "take for a formula gets an apostrophe in front."),
     OPTION_SWITCH ("raw-csv", 0, struct export_options, raw_csv,
       "With --csv, for programs: texts are not changed."),
-    { "rank", 0, OPTION_INT, offsetof (struct export_options, rank), "N", NULL,
-      NULL, 0, CAPTURE_WORLD_MAX, "With a trace: only this rank." },
-    { "step", 's', OPTION_TEXT, offsetof (struct export_options, step), "STEP",
-      NULL, NULL, 0, 0, "With a trace: only this step, 13 or step13." },
+    OPTION_NUMBER ("rank", 0, struct export_options, rank, "N", NULL, NULL, 0,
+      CAPTURE_WORLD_MAX, "With a trace: only this rank."),
+    OPTION (TEXT, "step", 's', struct export_options, step, "STEP", NULL, NULL,
+      "With a trace: only this step, 13 or step13."),
     OPTION_SWITCH ("raw-clocks", 0, struct export_options, raw_clocks,
       "Leave times as they were recorded: do not subtract known offsets of the "
       "ranks' clocks."),
@@ -183,12 +181,9 @@ int verb_export (int argc, char **argv)
         (opt.rank >= 0 || opt.step || opt.raw_clocks))
         return FAIL (EXIT_USAGE, "--rank, --step and --raw-clocks apply to a "
                      "trace; --csv writes everything");
-    if (argc - rest > 1)
-        return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 1]);
     opt.place.asked = "...";
-    if ((status = cli_find_result (&export_command,
-                                   rest < argc ? argv[rest] : ".", &opt.place,
-                                   path)) ||
+    if ((status = cli_find_operand (&export_command, argc - rest, argv + rest,
+                                    &opt.place, path)) ||
         (status = cli_open_result (&export_command, path, false, &db)))
         return status;
     if (opt.perfetto)

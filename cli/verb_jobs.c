@@ -30,13 +30,12 @@ struct jobs_options {
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct jobs_options),
-    { "job", 'j', OPTION_TEXT, offsetof (struct jobs_options, job), "ID", NULL,
-      NULL, 0, 0,
-      "Only this job, with the sources of its expected number of ranks." },
-    { "expect", 0, OPTION_INT, offsetof (struct jobs_options, expect), "N",
-      "-1", NULL, -1, CAPTURE_WORLD_MAX,
+    OPTION (TEXT, "job", 'j', struct jobs_options, job, "ID", NULL, NULL,
+      "Only this job, with the sources of its expected number of ranks."),
+    OPTION_NUMBER ("expect", 0, struct jobs_options, expect, "N", "-1", NULL,
+      -1, CAPTURE_WORLD_MAX,
       "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
-      "and captures report. 0 undoes that, -1 changes nothing." },
+      "and captures report. 0 undoes that, -1 changes nothing."),
     CLI_STATE_OPTION (struct jobs_options, state,
       "Local directory of runs, as in rollcall run."),
     OPTION_SWITCH ("json", 0, struct jobs_options, json,
@@ -107,12 +106,6 @@ static void look_at_result (const struct archive *a, const struct ledger_job *j,
 {
     b->state = result_state (a, j, b->path);
     b->read = *b->path && summary_read_back (b->path, &b->result, NULL) == 0;
-}
-
-static void built_fini (struct built *b)
-{
-    if (b->read)
-        summary_fini (&b->result);
 }
 
 /* The number of expected ranks; if nobody gave it, the captures tell. */
@@ -194,7 +187,7 @@ static int put_runs (const char *state, struct json *doc, bool below,
     return rc;
 }
 
-/* Whether the root belongs to a run, and its user asked for nothing else. */
+/* Whether the root is that of a run: it is below the directory of runs. */
 static bool is_of_run (const char *root, const char *state)
 {
     char path[PATH_MAX];
@@ -248,7 +241,7 @@ static const char *by_text (const struct size_claim *w)
                                  : "node";
 }
 
-static int push_word (void *arg, const struct size_claim *w)
+static int push_claim (void *arg, const struct size_claim *w)
 {
     struct json *o;
 
@@ -262,7 +255,7 @@ static int push_word (void *arg, const struct size_claim *w)
     return 0;
 }
 
-static int print_word (void *arg, const struct size_claim *w)
+static int print_claim (void *arg, const struct size_claim *w)
 {
     char host[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
 
@@ -314,7 +307,7 @@ static void to_json (struct listing *l, const struct ledger_job *j,
     add_result (o, b);
     json_add_text (o, "result", b->state);
     json_add_nonempty (o, "analysis_db", b->path);
-    (void)ledger_each_claim (l->a->ledger, j->id, push_word,
+    (void)ledger_each_claim (l->a->ledger, j->id, push_claim,
                              json_add_array (o, "words"), NULL);
     (void)ledger_each_clock (l->a->ledger, j->id, push_clock,
                              json_add_array (o, "clocks"), NULL);
@@ -331,8 +324,7 @@ static void to_row (struct grid *g, const struct ledger_job *j,
     date (s->last_ns, last);
     if (b->read)
         summary_roll (&b->result, roll);
-    (void)snprintf (result, sizeof (result), "%s%s%s", b->state,
-                    *roll ? ": " : "", roll);
+    PRINT (result, "%s%s%s", b->state, *roll ? ": " : "", roll);
     grid_word (g, j->id);
     grid_int (g, s->ranks);
     if (ranks > 0)
@@ -364,7 +356,8 @@ static int list_job (void *arg, const struct ledger_job *j)
         to_json (l, j, &s, &b);
     else
         to_row (l->g, j, &s, &b);
-    built_fini (&b);
+    if (b.read)
+        summary_fini (&b.result);
     return 0;
 }
 
@@ -392,7 +385,7 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
     if (rc == 0 && failed == 0)
         add_runs (opt, doc);
     if (rc == 0 && l.g && opt->job)     // who says how many ranks it has
-        rc = ledger_each_claim (a->ledger, opt->job, print_word, NULL, &err);
+        rc = ledger_each_claim (a->ledger, opt->job, print_claim, NULL, &err);
     if (rc < 0) {
         json_free (doc);
         return FAIL (EX_IOERR, "%s", err.text);
@@ -406,8 +399,8 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
                                                : failed);
 }
 
-/* Ask whoever serves the root, or do it here.  Returns 0 if *answer is set.
- * Takes the request over.
+/* Ask whoever serves the root, or do it here.  Returns 0 and sets *answer, or
+ * an exit status after a message.  Frees the request.
  */
 static int verb_jobs_ask (const struct jobs_options *opt, struct json *request,
                           struct json **answer, bool *served)
@@ -463,11 +456,10 @@ static int tell_given (const struct jobs_options *opt, struct json *answer,
                        bool served)
 {
     char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
-    int64_t n = 0;
+    int64_t n = cli_number (answer, "captures");
 
     if (opt->json)
         return cli_print_json (answer);
-    (void)json_int (json_get (answer, "captures"), &n);
     (void)printf ("given         %lld capture%s to job %s; %s\n",
                   (long long)n, units_s ((uint64_t)n),
                   utf8_escape (json_text (json_get (answer, "job"), ""),
@@ -533,7 +525,7 @@ static int correct (const struct jobs_options *opt, int argc, char **argv)
     return status ? status : cli_flush (&jobs_command, 0);
 }
 
-/* Explain that there is no service, and none was asked for. */
+/* There is no service, and none was asked for: list this machine's runs. */
 static int list_runs (const struct jobs_options *opt)
 {
     struct err err = { "" };

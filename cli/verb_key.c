@@ -22,21 +22,20 @@ struct key_options {
 };
 
 static const struct option_spec options[] = {
-    { "dir", 'd', OPTION_TEXT, offsetof (struct key_options, dir), "DIR", NULL,
-      "ROLLCALL_KEYS", 0, 0,
+    OPTION (TEXT, "dir", 'd', struct key_options, dir, "DIR", NULL,
+      "ROLLCALL_KEYS",
       "The directory of keys. Without it: /etc/rollcall/keys for root, else "
-      "rollcall/keys in $XDG_CONFIG_HOME or ~/.config." },
-    { "grace", 'g', OPTION_DURATION, offsetof (struct key_options, grace_ns),
-      "TIME", "24h", NULL, 0, 0,
+      "rollcall/keys in $XDG_CONFIG_HOME or ~/.config."),
+    OPTION (DURATION, "grace", 'g', struct key_options, grace_ns, "TIME", "24h",
+      NULL,
       "rotate, enrol --replace: how long the older key can still connect; for "
-      "server: how long agents still accept it as the aggregator's." },
+      "server: how long agents still accept it as the aggregator's."),
     OPTION_SWITCH ("replace", 0, struct key_options, replace,
       "enrol: accept this key although NAME has another one."),
-    { "host", 0, OPTION_LIST, offsetof (struct key_options, hosts), "HOST",
-      NULL, NULL, 0, 0,
+    OPTION (LIST, "host", 0, struct key_options, hosts, "HOST", NULL, NULL,
       "enrol, bind: bind the key to this host, as hostname prints it there; "
       "may be repeated. Without it, a key is bound to the first host that it "
-      "is used for." },
+      "is used for."),
     OPTION_SWITCH ("any-host", 0, struct key_options, any_host,
       "enrol, bind: the key may be used for any host, as one of a gateway."),
     OPTION_SWITCH ("json", 0, struct key_options, json,
@@ -215,10 +214,10 @@ static void print_entry (struct grid *g, const struct keyring_entry *e,
 
     key_fingerprint (e->file.public_key, fingerprint);
     age_text (since (e) > 0 ? now - since (e) : -1, age);
-    (void)snprintf (name, sizeof (name), "%s%s%s", e->file.name,
-                    e->file.hosts[0] ? ", of " : "",
-                    strcmp (e->file.hosts, KEY_ANY_HOST) == 0
-                        ? "any host" : e->file.hosts);
+    PRINT (name, "%s%s%s", e->file.name,
+           e->file.hosts[0] ? ", of " : "",
+           strcmp (e->file.hosts, KEY_ANY_HOST) == 0
+               ? "any host" : e->file.hosts);
     grid_word (g, state_text (e, now));
     grid_word (g, fingerprint);
     grid_word (g, age);

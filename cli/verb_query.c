@@ -29,19 +29,18 @@ struct query_options {
 static const struct option_spec options[] = {
     OPTION_SWITCH ("list", 'l', struct query_options, list,
       "List the names and what each one shows."),
-    { "sql", 'q', OPTION_TEXT, offsetof (struct query_options, sql), "TEXT",
-      NULL, NULL, 0, 0,
+    OPTION (TEXT, "sql", 'q', struct query_options, sql, "TEXT", NULL, NULL,
       "Run this SQL instead: one SELECT, or - for standard input. It may have "
-      "the parameters :rank, :peer, :step and :limit." },
-    { "rank", 0, OPTION_INT, offsetof (struct query_options, rank), "N", NULL,
-      NULL, 0, CAPTURE_WORLD_MAX, "Only rows of this rank." },
-    { "peer", 0, OPTION_INT, offsetof (struct query_options, peer), "N", NULL,
-      NULL, 0, CAPTURE_WORLD_MAX,
-      "The rank that it is compared with; without it, all others." },
-    { "step", 's', OPTION_TEXT, offsetof (struct query_options, step), "STEP",
-      NULL, NULL, 0, 0, "Only rows of this step: 13 or step13." },
-    { "limit", 'n', OPTION_INT, offsetof (struct query_options, limit), "N",
-      "0", NULL, 0, INT64_MAX, "The first N rows only; 0 for all." },
+      "the parameters :rank, :peer, :step and :limit."),
+    OPTION_NUMBER ("rank", 0, struct query_options, rank, "N", NULL, NULL, 0,
+      CAPTURE_WORLD_MAX, "Only rows of this rank."),
+    OPTION_NUMBER ("peer", 0, struct query_options, peer, "N", NULL, NULL, 0,
+      CAPTURE_WORLD_MAX,
+      "The rank that it is compared with; without it, all others."),
+    OPTION (TEXT, "step", 's', struct query_options, step, "STEP", NULL, NULL,
+      "Only rows of this step: 13 or step13."),
+    OPTION_NUMBER ("limit", 'n', struct query_options, limit, "N", "0", NULL, 0,
+      INT64_MAX, "The first N rows only; 0 for all."),
     OPTION_SWITCH ("csv", 0, struct query_options, csv,
       "Print CSV (RFC 4180): NULL is an empty field, an empty text \"\". A "
       "text that a spreadsheet would take for a formula gets an apostrophe in "
@@ -52,9 +51,8 @@ static const struct option_spec options[] = {
     OPTION_SWITCH ("json", 0, struct query_options, json,
       "Print an array of objects, one for each row."),
     CLI_WIDTH_OPTION (struct query_options),
-    { "timeout", 't', OPTION_DURATION,
-      offsetof (struct query_options, timeout_ns), "TIME", "10m", NULL, 0, 0,
-      "Give up after this much CPU time; 0: never." },
+    OPTION (DURATION, "timeout", 't', struct query_options, timeout_ns, "TIME",
+      "10m", NULL, "Give up after this much CPU time; 0: never."),
     OPTION_SWITCH ("print-sql", 0, struct query_options, print_sql,
       "Print the SQL of NAME and do not run it: to change it, or to run it "
       "with sqlite3."),
@@ -182,7 +180,7 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
     return cli_flush (&query_command, 0);
 }
 
-/* 'name' is a query's name, or NULL for the SQL of an option. */
+/* 'named' is the query that 'sql' is of; NULL: it is that of --sql. */
 static int verb_query_ask (const struct query_options *opt, const char *what,
                            const struct query *named, const char *sql)
 {

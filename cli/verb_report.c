@@ -18,10 +18,10 @@ struct report_options {
 };
 
 static const struct option_spec options[] = {
-    { "output", 'o', OPTION_TEXT, offsetof (struct report_options, output),
-      "FILE", NULL, NULL, 0, 0,
+    OPTION (TEXT, "output", 'o', struct report_options, output, "FILE", NULL,
+      NULL,
       "Where to write the page, instead of " PAGE_NAME " beside the result; "
-      "- for standard output." },
+      "- for standard output."),
     CLI_FOREIGN_OPTION (struct report_options, foreign),
     CLI_RESULT_OPTIONS (struct report_options),
 };
@@ -116,10 +116,8 @@ int verb_report (int argc, char **argv)
 
     if (!cli_options (&report_command, argc, argv, &opt, &rest, &status))
         return status;
-    if (argc - rest > 1)
-        return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 1]);
-    status = cli_find_result (&report_command, rest < argc ? argv[rest] : ".",
-                              &opt.place, db);
+    status = cli_find_operand (&report_command, argc - rest, argv + rest,
+                               &opt.place, db);
     // else it would look like an output that cannot be written
     if (status == 0 &&
         (status = cli_open_result (&report_command, db, false, &open)) == 0)

@@ -38,9 +38,9 @@ static const struct option_spec options[] = {
     CLI_STATE_OPTION (struct status_options, state,
       "Local directory of runs, as in rollcall run."),
     CLI_ROOT_OPTION (struct status_options),
-    { "agents", 0, OPTION_TEXT, offsetof (struct status_options, agents),
-      "DIR", SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE, 0, 0,
-      "The --state of agents that are services." },
+    OPTION (TEXT, "agents", 0, struct status_options, agents, "DIR",
+      SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE,
+      "The --state of agents that are services."),
     OPTION_SWITCH ("json", 0, struct status_options, json,
       "Print one JSON object, with every counter of each daemon."),
 };
@@ -63,14 +63,6 @@ struct found {
     int status;
 };
 
-static int64_t verb_status_number (const struct json *j, const char *key)
-{
-    int64_t v = 0;
-
-    (void)json_int (json_get (j, key), &v);
-    return v;
-}
-
 static void print_text (struct found *f, const struct json *j,
                         const char *state)
 {
@@ -82,12 +74,11 @@ static void print_text (struct found *f, const struct json *j,
     if (f->n == 0)
         grid_head (g, names, sizeof (names) / sizeof (names[0]));
     grid_word (g, json_text (json_get (j, "program"), "?"));
-    grid_int (g, verb_status_number (j, "pid"));
+    grid_int (g, cli_number (j, "pid"));
     grid_word (g, state);
-    grid_int (g, verb_status_number (j, "unsettled") +
-                     verb_status_number (j, "sealing"));
-    grid_int (g, verb_status_number (j, "undelivered"));
-    grid_int (g, verb_status_number (j, "spool_bytes"));
+    grid_int (g, cli_number (j, "unsettled") + cli_number (j, "sealing"));
+    grid_int (g, cli_number (j, "undelivered"));
+    grid_int (g, cli_number (j, "spool_bytes"));
     grid_word (g, json_text (json_get (j, "job"), ""));
     if (*why)
         grid_line (g, why);
@@ -101,7 +92,7 @@ static void print_json (const char *path, bool alive, const char *status,
     size_t n = strlen (status);
     char *head;
 
-    while (n > 0 && status[n - 1] == ' ')       // room on the disk
+    while (n > 0 && status[n - 1] == ' ')       // these keep room on the disk
         n--;
     json_add_text (j, "path", path);
     json_add_bool (j, "alive", alive);
@@ -124,10 +115,8 @@ static bool is_history (const char *path, const struct json *j)
     int64_t ns;
 
     if (strcmp (program, "rollcall-agent") != 0 || stat (path, &st) < 0 ||
-        verb_status_number (j, "undelivered") +
-                verb_status_number (j, "unsettled") +
-                verb_status_number (j, "sealing") >
-            0)
+        cli_number (j, "undelivered") + cli_number (j, "unsettled") +
+                cli_number (j, "sealing") > 0)
         return false;
     ns = clock_wall_ns () - (st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec);
     return ns > HISTORY_NS;
@@ -146,8 +135,8 @@ static void show (struct found *f, const char *path)
     if (fileio_read_at (AT_FDCWD, path, &text, NULL) == 0)
         j = json_parse ((const char *)text.data, text.size, NULL);
     if (j)
-        alive = status_start_time ((pid_t)verb_status_number (j, "pid")) ==
-                verb_status_number (j, "start_time");
+        alive = status_start_time ((pid_t)cli_number (j, "pid")) ==
+                cli_number (j, "start_time");
     if (j && (alive || !is_history (path, j))) {
         if (!f->json)
             print_text (f, j, alive ? json_text (json_get (j, "state"), "?")
@@ -179,8 +168,7 @@ static void verb_status_search (struct found *f, const char *dir,
         else if (depth > 0 && (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN))
             verb_status_search (f, path, depth - 1);
     }
-    if (d)
-        (void)closedir (d);
+    fileio_close_dir (d);
 }
 
 /* JOB below the directory of runs, or otherwise DIR. */

@@ -25,9 +25,8 @@ struct wait_options {
 static const struct option_spec options[] = {
     CLI_STATE_OPTION (struct wait_options, state,
       "Local directory of runs, as in rollcall run."),
-    { "timeout", 't', OPTION_DURATION,
-      offsetof (struct wait_options, timeout_ns), "TIME", "24h", NULL, 0, 0,
-      "Give up after this time." },
+    OPTION (DURATION, "timeout", 't', struct wait_options, timeout_ns, "TIME",
+      "24h", NULL, "Give up after this time."),
     CLI_FORMAT_OPTIONS (struct wait_options),
 };
 
@@ -58,16 +57,17 @@ static bool wait_process (int64_t pid, int64_t start_time, int64_t limit_ns)
     return gone;
 }
 
-/* Find the process of the aggregator; false if it is not known. */
+/* Find the run and the process of its aggregator, 0 if that is not known;
+ * false: this host has no such run.
+ */
 static bool read_pid (const char *state, const char *job, char dir[PATH_MAX],
                       int64_t *pid, int64_t *start)
 {
     struct json *j;
     bool found = run_find_aggregator (state, job, dir, &j);
 
-    *pid = *start = 0;
-    (void)json_int (json_get (j, "pid"), pid);
-    (void)json_int (json_get (j, "start_time"), start);
+    *pid = cli_number (j, "pid");
+    *start = cli_number (j, "start_time");
     json_free (j);
     return found;
 }

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@ int archive_open (const char *root, struct archive *a, struct err *err)
     memset (a, 0, sizeof (*a));
     if (!fileio_join (path, sizeof (path), root, "ledger.db"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    (void)snprintf (a->root, sizeof (a->root), "%s", root);
+    PRINT (a->root, "%s", root);
     rc = ledger_open_read (path, &a->ledger, err);
     if (rc == 0)
         rc = store_open_read (root, &a->store, err);
@@ -71,12 +70,8 @@ int archive_jobs (struct archive *a, char ***names, size_t *n,
 static int add_item (void *arg, const struct ledger_item *item)
 {
     struct archive_items *list = arg;
-    struct ledger_item *p = vec_add (&list->items, &list->n, sizeof (*p));
 
-    if (!p)
-        return -ENOMEM;
-    *p = *item;
-    return 0;
+    return vec_push (&list->items, &list->n, item, sizeof (*item));
 }
 
 int archive_list (struct archive *a, const char *job,
@@ -120,11 +115,9 @@ int archive_check (struct archive *a, const struct ledger_item *item,
 static int archive_copy (int in, int out, const struct ledger_item *item,
                          struct err *err)
 {
-    struct digest id;
-    int rc = record_copy (in, &item->place, out, NULL, &id);
+    int rc = record_copy (in, &item->place, out, &item->content, NULL);
 
-    if (rc == -ENODATA ||
-        (rc == 0 && memcmp (&id, &item->content, sizeof (id)) != 0))
+    if (rc == -EBADMSG)
         return err_set (err, EBADMSG, "it is damaged: its hash is wrong");
     return rc < 0 ? err_sys (err, -rc, "cannot copy") : 0;
 }

@@ -236,13 +236,8 @@ static const char *make_name (struct dividing *d, const char *wanted,
 static int divide_put (struct divide *ret, const struct ledger_assignment *a,
                        struct err *err)
 {
-    struct ledger_assignment *p = vec_add (&ret->assignments, &ret->n,
-                                           sizeof (*p));
-
-    if (!p)
-        return no_memory (err);
-    *p = *a;
-    return 0;
+    return vec_push (&ret->assignments, &ret->n, a, sizeof (*a)) < 0
+               ? no_memory (err) : 0;
 }
 
 /* A version that shows a job of its own stays in the job to which it was
@@ -286,7 +281,7 @@ static int take_jobs (struct dividing *d, const struct jobs *jobs,
         list[i]->job = names[jobs->of[i]];
         list[i]->assumed = jobs->assumed[i];
         if (j->fixed == JOBS_NONE)
-            (void)snprintf (list[i]->why, sizeof (list[i]->why), "%s", j->why);
+            PRINT (list[i]->why, "%s", j->why);
     }
     free (names);
     return 0;
@@ -443,7 +438,7 @@ static int add_job (struct divide *d, const char *job, struct err *err)
     }
     if (!(p = vec_add (&d->jobs, &d->njobs, sizeof (*p))))
         return no_memory (err);
-    (void)snprintf (*p, sizeof (*p), "%s", job);
+    PRINT (*p, "%s", job);
     return 0;
 }
 
@@ -490,12 +485,9 @@ static int enter_all (const struct divide *d, struct ledger *ledger,
 
     if (rc < 0)
         return rc;
-    if ((rc = divide_enter (d, ledger, err)) == 0 &&
-        (rc = store_account (store, ledger, err)) == 0)
-        rc = ledger_commit (ledger, err);
-    if (rc < 0)
-        ledger_rollback (ledger);
-    return rc;
+    if ((rc = divide_enter (d, ledger, err)) == 0)
+        rc = store_account (store, ledger, err);
+    return ledger_finish (ledger, rc, err);
 }
 
 int divide_commit (const struct divide *d, struct ledger *ledger,

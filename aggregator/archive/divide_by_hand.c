@@ -20,12 +20,8 @@ struct by_hand {
 static int divide_by_hand_add (void *arg, const struct ledger_assignment *a)
 {
     struct by_hand *h = arg;
-    struct ledger_assignment *p = vec_add (&h->all, &h->n, sizeof (*p));
 
-    if (!p)
-        return -ENOMEM;
-    *p = *a;
-    return 0;
+    return vec_push (&h->all, &h->n, a, sizeof (*a));
 }
 
 /* List the captures that were assigned to a job; there must be at least one. */
@@ -58,8 +54,8 @@ static int divide_by_hand_take (struct divide *ret, struct by_hand *h,
     for (size_t i = 0; i < h->n; i++) {
         struct ledger_assignment *a = &h->all[i];
 
-        (void)snprintf (a->job, sizeof (a->job), "%s", job);
-        (void)snprintf (a->why, sizeof (a->why), LEDGER_BY_HAND);
+        PRINT (a->job, "%s", job);
+        PRINT (a->why, LEDGER_BY_HAND);
         a->assumed = false;
         a->at_ns = clock_wall_ns ();
     }

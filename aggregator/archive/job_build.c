@@ -68,8 +68,7 @@ static void job_build_blame (struct job_build *b, size_t source,
     capture_fini (c);
     c->rank = b->sources[source].rank;
     c->state = CAPTURE_FAILED;
-    (void)snprintf (c->name, sizeof (c->name), "%s",
-                    b->sources[source].capture);
+    PRINT (c->name, "%s", b->sources[source].capture);
     capture_reason (c, "its shipment cannot be read: %s", why->text);
 }
 
@@ -78,8 +77,7 @@ static void name_host (const struct job_build *b, size_t source,
                        struct capture *c)
 {
     if (c->host[0] == '\0')
-        (void)snprintf (c->host, sizeof (c->host), "%s",
-                        b->sources[source].host);
+        PRINT (c->host, "%s", b->sources[source].host);
 }
 
 static int look_at (struct job_build *b, size_t i, struct err *err)
@@ -161,12 +159,9 @@ static int add_sender (void *arg, const struct ledger_sender *s)
 
 static int add_mpi (struct job_build *b, const struct ledger_heard *h)
 {
-    struct select_mpi *p = vec_add (&b->mpi, &b->nmpi, sizeof (*p));
+    struct select_mpi m = { h->rank, h->mpi_rank, h->mpi_size };
 
-    if (!p)
-        return -ENOMEM;
-    *p = (struct select_mpi){ h->rank, h->mpi_rank, h->mpi_size };
-    return 0;
+    return vec_push (&b->mpi, &b->nmpi, &m, sizeof (m));
 }
 
 static int add_fate (struct job_build *b, const struct ledger_heard *h)
@@ -243,7 +238,7 @@ struct job_build *job_build_create (struct ledger *ledger,
     b->store = store;
     b->how.cancel = &b->cancelled;
     b->how.wanted = RESULTS_DEFAULT;
-    (void)snprintf (b->job, sizeof (b->job), "%s", job);
+    PRINT (b->job, "%s", job);
     rc = ledger_each (ledger, job, ITEM_ROWS, add_source, b, err);
     if (rc == 0)
         rc = look_at_job (b, ledger, err);
@@ -355,10 +350,9 @@ static void note_senders (const struct job_build *b, struct roster *roster)
         roster_add_note (roster, b->senders[i]);
     if (b->nsenders <= SENDERS_NAMED)
         return;
-    (void)snprintf (note, sizeof (note), "the rows of %zu more rank%s arrived "
-                    "with other keys than before",
-                    b->nsenders - SENDERS_NAMED,
-                    units_s (b->nsenders - SENDERS_NAMED));
+    PRINT (note, "the rows of %zu more rank%s arrived with other keys than "
+           "before", b->nsenders - SENDERS_NAMED,
+           units_s (b->nsenders - SENDERS_NAMED));
     roster_add_note (roster, note);
 }
 
@@ -373,18 +367,16 @@ static void note_mpi (const struct job_build *b, struct roster *roster)
 
         if (m->rank == m->mpi_rank || ++found > MPI_NAMED)
             continue;
-        (void)snprintf (note, sizeof (note), "the launcher's rank %lld is rank "
-                        "%lld of %lld in MPI: captures that do not record "
-                        "their rank may be filed under the wrong "
-                        "one", (long long)m->rank,
-                        (long long)m->mpi_rank, (long long)m->mpi_size);
+        PRINT (note, "the launcher's rank %lld is rank %lld of %lld in MPI: "
+               "captures that do not record their rank may be filed under the "
+               "wrong one", (long long)m->rank, (long long)m->mpi_rank,
+               (long long)m->mpi_size);
         roster_add_note (roster, note);
     }
     if (found <= MPI_NAMED)
         return;
-    (void)snprintf (note, sizeof (note), "MPI and the launcher also differ on "
-                    "the ranks of %zu more processes",
-                    found - MPI_NAMED);
+    PRINT (note, "MPI and the launcher also differ on the ranks of %zu more "
+           "processes", found - MPI_NAMED);
     roster_add_note (roster, note);
 }
 

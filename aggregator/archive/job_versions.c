@@ -8,7 +8,6 @@
 #include "store/fileio.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +120,7 @@ static int64_t version_of (void *arg, int64_t rank, const char *capture,
                                    .capture = name, .dir = dir };
     size_t low = 0, high = v->n;
 
-    (void)snprintf (name, sizeof (name), "%s", capture);
+    PRINT (name, "%s", capture);
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         const struct shipment_source *k = &key;

@@ -51,10 +51,9 @@ static int place_file (struct raw_file *f, const struct ledger_item *item)
     if (!item->shared_name && !is_rank_dir (item->capture))
         ;                       // its name is enough
     else if (item->rank < 0)
-        (void)snprintf (between, sizeof (between), NO_RANK_DIR "/");
+        PRINT (between, NO_RANK_DIR "/");
     else
-        (void)snprintf (between, sizeof (between), "rank%lld/",
-                        (long long)item->rank);
+        PRINT (between, "rank%lld/", (long long)item->rank);
     f->beside = beside > 0;
     if (asprintf (&f->capture, "%s%c%s%c%s%s%s%s%s%s", item->capture, '\0',
                   item->dir, '\0', item->dir, *item->dir ? "/" : "", between,
@@ -173,7 +172,7 @@ static const struct raw_file *pick (const struct raw_file *f, size_t n,
 
 static bool is_same (const struct raw_file *a, const struct raw_file *b)
 {
-    return memcmp (&a->content, &b->content, sizeof (a->content)) == 0;
+    return digest_is (&a->content, &b->content);
 }
 
 /* Choose among the files of one path; the tree's list is rebuilt in place. */
@@ -286,7 +285,7 @@ static int make_room (struct put *p, const struct raw_file *f,
     struct stat st;
     int at, rc = 0;
 
-    (void)snprintf (top, sizeof (top), "./%.*s", (int)f->top, f->path);
+    PRINT (top, "./%.*s", (int)f->top, f->path);
     slash = strrchr (top, '/');
     *slash = '\0';
     name = slash + 1;
@@ -319,22 +318,9 @@ static bool is_there (const struct put *p, const struct raw_file *f)
     same = fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
            (f->lost || (uint64_t)st.st_size == f->place.size) &&
            content_id_of_file (fd, (uint64_t)st.st_size, &id, NULL) == 0 &&
-           memcmp (&id, &f->content, sizeof (id)) == 0;
+           digest_is (&id, &f->content);
     (void)close (fd);
     return same;
-}
-
-/* Copy and hash the bytes; -EBADMSG: the hash is wrong. */
-static int raw_tree_copy (struct put *p, const struct raw_file *f, int in,
-                          int out)
-{
-    struct digest id;
-    int rc = record_copy (in, &f->place, out, p->cancel, &id);
-
-    if (rc == -ENODATA ||
-        (rc == 0 && memcmp (&id, &f->content, sizeof (id)) != 0))
-        rc = -EBADMSG;
-    return rc;
 }
 
 static int write_part (struct put *p, const struct raw_file *f, int in)
@@ -347,10 +333,8 @@ static int write_part (struct put *p, const struct raw_file *f, int in)
     rc = out < 0 ? out : FAULT ("aggregator.raw.write");
 
     if (rc == 0)
-        rc = raw_tree_copy (p, f, in, out);
-    if (out >= 0 && close (out) < 0 && rc == 0)
-        rc = -errno;
-    return rc;
+        rc = record_copy (in, &f->place, out, &f->content, p->cancel);
+    return fileio_close_written (out, rc);
 }
 
 /* Write the file under a temporary name and rename it: nobody sees half of it.

@@ -46,10 +46,7 @@ static int keep_word (const struct request *r, const struct size_claim *word,
         rc = ledger_set_claim (r->ledger, r->job, word, err);
         if (rc == 0)
             rc = store_account (r->store, r->ledger, err);
-        if (rc == 0)
-            rc = ledger_commit (r->ledger, err);
-        if (rc < 0)
-            ledger_rollback (r->ledger);
+        rc = ledger_finish (r->ledger, rc, err);
     }
     if (rc < 0)
         store_revert (r->store);

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -47,8 +46,7 @@ static struct sockaddr_un address_of (int dir_fd)
 {
     struct sockaddr_un a = { .sun_family = AF_UNIX };
 
-    (void)snprintf (a.sun_path, sizeof (a.sun_path), "/proc/self/fd/%d/%s",
-                    dir_fd, CONTROL_ROOT_SOCKET);
+    PRINT (a.sun_path, "/proc/self/fd/%d/%s", dir_fd, CONTROL_ROOT_SOCKET);
     return a;
 }
 

@@ -79,7 +79,7 @@ static struct compare_metric *metric_of (struct compare *c, int kind,
     struct compare_metric *m;
     char name[sizeof (m->name)];
 
-    (void)snprintf (name, sizeof (name), "%s%s", kinds[kind].name, label);
+    PRINT (name, "%s%s", kinds[kind].name, label);
     for (size_t i = 0; i < c->nmetrics; i++) {
         if (strcmp (c->metrics[i].name, name) == 0)
             return &c->metrics[i];
@@ -93,7 +93,7 @@ static struct compare_metric *metric_of (struct compare *c, int kind,
         return NULL;
     }
     m->order = kind;
-    (void)snprintf (m->name, sizeof (m->name), "%s", name);
+    PRINT (m->name, "%s", name);
     m->unit = kinds[kind].unit;
     m->better = kinds[kind].better;
     m->stepless = kinds[kind].of == OF_RANKS;
@@ -194,7 +194,7 @@ static int end_label (struct reading *r)
 static int add_row (struct reading *r, sqlite3_stmt *st)
 {
     const char *label, *step;
-    struct value *p;
+    struct value one;
     uint32_t number;
     int64_t rank;
     double v;
@@ -206,14 +206,13 @@ static int add_row (struct reading *r, sqlite3_stmt *st)
         return 0;
     if (strncmp (label, r->label, sizeof (r->label) - 1) != 0)
         rc = end_label (r);
-    (void)snprintf (r->label, sizeof (r->label), "%s", label);
+    PRINT (r->label, "%s", label);
     number = texts_intern (&r->steps, step ? step : "",
                            step ? strlen (step) : 0);
-    if (rc < 0 || number == TEXTS_NONE ||
-        !(p = vec_add (&r->values, &r->n, sizeof (*p))))
+    if (rc < 0 || number == TEXTS_NONE)
         return -ENOMEM;
-    *p = (struct value){ rank, number, v, (double)NAN };
-    return 0;
+    one = (struct value){ rank, number, v, (double)NAN };
+    return vec_push (&r->values, &r->n, &one, sizeof (one));
 }
 
 static int read_kind (struct compare *c, sqlite3 *db, int run, int kind,
@@ -260,15 +259,10 @@ static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
     int where;
 
     while (db_row (&r, rank, where)) {
-        int64_t *p;
-
-        if (where >= 2) {
+        if (where >= 2)
             c->both++;
-            continue;
-        }
-        if ((p = vec_add (&c->only[where], &c->nonly[where], sizeof (*p))))
-            *p = rank;
-        else
+        else if (vec_push (&c->only[where], &c->nonly[where], &rank,
+                           sizeof (rank)) < 0)
             r.rc = no_memory (err);
     }
     return db_end (&r);

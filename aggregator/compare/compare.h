@@ -20,7 +20,6 @@
 
 #define COMPARE_METRICS_MAX 256
 #define COMPARE_RANKS_SHOWN 5           // of one metric
-#define COMPARE_FLOOR_PERCENT 1
 
 enum compare_verdict {
     COMPARE_SAME,               // within noise

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define OUTLIER_FACTOR 0.1      // more per e-fold of ranks: among many ranks,
                                 // one is far off by chance

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #define SETTINGS_SHOWN 20
 #define RANKS_NAMED 20

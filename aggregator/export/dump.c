@@ -28,7 +28,7 @@ struct dump {
 
 static int check_empty (const struct tree *dir, struct err *err)
 {
-    DIR *d = fileio_list (dir->fd);
+    DIR *d = fileio_list (dir->fd, ".");
     int rc;
 
     if (!d)
@@ -99,7 +99,7 @@ static void describe (sqlite3 *db, sqlite3_stmt *st, const char *table,
     struct json *o = json_push_object (tables), *columns;
     char file[256], unit[64];
 
-    (void)snprintf (file, sizeof (file), "%s.csv", table);
+    PRINT (file, "%s.csv", table);
     json_add_text (o, "table", table);
     json_add_text (o, "file", file);
     json_add_int (o, "rows", rows);
@@ -164,7 +164,7 @@ static int dump_table (const struct dump *d, const char *table, int64_t *rows,
     int rc;
 
     *rows = 0;
-    (void)snprintf (name, sizeof (name), "%s.csv", table);
+    PRINT (name, "%s.csv", table);
     if (!sql)
         return err_set (err, ENOMEM, "no memory for a statement");
     if (strchr (table, '/') || *table == '.') {

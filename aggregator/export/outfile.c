@@ -81,9 +81,8 @@ static int open_dir (struct outfile *o, bool foreign, struct err *err)
     int rc;
 
     o->name = slash ? slash + 1 : o->path;
-    (void)snprintf (dir, sizeof (dir), "%.*s",
-                    slash ? (int)(slash - o->path) + (slash == o->path) : 1,
-                    slash ? o->path : ".");
+    PRINT (dir, "%.*s", slash ? (int)(slash - o->path) + (slash == o->path) : 1,
+           slash ? o->path : ".");
     rc = tree_open (&o->dir, dir, NULL);
     if (rc < 0)
         return err_sys (err, -rc, "cannot write %s", o->path);

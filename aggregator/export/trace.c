@@ -40,7 +40,7 @@ static void put_meta (struct trace *t, const char *what, int64_t pid,
     char full[32];
 
     for (int i = 0; i < 2; i++) {
-        (void)snprintf (full, sizeof (full), "%s_%s", what, ends[i]);
+        PRINT (full, "%s_%s", what, ends[i]);
         json_out_open_line (j, '{');
         json_out_text_of (j, "ph", "M");
         json_out_int_of (j, "pid", pid);
@@ -71,8 +71,7 @@ static void put_us (struct trace *t, const char *key, int64_t ns)
 {
     char text[32];
 
-    (void)snprintf (text, sizeof (text), "%" PRId64 ".%03d", ns / NS_PER_US,
-                    (int)(ns % NS_PER_US));
+    PRINT (text, "%" PRId64 ".%03d", ns / NS_PER_US, (int)(ns % NS_PER_US));
     json_out_key (&t->json, key);
     json_out_raw (&t->json, text);
 }
@@ -105,12 +104,9 @@ static void put_rank (struct trace *t, sqlite3_stmt *st)
     struct json_out *j = &t->json;
     char name[512];
 
-    (void)snprintf (name, sizeof (name), "rank %" PRId64 "%s%s%s%s%s%s", rank,
-                    *host ? " on " : "", host,
-                    sqlite3_column_type (st, 2) == SQLITE_NULL ? ""
-                                                               : " device ",
-                    db_text (st, 2), present ? "" : ": ",
-                    present ? "" : state);
+    PRINT (name, "rank %" PRId64 "%s%s%s%s%s%s", rank, *host ? " on " : "",
+           host, sqlite3_column_type (st, 2) == SQLITE_NULL ? "" : " device ",
+           db_text (st, 2), present ? "" : ": ", present ? "" : state);
     put_meta (t, "process", rank, 0, name, rank);
     t->counts->ranks++;
     t->counts->missing += !present;
@@ -138,8 +134,8 @@ static void put_track (struct trace *t, const char *group, unsigned lane,
     char name[512], number[32] = "";
 
     if (lane > 0)
-        (void)snprintf (number, sizeof (number), " #%u", lane + 1);
-    (void)snprintf (name, sizeof (name), "%s%s", group, number);
+        PRINT (number, " #%u", lane + 1);
+    PRINT (name, "%s%s", group, number);
     put_meta (t, "thread", t->rank, tid, name,
               t->track * TRACK_LANES_MAX + lane);
 }
@@ -315,14 +311,13 @@ static void put_about (struct trace *t)
     char text[256];
 
     if (t->opt->raw_clocks)
-        (void)snprintf (text, sizeof (text), "as recorded by each host");
+        PRINT (text, "as recorded by each host");
     else if (c->aligned == 0)
-        (void)snprintf (text, sizeof (text), "as recorded by each host: no "
-                        "offset is known");
+        PRINT (text, "as recorded by each host: no offset is known");
     else
-        (void)snprintf (text, sizeof (text), "offsets of %" PRId64 " ranks "
-                        "subtracted (CaptureInfo, kind clock), the largest "
-                        "%.3f ms", c->aligned, c->offset_ms);
+        PRINT (text, "offsets of %" PRId64 " ranks "
+               "subtracted (CaptureInfo, kind clock), the largest "
+               "%.3f ms", c->aligned, c->offset_ms);
     (void)fputs ("\n],\n\"displayTimeUnit\": \"ms\",\n", j->f);
     j->more = false;
     json_out_open_of (j, "otherData", '{');

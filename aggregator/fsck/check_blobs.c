@@ -58,8 +58,7 @@ static bool has_reason (struct check *c, const char *name)
 {
     char path[PATH_MAX];
 
-    (void)snprintf (path, sizeof (path), "%s/" CHECK_QUARANTINE "/%s.reason",
-                    c->root, name);
+    PRINT (path, "%s/" CHECK_QUARANTINE "/%s.reason", c->root, name);
     return access (path, F_OK) == 0;
 }
 
@@ -99,8 +98,7 @@ static int copy_bytes (struct check *c, const struct ledger_item *i,
         at += n;
     }
     fileio_close (in);
-    if (out >= 0 && close (out) < 0 && rc == 0)
-        rc = -errno;
+    rc = fileio_close_written (out, rc);
     // a file that no longer exists cannot be set aside
     return rc < 0 && rc != -ENODATA ? err_sys (c->err, -rc, "cannot write %s",
                                                to) : 0;
@@ -130,13 +128,12 @@ int check_quarantine (struct check *c, const struct ledger_item *i,
 
     digest_hex (&i->content, hex);
     rc = quarantine_path (c, hex, "", to);
-    (void)snprintf (text, sizeof (text), "%s\njob %s\nkind %s\nrank %lld\n"
-                    "capture %s\npath %s\nhost %s\nsegment %lld\noffset %llu\n"
-                    "size %llu\n", why, i->job,
-                    i->kind == ITEM_ROWS ? "rows" : "raw", (long long)i->rank,
-                    i->capture, i->path, i->host, (long long)i->place.segment,
-                    (unsigned long long)i->place.offset,
-                    (unsigned long long)i->place.size);
+    PRINT (text, "%s\njob %s\nkind %s\nrank %lld\ncapture %s\npath %s\nhost "
+           "%s\nsegment %lld\noffset %llu\nsize %llu\n", why, i->job,
+           i->kind == ITEM_ROWS ? "rows" : "raw", (long long)i->rank,
+           i->capture, i->path, i->host, (long long)i->place.segment,
+           (unsigned long long)i->place.offset,
+           (unsigned long long)i->place.size);
     if (rc == 0)
         rc = write_reason (c, hex, text);
     if (rc < 0)
@@ -154,9 +151,8 @@ static int check_blob (struct check *c, const char *prefix, const char *name)
     struct digest id;
     int rc;
 
-    (void)snprintf (hex, sizeof (hex), "%.2s%.66s", prefix, name);
-    (void)snprintf (from, sizeof (from), "%s/blobs/%s/%s", c->root, prefix,
-                    name);
+    PRINT (hex, "%.2s%.66s", prefix, name);
+    PRINT (from, "%s/blobs/%s/%s", c->root, prefix, name);
     if (digest_parse (hex, &id) == 0) {
         rc = ledger_find_content (c->fresh, &id, &place, c->err);
         if (rc < 0 || (rc == 1 && place.segment == 0))
@@ -180,7 +176,7 @@ static int check_dir (struct check *c, const char *prefix)
     DIR *dir;
     int rc = 0;
 
-    (void)snprintf (path, sizeof (path), "%s/blobs/%s", c->root, prefix);
+    PRINT (path, "%s/blobs/%s", c->root, prefix);
     if (!(dir = opendir (path)))
         return 0;
     while (rc == 0 && (e = readdir (dir))) {
@@ -198,7 +194,7 @@ int check_blobs (struct check *c)
     for (unsigned i = 0; i < 256 && rc == 0; i++) {
         char prefix[3];
 
-        (void)snprintf (prefix, sizeof (prefix), "%02x", i);
+        PRINT (prefix, "%02x", i);
         rc = check_dir (c, prefix);
     }
     return rc;

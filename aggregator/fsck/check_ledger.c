@@ -384,7 +384,7 @@ static int choose_aside (struct check *c, char name[PATH_MAX])
         else
             (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE
                             "/ledger-%u.db", c->root, n);
-        (void)snprintf (wal, sizeof (wal), "%.*s-wal", PATH_MAX - 5, name);
+        PRINT (wal, "%.*s-wal", PATH_MAX - 5, name);
         if (access (name, F_OK) < 0 && access (wal, F_OK) < 0)
             break;
     }
@@ -423,8 +423,7 @@ static int move_aside (struct check *c, const char *aside)
 
     for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]) && rc == 0; i++) {
         check_ledger_path (c, ends[i], from);
-        (void)snprintf (to, sizeof (to), "%.*s%s", PATH_MAX - 5, aside,
-                        ends[i]);
+        PRINT (to, "%.*s%s", PATH_MAX - 5, aside, ends[i]);
         if (access (from, F_OK) == 0)
             rc = fileio_rename (from, to, c->err);
     }
@@ -451,7 +450,7 @@ static int set_old_aside (struct check *c, char aside[PATH_MAX])
     check_ledger_path (c, "-wal", wal);
     if (access (wal, F_OK) == 0 || link (from, aside) < 0)
         return move_aside (c, aside);
-    (void)snprintf (wal, sizeof (wal), "%s/" CHECK_QUARANTINE, c->root);
+    PRINT (wal, "%s/" CHECK_QUARANTINE, c->root);
     return fileio_sync_dir (wal, c->err);
 }
 

@@ -26,14 +26,11 @@ int check_list_names (const char *root, const char *name, int64_t **numbers,
         return err_sys (err, errno, "cannot read %s: is this the root of an "
                         "aggregator?", path);
     while (rc == 0 && (e = readdir (dir))) {
-        int64_t number, *p;
+        int64_t number;
 
-        if (units_int (e->d_name, 0, LEDGER_SEGMENT_MAX, &number) < 0)
-            continue;
-        if (!(p = vec_add (numbers, n, sizeof (*p))))
+        if (units_int (e->d_name, 0, LEDGER_SEGMENT_MAX, &number) == 0 &&
+            vec_push (numbers, n, &number, sizeof (number)) < 0)
             rc = err_set (err, ENOMEM, "no memory to check");
-        else
-            *p = number;
     }
     (void)closedir (dir);
     return rc;
@@ -41,12 +38,10 @@ int check_list_names (const char *root, const char *name, int64_t **numbers,
 
 static int add_gap (struct check *c, const struct ledger_place *gap)
 {
-    struct check_gap *p = vec_add (&c->gaps, &c->ngaps, sizeof (*p));
+    struct check_gap g = { gap->segment, gap->offset, gap->size, false };
 
-    if (!p)
-        return err_set (c->err, ENOMEM, "no memory to check");
-    *p = (struct check_gap){ gap->segment, gap->offset, gap->size, false };
-    return 0;
+    return vec_push (&c->gaps, &c->ngaps, &g, sizeof (g)) < 0
+               ? err_set (c->err, ENOMEM, "no memory to check") : 0;
 }
 
 /* "job j rank 3 capture/path" */
@@ -73,7 +68,7 @@ static struct check_bad *find_bad (struct check *c,
     for (size_t k = 0; k < c->nbad; k++) {
         struct check_bad *b = &c->bad[k];
 
-        if (memcmp (&b->item.content, &i->content, DIGEST_SIZE) == 0 &&
+        if (digest_is (&b->item.content, &i->content) &&
             b->item.kind == i->kind && b->item.rank == i->rank &&
             strcmp (b->item.job, i->job) == 0 &&
             strcmp (b->item.dir, i->dir) == 0 &&
@@ -95,7 +90,7 @@ static int add_bad (struct check *c, const struct ledger_item *i,
     if (!b && !(b = vec_add (&c->bad, &c->nbad, sizeof (*b))))
         return err_set (c->err, ENOMEM, "no memory to check");
     b->item = *i;
-    (void)snprintf (b->why.text, sizeof (b->why.text), "%s", why);
+    PRINT (b->why.text, "%s", why);
     return 0;
 }
 

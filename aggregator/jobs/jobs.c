@@ -326,16 +326,15 @@ static void make_name (struct jobs_job *j, const struct fact *first)
     char date[32], text[CAPTURE_NAME_MAX + 160];
     uint64_t h;
 
-    (void)snprintf (text, sizeof (text), "%" PRId64 " %" PRId64 " %" PRId64
-                    " %" PRId64 " %" PRId64 " %s", first->rank,
-                    first->start_ns, first->end_ns, first->e->pid,
-                    first->e->mono_start_ns, first->c->name);
+    PRINT (text,
+           "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %s",
+           first->rank, first->start_ns, first->end_ns, first->e->pid,
+           first->e->mono_start_ns, first->c->name);
     h = evidence_hash (0, text, strlen (text));
     (void)gmtime_r (&s, &tm);
     if (strftime (date, sizeof (date), "%Y%m%dT%H%M%SZ", &tm) == 0)
         date[0] = '\0';
-    (void)snprintf (j->name, sizeof (j->name), "%s-%08x", date,
-                    (unsigned)(h >> 32));
+    PRINT (j->name, "%s-%08x", date, (unsigned)(h >> 32));
 }
 
 static bool is_earlier (const struct fact *a, const struct fact *b)
@@ -391,7 +390,7 @@ static int fill_jobs (const struct divider *d, struct jobs *ret)
             j->fixed = x->in->fixed;
         if (x->e->job[0] && !j->given) {
             j->given = true;
-            (void)snprintf (j->name, sizeof (j->name), "%s", x->e->job);
+            PRINT (j->name, "%s", x->e->job);
         }
     }
     for (size_t i = 0; i < ret->n; i++) {

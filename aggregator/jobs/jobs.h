@@ -19,7 +19,6 @@
 #define JOBS_NAME_MAX EVIDENCE_TEXT_MAX // of a job's id, with the NUL
 #define JOBS_WHY_MAX 256
 #define JOBS_NONE SIZE_MAX
-#define JOBS_GAP_NS (3600 * INT64_C (1000000000))      // of a service
 
 struct jobs_capture {
     const struct capture *capture;      // as read, with its evidence; borrowed

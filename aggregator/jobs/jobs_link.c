@@ -6,7 +6,6 @@
 #include "jobs/jobs_private.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +120,7 @@ static int fill_plain (struct linker *l)
     for (int i = -2; i < PLAIN_IDS; i++) {
         size_t *at;
 
-        (void)snprintf (id, sizeof (id), "group_name_%d", i);
+        PRINT (id, "group_name_%d", i);
         capture_group_hash (i < 0 ? names[i + 2] : id, hash);
         at = index_at (&l->plain, evidence_hash (0, hash, strlen (hash)));
         if (!at)

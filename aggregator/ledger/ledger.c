@@ -53,6 +53,17 @@ void ledger_rollback (struct ledger *l)
     l->total = l->committed;
 }
 
+int ledger_finish (struct ledger *l, int rc, struct err *err)
+{
+    int committed = rc < 0 ? rc : ledger_commit (l, err);
+
+    if (committed < 0) {
+        ledger_rollback (l);
+        return committed;
+    }
+    return rc;
+}
+
 int ledger_within (struct ledger *l, int (*fn) (struct ledger *l, void *arg,
                                                 struct err *err),
                    void *arg, struct err *err)
@@ -62,12 +73,6 @@ int ledger_within (struct ledger *l, int (*fn) (struct ledger *l, void *arg,
 
     if (rc < 0)
         return rc;
-    if ((rc = fn (l, arg, err)) >= 0 && alone) {
-        int committed = ledger_commit (l, err);
-
-        rc = committed < 0 ? committed : rc;
-    }
-    if (rc < 0 && alone)
-        ledger_rollback (l);
-    return rc;
+    rc = fn (l, arg, err);
+    return alone ? ledger_finish (l, rc, err) : rc;
 }

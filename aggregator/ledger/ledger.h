@@ -172,6 +172,11 @@ int ledger_begin (struct ledger *l, struct err *err);
 int ledger_commit (struct ledger *l, struct err *err);
 void ledger_rollback (struct ledger *l);
 
+/* Commit after 'rc', or roll back if that or the commit failed: 'rc', or why
+ * the commit failed.
+ */
+int ledger_finish (struct ledger *l, int rc, struct err *err);
+
 /* Find a content: 1 and its place, 0 if it is absent; -EBADMSG, -EIO. */
 int ledger_find_content (struct ledger *l, const struct digest *content,
                          struct ledger_place *ret, struct err *err);

@@ -10,7 +10,6 @@
 #include "base/vec.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,7 +115,7 @@ static int move_item (struct ledger *l, struct moved *m, const char *job,
 {
     int64_t was = ledger_item_sum (&m->item), sum;
 
-    (void)snprintf (m->item.job, sizeof (m->item.job), "%s", job);
+    PRINT (m->item.job, "%s", job);
     sum = ledger_item_sum (&m->item);
     l->total.sum += (uint64_t)sum - (uint64_t)was;
     return ledger_do (l, err, "UPDATE item SET job=?2, sum=?3 WHERE seq=?1",

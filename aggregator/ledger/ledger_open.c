@@ -65,7 +65,7 @@ static int open_ledger (const char *path, int flags, struct ledger **ret,
         rc = err_set (err, ENAMETOOLONG, "path is too long: %s", path);
     else
         rc = 0;
-    (void)snprintf (l->path, sizeof (l->path), "%s", path);
+    PRINT (l->path, "%s", path);
     if (rc < 0 || (rc = open_db (l, flags, err)) < 0) {
         ledger_close (l);
         return rc;

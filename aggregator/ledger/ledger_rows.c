@@ -25,17 +25,6 @@ bool ledger_valid_place (const struct ledger_place *p)
            p->offset <= (uint64_t)INT64_MAX - CONTENT_SIZE_MAX;
 }
 
-static bool ledger_valid_segment (int64_t segment, uint64_t end)
-{
-    return segment > 0 && segment <= LEDGER_SEGMENT_MAX && end <= INT64_MAX;
-}
-
-static bool ledger_valid_job (const char *id, int64_t world_size)
-{
-    return message_valid_name (id) && world_size >= 0 &&
-           world_size <= LEDGER_WORLD_MAX;
-}
-
 bool ledger_valid_assignment (const struct ledger_assignment *a)
 {
     return message_valid_name (a->scope) && *a->dir &&
@@ -206,7 +195,8 @@ static bool check_job (sqlite3_stmt *st, struct ledger_total *t)
     db_columns (st, id, size, built, stored);
     sum = ledger_job_sum (id, size, built);
     add_up (t, sum);
-    return ledger_valid_job (id, size) && stored == sum;
+    return message_valid_name (id) && size >= 0 && size <= LEDGER_WORLD_MAX &&
+           stored == sum;
 }
 
 static bool check_word (sqlite3_stmt *st, struct ledger_total *t)
@@ -241,7 +231,7 @@ static bool check_segment (sqlite3_stmt *st, struct ledger_total *t)
 
     (void)t;
     db_columns (st, segment, end, sum);
-    return ledger_valid_segment (segment, end) &&
+    return segment > 0 && segment <= LEDGER_SEGMENT_MAX && end <= INT64_MAX &&
            sum == ledger_segment_sum (segment, end);
 }
 

@@ -50,12 +50,12 @@ int size_claims_put (struct size_claims *w, const struct size_claim *word)
 {
     const struct size_claim *known = size_claims_find (w, word);
     size_t at = place_of (w, word);
-    struct size_claim *p = w->list;
+    struct size_claim *p;
 
     if (known && known->world_size == word->world_size)
         return 0;
     if (known) {
-        p[at] = *word;
+        w->list[at] = *word;
         return 1;
     }
     if (word->world_size == 0)
@@ -63,13 +63,9 @@ int size_claims_put (struct size_claims *w, const struct size_claim *word)
     if (w->n >= (word->by == CLAIM_FRONT || word->by == CLAIM_EXPECT
                      ? CLAIMS_MAX : CLAIMS_MAX - CLAIMS_RESERVED))
         return -E2BIG;
-    p = vec_one_more (p, w->n, sizeof (*p));
-    if (!p)
+    if (!(p = vec_insert (&w->list, &w->n, at, sizeof (*p))))
         return -ENOMEM;
-    w->list = p;
-    memmove (p + at + 1, p + at, (w->n - at) * sizeof (*p));
-    p[at] = *word;
-    w->n++;
+    *p = *word;
     return 1;
 }
 

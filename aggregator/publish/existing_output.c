@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define KEPT_MAX 1000           // names that are tried
@@ -80,7 +79,7 @@ static int tell_busy (const struct tree *dir, const char *name,
     if (pid == 0 && name_part (name, 3, shm))
         pid = lock_holder (dir, shm, WAL_LOCKS_AT, WAL_LOCKS_SIZE);
     if (pid > 0)
-        (void)snprintf (who, sizeof (who), "process %ld", (long)pid);
+        PRINT (who, "process %ld", (long)pid);
     return err_set (err, EBUSY, "another process (%s) is writing %s/%s: end "
                     "it, or choose another output directory", who, dir->path,
                     name);

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,7 +139,7 @@ int publish_temp (const struct publish *p, const char *name, unsigned number,
 {
     char numbered[NAME_MAX + 1];
 
-    (void)snprintf (numbered, sizeof (numbered), "%u.%s", number, name);
+    PRINT (numbered, "%u.%s", number, name);
     return tree_hold (&p->work.tree, numbered, path, err);
 }
 
@@ -255,8 +254,7 @@ static int copy_over (const char *from, const struct tree *to,
     if (rc == 0 && fsync (out) < 0)
         rc = -errno;
     fileio_close (in);
-    if (out >= 0 && close (out) < 0 && rc == 0)
-        rc = -errno;
+    rc = fileio_close_written (out, rc);
     return rc < 0 ? err_sys (err, -rc, "cannot copy the result to %s/%s",
                              to->path, name) : 0;
 }

@@ -62,8 +62,7 @@ static int go_aside (struct publish *p, const char *job, struct err *err)
     struct tree aside;
     int rc;
 
-    (void)snprintf (name, sizeof (name), PUBLISH_OUTPUT_DIR ".of-%.*s",
-                    ASIDE_JOB_MAX, job);
+    PRINT (name, PUBLISH_OUTPUT_DIR ".of-%.*s", ASIDE_JOB_MAX, job);
     if ((rc = tree_open_in (&aside, &p->above, name, FILEIO_DIR_MODE, NULL,
                             err)) < 0)
         return rc;

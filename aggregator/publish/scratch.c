@@ -28,15 +28,14 @@
 
 static void remove_files (int dirfd)
 {
-    DIR *dir = fileio_list (dirfd);
+    DIR *dir = fileio_list (dirfd, ".");
     struct dirent *e;
 
     while (dir && (e = readdir (dir))) {
         if (strcmp (e->d_name, LOCK_NAME) != 0)
             (void)unlinkat (dirfd, e->d_name, 0);       // not "." and ".."
     }
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
 }
 
 /* Whether it is a scratch directory in 'above', and not another of our
@@ -83,15 +82,14 @@ out:
 
 void scratch_clean (const struct tree *above)
 {
-    DIR *dir = fileio_list (above->fd);
+    DIR *dir = fileio_list (above->fd, ".");
     struct dirent *e;
 
     while (dir && (e = readdir (dir))) {
         if (strncmp (e->d_name, PREFIX, strlen (PREFIX)) == 0)
             remove_dead (above->fd, e->d_name);
     }
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
 }
 
 /* ---- creating and dropping ---- */
@@ -114,12 +112,11 @@ static int choose_name (char name[NAME_SIZE])
 
 static bool is_empty (int dirfd)
 {
-    DIR *dir = fileio_list (dirfd);
+    DIR *dir = fileio_list (dirfd, ".");
     int rc;
     bool empty = dir && !fileio_next_entry (dir, &rc) && rc == 0;
 
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
     return empty;
 }
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #define LISTED_MAX 8            // more are only counted
 #define LIST_SIZE 256           // bytes
@@ -89,7 +88,7 @@ int absent_explain (sqlite3 *db, int64_t rank, const char *step,
     if (rc < 0 || is_not_present (db, rank, err))
         return -ENODATA;
     if (rank >= 0)
-        (void)snprintf (whose, sizeof (whose), "rank %lld", (long long)rank);
+        PRINT (whose, "rank %lld", (long long)rank);
     return err_set (err, ENODATA, "no communication op and no step of "
                     "%s%s%.100s has a start time", whose, step ? ", step " : "",
                     step ? step : "");

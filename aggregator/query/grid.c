@@ -1,6 +1,7 @@
 /* aggregator/query/grid.c - print rows as a table, CSV or JSON */
 #include "query/grid.h"
 
+#include "base/err.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "json/json_out.h"
@@ -181,7 +182,7 @@ static void real_for_people (double v, char out[UNITS_REAL_TEXT])
     if (*out && strlen (out) > 15) {
         char brief[UNITS_REAL_TEXT];
 
-        (void)snprintf (brief, sizeof (brief), "%.15g", v);
+        PRINT (brief, "%.15g", v);
         if (!strchr (brief, 'e'))
             (void)snprintf (out, UNITS_REAL_TEXT, "%s", brief);
     }
@@ -207,7 +208,7 @@ void grid_fixed (struct grid *g, double v, int decimals)
         grid_real (g, v);
         return;
     }
-    (void)snprintf (text, sizeof (text), "%.*f", decimals, v);
+    PRINT (text, "%.*f", decimals, v);
     put_cell (g, text, strlen (text), true);
 }
 

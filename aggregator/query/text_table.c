@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define GAP 2                   // blanks between columns
-#define LETTER 2                // the maximum width of a column
+#define LETTER 2                // columns that one character takes at most
 #define WORD_MOST 24            // words up to this width are not divided, if
                                 // there is room
 

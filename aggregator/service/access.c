@@ -61,8 +61,8 @@ bool access_may_log (struct access *d)
 
     if (now - d->problems_ns > PROBLEMS_NS) {
         if (d->problems > PROBLEMS_MAX)
-            log_text (LOG_LEVEL_WARN, "peers-refused", "%u more within a "
-                      "minute", d->problems - PROBLEMS_MAX);
+            log_warn ("peers-refused", "%u more within a minute",
+                      d->problems - PROBLEMS_MAX);
         d->problems_ns = now;
         d->problems = 0;
     }
@@ -88,10 +88,9 @@ static void check_room (const struct aggregator_options *opt)
                          ? opt->world_size : opt->agents;
 
     if (room < wanted)
-        log_text (LOG_LEVEL_WARN, "descriptors-low", "there is room for %lld "
-                  "agents, but %lld are expected: raise the limit of open "
-                  "files (ulimit -n, LimitNOFILE)", (long long)room,
-                  (long long)wanted);
+        log_warn ("descriptors-low", "there is room for %lld agents, but %lld "
+                  "are expected: raise the limit of open files (ulimit -n, "
+                  "LimitNOFILE)", (long long)room, (long long)wanted);
 }
 
 int access_open (struct access *d, const struct aggregator_options *opt,

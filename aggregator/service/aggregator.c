@@ -124,12 +124,11 @@ static void check_room (void *arg)
     rc = space_check_floor (&a->floor, a->opt->root, &why);
     if (rc == 0 && !was) {
         counter_add (COUNTER_DISK_FLOORS, 1);
-        log_text (LOG_LEVEL_WARN, "disk-floor", "no data is accepted until "
-                  "there is room: %s", why.text);
+        log_warn ("disk-floor", "no data is accepted until there is room: %s",
+                  why.text);
         a->no_room = why;
     } else if (rc > 0 && was) {
-        log_text (LOG_LEVEL_INFO, "disk-room", "%s has room again",
-                  a->opt->root);
+        log_info ("disk-room", "%s has room again", a->opt->root);
     }
     for (struct served *s = a->jobs; s && a->floor.below; s = s->next)
         (void)job_note (&s->job, a->no_room.text);
@@ -212,15 +211,15 @@ static void end_service (struct aggregator *a)
     a->ending_ns = clock_mono_ns ();
     check_service (a, a->ending_ns);
     if (a->building)
-        log_text (LOG_LEVEL_INFO, "ending", "captures that have arrived are "
-                  "built first; a second signal ends the aggregator at once");
+        log_info ("ending", "captures that have arrived are built first; a "
+                  "second signal ends the aggregator at once");
 }
 
 static void on_signal (void *arg, int signo)
 {
     struct aggregator *a = arg;
 
-    log_text (LOG_LEVEL_INFO, "signal", "ending on signal %d", signo);
+    log_info ("signal", "ending on signal %d", signo);
     if (!a->opt->job && a->ending_ns == 0) {
         end_service (a);
         return;
@@ -255,19 +254,16 @@ static void tell_recovered (const struct aggregator *a)
                   "lists them", (unsigned long long)r.between);
 }
 
-/* Detect before anything is delivered that OUT is refused for root. */
-static int check_out (const struct aggregator_options *opt, struct err *err)
-{
-    return opt->out ? tree_check_path (opt->out, opt->foreign, err) : 0;
-}
-
 static int open_disk (struct aggregator *a, struct err *err)
 {
     char path[PATH_MAX];
     int rc = fileio_mkdirs (a->opt->root, FILEIO_DIR_MODE, err);
     const char *remote;
 
-    if (rc < 0 || (rc = check_out (a->opt, err)) < 0)
+    // before anything is delivered, in case OUT is refused for root
+    if (rc == 0 && a->opt->out)
+        rc = tree_check_path (a->opt->out, a->opt->foreign, err);
+    if (rc < 0)
         return rc;
     if ((remote = fileio_remote_fs (a->opt->root)))
         return err_set (err, ENOTSUP, "%s is on a shared file system (%s), "
@@ -365,17 +361,15 @@ static bool root_is_spent (struct aggregator *a)
     if (!a->complete || !a->opt->run_dir)
         return false;
     if (a->left > 0) {
-        log_text (LOG_LEVEL_WARN, "root-kept", "it has versions of captures "
-                  "that are not in the result: %s",
-                  a->opt->root);
+        log_warn ("root-kept", "it has versions of captures that are not in "
+                  "the result: %s", a->opt->root);
         return false;
     }
     if (aggregator_result_has_all (a, a->over))
         return true;
-    log_text (LOG_LEVEL_WARN, "root-kept", "data arrived after the result was "
-              "written: it is in %s (rollcall build --root %s %s -o OUT makes "
-              "a result that has it)", a->opt->root, a->opt->root,
-              a->opt->job);
+    log_warn ("root-kept", "data arrived after the result was written: it is "
+              "in %s (rollcall build --root %s %s -o OUT makes a result that "
+              "has it)", a->opt->root, a->opt->root, a->opt->job);
     return false;
 }
 
@@ -388,7 +382,7 @@ static void stop (struct aggregator *a)
     end_status (a);
     if (a->transfers && aggregator_has_root (a) &&
         transfers_note_all (a->transfers, &err) < 0)
-        log_text (LOG_LEVEL_WARN, "commit-failed", "%s", err.text);
+        log_warn ("commit-failed", "%s", err.text);
     control_close (a->control);
     spent = root_is_spent (a);
     transfers_destroy (a->transfers);
@@ -425,16 +419,16 @@ int aggregator_serve (const struct aggregator_options *opt)
 
     rc = aggregator_start (&a, &err);
     if (rc < 0) {
-        log_text (LOG_LEVEL_ERROR, "start-failed", "%s", err.text);
+        log_error ("start-failed", "%s", err.text);
         a.status = access_status (rc);
     } else {
-        log_text (LOG_LEVEL_INFO, "listening", "%s, root %s (%s)", opt->listen,
-                  opt->root, access_text (&a.peer_access, opt));
+        log_info ("listening", "%s, root %s (%s)", opt->listen, opt->root,
+                  access_text (&a.peer_access, opt));
         check_room (&a);
         write_status (&a);
         tick (&a);
         if ((rc = loop_run (a.loop)) < 0) {
-            log_text (LOG_LEVEL_ERROR, "loop-failed", "%s", strerror (-rc));
+            log_error ("loop-failed", "%s", strerror (-rc));
             a.status = EX_OSERR;
         }
     }

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -132,17 +131,16 @@ static void tell_raw (struct aggregator *a)
 
     if (!t)
         return;
-    log_text (LOG_LEVEL_INFO, "raw", "%zu of %zu raw file%s in %s/captures",
-              t->n - t->missing, t->n, units_s (t->n), a->out);
+    log_info ("raw", "%zu of %zu raw file%s in %s/captures", t->n - t->missing,
+              t->n, units_s (t->n), a->out);
     named = t->missing < RAW_TREE_NAMED_MAX ? t->missing : RAW_TREE_NAMED_MAX;
     for (size_t i = 0; i < named; i++) {
-        log_text (LOG_LEVEL_WARN, "raw-missing", "%s", t->named[i].text);
+        log_warn ("raw-missing", "%s", t->named[i].text);
         (void)job_note (&a->building->job, t->named[i].text);
     }
     if (named == t->missing)
         return;
-    (void)snprintf (more, sizeof (more), "%zu more raw files are missing",
-                    t->missing - named);
+    PRINT (more, "%zu more raw files are missing", t->missing - named);
     (void)job_note (&a->building->job, more);
 }
 
@@ -154,10 +152,10 @@ static void tell_left (struct aggregator *a)
     a->left = a->build_rc < 0 ? 0 : job_build_left (a->build);
     if (a->left == 0 || !a->opt->run_dir)
         return;
-    (void)snprintf (note, sizeof (note), "captures were delivered again with "
-                    "other content: versions that are not in the result stay "
-                    "in %.500s (rollcall archive --root there: ls lists them, "
-                    "get and get --superseded return them)", a->opt->root);
+    PRINT (note, "captures were delivered again with other content: versions "
+           "that are not in the result stay in %.500s (rollcall archive --root "
+           "there: ls lists them, get and get --superseded return them)",
+           a->opt->root);
     (void)job_note (&a->building->job, note);
 }
 
@@ -216,8 +214,8 @@ static void note_built (struct aggregator *a)
         build_schedule_due_ns (&a->building->schedule) == INT64_MAX &&
         ledger_set_built (a->ledger, a->building->job.id, a->build_seq,
                           &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s",
-                  a->building->job.id, err.text);
+        log_error ("ledger-failed", "job %s: %s", a->building->job.id,
+                   err.text);
 }
 
 bool aggregator_end_build (struct aggregator *a)
@@ -260,7 +258,7 @@ static int note_unbuilt (void *arg, const struct ledger_job *j)
         return 0;
     if ((rc = aggregator_note_unbuilt (a, j->id)) < 0)
         return rc;
-    log_text (LOG_LEVEL_INFO, "unbuilt", "job %s: %s; it will be built", j->id,
+    log_info ("unbuilt", "job %s: %s; it will be built", j->id,
               behind ? "its result lacks some of what was delivered"
                      : "its result is missing");
     return 0;

@@ -24,14 +24,12 @@ void aggregator_drop_result (struct aggregator *a, const char *job)
         access (path, F_OK) < 0)
         return;
     if (fileio_remove_tree (path, &err) < 0) {
-        log_text (LOG_LEVEL_ERROR, "stale-result", "%s: its job no longer "
-                  "has captures, but it cannot be removed: %s",
-                  path, err.text);
+        log_error ("stale-result", "%s: its job no longer has captures, but it "
+                   "cannot be removed: %s", path, err.text);
         return;
     }
     (void)rmdir (dir);
-    log_text (LOG_LEVEL_INFO, "no-job", "job %s no longer has captures or a "
-              "result", job);
+    log_info ("no-job", "job %s no longer has captures or a result", job);
 }
 
 static int aggregator_divide_drop (void *arg, const char *job)
@@ -149,7 +147,7 @@ int aggregator_divide (struct aggregator *a, const struct served *s,
         came_ns = a->began_ns;
     if ((rc = divide_scope (a->ledger, a->store, scope, a->opt->job_gap_ns,
                             &a->divided, &err)) < 0) {
-        log_text (LOG_LEVEL_ERROR, "divide-failed", "%s: %s", scope, err.text);
+        log_error ("divide-failed", "%s: %s", scope, err.text);
         return rc;
     }
     if ((rc = commit (a, came_ns)) < 0)

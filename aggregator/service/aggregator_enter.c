@@ -48,6 +48,6 @@ int aggregator_commit_now (struct aggregator *a)
 
     a->commit_took_ns = clock_mono_ns () - began;
     if (rc < 0)
-        log_text (LOG_LEVEL_ERROR, "commit-failed", "%s", err.text);
+        log_error ("commit-failed", "%s", err.text);
     return rc;
 }

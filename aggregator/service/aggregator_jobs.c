@@ -82,20 +82,15 @@ static void forget_silent_of (struct aggregator *a, struct served *s,
 /* During a service's job hosts come and go: each reboot, and most restarts of a
  * container, look like a new host.
  */
-static void forget_silent (struct aggregator *a)
+void aggregator_give_back (struct aggregator *a, const struct served *but)
 {
     int64_t before = clock_mono_ns () - AGGREGATOR_IDLE_NS;
 
-    for (struct served *s = a->jobs; s; s = s->next)
-        forget_silent_of (a, s, before);
-}
-
-void aggregator_give_back (struct aggregator *a, const struct served *but)
-{
     if (a->opt->job)
         return;                 // a run has only one job
     forget_idle (a, but);
-    forget_silent (a);
+    for (struct served *s = a->jobs; s; s = s->next)
+        forget_silent_of (a, s, before);
 }
 
 /* Whether all agents of the job ended before then and had delivered everything.
@@ -142,8 +137,7 @@ void aggregator_recall_claims (struct aggregator *a, struct served *s)
     struct err err = { "" };
 
     if (ledger_size_claims (a->ledger, s->job.id, &claims, &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
-                  err.text);
+        log_error ("ledger-failed", "job %s: %s", s->job.id, err.text);
     else
         job_set_claims (&s->job, &claims);
     s->noted_size = s->job.world_size;

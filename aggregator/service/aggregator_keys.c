@@ -10,7 +10,6 @@
 #include "base/vec.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,13 +33,11 @@ static int bind_key (struct aggregator *a, const char *who, const char *host,
 
     if (!p)
         return err_set (err, ENOMEM, "no memory to bind key %s", who);
-    (void)snprintf (p->who, sizeof (p->who), "%s", who);
-    (void)snprintf (p->host, sizeof (p->host), "%s", host);
+    PRINT (p->who, "%s", who);
+    PRINT (p->host, "%s", host);
     p->since_ns = clock_wall_ns ();
-    log_text (LOG_LEVEL_INFO, "key-bound",
-              "key %s is now bound to host %s, the first one that it was used "
-              "for: rollcall key bind changes that",
-              who, host);
+    log_info ("key-bound", "key %s is now bound to host %s, the first one that "
+              "it was used for: rollcall key bind changes that", who, host);
     return 0;
 }
 

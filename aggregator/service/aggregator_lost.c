@@ -12,7 +12,6 @@
 #include "store/root.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -26,10 +25,10 @@ bool aggregator_has_root (struct aggregator *a)
     if (a->root_gone || root_is_there (a->root_fd, a->opt->root))
         return !a->root_gone;
     a->root_gone = true;
-    log_text (LOG_LEVEL_ERROR, "root-gone", "%s was removed or replaced while "
-              "it was in use: nothing more is acknowledged.  What was "
-              "acknowledged is lost, unless it is in a result elsewhere or the "
-              "captures are still on their nodes", a->opt->root);
+    log_error ("root-gone", "%s was removed or replaced while it was in use: "
+               "nothing more is acknowledged.  What was acknowledged is lost, "
+               "unless it is in a result elsewhere or the captures are still "
+               "on their nodes", a->opt->root);
     transfers_hold (a->transfers, true);
     a->status = EX_IOERR;
     loop_stop (a->loop, 0);
@@ -49,22 +48,21 @@ static bool put_ledger_back (struct aggregator *a)
     int rc = ledger_put_back (a->ledger, aside, &err);
 
     if (rc < 0) {
-        log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in "
-                  "%s was removed or replaced while it was in use, and cannot "
-                  "be put back: %s.  Nothing is acknowledged%s", a->opt->root,
-                  err.text, rc == -ENODEV ? "; restart the aggregator to "
-                  "repair it"
-                                          : " until it can be");
+        log_error ("ledger-gone", "ledger.db or its journal in %s was removed "
+                   "or replaced while it was in use, and cannot be put back: "
+                   "%s.  Nothing is acknowledged%s", a->opt->root, err.text,
+                   rc == -ENODEV ? "; restart the aggregator to repair it"
+                                 : " until it can be");
         if (rc == -ENODEV) {
             a->status = EX_IOERR;
             loop_stop (a->loop, 0);
         }
         return false;
     }
-    log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in %s "
-              "was removed or replaced while it was in use: it was written "
-              "again, with all that it had%s%s", a->opt->root,
-              *aside ? "; what was in its place is now " : "", aside);
+    log_error ("ledger-gone", "ledger.db or its journal in %s was removed or "
+               "replaced while it was in use: it was written again, with all "
+               "that it had%s%s", a->opt->root,
+               *aside ? "; what was in its place is now " : "", aside);
     return true;
 }
 
@@ -74,15 +72,14 @@ static void tell_files (const struct aggregator *a,
                         const struct store_lost *lost)
 {
     for (size_t i = 0; i < lost->nsegments; i++)
-        log_text (LOG_LEVEL_ERROR, "removed", "segment %lld in %s/segments was "
-                  "%s while it was in use", (long long)
-                  lost->segments[i].segment, a->opt->root,
-                  lost->segments[i].end > 0 ? "cut" : "removed or emptied");
+        log_error ("removed", "segment %lld in %s/segments was %s while it was "
+                   "in use", (long long)lost->segments[i].segment,
+                   a->opt->root,
+                   lost->segments[i].end > 0 ? "cut" : "removed or emptied");
     if (lost->nblobs > 0)
-        log_text (LOG_LEVEL_ERROR, "removed", "%zu file%s in %s/blobs %s "
-                  "removed or cut while the root was in use", lost->nblobs,
-                  units_s (lost->nblobs), a->opt->root,
-                  lost->nblobs == 1 ? "was" : "were");
+        log_error ("removed", "%zu file%s in %s/blobs %s removed or cut while "
+                   "the root was in use", lost->nblobs, units_s (lost->nblobs),
+                   a->opt->root, lost->nblobs == 1 ? "was" : "were");
 }
 
 struct losses {                 // by job, rank and capture
@@ -98,11 +95,10 @@ static void tell_job (struct losses *l)
 
     if (!s || l->of_job == 0)
         return;
-    (void)snprintf (text, sizeof (text), "acknowledged data of %zu capture%s "
-                    "was removed from the aggregator's root while it was in "
-                    "use, and is requested again; the first is %.200s (rank "
-                    "%lld)", l->of_job, units_s (l->of_job),
-                    l->first.capture, (long long)l->first.rank);
+    PRINT (text, "acknowledged data of %zu capture%s was removed from the "
+           "aggregator's root while it was in use, and is requested again; the "
+           "first is %.200s (rank %lld)", l->of_job, units_s (l->of_job),
+           l->first.capture, (long long)l->first.rank);
     aggregator_note (s, NULL, text);
 }
 
@@ -162,8 +158,8 @@ static int mend (struct aggregator *a, const struct store_lost *lost,
     tell_files (a, lost);
     tell_job (&l);
     if (l.all > NAMED_MAX)
-        log_text (LOG_LEVEL_ERROR, "lost", "and %zu more capture%s",
-                  l.all - NAMED_MAX, units_s (l.all - NAMED_MAX));
+        log_error ("lost", "and %zu more capture%s", l.all - NAMED_MAX,
+                   units_s (l.all - NAMED_MAX));
     if (rc == 0)
         return 0;
     ask_again (a);
@@ -186,10 +182,10 @@ static bool look_at_store (struct aggregator *a, bool all)
         rc = mend (a, &lost, &err);
     store_lost_fini (&lost);
     if (rc < 0)
-        log_text (LOG_LEVEL_ERROR, "root-failed", "the loss of data in %s "
-                  "cannot be recorded: %s.  No data is accepted until it is; "
-                  "if this lasts, end the aggregator and run rollcall fsck "
-                  "aggregator --repair", a->opt->root, err.text);
+        log_error ("root-failed", "the loss of data in %s cannot be recorded: "
+                   "%s.  No data is accepted until it is; if this lasts, end "
+                   "the aggregator and run rollcall fsck aggregator --repair",
+                   a->opt->root, err.text);
     return rc >= 0;
 }
 

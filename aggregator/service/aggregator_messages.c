@@ -7,7 +7,6 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +23,7 @@ static void reply (struct aggregator *a, const struct net_peer *to,
 {
     struct message m = { .type = type, .reason = reason };
 
-    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    PRINT (m.text, "%s", text);
     (void)net_send (a->net, to, &m);
 }
 
@@ -63,14 +62,13 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
     if (rc == 0)
         counter_add (COUNTER_MARKS_UNKNOWN, 1);
     if (rc < 0 && access_may_log (&a->peer_access))
-        log_text (LOG_LEVEL_ERROR, "intake-failed", "HELLO from %s: %s",
-                  aggregator_name (from, hello->host, name), err.text);
+        log_error ("intake-failed", "HELLO from %s: %s",
+                   aggregator_name (from, hello->host, name), err.text);
     else if (rc == 0 && access_may_log (&a->peer_access))
-        log_text (LOG_LEVEL_WARN, "redelivery-requested", "data acknowledged "
-                  "to the agent of host %s, job %s, is missing here: the root "
-                  "was replaced, restored from a backup or repaired, or files "
-                  "in it were removed.  The agent delivers again what it still "
-                  "has",
+        log_warn ("redelivery-requested", "data acknowledged to the agent of "
+                  "host %s, job %s, is missing here: the root was replaced, "
+                  "restored from a backup or repaired, or files in it were "
+                  "removed.  The agent delivers again what it still has",
                   aggregator_name (from, hello->host, name), hello->job);
     return rc < 0 ? rc : 1;
 }
@@ -105,8 +103,8 @@ static void keep_clock (struct job_agent *agent, const struct message *m)
     agent->clock_offset_ns = offset;
     agent->clock_error_ns = error;
     if (llabs (offset) > AGGREGATOR_CLOCK_NS)
-        log_text (LOG_LEVEL_WARN, "clock", "the clock of host %s differs by "
-                  "%.3f s from that of this host",
+        log_warn ("clock", "the clock of host %s differs by %.3f s from that "
+                  "of this host",
                   aggregator_name (&agent->peer, agent->host, name),
                   (double)offset / (double)NS_PER_S);
 }
@@ -141,8 +139,8 @@ static void say_stop (struct aggregator *a, const struct served *s,
 
     if (!failed)
         return;
-    (void)snprintf (text, sizeof (text), "rank %lld failed (%.300s)",
-                    (long long)failed->rank, failed->text ? failed->text : "");
+    PRINT (text, "rank %lld failed (%.300s)", (long long)failed->rank,
+           failed->text ? failed->text : "");
     reply (a, to, MESSAGE_STOP, REFUSAL_OTHER, text);
 }
 
@@ -200,9 +198,8 @@ static void refuse_share (struct aggregator *a, const struct net_peer *from,
 {
     char text[MESSAGE_TEXT_MAX];
 
-    (void)snprintf (text, sizeof (text), "this aggregator has as many %s%s%s "
-                    "as it can serve: try again later", name,
-                    *from->who ? " of key " : "", from->who);
+    PRINT (text, "this aggregator has as many %s%s%s as it can serve: try "
+           "again later", name, *from->who ? " of key " : "", from->who);
     aggregator_tell_share (a, from, what);
     aggregator_messages_refuse (a, from, REFUSAL_OTHER, text);
 }
@@ -229,19 +226,17 @@ static void on_rival (struct aggregator *a, struct job_agent *agent,
     agent->rival_heard_ns = now;
     if (now - agent->rival_ns < RIVAL_NS)
         return;                 // it may be a restarted agent: wait
-    (void)snprintf (text, sizeof (text), "another agent%s%.60s is connected "
-                    "as the one of host %.200s for job %.200s, and answers: "
-                    "stop one of them, or give it another --job",
-                    *agent->peer.who ? " with the key of " : "",
-                    agent->peer.who, m->host, m->job);
+    PRINT (text, "another agent%s%.60s is connected as the one of host %.200s "
+           "for job %.200s, and answers: stop one of them, or give it another "
+           "--job", *agent->peer.who ? " with the key of " : "",
+           agent->peer.who, m->host, m->job);
     // an agent without an answer takes this aggregator for dead or unreachable
     aggregator_messages_refuse (a, from, REFUSAL_OTHER, text);
     if (agent->rival_told_ns > 0 && now - agent->rival_told_ns < RIVAL_NS)
         return;
     agent->rival_told_ns = now;
-    log_text (LOG_LEVEL_WARN, "duplicate-agent",
-              "host %s, job %s: another agent%s"
-              "%s is refused while the first one answers", m->host, m->job,
+    log_warn ("duplicate-agent", "host %s, job %s: another agent%s%s is "
+              "refused while the first one answers", m->host, m->job,
               *from->who ? ", with the key of " : "", from->who);
 }
 
@@ -309,7 +304,7 @@ static void refuse_host (struct aggregator *a, const struct net_peer *from,
     reply (a, from, MESSAGE_REFUSED, REFUSAL_KEY, why);
     aggregator_forget_peer (a, from);
     if (access_may_log (&a->peer_access))
-        log_text (LOG_LEVEL_WARN, "host-refused", "job %s: %s", m->job, why);
+        log_warn ("host-refused", "job %s: %s", m->job, why);
 }
 
 /* Agents report that COMMAND started more ranks than the run has wrappers.
@@ -407,7 +402,7 @@ static void on_rank (struct aggregator *a, struct served *s,
     }
     if (!may_say (a, agent, adds)) {
         said = *m;
-        (void)snprintf (said.text, sizeof (said.text), "%s", LEFT_OUT);
+        PRINT (said.text, "%s", LEFT_OUT);
         m = &said;
     }
     if (job_rank (&s->job, agent, m) < 0) {
@@ -442,9 +437,8 @@ static void on_ping (struct job_agent *agent, const struct message *m)
     if (!agent->done || m->left_captures == 0)
         return;
     agent->done = false;
-    log_text (LOG_LEVEL_INFO, "not-done",
-              "host %s has found %llu more captures "
-              "to read", aggregator_name (&agent->peer, agent->host, name),
+    log_info ("not-done", "host %s has found %llu more captures to read",
+              aggregator_name (&agent->peer, agent->host, name),
               (unsigned long long)m->left_captures);
 }
 
@@ -494,10 +488,9 @@ static void on_known (struct aggregator *a, struct served *s,
         break;
     }
     if (rc < 0 && access_may_log (&a->peer_access))
-        log_text (LOG_LEVEL_ERROR, "intake-failed", "%s from %s: %s",
-                  message_name (m->type),
-                  aggregator_name (from, agent->host, name),
-                  err.text[0] ? err.text : strerror (-rc));
+        log_error ("intake-failed", "%s from %s: %s", message_name (m->type),
+                   aggregator_name (from, agent->host, name),
+                   err.text[0] ? err.text : strerror (-rc));
     if (rc == -ESTALE)
         (void)aggregator_look (a, true);        // 's' and 'agent' may move
     aggregator_commit_soon (a);
@@ -513,9 +506,8 @@ void aggregator_on_message (void *arg, const struct net_peer *from,
 
     if (!m) {
         if (access_may_log (&a->peer_access))
-            log_text (LOG_LEVEL_WARN, "refused", "a message%s%s was refused: "
-                      "%s", *from->who ? " with key " : "", from->who,
-                      err->text);
+            log_warn ("refused", "a message%s%s was refused: %s",
+                      *from->who ? " with key " : "", from->who, err->text);
         if (bad == -EPROTONOSUPPORT)
             aggregator_messages_refuse (a, from, REFUSAL_VERSION, err->text);
         else

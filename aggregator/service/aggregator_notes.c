@@ -3,8 +3,6 @@
  */
 #include "service/aggregator_private.h"
 
-#include <stdio.h>
-
 static int enter_clocks (struct aggregator *a, const struct served *s,
                          struct err *err)
 {
@@ -17,9 +15,8 @@ static int enter_clocks (struct aggregator *a, const struct served *s,
 
         if (!agent->clock_known || agent->clock_noted)
             continue;
-        (void)snprintf (c.host, sizeof (c.host), "%s", agent->host);
-        (void)snprintf (c.host_key, sizeof (c.host_key), "%s",
-                        agent->host_key);
+        PRINT (c.host, "%s", agent->host);
+        PRINT (c.host_key, "%s", agent->host_key);
         rc = ledger_set_clock (a->ledger, s->job.id, &c, err);
     }
     return rc;
@@ -44,8 +41,7 @@ static int enter_ranks (struct aggregator *a, const struct served *s,
 
         if (!aggregator_rank_is_due (a, r))
             continue;
-        (void)snprintf (h.host, sizeof (h.host), "%s",
-                        s->job.agents[r->agent].host);
+        PRINT (h.host, "%s", s->job.agents[r->agent].host);
         rc = ledger_set_heard (a->ledger, s->job.id, &h, err);
     }
     return rc;

@@ -45,8 +45,8 @@ static bool run_is_over (struct aggregator *a, struct served *s, int64_t now)
     waited = now - s->ended_ns;
     if (waited >= a->opt->deadline_ns) {
         if (!a->closed)
-            log_text (LOG_LEVEL_WARN, "deadline", "not everything had arrived "
-                      "when the deadline passed");
+            log_warn ("deadline", "not everything had arrived when the "
+                      "deadline passed");
         close_intake (a);
         return true;
     }
@@ -83,13 +83,13 @@ static bool nobody_comes (struct aggregator *a, const struct job *j,
 static void log_nobody (const struct aggregator *a, const struct job *j)
 {
     if (j->nagents == 0)
-        log_text (LOG_LEVEL_ERROR, "no-agents", "no agent has said hello for "
-                  "%d s on %s: is a firewall in between?",
-                  (int)(HELLO_LIMIT_NS / NS_PER_S), a->opt->listen);
+        log_error ("no-agents", "no agent has said hello for %d s on %s: is a "
+                   "firewall in between?", (int)(HELLO_LIMIT_NS / NS_PER_S),
+                   a->opt->listen);
     else
-        log_text (LOG_LEVEL_ERROR, "no-agents", "no rank has reported, and the "
-                  "agents have been gone for %d s: did the wrappers die at "
-                  "once?", (int)(HELLO_LIMIT_NS / NS_PER_S));
+        log_error ("no-agents", "no rank has reported, and the agents have "
+                   "been gone for %d s: did the wrappers die at once?",
+                   (int)(HELLO_LIMIT_NS / NS_PER_S));
 }
 
 void aggregator_check_run (struct aggregator *a, int64_t now)
@@ -101,8 +101,7 @@ void aggregator_check_run (struct aggregator *a, int64_t now)
     if (!s || a->building || a->over)
         return;
     while ((lost = job_lose_silent (&s->job, now, SILENCE_LIMIT_NS)))
-        log_text (LOG_LEVEL_WARN, "agent-lost", "the agent of host %s has been "
-                  "silent for %d s",
+        log_warn ("agent-lost", "the agent of host %s has been silent for %d s",
                   aggregator_name (&lost->peer, lost->host, name),
                   (int)(SILENCE_LIMIT_NS / NS_PER_S));
     if (run_is_over (a, s, now)) {
@@ -138,9 +137,8 @@ static void name_left (const struct aggregator *a, const struct job_agent *g,
     char offered[400] = "";
 
     if (n > 0)
-        (void)snprintf (offered, sizeof (offered), "; the first that is "
-                        "offered is %.170s of %.170s",
-                        *first.path ? first.path : "the rows", first.capture);
+        PRINT (offered, "; the first that is offered is %.170s of %.170s",
+               *first.path ? first.path : "the rows", first.capture);
     *out = '\0';                // unknown, or it found more since then
     if (n > 0 || g->left_items > 0 || g->left_captures > 0)
         (void)snprintf (out, size, " (items: %llu; captures that were not "
@@ -162,14 +160,14 @@ static void note_undelivered (struct aggregator *a, struct job *j)
             continue;
         name_spool (a, g, spool, sizeof (spool));
         name_left (a, g, left, sizeof (left));
-        (void)snprintf (text, sizeof (text), "host %.100s: %s%s; "
-                        "undelivered data stays in its %s, and captures that "
-                        "were not read stay where they are", g->host,
-                        g->lost ? "its agent fell silent before it had "
-                                  "delivered everything"
-                                : "not everything was delivered when the "
-                                  "deadline passed",
-                        left, spool);
+        PRINT (text, "host %.100s: %s%s; "
+               "undelivered data stays in its %s, and captures that "
+               "were not read stay where they are", g->host,
+               g->lost ? "its agent fell silent before it had "
+                         "delivered everything"
+                       : "not everything was delivered when the "
+                         "deadline passed",
+               left, spool);
         // the text of DONE was escaped on arrival
         (void)job_note_final (j, g->done ? g->text
                                          : utf8_escape (text, UTF8_LINES,
@@ -211,7 +209,7 @@ static void leave_result (struct aggregator *a)
     job_to_json (job, j);
     if (json_replace (j, true, a->opt->run_dir, RESULT_NAME, FILEIO_FILE_MODE,
                       &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "result-failed", "%s", err.text);
+        log_error ("result-failed", "%s", err.text);
 }
 
 /* Tell agents if OUT lacks any of their delivered data: then their captures
@@ -236,7 +234,7 @@ static void say_farewell (void *arg)
     struct message m = { .type = MESSAGE_ROLL, .complete = a->complete };
     bool anybody = false;
 
-    (void)snprintf (m.text, sizeof (m.text), "%s", a->unwritten);
+    PRINT (m.text, "%s", a->unwritten);
     for (size_t i = 0; i < j->nagents; i++)
         anybody = net_send (a->net, &j->agents[i].peer, &m) !=
                       -EHOSTUNREACH || anybody;
@@ -270,8 +268,7 @@ static bool goes_on (struct aggregator *a, const struct served *s)
         why = "a rank joined, or an agent restarted or found more, while the "
               "result was built";
     if (why)
-        log_text (LOG_LEVEL_INFO, "build-repeated",
-                  "%s: it is built again", why);
+        log_info ("build-repeated", "%s: it is built again", why);
     return why;
 }
 

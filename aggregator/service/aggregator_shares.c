@@ -86,9 +86,9 @@ void aggregator_tell_share (struct aggregator *a, const struct net_peer *from,
 {
     counter_add (COUNTER_SHARES_REFUSED, 1);
     if (access_may_log (&a->peer_access))
-        log_text (LOG_LEVEL_WARN, "no-share", "no room for more %s%s%s: there "
-                  "are %zu of at most %zu, of which this key has %zu; agents "
-                  "that are silent for %d s make room", shares[what].what,
+        log_warn ("no-share", "no room for more %s%s%s: there are %zu of at "
+                  "most %zu, of which this key has %zu; agents that are silent "
+                  "for %d s make room", shares[what].what,
                   *from->who ? " of key " : "", from->who, of_all (a, what),
                   shares[what].most,
                   *from->who ? of_key (a, what, from->who) : 0,

@@ -14,7 +14,7 @@
 void job_init (struct job *j, const char *id)
 {
     memset (j, 0, sizeof (*j));
-    (void)snprintf (j->id, sizeof (j->id), "%s", id);
+    PRINT (j->id, "%s", id);
 }
 
 static void job_settle (struct job *j)
@@ -103,8 +103,7 @@ struct job_agent *job_hello (struct job *j, const struct net_peer *from,
     struct job_agent *a = job_agent_of_host (j, m->host_key);
 
     old->size = 0;
-    if (a && (a->peer.size != from->size ||
-              memcmp (a->peer.id, from->id, from->size) != 0)) {
+    if (a && !net_peer_is (&a->peer, from)) {
         *old = a->peer;
         a->done = false;
         a->probed_ns = a->rival_ns = 0;
@@ -163,15 +162,12 @@ static struct job_rank *rank_at (struct job *j, struct job_agent *a,
     if (at < j->nranks && j->ranks[at].rank == rank)
         return &j->ranks[at];
     if (j->nranks >= JOB_RANKS_MAX ||
-        !(p = vec_one_more (j->ranks, j->nranks, sizeof (*p))))
+        !(p = vec_insert (&j->ranks, &j->nranks, at, sizeof (*p))))
         return NULL;
-    j->ranks = p;
-    memmove (p + at + 1, p + at, (j->nranks - at) * sizeof (*p));
-    j->nranks++;
     a->ranks++;
-    p[at] = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING,
-                               .agent = (size_t)(a - j->agents) };
-    return &p[at];
+    *p = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING,
+                            .agent = (size_t)(a - j->agents) };
+    return p;
 }
 
 /* The rank now belongs to this agent. */
@@ -432,16 +428,13 @@ static void explain_unheard (const struct job *j, struct roster_entry *e)
     char text[MESSAGE_TEXT_MAX] = "", shown[UTF8_ESCAPED (MESSAGE_TEXT_MAX)];
 
     if (j->resumed)
-        (void)snprintf (text, sizeof (text), "it has not reported since the "
-                        "aggregator restarted: its undelivered captures are "
-                        "still on %s%.250s: rollcall wait %.250s there says "
-                        "where",
-                        e->host ? "host " : "its host", e->host ? e->host : "",
-                        j->id);
+        PRINT (text, "it has not reported since the aggregator restarted: its "
+               "undelivered captures are still on %s%.250s: rollcall wait "
+               "%.250s there says where", e->host ? "host " : "its host",
+               e->host ? e->host : "", j->id);
     else if (j->nagents > 0)
-        (void)snprintf (text, sizeof (text), "no agent has reported it: its "
-                        "wrapper did not start or died at once, or its host "
-                        "could not reach the aggregator");
+        PRINT (text, "no agent has reported it: its wrapper did not start or "
+               "died at once, or its host could not reach the aggregator");
     roster_set_text (&e->reason, utf8_escape (text, UTF8_LINES, shown));
 }
 

@@ -198,13 +198,9 @@ int record_decode (struct record *r, const void *bytes, size_t size,
     return 0;
 }
 
-int record_hash (int fd, const struct ledger_place *place, struct digest *ret)
-{
-    return record_copy (fd, place, -1, NULL, ret);
-}
-
-int record_copy (int fd, const struct ledger_place *place, int to,
-                 const atomic_bool *cancel, struct digest *ret)
+/* Hash the bytes and write them to 'to', if that is not negative. */
+static int hash_and_write (int fd, const struct ledger_place *place, int to,
+                           const atomic_bool *cancel, struct digest *ret)
 {
     struct content_hash h;
     void *chunk = malloc (CONTENT_CHUNK);
@@ -230,6 +226,22 @@ int record_copy (int fd, const struct ledger_place *place, int to,
     return rc;
 }
 
+int record_hash (int fd, const struct ledger_place *place, struct digest *ret)
+{
+    return hash_and_write (fd, place, -1, NULL, ret);
+}
+
+int record_copy (int fd, const struct ledger_place *place, int to,
+                 const struct digest *id, const atomic_bool *cancel)
+{
+    struct digest got;
+    int rc = hash_and_write (fd, place, to, cancel, &got);
+
+    if (rc == 0 && !digest_is (&got, id))
+        return -EBADMSG;
+    return rc == -ENODATA ? -EBADMSG : rc;
+}
+
 int record_check_content (int fd, const struct digest *id,
                           const struct ledger_place *place, struct err *err)
 {
@@ -240,7 +252,7 @@ int record_check_content (int fd, const struct digest *id,
         return err_set (err, EBADMSG, "it is cut short");
     if (rc < 0)
         return err_sys (err, -rc, "cannot verify a content");
-    if (memcmp (&got, id, sizeof (got)) != 0)
+    if (!digest_is (&got, id))
         return err_set (err, EBADMSG, "its hash is wrong");
     return 0;
 }

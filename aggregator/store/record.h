@@ -54,11 +54,12 @@ int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
 int record_hash (int fd, const struct ledger_place *place,
                  struct digest *ret);
 
-/* The same, and write the bytes to 'to', if that is not negative; -EINTR once
- * *cancel is true, which may be NULL.
+/* Copy fd[offset..+size) to 'to' and check that it has this id: 0, -EBADMSG: it
+ * is damaged, or another error; -EINTR once *cancel is true ('cancel' may be
+ * NULL).
  */
 int record_copy (int fd, const struct ledger_place *place, int to,
-                 const atomic_bool *cancel, struct digest *ret);
+                 const struct digest *id, const atomic_bool *cancel);
 
 /* Check that fd[offset..+size) has this id: 0, -EBADMSG or -EIO. */
 int record_check_content (int fd, const struct digest *id,

@@ -31,6 +31,15 @@ void store_blob_path (const char *root, const struct digest *id,
     (void)snprintf (out, PATH_MAX, "%s/blobs/%.2s/%s", root, hex, hex + 2);
 }
 
+void store_path (const char *root, const struct digest *id,
+                 const struct ledger_place *place, char out[PATH_MAX])
+{
+    if (place->segment > 0)
+        store_segment_path (root, place->segment, out);
+    else
+        store_blob_path (root, id, out);
+}
+
 static void incoming_path (const struct store *s, const struct digest *id,
                            char out[PATH_MAX])
 {
@@ -49,12 +58,12 @@ int store_make_dirs (const struct store *s, struct err *err)
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0;
          i++) {
-        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
+        PRINT (path, "%s/%s", s->root, names[i]);
         rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
     }
     // an earlier process may have made names without syncing them
     for (size_t i = 0; i < 2 && rc == 0; i++) {
-        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
+        PRINT (path, "%s/%s", s->root, names[i]);
         rc = fileio_sync_dir (path, err);
     }
     return rc < 0 ? rc : fileio_sync_dir (s->root, err);
@@ -96,12 +105,10 @@ bool store_is_there (const struct store *s)
 int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
                       uint64_t end, struct err *err)
 {
-    struct store_extent *p = vec_add (list, n, sizeof (*p));
+    struct store_extent e = { segment, end };
 
-    if (!p)
-        return err_set (err, ENOMEM, "no memory for the store");
-    *p = (struct store_extent){ segment, end };
-    return 0;
+    return vec_push (list, n, &e, sizeof (e)) < 0
+               ? err_set (err, ENOMEM, "no memory for the store") : 0;
 }
 
 int store_seal (struct store *s, struct err *err)
@@ -270,7 +277,7 @@ int store_note_claim (struct store *s, const char *job,
 {
     struct record r = { .kind = RECORD_JOB, .word = *word };
 
-    (void)snprintf (r.item.job, sizeof (r.item.job), "%s", job);
+    PRINT (r.item.job, "%s", job);
     return write_record (s, &r, "", 0, err);
 }
 
@@ -474,7 +481,7 @@ static int sync_names (struct store *s, struct err *err)
     char path[PATH_MAX];
     int rc = FAULT ("aggregator.store.names.fsync");
 
-    (void)snprintf (path, sizeof (path), "%s/segments", s->root);
+    PRINT (path, "%s/segments", s->root);
     rc = rc < 0 ? err_sys (err, -rc, "cannot fsync %s", path)
                 : fileio_sync_dir (path, err);
     s->names_dirty = rc < 0;
@@ -548,10 +555,7 @@ int store_read (struct store *s, const struct digest *id,
     char path[PATH_MAX];
     int fd;
 
-    if (place->segment > 0)
-        store_segment_path (s->root, place->segment, path);
-    else
-        store_blob_path (s->root, id, path);
+    store_path (s->root, id, place, path);
     fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return err_sys (err, errno, "cannot open %s", path);

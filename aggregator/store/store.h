@@ -157,5 +157,7 @@ int store_read_meta (struct store *s, const struct digest *id,
 void store_segment_path (const char *root, int64_t n, char out[PATH_MAX]);
 void store_blob_path (const char *root, const struct digest *id,
                       char out[PATH_MAX]);
+void store_path (const char *root, const struct digest *id,
+                 const struct ledger_place *place, char out[PATH_MAX]);
 
 #endif

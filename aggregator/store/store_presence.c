@@ -31,10 +31,7 @@ bool store_has (const struct store *s, const struct digest *id,
 {
     char path[PATH_MAX];
 
-    if (place->segment > 0)
-        store_segment_path (s->root, place->segment, path);
-    else
-        store_blob_path (s->root, id, path);
+    store_path (s->root, id, place, path);
     return size_of (path) >= (int64_t)(place->offset + place->size);
 }
 
@@ -81,7 +78,6 @@ struct look {
 static int look_at_blob (void *arg, const struct digest *id, uint64_t size)
 {
     struct look *l = arg;
-    struct digest *p;
     char path[PATH_MAX];
 
     l->n++;
@@ -89,10 +85,8 @@ static int look_at_blob (void *arg, const struct digest *id, uint64_t size)
     store_blob_path (l->store->root, id, path);
     if (size_of (path) >= (int64_t)size)
         return 0;
-    if (!(p = vec_add (&l->lost->blobs, &l->lost->nblobs, sizeof (*p))))
-        return err_set (l->err, ENOMEM, "no memory for the store");
-    *p = *id;
-    return 0;
+    return vec_push (&l->lost->blobs, &l->lost->nblobs, id, sizeof (*id)) < 0
+               ? err_set (l->err, ENOMEM, "no memory for the store") : 0;
 }
 
 /* Check the next blobs after the last one checked; then start over. */
@@ -189,10 +183,7 @@ int store_repair (struct store *s, struct ledger *ledger,
         rc = drop_all (ledger, lost, err);
     if (rc == 0 && (rc = any = ledger_note_loss (ledger, fn, arg, err)) >= 0)
         rc = move_on (s, ledger, lost, err);
-    if (rc == 0)
-        rc = ledger_commit (ledger, err);
-    if (rc < 0) {
-        ledger_rollback (ledger);
+    if ((rc = ledger_finish (ledger, rc, err)) < 0) {
         store_revert (s);
         return rc;
     }

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,12 +109,8 @@ static int roll_forward (struct store *s, struct ledger *ledger,
                       (uint64_t)st.st_size, store_recover_enter, &t, err);
     if (rc == 0)
         rc = cut_behind (&t);
-    if (rc == 0)
-        rc = ledger_commit (ledger, err);
-    if (rc < 0) {
-        ledger_rollback (ledger);
+    if ((rc = ledger_finish (ledger, rc, err)) < 0)
         return rc;
-    }
     s->recovered.cut += (uint64_t)st.st_size - t.end;
     s->end = s->committed = t.end;
     return 0;
@@ -221,11 +216,8 @@ int store_describe (struct store *s, struct ledger *ledger, struct err *err)
         rc = ledger_begin (ledger, err);
     if (rc < 0)
         return rc;
-    if ((rc = store_account_all (s, ledger, err)) == 0)
-        rc = ledger_commit (ledger, err);
-    if (rc < 0)
-        ledger_rollback (ledger);
-    else
+    rc = ledger_finish (ledger, store_account_all (s, ledger, err), err);
+    if (rc == 0)
         store_committed (s);
     return rc;
 }
@@ -316,7 +308,7 @@ static int store_clear_incoming (const struct store *s, struct ledger *ledger,
 
     if (rc < 0)
         return rc;
-    (void)snprintf (path, sizeof (path), "%s/incoming", s->root);
+    PRINT (path, "%s/incoming", s->root);
     if (!(dir = opendir (path)))
         return err_sys (err, errno, "cannot read %s", path);
     while ((e = readdir (dir))) {
@@ -340,7 +332,7 @@ static int store_recover_create (const char *root, struct store **ret,
     *ret = s;
     if (strlen (root) >= sizeof (s->root))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    (void)snprintf (s->root, sizeof (s->root), "%s", root);
+    PRINT (s->root, "%s", root);
     return 0;
 }
 

@@ -64,7 +64,7 @@ static int row_rank (struct summary *s, sqlite3_stmt *st)
     if (!(p = vec_add (&s->others, &s->nothers, sizeof (*p))))
         return -ENOMEM;
     db_columns (st, p->rank, p->host);
-    (void)snprintf (p->state, sizeof (p->state), "%s", state);
+    PRINT (p->state, "%s", state);
     p->reason = *reason ? strdup (reason) : NULL;
     if (p->reason)
         err_plain (p->reason);
@@ -234,8 +234,7 @@ static int row_slow_link (struct summary *s, sqlite3_stmt *st)
         s->slow_link.dst = sqlite3_column_int64 (st, 3);
         s->slow_link.gbps = sqlite3_column_double (st, 4);
         s->slow_link.median_gbps = sqlite3_column_double (st, 5);
-        (void)snprintf (s->slow_link.transport,
-                        sizeof (s->slow_link.transport), "%s", db_text (st, 6));
+        PRINT (s->slow_link.transport, "%s", db_text (st, 6));
     }
     return 0;
 }
@@ -310,7 +309,7 @@ int summary_read (const char *path, const char *shown, struct summary *ret,
 
     memset (ret, 0, sizeof (*ret));
     ret->slow_rank.rank = ret->slow_link.src = ret->slow_link.dst = -1;
-    (void)snprintf (ret->path, sizeof (ret->path), "%s", shown);
+    PRINT (ret->path, "%s", shown);
     if (stat (path, &st) == 0)
         ret->bytes = st.st_size;
     if (db_open (path, SQLITE_OPEN_READONLY, &db) != SQLITE_OK)
@@ -330,8 +329,7 @@ int summary_read_back (const char *path, struct summary *ret, struct err *err)
     struct tree above = { .fd = -1 };
     int rc;
 
-    (void)snprintf (dir, sizeof (dir), "%.*s",
-                    slash ? (int)(slash - path) : 1, slash ? path : ".");
+    PRINT (dir, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
     if ((rc = tree_open_later (&above, *dir ? dir : "/", 0, err)) == 0 &&
         (rc = tree_hold (&above, slash ? slash + 1 : path, held, err)) == 0)
         rc = summary_read (held, path, ret, err);

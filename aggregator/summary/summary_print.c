@@ -6,7 +6,6 @@
 #include "select/capture_select.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -146,11 +145,6 @@ static size_t print_some (const struct summary *s, bool consequences,
     return shown;
 }
 
-static void print_reasons (const struct summary *s, FILE *f)
-{
-    (void)print_some (s, true, print_some (s, false, 0, f), f);
-}
-
 /* Print the line about the other jobs in the directory. */
 static void print_jobs (const struct summary *s, FILE *f)
 {
@@ -192,7 +186,7 @@ static void print_roll (const struct summary *s, FILE *f)
         if (rank_list (s, bad_states[i], list, sizeof (list)))
             (void)fprintf (f, "  %-11s %s\n", bad_states[i], list);
     }
-    print_reasons (s, f);
+    (void)print_some (s, true, print_some (s, false, 0, f), f);
     for (size_t i = 0; i < s->ncaptures; i++)
         (void)fprintf (f, "  no rank: %s\n", s->captures[i]);
     for (size_t i = 0; i < s->nremarks; i++)

@@ -252,7 +252,7 @@ static int take_empty (struct transfers *t, struct transfer *x,
 
     if (digest_of ("", 0, &id) < 0)
         return err_set (err, ENOMEM, "no memory to hash");
-    if (memcmp (&id, &x->item.content, sizeof (id)) != 0)
+    if (!digest_is (&id, &x->item.content))
         return err_set (err, EBADMSG, "an empty item has a wrong hash");
     if ((rc = store_append (t->store, &x->item, "", 0, err)) == 0)
         transfer_complete (t, x, ITEM_CAME);
@@ -364,7 +364,7 @@ static int transfer_finish (struct transfers *t, struct body *b,
 
     if (content_hash_end (&b->hash, &id) < 0)
         return err_set (err, ENOMEM, "no memory to hash");
-    if (memcmp (&id, &b->id, sizeof (id)) != 0) {
+    if (!digest_is (&id, &b->id)) {
         counter_add (COUNTER_ITEMS_MISMATCHED, 1);
         rc = err_set (err, EBADMSG, "%s %s arrived with other content than "
                       "offered; it is requested again", x->item.capture,
@@ -448,11 +448,6 @@ static int transfer_keep (struct transfers *t, struct body *b, const void *data,
     return rc;
 }
 
-static bool is_peer (const struct net_peer *a, const struct net_peer *b)
-{
-    return a->size == b->size && memcmp (a->id, b->id, a->size) == 0;
-}
-
 static int transfer_take (struct transfers *t, struct transfer *x,
                           const void *data,
                           size_t size, struct err *err)
@@ -473,7 +468,8 @@ static int transfer_take (struct transfers *t, struct transfer *x,
         return rc;
     }
     counter_add (COUNTER_CHUNKS_TAKEN, 1);
-    b->mixed = b->mixed || (b->from.size > 0 && !is_peer (&b->from, &x->peer));
+    b->mixed = b->mixed ||
+               (b->from.size > 0 && !net_peer_is (&b->from, &x->peer));
     b->from = x->peer;
     transfer_arrived (t, b, x->sender);
     b->damaged = 0;

@@ -219,13 +219,6 @@ static int commit_all (struct transfers *t, size_t least, struct err *err)
     return 0;
 }
 
-/* End complete contents: the ledger has them, or they must be sent again. */
-static void end_whole (struct transfers *t)
-{
-    while (!LIST_EMPTY (&t->whole))
-        transfer_end_body (t, LIST_FIRST (&t->whole));
-}
-
 /* Nothing was acknowledged, so agents offer everything again. */
 static void give_up (struct transfers *t)
 {
@@ -245,7 +238,9 @@ int transfers_commit (struct transfers *t,
 
     t->note_due = false;
     t->noted_ns = clock_mono_ns ();
-    end_whole (t);
+    // the ledger has these contents, or they must be sent again
+    while (!LIST_EMPTY (&t->whole))
+        transfer_end_body (t, LIST_FIRST (&t->whole));
     if (rc < 0) {
         give_up (t);
         return rc;

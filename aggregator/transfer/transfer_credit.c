@@ -12,7 +12,6 @@
 #include "base/counter.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* Move all of a sender's bodies to the queues of its new pace. */
 static void set_pace (struct transfers *t, struct sender *s,

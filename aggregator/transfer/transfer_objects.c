@@ -74,8 +74,7 @@ struct sender *transfer_sender (struct transfers *t,
     struct sender *s;
 
     LIST_FOREACH (s, &t->senders[at], same_bucket) {
-        if (s->peer.size == peer->size &&
-            memcmp (s->peer.id, peer->id, peer->size) == 0)
+        if (net_peer_is (&s->peer, peer))
             return s;
     }
     if (!make || !(s = calloc (1, sizeof (*s))))
@@ -111,7 +110,7 @@ struct body *transfer_body (struct transfers *t, const struct digest *id,
 
     LIST_FOREACH (b, &t->bodies[bucket_of (id->bytes, DIGEST_SIZE)],
                   same_bucket) {
-        if (memcmp (&b->id, id, sizeof (*id)) == 0 && b->size == size)
+        if (digest_is (&b->id, id) && b->size == size)
             return b;
     }
     if (transfer_name_incoming (id, size, &incoming) < 0 ||

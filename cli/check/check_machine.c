@@ -58,7 +58,7 @@ static bool has_socket (const char *pid, const char *wanted)
     bool found = false;
     DIR *dir;
 
-    (void)snprintf (path, sizeof (path), "/proc/%.20s/fd", pid);
+    PRINT (path, "/proc/%.20s/fd", pid);
     if (!(dir = opendir (path)))
         return false;           // of another user
     while (!found && (e = readdir (dir))) {
@@ -80,7 +80,7 @@ static bool owner_of (unsigned long inode, char *out, size_t size)
     char wanted[40];
     bool found = false;
 
-    (void)snprintf (wanted, sizeof (wanted), "socket:[%lu]", inode);
+    PRINT (wanted, "socket:[%lu]", inode);
     while (proc && inode > 0 && !found && (e = readdir (proc))) {
         if (e->d_name[0] < '1' || e->d_name[0] > '9' ||
             !has_socket (e->d_name, wanted))

@@ -7,7 +7,6 @@
 #include "ship/clock_sync.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timex.h>
@@ -46,7 +45,7 @@ struct check check_keys (const char *dir)
              "server", dir);
         return c;
     }
-    (void)snprintf (path, sizeof (path), "%.4000s/" KEYRING_SERVER ".key", dir);
+    PRINT (path, "%.4000s/" KEYRING_SERVER ".key", dir);
     rc = key_read (path, &own, &err);
     if (rc == 0 || rc == -ENOENT) {
         int listed = keyring_list (dir, &list, &n, &err);
@@ -128,7 +127,7 @@ static void check_net_ask (void *arg)
 
 static void fail (struct probe *p, const char *why)
 {
-    (void)snprintf (p->why, sizeof (p->why), "%.399s", why);
+    PRINT (p->why, "%.399s", why);
     loop_stop (p->loop, -ECONNREFUSED);
 }
 
@@ -160,7 +159,7 @@ static void on_problem (void *arg, enum net_problem what, const char *text)
     struct probe *p = arg;
 
     if (what == NET_SLOW || what == NET_UNREACHED)      // perhaps the next try
-        (void)snprintf (p->why, sizeof (p->why), "%.399s", text);
+        PRINT (p->why, "%.399s", text);
     else
         fail (p, text);
 }

@@ -4,10 +4,10 @@
  *
  *   run_way.c       how wrappers meet
  *   run_origin.c    what is known of the job beside ranks
- *   run_state.c     the directory above all runs'
+ *   run_state.c     the directory of all runs
  *   run_slurm.c     what Slurm knows of the job
- *   run_keys.c      keys: made, handed out, forgotten
- *   run_result.c    the result (also for rollcall wait)
+ *   run_keys.c      keys: made, distributed, removed
+ *   run_result.c    the result, and whether processes live (also for verbs)
  *   run_list.c      the runs of this machine, for verbs
  *   run_progress.c  a progress line
  *   run_job.c       directories, names and daemons of a run
@@ -41,12 +41,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define RUN_AGGREGATOR "aggregator.json"        // its pid
-#define RUN_OVER "agent.over"           // created when its agent says so
-#define RUN_CALL "run.json"             // its command line
+#define RUN_AGGREGATOR "aggregator.json"        // its process, and OUT
+#define RUN_OVER "agent.over"           // made by an agent at the run's end
+#define RUN_CALL "run.json"             // how the run was called
 #define RUN_LOCK "finish.lock"          // held to finish or remove the run
-#define RUN_RESTARTS_MAX 3              // of each daemon that was killed
-#define RUN_JOINED "joined"             // made at the first hello of an agent
+#define RUN_RESTARTS_MAX 3              // of each daemon that dies
+#define RUN_JOINED "joined"             // made when the first agent says hello
 
 struct run_options {
     const char *out;            // OUT
@@ -54,18 +54,19 @@ struct run_options {
     int64_t deadline_ns, quiet_ns;
     const char *child;          // auto, plain, mpi
     const char *launcher;       // "mpirun -np 8"
-    const char *aggregator;     // endpoints, comma separated
+    const char *aggregator;     // its endpoints, comma separated
     const char *job;
     const char *state;          // local directory of runs
     const char *interface, *ports;
-    int64_t expect_bytes;       // of raw data from COMMAND's profiler
-    int64_t max_rate;           // of each agent, bytes a second
-    const char *release;        // of captures in the run's own directories
-    const char *only;           // results to make
-    struct analyser_settings analyse;   // of each agent
+    int64_t expect_bytes;       // of raw data from the profilers of a node
+    int64_t max_rate;           // bytes that an agent ships in a second
+    const char *release;        // when captures in the run's own directories
+                                // are removed
+    const char *only;           // the results to make
+    struct analyser_settings analyse;   // for each agent
     bool raw, insecure, foreign, json, text;
     bool launched;              // started by the front end of --launcher
-    const char *finish;         // STATE/JOB/HOST, of rollcall wait
+    const char *finish;         // STATE/JOB/HOST of a run to be finished
 };
 
 extern const struct command_spec run_command;   // of run_options.c
@@ -74,14 +75,14 @@ extern const struct command_spec run_command;   // of run_options.c
 
 enum run_child {                // what COMMAND is
     RUN_CHILD_ANY,              // not known
-    RUN_CHILD_PLAIN,            // no MPI program, says the user
-    RUN_CHILD_MPI,              // an MPI program, says the user, or its file
+    RUN_CHILD_PLAIN,            // the user says: it does not call MPI_Init
+    RUN_CHILD_MPI,              // an MPI program: the user or its file says so
 };
 
-enum run_way {                  // in which wrappers find the aggregator
-    RUN_WAY_GIVEN,              // by options of the user or a front end
-    RUN_WAY_ALONE,              // there is one wrapper only
-    RUN_WAY_HOST,               // by a file in STATE: all are on this host
+enum run_way {                  // how wrappers find the aggregator
+    RUN_WAY_GIVEN,              // options of the user or a front end name it
+    RUN_WAY_ALONE,              // there is only one wrapper
+    RUN_WAY_HOST,               // by a file in STATE: all are on one host
     RUN_WAY_OUT,                // by a file in OUT
     RUN_WAY_MPI,                // over MPI; COMMAND then cannot use MPI
 };
@@ -89,26 +90,27 @@ enum run_way {                  // in which wrappers find the aggregator
 /* One run as this process sees it. */
 struct run {
     const struct run_options *opt;
-    char **command;             // COMMAND and its arguments; NULL: an earlier
-                                // process had it
+    char **command;             // COMMAND and its arguments; NULL: this process
+                                // only finishes a run
     struct world world;
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
     char job[WORLD_TEXT_MAX];
     char out[PATH_MAX];         // OUT, absolute
-    struct tree held;           // OUT, where the aggregator is
+    struct tree held;           // OUT, in the process that made the aggregator
     char dir[PATH_MAX];         // this host's directory of the run
-    char endpoints[1024];       // announced
-    char endpoint[256];         // the endpoint that answers on this host
-    char master_addr[WORLD_TEXT_MAX];
+    char endpoints[1024];       // of the aggregator, as they are announced
+    char endpoint[256];         // the one of them that this host can reach
+    char master_addr[WORLD_TEXT_MAX];   // where COMMANDs meet each other
     int64_t master_port;
-    struct world_keys keys;     // the agents' keys
-    char server_secret[WORLD_KEY_SIZE];         // where the aggregator is
+    struct world_keys keys;     // what the agents need: their pair, and the
+                                // aggregator's public key
+    char server_secret[WORLD_KEY_SIZE]; // in the process that made the keys
     pid_t parent;               // the launcher
-    int listener;               // bound descriptor, -1: not ours
+    int listener;               // bound socket for the aggregator; -1: none
     int launch[2];              // pipe to the aggregator, open while the
                                 // launcher runs; -1: there is none
-    bool all_interfaces;        // other hosts may connect
-    bool owns_aggregator;       // started it here: waits and reports
+    bool all_interfaces;        // other hosts can connect
+    bool owns_aggregator;       // this process started it, waits and reports
     enum run_child child;
     enum run_way way;
     pid_t aggregator;
@@ -262,8 +264,8 @@ void run_find_master (struct run *r);
 int run_make_keys (struct run *r, struct err *err);
 bool run_has_keys (const struct run *r);
 
-/* Put the keys into the environment for a launcher: 0 or -1.  Remove them
- * again, so that COMMAND does not get them; -EBADMSG: they were changed.
+/* Put the keys into the environment for a launcher: 0 or -1.  And take them out
+ * of it, so that COMMAND does not get them; -EBADMSG: they were changed.
  */
 int run_export_keys (const struct run *r);
 int run_import_keys (struct run *r, struct err *err);
@@ -350,8 +352,8 @@ bool run_has_result (const char *dir);  // is there one already?
 /* The path of the analysis.db that it names; -ENOENT. */
 int run_result_db (const char *dir, char out[PATH_MAX]);
 
-/* Find the first STATE/JOB/HOST for which 'is_it' is true, or any one if that is
- * NULL: its path into 'dir'.
+/* Find the first STATE/JOB/HOST for which 'is_it' is true, or any one if that
+ * is NULL: its path into 'dir'.
  */
 bool run_find_dir (const char *state, const char *job,
                    bool (*is_it) (const char *dir, void *arg), void *arg,
@@ -364,9 +366,14 @@ bool run_find_dir (const char *state, const char *job,
 bool run_find_aggregator (const char *state, const char *job,
                           char dir[PATH_MAX], struct json **ret);
 
-/* Wait for a process that is not our child; -ESRCH when it is gone already. */
+/* A descriptor that becomes readable when a process ends; -ESRCH: it is gone,
+ * or did not start then (0: at any time); or another -errno.
+ */
 int run_open_process (pid_t pid, int64_t start_time);
 int64_t run_start_time (pid_t pid);     // in clock ticks since boot, 0: gone
+
+/* The same for one whose "pid" and "start_time" a file has. */
+int run_open_recorded (const struct json *process);
 
 /* Whether the process of RUN_AGGREGATOR lives; true if that is unknown. */
 bool run_aggregator_lives (const struct json *aggregator);

@@ -38,7 +38,7 @@ static void set_number (const char *name, int64_t value, bool replace)
 {
     char text[24];
 
-    (void)snprintf (text, sizeof (text), "%lld", (long long)value);
+    PRINT (text, "%lld", (long long)value);
     (void)setenv (name, text, replace);
 }
 
@@ -68,7 +68,7 @@ static const char *told_mode (const struct run *r)
         return PRELOAD_WARN;
     if (r->way == RUN_WAY_MPI)
         return PRELOAD_MET;
-    // no launcher of MPI: worlds of 1 are what there would be without us
+    // without a launcher of MPI, worlds of 1 are as they should be
     return r->world.size == 1 || world_is_torchrun (&r->world) ? PRELOAD_LOOK
                                                                : PRELOAD_END;
 }
@@ -94,7 +94,7 @@ static bool find_library (const struct run *r, char out[PATH_MAX])
         return say_unseen (r, err.text);
     if (!strpbrk (out, " :"))
         return true;
-    (void)snprintf (path, sizeof (path), "%s", out);
+    PRINT (path, "%s", out);
     if (!fileio_join (out, PATH_MAX, r->dir, PRELOAD_LIBRARY) ||
         strpbrk (out, " :"))
         return say_unseen (r, "its path has a space or a colon, and that of "
@@ -102,8 +102,8 @@ static bool find_library (const struct run *r, char out[PATH_MAX])
     return symlink (path, out) == 0 || errno == EEXIST;
 }
 
-/* See world/process_reports.h.  What was to be preloaded comes behind: a tool
- * that wraps MPI_Init calls MPI's own, and not what comes after it.
+/* See world/process_reports.h.  Our library comes before other preloaded ones:
+ * a tool that wraps MPI_Init calls MPI's own, and nothing between the two.
  */
 static void set_library (const struct run *r)
 {
@@ -111,11 +111,10 @@ static void set_library (const struct run *r)
 
     if (!find_library (r, path))
         return;
-    (void)snprintf (text, sizeof (text), "%s %lld %lld %lld %lld %s",
-                    told_mode (r), (long long)r->world.rank,
-                    (long long)r->world.size,
-                    (long long)run_command_number ("RANK"),
-                    (long long)run_command_number ("WORLD_SIZE"), r->dir);
+    PRINT (text, "%s %lld %lld %lld %lld %s", told_mode (r),
+           (long long)r->world.rank, (long long)r->world.size,
+           (long long)run_command_number ("RANK"),
+           (long long)run_command_number ("WORLD_SIZE"), r->dir);
     (void)setenv (PRELOAD_VARIABLE, text, 1);
     put_before ("LD_PRELOAD", path);
     // or a COMMAND with that sanitizer ends: it wants to be the first library
@@ -124,7 +123,7 @@ static void set_library (const struct run *r)
 
 static void set_environment (const struct run *r, const char *capture_dir)
 {
-    // one that cannot use MPI, or may, and then keeps what it was given
+    // a COMMAND that may use MPI keeps the variables that it was given
     bool own = r->child == RUN_CHILD_PLAIN || r->way == RUN_WAY_MPI;
 
     if (own && !world_is_torchrun (&r->world))

@@ -11,7 +11,6 @@
 #include "store/fileio.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -33,7 +32,7 @@ int run_save_options (const struct run *r, struct err *err)
     struct json *j = json_object ();
     int rc;
 
-    // what another process will have of its own, or has no use for
+    // the process that finishes the run has its own, or no use for them
     o.out = o.launcher = o.interface = o.ports = o.job = o.state = NULL;
     o.json = o.text = false;
     json_add_text (j, "job", r->job);
@@ -114,8 +113,7 @@ static void name_limit (struct run *r, const struct json *call)
     const char *job = json_text (json_get (call, "slurm_job"), "");
 
     if (run_past_limit (job))
-        (void)snprintf (r->note, sizeof (r->note), "Slurm ended its job %.40s "
-                        "at the time limit", job);
+        PRINT (r->note, "Slurm ended its job %.40s at the time limit", job);
 }
 
 static int start_again (struct run *r, const struct json *call,
@@ -126,10 +124,8 @@ static int start_again (struct run *r, const struct json *call,
 
     (void)json_int (json_get (call, "world_size"), &size);
     r->world = (struct world){ .size = size, .launcher = "none" };
-    (void)snprintf (r->job, sizeof (r->job), "%s",
-                    json_text (json_get (call, "job"), ""));
-    (void)snprintf (r->out, sizeof (r->out), "%s",
-                    json_text (json_get (call, "out"), ""));
+    PRINT (r->job, "%s", json_text (json_get (call, "job"), ""));
+    PRINT (r->out, "%s", json_text (json_get (call, "out"), ""));
     name_limit (r, call);
     remove_keys (r->dir);
     mark_joined (r->dir);

@@ -299,9 +299,9 @@ int run_start_aggregator (struct run *r, struct err *err)
         return rc;
     if (!fileio_join (root, sizeof (root), r->dir, "root"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", r->dir);
-    (void)snprintf (listen, sizeof (listen), "%s%.7s",
-                    r->all_interfaces ? "tcp://*:" : "tcp://127.0.0.1:",
-                    strrchr (r->endpoints, ':') + 1);
+    PRINT (listen, "%s%.7s",
+           r->all_interfaces ? "tcp://*:" : "tcp://127.0.0.1:",
+           strrchr (r->endpoints, ':') + 1);
     daemon_word (&w, program);
     daemon_option (&w, "--root", root);
     daemon_option (&w, "--run-dir", r->dir);
@@ -364,7 +364,7 @@ int run_start_agent (struct run *r, struct err *err)
     daemon_number (&w, "--deadline", r->opt->deadline_ns / NS_PER_MS, "ms");
     daemon_number (&w, "--quiet-period", r->opt->quiet_ns / NS_PER_MS, "ms");
     daemon_word (&w, "--hold");
-    // or that of a service on this host, in the environment, would do
+    // else ROLLCALL_WHEN_FULL, which is meant for a service here, would apply
     daemon_option (&w, "--when-full", "block");
     daemon_number (&w, "--max-rate", r->opt->max_rate, "");
     add_analyse (&w, &r->opt->analyse);
@@ -412,8 +412,7 @@ static void last_line (const char *path, char out[LINE_MAX_BYTES])
     out[n] = '\0';
     if ((newline = strrchr (out, '\n')))
         memmove (out, newline + 1, strlen (newline));
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
 }
 
 static int too_late (const struct run *r, struct err *err)
@@ -448,7 +447,6 @@ int run_join_agent (struct run *r, bool start, struct err *err)
         if (now > limit)
             rc = too_late (r, err);
     }
-    if (inotify >= 0)
-        (void)close (inotify);
+    fileio_close (inotify);
     return rc < 0 ? rc : fd;
 }

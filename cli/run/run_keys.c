@@ -59,8 +59,8 @@ int run_export_keys (const struct run *r)
 
     if (!run_has_keys (r))
         return 0;
-    (void)snprintf (text, sizeof (text), "%s %s %s", r->keys.server_public,
-                    r->keys.agent_public, r->keys.agent_secret);
+    PRINT (text, "%s %s %s", r->keys.server_public, r->keys.agent_public,
+           r->keys.agent_secret);
     for (size_t i = 0; i < VARIABLES && rc == 0; i++)
         rc = setenv (variables[i], text, 1);
     explicit_bzero (text, sizeof (text));

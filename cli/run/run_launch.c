@@ -33,14 +33,14 @@ struct launch {
 
 /* ---- the launcher's command line ---- */
 
-struct size_claims {
+struct words {
     char *at[ARGS_MAX];         // NULL behind the last one
     int n;
 };
 
 static int add_word (void *arg, const char *word)
 {
-    struct size_claims *w = arg;
+    struct words *w = arg;
 
     if (w->n == ARGS_MAX - 1)
         return -E2BIG;
@@ -50,16 +50,10 @@ static int add_word (void *arg, const char *word)
     return 0;
 }
 
-static void free_words (struct size_claims *w)
-{
-    while (w->n > 0)
-        free (w->at[--w->n]);
-}
-
 /* The wrappers get every option except those that only this process uses, and
  * what this process has found out.
  */
-static int add_options (const struct run *r, struct size_claims *w)
+static int add_options (const struct run *r, struct words *w)
 {
     struct run_options o = *r->opt;
 
@@ -75,7 +69,7 @@ static int add_options (const struct run *r, struct size_claims *w)
 /* sh -c 'exec <launcher> "$@"' sh rollcall-run --child mpi ... -- COMMAND: the
  * shell splits the launcher's words, as its user would expect.
  */
-static int launcher_words (const struct run *r, struct size_claims *w,
+static int launcher_words (const struct run *r, struct words *w,
                            struct err *err)
 {
     char self[PATH_MAX], script[4096];
@@ -101,7 +95,7 @@ static int launcher_words (const struct run *r, struct size_claims *w,
 
 static int start_launcher (struct launch *l, struct err *err)
 {
-    struct size_claims words = { .n = 0 };
+    struct words words = { .n = 0 };
     int rc = launcher_words (l->r, &words, err);
     sigset_t none;
 
@@ -115,7 +109,8 @@ static int start_launcher (struct launch *l, struct err *err)
     }
     if (l->launcher < 0)
         rc = err_sys (err, errno, "cannot fork");
-    free_words (&words);
+    while (words.n > 0)
+        free (words.at[--words.n]);
     return rc;
 }
 

@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fts.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -32,8 +31,7 @@ static bool lives (const char *dir, const struct json *aggregator)
     int fd = run_aggregator_lives (aggregator) ? -EBUSY
                                                : control_connect (dir, NULL);
 
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     return fd != -ENOENT && fd != -ECONNREFUSED;
 }
 
@@ -119,7 +117,7 @@ int runs_remove (const struct runs_one *r, struct err *err)
     (void)close (lock);
     if (rc < 0)
         return rc;
-    (void)snprintf (job, sizeof (job), "%.*s", (int)(slash - r->dir), r->dir);
+    PRINT (job, "%.*s", (int)(slash - r->dir), r->dir);
     (void)rmdir (job);          // unless it has another one
     return 0;
 }
@@ -149,7 +147,7 @@ static int each_host (const char *path, const char *job,
     for (int i = 0; i < n; i++) {
         if (rc == 0 && fileio_join (r->dir, PATH_MAX, path, list[i]->d_name) &&
             is_directory (r->dir) && is_run (r->dir)) {
-            (void)snprintf (r->job, sizeof (r->job), "%s", job);
+            PRINT (r->job, "%s", job);
             r->db[0] = r->roll[0] = '\0';
             r->bytes = 0;
             r->ended_ns = 0;

@@ -82,9 +82,8 @@ static int wrapper (struct run *r)
     r->all_interfaces = r->world.local_size != r->world.size &&
                         !run_is_local_only (r->opt);
     if (r->opt->aggregator) {
-        (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
-        (void)snprintf (r->endpoints, sizeof (r->endpoints), "%s",
-                        r->opt->aggregator);
+        PRINT (r->job, "%s", r->opt->job);
+        PRINT (r->endpoints, "%s", r->opt->aggregator);
     } else {
         status = r->way == RUN_WAY_MPI ? run_discover (r)
                                        : run_meet_by_files (r);

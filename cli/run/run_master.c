@@ -8,8 +8,6 @@
 #include "run/run.h"
 
 
-#include <stdio.h>
-
 #define MASTER "master.json"
 
 static bool is_asked (const struct run *r)
@@ -36,8 +34,7 @@ void run_find_master (struct run *r)
 
     if (!j)
         return;
-    (void)snprintf (r->master_addr, sizeof (r->master_addr), "%s",
-                    json_text (json_get (j, "addr"), ""));
+    PRINT (r->master_addr, "%s", json_text (json_get (j, "addr"), ""));
     (void)json_int (json_get (j, "port"), &r->master_port);
     json_free (j);
 }

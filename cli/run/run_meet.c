@@ -35,7 +35,7 @@ void run_fill_bulletin (struct run *r, struct world_bulletin *b)
 
     memset (b, 0, sizeof (*b));
     if (r->opt->job)
-        (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
+        PRINT (r->job, "%s", r->opt->job);
     else
         run_new_job (r->job);
     rc = run_check_out (r, &err);
@@ -49,7 +49,7 @@ void run_fill_bulletin (struct run *r, struct world_bulletin *b)
     memcpy (b->master_addr, r->master_addr, sizeof (b->master_addr));
     b->master_port = r->master_port;
     b->keys = r->keys;
-    (void)snprintf (b->why, sizeof (b->why), "%s", err.text);
+    PRINT (b->why, "%s", err.text);
 }
 
 static void take_bulletin (struct run *r, const struct world_bulletin *b)
@@ -93,7 +93,7 @@ static void on_alarm (int sig)
 static void limit_time (const struct run *r, unsigned seconds)
 {
     if (r->child == RUN_CHILD_PLAIN)
-        return;                 // all ranks were told to
+        return;                 // --child plain: all ranks meet over MPI
     (void)signal (SIGALRM, seconds > 0 ? on_alarm : SIG_DFL);
     (void)alarm (seconds);
 }
@@ -149,7 +149,7 @@ static int name_meeting (struct run *r, struct meeting *m, struct err *err)
     digest_hex (&d, hex);
     near = snprintf (m->near, sizeof (m->near), "%s/meet-%.16s.json", m->state,
                      hex);
-    (void)snprintf (m->far, sizeof (m->far), ".rollcall-%.16s.json", hex);
+    PRINT (m->far, ".rollcall-%.16s.json", hex);
     if (!realpath (r->opt->out ? r->opt->out : ".", m->out))
         m->out[0] = '\0';
     return near < 0 || near >= PATH_MAX
@@ -198,15 +198,10 @@ void run_remove_meeting (struct run *r)
 
 static bool writer_lives (const struct json *j)
 {
-    int64_t pid = 0, start = 0;
-    int fd;
+    int fd = run_open_recorded (j);
 
-    (void)json_int (json_get (j, "pid"), &pid);
-    (void)json_int (json_get (j, "start_time"), &start);
-    if ((fd = run_open_process ((pid_t)pid, start)) < 0)
-        return false;
-    (void)close (fd);
-    return true;
+    fileio_close (fd);
+    return fd >= 0;
 }
 
 static bool read_meeting (struct run *r, const char *path, bool near)
@@ -222,12 +217,9 @@ static bool read_meeting (struct run *r, const char *path, bool near)
         j = json_parse ((const char *)text.data, text.size, NULL);
     buf_fini (&text);
     valid = j && (!near || writer_lives (j));
-    (void)snprintf (b.job, sizeof (b.job), "%s",
-                    json_text (json_get (j, "job"), ""));
-    (void)snprintf (b.endpoints, sizeof (b.endpoints), "%s",
-                    json_text (json_get (j, "endpoints"), ""));
-    (void)snprintf (b.master_addr, sizeof (b.master_addr), "%s",
-                    json_text (json_get (j, "master_addr"), ""));
+    PRINT (b.job, "%s", json_text (json_get (j, "job"), ""));
+    PRINT (b.endpoints, "%s", json_text (json_get (j, "endpoints"), ""));
+    PRINT (b.master_addr, "%s", json_text (json_get (j, "master_addr"), ""));
     (void)json_int (json_get (j, "master_port"), &b.master_port);
     (void)snprintf (b.keys.server_public, WORLD_KEY_SIZE, "%s",
                     json_text (json_get (j, "server_public"), ""));
@@ -270,8 +262,7 @@ static void refresh (const struct run *r, const struct meeting *m, int64_t *at)
         return;
     fd = tree_make_temp (&out);
     tree_close (&out);
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
 }
 
 static bool read_far (struct run *r, const struct meeting *m)
@@ -299,8 +290,7 @@ static int say_unseen (const struct run *r, const char *fs)
     char why[64] = "";
 
     if (fs)
-        (void)snprintf (why, sizeof (why), " (it is on %s, and rank 0 on "
-                        "another machine)", fs);
+        PRINT (why, " (it is on %s, and rank 0 on another machine)", fs);
     return RUN_FAIL (EX_CONFIG, "rank %lld on host %s does not find the "
                      "aggregator of rank 0: OUT (%s) is not visible here%s%s. "
                      "Use one of\n%s",

@@ -88,7 +88,7 @@ static bool is_bridge (const char *name)
 {
     char path[64];
 
-    (void)snprintf (path, sizeof (path), "/sys/class/net/%s/bridge", name);
+    PRINT (path, "/sys/class/net/%s/bridge", name);
     return access (path, F_OK) == 0;
 }
 
@@ -115,8 +115,7 @@ static int announce (struct run *r, int64_t port, struct err *err)
 
     r->endpoints[0] = '\0';
     if (!r->all_interfaces) {
-        (void)snprintf (r->endpoints, sizeof (r->endpoints),
-                        PREFIX "127.0.0.1:%lld", (long long)port);
+        PRINT (r->endpoints, PREFIX "127.0.0.1:%lld", (long long)port);
         return 0;
     }
     if (getifaddrs (&list) < 0)
@@ -143,8 +142,7 @@ static int announce (struct run *r, int64_t port, struct err *err)
         return err_set (err, EADDRNOTAVAIL, "no network interface named %s is "
                         "up", r->opt->interface);
     if (used == 0)              // then all ranks are here
-        (void)snprintf (r->endpoints, sizeof (r->endpoints),
-                        PREFIX "127.0.0.1:%lld", (long long)port);
+        PRINT (r->endpoints, PREFIX "127.0.0.1:%lld", (long long)port);
     return 0;
 }
 
@@ -200,8 +198,7 @@ void run_choose_master (struct run *r)
     const char *colon = strchr (addr, ']') ? strchr (addr, ']') + 1
                                            : strchr (addr, ':');
 
-    (void)snprintf (r->master_addr, sizeof (r->master_addr), "%.*s",
-                    (int)(colon - addr), addr);
+    PRINT (r->master_addr, "%.*s", (int)(colon - addr), addr);
     r->master_port = fd >= 0 ? port_of (fd) : 29500;
     if (fd >= 0)
         (void)close (fd);

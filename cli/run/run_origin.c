@@ -4,7 +4,6 @@
 #include "model/job_origin.h"
 
 #include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -28,7 +27,7 @@ void run_write_origin (const struct run *r)
     const struct passwd *who = getpwuid (getuid ());
     char number[24];
 
-    (void)snprintf (number, sizeof (number), "%lld", (long long)getuid ());
+    PRINT (number, "%lld", (long long)getuid ());
     // nothing depends on it
     (void)job_origin_write (r->dir, scheduler_id (),
                             who ? who->pw_name : number,

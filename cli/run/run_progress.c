@@ -12,21 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t run_progress_number (const struct json *j, const char *key)
-{
-    int64_t v = 0;
-
-    (void)json_int (json_get (j, key), &v);
-    return v;
-}
-
 /* What the agent of this host still has. */
 static void name_agent (const struct json *agent, char *out, size_t size)
 {
-    int64_t unread = run_progress_number (agent, "unsettled") +
-                     run_progress_number (agent, "sealing") +
-                     run_progress_number (agent, "analysing");
-    int64_t undelivered = run_progress_number (agent, "undelivered");
+    int64_t unread = cli_number (agent, "unsettled") +
+                     cli_number (agent, "sealing") +
+                     cli_number (agent, "analysing");
+    int64_t undelivered = cli_number (agent, "undelivered");
     const char *why = json_text (json_get (agent, "why"), "");
 
     if (*why)
@@ -54,13 +46,13 @@ void run_show_end (const struct run *r, int64_t ended_ns)
     root = run_read_object (r->dir, "root/status.json");
     agent = run_read_object (r->dir, "spool/status.json");
     if (strcmp (json_text (json_get (root, "state"), ""), "building") == 0)
-        (void)snprintf (what, sizeof (what), "making the result");
+        PRINT (what, "making the result");
     else if (run_has_result (r->dir))
-        (void)snprintf (what, sizeof (what), "the result is made");
+        PRINT (what, "the result is made");
     else
         name_agent (agent, what, sizeof (what));
-    (void)snprintf (text, sizeof (text), "COMMAND has ended: %s, for %lld s",
-                    what, (long long)((p.began_ns - ended_ns) / NS_PER_S));
+    PRINT (text, "COMMAND has ended: %s, for %lld s", what,
+           (long long)((p.began_ns - ended_ns) / NS_PER_S));
     cli_progress_phase (&p, text);
     json_free (root);
     json_free (agent);

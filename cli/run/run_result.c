@@ -40,17 +40,20 @@ int run_open_process (pid_t pid, int64_t start_time)
     return fd;
 }
 
+int run_open_recorded (const struct json *process)
+{
+    int64_t pid = cli_number (process, "pid");
+
+    return pid <= 0 ? -ESRCH
+                    : run_open_process ((pid_t)pid,
+                                        cli_number (process, "start_time"));
+}
+
 bool run_aggregator_lives (const struct json *aggregator)
 {
-    int64_t pid = 0, start = 0;
-    int fd;
+    int fd = run_open_recorded (aggregator);
 
-    (void)json_int (json_get (aggregator, "pid"), &pid);
-    (void)json_int (json_get (aggregator, "start_time"), &start);
-    if (pid <= 0)
-        return false;
-    if ((fd = run_open_process ((pid_t)pid, start)) >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     // no process has the number now, or a thread has it; else it is unknown
     return fd != -ESRCH && fd != -EINVAL && fd != -ENOENT;
 }
@@ -64,8 +67,7 @@ int run_lock (const char *dir, int how)
 
     if (fd >= 0 && flock (fd, how) == 0)
         return fd;
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     return -1;
 }
 
@@ -148,15 +150,20 @@ static bool is_told (const struct summary *s, int64_t rank, const char *why)
     return false;
 }
 
+struct failures {
+    const struct summary *s;
+    const struct json *result;
+};
+
 /* List COMMANDs that failed by themselves one by one, and those that were ended
  * because of them in one line.  If a COMMAND has no reason, nobody knows
  * whether it ended; a note says why.
  */
-static void put_failures (FILE *f, const struct summary *s,
-                          const struct json *result)
+static void put_failures (const void *arg, FILE *f)
 {
-    const struct json *r = json_first (json_get (result, "failed_ranks"));
-    const struct json *n = json_first (json_get (result, "notes"));
+    const struct failures *x = arg;
+    const struct json *r = json_first (json_get (x->result, "failed_ranks"));
+    const struct json *n = json_first (json_get (x->result, "notes"));
     const char *why = "", *reason;
     int64_t status, rank;
     size_t ended = 0;
@@ -165,7 +172,7 @@ static void put_failures (FILE *f, const struct summary *s,
         reason = json_text (json_get (r, "reason"), "");
         if (!json_int (json_get (r, "status"), &status) ||
             !json_int (json_get (r, "rank"), &rank) ||
-            is_told (s, rank, reason))
+            is_told (x->s, rank, reason))
             continue;
         if (status >= 0)
             (void)fprintf (f, "COMMAND       rank %lld: %s\n",
@@ -178,20 +185,6 @@ static void put_failures (FILE *f, const struct summary *s,
                        units_s (ended), why);
     for (; n; n = json_next (n))
         (void)fprintf (f, "note          %s\n", json_text (n, ""));
-}
-
-static void print_failures (const struct summary *s, const struct json *result)
-{
-    char *text = NULL;
-    size_t n;
-    FILE *f = open_memstream (&text, &n);
-
-    if (!f)
-        return;
-    put_failures (f, s, result);
-    if (fclose (f) == 0)
-        (void)labels_write (STDOUT_FILENO, text);
-    free (text);
 }
 
 static void copy_list (struct json *out, const char *key,
@@ -299,16 +292,16 @@ static int print_summary (const struct command_spec *who,
         summary_fini (&s);
         return status;
     }
-    (void)snprintf (s.kept, sizeof (s.kept), "%s", kept);
-    (void)snprintf (s.newer, sizeof (s.newer), "%s",
-                    json_text (json_get (result, "newer_job"), ""));
+    PRINT (s.kept, "%s", kept);
+    PRINT (s.newer, "%s", json_text (json_get (result, "newer_job"), ""));
     results_from_json (&beside, result);
     s.beside = &beside;
     if (json) {
         print_json (&s, result, job);
     } else {
         (void)summary_print_text (&s, STDOUT_FILENO);
-        print_failures (&s, result);
+        (void)labels_print (STDOUT_FILENO, put_failures,
+                            &(struct failures){ &s, result });
     }
     summary_fini (&s);
     return 0;

@@ -31,7 +31,7 @@ static void add_place (struct places *p, const char *above, int number)
     int n;
 
     if (number > 0)
-        (void)snprintf (tail, sizeof (tail), ".%d", number);
+        PRINT (tail, ".%d", number);
     n = snprintf (p->path[p->n], PATH_MAX, "%s/rollcall-%ld%s", above,
                   (long)getuid (), tail);
     p->n += n > 0 && n < PATH_MAX;

@@ -58,8 +58,8 @@ static bool sees_machine (void)
     return yes;
 }
 
-/* Rank 0 of this launch, or of another if Open MPI does not name it.  'process':
- * a descriptor of its /proc/PID.
+/* Whether a process is rank 0 of this launch, or of any launch if Open MPI does
+ * not name ours.  'process': a descriptor of its /proc/PID.
  */
 static bool is_first (int process)
 {
@@ -85,8 +85,7 @@ static bool sees_first (void)
         found = is_first (process);
         (void)close (process);
     }
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
     return found;
 }
 

@@ -38,8 +38,8 @@
 
 /* ---- COMMAND ---- */
 
-/* What COMMAND starts stays below this process, whatever becomes of COMMAND: the
- * agent knows by that whose it is.  Not so what is started here.
+/* What COMMAND starts stays below this process, even after COMMAND's end: so
+ * the agent knows whose it is.  Daemons that are started here are not adopted.
  */
 static void adopt_orphans (bool yes)
 {
@@ -115,7 +115,7 @@ static void say_hello (struct wrap *w)
     json_add_int (j, "rank", r->world.rank);
     json_add_int (j, "local_rank", r->world.local_rank);
     json_add_int (j, "pid", getpid ());
-    (void)snprintf (since, sizeof (since), "%lld", (long long)w->since_ns);
+    PRINT (since, "%lld", (long long)w->since_ns);
     json_add_text (j, "since_ns", since);
     if (run_capture_dir (r, dir, NULL) == 0)
         json_add_text (j, "capture_dir", dir);
@@ -142,7 +142,7 @@ static void say_ended (struct wrap *w)
     json_add_text (j, "type", "ended");
     json_add_int (j, "status", w->stopped ? -1 : w->status);
     json_add_text (j, "text", w->why);
-    (void)snprintf (at, sizeof (at), "%lld", (long long)w->end.ns);
+    PRINT (at, "%lld", (long long)w->end.ns);
     json_add_text (j, "ended_ns", at);
     json_add_int (j, "signal", w->end.signal);
     json_add_int (j, "exit", w->end.status);
@@ -273,8 +273,7 @@ static void lost_agent (struct wrap *w)
                        w->r->host, w->restarts);
     else if (start_agent_again (w, &err) == 0)
         return;
-    (void)snprintf (w->undelivered, sizeof (w->undelivered), "not everything "
-                    "is delivered: %.400s", err.text);
+    PRINT (w->undelivered, "not everything is delivered: %.400s", err.text);
     if (!run_is_served (w->r))  // else it is said at the end
         (void)RUN_FAIL (0, "%s; captures stay in %s", err.text, w->r->dir);
     set_over (w);
@@ -292,16 +291,14 @@ static void on_control (struct wrap *w)
         lost_agent (w);
     } else if (strcmp (type, "stop") == 0 && w->state.now == WRAP_RUNNING) {
         w->stopped = true;
-        (void)snprintf (w->why, sizeof (w->why), "ended on request: %.400s",
-                        json_text (json_get (j, "text"),
-                                   "another rank failed"));
+        PRINT (w->why, "ended on request: %.400s",
+               json_text (json_get (j, "text"), "another rank failed"));
         (void)run_wrap_take (w, WRAP_STOP, w->why);
     } else if (strcmp (type, "noted") == 0) {
         (void)run_wrap_take (w, WRAP_WAS_NOTED, NULL);
     } else if (strcmp (type, "roll") == 0) {
         set_over (w);
-        (void)snprintf (w->undelivered, sizeof (w->undelivered), "%s",
-                        json_text (json_get (j, "text"), ""));
+        PRINT (w->undelivered, "%s", json_text (json_get (j, "text"), ""));
     }
     json_free (j);
 }
@@ -322,12 +319,11 @@ static void command_ended (struct wrap *w, int wait_status)
                                    .signal = signalled ? n : 0,
                                    .status = signalled ? 0 : n };
     if (!w->stopped && w->status != 0)
-        (void)snprintf (w->why, sizeof (w->why),
-                        signalled ? "COMMAND was killed by signal %d (%s) "
-                                    "after %.1f s"
-                                  : "COMMAND ended with status %d%s after "
-                                    "%.1f s",
-                        n, signalled ? strsignal (n) : "", seconds);
+        PRINT (w->why, signalled ? "COMMAND was killed by signal %d (%s) "
+                           "after %.1f s"
+                         : "COMMAND ended with status %d%s after "
+                           "%.1f s",
+               n, signalled ? strsignal (n) : "", seconds);
     (void)run_wrap_take (w, WRAP_COMMAND_ENDED, w->why);
 }
 
@@ -351,7 +347,7 @@ static void name_sender (const struct wrap *w,
         return;
     }
     buf_init (&name, 64);
-    (void)snprintf (path, sizeof (path), "/proc/%u/comm", info->ssi_pid);
+    PRINT (path, "/proc/%u/comm", info->ssi_pid);
     (void)fileio_read_at (AT_FDCWD, path, &name, NULL);
     (void)snprintf (out, size, "signal %u of %.*s%sprocess %u%s",
                     info->ssi_signo,
@@ -361,7 +357,7 @@ static void name_sender (const struct wrap *w,
     buf_fini (&name);
 }
 
-/* One asks for all: the controller of a scheduler is not to hear from each. */
+/* Only rank 0 asks: the scheduler's controller need not hear from each rank. */
 static void name_limit (struct wrap *w, const struct signalfd_siginfo *info)
 {
     size_t n = strlen (w->why);
@@ -382,7 +378,7 @@ static void ended_by (struct wrap *w, const struct signalfd_siginfo *info)
     if (first) {
         w->stopped = true;
         name_sender (w, info, who, sizeof (who));
-        (void)snprintf (w->why, sizeof (w->why), "ended by %s", who);
+        PRINT (w->why, "ended by %s", who);
         (void)run_wrap_take (w, WRAP_SIGNAL, w->why);
     }
     // a signal from the terminal has already reached COMMAND
@@ -439,8 +435,7 @@ static void aggregator_ended (struct wrap *w)
 {
     struct err err = { "" };
 
-    if (w->aggregator >= 0)
-        (void)close (w->aggregator);
+    fileio_close (w->aggregator);
     w->aggregator = -1;
     adopt_orphans (false);
     if (run_has_result (w->r->dir)) {

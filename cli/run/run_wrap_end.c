@@ -35,10 +35,9 @@ static bool name_silent (const struct wrap *w, char *out, size_t max)
     char a[48] = "", b[48] = "";
 
     if (agent)
-        (void)snprintf (a, sizeof (a), "the agent (pid %ld)", agent_pid (w));
+        PRINT (a, "the agent (pid %ld)", agent_pid (w));
     if (aggregator)
-        (void)snprintf (b, sizeof (b), "the aggregator (pid %ld)",
-                        (long)w->r->aggregator);
+        PRINT (b, "the aggregator (pid %ld)", (long)w->r->aggregator);
     (void)snprintf (out, max, "%s%s%s of host %s %s not answer", a,
                     agent && aggregator ? " and " : "", b, w->r->host,
                     agent && aggregator ? "do" : "does");

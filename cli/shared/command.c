@@ -120,7 +120,15 @@ int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
     return 128 + cancelled_by;
 }
 
-/* ---- how results are printed ---- */
+/* ---- what is read, and how results are printed ---- */
+
+int64_t cli_number (const struct json *j, const char *key)
+{
+    int64_t v = 0;
+
+    (void)json_int (json_get (j, key), &v);
+    return v;
+}
 
 size_t cli_width (int64_t option)
 {

@@ -50,6 +50,9 @@ int cli_flush (const struct command_spec *c, int rc);
 /* Whether it is a valid job name. */
 bool cli_valid_job (const char *name);
 
+/* The integer member of an object; 0: there is none. */
+int64_t cli_number (const struct json *j, const char *key);
+
 /* Print a document and free it; 0, -ENOMEM, or an error of stdout. */
 int cli_print_json (struct json *j);
 
@@ -74,15 +77,14 @@ int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
 size_t cli_width (int64_t option);
 
 #define CLI_WIDTH_OPTION(type) \
-    { "width", 'w', OPTION_INT, offsetof (type, width), "N", NULL, NULL, 0, \
-      100000, \
+    OPTION_NUMBER ("width", 'w', type, width, "N", NULL, NULL, 0, 100000, \
       "Columns of a table; texts are wrapped for it. 0: as many as it needs. " \
-      "Without it: the terminal's, and 0 elsewhere." }
+      "Without it: the terminal's, and 0 elsewhere.")
 
 /* The option for the directory of runs; 'help' begins with its purpose. */
 #define CLI_STATE_OPTION(type, member, help) \
-    { "state", 0, OPTION_TEXT, offsetof (type, member), "DIR", NULL, \
-      "ROLLCALL_STATE_DIR", 0, 0, help }
+    OPTION (TEXT, "state", 0, type, member, "DIR", NULL, "ROLLCALL_STATE_DIR", \
+      help)
 
 /* The rows of these options, for a struct with these two members. */
 #define CLI_FORMAT_OPTIONS(type) \

@@ -33,7 +33,7 @@ void cli_progress_phase (const struct cli_progress *p, const char *phase)
 
     if (!p->shown)
         return;
-    (void)snprintf (text, sizeof (text), "%s%s", phase, *phase ? " ... " : "");
+    PRINT (text, "%s%s", phase, *phase ? " ... " : "");
     show (text);
 }
 
@@ -51,9 +51,8 @@ void cli_progress_build (void *arg, const struct build_progress *b)
     }
     if (!p->shown)
         return;
-    (void)snprintf (text, sizeof (text), "reading: %zu of %zu capture%s, %.0f "
-                    "MB/s, %.0f s left ", b->captures, b->captures_all,
-                    units_s (b->captures_all), rate,
-                    rate > 0 ? left / rate : 0);
+    PRINT (text, "reading: %zu of %zu capture%s, %.0f MB/s, %.0f s left ",
+           b->captures, b->captures_all, units_s (b->captures_all), rate,
+           rate > 0 ? left / rate : 0);
     show (text);
 }

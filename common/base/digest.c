@@ -14,6 +14,11 @@ int digest_of (const void *data, size_t size, struct digest *out)
     return n == DIGEST_SIZE ? 0 : -ENOMEM;
 }
 
+bool digest_is (const struct digest *a, const struct digest *b)
+{
+    return memcmp (a->bytes, b->bytes, DIGEST_SIZE) == 0;
+}
+
 void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE])
 {
     static const char digits[] = "0123456789abcdef";

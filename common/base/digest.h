@@ -4,6 +4,7 @@
 #ifndef ROLLCALL_BASE_DIGEST_H
 #define ROLLCALL_BASE_DIGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,8 @@ struct digest {
  * SHA-256.
  */
 int digest_of (const void *data, size_t size, struct digest *out);
+
+bool digest_is (const struct digest *a, const struct digest *b);
 
 void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE]);
 void digest_base64 (const struct digest *d, char out[DIGEST_BASE64_SIZE]);

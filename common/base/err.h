@@ -1,4 +1,4 @@
-/* common/base/err.h - error messages
+/* common/base/err.h - error messages, and texts in arrays
  *
  * A function that can fail returns 0 or a negative errno value, and puts one
  * sentence for a person into a 'struct err': what happened, and where.
@@ -6,6 +6,8 @@
  */
 #ifndef ROLLCALL_BASE_ERR_H
 #define ROLLCALL_BASE_ERR_H
+
+#include <stdio.h>
 
 #define ERR_TEXT_MAX 512        // bytes; longer sentences are cut
 
@@ -31,5 +33,12 @@ int err_sys (struct err *err, int errnum, const char *fmt, ...)
 /* Put "prefix: " before the sentence.  Returns 'rc' unchanged. */
 int err_prefix (struct err *err, int rc, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
+
+/* Print into an array of characters; what does not fit is cut.  A pointer does
+ * not compile.
+ */
+#define PRINT(array, ...) \
+    ((void)snprintf (*(char (*)[sizeof (array)]){ &(array) }, sizeof (array), \
+                     __VA_ARGS__))
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -60,7 +61,7 @@ static void put_value (struct logline *l, const char *s)
             log_put (l, s, n);
             continue;
         }
-        (void)snprintf (hex, sizeof (hex), "\\x%02x", (unsigned char)*s);
+        PRINT (hex, "\\x%02x", (unsigned char)*s);
         log_put (l, hex, 4);
         n = 1;
     }
@@ -85,7 +86,7 @@ void log_int (struct logline *l, const char *key, int64_t value)
 {
     char num[24];
 
-    (void)snprintf (num, sizeof (num), "%lld", (long long)value);
+    PRINT (num, "%lld", (long long)value);
     log_str (l, key, num);
 }
 
@@ -93,7 +94,7 @@ void log_real (struct logline *l, const char *key, double value)
 {
     char num[40];
 
-    (void)snprintf (num, sizeof (num), "%.6g", value);
+    PRINT (num, "%.6g", value);
     log_str (l, key, num);
 }
 

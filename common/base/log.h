@@ -52,5 +52,8 @@ void log_end (struct logline *l);       // one write(2)
 /* Write an event and one sentence (key "text"), the common case. */
 void log_text (enum log_level level, const char *event, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
+#define log_info(...) log_text (LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_warn(...) log_text (LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_error(...) log_text (LOG_LEVEL_ERROR, __VA_ARGS__)
 
 #endif

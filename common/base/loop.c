@@ -77,18 +77,13 @@ void loop_destroy (struct loop *l)
 
 int loop_add_fd (struct loop *l, int fd, loop_fn *fn, void *arg)
 {
-    struct watch *w = vec_one_more (l->watches, l->nwatches, sizeof (*w));
-    struct pollfd *p;
+    struct watch w = { fd, fn, arg };
+    struct pollfd *p = vec_one_more (l->polls, l->nwatches, sizeof (*p));
 
-    if (!w)
-        return -ENOMEM;
-    l->watches = w;
-    p = vec_one_more (l->polls, l->nwatches, sizeof (*p));
     if (!p)
         return -ENOMEM;
     l->polls = p;
-    w[l->nwatches++] = (struct watch){ fd, fn, arg };
-    return 0;
+    return vec_push (&l->watches, &l->nwatches, &w, sizeof (w));
 }
 
 void loop_del_fd (struct loop *l, int fd)
@@ -102,7 +97,6 @@ void loop_del_fd (struct loop *l, int fd)
 int loop_add_timer (struct loop *l, int64_t delay_ns, loop_fn *fn, void *arg)
 {
     struct timer t = { clock_mono_ns () + delay_ns, fn, arg };
-    struct timer *p;
 
     for (size_t i = 0; i < l->ntimers; i++) {
         if (l->timers[i].fn == fn && l->timers[i].arg == arg) {
@@ -110,11 +104,7 @@ int loop_add_timer (struct loop *l, int64_t delay_ns, loop_fn *fn, void *arg)
             return 0;
         }
     }
-    if (!(p = vec_one_more (l->timers, l->ntimers, sizeof (*p))))
-        return -ENOMEM;
-    l->timers = p;
-    p[l->ntimers++] = t;
-    return 0;
+    return vec_push (&l->timers, &l->ntimers, &t, sizeof (t));
 }
 
 void loop_del_timer (struct loop *l, loop_fn *fn, void *arg)
@@ -128,13 +118,9 @@ void loop_del_timer (struct loop *l, loop_fn *fn, void *arg)
 int loop_add_source (struct loop *l, bool (*pending) (void *arg), loop_fn *fn,
                      void *arg)
 {
-    struct source *s = vec_one_more (l->sources, l->nsources, sizeof (*s));
+    struct source s = { pending, fn, arg };
 
-    if (!s)
-        return -ENOMEM;
-    l->sources = s;
-    s[l->nsources++] = (struct source){ pending, fn, arg };
-    return 0;
+    return vec_push (&l->sources, &l->nsources, &s, sizeof (s));
 }
 
 void loop_del_source (struct loop *l, void *arg)

@@ -15,7 +15,7 @@ void *vec_one_more (void *list, size_t n, size_t size)
     return realloc (list, (n ? 2 * n : 1) * size);
 }
 
-void *vec_add (void *list, size_t *n, size_t size)
+void *vec_insert (void *list, size_t *n, size_t at, size_t size)
 {
     void *all;
     char *added;
@@ -24,21 +24,34 @@ void *vec_add (void *list, size_t *n, size_t size)
     if (!(all = vec_one_more (all, *n, size)))
         return NULL;
     memcpy (list, &all, sizeof (all));
-    added = (char *)all + (*n)++ * size;
-    memset (added, 0, size);
-    return added;
+    added = (char *)all + at * size;
+    memmove (added + size, added, ((*n)++ - at) * size);
+    return memset (added, 0, size);
+}
+
+void *vec_add (void *list, size_t *n, size_t size)
+{
+    return vec_insert (list, n, *n, size);
+}
+
+int vec_push (void *list, size_t *n, const void *thing, size_t size)
+{
+    void *added = vec_add (list, n, size);
+
+    if (!added)
+        return -ENOMEM;
+    memcpy (added, thing, size);
+    return 0;
 }
 
 int vec_add_text (char ***list, size_t *n, const char *text)
 {
     char *copy = strdup (text);
-    char **p = copy ? vec_add (list, n, sizeof (*p)) : NULL;
 
-    if (p)
-        *p = copy;
-    else
-        free (copy);
-    return p ? 0 : -ENOMEM;
+    if (copy && vec_push (list, n, &copy, sizeof (copy)) == 0)
+        return 0;
+    free (copy);
+    return -ENOMEM;
 }
 
 void vec_free_texts (char **list, size_t n)

@@ -18,6 +18,12 @@
  */
 void *vec_add (void *list, size_t *n, size_t size);
 
+/* The same before the thing at 'at', at most *n: it and later ones move. */
+void *vec_insert (void *list, size_t *n, size_t at, size_t size);
+
+/* Add a copy of a thing; 0 or -ENOMEM. */
+int vec_push (void *list, size_t *n, const void *thing, size_t size);
+
 /* A copy of a text at the end of a list of texts; -ENOMEM. */
 int vec_add_text (char ***list, size_t *n, const char *text);
 void vec_free_texts (char **list, size_t n);

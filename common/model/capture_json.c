@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +79,7 @@ struct json *capture_to_json (const struct capture *c)
             continue;
         }
         memcpy (&v, at, sizeof (v));    // as text: doubles end at 2^53
-        (void)snprintf (num, sizeof (num), "%lld", (long long)v);
+        PRINT (num, "%lld", (long long)v);
         json_add_text (j, members[i].key, num);
     }
     json_add_text (j, "state", capture_state_name (c->state));

@@ -83,7 +83,7 @@ static void scalars_to_json (const void *from, const struct member *m,
             continue;
         }
         memcpy (&v, at, sizeof (v));
-        (void)snprintf (number, sizeof (number), "%" PRId64, v);
+        PRINT (number, "%" PRId64, v);
         if (v != (m[i].min < 0 ? EVIDENCE_UNKNOWN : 0))
             json_add_text (o, m[i].key, number);
     }
@@ -113,17 +113,16 @@ void evidence_to_json (const struct evidence *e, struct json *parent)
         scalars_to_json (e->about, origin_members, ORIGIN_MEMBERS, o);
     list = json_add_array (o, "groups");
     for (uint32_t i = 0; i < e->ngroups; i++) {
-        (void)snprintf (line, sizeof (line), "%" PRId32 " %" PRId32 " %s",
-                        e->groups[i].own, e->groups[i].highest,
-                        e->groups[i].name);
+        PRINT (line, "%" PRId32 " %" PRId32 " %s", e->groups[i].own,
+               e->groups[i].highest, e->groups[i].name);
         json_push_text (list, line);
     }
     list = json_add_array (o, "spans");
     for (uint32_t i = 0; i < e->nspans; i++) {
         const struct evidence_span *s = &e->spans[i];
 
-        (void)snprintf (line, sizeof (line), "%" PRId64 " %" PRId64 " %d %d %s",
-                        s->start_ns, s->end_ns, s->host, s->device, s->step);
+        PRINT (line, "%" PRId64 " %" PRId64 " %d %d %s", s->start_ns, s->end_ns,
+               s->host, s->device, s->step);
         json_push_text (list, line);
     }
     list = json_add_array (o, "samples");

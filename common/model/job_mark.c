@@ -20,7 +20,7 @@ static bool job_mark_take (const struct json *j, struct job_mark *ret)
     *ret = (struct job_mark){ "", -1, -1 };
     if (!job || strlen (job) >= sizeof (ret->job))
         return false;
-    (void)snprintf (ret->job, sizeof (ret->job), "%s", job);
+    PRINT (ret->job, "%s", job);
     (void)json_int (json_get (j, "rank"), &ret->rank);
     (void)json_int (json_get (j, "world_size"), &ret->world_size);
     return true;

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -84,10 +83,9 @@ int job_origin_take (const char *dir, struct job_origin *ret)
     if (rc == 0 && !(j = json_parse (buf_text (&b), b.size, NULL)))
         rc = -EBADMSG;
     if (rc == 0) {
-        (void)snprintf (ret->scheduler_id, sizeof (ret->scheduler_id), "%s",
-                        json_text (json_get (j, "scheduler_id"), ""));
-        (void)snprintf (ret->user, sizeof (ret->user), "%s",
-                        json_text (json_get (j, "user"), ""));
+        PRINT (ret->scheduler_id, "%s",
+               json_text (json_get (j, "scheduler_id"), ""));
+        PRINT (ret->user, "%s", json_text (json_get (j, "user"), ""));
         take_command (json_get (j, "command"), ret);
     }
     json_free (j);

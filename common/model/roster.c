@@ -1,10 +1,10 @@
 /* common/model/roster.c - the ranks of a job, one by one */
 #include "model/roster.h"
 
+#include "base/cmp.h"
 #include "base/vec.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,25 +38,13 @@ void roster_fini (struct roster *r)
 
 struct roster_entry *roster_at (struct roster *r, int64_t rank)
 {
-    size_t low = 0, high = r->n;
     struct roster_entry *p;
+    size_t at = cmp_place (&rank, r->entries, r->n, sizeof (*p), cmp_int64);
 
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-
-        if (r->entries[mid].rank < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (low < r->n && r->entries[low].rank == rank)
-        return &r->entries[low];
-    if (!(p = vec_one_more (r->entries, r->n, sizeof (*p))))
+    if (at < r->n && r->entries[at].rank == rank)
+        return &r->entries[at];
+    if (!(p = vec_insert (&r->entries, &r->n, at, sizeof (*p))))
         return NULL;
-    r->entries = p;
-    p = &r->entries[low];
-    memmove (p + 1, p, (r->n - low) * sizeof (*p));
-    r->n++;
     *p = (struct roster_entry){ .rank = rank, .local_rank = -1,
                                 .device_id = CAPTURE_NO_DEVICE,
                                 .state = ROSTER_UNEXPECTED };
@@ -81,7 +69,7 @@ int roster_expect_world (struct roster *r, int64_t world_size,
         e->state = ROSTER_MISSING;
     }
     r->world_size = world_size;
-    (void)snprintf (r->known_by, sizeof (r->known_by), "%s", known_by);
+    PRINT (r->known_by, "%s", known_by);
     return 0;
 }
 

@@ -13,7 +13,6 @@
 #include "base/counter.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,7 +54,7 @@ bool connection_share_admits (struct net *n, const char *who, zmq_msg_t *frame)
     if (!n->shared || !*who || !c || c->who[0])
         return true;
     if (is_fair (n, who)) {
-        (void)snprintf (c->who, sizeof (c->who), "%s", who);
+        PRINT (c->who, "%s", who);
         return true;
     }
     c->heard = false;

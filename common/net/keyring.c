@@ -80,7 +80,7 @@ static int make_path (char out[PATH_MAX], const char *dir, const char *place,
                         "letters, digits, '.', '_' and '-', less than %d",
                         name, NET_WHO_MAX);
     if (number > 0)
-        (void)snprintf (more, sizeof (more), "+%u", number);
+        PRINT (more, "+%u", number);
     n = snprintf (out, PATH_MAX, "%s/%s%s%s%s%s", dir, place ? place : "",
                   place ? "/" : "", name, more, end);
     return n > 0 && n < PATH_MAX
@@ -124,7 +124,7 @@ static int add_file (const char *dir, const char *file, enum key_state state,
     // the name of the file counts, not the name in it
     n = strcspn (file, "+");
     n = file[n] ? n : strlen (file) - strlen (".pub");
-    (void)snprintf (e->file.name, sizeof (e->file.name), "%.*s", (int)n, file);
+    PRINT (e->file.name, "%.*s", (int)n, file);
     *count += key_valid_name (e->file.name);
     return 0;
 }
@@ -213,7 +213,7 @@ struct keyring *keyring_open (const char *dir)
     struct keyring *k = calloc (1, sizeof (*k));
 
     if (k)
-        (void)snprintf (k->dir, sizeof (k->dir), "%s", dir);
+        PRINT (k->dir, "%s", dir);
     return k;
 }
 
@@ -478,7 +478,7 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
     if (rc < 0 || (rc = check_revoked (dir, public_key, err)) < 0 ||
         (rc = make_place (dir, "enrolled", err)) < 0)
         return rc;
-    (void)snprintf (k.name, sizeof (k.name), "%s", name);
+    PRINT (k.name, "%s", name);
     memcpy (k.public_key, public_key, NET_KEY_SIZE);
     rc = key_read (path, &old, err);
     if (rc < 0 && rc != -ENOENT)
@@ -489,7 +489,7 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
         if (grace_s < 0)
             return err_set (err, EEXIST, "%s is enrolled with another key: "
                             "--replace replaces that key", name);
-        (void)snprintf (old.name, sizeof (old.name), "%s", name);
+        PRINT (old.name, "%s", name);
         if ((rc = keep_rotated (dir, &old, grace_s, err)) < 0)
             return rc;
     }
@@ -580,7 +580,7 @@ int keyring_rotate (const char *dir, const char *name, int64_t grace_s,
 
     if (rc < 0 || (rc = key_read (pair, &old, err)) < 0)
         return rc;
-    (void)snprintf (old.name, sizeof (old.name), "%s", name);
+    PRINT (old.name, "%s", name);
     rc = key_make (name, &k, err);
     if (rc == 0)
         rc = enrol_next (dir, &old, &k, grace_s, err);
@@ -602,7 +602,7 @@ static int revoke_one (const char *dir, const char *place, const char *name,
     if (rc < 0 || (rc = key_read (from, &k, err)) < 0 ||
         (rc = make_place (dir, "revoked", err)) < 0)
         return rc;
-    (void)snprintf (k.name, sizeof (k.name), "%s", name);
+    PRINT (k.name, "%s", name);
     k.revoked = now_s ();
     for (unsigned i = 0; rc == 0; i++) {
         rc = make_path (to, dir, "revoked", name, i, ".pub", err);

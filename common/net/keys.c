@@ -44,7 +44,7 @@ bool key_valid (const char *key)
 int key_make (const char *name, struct key_file *ret, struct err *err)
 {
     memset (ret, 0, sizeof (*ret));
-    (void)snprintf (ret->name, sizeof (ret->name), "%s", name);
+    PRINT (ret->name, "%s", name);
     ret->created = clock_wall_ns () / NS_PER_S;
     do {                        // not one that looks like an option
         if (zmq_curve_keypair (ret->public_key, ret->secret_key) < 0)

@@ -12,7 +12,6 @@
 #include "net/keys.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -330,8 +329,7 @@ static void listening (struct net *n, int event, uint32_t value)
         break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
-        (void)snprintf (n->failure, sizeof (n->failure), "%s",
-                        failure_text (n, event, value));
+        PRINT (n->failure, "%s", failure_text (n, event, value));
         break;
     case ZMQ_EVENT_DISCONNECTED:
         if (n->failure[0] && !was_ended (n, value))

@@ -35,6 +35,11 @@ static int net_error (const char *what, const char *endpoint, struct err *err)
                     "%s", what, endpoint, zmq_strerror (code));
 }
 
+bool net_peer_is (const struct net_peer *a, const struct net_peer *b)
+{
+    return a->size == b->size && memcmp (a->id, b->id, a->size) == 0;
+}
+
 void net_share (struct net *n)
 {
     n->shared = true;
@@ -136,7 +141,7 @@ static int net_create (const char *endpoint, bool router,
     n->secured = security && !security->insecure;
     if (n->secured)
         n->security = *security;
-    (void)snprintf (n->endpoint, sizeof (n->endpoint), "%s", endpoint);
+    PRINT (n->endpoint, "%s", endpoint);
     n->context = zmq_ctx_new ();
     if (n->context)
         n->main.socket = zmq_socket (n->context, router ? ZMQ_ROUTER
@@ -309,7 +314,7 @@ static bool is_admitted (struct net *n, struct net_peer *peer,
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
         return false;
     }
-    (void)snprintf (refused.text, sizeof (refused.text), "%s", why.text);
+    PRINT (refused.text, "%s", why.text);
     (void)net_send (n, peer, &refused);
     net_tell (n, NET_PEER_REFUSED, "%s: %s",
               address ? net_plain_address (address) : "?", why.text);
@@ -326,9 +331,8 @@ static bool has_share (struct net *n, const struct net_peer *peer,
     if (!n->router || connection_share_admits (n, peer->who, frame))
         return true;
     if (m && m->type == MESSAGE_HELLO) {
-        (void)snprintf (refused.text, sizeof (refused.text), "key %s has as "
-                        "many connections here as it may: try again later",
-                        peer->who);
+        PRINT (refused.text, "key %s has as many connections here as it may: "
+               "try again later", peer->who);
         (void)net_send (n, peer, &refused);
     }
     return false;

@@ -26,6 +26,8 @@ struct net_peer {
                                 // have; "" without encryption
 };
 
+bool net_peer_is (const struct net_peer *a, const struct net_peer *b);
+
 /* ---- who may connect ---- */
 
 /* Decide whether the owner of this public key may connect.  Returns 0 and the

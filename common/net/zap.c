@@ -140,7 +140,7 @@ void zap_answer (struct net *n)
         return;
     if (q.key[0])
         rc = n->security.allow (n->security.allow_arg, q.key, who, &why);
-    (void)snprintf (user, sizeof (user), "%s %s", q.key, who);
+    PRINT (user, "%s %s", q.key, who);
     reply (n->zap.socket, &q, rc == 0 ? "200" : "400", rc == 0 ? user : "");
     if (rc < 0)
         net_tell (n, NET_PEER_REFUSED, "%s: %s",
@@ -177,7 +177,7 @@ static int stranger_open (struct net *n, struct stranger *s, const char *at,
     char public_key[NET_KEY_SIZE], secret_key[NET_KEY_SIZE], name[64];
     static const int zero = 0;
 
-    (void)snprintf (name, sizeof (name), "inproc://stranger-%d", keyed);
+    PRINT (name, "inproc://stranger-%d", keyed);
     s->socket = zmq_socket (n->context, ZMQ_DEALER);
     s->monitor = zmq_socket (n->context, ZMQ_PAIR);
     if (!s->socket || !s->monitor ||
@@ -273,8 +273,7 @@ int zap_self_test (struct net *n, struct err *err)
     // a separate address of the tested socket
     if (getrandom (&random, sizeof (random), 0) != sizeof (random))
         random = (uint64_t)clock_mono_ns ();
-    (void)snprintf (at, sizeof (at), "ipc://@rollcall-%016llx",
-                    (unsigned long long)random);
+    PRINT (at, "ipc://@rollcall-%016llx", (unsigned long long)random);
     n->testing = true;
     if (zmq_bind (n->main.socket, at) < 0 ||
         stranger_open (n, &s[0], at, false) < 0 ||

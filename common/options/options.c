@@ -338,7 +338,7 @@ static int write_option (const struct writer *w, const struct option_spec *o,
     char name[64];
     int rc;
 
-    (void)snprintf (name, sizeof (name), "--%s", o->name);
+    PRINT (name, "--%s", o->name);
     rc = w->fn (w->arg, name);
     return rc == 0 && value ? w->fn (w->arg, value) : rc;
 }
@@ -349,11 +349,10 @@ static int write_number (const struct writer *w, const struct option_spec *o,
     char text[48];
 
     if (o->kind == OPTION_DURATION)
-        (void)snprintf (text, sizeof (text), "%lld.%09llds",
-                        (long long)(value / NS_PER_S),
-                        (long long)(value % NS_PER_S));
+        PRINT (text, "%lld.%09llds", (long long)(value / NS_PER_S),
+               (long long)(value % NS_PER_S));
     else
-        (void)snprintf (text, sizeof (text), "%lld", (long long)value);
+        PRINT (text, "%lld", (long long)value);
     return write_option (w, o, text);
 }
 

@@ -48,8 +48,16 @@ struct option_spec {
     const char *help;           // one or more sentences
 };
 
-/* A row of OPTION_FLAG without a variable, for a member of the struct 'type'.
+/* Rows for a member of the struct 'type': one of any kind, as TEXT for
+ * OPTION_TEXT; of OPTION_INT; of OPTION_FLAG without a variable.
  */
+#define OPTION(kind, name, letter, type, member, arg, fallback, env, help) \
+    { name, letter, OPTION_##kind, offsetof (type, member), arg, fallback, \
+      env, 0, 0, help }
+#define OPTION_NUMBER(name, letter, type, member, arg, fallback, env, min, \
+                      max, help) \
+    { name, letter, OPTION_INT, offsetof (type, member), arg, fallback, env, \
+      min, max, help }
 #define OPTION_SWITCH(name, letter, type, member, help) \
     { name, letter, OPTION_FLAG, offsetof (type, member), NULL, NULL, NULL, 0, \
       0, help }

@@ -27,13 +27,7 @@ void content_hash_fini (struct content_hash *h)
 
 int content_hash_put (struct content_hash *h, const struct digest *chunk)
 {
-    struct digest *p = vec_one_more (h->chunks, h->n, sizeof (*p));
-
-    if (!p)
-        return -ENOMEM;
-    h->chunks = p;
-    h->chunks[h->n++] = *chunk;
-    return 0;
+    return vec_push (&h->chunks, &h->n, chunk, sizeof (*chunk));
 }
 
 int content_hash_add (struct content_hash *h, const void *chunk, size_t size)

@@ -41,7 +41,7 @@ static void note_name (struct db_there *t, unsigned i)
 
 void db_there_note (struct db_there *t, const char *path)
 {
-    (void)snprintf (t->path, sizeof (t->path), "%s", path);
+    PRINT (t->path, "%s", path);
     for (unsigned i = 0; i < DB_FILES; i++)
         note_name (t, i);
 }
@@ -111,8 +111,7 @@ static int write_copy (sqlite3 *from, const char *to, mode_t mode,
     fd = open (to, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || fchmod (fd, mode) < 0 || fsync (fd) < 0)
         rc = err_sys (err, errno, "cannot write %s", to);
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     return rc;
 }
 

@@ -78,9 +78,9 @@ int fileio_open_dir_at (int dirfd, const char *name, struct err *err)
     return fd;
 }
 
-DIR *fileio_list (int dirfd)
+DIR *fileio_list (int dirfd, const char *name)
 {
-    int fd = openat (dirfd, ".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    int fd = fileio_open_dir_at (dirfd, name, NULL);
     DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
 
     if (!dir)
@@ -227,6 +227,26 @@ void fileio_close (int fd)
         (void)close (fd);
 }
 
+int fileio_close_written (int fd, int rc)
+{
+    return fd >= 0 && close (fd) < 0 && rc == 0 ? -errno : rc;
+}
+
+int fileio_write_file (int fd, const void *data, size_t size, mode_t mode)
+{
+    int rc = fileio_write_all (fd, data, size);
+
+    if (rc == 0 && (fchmod (fd, mode) < 0 || fsync (fd) < 0))
+        rc = -errno;
+    return fileio_close_written (fd, rc);
+}
+
+void fileio_close_dir (DIR *dir)
+{
+    if (dir)
+        (void)closedir (dir);
+}
+
 int fileio_sync_dir (const char *path, struct err *err)
 {
     int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -327,12 +347,7 @@ int fileio_replace (const char *path, const void *data, size_t size,
                mode);
     if (fd < 0)
         return err_sys (err, errno, "cannot create %s", temp);
-    rc = fileio_write_all (fd, data, size);
-    if (rc == 0 && (fchmod (fd, mode) < 0 || fsync (fd) < 0))
-        rc = -errno;
-    if (close (fd) < 0 && rc == 0)
-        rc = -errno;
-    if (rc < 0)
+    if ((rc = fileio_write_file (fd, data, size, mode)) < 0)
         rc = err_sys (err, -rc, "cannot write %s", temp);
     else
         rc = fileio_rename (temp, path, err);
@@ -344,22 +359,16 @@ int fileio_replace (const char *path, const void *data, size_t size,
 void fileio_forget_temps (int dirfd, const char *name)
 {
     size_t n = strlen (name);
-    int fd = fcntl (dirfd, F_DUPFD_CLOEXEC, 0), rc = 0;
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    DIR *dir = fileio_list (dirfd, ".");
     struct dirent *e;
+    int rc;
 
-    if (!dir) {
-        if (fd >= 0)
-            (void)close (fd);
-        return;
-    }
-    rewinddir (dir);
-    while ((e = fileio_next_entry (dir, &rc))) {
+    while (dir && (e = fileio_next_entry (dir, &rc))) {
         if (strncmp (e->d_name, name, n) == 0 &&
             strncmp (e->d_name + n, TEMP, strlen (TEMP)) == 0)
             (void)unlinkat (dirfd, e->d_name, 0);
     }
-    (void)closedir (dir);
+    fileio_close_dir (dir);
 }
 
 static int remove_below (int dirfd, unsigned depth)

@@ -37,8 +37,8 @@ int fileio_open_at (int dirfd, const char *name, struct err *err);
  */
 int fileio_open_dir_at (int dirfd, const char *name, struct err *err);
 
-/* The entries of the directory 'dirfd', which stays open; NULL with errno. */
-DIR *fileio_list (int dirfd);
+/* The entries of the directory 'name' below 'dirfd'; NULL with errno. */
+DIR *fileio_list (int dirfd, const char *name);
 
 /* The next entry of a directory but "." and "..", or NULL at its end.  A
  * directory that cannot be read on is not at its end: *rc is then -errno (0
@@ -57,6 +57,9 @@ int fileio_read_at (int dirfd, const char *name, struct buf *out,
  */
 int fileio_write_all (int fd, const void *data, size_t size);
 
+/* Write all bytes, set the mode, fsync and close. */
+int fileio_write_file (int fd, const void *data, size_t size, mode_t mode);
+
 /* Write a text of several lines for people, with utf8_escape and UTF8_LINES. */
 int fileio_write_shown (int fd, const char *text);
 int fileio_pwrite_all (int fd, const void *data, size_t size, off_t offset);
@@ -70,8 +73,16 @@ int fileio_pread_all (int fd, void *data, size_t size, off_t offset);
 bool fileio_has_bytes (int dirfd, const char *name, off_t offset,
                        const void *bytes, size_t n);
 
-/* close, of what may not be open (-1, or a negative errno). */
+/* close, of what may not be open (-1, or a negative errno); closedir, of what
+ * may be NULL.
+ */
 void fileio_close (int fd);
+void fileio_close_dir (DIR *dir);
+
+/* Close what was written with the outcome 'rc': 'rc', or -errno if it is 0 and
+ * the close fails.  'fd' may be negative.
+ */
+int fileio_close_written (int fd, int rc);
 
 /* Make the directory and the ones above it; names that are new are durable, or
  * not there.

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,8 +19,7 @@ int sorter_file_open (struct sorter_file *f)
     const char *tmp = getenv ("TMPDIR");
     char path[PATH_MAX];
 
-    (void)snprintf (path, sizeof (path), "%s/rollcall-XXXXXX",
-                    tmp && *tmp ? tmp : "/tmp");
+    PRINT (path, "%s/rollcall-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     f->fd = mkostemp (path, O_CLOEXEC);
     if (f->fd < 0)
         return -errno;
@@ -31,8 +29,7 @@ int sorter_file_open (struct sorter_file *f)
 
 void sorter_file_close (struct sorter_file *f)
 {
-    if (f->fd >= 0)
-        (void)close (f->fd);
+    fileio_close (f->fd);
     f->fd = -1;
     free (f->out);
     f->out = NULL;

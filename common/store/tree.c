@@ -47,7 +47,7 @@ static long mount_of (int fd)
     ssize_t n = -1;
     int info;
 
-    (void)snprintf (path, sizeof (path), FDINFO "%d", fd);
+    PRINT (path, FDINFO "%d", fd);
     if ((info = open (path, O_RDONLY | O_CLOEXEC)) >= 0) {
         n = read (info, text, sizeof (text) - 1);
         (void)close (info);
@@ -98,7 +98,7 @@ int tree_walk_openat (int dirfd, const char *path, int flags, mode_t mode,
         else if (n == 2 && memcmp (path, "..", 2) == 0)
             fd = -EXDEV;
         else {
-            (void)snprintf (name, sizeof (name), "%.*s", (int)n, path);
+            PRINT (name, "%.*s", (int)n, path);
             fd = *rest ? step (at, name, O_PATH | O_DIRECTORY, 0)
                        : step (at, name, flags, mode);
         }
@@ -382,7 +382,7 @@ int tree_make_dirs (const struct tree *t, const char *path, mode_t mode,
     for (path += strspn (path, "/"); *path; path += strspn (path, "/")) {
         size_t n = strcspn (path, "/");
 
-        (void)snprintf (name, sizeof (name), "%.*s", (int)n, path);
+        PRINT (name, "%.*s", (int)n, path);
         if (n > NAME_MAX)
             fd = -ENAMETOOLONG;
         else
@@ -432,7 +432,7 @@ int tree_can_hold (const struct tree *t, struct err *err)
     char held[TREE_HELD_MAX];
     struct stat here, st;
 
-    (void)snprintf (held, sizeof (held), HELD "%d", t->fd);
+    PRINT (held, HELD "%d", t->fd);
     if (fstat (t->fd, &here) == 0 && stat (held, &st) == 0 &&
         st.st_dev == here.st_dev && st.st_ino == here.st_ino)
         return 0;

@@ -66,12 +66,7 @@ int tree_replace (const struct tree *t, const char *name, const void *data,
 
     if (fd < 0)
         return err_sys (err, -fd, "cannot make a file in %s", t->path);
-    rc = fileio_write_all (fd, data, size);
-    if (rc == 0 && (fchmod (fd, mode) < 0 || fsync (fd) < 0))
-        rc = -errno;
-    if (close (fd) < 0 && rc == 0)
-        rc = -errno;
-    if (rc < 0)
+    if ((rc = fileio_write_file (fd, data, size, mode)) < 0)
         rc = err_sys (err, -rc, "cannot write %s/%s", t->path, temp);
     else
         rc = tree_rename (t, temp, t, name, err);
@@ -106,8 +101,7 @@ static bool we_pass_for (const struct tree *t, uid_t uid)
     struct stat st;
     bool same = fd >= 0 && fstat (fd, &st) == 0 && st.st_uid == uid;
 
-    if (fd >= 0)
-        (void)close (fd);
+    fileio_close (fd);
     return same;
 }
 

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -59,12 +58,11 @@ static void on_clock (void *arg, const struct clock_sync *c)
     struct agent *a = arg;
     char text[128];
 
-    (void)snprintf (text, sizeof (text), "the aggregator's clock minus this "
-                    "host's is %.6f s, give or take %.6f s",
-                    (double)c->offset_ns / (double)NS_PER_S,
-                    (double)c->error_ns / (double)NS_PER_S);
+    PRINT (text, "the aggregator's clock minus this host's is %.6f s, give or "
+           "take %.6f s", (double)c->offset_ns / (double)NS_PER_S,
+           (double)c->error_ns / (double)NS_PER_S);
     if (clock_sync_is_off (c))
-        log_text (LOG_LEVEL_WARN, "clock", "%s", text);
+        log_warn ("clock", "%s", text);
     (void)spool_keep_note (a->spool, "clock", text, NULL);
 }
 
@@ -74,7 +72,7 @@ static void on_signal (void *arg, int signo)
 {
     struct agent *a = arg;
 
-    log_text (LOG_LEVEL_INFO, "signal", "ending on signal %d", signo);
+    log_info ("signal", "ending on signal %d", signo);
     agent_finish (a, EX_TEMPFAIL, "signal");
 }
 
@@ -102,8 +100,7 @@ static void say_damaged (struct agent *a)
 
     if (!why)
         return;
-    log_text (LOG_LEVEL_ERROR, "ledger-damaged", "%s: it is set aside at the "
-              "next start", why);
+    log_error ("ledger-damaged", "%s: it is set aside at the next start", why);
     a->end.status = EX_IOERR;
 }
 
@@ -111,9 +108,8 @@ static void say_damaged (struct agent *a)
 
 static void end_without (struct agent *a, const struct err *why)
 {
-    log_text (LOG_LEVEL_ERROR, "spool-gone", "%s, while it was in use: the "
-              "next start reads the captures here again, and none counts twice",
-              why->text);
+    log_error ("spool-gone", "%s, while it was in use: the next start reads "
+               "the captures here again, and none counts twice", why->text);
     agent_stop (a, EX_IOERR, "spool-gone");
 }
 
@@ -127,15 +123,15 @@ static void look_at_spool (struct agent *a)
     if (rc == -ENODEV)
         end_without (a, &why);
     else if (rc > 0)
-        log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in "
-                  "%s was removed or replaced while it was in use: it was "
-                  "written again, with all that it had%s%s", a->spool_dir,
-                  *aside ? "; what was in its place is now " : "", aside);
+        log_error ("ledger-gone", "ledger.db or its journal in %s was removed "
+                   "or replaced while it was in use: it was written again, "
+                   "with all that it had%s%s", a->spool_dir,
+                   *aside ? "; what was in its place is now " : "", aside);
     else if (rc < 0 && !a->ledger_gone)
-        log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in "
-                  "%s was removed or replaced while it was in use, and cannot "
-                  "be put back: %s.  It is tried again each second",
-                  a->spool_dir, why.text);
+        log_error ("ledger-gone", "ledger.db or its journal in %s was removed "
+                   "or replaced while it was in use, and cannot be put back: "
+                   "%s.  It is tried again each second", a->spool_dir,
+                   why.text);
     a->ledger_gone = rc < 0;
 }
 
@@ -160,18 +156,10 @@ static void look_at_disks (void *arg)
 
 static int open_spool (struct agent *a, struct err *err)
 {
-    char *dir = a->spool_dir;
-    const size_t size = sizeof (a->spool_dir);
-    int n = a->opt->run_dir
-                ? snprintf (dir, size, "%s/spool", a->opt->run_dir)
-                : snprintf (dir, size, "%s/" SPOOL_PREFIX "%s", a->opt->state,
-                            a->opt->job);
+    int rc = agent_name_dir (a, "spool", a->spool_dir, err);
 
-    if (n < 0 || (size_t)n >= size)
-        return err_set (err, ENAMETOOLONG, "path is too long: %s",
-                        a->opt->state);
-    if ((n = spool_open (dir, &a->spool, err)) < 0)
-        return n;
+    if (rc < 0 || (rc = spool_open (a->spool_dir, &a->spool, err)) < 0)
+        return rc;
     spool_log_captures (a->spool, a->captures.level);
     if (a->opt->divided)
         spool_divide (a->spool, a->self.host_id);
@@ -202,8 +190,8 @@ static int open_keys (struct agent *a, struct err *err)
         forget_key (opt);
     }
     if (opt->insecure)
-        log_text (LOG_LEVEL_WARN, "insecure", "nothing is encrypted, and "
-                  "anybody can pretend to be %s", opt->aggregator);
+        log_warn ("insecure", "nothing is encrypted, and anybody can pretend "
+                  "to be %s", opt->aggregator);
     return rc < 0 ? -ENOKEY : 0;
 }
 
@@ -289,16 +277,15 @@ static void agent_execute (struct agent *a)
         agent_look_at_reports (a);
     agent_look_at_connection (a);
     if (a->opt->once && !a->opt->run_dir)
-        log_text (LOG_LEVEL_INFO, "waiting", "until the captures here are read "
-                  "and %s has acknowledged them", a->opt->aggregator);
+        log_info ("waiting", "until the captures here are read and %s has "
+                  "acknowledged them", a->opt->aggregator);
     look_at_disks (a);
     agent_write_status (a);
     agent_search (a);
     agent_scan (a);
     if ((rc = loop_run (a->loop)) == 0)
         return;
-    log_text (LOG_LEVEL_ERROR, "ending", "cannot wait for events: %s",
-              strerror (-rc));
+    log_error ("ending", "cannot wait for events: %s", strerror (-rc));
     agent_stop (a, EX_OSERR, "loop-failed");
 }
 
@@ -319,7 +306,7 @@ int agent_run (const struct agent_options *opt)
     if (rc == -EBUSY && opt->run_dir) {
         agent_stop (&a, 0, "another agent serves this host");
     } else if (rc < 0) {
-        log_text (LOG_LEVEL_ERROR, "start-failed", "%s", err.text);
+        log_error ("start-failed", "%s", err.text);
         agent_stop (&a, rc == -ENOKEY ? EX_CONFIG : EX_CANTCREAT,
                     "start-failed");
     } else {

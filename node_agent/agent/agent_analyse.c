@@ -106,9 +106,8 @@ static void agent_analyse_keep (const struct agent *a, const struct analysis *n)
         rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE,
                              &err);
     if (rc < 0 || !text)
-        log_text (LOG_LEVEL_WARN, "analyse", "the analysis of %s cannot be "
-                  "recorded, so the next start will not know of it: "
-                  "%s", n->path, err.text);
+        log_warn ("analyse", "the analysis of %s cannot be recorded, so the "
+                  "next start will not know of it: %s", n->path, err.text);
     free (text);
 }
 
@@ -145,11 +144,6 @@ static struct analysis *agent_analyse_add (struct agent *a, const char *path,
     return n;
 }
 
-static void agent_analyse_copy (char *out, size_t max, const struct json *j)
-{
-    (void)snprintf (out, max, "%s", json_text (j, ""));
-}
-
 static enum own_analysis own_of (const struct json *profiler)
 {
     enum own_analysis own = 0;
@@ -183,11 +177,10 @@ static void agent_analyse_load (struct agent *a, int dir, const char *name)
     if (n) {
         n->stage = (enum analysis_stage)stage;
         n->failed = json_is_true (json_get (j, "failed"));
-        agent_analyse_copy (n->fingerprint, sizeof (n->fingerprint),
-                            json_get (j, "fingerprint"));
-        agent_analyse_copy (n->sealed_as, sizeof (n->sealed_as),
-                            json_get (j, "sealed_as"));
-        agent_analyse_copy (n->why, sizeof (n->why), json_get (j, "why"));
+        PRINT (n->fingerprint, "%s",
+               json_text (json_get (j, "fingerprint"), ""));
+        PRINT (n->sealed_as, "%s", json_text (json_get (j, "sealed_as"), ""));
+        PRINT (n->why, "%s", json_text (json_get (j, "why"), ""));
         err_plain (n->why);
     } else {
         (void)unlinkat (dir, name, 0);
@@ -210,8 +203,7 @@ static void load_all (struct agent *a)
         else if (strstr (e->d_name, ".json.tmp."))
             (void)unlinkat (fd, e->d_name, 0);  // it was being written
     }
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
     for (const struct analysis *n = a->analyses.first; n; n = n->next)
         waiting = waiting || n->stage == ANALYSIS_WAITING;
     if (waiting)                // what that agent started may still run
@@ -227,7 +219,7 @@ static void load_all (struct agent *a)
 static void on_put_off (void *arg, const char *path, const char *why)
 {
     (void)arg;
-    log_text (LOG_LEVEL_WARN, "analyse", "%s waits: %s", path, why);
+    log_warn ("analyse", "%s waits: %s", path, why);
 }
 
 static void on_found (void *arg, enum own_analysis own, bool there)
@@ -237,12 +229,12 @@ static void on_found (void *arg, enum own_analysis own, bool there)
 
     a->analyses.unavailable[own] = !there;
     if (there)
-        log_text (LOG_LEVEL_INFO, "analyse", "python3 has %s: captures of it "
-                  "that were never analysed are analysed with it", module);
+        log_info ("analyse", "python3 has %s: captures of it that were never "
+                  "analysed are analysed with it", module);
     else
-        log_text (LOG_LEVEL_INFO, "analyse", "python3 has no %s: captures of "
-                  "it that were never analysed stay so, unless --analyse-with "
-                  "names a program for them", module);
+        log_info ("analyse", "python3 has no %s: captures of it that were "
+                  "never analysed stay so, unless --analyse-with names a "
+                  "program for them", module);
 }
 
 static void on_analysed (void *arg, const char *path, enum analysed how,
@@ -266,7 +258,7 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
     n->stage = ANALYSIS_ENDED;
     n->failed = how == ANALYSED_BADLY;
     n->ended_ns = clock_mono_ns ();
-    (void)snprintf (n->why, sizeof (n->why), "%s", why);
+    PRINT (n->why, "%s", why);
     if (how != ANALYSED_NOT)
         log_text (n->failed ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "analysed",
                   "%s: %s", path, why);
@@ -299,10 +291,8 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
             return -EAGAIN;     // its fingerprint was taken before the end
         memcpy (n->fingerprint, s->fingerprint, sizeof (n->fingerprint));
         // the same files, but more is known about them
-        (void)snprintf (n->sealed_as, sizeof (n->sealed_as), "%.*s%s",
-                        FINGERPRINT_KEPT, s->fingerprint,
-                        spool_knows (a->spool, s->path, s->fingerprint)
-                            ? "/a" : "");
+        PRINT (n->sealed_as, "%.*s%s", FINGERPRINT_KEPT, s->fingerprint,
+               spool_knows (a->spool, s->path, s->fingerprint) ? "/a" : "");
     }
     memcpy (s->fingerprint, n->sealed_as, sizeof (s->fingerprint));
     *ret = (struct sealer_analysis){ n->why, n->failed };
@@ -468,9 +458,8 @@ void agent_check_analyses (struct agent *a)
     forget_gone (a);
     analyser_set_idle (a->analyses.analyser, !agent_is_draining (a));
     if (analyser_is_short (a->analyses.analyser) && !a->analyses.memory_noted)
-        log_text (LOG_LEVEL_WARN, "analyse", "until more memory is free, %zu "
-                  "capture%s cannot be analysed",
-                  analyser_pending (a->analyses.analyser),
+        log_warn ("analyse", "until more memory is free, %zu capture%s cannot "
+                  "be analysed", analyser_pending (a->analyses.analyser),
                   units_s (analyser_pending (a->analyses.analyser)));
     a->analyses.memory_noted = analyser_is_short (a->analyses.analyser);
 }
@@ -484,14 +473,10 @@ int agent_open_analyses (struct agent *a, struct err *err)
         .set = opt->analyse, .idle = !opt->once, .log_dir = a->analyses.dir,
         .found = on_found, .put_off = on_put_off, .once = opt->once,
     };
-    int n = opt->run_dir
-                ? snprintf (a->analyses.dir, sizeof (a->analyses.dir),
-                            "%s/analyses", opt->run_dir)
-                : snprintf (a->analyses.dir, sizeof (a->analyses.dir),
-                            "%s/analyses-%s", opt->state, opt->job);
+    int rc = agent_name_dir (a, "analyses", a->analyses.dir, err);
 
-    if (n < 0 || (size_t)n >= sizeof (a->analyses.dir))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", opt->state);
+    if (rc < 0)
+        return rc;
     if (!(a->analyses.analyser = analyser_create (a->loop, &o, on_analysed, a)))
         return err_set (err, ENOMEM, "no memory to analyse");
     load_all (a);

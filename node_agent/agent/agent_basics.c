@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +52,19 @@ int64_t agent_quiet_ns (const struct agent *a)
     return a->opt->quiet_ns;
 }
 
+int agent_name_dir (const struct agent *a, const char *name,
+                    char out[PATH_MAX], struct err *err)
+{
+    const struct agent_options *o = a->opt;
+    int n = o->run_dir ? snprintf (out, PATH_MAX, "%s/%s", o->run_dir, name)
+                       : snprintf (out, PATH_MAX, "%s/%s-%s", o->state, name,
+                                   o->job);
+
+    return n < 0 || n >= PATH_MAX
+               ? err_set (err, ENAMETOOLONG, "path is too long: %s", o->state)
+               : 0;
+}
+
 bool agent_is_below (const char *path, const char *dir)
 {
     size_t n = strlen (dir);
@@ -66,7 +80,7 @@ void agent_set_done (struct agent *a, bool done)
         return;
     a->end.was_done = done;
     if (spool_keep_note (a->spool, DONE, done ? "1" : "0", &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "note-failed", "%s", err.text);
+        log_error ("note-failed", "%s", err.text);
 }
 
 void agent_recall_done (struct agent *a)

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <unistd.h>
 
 /* ---- settled ---- */
@@ -23,8 +22,8 @@
 static void note_left (struct agent *a, const char *path, int state)
 {
     if (state == RELEASE_BEGUN) {
-        log_text (LOG_LEVEL_WARN, "not-released", "%s was delivered, and could "
-                  "not be removed: the next start tries it again", path);
+        log_warn ("not-released", "%s was delivered, and could not be removed: "
+                  "the next start tries it again", path);
         return;
     }
     counter_add (COUNTER_RAW_SKIPPED, 1);
@@ -44,8 +43,7 @@ static void take_known (struct agent *a, const char *path)
         spool_has_release (a->spool, path))
         return;
     if (a->seals.kept++ == 0)
-        (void)snprintf (a->seals.kept_first, sizeof (a->seals.kept_first),
-                        "%s", path);
+        PRINT (a->seals.kept_first, "%s", path);
 }
 
 void agent_tell_kept (struct agent *a)
@@ -53,10 +51,9 @@ void agent_tell_kept (struct agent *a)
     size_t n = a->seals.kept;
 
     if (n > 0)
-        log_text (LOG_LEVEL_WARN, "not-releasable",
-                  "%zu capture%s will not be released: "
-                  "an earlier agent delivered %s, and did not note which files "
-                  "%s then had; the first is %s", n, units_s (n),
+        log_warn ("not-releasable", "%zu capture%s will not be released: an "
+                  "earlier agent delivered %s, and did not note which files %s "
+                  "then had; the first is %s", n, units_s (n),
                   n == 1 ? "it" : "them", n == 1 ? "it" : "they",
                   a->seals.kept_first);
     a->seals.kept = 0;
@@ -88,8 +85,8 @@ static int agent_captures_settle (struct agent *a,
     if (agent_is_analysing (a, s->path))
         return 0;
     if (a->opt->raw)            // more than was sealed without it
-        (void)snprintf (s->fingerprint, sizeof (s->fingerprint), "%.*s/raw",
-                        FINGERPRINT_BARE, settled->fingerprint);
+        PRINT (s->fingerprint, "%.*s/raw", FINGERPRINT_BARE,
+               settled->fingerprint);
     if ((rc = agent_recall_analysis (a, s, &analysis)) < 0)
         return rc;
     if (spool_knows (a->spool, s->path, s->fingerprint)) {
@@ -143,7 +140,7 @@ static void on_again (void *arg, const char *path, const char *why)
 {
     struct agent *a = arg;
 
-    log_text (LOG_LEVEL_WARN, "quarantined", "%s", why);
+    log_warn ("quarantined", "%s", why);
     if (*path && access (path, F_OK) < 0)
         agent_note (a, LOG_LEVEL_ERROR, "lost", "%.600s was not read again, "
                     "and its data in the spool is damaged", path);
@@ -163,7 +160,7 @@ int agent_recall_captures (struct agent *a, struct err *err)
 
     agent_recall_done (a);
     if (why) {
-        log_text (LOG_LEVEL_ERROR, "ledger-damaged", "%s", why);
+        log_error ("ledger-damaged", "%s", why);
         (void)ship_note (a->ship, why);
     }
     spool_on_reseal (a->spool, on_again, a);

@@ -74,7 +74,7 @@ void agent_look_at_connection (void *arg)
 void agent_on_connected (struct agent *a)
 {
     a->connection.missed = false;
-    log_text (LOG_LEVEL_INFO, "connected", "%s", a->opt->aggregator);
+    log_info ("connected", "%s", a->opt->aggregator);
 }
 
 void agent_explain_end (struct agent *a, const char *end,
@@ -103,14 +103,14 @@ static void meet (struct agent *a, bool refused, const char *text)
 
     c->refused = refused;
     c->met_ns = clock_mono_ns ();
-    (void)snprintf (c->met, sizeof (c->met), "%s", text);
+    PRINT (c->met, "%s", text);
     agent_connection_say (a);
 }
 
 /* The aggregator refuses this agent for good: end. */
 static void give_up (struct agent *a, int status, const char *why)
 {
-    log_text (LOG_LEVEL_ERROR, "refused", "%s", why);
+    log_error ("refused", "%s", why);
     agent_tell_wrappers (a, "roll", why, false);
     agent_stop (a, status, "refused");
 }
@@ -120,8 +120,7 @@ void agent_on_refused (void *arg, enum refusal reason, const char *why)
     struct agent *a = arg;
     char text[MESSAGE_TEXT_MAX];
 
-    (void)snprintf (text, sizeof (text), "%s refuses this agent: %.700s",
-                    a->opt->aggregator, why);
+    PRINT (text, "%s refuses this agent: %.700s", a->opt->aggregator, why);
     if (reason == REFUSAL_VERSION)
         give_up (a, EX_PROTOCOL, text);
     else if (keeps_trying (a))

@@ -119,13 +119,12 @@ static void say_done (struct agent *a)
 {
     char text[MESSAGE_TEXT_MAX];
 
-    (void)snprintf (a->end.last_word, sizeof (a->end.last_word), "%s",
-                    last_word (a, text, sizeof (text)));
+    PRINT (a->end.last_word, "%s", last_word (a, text, sizeof (text)));
     agent_explain_ranks (a);
     agent_explain_captures (a);
     agent_explain_losses (a);
     agent_set_done (a, true);
-    log_text (LOG_LEVEL_INFO, "done", "%s", a->end.last_word);
+    log_info ("done", "%s", a->end.last_word);
     tell_left (a, 0);
     ship_done (a->ship, text, agent_count_doubtful (a));
 }
@@ -139,9 +138,8 @@ static void take_back (struct agent *a)
 {
     size_t left = count_left (a);
 
-    log_text (LOG_LEVEL_INFO, "late-captures",
-              "%zu more capture%s %s to be read: this host is not done, "
-              "although it said so", left, units_s (left),
+    log_info ("late-captures", "%zu more capture%s %s to be read: this host is "
+              "not done, although it said so", left, units_s (left),
               left == 1 ? "is" : "are");
     *a->end.last_word = '\0';
     tell_left (a, left);
@@ -210,9 +208,9 @@ static void say_delivered (struct agent *a)
 
     units_bytes_text (counter_get (COUNTER_BYTES_SENT), size);
     if (unsealed > 0)
-        (void)snprintf (unread, sizeof (unread), "%zu capture%s could not be "
-                        "read", unsealed, units_s (unsealed));
-    log_text (LOG_LEVEL_INFO, "delivered", "%llu item%s, %s, to %s; %s", items,
+        PRINT (unread, "%zu capture%s could not be read", unsealed,
+               units_s (unsealed));
+    log_info ("delivered", "%llu item%s, %s, to %s; %s", items,
               units_s (items), size, a->opt->aggregator,
               left > 0           ? "not all is delivered"
               : *unread          ? unread
@@ -268,7 +266,7 @@ static void end_served (struct agent *a)
 
     sum_up_run (a, text, sizeof (text));
     if (*text)
-        log_text (LOG_LEVEL_WARN, late ? "deadline" : "ending", "%s", text);
+        log_warn (late ? "deadline" : "ending", "%s", text);
     end_run (a, !*text, text, late ? EX_UNAVAILABLE : EX_TEMPFAIL);
 }
 
@@ -341,8 +339,7 @@ static void end_rolled (void *arg)
 static void take_roll (struct agent *a)
 {
     if (*a->end.roll_text && a->release.policy.kind != RELEASE_NEVER)
-        log_text (LOG_LEVEL_WARN, "captures-kept", "captures stay here: %s",
-                  a->end.roll_text);
+        log_warn ("captures-kept", "captures stay here: %s", a->end.roll_text);
     if (a->opt->run_dir) {
         mark_over (a);
         end_rolled (a);
@@ -359,7 +356,7 @@ void agent_on_roll (void *arg, bool complete, const char *text)
     if (life_is_over (&a->life))
         return;                 // ROLL is repeated
     a->end.roll_whole = complete;
-    (void)snprintf (a->end.roll_text, sizeof (a->end.roll_text), "%s", text);
+    PRINT (a->end.roll_text, "%s", text);
     (void)life_take (&a->life, LIFE_ROLL, NULL);
 }
 
@@ -398,7 +395,7 @@ void agent_check_exit_rule (void *arg)
         return;
     if (why) {
         agent_explain_end (a, why, text);
-        log_text (LOG_LEVEL_WARN, "ending", "%s", text);
+        log_warn ("ending", "%s", text);
         agent_tell_wrappers (a, "roll", text, false);
         agent_finish (a, EX_UNAVAILABLE, why);
         return;

@@ -118,7 +118,7 @@ static void take_loss (void *arg, const char *path, bool again,
 
     (void)again;
     if (agent_is_below (path, l->dir))
-        (void)snprintf (l->text, sizeof (l->text), "%s", text);
+        PRINT (l->text, "%s", text);
 }
 
 /* Why a capture of this rank is not, or will not be, delivered; "". */
@@ -134,7 +134,7 @@ static void find_loss (struct agent *a, const struct local_rank *r,
            !agent_is_below (u->path, ret->dir))
         continue;
     if (u)
-        (void)snprintf (ret->text, sizeof (ret->text), "%s", u->why.text);
+        PRINT (ret->text, "%s", u->why.text);
     else
         (void)spool_each_lost (a->spool, take_loss, ret, NULL);
 }
@@ -148,19 +148,16 @@ static void explain_rank (struct agent *a, struct local_rank *r)
         return;
     find_loss (a, r, &loss);
     if (spool_has_rank (a->spool, r->rank))
-        (void)snprintf (text, sizeof (text), "%s", r->text);
+        PRINT (text, "%s", r->text);
     else if (loss.text[0])
-        (void)snprintf (text, sizeof (text), "%.500s%sits capture was not "
-                        "delivered: %.400s", r->text, r->text[0] ? "; " : "",
-                        loss.text);
+        PRINT (text, "%.500s%sits capture was not delivered: %.400s", r->text,
+               r->text[0] ? "; " : "", loss.text);
     else if (a->room.held && r->capture_dir &&
              watch_count_below (a->watch, r->capture_dir) > 0)
-        (void)snprintf (text, sizeof (text), "%.500s%sits capture waits on "
-                        "its node for room: %.400s", r->text,
-                        r->text[0] ? "; " : "", a->room.disk_quota.why.text);
+        PRINT (text, "%.500s%sits capture waits on its node for room: %.400s",
+               r->text, r->text[0] ? "; " : "", a->room.disk_quota.why.text);
     else if (agent_explain_doubt (a, doubt, sizeof (doubt)))
-        (void)snprintf (text, sizeof (text), "%.200s%s%.820s", r->text,
-                        r->text[0] ? "; " : "", doubt);
+        PRINT (text, "%.200s%s%.820s", r->text, r->text[0] ? "; " : "", doubt);
     else
         say_no_capture (a, r, text, sizeof (text));
     (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, r->status,

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ASK_NS (250 * NS_PER_MS)        // between two questions about a capture
 #define HEAR_NS (500 * NS_PER_MS)       // for agents that may still answer
@@ -104,7 +103,7 @@ static void agent_owner_keep (struct owners *o, const struct item *n,
 
     if (spool_keep_note (o->agent->spool, note_name (n->path, name), text,
                          &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "note-failed", "%s", err.text);
+        log_error ("note-failed", "%s", err.text);
 }
 
 static void say_doubt (struct owners *o, const char *path, const char *job)
@@ -112,8 +111,8 @@ static void say_doubt (struct owners *o, const char *path, const char *job)
     struct agent *a = o->agent;
 
     if (o->doubtful++ == 0) {
-        (void)snprintf (o->doubt_path, sizeof (o->doubt_path), "%s", path);
-        (void)snprintf (o->doubt_job, sizeof (o->doubt_job), "%s", job);
+        PRINT (o->doubt_path, "%s", path);
+        PRINT (o->doubt_job, "%s", job);
     }
     agent_note (a, LOG_LEVEL_WARN, "owner-unknown", "neither job takes %.500s: "
                 "this job and job %.320s run in one directory, and it is not "
@@ -135,8 +134,7 @@ static enum watch_owner decided (struct owners *o, struct item *n,
         say_doubt (o, n->path, doubt);
     } else if (owner == WATCH_FOREIGN) {
         agent_owner_keep (o, n, "");
-        log_text (LOG_LEVEL_INFO, "capture-of-other-job",
-                  "%s belongs to another job", n->path);
+        log_info ("capture-of-other-job", "%s belongs to another job", n->path);
     }
     return owner;
 }
@@ -161,10 +159,9 @@ static void say_slow (struct peer *p, const struct item *n)
     if (p->slow)
         return;
     p->slow = true;
-    log_text (LOG_LEVEL_WARN, "owner-silent",
-              "the agent of job %s, process %ld, has not answered whose %s is: "
-              "waiting for it", p->job,
-              (long)p->pid, n->path);
+    log_warn ("owner-silent", "the agent of job %s, process %ld, has not "
+              "answered whose %s is: waiting for it", p->job, (long)p->pid,
+              n->path);
 }
 
 /* A run that is sure waits ANSWER_NS for others; one that is not sure waits as
@@ -243,12 +240,11 @@ static bool has_mark (const char *path, struct job_mark *ret)
     char at[PATH_MAX], *slash;
     int fd, rc = -ENOENT;
 
-    (void)snprintf (at, sizeof (at), "%s", path);
+    PRINT (at, "%s", path);
     while (rc != 0 && (slash = strrchr (at, '/'))) {
         fd = open (at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         rc = fd < 0 ? -errno : job_mark_read (fd, ret);
-        if (fd >= 0)
-            (void)close (fd);
+        fileio_close (fd);
         *slash = '\0';
     }
     return rc == 0;
@@ -308,8 +304,7 @@ bool agent_explain_doubt (const struct agent *a, char *out, size_t size)
     if (agent_count_doubtful (a) == 0)
         return false;
     if (o->doubtful > 1)
-        (void)snprintf (of, sizeof (of), "one of %zu that are in doubt, such "
-                        "as ", o->doubtful);
+        PRINT (of, "one of %zu that are in doubt, such as ", o->doubtful);
     (void)snprintf (out, size, "its capture may be %s%.400s%s: it is of this "
                     "job or of job %.320s", of, o->doubt_path,
                     *of ? "" : ", which is in doubt", o->doubt_job);
@@ -362,8 +357,8 @@ int agent_open_owners (struct agent *a, struct err *err)
     // a run that is alone need not know any
     if (peers_open (a->loop, a->opt->job, owners_on_packet, o, &o->peers,
                     &why) < 0)
-        log_text (LOG_LEVEL_WARN, "other-runs", "%s: captures that they write "
-                  "cannot be told from ours", why.text);
+        log_warn ("other-runs", "%s: captures that they write cannot be told "
+                  "from ours", why.text);
     return o->peers ? 0 : err_set (err, ENOMEM, "%s", why.text);
 }
 

@@ -227,6 +227,10 @@ bool agent_is_past_deadline (const struct agent *a, int part);
 /* How long a capture must currently be unchanged to count as settled. */
 int64_t agent_quiet_ns (const struct agent *a);
 
+/* The path of a directory of this agent: RUN_DIR/NAME, or STATE/NAME-JOB. */
+int agent_name_dir (const struct agent *a, const char *name,
+                    char out[PATH_MAX], struct err *err);
+
 /* Whether 'path' is below 'dir'; below "" there is nothing. */
 bool agent_is_below (const char *path, const char *dir);
 

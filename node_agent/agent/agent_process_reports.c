@@ -25,8 +25,6 @@ static bool path_of_told (const struct agent *a, char path[PATH_MAX])
 /* Whether this was reported before; from now on it was. */
 static bool is_known (struct agent *a, const struct process_report *t)
 {
-    struct process_report *more;
-
     for (size_t i = 0; i < a->reports.n; i++) {
         const struct process_report *known = &a->reports.all[i];
 
@@ -34,12 +32,7 @@ static bool is_known (struct agent *a, const struct process_report *t)
             known->size == t->size)
             return true;
     }
-    more = vec_one_more (a->reports.all, a->reports.n, sizeof (*more));
-    if (!more)
-        return true;
-    a->reports.all = more;
-    a->reports.all[a->reports.n++] = *t;
-    return false;
+    return vec_push (&a->reports.all, &a->reports.n, t, sizeof (*t)) < 0;
 }
 
 static void log_mpi (struct agent *a, const struct process_report *t)

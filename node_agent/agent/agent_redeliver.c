@@ -17,7 +17,6 @@
 #include "spool/release_rows.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,11 +24,11 @@
 
 static void tell_doubt (const struct spool_redelivery *r)
 {
-    log_text (LOG_LEVEL_INFO, "redelivery", "%llu capture%s %s offered again: "
-              "an aggregator of an older version acknowledged them, or the "
-              "note of that is damaged, so this aggregator cannot be asked for "
-              "them", (unsigned long long)r->captures,
-              units_s (r->captures), units_are (r->captures));
+    log_info ("redelivery", "%llu capture%s %s offered again: an aggregator of "
+              "an older version acknowledged them, or the note of that is "
+              "damaged, so this aggregator cannot be asked for them",
+              (unsigned long long)r->captures, units_s (r->captures),
+              units_are (r->captures));
 }
 
 static void agent_redeliver_tell (struct agent *a)
@@ -46,10 +45,10 @@ static void agent_redeliver_tell (struct agent *a)
                     (unsigned long long)r->captures, units_s (r->captures),
                     units_are (r->captures), units_are (r->captures));
     if (r->gone > 0)
-        log_text (LOG_LEVEL_INFO, "redelivery", "%llu capture%s that it had "
-                  "acknowledged %s no longer here: it is asked what it still "
-                  "has of them", (unsigned long long)r->gone,
-                  units_s (r->gone), units_are (r->gone));
+        log_info ("redelivery", "%llu capture%s that it had acknowledged %s no "
+                  "longer here: it is asked what it still has of them",
+                  (unsigned long long)r->gone, units_s (r->gone),
+                  units_are (r->gone));
 }
 
 /* ---- captures that no longer exist here ---- */
@@ -76,7 +75,7 @@ static void name_loss (void *arg, const char *path, bool again,
     }
     watch_hand_on_if_back (l->a->watch, path);
     if (l->n++ == 0)
-        (void)snprintf (l->first, sizeof (l->first), "%s", path);
+        PRINT (l->first, "%s", path);
     agent_note (l->a, LOG_LEVEL_ERROR, "lost", "%s", text);
 }
 
@@ -90,8 +89,8 @@ void agent_tell_lost (struct agent *a)
     a->redelivery.asking = false;
     (void)spool_each_lost_there (a->spool, name_loss, &l, NULL);
     if (l.n == 0)
-        log_text (LOG_LEVEL_INFO, "redelivery", "the aggregator still has all "
-                  "of the captures that are no longer here");
+        log_info ("redelivery", "the aggregator still has all of the captures "
+                  "that are no longer here");
     else
         agent_note (a, LOG_LEVEL_ERROR, "redelivery", "%llu capture%s that the "
                     "aggregator had acknowledged %s no longer here, and it "
@@ -128,8 +127,8 @@ static void go_on (void *arg)
         rc = spool_redeliver (a->spool, &a->redelivery.spool, &err);
     if (rc != 0) {
         if (rc < 0)
-            log_text (LOG_LEVEL_ERROR, "spool-failed", "%s: it is tried again "
-                      "every second", err.text);
+            log_error ("spool-failed", "%s: it is tried again every second",
+                       err.text);
         (void)loop_add_timer (a->loop, rc < 0 ? AGAIN_NS : 0, go_on, a);
         return;
     }
@@ -154,7 +153,7 @@ void agent_on_lost (void *arg)
 
     if (spool_begin_redelivery (a->spool, &err) < 0) {
         // the next answer will report it again
-        log_text (LOG_LEVEL_ERROR, "spool-failed", "%s", err.text);
+        log_error ("spool-failed", "%s", err.text);
         return;
     }
     (void)life_take (&a->life, LIFE_LOST, NULL);

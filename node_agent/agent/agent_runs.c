@@ -14,7 +14,6 @@
 
 #include <fcntl.h>
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -88,12 +87,9 @@ struct peer_answer *owners_answer_of (struct item *n, const struct peer *p)
         if (n->answers[i].peer == p->id)
             return &n->answers[i];
     }
-    more = vec_one_more (n->answers, n->nanswers, sizeof (*more));
-    if (!more)
-        return NULL;
-    n->answers = more;
-    more[n->nanswers] = (struct peer_answer){ .peer = p->id };
-    return &more[n->nanswers++];
+    if ((more = vec_add (&n->answers, &n->nanswers, sizeof (*more))))
+        more->peer = p->id;
+    return more;
 }
 
 void owners_free_items (struct owners *o)
@@ -116,12 +112,11 @@ static struct json *ids_of (const char *path)
     char at[PATH_MAX], id[64], *slash;
     struct stat st;
 
-    (void)snprintf (at, sizeof (at), "%s", path);
+    PRINT (at, "%s", path);
     for (int i = 0; i < IDS_MAX; i++) {
         if (stat (*at ? at : "/", &st) == 0) {
-            (void)snprintf (id, sizeof (id), "%llx:%llx",
-                            (unsigned long long)st.st_dev,
-                            (unsigned long long)st.st_ino);
+            PRINT (id, "%llx:%llx", (unsigned long long)st.st_dev,
+                   (unsigned long long)st.st_ino);
             json_push_text (list, id);
         }
         if (!(slash = strrchr (at, '/')))
@@ -194,7 +189,7 @@ static void add_ns (struct json *j, const char *key, int64_t ns)
 {
     char text[24];
 
-    (void)snprintf (text, sizeof (text), "%lld", (long long)ns);
+    PRINT (text, "%lld", (long long)ns);
     json_add_text (j, key, text);
 }
 
@@ -492,7 +487,7 @@ void agent_share_dir (struct agent *a, const char *dir)
          i = json_next (i))
         json_push_text (to, json_text (i, ""));
     if (o->peers && (rc = peers_show (o->peers, own_id (ids))) < 0)
-        log_text (LOG_LEVEL_WARN, "other-runs", "cannot show them that %s is "
-                  "watched: %s", dir, strerror (-rc));
+        log_warn ("other-runs", "cannot show them that %s is watched: %s", dir,
+                  strerror (-rc));
     json_free (ids);
 }

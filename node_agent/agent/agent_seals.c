@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -57,8 +56,7 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
     char note[MESSAGE_TEXT_MAX];
     bool first;
 
-    log_text (LOG_LEVEL_ERROR, "seal-failed", "%s: %s", s->what.path,
-              s->err.text);
+    log_error ("seal-failed", "%s: %s", s->what.path, s->err.text);
     if (s->rc == -ENOSPC)
         agent_ran_out (a, &s->err);
     agent_hold_analysis (a, s->what.path);
@@ -69,9 +67,8 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
         return;
     }
     if (first && !a->opt->run_dir) {
-        (void)snprintf (note, sizeof (note), "host %s: %.300s could not be "
-                        "put into the spool at first: %.300s", a->self.host,
-                        u->path, u->why.text);
+        PRINT (note, "host %s: %.300s could not be put into the spool at "
+               "first: %.300s", a->self.host, u->path, u->why.text);
         (void)ship_note (a->ship, note);
     }
     // frequent failures do not delay the others
@@ -88,9 +85,8 @@ void agent_explain_captures (struct agent *a)
          (u = capture_object_next_failed (&a->captures, u));) {
         char note[MESSAGE_TEXT_MAX];
 
-        (void)snprintf (note, sizeof (note), "host %s: %.300s was not "
-                        "delivered: %.300s", a->self.host, u->path,
-                        u->why.text);
+        PRINT (note, "host %s: %.300s was not delivered: %.300s", a->self.host,
+               u->path, u->why.text);
         (void)ship_note (a->ship, note);
     }
     if (!a->search.flushed)
@@ -120,13 +116,13 @@ static void note_shared (struct agent *a, const char *path)
 
     if (!fs)
         return;
-    (void)snprintf (dir, sizeof (dir), "%s", path);
+    PRINT (dir, "%s", path);
     if ((slash = strrchr (dir, '/')) && slash != dir)
         *slash = '\0';
-    (void)snprintf (note, sizeof (note), "captures are written to a shared "
-                    "file system (%s, %.600s), which stalls the job: let the "
-                    "profiler write to $ROLLCALL_CAPTURE_DIR, or to another "
-                    "local directory named by --watch", fs, dir);
+    PRINT (note, "captures are written to a shared file system (%s, %.600s), "
+           "which stalls the job: let the profiler write to "
+           "$ROLLCALL_CAPTURE_DIR, or to another local directory named by "
+           "--watch", fs, dir);
     (void)ship_note (a->ship, note);
 }
 
@@ -178,20 +174,17 @@ static bool add_release (struct agent *a, const struct sealed *s)
 
     if (a->release.roots &&
         roots_check (a->release.roots, s->what.path, &err) < 0)
-        log_text (LOG_LEVEL_WARN, "not-releasable", "will not be released: %s",
-                  err.text);
+        log_warn ("not-releasable", "will not be released: %s", err.text);
     else if (s->manifest.size == 0)
-        log_text (LOG_LEVEL_WARN, "not-releasable", "will not be released: %s",
+        log_warn ("not-releasable", "will not be released: %s",
                   s->kept_why.text);
     else if (!is_safe_to_release (a, s))
-        log_text (LOG_LEVEL_INFO, "not-releasable",
-                  "%s will not be released: it is %s, "
-                  "and its raw files stay here (no --raw)", s->what.path,
-                  s->state);
+        log_info ("not-releasable", "%s will not be released: it is %s, and "
+                  "its raw files stay here (no --raw)", s->what.path, s->state);
     else if (spool_add_release (a->spool, s->what.path, sealed, s->nitems,
                                 &s->manifest, clock_wall_ns (), &err) < 0)
-        log_text (LOG_LEVEL_WARN, "release", "%s will not be released: %s",
-                  s->what.path, err.text);
+        log_warn ("release", "%s will not be released: %s", s->what.path,
+                  err.text);
     else
         return true;
     return false;
@@ -205,8 +198,8 @@ static void note_files (struct agent *a, const struct sealed *s)
     if (release_concerns (&a->release.policy, s->what.path) &&
         !add_release (a, s) &&
         spool_forget_release (a->spool, s->what.path, &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "release", "%s: the record of an older "
-                  "version could not be removed: %s", s->what.path, err.text);
+        log_error ("release", "%s: the record of an older version could not be "
+                   "removed: %s", s->what.path, err.text);
 }
 
 /* Names given by a profiler have host, process and time in them; others do not.
@@ -256,7 +249,7 @@ static int agent_seals_enter (struct agent *a, struct sealed *s)
  */
 static void take_moved (struct agent *a, const struct sealed *s)
 {
-    log_text (LOG_LEVEL_INFO, "capture-moved", "%s", s->err.text);
+    log_info ("capture-moved", "%s", s->err.text);
     spool_unsettle (a->spool, s->id);
     (void)capture_object_take (&a->captures, s->what.path, STAGE_NOT_THERE,
                                NULL);

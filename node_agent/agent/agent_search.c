@@ -8,7 +8,6 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,7 +53,7 @@ static void report_problems (struct agent *a)
         }
         first = first ? first : text;
         if (n++ > 0)
-            log_text (LOG_LEVEL_WARN, "watch", "%s", text);
+            log_warn ("watch", "%s", text);
     }
     if (n == 1)
         agent_note (a, LOG_LEVEL_WARN, "watch", "%.700s", first);
@@ -89,7 +88,7 @@ static void log_failure (struct agent *a, const char *event,
     if (a->search.failure_ns > 0 && now - a->search.failure_ns < FAILURE_NS)
         return;
     a->search.failure_ns = now;
-    log_text (LOG_LEVEL_ERROR, event, "%s", err->text);
+    log_error (event, "%s", err->text);
 }
 
 void agent_hand_on (struct agent *a)
@@ -114,7 +113,7 @@ static void take_gone (struct agent *a, const struct watch_gone *gone)
         agent_note (a, LOG_LEVEL_WARN, "capture-vanished", "%.600s vanished "
                     "before it was read", gone->path);
     else if (rc < 0)            // the next agent will find it
-        log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
+        log_error ("ledger", "%s", err.text);
     (void)capture_object_take (&a->captures, gone->path, STAGE_GONE, NULL);
 }
 
@@ -248,7 +247,7 @@ static int take_search (struct agent *a, const struct finder_result *r,
     if (a->opt->once && r->list.unread)
         a->search.unread = true;   // logged as other problems are
     if (a->opt->once && r->rc < 0) {
-        log_text (LOG_LEVEL_ERROR, "directory-unread", "%s", r->err.text);
+        log_error ("directory-unread", "%s", r->err.text);
         a->search.unread = true;
         return watch_found (a->watch, r->dir, &r->list, 0, &r->err, now, err);
     }
@@ -312,8 +311,7 @@ void agent_search (void *arg)
     }
     free (dirs);
     if (rc < 0) {
-        log_text (LOG_LEVEL_ERROR, "watch-failed", "cannot search: %s",
-                  strerror (-rc));
+        log_error ("watch-failed", "cannot search: %s", strerror (-rc));
         (void)loop_add_timer (a->loop, SCAN_NS, agent_search, a);
     }
 }
@@ -328,7 +326,7 @@ static int exclude_other_runs (struct agent *a, struct err *err)
 
     if (!realpath (a->opt->run_dir, own))
         return err_sys (err, errno, "cannot resolve %s", a->opt->run_dir);
-    (void)snprintf (state, sizeof (state), "%s", own);
+    PRINT (state, "%s", own);
     for (int i = 0; i < 2; i++) {
         if (!(slash = strrchr (state, '/')) || slash == state)
             return 0;           // not where rollcall run puts them
@@ -364,8 +362,8 @@ static int watch_options (struct agent *a, struct err *err)
         const char *dir = a->opt->watch.items[i];
 
         if (!a->opt->once && access (dir, F_OK) < 0 && errno == ENOENT)
-            log_text (LOG_LEVEL_WARN, "watch", "%s does not exist yet; the "
-                      "agent keeps looking for it", dir);
+            log_warn ("watch", "%s does not exist yet; the agent keeps looking "
+                      "for it", dir);
         rc = watch_add (a->watch, dir, true, 0, -1, err);
     }
     return rc;

@@ -6,7 +6,6 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +27,7 @@ static void say_note (struct agent *a, const char *text)
 {
     char note[MESSAGE_TEXT_MAX];
 
-    (void)snprintf (note, sizeof (note), "host %s: %.700s", a->self.host, text);
+    PRINT (note, "host %s: %.700s", a->self.host, text);
     (void)ship_note (a->ship, note);
 }
 
@@ -43,16 +42,15 @@ static void hold (struct agent *a, bool held)
         return;
     a->room.held = held;
     if (!held) {
-        log_text (LOG_LEVEL_INFO, "spool-has-room",
-                  "the spool takes captures again");
+        log_info ("spool-has-room", "the spool takes captures again");
         return;
     }
     counter_add (COUNTER_DISK_FLOORS, 1);
-    log_text (LOG_LEVEL_WARN, "no-room", "captures stay where they are: %s",
+    log_warn ("no-room", "captures stay where they are: %s",
               a->room.disk_quota.why.text);
     if (!a->room.noted) {       // with other numbers it were another note
-        (void)snprintf (text, sizeof (text), "captures had to wait for room: "
-                        "%.600s", a->room.disk_quota.why.text);
+        PRINT (text, "captures had to wait for room: %.600s",
+               a->room.disk_quota.why.text);
         say_note (a, text);
     }
     a->room.noted = true;
@@ -66,10 +64,10 @@ static void disk_pressure_refuse (struct agent *a, const char *capture,
     char text[MESSAGE_TEXT_MAX];
 
     counter_add (COUNTER_CAPTURES_REFUSED, 1);
-    (void)snprintf (text, sizeof (text), "%.300s was refused%s: %.400s",
-                    capture, again ? " when it had been analysed" : "",
-                    a->room.disk_quota.why.text);
-    log_text (LOG_LEVEL_WARN, "capture-refused", "%s", text);
+    PRINT (text, "%.300s was refused%s: %.400s", capture,
+           again ? " when it had been analysed" : "",
+           a->room.disk_quota.why.text);
+    log_warn ("capture-refused", "%s", text);
     say_note (a, text);
 }
 
@@ -157,7 +155,7 @@ static void log_not_released (struct agent *a, int rc, const struct err *err)
         return;
     if (rc != -ESTALE)
         a->release.failed_ns = now;
-    log_text (LOG_LEVEL_WARN, "not-released", "%s", err->text);
+    log_warn ("not-released", "%s", err->text);
 }
 
 /* Until a run's result is written, only the run's own root has what it
@@ -190,7 +188,7 @@ bool agent_go_on_removing (struct agent *a)
     a->release.repaired = true;
     if (release_repair (a->spool, &why) == 0)
         return false;
-    log_text (LOG_LEVEL_WARN, "not-released", "%s", why.text);
+    log_warn ("not-released", "%s", why.text);
     return true;
 }
 
@@ -209,7 +207,7 @@ static int release_one (struct agent *a, bool full)
     if (rc == -ESTALE)          // it may have more than was delivered
         a->release.stale_ns = clock_mono_ns ();
     if (rc > 0)
-        log_text (LOG_LEVEL_INFO, "released", "%s", path);
+        log_info ("released", "%s", path);
     else if (rc < 0)
         log_not_released (a, rc, &err);
     return rc;
@@ -258,7 +256,7 @@ bool agent_check_disks (struct agent *a)
         bool was = d->floor.below;
 
         if (space_check_floor (&d->floor, d->dir, &why) == 0 && !was) {
-            log_text (LOG_LEVEL_WARN, "no-room", "%s", why.text);
+            log_warn ("no-room", "%s", why.text);
             say_note (a, why.text);
         }
         any = any || d->floor.below;
@@ -279,16 +277,15 @@ static void choose_release (struct agent *a)
         char own[PATH_MAX];
 
         if (realpath (a->opt->run_dir, own))
-            (void)snprintf (a->release.below, sizeof (a->release.below),
-                            "%.*s/captures", PATH_MAX - 16, own);
+            PRINT (a->release.below, "%.*s/captures", PATH_MAX - 16, own);
         else
             a->release.policy.kind = RELEASE_NEVER;
         a->release.policy.below = a->release.below;
     } else if (a->release.policy.kind != RELEASE_NEVER &&
                !(a->release.roots = roots_create (a->opt->watch.items,
                                           a->opt->watch.n))) {
-        log_text (LOG_LEVEL_ERROR, "release", "nothing will be released: no "
-                  "memory for the names of directories");
+        log_error ("release", "nothing will be released: no memory for the "
+                   "names of directories");
         a->release.policy.kind = RELEASE_NEVER;
     }
 }

@@ -76,7 +76,7 @@ void local_rank_end (struct agent *a, struct local_rank *r, int64_t status,
         return;
     r->ended = true;
     r->status = status;
-    (void)snprintf (r->text, sizeof (r->text), "%s", text);
+    PRINT (r->text, "%s", text);
     if (!r->launches)
         (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, status,
                          text, &r->end);
@@ -88,9 +88,8 @@ void local_rank_kill_orphans (const struct local_rank *r)
                                               r->capture_dir) : 0;
 
     if (n > 0)
-        log_text (LOG_LEVEL_WARN, "orphans-killed", "%zu process%s that the "
-                  "COMMAND of rank %lld had started and left", n,
-                  n == 1 ? "" : "es",
+        log_warn ("orphans-killed", "%zu process%s that the COMMAND of rank "
+                  "%lld had started and left", n, n == 1 ? "" : "es",
                   (long long)r->rank);
 }
 
@@ -208,10 +207,9 @@ bool agent_rank_by_mpi (struct agent *a, const struct process_report *t)
     r->mpi_rank = t->rank;
     r->mpi_size = t->size;
     if (t->rank != r->rank)
-        log_text (LOG_LEVEL_WARN, "rank-contradicted", "the launcher's rank "
-                  "%lld is rank %lld of %lld in MPI (on %s)",
-                  (long long)r->rank, (long long)t->rank,
-                  (long long)t->size, t->host);
+        log_warn ("rank-contradicted", "the launcher's rank %lld is rank %lld "
+                  "of %lld in MPI (on %s)", (long long)r->rank,
+                  (long long)t->rank, (long long)t->size, t->host);
     ship_rank_by_mpi (a->ship, r->rank, t->rank, t->size);
     return true;
 }

@@ -47,8 +47,7 @@ static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
 
 static void wrapper_died (struct agent *a, struct local_rank *r)
 {
-    log_text (LOG_LEVEL_WARN, "wrapper-died", "that of rank %lld",
-              (long long)r->rank);
+    log_warn ("wrapper-died", "that of rank %lld", (long long)r->rank);
     local_rank_kill_orphans (r);
     for (const struct local_rank *c = a->local.ranks; c; c = c->next) {
         if (c->parent == r->rank)
@@ -162,7 +161,7 @@ static void keep_said (struct agent *a, const struct local_rank *r,
     if (text && spool_keep_report (a->spool, r->rank,
                                    json_text (json_get (j, "type"), ""), text,
                                    &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "note-failed", "%s", err.text);
+        log_error ("note-failed", "%s", err.text);
     free (text);
 }
 
@@ -270,15 +269,13 @@ static void on_connection (void *arg)
     struct client *c = fd < 0 ? NULL : calloc (1, sizeof (*c));
 
     if (fd < 0 && fd != -EAGAIN) {      // it stays readable: do not spin
-        log_text (LOG_LEVEL_WARN, "accept-failed", "a wrapper waits: %s",
-                  strerror (-fd));
+        log_warn ("accept-failed", "a wrapper waits: %s", strerror (-fd));
         loop_del_fd (a->loop, a->local.listener);
         (void)loop_add_timer (a->loop, NS_PER_S, listen_again, a);
     }
 
     if (!c || loop_add_fd (a->loop, fd, on_client, c) < 0) {
-        if (fd >= 0)
-            (void)close (fd);
+        fileio_close (fd);
         free (c);
         return;
     }

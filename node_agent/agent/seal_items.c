@@ -23,21 +23,17 @@
 struct spool_new *seal_add_item (struct sealed *s, enum item_kind kind,
                                  const char *path)
 {
-    struct spool_new *p;
+    struct spool_new *p = vec_add (&s->items, &s->nitems, sizeof (*p));
 
-    p = vec_one_more (s->items, s->nitems, sizeof (*p));
     if (!p)
         return NULL;
-    s->items = p;
-    p = &s->items[s->nitems];
-    memset (p, 0, sizeof (*p));
     p->kind = kind;
-    p->number = (unsigned)s->nitems;
+    p->number = (unsigned)s->nitems - 1;
     content_hash_init (&p->hash);
-    if (!(p->path = strdup (path)))
-        return NULL;
-    s->nitems++;
-    return p;
+    if ((p->path = strdup (path)))
+        return p;
+    s->nitems--;
+    return NULL;
 }
 
 void seal_drop_item (struct sealed *s)
@@ -231,16 +227,12 @@ static int seal_entry (const struct raw *r, int dirfd, const char *name,
 static int seal_dir (const struct raw *r, int parent, const char *name,
                      const char *path, unsigned depth, struct err *err)
 {
-    int fd = fileio_open_dir_at (parent, name, NULL), rc = 0, listed = 0;
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    DIR *dir = fileio_list (parent, name);
     struct dirent *e;
+    int rc = 0, listed = 0;
 
-    if (!dir) {
-        rc = pass_over (r, path, fd < 0 ? fd : -errno, err);
-        if (fd >= 0)
-            (void)close (fd);
-        return rc;
-    }
+    if (!dir)
+        return pass_over (r, path, -errno, err);
     while (rc == 0 && (e = fileio_next_entry (dir, &listed))) {
         if (*path || strcmp (e->d_name, JOB_MARK_NAME) != 0)
             rc = seal_entry (r, dirfd (dir), e->d_name, path, depth, err);

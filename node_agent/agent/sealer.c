@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -94,12 +93,11 @@ static void sign (const struct sealer *x, const char *path,
     else if (stat (path, &st) == 0 &&
              getpwuid_r (st.st_uid, &user, text, sizeof (text), &found) == 0 &&
              found && evidence_about (e))
-        (void)snprintf (e->about->user, sizeof (e->about->user), "%s",
-                        found->pw_name);
+        PRINT (e->about->user, "%s", found->pw_name);
     if (x->host)
-        (void)snprintf (e->host_key, sizeof (e->host_key), "%s", x->host);
+        PRINT (e->host_key, "%s", x->host);
     if (x->job)
-        (void)snprintf (e->job, sizeof (e->job), "%s", x->job);
+        PRINT (e->job, "%s", x->job);
 }
 
 static int write_rows (struct sealer *x, struct sealed *s,
@@ -125,9 +123,8 @@ static int write_rows (struct sealer *x, struct sealed *s,
         tell_unfinished (&c);
     s->rank = c.rank;
     s->own = own_analysis_of (c.framework);
-    (void)snprintf (s->state, sizeof (s->state), "%s",
-                    capture_state_name (c.state));
-    (void)snprintf (s->name, sizeof (s->name), "%s", c.name);
+    PRINT (s->state, "%s", capture_state_name (c.state));
+    PRINT (s->name, "%s", c.name);
     if (rc == 0 && (rc = FAULT ("agent.seal.write")) < 0)
         rc = err_sys (err, -rc, "cannot write %s", s->file);
     if (rc == 0)
@@ -358,9 +355,8 @@ int sealer_add (struct sealer *x, const struct watch_settled *what,
     buf_init (&n->s.manifest, MANIFEST_MAX);
     n->s.id = id;
     n->s.again = again;
-    (void)snprintf (n->s.file, sizeof (n->s.file), "%s", file);
-    (void)snprintf (n->s.analysis, sizeof (n->s.analysis), "%s",
-                    analysis->why ? analysis->why : "");
+    PRINT (n->s.file, "%s", file);
+    PRINT (n->s.analysis, "%s", analysis->why ? analysis->why : "");
     n->s.analysis_failed = analysis->failed;
     if (!(n->s.what.path = strdup (what->path))) {
         free (n);

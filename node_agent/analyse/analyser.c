@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,8 +140,7 @@ static void explain (const struct job *j, int status, char *why)
 
 static void unlock (struct job *j)
 {
-    if (j->lock >= 0)
-        (void)close (j->lock);
+    fileio_close (j->lock);
     j->lock = -1;
 }
 
@@ -390,8 +388,7 @@ static void probe (struct analyser *x, enum own_analysis own)
     if (p->known || p->probe.process)
         return;
     spec.command = own_analysis_probe (own);
-    (void)snprintf (log, sizeof (log), "%s/%s.log", x->opt.log_dir,
-                    own_analysis_module (own));
+    PRINT (log, "%s/%s.log", x->opt.log_dir, own_analysis_module (own));
     if (analyser_start (&p->probe, &spec, PROBE_NS, on_probed, NULL) < 0)
         take_own (x, own, false);
 }

@@ -118,39 +118,36 @@ void analyser_keep (struct capture *c, const struct capture *before);
  * analyser_settings.
  */
 #define ANALYSER_OPTIONS(type) \
-    { "analyse-with", 0, OPTION_TEXT, offsetof (type, analyse.command), \
-      "COMMAND", NULL, "ROLLCALL_ANALYSE_WITH", 0, 0, \
+    OPTION (TEXT, "analyse-with", 0, type, analyse.command, "COMMAND", NULL, \
+      "ROLLCALL_ANALYSE_WITH", \
       "Analyse captures that were never analysed with COMMAND, a shell command " \
       "that gets the capture's directory as its last argument. none: do not. " \
       "Without it: with the analysis of torch_npu or MindSpore, if python3 " \
-      "can import the one that wrote the capture." }, \
-    { "analyse-processes", 0, OPTION_INT, \
-      offsetof (type, analyse.own.processes), "N", "0", \
-      "ROLLCALL_ANALYSE_PROCESSES", 0, ANALYSER_PROCESSES_MAX, \
+      "can import the one that wrote the capture."), \
+    OPTION_NUMBER ("analyse-processes", 0, type, analyse.own.processes, "N", \
+      "0", "ROLLCALL_ANALYSE_PROCESSES", 0, ANALYSER_PROCESSES_MAX, \
       "How many processes the analysis of torch_npu or MindSpore may use for " \
       "a capture (its max_process_number); 0: its own default. This option " \
-      "and the next two do not affect COMMAND." }, \
-    { "analyse-export", 0, OPTION_TEXT, \
-      offsetof (type, analyse.own.export), "FORM", NULL, \
-      "ROLLCALL_ANALYSE_EXPORT", 0, 0, \
+      "and the next two do not affect COMMAND."), \
+    OPTION (TEXT, "analyse-export", 0, type, analyse.own.export, "FORM", NULL, \
+      "ROLLCALL_ANALYSE_EXPORT", \
       "What torch_npu's analysis writes (its export_type): text, db or " \
-      "text,db. Without it: as the capture's profiler was configured." }, \
-    { "analyse-steps", 0, OPTION_TEXT, offsetof (type, analyse.own.steps), \
-      "LIST", NULL, "ROLLCALL_ANALYSE_STEPS", 0, 0, \
+      "text,db. Without it: as the capture's profiler was configured."), \
+    OPTION (TEXT, "analyse-steps", 0, type, analyse.own.steps, "LIST", NULL, \
+      "ROLLCALL_ANALYSE_STEPS", \
       "The steps that MindSpore's analysis reads (its step_list), as in " \
-      "10,12-15; it wants them to be consecutive. Without it: all." }, \
-    { "analyse-jobs", 0, OPTION_INT, offsetof (type, analyse.jobs), "N", "1", \
+      "10,12-15; it wants them to be consecutive. Without it: all."), \
+    OPTION_NUMBER ("analyse-jobs", 0, type, analyse.jobs, "N", "1", \
       "ROLLCALL_ANALYSE_JOBS", 1, ANALYSER_JOBS_MAX, \
       "How many captures are analysed at once, at most; fewer while there is " \
-      "not enough free memory." }, \
-    { "analyse-timeout", 0, OPTION_DURATION, \
-      offsetof (type, analyse.timeout_ns), "TIME", "1h", \
-      "ROLLCALL_ANALYSE_TIMEOUT", 0, 0, \
-      "An analysis that takes longer is killed." }, \
-    { "analyse-memory", 0, OPTION_BYTES, offsetof (type, analyse.memory), \
-      "SIZE", "0", "ROLLCALL_ANALYSE_MEMORY", 0, 0, \
+      "not enough free memory."), \
+    OPTION (DURATION, "analyse-timeout", 0, type, analyse.timeout_ns, "TIME", \
+      "1h", "ROLLCALL_ANALYSE_TIMEOUT", \
+      "An analysis that takes longer is killed."), \
+    OPTION (BYTES, "analyse-memory", 0, type, analyse.memory, "SIZE", "0", \
+      "ROLLCALL_ANALYSE_MEMORY", \
       "How much address space each process of an analysis may have, as " \
-      "20GB; 0 is half of the machine's memory." }
+      "20GB; 0 is half of the machine's memory.")
 
 /* Check the settings.  -EINVAL: 'err' has the error and the correct form, for
  * the user.

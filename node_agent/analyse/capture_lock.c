@@ -45,7 +45,7 @@ static void name_of (long pid, char name[NAME_SIZE])
     char path[64];
     FILE *f;
 
-    (void)snprintf (path, sizeof (path), "/proc/%ld/comm", pid);
+    PRINT (path, "/proc/%ld/comm", pid);
     if (!(f = fopen (path, "re")) || !fgets (name, NAME_SIZE, f))
         (void)snprintf (name, NAME_SIZE, "it has ended");
     name[strcspn (name, "\n")] = '\0';

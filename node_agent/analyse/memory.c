@@ -1,6 +1,8 @@
 /* node_agent/analyse/memory.c - measure the memory for another program */
 #include "analyse/memory.h"
 
+#include "base/err.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,7 +36,7 @@ static uint64_t meminfo (const char *root, const char *name)
 {
     char path[PATH_MAX], line[128];
 
-    (void)snprintf (path, sizeof (path), "%s/proc/meminfo", root);
+    PRINT (path, "%s/proc/meminfo", root);
     return find_line (path, name, line, sizeof (line))
                ? strtoull (line, NULL, 10) * 1024 : 0;
 }
@@ -76,7 +78,7 @@ static uint64_t bound (const char *root, uint64_t bytes, bool used)
 {
     char path[PATH_MAX], group[1024], *slash;
 
-    (void)snprintf (path, sizeof (path), "%s/proc/self/cgroup", root);
+    PRINT (path, "%s/proc/self/cgroup", root);
     if (!find_line (path, "0::", group, sizeof (group)))
         return bytes;
     do {

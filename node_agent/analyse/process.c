@@ -151,8 +151,7 @@ static void close_all (struct process *p)
     int fds[] = { p->pidfd, p->out, p->log };
 
     for (size_t i = 0; i < sizeof (fds) / sizeof (fds[0]); i++) {
-        if (fds[i] >= 0)
-            (void)close (fds[i]);
+        fileio_close (fds[i]);
     }
     p->pidfd = p->out = p->log = -1;
 }
@@ -167,12 +166,10 @@ int process_start (const struct process_spec *spec, struct process *p,
 
     *p = (struct process){ .pid = -1, .pidfd = -1, .out = -1, .log = -1 };
     // another analyser may have a log of the same name in another directory
-    (void)snprintf (p->mark, sizeof (p->mark), "%d:%s", (int)getpid (),
-                    spec->log);
-    (void)snprintf (analysis, sizeof (analysis), PROCESS_ANALYSIS "=%s",
-                    p->mark);
-    (void)snprintf (analyser, sizeof (analyser), PROCESS_ANALYSER "=%.*s",
-                    slash ? (int)(slash - spec->log) : 0, spec->log);
+    PRINT (p->mark, "%d:%s", (int)getpid (), spec->log);
+    PRINT (analysis, PROCESS_ANALYSIS "=%s", p->mark);
+    PRINT (analyser, PROCESS_ANALYSER "=%.*s",
+           slash ? (int)(slash - spec->log) : 0, spec->log);
     env = marked_environment (analysis, analyser);
     if (!env || asprintf (&script, "exec %s \"$@\"", spec->command) < 0) {
         free (env);

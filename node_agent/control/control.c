@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,8 +24,7 @@ static int open_dir (const char *dir, struct sockaddr_un *a, struct err *err)
         return err_sys (err, errno, "cannot open directory %s", dir);
     memset (a, 0, sizeof (*a));
     a->sun_family = AF_UNIX;
-    (void)snprintf (a->sun_path, sizeof (a->sun_path), "/proc/self/fd/%d/%s",
-                    fd, CONTROL_SOCKET);
+    PRINT (a->sun_path, "/proc/self/fd/%d/%s", fd, CONTROL_SOCKET);
     return fd;
 }
 

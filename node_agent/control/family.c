@@ -2,9 +2,11 @@
 #include "control/family.h"
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/vec.h"
 #include "control/cgroup.h"
 #include "control/orphans.h"
+#include "store/fileio.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -146,7 +148,7 @@ static int open_process (pid_t pid, struct process *now)
     char path[64];
     int dir;
 
-    (void)snprintf (path, sizeof (path), "/proc/%ld", (long)pid);
+    PRINT (path, "/proc/%ld", (long)pid);
     dir = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir >= 0 && !read_stat (dir, "stat", now)) {
         (void)close (dir);
@@ -170,17 +172,14 @@ static int reopen_process (const struct process *p)
 
 void family_add_wrapper (struct family *f, pid_t pid)
 {
-    struct wrapper *more = vec_one_more (f->wrappers, f->nwrappers,
-                                         sizeof (*more));
+    struct wrapper *w = vec_add (&f->wrappers, &f->nwrappers, sizeof (*w));
     struct process now = { .start = 0 };
     int dir;
 
-    if (!more)
+    if (!w)
         return;
-    f->wrappers = more;
     dir = open_process (pid, &now);
-    more[f->nwrappers++] = (struct wrapper){
-        pid, now.start, dir < 0 ? NULL : cgroup_read (dir) };
+    *w = (struct wrapper){ pid, now.start, dir < 0 ? NULL : cgroup_read (dir) };
     if (dir >= 0)
         (void)close (dir);
 }
@@ -291,7 +290,7 @@ static void look_at (struct family *f, int proc, const char *name,
     struct process now = { .round = f->round }, *p;
     char path[64];
 
-    (void)snprintf (path, sizeof (path), "%.32s/stat", name);
+    PRINT (path, "%.32s/stat", name);
     if (!read_stat (proc, path, &now) || now.zombie)
         return;
     p = family_find (f, now.pid);
@@ -465,21 +464,15 @@ static bool has_open (int fds, const char *name, const char *path)
 
 static bool writes (const struct process *p, const char *path)
 {
-    int process = reopen_process (p), fds;
-    struct dirent *e;
+    int process = reopen_process (p);
+    DIR *dir = process < 0 ? NULL : fileio_list (process, "fd");
     bool found = false;
-    DIR *dir = NULL;
+    struct dirent *e;
 
-    if (process < 0)
-        return false;
-    fds = openat (process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fds >= 0 && !(dir = fdopendir (fds)))
-        (void)close (fds);
     while (dir && !found && (e = readdir (dir)))
         found = has_open (dirfd (dir), e->d_name, path);
-    if (dir)
-        (void)closedir (dir);
-    (void)close (process);
+    fileio_close_dir (dir);
+    fileio_close (process);
     return found;
 }
 

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -68,7 +67,7 @@ static bool kill_orphan (pid_t pid, const char *name, const char *value)
 
     if (fd < 0)
         return false;
-    (void)snprintf (path, sizeof (path), "/proc/%ld/environ", (long)pid);
+    PRINT (path, "/proc/%ld/environ", (long)pid);
     yes = compare_in (AT_FDCWD, path, name, value) == 1 &&
           syscall (SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0;
     (void)close (fd);
@@ -87,8 +86,7 @@ static size_t kill_once (const char *name, const char *value)
         if (pid > 0 && pid != (long)getpid ())
             n += kill_orphan ((pid_t)pid, name, value);
     }
-    if (dir)
-        (void)closedir (dir);
+    fileio_close_dir (dir);
     return n;
 }
 

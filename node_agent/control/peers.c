@@ -86,8 +86,7 @@ static int64_t number_of (const struct json *j, const char *key)
 
 static void take_run (struct peer *p, struct json *j)
 {
-    (void)snprintf (p->job, sizeof (p->job), "%s",
-                    json_text (json_get (j, "job"), ""));
+    PRINT (p->job, "%s", json_text (json_get (j, "job"), ""));
     p->since_ns = number_of (j, "since_ns");
     p->idle_ns = number_of (j, "idle_ns");
     json_free (p->run);
@@ -105,7 +104,7 @@ static void take_name (struct peer *p, const char *name)
         return;
     memcpy (p->name, name, strlen (name) + 1);
     if (!p->told)
-        (void)snprintf (p->job, sizeof (p->job), "%s", name + before + 1);
+        PRINT (p->job, "%s", name + before + 1);
 }
 
 /* Receive a packet.  False: there is none now.  A peer that is gone stays in
@@ -376,8 +375,7 @@ bool peers_is_shown (struct peers *ps, const struct peer *p, const char *id,
         return true;
     if (ps->dirs_ns <= since_ns)
         read_dirs (ps);
-    (void)snprintf (line, sizeof (line), "%s\n",
-                    shown_name (p->name, id, name));
+    PRINT (line, "%s\n", shown_name (p->name, id, name));
     return !ps->dirs_read || strstr (buf_text (&ps->dirs), line);
 }
 

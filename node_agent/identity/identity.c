@@ -21,7 +21,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* "<start>_<digits><end>" gives the digits' value, "<start><end>" NAME_PLAIN,
  * digits that are too large for a rank NAME_NO_RANK, any other name NAME_OTHER.
@@ -185,7 +184,7 @@ static void use_mindspore (struct capture *c, const struct json *info)
 
     if (!json_is_object (ms))
         return;
-    (void)snprintf (c->framework, sizeof (c->framework), "ascend_ms");
+    PRINT (c->framework, "ascend_ms");
     if (json_text (level, NULL))
         copy_text (c->level, sizeof (c->level), level);
     if (info_rank (json_get (ms, "rank_id"), &v)) {
@@ -272,7 +271,7 @@ static void set_name (struct capture *c, const char *name)
     size_t n = strnlen (name, CAPTURE_NAME_MAX - 1);
 
     n = utf8_repair (name, n, fixed, &bad);
-    (void)snprintf (c->name, sizeof (c->name), "%.*s", (int)n, fixed);
+    PRINT (c->name, "%.*s", (int)n, fixed);
 }
 
 void source_name (struct source *src)
@@ -283,10 +282,8 @@ void source_name (struct source *src)
 
     set_name (c, slash ? slash + 1 : src->path);
     name = capture_name_parse (c->name);
-    (void)snprintf (c->framework, sizeof (c->framework), "%s",
-                    *name.framework ? name.framework : "ascend_pt");
-    (void)snprintf (c->host, sizeof (c->host), "%.*s", (int)name.worker_size,
-                    c->name);
+    PRINT (c->framework, "%s", *name.framework ? name.framework : "ascend_pt");
+    PRINT (c->host, "%.*s", (int)name.worker_size, c->name);
     if (name.made_ns > 0)
         c->order_ns = name.made_ns;
     c->evidence.pid = name.pid;
@@ -299,10 +296,9 @@ static void identify_trace (struct source *src)
 
     source_transient_error (src, fd);
     src->trace = fd < 0 ? TRACE_OTHER : trace_kind_of (fd, NULL);
-    if (fd >= 0)
-        (void)close (fd);
-    (void)snprintf (c->framework, sizeof (c->framework), "%s",
-                    src->trace == TRACE_TORCH_NPU ? "ascend_pt" : "kineto");
+    fileio_close (fd);
+    PRINT (c->framework, "%s",
+           src->trace == TRACE_TORCH_NPU ? "ascend_pt" : "kineto");
     if (!src->sink)             // otherwise its reader identifies it
         trace_identify (src);
 }

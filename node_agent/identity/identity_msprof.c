@@ -66,16 +66,13 @@ static void use_info (struct capture *c, const struct json *info)
     if (info_rank (json_get (info, "rank_id"), &c->evidence.ranks.info))
         c->rank = c->evidence.ranks.info;       // -1: no rank was set
     if (*host) {
-        (void)snprintf (c->host, sizeof (c->host), "%s", host);
-        (void)snprintf (c->evidence.host_name, sizeof (c->evidence.host_name),
-                        "%s", host);
+        PRINT (c->host, "%s", host);
+        PRINT (c->evidence.host_name, "%s", host);
     }
     if (json_int (uid, &number))
-        (void)snprintf (c->host_uid, sizeof (c->host_uid), "%lld",
-                        (long long)number);
+        PRINT (c->host_uid, "%lld", (long long)number);
     else
-        (void)snprintf (c->host_uid, sizeof (c->host_uid), "%s",
-                        json_text (uid, ""));
+        PRINT (c->host_uid, "%s", json_text (uid, ""));
 }
 
 static void read_device (struct source *src, int64_t device)
@@ -84,16 +81,15 @@ static void read_device (struct source *src, int64_t device)
     struct json *j;
     int dir;
 
-    (void)snprintf (name, sizeof (name), "device_%lld", (long long)device);
-    (void)snprintf (file, sizeof (file), "info.json.%lld", (long long)device);
+    PRINT (name, "device_%lld", (long long)device);
+    PRINT (file, "info.json.%lld", (long long)device);
     dir = fileio_open_dir_at (src->dir, name, NULL);
     source_transient_error (src, dir);
     if (dir < 0 || !source_has (dir, file, NULL)) {
-        if (dir >= 0)
-            (void)close (dir);
+        fileio_close (dir);
         return;
     }
-    (void)snprintf (path, sizeof (path), "%s/%s", name, file);
+    PRINT (path, "%s/%s", name, file);
     if ((j = info_read (src, dir, file, path)))
         use_info (src->capture, j);
     json_free (j);

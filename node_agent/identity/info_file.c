@@ -9,23 +9,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define INFO_MAX (1u << 20)     // bytes of such a file, which usually has 10 kB
 
 int info_each_name (int dirfd, void (*note) (void *arg, const char *name),
                     void *arg)
 {
-    int fd = fileio_open_dir_at (dirfd, ".", NULL);
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    DIR *dir = fileio_list (dirfd, ".");
     struct dirent *e;
-    int rc = -errno;
+    int rc;
 
-    if (!dir) {
-        if (fd >= 0)
-            (void)close (fd);
-        return rc;
-    }
+    if (!dir)
+        return -errno;
     while ((e = fileio_next_entry (dir, &rc)))
         note (arg, e->d_name);
     (void)closedir (dir);

@@ -40,7 +40,7 @@ void other_files_top (struct source *src, const char *name, bool directory,
     if (is_open_as (src, name, src->out) ||
         is_open_as (src, name, src->analyze))
         return;                 // its files are recorded one by one
-    (void)snprintf (path, sizeof (path), "%s/", name);
+    PRINT (path, "%s/", name);
     capture_facts_file (src, path, bytes);
 }
 
@@ -108,7 +108,7 @@ static void note_results (struct source *src, int dir, const char *name,
     int fd = fileio_open_dir_at (dir, ".", NULL);
 
     source_transient_error (src, fd);
-    (void)snprintf (w.path, sizeof (w.path), "%s/", name);
+    PRINT (w.path, "%s/", name);
     if (fd >= 0)
         walk_dir (&w, fd, DEPTH_MAX);
 }
@@ -161,16 +161,13 @@ static size_t stem_size (const char *name)
 static void note_beside (struct source *src)
 {
     size_t stem = stem_size (src->file);
-    int fd = fileio_open_dir_at (src->dir, ".", NULL);
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    DIR *dir = fileio_list (src->dir, ".");
     struct dirent *e;
     struct stat st;
     int rc;
 
     if (!dir) {
-        source_transient_error (src, fd < 0 ? fd : -errno);
-        if (fd >= 0)
-            (void)close (fd);
+        source_transient_error (src, -errno);
         return;
     }
     while ((e = fileio_next_entry (dir, &rc))) {

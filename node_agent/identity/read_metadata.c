@@ -123,9 +123,8 @@ static bool read_group (struct metadata *m)
     const char *long_id = NULL;
     int next = 0, i;
 
-    (void)snprintf (g->id, sizeof (g->id), "%.*s",
-                    (int)(s->key_size < KEY_MAX ? s->key_size : KEY_MAX),
-                    s->key);
+    PRINT (g->id, "%.*s", (int)(s->key_size < KEY_MAX ? s->key_size : KEY_MAX),
+           s->key);
     g->name[0] = '\0';
     g->rank = -1;
     rank_list_drop (g->list);

@@ -7,7 +7,6 @@
 #include "store/inflate.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FAILURES_MAX 4          // of a disk in a row; each waits until the
                                 // aggregator has given up waiting, 10 s
@@ -80,8 +79,7 @@ void offer_begin (struct offer *o, const struct spool_item *item)
 
 void offer_end (struct offer *o)
 {
-    if (o->fd >= 0)
-        (void)close (o->fd);
+    fileio_close (o->fd);
     free (o->hashes);
     (void)offer_change (o, OFFER_OVER);
     memset (o, 0, sizeof (*o));
@@ -99,7 +97,7 @@ static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
         return -ENOMEM;
     if (o->item.size <= CONTENT_CHUNK)  // the only chunk of its list
         return digest_of (&d, sizeof (d), &id) < 0 ? -ENOMEM
-               : memcmp (&id, &o->item.content, sizeof (id)) == 0;
+               : digest_is (&id, &o->item.content);
     if (!o->hashes &&
         !(o->hashes = malloc (SPOOL_SEGMENT * sizeof (*o->hashes))))
         return -ENOMEM;
@@ -111,7 +109,7 @@ static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
         o->nhashes = 0;
         return -EBADMSG;
     }
-    return memcmp (&o->hashes[n - first], &d, sizeof (d)) == 0;
+    return digest_is (&o->hashes[n - first], &d);
 }
 
 /* Why the file does not have the bytes. */

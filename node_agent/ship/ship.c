@@ -5,7 +5,6 @@
 #include "base/counter.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -173,10 +172,9 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
     s->hello.type = MESSAGE_HELLO;
     s->hello.world_size = who->world_size;
     s->hello.clock_offset_ns = s->hello.clock_error_ns = MESSAGE_NO_CLOCK;
-    (void)snprintf (s->hello.job, sizeof (s->hello.job), "%s", who->job);
-    (void)snprintf (s->hello.host, sizeof (s->hello.host), "%s", who->host);
-    (void)snprintf (s->hello.host_key, sizeof (s->hello.host_key), "%s",
-                    who->host_key);
+    PRINT (s->hello.job, "%s", who->job);
+    PRINT (s->hello.host, "%s", who->host);
+    PRINT (s->hello.host_key, "%s", who->host_key);
     s->done.type = MESSAGE_DONE;
     rc = net_connect (endpoint, who->security, &s->net, err);
     if (rc == 0 && net_attach (s->net, loop, on_message, s) < 0)

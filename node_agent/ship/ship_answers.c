@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/pack.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define RETRY_NS (10 * NS_PER_MS)       // when the socket has no room
@@ -29,7 +28,7 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
     struct err err = { "" };
     int rc;
 
-    (void)snprintf (m.text, sizeof (m.text), "%s", why);
+    PRINT (m.text, "%s", why);
     (void)ship_say (s, &m);     // so that it is requested when offered again
     ship_end_offer (s, o);
     if (how == OFFER_DAMAGED)
@@ -43,9 +42,9 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
         return;
     }
     if (how != OFFER_DAMAGED) {
-        (void)snprintf (note, sizeof (note), "%s/%.600s was not delivered: %s",
-                        item.capture, item.path, why);
-        log_text (LOG_LEVEL_WARN, "raw-file-gone", "%s", note);
+        PRINT (note, "%s/%.600s was not delivered: %s", item.capture, item.path,
+               why);
+        log_warn ("raw-file-gone", "%s", note);
         (void)ship_note (s, note);
     }
     ship_next_items (s);
@@ -81,8 +80,7 @@ static bool learn_lost (struct ship *s, struct offer *o)
 {
     struct message m = { .type = MESSAGE_GONE, .item = o->item.id };
 
-    (void)snprintf (m.text, sizeof (m.text), "it was acknowledged before, and "
-                    "is no longer here");
+    PRINT (m.text, "it was acknowledged before, and is no longer here");
     if (ship_say (s, &m) < 0)
         return false;
     (void)offer_change (o, OFFER_NOT_HERE);

@@ -66,8 +66,7 @@ void ship_spool_failed (struct ship *s, int rc, const struct err *err)
     if (s->failure_ns > 0 && clock_mono_ns () - s->failure_ns < FAILURE_NS)
         return;
     s->failure_ns = clock_mono_ns ();
-    log_text (LOG_LEVEL_ERROR, "spool-failed", "%s: it is tried again every "
-              "second", err->text);
+    log_error ("spool-failed", "%s: it is tried again every second", err->text);
 }
 
 /* Get the next item of a kind that is not offered yet: 1, 0 none now, or -errno

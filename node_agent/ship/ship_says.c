@@ -8,7 +8,6 @@
 #include "base/vec.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,11 +116,10 @@ static void tell_ignored (struct ship *s)
                                  clock_mono_ns (), &s->wanted_ns);
 
     if (n > 0)
-        log_text (LOG_LEVEL_WARN, "no-requests", "%u item%s %s on offer, but "
-                  "the aggregator has asked for none for a minute: others may "
-                  "come first, or its disk may be below its --disk-floor (its "
-                  "log says so); all are kept, and offered "
-                  "again", n, units_s (n),
+        log_warn ("no-requests", "%u item%s %s on offer, but the aggregator "
+                  "has asked for none for a minute: others may come first, or "
+                  "its disk may be below its --disk-floor (its log says so); "
+                  "all are kept, and offered again", n, units_s (n),
                   units_are (n));
 }
 
@@ -160,7 +158,7 @@ void ship_repeat (void *arg)
 /* Send it now if nothing waits before it, and in each round from now on. */
 static int ship_says_keep (struct ship *s, const struct message *m)
 {
-    struct message **said, *one;
+    struct message *one;
 
     for (size_t i = 0; i < s->nsaid; i++) {
         struct message *old = s->said[i];
@@ -180,16 +178,12 @@ static int ship_says_keep (struct ship *s, const struct message *m)
         counter_add (COUNTER_NOTES_DROPPED, 1);
         return 0;
     }
-    if (!(one = malloc (sizeof (*one))))
-        return -ENOMEM;
-    said = vec_one_more (s->said, s->nsaid, sizeof (*said));
-    if (!said) {
+    if (!(one = malloc (sizeof (*one))) ||
+        vec_push (&s->said, &s->nsaid, &one, sizeof (one)) < 0) {
         free (one);
         return -ENOMEM;
     }
     *one = *m;
-    s->said = said;
-    said[s->nsaid++] = one;
     s->nnotes += m->type == MESSAGE_NOTE;
     say_rest (s);
     return 0;
@@ -221,7 +215,7 @@ int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
     }
     if (phase == RANK_RUNNING)          // it joined after the others had ended
         s->is_done = s->done_due = false;
-    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    PRINT (m.text, "%s", text);
     return ship_says_keep (s, &m);
 }
 
@@ -257,7 +251,7 @@ int ship_note (struct ship *s, const char *text)
 {
     struct message m = { .type = MESSAGE_NOTE };
 
-    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    PRINT (m.text, "%s", text);
     return ship_says_keep (s, &m);
 }
 
@@ -272,7 +266,7 @@ void ship_done (struct ship *s, const char *text, uint64_t doubtful)
     s->is_done = s->done_due = true;
     s->done_ns = 0;
     s->done.doubtful = doubtful;
-    (void)snprintf (s->done.text, sizeof (s->done.text), "%s", text);
+    PRINT (s->done.text, "%s", text);
     say_rest (s);
 }
 

@@ -117,8 +117,7 @@ static int check_rows (struct check *c, const struct row_rule *rule,
     while (db_row (&r, id)) {
         char text[128];
 
-        (void)snprintf (text, sizeof (text), "row %lld: %s", (long long)id,
-                        rule->what);
+        PRINT (text, "row %lld: %s", (long long)id, rule->what);
         fault (c, SPOOL_LEDGER, text, rule->done);
         if (c->repair)
             r.rc = mend_row (c->s, rule, id, err);
@@ -202,7 +201,7 @@ static const char *check_list (struct spool *s, const struct spool_item *item)
     h.n = n;
     if (!d || !h.chunks || content_hash_end (&h, &id) < 0)
         why = "no memory to check it";
-    else if (!why && memcmp (&id, &item->content, sizeof (id)) != 0)
+    else if (!why && !digest_is (&id, &item->content))
         why = "the ledger's list of its chunks is damaged";
     content_hash_fini (&h);
     free (d);
@@ -221,7 +220,7 @@ static const char *check_file (const struct spool_item *item)
     (void)close (fd);
     if (rc < 0)
         return "its file cannot be read to its end";
-    return memcmp (&id, &item->content, sizeof (id)) == 0
+    return digest_is (&id, &item->content)
                ? NULL : "its file differs from what was sealed";
 }
 
@@ -239,8 +238,7 @@ static int check_item (struct check *c, const struct spool_item *item,
         why = check_file (item);
     if (!why)
         return 0;
-    (void)snprintf (name, sizeof (name), "item %llu",
-                    (unsigned long long)item->id);
+    PRINT (name, "item %llu", (unsigned long long)item->id);
     fault (c, item->own ? item->file : name, why, "set aside; its capture is "
            "sealed again");
     return c->repair ? spool_quarantine (c->s, item, why, err) : 0;
@@ -321,7 +319,7 @@ static int check_orphans (struct check *c, struct err *err)
     DIR *dir;
     int rc = db_exec (c->s->db, known_sql, err);
 
-    (void)snprintf (path, sizeof (path), "%s/" SPOOL_ITEMS, c->s->dir);
+    PRINT (path, "%s/" SPOOL_ITEMS, c->s->dir);
     if (rc < 0)
         return rc;
     if (!(dir = opendir (path)))

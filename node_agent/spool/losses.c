@@ -44,8 +44,7 @@ int loss_write (struct spool *s, uint64_t capture, const char *text,
 
     if (capture_is_superseded (s, capture))
         return 0;
-    (void)snprintf (name, sizeof (name), LOST "%llu",
-                    (unsigned long long)capture);
+    PRINT (name, LOST "%llu", (unsigned long long)capture);
     return note_write (s, name, text, err);
 }
 
@@ -58,8 +57,8 @@ int loss_left_out (struct spool *s, uint64_t capture, uint64_t n,
     char text[SPOOL_LOSS_MAX];
 
     (void)db_row (&r, path);
-    (void)snprintf (text, sizeof (text), raw_text, (unsigned long long)n,
-                    path ? path : "a capture", n == 1 ? "is" : "are", first);
+    PRINT (text, raw_text, (unsigned long long)n, path ? path : "a capture",
+           n == 1 ? "is" : "are", first);
     (void)db_end (&r);
     return loss_write (s, capture, text, err);
 }
@@ -73,18 +72,17 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
     struct db_rows r;
     const char *path;
 
-    (void)snprintf (name, sizeof (name), LOST "%llu",
-                    (unsigned long long)capture);
+    PRINT (name, LOST "%llu", (unsigned long long)capture);
     if (spool_note (s, name, text, sizeof (text))) {
         n = strtoull (text, &rest, 10);
         if (rest == text)
             return 0;           // all of it is lost, which says more
-        (void)snprintf (first, sizeof (first), "%llu%.800s", n + 1, rest);
+        PRINT (first, "%llu%.800s", n + 1, rest);
         return note_write (s, name, first, err);
     }
     r = spool_rows (s, err, "SELECT path FROM item WHERE id=?1", item);
     if (db_row (&r, path))
-        (void)snprintf (first, sizeof (first), "%.200s: %.90s", path, why);
+        PRINT (first, "%.200s: %.90s", path, why);
     (void)db_end (&r);
     return loss_left_out (s, capture, 1, first, err);
 }
@@ -165,10 +163,10 @@ int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
     if ((before | what) == before)
         return 0;
     what |= before;
-    (void)snprintf (text, sizeof (text), "%s%.500s, which it had acknowledged, "
-                    "and which is no longer here%s%.200s", there_texts[what],
-                    capture_path, what == THERE_RAW ? "; the first is " : "",
-                    what == THERE_RAW ? path : "");
+    PRINT (text, "%s%.500s, which it had acknowledged, and which is no longer "
+           "here%s%.200s", there_texts[what], capture_path,
+           what == THERE_RAW ? "; the first is " : "",
+           what == THERE_RAW ? path : "");
     return note_write (s, name, text, err);
 }
 

@@ -183,12 +183,13 @@ static int take_file (struct walk *w, int dirfd, const char *name,
     return w->out->failed ? err_set (err, EFBIG, "it has too many files") : 0;
 }
 
-static bool is_file (int dirfd, const char *name)
+/* The type and mode of an entry; 0: there is none. */
+static mode_t mode_of (int dirfd, const char *name)
 {
     struct stat st;
 
-    return fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISREG (st.st_mode);
+    return fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode
+                                                                : 0;
 }
 
 /* A capture that is one file has that file in its manifest, by its name. */
@@ -201,14 +202,6 @@ static int take_one (struct walk *w, int fd, const char *name, struct err *err)
     return take_file (w, fd, name, name, &st, err);
 }
 
-static bool is_dir (int dirfd, const char *name)
-{
-    struct stat st;
-
-    return fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISDIR (st.st_mode);
-}
-
 /* Add directories beside the capture, whose 'name' is the profiler's. */
 static int walk_beside (struct walk *w, int parent, const char *name,
                         struct err *err)
@@ -217,8 +210,8 @@ static int walk_beside (struct walk *w, int parent, const char *name,
     int rc = 0;
 
     for (size_t i = 0; i < BESIDE_MAX && rc == 0; i++) {
-        (void)snprintf (path, sizeof (path), "%s%s", name, beside_ends[i]);
-        if (is_dir (parent, path))
+        PRINT (path, "%s%s", name, beside_ends[i]);
+        if (S_ISDIR (mode_of (parent, path)))
             rc = walk_entry (w, parent, path, "", DEPTH_MAX, err);
     }
     return rc;
@@ -232,9 +225,8 @@ static int open_parent (const char *path, const char **name, struct err *err)
     int fd;
 
     *name = slash ? slash + 1 : path;
-    (void)snprintf (parent, sizeof (parent), "%.*s",
-                    slash ? (int)(slash - path) + (slash == path) : 1,
-                    slash ? path : ".");
+    PRINT (parent, "%.*s", slash ? (int)(slash - path) + (slash == path) : 1,
+           slash ? path : ".");
     fd = tree_open_real (parent, O_RDONLY | O_DIRECTORY);
     if (fd == -ELOOP)
         return err_set (err, ELOOP, "there is a symbolic link in %s, where "
@@ -255,7 +247,7 @@ static int open_capture (const struct walk *w, int parent, const char *name,
 static int take_in (struct walk *w, int parent, const char *name,
                     struct err *err)
 {
-    bool one = is_file (parent, name);
+    bool one = S_ISREG (mode_of (parent, name));
     int fd = open_capture (w, parent, name, one, err), rc;
     char root[FACTS_MAX];
 
@@ -487,13 +479,6 @@ void manifest_aside_path (char out[PATH_MAX], const char *path,
     (void)snprintf (out, PATH_MAX, "%.*s%s", n, path, aside);
 }
 
-static bool is_there (int dirfd, const char *name)
-{
-    struct stat st;
-
-    return fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 static int sync_parent (int parent, struct err *err)
 {
     int rc = FAULT ("agent.release.sync");
@@ -537,7 +522,7 @@ static int set_aside (int parent, const char *name, const char *aside,
 {
     int fd, rc;
 
-    if (is_there (parent, aside) || is_file (parent, name))
+    if (mode_of (parent, aside) || S_ISREG (mode_of (parent, name)))
         return 0;
     if ((fd = fileio_open_dir_at (parent, name, err)) < 0)
         return fd == -ENOENT ? 0 : fd;
@@ -569,8 +554,7 @@ int manifest_set_aside (const char *path, const void *manifest, size_t size,
     const char *name;
     int parent = manifest_begin (path, manifest, size, &name, aside, err);
 
-    if (parent >= 0)
-        (void)close (parent);
+    fileio_close (parent);
     return parent < 0 ? parent : 0;
 }
 
@@ -582,7 +566,7 @@ static int set_back (int parent, const char *path, const char *name,
     int rc;
 
     aside_name (aside, name, manifest, size);
-    if (!is_there (parent, aside))
+    if (!mode_of (parent, aside))
         return 0;
     manifest_aside_path (there, path, manifest, size);
     rc = check_as (there, name, manifest, size, err);
@@ -611,7 +595,7 @@ int manifest_set_back (const char *path, const void *manifest, size_t size,
 static int remove_below (struct walk *w, int parent, const char *name,
                          struct err *err)
 {
-    bool one = is_file (parent, name);
+    bool one = S_ISREG (mode_of (parent, name));
     int fd = open_capture (w, parent, name, one, err), rc;
     struct stat st;
 
@@ -652,7 +636,7 @@ static int give_back (int parent, const char *name, const char *aside,
 {
     static const char what[] = "something in it has changed since it was read";
 
-    if (is_there (parent, aside) &&
+    if (mode_of (parent, aside) &&
         rename_in (parent, aside, name, NULL) < 0)
         return err_set (err, ESTALE, "%s; that is in %s beside it", what,
                         aside);
@@ -674,14 +658,14 @@ int manifest_remove (const char *path, const void *manifest, size_t size,
         return parent;
     rc = sync_parent (parent, err);     // before any file in it is removed
     if (rc == 0)
-        rc = remove_below (&w, parent, is_there (parent, aside) ? aside : name,
+        rc = remove_below (&w, parent, mode_of (parent, aside) ? aside : name,
                            err);
     if (rc == 0)
         rc = remove_beside (&w, parent, name, manifest, err);
     if (rc == 0)
         rc = w.left ? give_back (parent, name, aside, err)
                     : sync_parent (parent, err);
-    if (rc < 0 && rc != -ESTALE && is_there (parent, aside))
+    if (rc < 0 && rc != -ESTALE && mode_of (parent, aside))
         rc = err_prefix (err, rc, "its rest, %s", aside);
     (void)close (parent);
     return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;

@@ -14,7 +14,7 @@
 
 void spool_divide (struct spool *s, const char *host)
 {
-    (void)snprintf (s->host, sizeof (s->host), "%s", host);
+    PRINT (s->host, "%s", host);
 }
 
 /* ---- a damaged ledger ---- */
@@ -36,18 +36,16 @@ static int set_ledger_aside (struct spool *s, const char *why,
          i++) {
         char from[PATH_MAX], name[64];
 
-        (void)snprintf (from, sizeof (from), "%s/%s", s->dir, names[i]);
-        (void)snprintf (name, sizeof (name), "%s.%lld", names[i],
-                        (long long)clock_wall_ns ());
+        PRINT (from, "%s/%s", s->dir, names[i]);
+        PRINT (name, "%s.%lld", names[i], (long long)clock_wall_ns ());
         rc = spool_set_file_aside (s, from, name, why, err);
     }
     memset (s->tally, 0, sizeof (s->tally));
     memset (s->saved, 0, sizeof (s->saved));
     s->made_dir = 0;
     s->damage[0] = '\0';
-    (void)snprintf (s->set_aside, sizeof (s->set_aside), "the ledger of %.200s "
-                    "was damaged (%.200s) and is in quarantine: all captures "
-                    "are read again", s->dir, why);
+    PRINT (s->set_aside, "the ledger of %.200s was damaged (%.200s) and is in "
+           "quarantine: all captures are read again", s->dir, why);
     counter_add (COUNTER_ITEMS_QUARANTINED, 1);
     if (rc < 0)
         return rc;
@@ -198,8 +196,7 @@ void spool_close (struct spool *s)
     if (s->db && s->nadvice > 0 && spool_ledger_begin (s, NULL) == 0)
         (void)spool_ledger_finish (s, 0, "agent.spool.close.commit", NULL);
     spool_ledger_close (s);
-    if (s->lock >= 0)
-        (void)close (s->lock);
+    fileio_close (s->lock);
     free (s);
 }
 

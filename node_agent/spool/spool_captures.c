@@ -107,7 +107,7 @@ static int see (struct spool *s, const char *path, uint64_t *id,
     *id = (uint64_t)sqlite3_last_insert_rowid (s->db);
     if (rc < 0)
         return rc;
-    (void)snprintf (r.path, sizeof (r.path), "%s", path);
+    PRINT (r.path, "%s", path);
     (void)change (s, *id, &r, SPOOL_IS_FOUND, NULL);
     return update (s, *id, "", r.state, 0, err);
 }
@@ -135,8 +135,7 @@ static int vanish (struct spool *s, uint64_t id, const char *path,
     char text[SPOOL_LOSS_MAX];
     int rc;
 
-    (void)snprintf (text, sizeof (text), "%.600s vanished before it was read",
-                    path);
+    PRINT (text, "%.600s vanished before it was read", path);
     rc = capture_move (s, id, SPOOL_IS_GONE, "", NULL, err);
     return rc < 0 ? rc : loss_write (s, id, text, err);
 }
@@ -406,8 +405,7 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
     rc = capture_move (s, id, SPOOL_SET_ASIDE, NULL, why, err);
     if (rc != 0 || !why)
         return rc;
-    (void)snprintf (text, sizeof (text), "%.600s was not read again, and %s",
-                    path, why);
+    PRINT (text, "%.600s was not read again, and %s", path, why);
     return loss_write (s, id, text, err);
 }
 

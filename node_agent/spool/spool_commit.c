@@ -6,7 +6,6 @@
 #include "base/counter.h"
 #include "base/fault.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- states of items ---- */
@@ -217,7 +216,7 @@ int spool_ledger_open (struct spool *s, struct err *err)
     else if (rc == 0 && (rc = spool_ledger_begin (s, err)) == 0)
         rc = spool_ledger_finish (s, ledger_create (s, err),
                                   "agent.spool.create.commit", err);
-    (void)snprintf (path, sizeof (path), "%s/%s", s->dir, SPOOL_LEDGER);
+    PRINT (path, "%s/%s", s->dir, SPOOL_LEDGER);
     if (rc == 0)
         db_there_note (&s->there, path);
     return rc;

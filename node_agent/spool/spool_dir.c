@@ -41,7 +41,7 @@ int spool_lock_dir (struct spool *s, struct err *err)
 {
     char path[PATH_MAX];
 
-    (void)snprintf (path, sizeof (path), "%s/lock", s->dir);
+    PRINT (path, "%s/lock", s->dir);
     s->lock = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (s->lock < 0)
         return err_sys (err, errno, "cannot open %s", path);
@@ -56,7 +56,7 @@ int spool_make_dirs (struct spool *s, struct err *err)
     char path[PATH_MAX];
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
-        (void)snprintf (path, sizeof (path), "%s/%s", s->dir, names[i]);
+        PRINT (path, "%s/%s", s->dir, names[i]);
         if (mkdir (path, 0700) < 0 && errno != EEXIST)
             return err_sys (err, errno, "cannot make directory %s", path);
     }
@@ -95,7 +95,7 @@ int spool_file (struct spool *s, uint64_t id, unsigned number,
         return err_sys (err, -rc, "cannot make directory %s", dir);
     if (mkdir (dir, 0700) < 0 && errno != EEXIST)
         return err_sys (err, errno, "cannot make directory %s", dir);
-    (void)snprintf (dir, sizeof (dir), "%s/" SPOOL_ITEMS, s->dir);
+    PRINT (dir, "%s/" SPOOL_ITEMS, s->dir);
     if ((rc = fileio_sync_dir (dir, err)) == 0)
         s->made_dir = (id >> FILES_SHIFT) + 1;
     return rc;
@@ -151,10 +151,8 @@ int spool_set_file_aside (struct spool *s, const char *file, const char *name,
 
     if ((rc = spool_make_dirs (s, err)) < 0)
         return rc;              // somebody may have removed them
-    (void)snprintf (to, sizeof (to), "%s/" SPOOL_QUARANTINE "/%s", s->dir,
-                    name);
-    (void)snprintf (reason, sizeof (reason), "%s/" SPOOL_QUARANTINE
-                    "/%s.reason", s->dir, name);
+    PRINT (to, "%s/" SPOOL_QUARANTINE "/%s", s->dir, name);
+    PRINT (reason, "%s/" SPOOL_QUARANTINE "/%s.reason", s->dir, name);
     if ((rc = write_reason (reason, why, err)) < 0 || !file)
         return rc;
     if ((rc = FAULT ("agent.spool.quarantine.rename")) < 0)

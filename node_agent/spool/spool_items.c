@@ -8,7 +8,6 @@
 #include "store/fileio.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,7 +32,7 @@ static void place_original (struct spool_item *item, const char *capture)
     const char *slash = strrchr (capture, '/');
     char dir[PATH_MAX];
 
-    (void)snprintf (dir, sizeof (dir), "%s", capture);
+    PRINT (dir, "%s", capture);
     if (slash && beside_size (slash + 1, item->path) > 0)
         dir[slash - capture] = '\0';
     if (!fileio_join (item->file, sizeof (item->file), dir, item->path))
@@ -288,13 +287,11 @@ int spool_quarantine (struct spool *s, const struct spool_item *item,
     char name[64], text[ERR_TEXT_MAX];
     int rc;
 
-    (void)snprintf (name, sizeof (name), "item-%llu",
-                    (unsigned long long)item->id);
-    (void)snprintf (text, sizeof (text), "item %llu, %s of capture %.255s "
-                    "(rank %lld), %llu bytes: %s", (unsigned long long)item->id,
-                    item->kind == ITEM_ROWS ? "the rows" : "a raw file",
-                    item->capture, (long long)item->rank,
-                    (unsigned long long)item->size, why);
+    PRINT (name, "item-%llu", (unsigned long long)item->id);
+    PRINT (text, "item %llu, %s of capture %.255s (rank %lld), %llu bytes: %s",
+           (unsigned long long)item->id,
+           item->kind == ITEM_ROWS ? "the rows" : "a raw file", item->capture,
+           (long long)item->rank, (unsigned long long)item->size, why);
     rc = spool_set_file_aside (s, item->own ? item->file : NULL, name, text,
                                err);
     if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)

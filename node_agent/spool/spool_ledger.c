@@ -8,7 +8,6 @@
 #include "store/row_sum.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -87,8 +86,7 @@ static void remember_damage (struct spool *s, const char *why)
 {
     if (*s->damage)
         return;
-    (void)snprintf (s->damage, sizeof (s->damage), "%.200s: %.300s", s->dir,
-                    why);
+    PRINT (s->damage, "%.200s: %.300s", s->dir, why);
     if (s->in_use)
         spool_mark_damaged (s, why);
 }
@@ -150,7 +148,7 @@ int spool_ledger_connect (struct spool *s, bool *empty, struct err *err)
     char path[PATH_MAX];
     int64_t version;
 
-    (void)snprintf (path, sizeof (path), "%s/%s", s->dir, SPOOL_LEDGER);
+    PRINT (path, "%s/%s", s->dir, SPOOL_LEDGER);
     if (!is_file (path))
         return err_set (err, EBADMSG, "it is not a regular file");
     if (!db_lets_write (path))

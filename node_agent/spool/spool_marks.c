@@ -45,8 +45,7 @@ int mark_write (struct spool *s, const struct ledger_mark *m,
 {
     char text[64];
 
-    (void)snprintf (text, sizeof (text), "%" PRIu64 " %" PRIu64, m->epoch,
-                    m->seq);
+    PRINT (text, "%" PRIu64 " %" PRIu64, m->epoch, m->seq);
     return note_write (s, MARK, text, err);
 }
 
@@ -97,6 +96,6 @@ int redeliver_write (struct spool *s, uint64_t last, bool doubt,
 {
     char text[32];
 
-    (void)snprintf (text, sizeof (text), "%" PRIu64 " %d", last, doubt);
+    PRINT (text, "%" PRIu64 " %d", last, doubt);
     return note_write (s, REDELIVER, text, err);
 }

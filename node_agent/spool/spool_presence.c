@@ -7,7 +7,6 @@
 #include "spool/spool_private.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 /* The lock of another directory does not protect this one. */
@@ -16,7 +15,7 @@ static bool has_dir (const struct spool *s)
     struct stat held, named;
     char path[PATH_MAX];
 
-    (void)snprintf (path, sizeof (path), "%s/lock", s->dir);
+    PRINT (path, "%s/lock", s->dir);
     if (fstat (s->lock, &held) < 0)
         return true;
     if (lstat (path, &named) < 0)
@@ -43,8 +42,7 @@ int spool_look (struct spool *s, char aside[PATH_MAX], struct err *err)
                         "is in its place", s->dir);
     if (db_is_there (&s->there))
         return 0;
-    (void)snprintf (quarantine, sizeof (quarantine), "%s/" SPOOL_QUARANTINE,
-                    s->dir);
+    PRINT (quarantine, "%s/" SPOOL_QUARANTINE, s->dir);
     if ((rc = db_put_back (&s->there, s->db, quarantine, 0600, aside,
                            err)) < 0)
         return rc;

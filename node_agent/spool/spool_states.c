@@ -1,8 +1,6 @@
 /* node_agent/spool/spool_states.c - states of the ledger's rows */
 #include "spool/spool_private.h"
 
-#include <stdio.h>
-
 #define NEDGES(edges) (sizeof (edges) / sizeof ((edges)[0]))
 
 static const char *const event_names[SPOOL_EVENTS] = {
@@ -189,7 +187,7 @@ bool spool_change (struct spool *s, enum spool_table table, uint64_t id,
                         since->id == id ? since->since_ns : 0 };
     char number[24];
 
-    (void)snprintf (number, sizeof (number), "%llu", (unsigned long long)id);
+    PRINT (number, "%llu", (unsigned long long)id);
     if (!state_take (&st, &owner, event, why && *why ? why : NULL,
                      path ? "path" : "number", path ? path : number))
         return false;

@@ -76,6 +76,5 @@ void process_reports_read (const char *dir,
             parse_file (path, &t))
             fn (arg, &t);
     }
-    if (d)
-        (void)closedir (d);
+    fileio_close_dir (d);
 }

@@ -82,8 +82,7 @@ static void set_instance (struct world *w, const struct launcher *l)
     }
     // what is equal on a host identifies the process that started us
     if (l == &launchers[MPICH])
-        (void)snprintf (w->instance, sizeof (w->instance), "mpich.%ld",
-                        (long)getppid ());
+        PRINT (w->instance, "mpich.%ld", (long)getppid ());
 }
 
 static int from_launcher (struct world *w, const struct launcher *l,

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +32,8 @@ static int exchange (struct world *w, const char *host, const char *host_key,
 
     memset (&own, 0, sizeof (own));
     own.local_rank = w->local_rank;
-    (void)snprintf (own.host, sizeof (own.host), "%.63s", host);
-    (void)snprintf (own.host_key, sizeof (own.host_key), "%.23s", host_key);
+    PRINT (own.host, "%.63s", host);
+    PRINT (own.host_key, "%.23s", host_key);
     members = calloc ((size_t)w->size, sizeof (*members));
     ok = members != NULL && bulletin->ok;
     if (!members)

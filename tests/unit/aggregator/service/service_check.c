@@ -184,6 +184,15 @@ void service_built (struct service *s)
     assert_null (s->a.building);
 }
 
+size_t service_agents (const struct service *s)
+{
+    size_t n = 0;
+
+    for (const struct served *j = s->a.jobs; j; j = j->next)
+        n += j->job.nagents;
+    return n;
+}
+
 unsigned service_said (struct service *s, enum message_type type)
 {
     size_t first = s->nsent > SENT_MAX ? s->nsent - SENT_MAX : 0;

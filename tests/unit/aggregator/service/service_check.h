@@ -56,6 +56,8 @@ int service_commit (struct service *s);
 /* Wait for the build that is under way, and let the aggregator know. */
 void service_built (struct service *s);
 
+size_t service_agents (const struct service *s);        // of all jobs
+
 /* How many messages of a type were sent since the last question. */
 unsigned service_said (struct service *s, enum message_type type);
 

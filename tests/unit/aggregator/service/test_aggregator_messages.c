@@ -34,15 +34,6 @@ int __wrap_ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
     return unreadable ? -EIO : __real_ledger_reaches (l, mark, err);
 }
 
-static size_t agents (const struct service *s)
-{
-    size_t n = 0;
-
-    for (const struct served *j = s->a.jobs; j; j = j->next)
-        n += j->job.nagents;
-    return n;
-}
-
 /* One connection that says hello as many would take the room of all, and the
  * memory that there is.
  */
@@ -57,11 +48,11 @@ static void test_one_connection (void **state)
     service_hello_as (s, 1, 2, "j", 1);
     service_hello_as (s, 1, 1, "other", 1);
     assert_int_equal (service_said (s, MESSAGE_REFUSED), 2);
-    assert_int_equal (agents (s), 1);
+    assert_int_equal (service_agents (s), 1);
     s->gone = 1;
     service_hello_as (s, 2, 1, "j", 1); // the host's agent, restarted
     assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
-    assert_int_equal (agents (s), 1);
+    assert_int_equal (service_agents (s), 1);
 }
 
 static void hello_with (struct service *s, unsigned peer,
@@ -160,7 +151,7 @@ static void test_mark_unreadable (void **state)
     hello_with (s, 1, &mark);
     service_offer (s, 1, 1, "a");
     assert_int_equal (s->nsent, 0);
-    assert_int_equal (agents (s), 0);
+    assert_int_equal (service_agents (s), 0);
     assert_false (is_lost (s, 2, &none));       // there is nothing to ask for
     unreadable = false;
     assert_true (is_lost (s, 1, &mark));
@@ -202,7 +193,7 @@ static void test_found_behind_done (void **state)
 
 static struct job_agent *only_agent (struct service *s)
 {
-    assert_int_equal (agents (s), 1);
+    assert_int_equal (service_agents (s), 1);
     return &s->a.jobs->job.agents[0];
 }
 
@@ -287,7 +278,7 @@ static void test_agents_max (void **state)
         (void)snprintf (job, sizeof (job), "job%u", i / 1000);
         service_hello_as (s, i, i, job, 1);
     }
-    assert_int_equal (agents (s), AGGREGATOR_AGENTS_MAX);
+    assert_int_equal (service_agents (s), AGGREGATOR_AGENTS_MAX);
     (void)service_said (s, MESSAGE_WELCOME);
     service_hello_as (s, i, i, "job0", 1);
     assert_int_equal (service_said (s, MESSAGE_REFUSED), 1);
@@ -295,7 +286,7 @@ static void test_agents_max (void **state)
     service_hello_as (s, i + 1, 7, "job0", 1);  // restarted
     service_hello_as (s, 9, 9, "job0", 1);
     assert_int_equal (service_said (s, MESSAGE_WELCOME), 2);
-    assert_int_equal (agents (s), AGGREGATOR_AGENTS_MAX);
+    assert_int_equal (service_agents (s), AGGREGATOR_AGENTS_MAX);
 }
 
 /* Each start of a host or container is another host: those that are gone do not
@@ -322,7 +313,7 @@ static void test_agents_gone (void **state)
         j->agents[k].heard_ns -= 2 * AGGREGATOR_IDLE_NS;
     service_hello_as (s, i, i, "j", 1);
     assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
-    assert_int_equal (agents (s), JOB_AGENTS_MAX - 8);
+    assert_int_equal (service_agents (s), JOB_AGENTS_MAX - 8);
     // what others said is theirs
     assert_int_equal (j->nranks, 1);
     assert_int_equal (j->ranks[0].rank, 4);
@@ -370,22 +361,22 @@ static void test_gone (void **state)
     aggregator_forget_gone (&s->a, now + 11 * minute);
     assert_int_equal (s->a.njobs, 1);
     // host2 has ended, but host3 has not: the roll has the words of both
-    assert_int_equal (agents (s), 2);
+    assert_int_equal (service_agents (s), 2);
     j = s->a.jobs;
     j->job.agents[1].heard_ns = now + 60 * minute;
     build_schedule_arrived (&j->schedule, now);
     aggregator_forget_gone (&s->a, now + 61 * minute);
-    assert_int_equal (agents (s), 2);
+    assert_int_equal (service_agents (s), 2);
     j->schedule = (struct build_schedule){ .first_ns = 0 };
     aggregator_forget_gone (&s->a, now + 61 * minute);
-    assert_int_equal (agents (s), 1);
+    assert_int_equal (service_agents (s), 1);
     assert_string_equal (only_agent (s)->host, "host3");
     check_peer (s, 2, "", NULL);
     check_peer (s, 3, "host3", "j");
     aggregator_forget_gone (&s->a, now + 121 * minute);
     assert_int_equal (s->a.njobs, 0);
     service_hello_as (s, 3, 3, "j", 2);         // it is there after all
-    assert_int_equal (agents (s), 1);
+    assert_int_equal (service_agents (s), 1);
 }
 
 /* What a connection says is taken for that of its agent, whoever comes, goes,
@@ -497,280 +488,16 @@ static void test_clocks (void **state)
     assert_false (transfers_pending (s->a.transfers));
 }
 
-/* ---- shares ---- */
-
-static void hello_by (struct service *s, const char *who, unsigned peer,
-                      const char *job)
-{
-    s->who = who;
-    service_hello_as (s, peer, peer, job, 1);
-}
-
-static void all_silent (struct service *s)
-{
-    for (struct served *j = s->a.jobs; j; j = j->next) {
-        for (size_t i = 0; i < j->job.nagents; i++)
-            j->job.agents[i].heard_ns -= AGGREGATOR_IDLE_NS + NS_PER_S;
-    }
-    (void)service_said (s, MESSAGE_WELCOME);
-}
-
-/* One key that opens jobs without end leaves room for those of others. */
-static void test_share_of_jobs (void **state)
-{
-    struct service *s = *state;
-    char job[32];
-    unsigned i;
-
-    for (i = 0; i < AGGREGATOR_JOBS_MAX; i++) {
-        (void)snprintf (job, sizeof (job), "job%u", i);
-        hello_by (s, "k1", i, job);
-    }
-    assert_int_equal (s->a.njobs, AGGREGATOR_JOBS_MAX / 2);
-    (void)service_said (s, MESSAGE_WELCOME);
-    hello_by (s, "k2", i++, "mine");
-    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
-    hello_by (s, "k1", i++, "one more");
-    assert_int_equal (service_said (s, MESSAGE_REFUSED), 1);
-    hello_by (s, "k1", i++, "mine");    // a job that is there, it may
-    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
-    all_silent (s);
-    hello_by (s, "k1", i, "one more");
-    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
-    assert_int_equal (s->a.njobs, 1);
-}
-
-/* Nor does one fill a job that others deliver to. */
-static void test_share_of_agents (void **state)
-{
-    struct service *s = *state;
-    unsigned i;
-
-    for (i = 0; i < JOB_AGENTS_MAX / 2 + 5; i++)
-        hello_by (s, "k1", i, "default");
-    assert_int_equal (agents (s), JOB_AGENTS_MAX / 2);
-    (void)service_said (s, MESSAGE_WELCOME);
-    hello_by (s, "k2", i, "default");
-    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
-}
-
-static void say_rank (struct service *s, const char *who, unsigned peer,
-                      int64_t rank)
-{
-    struct message m = { .type = MESSAGE_RANK, .rank = rank,
-                         .phase = RANK_ENDED };
-
-    memset (m.text, 'x', 1000);
-    s->who = who;
-    service_hear (s, peer, &m);
-}
-
-/* 137 MB of names of ranks, which stayed when the connection was gone. */
-static void test_share_of_texts (void **state)
-{
-    struct service *s = *state;
-    struct job *other, *many;
-
-    hello_by (s, "k1", 1, "many");
-    hello_by (s, "k1", 2, "more");
-    hello_by (s, "k2", 3, "other");
-    many = &aggregator_find_job (&s->a, "many")->job;
-    other = &aggregator_find_job (&s->a, "other")->job;
-    for (int64_t i = 0; i < JOB_RANKS_MAX; i++)
-        say_rank (s, "k1", 1, i);
-    assert_int_equal (many->nranks, JOB_RANKS_MAX);
-    assert_true (many->texts < AGGREGATOR_TEXTS_MAX * 3 / 4);
-    say_rank (s, "k1", 2, 0);
-    assert_int_equal (aggregator_find_job (&s->a, "more")->job.nranks, 0);
-    say_rank (s, "k2", 3, 0);
-    assert_int_equal (other->nranks, 1);
-    assert_int_equal (strlen (other->ranks[0].text), 1000);
-    // what was said again is not counted again
-    say_rank (s, "k2", 3, 0);
-    assert_int_equal (other->texts, 1000 + JOB_TEXT_COST);
-    all_silent (s);
-    hello_by (s, "k2", 3, "other");
-    aggregator_check_shares (&s->a, INT64_MAX);
-    assert_int_equal (s->a.njobs, 1);
-    assert_int_equal (other->texts, 1000 + JOB_TEXT_COST);
-}
-
-/* ---- keys ---- */
-
-/* HELLO of a host, with somebody's key: how it is answered. */
-static enum message_type hello_of (struct service *s, unsigned peer,
-                                   const char *who, const char *host)
-{
-    struct message m = { .type = MESSAGE_HELLO, .job = "j",
-                         .clock_offset_ns = MESSAGE_NO_CLOCK,
-                         .clock_error_ns = MESSAGE_NO_CLOCK };
-
-    (void)snprintf (m.host, sizeof (m.host), "%s", host);
-    (void)snprintf (m.host_key, sizeof (m.host_key), "key of %s", host);
-    s->nsent = 0;
-    s->who = who;
-    service_hear (s, peer, &m);
-    assert_int_equal (s->nsent, 1);
-    return s->sent[0].type;
-}
-
-static const char *enrol (struct service *s, const char *name)
-{
-    static char dir[PATH_MAX];
-    struct key_file k;
-
-    (void)snprintf (dir, sizeof (dir), "%s/keys", s->dir);
-    assert_int_equal (key_make (name, &k, NULL), 0);
-    assert_int_equal (keyring_enrol (dir, name, k.public_key, -1, NULL), 0);
-    return dir;
-}
-
-/* The ledger is gone, and made again of the segments. */
-static void lose_ledger (struct service *s)
-{
-    struct check_report r = { .say = NULL };
-    char path[PATH_MAX];
-    struct err err = { "" };
-
-    service_close (s);
-    (void)snprintf (path, sizeof (path), "%s/ledger.db", s->root);
-    assert_int_equal (unlink (path), 0);
-    if (store_check (s->root, true, &r, &err) < 0)
-        fail_msg ("%s", err.text);
-    service_open (s);
-}
-
-/* A key that is not said to speak for anybody speaks for the first host that it
- * spoke for, in later lives, too, also without their ledger; until it is said.
- */
-static void test_bound (void **state)
-{
-    struct service *s = *state;
-    const char *dir = enrol (s, "k1");
-    struct keyring *keys = keyring_open (dir);
-
-    s->a.peer_access.keyring = keys;
-    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
-    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
-    assert_int_equal (s->sent[0].reason, REFUSAL_KEY);
-    assert_non_null (strstr (s->sent[0].text, "key k1 is bound to host h1, the "
-                             "first one that it was used for, and not to h2"));
-    assert_int_equal (agents (s), 1);
-    // nor may the same connection change its mind
-    assert_int_equal (hello_of (s, 1, "k1", "h2"), MESSAGE_REFUSED);
-    assert_int_equal (service_commit (s), 0);
-    service_close (s);
-    service_open (s);
-    s->a.peer_access.keyring = keys;
-    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
-    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
-    lose_ledger (s);
-    s->a.peer_access.keyring = keys;
-    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
-    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
-    assert_int_equal (keyring_bind (dir, "k1", "h2 h3", NULL), 0);
-    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_WELCOME);
-    assert_int_equal (hello_of (s, 3, "k1", "h3"), MESSAGE_WELCOME);
-    // what it was before does not help
-    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_REFUSED);
-    s->nsent = 0;
-    service_offer (s, 1, 1, "capture");
-    assert_int_equal (s->nsent, 0);
-    service_offer (s, 2, 1, "capture");
-    assert_int_equal (service_said (s, MESSAGE_GET), 1);
-    assert_int_equal (keyring_bind (dir, "k1", KEY_ANY_HOST, NULL), 0);
-    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
-    keyring_close (keys);
-}
-
-/* A disk that is full for a moment does not make it anybody's. */
-static void test_bound_uncommitted (void **state)
-{
-    struct service *s = *state;
-    struct keyring *keys = keyring_open (enrol (s, "k1"));
-
-    s->a.peer_access.keyring = keys;
-    assert_int_equal (hello_of (s, 1, "k1", ""), MESSAGE_REFUSED);
-    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
-    full = true;
-    assert_true (service_commit (s) < 0);
-    full = false;
-    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
-    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
-    assert_true (transfers_pending (s->a.transfers));
-    assert_int_equal (service_commit (s), 0);
-    assert_int_equal (s->a.nbound, 0);
-    lose_ledger (s);
-    s->a.peer_access.keyring = keys;
-    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
-    keyring_close (keys);
-}
-
-static void deliver (struct service *s, unsigned peer, const char *who,
-                     const char *capture)
-{
-    s->who = who;
-    service_offer (s, peer, 1, capture);
-    service_chunk (s, peer, 1, capture);
-    aggregator_commit (&s->a);
-    assert_int_equal (service_said (s, MESSAGE_ACK), 1);
-}
-
-static int count_sender (void *arg, const struct ledger_sender *from)
-{
-    assert_string_equal (from->former, "k1");
-    assert_string_equal (from->who, "k2");
-    ++*(int *)arg;
-    return 0;
-}
-
-/* Whoever replaces the rows of another's rank is named, with that one. */
-static void test_sender (void **state)
-{
-    struct service *s = *state;
-    struct keyring *keys = keyring_open (enrol (s, "k1"));
-    const struct job *j;
-    int n = 0, again = 0;
-
-    (void)enrol (s, "k2");
-    s->a.peer_access.keyring = keys;
-    (void)hello_of (s, 1, "k1", "h1");
-    (void)hello_of (s, 2, "k2", "h2");
-    j = &aggregator_find_job (&s->a, "j")->job;
-    deliver (s, 1, "k1", "first");
-    assert_int_equal (j->nnotes, 0);
-    deliver (s, 2, "k2", "second");
-    assert_int_equal (j->nnotes, 1);
-    assert_non_null (strstr (j->notes[0], "rank 0: its rows arrived with "
-                             "key k1 of host h1, then with key k2 of host h2"));
-    deliver (s, 2, "k2", "third");
-    assert_int_equal (j->nnotes, 1);
-    service_close (s);
-    service_open (s);
-    assert_int_equal (ledger_each_sender (s->a.ledger, "j", count_sender, &n,
-                                          NULL), 0);
-    assert_int_equal (n, 1);
-    lose_ledger (s);
-    assert_int_equal (ledger_each_sender (s->a.ledger, "j", count_sender,
-                                          &again, NULL), 0);
-    assert_int_equal (again, 1);
-    keyring_close (keys);
-}
-
 int main (void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_one_connection), TEST (test_rival),
-        TEST (test_silent), TEST (test_gone),
-        TEST (test_agents_max), TEST (test_agents_gone), TEST (test_peers),
-        TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
-        TEST (test_mark), TEST (test_done_of_before),
+        TEST (test_one_connection), TEST (test_rival), TEST (test_silent),
+        TEST (test_gone), TEST (test_agents_max), TEST (test_agents_gone),
+        TEST (test_peers), TEST (test_size_again), TEST (test_size_recorded),
+        TEST (test_clocks), TEST (test_mark), TEST (test_done_of_before),
         TEST (test_mark_unreadable), TEST (test_found_behind_done),
-        TEST (test_share_of_jobs), TEST (test_share_of_agents),
-        TEST (test_share_of_texts),
-        TEST (test_bound), TEST (test_bound_uncommitted), TEST (test_sender),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -88,6 +88,20 @@ static void test_refused (void **state)
     assert_memory_equal (&d, &before, sizeof (d));
 }
 
+/* Each byte counts. */
+static void test_is (void **state)
+{
+    struct digest a = { { 1, 2 } }, b = a;
+
+    (void)state;
+    assert_true (digest_is (&a, &b));
+    for (size_t i = 0; i < DIGEST_SIZE; i++) {
+        b.bytes[i] ^= 1;
+        assert_false (digest_is (&a, &b));
+        b.bytes[i] ^= 1;
+    }
+}
+
 /* The hash of nothing, as a policy of a page has it. */
 static void test_base64 (void **state)
 {
@@ -106,6 +120,7 @@ int main (void)
         cmocka_unit_test (test_vectors),
         cmocka_unit_test (test_round_trip),
         cmocka_unit_test (test_refused),
+        cmocka_unit_test (test_is),
         cmocka_unit_test (test_base64),
     };
 

@@ -71,6 +71,26 @@ static void test_add (void **state)
     free (list);
 }
 
+static void test_insert (void **state)
+{
+    int64_t *list = NULL, *p;
+    size_t n = 0;
+
+    (void)state;
+    for (int64_t i = 1; i <= 4; i++) {
+        assert_int_equal (vec_push (&list, &n, &i, sizeof (i)), 0);
+        assert_int_equal (n, i);
+    }
+    p = vec_insert (&list, &n, 1, sizeof (*p));
+    assert_ptr_equal (p, &list[1]);
+    assert_int_equal (*p, 0);
+    assert_int_equal (n, 5);
+    assert_int_equal (list[0], 1);
+    assert_int_equal (list[2], 2);
+    assert_int_equal (list[4], 4);
+    free (list);
+}
+
 static void test_texts (void **state)
 {
     char **list = NULL;
@@ -91,6 +111,7 @@ int main (void)
         cmocka_unit_test (test_grow),
         cmocka_unit_test (test_too_large),
         cmocka_unit_test (test_add),
+        cmocka_unit_test (test_insert),
         cmocka_unit_test (test_texts),
     };
 

@@ -1,17 +1,13 @@
 /* tests/unit/common/pages/test_page_scan.c - rows as sqlite3_step gives them */
-#include "common/pages/pages_check.h"
+#include "common/pages/page_scan_check.h"
 
 #include "base/thread.h"
-#include "pages/page_scan.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#define PAGE 512
 #define FALLBACK INT64_C (-77)
 
 static struct pages p;
@@ -292,66 +288,9 @@ static void test_columns (void **state)
 
 /* ---- files that are not read ---- */
 
-/* Scan whatever is there, and look at all of it: rows, or what is wrong. */
-static int scan_table (const struct page_source *s, uint32_t root,
-                       int64_t first, int64_t last, int64_t *rows,
-                       struct err *err)
-{
-    struct page_scan scan;
-    int rc = page_scan_begin (&scan, s, root, first, last, err);
-    int64_t before = first;
-
-    while (rc == 0 && (rc = page_scan_next (&scan, err)) == 1) {
-        assert_true (scan.rowid >= first && scan.rowid <= last);
-        assert_true (before == first || scan.rowid > before);
-        before = scan.rowid;
-        for (unsigned i = 0; i < scan.ncolumns; i++) {
-            uint32_t n = serial_bytes (scan.serial[i]);
-            const uint8_t *v = scan.value[i];
-
-            assert_true ((v >= scan.leaf && v + n <= scan.leaf + PAGE) ||
-                         (v >= scan.spilled &&
-                          v + n <= scan.spilled + scan.spilled_room - PAGE));
-            (void)page_scan_int (&scan, i, 0);
-            (void)page_scan_real (&scan, i);
-        }
-        ++*rows;
-        rc = 0;
-    }
-    page_scan_end (&scan);
-    return rc;
-}
-
-/* The same by name, whole and in part; -EBADMSG and -ENOTSUP have a sentence. */
-static int scan_file (const char *table, struct err *err)
-{
-    struct page_source *s = NULL;
-    uint32_t root = 0;
-    int64_t rows = 0;
-    int rc = page_source_open (p.sqlite, &s, err), part;
-
-    if (rc == 0)
-        rc = page_source_root (s, table, &root, err);
-    if (rc == 0 && root > 0) {
-        rc = scan_table (s, root, INT64_MIN, INT64_MAX, &rows, err);
-        part = scan_table (s, root, 500, 700, &rows, err);
-        rc = rc < 0 ? rc : part;
-    }
-    page_source_close (s);
-    if (rc < 0) {
-        assert_true (rc == -EBADMSG || rc == -ENOTSUP);
-        assert_true (*err->text);
-    }
-    return rc;
-}
-
 static void gives (int rc, const char *table, const char *what)
 {
-    struct err err = { "" };
-
-    assert_int_equal (scan_file (table, &err), rc);
-    if (!strstr (err.text, what))
-        fail_msg ("\"%s\" is not \"%s\"", err.text, what);
+    scan_gives (p.sqlite, rc, table, what);
 }
 
 static void test_names (void **state)
@@ -421,219 +360,10 @@ static void test_no_database (void **state)
         struct err err = { "" };
 
         assert_int_equal (truncate (p.sqlite, size), 0);
-        assert_int_equal (scan_file ("u", &err), -EBADMSG);
+        assert_int_equal (scan_file (p.sqlite, "u", &err), -EBADMSG);
         if (size < 100)
             assert_non_null (strstr (err.text, "is no database"));
     }
-}
-
-/* ---- damage ---- */
-
-static int fd;
-
-static void put (const void *bytes, size_t n, uint32_t number, uint32_t at)
-{
-    assert_int_equal (pwrite (fd, bytes, n, (off_t)(number - 1) * PAGE + at),
-                      (ssize_t)n);
-}
-
-/* Each byte of the page from 'at' on is changed in turn. */
-static unsigned damage (uint32_t number, uint32_t at, uint32_t stop)
-{
-    static const uint8_t flips[] = { 0x01, 0x02, 0x04, 0x08, 0x20, 0x80, 0xff };
-    uint8_t page[PAGE];
-    unsigned found = 0;
-
-    assert_int_equal (pread (fd, page, PAGE, (off_t)(number - 1) * PAGE), PAGE);
-    for (; at < stop; at++) {
-        for (size_t i = 0; i < sizeof (flips); i++) {
-            uint8_t byte = page[at] ^ flips[i];
-            struct err err = { "" };
-
-            put (&byte, 1, number, at);
-            found += scan_file ("t", &err) < 0;
-        }
-        put (page + at, 1, number, at);
-    }
-    return found;
-}
-
-static void start_damage (void)
-{
-    for (int k = 0; k < 300; k++)
-        pages_text_row (&p, 3 * k, k % 50 == 25 ? 1500 : 30);
-    pages_insert (&p);
-    fd = open (p.sqlite, O_RDWR | O_CLOEXEC);
-    assert_true (fd >= 0);
-    gives (0, "t", "");
-}
-
-/* Pages of t, with a list's next one each time; 0 behind the last. */
-static uint32_t next_page (char **list, const char *kind)
-{
-    char text[200], *s;
-    uint32_t page;
-
-    if (!*list) {
-        (void)snprintf (text, sizeof (text), "SELECT pageno FROM dbstat WHERE "
-                        "name='t' AND pagetype='%s'", kind);
-        *list = pages_ask (p.sqlite, text);
-    }
-    s = *list;
-    page = (uint32_t)strtoul (s, &s, 10);
-    if (page == 0) {
-        free (*list);
-        *list = NULL;
-    } else {
-        memmove (*list, s, strlen (s) + 1);
-    }
-    return page;
-}
-
-static void test_damage (void **state)
-{
-    char *list = NULL;
-    unsigned n = 0;
-    uint32_t page;
-
-    (void)state;
-    start_damage ();
-    assert_true (damage (1, 0, PAGE) > 100);
-    while ((page = next_page (&list, "internal")))
-        assert_true (damage (page, 0, PAGE) > 10);
-    while ((page = next_page (&list, "leaf"))) {
-        if (n++ % 12 == 0)
-            assert_true (damage (page, 0, PAGE) > 10);
-        else if (n % 4 == 0)
-            assert_true (damage (page, 0, 30) > 10);
-    }
-    while ((page = next_page (&list, "overflow")))
-        (void)damage (page, 0, 6);
-    gives (0, "t", "");
-    (void)close (fd);
-}
-
-/* A page of a table: cells of four bytes and a key, or rows of two columns. */
-struct made {
-    uint8_t page[PAGE];
-    unsigned ncells, at;
-};
-
-static struct made made_page (enum page_type type)
-{
-    struct made m = { .at = PAGE };
-
-    m.page[0] = (uint8_t)type;
-    return m;
-}
-
-static void made_cell (struct made *m, const void *cell, unsigned size)
-{
-    unsigned header = m->page[0] == TABLE_LEAF ? LEAF_HEADER : INTERIOR_HEADER;
-
-    m->at -= size;
-    memcpy (m->page + m->at, cell, size);
-    put2 (m->page + header + 2 * m->ncells++, m->at);
-    put2 (m->page + AT_CELLS, m->ncells);
-    put2 (m->page + AT_CONTENT, m->at);
-}
-
-#define CELL(m, ...) do {                                                      \
-        const uint8_t cell[] = { __VA_ARGS__ };                                \
-        made_cell (m, cell, sizeof (cell));                                    \
-    } while (0)
-
-static void made_table (const struct made *m, int rc, const char *what)
-{
-    put (m->page, PAGE, (uint32_t)pages_number (
-             p.own, "SELECT rootpage FROM sqlite_schema WHERE name='t'"), 0);
-    gives (rc, "t", what);
-}
-
-static void test_sentences (void **state)
-{
-    struct made m = made_page (TABLE_LEAF);
-    uint8_t none = (uint8_t)pages_number (
-        p.own, "SELECT rootpage FROM sqlite_schema WHERE name='none'");
-    uint32_t pages = (uint32_t)pages_number (p.own, "PRAGMA page_count");
-
-    (void)state;
-    fd = open (p.sqlite, O_RDWR | O_CLOEXEC);
-    assert_true (fd >= 0);
-    CELL (&m, 3, 7, 2, 1, 99);
-    CELL (&m, 3, 8, 2, 1, 99);
-    made_table (&m, 0, "");
-    CELL (&m, 3, 8, 2, 1, 99);
-    made_table (&m, -EBADMSG, "rows are out of order");
-    m = made_page (TABLE_LEAF);
-    CELL (&m, 3, 7, 2, 2, 99);          // a column of two bytes has one
-    made_table (&m, -EBADMSG, "a row is too short");
-    m = made_page (TABLE_LEAF);
-    CELL (&m, 4, 7, 2, 1, 99);          // a row behind the page's end
-    made_table (&m, -EBADMSG, "a row lies outside");
-    m = made_page (TABLE_LEAF);
-    CELL (&m, 3, 7, 4, 1, 99);
-    made_table (&m, -EBADMSG, "a row's header");
-    m = made_page (TABLE_LEAF);
-    CELL (&m, 0x81, 0x81);
-    made_table (&m, -EBADMSG, "a cell lies outside");
-    m = made_page (TABLE_INTERIOR);
-    put4 (m.page + AT_RIGHT, pages + 1);
-    made_table (&m, -EBADMSG, "no such child");
-    // many children, all of them one page
-    m = made_page (TABLE_INTERIOR);
-    put4 (m.page + AT_RIGHT, none);
-    for (uint8_t k = 0; k < 70; k++)
-        CELL (&m, 0, 0, 0, none, k);
-    made_table (&m, -EBADMSG, "its tree is a circle");
-    // its own child, as long as the file has enough pages
-    assert_int_equal (ftruncate (fd, 100 * PAGE), 0);
-    m = made_page (TABLE_INTERIOR);
-    put4 (m.page + AT_RIGHT, (uint32_t)pages_number (
-              p.own, "SELECT rootpage FROM sqlite_schema WHERE name='t'"));
-    made_table (&m, -EBADMSG, "its tree is too deep");
-    (void)close (fd);
-}
-
-/* Two rows of so many bytes, whose rest is one page that is its own next one. */
-static void overflowing (uint64_t bytes, const char *what)
-{
-    struct made m = made_page (TABLE_LEAF);
-    uint32_t local = payload_local (PAGE, 1, bytes);
-    const uint8_t itself[4] = { 0, 0, 0, 40 };
-
-    put (itself, 4, 40, 0);
-    assert_true (local < 200);
-    for (uint8_t k = 1; k <= 2; k++) {
-        uint8_t cell[220] = { 0 };
-        uint32_t n = varint_put (cell, bytes);
-
-        cell[n] = k;
-        cell[n + 1] = 1;                // a record of no columns
-        cell[n + 1 + local + 3] = 40;
-        made_cell (&m, cell, n + 1 + local + 4);
-    }
-    made_table (&m, -EBADMSG, what);
-}
-
-static uint64_t short_of (uint64_t bytes)
-{
-    while (payload_local (PAGE, 1, bytes) >= 200)
-        bytes--;
-    return bytes;
-}
-
-/* No more pages are read than there are. */
-static void test_overflow (void **state)
-{
-    (void)state;
-    fd = open (p.sqlite, O_RDWR | O_CLOEXEC);
-    assert_true (fd >= 0);
-    assert_int_equal (ftruncate (fd, 40 * PAGE), 0);
-    overflowing (short_of (15000), "a row lacks its end");
-    overflowing (short_of (41 * PAGE), "a row is larger than the file");
-    overflowing (short_of (UINT64_MAX), "a row is larger than the file");
-    (void)close (fd);
 }
 
 /* ---- several, and connections ---- */
@@ -729,9 +459,6 @@ int main (void)
         TEST (test_names),
         TEST (test_forms),
         TEST (test_no_database),
-        TEST (test_damage),
-        TEST (test_sentences),
-        TEST (test_overflow),
         TEST (test_threads),
         TEST (test_connection),
     };
