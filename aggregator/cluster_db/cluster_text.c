@@ -4,7 +4,7 @@
 #include "cluster_db/cluster_text.h"
 
 #include "base/units.h"
-#include "cluster_db/cluster_part.h"
+#include "cluster_db/cluster_rows.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
 
