@@ -155,12 +155,9 @@ static int add_keys (struct page_index *x, const struct row_span *span,
 {
     struct page_value rank = span->rank < 0 ? page_null ()
                                             : page_int (span->rank);
-    int64_t first = row_file_first (span->capture);
-    int rc = 0;
 
-    for (uint64_t i = 0; i < rows && rc == 0; i++)
-        rc = page_index_key (x, &rank, 1, first + (int64_t)i, err);
-    return rc;
+    return page_index_keys (x, &rank, 1, row_file_first (span->capture), rows,
+                            err);
 }
 
 /* The rows of a capture are in order already, so no sorting is needed. */

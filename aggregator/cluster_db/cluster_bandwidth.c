@@ -4,26 +4,23 @@
  * All rows of an op and a transport repeat its size and time, so the sums take
  * these once per op.
  */
-#include "cluster_db/cluster_part.h"
-
-#include "store/db_rows.h"
+#include "cluster_db/cluster_rows.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { TAKE_RANK, TAKE_OP, TAKE_GROUP, TAKE_STEP, TAKE_BAND, TAKE_MB, TAKE_MS,
-       TAKE_PACKAGE, TAKE_COUNT, TAKE_DURATION, TAKE_ARGS };
 
 /* The transports that viewers know, sorted by name. */
 static const char *const bands[] = { "HCCS", "LOCAL", "PCIE", "RDMA", "SDMA",
                                      "SIO" };
 
 #define BANDS ((unsigned)(sizeof (bands) / sizeof (bands[0])))
+#define NUMBERS (BW_TOTAL - BW_SIZE + 1)        // columns
 
 /* The traffic of an op over a link. */
 struct op_traffic {
-    uint32_t link, name;        // the key
+    uint64_t link_op;           // the key: link and number of the name
     double mb, ms;
 };
 
@@ -43,102 +40,137 @@ struct packet_sums {
 
 struct bandwidth_state {
     struct map links, ops;
-    struct texts names;                 // of ops
-    uint32_t name;                      // of the previous row
+    struct texts names;         // of ops
+    uint32_t link;              // of the row before
+    unsigned band;
 };
 
-static unsigned band_of (sqlite3_value *band)
+static unsigned band_of (const struct cluster_rows *r)
 {
-    const char *text = (const char *)sqlite3_value_text (band);
+    size_t n;
+    const char *text = page_scan_text (&r->scan, BW_TRANSPORT, &n);
+    unsigned i = 0;
 
-    for (unsigned i = 0; text && i < BANDS; i++) {
-        if (strcmp (text, bands[i]) == 0)
-            return i;
-    }
-    return BANDS;
-}
-
-/* The rows of an op are adjacent. */
-static uint32_t name_of (struct bandwidth_state *s, sqlite3_value *op)
-{
-    const char *text = (const char *)sqlite3_value_text (op);
-
-    if (s->names.map.n == 0 ||
-        strcmp (texts_at (&s->names, s->name), text) != 0)
-        s->name = texts_intern (&s->names, text, strlen (text));
-    return s->name;
+    while (i < BANDS && (!text || strlen (bands[i]) != n ||
+                         memcmp (bands[i], text, n) != 0))
+        i++;
+    return i;
 }
 
 /* Find the number of the row's link and add the op to its sums.  False without
  * memory.
  */
-static bool add_link (struct cluster_part *p, unsigned band,
-                      sqlite3_value **row, uint32_t *ret)
+static bool add_op (struct cluster_rows *r, unsigned band,
+                    const double *numbers)
 {
-    struct bandwidth_state *s = p->state;
+    struct bandwidth_state *s = r->state;
     const struct link_sums *link;
     struct op_traffic *op;
+    const char *text;
     uint32_t name;
     bool is_new;
+    size_t n;
 
-    if (s->links.size == 0) {
-        s->links = (struct map)MAP (struct link_sums, 3);
-        s->ops = (struct map)MAP (struct op_traffic, 1);
-    }
-    if (!(link = cluster_part_sum (p, &s->links, band, 0, &is_new)) ||
-        (name = name_of (s, row[TAKE_OP])) == TEXTS_NONE)
+    // the rows of an op are adjacent
+    if (r->same_op && r->same_place && band == s->band)
+        return true;
+    text = page_scan_text (&r->scan, BW_OP, &n);
+    if (!(link = cluster_rows_sum (r, &s->links, band, 0, &is_new)) ||
+        (name = texts_intern (&s->names, text, n)) == TEXTS_NONE)
         return false;
-    *ret = (uint32_t)(link - (const struct link_sums *)s->links.records);
-    op = map_put (&s->ops, &(struct op_traffic){ .link = *ret, .name = name },
+    s->band = band;
+    s->link = (uint32_t)(link - (const struct link_sums *)s->links.records);
+    op = map_put (&s->ops, &(uint64_t){ (uint64_t)s->link << 32 | name },
                   &is_new);
     if (op && is_new) {
-        op->mb = sqlite3_value_double (row[TAKE_MB]);
-        op->ms = sqlite3_value_double (row[TAKE_MS]);
+        op->mb = cluster_known (numbers[0]);
+        op->ms = cluster_known (numbers[BW_TIME - BW_SIZE]);
     }
     return op;
 }
 
-static bool add_packets (struct cluster_part *p, unsigned band, uint32_t link,
-                         sqlite3_value **row)
+static bool add_packets (struct cluster_rows *r, unsigned band,
+                         const double *numbers)
 {
-    double package = sqlite3_value_double (row[TAKE_PACKAGE]);
+    const struct bandwidth_state *s = r->state;
+    double package = cluster_known (numbers[BW_PACKAGE - BW_SIZE]);
     struct packet_sums *sums;
     bool is_new;
     uint64_t bits;
 
     memcpy (&bits, &package, sizeof (bits));    // of sizes, bits sort alike
-    if (!(sums = cluster_part_sum (p, &p->sums, band, bits, &is_new)))
+    if (!(sums = cluster_rows_sum (r, &r->sums, band, bits, &is_new)))
         return false;
-    sums->link = link;
+    sums->link = s->link;
     sums->package = package;
-    sum_add (&sums->count, sqlite3_value_double (row[TAKE_COUNT]));
-    sum_add (&sums->duration, sqlite3_value_double (row[TAKE_DURATION]));
+    sum_add (&sums->count, cluster_known (numbers[BW_COUNT - BW_SIZE]));
+    sum_add (&sums->duration, cluster_known (numbers[BW_TOTAL - BW_SIZE]));
     return true;
 }
 
 /* Rows without a transport say how much an op moved, but not over what. */
-static bool cluster_bandwidth_take (struct cluster_part *p, sqlite3_value **row)
+static int cluster_bandwidth_take (struct cluster_rows *r, struct err *err)
 {
-    unsigned band = band_of (row[TAKE_BAND]);
-    uint32_t link;
+    unsigned band = band_of (r);
+    int rc = band == BANDS ? 0 : cluster_rows_take (r, err);
+    double numbers[NUMBERS];
 
-    if (band == BANDS ||
-        !cluster_part_take (p, row[TAKE_RANK], row[TAKE_OP], row[TAKE_GROUP],
-                            row[TAKE_STEP]))
-        return false;
-    if (!add_link (p, band, row, &link) || !add_packets (p, band, link, row))
-        p->no_memory = true;
-    return !p->no_memory;
+    if (rc < 1)
+        return rc;
+    for (unsigned i = 0; i < NUMBERS; i++)
+        numbers[i] = cluster_number_at (r, BW_SIZE + i);
+    if (!add_op (r, band, numbers) || !add_packets (r, band, numbers))
+        return err_set (err, ENOMEM, "no memory for sums");
+    r->band = bands[band];
+    cluster_put (r, page_text (r->band, (uint32_t)strlen (r->band)));
+    for (unsigned i = 0; i < NUMBERS; i++)
+        cluster_put (r, i == BW_COUNT - BW_SIZE ? page_numeric (numbers[i])
+                                                : page_real (numbers[i]));
+    return 1;
 }
 
-static int compare_ops (const void *pa, const void *pb, void *arg)
-{
-    const struct op_traffic *a = pa, *b = pb;
-    const struct texts *names = arg;
+/* ---- totals ---- */
 
-    if (a->link != b->link)
-        return a->link < b->link ? -1 : 1;
-    return strcmp (texts_at (names, a->name), texts_at (names, b->name));
+static int compare_names (const void *pa, const void *pb, void *arg)
+{
+    return strcmp (texts_at (arg, *(const uint32_t *)pa),
+                   texts_at (arg, *(const uint32_t *)pb));
+}
+
+/* The memory of add_up, by number. */
+struct adding {
+    double *mb, *ms;            // of the ops of the first link, and so on
+    uint32_t *names;            // in order
+    uint32_t *first, *next;     // ops of a name; UINT32_MAX: none
+    uint32_t *end;              // of a link: its first op, then its last one
+};
+
+static void order_ops (const struct bandwidth_state *s, struct adding *a)
+{
+    const struct op_traffic *ops = s->ops.records;
+
+    for (uint32_t i = 0; i < s->names.map.n; i++) {
+        a->names[i] = i;
+        a->first[i] = UINT32_MAX;
+    }
+    qsort_r (a->names, s->names.map.n, sizeof (*a->names), compare_names,
+             (void *)&s->names);
+    for (uint32_t i = 0; i < s->ops.n; i++) {
+        a->next[i] = a->first[(uint32_t)ops[i].link_op];
+        a->first[(uint32_t)ops[i].link_op] = i;
+        a->end[(ops[i].link_op >> 32) + 1]++;
+    }
+    for (uint32_t i = 1; i <= s->links.n; i++)
+        a->end[i] += a->end[i - 1];
+    for (uint32_t i = 0; i < s->names.map.n; i++) {
+        for (uint32_t k = a->first[a->names[i]]; k != UINT32_MAX;
+             k = a->next[k]) {
+            uint32_t at = a->end[ops[k].link_op >> 32]++;
+
+            a->mb[at] = ops[k].mb;
+            a->ms[at] = ops[k].ms;
+        }
+    }
 }
 
 /* Add up the links in the order of op names, as users' tools do, because the
@@ -146,56 +178,65 @@ static int compare_ops (const void *pa, const void *pb, void *arg)
  */
 static int add_up (struct bandwidth_state *s)
 {
-    struct op_traffic *ops = s->ops.records;
-    double *mb = calloc (2 * (size_t)s->ops.n + 1, sizeof (*mb));
-    double *ms = mb + s->ops.n;
+    size_t nops = s->ops.n, nnames = s->names.map.n, nlinks = s->links.n;
+    double *all = calloc (2 * nops + nnames + nops / 2 + nlinks / 2 + 2,
+                          sizeof (*all));
+    struct adding a;
 
-    if (!mb)
+    if (!all)
         return -ENOMEM;
-    if (s->ops.n > 0)
-        qsort_r (ops, s->ops.n, sizeof (*ops), compare_ops, &s->names);
-    for (uint32_t i = 0; i < s->ops.n; i++) {
-        mb[i] = ops[i].mb;
-        ms[i] = ops[i].ms;
-    }
-    for (uint32_t i = 0, end; i < s->ops.n; i = end) {
-        struct link_sums *l = map_at (&s->links, ops[i].link);
+    a = (struct adding){ .mb = all, .ms = all + nops,
+                         .names = (uint32_t *)(all + 2 * nops) };
+    a.first = a.names + nnames;
+    a.next = a.first + nnames;
+    a.end = a.next + nops;
+    order_ops (s, &a);
+    for (uint32_t i = 0, at = 0; i < nlinks; at = a.end[i++]) {
+        struct link_sums *l = map_at (&s->links, i);
 
-        for (end = i + 1; end < s->ops.n && ops[end].link == ops[i].link;)
-            end++;
-        l->mb = sums_pairwise (mb + i, end - i);
-        l->ms = sums_pairwise (ms + i, end - i);
+        l->mb = sums_pairwise (a.mb + at, a.end[i] - at);
+        l->ms = sums_pairwise (a.ms + at, a.end[i] - at);
     }
-    free (mb);
+    free (all);
     return 0;
 }
 
-static void cluster_bandwidth_bind (struct cluster_part *p, const void *sum)
+static void put_sums (struct cluster_rows *r, const void *sum)
 {
-    const struct bandwidth_state *s = p->state;
+    const struct bandwidth_state *s = r->state;
     const struct packet_sums *x = sum;
     const struct link_sums *l = map_at (&s->links, x->link);
+    double rate = cluster_known (cluster_rate (l->mb, l->ms));
 
-    (void)sqlite3_bind_text (p->total, 4, bands[x->key.word[1]], -1,
-                             SQLITE_STATIC);
-    (void)sqlite3_bind_double (p->total, 5, l->mb);
-    (void)sqlite3_bind_double (p->total, 6, l->ms);
-    (void)sqlite3_bind_double (p->total, 7, x->package);
-    cluster_part_bind_sum (p, 8, &x->count);
-    cluster_part_bind_sum (p, 9, &x->duration);
+    r->band = bands[x->key.word[1]];
+    cluster_put (r, page_text (r->band, (uint32_t)strlen (r->band)));
+    cluster_put (r, page_real (l->mb));
+    cluster_put (r, page_real (l->ms));
+    cluster_put (r, page_real (sums_round4 (rate)));
+    cluster_put (r, page_real (0));             // large packets
+    cluster_put (r, page_real (x->package));
+    cluster_put (r, page_numeric (cluster_sum (&x->count)));
+    cluster_put (r, page_real (cluster_sum (&x->duration)));
 }
 
-static int cluster_bandwidth_finish (struct cluster_part *p, struct err *err)
+static int cluster_bandwidth_finish (struct cluster_rows *r, struct err *err)
 {
-    struct bandwidth_state *s = p->state;
+    struct bandwidth_state *s = r->state;
     int rc = add_up (s) < 0 ? err_set (err, ENOMEM, "no memory for sums")
-                            : cluster_part_totals (p, cluster_bandwidth_bind,
-                                                   err);
+                            : cluster_rows_totals (r, put_sums, err);
 
     map_clear (&s->links);
     map_clear (&s->ops);
     texts_clear (&s->names);
     return rc;
+}
+
+static void cluster_bandwidth_begin (void *state)
+{
+    struct bandwidth_state *s = state;
+
+    s->links = (struct map)MAP (struct link_sums, 3);
+    s->ops = (struct map)MAP (struct op_traffic, 1);
 }
 
 static void cluster_bandwidth_fini (void *state)
@@ -208,32 +249,24 @@ static void cluster_bandwidth_fini (void *state)
 }
 
 const struct cluster_table cluster_bandwidth = {
-    .source = "CommAnalyzerBandwidth",
+    .source = TABLE_BANDWIDTH,
+    .step = BW_STEP,
     .name = "ClusterCommunicationBandwidth",
+    .index = "ClusterCommunicationBandwidth_op",
     .create = "CREATE TABLE ClusterCommunicationBandwidth (\"step\" TEXT, "
               "\"rank_id\" INTEGER, \"hccl_op_name\" TEXT, \"group_name\" "
               "TEXT, \"band_type\" TEXT, \"transit_size\" REAL, "
               "\"transit_time\" REAL, \"bandwidth\" REAL, "
               "\"large_packet_ratio\" REAL, \"package_size\" REAL, \"count\" "
-              "INTEGER, \"total_duration\" REAL)",
-    .index = "CREATE INDEX ClusterCommunicationBandwidth_op ON "
-             "ClusterCommunicationBandwidth (step, group_name, rank_id, "
-             "hccl_op_name, band_type)",
-    .insert = "INSERT INTO ClusterCommunicationBandwidth SELECT"
-              " step_taken(), rank, " CLUSTER_CLEAN ("hccl_op_name")
-              ", group_taken(), transport_type, transit_size, transit_time,"
-              " bandwidth, large_packet_ratio, package_size, count,"
-              " total_duration FROM a.CommAnalyzerBandwidth"
-              " WHERE rowid BETWEEN ?1 AND ?2 AND take(rank, hccl_op_name,"
-              " group_name, step, transport_type, transit_size,"
-              " transit_time, package_size, count, total_duration)",
-    .insert_total = "INSERT INTO ClusterCommunicationBandwidth VALUES (?2, ?1,"
-                    " '" CLUSTER_TOTAL "', ?3, ?4, ?5, ?6,"
-                    " round4(rate(?5, ?6)), 0, ?7, ?8, ?9)",
-    .take_args = TAKE_ARGS,
+              "INTEGER, \"total_duration\" REAL);"
+              "CREATE INDEX ClusterCommunicationBandwidth_op ON "
+              "ClusterCommunicationBandwidth (step, group_name, rank_id, "
+              "hccl_op_name, band_type);",
+    .has_rank = true,
     .take = cluster_bandwidth_take,
     .finish = cluster_bandwidth_finish,
     .sum_bytes = sizeof (struct packet_sums),
     .state_bytes = sizeof (struct bandwidth_state),
+    .begin = cluster_bandwidth_begin,
     .fini = cluster_bandwidth_fini,
 };

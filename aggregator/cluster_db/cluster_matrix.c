@@ -1,14 +1,10 @@
 /* aggregator/cluster_db/cluster_matrix.c - ClusterCommunicationMatrix: links
  * between global ranks, and their sums over all kinds of ops
  */
-#include "cluster_db/cluster_part.h"
+#include "cluster_db/cluster_rows.h"
 
-#include "store/db_rows.h"
-
+#include <errno.h>
 #include <string.h>
-
-enum { TAKE_RANK, TAKE_OP, TAKE_GROUP, TAKE_STEP, TAKE_SRC, TAKE_DST,
-       TAKE_TRANSPORT, TAKE_MB, TAKE_MS, TAKE_NAME, TAKE_ARGS };
 
 // viewers do not draw other transports
 static const char *const transports[] = { "HCCS", "PCIE", "RDMA", "LOCAL",
@@ -26,157 +22,178 @@ struct link_total {
 struct matrix_state {
     struct map seen;            // keys of the rank's links of ops
     struct texts ops;
-    bool again;                 // a link of an op had more than one row
+    // of the current row
+    uint32_t op;
+    bool counts;                // the op does, in sums
+    struct last_text name_text;         // of its op, as it is there
+    char name[CLUSTER_NAME_SIZE];       // and clean
 };
+
+static bool has (const char *op, size_t n, const char *part)
+{
+    size_t size = strlen (part);
+
+    for (size_t i = 0; i + size <= n; i++) {
+        if (op[i] == *part && memcmp (op + i, part, size) == 0)
+            return true;
+    }
+    return false;
+}
 
 /* Sums count only rows that are totals already.  Where an op has none, they
  * count all rows that are not one of its ranked samples (top, middle, bottom).
  */
-static bool cluster_matrix_counts (const char *op)
+static bool cluster_matrix_counts (const char *op, size_t n)
 {
-    return strstr (op, "total") || !(strstr (op, "top") ||
-                                     strstr (op, "middle") ||
-                                     strstr (op, "bottom"));
+    return has (op, n, "total") || !(has (op, n, "top") ||
+                                     has (op, n, "middle") ||
+                                     has (op, n, "bottom"));
 }
 
 /* The global rank of an end; -1: not known. */
-static int64_t end_of (const struct cluster_part *p, sqlite3_value *local)
+static int64_t end_of (const struct cluster_rows *r, unsigned column)
 {
-    if (sqlite3_value_numeric_type (local) != SQLITE_INTEGER)
+    size_t n;
+    const char *text = page_scan_text (&r->scan, column, &n);
+    int64_t local = 0;
+
+    if (!text)
+        local = page_scan_int (&r->scan, column, -1);
+    else if (n == 0 || n > 9)
         return -1;
-    return cluster_groups_global (p->groups, p->group,
-                                  sqlite3_value_int64 (local));
+    for (size_t i = 0; text && i < n; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -1;
+        local = 10 * local + (text[i] - '0');
+    }
+    return cluster_groups_global (r->groups, r->group, local);
 }
 
-/* Write both ends as global ranks, and leave out those that are not known. */
-static bool set_ends (struct cluster_part *p, sqlite3_value **row)
+static const char *transport_of (const struct cluster_rows *r)
 {
-    int64_t src = end_of (p, row[TAKE_SRC]), dst = end_of (p, row[TAKE_DST]);
-
-    p->src = (double)src;
-    p->dst = (double)dst;
-    p->left_out += src < 0 || dst < 0;
-    return src >= 0 && dst >= 0;
-}
-
-static uint64_t cluster_matrix_ends (const struct cluster_part *p)
-{
-    return (uint64_t)p->src << 32 | (uint64_t)p->dst;
-}
-
-static const char *transport_of (sqlite3_value *transport)
-{
-    const char *text = (const char *)sqlite3_value_text (transport);
+    size_t n;
+    const char *text = page_scan_text (&r->scan, MATRIX_TRANSPORT, &n);
 
     for (unsigned i = 0; text && i < TRANSPORTS; i++) {
-        if (strcmp (text, transports[i]) == 0)
+        if (strlen (transports[i]) == n && memcmp (text, transports[i], n) == 0)
             return transports[i];
     }
     return NULL;
 }
 
-static bool is_unsanitary (sqlite3_value *name)
+/* False without memory. */
+static bool find_op (struct cluster_rows *r)
 {
-    const char *text = (const char *)sqlite3_value_text (name);
+    struct matrix_state *s = r->state;
+    size_t n;
+    const char *op = page_scan_text (&r->scan, MATRIX_OP, &n);
 
-    return text &&
-           !cluster_is_clean (text, (size_t)sqlite3_value_bytes (name),
-                             CLUSTER_NAME_MAX);
+    if (r->same_op)
+        return true;
+    s->counts = cluster_matrix_counts (op, n);
+    return (s->op = texts_intern (&s->ops, op, n)) != TEXTS_NONE;
 }
 
 /* Usually a rank has one row per link and op, for links from itself only.  Then
  * no other rank has such rows, and there is nothing to merge.
  */
-static bool note_seen (struct cluster_part *p, const char *op)
+static bool note_seen (struct cluster_rows *r, uint64_t src, uint64_t ends)
 {
-    struct matrix_state *s = p->state;
-    uint32_t name = texts_intern (&s->ops, op, strlen (op));
-    bool is_new;
+    struct matrix_state *s = r->state;
+    bool is_new = true;
 
-    if (s->seen.size == 0)
-        s->seen = (struct map)MAP (struct cluster_key, 3);
-    if (name == TEXTS_NONE || !cluster_part_sum (p, &s->seen,
-                                                 cluster_matrix_ends (p), name,
-                                                 &is_new))
+    if (!cluster_rows_sum (r, &s->seen, ends, s->op, &is_new))
         return false;
-    s->again = s->again || !is_new || (int64_t)p->src != p->rank;
+    r->again = r->again || !is_new || (int64_t)src != r->rank;
     return true;
 }
 
-static bool add_total (struct cluster_part *p, sqlite3_value **row)
+static bool add_total (struct cluster_rows *r, uint64_t ends,
+                       const char *transport, double mb, double ms)
 {
     bool is_new;
-    struct link_total *t = cluster_part_sum (p, &p->sums,
-                                             cluster_matrix_ends (p), 0,
-                                             &is_new);
+    struct link_total *t = cluster_rows_sum (r, &r->sums, ends, 0, &is_new);
 
     if (!t)
         return false;
     if (!t->transport)
-        t->transport = p->transport;
-    sum_add (&t->mb, sqlite3_value_double (row[TAKE_MB]));
-    sum_add (&t->ms, sqlite3_value_double (row[TAKE_MS]));
+        t->transport = transport;
+    sum_add (&t->mb, cluster_known (mb));
+    sum_add (&t->ms, cluster_known (ms));
     return true;
 }
 
-static bool cluster_matrix_take (struct cluster_part *p, sqlite3_value **row)
+static void put_link (struct cluster_rows *r, uint64_t ends,
+                      const char *transport, const char *name, double mb,
+                      double ms)
 {
-    const char *op = (const char *)sqlite3_value_text (row[TAKE_OP]);
-
-    if (!cluster_part_take (p, row[TAKE_RANK], row[TAKE_OP], row[TAKE_GROUP],
-                            row[TAKE_STEP]) || !set_ends (p, row))
-        return false;
-    p->transport = transport_of (row[TAKE_TRANSPORT]);
-    p->needs_sanitizing = p->needs_sanitizing || is_unsanitary (row[TAKE_NAME]);
-    if (!note_seen (p, op) || (cluster_matrix_counts (op) && !add_total (p,
-                                                                         row)))
-        p->no_memory = true;
-    return !p->no_memory;
+    cluster_put (r, page_real ((double)(ends >> 32)));
+    cluster_put (r, page_real ((double)(uint32_t)ends));
+    cluster_put (r, page_text (transport,
+                               transport ? (uint32_t)strlen (transport) : 0));
+    cluster_put (r, page_text (name, name ? (uint32_t)strlen (name) : 0));
+    cluster_put (r, page_real (mb));
+    cluster_put (r, page_real (ms));
+    cluster_put (r, page_real (cluster_rate (mb, ms)));
 }
 
-static void cluster_matrix_bind (struct cluster_part *p, const void *sum)
+static int cluster_matrix_take (struct cluster_rows *r, struct err *err)
+{
+    struct matrix_state *s = r->state;
+    double mb = cluster_number_at (r, MATRIX_SIZE);
+    double ms = cluster_number_at (r, MATRIX_TIME);
+    const char *transport = transport_of (r), *name;
+    int rc = cluster_rows_take (r, err);
+    int64_t src, dst;
+    uint64_t ends;
+    size_t n;
+
+    if (rc < 1)
+        return rc;
+    if (!find_op (r))
+        return err_set (err, ENOMEM, "no memory for sums");
+    src = end_of (r, MATRIX_SRC);
+    dst = end_of (r, MATRIX_DST);
+    if (src < 0 || dst < 0) {
+        r->left_out++;
+        r->op_text.size = SIZE_MAX;     // no row has it
+        return 0;
+    }
+    ends = (uint64_t)src << 32 | (uint64_t)dst;
+    if (!note_seen (r, (uint64_t)src, ends) ||
+        (s->counts && !add_total (r, ends, transport, mb, ms)))
+        return err_set (err, ENOMEM, "no memory for sums");
+    name = page_scan_text (&r->scan, MATRIX_OP_NAME, &n);
+    if (name && !cluster_again (&s->name_text, name, n))
+        cluster_clean (name, n, CLUSTER_NAME_MAX, s->name);
+    put_link (r, ends, transport, name ? s->name : NULL, mb, ms);
+    return 1;
+}
+
+static void put_sums (struct cluster_rows *r, const void *sum)
 {
     const struct link_total *t = sum;
-    uint64_t both = t->key.word[1];
 
-    (void)sqlite3_bind_double (p->total, 4, (double)(both >> 32));
-    (void)sqlite3_bind_double (p->total, 5, (double)(uint32_t)both);
-    (void)sqlite3_bind_text (p->total, 6, t->transport, -1, SQLITE_STATIC);
-    cluster_part_bind_sum (p, 7, &t->mb);
-    cluster_part_bind_sum (p, 8, &t->ms);
+    put_link (r, t->key.word[1], t->transport, "", cluster_sum (&t->mb),
+              cluster_sum (&t->ms));
 }
 
-static int cluster_matrix_finish (struct cluster_part *p, struct err *err)
+static int cluster_matrix_finish (struct cluster_rows *r, struct err *err)
 {
-    struct matrix_state *s = p->state;
-    int rc = cluster_part_totals (p, cluster_matrix_bind, err);
+    struct matrix_state *s = r->state;
+    int rc = cluster_rows_totals (r, put_sums, err);
 
     map_clear (&s->seen);
     texts_clear (&s->ops);
     return rc;
 }
 
-/* Merge several rows of one link and op: two ranks report the link, or one rank
- * reports it twice.  No known profiler writes such rows.
- */
-static int put_together (struct cluster_part *p, struct err *err)
+static void cluster_matrix_begin (void *state)
 {
-    const struct matrix_state *s = p->state;
+    struct matrix_state *s = state;
 
-    if (!s->again)
-        return 0;
-    return db_exec (
-        p->db,
-        "CREATE TEMP TABLE links AS SELECT step, hccl_op_name, group_name,"
-        " src_rank, dst_rank, max(transport_type) AS transport_type,"
-        " max(op_name) AS op_name, sum(transit_size) AS mb,"
-        " sum(transit_time) AS ms FROM ClusterCommunicationMatrix"
-        " GROUP BY group_name, step, hccl_op_name, src_rank, dst_rank"
-        " ORDER BY min(rowid);"
-        "DELETE FROM ClusterCommunicationMatrix;"
-        "INSERT INTO ClusterCommunicationMatrix SELECT *, rate(mb, ms)"
-        " FROM links;"
-        "DROP TABLE links", err);
+    s->seen = (struct map)MAP (struct cluster_key, 3);
+    s->name_text.size = SIZE_MAX;
 }
 
 static void cluster_matrix_fini (void *state)
@@ -187,32 +204,34 @@ static void cluster_matrix_fini (void *state)
     texts_fini (&s->ops);
 }
 
+const char cluster_matrix_merge[] =
+    "CREATE TEMP TABLE links AS SELECT step, hccl_op_name, group_name,"
+    " src_rank, dst_rank, max(transport_type) AS transport_type,"
+    " max(op_name) AS op_name, sum(transit_size) AS mb,"
+    " sum(transit_time) AS ms FROM ClusterCommunicationMatrix NOT INDEXED"
+    " GROUP BY group_name, step, hccl_op_name, src_rank, dst_rank"
+    " ORDER BY min(rowid);"
+    "DELETE FROM ClusterCommunicationMatrix;"
+    "INSERT INTO ClusterCommunicationMatrix SELECT *, CASE WHEN mb IS NOT NULL"
+    " AND ms IS NOT NULL THEN iif(abs(mb/ms)<9e999, mb/ms, 0) END FROM links;"
+    "DROP TABLE links;";
+
 const struct cluster_table cluster_matrix = {
-    .source = "CommAnalyzerMatrix",
+    .source = TABLE_MATRIX,
+    .step = MATRIX_STEP,
     .name = "ClusterCommunicationMatrix",
+    .index = "ClusterCommunicationMatrix_op",
     .create = "CREATE TABLE ClusterCommunicationMatrix (\"step\" TEXT, "
               "\"hccl_op_name\" TEXT, \"group_name\" TEXT, \"src_rank\" REAL, "
               "\"dst_rank\" REAL, \"transport_type\" TEXT, \"op_name\" TEXT, "
               "\"transit_size\" REAL, \"transit_time\" REAL, \"bandwidth\" "
-              "REAL)",
-    .index = "CREATE INDEX ClusterCommunicationMatrix_op ON "
-             "ClusterCommunicationMatrix (group_name, step, hccl_op_name)",
-    .insert = "INSERT INTO ClusterCommunicationMatrix SELECT"
-              " step_taken(), " CLUSTER_CLEAN ("hccl_op_name") ","
-              " group_taken(), link_end(0), link_end(1), link_transport(), "
-              CLUSTER_CLEAN ("op_name") ", transit_size, transit_time,"
-              " rate(transit_size, transit_time)"
-              " FROM a.CommAnalyzerMatrix WHERE rowid BETWEEN ?1 AND ?2 AND"
-              " take(rank, hccl_op_name, group_name, step, src_rank, dst_rank,"
-              " transport_type, transit_size, transit_time, op_name)",
-    .insert_total = "INSERT INTO ClusterCommunicationMatrix VALUES (?2,"
-                    " '" CLUSTER_TOTAL "', ?3, ?4, ?5, ?6, '', ?7, ?8,"
-                    " rate(?7, ?8))",
-    .take_args = TAKE_ARGS,
+              "REAL);"
+              "CREATE INDEX ClusterCommunicationMatrix_op ON "
+              "ClusterCommunicationMatrix (group_name, step, hccl_op_name);",
     .take = cluster_matrix_take,
     .finish = cluster_matrix_finish,
-    .finish_table = put_together,
     .sum_bytes = sizeof (struct link_total),
     .state_bytes = sizeof (struct matrix_state),
+    .begin = cluster_matrix_begin,
     .fini = cluster_matrix_fini,
 };

@@ -14,20 +14,20 @@
 static bool is_refused (char c)
 {
     // bit c % 32 of word c / 32: control characters, then !"$&';<>, \`, |
-    static const uint32_t bits[4] = { 0xffffffff, 0x580000d6, 0x10000000,
+    static const uint32_t bits[8] = { 0xffffffff, 0x580000d6, 0x10000000,
                                       0x90000001 };
     unsigned char u = (unsigned char)c;
 
-    return u < 128 && (bits[u / 32] >> u % 32 & 1);
+    return bits[u / 32] >> u % 32 & 1;
 }
 
 bool cluster_is_clean (const char *name, size_t n, size_t max)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (is_refused (name[i]))
-            return false;
-    }
-    return n <= max;
+    bool refused = n > max;
+
+    for (size_t i = 0; i < n; i++)
+        refused |= is_refused (name[i]);
+    return !refused;
 }
 
 void cluster_clean (const char *name, size_t n, size_t max, char *out)
@@ -55,17 +55,17 @@ void cluster_number (const char *name, unsigned k, char out[CLUSTER_NAME_SIZE])
     (void)snprintf (out + kept, NUMBER_SIZE + 1, "_%u", k);
 }
 
-void cluster_step (const struct texts *steps, const char *step,
+void cluster_step (const struct texts *steps, const char *step, size_t size,
                    char out[CLUSTER_NAME_SIZE])
 {
-    size_t n, all = strlen (step), prefix = strlen (CLUSTER_STEP);
-    const char *id = steps_id (step, all, &n);
+    size_t n, prefix = strlen (CLUSTER_STEP);
+    const char *id = steps_id (step, size, &n);
 
     // the step's own name may begin with it
     if (texts_find (steps, id, n) == TEXTS_NONE &&
-        texts_find (steps, step, all) != TEXTS_NONE) {
+        texts_find (steps, step, size) != TEXTS_NONE) {
         id = step;
-        n = all;
+        n = size;
     }
     memcpy (out, CLUSTER_STEP, prefix);
     cluster_clean (id, n, CLUSTER_STEP_MAX, out + prefix);

@@ -30,7 +30,7 @@ void cluster_number (const char *name, unsigned k, char out[CLUSTER_NAME_SIZE]);
 /* The step's name in rows of ops: "step" and the name from 'steps' that the row
  * means, which it may have with or without "step" in front.
  */
-void cluster_step (const struct texts *steps, const char *step,
+void cluster_step (const struct texts *steps, const char *step, size_t size,
                    char out[CLUSTER_NAME_SIZE]);
 
 #endif

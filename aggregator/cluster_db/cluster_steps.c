@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/units.h"
+#include "cluster_db/cluster_names.h"
 #include "cluster_db/parallel_layout.h"
 #include "model/capture.h"
 #include "store/db_rows.h"
@@ -209,6 +210,32 @@ static int put_places (sqlite3 *db, struct args *a, const struct stages *s,
 
 /* ---- tables ---- */
 
+/* clean(name), clean_step(name): as viewers accept it; NULL is NULL. */
+static void sql_clean (sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    const char *text = (const char *)sqlite3_value_text (argv[0]);
+    const size_t *max = sqlite3_user_data (ctx);
+    char name[CLUSTER_NAME_SIZE];
+
+    (void)argc;
+    if (!text)
+        return;
+    cluster_clean (text, (size_t)sqlite3_value_bytes (argv[0]), *max, name);
+    sqlite3_result_text (ctx, name, -1, SQLITE_TRANSIENT);
+}
+
+static int add_functions (sqlite3 *db, struct err *err)
+{
+    static size_t name_max = CLUSTER_NAME_MAX, step_max = CLUSTER_STEP_MAX;
+    int code = sqlite3_create_function (db, "clean", 1, SQLITE_UTF8, &name_max,
+                                        sql_clean, NULL, NULL);
+
+    if (code == SQLITE_OK)
+        code = sqlite3_create_function (db, "clean_step", 1, SQLITE_UTF8,
+                                        &step_max, sql_clean, NULL, NULL);
+    return code == SQLITE_OK ? 0 : db_error (db, "cannot add functions", err);
+}
+
 #define TIMES \
     "max(s.computing), max(s.communication_not_overlapped)," \
     " max(s.overlapped), max(s.communication), max(s.free), max(s.stage)," \
@@ -262,8 +289,10 @@ int cluster_steps_write (sqlite3 *db, const struct cluster_groups *groups,
 {
     struct stages stages = { NULL, 0, false };
     struct args args;
-    int rc = db_exec (db, tables_sql, err);
+    int rc = add_functions (db, err);
 
+    if (rc == 0)
+        rc = db_exec (db, tables_sql, err);
     if (rc == 0)
         rc = read_args (db, &args, err);
     if (rc == 0)

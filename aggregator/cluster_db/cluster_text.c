@@ -4,13 +4,14 @@
 #include "cluster_db/cluster_text.h"
 
 #include "base/units.h"
-#include "cluster_db/cluster_part.h"
+#include "cluster_db/cluster_rows.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,7 +45,9 @@ static void put_number (FILE *f, double v)
         units_real_text (v, text);
     if (*text == '\0')          // infinite: JSON has no word for it
         (void)fputs ("0", f);
-    (void)fprintf (f, "%s%s", text, strpbrk (text, ".e") ? "" : ".0");
+    (void)fputs (text, f);
+    if (!strpbrk (text, ".e"))
+        (void)fputs (".0", f);
 }
 
 /* "(0,2)" as a Python tuple: "(0, 2)", or "(0,)". */
@@ -152,10 +155,17 @@ static const char *const bands[] = { "RDMA", "HCCS", "PCIE", "SDMA", "SIO" };
 
 #define BANDS ((unsigned)(sizeof (bands) / sizeof (bands[0])))
 
-/* Write the members of an object and their separators. */
+/* Write the name of a member, behind others or not. */
+static void put_key (FILE *f, bool first, const char *key)
+{
+    (void)fputs (first ? "\"" : ", \"", f);
+    (void)fputs (key, f);
+    (void)fputs ("\": ", f);
+}
+
 static void put_member (FILE *f, bool *first, const char *key, double v)
 {
-    (void)fprintf (f, "%s\"%s\": ", *first ? "" : ", ", key);
+    put_key (f, *first, key);
     put_number (f, v);
     *first = false;
 }
@@ -172,7 +182,8 @@ static int put_band (struct writer *w, unsigned band, sqlite3_stmt *st,
     bool first = true;
     int code = SQLITE_ROW;
 
-    (void)fprintf (w->f, "%s\"%s\": {", band ? ", " : "", bands[band]);
+    put_key (w->f, band == 0, bands[band]);
+    (void)fputc ('{', w->f);
     for (int i = 0; i < (total ? 3 : 4); i++)
         put_member (w->f, &first, keys[i],
                     st ? sqlite3_column_double (st, i + 1) : 0);
@@ -425,6 +436,7 @@ static int open_file (struct writer *w, const char *path)
     if (!(w->f = fopencookie (w, "w", io)) ||
         setvbuf (w->f, NULL, _IOFBF, BUFFER_SIZE) != 0)
         return err_set (w->err, ENOMEM, "no memory to write %s", path);
+    (void)__fsetlocking (w->f, FSETLOCKING_BYCALLER);   // of one thread
     return 0;
 }
 
@@ -450,7 +462,8 @@ int cluster_text_write (unsigned i, const char *db, const char *path,
     int rc = open_file (&w, path);
 
     if (rc == 0 &&
-        db_open (db, SQLITE_OPEN_READONLY, &w.db) != SQLITE_OK)
+        db_open (db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &w.db) !=
+            SQLITE_OK)
         rc = db_error (w.db, db, err);
     if (rc == 0)
         db_cancel (w.db, cancel);

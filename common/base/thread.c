@@ -25,6 +25,7 @@ struct crew {
     pthread_mutex_t lock;       // over all below
     pthread_cond_t turned;
     size_t next, turn;          // to be begun; whose turn it is
+    size_t failed;              // the lowest piece that did, if 'rc' says so
     int rc;
     struct err err;
 };
@@ -49,19 +50,22 @@ static bool take_piece (struct crew *c, size_t *piece)
     return some;
 }
 
-/* All pieces before this one are done, or one of them failed. */
+/* Failures of pieces before this one are known when their turn is over. */
 static void end_piece (struct crew *c, void *state, size_t piece, int rc,
                        const struct err *err)
 {
     (void)pthread_mutex_lock (&c->lock);
-    while (c->turn != piece)
+    while (c->pieces->in_turn && c->turn != piece)
         (void)pthread_cond_wait (&c->turned, &c->lock);
-    if (c->rc == 0 && rc < 0)
+    if (rc < 0 && (c->rc == 0 || piece < c->failed)) {
         c->err = *err;
-    if (c->rc == 0)
         c->rc = rc;
-    if (c->rc == 0 && c->pieces->in_turn)
+        c->failed = piece;
+    }
+    if (c->rc == 0 && c->pieces->in_turn) {
         c->rc = c->pieces->in_turn (state, piece, &c->err);
+        c->failed = piece;
+    }
     c->turn++;
     (void)pthread_cond_broadcast (&c->turned);
     (void)pthread_mutex_unlock (&c->lock);

@@ -157,3 +157,16 @@ int page_cell_make (struct page_cell *c, struct page_tree *t, int64_t rowid,
     c->size = nfront + local;
     return rc;
 }
+
+bool page_cell_next (struct page_cell *c, int64_t rowid)
+{
+    unsigned type = int_type (rowid);
+    uint32_t size = serial_bytes (type);
+    uint64_t big;
+
+    if (type != int_type (rowid - 1) || c->spill.n > 0 || size == 0)
+        return false;
+    big = htobe64 ((uint64_t)rowid << (64 - 8 * size));
+    memcpy (c->at + c->size - size, &big, size);
+    return true;
+}

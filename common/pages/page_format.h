@@ -164,6 +164,10 @@ static inline uint32_t varint_get (const uint8_t *p, const uint8_t *end,
 {
     uint32_t n = 0;
 
+    if (p < end && *p < 0x80) { // as most are
+        *ret = *p;
+        return 1;
+    }
     *ret = 0;
     while (p + n < end) {
         uint8_t byte = p[n++];

@@ -82,14 +82,13 @@ static int close_leaf (struct page_index *x)
     return rc;
 }
 
-static int add_key (struct page_index *x, const struct page_value *values,
-                    unsigned n, int64_t rowid)
+/* Add the key in x->cell. */
+static int add_cell (struct page_index *x)
 {
     uint8_t *to = NULL;
-    int rc = page_cell_make (&x->cell, x->above.tree, rowid, values, n,
-                             &x->why);
+    int rc = 0;
 
-    if (rc == 0 && !(to = page_image_cell (&x->image, x->cell.size)) &&
+    if (!(to = page_image_cell (&x->image, x->cell.size)) &&
         (rc = close_leaf (x)) == 0)
         to = page_image_cell (&x->image, x->cell.size);
     if (rc == 0)
@@ -100,8 +99,20 @@ static int add_key (struct page_index *x, const struct page_value *values,
 int page_index_key (struct page_index *x, const struct page_value *values,
                     unsigned n, int64_t rowid, struct err *err)
 {
-    if (x->rc == 0)
-        x->rc = add_key (x, values, n, rowid);
+    return page_index_keys (x, values, n, rowid, 1, err);
+}
+
+int page_index_keys (struct page_index *x, const struct page_value *values,
+                     unsigned n, int64_t rowid, uint64_t rows,
+                     struct err *err)
+{
+    for (uint64_t i = 0; i < rows && x->rc == 0; i++, rowid++) {
+        if (i == 0 || !page_cell_next (&x->cell, rowid))
+            x->rc = page_cell_make (&x->cell, x->above.tree, rowid, values, n,
+                                    &x->why);
+        if (x->rc == 0)
+            x->rc = add_cell (x);
+    }
     if (x->rc < 0 && err)
         *err = x->why;
     return x->rc;

@@ -20,6 +20,23 @@ bool page_key_is_sound (const struct page_key *k)
     return sum == k->size - head;
 }
 
+bool page_key_is_alike (const struct page_key *a, const struct page_key *b)
+{
+    return a->size == b->size && a->bytes[0] < 0x80 &&
+           memcmp (a->bytes, b->bytes, a->bytes[0]) == 0;
+}
+
+/* So many bytes are equal, or more. */
+static size_t equal_bytes (const uint8_t *a, const uint8_t *b, size_t n)
+{
+    size_t i = 0;
+
+    while (i + sizeof (uint64_t) <= n && memcmp (a + i, b + i,
+                                                 sizeof (uint64_t)) == 0)
+        i += sizeof (uint64_t);
+    return i;
+}
+
 /* An integer, or a real's bits; PAGE_KEY_SLACK bytes behind it can be read. */
 static int64_t number_at (const uint8_t *p, uint64_t type)
 {
@@ -66,9 +83,24 @@ static int class_of (uint64_t type)
     return type == SERIAL_NULL ? 0 : type < SERIAL_BLOB ? 1 : type & 1 ? 2 : 3;
 }
 
+static int compare_values (const uint8_t *a, uint64_t ta, const uint8_t *b,
+                           uint64_t tb)
+{
+    uint32_t na = serial_bytes (ta), nb = serial_bytes (tb);
+    int order = class_of (ta) - class_of (tb);
+
+    if (order || ta == SERIAL_NULL)
+        return order;
+    if (ta < SERIAL_BLOB)
+        return compare_numbers (a, ta, b, tb);
+    order = memcmp (a, b, na < nb ? na : nb);
+    return order ? order : (na > nb) - (na < nb);
+}
+
 int page_key_compare (const struct page_key *a, const struct page_key *b)
 {
     const uint8_t *pa = a->bytes, *pb = b->bytes, *va, *vb, *ha, *hb;
+    const uint8_t *equal;       // values before it are, and have one type
     uint64_t ta = 0, tb = 0;
     int order = 0;
 
@@ -76,19 +108,13 @@ int page_key_compare (const struct page_key *a, const struct page_key *b)
     pb += varint_get (pb, pb + b->size, &tb);
     va = ha = a->bytes + ta;
     vb = hb = b->bytes + tb;
+    equal = page_key_is_alike (a, b)
+                ? va + equal_bytes (va, vb, a->size - ta) : va - 1;
     while (order == 0 && pa < ha && pb < hb) {
         pa += varint_get (pa, ha, &ta);
         pb += varint_get (pb, hb, &tb);
-        order = class_of (ta) - class_of (tb);
-        if (order == 0 && ta >= SERIAL_BLOB) {
-            uint32_t na = serial_bytes (ta), nb = serial_bytes (tb);
-
-            order = memcmp (va, vb, na < nb ? na : nb);
-            if (order == 0)
-                order = (na > nb) - (na < nb);
-        } else if (order == 0 && ta != SERIAL_NULL) {
-            order = compare_numbers (va, ta, vb, tb);
-        }
+        if (va + serial_bytes (ta) > equal)
+            order = compare_values (va, ta, vb, tb);
         va += serial_bytes (ta);
         vb += serial_bytes (tb);
     }

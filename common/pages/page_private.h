@@ -131,6 +131,11 @@ int page_cell_make (struct page_cell *c, struct page_tree *t, int64_t rowid,
                     const struct page_value *values, unsigned n,
                     struct err *err);
 
+/* Turn the cell of a key into that of the next rowid; false: it would have
+ * another size.
+ */
+bool page_cell_next (struct page_cell *c, int64_t rowid);
+
 /* ---- records that are read (page_key.c) ---- */
 
 #define PAGE_KEY_SLACK 8u       // bytes behind a record that are read, not used
@@ -143,6 +148,9 @@ struct page_key {
 
 /* Whether the record has the length that its header implies. */
 bool page_key_is_sound (const struct page_key *k);
+
+/* Whether a record has the same types as a sound one, so that it is sound. */
+bool page_key_is_alike (const struct page_key *a, const struct page_key *b);
 
 /* Compare sound records: negative, 0 or positive. */
 int page_key_compare (const struct page_key *a, const struct page_key *b);

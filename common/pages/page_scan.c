@@ -4,6 +4,7 @@
 #include "pages/page_format.h"
 #include "store/fileio.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -335,17 +336,12 @@ static int next_leaf (struct page_scan *p, struct err *err)
 
 /* ---- rows ---- */
 
-/* Skip a number; most take one byte.  NULL if it does not end. */
+/* Skip a number.  NULL if it does not end. */
 static inline const uint8_t *take_varint (const uint8_t *at,
                                           const uint8_t *end, uint64_t *ret)
 {
-    uint32_t n;
+    uint32_t n = varint_get (at, end, ret);
 
-    if (at < end && *at < 0x80) {
-        *ret = *at;
-        return at + 1;
-    }
-    n = varint_get (at, end, ret);
     return n ? at + n : NULL;
 }
 
@@ -540,15 +536,15 @@ int64_t page_scan_int (const struct page_scan *p, unsigned column,
 double page_scan_real (const struct page_scan *p, unsigned column)
 {
     uint32_t serial = column < p->ncolumns ? p->serial[column] : 0;
-    uint64_t bits = 0;
+    uint64_t bits;
     double v;
 
     if (serial == 0 || serial > SERIAL_ONE)
         return NAN;
     if (serial != SERIAL_REAL)
         return (double)page_scan_int (p, column, 0);
-    for (unsigned i = 0; i < 8; i++)
-        bits = bits << 8 | p->value[column][i];
+    memcpy (&bits, p->value[column], sizeof (bits));
+    bits = be64toh (bits);
     memcpy (&v, &bits, sizeof (v));
     return v;
 }

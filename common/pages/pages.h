@@ -163,6 +163,11 @@ int page_index_open (struct page_tree *t, struct page_index **ret,
 int page_index_key (struct page_index *x, const struct page_value *values,
                     unsigned n, int64_t rowid, struct err *err);
 
+/* The same for so many rows, whose rowids follow each other. */
+int page_index_keys (struct page_index *x, const struct page_value *values,
+                     unsigned n, int64_t rowid, uint64_t rows,
+                     struct err *err);
+
 /* As page_writer_close, but the index is whole. */
 int page_index_close (struct page_index *x, struct err *err);
 

@@ -49,7 +49,7 @@ aggregator/select               all
 aggregator/publish              all pages
 aggregator/sums                 all pages select
 aggregator/waits                all pages select sums
-aggregator/cluster_db           all sums publish
+aggregator/cluster_db           all pages sums publish
 aggregator/query                all sums publish
 aggregator/page                 all publish query
 aggregator/findings             all pages sums query

@@ -26,6 +26,7 @@ struct work {
     size_t turns, order[PIECES];        // of in_turn
     size_t fails, too;                  // pieces, from 1 on
     size_t turn_fails;
+    size_t patient;                     // pieces that are done before the first
 };
 
 struct mine {
@@ -59,6 +60,8 @@ static int work (void *state, size_t piece, struct err *err)
     assert_false (w.worked[piece]);
     w.begun++;
     while (waits && !w.worked[piece + 1])
+        (void)pthread_cond_wait (&w.changed, &w.lock);
+    while (piece == 0 && w.done < w.patient)
         (void)pthread_cond_wait (&w.changed, &w.lock);
     w.worked[piece] = true;
     w.done++;
@@ -162,6 +165,27 @@ static void test_failures (void **state)
     in_order (PIECES - 1);
 }
 
+/* Without turns nobody waits for the first piece. */
+static void test_no_turns (void **state)
+{
+    const struct thread_pieces pieces = { PIECES, work, NULL };
+    struct err err = { "" };
+
+    (void)state;
+    for (unsigned threads = 2; threads <= THREADS_MAX; threads += 3) {
+        reset ();
+        w.patient = PIECES - 1;
+        assert_int_equal (thread_each (&pieces, states, threads, &err), 0);
+        assert_int_equal (w.done, PIECES);
+        reset ();
+        w.pairs = 102;
+        w.fails = 101;
+        w.too = 102;
+        assert_int_equal (thread_each (&pieces, states, threads, &err), -EIO);
+        assert_string_equal (err.text, "piece 100");
+    }
+}
+
 static void test_failing_turn (void **state)
 {
     struct err err;
@@ -206,6 +230,7 @@ int main (void)
         cmocka_unit_test (test_order),
         cmocka_unit_test (test_few),
         cmocka_unit_test (test_failures),
+        cmocka_unit_test (test_no_turns),
         cmocka_unit_test (test_failing_turn),
         cmocka_unit_test (test_signals),
     };

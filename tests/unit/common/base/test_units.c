@@ -13,6 +13,8 @@
 #include <float.h>
 #include <locale.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define UNTOUCHED INT64_C (-424242)
@@ -333,6 +335,34 @@ static void test_real_text (void **state)
     }
 }
 
+/* Numbers of any digits and sizes: as printf prints them. */
+static void test_real_texts (void **state)
+{
+    char text[UNITS_REAL_TEXT], other[UNITS_REAL_TEXT];
+    uint64_t seed = 1;
+
+    (void)state;
+    for (int i = 0; i < 300000; i++) {
+        double x, scale = 1;
+        int digits = 15;
+
+        seed = seed * UINT64_C (6364136223846793005) + 1442695040888963407;
+        for (unsigned k = (unsigned)(seed >> 59); k > 0; k--)
+            scale *= 10;
+        x = (double)(int64_t)(seed << 20) / 1048576;
+        x = nextafter (trunc (x / scale) / (double)(1 + (seed >> 40) % 1000000),
+                       i % 3 ? 0 : 1);
+        if (i % 2)
+            x = trunc (x) / scale;
+        do
+            (void)snprintf (other, sizeof (other), "%.*g", digits, x);
+        while (!(strtod (other, NULL) >= x && strtod (other, NULL) <= x) &&
+               digits++ < 17);
+        units_real_text (x, text);
+        assert_string_equal (text, strcmp (other, "-0") ? other : "0");
+    }
+}
+
 static void test_plural (void **state)
 {
     (void)state;
@@ -357,6 +387,7 @@ int main (void)
         cmocka_unit_test (test_locale),
         cmocka_unit_test (test_bytes_text),
         cmocka_unit_test (test_real_text),
+        cmocka_unit_test (test_real_texts),
         cmocka_unit_test (test_bytes),
         cmocka_unit_test (test_plural),
     };

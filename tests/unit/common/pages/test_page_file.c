@@ -105,11 +105,52 @@ static void test_too_large (void **state)
     pages_end (&p);
 }
 
+/* Rowids of all sizes; a key of one page, and one that has overflow pages. */
+static void test_rows_of_a_key (void **state)
+{
+    static const struct { int64_t first; unsigned n; } runs[] = {
+        { -INT64_C (0x800000000005), 10 }, { -200, 600 }, { 32760, 20 },
+        { 8388600, 20 }, { INT64_C (0x7ffffff0), 40 },
+        { INT64_C (0x7ffffffffff0), 40 },
+    };
+    char large[3000];
+    struct page_index *x = NULL;
+    struct page_writer *w;
+    struct page_file *f;
+    struct pages p;
+
+    (void)state;
+    memset (large, 'x', sizeof (large));
+    pages_start (&p, 512, "CREATE TABLE t (d);CREATE INDEX t_key ON t(d);");
+    f = pages_open (&p);
+    assert_int_equal (page_index_open (pages_tree (f, "t_key"), &x, NULL), 0);
+    for (size_t k = 0; k < 2; k++) {
+        struct page_value v = page_text (large, k ? sizeof (large) : 1);
+
+        for (size_t i = 0; i < sizeof (runs) / sizeof (runs[0]); i++) {
+            int64_t first = runs[i].first + (k ? INT64_C (1) << 50 : 0);
+
+            w = pages_writer (f);
+            for (unsigned r = 0; r < runs[i].n; r++)
+                assert_int_equal (page_writer_row (w, first + r, &v, 1, NULL),
+                                  0);
+            pages_close (w);
+            assert_int_equal (page_index_keys (x, &v, 1, first, runs[i].n,
+                                               NULL), 0);
+        }
+    }
+    assert_int_equal (page_index_close (x, NULL), 0);
+    pages_finish (f);
+    pages_whole (p.own);
+    pages_end (&p);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_full),
         cmocka_unit_test (test_too_large),
+        cmocka_unit_test (test_rows_of_a_key),
     };
 
     left = -1;
