@@ -146,7 +146,8 @@ static int read_elements (struct reader *r, bool first, bool texts)
         uint64_t offset;
         int64_t rank;
 
-        scan_need (s);
+        if (s->end - s->at < (ptrdiff_t)(SCAN_AHEAD + TEXT_OF_RANK) && !s->eof)
+            scan_refill (s);    // not within the next rank
         from = s->at;
         offset = s->offset;
         more = scan_element (s, &first);

@@ -136,7 +136,9 @@ static bool find_columns (struct db_pages *p, struct profiler_db *db,
     return rc == SQLITE_DONE && p->columns.n > 0;
 }
 
-/* Read the schema: the same without SQLite, if all of it is plain. */
+/* Read the schema: the same without SQLite.  All of it must be plain, or just
+ * the table if SQLite has accepted the rest.
+ */
 static bool read_schema (struct db_pages *p, const char *table,
                          const char *const *names, unsigned n,
                          struct plain_columns *found, uint32_t *root)
@@ -149,9 +151,10 @@ static bool read_schema (struct db_pages *p, const char *table,
         struct plain_columns c;
         int is_it = plain_schema_row (&row, table, names, n, &c);
 
-        if (is_it < 0 || (is_it && *root != 0))
+        if ((is_it < 0 && (p->numbers || plain_schema_names (&row, table))) ||
+            (is_it > 0 && *root != 0))
             return false;
-        if (is_it) {
+        if (is_it > 0) {
             *found = c;
             *root = (uint32_t)row.value[PLAIN_ROOT];
         }

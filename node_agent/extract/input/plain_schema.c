@@ -133,6 +133,11 @@ void plain_schema_columns (struct plain_columns *ret)
         ret->slot[i] = (uint8_t)i;
 }
 
+bool plain_schema_names (const struct db_row *row, const char *table)
+{
+    return is_word (text_of (row, PLAIN_NAME), table);
+}
+
 int plain_schema_row (const struct db_row *row, const char *table,
                       const char *const *names, unsigned n,
                       struct plain_columns *ret)

@@ -40,4 +40,9 @@ int plain_schema_row (const struct db_row *row, const char *table,
                       const char *const *names, unsigned n,
                       struct plain_columns *ret);
 
+/* Whether a row, plain or not, is about a table, or another thing, of this
+ * name.
+ */
+bool plain_schema_names (const struct db_row *row, const char *table);
+
 #endif

@@ -43,6 +43,7 @@ static struct rank_list *read_text (const char *text, const char *group,
     struct scan s;
 
     assert_int_equal (scan_init (&s, scan_read_bytes, &bytes), 0);
+    assert_int_equal (scan_peek (&s), '[');
     assert_int_equal (rank_list_read (&s, group, true, &l, bad), 0);
     assert_true (scan_end (&s));
     assert_int_equal (s.depth, 0);
@@ -85,6 +86,35 @@ static void test_same (void **state)
         rank_list_drop (one);
         check (two, 0, (uint32_t)sizes[i]);
         rank_list_drop (two);
+    }
+    buf_fini (&b);
+}
+
+/* Wherever the buffer ends within a rank, the list is kept. */
+static void test_places (void **state)
+{
+    struct buf b;
+
+    (void)state;
+    buf_init (&b, 4u << 20);
+    for (int blanks = 0; blanks < 24; blanks++) {
+        struct rank_list *one, *two;
+
+        buf_clear (&b);
+        buf_printf (&b, "%*s", blanks, "");
+        buf_put (&b, "[", 1);
+        put_ranks (&b, 0, 100000, ",");
+        buf_put (&b, "]", 1);
+        one = read_good (buf_text (&b), "world");
+        two = read_good (buf_text (&b), "world");
+        assert_ptr_equal (one, two);
+        check (one, 0, 100000);
+        rank_list_drop (one);
+        rank_list_drop (two);
+        one = read_good ("[7]", "world");       // shorter: it is not kept
+        rank_list_drop (one);
+        one = read_good (ranks (&b, 7, 64), "world");   // in place of it
+        rank_list_drop (one);
     }
     buf_fini (&b);
 }
@@ -229,7 +259,8 @@ static void test_cut (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_same),      cmocka_unit_test (test_differs),
+        cmocka_unit_test (test_same),      cmocka_unit_test (test_places),
+        cmocka_unit_test (test_differs),
         cmocka_unit_test (test_lengths),   cmocka_unit_test (test_groups),
         cmocka_unit_test (test_not_plain), cmocka_unit_test (test_cut),
     };

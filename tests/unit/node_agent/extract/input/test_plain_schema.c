@@ -101,6 +101,17 @@ static void test_not_plain (void **state)
                                 &c), -1);
 }
 
+static void test_names (void **state)
+{
+    struct db_row row = { .texts = 0 };
+
+    (void)state;
+    assert_false (plain_schema_names (&row, "t"));
+    set (&row, PLAIN_NAME, "T");
+    assert_true (plain_schema_names (&row, "t"));
+    assert_false (plain_schema_names (&row, "ta"));
+}
+
 /* More columns than are known of. */
 static void test_many (void **state)
 {
@@ -123,6 +134,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_plain),
         cmocka_unit_test (test_not_plain),
+        cmocka_unit_test (test_names),
         cmocka_unit_test (test_many),
     };
 
