@@ -26,6 +26,7 @@
 #define AFTER_1970_US 1e12      // unknown times are 0; start times without a
                                 // clock must not be taken for these
 #define CAPTURE_ROWS 32         // bits of a rowid within its capture
+#define TOGETHER 16             // captures that are read at once, at most
 
 // What is counted for Job.
 struct counts {
@@ -46,6 +47,7 @@ struct deriver {
     struct op_merge *merge;
     struct waiter *waiters;
     unsigned threads;
+    size_t together;            // captures of a piece
     pthread_mutex_t lock;       // for what follows
     struct texts steps;
     struct wait_sums *pairs;
@@ -250,8 +252,10 @@ static int take_row (struct waiter *w, const struct page_scan *p,
     struct op_row a = { .key = 0 };
     int rc = w->d->waits.by_row ? note_row (w, p->rowid, err) : 0;
 
-    if (capture != w->capture)
+    if (capture != w->capture) {
         begin_capture (w, capture);
+        rc = rc < 0 ? rc : op_runs_end (w->runs, err);
+    }
     if (rc < 0 || w->rank < 0 || !read_row (w, p, &a))
         return rc;
     if ((a.step = step_of (w, p)) == TEXTS_NONE)
@@ -259,15 +263,22 @@ static int take_row (struct waiter *w, const struct page_scan *p,
     return op_runs_add (w->runs, &a, err);
 }
 
-/* Read the rows of a capture; any other rows are before or behind those. */
+static size_t count_pieces (const struct deriver *d)
+{
+    return (d->nitems + d->together) / d->together;
+}
+
+/* Read the rows of some captures.  Rows with other rowids, if there are any, are
+ * before or behind those.
+ */
 static int read_piece (void *state, size_t piece, struct err *err)
 {
     struct waiter *w = state;
     const struct deriver *d = w->d;
-    int64_t first = piece == 0 ? INT64_MIN : (int64_t)piece << CAPTURE_ROWS;
-    int64_t last = piece == d->nitems
-                       ? INT64_MAX
-                       : (int64_t)((piece + 1) << CAPTURE_ROWS) - 1;
+    size_t begin = piece * d->together, end = begin + d->together;
+    int64_t first = piece == 0 ? INT64_MIN : (int64_t)begin << CAPTURE_ROWS;
+    int64_t last = piece + 1 == count_pieces (d)
+                       ? INT64_MAX : (int64_t)(end << CAPTURE_ROWS) - 1;
     struct page_scan p;
     int rc = page_scan_begin (&p, d->source, d->root, first, last, err);
 
@@ -541,6 +552,9 @@ static int create_waiters (struct deriver *d, const char *temp,
     bool rows = d->waits.by_row;
     int rc = 0;
 
+    d->together = d->nitems / d->threads / 8;
+    d->together = d->together < 1 ? 1 : d->together > TOGETHER ? TOGETHER
+                                                               : d->together;
     if (!(d->waiters = calloc (d->threads, sizeof (*d->waiters))))
         return err_set (err, ENOMEM, "no memory for waits");
     for (unsigned i = 0; i < d->threads && rc == 0; i++) {
@@ -615,7 +629,7 @@ static int each_piece (struct deriver *d, const struct thread_pieces *pieces,
 /* Read the rows, by captures. */
 static int take_rows (struct deriver *d, struct err *err)
 {
-    const struct thread_pieces pieces = { d->nitems + 1, read_piece,
+    const struct thread_pieces pieces = { count_pieces (d), read_piece,
                                           keep_piece };
     int rc = page_source_of (d->db, d->cancel, &d->source, err);
 
