@@ -342,16 +342,16 @@ static void test_many_pairs (void **state)
     struct texts steps = { .used = 0 };
 
     assert_int_equal (texts_intern (&steps, "step1", 5), 0);
-    for (uint32_t k = 0; k < 2 * 1000; k++) {
+    for (uint32_t k = 0; k < 2 * 300; k++) {
         struct wait_sum list[1100];
 
         for (uint32_t i = 0; i < 1100; i++)
-            list[i] = (struct wait_sum){ 0, 1, 1099 - i, k % 1000, 1, 0.5 };
+            list[i] = (struct wait_sum){ 0, 1, 1099 - i, k % 300, 1, 0.5 };
         assert_int_equal (wait_sums_add (p, list, 1100, false, NULL), 0);
     }
     assert_int_equal (wait_sums_write (p, &steps, skew, NULL), 0);
     check (j, "SELECT count(*), sum(ops), sum(wait_ms), min(ops), max(ops) "
-              "FROM Wait", "1100000|2200000|1100000|2|2");
+              "FROM Wait", "330000|660000|330000|2|2");
     check (j, "SELECT late_rank, waiting_rank FROM Wait LIMIT 3", "0|0 0|1 "
            "0|2");
     texts_fini (&steps);
