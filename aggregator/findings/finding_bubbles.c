@@ -30,12 +30,13 @@ struct bubbles {
     struct map ranks;           // struct bubble
 };
 
+/* Whether it has a word of lower case letters, in any case. */
 static bool has_word (const char *op, size_t n, const char *word)
 {
     size_t size = strlen (word);
 
     for (size_t i = 0; i + size <= n; i++) {
-        if (strncasecmp (op + i, word, size) == 0)
+        if ((op[i] | 0x20) == *word && strncasecmp (op + i, word, size) == 0)
             return true;
     }
     return false;

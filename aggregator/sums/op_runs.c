@@ -49,10 +49,19 @@ struct op_runs {
 
 /* ---- the store ---- */
 
+/* A directory for temporary files, as SQLite chooses it. */
+static const char *temp_dir (void)
+{
+    const char *dir = getenv ("TMPDIR");
+
+    if (dir && *dir)
+        return dir;
+    return access ("/var/tmp", W_OK) == 0 ? "/var/tmp" : "/tmp";
+}
+
 int op_runs_create (const char *path, bool rows, struct op_runs **ret,
                     struct err *err)
 {
-    const char *dir = getenv ("TMPDIR");
     struct op_runs *x = calloc (1, sizeof (*x));
 
     if (!x)
@@ -63,7 +72,7 @@ int op_runs_create (const char *path, bool rows, struct op_runs **ret,
         (void)snprintf (x->path, sizeof (x->path), "%s", path);
     else
         (void)snprintf (x->path, sizeof (x->path), "%s/rollcall.XXXXXX",
-                        dir && *dir ? dir : "/var/tmp");
+                        temp_dir ());
     x->rows = malloc (RUN_ROWS * sizeof (*x->rows));
     x->buffer = malloc (BUFFER_BYTES);
     if (!x->rows || !x->buffer) {
