@@ -172,6 +172,28 @@ static void test_slow_link_of_few (void **state)
     found (j, NULL, "poor_overlap||40.0");
 }
 
+/* Neither a bubble nor waiting in collectives is poor overlap; a step that is
+ * left out says nothing of waiting.
+ */
+static void test_overlap_of_waiting (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 8, 1);
+    run (j, "UPDATE StepTraceTime SET communication_not_overlapped=60000,"
+            " overlapped=1000, bubble=10000;"
+            "INSERT INTO CommGroup (id, group_name, pg_name, type) VALUES"
+            " (1, 'a', 'dp', 'collective'), (2, 'b', 'x', 'p2p');"
+            "INSERT INTO GroupTime SELECT 'step10', 1, rank, 1, 20, NULL, 10,"
+            " 10 FROM Roster;"
+            "INSERT INTO GroupTime SELECT 'step10', 2, rank, 1, 20, NULL, 4,"
+            " 16 FROM Roster");
+    found (j, NULL, "poor_overlap||40.0");
+    run (j, "DELETE FROM Finding; INSERT INTO LeftOut SELECT rank, rank, '10',"
+            " 'edge' FROM Roster");
+    found (j, NULL, "poor_overlap||50.0");
+}
+
 /* Half of what a host sends to others is slow: it is not its links. */
 static void test_slow_port (void **state)
 {
@@ -652,6 +674,7 @@ int main (void)
         TEST (test_short_stages),  TEST (test_two_ranks),
         TEST (test_two_ranks_since), TEST (test_hosts_of_stages),
         TEST (test_slow_link_of_missing), TEST (test_slow_link_of_few),
+        TEST (test_overlap_of_waiting),
         TEST (test_late_from_a_mild_one), TEST (test_clock_of_two),
         TEST (test_bubble_of_batches),
         TEST (test_late_arriver),  TEST (test_late_of_missing),
