@@ -172,6 +172,27 @@ static void test_slow_link_of_few (void **state)
     found (j, NULL, "poor_overlap||40.0");
 }
 
+/* Packets of other kinds of groups have other sizes: four links of a kind are
+ * compared with one another.
+ */
+static void test_links_of_kinds (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 8, 1);
+    links (j, "0=1");
+    run (j, "DELETE FROM Link WHERE transport_type='RDMA';"
+            "INSERT INTO CommGroup (id, group_name, pg_name, type) VALUES"
+            " (1, 'a', 'tp', 'collective'), (2, 'b', 'cp', 'collective');"
+            "UPDATE Link SET comm_group=1, transit_time=5;"
+            "UPDATE Link SET comm_group=2, transit_time=20 WHERE src_rank=7"
+            " OR (src_rank=6 AND dst_rank=7)");
+    found (j, NULL, "");
+    run (j, "UPDATE Link SET comm_group=1 WHERE src_rank=6");
+    found (j, NULL, "slow_link|6|15.0 slow_link|7|15.0 slow_link|7|15.0 "
+                    "slow_link|7|15.0");
+}
+
 /* Neither a bubble nor waiting in collectives is poor overlap; a step that is
  * left out says nothing of waiting.
  */
@@ -674,7 +695,7 @@ int main (void)
         TEST (test_short_stages),  TEST (test_two_ranks),
         TEST (test_two_ranks_since), TEST (test_hosts_of_stages),
         TEST (test_slow_link_of_missing), TEST (test_slow_link_of_few),
-        TEST (test_overlap_of_waiting),
+        TEST (test_links_of_kinds), TEST (test_overlap_of_waiting),
         TEST (test_late_from_a_mild_one), TEST (test_clock_of_two),
         TEST (test_bubble_of_batches),
         TEST (test_late_arriver),  TEST (test_late_of_missing),
