@@ -1,8 +1,12 @@
 /* cli/analyze_find.c - find captures and examine them before they are read */
 #include "analyze.h"
 
+#include "base/thread.h"
+
 #include <errno.h>
 #include <stdlib.h>
+
+#define LOOKED_AT_ONCE 32       // captures: fewer than that need no thread
 
 /* Name the first directory that was not searched, and count the others. */
 static void tell_problems (const struct analysis *a)
@@ -40,15 +44,15 @@ int analyze_find (struct analysis *a)
     return 0;
 }
 
-static int look_at (struct analysis *a, size_t i)
+static int look_at (struct analysis *a, size_t i, struct err *err)
 {
     struct extract_look look;
-    struct err err = { "" };
     struct capture *c = &a->items[i].capture;
+    int rc;
 
     capture_init (c);
-    if (extract_glance (a->found.items[i].path, c, &look, &err) < 0)
-        return FAIL (EX_OSERR, "%s", err.text);
+    if ((rc = extract_glance (a->found.items[i].path, c, &look, err)) < 0)
+        return rc;
     a->items[i].weight = look.work_bytes;
     a->items[i].source = i;
     a->items[i].skip = c->state != CAPTURE_COMPLETE;
@@ -56,17 +60,46 @@ static int look_at (struct analysis *a, size_t i)
     return 0;
 }
 
+/* A piece of work.  The state is the analysis; all threads share it. */
+static int look_at_some (void *state, size_t piece, struct err *err)
+{
+    struct analysis *a = state;
+    size_t end = (piece + 1) * LOOKED_AT_ONCE;
+    int rc = 0;
+
+    for (size_t i = piece * LOOKED_AT_ONCE; i < end && i < a->found.n &&
+         rc == 0; i++)
+        rc = atomic_load (&cli_cancelled) ? err_set (err, EINTR, "interrupted")
+                                          : look_at (a, i, err);
+    return rc;
+}
+
+static int looked (int rc, const struct err *err)
+{
+    if (rc == -EINTR)
+        return cli_interrupted (&analyze_command, "nothing was written");
+    return rc < 0 ? FAIL (EX_OSERR, "%s", err->text) : 0;
+}
+
 static int look_at_all (struct analysis *a)
 {
-    int status = 0;
+    struct thread_pieces pieces = {
+        .n = (a->found.n + LOOKED_AT_ONCE - 1) / LOOKED_AT_ONCE,
+        .work = look_at_some,
+    };
+    unsigned threads = (unsigned)a->opt.threads;
+    void *states[BUILD_THREADS_MAX];
+    struct err err = { "" };
 
     a->items = calloc (a->found.n, sizeof (*a->items));
     if (!a->items)
         return FAIL (EX_OSERR, "no memory for %zu captures", a->found.n);
     a->nitems = a->found.n;
-    for (size_t i = 0; i < a->found.n && status == 0; i++)
-        status = look_at (a, i);
-    return status;
+    if (threads > pieces.n)
+        threads = (unsigned)pieces.n;
+    for (unsigned t = 0; t < threads; t++)
+        states[t] = a;
+    return looked (thread_each (&pieces, states, threads, &err), &err);
 }
 
 /* ---- captures that were never analysed ---- */
@@ -93,8 +126,9 @@ static int look_again (struct analysis *a)
     for (size_t i = 0; i < a->nraw && status == 0; i++) {
         size_t k = a->raw[i].index;
         struct capture *c = &a->items[k].capture, before = *c;
+        struct err err = { "" };
 
-        status = look_at (a, k);
+        status = looked (look_at (a, k, &err), &err);
         analyser_keep (c, &before);
         a->items[k].skip = c->state != CAPTURE_COMPLETE;
         if (a->items[k].skip)

@@ -2,6 +2,8 @@
 #include "builder/groups.h"
 
 #include "base/cmp.h"
+#include "base/map.h"
+#include "base/texts.h"
 #include "base/vec.h"
 #include "store/db_rows.h"
 
@@ -13,21 +15,27 @@
 struct entry {
     struct comm_group g;        // id NULL: known from ops only
     bool collective, p2p;
-    struct entry *next;         // in the hash chain
+    struct entry *next;         // in the chain
 };
 
-// A job of 10,000 ranks has some 10,000 groups.  Not base/map.h: several groups
-// share a name, and others keep pointers to entries.
-#define CHAINS 4096u
+/* Several groups share a name, and others keep pointers to entries. */
+struct chain {
+    uint64_t hash;
+    struct entry *first;
+};
 
 struct groups {
-    struct entry *chains[CHAINS];
+    struct map chains;
     size_t n;
 };
 
 struct groups *groups_create (void)
 {
-    return calloc (1, sizeof (struct groups));
+    struct groups *g = calloc (1, sizeof (*g));
+
+    if (g)
+        g->chains = (struct map)MAP (struct chain, 1);
+    return g;
 }
 
 static void entry_free (struct entry *e)
@@ -38,39 +46,57 @@ static void entry_free (struct entry *e)
 
 void groups_destroy (struct groups *g)
 {
-    for (size_t i = 0; g && i < CHAINS; i++) {
-        for (struct entry *e = g->chains[i], *next; e; e = next) {
+    for (uint32_t i = 0; g && i < g->chains.n; i++) {
+        struct chain *c = map_at (&g->chains, i);
+
+        for (struct entry *e = c->first, *next; e; e = next) {
             next = e->next;
             entry_free (e);
         }
     }
+    if (g)
+        map_fini (&g->chains);
     free (g);
 }
 
-static struct entry **chain_of (struct groups *g, const char *name)
+/* Of the members three tell most groups apart; lists of equal hash are compared
+ * in full.
+ */
+static uint64_t hash_of (const struct comm_group *g)
 {
-    uint32_t h = 2166136261u;
+    uint64_t hash = texts_hash (g->name, strlen (g->name));
 
-    for (; *name; name++)
-        h = (h ^ (uint8_t)*name) * 16777619u;
-    return &g->chains[(h ^ h >> 15) & (CHAINS - 1)];
+    if (!g->id || g->nmembers == 0)
+        return hash;
+    hash = map_key (hash, g->nmembers);
+    hash = map_key (hash, (uint64_t)g->members[0]);
+    hash = map_key (hash, (uint64_t)g->members[g->nmembers / 2]);
+    return map_key (hash, (uint64_t)g->members[g->nmembers - 1]);
 }
 
 static bool same_group (const struct comm_group *a, const struct comm_group *b)
 {
-    return a->id && b->id && strcmp (a->id, b->id) == 0 &&
-           a->nmembers == b->nmembers &&
+    if (!a->id || !b->id)
+        return !a->id && !b->id && strcmp (a->name, b->name) == 0;
+    return strcmp (a->id, b->id) == 0 && a->nmembers == b->nmembers &&
            (a->members == b->members ||
             memcmp (a->members, b->members,
                     a->nmembers * sizeof (*a->members)) == 0);
 }
 
-/* The entry of a group of the capture; takes over the group. */
+/* The entry of a group; a new one takes over what the group has.  NULL without
+ * memory.
+ */
 static struct entry *intern (struct groups *g, struct comm_group *group)
 {
-    struct entry **chain = chain_of (g, group->name), *e;
+    uint64_t hash = hash_of (group);
+    bool is_new;
+    struct chain *chain = map_put (&g->chains, &hash, &is_new);
+    struct entry *e;
 
-    for (e = *chain; e; e = e->next) {
+    if (!chain)
+        return NULL;
+    for (e = chain->first; e; e = e->next) {
         if (same_group (&e->g, group))
             return e;
     }
@@ -78,49 +104,33 @@ static struct entry *intern (struct groups *g, struct comm_group *group)
         return NULL;
     e->g = *group;
     memset (group, 0, sizeof (*group));
-    e->next = *chain;
-    *chain = e;
+    e->next = chain->first;
+    chain->first = e;
     g->n++;
     return e;
 }
 
-static bool has_member (const struct comm_group *g, int32_t rank)
-{
-    for (uint32_t i = 0; i < g->nmembers; i++) {
-        if (g->members[i] == rank)
-            return true;
-    }
-    return false;
-}
-
-/* The entry of a name that no metadata explains; adds 'rank' to its members. */
+/* The entry of a name that no metadata explains; adds 'rank' to its members,
+ * perhaps again.
+ */
 static struct entry *intern_seen (struct groups *g, const char *name,
                                   int32_t rank)
 {
-    struct entry **chain = chain_of (g, name), *e;
-    int32_t *members;
+    struct comm_group seen = { .id = NULL };
+    struct entry *e;
+    int32_t *member;
+    size_t n;
 
-    for (e = *chain; e; e = e->next) {
-        if (!e->g.id && strcmp (e->g.name, name) == 0)
-            break;
-    }
-    if (!e) {
-        if (strlen (name) >= sizeof (e->g.name))
-            return NULL;
-        if (!(e = calloc (1, sizeof (*e))))
-            return NULL;
-        memcpy (e->g.name, name, strlen (name) + 1);
-        e->next = *chain;
-        *chain = e;
-        g->n++;
-    }
-    if (has_member (&e->g, rank))
-        return e;
-    members = vec_one_more (e->g.members, e->g.nmembers, sizeof (*members));
-    if (!members)
+    memcpy (seen.name, name, strlen (name) + 1);
+    if (!(e = intern (g, &seen)))
         return NULL;
-    e->g.members = members;
-    members[e->g.nmembers++] = rank;
+    n = e->g.nmembers;
+    if (n > 0 && e->g.members[n - 1] == rank)
+        return e;
+    if (!(member = vec_add (&e->g.members, &n, sizeof (*member))))
+        return NULL;
+    *member = rank;
+    e->g.nmembers = (uint32_t)n;
     return e;
 }
 
@@ -227,49 +237,120 @@ static int write_entry (const struct entry *e, int64_t id, sqlite3_stmt *group,
     return rc;
 }
 
-/* Drop groups known only from ops if another capture's metadata has a group of
- * that name that contains the rank.
- */
-static void explain_seen (struct entry *seen, struct entry *chain)
+static void sort_members (struct comm_group *g)
 {
-    for (struct entry *e = chain; e; e = e->next) {
-        uint32_t left = 0;
+    uint32_t used = 0;
 
-        if (!e->g.id || strcmp (e->g.name, seen->g.name) != 0)
+    if (g->nmembers > 0)
+        qsort (g->members, g->nmembers, sizeof (int32_t), cmp_int32);
+    for (uint32_t i = 0; i < g->nmembers; i++) {
+        if (used == 0 || g->members[used - 1] != g->members[i])
+            g->members[used++] = g->members[i];
+    }
+    g->nmembers = used;
+}
+
+/* Take the members of a group away from those of 'seen', which are sorted;
+ * 'gone' tells which of them were taken.
+ */
+static void explain_by (struct entry *e, const struct entry *seen, bool *gone)
+{
+    const struct comm_group *s = &seen->g;
+
+    for (uint32_t i = 0; i < e->g.nmembers; i++) {
+        size_t k = cmp_place (&e->g.members[i], s->members, s->nmembers,
+                              sizeof (*s->members), cmp_int32);
+
+        if (k == s->nmembers || s->members[k] != e->g.members[i] || gone[k])
             continue;
-        for (uint32_t i = 0; i < seen->g.nmembers; i++) {
-            if (!has_member (&e->g, seen->g.members[i]))
-                seen->g.members[left++] = seen->g.members[i];
-        }
-        if (left == seen->g.nmembers)
-            continue;
-        seen->g.nmembers = left;
+        gone[k] = true;
         e->collective = e->collective || seen->collective;
         e->p2p = e->p2p || seen->p2p;
     }
 }
 
-int groups_write (struct groups *g, sqlite3 *db, struct err *err)
+/* Of a group known only from ops, drop the ranks for which another capture's
+ * metadata has a group of that name that contains them.  list[0 .. n) are all
+ * entries of the name.
+ */
+static int explain_seen (struct entry **list, size_t n, struct entry *seen)
+{
+    struct comm_group *g = &seen->g;
+    bool *gone = calloc (g->nmembers + 1, sizeof (*gone));
+    uint32_t left = 0;
+
+    if (!gone)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (list[i]->g.id)
+            explain_by (list[i], seen, gone);
+    }
+    for (uint32_t i = 0; i < g->nmembers; i++) {
+        if (!gone[i])
+            g->members[left++] = g->members[i];
+    }
+    g->nmembers = left;
+    free (gone);
+    return 0;
+}
+
+/* 'list' is sorted by name. */
+static int explain_all (struct entry **list, size_t n)
+{
+    int rc = 0;
+
+    for (size_t i = 0, end; i < n && rc == 0; i = end) {
+        struct entry *seen = NULL;
+
+        for (end = i; end < n &&
+             strcmp (list[end]->g.name, list[i]->g.name) == 0; end++)
+            seen = list[end]->g.id ? seen : list[end];
+        if (seen && end - i > 1)
+            rc = explain_seen (list + i, end - i, seen);
+    }
+    return rc;
+}
+
+/* The entries that have members, sorted; the caller frees the list. */
+static struct entry **list_entries (struct groups *g, size_t *ret)
 {
     struct entry **list = calloc (g->n + 1, sizeof (struct entry *));
+    size_t n = 0, used = 0;
+
+    for (uint32_t i = 0; list && i < g->chains.n; i++) {
+        struct chain *c = map_at (&g->chains, i);
+
+        for (struct entry *e = c->first; e; e = e->next) {
+            if (!e->g.id)
+                sort_members (&e->g);
+            list[n++] = e;
+        }
+    }
+    if (n > 0)
+        qsort (list, n, sizeof (struct entry *), compare_entries);
+    if (!list || explain_all (list, n) < 0) {
+        free (list);
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (list[i]->g.id || list[i]->g.nmembers > 0)
+            list[used++] = list[i];
+    }
+    if (used > 0)               // some have fewer members now
+        qsort (list, used, sizeof (struct entry *), compare_entries);
+    *ret = used;
+    return list;
+}
+
+int groups_write (struct groups *g, sqlite3 *db, struct err *err)
+{
     sqlite3_stmt *group = NULL, *member = NULL;
     size_t n = 0;
+    struct entry **list = list_entries (g, &n);
     int rc;
 
     if (!list)
         return err_set (err, ENOMEM, "no memory for groups");
-    for (size_t i = 0; i < CHAINS; i++) {
-        for (struct entry *e = g->chains[i]; e; e = e->next) {
-            if (!e->g.id) {
-                explain_seen (e, g->chains[i]);
-                qsort (e->g.members, e->g.nmembers, sizeof (int32_t),
-                       cmp_int32);
-            }
-            if (e->g.id || e->g.nmembers > 0)
-                list[n++] = e;
-        }
-    }
-    qsort (list, n, sizeof (struct entry *), compare_entries);
     rc = db_prepare (db, "INSERT INTO CommGroup (id, group_name, group_id, "
                          "pg_name, type, size) VALUES (?1,?2,?3,?4,?5,?6)",
                      &group, err);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#define PEERS_MAX "64"          // members of a group that CommOp lists
+
 static const char schema_sql[] =
     "CREATE TABLE Capture (id INTEGER PRIMARY KEY, rank INTEGER, host TEXT,"
     " device_id INTEGER, name TEXT, framework TEXT, source TEXT,"
@@ -31,14 +33,17 @@ static const char schema_sql[] =
     "CREATE TABLE Job (key TEXT PRIMARY KEY, value TEXT);";
 
 static const char views_sql[] =
-    // one row per op, with where it ran and in which group
+    // one row per op, with where it ran and in which group; lists of members
+    // are made once, and not of large groups, where they would be most of it
     "CREATE VIEW CommOp AS SELECT t.*, c.host, g.id AS comm_group, g.pg_name,"
-    " g.size AS group_size, (SELECT group_concat(m.rank) FROM CommGroupMember"
-    " m WHERE m.comm_group=g.id AND m.rank<>t.rank) AS peers"
+    " g.size AS group_size, nullif(trim(replace(','||p.ranks||',',"
+    " ','||t.rank||',', ','), ','), '') AS peers"
     " FROM CommAnalyzerTime t LEFT JOIN Capture c ON c.id=t.capture"
     " LEFT JOIN CommGroup g ON g.id=(SELECT n.id FROM CommGroup n JOIN"
     " CommGroupMember m ON m.comm_group=n.id WHERE n.group_name=t.group_name"
-    " AND m.rank=t.rank LIMIT 1);"
+    " AND m.rank=t.rank LIMIT 1) LEFT JOIN (SELECT comm_group,"
+    " group_concat(rank) AS ranks FROM CommGroupMember GROUP BY comm_group"
+    " HAVING count(*)<=" PEERS_MAX ") p ON p.comm_group=g.id;"
     // each packet size repeats the transit values: take them once
     "CREATE VIEW LinkBandwidth AS SELECT hccl_op_name, group_name,"
     " transport_type, transit_size, transit_time, bandwidth,"

@@ -1,6 +1,9 @@
 /* aggregator/select/select_hosts.c - on which host a capture was made */
 #include "select/select_hosts.h"
 
+#include "base/map.h"
+#include "base/texts.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,6 +160,7 @@ struct place {
     struct select_item *item;
     size_t host;                // index of its host
     size_t part;                // of a host that is several
+    struct place *lower;        // of the same device
 };
 
 static const char *id_of (const struct capture *c)
@@ -221,6 +225,14 @@ static size_t find_hosts (struct place *p, size_t n)
     return hosts;
 }
 
+/* The host that a host was joined with, and so on; shortens the way there. */
+static size_t host_of (size_t *joined, size_t host)
+{
+    while (joined[host] != host)
+        host = joined[host] = joined[joined[host]];
+    return host;
+}
+
 /* Users choose the names of workers freely; captures with one boot time are of
  * one host, whatever their names.
  */
@@ -236,71 +248,109 @@ static int join_hosts (struct place *p, size_t n, size_t hosts)
     for (size_t i = 1; i < n; i++) {
         const struct capture *a = &p[i - 1].item->capture;
         const struct capture *b = &p[i].item->capture;
-        size_t from = joined[p[i].host], to = joined[p[i - 1].host];
+        size_t from = host_of (joined, p[i].host);
+        size_t to = host_of (joined, p[i - 1].host);
 
         if (from == to || !both_booted (a, b) || contradict (a, b) ||
             other_key (a, b) ||
             apart (a->evidence.boot_ns, b->evidence.boot_ns) > BOOT_SAME)
             continue;
-        for (size_t k = 0; k < hosts; k++)
-            joined[k] = joined[k] == from ? to : joined[k];
+        joined[from] = to;
     }
     for (size_t i = 0; i < n; i++)
-        p[i].host = joined[p[i].host];
+        p[i].host = host_of (joined, p[i].host);
     free (joined);
     return 0;
+}
+
+/* The captures of a device that were given a part, the highest part first. */
+struct device {
+    int64_t id;
+    struct place *top;
+};
+
+/* Put it behind those with a higher part: mostly there is none. */
+static void add_to_device (struct device *d, struct place *p)
+{
+    struct place **at = &d->top;
+
+    while (*at && (*at)->part > p->part)
+        at = &(*at)->lower;
+    p->lower = *at;
+    *at = p;
+}
+
+/* The lowest part in which no other rank has the device at the same time, nor
+ * has it in a higher one.
+ */
+static size_t free_part (const struct device *d, const struct place *p)
+{
+    const struct place *q = d->top;
+
+    while (q && (q->item->rank == p->item->rank ||
+                 !overlap (&q->item->capture, &p->item->capture)))
+        q = q->lower;
+    return q ? q->part + 1 : 0;
 }
 
 /* One rank at a time uses a device.  If several ranks have the same one, there
  * are that many hosts (containers, "localhost").  If all ranks have the same
  * device, it is a logical number, since each process sees only its own.
  */
-static void split_host (struct place *p, size_t n)
+static int split_host (struct place *p, size_t n)
 {
-    bool several = false;
+    struct map devices = MAP (struct device, 1);
+    bool several = false, is_new;
+    size_t least = 0;           // where earlier captures of its rank are
+    int rc = 0;
 
     for (size_t i = 1; i < n && !several; i++)
         several = p[i].item->capture.device_id !=
                   p[0].item->capture.device_id;
-    for (size_t i = 0; i < n && several; i++) {
-        const struct select_item *a = p[i].item;
+    for (size_t i = 0; i < n && several && rc == 0; i++) {
+        int64_t id = p[i].item->capture.device_id;
+        struct device *d;
 
-        for (size_t k = 0; k < i && a->capture.device_id >= 0; k++) {
-            const struct select_item *b = p[k].item;
-
-            if (a->rank != b->rank &&
-                a->capture.device_id == b->capture.device_id &&
-                p[k].part >= p[i].part && overlap (&a->capture, &b->capture))
-                p[i].part = p[k].part + 1;
-            else if (a->rank == b->rank && p[k].part > p[i].part)
-                p[i].part = p[k].part;
+        if (i > 0 && p[i - 1].item->rank != p[i].item->rank)
+            least = 0;
+        if (id < 0)
+            continue;
+        if (!(d = map_put (&devices, &id, &is_new))) {
+            rc = -ENOMEM;
+            break;
         }
+        p[i].part = free_part (d, &p[i]);
+        least = p[i].part = p[i].part > least ? p[i].part : least;
+        add_to_device (d, &p[i]);
     }
+    map_fini (&devices);
+    return rc;
 }
 
 /* The host's own name, or that of its only worker, or of one of its workers. */
-static void name_host (const struct place *p, size_t n,
-                       char out[CAPTURE_NAME_MAX])
+static int name_host (const struct place *p, size_t n,
+                      char out[CAPTURE_NAME_MAX])
 {
+    struct texts names = { .bytes = NULL };
     size_t others = 0;
+    int rc = 0;
 
     out[0] = '\0';
     for (size_t i = 0; i < n && !*out; i++)
         (void)snprintf (out, CAPTURE_NAME_MAX, "%s",
                         p[i].item->capture.evidence.host_name);
     if (*out)
-        return;
-    for (size_t i = 0; i < n && !*out; i++)
-        (void)snprintf (out, CAPTURE_NAME_MAX, "%s",
-                        p[i].item->capture.host);
-    for (size_t i = 0; i < n; i++) {
-        const struct capture *c = &p[i].item->capture;
-        bool seen = !*c->host || strcmp (c->host, out) == 0;
+        return 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const char *host = p[i].item->capture.host;
 
-        for (size_t k = 0; k < i && !seen; k++)
-            seen = strcmp (p[k].item->capture.host, c->host) == 0;
-        others += !seen;
+        if (*host && texts_intern (&names, host, strlen (host)) == TEXTS_NONE)
+            rc = -ENOMEM;
     }
+    if (names.map.n > 0)
+        (void)snprintf (out, CAPTURE_NAME_MAX, "%s", texts_at (&names, 0));
+    others = names.map.n > 1 ? names.map.n - 1 : 0;
+    texts_fini (&names);
     if (others > 0) {
         char first[CAPTURE_NAME_MAX - 32];
 
@@ -308,6 +358,7 @@ static void name_host (const struct place *p, size_t n,
         (void)snprintf (out, CAPTURE_NAME_MAX, "%s and %zu more", first,
                         others);
     }
+    return rc;
 }
 
 struct host_name {
@@ -352,20 +403,20 @@ static int name_all (struct place *p, size_t n)
 {
     struct host_name *h = calloc (n + 1, sizeof (*h));
     size_t hosts = 0;
+    int rc = h ? 0 : -ENOMEM;
 
-    if (!h)
-        return -ENOMEM;
-    for (size_t i = 0, end; i < n; i = end) {
+    for (size_t i = 0, end; i < n && rc == 0; i = end) {
         for (end = i + 1; end < n && p[end].host == p[i].host &&
                           p[end].part == p[i].part;)
             end++;
         h[hosts] = (struct host_name){ .first = i, .end = end,
                                        .rank = p[i].item->rank };
-        name_host (p + i, end - i, h[hosts++].name);
+        rc = name_host (p + i, end - i, h[hosts++].name);
     }
-    give_names (p, h, hosts);
+    if (rc == 0)
+        give_names (p, h, hosts);
     free (h);
-    return 0;
+    return rc;
 }
 
 int select_name_hosts (struct select_item *items, size_t n)
@@ -387,7 +438,7 @@ int select_name_hosts (struct select_item *items, size_t n)
     for (size_t i = 0, end; i < used && rc == 0; i = end) {
         for (end = i + 1; end < used && p[end].host == p[i].host;)
             end++;
-        split_host (p + i, end - i);
+        rc = split_host (p + i, end - i);
     }
     if (used > 0 && rc == 0) {
         qsort (p, used, sizeof (*p), by_host);

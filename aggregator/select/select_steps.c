@@ -35,10 +35,13 @@ struct window {
     size_t n;
 };
 
-/* A step, and whether one rank (which) or several have it. */
+/* A step, and whether one rank (which) or several have it.  The windows that
+ * have it follow each other in steps.having.
+ */
 struct shared {
     int64_t number, rank;
     bool several;
+    uint32_t first, n;          // in steps.having: ASKED at most
 };
 
 struct steps {
@@ -46,17 +49,24 @@ struct steps {
     size_t n;
     struct shared *all;         // by number
     size_t nall;
+    uint32_t *having;           // indexes of windows, ascending for each step
 };
 
 /* ---- reading them ---- */
 
-static int by_step_and_rank (const void *pa, const void *pb)
+/* A step of a window; windows are sorted by rank. */
+struct had {
+    int64_t number;             // first member: sort key
+    uint32_t window;
+};
+
+static int by_step_and_window (const void *pa, const void *pb)
 {
-    const struct shared *a = pa, *b = pb;
+    const struct had *a = pa, *b = pb;
 
     if (a->number != b->number)
         return a->number < b->number ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
+    return (a->window > b->window) - (a->window < b->window);
 }
 
 static const struct evidence_span *span_of (const struct capture *c,
@@ -114,33 +124,52 @@ static bool select_steps_counts (const struct select_item *item)
            !item->doubt && capture_has_rows (&item->capture);
 }
 
-static int share (struct steps *s)
+/* All steps of all windows, sorted; the caller frees it. */
+static struct had *list_steps (const struct steps *s, size_t *ret)
 {
-    size_t n = 0, used = 0;
+    size_t n = 0;
+    struct had *v;
 
     for (size_t i = 0; i < s->n; i++)
         n += s->windows[i].n;
-    if (!(s->all = calloc (n + 1, sizeof (*s->all))))
-        return -ENOMEM;
+    if (!(v = calloc (n + 1, sizeof (*v))))
+        return NULL;
+    *ret = 0;
     for (size_t i = 0; i < s->n; i++) {
-        const struct window *w = &s->windows[i];
-
-        for (size_t k = 0; k < w->n; k++)
-            s->all[s->nall++] = (struct shared){ w->v[k].number,
-                                                 w->item->rank, false };
+        for (size_t k = 0; k < s->windows[i].n; k++)
+            v[(*ret)++] = (struct had){ s->windows[i].v[k].number,
+                                        (uint32_t)i };
     }
-    if (s->nall > 0)
-        qsort (s->all, s->nall, sizeof (*s->all), by_step_and_rank);
-    for (size_t i = 0; i < s->nall; i++) {
-        struct shared *last = used > 0 ? &s->all[used - 1] : NULL;
+    if (n > 0)
+        qsort (v, n, sizeof (*v), by_step_and_window);
+    return v;
+}
 
-        if (!last || last->number != s->all[i].number)
-            s->all[used++] = s->all[i];
-        else
-            last->several = last->several || last->rank != s->all[i].rank;
+static int share (struct steps *s)
+{
+    size_t n = 0;
+    struct had *v = list_steps (s, &n);
+    struct shared *last = NULL;
+    uint32_t used = 0;
+
+    s->all = calloc (n + 1, sizeof (*s->all));
+    s->having = calloc (n + 1, sizeof (*s->having));
+    for (size_t i = 0; i < n && v && s->all && s->having; i++) {
+        int64_t rank = s->windows[v[i].window].item->rank;
+
+        if (!last || last->number != v[i].number) {
+            last = &s->all[s->nall++];
+            *last = (struct shared){ .number = v[i].number, .rank = rank,
+                                     .first = used };
+        }
+        last->several = last->several || last->rank != rank;
+        if (last->n < ASKED) {
+            s->having[used++] = v[i].window;
+            last->n++;
+        }
     }
-    s->nall = used;
-    return 0;
+    free (v);
+    return v && s->all && s->having ? 0 : -ENOMEM;
 }
 
 static int read_steps (struct steps *s, struct select_item *items, size_t n)
@@ -164,6 +193,7 @@ static void select_steps_fini (struct steps *s)
         free (s->windows[i].v);
     free (s->windows);
     free (s->all);
+    free (s->having);
 }
 
 /* ---- one window ---- */
@@ -256,20 +286,15 @@ static bool was_there (const struct window *w, const struct window *other,
            c->ended_ns > x->span->end_ns + offset;
 }
 
+/* 'shared' is a step that no capture of the window's rank has. */
 static bool is_absent_at_end (const struct steps *s, const struct window *w,
-                              int64_t number)
+                              const struct shared *shared)
 {
-    size_t asked = 0;
+    for (uint32_t i = 0; i < shared->n; i++) {
+        const struct window *other = &s->windows[s->having[shared->first + i]];
 
-    for (size_t i = 0; i < s->n && asked < ASKED; i++) {
-        const struct window *other = &s->windows[i];
-        const struct step *x = find_step (other, number);
-
-        if (!x || other->item->rank == w->item->rank)
-            continue;
-        if (was_there (w, other, x))
+        if (was_there (w, other, find_step (other, shared->number)))
             return true;
-        asked++;
     }
     return false;
 }
@@ -307,7 +332,7 @@ static void find_absent (const struct steps *s, const struct window *w,
 
         if (find_step (w, x->number) || rank_has (s, w, x->number))
             continue;
-        if (within ? !regular : is_absent_at_end (s, w, x->number))
+        if (within ? !regular : is_absent_at_end (s, w, x))
             add_absent (within ? &holes : a, x->number);
     }
     // more holes than steps: intended
@@ -357,7 +382,7 @@ static void select_steps_tell (struct window *w, const struct absent *a,
 
 int select_check_steps (struct select_item *items, size_t n)
 {
-    struct steps s = { NULL, 0, NULL, 0 };
+    struct steps s = { .windows = NULL };
     int rc = read_steps (&s, items, n);
     bool ranks = false, shared = false;
 

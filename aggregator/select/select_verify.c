@@ -82,16 +82,17 @@ static int compare_name (const void *list, const void *name)
     return strcmp ((*(const struct comm_group *const *)list)->name, name);
 }
 
+static int compare_name_up (const void *list, const void *name)
+{
+    return compare_name (list, name) <= 0 ? -1 : 1;
+}
+
 /* The number of lists with a name, which begin at *first. */
 static size_t lists_of (const struct lists *l, const char *name, size_t *first)
 {
-    size_t low = cmp_place (name, l->v, l->n, sizeof (*l->v), compare_name);
-    size_t end;
-
-    for (end = low; end < l->n && strcmp (l->v[end]->name, name) == 0;)
-        end++;
-    *first = low;
-    return end - low;
+    *first = cmp_place (name, l->v, l->n, sizeof (*l->v), compare_name);
+    return cmp_place (name, l->v, l->n, sizeof (*l->v), compare_name_up) -
+           *first;
 }
 
 /* ---- one capture ---- */
@@ -338,29 +339,49 @@ static int compare_truths (const void *pa, const void *pb)
     return (a->filed > b->filed) - (a->filed < b->filed);
 }
 
-/* Refuse moves to a rank that captures of two other ranks claim. */
-static int refuse_claims (struct proof *p, size_t n)
-{
-    struct proof **moving = calloc (n + 1, sizeof (*moving));
-    size_t used = 0;
+/* The captures that are to move, by where to. */
+struct moves {
+    struct proof **v;
+    size_t n;
+};
 
-    if (!moving)
+static int list_moves (struct moves *m, struct proof *p, size_t n)
+{
+    if (!(m->v = calloc (n + 1, sizeof (*m->v))))
         return -ENOMEM;
     for (size_t i = 0; i < n; i++) {
         if (!p[i].stays)
-            moving[used++] = &p[i];
+            m->v[m->n++] = &p[i];
     }
-    if (used > 0)
-        qsort (moving, used, sizeof (*moving), compare_truths);
-    for (size_t i = 0, end; i < used; i = end) {
-        for (end = i + 1; end < used && moving[end]->truth == moving[i]->truth;)
+    if (m->n > 0)
+        qsort (m->v, m->n, sizeof (*m->v), compare_truths);
+    return 0;
+}
+
+/* Refuse moves to a rank that captures of two other ranks claim. */
+static void refuse_claims (struct moves *m)
+{
+    for (size_t i = 0, end; i < m->n; i = end) {
+        for (end = i + 1; end < m->n && m->v[end]->truth == m->v[i]->truth;)
             end++;
         for (size_t k = i; k < end; k++)
-            moving[k]->stays = moving[i]->filed !=
-                               moving[end - 1]->filed;
+            m->v[k]->stays = m->v[i]->filed != m->v[end - 1]->filed;
     }
-    free (moving);
-    return 0;
+}
+
+static int compare_truth (const void *proof, const void *rank)
+{
+    int64_t a = (*(const struct proof *const *)proof)->truth;
+    int64_t b = *(const int64_t *)rank;
+
+    return (a > b) - (a < b);
+}
+
+/* 'todo' has room for all: each is added once. */
+static void keep_rank (struct proof **todo, size_t *n, struct proof *p)
+{
+    p->stays = true;
+    todo[(*n)++] = p;
 }
 
 /* Decide which captures move to which rank: those whose ops are of one rank, if
@@ -368,23 +389,33 @@ static int refuse_claims (struct proof *p, size_t n)
  */
 static int plan_moves (struct proof *p, size_t n)
 {
-    bool changed = true;
+    struct proof **todo = calloc (n + 1, sizeof (*todo));
+    struct moves m = { NULL, 0 };
+    size_t ntodo = 0;
     int rc;
 
     for (size_t i = 0; i < n; i++)
         p[i].stays = !p[i].wrong || p[i].truth == CAPTURE_NO_RANK ||
                      p[i].truth == p[i].filed;
-    if ((rc = refuse_claims (p, n)) < 0)
-        return rc;
-    while (changed) {
-        changed = false;
-        for (size_t i = 0; i < n; i++) {
-            if (p[i].stays || is_free (p, n, p[i].truth))
-                continue;
-            p[i].stays = changed = true;
+    if ((rc = todo ? list_moves (&m, p, n) : -ENOMEM) == 0)
+        refuse_claims (&m);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (!p[i].stays && !is_free (p, n, p[i].truth))
+            keep_rank (todo, &ntodo, &p[i]);
+    }
+    // who stays keeps others from moving there
+    while (ntodo > 0) {
+        int64_t rank = todo[--ntodo]->filed;
+        size_t k = cmp_place (&rank, m.v, m.n, sizeof (*m.v), compare_truth);
+
+        for (; k < m.n && m.v[k]->truth == rank; k++) {
+            if (!m.v[k]->stays)
+                keep_rank (todo, &ntodo, m.v[k]);
         }
     }
-    return 0;
+    free (todo);
+    free (m.v);
+    return rc;
 }
 
 /* ---- what is said ---- */

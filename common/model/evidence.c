@@ -23,6 +23,8 @@ void evidence_fini (struct evidence *e)
 {
     for (uint32_t i = 0; i < e->nspans; i++)
         free (e->spans[i].step);
+    for (uint32_t i = 0; i < e->nsamples; i++)
+        free (e->samples[i].ops);
     free (e->groups);
     free (e->spans);
     free (e->samples);
@@ -160,6 +162,8 @@ static struct evidence_sample *sample_at (struct evidence *e, uint64_t key,
         }
         e->samples = p;
         e->nsamples++;
+    } else {
+        free (e->samples[e->nsamples - 1].ops);
     }
     memmove (&e->samples[i + 1], &e->samples[i],
              (e->nsamples - 1 - i) * sizeof (e->samples[0]));
@@ -167,19 +171,24 @@ static struct evidence_sample *sample_at (struct evidence *e, uint64_t key,
     return &e->samples[i];
 }
 
-static void keep_op (struct evidence_sample *s, struct evidence_op op)
+static int keep_op (struct evidence_sample *s, struct evidence_op op)
 {
     uint32_t i = s->n;
 
-    if (s->n == EVIDENCE_OPS_MAX && s->ops[s->n - 1].key <= op.key)
-        return;
-    if (s->n < EVIDENCE_OPS_MAX)
+    if (i < EVIDENCE_OPS_MAX) {
+        struct evidence_op *ops = vec_one_more (s->ops, s->n, sizeof (*ops));
+
+        if (!ops)
+            return -ENOMEM;
+        s->ops = ops;
         s->n++;
-    else
-        i--;
+    } else if (s->ops[--i].key <= op.key) {
+        return 0;
+    }
     for (; i > 0 && s->ops[i - 1].key > op.key; i--)
         s->ops[i] = s->ops[i - 1];
     s->ops[i] = op;
+    return 0;
 }
 
 int evidence_note_op (struct evidence *e, const char *step, size_t nstep,
@@ -198,6 +207,5 @@ int evidence_note_op (struct evidence *e, const char *step, size_t nstep,
     (void)strncpy (s->group, group, sizeof (s->group) - 1);
     s->names += op.key;
     s->count++;
-    keep_op (s, op);
-    return 0;
+    return keep_op (s, op);
 }

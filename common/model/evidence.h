@@ -67,7 +67,7 @@ struct evidence_sample {
     uint64_t names;             // sum of the keys of all of them: equal sets
     uint32_t count;             // of all of them
     uint32_t n;                 // that are kept, by key
-    struct evidence_op ops[EVIDENCE_OPS_MAX];
+    struct evidence_op *ops;    // owned
 };
 
 /* The rank from each source that may name it; EVIDENCE_UNKNOWN if one does not.

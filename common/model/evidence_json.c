@@ -201,10 +201,29 @@ static int span_from_text (struct evidence *e, const char *text)
     return 0;
 }
 
+static int ops_from_text (struct evidence_sample *x, const char *text)
+{
+    while (*text) {
+        struct evidence_op *ops = vec_one_more (x->ops, x->n, sizeof (*ops));
+        struct evidence_op *op;
+
+        if (!ops)
+            return -ENOMEM;
+        x->ops = ops;
+        op = &ops[x->n];
+        if (x->n++ == EVIDENCE_OPS_MAX || !take_key (&text, &op->key) ||
+            !evidence_json_take (&text, INT64_MIN, INT64_MAX, &op->end_ns) ||
+            !evidence_json_take (&text, INT64_MIN, INT64_MAX, &op->elapse_ns))
+            return -EBADMSG;
+    }
+    return 0;
+}
+
 static int sample_from_text (struct evidence *e, const char *text)
 {
     struct evidence_sample x = { .n = 0 }, *p;
     int64_t count;
+    int rc;
 
     if (e->nsamples == EVIDENCE_SAMPLES_MAX || !take_key (&text, &x.key) ||
         !take_token (&text, x.group) || !take_key (&text, &x.names) ||
@@ -212,20 +231,17 @@ static int sample_from_text (struct evidence *e, const char *text)
         (e->nsamples > 0 && e->samples[e->nsamples - 1].key >= x.key))
         return -EBADMSG;
     x.count = (uint32_t)count;
-    while (*text) {
-        struct evidence_op *op = &x.ops[x.n];
-
-        if (x.n++ == EVIDENCE_OPS_MAX || !take_key (&text, &op->key) ||
-            !evidence_json_take (&text, INT64_MIN, INT64_MAX, &op->end_ns) ||
-            !evidence_json_take (&text, INT64_MIN, INT64_MAX, &op->elapse_ns))
-            return -EBADMSG;
-    }
+    rc = ops_from_text (&x, text);
     p = vec_one_more (e->samples, e->nsamples, sizeof (*p));
-    if (!p)
-        return -ENOMEM;
-    e->samples = p;
-    p[e->nsamples++] = x;
-    return 0;
+    if (rc == 0 && !p)
+        rc = -ENOMEM;
+    if (p)
+        e->samples = p;
+    if (rc < 0)
+        free (x.ops);
+    else
+        p[e->nsamples++] = x;
+    return rc;
 }
 
 static int list_from_json (struct evidence *e, const struct json *list)

@@ -140,23 +140,36 @@ static int identify (const char *path, int fd, struct find_id *id)
     return 0;
 }
 
-/* 'fd' is -1 for a directory that cannot be opened: reading it reports that. */
+/* Which item an inode is; of several links within a root the first. */
+struct found_place {
+    uint64_t dev, ino;
+    uint64_t index;
+};
+
+/* 'fd' is -1 for what was not opened: reading it reports what is wrong. */
 static int add_found (struct found_list *list, const char *path, int fd)
 {
     struct found *items, *f;
+    struct found_place *place;
     struct find_id id;
     const char *slash;
+    bool is_new;
     int rc;
 
     if (list->n == FIND_CAPTURES_MAX)
         return -E2BIG;
     if ((rc = identify (path, fd, &id)) < 0)
         return rc == -ENOENT ? 0 : rc;          // it was removed just now
-    for (size_t i = 0; i < list->nfrom_earlier_roots;
-         i++) { // roots may overlap
-        if (list->items[i].id.dev == id.dev && list->items[i].id.ino == id.ino)
-            return 0;
-    }
+    if (!list->places.words)
+        list->places = (struct map)MAP (struct found_place, 2);
+    place = map_put (&list->places, &(struct found_place){ id.dev, id.ino, 0 },
+                     &is_new);
+    if (!place)
+        return -ENOMEM;
+    if (is_new)
+        place->index = list->n;
+    else if (place->index < list->nfrom_earlier_roots)
+        return 0;               // roots may overlap
     if (!(items = vec_one_more (list->items, list->n, sizeof (*items))))
         return -ENOMEM;
     list->items = items;
@@ -299,16 +312,12 @@ static int take_trace (struct found_list *list, int dir, const char *name,
                               why) : 0;
 }
 
-/* Handle a directory in a limited search: add it if its name is that of a
- * capture, else queue it.
- */
+/* Queue a directory in a limited search. */
 static int put_off (struct found_list *list, int dir, const char *name,
                     const char *path, dev_t above, unsigned depth)
 {
     struct stat st;
 
-    if (*dir_framework (name))
-        return add_found (list, path, -1);
     if (fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : cannot_read (list, path, errno);
     return find_limit_wait (list->limit, path, above, depth,
@@ -344,15 +353,17 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
             rc = take_trace (list, dirfd (dir), names[i], child);
             continue;
         }
+        if (*dir_framework (names[i])) {        // need not be opened
+            rc = add_found (list, child, -1);
+            continue;
+        }
         if (list->limit) {
             rc = put_off (list, dirfd (dir), names[i], child, st.st_dev,
                           depth - 1);
             continue;
         }
         fd = fileio_open_dir_at (dirfd (dir), names[i], NULL);
-        if (fd < 0 && *dir_framework (names[i]))
-            rc = add_found (list, child, -1);
-        else if (fd < 0)
+        if (fd < 0)
             rc = cannot_read (list, child, -fd);
         else
             rc = visit (child, fd, st.st_dev, depth - 1, list);
@@ -510,5 +521,6 @@ void find_free (struct found_list *list)
     for (size_t i = 0; i < list->nproblems; i++)
         free (list->problems[i]);
     free (list->problems);
+    map_fini (&list->places);
     memset (list, 0, sizeof (*list));
 }

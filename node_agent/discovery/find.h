@@ -10,6 +10,7 @@
 #define ROLLCALL_DISCOVERY_FIND_H
 
 #include "base/err.h"
+#include "base/map.h"
 #include "discovery/find_limit.h"
 
 #include <stdatomic.h>
@@ -42,6 +43,7 @@ struct found_list {
     size_t nproblems;
     bool unread;                        // a directory could not be read
     size_t nfrom_earlier_roots;         // how many items earlier roots gave
+    struct map places;                  // of the items' inodes
     bool names_only;                    // do not open files to recognise them
     const atomic_bool *cancel;          // set: end the search early; may be
                                         // NULL

@@ -189,6 +189,7 @@ struct options {
     struct rules host_skews;
     bool root_ids;
     bool no_groups;
+    int list_members; // groups of more are not listed
     bool no_metadata;
     bool no_schedule;
     int wait;   // -1: none
@@ -232,6 +233,7 @@ struct job {
     int *group_of[MAX_KINDS]; // per rank
     int *place_of[MAX_KINDS]; // per rank: group rank
     int *members;             // storage of all member lists
+    struct course *courses;   // maker_course.c
 };
 
 struct packet_bin {

@@ -213,6 +213,8 @@ void put_groups (struct json *j, const char *key, const struct capture *c)
     for (int kind = 0; kind < job->kind_count; kind++) {
         int index = job->group_of[kind][c->id.rank];
         const struct group *g = &job->groups[index];
+        if (g->size > job->opt->list_members)
+            continue;
         open_part (j, g->name, '{');
         put_text (j, "group_name", g->kind_name);
         put_int (j, "group_rank", job->place_of[kind][c->id.rank]);

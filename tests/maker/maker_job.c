@@ -2,12 +2,11 @@
 // (world, neighbouring pairs, data parallel, pipeline) and the transport and
 // speed of the link between two ranks.
 
-#include "maker.h"
+#include "maker_course.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define PAIR 2
 #define SMALL_JOB 16 // from here the pipeline has four stages
 #define BIG_PP 4
 
@@ -66,11 +65,19 @@ int peers_of (const struct job *job, const struct group *g, int place,
     }
     int m = job->opt->ranks_per_host;
     int host = g->members[place] / m;
+    int first = place; // of this host
+    while (first > 0 && g->members[first - 1] / m == host)
+        first--;
     int local = 0;
     int remote = 0;
     for (int i = 1; i < g->size; i++) {
         int peer = (place + i) % g->size;
         bool same = g->members[peer] / m == host;
+        if (!same && remote >= REMOTE_PEERS) { // on to this host's first one
+            int back = g->size - (place - first) - 1;
+            i = i > back ? i : back;
+            continue;
+        }
         if (same ? local < LOCAL_PEERS : remote < REMOTE_PEERS)
             peers[count++] = peer;
         local += same;
@@ -192,6 +199,7 @@ void build_job (struct job *job, const struct options *opt)
     // At most n groups of each kind: one pipeline per rank of a stage, ...
     job->groups = make_room (n * MAX_KINDS, sizeof *job->groups);
     job->members = make_room (n * MAX_KINDS, sizeof (int));
+    job->courses = make_room ((size_t)opt->repeat + 1, sizeof *job->courses);
     job->tp_size = job->dp_size = job->pp_size = 1;
     add_kind (job);
     add_group (job, "default_group", 0, 1, opt->ranks);
@@ -221,6 +229,7 @@ void free_job (struct job *job)
         free (job->group_of[i]);
         free (job->place_of[i]);
     }
+    free_courses (job->courses, job->opt->repeat + 1);
     free (job->members);
     free (job->groups);
 }

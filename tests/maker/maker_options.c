@@ -138,7 +138,7 @@ static _Noreturn void help (void)
           "  --start SECONDS --gap SECONDS --process N --pid P\n"
           "  --boot [HOST:]SECONDS --first-host H --host-name NAME\n"
           "  --worker NAME --no-host --skew-host HOST:MS\n"
-          "  --ids group|root --no-groups --no-metadata\n"
+          "  --ids group|root --no-groups --list-members N --no-metadata\n"
           "  --no-schedule --wait N --warmup N --steps-list LIST\n"
           "  --window RANK:FIRST-LAST --drop-step RANK:STEP\n"
           "  --inflate-edge first|last|both --devices N\n"
@@ -452,6 +452,7 @@ void parse_options (int argc, char **argv, struct options *opt)
                             .gap_us = -1,
                             .first_pid = 20000,
                             .host_name = "node#",
+                            .list_members = MAX_RANKS,
                             .wait = -1,
                             .warmup = -1,
                             .devices = 1,

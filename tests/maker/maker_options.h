@@ -7,7 +7,7 @@
 
 #include <getopt.h>
 
-#define MAX_RANKS 65536
+#define MAX_RANKS 131072
 #define MAX_STEPS 10000
 #define MAX_SKEW 10000000 // ms
 
@@ -40,6 +40,7 @@ struct rule *add_rule (const char *what, struct rules *rules, int whose);
         {"skew-host", required_argument, NULL, O_SKEW_HOST}, \
         {"ids", required_argument, NULL, O_IDS}, \
         {"no-groups", no_argument, NULL, O_NO_GROUPS}, \
+        {"list-members", required_argument, NULL, O_LIST_MEMBERS}, \
         {"no-metadata", no_argument, NULL, O_NO_METADATA}, \
         {"no-schedule", no_argument, NULL, O_NO_SCHEDULE}, \
         {"wait", required_argument, NULL, O_WAIT}, \
@@ -66,6 +67,7 @@ enum whose_option {
     O_SKEW_HOST,
     O_IDS,
     O_NO_GROUPS,
+    O_LIST_MEMBERS,
     O_NO_METADATA,
     O_NO_SCHEDULE,
     O_WAIT,

@@ -196,6 +196,9 @@ bool parse_whose (struct options *opt, int id, const char *arg)
     case O_PID:
         opt->first_pid = parse_int ("pid", arg, 1, MAX_PID);
         return true;
+    case O_LIST_MEMBERS:
+        opt->list_members = parse_int ("list-members", arg, 0, MAX_RANKS);
+        return true;
     case O_IDS:
         opt->root_ids = parse_word ("ids", arg, ids) == 1;
         return true;

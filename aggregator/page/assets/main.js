@@ -9,7 +9,7 @@ function jobName() {
 
 function tile(name, value, small) {
   return el('div', null, el('dt', null, name), el('dd', null, value,
-    small ? el('small', null, ' ' + small) : null));
+    small ? ' ' : null, small ? el('small', null, small) : null));
 }
 
 function tiles() {

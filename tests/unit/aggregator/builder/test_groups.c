@@ -104,6 +104,22 @@ static void test_seen (void **state)
               "2 - collective 7");
 }
 
+/* Two groups of the name take their ranks; what was seen comes in any order. */
+static void test_seen_in_two (void **state)
+{
+    static const int64_t seen[] = { 7, 3, 1, 7, 5 };
+    struct groups *g = groups_create ();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (seen) / sizeof (seen[0]); i++)
+        add (g, seen[i], false, 0, 0, collective);
+    add (g, 2, true, 2, 3, NULL);
+    add (g, 0, true, 0, 1, NULL);
+    check (g, "1 group_name_0 collective 0;1 group_name_0 collective 1;"
+              "2 group_name_0 collective 2;2 group_name_0 collective 3;"
+              "3 - collective 5;3 - collective 7");
+}
+
 static void test_only_seen (void **state)
 {
     struct groups *g = groups_create ();
@@ -121,6 +137,7 @@ int main (void)
         cmocka_unit_test (test_once),
         cmocka_unit_test (test_same_name),
         cmocka_unit_test (test_seen),
+        cmocka_unit_test (test_seen_in_two),
         cmocka_unit_test (test_only_seen),
     };
 

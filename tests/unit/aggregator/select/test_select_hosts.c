@@ -82,6 +82,12 @@ static void test_workers (void **state)
     add (&j, 2, "r2", SEC, 0);
     add (&j, 3, "r3", SEC + 9, 1);
     check (&j, "r0 and 1 more|r0 and 1 more|r2 and 1 more|r2 and 1 more");
+    // two hosts of names that two boots show to be one
+    add (&j, 0, "a", 0, 0);
+    add (&j, 1, "b", 9000, 1);
+    add (&j, 2, "a", SEC / 20, 2);
+    add (&j, 3, "c", SEC / 8, 3);
+    check (&j, "a and 2 more|a and 2 more|a and 2 more|a and 2 more");
     // containers of one kernel, with an agent in each
     for (int i = 0; i < 2; i++)
         (void)snprintf (add (&j, i, i ? "c1" : "c0", 0, i)
@@ -127,6 +133,10 @@ static void test_devices (void **state)
     for (int i = 0; i < 4; i++)
         set_host (add (&j, i, "w", -1, i % 2), "localhost", "");
     check (&j, "localhost (1)|localhost (1)|localhost (2)|localhost (2)");
+    for (int i = 0; i < 5; i++)         // the last has a device of its own
+        set_host (add (&j, i, "w", -1, i < 4 ? i / 3 : 7), "localhost", "");
+    check (&j, "localhost (1)|localhost (2)|localhost (3)|localhost (1)|"
+               "localhost (1)");
     for (int i = 0; i < 2; i++)
         set_host (add (&j, i, "w", -1, 0), "localhost", "");
     check (&j, "localhost|localhost");

@@ -225,6 +225,28 @@ static void test_two_claims (void **state)
     fini (&j);
 }
 
+/* Each is at the place of the next one, and so on to one that stays: then all
+ * of them do.
+ */
+static void test_chain (void **state)
+{
+    static const int32_t own[2][WORLD] = { { 1, 2, 3, 3 }, { 0, 0, 1, 2 } };
+
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        struct job j = { .n = 0 };
+        int last = k == 0 ? WORLD - 1 : 0;
+
+        for (int i = 0; i < WORLD; i++)
+            add (&j, i, &world, own[k][i]);
+        verify (&j);
+        assert_false (j.again);
+        for (int i = 0; i < WORLD; i++)
+            check (&j.items[i], i, i == last, false, i != last);
+        fini (&j);
+    }
+}
+
 /* Two windows of one rank are of one mind. */
 static void test_two_windows (void **state)
 {
@@ -375,6 +397,7 @@ int main (void)
         cmocka_unit_test (test_rank_is_taken),
         cmocka_unit_test (test_rank_may_be_taken),
         cmocka_unit_test (test_two_claims),
+        cmocka_unit_test (test_chain),
         cmocka_unit_test (test_two_windows),
         cmocka_unit_test (test_names_differ),
         cmocka_unit_test (test_ranks_of_hosts),
