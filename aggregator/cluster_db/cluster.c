@@ -185,7 +185,7 @@ static int cluster_prepare (struct maker *m, struct err *err)
     if (rc == 0)
         rc = page_source_of (db, m->cancel, &m->source, err);
     if (rc == 0)
-        rc = cluster_groups_read (db, &m->groups, err);
+        rc = cluster_groups_read (db, m->source, &m->groups, err);
     if (rc == 0)
         rc = read_steps (m, db, err);
     for (size_t i = 0; i < PARTS && rc == 0; i++)

@@ -3,10 +3,12 @@
 
 #include "base/buf.h"
 #include "base/cmp.h"
+#include "base/texts.h"
 #include "base/vec.h"
 #include "cluster_db/cluster_names.h"
 #include "sums/members.h"
 #include "model/capture.h"
+#include "model/schema.h"
 #include "store/db_rows.h"
 
 #include <errno.h>
@@ -84,15 +86,6 @@ static int cluster_groups_append (int32_t **list, uint32_t *n, int32_t value)
     return 0;
 }
 
-static bool knows_rank (const struct cluster_group *e, int32_t rank)
-{
-    for (uint32_t i = 0; i < e->nlocal; i++) {
-        if (e->by_local[i] == rank)
-            return true;
-    }
-    return false;
-}
-
 /* The first rank that is given for a place counts. */
 static int cluster_groups_place (struct cluster_group *e, int64_t local,
                                  int32_t rank)
@@ -125,20 +118,6 @@ static int add_member (struct cluster_groups *g, sqlite3_stmt *st)
     return cluster_groups_place (e, local, (int32_t)rank);
 }
 
-/* Without metadata, a rank's place comes from its links, which start at it. */
-static int learn_place (struct cluster_groups *g, sqlite3_stmt *st)
-{
-    const char *name = (const char *)sqlite3_column_text (st, 0);
-    int64_t rank = sqlite3_column_int64 (st, 1);
-    uint32_t id = name ? cluster_groups_find (g, name, strlen (name), rank)
-                       : CLUSTER_GROUP_NONE;
-
-    if (id == CLUSTER_GROUP_NONE || knows_rank (&g->list[id], (int32_t)rank))
-        return 0;
-    return cluster_groups_place (&g->list[id], sqlite3_column_int64 (st, 2),
-                                 (int32_t)rank);
-}
-
 static int cluster_groups_each (struct cluster_groups *g, sqlite3 *db,
                                 const char *sql,
                                 int (*row) (struct cluster_groups *g,
@@ -153,6 +132,14 @@ static int cluster_groups_each (struct cluster_groups *g, sqlite3 *db,
     return db_end (&r);
 }
 
+/* ---- places that no metadata tells ---- */
+
+/* A place that a rank's links tell: they start at it. */
+struct told {
+    uint64_t who, place;        // the key: group and rank; rank in the group
+    uint64_t self;              // 1: a local copy starts and ends there
+};
+
 static bool all_explained (const struct cluster_groups *g)
 {
     for (size_t i = 1; i < g->n; i++) {
@@ -161,6 +148,108 @@ static bool all_explained (const struct cluster_groups *g)
     }
     return true;
 }
+
+/* What local copies tell comes first; then that of the lowest rank and place. */
+static int told_order (const void *pa, const void *pb)
+{
+    const struct told *a = pa, *b = pb;
+
+    if (a->self != b->self)
+        return a->self ? -1 : 1;
+    if ((uint32_t)a->who != (uint32_t)b->who)
+        return (uint32_t)a->who < (uint32_t)b->who ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+static uint64_t who_of (size_t group, int32_t rank)
+{
+    return (uint64_t)group << 32 | (uint32_t)rank;
+}
+
+static int note_place (const struct cluster_groups *g, struct map *all,
+                       const struct page_scan *p, struct err *err)
+{
+    unsigned rank_column = schema_table (TABLE_MATRIX)->ncolumns;
+    int64_t rank = page_scan_int (p, rank_column, -1);
+    int64_t place = cluster_groups_end (p, MATRIX_SRC);
+    size_t n;
+    const char *name = page_scan_text (p, MATRIX_GROUP, &n);
+    struct told key, *t;
+    uint32_t id;
+    bool is_new;
+
+    if (!name || rank < 0 || rank >= CAPTURE_WORLD_MAX || place < 0 ||
+        (id = cluster_groups_find (g, name, n, rank)) == CLUSTER_GROUP_NONE)
+        return 0;
+    key = (struct told){ who_of (id, (int32_t)rank), (uint64_t)place, 0 };
+    if (!(t = map_put (all, &key, &is_new)))
+        return err_set (err, ENOMEM, "no memory for groups");
+    if (place == cluster_groups_end (p, MATRIX_DST))
+        t->self = 1;
+    return 0;
+}
+
+/* The ranks that have a place, from metadata. */
+static int list_placed (const struct cluster_groups *g, struct map *placed)
+{
+    for (size_t i = 1; i < g->n; i++) {
+        for (uint32_t k = 0; k < g->list[i].nlocal; k++) {
+            uint64_t who = who_of (i, g->list[i].by_local[k]);
+            bool is_new;
+
+            if (g->list[i].by_local[k] >= 0 && !map_put (placed, &who, &is_new))
+                return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* A rank that has a place keeps it, as does a place that has a rank. */
+static int take_places (struct cluster_groups *g, struct map *all)
+{
+    struct map placed = { .words = 1, .size = sizeof (uint64_t) };
+    int rc = list_placed (g, &placed);
+    bool is_new;
+
+    if (all->n > 0)
+        qsort (all->records, all->n, all->size, told_order);
+    for (uint32_t i = 0; i < all->n && rc == 0; i++) {
+        const struct told *t = map_at (all, i);
+        struct cluster_group *e = &g->list[t->who >> 32];
+
+        if (map_get (&placed, &t->who))
+            continue;
+        rc = cluster_groups_place (e, (int64_t)t->place, (int32_t)t->who);
+        if (rc == 0 && e->by_local[t->place] == (int32_t)t->who &&
+            !map_put (&placed, &t->who, &is_new))
+            rc = -ENOMEM;
+    }
+    map_fini (&placed);
+    return rc;
+}
+
+static int learn_places (struct cluster_groups *g,
+                         const struct page_source *source, struct err *err)
+{
+    struct map all = MAP (struct told, 2);
+    struct page_scan p;
+    uint32_t root = 0;
+    int rc = page_source_root (source, schema_table (TABLE_MATRIX)->name,
+                               &root, err);
+
+    if (rc < 0)
+        return rc;
+    rc = page_scan_begin (&p, source, root, INT64_MIN, INT64_MAX, err);
+    while (rc == 0 && (rc = page_scan_next (&p, err)) == 1)
+        rc = note_place (g, &all, &p, err);
+    page_scan_end (&p);
+    if (rc == 0 && take_places (g, &all) < 0)
+        rc = err_set (err, ENOMEM, "no memory for groups");
+    map_fini (&all);
+    return rc;
+}
+
+/* ---- all of it ---- */
 
 /* Metadata may list a rank twice. */
 static void sort_ranks (struct cluster_group *e)
@@ -176,7 +265,8 @@ static void sort_ranks (struct cluster_group *e)
     e->nranks = n;
 }
 
-static int read_all (struct cluster_groups *g, sqlite3 *db, struct err *err)
+static int read_all (struct cluster_groups *g, sqlite3 *db,
+                     const struct page_source *source, struct err *err)
 {
     int rc = cluster_groups_each (
         g, db,
@@ -191,20 +281,15 @@ static int read_all (struct cluster_groups *g, sqlite3 *db, struct err *err)
                                   add_member, err);
     if (rc == 0)
         rc = members_read (db, true, &g->members, err);
-    if (rc == 0 && !all_explained (g))
-        rc = cluster_groups_each (
-            g, db,
-            "SELECT group_name, rank, CAST(src_rank AS INTEGER) "
-            "AS src FROM CommAnalyzerMatrix GROUP BY 1, 2, 3 "
-            "ORDER BY max(src_rank=dst_rank) DESC, rank, src",
-            learn_place, err);
+    if (rc == 0 && source && !all_explained (g))
+        rc = learn_places (g, source, err);
     for (size_t i = 1; i < g->n && rc == 0; i++)
         sort_ranks (&g->list[i]);
     return rc;
 }
 
-int cluster_groups_read (sqlite3 *db, struct cluster_groups **ret,
-                         struct err *err)
+int cluster_groups_read (sqlite3 *db, const struct page_source *source,
+                         struct cluster_groups **ret, struct err *err)
 {
     struct cluster_groups *g = calloc (1, sizeof (*g));
     int rc = 0;
@@ -223,7 +308,7 @@ int cluster_groups_read (sqlite3 *db, struct cluster_groups **ret,
     if (rc < 0)
         (void)err_set (err, ENOMEM, "no memory for groups");
     else
-        rc = read_all (g, db, err);
+        rc = read_all (g, db, source, err);
     if (rc < 0)
         cluster_groups_destroy (g);
     else
@@ -268,6 +353,24 @@ uint32_t cluster_groups_find (const struct cluster_groups *g, const char *name,
     uint32_t size, id = members_group (g->members, name, n, rank, &size);
 
     return id < g->n ? id : CLUSTER_GROUP_NONE;
+}
+
+int64_t cluster_groups_end (const struct page_scan *p, unsigned column)
+{
+    size_t n;
+    const char *text = page_scan_text (p, column, &n);
+    int64_t local = 0;
+
+    if (!text)
+        return page_scan_int (p, column, -1);
+    if (n == 0 || n > 9)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -1;
+        local = 10 * local + (text[i] - '0');
+    }
+    return local;
 }
 
 int64_t cluster_groups_global (const struct cluster_groups *g, uint32_t group,

@@ -7,6 +7,7 @@
 #define ROLLCALL_CLUSTER_DB_CLUSTER_GROUPS_H
 
 #include "base/err.h"
+#include "pages/page_scan.h"
 
 #include <sqlite3.h>
 #include <stddef.h>
@@ -24,10 +25,11 @@ struct cluster_group {
 
 struct cluster_groups;
 
-/* Read the groups from an analysis.db that is attached to 'db'.  -ENOMEM, -EIO.
+/* Read the groups from an analysis.db.  'source' has its pages, for the places
+ * in groups that no metadata tells; NULL: they are not needed.  -ENOMEM, -EIO.
  */
-int cluster_groups_read (sqlite3 *db, struct cluster_groups **ret,
-                         struct err *err);
+int cluster_groups_read (sqlite3 *db, const struct page_source *source,
+                         struct cluster_groups **ret, struct err *err);
 void cluster_groups_destroy (struct cluster_groups *g); // g may be NULL
 
 size_t cluster_groups_count (const struct cluster_groups *g);
@@ -40,6 +42,9 @@ const struct cluster_group *cluster_groups_at (const struct cluster_groups *g,
 #define CLUSTER_GROUP_NONE 0
 uint32_t cluster_groups_find (const struct cluster_groups *g, const char *name,
                               size_t n, int64_t rank);
+
+/* The rank within its group, in a column of a row; -1: it is none. */
+int64_t cluster_groups_end (const struct page_scan *p, unsigned column);
 
 /* The global rank of a rank in the group; -1: not known. */
 int64_t cluster_groups_global (const struct cluster_groups *g, uint32_t group,

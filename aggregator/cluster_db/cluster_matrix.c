@@ -53,20 +53,8 @@ static bool cluster_matrix_counts (const char *op, size_t n)
 /* The global rank of an end; -1: not known. */
 static int64_t end_of (const struct cluster_rows *r, unsigned column)
 {
-    size_t n;
-    const char *text = page_scan_text (&r->scan, column, &n);
-    int64_t local = 0;
-
-    if (!text)
-        local = page_scan_int (&r->scan, column, -1);
-    else if (n == 0 || n > 9)
-        return -1;
-    for (size_t i = 0; text && i < n; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return -1;
-        local = 10 * local + (text[i] - '0');
-    }
-    return cluster_groups_global (r->groups, r->group, local);
+    return cluster_groups_global (r->groups, r->group,
+                                  cluster_groups_end (&r->scan, column));
 }
 
 static const char *transport_of (const struct cluster_rows *r)

@@ -160,27 +160,48 @@ static int find_stages (const struct cluster_groups *groups,
     return rc;
 }
 
+/* For each stage the ranks in it: 'next' is the next rank of the same one. */
+static int32_t *link_stages (const struct stages *s)
+{
+    int32_t *next = malloc (2 * ((size_t)s->nranks + 1) * sizeof (*next));
+    int32_t *first = next + s->nranks;
+
+    for (uint32_t r = 0; next && r < s->nranks; r++)
+        first[r] = -1;
+    for (uint32_t r = s->nranks; next && r-- > 0;) {
+        if (s->of[r] < 0)
+            continue;
+        next[r] = first[s->of[r]];
+        first[s->of[r]] = (int32_t)r;
+    }
+    return next;
+}
+
 static int put_stage_texts (sqlite3 *db, const struct stages *s,
                             struct err *err)
 {
+    int32_t *next = link_stages (s);
+    sqlite3_stmt *st = NULL;
     struct buf text;
-    int rc = 0;
+    int rc = db_prepare (db, "INSERT INTO Stage VALUES (?1, ?2)", &st, err);
 
     buf_init (&text, TEXT_MAX);
-    for (uint32_t top = 0; top < s->nranks && rc == 0; top++) {
+    for (uint32_t top = 0; next && top < s->nranks && rc == 0; top++) {
         if (s->of[top] != (int32_t)top)
             continue;
         buf_clear (&text);
-        for (uint32_t r = top; r < s->nranks; r++) {
-            if (s->of[r] == (int32_t)top)
-                buf_printf (&text, "%s%u", r > top ? "," : "", r);
-        }
-        rc = db_execf (db, err, "INSERT INTO Stage VALUES (%u, '(%q)')", top,
-                       buf_text (&text));
+        for (int32_t r = (int32_t)top; r >= 0; r = next[r])
+            buf_printf (&text, "%c%d", r > (int32_t)top ? ',' : '(', r);
+        buf_put (&text, ")", 1);
+        rc = db_put (st, err, top, buf_text (&text));
         if (text.failed)
-            rc = err_set (err, ENOMEM, "no memory for stages");
+            rc = -ENOMEM;
     }
+    if (!next || rc == -ENOMEM)
+        rc = err_set (err, ENOMEM, "no memory for stages");
+    (void)sqlite3_finalize (st);
     buf_fini (&text);
+    free (next);
     return rc;
 }
 
@@ -254,8 +275,8 @@ static int write_steps (sqlite3 *db, struct err *err)
         " ORDER BY s.rank, CAST(s.step AS INTEGER), s.step;"
         "INSERT INTO ClusterStepTraceTime SELECT clean_step(ifnull(s.step,'')),"
         " 'stage', g.ranks, " TIMES ", 'NA', 'NA', 'NA'"
-        " FROM a.StepTraceTime s JOIN Place p ON p.rank=s.rank"
-        " JOIN Stage g ON g.stage=p.stage GROUP BY ifnull(s.step,''), g.stage"
+        " FROM a.StepTraceTime s CROSS JOIN Place p ON p.rank=s.rank"
+        " CROSS JOIN Stage g ON g.stage=p.stage GROUP BY ifnull(s.step,''), g.stage"
         " ORDER BY CAST(s.step AS INTEGER), s.step, g.stage", err);
 }
 

@@ -76,7 +76,7 @@ static void read_groups (struct place *p)
             " dst_rank);"
             "INSERT INTO CommGroup VALUES (1, '77', '', '', '', 2),"
             " (2, '7', '', '', '', 2), (3, '8', '', '', '', 2);");
-    assert_int_equal (cluster_groups_read (p->db, &p->groups, NULL), 0);
+    assert_int_equal (cluster_groups_read (p->db, NULL, &p->groups, NULL), 0);
     (void)sqlite3_close (p->db);
 }
 
