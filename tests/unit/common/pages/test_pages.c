@@ -145,39 +145,64 @@ static void test_levels (void **state)
     assert_int_equal (of_index, 3);
 }
 
+/* Take all pages before this one, as far as there is one to take. */
+static void take_before (struct page_file *f, uint32_t page,
+                         struct page_range *ret)
+{
+    struct err err = { "" };
+
+    ret->n = page > f->next ? page - f->next : 0;
+    if (ret->n > 0)
+        assert_int_equal (page_file_take (f, ret->n, &ret->first, &err), 0);
+}
+
+/* Rows from a page on: those before it are free pages of a sparse file. */
+static void write_from (unsigned page_size, uint32_t page)
+{
+    uint32_t lock = lock_page (page_size);
+    struct page_range taken[2];         // before the lock page, and behind
+    struct page_file *f;
+    struct page_writer *w;
+    struct pages p;
+
+    pages_start (&p, page_size, SCHEMA);
+    for (int k = 0; k < 500; k++)
+        pages_text_row (&p, k, page_size / 3);
+    f = pages_open (&p);
+    take_before (f, page < lock ? page : lock, &taken[0]);
+    if (page > lock)
+        f->next = lock + 1;
+    take_before (f, page, &taken[1]);
+    w = pages_writer (f);
+    pages_write (&p, w, 0, p.nrows);
+    pages_close (w);
+    pages_insert (&p);
+    pages_index (&p, f);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal (page_file_give (f, taken[i].first, taken[i].n, NULL),
+                          0);
+    pages_finish (f);
+    assert_true (pages_number (p.own, "PRAGMA page_count") >= page + 100);
+    assert_true (pages_number (p.own, "PRAGMA freelist_count") > 16000);
+    pages_compare (&p);
+    pages_end (&p);
+}
+
 /* Rows go on behind the page that holds SQLite's locks, which stays free. */
 static void test_lock_page (void **state)
 {
-    static const unsigned some[] = { 4096, 65536 };
-
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
-        for (uint32_t left = 0; left < 70; left += left < 2 ? 1 : 34) {
-            uint32_t lock = lock_page (some[i]), n, first;
-            struct page_file *f;
-            struct page_writer *w;
-            struct err err = { "" };
-            struct pages p;
-
-            pages_start (&p, some[i], SCHEMA);
-            for (int k = 0; k < 500; k++)
-                pages_text_row (&p, k, some[i] / 3);
-            f = pages_open (&p);
-            n = lock - left - f->next;
-            assert_int_equal (page_file_take (f, n, &first, &err), 0);
-            w = pages_writer (f);
-            pages_write (&p, w, 0, p.nrows);
-            pages_close (w);
-            pages_insert (&p);
-            pages_index (&p, f);
-            assert_int_equal (page_file_give (f, first, n, &err), 0);
-            pages_finish (f);
-            assert_true (pages_number (p.own, "PRAGMA page_count") > lock);
-            assert_true (pages_number (p.own, "PRAGMA freelist_count") > 16000);
-            pages_compare (&p);
-            pages_end (&p);
-        }
+    for (uint32_t left = 0; left < 70; left += left < 2 ? 1 : 34) {
+        write_from (4096, lock_page (4096) - left);
+        write_from (65536, lock_page (65536) - left);
     }
+}
+
+/* Offsets of 33 bits: rows before 4 GiB and behind. */
+static void test_large_file (void **state)
+{
+    (void)state;
+    write_from (65536, 65536 - 50);
 }
 
 /* Nothing was written behind it: the file ends before the lock page. */
@@ -295,6 +320,7 @@ int main (void)
         cmocka_unit_test (test_numbers),
         cmocka_unit_test (test_levels),
         cmocka_unit_test (test_lock_page),
+        cmocka_unit_test (test_large_file),
         cmocka_unit_test (test_end_at_lock_page),
         cmocka_unit_test (test_refused),
         cmocka_unit_test (test_sqlite_after),
