@@ -16,6 +16,33 @@ static void add_value (double *to, double v, bool is_sum)
         *to = is_sum ? *to + v : fmax (*to, v);
 }
 
+/* Ops resemble each other, so that the groups of their rows come in the same
+ * order as before: the group that followed the last one, if it is this one.
+ */
+static struct group_sum *expected (const struct group_sums *g,
+                                   const struct group_sum *key)
+{
+    const struct group_sum *last;
+    struct group_sum *next;
+
+    if (g->last == 0)
+        return NULL;
+    last = map_at (&g->sums, g->last - 1);
+    if (last->next == 0)
+        return NULL;
+    next = map_at (&g->sums, last->next - 1);
+    return memcmp (next, key, KEY_WORDS * sizeof (uint64_t)) == 0 ? next : NULL;
+}
+
+static void expect (struct group_sums *g, const struct group_sum *sum)
+{
+    uint32_t number = (uint32_t)(sum - (struct group_sum *)g->sums.records);
+
+    if (g->last > 0)
+        ((struct group_sum *)map_at (&g->sums, g->last - 1))->next = number + 1;
+    g->last = number + 1;
+}
+
 int group_sums_add (struct group_sums *g, const uint32_t *texts, double number,
                     const double *values, struct err *err)
 {
@@ -23,13 +50,15 @@ int group_sums_add (struct group_sums *g, const uint32_t *texts, double number,
     struct group_sum key = { .number = isnan (number) ? (double)NAN
                                                       : number + 0.0 };
     struct group_sum *sum;
-    bool is_new;
+    bool is_new = false;
 
     if (g->sums.size == 0)
         g->sums = (struct map)MAP (struct group_sum, KEY_WORDS);
     memcpy (key.texts, texts, (size_t)g->ntexts * sizeof (*texts));
-    if (!(sum = map_put (&g->sums, &key, &is_new)))
+    if (!(sum = expected (g, &key)) &&
+        !(sum = map_put (&g->sums, &key, &is_new)))
         return err_set (err, ENOMEM, "no memory for sums");
+    expect (g, sum);
     for (int i = 0; i < g->nvalues && is_new; i++)
         sum->values[i] = (double)NAN;
     sum->rows++;
@@ -70,6 +99,7 @@ void group_sums_sort (struct group_sums *g)
 
 void group_sums_clear (struct group_sums *g)
 {
+    g->last = 0;
     map_clear (&g->sums);
     texts_clear (&g->texts);
 }

@@ -18,11 +18,13 @@ struct group_sums {
     int nsums, nvalues;         // values: sums, then maxima
     struct texts texts;
     struct map sums;
+    uint32_t last;              // number of the last row's group, plus 1
 };
 
 struct group_sum {
     uint32_t texts[GROUP_TEXTS_MAX];    // TEXTS_NONE: NULL
     double number;              // the key's last part; NaN: NULL
+    uint32_t next;              // the group of the row behind, plus 1
     int64_t rows;
     double values[GROUP_VALUES_MAX];    // NaN: NULL in all rows
 };
