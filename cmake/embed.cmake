@@ -1,18 +1,18 @@
 # cmake/embed.cmake - files as constants of a C source
 #
-# cmake -D OUT=FILE.c -D HEADER=NAME.h -D TYPE=struct ... -D "WHAT=NAME=FILE
-# ..." -P embed.cmake: files of one NAME are joined.  No file may have in it
-# what would end or change the script element that it becomes.
+# cmake -D OUT=FILE.c -D HEADER=NAME.h -D TYPE=struct ... -P embed.cmake --
+# NAME=FILE...: files of one NAME are joined.  No file may have in it what would
+# end or change the script element that it becomes.
 cmake_policy (VERSION 3.25)
+include (${CMAKE_CURRENT_LIST_DIR}/arguments.cmake)
 
 set (source "/* made by cmake/embed.cmake */\n#include \"${HEADER}\"\n")
 set (names)
-separate_arguments (WHAT)
-foreach (pair IN LISTS WHAT)
+foreach (pair IN LISTS arguments)
   string (REGEX MATCH "^([a-z_0-9]+)=(.*)$" ok "${pair}")
   set (name ${CMAKE_MATCH_1})
-  set (path ${CMAKE_MATCH_2})
-  file (READ ${path} hex HEX)
+  set (path "${CMAKE_MATCH_2}")
+  file (READ "${path}" hex HEX)
   string (TOLOWER "${path}" lower)
   if (lower MATCHES "[.]js$" AND
       hex MATCHES "3c2f73637269707|3c21")       # </scrip, <!

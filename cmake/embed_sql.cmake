@@ -1,11 +1,12 @@
 # cmake/embed_sql.cmake - files of SQL as a table of a C source
 #
-# cmake -D OUT=FILE.c -D HEADER=NAME.h -D TABLE=NAME -D FILES=a.sql,b.sql,...
-# -P embed_sql.cmake: a row "struct TABLE" for each file: its name, its text,
+# cmake -D OUT=FILE.c -D HEADER=NAME.h -D TABLE=NAME -P embed_sql.cmake --
+# a.sql b.sql...: a row "struct TABLE" for each file: its name, its text,
 # and what is behind a line "-- query" in it, or NULL.  Lines that begin with
 # "--" are comments; each line's indentation becomes one space, none behind a
 # parenthesis, so no text in quotes may go over a line's end.
 cmake_policy (VERSION 3.25)
+include (${CMAKE_CURRENT_LIST_DIR}/arguments.cmake)
 
 # flatten (TEXT VARIABLE): one line, as a C literal
 function (flatten text out)
@@ -19,11 +20,10 @@ function (flatten text out)
 endfunction ()
 
 set (rows)
-string (REPLACE "," ";" files "${FILES}")
-list (LENGTH files count)
-foreach (path IN LISTS files)
-  get_filename_component (name ${path} NAME_WE)
-  file (READ ${path} text)
+list (LENGTH arguments count)
+foreach (path IN LISTS arguments)
+  get_filename_component (name "${path}" NAME_WE)
+  file (READ "${path}" text)
   string (FIND "${text}" "\n-- query\n" at)
   set (query NULL)
   if (NOT at EQUAL -1)
