@@ -125,7 +125,7 @@ exec "$CAPTURE_MAKER" --quiet --ranks "$MPI_SIZE" --ops 8 \
 SCRIPT
     cat >launch <<SCRIPT
 #!/bin/bash
-source $BATS_TEST_DIRNAME/hosts.bash
+source '$BATS_TEST_DIRNAME/hosts.bash'
 HOSTS=2 TEST_DIR=$TEST_DIR mpirun_hosts "\$@"
 SCRIPT
     chmod +x mpi_capture launch

@@ -497,7 +497,7 @@ only_hosts_left ()
     rm said.*
     cat >launch <<SCRIPT
 #!/bin/bash
-source $BATS_TEST_DIRNAME/hosts.bash
+source '$BATS_TEST_DIRNAME/hosts.bash'
 HOSTS=3 TEST_DIR=$TEST_DIR mpirun_hosts "\$@"
 SCRIPT
     chmod +x launch
@@ -529,7 +529,7 @@ SCRIPT
     fake_torchrun 2
     cat >launch <<SCRIPT
 #!/bin/bash
-source $BATS_TEST_DIRNAME/hosts.bash
+source '$BATS_TEST_DIRNAME/hosts.bash'
 HOSTS=2 PER_HOST=1 TEST_DIR=$TEST_DIR mpirun_hosts "\$@"
 SCRIPT
     chmod +x launch
