@@ -6,12 +6,14 @@
 #include "publish/publish.h"
 #include "query/finished.h"
 #include "run/run.h"
+#include "run/run_list.h"
 #include "store/fileio.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define SEVERAL_SHOWN 20        // results that are named
@@ -81,6 +83,55 @@ static bool tell_several (const struct command_spec *c, const char *what,
     return found > 0;
 }
 
+/* ---- a run that has no result yet ---- */
+
+struct awaited {
+    const struct command_spec *c;
+    const char *what;           // as the user named it
+    char path[PATH_MAX];        // the same, if it is a directory
+    char state[PATH_MAX];       // of runs
+};
+
+/* Whether a run of this host is, or writes to, what the user means; it says so.
+ */
+static int tell_run (void *arg, const struct runs_one *r)
+{
+    const struct awaited *a = arg;
+    struct json *j;
+    bool is_it;
+
+    if (*r->db || (r->state != RUNS_UNDER_WAY && r->state != RUNS_LEFT))
+        return 0;
+    j = run_read_object (r->dir, RUN_AGGREGATOR);
+    is_it = *a->path ? strcmp (json_text (json_get (j, "out"), ""),
+                               a->path) == 0
+                     : strcmp (r->job, a->what) == 0;
+    json_free (j);
+    if (is_it)
+        (void)cli_fail (a->c, 0, "there is no result in %s yet: job %s, which "
+                        "makes it, %s; rollcall wait %s --state %s waits for "
+                        "it, finishes it if need be, and prints the summary "
+                        "(rollcall jobs lists all runs)", a->what, r->job,
+                        r->state == RUNS_UNDER_WAY ? "is under way"
+                                                   : "ended without a result",
+                        r->job, a->state);
+    return is_it;
+}
+
+static bool tell_awaited (const struct command_spec *c, const char *what,
+                          const struct result_place *place)
+{
+    struct awaited a = { .c = c, .what = what };
+
+    if (!realpath (what, a.path)) {
+        if (!cli_valid_job (what))
+            return false;
+        a.path[0] = '\0';
+    }
+    return run_state_dir (place->state, a.state, NULL) == 0 &&
+           runs_each (a.state, tell_run, &a, NULL) > 0;
+}
+
 int cli_find_result (const struct command_spec *c, const char *what,
                      const struct result_place *place, char ret[PATH_MAX])
 {
@@ -95,7 +146,8 @@ int cli_find_result (const struct command_spec *c, const char *what,
          (run_state_dir (place->state, state, NULL) == 0 &&
           find_run (state, what, ret))))
         return 0;
-    if (rc == -ENOENT && tell_several (c, what, place))
+    if (rc == -ENOENT &&
+        (tell_several (c, what, place) || tell_awaited (c, what, place)))
         return EX_NOINPUT;
     if (access (what, F_OK) == 0 || !cli_valid_job (what))
         return cli_fail (c, EX_NOINPUT, "%s", err.text);

@@ -267,6 +267,31 @@ SCRIPT
     nothing_runs
 }
 
+# "rollcall analyze makes one" was said of it.
+@test "a result that a run has not made yet: wait for that run" {
+    local what job
+
+    mkfifo reached go
+    background "$ROLLCALL" run --text -o out -- \
+        sh -c 'echo >reached; read -r _ <go; exec ./writer'
+    timeout "$LIMIT" cat reached
+    job=$(basename "$(dirname "$(run_dir)")")
+    for what in out "$job"; do
+        run "$ROLLCALL" findings "$what"
+        expect_status 66
+        shows "there is no result in $what yet: job $job" "is under way" \
+            "rollcall wait $job --state $ROLLCALL_STATE_DIR"
+    done
+    mkdir elsewhere
+    run "$ROLLCALL" findings elsewhere
+    expect_status 66
+    shows "rollcall analyze makes one"
+    go_on
+    end_of "$pid"
+    expect_status 0
+    nothing_runs
+}
+
 @test "captures in a directory that --watch names, made by COMMAND" {
     mkdir elsewhere
     run mpirun_run 2 --watch "$PWD/elsewhere/a" -w elsewhere/b -- \
