@@ -114,8 +114,13 @@ bool compare_counts (const struct compare_metric *m);
 /* Compare two series; either may be empty. */
 void compare_judge (struct compare_metric *m, double floor_percent);
 
+/* Whether 'difference' is also that of 'a' and 'b', but for noise and floor.  It
+ * is another one where some ranks have more and others less than before.
+ */
+bool compare_ranks_agree (const struct compare_metric *m);
+
 /* The verdict's text for tables and JSON; "within noise" for COMPARE_SAME above
- * the floor.
+ * the floor, "ranks disagree" without compare_ranks_agree.
  */
 const char *compare_verdict_text (const struct compare_metric *m);
 

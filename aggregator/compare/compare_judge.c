@@ -183,6 +183,11 @@ void compare_judge (struct compare_metric *m, double floor_percent)
     free (room);
 }
 
+bool compare_ranks_agree (const struct compare_metric *m)
+{
+    return fabs (m->b - m->a - m->difference) <= fmax (m->noise, m->floor);
+}
+
 const char *compare_verdict_text (const struct compare_metric *m)
 {
     static const char *const texts[] = {
@@ -196,6 +201,8 @@ const char *compare_verdict_text (const struct compare_metric *m)
     if (m->verdict == COMPARE_CHANGED)
         return m->difference > 0 ? "more" : "less";
     // unknown, not "same": that would be wrong beside +27.5 %
+    if (m->verdict == COMPARE_SAME && !compare_ranks_agree (m))
+        return "ranks disagree";
     if (m->verdict == COMPARE_SAME && fabs (m->difference) > m->floor)
         return "within noise";
     if (m->verdict == COMPARE_UNKNOWN)

@@ -100,7 +100,7 @@ static void print_answer (const struct compare *c, FILE *f)
         if (!compare_counts (m))
             continue;
         (void)fprintf (f, "%s%s", named++ ? ", " : "", m->name);
-        if (m->ranks > 0)
+        if (m->ranks > 0 && compare_ranks_agree (m))
             print_percent (m->difference, m->a, f);
         else
             (void)fprintf (f, " (%s)", compare_verdict_text (m));
@@ -158,7 +158,8 @@ static void print_metric (const struct compare_metric *m, struct grid *g)
     grid_word (g, m->unit);
     cell_or_null (g, known, m->a, 3);
     cell_or_null (g, known, m->b, 3);
-    cell_or_null (g, known, m->difference / whole, 1);
+    cell_or_null (g, known && compare_ranks_agree (m), m->difference / whole,
+                  1);
     cell_or_null (g, judged, m->noise / whole, 1);
     grid_word (g, compare_verdict_text (m));
 }

@@ -160,6 +160,30 @@ static void test_ranks_matched (void **state)
     is (COMPARE_ONLY_B, 0);
 }
 
+/* Medians of 4.2 and 3.2 beside a difference of 0: most ranks are as before, and
+ * the one in the middle is another one.
+ */
+static void test_ranks_disagree (void **state)
+{
+    static const double levels[2][3] = { { 3.2, 4.2, 5 }, { 3.2, 3, 5.1 } };
+
+    (void)state;
+    begin ();
+    for (int r = 0; r < 2; r++) {
+        run (r, 3, 12, 4);
+        for (int i = 0; i < 3; i++)
+            ranks[r][i].s = (struct spread){ 12, levels[r][i], 0 };
+    }
+    compare_judge (&metric, 1);
+    assert_true (metric.a == 4.2 && metric.b == 3.2 && metric.difference == 0);
+    metric.noise = 0;
+    assert_false (compare_ranks_agree (&metric));
+    assert_string_equal (compare_verdict_text (&metric), "ranks disagree");
+    metric.noise = 1.5;                 // one run of two equal ones may be so
+    assert_true (compare_ranks_agree (&metric));
+    assert_string_equal (compare_verdict_text (&metric), "same");
+}
+
 /* Peaks are measured once: only ranks tell. */
 static void test_stepless (void **state)
 {
@@ -187,6 +211,7 @@ int main (void)
         cmocka_unit_test (test_floor),
         cmocka_unit_test (test_outlier),
         cmocka_unit_test (test_ranks_matched),
+        cmocka_unit_test (test_ranks_disagree),
         cmocka_unit_test (test_stepless),
     };
 
