@@ -19,6 +19,15 @@ DIED=128                            # exit statuses above are signals
 NO_FAULTS=(-u ROLLCALL_FAULT -u ROLLCALL_FAULT_ONCE -u ROLLCALL_FAULT_TRACE
     -u LD_PRELOAD)
 
+# reach_kit DIR: LD_PRELOAD is divided at blanks and colons; if the kit's path has
+# them, it gets another one
+reach_kit ()
+{
+    [[ "$KIT" == *[\ :]* ]] || return 0
+    ln -s "$KIT" "$1/kit"
+    KIT=$1/kit
+}
+
 complain ()
 {
     echo "  $*" >&2

@@ -22,8 +22,22 @@ setup ()
     unset ROLLCALL_THREADS
     [ -z "${ROLLCALL_QUICK_TESTS:-}" ] || HEALTHY_JOBS=20
     plain_shell
+    loadable PAUSE_READ SHARED_FS_LIBRARY SHIFT_CLOCK SWAP_AT_OPEN MPI_TOOL
     cd "$BATS_TEST_TMPDIR" || return
     DB=out/cluster_analysis_output/analysis.db
+}
+
+# loadable VARIABLE...: the libraries that they name, by paths without the blanks
+# and colons at which LD_PRELOAD is divided
+loadable ()
+{
+    local name
+
+    for name; do
+        [[ "${!name:-}" == *[\ :]* ]] || continue
+        ln -sf "${!name}" "$BATS_RUN_TMPDIR/$name.so"
+        export "$name=$BATS_RUN_TMPDIR/$name.so"
+    done
 }
 
 # plain_shell: what bats does for itself is not done in tests.  It notes where it

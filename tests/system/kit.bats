@@ -12,6 +12,7 @@ setup ()
     cd "$BATS_TEST_TMPDIR"
     # shellcheck source=tests/soak/lib.bash
     . "$helper"
+    reach_kit "$PWD"
     no_totals
     SEED_STATE=1
 }
