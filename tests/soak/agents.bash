@@ -231,6 +231,10 @@ part_agents ()
         echo "  SKIPPED: 64 agents, since namespaces are not permitted"
         return 0
     fi
+    if ! nsenter -t $$ --mount test -d "$WORK"; then
+        echo "  SKIPPED: 64 agents, since this is a chroot, which nsenter leaves"
+        return 0
+    fi
     if [ -n "$LONG" ]; then
         seconds=$((${SOAK_MINUTES:-120} * 60)) each=10 choice=$((AGENTS + 1))
         period=$(awk "BEGIN { print $seconds / 2400 }")

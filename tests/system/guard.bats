@@ -14,6 +14,7 @@ disk ()
     mounted () { [ -e mounted ] || gone "$namespace"; }
     eventually mounted
     [ -e mounted ] || skip "no mounting here: $(cat mount.log)"
+    sees_test_dir "$namespace" || skip "this is a chroot, which nsenter leaves"
 }
 
 inside ()

@@ -15,15 +15,20 @@ hosts_missing ()
     for program in ip nsenter unshare; do
         command -v $program >/dev/null || { echo "no $program"; return; }
     done
-    unshare --net --uts --ipc --mount true 2>/dev/null ||
-        echo "namespaces are not permitted here"
+    program=$(unshare --net --uts --ipc --mount true 2>&1) ||
+        { echo "namespaces are not permitted here: $program"; return; }
+    sees_test_dir $$ ||
+        echo "this is a chroot, which nsenter leaves"
 }
 
-# hosts_up N: h0, h1, ... as 10.99.0.1, 10.99.0.2, ...
+# hosts_up N: h0, h1, ... as 10.99.0.1, 10.99.0.2, ...  deploy/check --quick has
+# none: cases of files that it runs have the tag "hosts".
 hosts_up ()
 {
     local i ns
 
+    [ -z "${ROLLCALL_QUICK_TESTS:-}" ] ||
+        fail "a case that starts hosts has no tag" || return
     HOSTS=$1
     NET=rc$$
     ip netns add "$NET-sw"
@@ -41,7 +46,7 @@ hosts_up ()
         ip -n "$ns" link set lo up
         ip -n "$ns" addr add "10.99.0.$((i + 1))/24" dev eth0
         ip -n "$ns" link set eth0 up
-        host_up "$i"
+        host_up "$i" || return
     done
     cat >rsh <<SCRIPT
 #!/bin/bash
@@ -61,13 +66,18 @@ SCRIPT
 # The process that keeps the namespaces of a host.
 host_up ()
 {
+    local host
+
     nsenter --net="/run/netns/$NET-h$1" unshare --uts --ipc --mount \
         --propagation private sh -c "
             hostname h$1 && mount -t tmpfs tmpfs /dev/shm &&
             mount --bind hosts /etc/hosts && mkdir -p tmp.$1 &&
             mount --bind tmp.$1 $TMPDIR && echo \$\$ >pid.new.$1 &&
             exec sleep infinity" </dev/null >host.$1.log 2>&1 3>&- &
-    eventually test -s "pid.new.$1"
+    host=$!
+    begun () { [ -s "pid.new.$1" ] || gone "$host"; }
+    eventually begun "$1" && [ -s "pid.new.$1" ] ||
+        fail "host h$1 did not start: $(cat "host.$1.log")" || return
     mv "pid.new.$1" "pid.h$1"
 }
 
@@ -128,7 +138,7 @@ set_up_hosts ()                     # N
 
     missing=$(hosts_missing)
     [ -z "$missing" ] || skip "no simulated hosts: $missing"
-    hosts_up "$1"
+    hosts_up "$1" || return
     # each host's own disk; other hosts' are not below the working directory
     export ROLLCALL_STATE_DIR=$TMPDIR/state
     mkdir work

@@ -112,6 +112,13 @@ no_processes ()
     [ -z "$(processes)" ]
 }
 
+# sees_test_dir PID: whether this test's directory is where nsenter finds itself
+# in the mounts of a process; it leaves a chroot
+sees_test_dir ()
+{
+    nsenter -t "$1" --mount test -d "$TEST_DIR" 2>/dev/null
+}
+
 gone ()                             # PID: ended, or a zombie
 {
     local line

@@ -451,7 +451,7 @@ set_up_hosts ()
     missing=$(hosts_missing)
     [ -z "$missing" ] || skip "no simulated hosts: $missing"
     set_up
-    hosts_up "$1"
+    hosts_up "$1" || return
     export ROLLCALL_STATE_DIR=$TMPDIR/state
     mkdir work
     mv writer mpi_capture m.py script work
@@ -464,6 +464,7 @@ only_hosts_left ()
     LIMIT=90 eventually only_hosts || fail "left: $(describe_processes)"
 }
 
+# bats test_tags=hosts
 @test "3 hosts that share no OUT: a plain COMMAND goes on without options" {
     set_up_hosts 3
     run mpirun_hosts "$ROLLCALL" run --text -o out -- ./writer
@@ -473,6 +474,7 @@ only_hosts_left ()
     only_hosts_left
 }
 
+# bats test_tags=hosts
 @test "3 hosts that share no OUT: a COMMAND that uses MPI ends with 78" {
     set_up_hosts 3
     need_mpi4py
@@ -485,6 +487,7 @@ only_hosts_left ()
     only_hosts_left
 }
 
+# bats test_tags=hosts
 @test "3 hosts, mpi4py: --child mpi meets in OUT, or by --launcher" {
     set_up_hosts 3
     need_mpi4py
@@ -509,6 +512,7 @@ SCRIPT
     only_hosts_left
 }
 
+# bats test_tags=hosts
 @test "3 hosts, an MPI program, and no OUT that they share: refused" {
     set_up_hosts 3
     # each host has a work/out of its own
@@ -524,6 +528,7 @@ SCRIPT
 }
 
 # srun --ntasks-per-node 1 ... torchrun --nnodes 2: the wrappers are nodes.
+# bats test_tags=hosts
 @test "2 hosts with a torchrun on each: the ranks are those of both" {
     set_up_hosts 2
     fake_torchrun 2
@@ -553,6 +558,7 @@ SCRIPT
     only_hosts_left
 }
 
+# bats test_tags=hosts
 @test "3 hosts that share OUT: mpi4py and plain COMMANDs, without options" {
     set_up_hosts 3
     need_mpi4py
