@@ -81,8 +81,17 @@ line ~ /^\[  SKIPPED \] [0-9]+ test\(s\), listed below/ {
     listed = 1                      # cmocka has named them once already
     next
 }
-listed && line ~ /^\[  SKIPPED \] / {
-    skip(": " substr (line, 14))
+line ~ /^SKIPPED: / {
+    said = substr (line, 10)        # and then the test's name
+    next
+}
+line ~ /^\[  SKIPPED \] / {
+    line = substr (line, 14)
+    if (listed)
+        skip(": " line, why_of[name, line])
+    else
+        why_of[name, line] = said
+    said = ""
     next
 }
 /<\/testcase>/ {

@@ -29,7 +29,7 @@ for name in some all bad short none; do
         ENVIRONMENT "BATS=%s")\n' "$name" "$work/bats"
 done >CTestTestfile.cmake
 cat >>CTestTestfile.cmake <<'FILE'
-add_test (unit "printf" "%s\n" "[  SKIPPED ] test_x"
+add_test (unit "printf" "%s\n" "SKIPPED: no comma" "[  SKIPPED ] test_x"
     "[  SKIPPED ] 1 test(s), listed below:" "[  SKIPPED ] test_x")
 add_test (kit "printf" "  SKIPPED: no mounts\n")
 add_test (slow "sleep" "60")
@@ -48,7 +48,7 @@ skipped p: all: e: nothing real
 failed p: bad: g
 failed p: short: 1 of 2 cases ended
 failed p: none
-skipped p: unit: test_x
+skipped p: unit: test_x: no comma
 skipped p: kit: no mounts
 failed p: slow
 failed p: absent: Unable to find executable
