@@ -11,7 +11,7 @@ export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 # them: the maker of captures is one of them) and to start a job.
 BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libsqlite3-dev
     libssl-dev liblz4-dev libcjson-dev zlib1g-dev libzmq3-dev libopenmpi-dev
-    openmpi-bin libcmocka-dev libjs-d3)
+    openmpi-bin libcmocka-dev libjs-d3 scdoc)
 
 SETUP_LOG=$(mktemp "${TMPDIR:-/tmp}/rollcall-setup-XXXXXX")
 
@@ -66,7 +66,7 @@ apt_install ()
 # setup_packages PACKAGE...
 setup_packages ()
 {
-    local missing
+    local missing s=''
 
     if ! command -v dpkg-query >/dev/null; then
         echo "this is not Debian: $* must be there" >&2
@@ -76,12 +76,13 @@ setup_packages ()
     if [ "${#missing[@]}" -eq 0 ]; then
         return
     fi
-    say "installing ${#missing[@]} packages: ${missing[*]}"
     if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
-        echo "that needs root; as root, run: apt-get install" \
-            "--no-install-recommends ${missing[*]}" >&2
+        echo "packages are missing, and to install them needs root; as root," \
+            "run: apt-get install --no-install-recommends ${missing[*]}" >&2
         exit 77
     fi
+    [ "${#missing[@]}" -eq 1 ] || s=s
+    say "installing ${#missing[@]} package$s: ${missing[*]}"
     # lists that are absent or out of date are the one reason to fail
     apt_install "${missing[@]}" >>"$SETUP_LOG" 2>&1 </dev/null && return
     quietly as_root apt-get update -q || exit

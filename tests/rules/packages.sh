@@ -6,7 +6,7 @@ cd "$1"
 
 # shellcheck source=deploy/setup.sh
 . deploy/setup.sh
-printf '%s\n' "${BUILD_PACKAGES[@]}" scdoc | sort >"$SETUP_LOG"
+printf '%s\n' "${BUILD_PACKAGES[@]}" | sort >"$SETUP_LOG"
 sed -n '/^# Installing/,/^    cmake/p' doc/installing.md |
     sed -n '/apt-get install/,/[^\\]$/p' | tr -d '\\' |
     sed 's/.*apt-get install//' | tr -s ' ' '\n' | grep -v -e '^-' -e '^$' |

@@ -38,6 +38,42 @@ quickstart ()
     ! [[ "$output" == *"mpirun"* ]] || fail "$output"
 }
 
+# Another user's directory, or that of another TMPDIR, was taken for it.
+@test "a command goes to where it ran, and puts the programs into PATH" {
+    local command
+
+    cmake_is true
+    mkdir "a place"
+    (cd "a place" && mv ../bin . && quickstart && expect_status 0 &&
+        echo "$output" >../said)
+    command=$(sed -n 's/^to go on, type this: //p' said)
+    run env -i bash -c "PATH=/usr/bin:/bin && $command &&
+        pwd && command -v rollcall && rollcall analyze -q job"
+    expect_status 0
+    is "the directory" "$PWD/a place" "$(dirname "${lines[0]}")"
+    [ "${lines[1]}" -ef "$ROLLCALL" ] || fail "${lines[1]}"
+}
+
+# "installing" was said before.
+@test "packages that only root may install" {
+    local tool
+
+    cmake_is true
+    for tool in bash dirname mktemp rm cat; do
+        ln -s "$(command -v "$tool")" bin/
+    done
+    printf '#!/bin/sh\necho 1000\n' >bin/id
+    printf '#!/bin/sh\necho "$*" | grep -q " gcc$" || echo installed\n' \
+        >bin/dpkg-query
+    ln -s "$(command -v grep)" bin/
+    chmod +x bin/id bin/dpkg-query
+    PATH=$PWD/bin TMPDIR=$PWD run bash \
+        "$BATS_TEST_DIRNAME/../../deploy/quickstart"
+    expect_status 77
+    is "what it says" "packages are missing, and to install them needs root;\
+ as root, run: apt-get install --no-install-recommends gcc" "$output"
+}
+
 # They ended on "the job has been aborted", which nobody has asked for.
 @test "scenes under mpirun end on what stands out, and the report" {
     local scenes scene
