@@ -38,7 +38,9 @@ load run_helper
     run mpirun_run 2 -- ./writer
     expect_status 0
     nothing_runs
-    left=$(cd "$(run_dir)" && find . -maxdepth 1 -mindepth 1 | sort)
+    # where the path of the programs has a blank, a link to the library
+    left=$(cd "$(run_dir)" && find . -maxdepth 1 -mindepth 1 \
+        ! -name librollcall_world.so | sort)
     is "left in the run's directory" \
         "$(printf './%s\n' agent.log agent.over aggregator.json \
             aggregator.log captures joined result.json run.json | sort)" "$left"
