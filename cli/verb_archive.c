@@ -309,6 +309,9 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
         (rc == -EEXIST && g->files > 0)) {
         g->bad++;               // the others are worth having
         rc = FAIL (0, "%s/%s: %s", g->dir, path, err.text);
+    } else if (rc == -EEXIST) {
+        (void)FAIL (rc, "%s/%s exists, and nothing is overwritten: name a "
+                    "directory that does not have it", g->dir, path);
     } else if (rc < 0) {
         (void)FAIL (rc, "%s/%s: %s", g->dir, path, err.text);
     } else {

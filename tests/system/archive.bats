@@ -144,7 +144,7 @@ spoil ()                            # RANK NAME
     is "captures" "$capture" "$(ls back)"
     run "$ROLLCALL" archive get j "$capture" back
     expect_status 73
-    shows "File exists"
+    shows "back/$capture/" " exists, and nothing is overwritten: name a directory"
     diff -r -x rollcall.shipment "back/$capture" "job/$capture"
     run "$ROLLCALL" archive get j "$capture" back2
     expect_status 0
