@@ -129,10 +129,10 @@ bad_usage ()
 @test "an endpoint that is none is told by every program that takes one" {
     local command
 
-    for command in "$ROLLCALL_BIN/rollcall-agent --state s --aggregator" \
-        "$ROLLCALL_BIN/rollcall-aggregator --root r --listen" \
-        "$ROLLCALL doctor --aggregator" \
-        "$ROLLCALL run --job j --aggregator"; do
+    PATH=$ROLLCALL_BIN:$PATH
+    for command in "rollcall-agent --state s --aggregator" \
+        "rollcall-aggregator --root r --listen" \
+        "rollcall doctor --aggregator" "rollcall run --job j --aggregator"; do
         # shellcheck disable=SC2086
         run $command 127.0.0.1:7077
         expect_status 2
