@@ -40,13 +40,10 @@ static const struct {
 
 #define MEMBERS (sizeof (members) / sizeof (members[0]))
 
-// findings without a size affect all others and come first
 static const char list_sql[] =
     "SELECT id, kind, severity, step, rank, peer, comm_group, effect_ms,"
     " effect_percent, value, baseline, unit, text, hint, query, rule"
-    " FROM Finding ORDER BY CASE severity WHEN 'high' THEN 0 WHEN 'medium'"
-    " THEN 1 WHEN 'low' THEN 2 ELSE 3 END, effect_percent IS NOT NULL,"
-    " effect_percent DESC, id";
+    " FROM Finding ORDER BY id";
 
 static void *member_of (const struct finding *f, size_t i)
 {

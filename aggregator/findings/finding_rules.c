@@ -1,7 +1,7 @@
 /* aggregator/findings/finding_rules.c - the table of the kinds of findings
  *
- * Finding ids follow the order of the rules.  doc/findings.md explains the
- * rules in words; their SQL is in sql/KIND.sql.
+ * Findings of the same size follow the order of the rules.  doc/findings.md
+ * explains the rules in words; their SQL is in sql/KIND.sql.
  */
 #include "findings/finding_rules.h"
 
@@ -35,8 +35,8 @@ const struct threshold thresholds[THRESHOLDS] = {
 
 const struct finding_rule finding_rules[] = {
     { "missing_ranks", "high", "ranks",
-      "{value} of {baseline} ranks are missing or incomplete: {a}.{b} Medians "
-      "are of the ranks that are present.",
+      "{value} of {baseline} ranks ({a}) {c} missing or incomplete.{b} Medians "
+      "cover the data that arrived.",
       "Table Roster has the reason for each; analyse again when they have "
       "arrived.",
       "Roster.state" },
@@ -67,9 +67,9 @@ const struct finding_rule finding_rules[] = {
       " direction; table Link has all links.",
       "bandwidth against the median of the same transport and kind of group" },
     { "slow_port", NULL, "GB/s",
-      "Host {a} {b} slowly: {c} links to other hosts move {value} GB/s, the"
-      " median is {baseline} GB/s: {effect} ms more a step and link ({percent}"
-      " % of the step).",
+      "Host {a} {b} slowly: {c} links with other hosts move {value} GB/s, the"
+      " median is {baseline} GB/s: {effect} ms more per step and link"
+      " ({percent} % of the step).",
       "Look at the node's network card and its port of the switch; view"
       " HostLink compares the hosts.",
       "half of the links that a host has to others are slow links" },
@@ -80,13 +80,14 @@ const struct finding_rule finding_rules[] = {
       " host's processors.",
       "free against the median of ranks, or as part of the step" },
     { "late_arriver", NULL, "ms",
-      "{c} for rank {rank}, most in group {b}: an average member"
-      " {effect} ms a step ({percent} %). Rank {peer} waits most, {a} ms.",
+      "{c} for rank {rank}, mostly in group {b}: an average member waits"
+      " {effect} ms a step ({percent} %). Rank {peer} waits longest: {a} ms.",
       "View Blame shows who waits for whom, table Wait by group and step.",
       "waiting caused - own waiting, against the median of ranks" },
     { "late_steps", NULL, "ms",
-      "From step {step} on steps take longer: {value} ms, {baseline} ms before"
-      " (+{effect} ms, {percent} % of the step), the longest of {a} {b} ms.",
+      "From step {step} on, steps take longer: {value} ms, before that"
+      " {baseline} ms (+{effect} ms, {percent} % of the step). The longest of"
+      " these {a} takes {b} ms.",
       "See in StepTrend which part grew; then what began on the hosts at that"
       " time.",
       "the cut of least squares through the median steps" },
@@ -124,13 +125,13 @@ const struct finding_rule finding_rules[] = {
     { "poor_overlap", NULL, "%",
       "Only {value} % of the communication is hidden by computing: {effect} ms "
       "a step ({percent} %) are exposed, not counting known waiting, pipeline "
-      "bubbles and slow links.",
-      "Overlap the gradients' reduction with the backward pass, and gathering"
+      "bubbles and slow links.{a}",
+      "{b} the gradients' reduction with the backward pass, and gathering"
       " with the forward pass; view KindStep shows which groups take the time.",
       "overlapped / (overlapped + not overlapped - waiting - bubble)" },
     { "pipeline_bubble", NULL, "ms",
-      "{b} of {c} ranks receive from other stages of the pipeline, and wait"
-      " for it {effect} ms a step ({percent} %); rank {rank} most, {a} ms.",
+      "{b} of {c} ranks wait for data from other stages of the pipeline: {effect}"
+      " ms a step on average ({percent} %). Rank {rank} waits longest: {a} ms.",
       "Use more micro-batches or an interleaved schedule, and compare the"
       " stages' computing.",
       "receive - shortest op of its name, as part of the step" },

@@ -154,7 +154,7 @@ planted ()
     expect_status 1
     is "kinds" "missing_ranks,slow_rank" "$(findings)"
     sized slow_rank
-    is "text" 1 "$(sql "SELECT text LIKE '%2 of 16 ranks%: 3, 7. 6 of 21%'
+    is "text" 1 "$(sql "SELECT text LIKE '2 of 16 ranks (3, 7) are %. 6 of 21 groups%'
                         FROM Finding WHERE kind='missing_ranks'")"
     queries_run
     run "$ROLLCALL" findings out

@@ -1,6 +1,6 @@
 SELECT
     NULL AS step,
-    min(rank) AS rank,
+    CASE count(*) WHEN 1 THEN min(rank) END AS rank,
     NULL AS peer,
     NULL AS comm_group,
     NULL AS effect_ms,
@@ -18,14 +18,15 @@ SELECT
     (
         SELECT CASE WHEN count(*)>0 THEN ' '||count(*)||' of '||(
             SELECT count(*)
-            FROM CommGroup)||' groups have such a member: nobody is told to be late in ops that it lacks, who waited for it may look late elsewhere, and the links it sends over are unknown.'
+            FROM CommGroup)||CASE count(*) WHEN 1 THEN ' groups has' ELSE ' groups have'
+            END||' such a member: which rank was late is unknown in the ops that lack its data, a rank that waited for it may look late in another group, and the links over which it sends are unknown.'
             ELSE '' END
         FROM (
             SELECT DISTINCT m.comm_group
             FROM CommGroupMember m
             JOIN Roster r ON r.rank=m.rank
             WHERE r.expected AND r.state<>'present')) AS b,
-    NULL AS c
+    CASE count(*) WHEN 1 THEN 'is' ELSE 'are' END AS c
 FROM Roster
 WHERE expected AND state<>'present'
 HAVING count(*)>0

@@ -223,7 +223,7 @@ static void test_slow_port (void **state)
     ranks (j, 16, 1);
     links (j, "s.host='h2' AND d.host<>'h2'");
     found (j, NULL, "slow_port|8|15.0");
-    says (j, "Host h2 sends slowly: 48 of 48 links to other hosts move 5 GB/s");
+    says (j, "Host h2 sends slowly: 48 of 48 links with other hosts move 5 GB/s");
 }
 
 static void test_contention (void **state)
@@ -398,9 +398,9 @@ static void test_late_arriver (void **state)
 
     lateness (j);
     found (j, NULL, "late_arriver|1|30.0");
-    says (j, "7 ranks wait for rank 1, most in group tp (1): an average member"
-             " 30 ms a step");
-    says (j, "Rank 0 waits most, 40 ms");
+    says (j, "7 ranks wait for rank 1, mostly in group tp (1): an average"
+             " member waits 30 ms a step");
+    says (j, "Rank 0 waits longest: 40 ms");
     assert_int_equal (db_int (j->db, "SELECT comm_group*10+peer FROM Finding",
                               -1), 10);
 }
@@ -442,7 +442,7 @@ static void test_missing_of_no_group (void **state)
     ranks (j, 4, 1);
     run (j, "UPDATE Roster SET state='missing' WHERE rank=2");
     found (j, NULL, "missing_ranks|2|");
-    says (j, "are missing or incomplete: 2. Medians are of");
+    says (j, "1 of 4 ranks (2) is missing or incomplete. Medians");
 }
 
 /* What the profiler saw of waiting cannot be hidden by computing. */
@@ -454,11 +454,18 @@ static void test_overlap (void **state)
     run (j, "UPDATE StepTraceTime SET overlapped=2000,"
             " communication_not_overlapped=40000");
     found (j, NULL, "poor_overlap||40.0");
+    says (j, "slow links. Waiting for other ranks is not known");
     run (j, "DELETE FROM Finding; INSERT INTO CommGroup (id, group_name,"
             " type) VALUES (1, 'a', 'collective');"
             "INSERT INTO GroupTime (step, comm_group, rank, ops,"
-            " synchronization_time) SELECT 'step'||step, 1, rank, 1, 30 FROM"
+            " synchronization_time) SELECT 'step'||step, 1, rank, 1, 10 FROM"
             " StepTraceTime");
+    found (j, NULL, "poor_overlap||30.0");
+    assert_int_equal (db_int (j->db, "SELECT count(*) FROM Finding WHERE"
+                              " text LIKE '%slow links.' AND hint LIKE"
+                              " 'Overlap the%'", 0), 1);
+    run (j, "DELETE FROM Finding; UPDATE GroupTime SET"
+            " synchronization_time=30");
     found (j, NULL, "");
 }
 
@@ -475,7 +482,7 @@ static void test_bubble_of_batches (void **state)
             " 'hcom_batchSendRecv__1', 'g', 30, 5*rank, 'step10', 'p2p', rank"
             " FROM Roster WHERE rank>0");
     found (j, NULL, "pipeline_bubble|3|10.0");
-    says (j, "3 of 4 ranks receive");
+    says (j, "3 of 4 ranks wait for data");
     run (j, "DELETE FROM Finding; UPDATE StepTraceTime SET computing=80000"
             " WHERE rank=0");
     found (j, NULL, "slow_rank|0|20.0 pipeline_bubble|3|10.0");
@@ -483,6 +490,23 @@ static void test_bubble_of_batches (void **state)
                               " kind='pipeline_bubble' AND severity='note' AND"
                               " text LIKE '%may follow from finding 1.'", 0),
                       1);
+}
+
+/* Numbers follow the size, and texts name the numbers. */
+static void test_numbers (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 8, 1);
+    links (j, "s.rank=3 AND d.rank=1");
+    run (j, "UPDATE StepTraceTime SET computing=70000 WHERE rank=5;"
+            "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name,"
+            " elapse_time, synchronization_time, step, type, rank) SELECT"
+            " 'hcom_batchSendRecv__1', 'g', 30, 5*rank, 'step10', 'p2p', rank"
+            " FROM Roster WHERE rank>0");
+    found (j, NULL, "slow_link|3|15.0 slow_rank|5|10.0 pipeline_bubble|7|20.0");
+    assert_int_equal (db_int (j->db, "SELECT count(*) FROM Finding WHERE"
+                              " id=3 AND text LIKE '%finding 1.'", 0), 1);
 }
 
 /* Of ops without a group nobody knows who sends to whom. */
@@ -496,7 +520,7 @@ static void test_bubble (void **state)
             " 'hcom_send__' ELSE 'hcom_receive__' END||'1', 'g'||(rank/2),"
             " 5+20*(rank%2), 'step10', 'p2p', rank FROM Roster");
     found (j, NULL, "pipeline_bubble|1|20.0");
-    says (j, "2 of 4 ranks receive");
+    says (j, "2 of 4 ranks wait for data");
     run (j, "DELETE FROM Finding; UPDATE CommAnalyzerTime SET group_name="
             "NULL");
     found (j, NULL, "");
@@ -542,8 +566,8 @@ static void test_missing (void **state)
 
     ranks (j, 6, 1);
     run (j, "UPDATE Roster SET state='missing' WHERE rank IN (1, 4)");
-    found (j, NULL, "missing_ranks|1|");
-    says (j, "2 of 6 ranks are missing or incomplete: 1, 4.");
+    found (j, NULL, "missing_ranks||");
+    says (j, "2 of 6 ranks (1, 4) are missing or incomplete.");
 }
 
 static void test_thresholds (void **state)
@@ -697,7 +721,7 @@ int main (void)
         TEST (test_slow_link_of_missing), TEST (test_slow_link_of_few),
         TEST (test_links_of_kinds), TEST (test_overlap_of_waiting),
         TEST (test_late_from_a_mild_one), TEST (test_clock_of_two),
-        TEST (test_bubble_of_batches),
+        TEST (test_bubble_of_batches), TEST (test_numbers),
         TEST (test_late_arriver),  TEST (test_late_of_missing),
         TEST (test_missing),       TEST (test_missing_of_no_group),
         TEST (test_overlap),       TEST (test_bubble),
