@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/counter.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -101,9 +102,9 @@ static void say_no_capture (struct agent *a, const struct local_rank *r,
                       r->dirs ? r->dirs : "its directories");
 
     if (older > 0 && n > 0 && (size_t)n < size)
-        (void)snprintf (out + n, size - (size_t)n, " (left out: %zu that by "
-                        "this host's clock were last changed before COMMAND "
-                        "began)", older);
+        (void)snprintf (out + n, size - (size_t)n, " (left out: %zu capture%s "
+                        "last changed before COMMAND began, by this host's "
+                        "clock)", older, units_s (older));
 }
 
 struct loss {                   // of a capture below 'dir'

@@ -346,8 +346,8 @@ SCRIPT
     # if the clock was set back they are of this one, so they are told of
     run mpirun_run 2 -- true
     expect_status 65
-    roster_says 0 missing "were last changed before COMMAND began)"
-    roster_says 1 missing "(left out: 2 that"
+    roster_says 0 missing "last changed before COMMAND began,"
+    roster_says 1 missing "(left out: 2 captures last changed"
     run mpirun_run 2 -- ./writer .
     expect_status 0
     is "captures" 2 "$(sql "SELECT count(*) FROM Capture")"
