@@ -33,7 +33,8 @@ const isNumber = x => typeof x === 'number' && Number.isFinite(x);
  */
 const formats = [0, 1, 2, 3].map(n => new Intl.NumberFormat('en-US',
   {minimumFractionDigits: n, maximumFractionDigits: n}));
-const decimals = (x, n) => isNumber(x) ? formats[n].format(x) : '–';
+const decimals = (x, n) => isNumber(x)
+  ? formats[n].format(x).replace(/^-(?=[0.]*$)/, '') : '–';
 
 function short(x) {
   if (!isNumber(x))
@@ -49,8 +50,10 @@ const gbps = x => isNumber(x) ? short(x) + ' GB/s' : '–';
 const megabytes = x => !isNumber(x) ? '–' : x >= 1e6 ? short(x / 1e6) + ' TB'
   : x >= 1e3 ? short(x / 1e3) + ' GB' : short(x) + ' MB';
 const percent = x => isNumber(x) ? decimals(x, 1) + ' %' : '–';
-const signed = x => isNumber(x)
-  ? (x > 0 ? '+' : x < 0 ? '−' : '±') + percent(Math.abs(x)) : '–';
+const signed = x => {
+  const size = isNumber(x) ? percent(Math.abs(x)) : '–';
+  return (!isNumber(x) || size === percent(0) ? '' : x > 0 ? '+' : '−') + size;
+};
 const count = x => isNumber(x) ? decimals(x, 0) : '–';
 const many = (n, word) => count(n) + ' ' + word + (n === 1 ? '' : 's');
 const range = (a, b) => a === b ? String(a) : a + '–' + b;

@@ -7,7 +7,7 @@ const AXIS_LEFT = 64, AXIS_BELOW = 42;
  */
 function addChart(parent, label, draw, idle) {
   const chart = {draw, at: null};
-  chart.idle = idle || 'Point at the chart, or go to it and use the arrow keys,'
+  chart.idle = idle || 'Point at the chart, or focus it and use the arrow keys,'
     + ' to read a value.';
   chart.holder = el('div');
   chart.readout = el('p', {class: 'readout idle', 'aria-live': 'polite'},

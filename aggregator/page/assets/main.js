@@ -46,8 +46,7 @@ function verdict() {
   }
   v.className = 'verdict note bad';
   v.append(el('strong', null, absent.map(r => many(r.n, 'rank') + ' ' + r.state)
-    .join(', ') + '. '), 'All else on this page is about the ranks that came; ',
-  'what others would have shown is not in it. ',
+    .join(', ') + '. '), 'Everything else on this page shows only the data that arrived. ',
   el('a', {href: '#roll'}, 'Who, and why'));
 }
 
@@ -59,8 +58,8 @@ function about() {
   ), note((foldedRanks ? count(data.fold.ranks) + ' ranks are folded into ' +
     count(places.length) + ' places. ' : '') + (foldedSteps ?
     count(data.fold.steps) + ' steps are folded into ' + count(steps.length) +
-    ' places. ' : '') + 'The address of a table can be kept: add ?filter=TEXT '
-    + 'and &sort=COLUMN (or -COLUMN) behind the name of its section, as in '
+    ' places. ' : '') + 'To link to a table, add ?filter=TEXT and '
+    + '&sort=COLUMN (or -COLUMN) to the name of its section, as in '
     + '#time?sort=-computing.'));
 }
 

@@ -25,8 +25,8 @@ function joined(links) {
 
 /* ---- links ---- */
 
-/* A link is beside the median of its transport; of several in a cell it is the
- * slowest one.
+/* A link is compared with the median of its transport; of several in a cell it
+ * is the slowest one.
  */
 function linkRows() {
   const rows = rowsOf('links'), kinds = new Map();
@@ -46,7 +46,7 @@ function linkRows() {
 }
 
 const LINK_VIEWS = {
-  beside: ['beside the median of its transport', c => c.beside,
+  beside: ['compared with the median of its transport', c => c.beside,
     () => deviation(5, -1)],
   gbps: ['bandwidth, GB/s', c => c.gbps, v => amounts(v, 'GB/s')],
   mb: ['data moved, MB', c => c.mb, v => amounts(v, 'MB', 2)],
@@ -61,7 +61,7 @@ function linkTell(c, i, j) {
     many(c.links, 'link') + '; the slowest, ' + c.slow.slowest_src + ' → ' +
     c.slow.slowest_dst + ': ' + gbps(c.slow.slowest) : '') +
     (isNumber(c.beside) ? ', ' + signed(c.beside) +
-    ' beside the median of its transport' : '');
+    ' compared with the median of its transport' : '');
 }
 
 function linkSpec(rows, transport, view) {
@@ -87,7 +87,7 @@ function linkTable(rows) {
     {key: 'dst', label: 'Destination', show: l => l.dst_name},
     {key: 'transport', label: 'Transport', text: true},
     {key: 'gbps', label: 'Bandwidth', unit: 'GB/s', show: l => short(l.gbps)},
-    {key: 'beside', label: 'Beside the median', unit: '%',
+    {key: 'beside', label: 'Compared with the median', unit: '%',
       show: l => signed(l.beside)},
     {key: 'mb', label: 'Data', unit: 'MB', show: l => short(l.mb)},
     {key: 'ms', label: 'Time', unit: 'ms', show: l => short(l.ms)},
@@ -101,8 +101,8 @@ function linkTable(rows) {
 function linkSection() {
   const s = byId('links'), {rows, kinds} = linkRows();
   if (!rows.length) {
-    s.append(note('No capture of this job has link totals (level 1 or more ' +
-      'of the profiler has them).'));
+    s.append(note('No capture of this job has link totals (the profiler ' +
+      'records them from level 1 on).'));
     return;
   }
   let transport = '', view = 'beside', chart = null;
@@ -131,13 +131,13 @@ function waitSpec() {
     value: (i, j) => cells[j][i] ? cells[j][i].wait_ms : null,
     gone: (i, j) => endAbsent(ends[j]) || endAbsent(ends[i]),
     goneText: ends.some(endAbsent) ? 'no data of a rank' : null,
-    scale: amounts(cells.flat().map(c => c && c.wait_ms), 'ms waited', 2),
+    scale: amounts(cells.flat().map(c => c && c.wait_ms), 'ms waited in all steps', 2),
     xLabels: names, yLabels: names, xTitle: 'Late ' + endKind,
     yTitle: 'Waiting ' + endKind,
     tell: (i, j) => {
       const c = cells[j][i];
       return endLong(ends[j]) + (c ? ' waited ' + ms(c.wait_ms) + ' for ' +
-        endLong(ends[i]) + ' in ' + many(c.ops, 'op')
+        endLong(ends[i]) + ' in ' + many(c.ops, 'op') + ' of all steps'
         : ' did not wait for ' + endLong(ends[i]));
     }};
 }
@@ -145,19 +145,20 @@ function waitSpec() {
 function waitSection() {
   const s = byId('blame'), late = rowsOf('late');
   if (!late.length) {
-    s.append(note('No op of this job tells who came last: it needs ops that ' +
-      'all ranks of a group have.'));
+    s.append(note('No op of this job shows which rank came last: that takes ' +
+      'ops that all ranks of a group recorded.'));
     return;
   }
   if (Number(jobOf('wait_ops_incomplete')) > 0)
-    s.append(note(many(Number(jobOf('wait_ops_incomplete')), 'op') + ' lack ' +
-      'a rank of their group, and do not count.', 'bad'));
+    s.append(note('Ops that are not counted, because a rank of their group ' +
+      'did not record them: ' + count(Number(jobOf('wait_ops_incomplete'))) +
+      '.', 'bad'));
   grid(s, 'Waiting time of each ' + endKind + ' for each other', waitSpec);
   s.append(folded('Table of late ranks', () => new Table('blame',
     'Ranks that others waited for', [
       {key: 'rank', label: 'Late rank'},
       {key: 'host', label: 'Host', text: true},
-      {key: 'wait_ms', label: 'Others waited', unit: 'ms',
+      {key: 'wait_ms', label: 'Others waited in all steps', unit: 'ms',
         show: r => short(r.wait_ms)},
       {key: 'ops', label: 'Waits', show: r => count(r.ops)},
       {key: 'waiting', label: 'Ranks waiting', show: r => count(r.waiting)},
@@ -186,8 +187,8 @@ function groupSection() {
   const all = rowsOf('group_count')[0].n;
   let shown = groups.slice(0, GROUPS_DRAWN);
   if (all > groups.length)
-    s.append(note('The ' + count(groups.length) + ' groups that take most time'
-      + ' of ' + count(all) + '.'));
+    s.append(note('The ' + count(groups.length) + ' of ' + count(all) +
+      ' groups that take the most time.'));
   const holder = el('div');
   s.append(legend([['rest', 'Moving data'], ['wait', 'Waiting']]), holder);
   const chart = lines(holder, 'Communication time of a rank by group', () => ({
@@ -203,7 +204,7 @@ function groupSection() {
     {key: 'size', label: 'Size', show: g => count(g.size)},
     {key: 'ranks', label: 'Ranks seen', show: g => count(g.ranks)},
     {key: 'ops', label: 'Ops of all ranks', show: g => count(g.ops)},
-    {key: 'ms', label: 'Time of a rank', unit: 'ms', show: g => short(g.ms)},
+    {key: 'ms', label: 'Time of a rank, all steps', unit: 'ms', show: g => short(g.ms)},
     {key: 'wait_ms', label: 'Waiting', unit: 'ms',
       show: g => short(g.wait_ms)},
     {key: 'share', label: 'Waiting', unit: '%', show: g => isNumber(g.share)

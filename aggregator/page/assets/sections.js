@@ -1,6 +1,5 @@
 /* sections.js - findings, the roll, the time of ranks and steps */
-const SEVERITIES = ['critical', 'error', 'high', 'major', 'warning', 'medium',
-  'minor', 'low', 'notice', 'note', 'info'];    // the gravest first
+const SEVERITIES = ['high', 'medium', 'low', 'note'];   // most serious first
 const STATES = {present: 'good', partial: 'warn', raw: 'warn', unexpected:
   'warn', failed: 'bad', missing: 'bad'};
 const STATE_MARKS = {partial: '½', raw: 'raw', unexpected: '?', failed: '!',
@@ -25,13 +24,13 @@ const foldedSteps = data.fold.steps > steps.length;
 /* ---- findings ---- */
 
 const gravity = s => {
-  const i = SEVERITIES.indexOf(String(s).toLowerCase());
+  const i = SEVERITIES.indexOf(s);
   return i < 0 ? SEVERITIES.length : i;
 };
 
 function severityBadge(s) {
   const g = gravity(s);
-  return el('span', {class: 'badge ' + (g < 4 ? 'bad' : g < 6 ? 'warn' : '')},
+  return el('span', {class: 'badge ' + (['bad', 'warn'][g] || '')},
     s || 'finding');
 }
 
@@ -49,10 +48,6 @@ function findingText(f) {
 function findings() {
   const s = byId('findings'), list = rowsOf('findings');
   list.forEach(f => { f.gravity = gravity(f.severity); });
-  // what has no size is about everything else
-  const size = f => isNumber(f.effect_ms) ? f.effect_ms : Infinity;
-  list.sort((a, b) => a.gravity - b.gravity ||
-    (size(a) === size(b) ? a.id - b.id : size(b) - size(a)));
   const all = rowsOf('finding_counts').reduce((t, r) => t + r.n, 0);
   if (!list.length) {
     s.append(note('This result has no findings.'));
@@ -114,9 +109,8 @@ function hostList(roll) {
       el('span', {class: 'ranks'}, ...ranks.map(rankMark)))));
   list.style.setProperty('--digits', digits);
   return el('div', null, brief ? el('p', null, 'Not drawn: ' +
-    count(whole.length) + ' hosts, ' + whole[0][0] + ' … ' +
-    whole[whole.length - 1][0] + ', of which every rank that is known to be ' +
-    'theirs is present.') : null, list);
+    count(whole.length) + ' hosts (' + whole[0][0] + ' … ' +
+    whole[whole.length - 1][0] + '), all of whose known ranks are present.') : null, list);
 }
 
 const rollColumns = [
@@ -143,7 +137,7 @@ function rangesOf(ranks) {
   return list.map(([a, b]) => range(a, b)).join(', ');
 }
 
-/* Ranks of which the same is to be said are one row. */
+/* Ranks with the same state and reason are one row. */
 function absentTable(absent) {
   const rows = new Map();
   absent.slice().sort((a, b) => a.rank - b.rank).forEach(r => {
@@ -168,8 +162,8 @@ function rollCall() {
   const absent = roll.filter(r => r.state !== 'present');
   const all = rowsOf('states').reduce((t, r) => t + r.n, 0);
   s.append(note(rowsOf('states').map(r => count(r.n) + ' ' + r.state)
-    .join(', ') + '. Who is expected is known by: ' +
-    (jobOf('roster_known_by') || 'nobody') + '.'));
+    .join(', ') + '. Expected ranks come from: ' +
+    (jobOf('roster_known_by') || 'not known') + '.'));
   if (absent.length)
     s.append(el('h3', null, 'Not present'), absentTable(absent).element);
   if (strays.length)
@@ -182,8 +176,8 @@ function rollCall() {
       .element);
   s.append(el('h3', null, 'By host'));
   if (all > roll.length)
-    s.append(note('The ranks that are not present, and others up to ' +
-      count(roll.length) + ' of ' + count(all) + '.'));
+    s.append(note('Shown are ' + count(roll.length) + ' of ' + count(all) +
+      ' ranks, first those that are not present.'));
   s.append(hostList(roll));
   s.append(folded('Table of all ranks', () =>
     new Table('roll', 'All ranks', rollColumns, roll).element));
@@ -228,7 +222,7 @@ function timeTable(rows, onchange) {
     {key: 'rank', label: foldedRanks ? 'Ranks' : 'Rank', show: r => r.name},
     {key: 'host', label: 'Host', text: true},
     number('total', 'Step'), number('computing', 'Computing'),
-    {key: 'beside', label: 'Beside the median', unit: '%',
+    {key: 'beside', label: 'Compared with the median', unit: '%',
       show: r => signed(r.beside)},
     number('communication', 'Not overlapped'),
     number('overlapped', 'Overlapped'), number('free', 'Free'), ...extra,
@@ -240,7 +234,7 @@ function timeTell(r) {
   return r.total === null ? p + ': no time (' + r.state + ')'
     : p + ': step ' + ms(r.total) + ' = ' + KINDS.map(([k, t]) =>
       t.toLowerCase() + ' ' + ms(r[k])).join(' + ') + '; computing ' +
-      signed(r.beside) + ' beside the median';
+      signed(r.beside) + ' compared with the median';
 }
 
 function timeSection() {
@@ -299,7 +293,7 @@ const MEASURES = {
 
 const timeAt = (kind, p, step) => data.times[kind][p * steps.length + step];
 
-/* Values, and what they are beside the median of their step. */
+/* Values, also in percent above the median of their step. */
 function heatValues(measure) {
   const get = MEASURES[measure][1];
   const raw = places.map((_, p) => steps.map((__, j) => get(p, j)));
@@ -328,7 +322,7 @@ function heatSpec(measure, how) {
       return placeLong(places[p]) + ', step ' + steps[q] + ': ' +
         (isNumber(v.raw[p][q]) ? MEASURES[measure][0].toLowerCase() + ' ' +
           ms(v.raw[p][q]) + ', ' + signed(v.beside[p][q]) +
-          ' beside the median of the step, ' + ms(v.middles[q])
+          ' compared with the median of the step, ' + ms(v.middles[q])
           : 'no data (' + places[p].state + ')');
     }};
 }
@@ -344,7 +338,7 @@ function heatSection() {
     choice('Time', Object.entries(MEASURES).map(([k, m]) => [k, m[0]]), v => {
       measure = v;
       redraw(chart);
-    }), choice('Colour', [['beside', 'beside the median of the step'],
+    }), choice('Colour', [['beside', 'compared with the median of the step'],
       ['amount', 'milliseconds']], v => {
       how = v;
       redraw(chart);
@@ -372,7 +366,7 @@ function heatTable() {
       show: r => short(r.middle)},
     {key: 'who', label: 'Slowest rank', show: r => r.label},
     {key: 'most', label: 'Its computing', unit: 'ms', show: r => short(r.most)},
-    {key: 'beside', label: 'Beside the median', unit: '%',
+    {key: 'beside', label: 'Compared with the median', unit: '%',
       show: r => signed(r.beside)},
   ], rows);
 }
