@@ -43,7 +43,8 @@ static const struct {
       " NULL ORDER BY id LIMIT " CAPTURES_MAX },
     { "late", "SELECT w.late_rank AS rank, r.host, sum(w.wait_ms) AS wait_ms,"
       " sum(w.ops) AS ops, count(DISTINCT w.waiting_rank) AS waiting,"
-      " count(DISTINCT w.step) AS steps, max(abs(w.clock_error_ms)) AS clock_ms"
+      " count(DISTINCT w.step) AS steps, max(abs(w.clock_error_ms)) AS clock_ms,"
+      " count(*) OVER () AS late_ranks"
       " FROM Wait w LEFT JOIN Roster r ON r.rank=w.late_rank"
       " GROUP BY w.late_rank ORDER BY 3 DESC, 1 LIMIT " LATE_MAX },
     { "groups", "SELECT g.id, g.pg_name, g.group_id, g.group_name, g.type,"

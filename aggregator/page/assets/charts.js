@@ -84,8 +84,9 @@ function listen(chart) {
 
 /* ---- axes ---- */
 
-const box = (x, y, w, h) => 'M' + x.toFixed(2) + ',' + y.toFixed(2) + 'h' +
-  w.toFixed(2) + 'v' + h.toFixed(2) + 'h' + (-w).toFixed(2) + 'z';
+/* By its corners: neighbours that touch round their common edge alike. */
+const box = (x, y, w, h) => 'M' + x.toFixed(2) + ',' + y.toFixed(2) + 'H' +
+  (x + w).toFixed(2) + 'V' + (y + h).toFixed(2) + 'H' + x.toFixed(2) + 'z';
 
 /* Every so many labels, so that they do not touch. */
 function stride(n, room, widest) {

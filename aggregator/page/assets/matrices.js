@@ -87,7 +87,7 @@ function linkTable(rows) {
     {key: 'dst', label: 'Destination', show: l => l.dst_name},
     {key: 'transport', label: 'Transport', text: true},
     {key: 'gbps', label: 'Bandwidth', unit: 'GB/s', show: l => short(l.gbps)},
-    {key: 'beside', label: 'Compared with the median', unit: '%',
+    {key: 'beside', label: 'vs. median', unit: '%',
       show: l => signed(l.beside)},
     {key: 'mb', label: 'Data', unit: 'MB', show: l => short(l.mb)},
     {key: 'ms', label: 'Time', unit: 'ms', show: l => short(l.ms)},
@@ -153,6 +153,9 @@ function waitSection() {
     s.append(note('Ops that are not counted, because a rank of their group ' +
       'did not record them: ' + count(Number(jobOf('wait_ops_incomplete'))) +
       '.', 'bad'));
+  if (late[0].late_ranks > late.length)
+    s.append(note('The table has the ' + count(late.length) + ' of ' +
+      count(late[0].late_ranks) + ' late ranks that others waited for most.'));
   grid(s, 'Waiting time of each ' + endKind + ' for each other', waitSpec);
   s.append(folded('Table of late ranks', () => new Table('blame',
     'Ranks that others waited for', [
@@ -204,7 +207,7 @@ function groupSection() {
     {key: 'size', label: 'Size', show: g => count(g.size)},
     {key: 'ranks', label: 'Ranks seen', show: g => count(g.ranks)},
     {key: 'ops', label: 'Ops of all ranks', show: g => count(g.ops)},
-    {key: 'ms', label: 'Time of a rank, all steps', unit: 'ms', show: g => short(g.ms)},
+    {key: 'ms', label: 'Time of a rank', unit: 'ms', show: g => short(g.ms)},
     {key: 'wait_ms', label: 'Waiting', unit: 'ms',
       show: g => short(g.wait_ms)},
     {key: 'share', label: 'Waiting', unit: '%', show: g => isNumber(g.share)

@@ -222,7 +222,7 @@ function timeTable(rows, onchange) {
     {key: 'rank', label: foldedRanks ? 'Ranks' : 'Rank', show: r => r.name},
     {key: 'host', label: 'Host', text: true},
     number('total', 'Step'), number('computing', 'Computing'),
-    {key: 'beside', label: 'Compared with the median', unit: '%',
+    {key: 'beside', label: 'vs. median', unit: '%',
       show: r => signed(r.beside)},
     number('communication', 'Not overlapped'),
     number('overlapped', 'Overlapped'), number('free', 'Free'), ...extra,
@@ -366,7 +366,7 @@ function heatTable() {
       show: r => short(r.middle)},
     {key: 'who', label: 'Slowest rank', show: r => r.label},
     {key: 'most', label: 'Its computing', unit: 'ms', show: r => short(r.most)},
-    {key: 'beside', label: 'Compared with the median', unit: '%',
+    {key: 'beside', label: 'vs. median', unit: '%',
       show: r => signed(r.beside)},
   ], rows);
 }
