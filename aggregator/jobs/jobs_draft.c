@@ -494,8 +494,8 @@ static bool clash_of_ends (const struct question *q)
         }
         if (apart > allowed)
             return draft_say (q, "collectives of one step end %.3f ms apart, "
-                              "for any offsets of the "
-                              "clocks", (double)apart / 1e6);
+                              "whatever the offsets of the clocks",
+                              (double)apart / 1e6);
     }
     return false;
 }

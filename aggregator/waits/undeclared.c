@@ -237,8 +237,8 @@ static bool is_one_group (struct settling *s, const struct ends *e)
     if (e->off_ms > ends_tolerance_ms (e, s->device))
         return undeclared_refuse (
             s,
-            "for any offsets of the clocks, their ends are up to %.3f ms "
-            "apart: in one group they are at most %.3f ms apart",
+            "whatever the offsets of the clocks, ends of an op are up to %.3f "
+            "ms apart; in one group they would be at most %.3f ms apart",
             e->off_ms, ends_tolerance_ms (e, s->device));
     return undeclared_refuse (s,
                               "in %zu ops a rank ended before another one "

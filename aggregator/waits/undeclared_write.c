@@ -45,7 +45,8 @@ static const char *const op_tables[] = {
 };
 
 static const char was_null[] = "group_name is NULL";
-static const char is_known[] = "it is that of all whose ops end together";
+static const char is_known[] = "it is taken from ops that end together on "
+                               "all ranks";
 
 /* Set the group in the ops, and in what their captures say about them. */
 static int name_ops (struct settling *s, const char *key, struct err *err)

@@ -41,7 +41,7 @@ old ()
     is "range" "Optimizer.step#SGD.step|400" "$(sql "SELECT name, total_time
         FROM UserRange WHERE name LIKE 'Opt%'")"
     is "dates" "|" "$(sql "SELECT started_ns, ended_ns FROM Capture")"
-    reason_has 0 "its times count from the start of its process' profiler"
+    reason_has 0 "its times count from the start of its profiler"
 }
 
 @test "a list of events of each rank: nobody knows whose they are" {

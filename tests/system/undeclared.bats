@@ -94,7 +94,7 @@ step2|0|1|2|2.42" "$(waits)"
         JOIN CommGroup g ON g.group_name=t.group_name")"
     is "size: 2(n-1)/n of 1 MB" "1|8" "$(sql "SELECT transit_size, count(*)
         FROM CommAnalyzerBandwidth GROUP BY 1")"
-    reason_has 0 "it is that of all whose ops end together"
+    reason_has 0 "it is taken from ops that end together on all ranks"
 }
 
 @test "on one clock: who waited for whom" {
@@ -116,7 +116,7 @@ step2|0|1|2|2.4" "$(waits)"
     rank 3 4 11000:15410 21000:22510 30000:34110 39000:41710
     analyze
     expect_status 0
-    no_group "for any offsets of the clocks, their ends are up to"
+    no_group "whatever the offsets of the clocks, ends of an op are up to"
 }
 
 @test "a rank that did other ops, or ops of another size: no group" {
@@ -233,5 +233,5 @@ step2|1|0|24.9" "$(sql "SELECT step, late_rank, waiting_rank,
         ProfilerStep#2:50000:50000 all_reduce:70000:13000
     analyze
     expect_status 0
-    no_group "for any offsets of the clocks"
+    no_group "whatever the offsets of the clocks"
 }

@@ -300,8 +300,8 @@ static void tell_doubts (const struct kineto *k, bool whole)
     if (k->noutside > 0)
         tell_outside (k);
     if (k->own_clock)
-        capture_reason (c, "its times count from the start of its process' "
-                        "profiler, which is not known");
+        capture_reason (c, "its times count from the start of its profiler, "
+                        "and the trace does not say when that was");
     if (k->host_only && k->many_stretches)
         capture_reason (c, "and there are too many host ops to compute it");
     if (k->ngpu == 0 && !k->host_only && k->events > 0)
