@@ -48,8 +48,8 @@ static void print_host (const struct run *r)
 
     if (r->way == RUN_WAY_ALONE)
         return;
-    (void)fprintf (r->opt->json ? stderr : stdout, "%s%s (if the job is ended: "
-                   "rollcall wait %s%s, there)\n",
+    (void)fprintf (r->opt->json ? stderr : stdout, "%s%s (if the launcher dies, "
+                   "call there: rollcall wait %s%s)\n",
                    r->opt->json ? "host " : "host          ", r->host, r->job,
                    run_state_option (r, state));
     (void)fflush (stdout);

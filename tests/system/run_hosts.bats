@@ -96,7 +96,7 @@ heard_in_ledger ()                  # N: ranks, with their hosts
     done
     only_hosts_left
     job=$(sed -n 's/^job *//p' log)
-    grep "^host  *h0 (if the job is ended: rollcall wait $job --state " log
+    grep "^host  *h0 (if the launcher dies, call there: rollcall wait $job --state " log
     run ../on h1 "$ROLLCALL" wait "$job"
     expect_status 66
     shows "job $job was on this host, its aggregator on another" \

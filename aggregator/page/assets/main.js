@@ -46,7 +46,8 @@ function verdict() {
   }
   v.className = 'verdict note bad';
   v.append(el('strong', null, absent.map(r => many(r.n, 'rank') + ' ' + r.state)
-    .join(', ') + '. '), 'Everything else on this page shows only the data that arrived. ',
+    .join(', ') + '. '), 'Everything else on this page shows only the data ',
+  'that arrived. ',
   el('a', {href: '#roll'}, 'Who, and why'));
 }
 

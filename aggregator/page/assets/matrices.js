@@ -131,7 +131,8 @@ function waitSpec() {
     value: (i, j) => cells[j][i] ? cells[j][i].wait_ms : null,
     gone: (i, j) => endAbsent(ends[j]) || endAbsent(ends[i]),
     goneText: ends.some(endAbsent) ? 'no data of a rank' : null,
-    scale: amounts(cells.flat().map(c => c && c.wait_ms), 'ms waited in all steps', 2),
+    scale: amounts(cells.flat().map(c => c && c.wait_ms),
+      'ms waited in all steps', 2),
     xLabels: names, yLabels: names, xTitle: 'Late ' + endKind,
     yTitle: 'Waiting ' + endKind,
     tell: (i, j) => {

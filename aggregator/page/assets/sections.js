@@ -110,7 +110,8 @@ function hostList(roll) {
   list.style.setProperty('--digits', digits);
   return el('div', null, brief ? el('p', null, 'Not drawn: ' +
     count(whole.length) + ' hosts (' + whole[0][0] + ' … ' +
-    whole[whole.length - 1][0] + '), all of whose known ranks are present.') : null, list);
+    whole[whole.length - 1][0] + '), all of whose known ranks are ' +
+    'present.') : null, list);
 }
 
 const rollColumns = [
