@@ -112,7 +112,8 @@ static int close_leaf (struct page_writer *w)
     page_image_end (&w->image, 0);
     if (++w->waiting == PAGE_RUN)
         rc = write_leaves (w);
-    begin_leaf (w);
+    if (rc == 0)                // else the buffer may be full
+        begin_leaf (w);
     return rc;
 }
 

@@ -2,6 +2,8 @@
 #include "common/pages/pages_check.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #define CHUNK 97
 
@@ -221,6 +223,36 @@ static void test_columns (void **state)
     pages_end (&p);
 }
 
+/* The disk is full: the rows that are in memory are given up, too. */
+static void test_full (void **state)
+{
+    struct page_value v = page_text ("a text that many rows have", 26);
+    struct rlimit none = { 4096, RLIM_INFINITY }, old;
+    struct page_writer *w;
+    struct page_file *f;
+    struct err err = { "" };
+    struct pages p;
+    int64_t rows = 0;
+
+    (void)state;
+    pages_start (&p, 4096, SCHEMA);
+    f = pages_open (&p);
+    w = pages_writer (f);
+    assert_int_equal (getrlimit (RLIMIT_FSIZE, &old), 0);
+    none.rlim_max = old.rlim_max;
+    (void)signal (SIGXFSZ, SIG_IGN);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &none), 0);
+    while (page_writer_row (w, rows + 1, &v, 1, &err) == 0)
+        rows++;
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &old), 0);
+    assert_true (rows > PAGE_RUN * 4096 / 40);
+    assert_int_equal (page_writer_row (w, rows + 2, &v, 1, &err), -EFBIG);
+    assert_int_equal (page_writer_abandon (w, &err), -EFBIG);
+    assert_int_equal (page_writer_close (w, &err), -EFBIG);
+    page_file_close (f);
+    pages_end (&p);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +262,7 @@ int main (void)
         cmocka_unit_test (test_overlap),
         cmocka_unit_test (test_order),
         cmocka_unit_test (test_columns),
+        cmocka_unit_test (test_full),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
