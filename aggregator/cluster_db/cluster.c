@@ -341,6 +341,8 @@ static int write_rest (const struct maker *m, const struct cluster_rows *all,
 /* SQLite opens the file next, so it must be closed here. */
 static void end_pages (struct maker *m)
 {
+    for (unsigned i = 0; i < m->threads && m->workers; i++)
+        cluster_rows_stop (&m->workers[i].rows);
     for (size_t i = 0; i < PARTS; i++) {
         cluster_keys_fini (&m->parts[i].keys);
         free (m->parts[i].ranks);

@@ -320,10 +320,15 @@ int cluster_rows_switch (struct cluster_rows *r, struct cluster_part *part,
                                           err);
 }
 
-void cluster_rows_fini (struct cluster_rows *r)
+void cluster_rows_stop (struct cluster_rows *r)
 {
     if (r->part)
         (void)end_table (r, -ECANCELED, NULL);
+}
+
+void cluster_rows_fini (struct cluster_rows *r)
+{
+    cluster_rows_stop (r);
     texts_fini (&r->steps);
     free (r->numbers);
     free (r->used);

@@ -116,6 +116,11 @@ void cluster_rows_fini (struct cluster_rows *r);        // fine for all zero
 int cluster_rows_switch (struct cluster_rows *r, struct cluster_part *part,
                          struct err *err);
 
+/* Leave the table, if the thread is at one, because the build has failed.  Call
+ * it before the table's file is closed.
+ */
+void cluster_rows_stop (struct cluster_rows *r);
+
 /* Write ranks [first, first + n) of the table; nobody else writes one of them.
  */
 int cluster_rows_write (struct cluster_rows *r, size_t first, size_t n,

@@ -501,6 +501,47 @@ static void test_cancel (void **state)
     assert_int_equal (rmdir (path), 0);         // it is empty
 }
 
+/* Give the row whose first column is this text another rowid. */
+static void damage_rowid (const char *path, const char *text, char rowid)
+{
+    static char bytes[1 << 20];
+    FILE *f = fopen (path, "r+");
+    size_t n;
+    char *at;
+
+    assert_non_null (f);
+    n = fread (bytes, 1, sizeof (bytes), f);
+    at = memmem (bytes, n, text, strlen (text));
+    assert_non_null (at);
+    at -= 14;                   // a record's header of 12 columns, the rowid
+    assert_int_equal (at[0], 2);
+    assert_int_equal (at[1], 13);
+    assert_int_equal (fseek (f, at - bytes, SEEK_SET), 0);
+    assert_int_equal (fputc (rowid, f), rowid);
+    assert_int_equal (fclose (f), 0);
+}
+
+/* A build that fails within a table ends all that it has begun. */
+static void test_damage (void **state)
+{
+    struct place *p = *state;
+    struct publish out;
+    struct err err = { "" };
+    char path[128];
+
+    setup_db (p, "INSERT INTO CommAnalyzerTime (hccl_op_name, rank) VALUES"
+                 " ('first', 0), ('damaged', 0), ('last', 0)");
+    (void)snprintf (path, sizeof (path), "%s/analysis.db", p->dir);
+    damage_rowid (path, "damaged", 1);
+    assert_int_equal (publish_open (&out, p->dir, NULL, false, &err), 0);
+    assert_int_equal (cluster_make (&out, path, 2, NULL, &p->made, &err),
+                      -EBADMSG);
+    assert_non_null (strstr (err.text, "rows are out of order"));
+    publish_close (&out);
+    (void)snprintf (path, sizeof (path), "%s/%s", p->dir, PUBLISH_OUTPUT_DIR);
+    assert_int_equal (rmdir (path), 0);         // it is empty
+}
+
 int main (void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown (fn, setup, teardown)
@@ -522,6 +563,7 @@ int main (void)
         TEST (test_many_ranks),
         TEST (test_empty),
         TEST (test_cancel),
+        TEST (test_damage),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
