@@ -73,11 +73,14 @@ static int take_op (void *arg, const struct op_row *a, size_t n,
                     struct err *err)
 {
     struct waiter *w = arg;
+    const atomic_bool *cancel = w->d->cancel;
     enum arrival_set set = arrival_judge (a, n);
     bool by_start;
     size_t late;
     int rc;
 
+    if (cancel && atomic_load_explicit (cancel, memory_order_relaxed))
+        return err_set (err, EINTR, "interrupted");
     w->counts.incomplete += set == ARRIVAL_INCOMPLETE;
     w->counts.ambiguous += set == ARRIVAL_AMBIGUOUS;
     if (set != ARRIVAL_WHOLE)
@@ -103,10 +106,7 @@ static int take_op (void *arg, const struct op_row *a, size_t n,
 static int merge_piece (void *state, size_t piece, struct err *err)
 {
     struct waiter *w = state;
-    const atomic_bool *cancel = w->d->cancel;
 
-    if (cancel && atomic_load (cancel))
-        return err_set (err, EINTR, "interrupted");
     return op_merge_piece (w->d->merge, piece, take_op, w, err);
 }
 
