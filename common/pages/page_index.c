@@ -106,9 +106,11 @@ int page_index_keys (struct page_index *x, const struct page_value *values,
                      unsigned n, int64_t rowid, uint64_t rows,
                      struct err *err)
 {
-    for (uint64_t i = 0; i < rows && x->rc == 0; i++, rowid++) {
-        if (i == 0 || !page_cell_next (&x->cell, rowid))
-            x->rc = page_cell_make (&x->cell, x->above.tree, rowid, values, n,
+    for (uint64_t i = 0; i < rows && x->rc == 0; i++) {
+        int64_t id = rowid + (int64_t)i;
+
+        if (i == 0 || !page_cell_next (&x->cell, id))
+            x->rc = page_cell_make (&x->cell, x->above.tree, id, values, n,
                                     &x->why);
         if (x->rc == 0)
             x->rc = add_cell (x);
