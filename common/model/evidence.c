@@ -19,12 +19,18 @@ void evidence_init (struct evidence *e)
     e->by_step = (struct map)MAP (uint64_t, 1);
 }
 
+void evidence_forget_ops (struct evidence *e)
+{
+    for (uint32_t i = 0; i < e->nsamples; i++)
+        free (e->samples[i].ops);
+    e->nsamples = 0;
+}
+
 void evidence_fini (struct evidence *e)
 {
     for (uint32_t i = 0; i < e->nspans; i++)
         free (e->spans[i].step);
-    for (uint32_t i = 0; i < e->nsamples; i++)
-        free (e->samples[i].ops);
+    evidence_forget_ops (e);
     free (e->groups);
     free (e->spans);
     free (e->samples);

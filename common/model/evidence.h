@@ -132,6 +132,9 @@ int evidence_note_op (struct evidence *e, const char *step, size_t nstep,
                       const char *group, const char *name, size_t nname,
                       int64_t end_ns, int64_t elapse_ns);
 
+/* Forget all of these. */
+void evidence_forget_ops (struct evidence *e);
+
 /* A hash that is the same on every machine; 0 to begin with. */
 uint64_t evidence_hash (uint64_t seed, const char *text, size_t n);
 

@@ -195,7 +195,7 @@ void evidence_forget (struct source *src, enum table_id table)
         forget_links (e);
     if (table != TABLE_TIME)
         return;
-    e->nsamples = 0;
+    evidence_forget_ops (e);
     for (uint32_t i = 0; i < e->nspans; i++) {
         if (e->spans[i].host)
             continue;
