@@ -29,11 +29,11 @@ static uint32_t group_of (struct cluster_rows *r, const char *name, size_t n)
 
     if (n == 0)
         return CLUSTER_GROUP_NONE;
-    if (n >= sizeof (r->lookups[i].name))
+    if (n > sizeof (r->lookups[i].name))
         return cluster_groups_find (r->groups, name, n, r->rank);
-    if (memcmp (known, name, n) != 0 || known[n] != '\0') {
+    if (r->lookups[i].size != n || memcmp (known, name, n) != 0) {
         memcpy (known, name, n);
-        known[n] = '\0';
+        r->lookups[i].size = (uint32_t)n;
         r->lookups[i].group = cluster_groups_find (r->groups, name, n,
                                                    r->rank);
     }

@@ -100,8 +100,8 @@ struct cluster_rows {
     const char *band;           // the last column of the index, or ""
     const char *last_band;      // of the row before
     struct {
-        char name[32];          // "": none
-        uint32_t group;
+        char name[32];
+        uint32_t size, group;   // size 0: none
     } lookups[CLUSTER_LOOKUPS];
 };
 

@@ -61,7 +61,8 @@ struct waiter {
     char step_text[64];
     size_t step_size;           // SIZE_MAX: the text was too long
     struct {
-        char name[CAPTURE_HASH_MAX];    // "": none
+        char name[CAPTURE_HASH_MAX];
+        size_t n;               // of the name; 0: none
         uint32_t group, size;
     } groups[GROUPS];           // of the rank of 'capture'
     struct {

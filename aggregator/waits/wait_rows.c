@@ -53,10 +53,9 @@ static uint32_t group_of (struct waiter *w, const struct page_scan *p,
         return w->trace ? members_world (d->members, size) : 0;
     if (n >= CAPTURE_HASH_MAX)
         return 0;
-    if (strlen (w->groups[i].name) != n ||
-        memcmp (w->groups[i].name, name, n) != 0) {
+    if (w->groups[i].n != n || memcmp (w->groups[i].name, name, n) != 0) {
         memcpy (w->groups[i].name, name, n);
-        w->groups[i].name[n] = '\0';
+        w->groups[i].n = n;
         w->groups[i].group = members_group (d->members, name, n, w->rank,
                                             &w->groups[i].size);
     }
@@ -79,7 +78,7 @@ static void begin_capture (struct waiter *w, int64_t capture)
     if (w->rank >= 0 && !isnan (d->clocks[capture - 1].offset_ms))
         w->ahead_us = d->clocks[capture - 1].offset_ms * 1000 - AFTER_1970_US;
     for (unsigned i = 0; i < GROUPS; i++)
-        w->groups[i].name[0] = '\0';
+        w->groups[i].n = 0;
 }
 
 /* A job has a dozen kinds of ops and millions of ops. */

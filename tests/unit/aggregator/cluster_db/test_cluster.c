@@ -472,6 +472,26 @@ static void test_many_ranks (void **state)
     assert_rows (p, "PRAGMA integrity_check", "ok");
 }
 
+/* A name that goes on behind a NUL is another one. */
+static void test_names_with_zeros (void **state)
+{
+    struct place *p = *state;
+
+    make (p, "CREATE TEMP TABLE n AS WITH n(i) AS (SELECT 1 UNION ALL SELECT"
+             " i+1 FROM n WHERE i<400) SELECT i FROM n;"
+             "INSERT INTO CommGroup SELECT i, 'g'||i, i, 'tp', 'collective', 1"
+             " FROM n; INSERT INTO CommGroupMember SELECT i, 0, 0 FROM n;"
+             "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name, step,"
+             " rank) SELECT iif(k, 'op', 'no')||i, 'g'||i||iif(k, '',"
+             " char(0)||'x'), 'step1', 0 FROM n, (SELECT 0 AS k UNION ALL"
+             " SELECT 1) ORDER BY i, k;");
+    assert_rows (p, "SELECT count(*) FROM ClusterCommunicationTime WHERE"
+                    " hccl_op_name LIKE 'op%' AND"
+                    " group_name='g'||substr(hccl_op_name, 3)", "400");
+    assert_rows (p, "SELECT count(*) FROM ClusterCommunicationTime WHERE"
+                    " hccl_op_name LIKE 'no%' AND group_name LIKE 'g%'", "0");
+}
+
 /* Nothing at all is a result, too: all tables are there. */
 static void test_empty (void **state)
 {
@@ -561,6 +581,7 @@ int main (void)
         TEST (test_hosts_and_devices),
         TEST (test_hosts_are_cleaned),
         TEST (test_many_ranks),
+        TEST (test_names_with_zeros),
         TEST (test_empty),
         TEST (test_cancel),
         TEST (test_damage),
