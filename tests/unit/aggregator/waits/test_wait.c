@@ -296,6 +296,22 @@ static void test_shared_name (void **state)
     check (j, WAITS, "-|1|0|1|1|3.0|3.0 -|2|2|3|1|3.0|3.0");
 }
 
+/* A name that goes on behind a NUL is that of no group. */
+static void test_name_with_zero (void **state)
+{
+    struct job *j = *state;
+
+    group (j, 1, "g", 0, 2);
+    for (int r = 0; r < 2; r++) {
+        op (j, r, "nccl_allReduce__7_0_1", "'g'||char(0)||'j'", "NULL", "1000",
+            "5");
+        op (j, r, "nccl_allReduce__7_1_1", "'g'", "NULL", r ? "1000" : "4000",
+            "5");
+    }
+    derive (j);
+    check (j, WAITS, "-|1|0|1|1|3.0|3.0");
+}
+
 /* A send and its receive are one op where a group has no others. */
 static void test_p2p (void **state)
 {
@@ -366,6 +382,7 @@ int main (void)
         TEST (test_trace),     TEST (test_transports), TEST (test_ascend),
         TEST (test_clock_of_large_groups),
         TEST (test_left_out),  TEST (test_one_rank),   TEST (test_shared_name),
+        TEST (test_left_out),  TEST (test_one_rank),   TEST (test_name_with_zero),
         TEST (test_p2p),       TEST (test_no_names),   TEST (test_many_pairs),
     };
 
