@@ -40,6 +40,7 @@ struct op_runs {
     size_t nrows;
     size_t width;               // bytes of a packed row
     char path[PATH_MAX];
+    bool named;                 // the path is the caller's, not a template
     int fd;                     // -1: all is in the buffer
     uint8_t *buffer;            // the rows behind those in the file
     uint64_t written, nbuffer;
@@ -67,6 +68,7 @@ int op_runs_create (const char *path, bool rows, struct op_runs **ret,
     if (!x)
         return err_set (err, ENOMEM, NO_MEMORY);
     x->fd = -1;
+    x->named = path;
     x->width = rows ? sizeof (struct packed) : offsetof (struct packed, row);
     if (path)
         (void)snprintf (x->path, sizeof (x->path), "%s", path);
@@ -97,11 +99,9 @@ void op_runs_destroy (struct op_runs *x)
 
 static int create_file (struct op_runs *x, struct err *err)
 {
-    size_t n = strlen (x->path);
-    bool named = n < 6 || strcmp (x->path + n - 6, "XXXXXX") != 0;
-
-    x->fd = named ? open (x->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
-                  : mkostemp (x->path, O_CLOEXEC);
+    x->fd = x->named ? open (x->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                             0600)
+                     : mkostemp (x->path, O_CLOEXEC);
     if (x->fd < 0)
         return err_sys (err, errno, "cannot create %s", x->path);
     (void)unlink (x->path);
