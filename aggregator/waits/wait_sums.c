@@ -187,22 +187,39 @@ static int write_pairs (struct writing *w, const struct wait_sum *pairs,
     return rc;
 }
 
+static bool is_same_pair (const struct wait_sum *a, const struct wait_sum *b)
+{
+    return a->step == b->step && a->group == b->group &&
+           compare_pairs (a, b) == 0;
+}
+
+/* Parts of a sum are added in the order in which they came, which is that of
+ * the ops: so the last digit does not depend on the threads.
+ */
 static int write_spilled (struct wait_sums *p, struct writing *w,
                           struct err *err)
 {
     int rc = spill (p, err);
-    struct wait_sum one;
+    struct wait_sum one, sum = { .ops = 0 };
     struct db_rows r;
 
     if (rc < 0)
         return rc;
-    r = db_rows (p->db, err, "SELECT step, comm_group, late, waiting, sum(ops),"
-                 " sum(wait) FROM temp.pair GROUP BY 1, 2, 3, 4 ORDER BY 1, 2,"
-                 " 3, 4");
+    r = db_rows (p->db, err, "SELECT step, comm_group, late, waiting, ops, wait"
+                 " FROM temp.pair ORDER BY 1, 2, 3, 4, rowid");
     while (db_row (&r, one.step, one.group, one.late, one.waiting, one.ops,
-                   one.wait_ms))
-        r.rc = write_pairs (w, &one, 1, err);
+                   one.wait_ms)) {
+        if (sum.ops > 0 && is_same_pair (&sum, &one)) {
+            sum.ops += one.ops;
+            sum.wait_ms += one.wait_ms;
+            continue;
+        }
+        r.rc = sum.ops > 0 ? write_pairs (w, &sum, 1, err) : 0;
+        sum = one;
+    }
     rc = db_end (&r);
+    if (rc == 0 && sum.ops > 0)
+        rc = write_pairs (w, &sum, 1, err);
     return rc < 0 ? rc : db_exec (p->db, "DROP TABLE temp.pair", err);
 }
 
