@@ -1,8 +1,11 @@
 /* cli/cli_derive.c - command-line options for derived tables */
 #include "cli_derive.h"
 
+#include "builder/build.h"
+
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 int cli_derive_read (const struct command_spec *c,
                      const struct cli_derive_options *opt,
@@ -35,4 +38,11 @@ int cli_derive_read (const struct command_spec *c,
 void cli_derive_fini (struct cli_derive *d)
 {
     topology_fini (&d->topology);
+}
+
+unsigned cli_processors (void)
+{
+    long n = sysconf (_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n > BUILD_THREADS_MAX ? BUILD_THREADS_MAX : (unsigned)n;
 }

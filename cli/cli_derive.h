@@ -39,4 +39,7 @@ int cli_derive_read (const struct command_spec *c,
                      struct cli_derive *ret);
 void cli_derive_fini (struct cli_derive *d);
 
+/* How many threads to use unless a user says another number. */
+unsigned cli_processors (void);
+
 #endif

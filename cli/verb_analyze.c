@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <sys/stat.h>
 
 #define EXIT_INTERRUPTED 129    // and above: ended by a signal
 
@@ -258,13 +258,6 @@ static void verb_analyze_fini (struct analysis *a)
     roster_fini (&a->roster);
 }
 
-static unsigned processors (void)
-{
-    long n = sysconf (_SC_NPROCESSORS_ONLN);
-
-    return n < 1 ? 1 : n > BUILD_THREADS_MAX ? BUILD_THREADS_MAX : (unsigned)n;
-}
-
 int verb_analyze (int argc, char **argv)
 {
     struct analysis a = { .ndirs = 0 };
@@ -281,7 +274,7 @@ int verb_analyze (int argc, char **argv)
     if (a.opt.steps && steps_parse (a.opt.steps, &a.steps, &err) < 0)
         return FAIL (EXIT_USAGE, "--steps: %s", err.text);
     if (a.opt.threads == 0)
-        a.opt.threads = processors ();
+        a.opt.threads = cli_processors ();
     for (int i = rest; i < argc; i++) {
         size_t n = strlen (argv[i]);
 

@@ -1,9 +1,12 @@
 /* cli/verb_fsck.c - rollcall fsck: check that stored data is intact */
-#include "cli.h"
+#include "cli_derive.h"
 
 #include "base/units.h"
+#include "find_result.h"
 #include "fsck/check_root.h"
 #include "json/json.h"
+#include "pages/page_check.h"
+#include "publish/rows_digest.h"
 #include "spool/check_spool.h"
 #include "spool/spool.h"
 
@@ -18,7 +21,7 @@
 #define EXIT_FAULTS 1           // some were found, repaired or not
 
 struct fsck_options {
-    const char *root;
+    struct result_place place;
     bool repair, json;
 };
 
@@ -27,13 +30,13 @@ static const struct option_spec options[] = {
       "Set damaged data aside, so that it is made or sent again."),
     OPTION_SWITCH ("json", 0, struct fsck_options, json,
       "Print each fault as one JSON object in a line."),
-    CLI_ROOT_OPTION (struct fsck_options),
+    CLI_RESULT_OPTIONS (struct fsck_options),
 };
 
 static const struct command_spec fsck_command = {
-    "rollcall fsck", "[OPTION]... agent DIR | aggregator [DIR]",
+    "rollcall fsck", "[OPTION]... agent DIR | aggregator [DIR] | result [" CLI_RESULT_USAGE "]",
     "Read an agent's spool or an aggregator's root that is not in use, and "
-    "compare every row and every file with its checksum.",
+    "compare every row and every file with its checksum; or check a result.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -146,9 +149,58 @@ static int check_spool (const struct fsck_options *opt, const char *dir)
     return status ? status : n > 0 ? EXIT_FAULTS : 0;
 }
 
+/* ---- a result ---- */
+
+static void print_result (const struct fsck_options *opt, const char *path,
+                          const struct digest *d, const char *damage)
+{
+    char hex[DIGEST_HEX_SIZE];
+    struct json *j;
+    char *text;
+
+    digest_hex (d, hex);
+    if (!opt->json) {
+        (void)printf ("%s: %s%s\n", path, damage ? damage : "in order; rows ",
+                      damage ? "" : hex);
+        return;
+    }
+    j = json_object ();
+    json_add_text (j, "file", path);
+    json_add_text (j, damage ? "fault" : "rows", damage ? damage : hex);
+    text = json_print (j, false);
+    (void)puts (text ? text : "{}");
+    free (text);
+    json_free (j);
+}
+
+static int check_result (const struct fsck_options *opt, int n,
+                         char *const *operands)
+{
+    char path[PATH_MAX];
+    struct digest d = { { 0 } };
+    struct err err = { "" };
+    unsigned threads = cli_processors ();
+    int status = cli_find_operand (&fsck_command, n, operands, &opt->place,
+                                   path);
+    int rc = 0;
+
+    if (status)
+        return status;
+    rc = page_check_file (path, threads, &err);
+    if (rc == 0)
+        rc = rows_digest (path, threads, NULL, &d, &err);
+    if (rc < 0 && rc != -EBADMSG)
+        return FAIL (fail_status (rc), "%s", err.text);
+    print_result (opt, path, &d, rc < 0 ? err.text : NULL);
+    status = cli_flush (&fsck_command, 0);
+    return status ? status : rc < 0 ? EXIT_FAULTS : 0;
+}
+
+/* ---- the verb ---- */
+
 int verb_fsck (int argc, char **argv)
 {
-    struct fsck_options opt = { .root = NULL };
+    struct fsck_options opt = { .json = false };
     const char *whose, *dir;
     int rest, status;
 
@@ -159,15 +211,17 @@ int verb_fsck (int argc, char **argv)
     whose = rest < argc ? argv[rest] : "";
     dir = rest + 1 < argc ? argv[rest + 1] : NULL;
     if (!*whose)
-        return FAIL (EXIT_USAGE, "name agent or aggregator, and a directory "
+        return FAIL (EXIT_USAGE, "name agent, aggregator or result, and a directory "
                      "(usage: %s %s)",
                      fsck_command.name, fsck_command.usage);
+    if (strcmp (whose, "result") == 0)
+        return check_result (&opt, argc - rest - 1, argv + rest + 1);
     if (strcmp (whose, "agent") != 0 && strcmp (whose, "aggregator") != 0)
-        return FAIL (EXIT_USAGE, "%s is neither agent nor aggregator", whose);
+        return FAIL (EXIT_USAGE, "%s is none of agent, aggregator and result", whose);
     if (rest + 2 < argc)
         return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 2]);
     if (strcmp (whose, "aggregator") == 0)
-        return check_root (&opt, dir ? dir : opt.root);
+        return check_root (&opt, dir ? dir : opt.place.root);
     if (!dir)
         return FAIL (EXIT_USAGE, "agent: name the spool (STATE/spool-JOB)");
     return check_spool (&opt, dir);

@@ -3,7 +3,13 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <stdlib.h>
 #include <string.h>
+
+struct digester {
+    EVP_MD_CTX *sha256;
+    bool begun;
+};
 
 int digest_of (const void *data, size_t size, struct digest *out)
 {
@@ -12,6 +18,41 @@ int digest_of (const void *data, size_t size, struct digest *out)
     if (!EVP_Digest (data, size, out->bytes, &n, EVP_sha256 (), NULL))
         return -ENOMEM;
     return n == DIGEST_SIZE ? 0 : -ENOMEM;
+}
+
+struct digester *digester_create (void)
+{
+    struct digester *d = calloc (1, sizeof (*d));
+
+    if (d && !(d->sha256 = EVP_MD_CTX_new ())) {
+        free (d);
+        d = NULL;
+    }
+    return d;
+}
+
+void digester_destroy (struct digester *d)
+{
+    if (d)
+        EVP_MD_CTX_free (d->sha256);
+    free (d);
+}
+
+int digest_add (struct digester *d, const void *data, size_t size)
+{
+    if (!d->begun && !EVP_DigestInit_ex (d->sha256, EVP_sha256 (), NULL))
+        return -ENOMEM;
+    d->begun = true;
+    return EVP_DigestUpdate (d->sha256, data, size) ? 0 : -ENOMEM;
+}
+
+int digest_end (struct digester *d, struct digest *out)
+{
+    int rc = digest_add (d, "", 0);     // of nothing, perhaps
+
+    d->begun = false;
+    return rc == 0 && EVP_DigestFinal_ex (d->sha256, out->bytes, NULL)
+               ? 0 : -ENOMEM;
 }
 
 bool digest_is (const struct digest *a, const struct digest *b)

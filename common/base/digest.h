@@ -21,6 +21,16 @@ struct digest {
  */
 int digest_of (const void *data, size_t size, struct digest *out);
 
+/* Hash bytes that come one after the other.  digest_end sets *out, and the next
+ * digest_add begins again.  The functions return as digest_of; NULL: no memory.
+ */
+struct digester;
+
+struct digester *digester_create (void);
+void digester_destroy (struct digester *d);     // d may be NULL
+int digest_add (struct digester *d, const void *data, size_t size);
+int digest_end (struct digester *d, struct digest *out);
+
 bool digest_is (const struct digest *a, const struct digest *b);
 
 void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE]);

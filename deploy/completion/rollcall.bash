@@ -70,7 +70,7 @@ _rollcall_first ()                  # VERB
         _rollcall_offer -W "ls get verify"
         ;;
     fsck)
-        _rollcall_offer -W "agent aggregator"
+        _rollcall_offer -W "agent aggregator result"
         ;;
     key)
         _rollcall_offer -W "new enrol list rotate revoke"

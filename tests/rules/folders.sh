@@ -73,7 +73,7 @@ cli/check                       all net shared node_agent/throttle
 cli/run                         all net shared check node_agent/control
     node_agent/world node_agent/disk node_agent/analyse
     aggregator/publish aggregator/query aggregator/builder aggregator/summary
-cli                             all net cli/shared cli/check cli/run
+cli                             all net pages cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
     node_agent/analyse aggregator/jobs aggregator/select aggregator/publish

@@ -60,6 +60,29 @@ static void test_round_trip (void **state)
     }
 }
 
+/* Pieces give the digest of all of them, and each digest begins anew. */
+static void test_pieces (void **state)
+{
+    struct digester *d = digester_create ();
+    struct digest whole, got;
+    char text[1000];
+
+    (void)state;
+    memset (text, 'a', sizeof (text));
+    assert_int_equal (digest_of (text, sizeof (text), &whole), 0);
+    for (int twice = 0; twice < 2; twice++) {
+        assert_int_equal (digest_add (d, text, 1), 0);
+        assert_int_equal (digest_add (d, text, 0), 0);
+        assert_int_equal (digest_add (d, text, sizeof (text) - 1), 0);
+        assert_int_equal (digest_end (d, &got), 0);
+        assert_true (digest_is (&got, &whole));
+    }
+    assert_int_equal (digest_of ("", 0, &whole), 0);
+    assert_int_equal (digest_end (d, &got), 0);
+    assert_true (digest_is (&got, &whole));
+    digester_destroy (d);
+}
+
 /* One digest has one text, and a bad text leaves the result alone. */
 static void test_refused (void **state)
 {
@@ -117,6 +140,7 @@ static void test_base64 (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_pieces),
         cmocka_unit_test (test_vectors),
         cmocka_unit_test (test_round_trip),
         cmocka_unit_test (test_refused),
