@@ -101,10 +101,11 @@ static int check_root (const struct fsck_options *opt, const char *root)
     if (rc < 0)
         return FAIL (fail_status (rc), "%s", err.text);
     if (!opt->json)
-        (void)printf ("in order: %zu item%s, %zu content%s of %llu bytes; "
-                      "%zu damaged%s, %zu left over\n", r.items,
+        (void)printf ("in order: %zu item%s, %zu content%s of %llu bytes, %zu "
+                      "result%s; %zu damaged%s, %zu left over\n", r.items,
                       units_s (r.items), r.contents, units_s (r.contents),
-                      (unsigned long long)r.bytes, r.damaged,
+                      (unsigned long long)r.bytes, r.results,
+                      units_s (r.results), r.damaged,
                       r.damaged == 0 ? "" : opt->repair ? ", and repaired"
                           : " (--repair sets damaged data aside)",
                       r.leftovers);

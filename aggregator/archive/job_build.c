@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "model/shipment.h"
+#include "publish/rows_digest.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -418,6 +419,9 @@ static int build_below (struct job_build *b, const struct tree *out,
         rc = results_make (b->how.wanted, &p, threads, b->how.cancel, &b->results,
                            err);
     publish_close (&p);
+    if (rc == 0 && b->how.digest)
+        b->rows_known = rows_digest (ret->path, threads, b->how.cancel,
+                                     &b->rows, NULL) == 0;
     return rc < 0 || !b->raw ? rc : job_build_put_raw (b, out, err);
 }
 
@@ -432,6 +436,11 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
         rc = build_below (b, &tree, threads, roster, ret, err);
     tree_close (&tree);
     return rc;
+}
+
+const struct digest *job_build_rows (const struct job_build *b)
+{
+    return b->rows_known ? &b->rows : NULL;
 }
 
 bool job_build_any_rows (const struct job_build *b)

@@ -39,6 +39,7 @@ struct job_build_options {
     const struct derive_options *derive;        // of derived tables, or NULL
     const atomic_bool *cancel;  // stop when it is true, instead of at
                                 // job_build_cancel
+    bool digest;                // compute job_build_rows
     build_progress_fn *progress;        // as in struct build_job, and the phase
     void *progress_arg;         // in which files beside analysis.db are made
 };
@@ -47,6 +48,11 @@ struct job_build_options *job_build_options (struct job_build *b);
 
 /* After job_build_run: the files that were made beside analysis.db. */
 const struct results *job_build_results (const struct job_build *b);
+
+/* After job_build_run: the digest of the result's rows (publish/rows_digest.h);
+ * NULL if none was wanted, or the result could not be read again.
+ */
+const struct digest *job_build_rows (const struct job_build *b);
 
 /* After job_build_run: how many shipments with rows and raw files of the job
  * are not in the result, since other versions count.

@@ -43,6 +43,8 @@ struct job_build {
     size_t left;                        // shipments with rows that do not count
     atomic_bool cancelled;
     struct results results;
+    struct digest rows;                 // of the result
+    bool rows_known;
 };
 
 /* job_versions.c: skip the versions of each capture that do not count. 0 or

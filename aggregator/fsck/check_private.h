@@ -63,6 +63,9 @@ int check_replace_ledger (struct check *c);
 void check_ledger_path (const struct check *c, const char *end,
                         char out[PATH_MAX]);
 
+/* check_results.c: compare results with their digests. */
+int check_results (struct check *c);
+
 /* check_blobs.c: find files that no record refers to; and set aside, with the
  * reason, a file or bytes of a segment (these also stay in the segment, and
  * later checks know them).

@@ -55,6 +55,8 @@ static int check_all (struct check *c)
         rc = check_blobs (c);
     if (rc == 0 && c->repair && c->differs)
         rc = check_replace_ledger (c);
+    else if (rc == 0)           // a new ledger builds all results again
+        rc = check_results (c);
     return rc;
 }
 

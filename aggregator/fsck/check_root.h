@@ -1,8 +1,9 @@
 /* aggregator/fsck/check_root.h - check that all acknowledged data is intact
  *
  * Checks the hash of every content, the ledger against the records in the
- * segments, and files without a reference.  A repair moves damaged data to
- * ROOT/quarantine/ and rebuilds the ledger from the records.
+ * segments, files without a reference, and the rows of results.  A repair moves
+ * damaged data to ROOT/quarantine/, rebuilds the ledger from the records, and
+ * lets the next aggregator build damaged results.
  */
 #ifndef ROLLCALL_FSCK_CHECK_ROOT_H
 #define ROLLCALL_FSCK_CHECK_ROOT_H
@@ -21,6 +22,7 @@ struct check_report {
     void *arg;
     size_t items, contents;     // intact ones
     uint64_t bytes;             // that were hashed
+    size_t results;             // that have the rows that were built
     size_t damaged;             // damaged things
     size_t leftovers;           // never acknowledged: harmless
     size_t repaired;            // of the damaged ones: set aside, rebuilt

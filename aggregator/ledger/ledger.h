@@ -108,6 +108,8 @@ struct ledger_job {
     char id[MESSAGE_NAME_MAX];
     int64_t newest;             // its last item
     int64_t built;              // the last item in its result, 0: there is none
+    struct digest rows;         // of its result (publish/rows_digest.h); zeros:
+                                // unknown
 };
 
 /* Totals of a job. */
@@ -276,12 +278,12 @@ int ledger_size_claims (struct ledger *l, const char *job,
 int64_t ledger_world_size (struct ledger *l, const char *job);
 
 /* A result is built of the items of kinds up to 'last'.  The newest one of a
- * job (0: none), a record that a result has all up to 'seq' (0: rebuild it),
- * and all jobs with such items.
+ * job (0: none), a record that a result has all up to 'seq' (0: rebuild it) and
+ * these rows (NULL: unknown), and all jobs with such items.
  */
 int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last);
 int ledger_set_built (struct ledger *l, const char *job, int64_t seq,
-                      struct err *err);
+                      const struct digest *rows, struct err *err);
 int ledger_each_job (struct ledger *l, enum item_kind last,
                      int (*fn) (void *arg, const struct ledger_job *job),
                      void *arg, struct err *err);

@@ -167,11 +167,11 @@ static int assign (struct ledger *l, void *arg, struct err *err)
         (rc = move_items (l, a, err)) == 0)
         rc = assign_settle (l, a->job, a->dir, a->rank, a->capture, err);
     if (rc == 0)
-        rc = ledger_set_built (l, a->job, 0, err);
+        rc = ledger_set_built (l, a->job, 0, NULL, err);
     if (rc == 0 && had &&
         (rc = assign_settle (l, was.job, a->dir, a->rank, a->capture,
                              err)) == 0)
-        rc = ledger_set_built (l, was.job, 0, err);
+        rc = ledger_set_built (l, was.job, 0, NULL, err);
     return rc < 0 ? rc : 1;
 }
 

@@ -54,6 +54,7 @@ int ledger_size_claims (struct ledger *l, const char *job,
 struct job_row {
     const char *id;
     int64_t world_size, built;
+    struct digest rows;         // of the result; zeros: unknown
     bool there;
 };
 
@@ -62,9 +63,9 @@ static int get_job (struct ledger *l, struct job_row *row, struct err *err)
     int rc;
 
     row->world_size = row->built = 0;
-    rc = db_one (ledger_rows (l, err, "SELECT world_size, built FROM job WHERE "
-                                      "id=?1", row->id),
-                 row->world_size, row->built);
+    rc = db_one (ledger_rows (l, err, "SELECT world_size, built, rows FROM job "
+                                      "WHERE id=?1", row->id),
+                 row->world_size, row->built, row->rows);
     row->there = rc == 1;
     return rc < 0 ? rc : 0;
 }
@@ -82,20 +83,22 @@ static int set_job (struct ledger *l, void *arg, struct err *err)
     if (row.there) {
         l->total.rows--;
         l->total.sum -= (uint64_t)ledger_job_sum (row.id, row.world_size,
-                                                  row.built);
+                                                  row.built, &row.rows);
     }
     if (want->world_size >= 0 && want->world_size != row.world_size) {
         row.world_size = want->world_size;
         row.built = 0;          // the result lacks ranks, or has
     }                           // too many
-    if (want->built >= 0)
+    if (want->built >= 0) {
         row.built = want->built;
-    sum = ledger_job_sum (row.id, row.world_size, row.built);
+        row.rows = want->rows;
+    }
+    sum = ledger_job_sum (row.id, row.world_size, row.built, &row.rows);
     l->total.rows++;
     l->total.sum += (uint64_t)sum;
     return ledger_do (l, err, "INSERT OR REPLACE INTO job (id, world_size, "
-                      "built, sum) VALUES (?1,?2,?3,?4)", row.id,
-                      row.world_size, row.built, sum);
+                      "built, rows, sum) VALUES (?1,?2,?3,?4,?5)", row.id,
+                      row.world_size, row.built, &row.rows, sum);
 }
 
 static int put_word (struct ledger *l, const char *job,
@@ -115,7 +118,7 @@ struct said {
 static int set_word (struct ledger *l, void *arg, struct err *err)
 {
     const struct said *said = arg;
-    struct job_row row = { said->job, 0, -1, false };
+    struct job_row row = { .id = said->job, .built = -1 };
     struct size_claims claims;
     const struct size_claim *counts;
     int rc = put_word (l, said->job, said->word, err);
@@ -155,10 +158,12 @@ int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last)
 }
 
 int ledger_set_built (struct ledger *l, const char *job, int64_t seq,
-                      struct err *err)
+                      const struct digest *rows, struct err *err)
 {
-    struct job_row row = { job, -1, seq, false };
+    struct job_row row = { .id = job, .world_size = -1, .built = seq };
 
+    if (rows)
+        row.rows = *rows;
     return ledger_within (l, set_job, &row, err);
 }
 
@@ -167,12 +172,12 @@ int ledger_each_job (struct ledger *l, enum item_kind last,
                      void *arg, struct err *err)
 {
     struct db_rows r = ledger_rows (l, err, "SELECT i.job, max(i.seq), "
-                                    "ifnull(j.built, 0) FROM item i LEFT JOIN "
-                                    "job j ON j.id=i.job WHERE i.kind<=?1 "
-                                    "GROUP BY i.job", last);
+                                    "ifnull(j.built, 0), j.rows FROM item i "
+                                    "LEFT JOIN job j ON j.id=i.job WHERE "
+                                    "i.kind<=?1 GROUP BY i.job", last);
     struct ledger_job job;
 
-    while (db_row (&r, job.id, job.newest, job.built))
+    while (db_row (&r, job.id, job.newest, job.built, job.rows))
         r.rc = fn (arg, &job);
     return db_end (&r);
 }

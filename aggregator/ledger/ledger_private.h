@@ -52,7 +52,8 @@ int ledger_prepare (struct ledger *l, const char *path, struct err *err);
 int64_t ledger_item_sum (const struct ledger_item *item);
 int64_t ledger_content_sum (const struct digest *id,
                             const struct ledger_place *place);
-int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built);
+int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built,
+                        const struct digest *rows);
 int64_t ledger_claim_sum (const char *job, const struct size_claim *word);
 int64_t ledger_segment_sum (int64_t segment, uint64_t end);
 int64_t ledger_total_sum (const struct ledger_total *t);

@@ -63,9 +63,10 @@ int64_t ledger_content_sum (const struct digest *id,
     return row_sum (id, place->segment, place->offset, place->size);
 }
 
-int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built)
+int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built,
+                        const struct digest *rows)
 {
-    return row_sum (id, world_size, built);
+    return row_sum (id, world_size, built, rows);
 }
 
 int64_t ledger_claim_sum (const char *job, const struct size_claim *w)
@@ -191,9 +192,10 @@ static bool check_job (sqlite3_stmt *st, struct ledger_total *t)
 {
     int64_t sum, stored, size, built;
     char id[MESSAGE_NAME_MAX];
+    struct digest rows;
 
-    db_columns (st, id, size, built, stored);
-    sum = ledger_job_sum (id, size, built);
+    db_columns (st, id, size, built, rows, stored);
+    sum = ledger_job_sum (id, size, built, &rows);
     add_up (t, sum);
     return message_valid_name (id) && size >= 0 && size <= LEDGER_WORLD_MAX &&
            stored == sum;
@@ -273,7 +275,7 @@ static const struct {
                     "superseded, received_ns, newest_ns, sum, scope, place, "
                     "who, rows FROM item",
       check_item },
-    { "table job", "SELECT id, world_size, built, sum FROM job", check_job },
+    { "table job", "SELECT id, world_size, built, rows, sum FROM job", check_job },
     { "table word", "SELECT " LEDGER_CLAIM " FROM word", check_word },
     { "table assignment", "SELECT " LEDGER_ASSIGNMENT " FROM assignment",
       check_assignment },

@@ -27,9 +27,11 @@ static const char schema_sql[] =
     "CREATE INDEX item_place ON item(scope, place, capture) WHERE place<>'';"
     "CREATE INDEX item_sender ON item(job, rank, who) WHERE kind=1 AND"
     " who<>'';"
-    // claims about a job, and the last item (seq) in its result
+    // claims about a job, the last item (seq) in its result, and the digest
+    // of that
     "CREATE TABLE job (id TEXT PRIMARY KEY, world_size INTEGER NOT NULL,"
-    " built INTEGER NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;"
+    " built INTEGER NOT NULL, rows BLOB NOT NULL, sum INTEGER NOT NULL)"
+    " WITHOUT ROWID;"
     // how much of a segment is accounted for
     "CREATE TABLE segment (number INTEGER PRIMARY KEY, end INTEGER NOT NULL,"
     " sum INTEGER NOT NULL);"

@@ -92,6 +92,7 @@ static void prepare_build (struct aggregator *a, struct served *s)
     how = job_build_options (a->build);
     how->wanted = a->opt->wanted;
     how->foreign = !a->opt->out || a->opt->foreign;
+    how->digest = a->opt->run_dir == NULL;
     how->later = a->opt->run_dir != NULL;
     how->began_ns = a->opt->run_dir ? a->run_ns : 0;
     if ((a->build_rc = prepare_roster (a, s)) < 0)
@@ -213,7 +214,7 @@ static void note_built (struct aggregator *a)
     if (a->build_rc == 0 &&
         build_schedule_due_ns (&a->building->schedule) == INT64_MAX &&
         ledger_set_built (a->ledger, a->building->job.id, a->build_seq,
-                          &err) < 0)
+                          job_build_rows (a->build), &err) < 0)
         log_error ("ledger-failed", "job %s: %s", a->building->job.id,
                    err.text);
 }

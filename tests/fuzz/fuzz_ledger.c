@@ -39,9 +39,10 @@ static int64_t sum_of_job (sqlite3_stmt *st)
 {
     char id[MESSAGE_NAME_MAX];
     int64_t size, built;
+    struct digest rows;
 
-    db_columns (st, id, size, built);
-    return ledger_job_sum (id, size, built);
+    db_columns (st, id, size, built, rows);
+    return ledger_job_sum (id, size, built, &rows);
 }
 
 static int64_t sum_of_content (sqlite3_stmt *st)

@@ -60,7 +60,7 @@ aggregator/builder              all pages select publish sums waits cluster_db
 aggregator/summary              all jobs select query findings builder
 aggregator/ledger               all net
 aggregator/store                all net ledger
-aggregator/fsck                 all ledger aggregator/store
+aggregator/fsck                 all ledger publish aggregator/store
 aggregator/transfer             all net ledger aggregator/store
 aggregator/archive              all net jobs select publish builder ledger
     aggregator/store

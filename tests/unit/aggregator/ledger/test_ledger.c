@@ -200,7 +200,7 @@ static void test_built (void **state)
     check_behind (r, ITEM_ROWS, "a behind, b behind, ");
     assert_int_equal (ledger_set_built (r->l, "a",
                                         ledger_newest (r->l, "a", ITEM_ROWS),
-                                        NULL), 0);
+                                        NULL, NULL), 0);
     check_behind (r, ITEM_ROWS, "a, b behind, ");
     root_close (r);
     root_open (r);
@@ -217,7 +217,7 @@ static void test_built_raw (void **state)
     enter_as (r, "a", ITEM_ROWS, 0, "x");
     assert_int_equal (ledger_set_built (r->l, "a",
                                         ledger_newest (r->l, "a", ITEM_ROWS),
-                                        NULL), 0);
+                                        NULL, NULL), 0);
     enter_as (r, "a", ITEM_RAW, 0, "x");
     enter_as (r, "b", ITEM_RAW, 0, "x");
     check_behind (r, ITEM_ROWS, "a, ");
@@ -276,7 +276,7 @@ static void test_word_rebuilds (void **state)
 
     (void)enter (r, true_item ("a", "bytes"), "bytes");
     say (r, "j", CLAIM_NODE, "k1", "h1", 4);
-    assert_int_equal (ledger_set_built (r->l, "j", 1, NULL), 0);
+    assert_int_equal (ledger_set_built (r->l, "j", 1, NULL, NULL), 0);
     say (r, "j", CLAIM_NODE, "k2", "h2", 4);
     assert_int_equal (ledger_each_job (r->l, ITEM_ROWS, get_built, &built,
                                        NULL), 0);

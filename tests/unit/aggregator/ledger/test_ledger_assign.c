@@ -148,8 +148,8 @@ static void test_rebuilds (void **state)
     (void)put (r, B, "y", "two", 2);
     (void)give (r, A, "x", 1, "j");
     (void)give (r, B, "y", 2, "k");
-    assert_int_equal (ledger_set_built (r->l, "j", 2, NULL), 0);
-    assert_int_equal (ledger_set_built (r->l, "k", 2, NULL), 0);
+    assert_int_equal (ledger_set_built (r->l, "j", 2, NULL, NULL), 0);
+    assert_int_equal (ledger_set_built (r->l, "k", 2, NULL, NULL), 0);
     (void)give (r, A, "x", 1, "k");
     assert_int_equal (ledger_summary (r->l, "k", &s, NULL), 0);
     assert_int_equal (s.captures, 2);

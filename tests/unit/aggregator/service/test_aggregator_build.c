@@ -97,7 +97,8 @@ static void enter_lost (struct service *s, const char *job,
     assert_int_equal (ledger_add_item (s->a.ledger, &item, NULL), 1);
     assert_int_equal (ledger_set_built (s->a.ledger, job,
                                         ledger_newest (s->a.ledger, job,
-                                                       ITEM_ROWS), NULL), 0);
+                                                       ITEM_ROWS), NULL,
+                                        NULL), 0);
 }
 
 /* The agent of one job brings what the results of others lack: these have

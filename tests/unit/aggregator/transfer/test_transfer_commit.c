@@ -114,7 +114,7 @@ static void set_built (struct fixture *f, const char *job)
 
     assert_int_equal (ledger_set_built (l, job,
                                         ledger_newest (l, job, ITEM_RAW),
-                                        NULL), 0);
+                                        NULL, NULL), 0);
 }
 
 /* What a check has set aside is asked for again, and every job that has it is

@@ -1,0 +1,41 @@
+/* cli/build.h - shared by the files of rollcall build */
+#ifndef ROLLCALL_CLI_BUILD_H
+#define ROLLCALL_CLI_BUILD_H
+
+#include "cli_derive.h"
+
+#include "archive/archive.h"
+#include "archive/job_build.h"
+
+struct build_options {
+    const char *root, *state, *out, *only;
+    unsigned wanted;
+    int64_t threads, world_size, at_once;
+    struct cli_derive_options derive;
+    bool foreign, json, text, all;
+};
+
+extern const struct command_spec build_command;
+
+/* How a result came about, for the ledger. */
+struct build_outcome {
+    int64_t seq;                // the last item in it
+    struct digest rows;         // zeros: unknown
+    bool built;
+};
+
+/* Build one job into 'out' and say it: 'brief' in one line, else with all of
+ * the summary.  Returns the exit status.
+ */
+int build_one (const struct build_options *opt,
+               const struct derive_options *derive, struct archive *a,
+               const char *job, const char *out, bool brief,
+               struct build_outcome *ret);
+
+/* Build each job whose result is missing, behind, or of another version, some at
+ * once.  The root is locked unless there is opt->out.  Returns the exit status.
+ */
+int build_every_job (const struct build_options *opt,
+                     const struct derive_options *derive);
+
+#endif

@@ -1,0 +1,285 @@
+/* cli/build_all.c - rollcall build --all: each job that needs it, some at once
+ *
+ * Each job is built by a process of its own, which prints a line and reports
+ * through a pipe what it built; this process enters that into the ledger.  One
+ * that is killed leaves the other jobs' results; the next --all builds the rest.
+ */
+#include "build.h"
+
+#include "base/units.h"
+#include "base/vec.h"
+#include "store/db.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FAIL(status, ...) cli_fail (&build_command, status, __VA_ARGS__)
+
+/* A process that builds a job. */
+struct builder_process {
+    pid_t pid;                  // 0: none
+    int report;                 // the pipe's end to read
+    const char *job;
+};
+
+struct build_all {
+    const struct build_options *opt;
+    const struct derive_options *derive;
+    struct ledger *ledger;      // NULL: results go elsewhere
+    char **jobs;                // that need it
+    size_t njobs, all;
+    struct builder_process *running;
+    size_t room;                // of 'running'
+    size_t built, incomplete;
+    int failed;                 // the status of the first job that failed
+};
+
+/* ---- which jobs ---- */
+
+struct choosing {
+    struct build_all *b;
+    const char *root;
+};
+
+static void result_of (const struct build_options *opt, const char *root,
+                       const char *job, char path[PATH_MAX])
+{
+    int n = snprintf (path, PATH_MAX, "%s%s/%s", opt->out ? opt->out : root,
+                      opt->out ? "" : "/jobs", job);
+
+    if (n >= PATH_MAX)
+        path[0] = '\0';
+}
+
+/* Whether this version of rollcall wrote the result. */
+static bool is_of_this_version (const char *dir)
+{
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    bool same = false;
+
+    if (!fileio_join (path, sizeof (path), dir,
+                      PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME) ||
+        !publish_is_our_db (path))
+        return false;
+    if (db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK)
+        same = db_int (db, "SELECT count(*) FROM Job WHERE key="
+                           "'rollcall_version' AND value='" ROLLCALL_VERSION
+                           "'", 0) == 1;
+    (void)sqlite3_close (db);
+    return same;
+}
+
+static int choose_job (void *arg, const struct ledger_job *j)
+{
+    struct choosing *c = arg;
+    char dir[PATH_MAX];
+
+    c->b->all++;
+    result_of (c->b->opt, c->root, j->id, dir);
+    if ((c->b->opt->out || j->built >= j->newest) && is_of_this_version (dir))
+        return 0;
+    return vec_add_text (&c->b->jobs, &c->b->njobs, j->id);
+}
+
+static int choose_jobs (struct build_all *b)
+{
+    struct choosing c = { b, NULL };
+    struct archive a;
+    struct err err = { "" };
+    int rc, status = cli_open_archive (&build_command, b->opt->root, &a);
+
+    if (status)
+        return status;
+    c.root = a.root;
+    rc = ledger_each_job (a.ledger, ITEM_ROWS, choose_job, &c, &err);
+    archive_close (&a);
+    return rc < 0 ? FAIL (EX_IOERR, "%s: %s", b->opt->root,
+                          rc == -ENOMEM ? "no memory for its jobs" : err.text)
+                  : 0;
+}
+
+/* ---- a process for a job ---- */
+
+/* In the new process: nothing of the parent's SQLite is used. */
+static int build_here (const struct build_all *b, const char *job, int report)
+{
+    struct build_outcome outcome = { .built = false };
+    char out[PATH_MAX];
+    struct archive a;
+    int status = cli_open_archive (&build_command, b->opt->root, &a);
+
+    if (status)
+        return status;
+    result_of (b->opt, a.root, job, out);
+    status = build_one (b->opt, b->derive, &a, job, out, true, &outcome);
+    archive_close (&a);
+    if (outcome.built && write (report, &outcome, sizeof (outcome)) !=
+                             (ssize_t)sizeof (outcome))
+        status = EX_IOERR;
+    return status;
+}
+
+static int start_job (struct build_all *b, struct builder_process *p,
+                      const char *job)
+{
+    int ends[2];
+
+    if (pipe (ends) < 0)
+        return FAIL (EX_OSERR, "cannot make a pipe: %s", strerror (errno));
+    (void)fflush (stdout);
+    *p = (struct builder_process){ fork (), ends[0], job };
+    if (p->pid == 0) {
+        (void)close (ends[0]);
+        exit (build_here (b, job, ends[1]));
+    }
+    (void)close (ends[1]);
+    if (p->pid > 0)
+        return 0;
+    (void)close (ends[0]);
+    p->pid = 0;
+    return FAIL (EX_OSERR, "cannot start a process: %s", strerror (errno));
+}
+
+/* A process has ended: enter what it built. */
+static void end_job (struct build_all *b, struct builder_process *p, int status)
+{
+    struct build_outcome o = { .built = false };
+    ssize_t n = read (p->report, &o, sizeof (o));
+
+    (void)close (p->report);
+    p->pid = 0;
+    if (n == (ssize_t)sizeof (o) && b->ledger)
+        (void)ledger_set_built (b->ledger, p->job, o.seq, &o.rows, NULL);
+    if (WIFSIGNALED (status))
+        (void)FAIL (0, "job %s: its build was killed by signal %d", p->job,
+                    WTERMSIG (status));
+    b->incomplete += WIFEXITED (status) && WEXITSTATUS (status) == EXIT_NOT_ALL;
+    if (b->failed == 0 && !WIFEXITED (status))
+        b->failed = EX_SOFTWARE;
+    else if (b->failed == 0 && WEXITSTATUS (status) > EXIT_NOT_ALL)
+        b->failed = WEXITSTATUS (status);
+    b->built += n == (ssize_t)sizeof (o);
+}
+
+static void wait_for_one (struct build_all *b)
+{
+    int status;
+    pid_t pid = wait (&status);
+
+    // a signal is for all of them, whoever got it
+    if (pid < 0 && atomic_load (&cli_cancelled)) {
+        for (size_t i = 0; i < b->room; i++) {
+            if (b->running[i].pid > 0)
+                (void)kill (b->running[i].pid, SIGTERM);
+        }
+    }
+    for (size_t i = 0; i < b->room && pid > 0; i++) {
+        if (b->running[i].pid == pid)
+            end_job (b, &b->running[i], status);
+    }
+}
+
+static size_t count_running (const struct build_all *b)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->room; i++)
+        n += b->running[i].pid > 0;
+    return n;
+}
+
+static struct builder_process *free_place (const struct build_all *b)
+{
+    for (size_t i = 0; i < b->room; i++) {
+        if (b->running[i].pid == 0)
+            return &b->running[i];
+    }
+    return NULL;
+}
+
+static int run_jobs (struct build_all *b)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < b->njobs && status == 0;) {
+        struct builder_process *p = free_place (b);
+
+        if (atomic_load (&cli_cancelled))
+            break;
+        if (p)
+            status = start_job (b, p, b->jobs[i++]);
+        else
+            wait_for_one (b);
+    }
+    while (count_running (b) > 0)
+        wait_for_one (b);
+    return status;
+}
+
+/* ---- all of it ---- */
+
+static size_t choose_room (const struct build_options *opt)
+{
+    size_t n = cli_processors () / (size_t)opt->threads;
+
+    return opt->at_once > 0 ? (size_t)opt->at_once : n > 0 ? n : 1;
+}
+
+static int open_ledger (struct build_all *b)
+{
+    struct err err = { "" };
+    char path[PATH_MAX];
+
+    if (b->opt->out || b->njobs == 0)
+        return 0;
+    if (!fileio_join (path, sizeof (path), b->opt->root, "ledger.db"))
+        return FAIL (EX_NOINPUT, "path is too long: %s", b->opt->root);
+    return ledger_open (path, &b->ledger, &err) == 0
+               ? 0 : FAIL (EX_IOERR, "%s", err.text);
+}
+
+static int build_chosen (struct build_all *b)
+{
+    int status = open_ledger (b);
+
+    b->room = choose_room (b->opt);
+    b->running = calloc (b->room, sizeof (*b->running));
+    if (status == 0 && !b->running)
+        status = FAIL (EX_OSERR, "no memory to build");
+    if (status == 0)
+        status = run_jobs (b);
+    if (status)
+        return status;
+    (void)printf ("%zu of %zu job%s built%s\n", b->built, b->all,
+                  units_s (b->all), b->njobs < b->all
+                                        ? "; the others are up to date" : "");
+    if (atomic_load (&cli_cancelled))
+        return cli_interrupted (&build_command, "the same command builds the "
+                                "rest");
+    return cli_flush (&build_command, 0) ? EX_IOERR
+           : b->failed > 0 ? b->failed
+           : b->incomplete > 0 ? EXIT_NOT_ALL : 0;
+}
+
+int build_every_job (const struct build_options *opt,
+                     const struct derive_options *derive)
+{
+    struct build_all b = { .opt = opt, .derive = derive };
+    int status = choose_jobs (&b);
+
+    if (status == 0)
+        status = build_chosen (&b);
+    ledger_close (b.ledger);
+    for (size_t i = 0; i < b.njobs; i++)
+        free (b.jobs[i]);
+    free (b.jobs);
+    free (b.running);
+    return status;
+}
