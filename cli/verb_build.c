@@ -243,8 +243,9 @@ static int lock_root (const struct build_options *opt, int *lock)
 {
     struct err err = { "" };
 
-    if (opt->out || (*lock = root_lock (opt->root, false, &err)) >= 0 ||
-        !fileio_has (opt->root, "ledger.db"))
+    // a directory that is no root stays as it is
+    if (opt->out || !fileio_has (opt->root, "ledger.db") ||
+        (*lock = root_lock (opt->root, false, &err)) >= 0)
         return 0;
     return *lock == -EBUSY
         ? FAIL (EX_TEMPFAIL, "%s; it builds by itself when it starts and "
