@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define EVIDENCE_TEXT_MAX 256
+#define EVIDENCE_KEY_MAX 32             // of a host: 16 hex digits
 #define EVIDENCE_HASH_MAX 24            // decimal digits of 64 bits
 #define EVIDENCE_GROUPS_MAX 4096        // groups of one rank
 #define EVIDENCE_SPANS_MAX 8192         // steps of one capture
@@ -91,7 +92,7 @@ struct evidence {
     char job[EVIDENCE_TEXT_MAX];        // id that `run` or the agent gave
     char host_name[EVIDENCE_TEXT_MAX];  // as the capture says itself, not its
                                         // directory's name; "": it does not
-    char host_key[EVIDENCE_TEXT_MAX];   // of the host that the agent read it
+    char host_key[EVIDENCE_KEY_MAX];    // of the host that the agent read it
                                         // on (world/host.h), "": no agent
     struct job_origin *about;   // that a launch or the agent knows; or NULL
     int64_t pid;                // of the profiled process, 0: unknown

@@ -91,7 +91,7 @@ static void test_workers (void **state)
     // containers of one kernel, with an agent in each
     for (int i = 0; i < 2; i++)
         (void)snprintf (add (&j, i, i ? "c1" : "c0", 0, i)
-                            ->capture.evidence.host_key, EVIDENCE_TEXT_MAX,
+                            ->capture.evidence.host_key, EVIDENCE_KEY_MAX,
                         "key%d", i);
     check (&j, "c0|c1");
     // nothing else is known: the names are believed
@@ -203,7 +203,7 @@ static void test_two_hosts_of_a_rank (void **state)
     // agents on two hosts brought them
     for (int i = 0; i < 2; i++)
         (void)snprintf (add (&j, 0, "w", -1, 0)->capture.evidence.host_key,
-                        EVIDENCE_TEXT_MAX, "key%d", i);
+                        EVIDENCE_KEY_MAX, "key%d", i);
     assert_true (fails (&j));
     fini (&j);
 }
