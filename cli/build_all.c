@@ -12,12 +12,15 @@
 #include "store/fileio.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define SIGNAL_MS 200
 
 #define FAIL(status, ...) cli_fail (&build_command, status, __VA_ARGS__)
 
@@ -37,6 +40,7 @@ struct build_all {
     struct builder_process *running;
     size_t room;                // of 'running'
     size_t built, incomplete;
+    bool told;                  // the processes, of a signal
     int failed;                 // the status of the first job that failed
 };
 
@@ -168,20 +172,35 @@ static void end_job (struct build_all *b, struct builder_process *p, int status)
     b->built += n == (ssize_t)sizeof (o);
 }
 
-static void wait_for_one (struct build_all *b)
+/* A signal is for all of them, whoever got it. */
+static void pass_on_signal (struct build_all *b)
 {
-    int status;
-    pid_t pid = wait (&status);
-
-    // a signal is for all of them, whoever got it
-    if (pid < 0 && atomic_load (&cli_cancelled)) {
-        for (size_t i = 0; i < b->room; i++) {
-            if (b->running[i].pid > 0)
-                (void)kill (b->running[i].pid, SIGTERM);
-        }
+    if (b->told || !atomic_load (&cli_cancelled))
+        return;
+    b->told = true;
+    for (size_t i = 0; i < b->room; i++) {
+        if (b->running[i].pid > 0)
+            (void)kill (b->running[i].pid, SIGTERM);
     }
-    for (size_t i = 0; i < b->room && pid > 0; i++) {
-        if (b->running[i].pid == pid)
+}
+
+/* Wait until some process has ended, or a signal came. */
+static void wait_for_some (struct build_all *b)
+{
+    struct pollfd fds[BUILD_THREADS_MAX];
+    int status;
+
+    for (size_t i = 0; i < b->room; i++) {
+        bool runs = b->running[i].pid > 0;
+
+        fds[i] = (struct pollfd){ runs ? b->running[i].report : -1, POLLIN, 0 };
+    }
+    // the time is for a signal that came just before
+    (void)poll (fds, b->room, SIGNAL_MS);
+    pass_on_signal (b);
+    for (size_t i = 0; i < b->room; i++) {
+        // it reports just before it ends
+        if (fds[i].revents && waitpid (b->running[i].pid, &status, 0) > 0)
             end_job (b, &b->running[i], status);
     }
 }
@@ -216,10 +235,10 @@ static int run_jobs (struct build_all *b)
         if (p)
             status = start_job (b, p, b->jobs[i++]);
         else
-            wait_for_one (b);
+            wait_for_some (b);
     }
     while (count_running (b) > 0)
-        wait_for_one (b);
+        wait_for_some (b);
     return status;
 }
 
