@@ -6,7 +6,6 @@
 #include "base/vec.h"
 
 #include "store/fileio.h"
-#include "store/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,37 +92,35 @@ int archive_list (struct archive *a, const char *job,
 /* ---- content ---- */
 
 static int open_content (struct archive *a, const struct ledger_item *item,
-                         struct err *err)
+                         struct store_reader **ret, struct err *err)
 {
+    *ret = NULL;
     if (item->lost)
         return err_set (err, ENOENT, "it was damaged and set aside, see "
                         "%s/quarantine", a->root);
-    return store_read (a->store, &item->content, &item->place, err);
+    return store_reader_open (a->store, a->ledger, &item->content,
+                              &item->place, ret, err);
 }
 
 int archive_check (struct archive *a, const struct ledger_item *item,
                    struct err *err)
 {
-    int fd = open_content (a, item, err);
-    int rc = fd < 0 ? fd : record_check_content (fd, &item->content,
-                                                 &item->place, err);
+    struct store_reader *in;
+    int rc = open_content (a, item, &in, err);
 
-    fileio_close (fd);
+    if (rc == 0)
+        rc = store_reader_check (in, NULL, NULL, NULL, err);
+    store_reader_destroy (in);
     return rc;
 }
 
-static int archive_copy (int in, int out, const struct ledger_item *item,
-                         struct err *err)
+static int write_bytes (void *arg, const void *bytes, size_t size)
 {
-    int rc = record_copy (in, &item->place, out, &item->content, NULL);
-
-    if (rc == -EBADMSG)
-        return err_set (err, EBADMSG, "it is damaged: its hash is wrong");
-    return rc < 0 ? err_sys (err, -rc, "cannot copy") : 0;
+    return fileio_write_all (*(const int *)arg, bytes, size);
 }
 
-static int write_new (int in, int dir, const char *name,
-                      const struct ledger_item *item, struct err *err)
+static int write_new (struct store_reader *in, int dir, const char *name,
+                      struct err *err)
 {
     int out = tree_openat (dir, name, O_WRONLY | O_CREAT | O_EXCL,
                            FILEIO_FILE_MODE, true);
@@ -132,8 +129,9 @@ static int write_new (int in, int dir, const char *name,
 
     if (out < 0)
         return err_sys (err, -out, "cannot create it");
-    rc = fstat (out, &st) < 0 ? err_sys (err, errno, "cannot stat it")
-                              : archive_copy (in, out, item, err);
+    rc = fstat (out, &st) < 0
+             ? err_sys (err, errno, "cannot stat it")
+             : store_reader_check (in, write_bytes, &out, NULL, err);
     if (close (out) < 0 && rc == 0)
         rc = err_sys (err, errno, "cannot write it");
     if (rc < 0)
@@ -144,16 +142,17 @@ static int write_new (int in, int dir, const char *name,
 int archive_get (struct archive *a, const struct ledger_item *item,
                  const struct tree *to, const char *path, struct err *err)
 {
-    int in = open_content (a, item, err), dir, rc;
+    struct store_reader *in;
     const char *name;
+    int rc = open_content (a, item, &in, err), dir;
 
-    if (in < 0)
-        return in;
+    if (rc < 0)
+        return rc;
     rc = dir = tree_make_parent (to, path, FILEIO_DIR_MODE, &name, err);
     if (dir >= 0) {
-        rc = write_new (in, dir, name, item, err);
+        rc = write_new (in, dir, name, err);
         (void)close (dir);
     }
-    (void)close (in);
+    store_reader_destroy (in);
     return rc;
 }

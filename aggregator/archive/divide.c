@@ -79,8 +79,9 @@ static void of_version (const struct ledger_item *item,
 static int look_at (struct dividing *d, struct version *v)
 {
     const struct ledger_item *i = &v->item;
-    int rc = i->lost ? -ENOENT : store_read_meta (d->store, &i->content,
-                                                  &i->place, &v->capture, NULL);
+    int rc = i->lost ? -ENOENT : store_read_meta (d->store, d->ledger,
+                                                  &i->content, &i->place,
+                                                  &v->capture, NULL);
 
     if (rc == -ENOMEM)
         return no_memory (d->err);

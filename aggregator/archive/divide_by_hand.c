@@ -99,6 +99,7 @@ static bool divide_is_called (int64_t rank, const char *capture,
 
 struct naming {                 // a name for the captures' new job
     struct store *store;
+    struct ledger *ledger;
     const struct by_hand *h;
     struct capture *captures;
     struct jobs_capture *list;
@@ -123,7 +124,7 @@ static int show (void *arg, const struct ledger_item *i)
     if (!ours || i->lost || g->n == g->h->n)
         return 0;
     capture_init (&c);
-    if (store_read_meta (g->store, &i->content, &i->place, &c, NULL) == 0) {
+    if (store_read_meta (g->store, g->ledger, &i->content, &i->place, &c, NULL) == 0) {
         g->captures[g->n] = c;
         g->list[g->n] = (struct jobs_capture){ &g->captures[g->n], &none,
                                                i->rank, 0 };
@@ -139,7 +140,7 @@ static int make_name (struct ledger *l, struct store *s,
                       const struct by_hand *h, const char *job,
                       char out[MESSAGE_NAME_MAX], struct err *err)
 {
-    struct naming g = { s, h, calloc (h->n + 1, sizeof (struct capture)),
+    struct naming g = { s, l, h, calloc (h->n + 1, sizeof (struct capture)),
                         calloc (h->n + 1, sizeof (struct jobs_capture)), 0 };
     struct jobs jobs = { NULL, 0, NULL, NULL };
     int rc = g.captures && g.list

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MPI_NAMED 8                     // ranks named in one note
 #define JOB_BUILD_NOTE_MAX 1024         // bytes: some hosts and their keys
@@ -26,11 +25,14 @@ static int add_source (void *arg, const struct ledger_item *item)
     if (!p)
         return -ENOMEM;
     *p = (struct shipment_source){
-        .content = item->content, .place = item->place, .rank = item->rank,
-        .newest_ns = item->newest_ns, .superseded = item->superseded,
-        .lost = item->lost };
+        .rank = item->rank, .newest_ns = item->newest_ns,
+        .superseded = item->superseded, .lost = item->lost };
+    if (!item->lost)
+        p->broken = store_find_chunks (b->store, b->ledger, &item->content,
+                                       &item->place, &p->chunks, NULL);
     if (asprintf (&p->capture, "%s%c%s%c%s", item->capture, '\0', item->dir,
                   '\0', item->host) < 0) {
+        store_content_fini (&p->chunks);
         b->n--;
         return -ENOMEM;
     }
@@ -44,20 +46,23 @@ static int read_shipment (struct job_build *b, size_t source,
                           struct err *err)
 {
     const struct shipment_source *s = &b->sources[source];
-    int fd, rc;
+    struct byte_source from;
+    struct store_reader *r;
+    int rc;
 
     if (s->lost)
         return err_set (err, EBADMSG, "its stored data was damaged and moved "
                         "to quarantine/ in the aggregator's root, or was "
                         "removed from the root; deliver it again: remove the "
                         "agent's spool, or copy the capture");
-    if (!sink)
-        return store_read_meta (b->store, &s->content, &s->place, c, err);
-    if ((fd = store_read (b->store, &s->content, &s->place, err)) < 0)
-        return fd;
-    rc = shipment_replay (fd, (off_t)s->place.offset, s->place.size, sink, c,
-                          err);
-    (void)close (fd);
+    if (s->broken < 0)
+        return err_sys (err, -s->broken, "cannot find its chunks");
+    if ((rc = store_reader_create (b->store, &s->chunks, &r, err)) < 0)
+        return rc;
+    from = store_reader_source (r);
+    rc = sink ? shipment_replay (&from, sink, c, err)
+              : shipment_read_meta (&from, c, err);
+    store_reader_destroy (r);
     return rc;
 }
 
@@ -88,7 +93,7 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
     int rc;
 
     item->source = i;
-    item->weight = b->sources[i].place.size;
+    item->weight = b->sources[i].chunks.size;
     capture_init (&item->capture);
     rc = read_shipment (b, i, NULL, &item->capture, &why);
     if (rc == -ENOMEM)
@@ -237,6 +242,7 @@ struct job_build *job_build_create (struct ledger *ledger,
         return NULL;
     }
     b->store = store;
+    b->ledger = ledger;
     b->how.cancel = &b->cancelled;
     b->how.wanted = RESULTS_DEFAULT;
     PRINT (b->job, "%s", job);
@@ -257,6 +263,7 @@ struct job_build *job_build_create (struct ledger *ledger,
         job_build_destroy (b);
         return NULL;
     }
+    b->ledger = NULL;           // a build runs in another thread
     b->agreed = agreed_size (b);
     select_plan (b->items, b->n);
     return b;
@@ -275,8 +282,10 @@ void job_build_destroy (struct job_build *b)
     free (b->fates);
     free (b->mpi);
     free (b->items);
-    for (size_t i = 0; i < b->n; i++)
+    for (size_t i = 0; i < b->n; i++) {
+        store_content_fini (&b->sources[i].chunks);
         free (b->sources[i].capture);
+    }
     free (b->sources);
     free (b);
 }
@@ -284,7 +293,7 @@ void job_build_destroy (struct job_build *b)
 int job_build_add_raw (struct job_build *b, struct ledger *ledger,
                        struct err *err)
 {
-    return raw_tree_create (ledger, b->job, &b->raw, err);
+    return raw_tree_create (ledger, b->store, b->job, &b->raw, err);
 }
 
 const struct raw_tree *job_build_raw (const struct job_build *b)

@@ -14,8 +14,8 @@ struct rank_fate {
 
 /* The parts of a shipment's struct ledger_item that a build needs. */
 struct shipment_source {
-    struct digest content;
-    struct ledger_place place;
+    struct store_content chunks;
+    int broken;                 // 0, or why there are none: a negative errno
     int64_t rank, newest_ns;
     char *capture;              // the memory of all three
     const char *dir, *host;
@@ -25,6 +25,7 @@ struct shipment_source {
 struct job_build {
     struct job_build_options how;
     struct store *store;
+    struct ledger *ledger;              // while it is created
     char job[MESSAGE_NAME_MAX];
     struct shipment_source *sources;    // by select_item.source
     struct select_item *items;

@@ -193,7 +193,7 @@ static int put_below (struct job_build *b, const struct tree *out,
     if (rc == -EEXIST)
         rc = make_marked (b, &dir, b->job, &own, err);
     if (rc == 0)
-        rc = raw_tree_put (b->raw, b->store, own.path[0] ? &own : &dir,
+        rc = raw_tree_put (b->raw, own.path[0] ? &own : &dir,
                            b->how.cancel, err);
     tree_close (&own);
     tree_close (&dir);

@@ -7,7 +7,6 @@
 #include "base/vec.h"
 #include "model/beside.h"
 #include "store/fileio.h"
-#include "store/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +20,9 @@
 
 struct raw_file {
     struct digest content;
-    struct ledger_place place;
+    struct store_content chunks;
     bool lost;
+    int broken;                 // 0, or why there are no chunks
     int64_t rank, newest_ns;
     size_t at;                  // order of arrival
     char *capture;              // its name, and the memory of the next two
@@ -67,32 +67,51 @@ static int place_file (struct raw_file *f, const struct ledger_item *item)
     return 0;
 }
 
+struct collecting {
+    struct raw_tree *tree;
+    struct ledger *ledger;
+};
+
+static void raw_file_free (struct raw_file *f)
+{
+    store_content_fini (&f->chunks);
+    free (f->capture);
+}
+
 static int raw_tree_collect (void *arg, const struct ledger_item *item)
 {
-    struct raw_tree *t = arg;
+    const struct collecting *c = arg;
+    struct raw_tree *t = c->tree;
     struct raw_file *p = vec_add (&t->files, &t->n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;
     p->content = item->content;
-    p->place = item->place;
     p->lost = item->lost;
+    if (!item->lost)
+        p->broken = store_find_chunks (t->store, c->ledger, &item->content,
+                                       &item->place, &p->chunks, NULL);
     p->rank = item->rank;
     p->newest_ns = item->newest_ns;
     p->at = t->n;
     if (place_file (p, item) == 0)
         return 0;
+    store_content_fini (&p->chunks);
     t->n--;
     return -ENOMEM;
 }
 
-int raw_tree_create (struct ledger *ledger, const char *job,
-                     struct raw_tree **ret, struct err *err)
+int raw_tree_create (struct ledger *ledger, struct store *store,
+                     const char *job, struct raw_tree **ret, struct err *err)
 {
     struct raw_tree *t = calloc (1, sizeof (*t));
-    int rc = t ? ledger_each (ledger, job, ITEM_RAW, raw_tree_collect, t, err)
-               : -ENOMEM;
+    struct collecting c = { t, ledger };
+    int rc = -ENOMEM;
 
+    if (t) {
+        t->store = store;
+        rc = ledger_each (ledger, job, ITEM_RAW, raw_tree_collect, &c, err);
+    }
     if (rc == -ENOMEM)
         (void)err_set (err, ENOMEM, "no memory for the raw files of %s", job);
     if (rc < 0) {
@@ -108,7 +127,7 @@ void raw_tree_destroy (struct raw_tree *t)
     if (!t)
         return;
     for (size_t i = 0; i < t->n; i++)
-        free (t->files[i].capture);
+        raw_file_free (&t->files[i]);
     free (t->files);
     free (t);
 }
@@ -186,7 +205,7 @@ static void choose_path (struct raw_tree *t, size_t first, size_t n,
         if (best && &f[i] == best)
             continue;
         t->left += !best || !is_same (&f[i], best);
-        free (f[i].capture);
+        raw_file_free (&f[i]);
     }
     if (best)
         t->files[t->n++] = *best;
@@ -232,7 +251,6 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg)
 
 struct put {
     struct raw_tree *tree;
-    struct store *store;
     const struct tree *dir;
     const atomic_bool *cancel;
     struct err *err;
@@ -316,14 +334,19 @@ static bool is_there (const struct put *p, const struct raw_file *f)
     if (fd < 0)
         return false;
     same = fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
-           (f->lost || (uint64_t)st.st_size == f->place.size) &&
+           (f->lost || (uint64_t)st.st_size == f->chunks.size) &&
            content_id_of_file (fd, (uint64_t)st.st_size, &id, NULL) == 0 &&
            digest_is (&id, &f->content);
     (void)close (fd);
     return same;
 }
 
-static int write_part (struct put *p, const struct raw_file *f, int in)
+static int write_bytes (void *arg, const void *bytes, size_t size)
+{
+    return fileio_write_all (*(const int *)arg, bytes, size);
+}
+
+static int write_part (struct put *p, struct store_reader *in, struct err *err)
 {
     int out, rc;
 
@@ -333,14 +356,14 @@ static int write_part (struct put *p, const struct raw_file *f, int in)
     rc = out < 0 ? out : FAULT ("aggregator.raw.write");
 
     if (rc == 0)
-        rc = record_copy (in, &f->place, out, &f->content, p->cancel);
+        rc = store_reader_check (in, write_bytes, &out, p->cancel, err);
     return fileio_close_written (out, rc);
 }
 
 /* Write the file under a temporary name and rename it: nobody sees half of it.
  */
-static int put_file (struct put *p, const struct raw_file *f, int in,
-                     struct err *err)
+static int put_file (struct put *p, const struct raw_file *f,
+                     struct store_reader *in, struct err *err)
 {
     const char *name;
     int rc, dir = tree_make_parent (p->dir, f->path, FILEIO_DIR_MODE, &name,
@@ -348,11 +371,11 @@ static int put_file (struct put *p, const struct raw_file *f, int in,
 
     if (dir < 0)
         return dir;
-    rc = write_part (p, f, in);
+    rc = write_part (p, in, err);
     if (rc == 0 && renameat (p->dir->fd, PART_NAME, dir, name) < 0)
         rc = -errno;
     (void)close (dir);
-    if (rc == -EBADMSG)
+    if (rc == -EBADMSG || rc == -ENOENT)
         return miss (p, f, "its stored data is damaged; after rollcall fsck "
                            "aggregator --repair an agent can deliver it again");
     return rc < 0 ? err_sys (err, -rc, "cannot write %s/%s", p->dir->path,
@@ -374,8 +397,9 @@ static int end_file (struct put *p, const struct raw_file *f, int rc,
 static int raw_tree_write (struct put *p, const struct raw_file *f)
 {
     char path[PATH_MAX];
+    struct store_reader *in = NULL;
     struct err why = { "" };
-    int in, rc;
+    int rc;
 
     // readers have to name it as a whole
     if (!fileio_join (path, sizeof (path), p->dir->path, f->path))
@@ -387,10 +411,11 @@ static int raw_tree_write (struct put *p, const struct raw_file *f)
     if (f->lost)
         return miss (p, f, "its stored data was damaged and moved to "
                            "quarantine/ in the aggregator's root");
-    if ((in = store_read (p->store, &f->content, &f->place, &why)) < 0)
-        return miss (p, f, why.text);
-    rc = put_file (p, f, in, &why);
-    (void)close (in);
+    if (f->broken < 0)
+        return miss (p, f, "its stored data is damaged or removed");
+    if ((rc = store_reader_create (p->tree->store, &f->chunks, &in, &why)) == 0)
+        rc = put_file (p, f, in, &why);
+    store_reader_destroy (in);
     return end_file (p, f, rc, &why);
 }
 
@@ -404,11 +429,10 @@ static int sync_tree (const struct tree *dir, struct err *err)
     return rc < 0 ? err_sys (err, -rc, "cannot fsync %s", dir->path) : 0;
 }
 
-int raw_tree_put (struct raw_tree *t, struct store *store,
-                  const struct tree *dir, const atomic_bool *cancel,
-                  struct err *err)
+int raw_tree_put (struct raw_tree *t, const struct tree *dir,
+                  const atomic_bool *cancel, struct err *err)
 {
-    struct put p = { t, store, dir, cancel, err };
+    struct put p = { t, dir, cancel, err };
     int rc = 0;
 
     t->missing = 0;

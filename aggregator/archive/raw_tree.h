@@ -11,6 +11,7 @@
                                 // most
 
 struct raw_tree {
+    struct store *store;
     struct raw_file *files;
     size_t n;
     size_t left;                // delivered files that are not in the list:
@@ -21,10 +22,11 @@ struct raw_tree {
 };
 
 /* Collect what the ledger has of a job, in the thread that owns the ledger: a
- * hundred thousand files take some 25 MB.  -ENOMEM, or what ledger_each says.
+ * hundred thousand files take some 30 MB, and those beyond 1 MiB take 80 bytes
+ * for each MiB more.  'store' has to last as long as 'ret'.  -ENOMEM, or what ledger_each says.
  */
-int raw_tree_create (struct ledger *ledger, const char *job,
-                     struct raw_tree **ret, struct err *err);
+int raw_tree_create (struct ledger *ledger, struct store *store,
+                     const char *job, struct raw_tree **ret, struct err *err);
 void raw_tree_destroy (struct raw_tree *t);     // t may be NULL
 
 /* The version of a capture that counts: its newest_ns, INT64_MAX: the newest.
@@ -54,8 +56,7 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
  * was not given are in DIR/<place>/..., since their names are told apart by
  * directories.
  */
-int raw_tree_put (struct raw_tree *t, struct store *store,
-                  const struct tree *dir, const atomic_bool *cancel,
-                  struct err *err);
+int raw_tree_put (struct raw_tree *t, const struct tree *dir,
+                  const atomic_bool *cancel, struct err *err);
 
 #endif

@@ -20,22 +20,17 @@ void check_ledger_path (const struct check *c, const char *end,
 
 /* ---- what only the old ledger knows ---- */
 
-/* Enter the content of an item that is taken over, if it is there. */
+/* An item that is taken over may have lost its content. */
 static int take_content (struct check *c, const struct ledger_item *i)
 {
     struct ledger_place place;
-    struct err why = { "" };
     int rc = ledger_find_content (c->fresh, &i->content, &place, c->err);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
-    if (i->lost)
-        return c->repair && !check_has_reason (c, &i->content)
-                   ? check_quarantine (c, i, "the ledger does not say where "
-                                             "it is") : 0;
-    if (store_check_content (c->store, &i->content, &i->place, &why) == 0)
-        return ledger_add_content (c->fresh, &i->content, &i->place, c->err);
-    return c->repair ? check_quarantine (c, i, why.text) : 0;
+    return c->repair && !check_has_reason (c, &i->content)
+               ? check_quarantine (c, i, "its stored data is damaged, or not "
+                                         "there") : 0;
 }
 
 /* Whether the records have a superseded version.  *late is set if it could not
@@ -61,7 +56,7 @@ static int has_superseded (struct check *c, const struct ledger_item *i,
 }
 
 /* Take over an item whose record is damaged, if its content is there. */
-static int take_over (struct check *c, const struct ledger_item *i)
+static int take_over_item (struct check *c, const struct ledger_item *i)
 {
     bool late = false;
     int rc = i->superseded && !*i->dir
@@ -111,7 +106,7 @@ static int take_over_items (struct check *c, sqlite3 *db)
         };
 
         if (ledger_read_row (r.st, &i))
-            r.rc = take_over (c, &i);
+            r.rc = take_over_item (c, &i);
     }
     return unless_damaged (&r);
 }
@@ -267,12 +262,7 @@ static int check_gaps (struct check *c)
     for (size_t i = 0; i < c->ngaps && rc == 0; i++) {
         struct check_gap *g = &c->gaps[i];
 
-        // contents of version 1, or known
-        if (db_number (ledger_rows (c->fresh, NULL, "SELECT count(*) FROM "
-                                    "content WHERE segment=?1 AND offset>=?2 "
-                                    "AND offset<?3", g->segment, g->offset,
-                                    g->offset + g->size), 0) > 0 ||
-            check_gap_is_aside (c, g))
+        if (check_gap_is_aside (c, g))
             continue;
         if (c->old && g->segment >= c->last_segment &&
             g->offset >= c->last_end) {
@@ -339,31 +329,42 @@ static void check_last_segment (struct check *c)
     c->differs = true;
 }
 
+static int take_over (struct check *c, sqlite3 *db)
+{
+    int rc = take_over_items (c, db);
+
+    if (rc == 0)
+        rc = take_over_assignments (c, db);
+    if (rc == 0)
+        rc = take_over_words (c, db);
+    if (rc == 0)
+        rc = take_over_keys (c, db);
+    return rc < 0 ? rc : ledger_copy_heard (c->fresh, db, c->err);
+}
+
 int check_old_ledger (struct check *c)
 {
     sqlite3 *db = NULL;
     char path[PATH_MAX];
-    int rc = c->old ? compare_old (c) : blame_old (c);
+    int rc;
 
+    check_ledger_path (c, "", path);
+    if (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
+        db_harden (db);
+    } else {
+        (void)sqlite3_close (db);
+        db = NULL;
+    }
+    rc = check_contents (c, db);
+    if (rc == 0)
+        rc = c->old ? compare_old (c) : blame_old (c);
     check_last_segment (c);
     if (rc == 0)
         rc = check_gaps (c);
     ledger_close (c->old);      // before it is moved
     c->old = NULL;
-    check_ledger_path (c, "", path);
-    if (rc == 0 && sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) ==
-                       SQLITE_OK) {
-        db_harden (db);
-        rc = take_over_items (c, db);
-        if (rc == 0)
-            rc = take_over_assignments (c, db);
-        if (rc == 0)
-            rc = take_over_words (c, db);
-        if (rc == 0)
-            rc = take_over_keys (c, db);
-        if (rc == 0)
-            rc = ledger_copy_heard (c->fresh, db, c->err);
-    }
+    if (rc == 0 && db)
+        rc = take_over (c, db);
     (void)sqlite3_close (db);
     return rc;
 }
@@ -454,7 +455,24 @@ static int set_old_aside (struct check *c, char aside[PATH_MAX])
     return fileio_sync_dir (wal, c->err);
 }
 
-/* Write records for items that have none, or whose content moved. */
+/* Append what has no record, and the records of all items. */
+static int describe_all (struct check *c, struct store *s, struct ledger *l)
+{
+    int rc = ledger_begin (l, c->err);
+
+    if (rc < 0)
+        return rc;
+    rc = check_rehouse (c, s, l);
+    if (rc == 0)
+        rc = store_sync (s, c->err);
+    if (rc == 0)
+        rc = store_account (s, l, c->err);
+    if ((rc = ledger_finish (l, rc, c->err)) < 0)
+        return rc;
+    store_committed (s);
+    return store_describe (s, l, c->err);
+}
+
 static int describe_again (struct check *c)
 {
     struct ledger *l = NULL;
@@ -467,7 +485,7 @@ static int describe_again (struct check *c)
     if (rc == 0)
         rc = store_open (c->root, l, &s, c->err);
     if (rc == 0)
-        rc = store_describe (s, l, c->err);
+        rc = describe_all (c, s, l);
     store_close (s);
     ledger_close (l);
     return rc;

@@ -13,9 +13,9 @@ struct check_gap {              // bytes of a segment that are not a record
     bool unfinished;            // of a commit that was never acknowledged
 };
 
-struct check_bad {              // damaged content
-    struct ledger_item item;
-    struct err why;
+struct check_bad {              // a damaged chunk or list
+    struct store_chunk chunk;
+    bool named;                 // as the content of an item
 };
 
 struct check {
@@ -31,6 +31,8 @@ struct check {
     size_t ngaps;
     struct check_bad *bad;
     size_t nbad;
+    struct store_chunk *homeless;       // good, but their records are damaged
+    size_t nhomeless;
     struct ledger *old;         // the existing one, NULL: not used
     int old_rc;                 // the reason then: -ENOENT, -EBADMSG, ...
     struct err old_why;
@@ -46,11 +48,16 @@ void check_say (struct check *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
 /* check_segments.c: list the numbers that are names in a directory of the root;
- * read the records of all segments into c->fresh.
+ * read the records of all segments into c->fresh; then, with the old ledger
+ * (NULL: there is none), find what is damaged.
  */
 int check_list_names (const char *root, const char *name, int64_t **numbers,
                       size_t *n, struct err *err);
 int check_segments (struct check *c);
+int check_contents (struct check *c, sqlite3 *old);
+
+/* Append chunks and lists without a record again, in a repaired root. */
+int check_rehouse (struct check *c, struct store *s, struct ledger *l);
 
 /* check_ledger.c: open the existing ledger; compare it with c->fresh, and copy
  * from it what records do not have; replace it by c->fresh if they differ.
@@ -66,15 +73,15 @@ void check_ledger_path (const struct check *c, const char *end,
 /* check_results.c: compare results with their digests. */
 int check_results (struct check *c);
 
-/* check_blobs.c: find files that no record refers to; and set aside, with the
- * reason, a file or bytes of a segment (these also stay in the segment, and
- * later checks know them).
+/* check_quarantine.c: set aside a copy of bytes of a segment, with the reason;
+ * they stay in the segment, and later checks know them.  Of an item's content
+ * the bytes are those of c->bad, if there are any.
  */
-int check_blobs (struct check *c);
 bool check_has_reason (struct check *c, const struct digest *id);
 bool check_gap_is_aside (struct check *c, const struct check_gap *gap);
 int check_quarantine_gap (struct check *c, const struct check_gap *gap);
 int check_quarantine (struct check *c, const struct ledger_item *item,
                       const char *why);
+int check_quarantine_chunk (struct check *c, const struct store_chunk *chunk);
 
 #endif

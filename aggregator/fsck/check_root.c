@@ -51,8 +51,6 @@ static int check_all (struct check *c)
         rc = check_segments (c);
     if (rc == 0)
         rc = check_old_ledger (c);
-    if (rc == 0)
-        rc = check_blobs (c);
     if (rc == 0 && c->repair && c->differs)
         rc = check_replace_ledger (c);
     else if (rc == 0)           // a new ledger builds all results again
@@ -81,6 +79,7 @@ int store_check (const char *root, bool repair, struct check_report *report,
     free (c.segments);
     free (c.gaps);
     free (c.bad);
+    free (c.homeless);
     (void)close (lock);
     return rc;
 }

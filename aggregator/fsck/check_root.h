@@ -1,9 +1,9 @@
 /* aggregator/fsck/check_root.h - check that all acknowledged data is intact
  *
- * Checks the hash of every content, the ledger against the records in the
- * segments, files without a reference, and the rows of results.  A repair moves
- * damaged data to ROOT/quarantine/, rebuilds the ledger from the records, and
- * lets the next aggregator build damaged results.
+ * Checks the hash of every chunk, the ledger against the records in the
+ * segments, and the rows of results.  A repair copies damaged data to
+ * ROOT/quarantine/, rebuilds the ledger from the records, and lets the next
+ * aggregator build damaged results.
  */
 #ifndef ROLLCALL_FSCK_CHECK_ROOT_H
 #define ROLLCALL_FSCK_CHECK_ROOT_H
@@ -20,8 +20,8 @@ struct check_report {
     // one sentence for each thing that was found or done; may be NULL
     void (*say) (void *arg, const char *sentence);
     void *arg;
-    size_t items, contents;     // intact ones
-    uint64_t bytes;             // that were hashed
+    size_t items, contents;     // intact ones; of contents, chunks and lists
+    uint64_t bytes;             // stored, that were checked
     size_t results;             // that have the rows that were built
     size_t damaged;             // damaged things
     size_t leftovers;           // never acknowledged: harmless

@@ -89,7 +89,7 @@ int ledger_lose_segment (struct ledger *l, int64_t segment, uint64_t from,
                          struct err *err)
 {
     int rc = ledger_do (l, err, "DELETE FROM content WHERE segment=?1 AND "
-                        "(offset+size>?2 OR ?2=0)", segment, from);
+                        "(offset+stored>?2 OR ?2=0)", segment, from);
 
     if (rc < 0 || from > 0)
         return rc < 0 ? rc : ledger_set_segment (l, segment, from, err);

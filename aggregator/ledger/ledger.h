@@ -23,11 +23,21 @@
 
 struct ledger;
 
-/* Where a content's bytes are: in a segment, or in their own file. */
+/* How the bytes in a segment are a content: as a chunk, in the codec of that
+ * number, or as a list of the ids of its chunks.
+ */
+enum ledger_form {
+    FORM_PLAIN = CODEC_PLAIN,
+    FORM_LZ4 = CODEC_LZ4,
+    FORM_LIST = 16,
+};
+
+/* Where the bytes of a content are. */
 struct ledger_place {
-    int64_t segment;            // 0: a blob
-    uint64_t offset;
-    uint64_t size;
+    int64_t segment;            // from 1; 0: nowhere
+    uint64_t offset, stored;    // the bytes in the segment
+    uint64_t size;              // of the content
+    enum ledger_form form;
 };
 
 struct ledger_item {
@@ -136,6 +146,7 @@ struct ledger_clock {
  */
 bool ledger_valid_item (const struct ledger_item *item);       // without place
 bool ledger_valid_place (const struct ledger_place *place);
+bool ledger_valid_form (const struct ledger_place *place);      // and sizes
 bool ledger_valid_assignment (const struct ledger_assignment *a);
 bool ledger_valid_bound (const struct ledger_bound *b);
 
@@ -179,7 +190,9 @@ void ledger_rollback (struct ledger *l);
  */
 int ledger_finish (struct ledger *l, int rc, struct err *err);
 
-/* Find a content: 1 and its place, 0 if it is absent; -EBADMSG, -EIO. */
+/* Find a chunk, or a content of several, all of which are here: 1 and its
+ * place, 0 if it is absent; -EBADMSG, -EIO.
+ */
 int ledger_find_content (struct ledger *l, const struct digest *content,
                          struct ledger_place *ret, struct err *err);
 
@@ -191,6 +204,12 @@ int ledger_add_content (struct ledger *l, const struct digest *content,
                         const struct ledger_place *place, struct err *err);
 int ledger_drop_content (struct ledger *l, const struct digest *content,
                          struct err *err);
+
+/* List the contents of several chunks, in the order of their ids. */
+int ledger_each_list (struct ledger *l,
+                      int (*fn) (void *arg, const struct digest *id,
+                                 const struct ledger_place *place),
+                      void *arg, struct err *err);
 
 /* Whether the item is already entered with this content, superseded or not: 1;
  * 0: it has to be entered.
@@ -301,17 +320,10 @@ int ledger_last_segment (struct ledger *l, int64_t *segment, uint64_t *end,
 /* The last segment with a content; 0: none. */
 int64_t ledger_last_used (struct ledger *l);
 
-/* List every segment that must exist, in order, with its minimum size; and at
- * most 'most' blobs after 'after', in the order of their ids.
- */
+/* List every segment that must exist, in order, with its minimum size. */
 int ledger_each_segment (struct ledger *l,
                          int (*fn) (void *arg, int64_t segment, uint64_t end),
                          void *arg, struct err *err);
-int ledger_each_blob (struct ledger *l, const struct digest *after,
-                      unsigned most,
-                      int (*fn) (void *arg, const struct digest *id,
-                                 uint64_t size),
-                      void *arg, struct err *err);
 
 /* Drop lost content, in a transaction: that of a segment after 'from' (and the
  * segment, if that is 0), or one (ledger_drop_content).  Then ledger_note_loss
@@ -330,24 +342,6 @@ int ledger_note_loss (struct ledger *l,
  */
 int ledger_lost_since (struct ledger *l, const struct ledger_mark *mark,
                        const char *job, const char *host, struct err *err);
-
-/* Content being received: add the hashes of its chunks, which are on the disk,
- * from index 'first' on; get all hashes (1; 0: none); check whether it is
- * known; forget it.
- */
-int ledger_add_incoming (struct ledger *l, const struct digest *content,
-                         uint64_t size, const struct content_hash *chunks,
-                         size_t first, struct err *err);
-int ledger_find_incoming (struct ledger *l, const struct digest *content,
-                          uint64_t size, struct content_hash *chunks,
-                          struct err *err);
-bool ledger_knows_incoming (struct ledger *l, const struct digest *content);
-int ledger_drop_incoming (struct ledger *l, const struct digest *content,
-                          struct err *err);
-
-/* Forget content of which nothing arrived since 'before_ns' (since 1970). */
-int ledger_drop_older_incoming (struct ledger *l, int64_t before_ns,
-                                struct err *err);
 
 /* An acknowledgement carries the mark of its commit, which the agent shows to
  * later aggregators: 1 if the ledger still has all data of that commit, 0 if it

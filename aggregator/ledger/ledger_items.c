@@ -12,9 +12,11 @@ int ledger_find_content (struct ledger *l, const struct digest *content,
                          struct ledger_place *ret, struct err *err)
 {
     int64_t sum;
-    int rc = db_one (ledger_rows (l, err, "SELECT segment, offset, size, sum "
-                                          "FROM content WHERE id=?1", content),
-                     ret->segment, ret->offset, ret->size, sum);
+    int rc = db_one (ledger_rows (l, err, "SELECT segment, offset, stored, "
+                                          "size, form, sum FROM content WHERE "
+                                          "id=?1", content),
+                     ret->segment, ret->offset, ret->stored, ret->size,
+                     ret->form, sum);
 
     return rc == 1 && (!ledger_valid_place (ret) ||
                        sum != ledger_content_sum (content, ret))
@@ -25,8 +27,9 @@ int ledger_add_content (struct ledger *l, const struct digest *content,
                         const struct ledger_place *place, struct err *err)
 {
     int rc = ledger_do (l, err, "INSERT OR REPLACE INTO content (id, segment, "
-                        "offset, size, sum) VALUES (?1,?2,?3,?4,?5)", content,
-                        place->segment, place->offset, place->size,
+                        "offset, stored, size, form, sum) VALUES (?1,?2,?3,?4,"
+                        "?5,?6,?7)", content, place->segment, place->offset,
+                        place->stored, place->size, place->form,
                         ledger_content_sum (content, place));
 
     return rc < 0 ? rc : ledger_content_restored (l, content, err);
@@ -36,6 +39,24 @@ int ledger_drop_content (struct ledger *l, const struct digest *content,
                          struct err *err)
 {
     return ledger_do (l, err, "DELETE FROM content WHERE id=?1", content);
+}
+
+int ledger_each_list (struct ledger *l,
+                      int (*fn) (void *arg, const struct digest *id,
+                                 const struct ledger_place *place),
+                      void *arg, struct err *err)
+{
+    struct db_rows r = ledger_rows (l, err, "SELECT id, segment, offset, "
+                                    "stored, size, form, sum FROM content "
+                                    "WHERE form=16 ORDER BY id");
+    struct ledger_place p;
+    struct digest id;
+    int64_t sum;
+
+    while (db_row (&r, id, p.segment, p.offset, p.stored, p.size, p.form, sum))
+        r.rc = ledger_valid_place (&p) && sum == ledger_content_sum (&id, &p)
+                   ? fn (arg, &id, &p) : ledger_damaged (err);
+    return db_end (&r);
 }
 
 /* ---- items ---- */

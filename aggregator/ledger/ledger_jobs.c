@@ -1,9 +1,7 @@
-/* aggregator/ledger/ledger_jobs.c - jobs, segments, and incoming content */
+/* aggregator/ledger/ledger_jobs.c - jobs, segments, clocks */
 #include "ledger/ledger_private.h"
 
-#include "base/clock.h"
 #include "model/capture.h"
-#include "store/row_sum.h"
 
 #include <errno.h>
 #include <string.h>
@@ -241,115 +239,14 @@ int ledger_each_segment (struct ledger *l,
 {
     struct db_rows r = ledger_rows (l, err,
         "SELECT number, max(end) FROM (SELECT number, end FROM segment UNION "
-        "ALL SELECT segment, max(offset+size) FROM content WHERE segment>0 "
-        "GROUP BY segment) GROUP BY number ORDER BY number");
+        "ALL SELECT segment, max(offset+stored) FROM content GROUP BY "
+        "segment) GROUP BY number ORDER BY number");
     int64_t segment;
     uint64_t end;
 
     while (db_row (&r, segment, end))
         r.rc = fn (arg, segment, end);
     return db_end (&r);
-}
-
-int ledger_each_blob (struct ledger *l, const struct digest *after,
-                      unsigned most,
-                      int (*fn) (void *arg, const struct digest *id,
-                                 uint64_t size),
-                      void *arg, struct err *err)
-{
-    struct db_rows r = ledger_rows (l, err,
-        "SELECT id, offset+size FROM content INDEXED BY content_blob WHERE "
-        "segment=0 AND id>?1 AND length(id)=32 ORDER BY id LIMIT ?2", after,
-        most);
-    struct digest id;
-    uint64_t size;
-
-    while (db_row (&r, id, size))
-        r.rc = fn (arg, &id, size);
-    return db_end (&r);
-}
-
-/* ---- incoming content ---- */
-
-static int64_t incoming_sum (const struct digest *id, uint64_t size,
-                             uint64_t first, struct db_blob hashes,
-                             int64_t touched_ns)
-{
-    return row_sum (id, size, first, touched_ns,
-                    db_blob (hashes.data, hashes.size));
-}
-
-int ledger_add_incoming (struct ledger *l, const struct digest *content,
-                         uint64_t size, const struct content_hash *chunks,
-                         size_t first, struct err *err)
-{
-    struct db_blob hashes = { chunks->chunks + first,
-                              (chunks->n - first) * DIGEST_SIZE };
-    int64_t now = clock_wall_ns ();
-
-    return ledger_do (l, err, "INSERT OR REPLACE INTO incoming (content, "
-                      "first, size, hashes, touched_ns, sum) VALUES "
-                      "(?1,?2,?3,?4,?5,?6)", content, first, size,
-                      db_blob (hashes.data, hashes.size), now,
-                      incoming_sum (content, size, first, hashes, now));
-}
-
-/* Append the hashes of one row; false if there is no memory. */
-static bool take_hashes (struct content_hash *h, struct db_blob hashes)
-{
-    bool good = true;
-
-    for (size_t i = 0; i < hashes.size && good; i += DIGEST_SIZE) {
-        struct digest d;
-
-        memcpy (d.bytes, (const char *)hashes.data + i, DIGEST_SIZE);
-        good = content_hash_put (h, &d) == 0;
-    }
-    return good;
-}
-
-int ledger_find_incoming (struct ledger *l, const struct digest *content,
-                          uint64_t size, struct content_hash *chunks,
-                          struct err *err)
-{
-    struct db_rows r = ledger_rows (l, err, "SELECT first, size, hashes, "
-                                    "touched_ns, sum FROM incoming WHERE "
-                                    "content=?1 ORDER BY first", content);
-    uint64_t first, of_size;
-    int64_t touched_ns, sum;
-    struct db_blob hashes;
-    int rc;
-
-    // damaged hashes, and those after a gap, are requested again
-    while (db_row (&r, first, of_size, hashes, touched_ns, sum) &&
-           first == chunks->n && hashes.data && of_size == size &&
-           hashes.size % DIGEST_SIZE == 0 &&
-           sum == incoming_sum (content, size, first, hashes, touched_ns) &&
-           take_hashes (chunks, hashes))
-        ;
-    rc = db_end (&r);
-    return rc < 0 ? rc : chunks->n > 0;
-}
-
-bool ledger_knows_incoming (struct ledger *l, const struct digest *content)
-{
-    return db_number (ledger_rows (l, NULL, "SELECT 1 FROM incoming WHERE "
-                                            "content=?1", content), 0) == 1;
-}
-
-int ledger_drop_incoming (struct ledger *l, const struct digest *content,
-                          struct err *err)
-{
-    return ledger_do (l, err, "DELETE FROM incoming WHERE content=?1",
-                      content);
-}
-
-int ledger_drop_older_incoming (struct ledger *l, int64_t before_ns,
-                                struct err *err)
-{
-    return ledger_do (l, err, "DELETE FROM incoming WHERE content NOT IN "
-                      "(SELECT content FROM incoming WHERE touched_ns>=?1)",
-                      before_ns);
 }
 
 /* ---- clocks ---- */

@@ -17,10 +17,6 @@
 // how long a reader waits for a writer that changes the journal
 #define BUSY_MS 10000
 
-// finds blobs among contents; it has nothing that the table has not
-static const char blobs_sql[] =
-    "CREATE INDEX IF NOT EXISTS content_blob ON content(id) WHERE segment=0";
-
 static int open_db (struct ledger *l, int flags, struct err *err)
 {
     int rc = 0;
@@ -43,8 +39,6 @@ static int open_db (struct ledger *l, int flags, struct err *err)
         rc = ledger_prepare (l, l->path, err);
     if (rc == 0)
         rc = ledger_verify (l, err);
-    if (rc == 0 && !l->reader)
-        rc = db_exec (l->db, blobs_sql, err);
     if (rc == 0 && !l->reader)
         rc = ledger_note_lost (l, err);
     if (rc == 0 && !l->reader)

@@ -75,9 +75,10 @@ bool ledger_read_bound (sqlite3_stmt *st, struct ledger_bound *b);
  */
 #define LEDGER_ITEM \
     "SELECT i.rank, i.capture, i.path, i.host, i.content, i.superseded, " \
-    "i.received_ns, i.sum, c.id IS NULL, c.segment, c.offset, c.size, " \
-    "c.sum, i.newest_ns, i.job, i.scope, i.place, i.who, i.rows"
-#define LEDGER_ITEM_COLUMNS 19
+    "i.received_ns, i.sum, c.id IS NULL, c.segment, c.offset, c.stored, " \
+    "c.size, c.form, c.sum, i.newest_ns, i.job, i.scope, i.place, i.who, " \
+    "i.rows"
+#define LEDGER_ITEM_COLUMNS 21
 bool ledger_read_row (sqlite3_stmt *st, struct ledger_item *i);
 bool ledger_read_item (sqlite3_stmt *st, struct ledger_item *i);
 

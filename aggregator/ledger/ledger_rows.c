@@ -18,11 +18,26 @@ bool ledger_valid_item (const struct ledger_item *i)
            message_valid_item (i->kind, i->rank, i->capture, i->path);
 }
 
+bool ledger_valid_form (const struct ledger_place *p)
+{
+    switch (p->form) {
+    case FORM_PLAIN:
+        return p->size <= CONTENT_CHUNK && p->stored == p->size;
+    case FORM_LZ4:
+        return p->size <= CONTENT_CHUNK && p->stored < p->size;
+    case FORM_LIST:
+        return p->size > CONTENT_CHUNK && p->size <= CONTENT_SIZE_MAX &&
+               p->stored == content_chunks (p->size) * DIGEST_SIZE;
+    default:
+        return false;
+    }
+}
+
 bool ledger_valid_place (const struct ledger_place *p)
 {
-    return p->segment >= 0 && p->segment <= LEDGER_SEGMENT_MAX &&
-           p->size <= CONTENT_SIZE_MAX &&
-           p->offset <= (uint64_t)INT64_MAX - CONTENT_SIZE_MAX;
+    return p->segment > 0 && p->segment <= LEDGER_SEGMENT_MAX &&
+           p->offset <= (uint64_t)INT64_MAX - CONTENT_SIZE_MAX &&
+           ledger_valid_form (p);
 }
 
 bool ledger_valid_assignment (const struct ledger_assignment *a)
@@ -60,7 +75,8 @@ int64_t ledger_bound_sum (const struct ledger_bound *b)
 int64_t ledger_content_sum (const struct digest *id,
                             const struct ledger_place *place)
 {
-    return row_sum (id, place->segment, place->offset, place->size);
+    return row_sum (id, place->segment, place->offset, place->stored,
+                    place->size, place->form);
 }
 
 int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built,
@@ -133,10 +149,12 @@ static bool read_row (sqlite3_stmt *st, struct ledger_item *i,
 
     db_columns (st, i->rank, i->capture, i->path, i->host, i->content,
                 i->superseded, i->received_ns, stored, i->lost,
-                i->place.segment, i->place.offset, i->place.size, *content_sum,
-                i->newest_ns, i->job, i->scope, i->dir, i->who, i->rows);
+                i->place.segment, i->place.offset, i->place.stored,
+                i->place.size, i->place.form, *content_sum, i->newest_ns,
+                i->job, i->scope, i->dir, i->who, i->rows);
     sum = ledger_item_sum (i);
-    return ledger_valid_item (i) && ledger_valid_place (&i->place) &&
+    return ledger_valid_item (i) &&
+           (i->lost || ledger_valid_place (&i->place)) &&
            stored == (i->superseded ? ~sum : sum);
 }
 
@@ -184,7 +202,7 @@ static bool check_content (sqlite3_stmt *st, struct ledger_total *t)
     int64_t sum;
 
     (void)t;
-    db_columns (st, id, p.segment, p.offset, p.size, sum);
+    db_columns (st, id, p.segment, p.offset, p.stored, p.size, p.form, sum);
     return ledger_valid_place (&p) && sum == ledger_content_sum (&id, &p);
 }
 
@@ -280,14 +298,15 @@ static const struct {
     { "table assignment", "SELECT " LEDGER_ASSIGNMENT " FROM assignment",
       check_assignment },
     { "table bound", "SELECT " LEDGER_BOUND " FROM bound", check_bound },
-    { "table content", "SELECT id, segment, offset, size, sum FROM content",
+    { "table content", "SELECT id, segment, offset, stored, size, form, sum "
+                       "FROM content",
       check_content },
     { "table segment", "SELECT number, end, sum FROM segment",
       check_segment },
     { "table epoch", "SELECT number, id, began, sum FROM epoch",
       check_epoch },
-    { "its tables", "SELECT content, hashes, touched_ns, host_key, ended_ns "
-                    "FROM incoming, clock, heard LIMIT 0", NULL },
+    { "its tables", "SELECT host_key, ended_ns FROM clock, heard LIMIT 0",
+      NULL },
     { "rows are missing", "SELECT ifnull(max(rows), 0), ifnull(max(total), 0)"
                           ", ifnull(max(sum), 0) FROM total", check_total },
 };

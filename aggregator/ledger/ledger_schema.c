@@ -10,10 +10,12 @@
 #include <errno.h>
 
 static const char schema_sql[] =
-    // where the bytes of a content are; segment 0: in blobs/<id>
+    // where the bytes of a chunk are, or the list of those of a content
     "CREATE TABLE content (id BLOB PRIMARY KEY, segment INTEGER NOT NULL,"
-    " offset INTEGER NOT NULL, size INTEGER NOT NULL, sum INTEGER NOT NULL)"
+    " offset INTEGER NOT NULL, stored INTEGER NOT NULL,"
+    " size INTEGER NOT NULL, form INTEGER NOT NULL, sum INTEGER NOT NULL)"
     " WITHOUT ROWID;"
+    "CREATE INDEX content_list ON content(id) WHERE form=16;"
     // what was delivered under which name; the newest one counts.  scope and
     // place are "" if the job was known on arrival, who is "" without keys
     "CREATE TABLE item (seq INTEGER PRIMARY KEY, job TEXT NOT NULL,"
@@ -39,11 +41,6 @@ static const char schema_sql[] =
     // of their checksums
     "CREATE TABLE total (id INTEGER PRIMARY KEY, rows INTEGER NOT NULL,"
     " total INTEGER NOT NULL, sum INTEGER NOT NULL);"
-    // incoming content: hashes of chunks that are on the disk
-    "CREATE TABLE incoming (content BLOB NOT NULL, first INTEGER NOT NULL,"
-    " size INTEGER NOT NULL, hashes BLOB NOT NULL,"
-    " touched_ns INTEGER NOT NULL, sum INTEGER NOT NULL,"
-    " PRIMARY KEY (content, first)) WITHOUT ROWID;"
     // clocks of the hosts, as they measured them; for users
     "CREATE TABLE clock (job TEXT NOT NULL, host_key TEXT NOT NULL,"
     " host TEXT NOT NULL, offset_ns INTEGER NOT NULL,"

@@ -37,8 +37,10 @@ int aggregator_on_request (void *arg, const struct json *request,
 
     if (!aggregator_has_root (a))
         return err_set (err, EIO, "%s no longer exists", a->opt->root);
+    if (transfers_uncommitted (a->transfers))
+        transfers_due (a->transfers);
     aggregator_commit (a);
-    if (transfers_pending (a->transfers))
+    if (transfers_uncommitted (a->transfers))
         return err_set (err, EIO, "received data cannot be committed: see the "
                         "aggregator's log");
     if ((rc = request_execute (a->ledger, a->store, request, answer, err)) < 0)

@@ -66,7 +66,7 @@ static bool put_ledger_back (struct aggregator *a)
     return true;
 }
 
-/* ---- segments and blobs ---- */
+/* ---- segments ---- */
 
 static void tell_files (const struct aggregator *a,
                         const struct store_lost *lost)
@@ -76,10 +76,6 @@ static void tell_files (const struct aggregator *a,
                    "in use", (long long)lost->segments[i].segment,
                    a->opt->root,
                    lost->segments[i].end > 0 ? "cut" : "removed or emptied");
-    if (lost->nblobs > 0)
-        log_error ("removed", "%zu file%s in %s/blobs %s removed or cut while "
-                   "the root was in use", lost->nblobs, units_s (lost->nblobs),
-                   a->opt->root, lost->nblobs == 1 ? "was" : "were");
 }
 
 struct losses {                 // by job, rank and capture
@@ -155,6 +151,7 @@ static int mend (struct aggregator *a, const struct store_lost *lost,
 
     if (rc < 0)
         return rc;
+    transfers_recheck (a->transfers);
     tell_files (a, lost);
     tell_job (&l);
     if (l.all > NAMED_MAX)
@@ -170,13 +167,13 @@ static bool look_at_store (struct aggregator *a, bool all)
 {
     struct store_lost lost;
     struct err err = { "" };
-    int rc = store_look (a->store, a->ledger, all, &lost, &err);
+    int rc = store_look (a->store, all, &lost, &err);
 
-    // what waits for a commit is in that one, or arrives again
-    if (rc > 0 && transfers_pending (a->transfers)) {
+    // what was appended is in that commit, or arrives again
+    if (rc > 0 && transfers_uncommitted (a->transfers)) {
         store_lost_fini (&lost);
         (void)aggregator_commit_now (a);
-        rc = store_look (a->store, a->ledger, true, &lost, &err);
+        rc = store_look (a->store, true, &lost, &err);
     }
     if (rc > 0)
         rc = mend (a, &lost, &err);

@@ -13,18 +13,21 @@
 #define SUM_SIZE 8                      // bytes of a SHA-256, at the end
 #define SEARCH_BYTES (1u << 20)         // read at once to find a record
 
-static void put_item (struct buf *b, const struct record *r)
+static void put_content (struct buf *b, const struct record *r)
 {
-    const struct ledger_item *i = &r->item;
+    buf_put (b, r->id.bytes, DIGEST_SIZE);
+    wire_put_u64 (b, r->place.size);
+    wire_put_u64 (b, r->place.stored);
+    wire_put_u8 (b, (uint8_t)r->place.form);
+}
 
+static void put_item (struct buf *b, const struct ledger_item *i)
+{
     wire_put_u8 (b, (uint8_t)i->kind);
     wire_put_i64 (b, i->rank);
     wire_put_i64 (b, i->received_ns);
     wire_put_i64 (b, i->newest_ns);
     buf_put (b, i->content.bytes, DIGEST_SIZE);
-    wire_put_u64 (b, i->place.size);
-    wire_put_i64 (b, r->kind == RECORD_REFER ? i->place.segment : 0);
-    wire_put_u64 (b, r->kind == RECORD_REFER ? i->place.offset : 0);
     wire_put_text (b, *i->dir ? i->scope : i->job);
     wire_put_text (b, i->capture);
     wire_put_text (b, i->path);
@@ -75,8 +78,10 @@ int record_encode (const struct record *r, struct buf *out)
         put_assignment (&b, &r->assignment);
     } else if (r->kind == RECORD_BOUND) {
         put_bound (&b, &r->bound);
+    } else if (r->kind == RECORD_ITEM) {
+        put_item (&b, &r->item);
     } else {
-        put_item (&b, r);
+        put_content (&b, r);
     }
     size_t begin = out->size;
     wire_put_u32 (out, MAGIC);
@@ -92,20 +97,29 @@ int record_encode (const struct record *r, struct buf *out)
     return out->failed ? -ENOMEM : rc;
 }
 
-static void get_item (struct wire *w, struct record *r)
+static void get_digest (struct wire *w, struct digest *ret)
 {
-    struct ledger_item *i = &r->item;
-    const void *id;
+    const void *id = wire_bytes (w, DIGEST_SIZE);
 
+    if (id)
+        memcpy (ret->bytes, id, DIGEST_SIZE);
+}
+
+static void get_content (struct wire *w, struct record *r)
+{
+    get_digest (w, &r->id);
+    r->place.size = wire_u64 (w);
+    r->place.stored = wire_u64 (w);
+    r->place.form = wire_u8 (w);
+}
+
+static void get_item (struct wire *w, struct ledger_item *i)
+{
     i->kind = wire_u8 (w);
     i->rank = wire_i64 (w);
     i->received_ns = wire_i64 (w);
     i->newest_ns = wire_i64 (w);
-    if ((id = wire_bytes (w, DIGEST_SIZE)))
-        memcpy (i->content.bytes, id, DIGEST_SIZE);
-    i->place.size = wire_u64 (w);
-    i->place.segment = wire_i64 (w);
-    i->place.offset = wire_u64 (w);
+    get_digest (w, &i->content);
     wire_text (w, i->job, sizeof (i->job));
     wire_text (w, i->capture, sizeof (i->capture));
     wire_text (w, i->path, sizeof (i->path));
@@ -152,10 +166,12 @@ static bool plausible (const struct record *r)
         return ledger_valid_assignment (&r->assignment);
     if (r->kind == RECORD_BOUND)
         return ledger_valid_bound (&r->bound);
-    return r->kind == RECORD_JOB
-               ? message_valid_name (r->item.job) && size_claim_valid (&r->word)
-               : ledger_valid_item (&r->item) &&
-                     ledger_valid_place (&r->item.place);
+    if (r->kind == RECORD_JOB)
+        return message_valid_name (r->item.job) && size_claim_valid (&r->word);
+    return r->kind == RECORD_ITEM
+               ? ledger_valid_item (&r->item)
+               : ledger_valid_form (&r->place) &&
+                     (r->kind == RECORD_LIST) == (r->place.form == FORM_LIST);
 }
 
 int record_decode (struct record *r, const void *bytes, size_t size,
@@ -189,72 +205,93 @@ int record_decode (struct record *r, const void *bytes, size_t size,
         get_assignment (&w, &r->assignment);
     } else if (r->kind == RECORD_BOUND) {
         get_bound (&w, &r->bound);
+    } else if (r->kind == RECORD_ITEM) {
+        get_item (&w, &r->item);
     } else {
-        get_item (&w, r);
+        get_content (&w, r);
     }
-    if (!wire_ended (&w) || r->kind < RECORD_CONTENT ||
+    if (!wire_ended (&w) || r->kind < RECORD_CHUNK ||
         r->kind > RECORD_BOUND || !plausible (r))
         return err_set (err, EBADMSG, "a record has an unknown form");
     return 0;
 }
 
-/* Hash the bytes and write them to 'to', if that is not negative. */
-static int hash_and_write (int fd, const struct ledger_place *place, int to,
-                           const atomic_bool *cancel, struct digest *ret)
+/* ---- the bytes behind a record ---- */
+
+int record_reader_init (struct record_reader *b)
 {
-    struct content_hash h;
-    void *chunk = malloc (CONTENT_CHUNK);
-    int rc = chunk ? 0 : -ENOMEM;
+    b->stored = malloc (CONTENT_CHUNK);
+    b->plain = malloc (CONTENT_CHUNK);
+    if (b->stored && b->plain)
+        return 0;
+    record_reader_fini (b);
+    return -ENOMEM;
+}
 
-    content_hash_init (&h);
-    for (uint64_t at = 0; at < place->size && rc == 0; at += CONTENT_CHUNK) {
-        size_t n = place->size - at < CONTENT_CHUNK
-                       ? (size_t)(place->size - at) : CONTENT_CHUNK;
+void record_reader_fini (struct record_reader *b)
+{
+    free (b->stored);
+    free (b->plain);
+    b->stored = b->plain = NULL;
+}
 
-        rc = cancel && atomic_load (cancel)
-                 ? -EINTR
-                 : fileio_pread_all (fd, chunk, n, (off_t)(place->offset + at));
-        if (rc == 0)
-            rc = content_hash_add (&h, chunk, n);
-        if (rc == 0 && to >= 0)
-            rc = fileio_write_all (to, chunk, n);
-    }
+int record_read (struct record_reader *b, int fd,
+                 const struct ledger_place *place, const struct digest *id,
+                 const void **ret)
+{
+    struct digest got;
+    int rc;
+
+    if (place->form == FORM_LIST || !ledger_valid_form (place))
+        return -EBADMSG;
+    rc = fileio_pread_all (fd, b->stored, (size_t)place->stored,
+                           (off_t)place->offset);
     if (rc == 0)
-        rc = content_hash_end (&h, ret);
-    content_hash_fini (&h);
-    free (chunk);
+        rc = pack_chunk_open ((enum chunk_codec)place->form, b->stored,
+                              (size_t)place->stored, b->plain,
+                              (size_t)place->size, ret);
+    if (rc < 0 || !id)
+        return rc;
+    rc = digest_of (*ret, (size_t)place->size, &got);
+    return rc < 0 || digest_is (&got, id) ? rc : -EBADMSG;
+}
+
+int record_read_list (int fd, const struct ledger_place *place,
+                      const struct digest *id, struct digest **ret)
+{
+    struct digest *list, got;
+    int rc;
+
+    if (place->form != FORM_LIST || !ledger_valid_form (place))
+        return -EBADMSG;
+    if (!(list = malloc ((size_t)place->stored)))
+        return -ENOMEM;
+    rc = fileio_pread_all (fd, list, (size_t)place->stored,
+                           (off_t)place->offset);
+    if (rc == 0)
+        rc = content_list_id (list, (size_t)place->stored / DIGEST_SIZE, &got);
+    if (rc == 0 && !digest_is (&got, id))
+        rc = -EBADMSG;
+    if (rc < 0)
+        free (list);
+    else
+        *ret = list;
     return rc;
 }
 
-int record_hash (int fd, const struct ledger_place *place, struct digest *ret)
+int record_check (struct record_reader *b, int fd,
+                  const struct ledger_place *place, const struct digest *id)
 {
-    return hash_and_write (fd, place, -1, NULL, ret);
-}
+    struct digest *list;
+    const void *bytes;
+    int rc;
 
-int record_copy (int fd, const struct ledger_place *place, int to,
-                 const struct digest *id, const atomic_bool *cancel)
-{
-    struct digest got;
-    int rc = hash_and_write (fd, place, to, cancel, &got);
-
-    if (rc == 0 && !digest_is (&got, id))
-        return -EBADMSG;
+    if (place->form != FORM_LIST) {
+        rc = record_read (b, fd, place, id, &bytes);
+    } else if ((rc = record_read_list (fd, place, id, &list)) == 0) {
+        free (list);
+    }
     return rc == -ENODATA ? -EBADMSG : rc;
-}
-
-int record_check_content (int fd, const struct digest *id,
-                          const struct ledger_place *place, struct err *err)
-{
-    struct digest got;
-    int rc = record_hash (fd, place, &got);
-
-    if (rc == -ENODATA)
-        return err_set (err, EBADMSG, "it is cut short");
-    if (rc < 0)
-        return err_sys (err, -rc, "cannot verify a content");
-    if (!digest_is (&got, id))
-        return err_set (err, EBADMSG, "its hash is wrong");
-    return 0;
 }
 
 /* ---- scanning ---- */
@@ -263,13 +300,15 @@ struct scan {
     int fd;
     int64_t segment;
     uint64_t at, to, gap;       // gap: the start of bytes that are no record
+    struct record_reader reader;
     record_fn *fn;
     void *arg;
 };
 
 static int end_gap (struct scan *s)
 {
-    struct ledger_place gap = { s->segment, s->gap, s->at - s->gap };
+    struct ledger_place gap = { .segment = s->segment, .offset = s->gap,
+                                .stored = s->at - s->gap };
 
     return s->at > s->gap ? s->fn (s->arg, NULL, -EBADMSG, &gap) : 0;
 }
@@ -303,21 +342,20 @@ static int find_magic (struct scan *s, struct err *err)
 
 static int record_give (struct scan *s, struct record *r, struct err *err)
 {
-    struct ledger_place *place = &r->item.place;
-    uint64_t inside = r->kind == RECORD_CONTENT ? place->size : 0;
-    struct err why;
     int rc = end_gap (s), bad = 0;
 
-    if (r->kind == RECORD_CONTENT) {
-        place->segment = s->segment;
-        place->offset = s->at + r->size;
-        bad = record_check_content (s->fd, &r->item.content, place, &why);
+    if (r->kind == RECORD_CHUNK || r->kind == RECORD_LIST) {
+        r->place.segment = s->segment;
+        r->place.offset = s->at + r->size;
+        bad = record_inside (r) > s->to - s->at
+                  ? -EBADMSG
+                  : record_check (&s->reader, s->fd, &r->place, &r->id);
         if (bad < 0 && bad != -EBADMSG)
-            return err_set (err, -bad, "%s", why.text);
+            return err_sys (err, -bad, "cannot verify a content");
     }
     if (rc >= 0)
         rc = s->fn (s->arg, r, bad, NULL);
-    s->at += r->size + inside;
+    s->at += r->size + record_inside (r);
     if (s->at > s->to)          // the record is cut short
         s->at = s->to;
     s->gap = s->at;
@@ -327,10 +365,12 @@ static int record_give (struct scan *s, struct record *r, struct err *err)
 int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
                  record_fn *fn, void *arg, struct err *err)
 {
-    struct scan s = { fd, segment, from, to, from, fn, arg };
+    struct scan s = { .fd = fd, .segment = segment, .at = from, .to = to,
+                      .gap = from, .fn = fn, .arg = arg };
     uint8_t head[RECORD_MAX];
     struct record *r = malloc (sizeof (*r));
-    int rc = r ? 0 : err_set (err, ENOMEM, "no memory to read a segment");
+    int rc = r && record_reader_init (&s.reader) == 0
+                 ? 0 : err_set (err, ENOMEM, "no memory to read a segment");
 
     while (rc >= 0 && s.at < to) {
         size_t n = to - s.at < sizeof (head) ? (size_t)(to - s.at)
@@ -343,6 +383,7 @@ int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
         else
             rc = find_magic (&s, err);
     }
+    record_reader_fini (&s.reader);
     free (r);
     return rc < 0 ? rc : end_gap (&s);
 }

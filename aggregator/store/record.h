@@ -1,4 +1,4 @@
-/* aggregator/store/record.h - the header of a content in a segment
+/* aggregator/store/record.h - the records in segments
  *
  * Segments describe themselves: the ledger can be rebuilt from them.
  * doc/format-store.md has the format.
@@ -8,25 +8,27 @@
 
 #include "ledger/ledger.h"
 
-#include <stdatomic.h>
-
 #define RECORD_MAX 4096                 // bytes, without the content
+#define RECORD_STORED_MAX (CONTENT_CHUNK - 1)   // bytes of a packed chunk
 
 enum record_kind {
-    RECORD_CONTENT = 1,         // an item, whose content follows
-    RECORD_REFER = 2,           // an item, whose content is at item.place
-    RECORD_JOB = 3,             // a claim about a job
-    RECORD_ASSIGN = 4,          // a version of a capture is assigned to a job
-    RECORD_BOUND = 5,           // a key speaks for a host
+    RECORD_CHUNK = 1,           // its bytes follow
+    RECORD_LIST = 2,            // the ids of a content's chunks follow
+    RECORD_ITEM = 3,            // it refers to a content
+    RECORD_JOB = 4,             // a claim about a job
+    RECORD_ASSIGN = 5,          // a version of a capture is assigned to a job
+    RECORD_BOUND = 6,           // a key speaks for a host
 };
 
 struct record {
     enum record_kind kind;
-    struct ledger_item item;    // for a claim: only the job's name
+    struct digest id;           // of a chunk or list, and where its bytes are
+    struct ledger_place place;
+    struct ledger_item item;    // without place; for a claim: the job's name
     struct size_claim word;     // of RECORD_JOB
     struct ledger_assignment assignment;
     struct ledger_bound bound;
-    size_t size;                // bytes of the record; the content follows
+    size_t size;                // bytes of the record, without those behind it
 };
 
 /* Append the record; 0 or -ENOMEM. */
@@ -38,31 +40,48 @@ int record_encode (const struct record *r, struct buf *out);
 int record_decode (struct record *r, const void *bytes, size_t size,
                    struct err *err);
 
+/* The bytes behind a record. */
+static inline uint64_t record_inside (const struct record *r)
+{
+    return r->kind == RECORD_CHUNK || r->kind == RECORD_LIST ? r->place.stored
+                                                             : 0;
+}
+
+/* Buffers to read chunks with. */
+struct record_reader {
+    void *stored, *plain;       // of CONTENT_CHUNK bytes each
+};
+
+int record_reader_init (struct record_reader *b);       // -ENOMEM
+void record_reader_fini (struct record_reader *b);
+
+/* Read a chunk in fd, and unpack it: *ret gets its place->size bytes, in one of
+ * the buffers.  -ENODATA: cut short; -EBADMSG: it does not unpack, or ('id' is
+ * not NULL) it has another id; -EIO.
+ */
+int record_read (struct record_reader *b, int fd,
+                 const struct ledger_place *place, const struct digest *id,
+                 const void **ret);
+
+/* Read a list of chunks, which the caller frees, and check its id: as
+ * record_read, or -ENOMEM.
+ */
+int record_read_list (int fd, const struct ledger_place *place,
+                      const struct digest *id, struct digest **ret);
+
+/* Check that the bytes at a place have this id: 0, -EBADMSG, -EIO, -ENOMEM. */
+int record_check (struct record_reader *b, int fd,
+                  const struct ledger_place *place, const struct digest *id);
+
 /* Read the records in [from, to) of a segment, in order.  'fn' gets each with
- * the place of its content, and with 'bad' 0, or -EBADMSG if the content's hash
- * is wrong.  Bytes that are not a record are given with 'r' NULL and their
- * extent in 'gap', and the search goes on behind them.  A negative result of
- * 'fn' ends it and is returned.  -EIO, -ENOMEM.
+ * its place, and with 'bad' 0, or -EBADMSG if the bytes behind it are damaged.
+ * Bytes that are not a record are given with 'r' NULL and their extent in
+ * 'gap' (segment, offset, stored), and the search goes on behind them.  A
+ * negative result of 'fn' ends it and is returned.  -EIO, -ENOMEM.
  */
 typedef int record_fn (void *arg, const struct record *r, int bad,
                        const struct ledger_place *gap);
 int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
                  record_fn *fn, void *arg, struct err *err);
-
-/* Compute the id of fd[offset..+size): 0, -ENODATA: cut short, -EIO, -ENOMEM.
- */
-int record_hash (int fd, const struct ledger_place *place,
-                 struct digest *ret);
-
-/* Copy fd[offset..+size) to 'to' and check that it has this id: 0, -EBADMSG: it
- * is damaged, or another error; -EINTR once *cancel is true ('cancel' may be
- * NULL).
- */
-int record_copy (int fd, const struct ledger_place *place, int to,
-                 const struct digest *id, const atomic_bool *cancel);
-
-/* Check that fd[offset..+size) has this id: 0, -EBADMSG or -EIO. */
-int record_check_content (int fd, const struct digest *id,
-                          const struct ledger_place *place, struct err *err);
 
 #endif

@@ -1,16 +1,14 @@
-/* aggregator/store/store.c - append to segments, receive and commit content */
+/* aggregator/store/store.c - append to segments, and commit */
 #include "store/store_private.h"
 
 #include "base/fault.h"
 #include "base/vec.h"
-#include "model/shipment.h"
 #include "store/fileio.h"
 #include "store/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,50 +20,18 @@ void store_segment_path (const char *root, int64_t n, char out[PATH_MAX])
     (void)snprintf (out, PATH_MAX, "%s/segments/%08" PRId64, root, n);
 }
 
-void store_blob_path (const char *root, const struct digest *id,
-                      char out[PATH_MAX])
-{
-    char hex[DIGEST_HEX_SIZE];
-
-    digest_hex (id, hex);
-    (void)snprintf (out, PATH_MAX, "%s/blobs/%.2s/%s", root, hex, hex + 2);
-}
-
-void store_path (const char *root, const struct digest *id,
-                 const struct ledger_place *place, char out[PATH_MAX])
-{
-    if (place->segment > 0)
-        store_segment_path (root, place->segment, out);
-    else
-        store_blob_path (root, id, out);
-}
-
-static void incoming_path (const struct store *s, const struct digest *id,
-                           char out[PATH_MAX])
-{
-    char hex[DIGEST_HEX_SIZE];
-
-    digest_hex (id, hex);
-    (void)snprintf (out, PATH_MAX, "%s/incoming/%s", s->root, hex);
-}
-
 int store_make_dirs (const struct store *s, struct err *err)
 {
-    static const char *const names[] = { "segments", "blobs", "incoming",
-                                         "jobs" };
     char path[PATH_MAX];
-    int rc = 0;
+    int rc;
 
-    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0;
-         i++) {
-        PRINT (path, "%s/%s", s->root, names[i]);
+    PRINT (path, "%s/jobs", s->root);
+    rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+    PRINT (path, "%s/segments", s->root);
+    if (rc == 0)
         rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
-    }
-    // an earlier process may have made names without syncing them
-    for (size_t i = 0; i < 2 && rc == 0; i++) {
-        PRINT (path, "%s/%s", s->root, names[i]);
-        rc = fileio_sync_dir (path, err);
-    }
+    if (rc == 0)                // an earlier process may have made names
+        rc = fileio_sync_dir (path, err);       // without syncing them
     return rc < 0 ? rc : fileio_sync_dir (s->root, err);
 }
 
@@ -217,8 +183,9 @@ static int check_end (struct store *s, struct err *err)
     return say_gone (s, err);
 }
 
-static int write_record (struct store *s, struct record *r, const void *data,
-                         size_t size, struct err *err)
+static int write_record (struct store *s, const struct record *r,
+                         const void *data, size_t size,
+                         struct ledger_place *ret, struct err *err)
 {
     struct buf head;
     int rc;
@@ -238,13 +205,17 @@ static int write_record (struct store *s, struct record *r, const void *data,
         if (rc == 0)
             rc = fileio_pwrite_all (s->segment_fd, data, size,
                                     (off_t)(s->end + head.size));
-        if (rc < 0)
+        if (rc < 0) {
             rc = err_sys (err, -rc, "cannot write segment %" PRId64 " of %s",
                           s->segment, s->root);
+            (void)ftruncate (s->segment_fd, (off_t)s->end);
+        }
     }
     if (rc == 0) {
-        r->item.place.segment = s->segment;
-        r->item.place.offset = s->end + head.size;
+        *ret = r->place;
+        ret->segment = s->segment;
+        ret->offset = s->end + head.size;
+        s->head = head.size;
         s->end += head.size + size;
         s->segment_dirty = true;
     }
@@ -252,24 +223,62 @@ static int write_record (struct store *s, struct record *r, const void *data,
     return rc;
 }
 
-int store_append (struct store *s, struct ledger_item *item, const void *data,
-                  size_t size, struct err *err)
+static int put_content (struct store *s, enum record_kind kind,
+                        const struct digest *id, uint64_t size,
+                        enum ledger_form form, const void *data, size_t n,
+                        struct ledger_place *ret, struct err *err)
 {
-    struct record r = { .kind = RECORD_CONTENT, .item = *item };
-    int rc;
+    struct record r = { .kind = kind, .id = *id,
+                        .place = { .size = size, .stored = n, .form = form } };
 
-    r.item.place.size = size;
-    if ((rc = write_record (s, &r, data, size, err)) == 0)
-        item->place = r.item.place;
-    return rc;
+    return write_record (s, &r, data, n, ret, err);
 }
 
-int store_refer (struct store *s, const struct ledger_item *item,
-                 struct err *err)
+int store_put_chunk (struct store *s, const struct digest *id, uint64_t size,
+                     enum chunk_codec codec, const void *stored, size_t n,
+                     struct ledger_place *ret, struct err *err)
 {
-    struct record r = { .kind = RECORD_REFER, .item = *item };
+    return put_content (s, RECORD_CHUNK, id, size, (enum ledger_form)codec,
+                        stored, n, ret, err);
+}
 
-    return write_record (s, &r, "", 0, err);
+int store_put_list (struct store *s, const struct digest *id, uint64_t size,
+                    const struct digest *chunks, size_t n,
+                    struct ledger_place *ret, struct err *err)
+{
+    return put_content (s, RECORD_LIST, id, size, FORM_LIST, chunks,
+                        n * DIGEST_SIZE, ret, err);
+}
+
+/* What follows must not be overwritten only in part: its bytes could look like
+ * records then.
+ */
+void store_take_back (struct store *s, const struct ledger_place *last)
+{
+    s->end = last->offset - s->head;
+    if (ftruncate (s->segment_fd, (off_t)s->end) < 0)
+        s->distrusted = true;
+}
+
+bool store_is_crowded (const struct store *s)
+{
+    return s->nfull >= STORE_FULL_MAX / 2;
+}
+
+static int write_note (struct store *s, const struct record *r,
+                       struct err *err)
+{
+    struct ledger_place place;
+
+    return write_record (s, r, "", 0, &place, err);
+}
+
+int store_put_item (struct store *s, const struct ledger_item *item,
+                    struct err *err)
+{
+    struct record r = { .kind = RECORD_ITEM, .item = *item };
+
+    return write_note (s, &r, err);
 }
 
 int store_note_claim (struct store *s, const char *job,
@@ -278,7 +287,7 @@ int store_note_claim (struct store *s, const char *job,
     struct record r = { .kind = RECORD_JOB, .word = *word };
 
     PRINT (r.item.job, "%s", job);
-    return write_record (s, &r, "", 0, err);
+    return write_note (s, &r, err);
 }
 
 int store_note_assignment (struct store *s,
@@ -286,7 +295,7 @@ int store_note_assignment (struct store *s,
 {
     struct record r = { .kind = RECORD_ASSIGN, .assignment = *a };
 
-    return write_record (s, &r, "", 0, err);
+    return write_note (s, &r, err);
 }
 
 int store_note_bound (struct store *s, const struct ledger_bound *b,
@@ -294,180 +303,7 @@ int store_note_bound (struct store *s, const struct ledger_bound *b,
 {
     struct record r = { .kind = RECORD_BOUND, .bound = *b };
 
-    return write_record (s, &r, "", 0, err);
-}
-
-/* ---- larger content ---- */
-
-/* The file that a content is received into.  Its inode is kept because somebody
- * may replace the file by another one of the same size.
- */
-struct incoming_file {
-    struct digest name;
-    dev_t dev;
-    ino_t ino;
-};
-
-static int by_name (const void *pa, const void *pb)
-{
-    const struct incoming_file *a = pa, *b = pb;
-
-    return memcmp (&a->name, &b->name, sizeof (a->name));
-}
-
-static struct incoming_file *find_incoming (const struct store *s,
-                                            const struct digest *name)
-{
-    struct incoming_file key = { .name = *name };
-    struct incoming_file **at = tfind (&key, &s->incoming, by_name);
-
-    return at ? *at : NULL;
-}
-
-static void forget_incoming (struct store *s, const struct digest *name)
-{
-    struct incoming_file *f = find_incoming (s, name);
-
-    if (f)
-        (void)tdelete (f, &s->incoming, by_name);
-    free (f);
-}
-
-static int note_incoming (struct store *s, const struct digest *name,
-                          const struct stat *st, struct err *err)
-{
-    struct incoming_file *f = find_incoming (s, name);
-
-    if (!f && ((f = calloc (1, sizeof (*f))))) {
-        f->name = *name;
-        if (!tsearch (f, &s->incoming, by_name)) {
-            free (f);
-            f = NULL;
-        }
-    }
-    if (!f)
-        return err_set (err, ENOMEM, "no memory to receive");
-    f->dev = st->st_dev;
-    f->ino = st->st_ino;
-    return 0;
-}
-
-/* A file from before a restart is not known here and is accepted as it is. */
-static bool is_other_file (const struct store *s, const struct digest *name,
-                           const struct stat *st)
-{
-    const struct incoming_file *f = find_incoming (s, name);
-
-    return f && (f->dev != st->st_dev || f->ino != st->st_ino);
-}
-
-static int open_incoming (struct store *s, const struct digest *id, int flags,
-                          struct err *err)
-{
-    char path[PATH_MAX];
-    int fd, rc;
-
-    incoming_path (s, id, path);
-    fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags,
-               FILEIO_FILE_MODE);
-    // somebody may have removed the directory, or replaced it by a link
-    if (fd < 0 && (errno == ENOENT || errno == ELOOP) && (flags & O_CREAT)) {
-        if (errno == ELOOP)
-            (void)unlink (path);
-        if ((rc = store_make_dirs (s, err)) < 0)
-            return rc;
-        fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags,
-                   FILEIO_FILE_MODE);
-    }
-    return fd < 0 ? err_sys (err, errno, "cannot open %s", path) : fd;
-}
-
-int store_incoming_write (struct store *s, const struct digest *name,
-                          const void *data, size_t size, uint64_t offset,
-                          struct err *err)
-{
-    int fd = open_incoming (s, name, O_CREAT, err), rc;
-    struct stat st;
-
-    if (fd < 0)
-        return fd;
-    if (fstat (fd, &st) < 0 || (uint64_t)st.st_size < offset ||
-        (offset > 0 && is_other_file (s, name, &st))) {
-        (void)close (fd);
-        return err_set (err, ESTALE, "data received before is missing from "
-                        "%s/incoming; it is requested again", s->root);
-    }
-    if ((rc = note_incoming (s, name, &st, err)) < 0) {
-        (void)close (fd);
-        return rc;
-    }
-    if ((rc = FAULT ("aggregator.store.incoming.write")) == 0)
-        rc = fileio_pwrite_all (fd, data, size, (off_t)offset);
-    (void)close (fd);
-    return rc < 0 ? err_sys (err, -rc, "cannot write received data into "
-                             "%s/incoming", s->root) : 0;
-}
-
-int store_incoming_sync (struct store *s, const struct digest *name,
-                         struct err *err)
-{
-    int fd = open_incoming (s, name, 0, err), rc;
-
-    if (fd < 0)
-        return fd;
-    if ((rc = FAULT ("aggregator.store.incoming.fsync")) == 0 &&
-        fdatasync (fd) < 0)
-        rc = -errno;
-    (void)close (fd);
-    return rc < 0 ? err_sys (err, -rc, "cannot fsync received data in "
-                             "%s/incoming", s->root) : 0;
-}
-
-uint64_t store_incoming_size (struct store *s, const struct digest *name)
-{
-    char path[PATH_MAX];
-    struct stat st;
-
-    incoming_path (s, name, path);
-    return lstat (path, &st) == 0 && S_ISREG (st.st_mode)
-               ? (uint64_t)st.st_size : 0;
-}
-
-void store_discard (struct store *s, const struct digest *name)
-{
-    char path[PATH_MAX];
-
-    incoming_path (s, name, path);
-    (void)unlink (path);
-    forget_incoming (s, name);
-}
-
-int store_keep (struct store *s, const struct digest *name,
-                const struct digest *id, struct err *err)
-{
-    char from[PATH_MAX], to[PATH_MAX];
-    struct stat st;
-    char *slash;
-    int rc;
-
-    incoming_path (s, name, from);
-    store_blob_path (s->root, id, to);
-    slash = strrchr (to, '/');
-    *slash = '\0';
-    if ((rc = fileio_mkdirs (to, FILEIO_DIR_MODE, err)) < 0)
-        return rc;              // it synced blobs/, or created nothing
-    *slash = '/';
-    if ((rc = FAULT ("aggregator.store.blob.rename")) < 0)
-        return err_sys (err, -rc, "cannot rename %s", from);
-    if ((rc = fileio_rename (from, to, err)) < 0)       // syncs blobs/ab
-        return rc;
-    if (lstat (to, &st) < 0 || is_other_file (s, name, &st)) {
-        (void)unlink (to);
-        return err_set (err, ESTALE, "%s was replaced while it was received; "
-                        "it is requested again", from);
-    }
-    forget_incoming (s, name);
-    return 0;
+    return write_note (s, &r, err);
 }
 
 /* ---- committing ---- */
@@ -547,56 +383,4 @@ void store_revert (struct store *s)
     s->nfull = 0;
     s->segment_dirty = s->cannot_commit = false;
     cut_off (s);
-}
-
-int store_read (struct store *s, const struct digest *id,
-                const struct ledger_place *place, struct err *err)
-{
-    char path[PATH_MAX];
-    int fd;
-
-    store_path (s->root, id, place, path);
-    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return err_sys (err, errno, "cannot open %s", path);
-    return fd;
-}
-
-int store_check_content (struct store *s, const struct digest *id,
-                         const struct ledger_place *place, struct err *err)
-{
-    int fd = store_read (s, id, place, err);
-    int rc = fd < 0 ? fd : record_check_content (fd, id, place, err);
-
-    fileio_close (fd);
-    return rc;
-}
-
-int store_read_meta (struct store *s, const struct digest *id,
-                     const struct ledger_place *place, struct capture *ret,
-                     struct err *err)
-{
-    int fd = store_read (s, id, place, err);
-    int rc = fd < 0 ? fd : shipment_read_meta (fd, (off_t)place->offset,
-                                               place->size, ret, err);
-
-    fileio_close (fd);
-    return rc;
-}
-
-int64_t store_sum_rows (struct store *s, const struct ledger_item *item)
-{
-    struct ledger_place rows = item->place;
-    struct digest digest = { { 0 } };
-    int fd, rc;
-
-    if (!*item->who || item->kind != ITEM_ROWS || item->rank < 0 ||
-        (fd = store_read (s, &item->content, &item->place, NULL)) < 0)
-        return 0;
-    rc = shipment_find_meta (fd, (off_t)rows.offset, rows.size, &rows.size,
-                             NULL);
-    if (rc == 0)
-        rc = record_hash (fd, &rows, &digest);
-    (void)close (fd);
-    return rc < 0 ? 0 : digest_number (&digest);
 }

@@ -1,27 +1,27 @@
 /* aggregator/store/store.h - the delivered data
  *
- * Content of up to one chunk is appended to segment files, so that one
- * fdatasync covers many; larger content becomes its own file, named by its
- * hash.  A record in a segment describes each item.  Nothing here counts until
- * the ledger has its row.
+ * Everything is appended to segment files, so that one fdatasync covers many:
+ * chunks of at most 1 MiB, packed as they arrived, and each chunk once; lists
+ * of the chunks of larger contents; and items, which give a content its names.
+ * Nothing here counts until the ledger has its row.
  *
- * This folder: the delivered data, as segments and blobs, and the root's lock.
+ * This folder: the delivered data, in segments, and the root's lock.
  */
 #ifndef ROLLCALL_STORE_STORE_H
 #define ROLLCALL_STORE_STORE_H
 
 #include "ledger/ledger.h"
 #include "model/capture.h"
+#include "store/byte_source.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 
 #ifdef ROLLCALL_FAULTS
 #define STORE_SEGMENT_MAX (UINT64_C (64) << 10)         // so that tests get
 #else                                                   // beyond it
 #define STORE_SEGMENT_MAX (UINT64_C (256) << 20)        // bytes, then a new one
 #endif
-#define STORE_LEASE_S (7 * 86400)       // so long an unfinished file is kept:
-                                        // a node may be away for a weekend
 
 struct store;
 
@@ -35,25 +35,40 @@ struct store_recovered {
 
 /* Open or create the store in 'root', whose lock the caller has.  Whole records
  * of segments that the ledger lacks (not committed, or the ledger is an older
- * one) are entered; an incomplete end is cut off.  Unfinished files are kept if
- * the ledger knows them.  -ENOTSUP on a shared file system.
+ * one) are entered; an incomplete end is cut off.  -ENOTSUP on a shared file
+ * system.
  */
 int store_open (const char *root, struct ledger *ledger, struct store **ret,
                 struct err *err);
 struct store_recovered store_recovered (const struct store *s);
 
-/* Open an existing one, only for store_read. */
+/* Open an existing one, only to read contents. */
 int store_open_read (const char *root, struct store **ret, struct err *err);
 void store_close (struct store *s);     // s may be NULL
 
-/* Append a record: of an item with its content, setting item->place; of an item
- * whose content is already at item->place; of a claim about a job; of the
- * assignment of a version to a job; of the binding of a key to a host.
+/* Append a chunk of 'size' bytes, in a codec, with this id, which is not checked
+ * here; or the list of the chunks of a content of 'size' bytes.  'ret' gets its
+ * place.
  */
-int store_append (struct store *s, struct ledger_item *item, const void *data,
-                  size_t size, struct err *err);
-int store_refer (struct store *s, const struct ledger_item *item,
-                 struct err *err);
+int store_put_chunk (struct store *s, const struct digest *id, uint64_t size,
+                     enum chunk_codec codec, const void *stored, size_t n,
+                     struct ledger_place *ret, struct err *err);
+int store_put_list (struct store *s, const struct digest *id, uint64_t size,
+                    const struct digest *chunks, size_t n,
+                    struct ledger_place *ret, struct err *err);
+
+/* Take back what was appended last, with its record: it is damaged. */
+void store_take_back (struct store *s, const struct ledger_place *last);
+
+/* Whether a commit should not wait for more to be appended. */
+bool store_is_crowded (const struct store *s);
+
+/* Append a record: of an item, whose content is or will be here; of a claim
+ * about a job; of the assignment of a version to a job; of the binding of a key
+ * to a host.
+ */
+int store_put_item (struct store *s, const struct ledger_item *item,
+                    struct err *err);
 int store_note_claim (struct store *s, const char *job,
                       const struct size_claim *word, struct err *err);
 
@@ -61,24 +76,6 @@ int store_note_assignment (struct store *s,
                            const struct ledger_assignment *a, struct err *err);
 int store_note_bound (struct store *s, const struct ledger_bound *b,
                       struct err *err);
-
-/* Write content of several chunks to an incoming file; return the bytes that it
- * has (0: no file).  -ESTALE: bytes before 'offset' are missing, or the file
- * was replaced by another one: they have to be sent again.
- */
-int store_incoming_write (struct store *s, const struct digest *name,
-                          const void *data, size_t size, uint64_t offset,
-                          struct err *err);
-int store_incoming_sync (struct store *s, const struct digest *name,
-                         struct err *err);
-uint64_t store_incoming_size (struct store *s, const struct digest *name);
-void store_discard (struct store *s, const struct digest *name);
-
-/* Turn a complete and synced incoming file into a content.  -ESTALE: the file
- * had been replaced by another one, and was removed: request all again.
- */
-int store_keep (struct store *s, const struct digest *name,
-                const struct digest *id, struct err *err);
 
 /* Before a ledger commit: fdatasync the segment and fsync the directories,
  * -ESTALE if the segment was removed, replaced or cut.  In the transaction:
@@ -95,11 +92,6 @@ void store_revert (struct store *s);
  */
 int store_describe (struct store *s, struct ledger *ledger, struct err *err);
 
-/* The checksum of an item's rows (ledger_item.rows), if a key is known, without
- * metadata, which depend on the reader.  0: none, or it cannot be read.
- */
-int64_t store_sum_rows (struct store *s, const struct ledger_item *item);
-
 /* Files that somebody removed, cut or replaced while they are in use. */
 struct store_extent {
     int64_t segment;
@@ -109,29 +101,35 @@ struct store_extent {
 struct store_lost {
     struct store_extent *segments;      // with the bytes that remain of each
     size_t nsegments;
-    struct digest *blobs;
-    size_t nblobs;
     bool records;               // records were lost with a segment
 };
 
 /* Whether the open segment still has its name and all committed bytes; and
- * whether a content is still in place.  An error of the disk does not make them
- * false.
+ * whether the bytes at a place are still there, and those of the chunks of a
+ * list.  An error of the disk does not make them false.
  */
 bool store_is_there (const struct store *s);
-bool store_has (const struct store *s, const struct digest *id,
-                const struct ledger_place *place);
+bool store_has_place (const struct store *s, const struct ledger_place *place);
+bool store_has (const struct store *s, struct ledger *ledger,
+                const struct digest *id, const struct ledger_place *place);
 
-/* Check the open segment, and some other segments and blobs in turn; all of
- * them if any is missing, or with 'all'.  1: losses are in 'ret', which
+/* Check the open segment, and some other segments in turn; all of them if any
+ * is missing, or with 'all'.  1: losses are in 'ret', which
  * store_lost_fini frees; 0: none; or negative.  Commit everything before.
  */
-int store_look (struct store *s, struct ledger *ledger, bool all,
-                struct store_lost *ret, struct err *err);
+int store_look (struct store *s, bool all, struct store_lost *ret,
+                struct err *err);
 void store_lost_fini (struct store_lost *lost);
 
-/* Record losses in the ledger, in one transaction, with new records of all
- * items in a new segment if some were lost.  'fn' as in ledger_note_loss; 1 if
+/* Forget, in a transaction, contents of which the ledger lacks a chunk, or whose
+ * list is damaged: their chunks stay.
+ */
+int store_drop_broken (const struct store *s, struct ledger *ledger,
+                       struct err *err);
+
+/* Record losses in the ledger, in one transaction, also of contents of which a
+ * chunk is lost, with new records of all items in a new segment if some were
+ * lost.  'fn' as in ledger_note_loss; 1 if
  * content was lost (call ledger_begin_epoch); 0; negative: nothing has changed,
  * try again.
  */
@@ -140,24 +138,73 @@ int store_repair (struct store *s, struct ledger *ledger,
                   void (*fn) (void *arg, const struct ledger_item *item),
                   void *arg, struct err *err);
 
-/* A descriptor to read content from; to be closed by the caller. */
-int store_read (struct store *s, const struct digest *id,
-                const struct ledger_place *place, struct err *err);
+/* ---- reading: any thread may, with a reader of its own ---- */
 
-/* Check the hash of a content: 0, or as record_check_content or store_read; and
- * read the metadata of a shipment, as shipment_read_meta.
+/* The chunks of a content, in order. */
+struct store_chunk {
+    struct digest id;
+    struct ledger_place place;
+};
+
+struct store_content {
+    uint64_t size;
+    size_t n;
+    struct store_chunk one, *list;      // the list if there are several
+};
+
+/* Find the chunks of a content, at its place in the ledger, in the thread that
+ * owns the ledger: -ENOENT if one is not here; -EBADMSG if the list is damaged;
+ * -ENOMEM, -EIO.  store_content_fini frees 'ret'.
  */
-int store_check_content (struct store *s, const struct digest *id,
+int store_find_chunks (const struct store *s, struct ledger *ledger,
+                       const struct digest *id,
+                       const struct ledger_place *place,
+                       struct store_content *ret, struct err *err);
+void store_content_fini (struct store_content *c);
+
+/* Open a content to read it; 'c' and 's' have to last as long: -ENOMEM.  Or find
+ * its chunks and open it, as store_find_chunks.
+ */
+struct store_reader;
+int store_reader_create (const struct store *s, const struct store_content *c,
+                         struct store_reader **ret, struct err *err);
+int store_reader_open (const struct store *s, struct ledger *ledger,
+                       const struct digest *id,
+                       const struct ledger_place *place,
+                       struct store_reader **ret, struct err *err);
+void store_reader_destroy (struct store_reader *r);     // r may be NULL
+
+/* Its bytes, not checked except for what does not unpack. */
+struct byte_source store_reader_source (struct store_reader *r);
+
+/* Read all of it and check the id of each chunk: 0, -EBADMSG: it is damaged,
+ * -ENOENT: a segment is not there, another error, or what 'fn' (NULL: only
+ * check) says of the bytes, which it gets in order; -EINTR once *cancel is true
+ * ('cancel' may be NULL).
+ */
+typedef int store_bytes_fn (void *arg, const void *bytes, size_t size);
+int store_reader_check (struct store_reader *r, store_bytes_fn *fn, void *arg,
+                        const atomic_bool *cancel, struct err *err);
+
+/* The same for a content that is read once: check it; read the metadata of a
+ * shipment, as shipment_read_meta.
+ */
+int store_check_content (const struct store *s, struct ledger *ledger,
+                         const struct digest *id,
                          const struct ledger_place *place, struct err *err);
-int store_read_meta (struct store *s, const struct digest *id,
+int store_read_meta (const struct store *s, struct ledger *ledger,
+                     const struct digest *id,
                      const struct ledger_place *place, struct capture *ret,
                      struct err *err);
 
-/* Paths below a root, for tools. */
+/* The checksum of an item's rows (ledger_item.rows), if a key is known, without
+ * metadata, which depend on the reader.  0: none, or it cannot be read.
+ */
+int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
+                        const struct ledger_item *item,
+                        const struct ledger_place *place);
+
+/* The path of a segment, for tools. */
 void store_segment_path (const char *root, int64_t n, char out[PATH_MAX]);
-void store_blob_path (const char *root, const struct digest *id,
-                      char out[PATH_MAX]);
-void store_path (const char *root, const struct digest *id,
-                 const struct ledger_place *place, char out[PATH_MAX]);
 
 #endif

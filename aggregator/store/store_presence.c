@@ -14,7 +14,6 @@
 
 // checked in one turn: it takes 1 or 2 ms, each second
 #define SEGMENTS_MAX 256                // 64 GiB of them
-#define BLOBS_MAX 512
 
 /* The size of a file: -1 if it does not exist, INT64_MAX if it is unknown. */
 static int64_t size_of (const char *path)
@@ -26,13 +25,28 @@ static int64_t size_of (const char *path)
     return S_ISREG (st.st_mode) ? st.st_size : -1;
 }
 
-bool store_has (const struct store *s, const struct digest *id,
-                const struct ledger_place *place)
+bool store_has_place (const struct store *s, const struct ledger_place *place)
 {
     char path[PATH_MAX];
 
-    store_path (s->root, id, place, path);
-    return size_of (path) >= (int64_t)(place->offset + place->size);
+    store_segment_path (s->root, place->segment, path);
+    return size_of (path) >= (int64_t)(place->offset + place->stored);
+}
+
+static int has_chunk (void *arg, const struct store_chunk *chunk)
+{
+    const struct store *const *s = arg;
+
+    return store_has_place (*s, &chunk->place) ? 0 : -ENOENT;
+}
+
+bool store_has (const struct store *s, struct ledger *ledger,
+                const struct digest *id, const struct ledger_place *place)
+{
+    return store_has_place (s, place) &&
+           (place->form != FORM_LIST ||
+            store_each_chunk (s, ledger, id, place, has_chunk, &s, NULL) !=
+                -ENOENT);
 }
 
 /* ---- checking ---- */
@@ -68,63 +82,22 @@ static int look_at_segments (struct store *s, bool all, struct store_lost *ret,
     return rc;
 }
 
-struct look {
-    struct store *store;
-    struct store_lost *lost;
-    struct err *err;
-    unsigned n;
-};
-
-static int look_at_blob (void *arg, const struct digest *id, uint64_t size)
-{
-    struct look *l = arg;
-    char path[PATH_MAX];
-
-    l->n++;
-    l->store->looked_blob = *id;
-    store_blob_path (l->store->root, id, path);
-    if (size_of (path) >= (int64_t)size)
-        return 0;
-    return vec_push (&l->lost->blobs, &l->lost->nblobs, id, sizeof (*id)) < 0
-               ? err_set (l->err, ENOMEM, "no memory for the store") : 0;
-}
-
-/* Check the next blobs after the last one checked; then start over. */
-static int look_at_blobs (struct store *s, struct ledger *ledger, bool all,
-                          struct store_lost *ret, struct err *err)
-{
-    struct look l = { s, ret, err, 0 };
-    struct digest after = s->looked_blob;
-    int rc;
-
-    if (all)
-        memset (&after, 0, sizeof (after));
-    rc = ledger_each_blob (ledger, &after, all ? UINT32_MAX : BLOBS_MAX,
-                           look_at_blob, &l, err);
-    if (l.n < BLOBS_MAX || all)
-        memset (&s->looked_blob, 0, sizeof (s->looked_blob));
-    return rc;
-}
-
 void store_lost_fini (struct store_lost *lost)
 {
     free (lost->segments);
-    free (lost->blobs);
     memset (lost, 0, sizeof (*lost));
 }
 
-int store_look (struct store *s, struct ledger *ledger, bool all,
-                struct store_lost *ret, struct err *err)
+int store_look (struct store *s, bool all, struct store_lost *ret,
+                struct err *err)
 {
     int rc;
 
     memset (ret, 0, sizeof (*ret));
     rc = look_at_segments (s, all, ret, err);
-    if (rc == 0)
-        rc = look_at_blobs (s, ledger, all, ret, err);
-    if (rc == 0 && !all && ret->nsegments + ret->nblobs > 0) {
+    if (rc == 0 && !all && ret->nsegments > 0) {
         store_lost_fini (ret);
-        return store_look (s, ledger, true, ret, err);
+        return store_look (s, true, ret, err);
     }
     // a complete copy: writing it need not wait for a commit
     if (rc == 0 && ret->nsegments == 0 && s->end == s->committed &&
@@ -132,22 +105,59 @@ int store_look (struct store *s, struct ledger *ledger, bool all,
         rc = store_open_next (s, err);
     if (rc < 0)
         store_lost_fini (ret);
-    return rc < 0 ? rc : ret->nsegments + ret->nblobs > 0;
+    return rc < 0 ? rc : ret->nsegments > 0;
 }
 
 /* ---- repairing ---- */
 
-static int drop_all (struct ledger *ledger, const struct store_lost *lost,
-                     struct err *err)
+/* Contents that have lost a chunk, or the list of them. */
+struct broken {
+    const struct store *store;
+    struct ledger *ledger;
+    struct digest *ids;
+    size_t n;
+};
+
+static int take_chunk (void *arg, const struct store_chunk *chunk)
+{
+    (void)arg;
+    (void)chunk;
+    return 0;
+}
+
+static int look_at_list (void *arg, const struct digest *id,
+                         const struct ledger_place *place)
+{
+    struct broken *b = arg;
+    int rc = store_each_chunk (b->store, b->ledger, id, place, take_chunk, NULL,
+                               NULL);
+
+    return rc != -ENOENT && rc != -EBADMSG
+               ? rc : vec_push (&b->ids, &b->n, id, sizeof (*id));
+}
+
+int store_drop_broken (const struct store *s, struct ledger *ledger,
+                       struct err *err)
+{
+    struct broken b = { s, ledger, NULL, 0 };
+    int rc = ledger_each_list (ledger, look_at_list, &b, err);
+
+    for (size_t i = 0; i < b.n && rc == 0; i++)
+        rc = ledger_drop_content (ledger, &b.ids[i], err);
+    free (b.ids);
+    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the store")
+                         : rc;
+}
+
+static int drop_all (const struct store *s, struct ledger *ledger,
+                     const struct store_lost *lost, struct err *err)
 {
     int rc = 0;
 
     for (size_t i = 0; i < lost->nsegments && rc == 0; i++)
         rc = ledger_lose_segment (ledger, lost->segments[i].segment,
                                   lost->segments[i].end, err);
-    for (size_t i = 0; i < lost->nblobs && rc == 0; i++)
-        rc = ledger_drop_content (ledger, &lost->blobs[i], err);
-    return rc;
+    return rc < 0 ? rc : store_drop_broken (s, ledger, err);
 }
 
 /* Continue in a new segment if the records have to be written again, or if the
@@ -180,7 +190,7 @@ int store_repair (struct store *s, struct ledger *ledger,
     int rc = ledger_begin (ledger, err), any = 0;
 
     if (rc == 0)
-        rc = drop_all (ledger, lost, err);
+        rc = drop_all (s, ledger, lost, err);
     if (rc == 0 && (rc = any = ledger_note_loss (ledger, fn, arg, err)) >= 0)
         rc = move_on (s, ledger, lost, err);
     if ((rc = ledger_finish (ledger, rc, err)) < 0) {

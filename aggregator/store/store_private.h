@@ -11,6 +11,8 @@ struct store {
     int segment_fd;             // -1: none open
     int64_t segment;            // its number, from 1
     uint64_t end;               // where the next record goes
+    size_t head;                // bytes of the last record, without those
+                                // behind it
     uint64_t committed;         // as the ledger knows it
     struct {
         int64_t segment;
@@ -28,8 +30,6 @@ struct store {
                                         // their minimum sizes
     size_t nsealed;
     size_t looked;              // the next of them to be checked: an index
-    struct digest looked_blob;  // the last one that was checked
-    void *incoming;             // identities of incoming files, for tsearch(3)
 };
 
 /* Open or create a segment; if that fails, the current one stays open. */
@@ -50,6 +50,15 @@ int store_load_sealed (struct store *s, struct ledger *ledger,
                        struct err *err);
 int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
                       uint64_t end, struct err *err);
+
+/* store_read.c: the chunks of a list, in order, with their places: 0, -ENOENT:
+ * the ledger lacks one, as store_find_chunks, or what 'fn' says.
+ */
+typedef int store_chunk_fn (void *arg, const struct store_chunk *chunk);
+int store_each_chunk (const struct store *s, struct ledger *ledger,
+                      const struct digest *id,
+                      const struct ledger_place *place, store_chunk_fn *fn,
+                      void *arg, struct err *err);
 
 /* store_recover.c: write records of all items into a new segment, then in a
  * transaction its extent.

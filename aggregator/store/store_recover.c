@@ -8,14 +8,11 @@
  */
 #include "store/store_private.h"
 
-#include "base/clock.h"
 #include "store/fileio.h"
 #include "store/record.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,20 +25,19 @@ struct tail {
     struct err *err;
     uint64_t at;                // end of what was checked
     uint64_t end;               // end of the last whole record
+    bool lists;                 // there were some
 };
-
-static int has_blob (struct tail *t, const struct ledger_item *item)
-{
-    return store_check_content (t->store, &item->content, &item->place,
-                                NULL) == 0;
-}
 
 static int enter_record (struct tail *t, const struct record *r)
 {
+    struct ledger_place place;
     struct ledger_item item;
     const struct ledger_item *i = &r->item;
     int rc;
 
+    t->lists = t->lists || r->kind == RECORD_LIST;
+    if (r->kind == RECORD_CHUNK || r->kind == RECORD_LIST)
+        return ledger_add_content (t->ledger, &r->id, &r->place, t->err);
     if (r->kind == RECORD_JOB)
         return ledger_set_claim (t->ledger, i->job, &r->word, t->err);
     if (r->kind == RECORD_ASSIGN)
@@ -49,22 +45,21 @@ static int enter_record (struct tail *t, const struct record *r)
     if (r->kind == RECORD_BOUND)
         return ledger_bind (t->ledger, &r->bound, t->err);
     item = *i;
-    item.rows = store_sum_rows (t->store, i);
-    rc = ledger_add_content (t->ledger, &i->content, &i->place, t->err);
-    return rc < 0 ? rc : ledger_add_item (t->ledger, &item, t->err);
+    rc = ledger_find_content (t->ledger, &i->content, &place, t->err);
+    if (rc > 0)                 // else it was not acknowledged
+        item.rows = store_sum_rows (t->store, t->ledger, i, &place);
+    return rc <= 0 ? rc : ledger_add_item (t->ledger, &item, t->err);
 }
 
 static int store_recover_enter (void *arg, const struct record *r, int bad,
                                 const struct ledger_place *gap)
 {
     struct tail *t = arg;
-    uint64_t size = !r ? gap->size
-                       : r->size + (r->kind == RECORD_CONTENT
-                                        ? r->item.place.size : 0);
+    uint64_t size = r ? r->size + record_inside (r) : gap->stored;
     int rc;
 
     t->at += size;
-    if (!r || bad < 0 || (r->kind == RECORD_REFER && !has_blob (t, &r->item)))
+    if (!r || bad < 0)
         return 0;
     if ((rc = enter_record (t, r)) < 0)
         return rc;
@@ -92,7 +87,7 @@ static int cut_behind (struct tail *t)
 static int roll_forward (struct store *s, struct ledger *ledger,
                          struct err *err)
 {
-    struct tail t = { s, ledger, err, s->committed, s->committed };
+    struct tail t = { s, ledger, err, s->committed, s->committed, false };
     struct stat st;
     int rc;
 
@@ -107,6 +102,8 @@ static int roll_forward (struct store *s, struct ledger *ledger,
         return rc;
     rc = record_scan (s->segment_fd, s->segment, s->committed,
                       (uint64_t)st.st_size, store_recover_enter, &t, err);
+    if (rc == 0 && t.lists)
+        rc = store_drop_broken (s, ledger, err);
     if (rc == 0)
         rc = cut_behind (&t);
     if ((rc = ledger_finish (ledger, rc, err)) < 0)
@@ -121,13 +118,13 @@ struct store_recovered store_recovered (const struct store *s)
     return s->recovered;
 }
 
-/* ---- a store of version 1 ---- */
+/* ---- all records once more ---- */
 
 static int refer_item (void *arg, const struct ledger_item *item)
 {
     struct tail *t = arg;
 
-    return store_refer (t->store, item, t->err);
+    return store_put_item (t->store, item, t->err);
 }
 
 static int refer_assignment (void *arg, const struct ledger_assignment *a)
@@ -185,7 +182,7 @@ static int open_empty (struct store *s, struct ledger *ledger,
 
 int store_write_all (struct store *s, struct ledger *ledger, struct err *err)
 {
-    struct tail t = { s, ledger, err, 0, 0 };
+    struct tail t = { s, ledger, err, 0, 0, false };
     int rc = open_empty (s, ledger, err);
 
     if (rc == 0)
@@ -283,42 +280,6 @@ static int store_recover (struct store *s, struct ledger *ledger,
     return rc;
 }
 
-/* ---- unfinished files ---- */
-
-static bool is_known (struct ledger *ledger, const char *name)
-{
-    struct digest id;
-
-    // files of version 1 have a number as their name
-    return digest_parse (name, &id) == 0 &&
-           ledger_knows_incoming (ledger, &id);
-}
-
-/* Remove unfinished files that have received nothing for STORE_LEASE_S, and
- * those that the ledger does not know.
- */
-static int store_clear_incoming (const struct store *s, struct ledger *ledger,
-                          struct err *err)
-{
-    int64_t lease = clock_wall_ns () - STORE_LEASE_S * NS_PER_S;
-    int rc = ledger_drop_older_incoming (ledger, lease, err);
-    char path[PATH_MAX];
-    struct dirent *e;
-    DIR *dir;
-
-    if (rc < 0)
-        return rc;
-    PRINT (path, "%s/incoming", s->root);
-    if (!(dir = opendir (path)))
-        return err_sys (err, errno, "cannot read %s", path);
-    while ((e = readdir (dir))) {
-        if (e->d_name[0] != '.' && !is_known (ledger, e->d_name))
-            (void)unlinkat (dirfd (dir), e->d_name, 0);
-    }
-    (void)closedir (dir);
-    return 0;
-}
-
 /* ---- opening ---- */
 
 static int store_recover_create (const char *root, struct store **ret,
@@ -353,8 +314,6 @@ int store_open (const char *root, struct ledger *ledger, struct store **ret,
         rc = store_recover (s, ledger, err);
     if (rc == 0)
         rc = store_load_sealed (s, ledger, err);
-    if (rc == 0)
-        rc = store_clear_incoming (s, ledger, err);
     if (rc < 0) {
         store_close (s);
         return rc;
@@ -380,7 +339,6 @@ void store_close (struct store *s)
     if (!s)
         return;
     fileio_close (s->segment_fd);
-    tdestroy (s->incoming, free);
     free (s->sealed);
     free (s);
 }

@@ -1,7 +1,10 @@
-/* aggregator/transfer/hasher.c - hash a chunk while it is being written */
+/* aggregator/transfer/hasher.c - unpack and hash a chunk while it is being
+ * written
+ */
 #include "transfer/hasher.h"
 
 #include "base/thread.h"
+#include "store/content.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,11 +17,21 @@ struct hasher {
     pthread_cond_t begun, ready;
     enum step step;
     bool ending;
-    const void *data;
-    size_t size;
+    struct hasher_chunk chunk;
+    void *plain;                // where it is unpacked, by whoever has it
     struct digest digest;
     int rc;
 };
+
+static int make_digest (struct hasher *h, struct digest *out)
+{
+    const struct hasher_chunk *c = &h->chunk;
+    const void *bytes;
+    int rc = pack_chunk_open (c->codec, c->stored, c->n, h->plain, c->size,
+                              &bytes);
+
+    return rc < 0 ? rc : digest_of (bytes, c->size, out);
+}
 
 static void *hasher_work (void *arg)
 {
@@ -34,7 +47,7 @@ static void *hasher_work (void *arg)
         }
         h->step = TAKEN;
         (void)pthread_mutex_unlock (&h->lock);
-        rc = digest_of (h->data, h->size, &digest);
+        rc = make_digest (h, &digest);
         (void)pthread_mutex_lock (&h->lock);
         h->digest = digest;
         h->rc = rc;
@@ -49,13 +62,16 @@ struct hasher *hasher_create (void)
 {
     struct hasher *h = calloc (1, sizeof (*h));
 
-    if (!h)
+    if (!h || !(h->plain = malloc (CONTENT_CHUNK))) {
+        free (h);
         return NULL;
+    }
     (void)pthread_mutex_init (&h->lock, NULL);
     (void)pthread_cond_init (&h->begun, NULL);
     (void)pthread_cond_init (&h->ready, NULL);
     if (thread_start (&h->thread, hasher_work, h) == 0)
         return h;
+    free (h->plain);
     free (h);
     return NULL;
 }
@@ -72,14 +88,14 @@ void hasher_destroy (struct hasher *h)
     (void)pthread_cond_destroy (&h->ready);
     (void)pthread_cond_destroy (&h->begun);
     (void)pthread_mutex_destroy (&h->lock);
+    free (h->plain);
     free (h);
 }
 
-void hasher_begin (struct hasher *h, const void *data, size_t size)
+void hasher_begin (struct hasher *h, const struct hasher_chunk *chunk)
 {
     (void)pthread_mutex_lock (&h->lock);
-    h->data = data;
-    h->size = size;
+    h->chunk = *chunk;
     h->step = WAITING;
     (void)pthread_cond_signal (&h->begun);
     (void)pthread_mutex_unlock (&h->lock);
@@ -99,5 +115,5 @@ int hasher_end (struct hasher *h, struct digest *out)
     }
     h->step = IDLE;
     (void)pthread_mutex_unlock (&h->lock);
-    return mine ? digest_of (h->data, h->size, out) : rc;
+    return mine ? make_digest (h, out) : rc;
 }

@@ -3,14 +3,11 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
-#include "base/pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-// a compressed frame may be a little larger than its chunk
-#define PACKED_MAX (CONTENT_CHUNK + 65536)
 // after so many damaged chunks in a row, the agent is treated as one that does
 // not answer
 #define DAMAGED_MAX 8
@@ -21,10 +18,7 @@ struct transfers *transfers_create (transfer_send_fn *send, void *arg,
 {
     struct transfers *t = calloc (1, sizeof (*t));
 
-    if (!t || !(t->raw = malloc (CONTENT_CHUNK)) ||
-        !(t->hasher = hasher_create ())) {
-        if (t)
-            free (t->raw);
+    if (!t || !(t->hasher = hasher_create ())) {
         free (t);
         return NULL;
     }
@@ -37,6 +31,7 @@ struct transfers *transfers_create (transfer_send_fn *send, void *arg,
         TAILQ_INIT (&t->turns[i][1]);
     }
     TAILQ_INIT (&t->complete);
+    TAILQ_INIT (&t->appended);
     return t;
 }
 
@@ -50,7 +45,7 @@ static size_t bucket_of (const struct sender *s, uint64_t id)
     return (size_t)(id + ((uintptr_t)s >> 6)) % TRANSFER_BUCKETS;
 }
 
-static struct transfer *transfer_find (struct transfers *t,
+static struct transfer *find_item (struct transfers *t,
                                        const struct net_peer *from, uint64_t id)
 {
     struct sender *s = transfer_sender (t, from, false);
@@ -86,8 +81,6 @@ static void throw_away (struct transfers *t, struct body *b)
 {
     while (!TAILQ_EMPTY (&b->offers))
         transfer_drop (t, TAILQ_FIRST (&b->offers), ITEM_WRONG);
-    (void)ledger_drop_incoming (t->ledger, &b->incoming, NULL);
-    b->noted = 0;
     transfer_end_body (t, b);
 }
 
@@ -103,8 +96,8 @@ void transfers_destroy (struct transfers *t)
         while (!LIST_EMPTY (&t->bodies[i]))
             transfer_end_body (t, LIST_FIRST (&t->bodies[i]));
     }
+    transfer_end_pending (t, true);
     hasher_destroy (t->hasher);
-    free (t->raw);
     free (t);
 }
 
@@ -120,7 +113,7 @@ void transfers_forget (struct transfers *t, const struct net_peer *from)
 void transfers_gone (struct transfers *t, const struct net_peer *from,
                      uint64_t item)
 {
-    struct transfer *x = transfer_find (t, from, item);
+    struct transfer *x = find_item (t, from, item);
     struct body *b = x ? x->body : NULL;
     struct sender *s = x ? x->sender : NULL;
 
@@ -182,34 +175,14 @@ static struct transfer *transfer_start (struct transfers *t, struct sender *s,
     return x;
 }
 
-/* Continue with the chunks that were recorded before a restart. */
-static int resume (struct transfers *t, struct body *b, struct err *err)
-{
-    int rc = ledger_find_incoming (t->ledger, &b->incoming, b->size, &b->hash,
-                                   err);
-
-    if (rc <= 0)
-        return rc;
-    b->received = (uint64_t)b->hash.n * CONTENT_CHUNK;
-    if (b->received >= b->size ||
-        b->received > store_incoming_size (t->store, &b->incoming)) {
-        content_hash_fini (&b->hash);
-        b->received = 0;
-        rc = ledger_drop_incoming (t->ledger, &b->incoming, err);
-    }
-    b->asked = b->received;
-    b->noted = b->hash.n;
-    b->mixed = b->received > 0;
-    return rc < 0 ? rc : 0;
-}
-
 /* Queue an offer; a sender of wrong content comes after all others. */
 static void line_up (struct transfers *t, struct body *b, struct transfer *x)
 {
     struct transfer *first = TAILQ_FIRST (&b->offers);
 
     if (first && first->sender->wrong && !x->sender->wrong) {
-        transfer_restart (t, b);
+        transfer_unqueue (t, b);
+        transfer_release (t, b);
         TAILQ_INSERT_HEAD (&b->offers, x, of_body);
     } else {
         TAILQ_INSERT_TAIL (&b->offers, x, of_body);
@@ -221,7 +194,6 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
                       struct err *err)
 {
     struct body *b = transfer_body (t, &x->item.content, size);
-    int rc = 0;
 
     if (!b)
         return err_set (err, ENOMEM, "no memory for a transfer");
@@ -230,17 +202,23 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
         transfer_complete (t, x, ITEM_IS_HERE);
         return 0;
     }
-    if (TAILQ_EMPTY (&b->offers) && b->received == 0) { // perhaps a new one
+    if (TAILQ_EMPTY (&b->offers))
         b->kind = x->item.kind;
-        if (size > CONTENT_CHUNK && (rc = resume (t, b, err)) < 0) {
-            transfer_end_body (t, b);
-            return rc;
-        }
-    }
     (void)transfer_change (x, ITEM_IS_ABSENT);
     x->body = b;
     line_up (t, b, x);
     return 0;
+}
+
+/* Append a chunk, for the next commit. */
+static int put_chunk (struct transfers *t, const struct digest *id,
+                      uint64_t size, enum chunk_codec codec,
+                      const void *stored, size_t n, struct ledger_place *ret,
+                      struct err *err)
+{
+    int rc = store_put_chunk (t->store, id, size, codec, stored, n, ret, err);
+
+    return rc < 0 ? rc : transfer_append (t, id, ret, err);
 }
 
 /* An empty content has nothing to request. */
@@ -248,15 +226,20 @@ static int take_empty (struct transfers *t, struct transfer *x,
                        struct err *err)
 {
     struct digest id;
+    bool durable;
     int rc;
 
     if (digest_of ("", 0, &id) < 0)
         return err_set (err, ENOMEM, "no memory to hash");
     if (!digest_is (&id, &x->item.content))
         return err_set (err, EBADMSG, "an empty item has a wrong hash");
-    if ((rc = store_append (t->store, &x->item, "", 0, err)) == 0)
-        transfer_complete (t, x, ITEM_CAME);
-    return rc;
+    rc = transfer_find (t, &id, &x->item.place, &durable, err);
+    if (rc == 0)
+        rc = put_chunk (t, &id, 0, CODEC_PLAIN, "", 0, &x->item.place, err);
+    if (rc < 0)
+        return rc;
+    transfer_complete (t, x, ITEM_CAME);
+    return 0;
 }
 
 static int offer_new (struct transfers *t, struct transfer *x,
@@ -265,7 +248,8 @@ static int offer_new (struct transfers *t, struct transfer *x,
     int rc = ledger_find_content (t->ledger, &m->content, &x->item.place,
                                   err);
 
-    if (rc == 1 && !store_has (t->store, &m->content, &x->item.place))
+    if (rc == 1 && !store_has (t->store, t->ledger, &m->content,
+                               &x->item.place))
         return err_set (err, ESTALE, "the stored data of %s %s, which the "
                         "ledger lists, was removed", m->capture, m->path);
     if (rc < 0)
@@ -297,7 +281,7 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
                      const char *job, const char *host,
                      const struct message *m, struct err *err)
 {
-    struct transfer *x = transfer_find (t, from, m->item);
+    struct transfer *x = find_item (t, from, m->item);
     struct sender *s;
     int rc;
 
@@ -328,61 +312,67 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
 
 /* ---- chunks ---- */
 
-/* The content's hash was wrong.  If one agent sent all of it, others are asked
- * first; if several did, it is requested from one of them alone.  Without
- * another source it is offered again.
- */
-static void transfer_blame (struct transfers *t, struct body *b)
+/* Put the content's source behind the other offers, if it sent what is wrong. */
+static void transfer_blame (struct transfers *t, struct body *b,
+                            struct transfer *x)
 {
-    struct transfer *x = TAILQ_FIRST (&b->offers);
-    struct sender *s = b->mixed ? NULL : transfer_sender (t, &b->from, false);
-
-    if (!TAILQ_NEXT (x, of_body)) {
-        if (s)
-            s->wrong = true;
-        throw_away (t, b);
+    x->sender->wrong = true;
+    if (TAILQ_FIRST (&b->offers) != x || !TAILQ_NEXT (x, of_body))
         return;
-    }
-    transfer_restart (t, b);
-    b->alone = true;
-    if (s) {
-        s->wrong = true;
-        TAILQ_REMOVE (&b->offers, x, of_body);
-        TAILQ_INSERT_TAIL (&b->offers, x, of_body);
-    }
+    transfer_unqueue (t, b);
+    transfer_release (t, b);
+    TAILQ_REMOVE (&b->offers, x, of_body);
+    TAILQ_INSERT_TAIL (&b->offers, x, of_body);
+}
+
+/* What came is damaged, or not what was offered: request it again. */
+static int take_wrong (struct transfers *t, struct transfer *x, int rc,
+                       struct err *err)
+{
+    struct body *b = x->body;
+    bool other = rc == -EILSEQ;
+
+    counter_add (other ? COUNTER_ITEMS_MISMATCHED : COUNTER_CHUNKS_DAMAGED, 1);
+    (void)err_set (err, EBADMSG, other
+                       ? "%s %s arrived with other content than offered; it is "
+                         "requested again"
+                       : "a chunk of %s %s arrived damaged; it is requested "
+                         "again", x->item.capture, x->item.path);
+    transfer_unqueue (t, b);
+    transfer_release (t, b);
+    if (other)
+        transfer_blame (t, b, x);
+    if (++b->damaged % DAMAGED_MAX == 0)
+        transfer_stalled (t, x->sender);
+    transfer_queue (t, b);
+    return -EBADMSG;
+}
+
+/* The disk failed: request it again later. */
+static void take_failed (struct transfers *t, struct body *b)
+{
+    transfer_unqueue (t, b);
+    transfer_release (t, b);
+    transfer_pause (t);
     transfer_queue (t, b);
 }
 
-/* All chunks have arrived: check the hash. */
-static int transfer_finish (struct transfers *t, struct body *b,
-                            const void *data,
-                            size_t size, struct err *err)
+static int put_list (struct transfers *t, struct body *b, struct err *err)
 {
-    struct transfer *x = TAILQ_FIRST (&b->offers);
-    struct digest id;
-    int rc = 0;
+    int rc = store_put_list (t->store, &b->id, b->size, b->ids, b->n,
+                             &b->place, err);
 
-    if (content_hash_end (&b->hash, &id) < 0)
-        return err_set (err, ENOMEM, "no memory to hash");
-    if (!digest_is (&id, &b->id)) {
-        counter_add (COUNTER_ITEMS_MISMATCHED, 1);
-        rc = err_set (err, EBADMSG, "%s %s arrived with other content than "
-                      "offered; it is requested again", x->item.capture,
-                      x->item.path);
-        transfer_blame (t, b);
+    return rc < 0 ? rc : transfer_append (t, &b->id, &b->place, err);
+}
+
+int transfer_finish (struct transfers *t, struct body *b, struct err *err)
+{
+    int rc = b->n > 1 ? put_list (t, b, err) : 0;
+    struct transfer *x;
+
+    if (rc < 0) {
+        throw_away (t, b);
         return rc;
-    }
-    b->place = (struct ledger_place){ 0, 0, b->size };
-    if (b->size <= CONTENT_CHUNK) {
-        rc = store_append (t->store, &x->item, data, size, err);
-        if (rc < 0) {
-            content_hash_fini (&b->hash);
-            b->received = b->asked = 0;
-            transfer_pause (t);
-            transfer_queue (t, b);
-            return rc;
-        }
-        b->place = x->item.place;
     }
     transfer_unqueue (t, b);
     for (enum item_event e = ITEM_CAME; (x = TAILQ_FIRST (&b->offers));
@@ -391,119 +381,138 @@ static int transfer_finish (struct transfers *t, struct body *b,
         x->item.place = b->place;
         transfer_complete (t, x, e);
     }
-    b->noted = b->hash.n;       // keep its file
-    content_hash_fini (&b->hash);
     (void)transfer_change_content (b, CONTENT_COMPLETE);
     LIST_INSERT_HEAD (&t->whole, b, all_whole);
     return 0;
 }
 
-/* Unpack a chunk into *data; false if it is damaged. */
-static bool unpack (struct transfers *t, const struct message *m, size_t size,
-                    const void **data)
-{
-    *data = m->data;
-    if (m->codec == CODEC_PLAIN)
-        return m->data_size == size;
-    *data = t->raw;
-    return m->data_size <= PACKED_MAX &&
-           pack_open (m->data, m->data_size, t->raw, size, NULL) == 0;
-}
-
-/* Request a damaged chunk again. */
-static int take_damaged (struct transfers *t, struct transfer *x,
-                         struct err *err)
+/* Some ids of its chunks: 0, -EILSEQ: all together they are not the content. */
+static int keep_list (struct transfers *t, struct transfer *x,
+                      const struct message *m)
 {
     struct body *b = x->body;
+    struct digest id;
 
-    counter_add (COUNTER_CHUNKS_DAMAGED, 1);
-    transfer_unqueue (t, b);
-    transfer_release (t, b);
-    if (++b->damaged % DAMAGED_MAX == 0)
-        transfer_stalled (t, x->sender);
-    transfer_queue (t, b);
-    return err_set (err, EBADMSG, "a chunk of %s %s arrived damaged; it is "
-                    "requested again", x->item.capture, x->item.path);
+    transfer_arrived (t, b, x->sender, b->flying > 0);
+    memcpy (b->ids + b->listed, m->data, m->data_size);
+    b->listed += m->data_size / DIGEST_SIZE;
+    if (!transfer_is_listed (b))
+        return 0;
+    if (content_list_id (b->ids, b->n, &id) == 0 && digest_is (&id, &b->id))
+        return 0;
+    b->listed = 0;
+    return -EILSEQ;
 }
 
-/* Hash a chunk, and write it meanwhile if the content has several. */
-static int transfer_keep (struct transfers *t, struct body *b, const void *data,
-                          size_t size, struct err *err)
+static int take_list (struct transfers *t, struct transfer *x,
+                      const struct message *m, struct err *err)
 {
-    struct digest digest;
+    struct body *b = x->body;
+    uint64_t left = (uint64_t)(b->n - b->listed) * DIGEST_SIZE;
+    int rc;
+
+    if (transfer_is_listed (b) || !b->ids || m->offset >= x->list_asked ||
+        m->offset != (uint64_t)b->listed * DIGEST_SIZE) {
+        counter_add (COUNTER_CHUNKS_IGNORED, 1);
+        return 0;
+    }
+    rc = m->codec == CODEC_PLAIN &&
+                 m->data_size == (left < CONTENT_CHUNK ? left : CONTENT_CHUNK)
+             ? keep_list (t, x, m) : -EBADMSG;
+    if (rc < 0)
+        return take_wrong (t, x, rc, err);
+    transfer_queue (t, b);
+    return 0;
+}
+
+/* Check a chunk, and append it meanwhile: what differs is taken back.  -EBADMSG:
+ * it does not unpack; -EILSEQ: it is another chunk; or an error of the disk.
+ */
+static int write_chunk (struct transfers *t, struct body *b, size_t i,
+                        const struct hasher_chunk *c, struct err *err)
+{
+    struct digest got;
     int rc, hashed;
 
-    if (b->size <= CONTENT_CHUNK) {
-        rc = 0;
-        hashed = digest_of (data, size, &digest);
-    } else {
-        hasher_begin (t->hasher, data, size);
-        rc = store_incoming_write (t->store, &b->incoming, data, size,
-                                   b->received, err);
-        hashed = hasher_end (t->hasher, &digest);
-    }
-    if (rc == 0 &&
-        (hashed < 0 || content_hash_put (&b->hash, &digest) < 0))
-        rc = err_set (err, ENOMEM, "no memory to hash");
-    return rc;
+    hasher_begin (t->hasher, c);
+    rc = store_put_chunk (t->store, &b->ids[i], c->size, c->codec, c->stored,
+                          c->n, &b->place, err);
+    hashed = hasher_end (t->hasher, &got);
+    if (hashed == 0 && !digest_is (&got, &b->ids[i]))
+        hashed = -EILSEQ;
+    if (rc == 0 && hashed < 0)
+        store_take_back (t->store, &b->place);
+    if (hashed == -ENOMEM)
+        return err_set (err, ENOMEM, "no memory to hash");
+    if (rc < 0 || hashed < 0)
+        return hashed < 0 ? hashed : rc;
+    return transfer_append (t, &b->ids[i], &b->place, err);
 }
 
-static int transfer_take (struct transfers *t, struct transfer *x,
-                          const void *data,
-                          size_t size, struct err *err)
+/* The chunk is here: count it, and perhaps all of the content. */
+static int have_chunk (struct transfers *t, struct transfer *x, size_t i,
+                       bool durable, struct err *err)
 {
     struct body *b = x->body;
-    int64_t now = clock_mono_ns ();
-    int rc = transfer_keep (t, b, data, size, err);
+    bool asked = b->chunks[i] == CHUNK_ASKED;
 
-    if (rc == -ESTALE) {
-        throw_away (t, b);
-        return rc;
+    counter_add (COUNTER_CHUNKS_TAKEN, 1);
+    transfer_arrived (t, b, x->sender, asked);
+    transfer_have (b, i, durable ? CHUNK_DURABLE : CHUNK_HERE);
+    b->damaged = 0;
+    if (t->uncommitted >= TRANSFER_NOTE_BYTES &&
+        clock_mono_ns () - t->noted_ns >= TRANSFER_NOTE_NS)
+        t->note_due = true;
+    t->note_due = t->note_due || store_is_crowded (t->store);
+    return b->missing > 0 ? 0 : transfer_finish (t, b, err);
+}
+
+static int take_chunk (struct transfers *t, struct transfer *x, size_t i,
+                       const struct message *m, struct err *err)
+{
+    struct body *b = x->body;
+    uint64_t left = b->size - m->offset;
+    struct hasher_chunk c = { m->codec, m->data, m->data_size,
+                              left < CONTENT_CHUNK ? (size_t)left
+                                                   : CONTENT_CHUNK };
+    struct ledger_place place = { .size = c.size, .stored = c.n,
+                                  .form = (enum ledger_form)c.codec };
+    bool durable = false;
+    int rc = transfer_find (t, &b->ids[i], &b->place, &durable, err);
+
+    if (rc == 0) {
+        durable = false;
+        rc = ledger_valid_form (&place) ? write_chunk (t, b, i, &c, err)
+                                        : -EBADMSG;
+        if (rc == -EBADMSG || rc == -EILSEQ)
+            return take_wrong (t, x, rc, err);
     }
     if (rc < 0) {
-        transfer_unqueue (t, b);
-        transfer_release (t, b);
-        transfer_pause (t);
-        transfer_queue (t, b);
+        take_failed (t, b);
         return rc;
     }
-    counter_add (COUNTER_CHUNKS_TAKEN, 1);
-    b->mixed = b->mixed ||
-               (b->from.size > 0 && !net_peer_is (&b->from, &x->peer));
-    b->from = x->peer;
-    transfer_arrived (t, b, x->sender);
-    b->damaged = 0;
-    b->received += size;
-    if (b->asked < b->received)
-        b->asked = b->received; // it arrived after it was given up
-    if ((b->hash.n - b->noted) * (uint64_t)CONTENT_CHUNK >=
-            TRANSFER_NOTE_BYTES &&
-        now - t->noted_ns >= TRANSFER_NOTE_NS)
-        t->note_due = true;
-    return b->received < b->size ? 0 : transfer_finish (t, b, data, size, err);
+    return have_chunk (t, x, i, durable, err);
 }
 
 int transfers_chunk (struct transfers *t, const struct net_peer *from,
                      const struct message *m, struct err *err)
 {
-    struct transfer *x = transfer_find (t, from, m->item);
+    struct transfer *x = find_item (t, from, m->item);
     struct body *b = x ? x->body : NULL;
     struct sender *s = x ? x->sender : NULL;
-    const void *data;
-    size_t size;
+    size_t i = (size_t)(m->offset / CONTENT_CHUNK);
     int rc;
 
-    if (!b || m->offset != b->received || m->offset >= x->ever_asked ||
-        (TAILQ_FIRST (&b->offers) != x && (b->alone || s->wrong))) {
+    if (b && m->part == PART_LIST) {
+        rc = take_list (t, x, m, err);
+    } else if (!b || !transfer_is_listed (b) || m->offset >= x->ever_asked ||
+               m->offset % CONTENT_CHUNK != 0 || i >= b->n ||
+               b->chunks[i] >= CHUNK_HERE) {
         counter_add (COUNTER_CHUNKS_IGNORED, 1);
         return 0;               // repeated, or requested before a restart
+    } else {
+        rc = take_chunk (t, x, i, m, err);
     }
-    size = b->size - b->received < CONTENT_CHUNK
-               ? (size_t)(b->size - b->received) : CONTENT_CHUNK;
-    if (!unpack (t, m, size, &data))
-        rc = take_damaged (t, x, err);
-    else
-        rc = transfer_take (t, x, data, size, err);
     transfer_queue_all (t, s);
     transfer_grant (t);
     return rc;

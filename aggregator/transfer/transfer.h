@@ -49,16 +49,19 @@
 // so many complete items make a commit worthwhile: with more of them the cost
 // per item does not fall any more
 #define TRANSFER_COMMIT_ITEMS 256
-// received chunks of a larger content are recorded in the ledger after this
-// many bytes, but not more often than this, since it needs a sync of the disk
+// chunks of contents that are not complete are recorded in the ledger after
+// this many bytes, but not more often than this, since it needs a sync
 #define TRANSFER_NOTE_BYTES (UINT64_C (16) << 20)
 #define TRANSFER_NOTE_NS (1 * INT64_C (1000000000))
 // after a write or commit failed (a full disk), nothing is requested for this
 // time
 #define TRANSFER_PAUSE_NS (5 * INT64_C (1000000000))
-// content that nobody offers for this time is forgotten; its record in the
-// ledger stays for STORE_LEASE_S
+// content that nobody offers for this time is forgotten; its chunks stay
 #define TRANSFER_ORPHAN_NS (60 * INT64_C (1000000000))
+
+// memory for the ids of chunks: 33 bytes for each MiB that is on its way.  A
+// content waits while others have it, a key leaves as much for others
+#define TRANSFER_LIST_BYTES (UINT64_C (80) << 20)
 
 struct transfers;
 
@@ -95,6 +98,9 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
 size_t transfers_offered (struct transfers *t, const struct net_peer *from,
                           struct ledger_item *first);
 
+/* Chunks may have been lost (store_repair): look for all of them again. */
+void transfers_recheck (struct transfers *t);
+
 /* This agent is gone: forget its requests. */
 void transfers_forget (struct transfers *t, const struct net_peer *from);
 
@@ -117,6 +123,11 @@ void transfers_tick (struct transfers *t, int64_t now_ns);
  * that was written to was removed.
  */
 bool transfers_pending (const struct transfers *t);
+
+/* Whether anything was appended that the next commit enters: nobody else may
+ * commit or revert the store now.
+ */
+bool transfers_uncommitted (const struct transfers *t);
 
 /* Whether small items were requested that could share the commit with the
  * waiting ones, of which there are few so far.

@@ -11,6 +11,11 @@ bool transfers_pending (const struct transfers *t)
     return !TAILQ_EMPTY (&t->complete) || t->note_due;
 }
 
+bool transfers_uncommitted (const struct transfers *t)
+{
+    return transfers_pending (t) || !TAILQ_EMPTY (&t->appended);
+}
+
 bool transfers_gather (const struct transfers *t)
 {
     return t->small > 0 && t->ncomplete < TRANSFER_COMMIT_ITEMS;
@@ -34,120 +39,24 @@ static int also (struct transfers *t, enum transfer_phase phase,
     return t->also ? t->also (t->also_arg, phase, err) : 0;
 }
 
-/* ---- recording chunks of incomplete content ---- */
-
-static int for_each_to_note (struct transfers *t, size_t least,
-                             int (*fn) (struct transfers *t, struct body *b,
-                                        struct err *err), struct err *err)
+/* Write a record of the item, unless there is one. */
+static int describe (struct transfers *t, struct transfer *x, struct err *err)
 {
-    int rc = 0;
+    int rc = ledger_has_item (t->ledger, &x->item, err);
 
-    for (size_t i = 0; i < TRANSFER_BUCKETS && rc == 0; i++) {
-        struct body *b;
-
-        LIST_FOREACH (b, &t->bodies[i], same_bucket) {
-            if (b->size > CONTENT_CHUNK && b->hash.n >= b->noted + least &&
-                (rc = fn (t, b, err)) < 0)
-                break;
-        }
-    }
-    return rc;
+    return rc != 0 ? rc : store_put_item (t->store, &x->item, err);
 }
 
-/* The kernel reports a write error only once: data that failed then may never
- * reach the disk.
- */
-static int sync_body (struct transfers *t, struct body *b, struct err *err)
-{
-    int rc = store_incoming_sync (t->store, &b->incoming, err);
-
-    if (rc < 0 && b->state.now != CONTENT_WHOLE) {
-        transfer_restart (t, b);
-        transfer_queue (t, b);
-    }
-    return rc;
-}
-
-static int note_body (struct transfers *t, struct body *b, struct err *err)
-{
-    return ledger_add_incoming (t->ledger, &b->incoming, b->size, &b->hash,
-                                b->noted, err);
-}
-
-static int count_body (struct transfers *t, struct body *b, struct err *err)
-{
-    (void)t;
-    (void)err;
-    b->noted = b->hash.n;
-    return 0;
-}
-
-/* ---- items ---- */
-
-/* Whether its content is new here. */
-static bool is_fresh (const struct transfer *x)
-{
-    return x->state.now == ITEM_STORED;
-}
-
-/* Write records of items whose content was here already, or is a blob. */
-static int refer (struct transfers *t, struct transfer *x, struct err *err)
-{
-    int rc;
-
-    if (is_fresh (x) && x->item.place.segment > 0)
-        return 0;
-    // of one that was lost, and comes again, a record may say that it is not
-    rc = is_fresh (x) ? 0 : ledger_has_item (t->ledger, &x->item, err);
-    return rc != 0 ? rc : store_refer (t->store, &x->item, err);
-}
-
-static int name_incoming (const struct transfer *x, struct digest *name,
-                          struct err *err)
-{
-    return transfer_name_incoming (&x->item.content, x->item.place.size,
-                                   name) < 0
-               ? err_set (err, ENOMEM, "no memory to hash") : 0;
-}
-
-/* Give a complete large content its final name. */
-static int keep_blob (struct transfers *t, const struct transfer *x,
-                      struct err *err)
-{
-    struct digest name;
-    int rc = name_incoming (x, &name, err);
-
-    if (rc == 0)
-        rc = store_incoming_sync (t->store, &name, err);
-    return rc < 0 ? rc : store_keep (t->store, &name, &x->item.content, err);
-}
-
-static int forget_incoming (struct transfers *t, const struct transfer *x,
-                            struct err *err)
-{
-    struct digest name;
-    int rc = name_incoming (x, &name, err);
-
-    return rc < 0 ? rc : ledger_drop_incoming (t->ledger, &name, err);
-}
-
-/* Rename incoming files, and sync bytes and names to the disk. */
-static int make_durable (struct transfers *t, size_t least, struct err *err)
+static int make_durable (struct transfers *t, struct err *err)
 {
     struct transfer *x;
-    int rc = for_each_to_note (t, least, sync_body, err);
+    int rc = 0;
 
     TAILQ_FOREACH (x, &t->complete, of_body) {
-        if (rc == 0 && is_fresh (x) && x->item.place.segment == 0)
-            rc = keep_blob (t, x, err);
-        if (rc >= 0)
-            rc = refer (t, x, err);
-        if (rc < 0)
+        if ((rc = describe (t, x, err)) < 0)
             return rc;
-        rc = 0;
     }
-    if (rc == 0)
-        rc = also (t, TRANSFER_APPEND, err);
+    rc = also (t, TRANSFER_APPEND, err);
     return rc < 0 ? rc : store_sync (t->store, err);
 }
 
@@ -159,22 +68,16 @@ static int sum_rows (struct transfers *t, struct transfer *x, struct err *err)
     if (x->item.kind == ITEM_ROWS && *x->item.who)
         rc = ledger_has_item (t->ledger, &x->item, err);
     if (rc == 0)
-        x->item.rows = store_sum_rows (t->store, &x->item);
+        x->item.rows = store_sum_rows (t->store, t->ledger, &x->item,
+                                       &x->item.place);
     return rc < 0 ? rc : 0;
 }
 
 static int transfer_commit_enter (struct transfers *t, struct transfer *x,
                                   struct err *err)
 {
-    int rc = 0;
+    int rc = sum_rows (t, x, err);
 
-    if (is_fresh (x))
-        rc = ledger_add_content (t->ledger, &x->item.content, &x->item.place,
-                                 err);
-    if (rc == 0 && is_fresh (x) && x->item.place.segment == 0)
-        rc = forget_incoming (t, x, err);
-    if (rc == 0)
-        rc = sum_rows (t, x, err);
     if (rc == 0)
         rc = ledger_add_item (t->ledger, &x->item, err);
     if (rc < 0)
@@ -183,10 +86,10 @@ static int transfer_commit_enter (struct transfers *t, struct transfer *x,
     return 0;
 }
 
-static int write_ledger (struct transfers *t, size_t least, struct err *err)
+static int write_ledger (struct transfers *t, struct err *err)
 {
     struct transfer *x;
-    int rc = for_each_to_note (t, least, note_body, err);
+    int rc = transfer_enter_pending (t, err);
 
     if (rc == 0 && !TAILQ_EMPTY (&t->complete))
         rc = ledger_enter_epoch (t->ledger, err);
@@ -201,21 +104,22 @@ static int write_ledger (struct transfers *t, size_t least, struct err *err)
     return rc < 0 ? rc : ledger_commit (t->ledger, err);
 }
 
-static int commit_all (struct transfers *t, size_t least, struct err *err)
+static int commit_all (struct transfers *t, struct err *err)
 {
-    int rc = make_durable (t, least, err);
+    int rc = make_durable (t, err);
 
     if (rc == 0 && (rc = ledger_begin (t->ledger, err)) == 0 &&
-        (rc = write_ledger (t, least, err)) < 0)
+        (rc = write_ledger (t, err)) < 0)
         ledger_rollback (t->ledger);
     counter_add (rc < 0 ? COUNTER_COMMITS_FAILED : COUNTER_COMMITS, 1);
     if (rc < 0) {
         store_revert (t->store);
+        transfer_end_pending (t, false);
         return rc;
     }
     store_committed (t->store);
+    transfer_end_pending (t, true);
     (void)also (t, TRANSFER_COMMITTED, err);
-    (void)for_each_to_note (t, least, count_body, err);
     return 0;
 }
 
@@ -232,8 +136,7 @@ int transfers_commit (struct transfers *t,
                                        const struct ledger_item *item),
                       void *arg, struct err *err)
 {
-    size_t least = TRANSFER_NOTE_BYTES / CONTENT_CHUNK;
-    int rc = commit_all (t, least, err);
+    int rc = commit_all (t, err);
     struct transfer *x;
 
     t->note_due = false;
@@ -270,8 +173,6 @@ static void nobody (void *arg, const struct ledger_item *item)
 
 int transfers_note_all (struct transfers *t, struct err *err)
 {
-    int rc = transfers_pending (t) ? transfers_commit (t, nobody, NULL, err)
-                                   : 0;
-
-    return rc < 0 ? rc : commit_all (t, 1, err);
+    return transfers_uncommitted (t)
+               ? transfers_commit (t, nobody, NULL, err) : 0;
 }

@@ -43,13 +43,15 @@ static void slow_down (struct transfers *t, struct sender *s,
 }
 
 void transfer_arrived (struct transfers *t, struct body *b,
-                       struct sender *from)
+                       struct sender *from, bool asked)
 {
     struct sender *s = TAILQ_FIRST (&b->offers)->sender;
     int64_t now = clock_mono_ns (), took = now - from->moved_ns;
 
-    if (transfer_in_flight (b) > 0)
+    if (asked) {
         transfer_give_back (t, s, b, 1);
+        b->flying--;
+    }
     from->moved_ns = now;
     if (took > TRANSFER_SLOW_NS) {
         slow_down (t, from, PACE_SLOW);
@@ -65,40 +67,91 @@ void transfer_prefer (struct transfers *t, struct transfer *x)
     struct body *b = x->body;
 
     if (TAILQ_FIRST (&b->offers) != x && !transfer_is_waiting (b) &&
-        transfer_in_flight (b) == 0 && !x->sender->wrong &&
-        (!b->alone || b->received == 0)) {
+        b->flying == 0 && !x->sender->wrong) {
         TAILQ_REMOVE (&b->offers, x, of_body);
         TAILQ_INSERT_HEAD (&b->offers, x, of_body);
     }
     transfer_queue (t, b);
 }
 
-/* Request the next chunk from the source: 0, or as net_send. */
-static int transfer_credit_ask (struct transfers *t, struct body *b)
+/* The request for the next ids. */
+static int ask_list (struct transfers *t, const struct body *b,
+                     struct message *m)
 {
     struct transfer *source = TAILQ_FIRST (&b->offers);
-    struct sender *s = source->sender;
-    uint64_t left = b->size - b->asked;
-    struct message m = {
-        .type = MESSAGE_GET, .item = source->id, .offset = b->asked,
-        .length = left < CONTENT_CHUNK ? (uint32_t)left : CONTENT_CHUNK,
-    };
+    uint64_t left = (uint64_t)(b->n - b->listed) * DIGEST_SIZE;
 
-    int rc = t->send (t->arg, &s->peer, &m);
+    m->part = PART_LIST;
+    m->offset = (uint64_t)b->listed * DIGEST_SIZE;
+    m->length = left < CONTENT_CHUNK ? (uint32_t)left : CONTENT_CHUNK;
+    if (source->list_asked < m->offset + m->length)
+        source->list_asked = m->offset + m->length;
+    return t->send (t->arg, &source->sender->peer, m);
+}
 
-    if (rc < 0)
+static int ask_chunk (struct transfers *t, struct body *b, struct message *m)
+{
+    struct transfer *source = TAILQ_FIRST (&b->offers);
+    uint64_t left;
+    int rc;
+
+    m->offset = (uint64_t)b->next * CONTENT_CHUNK;
+    left = b->size - m->offset;
+    m->length = left < CONTENT_CHUNK ? (uint32_t)left : CONTENT_CHUNK;
+    if (source->ever_asked < m->offset + m->length)
+        source->ever_asked = m->offset + m->length;
+    if ((rc = t->send (t->arg, &source->sender->peer, m)) < 0)
         return rc;
+    b->chunks[b->next++] = CHUNK_ASKED;
+    b->looked = false;
+    return 0;
+}
+
+static void hold_credit (struct transfers *t, struct body *b)
+{
+    struct sender *s = TAILQ_FIRST (&b->offers)->sender;
+    unsigned parts = transfer_parts_of (b);
+
     if (s->parts == 0)
         s->moved_ns = clock_mono_ns ();
-    b->asked += m.length;
-    if (b->asked > source->ever_asked)
-        source->ever_asked = b->asked;
-    t->small += transfer_parts_of (b) == 1;
-    s->parts += transfer_parts_of (b);
-    t->held[s->pace] += transfer_parts_of (b);
+    b->flying++;
+    t->small += parts == 1;
+    s->parts += parts;
+    t->held[s->pace] += parts;
     if (s->pace == PACE_NEW)
-        s->key->fresh += transfer_parts_of (b);
-    return 0;
+        s->key->fresh += parts;
+}
+
+static int finish (struct transfers *t, struct body *b)
+{
+    if (transfer_finish (t, b, NULL) < 0)
+        transfer_pause (t);
+    return 1;
+}
+
+/* Request what comes next from the source: 0; 1: all is here or requested, and
+ * the body may be gone; or as net_send.
+ */
+static int transfer_credit_ask (struct transfers *t, struct body *b)
+{
+    struct message m = { .type = MESSAGE_GET,
+                         .item = TAILQ_FIRST (&b->offers)->id };
+    int rc;
+
+    if (!transfer_is_listed (b)) {
+        rc = transfer_begin_list (t, b);
+        if (rc == 0)
+            rc = ask_list (t, b, &m);
+    } else if ((rc = transfer_skip (t, b, NULL)) == 0) {
+        if (b->missing == 0)
+            return finish (t, b);
+        if (b->next == b->n)
+            return 1;
+        rc = ask_chunk (t, b, &m);
+    }
+    if (rc == 0)
+        hold_credit (t, b);
+    return rc;
 }
 
 unsigned transfers_credits (const struct transfers *t)
@@ -166,7 +219,7 @@ static void grant_turns (struct transfers *t)
         int rc;
 
         transfer_unqueue (t, b);
-        if (!transfer_can_ask (b))
+        if (!transfer_can_ask (t, b))
             continue;
         if (transfer_is_over (t, TAILQ_FIRST (&b->offers)->sender)) {
             transfer_queue (t, b);      // fewer credits were in use before
@@ -195,7 +248,7 @@ void transfer_grant (struct transfers *t)
 /* ---- agents that do not answer ---- */
 
 /* Request the content from another agent that offers it. */
-static void ask_another (struct transfers *t, struct body *b)
+static void ask_another (struct body *b)
 {
     struct transfer *x = TAILQ_FIRST (&b->offers);
 
@@ -203,8 +256,6 @@ static void ask_another (struct transfers *t, struct body *b)
         return;
     TAILQ_REMOVE (&b->offers, x, of_body);
     TAILQ_INSERT_TAIL (&b->offers, x, of_body);
-    if (b->alone)
-        transfer_restart (t, b);
 }
 
 void transfer_stalled (struct transfers *t, struct sender *s)
@@ -222,7 +273,7 @@ void transfer_stalled (struct transfers *t, struct sender *s)
     LIST_FOREACH (x, &s->items, of_sender) {
         if (!x->body || TAILQ_FIRST (&x->body->offers) != x)
             continue;
-        ask_another (t, x->body);
+        ask_another (x->body);
         transfer_queue (t, x->body);
     }
 }

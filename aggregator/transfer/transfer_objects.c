@@ -56,14 +56,20 @@ static struct sharer *join_key (struct transfers *t, const char *who)
     return k;
 }
 
+void transfer_leave_key (struct sharer *k)
+{
+    if (k->nsenders + k->nlists > 0)
+        return;
+    LIST_REMOVE (k, all);
+    free (k);
+}
+
 static void transfer_forget_sender (struct sender *s)
 {
     LIST_REMOVE (s, same_bucket);
     LIST_REMOVE (s, all);
-    if (--s->key->nsenders == 0) {
-        LIST_REMOVE (s->key, all);
-        free (s->key);
-    }
+    s->key->nsenders--;
+    transfer_leave_key (s->key);
     free (s);
 }
 
@@ -91,21 +97,9 @@ struct sender *transfer_sender (struct transfers *t,
     return s;
 }
 
-int transfer_name_incoming (const struct digest *id, uint64_t size,
-                            struct digest *name)
-{
-    uint8_t text[DIGEST_SIZE + sizeof (size)];
-
-    memcpy (text, id->bytes, DIGEST_SIZE);
-    for (size_t i = 0; i < sizeof (size); i++)
-        text[DIGEST_SIZE + i] = (uint8_t)(size >> 8 * i);
-    return digest_of (text, sizeof (text), name);
-}
-
 struct body *transfer_body (struct transfers *t, const struct digest *id,
                             uint64_t size)
 {
-    struct digest incoming;
     struct body *b;
 
     LIST_FOREACH (b, &t->bodies[bucket_of (id->bytes, DIGEST_SIZE)],
@@ -113,15 +107,18 @@ struct body *transfer_body (struct transfers *t, const struct digest *id,
         if (digest_is (&b->id, id) && b->size == size)
             return b;
     }
-    if (transfer_name_incoming (id, size, &incoming) < 0 ||
-        !(b = calloc (1, sizeof (*b))))
+    if (!(b = calloc (1, sizeof (*b))))
         return NULL;
     b->id = *id;
-    b->incoming = incoming;
     b->size = size;
+    b->n = b->missing = (size_t)content_chunks (size);
+    if (b->n == 1) {            // its id is the content's
+        b->ids = &b->id;
+        b->chunks = &b->only;
+        b->listed = 1;
+    }
     TAILQ_INIT (&b->offers);
     state_begin (&b->state, CONTENT_IDLE);
-    content_hash_init (&b->hash);
     LIST_INSERT_HEAD (&t->bodies[bucket_of (id->bytes, DIGEST_SIZE)], b,
                       same_bucket);
     return b;
@@ -143,9 +140,9 @@ void transfer_release (struct transfers *t, struct body *b)
 {
     struct transfer *source = TAILQ_FIRST (&b->offers);
 
-    if (source && transfer_in_flight (b) > 0)
-        transfer_give_back (t, source->sender, b, transfer_in_flight (b));
-    b->asked = b->received;
+    if (source && b->flying > 0)
+        transfer_give_back (t, source->sender, b, b->flying);
+    transfer_unask (b);
 }
 
 /* ---- queues ---- */
@@ -164,20 +161,23 @@ void transfer_unqueue (struct transfers *t, struct body *b)
     (void)transfer_change_content (b, CONTENT_TAKEN);
 }
 
-bool transfer_can_ask (const struct body *b)
+bool transfer_can_ask (const struct transfers *t, const struct body *b)
 {
     const struct transfer *source = TAILQ_FIRST (&b->offers);
 
-    return source && b->asked < b->size &&
-           transfer_in_flight (b) < TRANSFER_WINDOW &&
-           source->sender->parts < source->sender->limit * TRANSFER_PARTS;
+    if (!source || b->flying >= TRANSFER_WINDOW ||
+        source->sender->parts >= source->sender->limit * TRANSFER_PARTS)
+        return false;
+    return transfer_is_listed (b)
+               ? b->next < b->n
+               : b->flying == 0 && (b->ids || transfer_has_memory (t, b));
 }
 
 void transfer_queue (struct transfers *t, struct body *b)
 {
     struct sender *s;
 
-    if (transfer_is_waiting (b) || !transfer_can_ask (b))
+    if (transfer_is_waiting (b) || !transfer_can_ask (t, b))
         return;
     s = TAILQ_FIRST (&b->offers)->sender;
     b->pace = s->pace;
@@ -207,28 +207,12 @@ void transfer_queue_all (struct transfers *t, struct sender *s)
 void transfer_end_body (struct transfers *t, struct body *b)
 {
     transfer_unqueue (t, b);
-    if (b->size > CONTENT_CHUNK && b->noted == 0)
-        store_discard (t->store, &b->incoming);
     if (b->state.now == CONTENT_WHOLE)
         LIST_REMOVE (b, all_whole);
     (void)transfer_change_content (b, CONTENT_OVER);
     LIST_REMOVE (b, same_bucket);
-    content_hash_fini (&b->hash);
+    transfer_end_list (t, b);
     free (b);
-}
-
-void transfer_restart (struct transfers *t, struct body *b)
-{
-    transfer_unqueue (t, b);
-    transfer_release (t, b);
-    (void)ledger_drop_incoming (t->ledger, &b->incoming, NULL);
-    if (b->size > CONTENT_CHUNK)
-        store_discard (t->store, &b->incoming);
-    content_hash_fini (&b->hash);
-    b->received = b->asked = 0;
-    b->noted = 0;
-    b->from.size = 0;
-    b->mixed = false;
 }
 
 static void leave_body (struct transfers *t, struct transfer *x)
@@ -242,8 +226,6 @@ static void leave_body (struct transfers *t, struct transfer *x)
     }
     TAILQ_REMOVE (&b->offers, x, of_body);
     x->body = NULL;
-    if (source && b->alone)
-        transfer_restart (t, b);
     if (TAILQ_EMPTY (&b->offers))
         b->unoffered_ns = clock_mono_ns ();
     else if (source)

@@ -20,6 +20,14 @@ enum transfer_pace {
     PACES,
 };
 
+/* Where a chunk of a content is. */
+enum chunk_state {
+    CHUNK_ABSENT,
+    CHUNK_ASKED,                // requested from the content's source
+    CHUNK_HERE,                 // appended, and not committed
+    CHUNK_DURABLE,              // in the ledger
+};
+
 /* A content that is received from the first agent that offers it, or is
  * complete and waits for the commit: later offers need not be sent.
  */
@@ -29,22 +37,32 @@ struct body {
     TAILQ_ENTRY (body) in_turn;
     TAILQ_HEAD (, transfer) offers;
     struct digest id;           // with 'size': agents may offer several sizes,
-    struct digest incoming;     // of which at most one is right; its file
-    uint64_t size, received, asked;     // bytes; 'asked' is the end of the last
-                                        // request
-    size_t noted;               // chunks that are recorded in the ledger
-    struct content_hash hash;   // of the chunks that were received
+    uint64_t size;              // of which at most one is right
+    size_t n;                   // chunks
+    struct digest *ids;         // of them; NULL: none is known
+    size_t listed;              // ids that have come; all are right if it is n
+    uint8_t *chunks;            // an enum chunk_state for each
+    uint8_t only;               // of the chunk, if there is one
+    size_t next;                // all before it are asked or here
+    bool looked;                // the next one is absent from the store, too
+    size_t missing, here;       // chunks that are not here; CHUNK_HERE
+    unsigned flying;            // requests that were not answered
     struct state state;         // of content_states
     enum transfer_pace pace;    // of the queue that it is in
     enum item_kind kind;
-    unsigned damaged;           // chunks in a row that did not unpack
-    struct net_peer from;       // the sender of the received chunks
-    bool mixed;                 // several senders, or chunks from before a
-                                // restart
-    bool alone;                 // its hash was wrong when mixed: take all from
-                                // one sender
+    unsigned damaged;           // chunks in a row that were
+    size_t list_bytes;          // of memory, counted in t->list_bytes
+    struct sharer *list_key;    // by which it is counted, or NULL
     struct ledger_place place;  // if it is whole
     int64_t unoffered_ns;       // when the last offer ended
+};
+
+/* A chunk, or a list of some, that the next commit enters. */
+struct pending {
+    LIST_ENTRY (pending) same_bucket;
+    TAILQ_ENTRY (pending) in_order;
+    struct digest id;
+    struct ledger_place place;
 };
 
 /* A key, which any number of connections may use. */
@@ -54,6 +72,8 @@ struct sharer {
     char who[NET_WHO_MAX];
     unsigned nsenders, nitems;
     unsigned fresh;             // parts of credits that its new agents hold
+    size_t list_bytes;          // of lists of its contents, and
+    size_t nlists;              // how many they are
     TAILQ_HEAD (, body) parked; // their contents, which wait until they hold
                                 // fewer
 };
@@ -85,7 +105,7 @@ struct transfer {
     uint64_t id;                // the agent's number of the item
     struct ledger_item item;
     uint64_t ever_asked;        // bytes that were requested of the body, from
-                                // this sender
+    uint64_t list_asked;        // this sender, and of its list
 };
 
 struct transfers {
@@ -102,11 +122,14 @@ struct transfers {
     unsigned held[PACES];       // parts of credits that are in use
     size_t nitems, ncomplete;
     unsigned small;             // requested chunks that take one part
+    LIST_HEAD (, pending) pending[TRANSFER_BUCKETS];
+    TAILQ_HEAD (, pending) appended;
+    uint64_t uncommitted;       // bytes of them
+    size_t list_bytes;          // memory of all lists of chunks
     bool hold, note_due, shared;
     int64_t paused_until_ns, noted_ns;
     transfer_extra_work_fn *also;       // NULL: nothing more
     void *also_arg;
-    void *raw;                  // a chunk that is unpacked
     struct hasher *hasher;
 };
 
@@ -121,12 +144,6 @@ struct sender *transfer_sender (struct transfers *t,
 struct body *transfer_body (struct transfers *t, const struct digest *id,
                             uint64_t size);
 
-/* The name of a content of several chunks in incoming/ and in the ledger, until
- * it is complete.
- */
-int transfer_name_incoming (const struct digest *id, uint64_t size,
-                            struct digest *name);
-
 /* Release the credits of a body: stop waiting for its requested chunks. */
 void transfer_release (struct transfers *t, struct body *b);
 
@@ -134,6 +151,14 @@ void transfer_release (struct transfers *t, struct body *b);
 void transfer_queue (struct transfers *t, struct body *b);
 void transfer_unqueue (struct transfers *t, struct body *b);
 void transfer_queue_all (struct transfers *t, struct sender *s);
+
+/* Forget a key that has no senders and no lists. */
+void transfer_leave_key (struct sharer *k);
+
+/* All chunks are here: its items wait for the commit.  If that fails, the body
+ * is gone, and offered again.
+ */
+int transfer_finish (struct transfers *t, struct body *b, struct err *err);
 
 /* Remove a sender, item or body, with everything that belongs to it.  Complete
  * items of a removed sender are still entered.
@@ -143,26 +168,22 @@ void transfer_drop (struct transfers *t, struct transfer *x,
                     enum item_event event);
 void transfer_end_body (struct transfers *t, struct body *b);
 
-/* Drop the received chunks and request all of them again. */
-void transfer_restart (struct transfers *t, struct body *b);
-
 /* So many chunks of a body are no longer expected from this sender. */
 void transfer_give_back (struct transfers *t, struct sender *s,
                          const struct body *b, unsigned chunks);
 
-/* Whether the next chunk can be requested from its source. */
-bool transfer_can_ask (const struct body *b);
-
-/* The number of chunks that were requested and have not come; and the parts of
- * a credit that each takes.
+/* Whether the next chunk, or a part of the list of them, can be requested from
+ * its source.
  */
-static inline unsigned transfer_in_flight (const struct body *b)
+bool transfer_can_ask (const struct transfers *t, const struct body *b);
+
+/* Whether the ids of its chunks have come. */
+static inline bool transfer_is_listed (const struct body *b)
 {
-    return b->asked <= b->received
-               ? 0 : (unsigned)(content_chunks (b->asked) -
-                                content_chunks (b->received));
+    return b->listed == b->n;
 }
 
+/* The parts of a credit that each request takes. */
 static inline unsigned transfer_parts_of (const struct body *b)
 {
     return b->size <= CONTENT_SMALL ? 1 : TRANSFER_PARTS;
@@ -183,11 +204,43 @@ static inline bool transfer_is_waiting (const struct body *b)
     return b->state.now == CONTENT_QUEUED || b->state.now == CONTENT_PARKED;
 }
 
+/* ---- transfer_chunks.c: what of a content is here ---- */
+
+/* Find a chunk that is appended or in the ledger, and still there: 1, 0;
+ * negative.
+ */
+int transfer_find (struct transfers *t, const struct digest *id,
+                   struct ledger_place *ret, bool *durable, struct err *err);
+
+/* Note what was appended, for the next commit.  -ENOMEM. */
+int transfer_append (struct transfers *t, const struct digest *id,
+                     const struct ledger_place *place, struct err *err);
+
+/* Whether there may be memory for the ids of a content now, or it has to wait
+ * for that of others; and take it: -ENOMEM.
+ */
+bool transfer_has_memory (const struct transfers *t, const struct body *b);
+int transfer_begin_list (struct transfers *t, struct body *b);
+void transfer_end_list (struct transfers *t, struct body *b);
+
+/* Go to the next chunk that has to be requested, beyond those that are here. */
+int transfer_skip (struct transfers *t, struct body *b, struct err *err);
+
+/* A chunk of the body is here now, or is not asked for any more. */
+void transfer_have (struct body *b, size_t i, enum chunk_state how);
+void transfer_unask (struct body *b);
+
+/* In a transaction: enter all that was appended.  Then: it is durable, or it is
+ * not here.
+ */
+int transfer_enter_pending (struct transfers *t, struct err *err);
+void transfer_end_pending (struct transfers *t, bool durable);
+
 /* ---- transfer_credit.c: when to request, and from whom ---- */
 
-/* The next chunk of a body came: a credit is free. */
+/* What was requested for a body came: a credit is free, if one was 'asked'. */
 void transfer_arrived (struct transfers *t, struct body *b,
-                       struct sender *from);
+                       struct sender *from, bool asked);
 
 /* The source does not answer in time. */
 void transfer_stalled (struct transfers *t, struct sender *s);

@@ -1,4 +1,4 @@
-/* common/base/pack.c - LZ4 frames */
+/* common/base/pack.c - compressed bytes */
 #include "base/pack.h"
 
 #include <errno.h>
@@ -60,6 +60,16 @@ int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
         return frame_error (dctx, 0, err);
     LZ4F_freeDecompressionContext (dctx);
     return 0;
+}
+
+int pack_chunk_open (enum chunk_codec codec, const void *stored, size_t size,
+                     void *raw, size_t raw_size, const void **ret)
+{
+    *ret = codec == CODEC_PLAIN ? stored : raw;
+    if (codec == CODEC_PLAIN)
+        return size == raw_size ? 0 : -EBADMSG;
+    return codec == CODEC_LZ4 ? pack_open (stored, size, raw, raw_size, NULL)
+                              : -EBADMSG;
 }
 
 const char *pack_version (void)

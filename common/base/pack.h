@@ -1,4 +1,4 @@
-/* common/base/pack.h - LZ4 frames (the only user of lz4frame.h)
+/* common/base/pack.h - compressed bytes (the only user of lz4frame.h)
  *
  * A frame has its content size and a checksum of each block and of the whole,
  * so `lz4 -d` reads it and damage is detected.
@@ -8,6 +8,12 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+
+/* How the bytes of a chunk are written: a number in messages and segments. */
+enum chunk_codec {
+    CODEC_PLAIN = 0,
+    CODEC_LZ4 = 1,              // a frame of pack_frame
+};
 
 /* Append a frame with 'size' bytes of 'data' to 'out'.  Returns 0, or -ENOMEM
  * if 'out' cannot grow enough.
@@ -21,6 +27,12 @@ int pack_frame (const void *data, size_t size, struct buf *out,
  */
 int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
                struct err *err);
+
+/* Unpack a chunk of 'raw_size' bytes: as pack_open; plain bytes are not copied.
+ * *ret gets the bytes, in 'raw' or in 'stored'.
+ */
+int pack_chunk_open (enum chunk_codec codec, const void *stored, size_t size,
+                     void *raw, size_t raw_size, const void **ret);
 
 const char *pack_version (void);        // of LZ4; a static text
 

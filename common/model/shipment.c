@@ -171,8 +171,7 @@ int shipment_finish (struct shipment_writer *w, const struct capture *c,
 /* ---- reading ---- */
 
 struct reader {
-    int fd;
-    off_t offset;
+    const struct byte_source *from;
     uint64_t size, at;
     uint64_t meta_at;
     enum part_kind kind;
@@ -194,9 +193,11 @@ static int get_bytes (struct reader *r, void *out, uint64_t n, struct err *err)
 
     if (n > r->size - r->at)
         return shipment_damaged (r, "it is cut short", err);
-    rc = fileio_pread_all (r->fd, out, (size_t)n, r->offset + (off_t)r->at);
+    rc = r->from->read (r->from, out, (size_t)n, r->at);
     if (rc == -ENODATA)
         return shipment_damaged (r, "it is cut short", err);
+    if (rc == -EBADMSG)
+        return shipment_damaged (r, "a chunk does not unpack", err);
     if (rc < 0)
         return err_sys (err, -rc, "cannot read a shipment");
     r->at += n;
@@ -233,10 +234,10 @@ static int open_reader (struct reader *r, struct err *err)
     return 0;
 }
 
-int shipment_find_meta (int fd, off_t offset, uint64_t size, uint64_t *ret,
+int shipment_find_meta (const struct byte_source *from, uint64_t *ret,
                         struct err *err)
 {
-    struct reader r = { .fd = fd, .offset = offset, .size = size };
+    struct reader r = { .from = from, .size = from->size };
     int rc;
 
     if ((rc = open_reader (&r, err)) == 0)
@@ -384,11 +385,11 @@ static int read_all (struct reader *r, const struct row_sink *sink,
     return take_meta (r, c, err);
 }
 
-int shipment_replay (int fd, off_t offset, uint64_t size,
+int shipment_replay (const struct byte_source *from,
                      const struct row_sink *sink, struct capture *c,
                      struct err *err)
 {
-    struct reader r = { .fd = fd, .offset = offset, .size = size };
+    struct reader r = { .from = from, .size = from->size };
     int rc;
 
     buf_init (&r.stored, 2 * (size_t)SHIPMENT_META_MAX);
@@ -403,8 +404,8 @@ int shipment_replay (int fd, off_t offset, uint64_t size,
     return rc;
 }
 
-int shipment_read_meta (int fd, off_t offset, uint64_t size,
-                        struct capture *c, struct err *err)
+int shipment_read_meta (const struct byte_source *from, struct capture *c,
+                        struct err *err)
 {
-    return shipment_replay (fd, offset, size, NULL, c, err);
+    return shipment_replay (from, NULL, c, err);
 }

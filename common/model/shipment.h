@@ -10,9 +10,7 @@
 #include "base/err.h"
 #include "model/batch.h"
 #include "model/capture.h"
-
-#include <stdint.h>
-#include <sys/types.h>
+#include "store/byte_source.h"
 
 #define SHIPMENT_VERSION 1
 #define SHIPMENT_RAW_MAX (8u << 20)     // bytes of one part, unpacked
@@ -33,22 +31,22 @@ const struct row_sink *shipment_sink (struct shipment_writer *w);
 int shipment_finish (struct shipment_writer *w, const struct capture *c,
                      uint64_t *size, struct err *err);
 
-/* Read only the metadata of the shipment at fd[offset..offset + size).
- * -EBADMSG if it is damaged or of an unknown version: set it aside.
+/* Read only the metadata of the shipment.  -EBADMSG if it is damaged or of an
+ * unknown version: set it aside.
  */
-int shipment_read_meta (int fd, off_t offset, uint64_t size,
-                        struct capture *c, struct err *err);
+int shipment_read_meta (const struct byte_source *from, struct capture *c,
+                        struct err *err);
 
 /* The offset of the metadata: the bytes before do not depend on the reader or
  * its host.  -EBADMSG as above.
  */
-int shipment_find_meta (int fd, off_t offset, uint64_t size, uint64_t *ret,
+int shipment_find_meta (const struct byte_source *from, uint64_t *ret,
                         struct err *err);
 
 /* Read all: rows into the sink, metadata into 'c'.  -EBADMSG as above (after
  * the rows before the damage), or the sink's error.
  */
-int shipment_replay (int fd, off_t offset, uint64_t size,
+int shipment_replay (const struct byte_source *from,
                      const struct row_sink *sink, struct capture *c,
                      struct err *err);
 

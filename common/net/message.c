@@ -45,6 +45,7 @@
 #define F_MPI "M"                       // rank and size
 #define F_DOUBTFUL "d"
 #define F_COMMAND "e"                   // when and how it ended
+#define F_PART "P"
 
 static const struct {
     enum message_type type;
@@ -57,14 +58,14 @@ static const struct {
                             F_COMMAND },
     { MESSAGE_OFFER, "offer", F_ITEM F_KIND F_CONTENT F_SIZE F_RANK F_CAPTURE
                               F_PATH F_NEWEST F_PLACE },
-    { MESSAGE_CHUNK, "chunk", F_ITEM F_OFFSET F_CODEC },
+    { MESSAGE_CHUNK, "chunk", F_ITEM F_PART F_OFFSET F_CODEC },
     { MESSAGE_GONE, "gone", F_ITEM F_TEXT },
     { MESSAGE_NOTE, "note", F_TEXT },
     { MESSAGE_DONE, "done", F_TEXT F_DOUBTFUL },
     { MESSAGE_PING, "ping", F_LEFT },
     { MESSAGE_WELCOME, "welcome", F_SENT F_WALL F_LOST },
     { MESSAGE_REFUSED, "refused", F_TEXT F_REASON },
-    { MESSAGE_GET, "get", F_ITEM F_OFFSET F_LENGTH },
+    { MESSAGE_GET, "get", F_ITEM F_PART F_OFFSET F_LENGTH },
     { MESSAGE_ACK, "ack", F_ITEM F_MARK },
     { MESSAGE_STOP, "stop", F_TEXT },
     { MESSAGE_ROLL, "roll", F_COMPLETE F_TEXT },
@@ -135,6 +136,7 @@ static void put_field (struct buf *b, const struct message *m, char field)
         wire_put_i64 (b, m->mpi_size);
         break;
     case 'd': wire_put_u64 (b, m->doubtful); break;
+    case 'P': wire_put_u8 (b, (uint8_t)m->part); break;
     case 'e':
         wire_put_i64 (b, m->command.ns);
         wire_put_i64 (b, m->command.signal);
@@ -212,6 +214,7 @@ static void get_field (struct wire *w, struct message *m, char field)
         m->mpi_size = wire_i64 (w);
         break;
     case 'd': m->doubtful = wire_u64 (w); break;
+    case 'P': m->part = wire_u8 (w); break;
     default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }
@@ -311,9 +314,10 @@ static bool plausible (const struct message *m)
                message_valid_place (m->place) &&
                message_valid_item (m->kind, m->rank, m->capture, m->path);
     case MESSAGE_CHUNK:
-        return m->codec == CODEC_PLAIN || m->codec == CODEC_LZ4;
+        return m->part <= PART_LIST &&
+               (m->codec == CODEC_PLAIN || m->codec == CODEC_LZ4);
     case MESSAGE_GET:
-        return m->length <= CONTENT_CHUNK;
+        return m->part <= PART_LIST && m->length <= CONTENT_CHUNK;
     case MESSAGE_REFUSED:
         return m->reason <= REFUSAL_VERSION;
     default:

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/pack.h"
 #include "model/roster.h"
 #include "store/content.h"
 
@@ -40,7 +41,14 @@ enum message_type {
 
 enum item_kind { ITEM_ROWS = 1, ITEM_RAW = 2 };
 
-enum chunk_codec { CODEC_PLAIN = 0, CODEC_LZ4 = 1 };    // an LZ4 frame
+/* What a GET asks for. */
+enum chunk_part {
+    PART_BYTES = 0,             // of the content
+    PART_LIST = 1,              // of the list of the SHA-256s of its chunks
+};
+
+#define MESSAGE_LIST_CHUNKS (CONTENT_CHUNK / DIGEST_SIZE)       // of a GET, at
+                                                                // most
 
 /* The reason of REFUSED, as far as agents distinguish it. */
 enum refusal { REFUSAL_OTHER = 0, REFUSAL_KEY = 1, REFUSAL_VERSION = 2 };
@@ -89,7 +97,8 @@ struct message {
     char place[MESSAGE_PLACE_MAX];      // OFFER: of the directory of the
                                         // capture, if the job's id was not
                                         // given; else ""
-    uint64_t offset;                    // GET, CHUNK
+    enum chunk_part part;               // GET, CHUNK
+    uint64_t offset;                    // GET, CHUNK: in that part
     uint32_t length;                    // GET: at most CONTENT_CHUNK
     enum chunk_codec codec;             // CHUNK: encoding of the data
     const void *data;                   // CHUNK: borrowed

@@ -1,9 +1,4 @@
-/* common/store/content.c - identify content by its hash
- *
- * This folder: files and databases that survive a crash: atomic replacement,
- * held directories, gzip, sorted records, SQLite with errors as sentences, free
- * space.
- */
+/* common/store/content.c - identify content by its hash */
 #include "store/content.h"
 
 #include "base/vec.h"
@@ -38,9 +33,24 @@ int content_hash_add (struct content_hash *h, const void *chunk, size_t size)
     return rc < 0 ? rc : content_hash_put (h, &d);
 }
 
+/* Inverted, so that no chunk has the id of a list. */
+int content_list_id (const struct digest *chunks, size_t n, struct digest *id)
+{
+    int rc = digest_of (chunks, n * sizeof (*chunks), id);
+
+    for (size_t i = 0; i < DIGEST_SIZE; i++)
+        id->bytes[i] ^= 0xff;
+    return rc;
+}
+
 int content_hash_end (const struct content_hash *h, struct digest *id)
 {
-    return digest_of (h->chunks, h->n * sizeof (*h->chunks), id);
+    if (h->n == 0)
+        return digest_of ("", 0, id);
+    if (h->n > 1)
+        return content_list_id (h->chunks, h->n, id);
+    *id = h->chunks[0];
+    return 0;
 }
 
 uint64_t content_chunks (uint64_t size)

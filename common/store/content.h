@@ -1,8 +1,9 @@
 /* common/store/content.h - identify content by its hash
  *
- * The id is the SHA-256 of the list of SHA-256s of its 1 MiB chunks: each chunk
- * can be checked when it arrives, and nothing is hashed again when a transfer
- * resumes.
+ * The id of at most 1 MiB is the SHA-256 of the bytes.  That of more is the
+ * SHA-256 of the list of SHA-256s of its 1 MiB chunks, each bit inverted: each
+ * chunk can be checked when it arrives, and equal chunks of different contents
+ * have one id.  No chunk can be made that has the id of a list.
  */
 #ifndef ROLLCALL_STORE_CONTENT_H
 #define ROLLCALL_STORE_CONTENT_H
@@ -28,6 +29,9 @@ void content_hash_fini (struct content_hash *h);
 int content_hash_add (struct content_hash *h, const void *chunk, size_t size);
 int content_hash_put (struct content_hash *h, const struct digest *chunk);
 int content_hash_end (const struct content_hash *h, struct digest *id);
+
+/* The id of a content of several chunks: 0, or -ENOMEM. */
+int content_list_id (const struct digest *chunks, size_t n, struct digest *id);
 
 /* Called before each chunk, so that it can pause: a file can take hours.  A
  * negative result ends the hashing, which returns it.

@@ -185,11 +185,11 @@ struct db_value db_value_text (const char *text);
     ((const struct db_cell[]){ DB_EACH (DB_CELL, __VA_ARGS__), { 0 } })
 
 #define DB_EACH(m, ...) DB_PICK (__VA_ARGS__, \
-    DB_M20, DB_M19, DB_M18, DB_M17, DB_M16, DB_M15, DB_M14, DB_M13, DB_M12, \
-    DB_M11, DB_M10, DB_M9, DB_M8, DB_M7, DB_M6, DB_M5, DB_M4, DB_M3, DB_M2, \
-    DB_M1, 0) (m, __VA_ARGS__)
+    DB_M26, DB_M25, DB_M24, DB_M23, DB_M22, DB_M21, DB_M20, DB_M19, DB_M18, \
+    DB_M17, DB_M16, DB_M15, DB_M14, DB_M13, DB_M12, DB_M11, DB_M10, DB_M9, \
+    DB_M8, DB_M7, DB_M6, DB_M5, DB_M4, DB_M3, DB_M2, DB_M1, 0) (m, __VA_ARGS__)
 #define DB_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, \
-                picked, ...) picked
+                u, v, w, x, y, z, picked, ...) picked
 #define DB_M1(m, x) m (x)
 #define DB_M2(m, x, ...) m (x), DB_M1 (m, __VA_ARGS__)
 #define DB_M3(m, x, ...) m (x), DB_M2 (m, __VA_ARGS__)
@@ -210,5 +210,11 @@ struct db_value db_value_text (const char *text);
 #define DB_M18(m, x, ...) m (x), DB_M17 (m, __VA_ARGS__)
 #define DB_M19(m, x, ...) m (x), DB_M18 (m, __VA_ARGS__)
 #define DB_M20(m, x, ...) m (x), DB_M19 (m, __VA_ARGS__)
+#define DB_M21(m, x, ...) m (x), DB_M20 (m, __VA_ARGS__)
+#define DB_M22(m, x, ...) m (x), DB_M21 (m, __VA_ARGS__)
+#define DB_M23(m, x, ...) m (x), DB_M22 (m, __VA_ARGS__)
+#define DB_M24(m, x, ...) m (x), DB_M23 (m, __VA_ARGS__)
+#define DB_M25(m, x, ...) m (x), DB_M24 (m, __VA_ARGS__)
+#define DB_M26(m, x, ...) m (x), DB_M25 (m, __VA_ARGS__)
 
 #endif

@@ -86,30 +86,43 @@ void offer_end (struct offer *o)
     o->fd = -1;
 }
 
-/* Whether 'data' is chunk 'n'; negative if that cannot be determined. */
-static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
-                     const void *data, size_t size)
+/* Read the hash of chunk 'n', of several: NULL, and *rc is negative, if that
+ * fails.
+ */
+static const struct digest *hash_of (struct offer *o, struct spool *s,
+                                     uint64_t n, int *rc)
 {
     uint64_t first = n - n % SPOOL_SEGMENT;
-    struct digest d, id;
 
-    if (digest_of (data, size, &d) < 0)
-        return -ENOMEM;
-    if (o->item.size <= CONTENT_CHUNK)  // the only chunk of its list
-        return digest_of (&d, sizeof (d), &id) < 0 ? -ENOMEM
-               : digest_is (&id, &o->item.content);
+    *rc = -ENOMEM;
     if (!o->hashes &&
         !(o->hashes = malloc (SPOOL_SEGMENT * sizeof (*o->hashes))))
-        return -ENOMEM;
+        return NULL;
     if (o->nhashes == 0 || o->first != first) {
         o->first = first;
         o->nhashes = spool_hashes (s, o->item.id, first, o->hashes, NULL);
     }
     if (o->nhashes <= 0 || n - first >= (uint64_t)o->nhashes) {
         o->nhashes = 0;
-        return -EBADMSG;
+        *rc = -EBADMSG;
+        return NULL;
     }
-    return digest_is (&o->hashes[n - first], &d);
+    return &o->hashes[n - first];
+}
+
+/* Whether 'data' is chunk 'n'; negative if that cannot be determined. */
+static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
+                     const void *data, size_t size)
+{
+    const struct digest *want = &o->item.content;
+    struct digest d;
+    int rc = 0;
+
+    if (digest_of (data, size, &d) < 0)
+        return -ENOMEM;
+    if (o->item.size > CONTENT_CHUNK && !(want = hash_of (o, s, n, &rc)))
+        return rc;
+    return digest_is (want, &d);
 }
 
 /* Why the file does not have the bytes. */
@@ -170,6 +183,25 @@ enum offer_read offer_chunk (struct offer *o, struct spool *s,
     if (rc < 0)
         return OFFER_DAMAGED;
     return rc > 0 ? OFFER_READ : offer_blame (o, false);
+}
+
+enum offer_read offer_list (struct offer *o, struct spool *s, uint64_t offset,
+                            uint32_t length, void *out)
+{
+    uint64_t n = content_chunks (o->item.size), first = offset / DIGEST_SIZE;
+    int rc;
+
+    if (n < 2 || offset % DIGEST_SIZE != 0 || length % DIGEST_SIZE != 0 ||
+        length == 0 || first >= n || length / DIGEST_SIZE > n - first)
+        return OFFER_ASTRAY;
+    for (uint32_t i = 0; i < length / DIGEST_SIZE; i++) {
+        const struct digest *hash = hash_of (o, s, first + i, &rc);
+
+        if (!hash)
+            return rc == -ENOMEM ? OFFER_ASTRAY : OFFER_DAMAGED;
+        memcpy ((char *)out + (size_t)i * DIGEST_SIZE, hash, DIGEST_SIZE);
+    }
+    return OFFER_READ;
 }
 
 void offer_sent (struct offer *o, uint64_t offset)

@@ -79,6 +79,10 @@ void offer_end (struct offer *o);       // closes, frees; may be used again
  */
 enum offer_read offer_chunk (struct offer *o, struct spool *s,
                              uint64_t offset, uint32_t length, void *out);
+
+/* The same of the list of the hashes of its chunks. */
+enum offer_read offer_list (struct offer *o, struct spool *s, uint64_t offset,
+                            uint32_t length, void *out);
 void offer_sent (struct offer *o, uint64_t offset);
 
 /* Whether to try to compress the chunk at 'offset', and the result: content

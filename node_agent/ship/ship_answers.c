@@ -88,12 +88,23 @@ static bool learn_lost (struct ship *s, struct offer *o)
     return true;
 }
 
+static void count_sent (struct ship *s, struct offer *o,
+                        const struct message *m)
+{
+    if (m->part == PART_BYTES)
+        offer_sent (o, m->offset);
+    counter_add (COUNTER_CHUNKS_SENT, 1);
+    counter_add (COUNTER_BYTES_SENT, m->data_size);
+    bucket_spend (&s->rate, (int64_t)m->data_size, clock_mono_ns ());
+}
+
 /* True if the request has been handled. */
 static bool ship_answers_answer (struct ship *s, const struct get *get)
 {
     struct offer *o = ship_find_offer (s, get->item);
     struct message m = { .type = MESSAGE_CHUNK, .item = get->item,
-                         .offset = get->offset, .data = s->chunk,
+                         .part = get->part, .offset = get->offset,
+                         .data = s->chunk,
                          .data_size = get->length };
     enum offer_read how;
 
@@ -101,7 +112,9 @@ static bool ship_answers_answer (struct ship *s, const struct get *get)
         return true;            // acknowledged meanwhile
     if (is_asked (o))
         return learn_lost (s, o);
-    how = offer_chunk (o, s->spool, get->offset, get->length, s->chunk);
+    how = get->part == PART_LIST
+              ? offer_list (o, s->spool, get->offset, get->length, s->chunk)
+              : offer_chunk (o, s->spool, get->offset, get->length, s->chunk);
     if (how == OFFER_ASTRAY) {
         counter_add (COUNTER_GETS_ASTRAY, 1);
         return true;
@@ -110,15 +123,13 @@ static bool ship_answers_answer (struct ship *s, const struct get *get)
         give_up (s, o, how);
         return true;
     }
-    pack_chunk (s, o, &m);
+    if (get->part == PART_BYTES)
+        pack_chunk (s, o, &m);
     (void)FAULT ("agent.ship.chunk");
     if (ship_say (s, &m) < 0)
         return false;
-    offer_sent (o, m.offset);
-    counter_add (COUNTER_CHUNKS_SENT, 1);
-    counter_add (COUNTER_BYTES_SENT, m.data_size);
-    bucket_spend (&s->rate, (int64_t)m.data_size, clock_mono_ns ());
-    if (get->offset >= o->noted + (uint64_t)NOTE_CHUNKS * CONTENT_CHUNK) {
+    count_sent (s, o, &m);
+    if (get->part == PART_BYTES && get->offset >= o->noted + (uint64_t)NOTE_CHUNKS * CONTENT_CHUNK) {
         o->noted = get->offset;
         spool_transferring (s->spool, o->item.id, get->offset);
     }
@@ -186,9 +197,11 @@ void ship_on_get (struct ship *s, const struct message *m)
 
     s->wanted_ns = clock_mono_ns ();
     for (size_t i = 0; i < s->nqueue && !asked; i++)    // again, while waiting
-        asked = s->queue[i].item == m->item && s->queue[i].offset == m->offset;
+        asked = s->queue[i].item == m->item && s->queue[i].part == m->part &&
+                s->queue[i].offset == m->offset;
     if (!asked && s->nqueue < QUEUE_MAX)
-        s->queue[s->nqueue++] = (struct get){ m->item, m->offset, m->length };
+        s->queue[s->nqueue++] = (struct get){ m->item, m->offset, m->part,
+                                              m->length };
     else if (!asked)            // it will be requested again
         counter_add (COUNTER_GETS_ASTRAY, 1);
     retry_queue (s);

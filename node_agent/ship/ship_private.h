@@ -27,6 +27,7 @@
 
 struct get {
     uint64_t item, offset;
+    enum chunk_part part;
     uint32_t length;
 };
 

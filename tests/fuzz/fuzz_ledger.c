@@ -50,7 +50,7 @@ static int64_t sum_of_content (sqlite3_stmt *st)
     struct ledger_place p;
     struct digest id;
 
-    db_columns (st, id, p.segment, p.offset, p.size);
+    db_columns (st, id, p.segment, p.offset, p.stored, p.size, p.form);
     return ledger_content_sum (&id, &p);
 }
 
@@ -74,7 +74,7 @@ static const struct {
       "UPDATE item SET sum=?1 WHERE seq=?2", sum_of_item, true, 8 },
     { "SELECT id, world_size, built FROM job LIMIT 100",
       "UPDATE job SET sum=?1 WHERE id=?2", sum_of_job, true, 0 },
-    { "SELECT id, segment, offset, size FROM content LIMIT 100",
+    { "SELECT id, segment, offset, stored, size, form FROM content LIMIT 100",
       "UPDATE content SET sum=?1 WHERE id=?2", sum_of_content, false, 0 },
     { "SELECT number, end FROM segment LIMIT 100",
       "UPDATE segment SET sum=?1 WHERE number=?2", sum_of_segment, false, 0 },
@@ -142,12 +142,12 @@ static void look_at (struct archive *a, const char *job)
     (void)ledger_world_size (a->ledger, job);
     b = job_build_create (a->ledger, a->store, job, NULL);
     job_build_destroy (b);
-    if (raw_tree_create (a->ledger, job, &tree, NULL) == 0) {
+    if (raw_tree_create (a->ledger, a->store, job, &tree, NULL) == 0) {
         raw_tree_choose (tree, NULL, NULL);
         fuzz_mkdir (OUT);
         if (tree_open (&to, fuzz_path (path, OUT), NULL) < 0)
             abort ();
-        (void)raw_tree_put (tree, a->store, &to, &cancel, NULL);
+        (void)raw_tree_put (tree, &to, &cancel, NULL);
         tree_close (&to);
     }
     raw_tree_destroy (tree);

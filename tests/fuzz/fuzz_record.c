@@ -22,22 +22,21 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 #define MAGIC "RCR1"
 #define HEAD_SIZE 9u            // magic, size, kind
 #define SUM_SIZE 8u
-#define CONTENT_AT (HEAD_SIZE + 25)     // of its hash, in a record
-#define SIZE_AT (CONTENT_AT + DIGEST_SIZE)
+#define ID_AT HEAD_SIZE         // of a chunk, in its record
+#define SIZE_AT (ID_AT + DIGEST_SIZE + 8)       // of what is behind it
 
 /* ---- making it right ---- */
 
 static void put_hash (uint8_t *record, const uint8_t *end)
 {
-    struct digest chunk, id;
+    struct digest id;
     uint32_t size, inside;
 
     memcpy (&size, record + 4, sizeof (size));
     memcpy (&inside, record + SIZE_AT, sizeof (inside));
     if (inside <= (size_t)(end - record) - size &&
-        digest_of (record + size, inside, &chunk) == 0 &&
-        digest_of (&chunk, inside ? sizeof (chunk) : 0, &id) == 0)
-        memcpy (record + CONTENT_AT, &id, sizeof (id));
+        digest_of (record + size, inside, &id) == 0)
+        memcpy (record + ID_AT, &id, sizeof (id));
 }
 
 static void make_right (uint8_t *bytes, size_t n)
@@ -52,7 +51,7 @@ static void make_right (uint8_t *bytes, size_t n)
             break;
         memcpy (&size, at + 4, sizeof (size));
         if (size >= HEAD_SIZE + SUM_SIZE && size <= (size_t)(end - at)) {
-            if (at[8] == RECORD_CONTENT && size >= SIZE_AT + 8 + SUM_SIZE)
+            if (at[8] == RECORD_CHUNK && size >= SIZE_AT + 8 + SUM_SIZE)
                 put_hash (at, end);
             if (digest_of (at, size - SUM_SIZE, &sum) < 0)
                 abort ();
@@ -76,8 +75,7 @@ static void decode (const uint8_t *data, size_t size)
     buf_init (&b, RECORD_MAX);
     if (record_encode (&r, &b) < 0 || b.size != r.size)
         abort ();
-    // of a content that follows its place is not stored
-    if (r.kind != RECORD_CONTENT && memcmp (b.data, data, b.size) != 0)
+    if (memcmp (b.data, data, b.size) != 0)
         abort ();
     buf_fini (&b);
 }
@@ -94,15 +92,15 @@ static int see (void *arg, const struct record *r, int bad,
     uint64_t rest = s->to - s->at, inside;
 
     if (!r) {
-        if (gap->offset != s->at || gap->size == 0 || gap->size > rest)
+        if (gap->offset != s->at || gap->stored == 0 || gap->stored > rest)
             abort ();
-        s->at += gap->size;
+        s->at += gap->stored;
         return 0;
     }
     if (r->size > rest)
         abort ();
     rest -= r->size;
-    inside = r->kind == RECORD_CONTENT ? r->item.place.size : 0;
+    inside = record_inside (r);
     if (inside > rest && bad == 0)
         abort ();
     s->at += r->size + (inside < rest ? inside : rest);

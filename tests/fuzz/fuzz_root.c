@@ -32,23 +32,15 @@ static void make_item (struct ledger_item *item, char bytes[64], int i)
     content_hash_fini (&h);
 }
 
-static void add (struct ledger *l, struct store *s, int i, char *blob_name)
+static void add (struct ledger *l, struct store *s, int i)
 {
     struct ledger_item item;
-    char bytes[64], path[PATH_MAX];
+    char bytes[64];
 
     make_item (&item, bytes, i);
-    if (i < 3) {
-        require (store_append (s, &item, bytes, strlen (bytes), NULL));
-    } else {
-        item.place.size = strlen (bytes);
-        require (store_incoming_write (s, &item.content, bytes, strlen (bytes),
-                                       0, NULL));
-        require (store_keep (s, &item.content, &item.content, NULL));
-        require (store_refer (s, &item, NULL));
-        store_blob_path (FUZZ_ROOT, &item.content, path);
-        (void)snprintf (blob_name, PATH_MAX, "%s", path);
-    }
+    require (store_put_chunk (s, &item.content, strlen (bytes), CODEC_PLAIN,
+                              bytes, strlen (bytes), &item.place, NULL));
+    require (store_put_item (s, &item, NULL));
     require (ledger_add_content (l, &item.content, &item.place, NULL));
     require (ledger_add_item (l, &item, NULL));
 }
@@ -95,7 +87,7 @@ static void make (struct fuzz_root *r)
     require (ledger_begin (l, NULL));
     require (ledger_set_claim (l, "j", &word, NULL));
     for (int i = 0; i < 4; i++)
-        add (l, s, i, r->blob_name);
+        add (l, s, i);
     require (store_sync (s, NULL));
     require (store_account (s, l, NULL));
     require (ledger_commit (l, NULL));
@@ -104,7 +96,6 @@ static void make (struct fuzz_root *r)
     ledger_close (l);
     take (&r->ledger, FUZZ_ROOT "/ledger.db");
     take (&r->segment, FUZZ_SEGMENT);
-    take (&r->blob, r->blob_name);
 }
 
 const struct fuzz_root *fuzz_root (void)
@@ -118,13 +109,7 @@ const struct fuzz_root *fuzz_root (void)
 
 void fuzz_root_restore (void)
 {
-    const struct fuzz_root *r = fuzz_root ();
-    char dir[PATH_MAX];
-
-    (void)snprintf (dir, sizeof (dir), "%s", r->blob_name);
-    *strrchr (dir, '/') = '\0';
+    (void)fuzz_root ();
     fuzz_remove (FUZZ_ROOT);
     fuzz_mkdir (FUZZ_ROOT "/segments");
-    fuzz_mkdir (dir);
-    fuzz_write (r->blob_name, r->blob.data, r->blob.size);
 }

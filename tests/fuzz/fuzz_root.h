@@ -10,15 +10,13 @@
 struct fuzz_root {
     struct fuzz_base ledger;    // that knows all of the segment
     struct fuzz_base empty;     // that knows of a segment, of nothing in it
-    struct fuzz_base segment, blob;
-    char blob_name[PATH_MAX];
+    struct fuzz_base segment;
 };
 
-/* Four items of job "j": three in a segment, the fourth a blob and a raw file.
- */
+/* Four items of job "j", the fourth a raw file. */
 const struct fuzz_root *fuzz_root (void);
 
-/* Its directory FUZZ_ROOT again, with the blob, without segment and ledger. */
+/* Its directory FUZZ_ROOT again, without segment and ledger. */
 void fuzz_root_restore (void);
 
 #endif

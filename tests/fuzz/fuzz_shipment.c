@@ -21,12 +21,14 @@ static void replay (const void *bytes, size_t size)
     int fd = memfd_create ("fuzz", MFD_CLOEXEC);
     struct fuzz_rows_seen seen = { 0, 0 };
     const struct row_sink sink = fuzz_rows (&seen);
+    struct byte_source from;
     struct capture c;
 
     if (fd < 0 || fileio_write_all (fd, bytes, size) < 0)
         abort ();
     capture_init (&c);
-    (void)shipment_replay (fd, 0, size, &sink, &c, NULL);
+    from = byte_source_of (fd, 0, size);
+    (void)shipment_replay (&from, &sink, &c, NULL);
     capture_fini (&c);
     (void)close (fd);
 }

@@ -210,21 +210,33 @@ static void say_all (struct agent *a, int64_t now)
     a->say_ns = now + (a->welcomed ? REPEAT_NS : GREET_NS);
 }
 
+/* All hashes of an item are wanted at once: it is not that large. */
 static void answer (struct agent *a, const struct message *get)
 {
     struct message m = { .type = MESSAGE_CHUNK, .item = get->item,
-                         .offset = get->offset, .data = chunk,
-                         .data_size = get->length };
+                         .part = get->part, .offset = get->offset,
+                         .data = chunk, .data_size = get->length };
+    struct content_hash h = { .n = 0 };
     char path[PATH_MAX];
-    int fd;
+    struct err err;
+    int fd, rc;
 
     state_path (path, a->index, get->item - 1);
     fd = open (path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fileio_pread_all (fd, chunk, get->length,
-                                    (off_t)get->offset) < 0)
+    if (fd < 0)
+        die (path);
+    rc = get->part == PART_LIST
+             ? content_hash_file (fd, a->offer[get->item - 1].size, &h, NULL,
+                                  NULL, &err)
+             : fileio_pread_all (fd, chunk, get->length, (off_t)get->offset);
+    if (rc < 0 || (get->part == PART_LIST &&
+                   get->length != h.n * DIGEST_SIZE))
         die (path);
     (void)close (fd);
+    if (get->part == PART_LIST)
+        m.data = h.chunks;
     send_to (a, &m);
+    content_hash_fini (&h);
 }
 
 static void connect_one (struct agent *a, int64_t now)

@@ -119,6 +119,7 @@ static void listen_to (struct buf *b)
         nonsense_message (&m, true);
         m.type = MESSAGE_CHUNK;
         m.item = get.item;
+        m.part = nonsense_draw (8) ? get.part : PART_LIST - get.part;
         m.offset = nonsense_draw (4) ? get.offset : m.offset;
         m.codec = (enum chunk_codec)nonsense_draw (2);
         buf_clear (b);

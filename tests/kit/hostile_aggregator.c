@@ -87,6 +87,8 @@ static void ask (void)
     m.offset = nonsense_draw (2) ? nonsense_draw (64)
                                  : (uint64_t)1 << nonsense_draw (64);
     m.offset *= nonsense_draw (2) ? CONTENT_CHUNK : 1;
+    if (nonsense_draw (8) == 0)
+        m.part = PART_LIST;
     if (nonsense_draw (4) == 0)
         m.length = nonsense_draw (CONTENT_CHUNK + 1);
     if (nitems > 0 && nonsense_draw (2)) {      // one that is there

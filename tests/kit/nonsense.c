@@ -72,6 +72,7 @@ static void draw_numbers (struct message *m)
     m->mark.seq = number ();
     m->phase = (enum rank_phase)nonsense_draw (4);
     m->kind = (enum item_kind)nonsense_draw (4);
+    m->part = (enum chunk_part)nonsense_draw (3);
     m->codec = (enum chunk_codec)nonsense_draw (3);
     m->reason = (enum refusal)nonsense_draw (4);
     m->complete = nonsense_draw (2);

@@ -79,7 +79,7 @@ part_disk ()
     local -A places=(
         [agent]="state/*items/* state/*ledger.db-wal state/*ledger.db"
         [aggregator]="root/ledger.db root/ledger.db-wal root/segments/*
-            root/blobs/* root/incoming/* root/jobs/*")
+            root/jobs/*")
 
     CASES=()
     set -f
@@ -88,7 +88,6 @@ part_disk ()
             if [ -z "$LONG" ]; then
                 times=3
                 case $pattern in
-                root/blobs/*) ;;        # blobs are written in incoming/
                 root/jobs/*) times=1 ;& # a build is tried again after 10 s
                 *) CASES+=("inject $side write enospc 1 $times $pattern") ;;
                 esac

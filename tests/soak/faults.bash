@@ -29,8 +29,8 @@ fault_points ()
         tr -d '"' | sort -u
 }
 
-# prepare POINT PASS ACTION: captures with raw files of several chunks, so that
-# there are blobs and segments; sets 'fault', what is put into the environment
+# prepare POINT PASS ACTION: captures with raw files of several chunks; sets
+# 'fault', what is put into the environment
 prepare ()
 {
     fault=(ROLLCALL_FAULT="$1:$2:$3" ROLLCALL_FAULT_ONCE="$CASE/hit"
@@ -162,7 +162,7 @@ second_cases ()
     CASES=()
     for first in damage: agent.seal.write agent.spool.durable.unlink \
         "${points[@]}" "fsync:eio:1:1:*/segments/*" "fsync:eio:2:1:*-wal" \
-        "write:enospc:9:1:*-wal" "write:eio:1:1:*/incoming/*"; do
+        "write:enospc:9:1:*-wal" "write:eio:1:1:*/segments/*"; do
         for point in $(missed | grep -vF .segment.full); do
             side=${point%%.*}
             case $first in

@@ -280,7 +280,7 @@ arrive ()
 unnoticed ()
 {
     case $how:$pattern in
-    replace:segments/\* | replace:blobs/\*/\* | bytes:* | *:jobs*)
+    replace:segments/\* | bytes:* | *:jobs*)
         [ "$side" = service ]
         ;;
     *) false ;;
@@ -334,8 +334,8 @@ part_removed ()
 {
     local side mode how pattern hows i n=425
     local -A places=(
-        [service]="segments/* blobs/*/* incoming/* ledger.db ledger.db-wal
-            ledger.db-shm ledger.db* segments blobs incoming jobs ."
+        [service]="segments/* ledger.db ledger.db-wal ledger.db-shm
+            ledger.db* segments jobs ."
         [agent]="spool-j/items/*/* spool-j/items/* spool-j/items
             spool-j/ledger.db spool-j/ledger.db-wal spool-j/ledger.db*
             spool-j .")

@@ -414,7 +414,8 @@ spoil_record ()
     items=$(($(find job -type f | wc -l) + 3))
     service
     eventually captures_are 3
-    grep -q "event=recovered text=.* $items records" service.log ||
+    # of each item, and of its only chunk
+    grep -q "event=recovered text=.* $((2 * items)) records" service.log ||
         fail "$items items: $(cat service.log)"
     stop_service
     run "$ROLLCALL" fsck aggregator

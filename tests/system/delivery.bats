@@ -428,15 +428,19 @@ raw_captures ()
 
 # bats test_tags=slow
 @test "the aggregator is killed while it takes in: nothing lost or twice" {
-    local i incoming
+    local i stored
 
     raw_captures
     service
     LIMIT=400 agent --once --raw job >agent.log 2>&1 3>&- &
     local sender=$!
     for i in 1 2 3; do
-        incoming () { [ -n "$(ls root/incoming)" ] || gone "$sender"; }
-        eventually incoming
+        stored=$(du -sb root/segments | cut -f 1)
+        arriving () {
+            [ "$(du -sb root/segments | cut -f 1)" -gt "$stored" ] ||
+                gone "$sender"
+        }
+        eventually arriving
         kill_service
         service
     done

@@ -218,8 +218,8 @@ removed_again ()
     sound
 }
 
-@test "a blob is removed, or cut: its capture is asked for again" {
-    local items blob
+@test "a segment is cut in a large file: its capture is asked for again" {
+    local items
 
     make --ranks 1
     head -c 3000000 /dev/urandom >"$(capture_of 0)/big.bin"
@@ -227,16 +227,10 @@ removed_again ()
     watching --raw --quiet-period 0.1s job
     eventually durable
     items=$(durable)
-    blob=$(find root/blobs -type f)
-    rm "$blob"
+    truncate -s 2000000 root/segments/00000001
     eventually asked_again
-    says service.log "1 file in $PWD/root/blobs was removed or cut"
+    says service.log "segment 1 in $PWD/root/segments was cut"
     eventually durable_are $((2 * items))
-    [ -s "$blob" ]
-    : >service.log
-    truncate -s 1000000 "$blob"
-    eventually asked_again
-    eventually durable_are $((3 * items))
     run "$ROLLCALL" archive get --root root j 0 back
     expect_status 0
     cmp back/*/big.bin "$(capture_of 0)/big.bin"
@@ -379,29 +373,22 @@ removed_again ()
     sound
 }
 
-@test "incoming/ is removed while a file comes: it comes all the same" {
-    make --ranks 1
-    service
-    rm -rf root/incoming
-    head -c 3000000 /dev/urandom >"$(capture_of 0)/big.bin"
-    run agent --once --raw job
-    expect_status 0
-    sound
-}
-
 # The agents of another host, and of another job, have lost nothing.
 @test "only agents that have lost something are told so" {
+    local first
+
     make --ranks 2
     service
     run agent --once job
     expect_status 0
+    first=$(stat -c %s root/segments/00000001)
     "$CAPTURE_MAKER" --quiet --ranks 2 --seed 5 other
     head -c 3000000 /dev/urandom \
         >"$(dirname other/*/profiler_info_1.json)/big.bin"
     run timeout 120 "$AGENT" --state "$TEST_DIR/spool2" --job k --once --raw \
         --release shipped --aggregator "tcp://127.0.0.1:$PORT" other
     expect_status 0
-    rm "$(find root/blobs -type f)"
+    truncate -s "$first" root/segments/00000001
     removed () { says service.log "event=removed"; }
     eventually removed
     run agent --once job

@@ -62,7 +62,9 @@ static void ship (struct root *r, const struct shipped *s)
     (void)snprintf (item.capture, sizeof (item.capture), "%s", s->name);
     known = ledger_find_content (r->l, &item.content, &item.place, NULL);
     if (known == 0) {
-        assert_int_equal (store_append (r->s, &item, bytes, size, NULL), 0);
+        assert_int_equal (store_put_chunk (r->s, &item.content, size,
+                                           CODEC_PLAIN, bytes, size,
+                                           &item.place, NULL), 0);
         assert_int_equal (ledger_add_content (r->l, &item.content,
                                               &item.place, NULL), 0);
     }

@@ -44,8 +44,9 @@ static void deliver (struct fixture *f, int64_t rank, const char *capture,
     (void)snprintf (item.capture, sizeof (item.capture), "%s", capture);
     (void)snprintf (item.path, sizeof (item.path), "%s", path);
     item.content = root_digest (bytes);
-    assert_int_equal (store_append (f->root.s, &item, bytes, strlen (bytes),
-                                    NULL), 0);
+    assert_int_equal (store_put_chunk (f->root.s, &item.content,
+                                       strlen (bytes), CODEC_PLAIN, bytes,
+                                       strlen (bytes), &item.place, NULL), 0);
     assert_int_equal (ledger_add_content (f->root.l, &item.content, &item.place,
                                           NULL), 0);
     assert_true (ledger_add_item (f->root.l, &item, NULL) >= 0);
@@ -70,7 +71,7 @@ static int put (struct fixture *f, struct raw_tree *t, atomic_bool *cancel,
 
     assert_int_equal (fileio_mkdirs (f->out, 0700, NULL), 0);
     assert_int_equal (tree_open (&out, f->out, NULL), 0);
-    rc = raw_tree_put (t, f->root.s, &out, cancel, err);
+    rc = raw_tree_put (t, &out, cancel, err);
     tree_close (&out);
     return rc;
 }
@@ -82,7 +83,7 @@ static void build_without (struct fixture *f, size_t files, size_t missing)
     struct err err = { "" };
     atomic_bool cancel = false;
 
-    if (raw_tree_create (f->root.l, "j", &t, &err) < 0)
+    if (raw_tree_create (f->root.l, f->root.s, "j", &t, &err) < 0)
         fail_msg ("%s", err.text);
     raw_tree_choose (t, f->version ? version_of : NULL, f);
     if (put (f, t, &cancel, &err) < 0)
@@ -417,7 +418,7 @@ static void test_cancel (void **state)
     char path[PATH_MAX];
 
     deliver (f, 0, "a", "x", "bytes");
-    assert_int_equal (raw_tree_create (f->root.l, "j", &t, NULL), 0);
+    assert_int_equal (raw_tree_create (f->root.l, f->root.s, "j", &t, NULL), 0);
     assert_int_equal (put (f, t, &cancel, NULL), -EINTR);
     raw_tree_destroy (t);
     path_in (f, "a/x", path);

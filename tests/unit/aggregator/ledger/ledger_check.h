@@ -11,6 +11,10 @@
 struct ledger_item item_of (const char *capture, uint8_t content);
 struct ledger_item true_item (const char *capture, const char *bytes);
 
+/* Append the bytes as a chunk with the item's id, and the item; its place. */
+int put_item (struct root *r, struct ledger_item *item, const char *bytes,
+              struct err *err);
+
 /* Store some bytes as an item, committed; whether it was new. */
 int enter (struct root *r, struct ledger_item item, const char *bytes);
 int deliver (struct root *r, const char *capture, uint8_t content,

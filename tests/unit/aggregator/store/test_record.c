@@ -9,10 +9,9 @@
 
 static void encode (struct buf *b)
 {
-    struct record r = { .kind = RECORD_CONTENT,
+    struct record r = { .kind = RECORD_ITEM,
                         .item = true_item ("a", "bytes") };
 
-    r.item.place.size = 5;
     buf_init (b, RECORD_MAX + 1);
     assert_int_equal (record_encode (&r, b), 0);
 }
@@ -38,7 +37,7 @@ static void test_round_trip (void **state)
     encode (&b);
     assert_int_equal (record_decode (&r, b.data, b.size, NULL), 0);
     assert_int_equal (r.size, b.size);
-    assert_int_equal (r.kind, RECORD_CONTENT);
+    assert_int_equal (r.kind, RECORD_ITEM);
     assert_string_equal (r.item.capture, "a");
     assert_int_equal (r.item.rank, want.rank);
     assert_memory_equal (&r.item.content, &want.content, sizeof (want.content));
@@ -46,6 +45,38 @@ static void test_round_trip (void **state)
     close_record (&b);
     assert_int_equal (record_decode (&r, b.data, b.size, NULL), 0);
     buf_fini (&b);
+}
+
+/* Of a chunk and a list; sizes that cannot be are none. */
+static void test_contents (void **state)
+{
+    struct record want = { .kind = RECORD_CHUNK, .id = root_digest ("x"),
+                           .place = { .size = 9, .stored = 7,
+                                      .form = FORM_LZ4 } };
+    struct record r;
+    struct buf b;
+
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) {
+        if (i == 1)
+            want.place.form = FORM_PLAIN;       // has 9 bytes
+        if (i == 2)
+            want.place.form = FORM_LIST;
+        if (i == 3)
+            want.place = (struct ledger_place){ .size = 3 * CONTENT_CHUNK,
+                                                .stored = 3 * DIGEST_SIZE,
+                                                .form = FORM_LIST };
+        if (i == 4)
+            want.kind = RECORD_LIST;
+        buf_init (&b, RECORD_MAX);
+        assert_int_equal (record_encode (&want, &b), 0);
+        assert_int_equal (record_decode (&r, b.data, b.size, NULL),
+                          i == 0 || i == 4 ? 0 : -EBADMSG);
+        buf_fini (&b);
+    }
+    assert_int_equal (r.place.size, want.place.size);
+    assert_int_equal (record_inside (&r), want.place.stored);
+    assert_memory_equal (&r.id, &want.id, sizeof (r.id));
 }
 
 /* A record that has more in it than is known here is one of a later program: to
@@ -91,6 +122,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_round_trip),
+        cmocka_unit_test (test_contents),
         cmocka_unit_test (test_more_than_known),
         cmocka_unit_test (test_damage),
     };

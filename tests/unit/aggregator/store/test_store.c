@@ -1,10 +1,13 @@
 /* tests/unit/aggregator/store/test_store.c - where an aggregator's bytes are */
 #include "aggregator/ledger/ledger_check.h"
+#include "base/pack.h"
 #include "store/store_private.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+
+#define CHUNK_HEAD 66           // bytes of the record of a chunk
 
 static int syncs_fail;          // so many of directories
 
@@ -59,14 +62,16 @@ static void test_unacknowledged (void **state)
     struct ledger_item b = true_item ("b", "whole");
     struct ledger_item c = true_item ("c", "half"), d = true_item ("d", "new");
     struct ledger_place place;
+    off_t whole;
 
     (void)enter (r, a, "first");
-    assert_int_equal (store_append (r->s, &b, "whole", 5, NULL), 0);
-    assert_int_equal (store_append (r->s, &c, "half", 4, NULL), 0);
-    cut_segment (r, segment_size (r) - 1);
+    assert_int_equal (put_item (r, &b, "whole", NULL), 0);
+    whole = segment_size (r);
+    assert_int_equal (put_item (r, &c, "half", NULL), 0);
+    cut_segment (r, whole + CHUNK_HEAD + 3);
     root_close (r);
     root_open (r);
-    assert_int_equal (store_recovered (r->s).records, 1);
+    assert_int_equal (store_recovered (r->s).records, 2);
     assert_true (store_recovered (r->s).cut > 3);
     assert_int_equal (store_recovered (r->s).between, 0);
     assert_int_equal (count_all (r).n, 2);
@@ -119,7 +124,7 @@ static void test_older_ledger (void **state)
     struct ledger_item a = true_item ("a", "first");
     struct ledger_item b = true_item ("b", "spoiled");
     struct ledger_item c = true_item ("c", "later");
-    off_t first, second, size;
+    off_t first, second, size, between;
     struct store_recovered did;
 
     (void)enter (r, a, "first");
@@ -129,14 +134,15 @@ static void test_older_ledger (void **state)
     second = segment_size (r);
     (void)enter (r, c, "later");
     size = segment_size (r);
-    for (int i = 0; i < 2; i++) {       // its content, and its record, too
+    for (int i = 0; i < 2; i++) {       // its record, then that of its chunk
         put_back (r, true);
         flip_segment (r, i == 0 ? second - 1 : first + 9);
+        between = second - first - (i == 0 ? CHUNK_HEAD + 7 : 0);
         root_open (r);
         did = store_recovered (r->s);
-        assert_int_equal (did.records, 1);
-        assert_int_equal (did.entered, size - second);
-        assert_int_equal (did.between, second - first);
+        assert_int_equal (did.records, i == 0 ? 3 : 2);
+        assert_int_equal (did.entered, size - first - between);
+        assert_int_equal (did.between, between);
         assert_int_equal (did.cut, 0);
         assert_int_equal (segment_size (r), size);
         assert_int_equal (count_all (r).n, 2);
@@ -155,7 +161,7 @@ static void test_revert (void **state)
     struct root *r = *state;
     struct ledger_item a = true_item ("a", "older"), b = a;
 
-    assert_int_equal (store_append (r->s, &b, "older", 5, NULL), 0);
+    assert_int_equal (put_item (r, &b, "older", NULL), 0);
     store_revert (r->s);
     assert_int_equal (segment_size (r), 0);
     (void)enter (r, true_item ("a", "newer"), "newer");
@@ -195,10 +201,10 @@ static void test_no_next_segment (void **state)
 
     fill_segment (r);
     block_segment (r, true);
-    assert_int_equal (store_append (r->s, &a, "waits", 5, NULL), -EISDIR);
-    assert_int_equal (store_append (r->s, &a, "waits", 5, NULL), -EISDIR);
+    assert_int_equal (put_item (r, &a, "waits", NULL), -EISDIR);
+    assert_int_equal (put_item (r, &a, "waits", NULL), -EISDIR);
     store_revert (r->s);
-    assert_int_equal (store_append (r->s, &a, "waits", 5, NULL), -EISDIR);
+    assert_int_equal (put_item (r, &a, "waits", NULL), -EISDIR);
     block_segment (r, false);
     (void)enter (r, a, "waits");
     root_close (r);
@@ -215,12 +221,12 @@ static void test_distrusted (void **state)
     struct root *r = *state;
     struct ledger_item a = true_item ("a", "first"), b = a;
 
-    assert_int_equal (store_append (r->s, &b, "first", 5, NULL), 0);
+    assert_int_equal (put_item (r, &b, "first", NULL), 0);
     r->s->distrusted = true;
     block_segment (r, true);
     store_revert (r->s);
     assert_int_equal (segment_size (r), 0);
-    assert_int_equal (store_append (r->s, &b, "first", 5, NULL), -EISDIR);
+    assert_int_equal (put_item (r, &b, "first", NULL), -EISDIR);
     assert_int_equal (segment_size (r), 0);
     block_segment (r, false);
     (void)enter (r, a, "first");
@@ -239,7 +245,7 @@ static void test_distrusted_name (void **state)
     struct root *r = *state;
     struct ledger_item a = true_item ("a", "first"), b = a;
 
-    assert_int_equal (store_append (r->s, &b, "first", 5, NULL), 0);
+    assert_int_equal (put_item (r, &b, "first", NULL), 0);
     syncs_fail = 1;
     assert_int_equal (store_sync (r->s, NULL), -EIO);
     store_revert (r->s);
@@ -258,30 +264,20 @@ static void test_synced_before_its_row (void **state)
 {
     struct root *r = *state;
     struct ledger_item a = true_item ("a", "first"), b = a;
-    struct digest large = { { 7 } };
 
     fill_segment (r);           // one that is full is written to no more
     data_syncs = 0;
-    assert_int_equal (store_append (r->s, &a, "first", 5, NULL), 0);
+    assert_int_equal (put_item (r, &a, "first", NULL), 0);
     assert_int_equal (data_syncs, 1);
     assert_int_equal (store_sync (r->s, NULL), 0);
     assert_int_equal (data_syncs, 2);
     assert_int_equal (store_sync (r->s, NULL), 0);      // nothing is new
     assert_int_equal (data_syncs, 2);
-    assert_int_equal (store_append (r->s, &b, "first", 5, NULL), 0);
+    assert_int_equal (put_item (r, &b, "first", NULL), 0);
     data_error = EIO;
     assert_int_equal (store_sync (r->s, NULL), -EIO);
     data_error = 0;
     store_revert (r->s);
-    // larger content, in a file of its own
-    assert_int_equal (store_incoming_write (r->s, &large, "de", 2, 0, NULL),
-                      0);
-    data_syncs = 0;
-    assert_int_equal (store_incoming_sync (r->s, &large, NULL), 0);
-    assert_int_equal (data_syncs, 1);
-    data_error = EIO;
-    assert_int_equal (store_incoming_sync (r->s, &large, NULL), -EIO);
-    data_error = 0;
 }
 
 /* An fsync that failed while a segment was filled dooms what was in it, though
@@ -300,13 +296,13 @@ static void test_doomed (void **state)
     good = r->s->segment_fd;
     assert_int_equal (pipe (bad), 0);       // can be neither cut nor synced
     r->s->segment_fd = bad[1];
-    assert_true (store_append (r->s, &a, "first", 5, NULL) < 0);
+    assert_true (put_item (r, &a, "first", NULL) < 0);
     (void)close (bad[0]);
     (void)close (good);
-    assert_int_equal (store_append (r->s, &a, "first", 5, NULL), 0);
+    assert_int_equal (put_item (r, &a, "first", NULL), 0);
     assert_int_equal (store_sync (r->s, NULL), -EIO);
     store_revert (r->s);
-    assert_int_equal (store_append (r->s, &a, "first", 5, NULL), 0);
+    assert_int_equal (put_item (r, &a, "first", NULL), 0);
     assert_int_equal (store_sync (r->s, NULL), 0);
     assert_int_equal (r->s->segment, 2);
 }
@@ -387,48 +383,117 @@ static void test_describe_full (void **state)
     assert_non_null (strstr (err.text, "cannot write segment 2"));
 }
 
-/* Larger content gets a file named by its hash; an unfinished one is kept as
- * far as the ledger knows of it.
- */
-static void test_incoming (void **state)
-{
-    struct root *r = *state;
-    struct ledger_place place = { 0, 0, 3 };
-    struct digest kept, known, unknown;
-    struct content_hash h;
-    int fd;
+/* Bytes of two chunks, the second of them packed. */
+#define LARGE (CONTENT_CHUNK + 5000)
 
-    memset (kept.bytes, 7, DIGEST_SIZE);
-    memset (known.bytes, 8, DIGEST_SIZE);
-    memset (unknown.bytes, 9, DIGEST_SIZE);
-    assert_int_equal (store_incoming_write (r->s, &kept, "abc", 3, 0, NULL),
-                      0);
-    assert_int_equal (store_keep (r->s, &kept, &kept, NULL), 0);
-    assert_int_equal (store_incoming_write (r->s, &known, "de", 2, 0, NULL),
-                      0);
-    assert_int_equal (store_incoming_write (r->s, &unknown, "f", 1, 0, NULL),
-                      0);
+static struct digest put_large (struct root *r, uint8_t *bytes,
+                                struct ledger_place *ret)
+{
+    struct ledger_place place;
+    struct content_hash h;
+    struct digest id;
+    struct buf frame;
+
+    for (size_t i = 0; i < LARGE; i++)
+        bytes[i] = (uint8_t)(i / 1000);
     content_hash_init (&h);
-    assert_int_equal (content_hash_add (&h, "de", 2), 0);
-    assert_int_equal (ledger_add_incoming (r->l, &known, 9, &h, 0, NULL), 0);
-    assert_int_equal (content_hash_add (&h, "xy", 2), 0);
-    assert_int_equal (ledger_add_incoming (r->l, &known, 9, &h, 1, NULL), 0);
+    assert_int_equal (content_hash_add (&h, bytes, CONTENT_CHUNK), 0);
+    assert_int_equal (content_hash_add (&h, bytes + CONTENT_CHUNK, 5000), 0);
+    assert_int_equal (content_hash_end (&h, &id), 0);
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (store_put_chunk (r->s, &h.chunks[0], CONTENT_CHUNK,
+                                       CODEC_PLAIN, bytes, CONTENT_CHUNK,
+                                       &place, NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &h.chunks[0], &place, NULL),
+                      0);
+    buf_init (&frame, CONTENT_CHUNK);
+    assert_int_equal (pack_frame (bytes + CONTENT_CHUNK, 5000, &frame, NULL),
+                      0);
+    assert_int_equal (store_put_chunk (r->s, &h.chunks[1], 5000, CODEC_LZ4,
+                                       frame.data, frame.size, &place, NULL),
+                      0);
+    buf_fini (&frame);
+    assert_int_equal (ledger_add_content (r->l, &h.chunks[1], &place, NULL),
+                      0);
+    assert_int_equal (store_put_list (r->s, &id, LARGE, h.chunks, 2, ret,
+                                      NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &id, ret, NULL), 0);
     content_hash_fini (&h);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+    return id;
+}
+
+static int compare (void *arg, const void *bytes, size_t size)
+{
+    const uint8_t **at = arg;
+
+    assert_memory_equal (*at, bytes, size);
+    *at += size;
+    return 0;
+}
+
+/* It is read whole and in any part, across the chunks; a damaged one is never
+ * given, and one that is missing is said.
+ */
+static void test_large (void **state)
+{
+    static uint8_t bytes[LARGE], got[LARGE];
+    struct root *r = *state;
+    struct ledger_place place;
+    struct digest id = put_large (r, bytes, &place);
+    const uint8_t *at = bytes;
+    struct store_reader *reader;
+    struct byte_source from;
+
     root_close (r);
     root_open (r);
-    fd = store_read (r->s, &kept, &place, NULL);
-    assert_true (fd >= 0);
-    (void)close (fd);
-    assert_int_equal (store_incoming_size (r->s, &known), 2);
-    assert_int_equal (store_incoming_size (r->s, &unknown), 0);
-    assert_int_equal (ledger_find_incoming (r->l, &known, 9, &h, NULL), 1);
-    assert_int_equal (h.n, 2);
-    content_hash_fini (&h);
-    // of another size it is not the same
-    assert_int_equal (ledger_find_incoming (r->l, &known, 8, &h, NULL), 0);
-    content_hash_fini (&h);
-    assert_int_equal (ledger_drop_older_incoming (r->l, INT64_MAX, NULL), 0);
-    assert_false (ledger_knows_incoming (r->l, &known));
+    assert_true (store_has (r->s, r->l, &id, &place));
+    assert_int_equal (store_reader_open (r->s, r->l, &id, &place, &reader,
+                                         NULL), 0);
+    assert_int_equal (store_reader_check (reader, compare, &at, NULL, NULL),
+                      0);
+    assert_ptr_equal (at, bytes + LARGE);
+    from = store_reader_source (reader);
+    assert_int_equal (from.read (&from, got, 6000, CONTENT_CHUNK - 2000), 0);
+    assert_memory_equal (got, bytes + CONTENT_CHUNK - 2000, 6000);
+    assert_int_equal (from.read (&from, got, 10, LARGE - 9), -ENODATA);
+    store_reader_destroy (reader);
+    flip_segment (r, 500000);   // in the first chunk
+    assert_int_equal (store_check_content (r->s, r->l, &id, &place, NULL),
+                      -EBADMSG);
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_lose_segment (r->l, 1, 600000, NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &id, &place, NULL), 0);
+    assert_int_equal (store_check_content (r->s, r->l, &id, &place, NULL),
+                      -ENOENT);
+    assert_int_equal (store_drop_broken (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_find_content (r->l, &id, &place, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+}
+
+/* A chunk that is taken back leaves nothing, also not for the next life. */
+static void test_take_back (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first");
+    struct ledger_place place;
+    off_t before;
+
+    (void)enter (r, a, "first");
+    before = segment_size (r);
+    assert_int_equal (store_put_chunk (r->s, &a.content, 5, CODEC_PLAIN,
+                                       "wrong", 5, &place, NULL), 0);
+    assert_true (segment_size (r) > before);
+    store_take_back (r->s, &place);
+    assert_int_equal (segment_size (r), before);
+    (void)enter (r, true_item ("b", "other"), "other");
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count_all (r).n, 2);
+    check_bytes (r, &a.content, "first");
 }
 
 int main (void)
@@ -442,7 +507,7 @@ int main (void)
         ROOT_TEST (test_doomed),
         ROOT_TEST (test_short_segment), ROOT_TEST (test_ledger_gone),
         ROOT_TEST (test_ledger_gone_later),
-        ROOT_TEST (test_incoming),
+        ROOT_TEST (test_large), ROOT_TEST (test_take_back),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

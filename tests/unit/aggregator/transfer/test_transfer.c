@@ -3,6 +3,8 @@
 #include "aggregator/transfer/transfer_check.h"
 
 #include "base/counter.h"
+#include "store/store_private.h"
+#include "transfer/transfer_private.h"
 
 /* An item of one chunk and one of several, plain and packed. */
 static void test_chunks (void **state)
@@ -20,7 +22,7 @@ static void test_chunks (void **state)
         assert_int_equal (answer_all (f, 0, 1, &small, codec), 1);
         check_commit (f, "j c1, ");
         offer_data (f, 1, 2, &large);
-        assert_int_equal (answer_all (f, 1, 1, &large, codec), 10);
+        assert_int_equal (answer_all (f, 1, 1, &large, codec), 11);
         check_commit (f, "j c1, ");
         assert_int_equal (count_sent (f, MESSAGE_ACK, 1), 2);
         check_credits (f);
@@ -31,43 +33,48 @@ static void test_chunks (void **state)
     free (large.bytes);
 }
 
-/* A frame that was damaged on its way is asked for again, and nothing of it is
- * kept.
+/* The answer to the GET at this position. */
+static int answer_at (struct fixture *f, size_t i, uint8_t who,
+                      const struct data *d)
+{
+    struct message get = f->sent[i];
+
+    return answer (f, &get, who, d, CODEC_PLAIN, 0);
+}
+
+/* What was damaged on its way is asked for again, and nothing of it is kept:
+ * neither in the ledger nor in a segment.
  */
 static void test_damaged (void **state)
 {
     struct fixture *f = *state;
     struct data d = data_of (2 * MIB, 3);
     struct message first;
+    uint64_t end;
 
     offer_data (f, 1, 1, &d);
     assert_int_equal (f->nsent, 1);
+    assert_int_equal (f->sent[0].part, PART_LIST);
     first = f->sent[0];
+    assert_int_equal (answer (f, &first, 1, &d, CODEC_PLAIN, 1), -EBADMSG);
+    assert_int_equal (answer_at (f, 1, 1, &d), 0);
+    assert_int_equal (f->nsent, 4);
+    first = f->sent[2];
+    end = f->root.s->end;
     assert_int_equal (answer (f, &first, 1, &d, CODEC_LZ4, 1), -EBADMSG);
-    assert_int_equal (f->nsent, 2);
-    assert_int_equal (f->sent[1].offset, 0);
+    assert_int_equal (f->sent[4].offset, 0);
     // so is one that has more bytes than were asked for
     first.length++;
     assert_int_equal (answer (f, &first, 1, &d, CODEC_PLAIN, 0), -EBADMSG);
-    assert_int_equal (f->nsent, 3);
-    assert_int_equal (f->sent[2].offset, 0);
-    assert_int_equal (answer_all (f, 2, 1, &d, CODEC_LZ4), 2);
-    // plain bytes are found out at the end, and all of it thrown away
-    check_whole (f, "j c1, ", &d);
-    free (d.bytes);
-    d = data_of (2 * MIB, 4);
-    f->nsent = 0;
-    offer_data (f, 1, 2, &d);
-    first = f->sent[0];
-    assert_int_equal (answer (f, &first, 1, &d, CODEC_PLAIN, 1), 0);
-    assert_int_equal (answer (f, &f->sent[1], 1, &d, CODEC_PLAIN, 0),
-                      -EBADMSG);
+    assert_int_equal (f->sent[6].offset, 0);
+    // and one with other bytes
+    first.length--;
+    assert_int_equal (answer (f, &first, 1, &d, CODEC_PLAIN, 1), -EBADMSG);
+    assert_int_equal (f->root.s->end, end);
     assert_false (transfers_pending (f->transfers));
-    check_credits (f);
-    f->nsent = 0;
-    offer_data (f, 1, 2, &d);
-    assert_int_equal (answer_all (f, 0, 1, &d, CODEC_PLAIN), 2);
+    assert_int_equal (answer_all (f, 8, 1, &d, CODEC_LZ4), 2);
     check_whole (f, "j c1, ", &d);
+    check_credits (f);
     free (d.bytes);
 }
 
@@ -81,12 +88,46 @@ static void test_ignored (void **state)
 
     offer_data (f, 1, 1, &d);
     assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
-    get = f->sent[0];
-    assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
-    assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
-    assert_int_equal (answer_all (f, 1, 1, &d, CODEC_PLAIN), 2);
+    assert_int_equal (answer_at (f, 0, 1, &d), 0);
+    assert_int_equal (answer_at (f, 0, 1, &d), 0);
+    assert_int_equal (answer_at (f, 1, 1, &d), 0);
+    assert_int_equal (answer_at (f, 1, 1, &d), 0);
+    assert_int_equal (answer_all (f, 2, 1, &d, CODEC_PLAIN), 2);
     check_whole (f, "j c1, ", &d);
+    check_credits (f);
     free (d.bytes);
+}
+
+/* Of equal chunks one comes, and one is stored: of one content, of two that come
+ * at once, and of one that is here.
+ */
+static void test_equal_chunks (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 40), e = data_of (5 * MIB, 41);
+    uint64_t end;
+
+    offer_data (f, 1, 1, &d);
+    assert_int_equal (answer_all (f, 0, 1, &d, CODEC_PLAIN), 4);
+    f->nsent = 0;
+    offer_data (f, 1, 2, &e);   // has two chunks of it, not yet committed
+    assert_int_equal (answer_all (f, 0, 1, &e, CODEC_PLAIN), 1 + 3);
+    assert_int_equal (f->sent[1].offset, 2 * MIB);
+    check_whole (f, "j c1, j c1, ", &d);
+    check_stored (f, &e);
+    memset (e.bytes, 41, e.size);       // one chunk, five times
+    free (d.bytes);
+    d = data_of (MIB, 41);
+    memcpy (e.bytes, d.bytes, MIB);
+    end = f->root.s->end;
+    f->nsent = 0;
+    offer_data (f, 2, 1, &d);
+    assert_int_equal (f->nsent, 0);     // it is here
+    check_commit (f, "j c2, ");
+    assert_true (f->root.s->end - end < 1000);
+    check_credits (f);
+    free (d.bytes);
+    free (e.bytes);
 }
 
 /* A restart in the middle: it goes on where the ledger stood. */
@@ -94,25 +135,20 @@ static void test_resume (void **state)
 {
     struct fixture *f = *state;
     struct data d = data_of (40 * MIB, 6);
-    struct digest name;
 
     offer_data (f, 1, 1, &d);
-    for (size_t i = 0; i < 20; i++) {
-        struct message get = f->sent[i];
-
-        assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
-    }
+    for (size_t i = 0; i < 21; i++)
+        assert_int_equal (answer_at (f, i, 1, &d), 0);
     // 20 MiB are more than it takes to be noted
     check_commit (f, "");
     close_all (f);
     open_all (f);
     f->nsent = 0;
     offer_data (f, 1, 7, &d);
-    assert_int_equal (f->sent[0].offset, 20 * MIB);
-    assert_int_equal (answer_all (f, 0, 1, &d, CODEC_PLAIN), 20);
+    assert_int_equal (answer_at (f, 0, 1, &d), 0);
+    assert_int_equal (f->sent[1].offset, 20 * MIB);
+    assert_int_equal (answer_all (f, 1, 1, &d, CODEC_PLAIN), 20);
     check_whole (f, "j c1, ", &d);
-    name = incoming_of (&d);
-    assert_false (ledger_knows_incoming (f->root.l, &name));
     free (d.bytes);
 }
 
@@ -124,7 +160,7 @@ static void test_same_content (void **state)
 
     offer_data (f, 1, 1, &d);
     offer_data (f, 2, 9, &d);
-    assert_int_equal (answer_all (f, 0, 1, &d, CODEC_PLAIN), 3);
+    assert_int_equal (answer_all (f, 0, 1, &d, CODEC_PLAIN), 4);
     assert_int_equal (count_sent (f, MESSAGE_GET, 2), 0);
     check_commit (f, "j c1, j c2, ");
     assert_int_equal (count_sent (f, MESSAGE_ACK, 1), 1);
@@ -133,32 +169,37 @@ static void test_same_content (void **state)
     free (d.bytes);
 }
 
-/* Somebody removes what had come: it is not gone on behind a hole. */
-static void test_incoming_lost (void **state)
+/* Somebody cuts what had come: it is not gone on behind a hole, and all of it
+ * is asked for again.
+ */
+static void test_segment_cut (void **state)
 {
     struct fixture *f = *state;
     struct data d = data_of (4 * MIB, 11);
-    struct digest name;
-    struct message get;
+    char path[PATH_MAX];
 
     offer_data (f, 1, 1, &d);
-    get = f->sent[0];
-    assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
-    name = incoming_of (&d);
-    store_discard (f->root.s, &name);
-    get = f->sent[1];
-    assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), -ESTALE);
+    assert_int_equal (answer_at (f, 0, 1, &d), 0);
+    assert_int_equal (answer_at (f, 1, 1, &d), 0);
+    store_segment_path (f->root.dir, 1, path);
+    assert_int_equal (truncate (path, 0), 0);
+    assert_int_equal (answer_at (f, 2, 1, &d), -ESTALE);
+    assert_true (transfers_uncommitted (f->transfers));
+    assert_true (transfers_commit (f->transfers, on_entered, f, NULL) < 0);
+    f->transfers->paused_until_ns = 0;
     f->nsent = 0;
     offer_data (f, 1, 1, &d);
+    assert_int_equal (f->sent[0].offset, 0);
     assert_int_equal (answer_all (f, 0, 1, &d, CODEC_PLAIN), 4);
     check_whole (f, "j c1, ", &d);
+    check_credits (f);
     free (d.bytes);
 }
 
 /* All GETs to 'who' so far, with other bytes; then they are forgotten. */
 static void answer_wrong (struct fixture *f, uint8_t who, const struct data *d)
 {
-    for (size_t i = 0; i < f->nsent; i++) {
+    for (size_t i = 0, n = f->nsent; i < n; i++) {
         struct message get = f->sent[i];
 
         if (get.type == MESSAGE_GET && f->to[i] == who)
@@ -178,7 +219,7 @@ static void test_wrong_bytes (void **state)
     offer_data (f, 2, 2, &d);
     answer_wrong (f, 1, &d);
     offer_data (f, 1, 1, &d);
-    assert_int_equal (answer_all (f, 0, 2, &d, CODEC_PLAIN), 3);
+    assert_int_equal (answer_all (f, 0, 2, &d, CODEC_PLAIN), 4);
     check_whole (f, "j c2, j c1, ", &d);
     // alone it had been first: whoever comes then is asked
     f->nsent = 0;
@@ -194,25 +235,22 @@ static void test_wrong_bytes (void **state)
     free (small.bytes);
 }
 
-/* It began with other bytes, and somebody else went on: nobody is blamed, and
- * all of it is asked of one.
+/* One that knows the list, and has other chunks: the other goes on with what is
+ * right.
  */
-static void test_wrong_beginning (void **state)
+static void test_wrong_chunk (void **state)
 {
     struct fixture *f = *state;
     struct data d = data_of (3 * MIB, 90);
-    int64_t now = clock_mono_ns ();
+    struct message get;
 
     offer_data (f, 1, 1, &d);
     offer_data (f, 2, 2, &d);
-    assert_int_equal (answer (f, &f->sent[0], 1, &d, CODEC_PLAIN, 1), 0);
-    transfers_tick (f->transfers, now + 2 * TRANSFER_STALL_NS);
-    for (size_t i = 0; i < f->nsent; i++) {
-        struct message get = f->sent[i];
-
-        if (f->to[i] == 2)
-            (void)answer (f, &get, 2, &d, CODEC_PLAIN, 0);
-    }
+    assert_int_equal (answer_at (f, 0, 1, &d), 0);
+    assert_int_equal (answer_at (f, 1, 1, &d), 0);
+    get = f->sent[2];
+    assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 1), -EBADMSG);
+    assert_int_equal (answer_all (f, 0, 2, &d, CODEC_PLAIN), 2);
     check_whole (f, "j c2, j c1, ", &d);
     check_credits (f);
     free (d.bytes);
@@ -232,9 +270,9 @@ static void test_wrong_size (void **state)
     offer_data (f, 1, 1, &lie);
     get = f->sent[0];
     offer_data (f, 2, 2, &d);
-    assert_int_equal (answer (f, &f->sent[1], 2, &d, CODEC_PLAIN, 0), 0);
-    assert_int_equal (answer (f, &get, 1, &lie, CODEC_PLAIN, 0), 0);
-    assert_int_equal (answer_all (f, 2, 2, &d, CODEC_PLAIN), 2);
+    assert_int_equal (answer_at (f, 1, 2, &d), 0);
+    assert_int_equal (answer (f, &get, 1, &lie, CODEC_PLAIN, 0), -EBADMSG);
+    assert_int_equal (answer_all (f, 2, 2, &d, CODEC_PLAIN), 3);
     check_whole (f, "j c2, ", &d);
     // of the right size it is known
     offer_data (f, 1, 2, &d);
@@ -259,8 +297,9 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TRANSFER_TEST (test_chunks), TRANSFER_TEST (test_damaged),
         TRANSFER_TEST (test_ignored), TRANSFER_TEST (test_resume),
-        TRANSFER_TEST (test_same_content), TRANSFER_TEST (test_incoming_lost),
-        TRANSFER_TEST (test_wrong_bytes), TRANSFER_TEST (test_wrong_beginning),
+        TRANSFER_TEST (test_same_content), TRANSFER_TEST (test_segment_cut),
+        TRANSFER_TEST (test_wrong_bytes), TRANSFER_TEST (test_wrong_chunk),
+        TRANSFER_TEST (test_equal_chunks),
         TRANSFER_TEST (test_wrong_size), TRANSFER_TEST (test_too_many),
     };
 

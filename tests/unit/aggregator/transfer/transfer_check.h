@@ -52,16 +52,15 @@ struct data {
 /* The caller frees its bytes. */
 struct data data_of (size_t size, uint8_t seed);
 
-/* What it is called in incoming/. */
-struct digest incoming_of (const struct data *d);
-
 /* A raw file of agent 'who', which is taken; or what is said to it. */
 void offer_data (struct fixture *f, uint8_t who, uint64_t item,
                  const struct data *d);
 int offer_raw (struct fixture *f, uint8_t who, uint64_t item,
                const struct data *d);
 
-/* Answer a GET as an agent does; 'spoil' is added to the first byte. */
+/* Answer a GET as an agent does, of the bytes or of the list of chunks, which is
+ * always plain; 'spoil' is added to a byte.
+ */
 int answer (struct fixture *f, const struct message *get, uint8_t who,
             const struct data *d, enum chunk_codec codec, uint8_t spoil);
 

@@ -147,6 +147,23 @@ static uint64_t make_shipment (int fd, uint32_t rows)
     return size;
 }
 
+static int replay (int fd, off_t offset, uint64_t size,
+                   const struct row_sink *sink, struct capture *c,
+                   struct err *err)
+{
+    struct byte_source from = byte_source_of (fd, offset, size);
+
+    return shipment_replay (&from, sink, c, err);
+}
+
+static int read_meta (int fd, off_t offset, uint64_t size, struct capture *c,
+                      struct err *err)
+{
+    struct byte_source from = byte_source_of (fd, offset, size);
+
+    return shipment_read_meta (&from, c, err);
+}
+
 /* Rows, NULLs, texts and metadata are what they were. */
 static void test_round_trip (void **state)
 {
@@ -160,7 +177,7 @@ static void test_round_trip (void **state)
     assert_int_equal (lseek (fd, 0, SEEK_END), size);
     give_rows (&direct, ROWS);
     capture_init (&c);
-    assert_int_equal (shipment_replay (fd, 0, size, &replayed, &c, NULL), 0);
+    assert_int_equal (replay (fd, 0, size, &replayed, &c, NULL), 0);
     assert_int_equal (got.rows[TABLE_MATRIX], ROWS);
     assert_true (got.sum == want.sum);
     assert_int_equal (c.rank, 3);
@@ -191,12 +208,12 @@ static void test_offset (void **state)
     assert_int_equal (fileio_pwrite_all (segment, bytes, size,
                                          (off_t)(777 + size)), 0);
     capture_init (&c);
-    assert_int_equal (shipment_replay (segment, 777, size, &sink, &c, NULL),
+    assert_int_equal (replay (segment, 777, size, &sink, &c, NULL),
                       0);
     assert_int_equal (got.rows[TABLE_MATRIX], 100);
     capture_fini (&c);
     capture_init (&c);
-    assert_int_equal (shipment_read_meta (segment, 777, size, &c, NULL), 0);
+    assert_int_equal (read_meta (segment, 777, size, &c, NULL), 0);
     assert_string_equal (c.name, "n0_1_ascend_pt");
     capture_fini (&c);
     free (bytes);
@@ -223,7 +240,7 @@ static void test_forget (void **state)
     assert_int_equal (shipment_finish (w, &c, &size, NULL), 0);
     capture_fini (&c);
     capture_init (&c);
-    assert_int_equal (shipment_replay (fd, 0, size, &replayed, &c, NULL), 0);
+    assert_int_equal (replay (fd, 0, size, &replayed, &c, NULL), 0);
     assert_int_equal (got.forgotten, 1);
     assert_int_equal (got.rows[TABLE_MATRIX], 20);
     capture_fini (&c);
@@ -244,7 +261,7 @@ static void test_sink_fails (void **state)
     (void)state;
     got.fail_after = 1;
     capture_init (&c);
-    assert_int_equal (shipment_replay (fd, 0, size, &sink, &c, &err),
+    assert_int_equal (replay (fd, 0, size, &sink, &c, &err),
                       -ENOSPC);
     assert_string_equal (err.text, "the sink is full");
     capture_fini (&c);
@@ -269,14 +286,14 @@ static void test_damage (void **state)
         flipped = byte ^ (uint8_t)(1u << (i % 8));
         assert_int_equal (fileio_pwrite_all (fd, &flipped, 1, (off_t)i), 0);
         capture_init (&c);
-        assert_int_equal (shipment_replay (fd, 0, size, &sink, &c, NULL),
+        assert_int_equal (replay (fd, 0, size, &sink, &c, NULL),
                           -EBADMSG);
         capture_fini (&c);
         assert_int_equal (fileio_pwrite_all (fd, &byte, 1, (off_t)i), 0);
     }
     for (uint64_t n = 0; n < size; n++) {
         capture_init (&c);
-        assert_int_equal (shipment_replay (fd, 0, n, &sink, &c, NULL),
+        assert_int_equal (replay (fd, 0, n, &sink, &c, NULL),
                           -EBADMSG);
         capture_fini (&c);
     }
@@ -319,7 +336,7 @@ static void test_text_ends_outside (void **state)
         capture_fini (&c);
         shipment_writer_destroy (w);
         capture_init (&c);
-        rc = shipment_replay (fd, 0, size, &sink, &c, &err);
+        rc = replay (fd, 0, size, &sink, &c, &err);
         assert_int_equal (rc, outside ? -EBADMSG : 0);
         if (outside)
             assert_non_null (strstr (err.text, "a text lies outside"));
@@ -345,7 +362,7 @@ static void test_large_part (void **state)
     assert_int_equal (fileio_pwrite_all (fd, head, sizeof (head), 0), 0);
     assert_int_equal (fileio_pwrite_all (fd, foot, 16, size - 16), 0);
     capture_init (&c);
-    assert_int_equal (shipment_read_meta (fd, 0, (uint64_t)size, &c, NULL),
+    assert_int_equal (read_meta (fd, 0, (uint64_t)size, &c, NULL),
                       -EBADMSG);
     capture_fini (&c);
     (void)close (fd);

@@ -174,6 +174,37 @@ static void test_astray (void **state)
     offer_end (&o);
 }
 
+/* The list of the hashes, in parts that begin anywhere; of one chunk there is
+ * none.
+ */
+static void test_list (void **state)
+{
+    struct fixture *f = *state;
+    struct offer o;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw bytes", false);
+    offer_next (f, ITEM_RAW, &o);
+    assert_int_equal (offer_list (&o, f->s, 0, DIGEST_SIZE, out),
+                      OFFER_ASTRAY);
+    o.item.size = 2100ull * CONTENT_CHUNK;
+    o.hashes = calloc (SPOOL_SEGMENT, sizeof (*o.hashes));
+    o.first = SPOOL_SEGMENT;
+    o.nhashes = SPOOL_SEGMENT;
+    o.hashes[7].bytes[0] = 77;
+    assert_int_equal (offer_list (&o, f->s, (SPOOL_SEGMENT + 6) * DIGEST_SIZE,
+                                  3 * DIGEST_SIZE, out), OFFER_READ);
+    assert_int_equal (out[0], 0);
+    assert_int_equal (out[DIGEST_SIZE], 77);
+    assert_int_equal (offer_list (&o, f->s, 1, DIGEST_SIZE, out),
+                      OFFER_ASTRAY);
+    assert_int_equal (offer_list (&o, f->s, 0, 2101 * DIGEST_SIZE, out),
+                      OFFER_ASTRAY);
+    // those of the spool are of another item
+    assert_int_equal (offer_list (&o, f->s, 0, DIGEST_SIZE, out),
+                      OFFER_DAMAGED);
+    offer_end (&o);
+}
+
 /* Trying to pack what does not get smaller costs the job's node as much as
  * encrypting it.
  */
@@ -266,6 +297,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_closes, spool_setup,
                                          spool_teardown),
         cmocka_unit_test_setup_teardown (test_astray, spool_setup,
+                                         spool_teardown),
+        cmocka_unit_test_setup_teardown (test_list, spool_setup,
                                          spool_teardown),
         cmocka_unit_test_setup_teardown (test_packing_is_given_up,
                                          spool_setup, spool_teardown),

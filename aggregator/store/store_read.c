@@ -1,0 +1,334 @@
+/* aggregator/store/store_read.c - read contents: their chunks, one by one */
+#include "store/store_private.h"
+
+#include "model/shipment.h"
+#include "store/fileio.h"
+#include "store/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A segment, to read from. */
+static int open_segment (const struct store *s, int64_t segment,
+                         struct err *err)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    store_segment_path (s->root, segment, path);
+    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return fd < 0 ? err_sys (err, errno, "cannot open %s", path) : fd;
+}
+
+/* ---- which chunks ---- */
+
+static int no_chunk (struct err *err)
+{
+    return err_set (err, ENOENT, "a chunk of it is not there");
+}
+
+int store_each_chunk (const struct store *s, struct ledger *ledger,
+                      const struct digest *id,
+                      const struct ledger_place *place, store_chunk_fn *fn,
+                      void *arg, struct err *err)
+{
+    struct digest *list = NULL;
+    struct store_chunk chunk;
+    size_t n = (size_t)place->stored / DIGEST_SIZE;
+    int fd = open_segment (s, place->segment, err);
+    int rc = fd < 0 ? fd : record_read_list (fd, place, id, &list);
+
+    if (fd >= 0 && rc < 0)
+        rc = rc == -EBADMSG || rc == -ENODATA
+                 ? err_set (err, EBADMSG, "the list of its chunks is damaged")
+                 : err_sys (err, -rc, "cannot read a list of chunks");
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        chunk.id = list[i];
+        rc = ledger_find_content (ledger, &list[i], &chunk.place, err);
+        if (rc >= 0)
+            rc = rc == 0 || chunk.place.form == FORM_LIST
+                     ? no_chunk (err) : fn (arg, &chunk);
+    }
+    free (list);
+    fileio_close (fd);
+    return rc;
+}
+
+struct finding {
+    struct store_content *ret;
+    uint64_t size;
+};
+
+static int take_chunk (void *arg, const struct store_chunk *chunk)
+{
+    struct finding *f = arg;
+
+    f->ret->list[f->ret->n++] = *chunk;
+    f->size += chunk->place.size;
+    return 0;
+}
+
+int store_find_chunks (const struct store *s, struct ledger *ledger,
+                       const struct digest *id,
+                       const struct ledger_place *place,
+                       struct store_content *ret, struct err *err)
+{
+    struct finding f = { ret, 0 };
+    int rc;
+
+    *ret = (struct store_content){ .size = place->size, .n = 1,
+                                   .one = { *id, *place } };
+    if (place->form != FORM_LIST)
+        return 0;
+    ret->n = 0;
+    ret->list = calloc ((size_t)place->stored / DIGEST_SIZE,
+                        sizeof (*ret->list));
+    if (!ret->list)
+        return err_set (err, ENOMEM, "no memory to read a content");
+    rc = store_each_chunk (s, ledger, id, place, take_chunk, &f, err);
+    if (rc == 0 && f.size != place->size)
+        rc = err_set (err, EBADMSG, "its chunks have another size");
+    if (rc < 0)
+        store_content_fini (ret);
+    return rc;
+}
+
+void store_content_fini (struct store_content *c)
+{
+    free (c->list);
+    c->list = NULL;
+    c->n = 0;
+}
+
+/* ---- reading ---- */
+
+struct store_reader {
+    const struct store *store;
+    const struct store_content *content;
+    struct store_content own;   // of store_reader_open
+    struct record_reader buffers;
+    int fd;                     // of the open segment, or -1
+    int64_t segment;
+    size_t loaded;              // the chunk in the buffers; SIZE_MAX: none
+    const void *bytes;          // its bytes
+};
+
+int store_reader_create (const struct store *s, const struct store_content *c,
+                         struct store_reader **ret, struct err *err)
+{
+    struct store_reader *r = calloc (1, sizeof (*r));
+
+    if (!r || record_reader_init (&r->buffers) < 0) {
+        free (r);
+        return err_set (err, ENOMEM, "no memory to read a content");
+    }
+    r->store = s;
+    r->content = c;
+    r->fd = -1;
+    r->loaded = SIZE_MAX;
+    *ret = r;
+    return 0;
+}
+
+void store_reader_destroy (struct store_reader *r)
+{
+    if (!r)
+        return;
+    fileio_close (r->fd);
+    record_reader_fini (&r->buffers);
+    store_content_fini (&r->own);
+    free (r);
+}
+
+int store_reader_open (const struct store *s, struct ledger *ledger,
+                       const struct digest *id,
+                       const struct ledger_place *place,
+                       struct store_reader **ret, struct err *err)
+{
+    struct store_content c;
+    int rc = store_find_chunks (s, ledger, id, place, &c, err);
+
+    if (rc < 0)
+        return rc;
+    if ((rc = store_reader_create (s, &c, ret, err)) < 0) {
+        store_content_fini (&c);
+        return rc;
+    }
+    (*ret)->own = c;
+    (*ret)->content = &(*ret)->own;
+    return 0;
+}
+
+static const struct store_chunk *chunk_at (const struct store_content *c,
+                                           size_t i)
+{
+    return c->list ? &c->list[i] : &c->one;
+}
+
+/* Open the chunk's segment: its descriptor, or negative. */
+static int reach (struct store_reader *r, const struct store_chunk *chunk,
+                  struct err *err)
+{
+    if (r->fd >= 0 && r->segment == chunk->place.segment)
+        return r->fd;
+    fileio_close (r->fd);
+    r->segment = chunk->place.segment;
+    return r->fd = open_segment (r->store, r->segment, err);
+}
+
+/* Some bytes of one chunk; plain ones are read where they belong. */
+static int read_within (struct store_reader *r, size_t i, void *out, size_t n,
+                        uint64_t at)
+{
+    const struct store_chunk *chunk = chunk_at (r->content, i);
+    const struct ledger_place *p = &chunk->place;
+    int fd = reach (r, chunk, NULL), rc;
+
+    if (fd < 0)
+        return fd;
+    if (n > p->size || at > p->size - n)
+        return -ENODATA;
+    if (p->form == FORM_PLAIN)
+        return fileio_pread_all (fd, out, n, (off_t)(p->offset + at));
+    if (r->loaded != i) {
+        r->loaded = SIZE_MAX;
+        if ((rc = record_read (&r->buffers, fd, p, NULL, &r->bytes)) < 0)
+            return rc;
+        r->loaded = i;
+    }
+    memcpy (out, (const char *)r->bytes + at, n);
+    return 0;
+}
+
+static int read_any (const struct byte_source *from, void *out, size_t n,
+                     uint64_t at)
+{
+    struct store_reader *r = from->arg;
+    int rc = 0;
+
+    if (n > from->size || at > from->size - n)
+        return -ENODATA;
+    while (n > 0 && rc == 0) {
+        uint64_t within = at % CONTENT_CHUNK, left = CONTENT_CHUNK - within;
+        size_t part = n < left ? n : (size_t)left;
+
+        rc = read_within (r, (size_t)(at / CONTENT_CHUNK), out, part, within);
+        out = (char *)out + part;
+        at += part;
+        n -= part;
+    }
+    return rc;
+}
+
+struct byte_source store_reader_source (struct store_reader *r)
+{
+    return (struct byte_source){ .read = read_any, .arg = r, .fd = -1,
+                                 .size = r->content->size };
+}
+
+int store_reader_check (struct store_reader *r, store_bytes_fn *fn, void *arg,
+                        const atomic_bool *cancel, struct err *err)
+{
+    int rc = 0;
+
+    r->loaded = SIZE_MAX;
+    for (size_t i = 0; i < r->content->n && rc == 0; i++) {
+        const struct store_chunk *chunk = chunk_at (r->content, i);
+        const void *bytes;
+        int fd = cancel && atomic_load (cancel)
+                     ? err_set (err, EINTR, "interrupted")
+                     : reach (r, chunk, err);
+
+        if (fd < 0)
+            return fd;
+        rc = record_read (&r->buffers, fd, &chunk->place, &chunk->id, &bytes);
+        if (rc == -ENODATA)
+            return err_set (err, EBADMSG, "it is cut short");
+        if (rc == -EBADMSG)
+            return err_set (err, EBADMSG, "its hash is wrong");
+        if (rc < 0)
+            return err_sys (err, -rc, "cannot read it");
+        if (fn && (rc = fn (arg, bytes, (size_t)chunk->place.size)) < 0)
+            return err_sys (err, -rc, "cannot copy");
+    }
+    return rc;
+}
+
+/* ---- in one go ---- */
+
+int store_check_content (const struct store *s, struct ledger *ledger,
+                         const struct digest *id,
+                         const struct ledger_place *place, struct err *err)
+{
+    struct store_reader *r = NULL;
+    int rc = store_reader_open (s, ledger, id, place, &r, err);
+
+    if (rc == 0)
+        rc = store_reader_check (r, NULL, NULL, NULL, err);
+    store_reader_destroy (r);
+    return rc;
+}
+
+int store_read_meta (const struct store *s, struct ledger *ledger,
+                     const struct digest *id,
+                     const struct ledger_place *place, struct capture *ret,
+                     struct err *err)
+{
+    struct byte_source from;
+    struct store_reader *r = NULL;
+    int rc = store_reader_open (s, ledger, id, place, &r, err);
+
+    if (rc < 0)
+        return rc;
+    from = store_reader_source (r);
+    rc = shipment_read_meta (&from, ret, err);
+    store_reader_destroy (r);
+    return rc;
+}
+
+/* The id of the first 'size' bytes, were they a content. */
+static int hash_beginning (const struct byte_source *from, uint64_t size,
+                           struct digest *ret)
+{
+    void *chunk = malloc (CONTENT_CHUNK);
+    struct content_hash h;
+    int rc = chunk ? 0 : -ENOMEM;
+
+    content_hash_init (&h);
+    for (uint64_t at = 0; at < size && rc == 0; at += CONTENT_CHUNK) {
+        size_t n = size - at < CONTENT_CHUNK ? (size_t)(size - at)
+                                             : CONTENT_CHUNK;
+
+        if ((rc = from->read (from, chunk, n, at)) == 0)
+            rc = content_hash_add (&h, chunk, n);
+    }
+    if (rc == 0)
+        rc = content_hash_end (&h, ret);
+    content_hash_fini (&h);
+    free (chunk);
+    return rc;
+}
+
+int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
+                        const struct ledger_item *item,
+                        const struct ledger_place *place)
+{
+    struct digest digest = { { 0 } };
+    struct byte_source from;
+    struct store_reader *r;
+    uint64_t size;
+    int rc;
+
+    if (!*item->who || item->kind != ITEM_ROWS || item->rank < 0 ||
+        store_reader_open (s, ledger, &item->content, place, &r, NULL) < 0)
+        return 0;
+    from = store_reader_source (r);
+    rc = shipment_find_meta (&from, &size, NULL);
+    if (rc == 0)
+        rc = hash_beginning (&from, size, &digest);
+    store_reader_destroy (r);
+    return rc < 0 ? 0 : digest_number (&digest);
+}
