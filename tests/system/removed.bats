@@ -398,9 +398,9 @@ removed_again ()
         --aggregator "tcp://127.0.0.1:$PORT" other
     expect_status 1
     shows "2 captures that it had acknowledged are no longer here: it is asked" \
-        "has lost raw files of $(readlink -f other)/" "; the first is big.bin" \
-        "1 capture that the aggregator had acknowledged is no longer here"
-    is "named" 1 "$(grep -c event=lost <<<"$output")"
+        "has lost rows and raw files of $(readlink -f other)/" \
+        "2 captures that the aggregator had acknowledged are no longer here"
+    is "named" 2 "$(grep -c event=lost <<<"$output")"
     stop_service
 }
 
