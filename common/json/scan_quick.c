@@ -5,61 +5,17 @@
  * brackets are; a prefix XOR over the quotes shows what is inside strings.
  * Only brackets outside of strings are handled one by one.
  */
+#include "json/block_bits.h"
 #include "json/scan.h"
 
-#define BLOCK 64u
 #define ODD_BITS UINT64_C (0xaaaaaaaaaaaaaaaa)
 
 #define LIKELY(x) __builtin_expect (!!(x), 1)
 #define UNLIKELY(x) __builtin_expect (!!(x), 0)
 
-_Static_assert (SCAN_PAD >= BLOCK, "a block may lie across the last byte");
+#define INLINE inline __attribute__ ((always_inline))
 
-/* Masks with a bit for each byte of a block, the first byte lowest. */
-struct bits {
-    uint64_t quote, slash, open, close, control, high;
-};
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-
-static inline void find_bits (const char *p, struct bits *b)
-{
-    const __m128i quote = _mm_set1_epi8 ('"'), slash = _mm_set1_epi8 ('\\');
-    const __m128i open = _mm_set1_epi8 ('{'), close = _mm_set1_epi8 ('}');
-    const __m128i bit5 = _mm_set1_epi8 (0x20), low = _mm_set1_epi8 (0x1f);
-
-    *b = (struct bits){ 0 };
-    for (unsigned i = 0; i < BLOCK; i += 16) {
-        __m128i v = _mm_loadu_si128 ((const __m128i *)(const void *)(p + i));
-        __m128i w = _mm_or_si128 (v, bit5);     // maps '[' to '{'
-
-#define BITS(mask) ((uint64_t)(unsigned)_mm_movemask_epi8 (mask) << i)
-        b->quote |= BITS (_mm_cmpeq_epi8 (v, quote));
-        b->slash |= BITS (_mm_cmpeq_epi8 (v, slash));
-        b->open |= BITS (_mm_cmpeq_epi8 (w, open));
-        b->close |= BITS (_mm_cmpeq_epi8 (w, close));
-        b->control |= BITS (_mm_cmpeq_epi8 (_mm_min_epu8 (v, low), v));
-        b->high |= BITS (v);
-#undef BITS
-    }
-}
-#else
-static inline void find_bits (const char *p, struct bits *b)
-{
-    *b = (struct bits){ 0 };
-    for (unsigned i = 0; i < BLOCK; i++) {
-        unsigned char c = (unsigned char)p[i];
-
-        b->quote |= (uint64_t)(c == '"') << i;
-        b->slash |= (uint64_t)(c == '\\') << i;
-        b->open |= (uint64_t)((c | 0x20) == '{') << i;
-        b->close |= (uint64_t)((c | 0x20) == '}') << i;
-        b->control |= (uint64_t)(c < 0x20) << i;
-        b->high |= (uint64_t)(c >= 0x80) << i;
-    }
-}
-#endif
+_Static_assert (SCAN_PAD >= BLOCK_BYTES, "a block may be behind the last byte");
 
 /* The state from one block to the next. */
 struct quick {
@@ -87,17 +43,6 @@ static inline uint64_t escaped_bits (uint64_t slash, uint64_t *carry)
     return code ^ (slash | before);
 }
 
-/* Bit i is the parity of bits 0 to i. */
-static inline uint64_t prefix_xor (uint64_t x)
-{
-    x ^= x << 1;
-    x ^= x << 2;
-    x ^= x << 4;
-    x ^= x << 8;
-    x ^= x << 16;
-    return x ^ x << 32;
-}
-
 static bool fail_at (struct scan *s, unsigned i, const char *why)
 {
     s->at += i;
@@ -107,7 +52,7 @@ static bool fail_at (struct scan *s, unsigned i, const char *why)
 /* Handle the bracket at byte i of the block.  False at the last one, and on
  * failure.
  */
-static inline bool bracket (struct scan *s, struct quick *q, unsigned i)
+static INLINE bool bracket (struct scan *s, struct quick *q, unsigned i)
 {
     char c = s->at[i];
     bool object = (c & 0x20) != 0;
@@ -145,17 +90,16 @@ static bool odd_bytes (struct scan *s, uint64_t odd, uint64_t within)
 }
 
 /* Handle a block.  False at the end of the object, and on failure. */
-static inline bool block (struct scan *s, struct quick *q)
+static INLINE bool block (struct scan *s, struct quick *q,
+                          struct block_bits b)
 {
     uint64_t within, todo, odd;
-    struct bits b;
 
-    find_bits (s->at, &b);
     b.quote &= ~escaped_bits (b.slash, &q->escaped);
-    within = prefix_xor (b.quote) ^ q->in_string;
+    within = block_prefix_xor (b.quote) ^ q->in_string;
     todo = (b.open | b.close) & ~within;
     odd = b.control | ((b.high | b.slash) & ~within);
-    if (UNLIKELY (odd != 0) && s->end - s->at < (ptrdiff_t)BLOCK)
+    if (UNLIKELY (odd != 0) && s->end - s->at < (ptrdiff_t)BLOCK_BYTES)
         odd &= (UINT64_C (1) << (s->end - s->at)) - 1;
     for (; todo; todo &= todo - 1) {
         uint64_t before = (todo & (0 - todo)) - 1;
@@ -171,9 +115,37 @@ static inline bool block (struct scan *s, struct quick *q)
     if (UNLIKELY (odd != 0) && odd_bytes (s, odd, within))
         return false;
     q->in_string = (uint64_t)((int64_t)within >> 63);
-    s->at += BLOCK;
+    s->at += BLOCK_BYTES;
     return true;
 }
+
+static const struct block_brackets brackets = { '{', '}', 0x20 };
+
+#define SKIP(way, get_bits) \
+static bool way (struct scan *s, struct quick *q) \
+{ \
+    do { \
+        scan_need (s); \
+        if (s->at >= s->end) { \
+            s->at = s->end; \
+            return scan_fail (s, "the file ends within an object"); \
+        } \
+    } while (block (s, q, get_bits (s->at, brackets))); \
+    return !s->failed; \
+}
+
+#ifdef __SSE2__
+SKIP (skip_sse2, block_bits_sse2)
+BLOCK_AVX2
+SKIP (skip_avx2, block_bits_avx2)
+
+static bool skip_object (struct scan *s, struct quick *q)
+{
+    return block_has_avx2 () ? skip_avx2 (s, q) : skip_sse2 (s, q);
+}
+#else
+SKIP (skip_object, block_bits_plain)
+#endif
 
 bool scan_skip_quick (struct scan *s)
 {
@@ -183,14 +155,7 @@ bool scan_skip_quick (struct scan *s)
         return scan_skip (s);
     q.in_string = q.escaped = 0;
     q.bottom = s->depth;
-    do {
-        scan_need (s);
-        if (s->at >= s->end) {
-            s->at = s->end;
-            return scan_fail (s, "the file ends within an object");
-        }
-    } while (block (s, &q));
-    if (!s->failed && s->at > s->end) {
+    if (skip_object (s, &q) && s->at > s->end) {
         s->at = s->end;
         return scan_fail (s, "the file ends within an object");
     }

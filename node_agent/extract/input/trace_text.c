@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,180 +158,6 @@ bool trace_text_value (struct trace_text *t, struct span *value)
     return true;
 }
 
-const char *trace_space (const char *p)
-{
-    while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')
-        p++;
-    return p;
-}
-
-/* ---- where things end ---- */
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-
-/* Find the first quote, backslash or control byte, including zero. */
-static inline const char *string_stop (const char *p)
-{
-    const __m128i quote = _mm_set1_epi8 ('"');
-    const __m128i slash = _mm_set1_epi8 ('\\');
-    const __m128i control = _mm_set1_epi8 (' ' - 1);
-
-    for (;; p += 16) {
-        __m128i v = _mm_loadu_si128 ((const __m128i *)(const void *)p);
-        __m128i m = _mm_or_si128 (
-            _mm_or_si128 (_mm_cmpeq_epi8 (v, quote),
-                          _mm_cmpeq_epi8 (v, slash)),
-            _mm_cmpeq_epi8 (_mm_min_epu8 (v, control), v));
-        int bits = _mm_movemask_epi8 (m);
-
-        if (bits)
-            return p + __builtin_ctz ((unsigned)bits);
-    }
-}
-
-/* Find the first quote, 'open', 'close' or zero. */
-static inline const char *bracket_stop (const char *p, char open, char close)
-{
-    const __m128i quote = _mm_set1_epi8 ('"');
-    const __m128i first = _mm_set1_epi8 (open);
-    const __m128i second = _mm_set1_epi8 (close);
-
-    for (;; p += 16) {
-        __m128i v = _mm_loadu_si128 ((const __m128i *)(const void *)p);
-        __m128i m = _mm_or_si128 (
-            _mm_or_si128 (_mm_cmpeq_epi8 (v, quote),
-                          _mm_cmpeq_epi8 (v, _mm_setzero_si128 ())),
-            _mm_or_si128 (_mm_cmpeq_epi8 (v, first),
-                          _mm_cmpeq_epi8 (v, second)));
-        int bits = _mm_movemask_epi8 (m);
-
-        if (bits)
-            return p + __builtin_ctz ((unsigned)bits);
-    }
-}
-
-/* Find the end of a number or a word: a blank, a quote, a comma or a bracket. */
-static inline const char *word_stop (const char *p)
-{
-    const __m128i blank = _mm_set1_epi8 (' '), bit5 = _mm_set1_epi8 (0x20);
-    const __m128i quote = _mm_set1_epi8 ('"'), comma = _mm_set1_epi8 (',');
-    const __m128i open = _mm_set1_epi8 ('{'), close = _mm_set1_epi8 ('}');
-
-    for (;; p += 16) {
-        __m128i v = _mm_loadu_si128 ((const __m128i *)(const void *)p);
-        __m128i w = _mm_or_si128 (v, bit5);     // maps '[' to '{'
-        __m128i m = _mm_or_si128 (
-            _mm_or_si128 (_mm_cmpeq_epi8 (w, open), _mm_cmpeq_epi8 (w, close)),
-            _mm_or_si128 (_mm_cmpeq_epi8 (v, quote),
-                          _mm_cmpeq_epi8 (v, comma)));
-        int bits = _mm_movemask_epi8 (_mm_or_si128 (
-            m, _mm_cmpeq_epi8 (_mm_min_epu8 (v, blank), v)));
-
-        if (bits)
-            return p + __builtin_ctz ((unsigned)bits);
-    }
-}
-#else
-static inline const char *word_stop (const char *p)
-{
-    while ((unsigned char)*p > ' ' && *p != ',' && *p != '}' && *p != ']' &&
-           *p != '"' && *p != '{' && *p != '[')
-        p++;
-    return p;
-}
-
-static inline const char *string_stop (const char *p)
-{
-    while ((unsigned char)*p >= ' ' && *p != '"' && *p != '\\')
-        p++;
-    return p;
-}
-
-static inline const char *bracket_stop (const char *p, char open, char close)
-{
-    while (*p && *p != '"' && *p != open && *p != close)
-        p++;
-    return p;
-}
-#endif
-
-static inline bool ends_string (char c)
-{
-    return c == ',' || c == ':' || c == '}' || c == ']' || c == ' ' ||
-           c == '\n' || c == '\r' || c == '\t' || c == '\0';
-}
-
-/* Find the closing quote of a string whose content begins at 'p'. */
-static inline const char *closing_quote (const char *p, const char *end)
-{
-    for (;;) {
-        p = string_stop (p);
-        if (p >= end)
-            return NULL;
-        if (*p == '\\')
-            p += 2;
-        else if (*p != '"')
-            return NULL;        // a line ends within a string, so it is damaged
-        else if (ends_string (p[1]))
-            return p;
-        else
-            p++;
-    }
-}
-
-const char *trace_string (const char *p, const char *end, struct span *ret)
-{
-    const char *stop;
-
-    if (*p != '"' || !(stop = closing_quote (p + 1, end)))
-        return NULL;
-    *ret = (struct span){ p + 1, (size_t)(stop - p - 1) };
-    return stop + 1;
-}
-
-/* Find the end of the container that begins at 'p'.  Brackets of the other kind
- * are not counted, since they close within it.
- */
-static inline const char *skip_container (const char *p, const char *end)
-{
-    const char open = *p, close = open == '{' ? '}' : ']';
-    size_t depth = 0;
-
-    for (;;) {
-        p = bracket_stop (p, open, close);
-        if (p >= end || *p == '\0')
-            return NULL;
-        if (*p == '"') {
-            if (!(p = closing_quote (p + 1, end)))
-                return NULL;
-        } else if (*p == open) {
-            depth++;
-        } else if (--depth == 0) {
-            return p + 1;
-        }
-        p++;
-    }
-}
-
-const char *trace_value (const char *p, const char *end, struct span *ret)
-{
-    const char *start = p;
-
-    if (*p == '"')
-        return trace_string (p, end, ret);
-    if (*p == '{' || *p == '[') {
-        p = skip_container (p, end);
-    } else {
-        p = word_stop (p);
-        if (p == start || p >= end)
-            p = NULL;
-    }
-    if (p)
-        *ret = (struct span){ start, (size_t)(p - start) };
-    return p;
-}
-
 int trace_member (const char **at, const char *end, struct span *key,
                   struct span *value, char *type)
 {
@@ -392,7 +219,8 @@ static bool us_slow (struct span v, int64_t *ns)
     return true;
 }
 
-bool trace_us (struct span v, int64_t *ns)
+/* Parse a time of any notation. */
+static bool us_any (struct span v, int64_t *ns)
 {
     bool negative = v.n > 0 && v.s[0] == '-';
     size_t i = negative, first;
@@ -421,6 +249,64 @@ bool trace_us (struct span v, int64_t *ns)
         return us_slow (v, ns);
     *ns = (negative ? -x : x) * (scale > 0 ? scale : 1);
     return true;
+}
+
+/* How many digits the 8 bytes at 'p' begin with, and their value; 'ret' is that
+ * of all digits if there are fewer.
+ */
+static inline unsigned eight_digits (const char *p, uint64_t *ret)
+{
+    uint64_t x, high;
+    unsigned n = 8;
+
+    memcpy (&x, p, sizeof (x));
+    x = le64toh (x) ^ UINT64_C (0x3030303030303030);
+    high = (x | (x + UINT64_C (0x7676767676767676))) &
+           UINT64_C (0x8080808080808080);
+    if (high)
+        n = (unsigned)__builtin_ctzll (high) / 8;
+    if (n == 0)
+        return 0;
+    x <<= 64 - 8 * n;           // zeros in front
+    x = (x * 10 + (x >> 8)) & UINT64_C (0x00ff00ff00ff00ff);
+    x = (x * 100 + (x >> 16)) & UINT64_C (0x0000ffff0000ffff);
+    *ret = (x * 10000 + (x >> 32)) & UINT64_C (0xffffffff);
+    return n;
+}
+
+static const uint32_t powers[] = { 1, 10, 100, 1000, 10000, 100000, 1000000,
+                                   10000000, 100000000 };
+
+/* The usual notation: up to 16 digits, and up to 3 behind the point.  False:
+ * it is another one, or too large.
+ */
+static inline bool us_quick (struct span v, int64_t *ns)
+{
+    uint64_t x = 0, more;
+    const char *p = v.s, *end = v.s + v.n;
+    unsigned n = eight_digits (p, &x);
+
+    p += n;
+    if (n == 8 && (n = eight_digits (p, &more)) > 0) {
+        x = x * powers[n] + more;
+        p += n;
+    }
+    if (p == v.s || x >= (uint64_t)(TIME_MAX / 10000 + 1) * 10)
+        return false;
+    x *= 1000;
+    if (p < end && *p == '.' && (n = eight_digits (++p, &more)) > 0) {
+        if (n > 3)
+            return false;
+        x += more * powers[3 - n];
+        p += n;
+    }
+    *ns = (int64_t)x;
+    return p == end;
+}
+
+bool trace_us (struct span v, int64_t *ns)
+{
+    return us_quick (v, ns) || us_any (v, ns);
 }
 
 static size_t hex4 (const char *p, const char *end, unsigned *ret)

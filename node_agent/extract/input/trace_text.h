@@ -5,19 +5,17 @@
  * this does not validate: it finds where values begin and end, in a window of
  * the file that contains at least one event.
  *
- * All functions below take a position in the window and return the position
- * after what they parsed; NULL: it is malformed, or continues beyond the
- * window.  TRACE_PAD readable zeros follow the window.
+ * See trace_value.h for single values.
  */
 #ifndef ROLLCALL_EXTRACT_INPUT_TRACE_TEXT_H
 #define ROLLCALL_EXTRACT_INPUT_TRACE_TEXT_H
 
+#include "extract/input/trace_value.h"
 #include "json/scan.h"
 
 #define TRACE_WINDOW (1u << 20)         // initial size in bytes
 #define TRACE_WINDOW_MAX (4u << 20)     // of the longest event or value of the
                                         // header
-#define TRACE_PAD 64u
 
 struct trace_text {
     scan_read_fn *read;
@@ -41,14 +39,6 @@ bool trace_text_more (struct trace_text *t);
 
 uint64_t trace_text_offset (const struct trace_text *t, const char *p);
 
-/* A part of the window.  Of a string it excludes the quotes, and escapes are
- * not decoded.
- */
-struct span {
-    const char *s;
-    size_t n;
-};
-
 static inline bool span_is (struct span a, const char *text)
 {
     size_t n = strlen (text);
@@ -69,18 +59,6 @@ static inline bool span_ends (struct span a, const char *text)
 
     return a.n >= n && memcmp (a.s + a.n - n, text, n) == 0;
 }
-
-const char *trace_space (const char *p);
-
-/* Parse a string from its opening quote.  A quote that is followed by neither
- * blank, comma, colon nor bracket is taken as one that was not escaped.
- */
-const char *trace_string (const char *p, const char *end, struct span *ret);
-
-/* Parse any value.  For a string *ret is the content between the quotes,
- * otherwise the whole value.
- */
-const char *trace_value (const char *p, const char *end, struct span *ret);
 
 /* Parse the next member of an object; *p is after the brace at first, later
  * where the last call left it.  1: key and value are set, and *type is the

@@ -17,6 +17,7 @@
 #define ROLLCALL_EXTRACT_KINETO_KINETO_H
 
 #include "extract/input/kineto_header.h"
+#include "extract/input/trace_keys.h"
 #include "extract/input/trace_text.h"
 #include "extract/kineto/kineto_kinds.h"
 #include "extract/rows/intervals.h"
@@ -139,6 +140,7 @@ struct kineto {
     struct err *err;
     unsigned want;              // tables
     struct trace_text text;
+    struct trace_keys event_keys, arg_keys;
     struct kineto_header header;
     struct sorter *events_by_call;      // and launches; see kineto_assign.c
     struct sorter *events_by_start;
@@ -184,8 +186,9 @@ void *kineto_reserve (struct kineto *k, void *array, size_t *n, size_t *cap,
                       size_t size);
 
 /* kineto_events.c: process one event, the object at 'p'.  Returns the position
- * after it, or NULL as in trace_text.h.
+ * after it, or NULL as in trace_text.h.  Before the first one init is called.
  */
+void kineto_events_init (struct kineto *k);
 const char *kineto_event (struct kineto *k, const char *p, const char *end);
 
 /* kineto_comm.c */

@@ -25,31 +25,42 @@ static bool take_time (struct event *e, struct span v, int64_t *ns)
     return good;
 }
 
-static void take_member (struct event *e, struct span key, struct span v,
-                         char type)
+enum { EVENT_PH, EVENT_CAT, EVENT_NAME, EVENT_PID, EVENT_TID, EVENT_TS,
+       EVENT_DUR, EVENT_ARGS };
+
+static const struct predicted_key event_keys[] = {
+    [EVENT_PH] = SCAN_FIELD ("ph"),     [EVENT_CAT] = SCAN_FIELD ("cat"),
+    [EVENT_NAME] = SCAN_FIELD ("name"), [EVENT_PID] = SCAN_FIELD ("pid"),
+    [EVENT_TID] = SCAN_FIELD ("tid"),   [EVENT_TS] = SCAN_FIELD ("ts"),
+    [EVENT_DUR] = SCAN_FIELD ("dur"),   [EVENT_ARGS] = SCAN_FIELD ("args"),
+};
+
+static void take_member (struct event *e, int key, struct span v, char type)
 {
-    switch (key.n) {
-    case 2:
-        if (span_is (key, "ts"))
-            e->has_ts = take_time (e, v, &e->ts);
-        else if (span_is (key, "ph"))
-            e->ph = v.n == 1 ? v.s[0] : '?';
+    switch (key) {
+    case EVENT_PH:
+        e->ph = v.n == 1 ? v.s[0] : '?';
         break;
-    case 3:
-        if (span_is (key, "dur"))
-            e->has_dur = take_time (e, v, &e->dur);
-        else if (span_is (key, "cat"))
-            e->cat = v;
-        else if (span_is (key, "tid"))
-            e->tid = v;
-        else if (span_is (key, "pid"))
-            e->pid = v;
+    case EVENT_CAT:
+        e->cat = v;
         break;
-    case 4:
-        if (span_is (key, "name"))
-            e->name = v;
-        else if (span_is (key, "args") && type == '{')
-            e->args = v;
+    case EVENT_NAME:
+        e->name = v;
+        break;
+    case EVENT_PID:
+        e->pid = v;
+        break;
+    case EVENT_TID:
+        e->tid = v;
+        break;
+    case EVENT_TS:
+        e->has_ts = take_time (e, v, &e->ts);
+        break;
+    case EVENT_DUR:
+        e->has_dur = take_time (e, v, &e->dur);
+        break;
+    case EVENT_ARGS:
+        e->args = type == '{' ? v : e->args;
         break;
     default:
         break;
@@ -71,28 +82,36 @@ struct gpu_args {
     int64_t device, stream, correlation, external;
 };
 
-static void read_gpu_args (const struct event *e, struct gpu_args *a)
+enum { ARG_EXTERNAL, ARG_DEVICE, ARG_STREAM, ARG_CORRELATION };
+
+static const struct predicted_key arg_keys[] = {
+    [ARG_EXTERNAL] = SCAN_FIELD ("External id"),
+    [ARG_DEVICE] = SCAN_FIELD ("device"),
+    [ARG_STREAM] = SCAN_FIELD ("stream"),
+    [ARG_CORRELATION] = SCAN_FIELD ("correlation"),
+};
+
+static void read_gpu_args (struct kineto *k, const struct event *e,
+                           struct gpu_args *a)
 {
-    struct span key, v;
+    int64_t *const values[] = { &a->external, &a->device, &a->stream,
+                                &a->correlation };
     const char *p, *end;
     unsigned found = 0;
-    char type;
+    struct span v;
+    int key;
 
     *a = (struct gpu_args){ -1, -1, -1, -1 };
     if (e->args.n == 0)
         return;
     p = e->args.s + 1;
     end = e->args.s + e->args.n;
-    while (found < 15 && trace_member (&p, end, &key, &v, &type) == 1) {
-        if (span_is (key, "External id") && trace_int (v, &a->external))
-            found |= 1;
-        else if (span_is (key, "device") && trace_int (v, &a->device))
-            found |= 2;
-        else if (span_is (key, "stream") && trace_int (v, &a->stream))
-            found |= 4;
-        else if (span_is (key, "correlation") &&
-                 trace_int (v, &a->correlation))
-            found |= 8;
+    trace_keys_begin (&k->arg_keys);
+    while (found < 15 &&
+           (key = trace_keys_next (&k->arg_keys, &p, end)) >= TRACE_KEY_OTHER &&
+           (p = trace_value (p, end, &v))) {
+        if (key >= 0 && trace_int (v, values[key]))
+            found |= 1u << key;
     }
 }
 
@@ -139,7 +158,7 @@ static void take_gpu (struct kineto *k, const struct event *e)
     struct gpu_event g;
     struct gpu_args a;
 
-    read_gpu_args (e, &a);
+    read_gpu_args (k, e, &a);
     if (!k->own_clock && is_wait_of_host (e->cat, &a))
         return;
     kineto_name_add (k, &k->kernels, e->name, (uint8_t)kind, e->ts, e->dur);
@@ -165,7 +184,7 @@ static void take_launch (struct kineto *k, const struct event *e)
 {
     struct gpu_args a;
 
-    read_gpu_args (e, &a);
+    read_gpu_args (k, e, &a);
     if (a.correlation <= 0)
         return;
     k->ncalls++;
@@ -265,7 +284,7 @@ static void take_record (struct kineto *k, const struct event *e,
         r.coll = COLL_NONE;     // an old one only has its size
     else if (!r.args)
         r.coll = (uint8_t)kineto_coll (e->name);
-    read_gpu_args (e, &a);
+    read_gpu_args (k, e, &a);
     r.external = (uint32_t)a.external;
     r.tid = hash_text (e->tid);
     r.start = e->ts;
@@ -347,18 +366,32 @@ static void take_old_event (struct kineto *k, struct event *e)
     take_event (k, e);
 }
 
+void kineto_events_init (struct kineto *k)
+{
+    trace_keys_init (&k->event_keys, event_keys,
+                     sizeof (event_keys) / sizeof (event_keys[0]));
+    trace_keys_init (&k->arg_keys, arg_keys,
+                     sizeof (arg_keys) / sizeof (arg_keys[0]));
+}
+
 const char *kineto_event (struct kineto *k, const char *p, const char *end)
 {
     struct event e = { .ph = '\0' };
-    struct span key, v;
+    struct span v;
     bool old;
-    char type;
-    int more;
+    int key;
 
     p++;                        // skip the brace
-    while ((more = trace_member (&p, end, &key, &v, &type)) == 1)
+    trace_keys_begin (&k->event_keys);
+    while ((key = trace_keys_next (&k->event_keys, &p, end)) >=
+           TRACE_KEY_OTHER) {
+        char type = *p;
+
+        if (!(p = trace_value (p, end, &v)))
+            return NULL;
         take_member (&e, key, v, type);
-    if (more < 0)
+    }
+    if (key == TRACE_KEY_BAD)
         return NULL;
     k->events++;
     old = e.cat.n == 0 && (span_is (e.pid, "CPU functions") ||

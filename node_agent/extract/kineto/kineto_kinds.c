@@ -106,7 +106,8 @@ enum comm_range kineto_comm_range (struct span name)
     };
 
     for (size_t i = 0; i < sizeof (ranges) / sizeof (ranges[0]); i++) {
-        if (span_starts (name, ranges[i].start) &&
+        if (name.n > 0 && name.s[0] == ranges[i].start[0] &&
+            span_starts (name, ranges[i].start) &&
             (i > 0 || span_is (name, ranges[i].start)))
             return ranges[i].range;
     }

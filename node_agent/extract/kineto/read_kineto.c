@@ -399,6 +399,7 @@ enum reading read_kineto (struct source *src, unsigned want, struct err *err)
                                           err);
 
     kineto_header_init (&k.header);
+    kineto_events_init (&k);
     if (how == READING_WHOLE)
         how = read_open (&k, &file);
     capture_file_close (&file);
