@@ -227,8 +227,6 @@ static bool us_any (struct span v, int64_t *ns)
     int64_t x = 0;
     int scale = 1000;
 
-    while (v.n > i && (v.s[v.n - 1] == '\t' || v.s[v.n - 1] == '\r'))
-        v.n--;
     for (first = i; i < v.n && (unsigned)(v.s[i] - '0') <= 9; i++) {
         if (x > TIME_MAX / 10000)
             return false;
@@ -277,36 +275,46 @@ static inline unsigned eight_digits (const char *p, uint64_t *ret)
 static const uint32_t powers[] = { 1, 10, 100, 1000, 10000, 100000, 1000000,
                                    10000000, 100000000 };
 
-/* The usual notation: up to 16 digits, and up to 3 behind the point.  False:
- * it is another one, or too large.
+/* The usual notation: up to 16 digits, and up to 3 behind the point.  Returns
+ * the position after it; NULL: it is another one, or too large.
  */
-static inline bool us_quick (struct span v, int64_t *ns)
+static inline const char *us_quick (const char *p, int64_t *ns)
 {
-    uint64_t x = 0, more;
-    const char *p = v.s, *end = v.s + v.n;
+    uint64_t x = 0, more = 0;
     unsigned n = eight_digits (p, &x);
 
+    if (n == 0)
+        return NULL;
     p += n;
     if (n == 8 && (n = eight_digits (p, &more)) > 0) {
         x = x * powers[n] + more;
         p += n;
     }
-    if (p == v.s || x >= (uint64_t)(TIME_MAX / 10000 + 1) * 10)
-        return false;
+    if (x >= (uint64_t)(TIME_MAX / 10000 + 1) * 10)
+        return NULL;
     x *= 1000;
-    if (p < end && *p == '.' && (n = eight_digits (++p, &more)) > 0) {
+    if (*p == '.' && (n = eight_digits (++p, &more)) > 0) {
         if (n > 3)
-            return false;
+            return NULL;
         x += more * powers[3 - n];
         p += n;
     }
     *ns = (int64_t)x;
-    return p == end;
+    return p;
 }
 
-bool trace_us (struct span v, int64_t *ns)
+const char *trace_time (const char *p, const char *end, int64_t *ns, bool *good)
 {
-    return us_quick (v, ns) || us_any (v, ns);
+    const char *stop = us_quick (p, ns);
+    struct span v;
+
+    if (stop && stop < end && (*stop == ',' || *stop == '}' || *stop == ' ')) {
+        *good = true;
+        return stop;
+    }
+    if ((p = trace_value (p, end, &v)))
+        *good = us_any (v, ns);
+    return p;
 }
 
 static size_t hex4 (const char *p, const char *end, unsigned *ret)

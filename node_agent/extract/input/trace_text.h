@@ -81,10 +81,14 @@ bool trace_text_key (struct trace_text *t, char out[64]);
  */
 bool trace_text_value (struct trace_text *t, struct span *value);
 
-/* Parse the number in a span, which may be a string. */
-bool trace_int (struct span v, int64_t *ret);   // whole
-bool trace_us (struct span v, int64_t *ns);     // us with decimals, converted
-                                                // exactly
+/* Parse the whole number in a span, which may be that of a string. */
+bool trace_int (struct span v, int64_t *ret);
+
+/* Parse a value as trace_value does, which is a time in us, with decimals, as a
+ * number or a string.  It is converted exactly; *good: it is one.
+ */
+const char *trace_time (const char *p, const char *end, int64_t *ns,
+                        bool *good);
 
 /* Decode a text: JSON's escapes are decoded if valid, and invalid UTF-8 is
  * replaced.  Returns its size, less than 'max'.

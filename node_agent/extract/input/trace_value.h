@@ -10,6 +10,8 @@
 
 #include "extract/input/trace_skip.h"
 
+#define TRACE_INLINE __attribute__ ((always_inline))
+
 /* A part of the window.  Of a string it excludes the quotes, and escapes are
  * not decoded.
  */
@@ -75,8 +77,9 @@ static inline const char *trace_string (const char *p, const char *end,
 /* Parse any value.  For a string *ret is the content between the quotes,
  * otherwise the whole value.
  */
-static inline const char *trace_value (const char *p, const char *end,
-                                       struct span *ret)
+static inline TRACE_INLINE const char *trace_value (const char *p,
+                                                    const char *end,
+                                                    struct span *ret)
 {
     const char *start = p;
 

@@ -20,6 +20,7 @@
 #include "extract/input/trace_keys.h"
 #include "extract/input/trace_text.h"
 #include "extract/kineto/kineto_kinds.h"
+#include "extract/kineto/kineto_known.h"
 #include "extract/rows/intervals.h"
 #include "extract/rows/times.h"
 #include "extract/sink/source.h"
@@ -167,6 +168,7 @@ struct kineto {
     struct step all_steps;      // sums over all wanted steps
     struct step outside;        // and over events of no step
     struct named_table kernels, ranges;
+    struct kineto_known known[KINETO_KNOWN];    // kernels and calls
     struct map step_ids;        // ids of steps, before they are sorted
     int64_t device;             // -1: not known
     int64_t pid;                // of the first op of the host; 0: not known
@@ -222,9 +224,13 @@ bool kineto_group_of_args (struct kineto *k, struct span name,
                            struct span desc, struct span ranks, int64_t size,
                            int64_t first, int64_t stride, uint32_t *ret);
 
-/* kineto_names.c */
-void kineto_name_add (struct kineto *k, struct named_table *t,
-                      struct span name, uint8_t what, int64_t start,
+/* kineto_names.c: the number of a name, which is added if it is new.
+ * KINETO_NONE: it is one of the others, or there is no memory, which stops the
+ * capture.  Then add what an event with the name took.
+ */
+uint32_t kineto_name_number (struct kineto *k, struct named_table *t,
+                             struct span name, uint8_t what);
+void kineto_name_add (struct named_table *t, uint32_t number, int64_t start,
                       int64_t dur);
 void kineto_names_fini (struct named_table *t);
 bool kineto_emit_kernels (struct kineto *k);

@@ -17,14 +17,6 @@ struct event {
 
 /* ---- the object ---- */
 
-static bool take_time (struct event *e, struct span v, int64_t *ns)
-{
-    bool good = trace_us (v, ns);
-
-    e->odd = e->odd || !good;
-    return good;
-}
-
 enum { EVENT_PH, EVENT_CAT, EVENT_NAME, EVENT_PID, EVENT_TID, EVENT_TS,
        EVENT_DUR, EVENT_ARGS };
 
@@ -35,36 +27,54 @@ static const struct predicted_key event_keys[] = {
     [EVENT_DUR] = SCAN_FIELD ("dur"),   [EVENT_ARGS] = SCAN_FIELD ("args"),
 };
 
-static void take_member (struct event *e, int key, struct span v, char type)
+/* Read a time: '*has' whether it is one. */
+static const char *take_time (struct event *e, const char *p, const char *end,
+                              int64_t *ns, bool *has)
 {
+    bool good = true;
+
+    p = trace_time (p, end, ns, &good);
+    *has = good;
+    e->odd = e->odd || !good;
+    return p;
+}
+
+/* Read the value of a member.  Returns the position after it, or NULL. */
+static inline const char *take_member (struct event *e, int key, const char *p,
+                                       const char *end)
+{
+    struct span ignored, *to = &ignored, v;
+    char type = *p;
+
     switch (key) {
-    case EVENT_PH:
-        e->ph = v.n == 1 ? v.s[0] : '?';
-        break;
+    case EVENT_TS:
+        return take_time (e, p, end, &e->ts, &e->has_ts);
+    case EVENT_DUR:
+        return take_time (e, p, end, &e->dur, &e->has_dur);
     case EVENT_CAT:
-        e->cat = v;
+        to = &e->cat;
         break;
     case EVENT_NAME:
-        e->name = v;
+        to = &e->name;
         break;
     case EVENT_PID:
-        e->pid = v;
+        to = &e->pid;
         break;
     case EVENT_TID:
-        e->tid = v;
-        break;
-    case EVENT_TS:
-        e->has_ts = take_time (e, v, &e->ts);
-        break;
-    case EVENT_DUR:
-        e->has_dur = take_time (e, v, &e->dur);
+        to = &e->tid;
         break;
     case EVENT_ARGS:
-        e->args = type == '{' ? v : e->args;
+        to = type == '{' ? &e->args : to;
         break;
     default:
         break;
     }
+    if (!(p = trace_value (p, end, &v)))
+        return NULL;
+    *to = v;
+    if (key == EVENT_PH)
+        e->ph = v.n == 1 ? v.s[0] : '?';
+    return p;
 }
 
 static uint32_t hash_text (struct span text)
@@ -153,24 +163,30 @@ static bool is_wait_of_host (struct span cat, const struct gpu_args *a)
 
 static void take_gpu (struct kineto *k, const struct event *e)
 {
-    enum gpu_kind kind = kineto_gpu_kind (e->cat, e->name);
-    struct comm_record r = empty_record ();
+    struct kineto_known *known = kineto_know (k->known, e->cat, e->name);
+    struct comm_record r;
     struct gpu_event g;
     struct gpu_args a;
 
     read_gpu_args (k, e, &a);
     if (!k->own_clock && is_wait_of_host (e->cat, &a))
         return;
-    kineto_name_add (k, &k->kernels, e->name, (uint8_t)kind, e->ts, e->dur);
+    if (!known->has_number) {
+        known->number = kineto_name_number (k, &k->kernels, e->name,
+                                            known->kind);
+        known->has_number = true;
+    }
+    kineto_name_add (&k->kernels, known->number, e->ts, e->dur);
     g = (struct gpu_event){ .start = e->ts, .dur = e->dur,
                             .correlation = a.correlation > 0
                                                ? (uint32_t)a.correlation : 0,
                             .external = (uint32_t)a.external,
                             .record = KINETO_NONE, .step = KINETO_NO_STEP,
-                            .kind = (uint8_t)kind };
+                            .kind = known->kind };
     if (k->device < 0 && a.device >= 0 && a.device < INT32_MAX)
         k->device = a.device;
-    if (kind == GPU_COMMUNICATION) {
+    if (known->kind == GPU_COMMUNICATION) {
+        r = empty_record ();
         k->ncomm_kernels++;
         g.coll = (uint8_t)kineto_coll (e->name);
         if (e->args.n > 0 &&
@@ -188,7 +204,7 @@ static void take_launch (struct kineto *k, const struct event *e)
     if (a.correlation <= 0)
         return;
     k->ncalls++;
-    k->nlaunches += kineto_starts_work (e->name);
+    k->nlaunches += kineto_know (k->known, e->cat, e->name)->starts;
     kineto_keep_launch (k, &(struct launch){ e->ts, (uint32_t)a.correlation,
                                              hash_text (e->tid) });
 }
@@ -296,6 +312,13 @@ static void take_record (struct kineto *k, const struct event *e,
     (void)add_record (k, &r);
 }
 
+static void take_range (struct kineto *k, const struct event *e, uint8_t what)
+{
+    uint32_t number = kineto_name_number (k, &k->ranges, e->name, what);
+
+    kineto_name_add (&k->ranges, number, e->ts, e->dur);
+}
+
 static void take_host (struct kineto *k, const struct event *e, bool user)
 {
     enum comm_range range = kineto_comm_range (e->name);
@@ -312,7 +335,7 @@ static void take_host (struct kineto *k, const struct event *e, bool user)
     else if (!user)
         take_stretch (k, e);
     if (user)
-        kineto_name_add (k, &k->ranges, e->name, 0, e->ts, e->dur);
+        take_range (k, e, 0);
 }
 
 static void take_device_range (struct kineto *k, const struct event *e)
@@ -320,7 +343,7 @@ static void take_device_range (struct kineto *k, const struct event *e)
     if (span_starts (e->name, step_name))
         take_step (k, e, true);
     else
-        kineto_name_add (k, &k->ranges, e->name, 1, e->ts, e->dur);
+        take_range (k, e, 1);
 }
 
 /* ---- all of them ---- */
@@ -377,7 +400,6 @@ void kineto_events_init (struct kineto *k)
 const char *kineto_event (struct kineto *k, const char *p, const char *end)
 {
     struct event e = { .ph = '\0' };
-    struct span v;
     bool old;
     int key;
 
@@ -385,11 +407,8 @@ const char *kineto_event (struct kineto *k, const char *p, const char *end)
     trace_keys_begin (&k->event_keys);
     while ((key = trace_keys_next (&k->event_keys, &p, end)) >=
            TRACE_KEY_OTHER) {
-        char type = *p;
-
-        if (!(p = trace_value (p, end, &v)))
+        if (!(p = take_member (&e, key, p, end)))
             return NULL;
-        take_member (&e, key, v, type);
     }
     if (key == TRACE_KEY_BAD)
         return NULL;

@@ -48,10 +48,9 @@ static void kineto_names_add (struct named *n, int64_t start, int64_t dur)
     n->total = n->total > INT64_MAX - dur ? INT64_MAX : n->total + dur;
 }
 
-/* Add a name.  Without room it belongs to the others. */
-static struct named *kineto_names_put (struct kineto *k, struct named_table *t,
-                                       struct span name, uint8_t what,
-                                       uint64_t hash)
+/* Add a name.  Returns its number. */
+static uint32_t kineto_names_put (struct kineto *k, struct named_table *t,
+                                  struct span name, uint8_t what, uint64_t hash)
 {
     char plain[NAME_BYTES];
     size_t n, at = t->bytes.size;
@@ -59,7 +58,7 @@ static struct named *kineto_names_put (struct kineto *k, struct named_table *t,
     bool is_new;
 
     if (t->names.n == KINETO_NAMES)
-        return &t->others;
+        return KINETO_NONE;
     if (at == 0) {
         buf_init (&t->bytes, (size_t)KINETO_NAMES * NAME_BYTES);
         t->names = (struct map)MAP (struct named, 1);
@@ -68,22 +67,29 @@ static struct named *kineto_names_put (struct kineto *k, struct named_table *t,
     buf_put (&t->bytes, plain, n + 1);
     if (t->bytes.failed || !(named = map_put (&t->names, &hash, &is_new))) {
         k->src->stopped = err_set (k->err, ENOMEM, "no memory for names");
-        return NULL;
+        return KINETO_NONE;
     }
     named->what = what;
     named->at = (uint32_t)at;
-    return named;
+    return t->names.n - 1;
 }
 
-void kineto_name_add (struct kineto *k, struct named_table *t,
-                      struct span name, uint8_t what, int64_t start,
-                      int64_t dur)
+uint32_t kineto_name_number (struct kineto *k, struct named_table *t,
+                             struct span name, uint8_t what)
 {
     uint64_t hash = hash_of (name, what);
     struct named *named = map_get (&t->names, &hash);
 
-    if (named || (named = kineto_names_put (k, t, name, what, hash)))
-        kineto_names_add (named, start, dur);
+    return named ? (uint32_t)(named - (struct named *)t->names.records)
+                 : kineto_names_put (k, t, name, what, hash);
+}
+
+void kineto_name_add (struct named_table *t, uint32_t number, int64_t start,
+                      int64_t dur)
+{
+    kineto_names_add (number == KINETO_NONE ? &t->others
+                                            : map_at (&t->names, number),
+                      start, dur);
 }
 
 /* ---- giving them out ---- */
