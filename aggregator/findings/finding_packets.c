@@ -36,10 +36,12 @@ static int transport_of (const struct page_scan *row)
     const char *text = page_scan_text (row, BW_TRANSPORT, &n);
     int i = 0;
 
-    while (text && i < TRANSPORTS &&
-           (strlen (names[i]) != n || memcmp (text, names[i], n) != 0))
+    if (!text || n == 0)
+        return TRANSPORTS;
+    while (i < TRANSPORTS && (*text != *names[i] || strlen (names[i]) != n ||
+                              memcmp (text, names[i], n) != 0))
         i++;
-    return text ? i : TRANSPORTS;
+    return i;
 }
 
 /* An op has one row per packet size, and each row repeats its transit time. */

@@ -27,36 +27,27 @@ static const uint8_t int_types[65] = {
 #undef TIMES8
 };
 
-static unsigned int_type (int64_t v)
+static inline unsigned int_type (int64_t v)
 {
-    uint64_t bits = (uint64_t)(v < 0 ? ~v : v);
+    uint64_t bits = (uint64_t)(v ^ v >> 63);
 
-    if (bits <= 1 && v >= 0)
+    if ((uint64_t)v <= 1)
         return SERIAL_ZERO + (unsigned)v;
     return int_types[bits ? 64 - __builtin_clzll (bits) : 0];
 }
 
-/* The type of a number, and its bits. */
-static unsigned number_type (const struct page_value *v, int64_t *bits)
+/* The type of a real, or of the integer that it is, and its bits. */
+static inline unsigned real_type (double v, bool stays, int64_t *bits)
 {
-    unsigned type = SERIAL_REAL;
+    unsigned type;
 
-    if (v->kind == PAGE_INT) {
-        *bits = v->number;
-        return int_type (v->number);
-    }
-    if (isnan (v->real))
-        return SERIAL_NULL;
-    if (v->real > -0x1p63 && v->real < 0x1p63) {
-        *bits = (int64_t)v->real;
-        if ((double)*bits == v->real)
-            type = int_type (*bits);
-        if (type != SERIAL_REAL &&
-            !(type == SERIAL_INT8 && v->kind == PAGE_REAL))
+    if (v > -0x1p63 && v < 0x1p63 && (double)(*bits = (int64_t)v) == v) {
+        type = int_type (*bits);
+        if (!(type == SERIAL_INT8 && stays))
             return type;
     }
-    memcpy (bits, &v->real, sizeof (*bits));
-    return SERIAL_REAL;
+    memcpy (bits, &v, sizeof (*bits));
+    return isnan (v) ? SERIAL_NULL : SERIAL_REAL;
 }
 
 /* Space for the values, and for the excess bytes that writing a number touches.
@@ -80,30 +71,37 @@ static int cell_room (struct page_cell *c, const struct page_value *values,
     return 0;
 }
 
-/* A value's bytes; returns its type. */
-static uint64_t put_value (uint8_t **at, const struct page_value *v)
+static inline unsigned put_number (uint8_t **at, unsigned type, int64_t bits)
 {
-    uint64_t type = SERIAL_NULL, big;
-    int64_t bits = 0;
-    uint32_t size;
+    uint32_t size = serial_bytes (type);
+    // of a type without bytes nothing counts
+    uint64_t big = htobe64 ((uint64_t)bits << (64 - 8 * size) % 64);
 
-    if (v->kind == PAGE_NULL)
-        return SERIAL_NULL;
-    if (v->kind >= PAGE_TEXT) {
-        size = v->size;
-        if (size > 0)
-            memcpy (*at, v->bytes, size);
-        type = (v->kind == PAGE_TEXT ? SERIAL_TEXT : SERIAL_BLOB) +
-               2 * (uint64_t)size;
-    } else {
-        type = number_type (v, &bits);
-        if ((size = serial_bytes (type)) > 0) {
-            big = htobe64 ((uint64_t)bits << (64 - 8 * size));
-            memcpy (*at, &big, NUMBER_MAX);
-        }
-    }
+    memcpy (*at, &big, NUMBER_MAX);
     *at += size;
     return type;
+}
+
+/* A value's bytes; returns its type. */
+static inline uint64_t put_value (uint8_t **at, const struct page_value *v)
+{
+    int64_t bits = v->number;
+    unsigned type;
+
+    if (v->kind >= PAGE_TEXT) {
+        if (v->size > 0)
+            memcpy (*at, v->bytes, v->size);
+        *at += v->size;
+        return (v->kind == PAGE_TEXT ? SERIAL_TEXT : SERIAL_BLOB) +
+               2 * (uint64_t)v->size;
+    }
+    if (v->kind == PAGE_NULL)
+        return SERIAL_NULL;
+    if (v->kind == PAGE_INT)
+        type = int_type (bits);
+    else
+        type = real_type (v->real, v->kind == PAGE_REAL, &bits);
+    return put_number (at, type, bits);
 }
 
 /* "Record Format": the types in front of the values. */
@@ -113,10 +111,9 @@ static size_t make_record (struct page_cell *c, const struct page_value *values,
     uint8_t types[HEAD_MAX], *at = c->room + HEAD_MAX;
     uint32_t ntypes = 0, own = 1;
 
-    for (unsigned i = 0; i < n; i++)
-        ntypes += varint_put (types + ntypes, put_value (&at, &values[i]));
-    if (rowid)
-        ntypes += varint_put (types + ntypes, put_value (&at, rowid));
+    for (unsigned i = 0; i < n + (rowid != NULL); i++)
+        ntypes += varint_put (types + ntypes,
+                              put_value (&at, i < n ? &values[i] : rowid));
     if (ntypes + own > 127)     // the header's size counts itself
         own = 2;
     c->at = c->room + HEAD_MAX - ntypes - own;

@@ -90,14 +90,21 @@ enum serial_type {
 
 #define PAYLOAD_MAX 1000000000u // SQLITE_MAX_LENGTH
 
+/* The bytes of a value, by its type; most types are in the table. */
 static inline uint32_t serial_bytes (uint64_t type)
 {
-    static const uint8_t bytes[SERIAL_BLOB] = {
-        0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0
+#define TWO(n) (n), (n)
+#define TEN(n) TWO (n), TWO (n + 1), TWO (n + 2), TWO (n + 3), TWO (n + 4)
+    static const uint8_t bytes[128] = {
+        0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0, TEN (0), TEN (5), TEN (10),
+        TEN (15), TEN (20), TEN (25), TEN (30), TEN (35), TEN (40), TEN (45),
+        TEN (50), TWO (55), TWO (56), TWO (57),
     };
+#undef TEN
+#undef TWO
 
-    return type < SERIAL_BLOB ? bytes[type]
-                              : (uint32_t)((type - SERIAL_BLOB) / 2);
+    return type < sizeof (bytes) ? bytes[type]
+                                 : (uint32_t)((type - SERIAL_BLOB) / 2);
 }
 
 /* ---- numbers ---- */

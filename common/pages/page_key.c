@@ -13,8 +13,8 @@ bool page_key_is_sound (const struct page_key *k)
         return false;
     end = p + head;
     for (p += n; p < end; p += n) {
-        if ((n = varint_get (p, end, &type)) == 0 || type == 10 || type == 11)
-            return false;
+        if ((n = varint_get (p, end, &type)) == 0 || type >> 1 == 5)
+            return false;       // 10 and 11 are no types
         sum += serial_bytes (type);
     }
     return sum == k->size - head;
@@ -66,15 +66,15 @@ static int compare_numbers (const uint8_t *pa, uint64_t ta, const uint8_t *pb,
     int64_t a = number_at (pa, ta), b = number_at (pb, tb);
     double ra, rb;
 
+    if (ta != SERIAL_REAL && tb != SERIAL_REAL)
+        return (a > b) - (a < b);
     memcpy (&ra, &a, sizeof (ra));
     memcpy (&rb, &b, sizeof (rb));
     if (ta == SERIAL_REAL && tb == SERIAL_REAL)
         return (ra > rb) - (ra < rb);
     if (tb == SERIAL_REAL)
         return compare_mixed (a, rb);
-    if (ta == SERIAL_REAL)
-        return -compare_mixed (b, ra);
-    return (a > b) - (a < b);
+    return -compare_mixed (b, ra);
 }
 
 /* NULL, numbers, texts, blobs. */
@@ -97,24 +97,44 @@ static int compare_values (const uint8_t *a, uint64_t ta, const uint8_t *b,
     return order ? order : (na > nb) - (na < nb);
 }
 
+/* Compare records with the same header, whose sizes are single bytes. */
+static int compare_alike (const struct page_key *a, const struct page_key *b)
+{
+    const uint8_t *va = a->bytes + a->bytes[0], *vb = b->bytes + b->bytes[0];
+    const uint8_t *equal = va + equal_bytes (va, vb, a->size - a->bytes[0]);
+    int order = 0;
+
+    for (const uint8_t *p = a->bytes + 1, *end = a->bytes + a->bytes[0];
+         p < end && order == 0;) {
+        uint64_t type = 0;
+        uint32_t n;
+
+        p += varint_get (p, end, &type);
+        n = serial_bytes (type);
+        if (va + n > equal)
+            order = compare_values (va, type, vb, type);
+        va += n;
+        vb += n;
+    }
+    return order;
+}
+
 int page_key_compare (const struct page_key *a, const struct page_key *b)
 {
     const uint8_t *pa = a->bytes, *pb = b->bytes, *va, *vb, *ha, *hb;
-    const uint8_t *equal;       // values before it are, and have one type
     uint64_t ta = 0, tb = 0;
     int order = 0;
 
+    if (page_key_is_alike (a, b))
+        return compare_alike (a, b);
     pa += varint_get (pa, pa + a->size, &ta);
     pb += varint_get (pb, pb + b->size, &tb);
     va = ha = a->bytes + ta;
     vb = hb = b->bytes + tb;
-    equal = page_key_is_alike (a, b)
-                ? va + equal_bytes (va, vb, a->size - ta) : va - 1;
     while (order == 0 && pa < ha && pb < hb) {
         pa += varint_get (pa, ha, &ta);
         pb += varint_get (pb, hb, &tb);
-        if (va + serial_bytes (ta) > equal)
-            order = compare_values (va, ta, vb, tb);
+        order = compare_values (va, ta, vb, tb);
         va += serial_bytes (ta);
         vb += serial_bytes (tb);
     }

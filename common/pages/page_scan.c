@@ -396,10 +396,12 @@ static int read_record (struct page_scan *p, const uint8_t *record,
         return damaged (err, p->leaf_page, "a row's header");
     body = record + head;
     for (const uint8_t *last = body; at < last;) {
-        uint64_t serial;
+        uint64_t serial = *at;
         size_t n;
 
-        if (!(at = take_varint (at, last, &serial)) || serial > UINT32_MAX)
+        if (serial < 0x80)
+            at++;
+        else if (!(at = take_varint (at, last, &serial)) || serial > UINT32_MAX)
             return damaged (err, p->leaf_page, "a row's header");
         n = serial_bytes ((uint32_t)serial);
         if (n > (size_t)(end - body))
