@@ -81,14 +81,16 @@ static const struct sums_table {
                            MATRIX_TIME } },
 };
 
-/* The text of the row before, in each column of a key. */
+/* A text that was met in a column of a key. */
 struct memo {
     uint32_t ref, text;         // of the batch; of the sums
 };
 
+#define MEMOS 16u               // for each column, by its reference
+
 struct capture_sums {
     struct group_sums of[SUMS_COUNT];
-    struct memo memos[SUMS_COUNT][GROUP_TEXTS_MAX];
+    struct memo memos[SUMS_COUNT][GROUP_TEXTS_MAX][MEMOS];
     struct buf last;            // the last op and transport of a batch
 };
 
@@ -112,15 +114,15 @@ static size_t kind_size (const char *op, size_t n)
     return end ? (size_t)(end - op) : n;
 }
 
-/* The text of a key's column in a row; most rows have that of the row before.
- * False without memory.
+/* The text of a key's column in a row; most have been met.  False without
+ * memory.
  */
 static bool text_of (struct capture_sums *c, enum sums_id id, int i,
                      const struct batch *b, uint32_t row, uint32_t *ret)
 {
     unsigned column = sums_tables[id].texts[i];
     uint32_t ref = b->text[column][row];
-    struct memo *memo = &c->memos[id][i];
+    struct memo *memo = &c->memos[id][i][ref % MEMOS];
     const char *s;
     size_t n;
 
@@ -237,10 +239,10 @@ static int add_row (struct capture_sums *c, enum sums_id id,
 
 static void forget_memos (struct capture_sums *c)
 {
-    for (unsigned id = 0; id < SUMS_COUNT; id++) {
-        for (unsigned i = 0; i < GROUP_TEXTS_MAX; i++)
-            c->memos[id][i] = (struct memo){ BATCH_NULL_TEXT, TEXTS_NONE };
-    }
+    struct memo *all = &c->memos[0][0][0];
+
+    for (size_t i = 0; i < sizeof (c->memos) / sizeof (*all); i++)
+        all[i] = (struct memo){ BATCH_NULL_TEXT, TEXTS_NONE };
 }
 
 int capture_sums_add (struct capture_sums *c, const struct batch *b,

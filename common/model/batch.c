@@ -99,15 +99,30 @@ static bool bytes_reserve (struct batch *b, size_t n)
     return true;
 }
 
+/* The text in a slot, if it is this one. */
+static inline uint32_t known_text (const struct batch *b, uint32_t slot,
+                                   const char *s, size_t n)
+{
+    uint32_t ref = b->cache[slot];
+    size_t have = 0;
+
+    return batch_text_at (b, ref, &have) && have == n &&
+                   memcmp (b->bytes + ref, s, n) == 0
+               ? ref : BATCH_NULL_TEXT;
+}
+
+uint32_t batch_known_text (const struct batch *b, const char *s, size_t n)
+{
+    return known_text (b, text_slot (s, n), s, n);
+}
+
 uint32_t batch_text (struct batch *b, const char *s, size_t n)
 {
     uint32_t slot = text_slot (s, n);
-    uint32_t ref = b->cache[slot];
+    uint32_t ref = known_text (b, slot, s, n);
     uint32_t size = (uint32_t)n;
-    size_t have = 0;
 
-    if (batch_text_at (b, ref, &have) && have == n &&
-        memcmp (b->bytes + ref, s, n) == 0)
+    if (ref != BATCH_NULL_TEXT)
         return ref;
     if (!bytes_reserve (b, n + TEXT_OVERHEAD)) {
         b->failed = true;

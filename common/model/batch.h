@@ -48,7 +48,10 @@ bool batch_full (const struct batch *b);
 /* A reference to the text; BATCH_NULL_TEXT (and b->failed) without memory. */
 uint32_t batch_text (struct batch *b, const char *s, size_t n);
 
-/* The same of a C string; NULL is SQL's NULL. */
+/* The same, of one that was added lately; BATCH_NULL_TEXT: it may be new. */
+uint32_t batch_known_text (const struct batch *b, const char *s, size_t n);
+
+/* As batch_text, of a C string; NULL is SQL's NULL. */
 static inline uint32_t batch_string (struct batch *b, const char *s)
 {
     return s ? batch_text (b, s, strlen (s)) : BATCH_NULL_TEXT;

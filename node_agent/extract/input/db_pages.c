@@ -317,33 +317,52 @@ static int64_t integer (const uint8_t *at, unsigned bytes)
     return (int64_t)be64toh (v) >> (64 - 8 * bytes);
 }
 
-/* Take a value of a wanted column.  False: it is left to a query. */
-static inline bool take_value (const struct db_pages *p, unsigned slot,
-                               uint64_t type, const uint8_t *at, unsigned size,
-                               struct db_row *row)
+/* What a record has. */
+struct values {
+    uint32_t integers, reals, texts;    // sets of slots
+};
+
+/* Take a number of a wanted column.  False: it is left to a query. */
+static inline bool take_number (const struct db_pages *p, unsigned slot,
+                                uint64_t type, const uint8_t *at,
+                                unsigned size, struct db_row *row,
+                                struct values *v)
 {
-    bool text = p->texts >> slot & 1;
+    int64_t number = (int64_t)type - 8; // 0 and 1 are types
 
-    row->value[slot] = 0;
-    if (type == 0)
-        return true;
-    if (type > 12 && type & 1 && text) {
-        row->text[slot] = (const char *)at;
-        row->size[slot] = size;
-        row->texts |= 1u << slot;
+    if (type == 0) {
+        row->value[slot] = 0;
+        row->real[slot] = (double)NAN;
         return true;
     }
-    if (type > 9 || text || (type == 7 && !p->numbers))
-        return false;
     if (type == 7) {
-        int64_t bits = integer (at, 8);
-
-        memcpy (&row->real[slot], &bits, sizeof (bits));
-        row->reals |= 1u << slot;
-        return isfinite (row->real[slot]);
+        row->value[slot] = 0;
+        number = integer (at, 8);
+        memcpy (&row->real[slot], &number, sizeof (number));
+        v->reals |= 1u << slot;
+        return p->numbers && isfinite (row->real[slot]);
     }
-    row->value[slot] = type > 7 ? (int64_t)type - 8 : integer (at, size);
-    row->integers |= 1u << slot;
+    if (type > 9)
+        return false;
+    if (type < 7)
+        number = integer (at, size);
+    row->value[slot] = number;
+    row->real[slot] = (double)number;
+    v->integers |= 1u << slot;
+    return true;
+}
+
+/* The same of a column of texts. */
+static inline bool take_text (unsigned slot, uint64_t type, const uint8_t *at,
+                              unsigned size, struct db_row *row,
+                              struct values *v)
+{
+    row->value[slot] = 0;
+    if (type < 13 || !(type & 1))
+        return type == 0;
+    row->text[slot] = (const char *)at;
+    row->size[slot] = size;
+    v->texts |= 1u << slot;
     return true;
 }
 
@@ -352,6 +371,8 @@ static bool take_record (const struct db_pages *p, const uint8_t *at,
                          const uint8_t *end, struct db_row *row)
 {
     static const uint8_t bytes[12] = { 0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0 };
+    const unsigned n = p->columns.n;
+    struct values v = { 0, 0, 0 };
     const uint8_t *types, *body;
     uint64_t type, size;
     unsigned column = 0;
@@ -361,17 +382,23 @@ static bool take_record (const struct db_pages *p, const uint8_t *at,
         return false;
     body = at + size;
     at = body;                  // the end of the types
-    for (; types < at && column < p->columns.n; column++, body += size) {
+    for (; types < at && column < n; column++, body += size) {
         unsigned slot = p->columns.slot[column];
 
         types = varint (types, &type);
         size = type < 12 ? bytes[type] : (type - 12) / 2;
-        if (size > (uint64_t)(end - body) || type == 10 || type == 11)
-            return false;
+        if (size > (uint64_t)(end - body) || type >> 1 == 5)
+            return false;       // 10 and 11 are no types
         if (slot != NOT_WANTED &&
-            !take_value (p, slot, type, body, (unsigned)size, row))
+            !(p->texts >> slot & 1
+                  ? take_text (slot, type, body, (unsigned)size, row, &v)
+                  : take_number (p, slot, type, body, (unsigned)size, row,
+                                 &v)))
             return false;
     }
+    row->integers = v.integers;
+    row->reals = v.reals;
+    row->texts = v.texts;
     return types == at && body == end && column >= p->columns.least;
 }
 
@@ -404,11 +431,11 @@ int db_pages_next (struct db_pages *p, struct db_row *row)
     if (cell > end || size > p->usable - 35 ||
         size > (uint64_t)(end - cell))
         return -1;
-    row->integers = row->reals = row->texts = 0;
     if (!take_record (p, cell, cell + size, row))
         return -1;
     if (p->columns.key != NOT_WANTED) {
         row->value[p->columns.key] = (int64_t)id;
+        row->real[p->columns.key] = (double)(int64_t)id;
         row->integers |= 1u << p->columns.key;
     }
     row->numbers = row->integers;

@@ -21,7 +21,7 @@
 /* A row.  Sets are of 1 << column; a value of no set is NULL. */
 struct db_row {
     int64_t value[DB_ROW_COLUMNS];      // as from sqlite3_column_int64
-    double real[DB_ROW_COLUMNS];        // of 'reals'
+    double real[DB_ROW_COLUMNS];        // of any number; NaN: NULL
     const char *text[DB_ROW_COLUMNS];   // of 'texts'; without a NUL
     uint32_t size[DB_ROW_COLUMNS];
     uint32_t integers, reals, texts;

@@ -425,20 +425,26 @@ enum reading profiler_db_columns (struct profiler_db *db, const char *table,
 
 static bool is_ascii (const char *s, size_t n)
 {
-    unsigned char any = 0;
+    uint64_t any = 0, word;
 
-    for (size_t i = 0; i < n; i++)
-        any |= (unsigned char)s[i];
-    return any < 128;
+    for (; n >= sizeof (word); n -= sizeof (word), s += sizeof (word)) {
+        memcpy (&word, s, sizeof (word));
+        any |= word;
+    }
+    word = 0;
+    memcpy (&word, s, n);
+    return ((any | word) & UINT64_C (0x8080808080808080)) == 0;
 }
 
 uint32_t profiler_db_text (struct profiler_db *db, const char *s, size_t n,
                            struct batch *b)
 {
-    uint32_t ref;
+    uint32_t ref = batch_known_text (b, s, n);
     char *fixed;
 
     db->text += n;
+    if (ref != BATCH_NULL_TEXT)
+        return ref;             // it is UTF-8, and short
     db->long_texts += n > TEXT_MAX;
     n = utf8_cut (s, n, TEXT_MAX);
     if (is_ascii (s, n))

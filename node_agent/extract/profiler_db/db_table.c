@@ -105,6 +105,8 @@ enum reading db_table_open (struct profiler_db *db, struct source *src,
     x->db = db;
     x->t = schema_table (table);
     x->optional = optional;
+    for (unsigned c = 0; c < x->t->ncolumns; c++)
+        x->row.real[c] = (double)NAN;           // if the table lacks it
     *ret = x;
     x->pages = open_pages (x);
     return x->pages ? READING_WHOLE : prepare (x, err);
@@ -132,6 +134,7 @@ static void row_of_query (struct db_table *x)
         bool text = schema_is_text (&x->t->columns[c]) || type == SQLITE_TEXT ||
                     type == SQLITE_BLOB;
 
+        row->real[c] = (double)NAN;
         if (type == SQLITE_NULL)
             continue;
         if (text) {
@@ -169,44 +172,48 @@ static enum reading next_row (struct db_table *x, struct err *err)
 }
 
 /* Put a text into the batch; most are that of the row before. */
-static uint32_t put_text (struct profiler_db *db, struct batch *b, unsigned c,
-                          const char *s, uint32_t size)
+static inline uint32_t put_text (struct profiler_db *db, struct batch *b,
+                                 const uint32_t *before, const char *s,
+                                 uint32_t size)
 {
     size_t n = 0;
-    uint32_t ref = b->nrows > 0 ? b->text[c][b->nrows - 1] : BATCH_NULL_TEXT;
-    const char *before = batch_text_at (b, ref, &n);
+    const char *known = before ? batch_text_at (b, *before, &n) : NULL;
 
-    if (!before || n != size || memcmp (before, s, n) != 0)
+    if (!known || n != size || memcmp (known, s, n) != 0)
         return profiler_db_text (db, s, size, b);
     db->text += n;
-    return ref;
+    return *before;
+}
+
+static bool put_failed (const struct db_table *x, unsigned c, struct err *err)
+{
+    err_set (err, EBADMSG, "%s: %s.%s is not a number: \"%.40s\"",
+             x->db->file.name, x->t->name, x->t->columns[c].name,
+             x->row.texts >> c & 1  ? x->row.text[c]
+             : x->row.real[c] < 0 ? "-Inf"
+                                  : "Inf");
+    return false;
 }
 
 /* Put the row into the batch; false if a number is a text, or infinite. */
 static bool put_row (struct db_table *x, struct batch *b, struct err *err)
 {
     const struct db_row *row = &x->row;
+    const unsigned n = x->t->ncolumns;
+    const uint32_t at = b->nrows, texts = row->texts;
 
-    for (unsigned c = 0; c < x->t->ncolumns; c++) {
-        uint32_t bit = 1u << c;
+    for (unsigned c = 0; c < n; c++) {
+        uint32_t *to = b->text[c];
 
-        if (b->text[c]) {
-            b->text[c][b->nrows] = row->texts & bit
-                                       ? put_text (x->db, b, c, row->text[c],
-                                                   row->size[c])
-                                       : BATCH_NULL_TEXT;
-            continue;
-        }
-        b->real[c][b->nrows] = row->integers & bit ? (double)row->value[c]
-                               : row->reals & bit  ? row->real[c]
-                                                   : NAN;
-        if (row->texts & bit || isinf (b->real[c][b->nrows])) {
-            err_set (err, EBADMSG, "%s: %s.%s is not a number: \"%.40s\"",
-                     x->db->file.name, x->t->name, x->t->columns[c].name,
-                     row->texts & bit                 ? row->text[c]
-                     : b->real[c][b->nrows] < 0 ? "-Inf"
-                                                : "Inf");
-            return false;
+        if (!to) {
+            b->real[c][at] = row->real[c];
+            if (texts >> c & 1 || isinf (row->real[c]))
+                return put_failed (x, c, err);
+        } else if (texts >> c & 1) {
+            to[at] = put_text (x->db, b, at > 0 ? &to[at - 1] : NULL,
+                               row->text[c], row->size[c]);
+        } else {
+            to[at] = BATCH_NULL_TEXT;
         }
     }
     return true;

@@ -22,8 +22,9 @@ static enum reading keep_row (void *arg, struct batch *b, struct err *err)
     struct source *src = arg;
     size_t n = 0;
     const char *step = batch_text_at (b, refs[b->nrows], &n);
+    bool as_before = b->nrows > 0 && refs[b->nrows] == refs[b->nrows - 1];
 
-    if (!source_wants (src, 1u << b->table, step, n))
+    if (!as_before && !source_wants (src, 1u << b->table, step, n))
         return READING_WHOLE;
     b->nrows++;
     return !batch_full (b) || source_flush (src, b, err) ? READING_WHOLE

@@ -43,8 +43,10 @@ static bool is_symmetric (struct text op)
     };
 
     for (const char *s = op.s; *s; s++) {
+        if ((*s | 32) != 'a' && (*s | 32) != 'r' && (*s | 32) != 'b')
+            continue;           // as most are
         for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
-            if ((s[0] | 32) == names[i][0] && (s[1] | 32) == names[i][1] &&
+            if ((s[1] | 32) == names[i][1] &&
                 strncasecmp (s, names[i], strlen (names[i])) == 0)
                 return true;
         }
@@ -84,7 +86,8 @@ static int take_times (struct source *src, const struct batch *b)
         struct text group = text_at (b, TIME_GROUP, i);
         int64_t start, elapse;
 
-        if (group.n > 0)
+        if (group.n > 0 && (i == 0 || b->text[TIME_GROUP][i] !=
+                                          b->text[TIME_GROUP][i - 1]))
             (void)evidence_group_at (e, group.s, group.n);
         if (i == 0 || b->text[TIME_STEP][i] != b->text[TIME_STEP][i - 1])
             span = span_of (src, text_at (b, TIME_STEP, i));
@@ -102,27 +105,45 @@ static int take_times (struct source *src, const struct batch *b)
     return rc;
 }
 
+#define POSITIONS 64u           // that are remembered
+
 /* A position in a group, as its links have it. */
-static int32_t position (const struct batch *b, int column, uint32_t row)
+struct position {
+    uint32_t ref;               // of its text in the batch
+    int32_t at;                 // -1: it is none
+};
+
+static int32_t position (const struct batch *b, int column, uint32_t row,
+                         struct position known[POSITIONS])
 {
-    struct text t = text_at (b, column, row);
+    uint32_t ref = b->text[column][row];
+    struct position *p = &known[ref % POSITIONS];
     int64_t v;
 
-    return units_int (t.s, 0, CAPTURE_WORLD_MAX - 1, &v) == 0 ? (int32_t)v
-                                                              : -1;
+    if (p->ref == ref)
+        return p->at;
+    p->ref = ref;
+    p->at = units_int (text_at (b, column, row).s, 0, CAPTURE_WORLD_MAX - 1,
+                       &v) == 0
+                ? (int32_t)v : -1;
+    return p->at;
 }
 
 static int take_links (struct source *src, const struct batch *b)
 {
     struct evidence *e = &src->capture->evidence;
+    struct evidence_group *g = NULL;
+    struct position known[POSITIONS];
 
+    for (unsigned i = 0; i < POSITIONS; i++)
+        known[i] = (struct position){ BATCH_NULL_TEXT, -1 };
     for (uint32_t i = 0; i < b->nrows; i++) {
         struct text name = text_at (b, MATRIX_GROUP, i);
-        int32_t from = position (b, MATRIX_SRC, i);
-        int32_t to = position (b, MATRIX_DST, i);
-        struct evidence_group *g =
-            name.n > 0 ? evidence_group_at (e, name.s, name.n) : NULL;
+        int32_t from = position (b, MATRIX_SRC, i, known);
+        int32_t to = position (b, MATRIX_DST, i, known);
 
+        if (i == 0 || b->text[MATRIX_GROUP][i] != b->text[MATRIX_GROUP][i - 1])
+            g = name.n > 0 ? evidence_group_at (e, name.s, name.n) : NULL;
         if (!g || from < 0)
             continue;
         g->own = g->own == EVIDENCE_UNKNOWN || g->own == from

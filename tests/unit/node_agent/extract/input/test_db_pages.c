@@ -16,6 +16,7 @@
 #include "extract/input/db_pages.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,9 +60,13 @@ static void same_values (sqlite3_stmt *st, const struct db_row *row)
                           type == SQLITE_INTEGER || type == SQLITE_FLOAT);
         if (row->reals >> c & 1)
             assert_true (row->real[c] == sqlite3_column_double (st, c));
-        if (row->integers >> c & 1)     // a column of reals has integers, too
+        if (row->integers >> c & 1) {   // a column of reals has integers, too
             assert_true ((double)row->value[c] ==
                          sqlite3_column_double (st, c));
+            assert_true ((double)row->value[c] == row->real[c]);
+        }
+        if (type == SQLITE_NULL && c != 2)
+            assert_true (isnan (row->real[c]));
         if (type != SQLITE_TEXT)
             continue;
         assert_int_equal (row->size[c], sqlite3_column_bytes (st, c));
