@@ -61,13 +61,29 @@ size_t utf8_cut (const char *s, size_t n, size_t max)
     return ((unsigned char)s[at] & 0xc0) == 0x80 ? max : at;
 }
 
+/* The bytes of ASCII at 's', whole words of at most n bytes. */
+static inline size_t ascii_size (const char *s, size_t n)
+{
+    size_t i = 0;
+    uint64_t word;
+
+    for (; i + sizeof (word) <= n; i += sizeof (word)) {
+        memcpy (&word, s + i, sizeof (word));
+        if (word & UINT64_C (0x8080808080808080))
+            break;
+    }
+    return i;
+}
+
 size_t utf8_repair (const char *s, size_t n, char *out, uint64_t *bad)
 {
     size_t used = 0;
 
     for (size_t i = 0; i < n;) {
-        size_t size = utf8_size (s + i);
+        size_t size = ascii_size (s + i, n - i);
 
+        if (size == 0)
+            size = utf8_size (s + i);
         if (size == 0) {
             used += utf8_put (out + used, UTF8_REPLACEMENT);
             (*bad)++;

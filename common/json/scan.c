@@ -6,6 +6,7 @@
  */
 #include "json/scan.h"
 
+#include "base/cmp.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "json/scan_number.h"
@@ -365,31 +366,12 @@ bool scan_member (struct scan *s, bool *first)
     return next_item (s, first, '}') && member_key (s);
 }
 
-/* memcmp () == 0 without a call, since keys have 4 to 40 bytes. */
-static inline bool same_bytes (const char *a, const char *b, size_t n)
-{
-    uint64_t x, y;
-    size_t i = 0;
-
-    for (; i + sizeof (x) <= n; i += sizeof (x)) {
-        memcpy (&x, a + i, sizeof (x));
-        memcpy (&y, b + i, sizeof (y));
-        if (x != y)
-            return false;
-    }
-    for (; i < n; i++) {
-        if (a[i] != b[i])
-            return false;
-    }
-    return true;
-}
-
 /* Read the key at s->at if it is the expected one. */
 static inline bool take_guess (struct scan *s, const struct predicted_key *f)
 {
     const char *p = s->at;
 
-    if (*p != '"' || !same_bytes (p + 1, f->key, f->size) ||
+    if (*p != '"' || !cmp_same (p + 1, f->key, f->size) ||
         p[1 + f->size] != '"' || p[2 + f->size] != ':')
         return false;
     s->at = p + f->size + 3;

@@ -5,6 +5,8 @@
  */
 #include "model/batch.h"
 
+#include "base/cmp.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +109,7 @@ static inline uint32_t known_text (const struct batch *b, uint32_t slot,
     size_t have = 0;
 
     return batch_text_at (b, ref, &have) && have == n &&
-                   memcmp (b->bytes + ref, s, n) == 0
+                   cmp_same (b->bytes + ref, s, n)
                ? ref : BATCH_NULL_TEXT;
 }
 

@@ -50,18 +50,22 @@ static inline unsigned real_type (double v, bool stays, int64_t *bits)
     return isnan (v) ? SERIAL_NULL : SERIAL_REAL;
 }
 
-/* Space for the values, and for the excess bytes that writing a number touches.
+/* Space for what is in front of the values, the values, and the excess bytes
+ * that writing a number touches.
  */
-static int cell_room (struct page_cell *c, const struct page_value *values,
-                      unsigned n, struct err *err)
+static size_t bytes_of (const struct page_value *values, unsigned n)
 {
     size_t size = HEAD_MAX + (n + 1) * NUMBER_MAX;
-    uint8_t *room;
 
     for (unsigned i = 0; i < n; i++)
         size += values[i].kind >= PAGE_TEXT ? values[i].size : 0;
-    if (size <= c->cap)
-        return 0;
+    return size;
+}
+
+static int cell_room (struct page_cell *c, size_t size, struct err *err)
+{
+    uint8_t *room;
+
     if (size > PAYLOAD_MAX)
         return err_set (err, EFBIG, "a row of %zu bytes", size);
     if (!(room = realloc (c->room, 2 * size)))
@@ -104,22 +108,38 @@ static inline uint64_t put_value (uint8_t **at, const struct page_value *v)
     return put_number (at, type, bits);
 }
 
-/* "Record Format": the types in front of the values. */
-static size_t make_record (struct page_cell *c, const struct page_value *values,
-                           unsigned n, const struct page_value *rowid)
+/* "Record Format": the types in front of the values.  False: there is not room
+ * for all of them.
+ */
+static bool make_record (struct page_cell *c, const struct page_value *values,
+                         unsigned n, const struct page_value *rowid,
+                         size_t *size)
 {
-    uint8_t types[HEAD_MAX], *at = c->room + HEAD_MAX;
+    size_t left = HEAD_MAX + (n + 1) * NUMBER_MAX;
+    uint8_t types[HEAD_MAX], *at;
     uint32_t ntypes = 0, own = 1;
 
-    for (unsigned i = 0; i < n + (rowid != NULL); i++)
-        ntypes += varint_put (types + ntypes,
-                              put_value (&at, i < n ? &values[i] : rowid));
+    if (left > c->cap)
+        return false;
+    left = c->cap - left;       // for texts
+    at = c->room + HEAD_MAX;
+    for (unsigned i = 0; i < n + (rowid != NULL); i++) {
+        const struct page_value *v = i < n ? &values[i] : rowid;
+
+        if (v->kind >= PAGE_TEXT) {
+            if (v->size > left)
+                return false;
+            left -= v->size;
+        }
+        ntypes += varint_put (types + ntypes, put_value (&at, v));
+    }
     if (ntypes + own > 127)     // the header's size counts itself
         own = 2;
     c->at = c->room + HEAD_MAX - ntypes - own;
     (void)varint_put (c->at, ntypes + own);
     memcpy (c->at + own, types, ntypes);
-    return (size_t)(at - c->at);
+    *size = (size_t)(at - c->at);
+    return true;
 }
 
 /* "B-tree Pages": the sizes in front of the record, its overflow behind. */
@@ -127,17 +147,20 @@ int page_cell_make (struct page_cell *c, struct page_tree *t, int64_t rowid,
                     const struct page_value *values, unsigned n,
                     struct err *err)
 {
-    const struct page_value last = page_int (rowid);
+    const struct page_value id = page_int (rowid), *last = t->index ? &id
+                                                                   : NULL;
     uint8_t front[2 * VARINT_MAX];
     uint32_t local, nfront;
-    size_t size;
-    int rc;
+    size_t size = 0;
+    int rc = 0;
 
     if (n > PAGE_COLUMNS_MAX)
         return err_set (err, E2BIG, "a row of %u columns", n);
-    if ((rc = cell_room (c, values, n, err)) < 0)
-        return rc;
-    size = make_record (c, values, n, t->index ? &last : NULL);
+    if (!make_record (c, values, n, last, &size)) {
+        if ((rc = cell_room (c, bytes_of (values, n), err)) < 0)
+            return rc;
+        (void)make_record (c, values, n, last, &size);
+    }
     local = payload_local (t->file->page_size, !t->index, size);
     c->spill = (struct page_range){ 0, 0 };
     if (local < size) {

@@ -136,11 +136,9 @@ static inline void put4 (uint8_t *p, uint32_t v)
 
 static inline uint32_t varint_bytes (uint64_t v)
 {
-    uint32_t n = 1;
+    uint32_t bits = 64 - (uint32_t)__builtin_clzll (v | 1);
 
-    while (n < VARINT_MAX && (v >>= 7))
-        n++;
-    return n;
+    return bits > 56 ? VARINT_MAX : (bits + 6) / 7;
 }
 
 static inline uint32_t varint_put (uint8_t *p, uint64_t v)

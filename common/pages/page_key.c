@@ -12,7 +12,11 @@ bool page_key_is_sound (const struct page_key *k)
     if (n == 0 || head > k->size || head < n)
         return false;
     end = p + head;
-    for (p += n; p < end; p += n) {
+    p += n;
+    // nearly all types have one byte
+    for (; p < end && *p < 0x80 && *p >> 1 != 5; p++)
+        sum += serial_bytes (*p);
+    for (; p < end; p += n) {
         if ((n = varint_get (p, end, &type)) == 0 || type >> 1 == 5)
             return false;       // 10 and 11 are no types
         sum += serial_bytes (type);
@@ -37,16 +41,21 @@ static size_t equal_bytes (const uint8_t *a, const uint8_t *b, size_t n)
     return i;
 }
 
-/* An integer, or a real's bits; PAGE_KEY_SLACK bytes behind it can be read. */
-static int64_t number_at (const uint8_t *p, uint64_t type)
+/* The n bytes of a number; PAGE_KEY_SLACK bytes behind it can be read. */
+static inline int64_t number_at (const uint8_t *p, uint32_t n)
 {
-    uint32_t n = serial_bytes (type);
     uint64_t big;
 
-    if (n == 0)
-        return (int64_t)type - SERIAL_ZERO;
     memcpy (&big, p, sizeof (big));
     return (int64_t)be64toh (big) >> (64 - 8 * n);
+}
+
+/* An integer, or a real's bits. */
+static int64_t number_of (const uint8_t *p, uint64_t type)
+{
+    uint32_t n = serial_bytes (type);
+
+    return n == 0 ? (int64_t)type - SERIAL_ZERO : number_at (p, n);
 }
 
 /* Compare exactly, as SQLite does, without converting the integer to a double.
@@ -63,7 +72,7 @@ static int compare_mixed (int64_t i, double d)
 static int compare_numbers (const uint8_t *pa, uint64_t ta, const uint8_t *pb,
                             uint64_t tb)
 {
-    int64_t a = number_at (pa, ta), b = number_at (pb, tb);
+    int64_t a = number_of (pa, ta), b = number_of (pb, tb);
     double ra, rb;
 
     if (ta != SERIAL_REAL && tb != SERIAL_REAL)
@@ -97,6 +106,11 @@ static int compare_values (const uint8_t *a, uint64_t ta, const uint8_t *b,
     return order ? order : (na > nb) - (na < nb);
 }
 
+static bool is_integer (uint64_t type)
+{
+    return type - SERIAL_INT1 <= SERIAL_INT8 - SERIAL_INT1;
+}
+
 /* Compare records with the same header, whose sizes are single bytes. */
 static int compare_alike (const struct page_key *a, const struct page_key *b)
 {
@@ -111,8 +125,13 @@ static int compare_alike (const struct page_key *a, const struct page_key *b)
 
         p += varint_get (p, end, &type);
         n = serial_bytes (type);
-        if (va + n > equal)
+        if (va + n > equal && is_integer (type)) {
+            int64_t x = number_at (va, n), y = number_at (vb, n);
+
+            order = (x > y) - (x < y);
+        } else if (va + n > equal) {
             order = compare_values (va, type, vb, type);
+        }
         va += n;
         vb += n;
     }

@@ -388,6 +388,7 @@ static int read_record (struct page_scan *p, const uint8_t *record,
                         size_t size, struct err *err)
 {
     const uint8_t *end = record + size, *at, *body;
+    unsigned column = 0;
     uint64_t head;
 
     p->ncolumns = 0;
@@ -406,12 +407,13 @@ static int read_record (struct page_scan *p, const uint8_t *record,
         n = serial_bytes ((uint32_t)serial);
         if (n > (size_t)(end - body))
             return damaged (err, p->leaf_page, "a row is too short");
-        if (p->ncolumns < PAGE_SCAN_COLUMNS) {
-            p->value[p->ncolumns] = body;
-            p->serial[p->ncolumns++] = (uint32_t)serial;
+        if (column < PAGE_SCAN_COLUMNS) {
+            p->value[column] = body;
+            p->serial[column++] = (uint32_t)serial;
         }
         body += n;
     }
+    p->ncolumns = column;
     return 0;
 }
 

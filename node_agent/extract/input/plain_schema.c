@@ -12,7 +12,7 @@ struct word {
     size_t n;
 };
 
-static bool is_word (struct word w, const char *text)
+static inline bool is_word (struct word w, const char *text)
 {
     return strlen (text) == w.n && strncasecmp (w.s, text, w.n) == 0;
 }

@@ -5,6 +5,7 @@
  */
 #include "extract/profiler_db/db_table.h"
 
+#include "base/cmp.h"
 #include "extract/input/db_pages.h"
 
 #include <errno.h>
@@ -179,7 +180,7 @@ static inline uint32_t put_text (struct profiler_db *db, struct batch *b,
     size_t n = 0;
     const char *known = before ? batch_text_at (b, *before, &n) : NULL;
 
-    if (!known || n != size || memcmp (known, s, n) != 0)
+    if (!known || n != size || !cmp_same (known, s, n))
         return profiler_db_text (db, s, size, b);
     db->text += n;
     return *before;
