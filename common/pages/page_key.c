@@ -122,14 +122,16 @@ static int compare_alike (const struct page_key *a, const struct page_key *b)
          p < end && order == 0;) {
         uint64_t type = 0;
         uint32_t n;
+        bool same;
 
         p += varint_get (p, end, &type);
         n = serial_bytes (type);
-        if (va + n > equal && is_integer (type)) {
+        same = va + n <= equal;
+        if (!same && is_integer (type)) {
             int64_t x = number_at (va, n), y = number_at (vb, n);
 
             order = (x > y) - (x < y);
-        } else if (va + n > equal) {
+        } else if (!same) {
             order = compare_values (va, type, vb, type);
         }
         va += n;
