@@ -14,9 +14,9 @@
 
 static char collective[] = "5862276093215481612";       // of group_name_0
 
-/* A capture of 'rank'; with metadata it knows group_name_0 of ranks a, b. */
-static void add (struct groups *g, int64_t rank, bool metadata, int32_t a,
-                 int32_t b, const char *used)
+/* A capture of 'rank', whose metadata has group_name_0 of n ranks, if any. */
+static void add_of (struct groups *g, int64_t rank, const int32_t *ranks,
+                    uint32_t n, const char *used)
 {
     struct part_group u = { .name = (char *)used, .collective = true };
     struct group_list list = { NULL, 0 };
@@ -24,23 +24,30 @@ static void add (struct groups *g, int64_t rank, bool metadata, int32_t a,
     struct capture c;
 
     capture_init (&c);
-    if (metadata) {
-        int32_t *members = calloc (2, sizeof (*members));
+    if (n > 0) {
+        int32_t *members = calloc (n, sizeof (*members));
 
         assert_non_null (members);
-        members[0] = a;
-        members[1] = b;
+        memcpy (members, ranks, n * sizeof (*members));
         assert_int_equal (capture_add_group (&c, "group_name_0", "tp",
-                                             members, 2, &err), 0);
+                                             members, n, &err), 0);
     }
     assert_int_equal (groups_add (g, &c, rank, &u, used ? 1 : 0, &list, &err),
                       0);
     assert_int_equal (c.ngroups, 0);
-    assert_int_equal (list.n, metadata);
-    if (metadata)               // what its lists say is judged by afterwards
-        assert_int_equal (list.list[0]->members[1], b);
+    assert_int_equal (list.n, n > 0);
+    if (n > 0)                  // what its lists say is judged by afterwards
+        assert_memory_equal (list.list[0]->members, ranks,
+                             n * sizeof (*ranks));
     free (list.list);
     capture_fini (&c);
+}
+
+/* With metadata it knows group_name_0 of ranks a, b. */
+static void add (struct groups *g, int64_t rank, bool metadata, int32_t a,
+                 int32_t b, const char *used)
+{
+    add_of (g, rank, (int32_t[]){ a, b }, metadata ? 2 : 0, used);
 }
 
 /* What is written, one line a member: "id group_id type rank". */
@@ -87,6 +94,22 @@ static void test_same_name (void **state)
     add (g, 0, true, 0, 1, NULL);
     check (g, "1 group_name_0 - 0;1 group_name_0 - 1;"
               "2 group_name_0 collective 2;2 group_name_0 collective 3");
+}
+
+/* As many ranks, of which the first, the middle and the last are the same. */
+static void test_one_rank_differs (void **state)
+{
+    static const int32_t a[] = { 0, 1, 4, 5, 6 }, b[] = { 0, 2, 4, 5, 6 };
+    struct groups *g = groups_create ();
+
+    (void)state;
+    add_of (g, 1, a, 5, collective);
+    add_of (g, 2, b, 5, NULL);
+    check (g, "1 group_name_0 collective 0;1 group_name_0 collective 1;"
+              "1 group_name_0 collective 4;1 group_name_0 collective 5;"
+              "1 group_name_0 collective 6;2 group_name_0 - 0;"
+              "2 group_name_0 - 2;2 group_name_0 - 4;2 group_name_0 - 5;"
+              "2 group_name_0 - 6");
 }
 
 /* Rank 1's metadata is lost, but rank 0's names it: one group, or every row of
@@ -136,6 +159,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_once),
         cmocka_unit_test (test_same_name),
+        cmocka_unit_test (test_one_rank_differs),
         cmocka_unit_test (test_seen),
         cmocka_unit_test (test_seen_in_two),
         cmocka_unit_test (test_only_seen),
