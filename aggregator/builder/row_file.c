@@ -150,28 +150,28 @@ struct indexing {
     const atomic_bool *cancel;
 };
 
-static int add_keys (struct page_index *x, const struct row_span *span,
+static int add_keys (struct page_writer *x, const struct row_span *span,
                      uint64_t rows, struct err *err)
 {
     struct page_value rank = span->rank < 0 ? page_null ()
                                             : page_int (span->rank);
 
-    return page_index_keys (x, &rank, 1, row_file_first (span->capture), rows,
-                            err);
+    return page_writer_keys (x, row_file_first (span->capture), rows, &rank, 1,
+                             err);
 }
 
 /* The rows of a capture are in order already, so no sorting is needed. */
 static int write_index (void *state, size_t piece, struct err *err)
 {
     const struct indexing *w = state;
-    struct page_index *x = NULL;
-    int rc = page_index_open (w->file->indexes[piece], &x, err), end;
+    struct page_writer *x = NULL;
+    int rc = page_writer_open (w->file->indexes[piece], &x, err), end;
 
     for (size_t i = 0; i < w->n && rc == 0; i++)
         rc = atomic_load (w->cancel)
                  ? err_set (err, EINTR, "interrupted")
                  : add_keys (x, &w->spans[i], w->spans[i].rows[piece], err);
-    end = page_index_close (x, rc < 0 ? NULL : err);
+    end = page_writer_close (x, rc < 0 ? NULL : err);
     return rc < 0 ? rc : end;
 }
 

@@ -242,12 +242,12 @@ static int write_index (void *state, size_t i, struct err *err)
 {
     const struct worker *w = state;
     const struct cluster_part *p = &w->maker->parts[i];
-    struct page_index *x = NULL;
-    int rc = page_index_open (p->index, &x, err), end;
+    struct page_writer *x = NULL;
+    int rc = page_writer_open (p->index, &x, err), end;
 
     if (rc == 0)
         rc = cluster_keys_write (&p->keys, x, w->maker->cancel, err);
-    end = page_index_close (x, rc < 0 ? NULL : err);
+    end = page_writer_close (x, rc < 0 ? NULL : err);
     return rc < 0 ? rc : end;
 }
 

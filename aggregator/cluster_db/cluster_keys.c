@@ -461,15 +461,15 @@ static unsigned key_values (const struct cluster_keys *k,
 }
 
 static int write_key (const struct cluster_keys *k, const struct cursor *c,
-                      struct page_index *x, struct err *err)
+                      struct page_writer *x, struct err *err)
 {
     struct page_value values[5];
     unsigned n = key_values (k, c, values);
 
-    return page_index_keys (x, values, n, c->key->rowid, c->key->rows, err);
+    return page_writer_keys (x, c->key->rowid, c->key->rows, values, n, err);
 }
 
-int cluster_keys_write (const struct cluster_keys *k, struct page_index *x,
+int cluster_keys_write (const struct cluster_keys *k, struct page_writer *x,
                         const atomic_bool *cancel, struct err *err)
 {
     struct merge m = { .keys = k };

@@ -40,7 +40,7 @@ void cluster_keys_fini (struct cluster_keys *k);
  * steps that these had must still be there.  -EINTR ('cancel', which may be
  * NULL, became true), -ENOMEM, -EIO, -ENOSPC.
  */
-int cluster_keys_write (const struct cluster_keys *k, struct page_index *x,
+int cluster_keys_write (const struct cluster_keys *k, struct page_writer *x,
                         const atomic_bool *cancel, struct err *err);
 
 /* ---- one thread's ---- */

@@ -6,6 +6,7 @@
  */
 #include "pages/page_private.h"
 
+#include "base/cmp.h"
 #include "base/fault.h"
 #include "base/vec.h"
 #include "store/db_rows.h"
@@ -27,18 +28,13 @@ static int pool_add (struct page_file *f, uint32_t first, uint32_t n)
 
     if (n == 0)
         return 0;
-    if (first + n == f->next) {
+    if (first + n == f->next)
         f->next = first;
-        return 0;
-    }
-    if (last && last->first + last->n == first) {
+    else if (last && last->first + last->n == first)
         last->n += n;
-        return 0;
-    }
-    if (!(last = vec_one_more (f->pool, f->npool, sizeof (*last))))
-        return -ENOMEM;
-    f->pool = last;
-    f->pool[f->npool++] = (struct page_range){ first, n };
+    else
+        return vec_push (&f->pool, &f->npool, &(struct page_range){ first, n },
+                         sizeof (*f->pool));
     return 0;
 }
 
@@ -79,18 +75,15 @@ int page_file_take (struct page_file *f, uint32_t n, uint32_t *ret,
 
     (void)pthread_mutex_lock (&f->lock);
     if (!(*ret = pool_take (f, n))) {
-        *ret = f->next;
-        if (f->next <= lock && n > lock - f->next)
-            *ret = lock + 1;
+        uint32_t next = f->next;
+
+        *ret = next <= lock && n > lock - next ? lock + 1 : next;
         if (n > PAGE_COUNT_MAX - *ret)
             rc = -EFBIG;
-    }
-    if (rc == 0 && *ret >= f->next) {
-        uint32_t skipped = f->next;
-
-        f->next = *ret + n;
-        if (skipped < *ret)
-            rc = pool_add (f, skipped, lock - skipped);
+        else
+            f->next = *ret + n;
+        if (rc == 0 && *ret > next)
+            rc = pool_add (f, next, lock - next);
     }
     (void)pthread_mutex_unlock (&f->lock);
     return rc < 0 ? err_sys (err, -rc, "%s: no page to take", f->path) : 0;
@@ -152,7 +145,7 @@ int page_file_spill (struct page_file *f, const uint8_t *bytes, size_t size,
 static int read_roots (struct page_file *f, struct err *err)
 {
     const char *name;
-    struct page_tree *more, t = { .file = f };
+    struct page_tree t = { .file = f };
     struct db_rows r;
     sqlite3 *db = NULL;
     int rc;
@@ -166,14 +159,12 @@ static int read_roots (struct page_file *f, struct err *err)
                           " rootpage, type='index' OR sql LIKE '%WITHOUT ROWID"
                           "%' FROM sqlite_schema WHERE rootpage>0");
     while (db_row (&r, name, t.root, t.index)) {
-        more = vec_one_more (f->trees, f->ntrees, sizeof (t));
-        if (more)
-            f->trees = more;
-        if (!more || !(t.name = strdup (name)))
+        t.name = strdup (name);
+        if (!t.name || vec_push (&f->trees, &f->ntrees, &t, sizeof (t)) < 0) {
+            free (t.name);
             r.rc = err_set (err, ENOMEM, "no memory for the tables of %s",
                             f->path);
-        else
-            more[f->ntrees++] = t;
+        }
     }
     rc = db_end (&r);
     (void)sqlite3_close (db);
@@ -220,7 +211,8 @@ static int read_header (struct page_file *f, uint32_t *nfree, struct err *err)
         return err_set (err, EINVAL, "%s: %s", f->path, refusal);
     f->next = get4 (h + HEADER_PAGE_COUNT) + 1;
     *nfree = get4 (h + HEADER_FREE_COUNT);
-    return 0;
+    f->page = malloc (f->page_size);
+    return f->page ? 0 : err_set (err, ENOMEM, "no memory for a page");
 }
 
 int page_file_begin (const char *path, bool write, struct page_file **ret,
@@ -267,6 +259,7 @@ void page_file_close (struct page_file *f)
         free (f->trees[i].leaves);
     }
     free (f->trees);
+    free (f->page);
     free (f->pool);
     free (f->path);
     (void)pthread_mutex_destroy (&f->lock);
@@ -276,52 +269,32 @@ void page_file_close (struct page_file *f)
 int page_file_tree (struct page_file *f, const char *name,
                     struct page_tree **ret, struct err *err)
 {
-    uint8_t *page;
+    struct page_tree *t = f->trees, *end = t + f->ntrees;
     int rc;
 
-    for (size_t i = 0; i < f->ntrees; i++) {
-        struct page_tree *t = &f->trees[i];
-
-        if (strcmp (t->name, name) != 0)
-            continue;
-        if (!(page = malloc (f->page_size)))
-            return err_set (err, ENOMEM, "no memory for a page");
-        rc = page_file_read (f, t->root, page, err);
-        if (rc == 0 && (page[0] != (t->index ? INDEX_LEAF : TABLE_LEAF) ||
-                        get2 (page + AT_CELLS) != 0))
-            rc = err_set (err, ENOTEMPTY, "%s: %s is not empty", f->path, name);
-        free (page);
-        *ret = t;
-        return rc;
-    }
-    return err_set (err, ENOENT, "%s has no %s", f->path, name);
+    while (t < end && strcmp (t->name, name) != 0)
+        t++;
+    if (t == end)
+        return err_set (err, ENOENT, "%s has no %s", f->path, name);
+    *ret = t;
+    rc = page_file_read (f, t->root, f->page, err);
+    if (rc == 0 && (f->page[0] != (t->index ? INDEX_LEAF : TABLE_LEAF) ||
+                    get2 (f->page + AT_CELLS) != 0))
+        rc = err_set (err, ENOTEMPTY, "%s: %s is not empty", f->path, name);
+    return rc;
 }
 
 /* ---- finishing ---- */
-
-static int leaf_order (const void *pa, const void *pb)
-{
-    const struct page_leaf *a = pa, *b = pb;
-
-    return (a->first > b->first) - (a->first < b->first);
-}
 
 /* A single leaf becomes the root itself. */
 static int leaf_to_root (struct page_tree *t, struct err *err)
 {
     struct page_file *f = t->file;
-    uint8_t *page = malloc (f->page_size);
-    int rc;
+    int rc = page_file_read (f, t->leaves[0].page, f->page, err);
 
-    if (!page)
-        return err_set (err, ENOMEM, "no memory for a page");
-    rc = page_file_read (f, t->leaves[0].page, page, err);
     if (rc == 0)
-        rc = page_file_write (f, t->root, page, 1, err);
-    if (rc == 0)
-        rc = page_file_give (f, t->leaves[0].page, 1, err);
-    free (page);
-    return rc;
+        rc = page_file_write (f, t->root, f->page, 1, err);
+    return rc < 0 ? rc : page_file_give (f, t->leaves[0].page, 1, err);
 }
 
 static int join_leaves (struct page_tree *t, struct err *err)
@@ -332,7 +305,7 @@ static int join_leaves (struct page_tree *t, struct err *err)
 
     if (t->nleaves <= 1)
         return t->nleaves ? leaf_to_root (t, err) : 0;
-    qsort (t->leaves, t->nleaves, sizeof (*t->leaves), leaf_order);
+    qsort (t->leaves, t->nleaves, sizeof (*t->leaves), cmp_int64);
     for (size_t i = 0; i + 1 < t->nleaves && rc == 0; i++) {
         const struct page_leaf *a = &t->leaves[i], *b = a + 1;
 
@@ -351,20 +324,13 @@ static int join_leaves (struct page_tree *t, struct err *err)
     return rc;
 }
 
-static int range_order (const void *pa, const void *pb)
-{
-    const struct page_range *a = pa, *b = pb;
-
-    return (a->first > b->first) - (a->first < b->first);
-}
-
 /* Cut the free pages at the end of the file off. */
 static void trim_end (struct page_file *f)
 {
     uint32_t lock = lock_page (f->page_size);
 
     if (f->npool > 0)
-        qsort (f->pool, f->npool, sizeof (*f->pool), range_order);
+        qsort (f->pool, f->npool, sizeof (*f->pool), cmp_int32);
     for (;;) {
         struct page_range *last = f->npool ? &f->pool[f->npool - 1] : NULL;
 
@@ -382,9 +348,10 @@ static void trim_end (struct page_file *f)
 /* Write a trunk with up to 'room' pages from the end of the pool; *next is the
  * trunk before.
  */
-static int write_trunk (struct page_file *f, uint8_t *page, uint32_t *next,
-                        uint32_t *count, struct err *err)
+static int write_trunk (struct page_file *f, uint32_t *next, uint32_t *count,
+                        struct err *err)
 {
+    uint8_t *page = f->page;
     uint32_t trunk = 0, n = 0;
 
     memset (page, 0, f->page_size);
@@ -409,26 +376,20 @@ static int write_trunk (struct page_file *f, uint8_t *page, uint32_t *next,
 /* Write the freelist, then the header. */
 static int write_header (struct page_file *f, struct err *err)
 {
-    uint8_t *page = malloc (f->page_size);
-    uint32_t trunk = 0, count = 0;
+    uint32_t trunk = 0, count = 0, changes;
     int rc = 0;
 
-    if (!page)
-        return err_set (err, ENOMEM, "no memory for a page");
     while (f->npool > 0 && rc == 0)
-        rc = write_trunk (f, page, &trunk, &count, err);
-    if (rc == 0 && (rc = page_file_read (f, 1, page, err)) == 0) {
-        uint32_t changes = get4 (page + HEADER_CHANGES) + 1;
-
-        put4 (page + HEADER_PAGE_COUNT, f->next - 1);
-        put4 (page + HEADER_FREE_FIRST, trunk);
-        put4 (page + HEADER_FREE_COUNT, count);
-        put4 (page + HEADER_CHANGES, changes);
-        put4 (page + HEADER_VALID_FOR, changes);
-        rc = page_file_write (f, 1, page, 1, err);
-    }
-    free (page);
-    return rc;
+        rc = write_trunk (f, &trunk, &count, err);
+    if (rc < 0 || (rc = page_file_read (f, 1, f->page, err)) < 0)
+        return rc;
+    changes = get4 (f->page + HEADER_CHANGES) + 1;
+    put4 (f->page + HEADER_PAGE_COUNT, f->next - 1);
+    put4 (f->page + HEADER_FREE_FIRST, trunk);
+    put4 (f->page + HEADER_FREE_COUNT, count);
+    put4 (f->page + HEADER_CHANGES, changes);
+    put4 (f->page + HEADER_VALID_FOR, changes);
+    return page_file_write (f, 1, f->page, 1, err);
 }
 
 int page_file_finish (struct page_file *f, bool sync, struct err *err)

@@ -101,20 +101,20 @@ int page_levels_add (struct page_levels *l, unsigned level, uint32_t child,
 
 int page_levels_end (struct page_levels *l, uint32_t last, struct err *err)
 {
-    for (unsigned i = 0; i < l->n; i++) {
-        uint32_t page = l->tree->root;
-        int rc = i + 1 < l->n ? page_file_take (l->tree->file, 1, &page, err)
-                              : 0;
+    int rc = 0;
 
-        if (rc < 0)
-            return rc;
+    for (unsigned i = 0; i < l->n && rc == 0; i++) {
+        uint32_t page = l->tree->root;
+
+        if (i + 1 < l->n)
+            rc = page_file_take (l->tree->file, 1, &page, err);
         page_image_end (&l->level[i], last);
-        rc = page_file_write (l->tree->file, page, l->level[i].bytes, 1, err);
-        if (rc < 0)
-            return rc;
+        if (rc == 0)
+            rc = page_file_write (l->tree->file, page, l->level[i].bytes, 1,
+                                  err);
         last = page;
     }
-    return 0;
+    return rc;
 }
 
 void page_levels_fini (struct page_levels *l)

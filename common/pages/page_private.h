@@ -25,13 +25,14 @@ struct page_tree {
 };
 
 struct page_range {
-    uint32_t first, n;
+    uint32_t first, n;          // less than 2^30, as numbers of pages are
 };
 
 struct page_file {
     int fd;
     char *path;
     uint32_t page_size;
+    uint8_t *page;              // room for one, for whoever opens or finishes
     struct page_tree *trees;
     size_t ntrees;
     pthread_mutex_t lock;       // over what follows, and leaves of trees

@@ -1,9 +1,13 @@
-/* common/pages/page_writer.c - write rows into the leaves of a table
+/* common/pages/page_writer.c - write rows into the leaves of a table, or sorted
+ * keys into those of an index
  *
  * A writer fills PAGE_RUN pages in memory and takes numbers for them when it
- * writes them.  To take rows back it returns to the mark: leaves written since
- * then go back to the file, and the page of the mark is still in memory, or was
- * kept when it was written.
+ * writes them.  Leaves of a table are listed for page_file_finish.  A leaf of an
+ * index gives its last key to the level above.
+ *
+ * To take rows back a writer returns to the mark: leaves written since then go
+ * back to the file, and the page of the mark is still in memory, or was kept
+ * when it was written.
  */
 #include "pages/page_private.h"
 
@@ -22,22 +26,27 @@ struct page_writer {
     struct page_tree *tree;
     struct page_cell cell;
     uint8_t *buffer;            // PAGE_RUN pages
-    uint32_t waiting;           // full ones of them: the last of 'leaves'
-    struct page_image image;    // of the page behind these
-    int64_t first, last;        // rowids in it
-    struct page_leaf *leaves;
-    size_t nleaves;
+    uint32_t waiting;           // full ones of them
+    struct page_image images[PAGE_RUN]; // of these, and of the next page
+    int rc;                     // what failed
+    struct err why;
+
+    size_t nleaves;             // all that were full
+    struct page_levels above;   // of an index
+
+    // of a table
+    int64_t first, last;        // rowids in the next page
+    struct page_leaf *leaves;   // nleaves; the last ones are waiting
     struct mark mark;
     uint8_t *kept;              // the page of the mark, once it is written
     struct page_range *spills;  // overflow pages since the mark
     size_t nspills;
-    int rc;                     // what failed
-    struct err why;
 };
 
-static int writer_failed (struct page_writer *w, int rc, struct err *err)
+/* Keep the first failure, and tell it. */
+static int outcome (struct page_writer *w, int rc, struct err *err)
 {
-    if (rc < 0 && w->rc == 0)
+    if (w->rc == 0)
         w->rc = rc;
     if (w->rc < 0 && err)
         *err = w->why;
@@ -48,8 +57,9 @@ static void begin_leaf (struct page_writer *w)
 {
     uint32_t size = w->tree->file->page_size;
 
-    page_image_begin (&w->image, w->buffer + (size_t)w->waiting * size, size,
-                      TABLE_LEAF);
+    page_image_begin (&w->images[w->waiting],
+                      w->buffer + (size_t)w->waiting * size, size,
+                      w->tree->index ? INDEX_LEAF : TABLE_LEAF);
 }
 
 int page_writer_open (struct page_tree *t, struct page_writer **ret,
@@ -65,88 +75,99 @@ int page_writer_open (struct page_tree *t, struct page_writer **ret,
         free (w);
         return err_set (err, ENOMEM, "no memory for pages of %s", t->name);
     }
-    w->tree = t;
+    w->tree = w->above.tree = t;
     begin_leaf (w);
     page_writer_mark (w);
     *ret = w;
     return 0;
 }
 
-/* Write the pages that are full. */
-static int write_leaves (struct page_writer *w)
+/* Note where the waiting leaf is written. */
+static int place_leaf (struct page_writer *w, uint32_t i, uint32_t page)
+{
+    const uint8_t *key;
+    uint32_t size;
+
+    if (!w->tree->index) {
+        w->leaves[w->nleaves - w->waiting + i].page = page;
+        return 0;
+    }
+    key = page_image_pop (&w->images[i], &size);
+    return page_levels_add (&w->above, 0, page, key, size, &w->why);
+}
+
+/* Write the first n pages of the buffer, which are the waiting ones, or also
+ * the next; *end is the page behind them.
+ */
+static int write_pages (struct page_writer *w, uint32_t n, uint32_t *end)
 {
     struct page_file *f = w->tree->file;
-    size_t written = w->nleaves - w->waiting;
     uint32_t page;
-    int rc;
+    int rc = page_file_take (f, n, &page, &w->why);
+
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        if (i < w->waiting)
+            rc = place_leaf (w, i, page + i);
+        page_image_end (&w->images[i], 0);
+    }
+    if (rc == 0)
+        rc = page_file_write (f, page, w->buffer, n, &w->why);
+    *end = page + n;
+    w->waiting = 0;
+    return rc;
+}
+
+static int write_leaves (struct page_writer *w)
+{
+    size_t size = w->tree->file->page_size, written = w->nleaves - w->waiting;
+    uint32_t end;
 
     if (w->waiting == 0)
         return 0;
     if (w->mark.nleaves >= written && w->mark.nleaves < w->nleaves)
-        memcpy (w->kept, w->buffer + (w->mark.nleaves - written) * f->page_size,
-                f->page_size);
-    rc = page_file_take (f, w->waiting, &page, &w->why);
-    if (rc == 0)
-        rc = page_file_write (f, page, w->buffer, w->waiting, &w->why);
-    if (rc < 0)
-        return rc;
-    for (uint32_t i = 0; i < w->waiting; i++)
-        w->leaves[written + i].page = page + i;
-    w->waiting = 0;
-    return 0;
+        memcpy (w->kept, w->buffer + (w->mark.nleaves - written) * size, size);
+    return write_pages (w, w->waiting, &end);
 }
 
 /* End the leaf, full or not; the next row begins another one. */
 static int close_leaf (struct page_writer *w)
 {
-    struct page_leaf *more;
+    const struct page_leaf leaf = { w->first, w->last, 0 };
     int rc = 0;
 
-    if (w->image.cells == 0)
+    if (w->images[w->waiting].cells == 0)
         return 0;
-    more = vec_one_more (w->leaves, w->nleaves, sizeof (*more));
-    if (!more)
+    if (w->tree->index)
+        w->nleaves++;
+    else if (vec_push (&w->leaves, &w->nleaves, &leaf, sizeof (leaf)) < 0)
         return err_set (&w->why, ENOMEM, "no memory for pages");
-    w->leaves = more;
-    more[w->nleaves++] = (struct page_leaf){ w->first, w->last, 0 };
-    page_image_end (&w->image, 0);
     if (++w->waiting == PAGE_RUN)
         rc = write_leaves (w);
-    if (rc == 0)                // else the buffer may be full
-        begin_leaf (w);
+    begin_leaf (w);
     return rc;
 }
 
-/* Copy the state that belongs to the row. */
-static int keep_spill (struct page_writer *w)
+/* Copy the row or key in w->cell into the leaf. */
+static int add_cell (struct page_writer *w, int64_t rowid)
 {
-    struct page_range *more = vec_one_more (w->spills, w->nspills,
-                                            sizeof (*more));
-
-    if (!more)
-        return err_set (&w->why, ENOMEM, "no memory for pages");
-    w->spills = more;
-    more[w->nspills++] = w->cell.spill;
-    return 0;
-}
-
-static int add_row (struct page_writer *w, int64_t rowid,
-                    const struct page_value *values, unsigned n)
-{
+    bool table = !w->tree->index;
     uint8_t *to = NULL;
-    int rc = page_cell_make (&w->cell, w->tree, rowid, values, n, &w->why);
+    int rc = 0;
 
-    if (rc == 0 && w->cell.spill.n > 0)
-        rc = keep_spill (w);
-    if (rc == 0 && w->image.cells > 0 && rowid <= w->last)
+    if (table && w->cell.spill.n > 0 &&
+        vec_push (&w->spills, &w->nspills, &w->cell.spill,
+                  sizeof (w->cell.spill)) < 0)
+        return err_set (&w->why, ENOMEM, "no memory for pages");
+    if (table && w->images[w->waiting].cells > 0 && rowid <= w->last)
         rc = close_leaf (w);
-    if (rc == 0 && !(to = page_image_cell (&w->image, w->cell.size)) &&
+    if (rc == 0 &&
+        !(to = page_image_cell (&w->images[w->waiting], w->cell.size)) &&
         (rc = close_leaf (w)) == 0)
-        to = page_image_cell (&w->image, w->cell.size);
+        to = page_image_cell (&w->images[w->waiting], w->cell.size);
     if (rc < 0)
         return rc;
     memcpy (to, w->cell.at, w->cell.size);
-    if (w->image.cells == 1)
+    if (w->images[w->waiting].cells == 1)
         w->first = rowid;
     w->last = rowid;
     return 0;
@@ -156,57 +177,88 @@ int page_writer_row (struct page_writer *w, int64_t rowid,
                      const struct page_value *values, unsigned n,
                      struct err *err)
 {
-    if (w->rc == 0)
-        w->rc = add_row (w, rowid, values, n);
-    return w->rc < 0 ? writer_failed (w, 0, err) : 0;
+    return page_writer_keys (w, rowid, 1, values, n, err);
+}
+
+int page_writer_keys (struct page_writer *w, int64_t rowid, uint64_t rows,
+                      const struct page_value *values, unsigned n,
+                      struct err *err)
+{
+    for (uint64_t i = 0; i < rows && w->rc == 0; i++) {
+        int64_t id = rowid + (int64_t)i;
+
+        if (i == 0 || !page_cell_next (&w->cell, id))
+            w->rc = page_cell_make (&w->cell, w->tree, id, values, n, &w->why);
+        if (w->rc == 0)
+            w->rc = add_cell (w, id);
+    }
+    return w->rc < 0 ? outcome (w, 0, err) : 0;
 }
 
 int page_writer_gap (struct page_writer *w, struct err *err)
 {
-    return writer_failed (w, w->rc < 0 ? w->rc : close_leaf (w), err);
+    return outcome (w, w->rc < 0 ? 0 : close_leaf (w), err);
 }
 
 void page_writer_mark (struct page_writer *w)
 {
-    w->mark = (struct mark){ w->nleaves, w->image, w->first, w->last };
+    w->mark = (struct mark){ w->nleaves, w->images[w->waiting], w->first,
+                             w->last };
     w->nspills = 0;
-    free (w->spills);           // it begins as NULL again (base/vec.h)
-    w->spills = NULL;
 }
 
 int page_writer_abandon (struct page_writer *w, struct err *err)
 {
     const struct mark *m = &w->mark;
-    size_t size = w->tree->file->page_size;
+    struct page_file *f = w->tree->file;
     size_t written = w->nleaves - w->waiting;
     int rc = w->rc;
 
     for (size_t i = m->nleaves; i < written && rc == 0; i++)
-        rc = page_file_give (w->tree->file, w->leaves[i].page, 1, &w->why);
+        rc = page_file_give (f, w->leaves[i].page, 1, &w->why);
     for (size_t i = 0; i < w->nspills && rc == 0; i++)
-        rc = page_file_give (w->tree->file, w->spills[i].first,
-                             w->spills[i].n, &w->why);
+        rc = page_file_give (f, w->spills[i].first, w->spills[i].n, &w->why);
     w->waiting = 0;
     if (m->nleaves >= written)
         w->waiting = (uint32_t)(m->nleaves - written);
     else if (m->image.cells > 0)
-        memcpy (w->buffer, w->kept, size);
+        memcpy (w->buffer, w->kept, f->page_size);
     w->nleaves = m->nleaves;
-    w->image = m->image;
-    w->image.bytes = w->buffer + w->waiting * size;
+    w->images[w->waiting] = m->image;
+    w->images[w->waiting].bytes = w->buffer + w->waiting * f->page_size;
     w->first = m->first;
     w->last = m->last;
     page_writer_mark (w);
-    return writer_failed (w, rc, err);
+    return outcome (w, rc, err);
 }
 
-/* Hand the leaves over to the table. */
-static int hand_over (struct page_writer *w)
+/* Write the last leaf of an index, and the levels above; a single leaf is the
+ * root itself.
+ */
+static int end_index (struct page_writer *w)
+{
+    struct page_image *last = &w->images[w->waiting];
+    uint32_t end;
+    int rc;
+
+    if (w->above.n == 0 && w->waiting == 0) {
+        page_image_end (last, 0);
+        return page_file_write (w->tree->file, w->tree->root, last->bytes, 1,
+                                &w->why);
+    }
+    rc = write_pages (w, w->waiting + 1, &end);
+    return rc < 0 ? rc : page_levels_end (&w->above, end - 1, &w->why);
+}
+
+/* Write the last leaves of a table, and hand all over to it. */
+static int end_table (struct page_writer *w)
 {
     struct page_tree *t = w->tree;
     struct page_leaf *all;
-    int rc = 0;
+    int rc = close_leaf (w);
 
+    if (rc < 0 || (rc = write_leaves (w)) < 0 || w->nleaves == 0)
+        return rc;
     (void)pthread_mutex_lock (&t->file->lock);
     all = realloc (t->leaves, (t->nleaves + w->nleaves) * sizeof (*all));
     if (all) {
@@ -226,11 +278,10 @@ int page_writer_close (struct page_writer *w, struct err *err)
 
     if (!w)
         return 0;
-    rc = w->rc;
-    if (rc == 0 && (rc = close_leaf (w)) == 0 && (rc = write_leaves (w)) == 0 &&
-        w->nleaves > 0)
-        rc = hand_over (w);
-    rc = writer_failed (w, rc, err);
+    if ((rc = w->rc) == 0)
+        rc = w->tree->index ? end_index (w) : end_table (w);
+    rc = outcome (w, rc, err);
+    page_levels_fini (&w->above);
     free (w->cell.room);
     free (w->buffer);
     free (w->leaves);

@@ -6,9 +6,9 @@
  * index.  What joins the pages is written last.  Then SQLite may open the file
  * again, and read and change it as any other.
  *
- *     page_file_open; page_file_tree of each table
+ *     page_file_open; page_file_tree of each table and index
  *         in each thread, for each table: page_writer_open, _row ..., _close
- *         in one thread for each index: page_index_open, _key ..., _close
+ *         in one thread for each index: page_writer_open, _keys ..., _close
  *     page_file_finish; page_check_file
  *
  * After a failure the file is of no use: it is written beside the one that it
@@ -48,7 +48,7 @@ int page_file_tree (struct page_file *f, const char *name,
                     struct page_tree **ret, struct err *err);
 
 /* Join the leaves of all tables and update the header; with 'sync' everything
- * is on disk afterwards.  All writers and indexes must be closed.  -EEXIST: two
+ * is on disk afterwards.  All writers must be closed.  -EEXIST: two
  * writers have rows in the same range; 'err' has the rowids.
  */
 int page_file_finish (struct page_file *f, bool sync, struct err *err);
@@ -112,17 +112,17 @@ static inline struct page_value page_blob (const void *bytes, uint32_t size)
                                 .bytes = bytes };
 }
 
-/* ---- rows ---- */
+/* ---- rows and keys ---- */
 
-/* One thread's leaves of one table: PAGE_RUN pages of memory, and 24 bytes for
- * each page written, until page_file_finish.
+/* One thread's leaves of a table, or all of an index: PAGE_RUN pages of memory,
+ * and for a table 24 bytes for each page written, until page_file_finish.
  */
 struct page_writer;
 
 int page_writer_open (struct page_tree *t, struct page_writer **ret,
                       struct err *err);
 
-/* Add a row.  Rowids ascend, and no other writer may have one between two of
+/* Add a row to a table.  Rowids ascend, and no other writer may have one between two of
  * these unless page_writer_gap was called between them.  A failure sticks:
  * -ENOMEM, -EFBIG (a row of 1 GB, or a file of 2^30 pages), -E2BIG (columns),
  * or an error of the disk (-ENOSPC, -EIO).
@@ -131,44 +131,31 @@ int page_writer_row (struct page_writer *w, int64_t rowid,
                      const struct page_value *values, unsigned n,
                      struct err *err);
 
-/* Allow the next row to have any higher or lower rowid; it begins a new page.
+/* Add the keys of so many rows, whose rowids follow each other, to an index,
+ * which has the collation BINARY, ascending.  Each key must be larger than the
+ * one before: by its values (NULL, numbers, texts, blobs), then by the rowid.
+ * Only page_check_file checks this.  Numbers have the kinds that they have in
+ * the table.  Errors as page_writer_row.
+ */
+int page_writer_keys (struct page_writer *w, int64_t rowid, uint64_t rows,
+                      const struct page_value *values, unsigned n,
+                      struct err *err);
+
+/* Of a table: allow the next row to have any higher or lower rowid; it begins a new page.
  */
 int page_writer_gap (struct page_writer *w, struct err *err);
 
-/* Set a mark at this place; drop all rows since the mark, or all rows without
+/* Of a table: set a mark at this place; drop all rows since the mark, or all rows without
  * one.  Others may then use their pages.  Both can be called any number of
  * times.
  */
 void page_writer_mark (struct page_writer *w);
 int page_writer_abandon (struct page_writer *w, struct err *err);
 
-/* Write what is in memory; page_file_finish will join it.  Closes the writer in
- * any case, even after a failure; w may be NULL.
+/* Write what is in memory; an index is whole then, and page_file_finish will
+ * join a table.  Closes the writer in any case, even after a failure; w may be
+ * NULL.
  */
 int page_writer_close (struct page_writer *w, struct err *err);
-
-/* ---- keys ---- */
-
-/* An index whose columns have the collation BINARY, ascending. */
-struct page_index;
-
-int page_index_open (struct page_tree *t, struct page_index **ret,
-                     struct err *err);
-
-/* Add a key, which must be larger than the one before: by its values (NULL,
- * numbers, texts, blobs), then by the rowid.  Only page_check_file checks this.
- * Numbers have the kinds that they have in the table.  Errors as
- * page_writer_row.
- */
-int page_index_key (struct page_index *x, const struct page_value *values,
-                    unsigned n, int64_t rowid, struct err *err);
-
-/* The same for so many rows, whose rowids follow each other. */
-int page_index_keys (struct page_index *x, const struct page_value *values,
-                     unsigned n, int64_t rowid, uint64_t rows,
-                     struct err *err);
-
-/* As page_writer_close, but the index is whole. */
-int page_index_close (struct page_index *x, struct err *err);
 
 #endif

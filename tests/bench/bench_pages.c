@@ -85,7 +85,7 @@ static void write_pages (const char *path, long rows, double s[3])
     struct page_file *f = NULL;
     struct page_tree *t = NULL, *rank = NULL;
     struct page_writer *w = NULL;
-    struct page_index *x = NULL;
+    struct page_writer *x = NULL;
     struct page_value v[COLUMNS];
     double began;
 
@@ -105,14 +105,14 @@ static void write_pages (const char *path, long rows, double s[3])
         (void)fail (path);
     s[0] = cpu_s () - began;
     began = cpu_s ();
-    if (page_index_open (rank, &x, &why) < 0)
+    if (page_writer_open (rank, &x, &why) < 0)
         (void)fail (path);
     for (long i = 0; i < rows; i++) {
         v[0] = page_int (i / RANK_ROWS);
-        if (page_index_key (x, v, 1, i + 1, &why) < 0)
+        if (page_writer_keys (x, i + 1, 1, v, 1, &why) < 0)
             (void)fail (path);
     }
-    if (page_index_close (x, &why) < 0)
+    if (page_writer_close (x, &why) < 0)
         (void)fail (path);
     s[1] = cpu_s () - began;
     began = cpu_s ();

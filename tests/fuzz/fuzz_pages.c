@@ -164,7 +164,7 @@ static int key_order (const void *pa, const void *pb)
 static void write_index (struct job *j)
 {
     struct row *sorted = malloc ((j->nrows + 1) * sizeof (*sorted));
-    struct page_index *x = NULL;
+    struct page_writer *x = NULL;
 
     if (!sorted)
         abort ();
@@ -172,13 +172,13 @@ static void write_index (struct job *j)
         memcpy (sorted, j->rows, j->nrows * sizeof (*sorted));
         qsort (sorted, j->nrows, sizeof (*sorted), key_order);
     }
-    must (page_index_open (tree (j, "i"), &x, NULL));
+    must (page_writer_open (tree (j, "i"), &x, NULL));
     for (size_t i = 0; i < j->nrows; i++) {
         const struct page_value v[2] = { sorted[i].d, sorted[i].a };
 
-        must (page_index_key (x, v, 2, sorted[i].rowid, NULL));
+        must (page_writer_keys (x, sorted[i].rowid, 1, v, 2, NULL));
     }
-    must (page_index_close (x, NULL));
+    must (page_writer_close (x, NULL));
     free (sorted);
 }
 

@@ -208,14 +208,14 @@ static int add_all (struct place *p, struct err *err)
 static int write_index (struct place *p, const atomic_bool *cancel,
                         struct err *err)
 {
-    struct page_index *x = NULL;
+    struct page_writer *x = NULL;
     struct page_tree *index;
     int rc;
 
     assert_int_equal (page_file_tree (p->file, "t_key", &index, NULL), 0);
-    assert_int_equal (page_index_open (index, &x, NULL), 0);
+    assert_int_equal (page_writer_open (index, &x, NULL), 0);
     rc = cluster_keys_write (&p->keys, x, cancel, err);
-    assert_int_equal (page_index_close (x, NULL), 0);
+    assert_int_equal (page_writer_close (x, NULL), 0);
     return rc;
 }
 

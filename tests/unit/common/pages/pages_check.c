@@ -239,25 +239,25 @@ static const struct row *find_row (const struct pages *p, int64_t rowid)
 
 void pages_index (struct pages *p, struct page_file *f)
 {
-    struct page_index *x = NULL;
+    struct page_writer *x = NULL;
     sqlite3 *db = open_db (p->sqlite);
     sqlite3_stmt *st = NULL;
     struct err err = { "" };
     int rc;
 
-    assert_int_equal (page_index_open (pages_tree (f, "t_key"), &x, &err), 0);
+    assert_int_equal (page_writer_open (pages_tree (f, "t_key"), &x, &err), 0);
     assert_int_equal (db_prepare (db, "SELECT rowid FROM t INDEXED BY t_key "
                                       "ORDER BY d, a, b", &st, &err), 0);
     while (sqlite3_step (st) == SQLITE_ROW) {
         const struct row *r = find_row (p, sqlite3_column_int64 (st, 0));
         const struct page_value v[3] = { r->v[3], r->v[0], r->v[1] };
 
-        if (page_index_key (x, v, 3, r->rowid, &err) < 0)
+        if (page_writer_keys (x, r->rowid, 1, v, 3, &err) < 0)
             fail_msg ("%s", err.text);
     }
     assert_int_equal (sqlite3_finalize (st), SQLITE_OK);
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
-    rc = page_index_close (x, &err);
+    rc = page_writer_close (x, &err);
     if (rc < 0)
         fail_msg ("%s", err.text);
 }

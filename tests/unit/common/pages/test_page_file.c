@@ -40,12 +40,12 @@ static int write_rows (struct pages *p, struct page_file *f, struct err *err)
 
 static int write_keys (struct pages *p, struct page_file *f, struct err *err)
 {
-    struct page_index *x = NULL;
-    int end, rc = page_index_open (pages_tree (f, "t_key"), &x, err);
+    struct page_writer *x = NULL;
+    int end, rc = page_writer_open (pages_tree (f, "t_key"), &x, err);
 
     for (size_t i = 0; i < p->nrows && rc == 0; i++)
-        rc = page_index_key (x, &p->rows[i].v[3], 1, p->rows[i].rowid, err);
-    end = page_index_close (x, err);
+        rc = page_writer_keys (x, p->rows[i].rowid, 1, &p->rows[i].v[3], 1, err);
+    end = page_writer_close (x, err);
     return rc < 0 ? rc : end;
 }
 
@@ -114,7 +114,7 @@ static void test_rows_of_a_key (void **state)
         { INT64_C (0x7ffffffffff0), 40 },
     };
     char large[3000];
-    struct page_index *x = NULL;
+    struct page_writer *x = NULL;
     struct page_writer *w;
     struct page_file *f;
     struct pages p;
@@ -123,7 +123,7 @@ static void test_rows_of_a_key (void **state)
     memset (large, 'x', sizeof (large));
     pages_start (&p, 512, "CREATE TABLE t (d);CREATE INDEX t_key ON t(d);");
     f = pages_open (&p);
-    assert_int_equal (page_index_open (pages_tree (f, "t_key"), &x, NULL), 0);
+    assert_int_equal (page_writer_open (pages_tree (f, "t_key"), &x, NULL), 0);
     for (size_t k = 0; k < 2; k++) {
         struct page_value v = page_text (large, k ? sizeof (large) : 1);
 
@@ -135,11 +135,11 @@ static void test_rows_of_a_key (void **state)
                 assert_int_equal (page_writer_row (w, first + r, &v, 1, NULL),
                                   0);
             pages_close (w);
-            assert_int_equal (page_index_keys (x, &v, 1, first, runs[i].n,
-                                               NULL), 0);
+            assert_int_equal (page_writer_keys (x, first, runs[i].n, &v, 1,
+                                                NULL), 0);
         }
     }
-    assert_int_equal (page_index_close (x, NULL), 0);
+    assert_int_equal (page_writer_close (x, NULL), 0);
     pages_finish (f);
     pages_whole (p.own);
     pages_end (&p);
