@@ -15,17 +15,25 @@
                                 // types: of what is in front of the values
 #define NUMBER_MAX 8u           // bytes; all are written, however many it takes
 
+/* By the bits of an integer without its sign. */
+static const uint8_t int_types[65] = {
+#define TIMES8(t) t, t, t, t, t, t, t, t
+    TIMES8 (SERIAL_INT1),       // 0 to 7
+    TIMES8 (SERIAL_INT2),       // 8 to 15
+    TIMES8 (SERIAL_INT3),       // 16 to 23
+    TIMES8 (SERIAL_INT4),       // 24 to 31
+    TIMES8 (SERIAL_INT6), TIMES8 (SERIAL_INT6),         // 32 to 47
+    TIMES8 (SERIAL_INT8), TIMES8 (SERIAL_INT8), SERIAL_INT8
+#undef TIMES8
+};
+
 static inline unsigned int_type (int64_t v)
 {
-    static const uint8_t types[] = {    // by the bytes with the sign
-        0, SERIAL_INT1, SERIAL_INT2, SERIAL_INT3, SERIAL_INT4, SERIAL_INT6,
-        SERIAL_INT6, SERIAL_INT8, SERIAL_INT8
-    };
     uint64_t bits = (uint64_t)(v ^ v >> 63);
 
     if ((uint64_t)v <= 1)
         return SERIAL_ZERO + (unsigned)v;
-    return types[bits ? (72 - __builtin_clzll (bits)) / 8 : 1];
+    return int_types[bits ? 64 - __builtin_clzll (bits) : 0];
 }
 
 /* The type of a real, or of the integer that it is, and its bits. */

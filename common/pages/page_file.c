@@ -401,10 +401,9 @@ int page_file_finish (struct page_file *f, bool sync, struct err *err)
     if (rc < 0)
         return rc;
     trim_end (f);
-    if ((rc = write_header (f, err)) < 0)
-        return rc;
-    if (ftruncate (f->fd, (off_t)(f->next - 1) * f->page_size) < 0 ||
-        (sync && fsync (f->fd) < 0))
-        return err_sys (err, errno, "cannot write %s", f->path);
-    return 0;
+    if ((rc = write_header (f, err)) == 0 &&
+        (ftruncate (f->fd, (off_t)(f->next - 1) * f->page_size) < 0 ||
+         (sync && fsync (f->fd) < 0)))
+        rc = err_sys (err, errno, "cannot write %s", f->path);
+    return rc;
 }

@@ -25,8 +25,9 @@ struct mark {
 struct page_writer {
     struct page_tree *tree;
     struct page_cell cell;
-    uint8_t *buffer;            // PAGE_RUN pages
+    uint8_t *buffer;            // PAGE_RUN pages, and 'kept'
     uint32_t waiting;           // full ones of them
+    uint32_t end;               // the page behind those written last
     struct page_image images[PAGE_RUN]; // of these, and of the next page
     int rc;                     // what failed
     struct err why;
@@ -68,13 +69,11 @@ int page_writer_open (struct page_tree *t, struct page_writer **ret,
     struct page_writer *w = calloc (1, sizeof (*w));
     size_t size = t->file->page_size;
 
-    if (!w || !(w->buffer = malloc (PAGE_RUN * size)) ||
-        !(w->kept = malloc (size))) {
-        if (w)
-            free (w->buffer);
+    if (!w || !(w->buffer = malloc ((PAGE_RUN + 1) * size))) {
         free (w);
         return err_set (err, ENOMEM, "no memory for pages of %s", t->name);
     }
+    w->kept = w->buffer + PAGE_RUN * size;
     w->tree = w->above.tree = t;
     begin_leaf (w);
     page_writer_mark (w);
@@ -96,15 +95,17 @@ static int place_leaf (struct page_writer *w, uint32_t i, uint32_t page)
     return page_levels_add (&w->above, 0, page, key, size, &w->why);
 }
 
-/* Write the first n pages of the buffer, which are the waiting ones, or also
- * the next; *end is the page behind them.
- */
-static int write_pages (struct page_writer *w, uint32_t n, uint32_t *end)
+/* Write the first n pages of the buffer: those that wait, or also the next. */
+static int write_pages (struct page_writer *w, uint32_t n)
 {
     struct page_file *f = w->tree->file;
+    size_t written = w->nleaves - w->waiting, mark = w->mark.nleaves;
     uint32_t page;
     int rc = page_file_take (f, n, &page, &w->why);
 
+    if (mark >= written && mark < w->nleaves)
+        memcpy (w->kept, w->buffer + (mark - written) * f->page_size,
+                f->page_size);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         if (i < w->waiting)
             rc = place_leaf (w, i, page + i);
@@ -112,21 +113,9 @@ static int write_pages (struct page_writer *w, uint32_t n, uint32_t *end)
     }
     if (rc == 0)
         rc = page_file_write (f, page, w->buffer, n, &w->why);
-    *end = page + n;
+    w->end = page + n;
     w->waiting = 0;
     return rc;
-}
-
-static int write_leaves (struct page_writer *w)
-{
-    size_t size = w->tree->file->page_size, written = w->nleaves - w->waiting;
-    uint32_t end;
-
-    if (w->waiting == 0)
-        return 0;
-    if (w->mark.nleaves >= written && w->mark.nleaves < w->nleaves)
-        memcpy (w->kept, w->buffer + (w->mark.nleaves - written) * size, size);
-    return write_pages (w, w->waiting, &end);
 }
 
 /* End the leaf, full or not; the next row begins another one. */
@@ -142,7 +131,7 @@ static int close_leaf (struct page_writer *w)
     else if (vec_push (&w->leaves, &w->nleaves, &leaf, sizeof (leaf)) < 0)
         return err_set (&w->why, ENOMEM, "no memory for pages");
     if (++w->waiting == PAGE_RUN)
-        rc = write_leaves (w);
+        rc = write_pages (w, PAGE_RUN);
     begin_leaf (w);
     return rc;
 }
@@ -238,7 +227,6 @@ int page_writer_abandon (struct page_writer *w, struct err *err)
 static int end_index (struct page_writer *w)
 {
     struct page_image *last = &w->images[w->waiting];
-    uint32_t end;
     int rc;
 
     if (w->above.n == 0 && w->waiting == 0) {
@@ -246,8 +234,8 @@ static int end_index (struct page_writer *w)
         return page_file_write (w->tree->file, w->tree->root, last->bytes, 1,
                                 &w->why);
     }
-    rc = write_pages (w, w->waiting + 1, &end);
-    return rc < 0 ? rc : page_levels_end (&w->above, end - 1, &w->why);
+    rc = write_pages (w, w->waiting + 1);
+    return rc < 0 ? rc : page_levels_end (&w->above, w->end - 1, &w->why);
 }
 
 /* Write the last leaves of a table, and hand all over to it. */
@@ -257,7 +245,9 @@ static int end_table (struct page_writer *w)
     struct page_leaf *all;
     int rc = close_leaf (w);
 
-    if (rc < 0 || (rc = write_leaves (w)) < 0 || w->nleaves == 0)
+    if (rc == 0 && w->waiting > 0)
+        rc = write_pages (w, w->waiting);
+    if (rc < 0 || w->nleaves == 0)
         return rc;
     (void)pthread_mutex_lock (&t->file->lock);
     all = realloc (t->leaves, (t->nleaves + w->nleaves) * sizeof (*all));
@@ -285,7 +275,6 @@ int page_writer_close (struct page_writer *w, struct err *err)
     free (w->cell.room);
     free (w->buffer);
     free (w->leaves);
-    free (w->kept);
     free (w->spills);
     free (w);
     return rc;
