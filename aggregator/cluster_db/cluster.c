@@ -125,13 +125,9 @@ static int read_steps (struct maker *m, sqlite3 *db, struct err *err)
 static int note_rank (void *arg, const struct rank_rows *rows, struct err *err)
 {
     struct cluster_part *p = arg;
-    struct rank_rows *more = vec_one_more (p->ranks, p->nranks, sizeof (*more));
 
-    if (!more)
-        return err_set (err, ENOMEM, "no memory for ranks");
-    p->ranks = more;
-    more[p->nranks++] = *rows;
-    return 0;
+    return vec_push (&p->ranks, &p->nranks, rows, sizeof (*rows)) < 0
+               ? err_set (err, ENOMEM, "no memory for ranks") : 0;
 }
 
 static int prepare_part (struct maker *m, size_t i, sqlite3 *db,

@@ -77,12 +77,12 @@ static int add_group (struct cluster_groups *g, sqlite3_stmt *st)
 
 static int cluster_groups_append (int32_t **list, uint32_t *n, int32_t value)
 {
-    int32_t *p = vec_one_more (*list, *n, sizeof (*p));
+    int32_t *p = vec_next (list, *n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;
-    *list = p;
-    (*list)[(*n)++] = value;
+    *p = value;
+    (*n)++;
     return 0;
 }
 

@@ -75,7 +75,7 @@ static int find_step (struct cluster_rows *r, struct err *err)
     size_t n, known = r->steps.map.n;
     const char *text = page_scan_text (&r->scan, r->part->table->step, &n);
     char name[CLUSTER_NAME_SIZE];
-    int64_t *more;
+    int64_t *number;
 
     if (n == 0) {
         text = CLUSTER_STEP;
@@ -89,10 +89,9 @@ static int find_step (struct cluster_rows *r, struct err *err)
     if (r->steps.map.n == known)
         return r->step == TEXTS_NONE
                    ? err_set (err, ENOMEM, "no memory for steps") : 0;
-    if (!(more = vec_one_more (r->numbers, known, sizeof (*more))))
+    if (!(number = vec_next (&r->numbers, known, sizeof (*number))))
         return err_set (err, ENOMEM, "no memory for steps");
-    r->numbers = more;
-    more[known] = step_number (name);
+    *number = step_number (name);
     return 0;
 }
 

@@ -52,15 +52,13 @@ void row_values_fini (struct row_values *w)
 int row_values_add (struct row_values *w, int64_t rowid, struct err *err)
 {
     const struct row_run *last = w->nruns ? &w->runs[w->nruns - 1] : NULL;
-    struct row_run *runs = w->runs;
+    struct row_run *run;
 
     if (!last || (uint64_t)rowid - (uint64_t)last->rowid !=
                  (uint64_t)(w->used - last->row)) {
-        runs = vec_one_more (runs, w->nruns, sizeof (*runs));
-        if (!runs)
+        if (!(run = vec_add (&w->runs, &w->nruns, sizeof (*run))))
             return err_set (err, ENOMEM, "no memory for waits");
-        w->runs = runs;
-        runs[w->nruns++] = (struct row_run){ rowid, w->used };
+        *run = (struct row_run){ rowid, w->used };
     }
     w->used++;
     return 0;

@@ -34,6 +34,11 @@ void *vec_add (void *list, size_t *n, size_t size)
     return vec_insert (list, n, *n, size);
 }
 
+void *vec_next (void *list, size_t n, size_t size)
+{
+    return vec_insert (list, &n, n, size);
+}
+
 int vec_push (void *list, size_t *n, const void *thing, size_t size)
 {
     void *added = vec_add (list, n, size);

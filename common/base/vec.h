@@ -18,7 +18,10 @@
  */
 void *vec_add (void *list, size_t *n, size_t size);
 
-/* The same before the thing at 'at', at most *n: it and later ones move. */
+/* The same, but the caller counts the things, in another type than size_t. */
+void *vec_next (void *list, size_t n, size_t size);
+
+/* As vec_add before the thing at 'at', at most *n: it and later ones move. */
 void *vec_insert (void *list, size_t *n, size_t at, size_t size);
 
 /* Add a copy of a thing; 0 or -ENOMEM. */

@@ -111,7 +111,7 @@ void capture_reason (struct capture *c, const char *fmt, ...)
 
 int capture_note_step (struct capture *c, const char *step, size_t n)
 {
-    char **steps, *copy;
+    char **added, *copy;
 
     n = strnlen (step, n);      // a C string from here on
     for (uint32_t i = c->nsteps; i-- > 0;) {
@@ -122,13 +122,12 @@ int capture_note_step (struct capture *c, const char *step, size_t n)
         return -E2BIG;
     if (!(copy = strndup (step, n)))
         return -ENOMEM;
-    steps = vec_one_more (c->steps, c->nsteps, sizeof (*steps));
-    if (!steps) {
+    if (!(added = vec_next (&c->steps, c->nsteps, sizeof (*added)))) {
         free (copy);
         return -ENOMEM;
     }
-    c->steps = steps;
-    c->steps[c->nsteps++] = copy;
+    *added = copy;
+    c->nsteps++;
     return 0;
 }
 
@@ -147,7 +146,7 @@ int capture_add_group (struct capture *c, const char *id, const char *pg_name,
                        int32_t *members, uint32_t nmembers, struct err *err)
 {
     struct comm_group g = { .members = members, .nmembers = nmembers };
-    struct comm_group *groups = NULL;
+    struct comm_group *added = NULL;
 
     if (c->ngroups == CAPTURE_GROUPS_MAX)
         return err_set (err, E2BIG, "more than %d groups of one rank",
@@ -156,14 +155,14 @@ int capture_add_group (struct capture *c, const char *id, const char *pg_name,
     g.id = strdup (id);
     g.pg_name = strdup (pg_name);
     if (g.id && g.pg_name)
-        groups = vec_one_more (c->groups, c->ngroups, sizeof (*groups));
-    if (!groups) {
+        added = vec_next (&c->groups, c->ngroups, sizeof (*added));
+    if (!added) {
         free (g.id);
         free (g.pg_name);
         return err_set (err, ENOMEM, "no memory for group %s", id);
     }
-    c->groups = groups;
-    c->groups[c->ngroups++] = g;
+    *added = g;
+    c->ngroups++;
     return 0;
 }
 

@@ -66,14 +66,13 @@ struct evidence_group *evidence_group_at (struct evidence *e,
             high = mid;
     }
     if (e->ngroups == EVIDENCE_GROUPS_MAX ||
-        !(p = vec_one_more (e->groups, e->ngroups, sizeof (*p))))
+        !(p = vec_insert (&e->groups, &(size_t){ e->ngroups }, low,
+                          sizeof (*p))))
         return NULL;
-    e->groups = p;
-    memmove (p + low + 1, p + low, (e->ngroups++ - low) * sizeof (*p));
-    p[low] = (struct evidence_group){ .own = EVIDENCE_UNKNOWN,
-                                      .highest = EVIDENCE_UNKNOWN };
-    memcpy (p[low].name, name, n);
-    return &p[low];
+    e->ngroups++;
+    p->own = p->highest = EVIDENCE_UNKNOWN;
+    memcpy (p->name, name, n);
+    return p;
 }
 
 /* The span of the step with this record; NULL if it belongs to another step. */
@@ -99,18 +98,18 @@ struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
     if (known)                  // another step of the same hash gets no span
         return span_of (e, known, step, n);
     if (n >= EVIDENCE_STEP_MAX || e->nspans == EVIDENCE_SPANS_MAX ||
-        !(p = vec_one_more (e->spans, e->nspans, sizeof (*p))))
+        !(p = vec_next (&e->spans, e->nspans, sizeof (*p))))
         return NULL;
-    e->spans = p;
     if (!(copy = strndup (step, n)))
         return NULL;
     if (!map_put (&e->by_step, &key, &is_new)) {
         free (copy);
         return NULL;
     }
-    p[e->nspans] = (struct evidence_span){ .step = copy, .start_ns = INT64_MAX,
-                                           .end_ns = INT64_MIN };
-    return &p[e->nspans++];
+    *p = (struct evidence_span){ .step = copy, .start_ns = INT64_MAX,
+                                 .end_ns = INT64_MIN };
+    e->nspans++;
+    return p;
 }
 
 const struct evidence_span *evidence_find_span (const struct evidence *e,
@@ -159,14 +158,10 @@ static struct evidence_sample *sample_at (struct evidence *e, uint64_t key,
     if (i == EVIDENCE_SAMPLES_MAX)
         return NULL;
     if (e->nsamples < EVIDENCE_SAMPLES_MAX) {
-        struct evidence_sample *p = vec_one_more (e->samples, e->nsamples,
-                                                  sizeof (*p));
-
-        if (!p) {
+        if (!vec_next (&e->samples, e->nsamples, sizeof (*e->samples))) {
             *rc = -ENOMEM;
             return NULL;
         }
-        e->samples = p;
         e->nsamples++;
     } else {
         free (e->samples[e->nsamples - 1].ops);
@@ -182,11 +177,8 @@ static int keep_op (struct evidence_sample *s, struct evidence_op op)
     uint32_t i = s->n;
 
     if (i < EVIDENCE_OPS_MAX) {
-        struct evidence_op *ops = vec_one_more (s->ops, s->n, sizeof (*ops));
-
-        if (!ops)
+        if (!vec_next (&s->ops, s->n, sizeof (*s->ops)))
             return -ENOMEM;
-        s->ops = ops;
         s->n++;
     } else if (s->ops[--i].key <= op.key) {
         return 0;

@@ -204,13 +204,10 @@ static int span_from_text (struct evidence *e, const char *text)
 static int ops_from_text (struct evidence_sample *x, const char *text)
 {
     while (*text) {
-        struct evidence_op *ops = vec_one_more (x->ops, x->n, sizeof (*ops));
-        struct evidence_op *op;
+        struct evidence_op *op = vec_next (&x->ops, x->n, sizeof (*op));
 
-        if (!ops)
+        if (!op)
             return -ENOMEM;
-        x->ops = ops;
-        op = &ops[x->n];
         if (x->n++ == EVIDENCE_OPS_MAX || !take_key (&text, &op->key) ||
             !evidence_json_take (&text, INT64_MIN, INT64_MAX, &op->end_ns) ||
             !evidence_json_take (&text, INT64_MIN, INT64_MAX, &op->elapse_ns))
@@ -232,16 +229,15 @@ static int sample_from_text (struct evidence *e, const char *text)
         return -EBADMSG;
     x.count = (uint32_t)count;
     rc = ops_from_text (&x, text);
-    p = vec_one_more (e->samples, e->nsamples, sizeof (*p));
-    if (rc == 0 && !p)
+    if (rc == 0 && !(p = vec_next (&e->samples, e->nsamples, sizeof (*p))))
         rc = -ENOMEM;
-    if (p)
-        e->samples = p;
-    if (rc < 0)
+    if (rc < 0) {
         free (x.ops);
-    else
-        p[e->nsamples++] = x;
-    return rc;
+        return rc;
+    }
+    *p = x;
+    e->nsamples++;
+    return 0;
 }
 
 static int list_from_json (struct evidence *e, const struct json *list)

@@ -109,7 +109,7 @@ struct reader {
 static int add (struct reader *r, int64_t rank)
 {
     struct rank_list *l = r->l;
-    int32_t *ranks;
+    int32_t *added;
 
     if (rank < 0)
         r->bad = "has something else than ranks in its list";
@@ -117,10 +117,10 @@ static int add (struct reader *r, int64_t rank)
         r->bad = "lists too many ranks";
     if (r->bad)
         return 0;
-    if (!(ranks = vec_one_more (l->ranks, l->n, sizeof (*ranks))))
+    if (!(added = vec_next (&l->ranks, l->n, sizeof (*added))))
         return -ENOMEM;
-    l->ranks = ranks;
-    l->ranks[l->n++] = (int32_t)rank;
+    *added = (int32_t)rank;
+    l->n++;
     return 0;
 }
 

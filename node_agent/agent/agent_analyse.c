@@ -9,6 +9,7 @@
 
 #include "analyse/process.h"
 #include "base/clock.h"
+#include "base/cmp.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -53,18 +54,10 @@ struct analysis {
 
 /* ---- what is recorded ---- */
 
-static int by_path (const void *a, const void *b)
-{
-    const struct analysis *x = a, *y = b;
-
-    return strcmp (x->path, y->path);
-}
-
 static struct analysis *agent_analyse_find (const struct agent *a,
                                             const char *path)
 {
-    struct analysis key = { .path = (char *)path };
-    struct analysis **n = tfind (&key, &a->analyses.by_path, by_path);
+    struct analysis **n = tfind (&path, &a->analyses.by_path, cmp_text);
 
     return n ? *n : NULL;
 }
@@ -121,7 +114,7 @@ static void agent_analyse_drop (struct agent *a, struct analysis *n)
     *at = n->next;
     record_path (a, n->path, path);
     (void)unlink (path);
-    (void)tdelete (n, &a->analyses.by_path, by_path);
+    (void)tdelete (n, &a->analyses.by_path, cmp_text);
     free (n->path);
     free (n);
 }
@@ -132,7 +125,7 @@ static struct analysis *agent_analyse_add (struct agent *a, const char *path,
     struct analysis *n = calloc (1, sizeof (*n));
 
     if (!n || !(n->path = strdup (path)) ||
-        !tsearch (n, &a->analyses.by_path, by_path)) {
+        !tsearch (n, &a->analyses.by_path, cmp_text)) {
         if (n)
             free (n->path);
         free (n);
@@ -491,7 +484,7 @@ void agent_close_analyses (struct agent *a)
         struct analysis *n = a->analyses.first;
 
         a->analyses.first = n->next;
-        (void)tdelete (n, &a->analyses.by_path, by_path);
+        (void)tdelete (n, &a->analyses.by_path, cmp_text);
         free (n->path);
         free (n);
     }

@@ -7,6 +7,7 @@
 #include "agent/agent_owner_private.h"
 
 #include "base/clock.h"
+#include "base/cmp.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "control/control.h"
@@ -28,17 +29,9 @@
 
 /* ---- captures ---- */
 
-static int by_path (const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-
-    return strcmp (x->path, y->path);
-}
-
 struct item *owners_find (const struct owners *o, const char *path)
 {
-    struct item key = { .path = (char *)path };
-    struct item **n = tfind (&key, &o->by_path, by_path);
+    struct item **n = tfind (&path, &o->by_path, cmp_text);
 
     return n ? *n : NULL;
 }
@@ -62,7 +55,7 @@ struct item *owners_add (struct owners *o, const char *path)
     if (!n || !(n->path = strdup (path)) ||
         statx (AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
                STATX_BASIC_STATS | STATX_BTIME, &x) < 0 ||
-        !tsearch (n, &o->by_path, by_path)) {
+        !tsearch (n, &o->by_path, cmp_text)) {
         free_item (n);
         return NULL;
     }
@@ -98,7 +91,7 @@ void owners_free_items (struct owners *o)
         struct item *n = o->items;
 
         o->items = n->next;
-        (void)tdelete (n, &o->by_path, by_path);
+        (void)tdelete (n, &o->by_path, cmp_text);
         free_item (n);
     }
 }

@@ -1,22 +1,16 @@
 /* node_agent/agent/capture_object.c - captures between settled and sealed */
 #include "agent/capture_object.h"
 
+#include "base/cmp.h"
+
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int by_path (const void *a, const void *b)
-{
-    const struct capture_object *x = a, *y = b;
-
-    return strcmp (x->path, y->path);
-}
-
 struct capture_object *capture_object_find (const struct capture_objects *all,
                                             const char *path)
 {
-    struct capture_object key = { .path = (char *)path };
-    struct capture_object **c = tfind (&key, &all->by_path, by_path);
+    struct capture_object **c = tfind (&path, &all->by_path, cmp_text);
 
     return c ? *c : NULL;
 }
@@ -27,7 +21,7 @@ static struct capture_object *capture_object_add (struct capture_objects *all,
     struct capture_object *c = calloc (1, sizeof (*c));
 
     if (!c || !(c->path = strdup (path)) ||
-        !tsearch (c, &all->by_path, by_path)) {
+        !tsearch (c, &all->by_path, cmp_text)) {
         if (c)
             free (c->path);
         free (c);
@@ -46,7 +40,7 @@ static void capture_object_drop (struct capture_objects *all,
     *(c->prev ? &c->prev->next : &all->first) = c->next;
     *(c->next ? &c->next->prev : &all->last) = c->prev;
     all->failed -= c->why.text[0] != '\0';
-    (void)tdelete (c, &all->by_path, by_path);
+    (void)tdelete (c, &all->by_path, cmp_text);
     free (c->path);
     free (c);
 }

@@ -99,22 +99,17 @@ static int add_problem (struct found_list *list, const char *fmt, ...)
 
 static int add_problem (struct found_list *list, const char *fmt, ...)
 {
-    char **problems = vec_one_more (list->problems, list->nproblems,
-                                   sizeof (*problems));
     char *text = NULL;
     va_list ap;
-    int n;
+    int rc;
 
-    if (!problems)
-        return -ENOMEM;
-    list->problems = problems;
     va_start (ap, fmt);
-    n = vasprintf (&text, fmt, ap);
+    rc = vasprintf (&text, fmt, ap) < 0 ? -ENOMEM : 0;
     va_end (ap);
-    if (n < 0)
-        return -ENOMEM;
-    list->problems[list->nproblems++] = text;
-    return 0;
+    if (rc == 0 && (rc = vec_push (&list->problems, &list->nproblems, &text,
+                                   sizeof (text))) < 0)
+        free (text);
+    return rc;
 }
 
 static int cannot_read (struct found_list *list, const char *path, int errnum)
@@ -149,7 +144,8 @@ struct found_place {
 /* 'fd' is -1 for what was not opened: reading it reports what is wrong. */
 static int add_found (struct found_list *list, const char *path, int fd)
 {
-    struct found *items, *f;
+    struct found *f;
+    char *copy;
     struct found_place *place;
     struct find_id id;
     const char *slash;
@@ -170,24 +166,15 @@ static int add_found (struct found_list *list, const char *path, int fd)
         place->index = list->n;
     else if (place->index < list->nfrom_earlier_roots)
         return 0;               // roots may overlap
-    if (!(items = vec_one_more (list->items, list->n, sizeof (*items))))
+    if (!(copy = strdup (path)) ||
+        !(f = vec_add (&list->items, &list->n, sizeof (*f)))) {
+        free (copy);
         return -ENOMEM;
-    list->items = items;
-    f = &items[list->n];
-    if (!(f->path = strdup (path)))
-        return -ENOMEM;
-    slash = strrchr (f->path, '/');
-    f->name = slash ? slash + 1 : f->path;
-    f->id = id;
-    list->n++;
+    }
+    slash = strrchr (copy, '/');
+    *f = (struct found){ .path = copy, .name = slash ? slash + 1 : copy,
+                         .id = id };
     return 0;
-}
-
-static void names_free (char **names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free (names[i]);
-    free (names);
 }
 
 static size_t drop_profs (char **names, size_t n)
@@ -228,7 +215,7 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
                      char ***ret, size_t *nret, bool *evidence)
 {
     bool shown = false, parent = false;
-    char **names = NULL, **more;
+    char **names = NULL;
     size_t n = 0;
     struct dirent *e;
     int rc;
@@ -250,20 +237,16 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
         if (type == DT_LNK && (named || capture_name_is_trace (e->d_name)) &&
             add_problem (list, "%s/%s is a symbolic link, which is not "
                          "followed", path, e->d_name) < 0) {
-            names_free (names, n);
+            vec_free_texts (names, n);
             return -ENOMEM;
         }
         if (type != DT_DIR && !(type == DT_REG && may_be_trace (e->d_name,
                                                                 list)))
             continue;
-        more = vec_one_more (names, n, sizeof (*names));
-        if (more)
-            names = more;
-        if (!more || !(names[n] = strdup (e->d_name))) {
-            names_free (names, n);
+        if (vec_add_text (&names, &n, e->d_name) < 0) {
+            vec_free_texts (names, n);
             return -ENOMEM;
         }
-        n++;
     }
     if (n > 0)
         qsort (names, n, sizeof (*names), cmp_text);
@@ -399,7 +382,7 @@ static int visit (const char *path, int fd, dev_t above, unsigned depth,
         rc = n > 0 ? add_problem (list, "%s" TOO_DEEP, path) : 0;
     else if (rc == 0)
         rc = visit_children (path, dir, names, n, depth, list);
-    names_free (names, n);
+    vec_free_texts (names, n);
     (void)closedir (dir);
     return rc;
 }
@@ -518,9 +501,7 @@ void find_free (struct found_list *list)
     for (size_t i = 0; i < list->n; i++)
         free (list->items[i].path);
     free (list->items);
-    for (size_t i = 0; i < list->nproblems; i++)
-        free (list->problems[i]);
-    free (list->problems);
+    vec_free_texts (list->problems, list->nproblems);
     map_fini (&list->places);
     memset (list, 0, sizeof (*list));
 }

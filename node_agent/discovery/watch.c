@@ -2,6 +2,7 @@
 #include "discovery/tracked.h"
 
 #include "base/clock.h"
+#include "base/cmp.h"
 #include "base/vec.h"
 #include "extract/extract.h"
 
@@ -40,16 +41,9 @@ struct watch *watch_create (void)
     return calloc (1, sizeof (struct watch));
 }
 
-static int by_path (const void *a, const void *b)
-{
-    const struct tracked *x = a, *y = b;
-
-    return strcmp (x->path, y->path);
-}
-
 static void watch_forget (struct watch *w, struct tracked *t)
 {
-    (void)tdelete (t, &w->by_path, by_path);
+    (void)tdelete (t, &w->by_path, cmp_text);
     tracked_free (t);
 }
 
@@ -65,38 +59,29 @@ void watch_destroy (struct watch *w)
         next = t->next;
         tracked_free (t);
     }
-    for (size_t i = 0; i < w->nproblems; i++)
-        free (w->problems[i]);
+    vec_free_texts (w->problems, w->nproblems);
     free (w->excluded);
     free (w->included);
     free (w->dirs);
     free (w->items);
-    free (w->problems);
     free (w);
 }
 
 int watch_add (struct watch *w, const char *path, bool large,
                int64_t since_ns, int64_t rank_hint, struct err *err)
 {
-    struct dir *d;
+    struct dir d = { .large = large, .since_ns = since_ns,
+                     .rank_hint = rank_hint };
 
     for (size_t i = 0; i < w->ndirs; i++) {
         if (strcmp (w->dirs[i].path, path) == 0)
             return 0;
     }
-    if (!(d = vec_one_more (w->dirs, w->ndirs, sizeof (*d))))
-        return err_set (err, ENOMEM, "no memory to watch %s", path);
-    w->dirs = d;
-    d += w->ndirs;
-    if (!(d->path = strdup (path)))
-        return err_set (err, ENOMEM, "no memory to watch %s", path);
-    d->large = large;
-    d->bounded = false;
-    d->since_ns = since_ns;
-    d->rank_hint = rank_hint;
-    d->older = 0;
-    w->ndirs++;
-    return 0;
+    d.path = strdup (path);
+    if (d.path && vec_push (&w->dirs, &w->ndirs, &d, sizeof (d)) == 0)
+        return 0;
+    free (d.path);
+    return err_set (err, ENOMEM, "no memory to watch %s", path);
 }
 
 int watch_exclude (struct watch *w, const char *dir, const char *but,
@@ -125,19 +110,11 @@ static bool is_excluded (const struct watch *w, const char *path)
 
 static int note_problem (struct watch *w, const char *text)
 {
-    char **p;
-
     for (size_t i = 0; i < w->nproblems; i++) {
         if (strcmp (w->problems[i], text) == 0)
             return 0;
     }
-    if (!(p = vec_one_more (w->problems, w->nproblems, sizeof (*p))))
-        return -ENOMEM;
-    w->problems = p;
-    if (!(p[w->nproblems] = strdup (text)))
-        return -ENOMEM;
-    w->nproblems++;
-    return 0;
+    return vec_add_text (&w->problems, &w->nproblems, text);
 }
 
 const char *watch_next_problem (struct watch *w)
@@ -148,27 +125,21 @@ const char *watch_next_problem (struct watch *w)
 
 static struct tracked *watch_find (const struct watch *w, const char *path)
 {
-    struct tracked key = { .path = path };
-    struct tracked **t = tfind (&key, &w->by_path, by_path);
+    struct tracked **t = tfind (&path, &w->by_path, cmp_text);
 
     return t ? *t : NULL;
 }
 
 static struct tracked *watch_insert (struct watch *w, const char *path)
 {
-    struct tracked **items = vec_one_more (w->items, w->nitems,
-                                          sizeof (struct tracked *));
     struct tracked *t = tracked_new (path);
 
-    if (items)
-        w->items = items;
-    if (!items || !t || !tsearch (t, &w->by_path, by_path)) {
-        if (t)
-            tracked_free (t);
-        return NULL;
-    }
-    w->items[w->nitems++] = t;
-    return t;
+    if (t && tsearch (t, &w->by_path, cmp_text) &&
+        vec_push (&w->items, &w->nitems, &t, sizeof (t)) == 0)
+        return t;
+    if (t)
+        watch_forget (w, t);
+    return NULL;
 }
 
 void watch_ask (struct watch *w, watch_owner_fn *owner, void *arg)
@@ -338,7 +309,7 @@ static void lose (struct watch *w, struct tracked *t, int64_t mono_ns)
         watch_forget (w, t);
         return;
     }
-    (void)tdelete (t, &w->by_path, by_path);
+    (void)tdelete (t, &w->by_path, cmp_text);
     miss (w, t, mono_ns);
 }
 

@@ -23,16 +23,14 @@ struct event_op *event_add_op (struct event_db *e)
                             EVENT_OPS_MAX);
         return NULL;
     }
-    if (!(p = vec_one_more (e->ops, e->nops, sizeof (*p)))) {
+    if (!(p = vec_next (&e->ops, e->nops, sizeof (*p)))) {
         (void)event_no_memory (e);
         return NULL;
     }
-    e->ops = p;
-    e->ops[e->nops] = (struct event_op){ .began = INT64_MAX,
-                                         .device = EVENT_NO_DEVICE,
-                                         .payload = NAN, .peer = -1,
-                                         .step = -1 };
-    return &e->ops[e->nops++];
+    *p = (struct event_op){ .began = INT64_MAX, .device = EVENT_NO_DEVICE,
+                            .payload = NAN, .peer = -1, .step = -1 };
+    e->nops++;
+    return p;
 }
 
 void event_select (char *sql, size_t max, const char *const *names,

@@ -42,14 +42,14 @@ struct step_range *event_step_ranges (struct event_db *e, bool host)
 
 static bool add_step (struct event_db *e, const struct event_step *step)
 {
-    struct event_step *p = vec_one_more (e->steps, e->nsteps, sizeof (*p));
+    struct event_step *p = vec_next (&e->steps, e->nsteps, sizeof (*p));
 
     if (!p)
         return event_no_memory (e);
-    e->steps = p;
     if (e->nsteps == EVENT_STEPS_MAX)
         return event_damage (e, "it has more than %u steps", EVENT_STEPS_MAX);
-    e->steps[e->nsteps++] = *step;
+    *p = *step;
+    e->nsteps++;
     return true;
 }
 

@@ -58,7 +58,7 @@ const char *comm_group_of (const struct source *src, const char *op)
 
 bool comm_note_key (struct source *src, const char *key, struct err *err)
 {
-    char (*more)[CAPTURE_HASH_MAX];
+    char (*added)[CAPTURE_HASH_MAX];
     uint32_t n = src->ngroup_keys;
     size_t size = strlen (key);
 
@@ -69,13 +69,11 @@ bool comm_note_key (struct source *src, const char *key, struct err *err)
         if (strcmp (src->group_keys[i], key) == 0)
             return true;
     }
-    more = vec_one_more (src->group_keys, n, sizeof (*more));
-    if (!more) {
+    if (!(added = vec_next (&src->group_keys, n, sizeof (*added)))) {
         src->stopped = err_set (err, ENOMEM, "no memory for groups");
         return false;
     }
-    src->group_keys = more;
-    memcpy (more[n], key, size + 1);
+    memcpy (*added, key, size + 1);
     src->ngroup_keys = n + 1;
     return true;
 }

@@ -211,19 +211,15 @@ int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *in)
     struct record r = { .size_mb = in->size_mb, .time_ms = in->time_ms,
                         .bandwidth = in->bandwidth,
                         .transport = TEXTS_NONE,
-                        .index = (uint32_t)f->n }, *p;
+                        .index = (uint32_t)f->n };
     int rc;
 
     if (f->n == MATRIX_FOLD_RECORDS_MAX ||
         !take_room (f, sizeof (r) + SORT_OF_RECORD))
         return -E2BIG;
-    if (!(p = vec_one_more (f->records, f->n, sizeof (*p))))
-        return -ENOMEM;
-    f->records = p;
     if ((rc = take_texts (f, in, &r)) < 0)
         return rc;
-    f->records[f->n++] = r;
-    return 0;
+    return vec_push (&f->records, &f->n, &r, sizeof (r));
 }
 
 /* Order records by kind and group, within these by link, then by decreasing

@@ -72,16 +72,15 @@ static void note_now (struct timeline *t, double at)
 
 static bool add_time (struct timeline *t, double at)
 {
-    double *times;
+    double *time;
 
     if (t->ntimes++ >= TIMES_MAX)
         return true;
-    if (!(times = vec_one_more (t->times, t->ntimes - 1, sizeof (*times)))) {
+    if (!(time = vec_next (&t->times, t->ntimes - 1, sizeof (*time)))) {
         t->no_memory = true;
         return false;
     }
-    t->times = times;
-    t->times[t->ntimes - 1] = at;
+    *time = at;
     return true;
 }
 
