@@ -44,6 +44,8 @@
 #define F_PLACE "a"
 #define F_MPI "M"                       // rank and size
 #define F_DOUBTFUL "d"
+#define F_RAW "A"
+#define F_HAVE "H"                      // state and numbers of files
 #define F_COMMAND "e"                   // when and how it ended
 #define F_PART "P"
 
@@ -63,12 +65,14 @@ static const struct {
     { MESSAGE_NOTE, "note", F_TEXT },
     { MESSAGE_DONE, "done", F_TEXT F_DOUBTFUL },
     { MESSAGE_PING, "ping", F_LEFT },
-    { MESSAGE_WELCOME, "welcome", F_SENT F_WALL F_LOST },
+    { MESSAGE_HAVE, "have", F_ITEM F_HAVE F_TEXT },
+    { MESSAGE_WELCOME, "welcome", F_SENT F_WALL F_LOST F_RAW },
     { MESSAGE_REFUSED, "refused", F_TEXT F_REASON },
     { MESSAGE_GET, "get", F_ITEM F_PART F_OFFSET F_LENGTH },
     { MESSAGE_ACK, "ack", F_ITEM F_MARK },
     { MESSAGE_STOP, "stop", F_TEXT },
     { MESSAGE_ROLL, "roll", F_COMPLETE F_TEXT },
+    { MESSAGE_WANT, "want", F_ITEM F_RANK F_CAPTURE F_PATH F_PLACE },
 };
 
 #define TYPES (sizeof (types) / sizeof (types[0]))
@@ -137,6 +141,13 @@ static void put_field (struct buf *b, const struct message *m, char field)
         break;
     case 'd': wire_put_u64 (b, m->doubtful); break;
     case 'P': wire_put_u8 (b, (uint8_t)m->part); break;
+    case 'A': wire_put_u8 (b, (uint8_t)m->raw); break;
+    case 'H':
+        wire_put_u8 (b, (uint8_t)m->have);
+        wire_put_u64 (b, m->files);
+        wire_put_u64 (b, m->came);
+        wire_put_u64 (b, m->gone);
+        break;
     case 'e':
         wire_put_i64 (b, m->command.ns);
         wire_put_i64 (b, m->command.signal);
@@ -215,6 +226,13 @@ static void get_field (struct wire *w, struct message *m, char field)
         break;
     case 'd': m->doubtful = wire_u64 (w); break;
     case 'P': m->part = wire_u8 (w); break;
+    case 'A': m->raw = wire_u8 (w); break;
+    case 'H':
+        m->have = wire_u8 (w);
+        m->files = wire_u64 (w);
+        m->came = wire_u64 (w);
+        m->gone = wire_u64 (w);
+        break;
     default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }
@@ -320,6 +338,14 @@ static bool plausible (const struct message *m)
         return m->part <= PART_LIST && m->length <= CONTENT_CHUNK;
     case MESSAGE_REFUSED:
         return m->reason <= REFUSAL_VERSION;
+    case MESSAGE_WELCOME:
+        return m->raw <= RAW_UNDECIDED;
+    case MESSAGE_WANT:
+        return message_valid_place (m->place) && valid_path (m->path) &&
+               message_valid_item (ITEM_ROWS, m->rank, m->capture, "");
+    case MESSAGE_HAVE:
+        return m->have <= HAVE_NOT_HERE && m->came <= m->files &&
+               m->gone <= m->files - m->came;
     default:
         return true;
     }

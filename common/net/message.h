@@ -30,6 +30,7 @@ enum message_type {
     MESSAGE_NOTE = 6,           // a sentence for a person
     MESSAGE_DONE = 7,           // nothing more will come
     MESSAGE_PING = 8,
+    MESSAGE_HAVE = 9,           // what became of a WANT
     // from aggregators
     MESSAGE_WELCOME = 32,
     MESSAGE_REFUSED = 33,
@@ -37,6 +38,7 @@ enum message_type {
     MESSAGE_ACK = 35,
     MESSAGE_STOP = 36,          // end the COMMANDs
     MESSAGE_ROLL = 37,          // the job is over
+    MESSAGE_WANT = 38,          // seal and offer raw files of a capture
 };
 
 enum item_kind { ITEM_ROWS = 1, ITEM_RAW = 2 };
@@ -54,6 +56,20 @@ enum chunk_part {
 enum refusal { REFUSAL_OTHER = 0, REFUSAL_KEY = 1, REFUSAL_VERSION = 2 };
 
 enum rank_phase { RANK_RUNNING = 1, RANK_ENDED = 2 };
+
+/* Which raw files the aggregator wants, in WELCOME. */
+enum raw_wanted {
+    RAW_ALL = 0,                // all that agents may give
+    RAW_ON_DEMAND = 1,          // those that a WANT names
+    RAW_UNDECIDED = 2,          // the same, and more WANTs may follow soon
+};
+
+/* What became of a WANT, in HAVE. */
+enum have_state {
+    HAVE_BUSY = 0,              // files of it are being hashed or delivered
+    HAVE_ALL_SAID = 1,          // all came, or will never come
+    HAVE_NOT_HERE = 2,          // this agent knows no such capture
+};
 
 /* Value of a clock that was not measured. */
 #define MESSAGE_NO_CLOCK INT64_MIN
@@ -77,7 +93,7 @@ struct message {
                                         // since 1970
     int64_t clock_offset_ns;            // HELLO: aggregator's minus agent's,
     int64_t clock_error_ns;             // and its largest error
-    int64_t rank;                       // RANK, OFFER: -1 none
+    int64_t rank;                       // RANK, OFFER, WANT: -1 none
     int64_t local_rank;                 // RANK: -1 unknown
     enum rank_phase phase;              // RANK
     int64_t status;                     // RANK: exit status, 128+n of signal
@@ -85,16 +101,18 @@ struct message {
     struct command_end command;         // RANK
     int64_t mpi_rank, mpi_size;         // RANK: rank and size of its process
                                         // according to MPI; size 0: not known
-    uint64_t item;                      // OFFER ... ACK: the agent's number
+    uint64_t item;                      // OFFER ... ACK: the agent's number;
+                                        // WANT, HAVE: the aggregator's
     enum item_kind kind;                // OFFER
     struct digest content;              // OFFER
     uint64_t size;                      // OFFER: bytes
     int64_t newest_ns;                  // OFFER: when the capture was last
                                         // written to, since 1970; the later of
                                         // two versions counts; 0: not known
-    char capture[MESSAGE_NAME_MAX];     // OFFER
-    char path[MESSAGE_PATH_MAX];        // OFFER: of a raw file, "" for rows
-    char place[MESSAGE_PLACE_MAX];      // OFFER: of the directory of the
+    char capture[MESSAGE_NAME_MAX];     // OFFER, WANT
+    char path[MESSAGE_PATH_MAX];        // OFFER: of a raw file, "" for rows;
+                                        // WANT: a pattern, "" for all files
+    char place[MESSAGE_PLACE_MAX];      // OFFER, WANT: of the directory of the
                                         // capture, if the job's id was not
                                         // given; else ""
     enum chunk_part part;               // GET, CHUNK
@@ -114,8 +132,13 @@ struct message {
                                         // has recorded
     bool lost;                          // WELCOME: the ledger lacks something
                                         // that it had at the mark of HELLO
+    enum raw_wanted raw;                // WELCOME
+    enum have_state have;               // HAVE
+    uint64_t files, came, gone;         // HAVE: files of the WANT; of these,
+                                        // how many are acknowledged, and how
+                                        // many will never come
     char text[MESSAGE_TEXT_MAX];        // RANK, GONE, NOTE, REFUSED, STOP,
-};                                      // ROLL, DONE
+};                                      // ROLL, DONE, HAVE
 
 /* Append the bytes of a message, without the data of a CHUNK. */
 void message_encode (const struct message *m, struct buf *out);

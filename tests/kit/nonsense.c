@@ -77,6 +77,11 @@ static void draw_numbers (struct message *m)
     m->reason = (enum refusal)nonsense_draw (4);
     m->complete = nonsense_draw (2);
     m->lost = nonsense_draw (2);
+    m->raw = (enum raw_wanted)nonsense_draw (4);
+    m->have = (enum have_state)nonsense_draw (4);
+    m->files = number ();
+    m->came = nonsense_draw (4);
+    m->gone = number ();
 }
 
 void nonsense_message (struct message *m, bool of_agents)
@@ -92,8 +97,8 @@ void nonsense_message (struct message *m, bool of_agents)
     for (size_t i = 0; i < sizeof (m->content.bytes); i++)
         m->content.bytes[i] = (uint8_t)nonsense_draw (256);
     m->type = of_agents && nonsense_draw (8)
-                  ? (enum message_type)(1 + nonsense_draw (MESSAGE_PING))
-                  : (enum message_type)(MESSAGE_WELCOME + nonsense_draw (6));
+                  ? (enum message_type)(1 + nonsense_draw (MESSAGE_HAVE))
+                  : (enum message_type)(MESSAGE_WELCOME + nonsense_draw (7));
 }
 
 /* ---- bytes ---- */

@@ -18,7 +18,7 @@ static const enum message_type all[] = {
     MESSAGE_HELLO, MESSAGE_RANK,    MESSAGE_OFFER,   MESSAGE_CHUNK,
     MESSAGE_GONE,  MESSAGE_NOTE,    MESSAGE_DONE,    MESSAGE_PING,
     MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_GET,   MESSAGE_ACK,
-    MESSAGE_STOP,  MESSAGE_ROLL,
+    MESSAGE_STOP,  MESSAGE_ROLL,    MESSAGE_WANT,    MESSAGE_HAVE,
 };
 
 #define TYPES (sizeof (all) / sizeof (all[0]))
@@ -61,6 +61,11 @@ static void fill (struct message *m, enum message_type type)
     m->doubtful = 12;
     (void)snprintf (m->place, sizeof (m->place), "0123456789abcdef");
     m->complete = true;
+    m->raw = RAW_UNDECIDED;
+    m->have = HAVE_NOT_HERE;
+    m->files = 15;
+    m->came = 13;
+    m->gone = 2;
     (void)snprintf (m->text, sizeof (m->text), "a sentence, with \xc3\xa4");
 }
 
@@ -112,6 +117,18 @@ static void test_round_trip (void **state)
     fill (&in, MESSAGE_WELCOME);
     assert_int_equal (round_trip (&in, &out), 0);
     assert_true (out.lost);
+    assert_int_equal (out.raw, RAW_UNDECIDED);
+    fill (&in, MESSAGE_WANT);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.item == in.item && out.rank == 1023);
+    assert_string_equal (out.capture, in.capture);
+    assert_string_equal (out.path, in.path);
+    assert_string_equal (out.place, in.place);
+    fill (&in, MESSAGE_HAVE);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_int_equal (out.have, HAVE_NOT_HERE);
+    assert_true (out.files == 15 && out.came == 13 && out.gone == 2);
+    assert_string_equal (out.text, in.text);
     fill (&in, MESSAGE_DONE);
     assert_int_equal (round_trip (&in, &out), 0);
     assert_int_equal (out.doubtful, 12);
@@ -260,6 +277,27 @@ static void test_bounds (void **state)
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_REFUSED);
     in.reason = 3;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_WELCOME);
+    in.raw = RAW_UNDECIDED + 1;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_HAVE);
+    in.have = HAVE_NOT_HERE + 1;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_HAVE);
+    in.gone = 3;                // of 15, of which 13 came
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    in.gone = UINT64_MAX;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_WANT);
+    (void)snprintf (in.path, sizeof (in.path), "../x");
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    in.path[0] = '\0';          // all files
+    assert_int_equal (round_trip (&in, &out), 0);
+    in.rank = INT64_C (1) << 17;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_WANT);
+    in.capture[0] = '\0';
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_HELLO);
     in.world_size = -5;
