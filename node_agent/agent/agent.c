@@ -50,6 +50,7 @@ static void on_delivered (void *arg)
     struct agent *a = arg;
 
     agent_tell_lost (a);
+    agent_answer_wants (a);
     a->end.check (a);
 }
 
@@ -200,7 +201,8 @@ static int agent_start (struct agent *a, struct err *err)
     const struct ship_events events = { on_welcome, on_stop, agent_on_roll,
                                         agent_on_refused, agent_on_problem,
                                         on_delivered, on_clock, agent_on_said,
-                                        agent_on_lost, a };
+                                        agent_on_lost, agent_on_raw,
+                                        agent_on_want, a };
     struct ship_identity who = { a->opt->job, a->self.host, a->self.key,
                                  a->opt->world_size,
                                  a->opt->key || a->opt->insecure
@@ -222,6 +224,7 @@ static int agent_start (struct agent *a, struct err *err)
         return err_set (err, EBUSY, "the run is over");
     }
     agent_open_disk_pressure (a);
+    agent_recall_raw (a);
     if ((rc = agent_open_search (a, err)) < 0 ||
         (rc = agent_open_seals (a, err)) < 0 ||
         (rc = agent_open_analyses (a, err)) < 0 ||
@@ -255,6 +258,7 @@ static void stop (struct agent *a)
     agent_close_seals (a);
     agent_close_search (a);
     ship_destroy (a->ship);
+    agent_close_wants (a);
     agent_close_wrappers (a);
     agent_close_disk_pressure (a);
     free (a->reports.all);

@@ -52,6 +52,29 @@ int64_t agent_quiet_ns (const struct agent *a)
     return a->opt->quiet_ns;
 }
 
+bool agent_gives_raw (const struct agent *a)
+{
+    return a->opt->raw && !a->wants.on_demand;
+}
+
+bool agent_awaits_policy (const struct agent *a)
+{
+    return a->opt->raw && !a->wants.known &&
+           clock_mono_ns () - a->life.began_ns < AGENT_POLICY_NS;
+}
+
+bool agent_awaits_wants (const struct agent *a)
+{
+    int64_t since_ns = ship_acked_ns (a->ship);
+
+    // what was acknowledged later may have changed the decision
+    if (!a->opt->raw || !a->wants.on_demand || a->wants.decided_ns > since_ns)
+        return false;
+    if (a->wants.undecided_ns > since_ns)
+        since_ns = a->wants.undecided_ns;
+    return clock_mono_ns () - since_ns < AGENT_DECISION_NS;
+}
+
 int agent_name_dir (const struct agent *a, const char *name,
                     char out[PATH_MAX], struct err *err)
 {

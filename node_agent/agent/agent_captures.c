@@ -72,6 +72,26 @@ static int find_no_room (struct agent *a, const char *path, int rc)
     return 0;
 }
 
+/* A version with raw files is more than what was sealed without them. */
+static void with_raw (const struct watch_settled *bare,
+                      struct watch_settled *out)
+{
+    PRINT (out->fingerprint, "%.*s/raw", FINGERPRINT_BARE, bare->fingerprint);
+}
+
+/* If raw files are given on demand, one that was sealed with them will do. */
+static bool is_sealed (struct agent *a, const struct watch_settled *s,
+                       const struct watch_settled *bare)
+{
+    struct watch_settled more = *bare;
+
+    if (spool_knows (a->spool, s->path, s->fingerprint))
+        return true;
+    with_raw (bare, &more);
+    return a->wants.on_demand && a->opt->raw &&
+           spool_knows (a->spool, more.path, more.fingerprint);
+}
+
 static int agent_captures_settle (struct agent *a,
                                   const struct watch_settled *settled,
                                   struct err *err)
@@ -84,12 +104,15 @@ static int agent_captures_settle (struct agent *a,
 
     if (agent_is_analysing (a, s->path))
         return 0;
-    if (a->opt->raw)            // more than was sealed without it
-        PRINT (s->fingerprint, "%.*s/raw", FINGERPRINT_BARE,
-               settled->fingerprint);
+    if (agent_awaits_policy (a)) {
+        a->search.waiting = true;
+        return -EINPROGRESS;
+    }
+    if (agent_gives_raw (a))
+        with_raw (settled, s);
     if ((rc = agent_recall_analysis (a, s, &analysis)) < 0)
         return rc;
-    if (spool_knows (a->spool, s->path, s->fingerprint)) {
+    if (is_sealed (a, s, settled)) {
         take_known (a, s->path);
         return 0;
     }

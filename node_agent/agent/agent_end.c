@@ -47,12 +47,21 @@ static bool all_settled (const struct agent *a)
                      watch_unsettled (a->watch) == 0;
 }
 
-static bool nothing_left (struct agent *a)
+static bool all_delivered (struct agent *a)
 {
     return sealer_pending (a->sealer) == 0 && agent_open_count (a) == 0 &&
            !agent_is_retrying_seal (a) && all_settled (a) &&
            spool_undelivered (a->spool) == 0 &&
            !spool_redelivers (a->spool) && ship_confirmed (a->ship, 0);
+}
+
+/* In a run with a service, half of the deadline is left to deliver what may be
+ * wanted.
+ */
+static bool nothing_left (struct agent *a)
+{
+    return all_delivered (a) &&
+           (!agent_awaits_wants (a) || agent_is_past_deadline (a, 2));
 }
 
 /* 0 if nothing is open or lost here, else 'status'. */
@@ -235,7 +244,7 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
     char lost[MESSAGE_TEXT_MAX];
 
     agent_sum_up (a, lost, sizeof (lost));
-    if (!nothing_left (a))
+    if (!all_delivered (a))
         (void)snprintf (text, size, "host %s: when the deadline passed, %llu "
                         "item%s of the spool %s not delivered, and %zu "
                         "capture%s %s not read%s%s%.600s", a->self.host, items,

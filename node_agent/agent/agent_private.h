@@ -15,6 +15,7 @@
  * agent_analyse.c     captures that were never analysed
  * agent_captures.c    captures that have settled go to the sealer
  * agent_search.c      captures are searched for, again and again
+ * agent_wants.c       raw files that the aggregator wants, or does not
  * agent_seals.c       what the sealer has sealed, or could not
  * agent_end.c         when it is over, and how: guards and actions of its life
  * agent_redeliver.c   the aggregator has lost what it acknowledged
@@ -30,6 +31,7 @@
 #include "agent/capture_object.h"
 #include "agent/sealer.h"
 #include "analyse/analyser.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "discovery/finder.h"
@@ -46,6 +48,7 @@
 #include <stdint.h>
 
 struct agent;
+struct agent_want;              // raw files that the aggregator has asked for
 struct analysis;                // of a capture: waiting, running or over
 struct client;                  // a wrapper's connection
 struct disk;                    // where captures are written
@@ -156,6 +159,19 @@ struct redelivery {
                                 // answers have come
 };
 
+/* Which raw files the aggregator wants. */
+struct wants {
+    bool known;                 // whether on demand, by this or an earlier
+                                // WELCOME
+    bool on_demand;             // only those that a WANT names
+    int64_t decided_ns;         // the HELLO after which no WANT was to be
+                                // expected; 0: one is
+    int64_t undecided_ns;       // since when one is; 0: none is
+    struct agent_want *list;
+    size_t n;
+    bool sealing;               // the sealer has files of one of them
+};
+
 /* How the agent ends; 'life' says when. */
 struct end {
     // callbacks of agent_end.c, for files that it calls
@@ -197,6 +213,7 @@ struct agent {
     struct room room;
     struct release release;
     struct redelivery redelivery;
+    struct wants wants;
     struct end end;
     char spool_dir[PATH_MAX];
     bool ledger_gone;           // it could not be restored; logged
@@ -226,6 +243,25 @@ bool agent_is_past_deadline (const struct agent *a, int part);
 
 /* How long a capture must currently be unchanged to count as settled. */
 int64_t agent_quiet_ns (const struct agent *a);
+
+/* Whether raw files of new captures are sealed: it may give them (--raw), and
+ * the aggregator does not want them on demand only.
+ */
+bool agent_gives_raw (const struct agent *a);
+
+/* Whether an agent that may give raw files waits until it knows which ones are
+ * wanted, before it seals anything: an aggregator that is there says so at once.
+ */
+#define AGENT_POLICY_NS (2 * NS_PER_S)
+bool agent_awaits_policy (const struct agent *a);
+
+/* Whether the aggregator may want raw files of captures that are delivered:
+ * until it has said that it does not, but for AGENT_DECISION_NS at most after
+ * the last acknowledgement.
+ */
+#define AGENT_DECISION_NS (120 * NS_PER_S)      // a build of a large job, and
+                                                // of another one before it
+bool agent_awaits_wants (const struct agent *a);
 
 /* The path of a directory of this agent: RUN_DIR/NAME, or STATE/NAME-JOB. */
 int agent_name_dir (const struct agent *a, const char *name,
@@ -486,6 +522,22 @@ void agent_search_again (struct agent *a, int64_t moved_ns);
 
 /* Go on with captures that had to wait for room or for the sealer. */
 void agent_hand_on (struct agent *a);
+
+/* ---- agent_wants.c ---- */
+
+/* Recall what an earlier agent was told of raw files; forget all wants. */
+void agent_recall_raw (struct agent *a);
+void agent_close_wants (struct agent *a);
+
+/* Handlers of struct ship_events. */
+void agent_on_raw (void *arg, enum raw_wanted raw, int64_t asked_ns);
+void agent_on_want (void *arg, const struct message *m);
+
+/* Take the files that the sealer has sealed for a want. */
+void agent_take_wanted (struct agent *a, struct sealed *s);
+
+/* Something was delivered: say so of the wants that are complete. */
+void agent_answer_wants (struct agent *a);
 
 /* ---- agent_seals.c ---- */
 

@@ -4,6 +4,7 @@
  */
 #include "agent/agent_private.h"
 
+#include "agent/seal_items.h"
 #include "base/clock.h"
 #include "base/counter.h"
 #include "model/capture.h"
@@ -159,17 +160,17 @@ static void log_sealed (const struct sealed *s)
 /* Without raw files only rows leave the node: a capture whose files could not
  * all be read is not released, because the rest would be lost.
  */
-static bool is_safe_to_release (const struct agent *a, const struct sealed *s)
+static bool is_safe_to_release (const struct sealed *s)
 {
-    return a->opt->raw ||
+    return s->raw ||
            strcmp (s->state, capture_state_name (CAPTURE_COMPLETE)) == 0;
 }
 
 /* Whether the state of the capture is known from now on, for its release. */
 static bool add_release (struct agent *a, const struct sealed *s)
 {
-    enum release_event sealed = a->opt->raw ? RELEASE_ALL_SEALED
-                                            : RELEASE_ROWS_SEALED;
+    enum release_event sealed = s->raw ? RELEASE_ALL_SEALED
+                                       : RELEASE_ROWS_SEALED;
     struct err err = { "" };
 
     if (a->release.roots &&
@@ -178,9 +179,9 @@ static bool add_release (struct agent *a, const struct sealed *s)
     else if (s->manifest.size == 0)
         log_warn ("not-releasable", "will not be released: %s",
                   s->kept_why.text);
-    else if (!is_safe_to_release (a, s))
+    else if (!is_safe_to_release (s))
         log_info ("not-releasable", "%s will not be released: it is %s, and "
-                  "its raw files stay here (no --raw)", s->what.path, s->state);
+                  "its raw files stay here", s->what.path, s->state);
     else if (spool_add_release (a->spool, s->what.path, sealed, s->nitems,
                                 &s->manifest, clock_wall_ns (), &err) < 0)
         log_warn ("release", "%s will not be released: %s", s->what.path,
@@ -229,6 +230,16 @@ static void take_sealed (struct agent *a, struct sealed *s)
     ship_kick (a->ship);
 }
 
+/* While they were hashed, the aggregator said that it wants raw files on demand.
+ */
+static void leave_raw (struct sealed *s)
+{
+    seal_remove_links (s, 1);
+    while (s->nitems > 1)
+        seal_drop_item (s);
+    s->raw = false;
+}
+
 /* Record first that it is to be analysed: the next agent takes a sealed capture
  * for a finished one.
  */
@@ -236,7 +247,11 @@ static int agent_seals_enter (struct agent *a, struct sealed *s)
 {
     const struct spool_left_out left = { s->skipped, s->skipped_why.text };
     bool planned = agent_plan_analysis (a, s);
-    int rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
+    int rc;
+
+    if (s->raw && !agent_gives_raw (a))
+        leave_raw (s);
+    rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
                          s->nitems, left, &s->err);
 
     if (rc < 0 && planned)
@@ -266,7 +281,9 @@ static void on_sealed (void *arg, struct sealed *s)
     struct agent *a = arg;
 
     a->seals.latest_ns = clock_mono_ns ();
-    if (s->moved) {
+    if (s->wanted) {
+        agent_take_wanted (a, s);
+    } else if (s->moved) {
         take_moved (a, s);
     } else if (s->rc == 0 && !is_ours (a, s->rank) &&
         fileio_remote_fs (s->what.path)) {
@@ -296,7 +313,7 @@ int agent_open_seals (struct agent *a, struct err *err)
     (void)space_parse_limit (a->opt->cpu_budget, &budget);
     if (!(a->bulk = bulk_create (budget.ppm)))
         return err_set (err, ENOMEM, "no memory to extract");
-    rc = sealer_create (a->loop, a->bulk, a->opt->raw,
+    rc = sealer_create (a->loop, a->bulk, agent_gives_raw (a),
                         a->release.policy.kind != RELEASE_NEVER, on_sealed, a,
                         &a->sealer, err);
     if (rc < 0)

@@ -192,6 +192,19 @@ bool agent_go_on_removing (struct agent *a)
     return true;
 }
 
+/* Whether a capture may go of which only rows are delivered.  If raw files are
+ * wanted on demand, not before the aggregator has decided, nor while the files
+ * of one are sealed; those that are in the spool hold their capture.
+ */
+static void choose_rows (struct agent *a)
+{
+    struct release_policy *p = &a->release.policy;
+
+    p->rows_suffice = a->opt->release_rows_only && !agent_gives_raw (a) &&
+                      !a->wants.sealing;
+    p->rows_after_ns = agent_awaits_wants (a) ? AGENT_DECISION_NS : 0;
+}
+
 static int release_one (struct agent *a, bool full)
 {
     struct err err = { "" };
@@ -202,6 +215,7 @@ static int release_one (struct agent *a, bool full)
     if (!a->search.looked || !agent_is_confirmed (a) ||
         (!full && waits_for_roll (a)))
         return 0;
+    choose_rows (a);
     rc = release_next (a->spool, &a->release.policy, full, clock_wall_ns (),
                        path, &err);
     if (rc == -ESTALE)          // it may have more than was delivered
@@ -272,7 +286,6 @@ static void choose_release (struct agent *a)
     if (a->room.disk_quota.policy == DISK_QUOTA_DROP &&
         a->release.policy.kind == RELEASE_NEVER)
         a->release.policy.kind = RELEASE_WHEN_FULL;
-    a->release.policy.rows_suffice = a->opt->release_rows_only && !a->opt->raw;
     if (a->opt->run_dir) {      // other directories belong to others
         char own[PATH_MAX];
 

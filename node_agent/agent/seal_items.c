@@ -1,6 +1,8 @@
 /* node_agent/agent/seal_items.c - items sealed of a capture: rows, raw files */
 #include "agent/seal_items.h"
 
+#include "agent/wanted_files.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/vec.h"
 #include "model/beside.h"
@@ -28,7 +30,8 @@ struct spool_new *seal_add_item (struct sealed *s, enum item_kind kind,
     if (!p)
         return NULL;
     p->kind = kind;
-    p->number = (unsigned)s->nitems - 1;
+    p->number = (unsigned)s->nitems - 1 +
+                (s->wanted ? s->wanted->known.next_number : 0);
     content_hash_init (&p->hash);
     if ((p->path = strdup (path)))
         return p;
@@ -148,6 +151,17 @@ static void drop_raw (struct sealed *s, const struct spool_new *item)
     seal_drop_item (s);
 }
 
+void seal_remove_links (const struct sealed *s, size_t first)
+{
+    char made[PATH_MAX];
+
+    for (size_t i = first; i < s->nitems; i++) {
+        link_path (s, s->items[i].number, made);
+        if (s->items[i].own)
+            (void)unlink (made);
+    }
+}
+
 static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
                      const char *path, const struct stat *st, struct err *err)
 {
@@ -170,12 +184,52 @@ static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
     return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
 }
 
+/* Whether it is in the spool, or was: only a file that was given up may be
+ * sealed once more.
+ */
+static bool is_known (const struct spool_raw_list *l, const char *path)
+{
+    for (size_t low = 0, high = l->n; low < high; ) {
+        size_t mid = low + (high - low) / 2;
+        int c = strcmp (path, l->files[mid].path);
+
+        if (c == 0)
+            return l->files[mid].state <= SPOOL_RELEASED;
+        low = c > 0 ? mid + 1 : low;
+        high = c > 0 ? high : mid;
+    }
+    return false;
+}
+
+static bool is_to_seal (const struct raw *r, const char *path)
+{
+    const struct seal_wanted *w = r->s->wanted;
+
+    return !w || (wanted_matches (w->pattern, path) &&
+                  !is_known (&w->known, path));
+}
+
+/* Whether it was written to after the rows were sealed.  The date of a version
+ * does not cover what is beside the capture.
+ */
+static bool is_later (const struct raw *r, const char *path,
+                      const struct stat *st)
+{
+    int64_t ns = st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec;
+    const struct seal_wanted *w = r->s->wanted;
+
+    return w && w->newest_ns > 0 && ns > w->newest_ns &&
+           beside_size (r->name, path) == 0;
+}
+
 static int seal_file (const struct raw *r, int dirfd, const char *name,
                       const char *path, struct err *err)
 {
     struct stat st;
     int fd, rc = 0;
 
+    if (!is_to_seal (r, path))
+        return 0;
     if (r->s->nitems > SEALER_RAW_MAX) {
         leave_out (r, path, "it has more files than can be delivered");
         return 0;
@@ -184,6 +238,9 @@ static int seal_file (const struct raw *r, int dirfd, const char *name,
         return pass_over (r, path, fd, err);
     if (fstat (fd, &st) < 0)
         rc = pass_over (r, path, -errno, err);
+    else if (is_later (r, path, &st))
+        leave_out (r, path, "it was written to after the rows of its capture "
+                   "were read");
     else if ((uint64_t)st.st_size > CONTENT_SIZE_MAX)
         leave_out (r, path, "it is larger than what can be delivered");
     else

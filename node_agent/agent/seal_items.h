@@ -1,6 +1,6 @@
 /* node_agent/agent/seal_items.h - items sealed of a capture: rows, raw files
  *
- * Private to the sealer, for its thread.
+ * For the thread of the sealer, and for what becomes of its results.
  */
 #ifndef ROLLCALL_AGENT_SEAL_ITEMS_H
 #define ROLLCALL_AGENT_SEAL_ITEMS_H
@@ -11,6 +11,9 @@
 struct spool_new *seal_add_item (struct sealed *s, enum item_kind kind,
                                  const char *path);
 void seal_drop_item (struct sealed *s);
+
+/* Remove the links of items from the spool, from this one on. */
+void seal_remove_links (const struct sealed *s, size_t first);
 
 /* Pause as 'bulk' demands; negative if the agent is ending. */
 int seal_pause (struct bulk *bulk, struct err *err);
@@ -24,8 +27,8 @@ int seal_hash (int fd, struct spool_new *item, struct bulk *bulk,
  */
 bool seal_may_pass (const struct sealed *s, int rc);
 
-/* Add the raw files of the capture and of what is beside it (model/beside.h).
- * Those that are left out are counted, with the reason.
+/* Add the raw files of the capture and of what is beside it (model/beside.h);
+ * if some are wanted (struct seal_wanted), only those.  Those that are left out are counted, with the reason.
  */
 int seal_raw (struct sealed *s, struct bulk *bulk, struct err *err);
 

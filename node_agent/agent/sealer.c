@@ -29,7 +29,7 @@ struct node {
 struct sealer {
     struct loop *loop;
     struct bulk *bulk;
-    bool raw, manifests;
+    bool raw, manifests;        // kept by the loop
     const char *host, *job;     // for the evidence, or NULL
     const struct job_origin *about;     // the same
     void (*done) (void *arg, struct sealed *s);
@@ -214,16 +214,26 @@ static int check_place (const struct sealed *s, int held, struct err *err)
                     "was read", s->what.path);
 }
 
-static void seal_all (struct sealer *x, struct sealed *s, int fd)
+static void seal_capture (struct sealer *x, struct sealed *s)
 {
+    int fd;
+
+    if (x->manifests)
+        take_manifest (s);
+    fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        s->rc = err_sys (&s->err, errno, "cannot create %s", s->file);
+        return;
+    }
     s->rc = seal_rows (x, s, fd, &s->err);
-    if (s->rc == 0 && x->raw)
+    if (s->rc == 0 && s->raw)
         s->rc = seal_raw (s, x->bulk, &s->err);
-    if (s->rc == 0 && x->raw && s->manifest.size > 0 && !is_whole (s)) {
+    if (s->rc == 0 && s->raw && s->manifest.size > 0 && !is_whole (s)) {
         buf_clear (&s->manifest);
         (void)err_set (&s->kept_why, EIO, "%s: not all of its files are "
                        "delivered", s->what.path);
     }
+    (void)close (fd);
 }
 
 /* A capture that cannot be described, or of which a file was not sealed, is
@@ -231,7 +241,7 @@ static void seal_all (struct sealer *x, struct sealed *s, int fd)
  */
 static void seal (struct sealer *x, struct sealed *s)
 {
-    int fd, held, rc;
+    int held, rc;
 
     if ((s->rc = seal_pause (x->bulk, &s->err)) < 0)
         return;                 // not begun: the next agent seals it
@@ -240,19 +250,16 @@ static void seal (struct sealer *x, struct sealed *s)
         s->moved = held == -ENOENT;
         return;
     }
-    if (x->manifests)
-        take_manifest (s);
-    fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        s->rc = err_sys (&s->err, errno, "cannot create %s", s->file);
+    if (s->wanted)
+        s->rc = seal_raw (s, x->bulk, &s->err);
     else
-        seal_all (x, s, fd);
+        seal_capture (x, s);
     if (s->rc != -ECANCELED && (rc = check_place (s, held, &s->err)) < 0) {
         s->rc = rc;
         s->moved = rc == -ENOENT;
     }
-    if (fd >= 0)
-        (void)close (fd);
+    if (s->rc < 0 && s->wanted)
+        seal_remove_links (s, 0);
     if (held >= 0)
         (void)close (held);
 }
@@ -310,8 +317,16 @@ void sealer_sign (struct sealer *x, const char *host, const char *job,
     x->job = job;
 }
 
+static void wanted_free (struct seal_wanted *w)
+{
+    if (w)
+        spool_raw_list_fini (&w->known);
+    free (w);
+}
+
 static void node_free (struct node *n)
 {
+    wanted_free (n->s.wanted);
     free ((char *)n->s.what.path);
     while (n->s.nitems > 0)
         seal_drop_item (&n->s);
@@ -341,33 +356,69 @@ static void on_ready (void *arg)
     node_free (n);
 }
 
-int sealer_add (struct sealer *x, const struct watch_settled *what,
-                uint64_t id, const char *file, bool again,
-                const struct sealer_analysis *analysis)
+static struct node *new_node (const char *path, uint64_t id, const char *file,
+                              bool again)
 {
     struct node *n = calloc (1, sizeof (*n));
 
-    if (!n)
-        return -ENOMEM;
-    n->s.what = *what;
+    if (!n || !(n->s.what.path = strdup (path))) {
+        free (n);
+        return NULL;
+    }
     n->s.rank = -1;
     n->added_ns = clock_mono_ns ();
     buf_init (&n->s.manifest, MANIFEST_MAX);
     n->s.id = id;
     n->s.again = again;
     PRINT (n->s.file, "%s", file);
-    PRINT (n->s.analysis, "%s", analysis->why ? analysis->why : "");
-    n->s.analysis_failed = analysis->failed;
-    if (!(n->s.what.path = strdup (what->path))) {
-        free (n);
-        return -ENOMEM;
-    }
+    return n;
+}
+
+static void queue (struct sealer *x, struct node *n)
+{
     (void)pthread_mutex_lock (&x->lock);
     sealer_append (&x->todo, n);
     (void)pthread_cond_signal (&x->changed);
     (void)pthread_mutex_unlock (&x->lock);
     x->pending++;
+}
+
+int sealer_add (struct sealer *x, const struct watch_settled *what,
+                uint64_t id, const char *file, bool again,
+                const struct sealer_analysis *analysis)
+{
+    struct node *n = new_node (what->path, id, file, again);
+    const char *path = n ? n->s.what.path : NULL;
+
+    if (!n)
+        return -ENOMEM;
+    n->s.what = *what;
+    n->s.what.path = path;
+    n->s.raw = x->raw;
+    PRINT (n->s.analysis, "%s", analysis->why ? analysis->why : "");
+    n->s.analysis_failed = analysis->failed;
+    queue (x, n);
     return 0;
+}
+
+int sealer_add_wanted (struct sealer *x, const char *path, uint64_t id,
+                       const char *file, bool again,
+                       struct seal_wanted *wanted)
+{
+    struct node *n = new_node (path, id, file, again);
+
+    if (!n) {
+        wanted_free (wanted);
+        return -ENOMEM;
+    }
+    n->s.wanted = wanted;
+    queue (x, n);
+    return 0;
+}
+
+void sealer_set_raw (struct sealer *x, bool raw)
+{
+    x->raw = raw;
 }
 
 int64_t sealer_oldest_ns (struct sealer *x)

@@ -34,12 +34,22 @@ struct sealer_analysis {
     bool failed;
 };
 
+/* Raw files that are wanted of a version that was sealed before. */
+struct seal_wanted {
+    char pattern[MESSAGE_PATH_MAX];     // as in agent/wanted_files.h
+    struct spool_raw_list known;        // those that are in the spool already
+    int64_t newest_ns;                  // later files are of another version;
+                                        // 0: not known
+};
+
 /* One capture to seal, and the result. */
 struct sealed {
     struct watch_settled what;          // 'path' belongs to this struct
     uint64_t id;                        // in the ledger
     char file[PATH_MAX];                // the shipment, number 0
     bool again;                         // an earlier try failed
+    bool raw;                           // its raw files, too
+    struct seal_wanted *wanted;         // only these files; NULL: the capture
     char analysis[512];                 // its result; "": none is known
     bool analysis_failed;
     char name[MESSAGE_NAME_MAX];        // of the capture
@@ -58,7 +68,8 @@ struct sealed {
 };
 
 /* The thread obeys 'bulk', which is borrowed and must have been ended before
- * sealer_destroy.  'manifests': record which files a capture has, for its
+ * sealer_destroy.  'raw': raw files of captures are sealed, too, until
+ * sealer_set_raw.  'manifests': record which files a capture has, for its
  * release.  'done' is called from the loop for each capture, which is freed
  * afterwards.
  */
@@ -67,6 +78,7 @@ int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
                    void (*done) (void *arg, struct sealed *s), void *arg,
                    struct sealer **ret, struct err *err);
 void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
+void sealer_set_raw (struct sealer *s, bool raw);       // of later captures
 
 /* Add to the evidence of all captures: the host by its host_id, the id of the
  * job that was given, or NULL, and what else is known of the job (or NULL: a
@@ -87,6 +99,14 @@ void sealer_sign (struct sealer *s, const char *host, const char *job,
 int sealer_add (struct sealer *s, const struct watch_settled *what,
                 uint64_t id, const char *file, bool again,
                 const struct sealer_analysis *analysis);
+
+/* Queue the raw files that are wanted of a sealed version, of which nothing else
+ * may be queued.  Takes over 'wanted'.  A file that was written to later, or
+ * cannot be read the second time ('again'), is left out.  0 or -ENOMEM.
+ */
+int sealer_add_wanted (struct sealer *s, const char *path, uint64_t id,
+                       const char *file, bool again,
+                       struct seal_wanted *wanted);
 
 /* When the oldest pending capture was added (monotonic); 0: there is none. */
 int64_t sealer_oldest_ns (struct sealer *s);

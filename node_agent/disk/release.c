@@ -206,11 +206,15 @@ static int find_kept (struct spool *s, const struct release_policy *p,
                       enum release_state kept, int64_t wall_ns,
                       struct released *ret, struct err *err)
 {
-    int64_t before = p->kind == RELEASE_AFTER ? wall_ns - p->after_ns
-                                              : INT64_MAX;
-    int rc = p->kind == RELEASE_AFTER
-                 ? spool_date_releases (s, kept, wall_ns, err) : 0;
+    int64_t after_ns = p->kind == RELEASE_AFTER ? p->after_ns : 0;
+    int64_t before = INT64_MAX;
+    int rc;
 
+    if (kept == RELEASE_KEPT_ROWS && p->rows_after_ns > after_ns)
+        after_ns = p->rows_after_ns;
+    if (after_ns > 0)
+        before = wall_ns - after_ns;
+    rc = after_ns > 0 ? spool_date_releases (s, kept, wall_ns, err) : 0;
     if (rc < 0)
         return rc;
     ret->id = 0;

@@ -18,8 +18,9 @@ struct release_policy {
     enum release_kind kind;
     int64_t after_ns;           // of RELEASE_AFTER: ns since sealing
     const char *below;          // only captures below this directory; NULL: all
-    bool rows_suffice;               // also captures of which only rows were
-                                     // delivered
+    bool rows_suffice;          // also captures of which only rows were
+                                // delivered,
+    int64_t rows_after_ns;      // so long after sealing
 };
 
 /* Parse "never", "shipped", "after=DURATION" or "when-full".  False for

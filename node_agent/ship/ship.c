@@ -51,6 +51,8 @@ static void check_mark (struct ship *s, const struct message *m)
 static void on_welcome (struct ship *s, const struct message *m)
 {
     measure_clock (s, m);
+    if (s->events.raw && m->sent_ns > 0)        // else it answers no HELLO
+        s->events.raw (s->events.arg, m->raw, m->sent_ns);
     check_mark (s, m);
     // it answers a later HELLO: everything sent before has arrived
     if (s->is_done && s->done_ns > 0 && m->sent_ns >= s->done_ns &&
@@ -91,6 +93,10 @@ static void on_message (void *arg, const struct net_peer *from,
     case MESSAGE_ACK:
         ship_on_ack (s, m);
         break;
+    case MESSAGE_WANT:
+        if (s->events.want)
+            s->events.want (s->events.arg, m);
+        break;
     case MESSAGE_STOP:
         s->events.stop (s->events.arg, m->text);
         break;
@@ -126,6 +132,16 @@ void ship_hold (struct ship *s, bool held)
 void ship_kick (struct ship *s)
 {
     ship_offer_more (s);
+}
+
+void ship_have (struct ship *s, const struct message *m)
+{
+    (void)ship_say (s, m);
+}
+
+int64_t ship_acked_ns (const struct ship *s)
+{
+    return s->acked_ns;
 }
 
 void ship_left (struct ship *s, uint64_t captures)

@@ -34,6 +34,11 @@ struct ship_events {
     void (*lost) (void *arg);   // acknowledged data is lost there, or that
                                 // cannot be determined; repeated until
                                 // spool_begin_redelivery has been called
+    void (*raw) (void *arg, enum raw_wanted raw, int64_t asked_ns);
+                                // which raw files are wanted, as each WELCOME
+                                // says, before anything is offered by it; it
+                                // answers a HELLO of that time (monotonic)
+    void (*want) (void *arg, const struct message *m);  // answer: ship_have
     void *arg;
 };
 
@@ -58,6 +63,15 @@ void ship_hold (struct ship *s, bool held);
 
 /* Announce a larger world than the identity has, from the next HELLO on. */
 void ship_world (struct ship *s, int64_t world_size);
+
+/* Say once what became of a WANT: the aggregator repeats it. */
+void ship_have (struct ship *s, const struct message *m);
+
+/* The spool has given up an item: if it is on offer, withdraw the offer. */
+void ship_withdraw (struct ship *s, uint64_t item);
+
+/* When anything was last acknowledged (monotonic ns), 0: never. */
+int64_t ship_acked_ns (const struct ship *s);
 
 /* New items were sealed; ship_ask: older ones are now asked about. */
 void ship_kick (struct ship *s);

@@ -54,6 +54,19 @@ void ship_end_offer (struct ship *s, struct offer *o)
     offer_end (o);
 }
 
+void ship_withdraw (struct ship *s, uint64_t item)
+{
+    struct offer *o = ship_find_offer (s, item);
+    struct message m = { .type = MESSAGE_GONE, .item = item };
+
+    if (!o || !offer_is_open (o))
+        return;
+    PRINT (m.text, "raw files are wanted on demand only");
+    if (o->state.now != OFFER_DUE)
+        (void)ship_say (s, &m);
+    ship_end_offer (s, o);
+}
+
 /* The spool failed: try again later.  A damaged ledger is the end, which the
  * agent learns from spool_damage.
  */
@@ -265,7 +278,7 @@ void ship_on_ack (struct ship *s, const struct message *m)
     (void)offer_change (o, OFFER_ACKNOWLEDGED);
     if (!s->loss_unrecorded)    // else nobody would request it again
         spool_set_mark (s->spool, &m->mark);
-    s->wanted_ns = clock_mono_ns ();
+    s->wanted_ns = s->acked_ns = clock_mono_ns ();
     ship_commit_soon (s);
 }
 

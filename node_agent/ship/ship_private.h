@@ -68,6 +68,7 @@ struct ship {
     struct bucket rate;
     bool held;                  // no raw files are sent meanwhile
     int64_t heard_ns;
+    int64_t acked_ns;           // the last ACK, 0: none
     unsigned unanswered;        // HELLOs since then, except quick ones
     int64_t done_ns;            // when DONE was first said, 0: not yet
     int64_t wanted_ns;          // see offers_ignored

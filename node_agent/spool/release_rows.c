@@ -47,7 +47,8 @@ int spool_add_release (struct spool *s, const char *path,
  */
 #define AHEAD "32"
 
-/* Find the oldest without an undelivered item, without reading its manifest and
+/* Find the oldest without an undelivered item, also of those that were added
+ * later because they were wanted (spool_add_raw), without reading its manifest and
  * without computing a hash.
  */
 #define OLDEST \
@@ -56,7 +57,8 @@ int spool_add_release (struct spool *s, const char *path,
     "?1 NOT IN (0, 5) OR (sealed_ns<?3 AND NOT EXISTS (SELECT 1 FROM item " \
     "INDEXED BY " \
     "item_open WHERE kind IN (1, 2) AND item.state<6 AND item.id BETWEEN " \
-    "first_item AND last_item)) ORDER BY id LIMIT 1"
+    "first_item AND last_item) AND NOT EXISTS (SELECT 1 FROM capture WHERE " \
+    "capture.id=" ITS_ID " AND open>0)) ORDER BY id LIMIT 1"
 
 /* Read the row, if there is one; finishes the statement. */
 static int take_row (struct db_rows *r, struct released *ret)
@@ -141,6 +143,13 @@ bool spool_has_release (struct spool *s, const char *path)
 {
     return db_number (spool_rows (s, NULL, "SELECT 1 FROM release WHERE "
                                   "path=?1 AND state<>2", path), 0) == 1;
+}
+
+bool spool_was_released (struct spool *s, const char *path)
+{
+    return db_number (spool_rows (s, NULL, "SELECT 1 FROM release WHERE "
+                                  "path=?1 AND state IN (1, 2, 4)", path),
+                      0) == 1;
 }
 
 int spool_forget_release (struct spool *s, const char *path, struct err *err)

@@ -56,6 +56,9 @@ int spool_change_release (struct spool *s, struct released *r,
 /* Whether there is a row for the release of the capture at 'path'. */
 bool spool_has_release (struct spool *s, const char *path);
 
+/* Whether a version at this path was removed, or is being removed. */
+bool spool_was_released (struct spool *s, const char *path);
+
 /* Forget the row of an older version of the capture at 'path', if kept. */
 int spool_forget_release (struct spool *s, const char *path, struct err *err);
 

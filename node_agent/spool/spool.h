@@ -256,6 +256,57 @@ int spool_redeliver (struct spool *s, struct spool_redelivery *r,
 /* Whether an item is asked and not answered yet. */
 bool spool_asks (const struct spool *s);
 
+/* ---- raw files on demand ---- */
+
+/* A version of a capture that was sealed. */
+struct spool_version {
+    uint64_t id;
+    int64_t newest_ns;          // as in struct spool_item
+    char path[PATH_MAX];
+};
+
+/* Find the latest sealed version with this name, rank and place ("": not after
+ * spool_divide).  1, 0: there is none, or negative.
+ */
+int spool_find_version (struct spool *s, const char *name, int64_t rank,
+                        const char *place, struct spool_version *ret,
+                        struct err *err);
+
+/* The raw items of a version, one for each path, in the order of paths. */
+struct spool_raw {
+    char *path;
+    enum spool_state state;
+    char why[128];              // of a state without delivery, shortened
+};
+
+struct spool_raw_list {
+    struct spool_raw *files;
+    size_t n;
+    uint64_t first;             // the lowest id, 0: there is none
+    unsigned next_number;       // that no file of the version has
+};
+
+/* List them from the item 'from' on (0: all; an earlier list's 'first' saves
+ * time).  The caller calls spool_raw_list_fini in any case.  0 or negative.
+ */
+int spool_list_raw (struct spool *s, uint64_t version, uint64_t from,
+                    struct spool_raw_list *ret, struct err *err);
+void spool_raw_list_fini (struct spool_raw_list *l);
+
+/* Add raw files, which were hashed as for spool_seal, to a sealed version: they
+ * are offered from now on, and the version is not released before they are
+ * delivered.  -ESTALE: it was set aside meanwhile.
+ */
+int spool_add_raw (struct spool *s, uint64_t version,
+                   const struct spool_new *items, size_t n, struct err *err);
+
+/* Give up all raw items that are open, since the aggregator wants raw files on
+ * demand only, except those whose file exists only here.  'fn' is called for
+ * each that was given up.  0 or negative: call it again.
+ */
+int spool_drop_raw (struct spool *s, void (*fn) (void *arg, uint64_t item),
+                    void *arg, struct err *err);
+
 /* ---- counts ---- */
 
 struct spool_tally {

@@ -220,19 +220,21 @@ static int add_segment (struct spool *s, int64_t item,
                      db_blob (h->chunks + first, n * DIGEST_SIZE));
 }
 
-static int item_add (struct spool *s, uint64_t capture,
-                     const struct spool_new *item,
-                     const struct digest *content, struct err *err)
+int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
+              struct err *err)
 {
     struct spool_tally *t = &s->tally[item->kind][SPOOL_SEALED];
-    int state = SPOOL_NO_ROW;
+    int state = SPOOL_NO_ROW, rc;
+    struct digest content;
     int64_t id;
-    int rc = spool_do (s, err, "INSERT INTO item (capture, number, kind, own, "
-                       "path, size, content, state, at, why, sum) VALUES (?1,"
-                       "?2,?3,?4,?5,?6,?7,3,0,'',0)", capture, item->number,
-                       item->kind, item->own, item->path ? item->path : "",
-                       item->size, content);
 
+    if ((rc = content_hash_end (&item->hash, &content)) < 0)
+        return err_set (err, ENOMEM, "no memory to hash");
+    rc = spool_do (s, err, "INSERT INTO item (capture, number, kind, own, "
+                   "path, size, content, state, at, why, sum) VALUES (?1,"
+                   "?2,?3,?4,?5,?6,?7,3,0,'',0)", capture, item->number,
+                   item->kind, item->own, item->path ? item->path : "",
+                   item->size, &content);
     if (rc < 0)
         return rc;
     id = sqlite3_last_insert_rowid (s->db);
@@ -340,7 +342,6 @@ int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
                 struct spool_left_out left_out, struct err *err)
 {
     char dir[PATH_MAX];
-    struct digest content;
     int rc = FAULT ("agent.spool.seal.fsync");
 
     spool_group_path (s, id, dir);
@@ -351,11 +352,8 @@ int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
     if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
     rc = seal_capture (s, id, name, rank, items, n, err);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        rc = content_hash_end (&items[i].hash, &content);
-        if (rc == 0)
-            rc = item_add (s, id, &items[i], &content, err);
-    }
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = item_add (s, id, &items[i], err);
     if (rc == 0)
         rc = loss_forget (s, id, name, err);
     if (rc == 0 && left_out.n > 0)
@@ -421,14 +419,16 @@ int capture_close_one (struct spool *s, uint64_t id, struct err *err)
     return update (s, id, NULL, r.state, -1, err);
 }
 
-int capture_ask (struct spool *s, uint64_t id, struct err *err)
+int capture_reopen (struct spool *s, uint64_t id, enum spool_event event,
+                    unsigned items, struct err *err)
 {
     struct capture_row r;
     int rc = find_row (s, id, &r, err);
 
-    if (rc <= 0 || !r.good || !change (s, id, &r, SPOOL_ASK_AGAIN, NULL))
+    if (rc <= 0 || !r.good || !change (s, id, &r, event, NULL))
         return rc < 0 ? rc : 0;
-    return update (s, id, NULL, r.state, 1, err);
+    rc = update (s, id, NULL, r.state, (int)items, err);
+    return rc < 0 ? rc : 1;
 }
 
 int capture_lose (struct spool *s, uint64_t id, struct err *err)

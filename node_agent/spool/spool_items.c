@@ -164,7 +164,8 @@ int item_ask (struct spool *s, uint64_t id, struct err *err)
     if (rc <= 0 ||
         (rc = item_move (s, id, &r, SPOOL_ASK_AGAIN, 0, "", err)) != 0)
         return rc;
-    return capture_ask (s, r.capture, err);
+    rc = capture_reopen (s, r.capture, SPOOL_ASK_AGAIN, 1, err);
+    return rc < 0 ? rc : 0;
 }
 
 /* Such an item does not show its capture: no count of open items changes. */

@@ -15,6 +15,7 @@
  * spool_items.c          items: next, durable, gone, set aside
  * redeliver.c            acknowledged data that the aggregator may have lost
  * redelivery_requests.c  that data, where it is no longer here
+ * spool_wanted.c         raw files that the aggregator wants, or does not
  * spool.c                opening, recovery
  * spool_presence.c       files that are removed while it is in use
  * check_spool.c          spool_check
@@ -217,11 +218,14 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
                     char path[PATH_MAX], struct err *err);
 
 /* An item of the capture is no longer open: with the last one the capture
- * becomes durable.  One is asked: one more is undelivered.  One exists nowhere:
- * the capture is lost.  Call them in a transaction.
+ * becomes durable.  More 'items' are undelivered, by SPOOL_ASK_AGAIN or
+ * SPOOL_IS_WANTED: 1, or 0 if its state has no edge for that, or its row is
+ * damaged.  One exists nowhere: the capture is lost.  Call them in a
+ * transaction.
  */
 int capture_close_one (struct spool *s, uint64_t id, struct err *err);
-int capture_ask (struct spool *s, uint64_t id, struct err *err);
+int capture_reopen (struct spool *s, uint64_t id, enum spool_event event,
+                    unsigned items, struct err *err);
 int capture_lose (struct spool *s, uint64_t id, struct err *err);
 
 /* ---- spool_captures.c, spool_items.c ---- */
@@ -265,6 +269,10 @@ int capture_lose (struct spool *s, uint64_t id, struct err *err);
  */
 int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
                struct spool_item *ret, const char **why, struct err *err);
+
+/* Add an item to a capture that is sealed, within a transaction. */
+int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
+              struct err *err);
 
 /* Ask about a delivered item, within a transaction. */
 int item_ask (struct spool *s, uint64_t id, struct err *err);

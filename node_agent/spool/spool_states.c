@@ -12,6 +12,7 @@ static const char *const event_names[SPOOL_EVENTS] = {
     [SPOOL_HAS_CHANGED] = "has-changed", [SPOOL_IS_GONE] = "gone",
     [SPOOL_ASK_AGAIN] = "ask-again", [SPOOL_NOT_THERE] = "not-there",
     [SPOOL_SET_ASIDE] = "set-aside", [SPOOL_ROW_DAMAGED] = "row-damaged",
+    [SPOOL_NOT_WANTED] = "not-wanted", [SPOOL_IS_WANTED] = "is-wanted",
 };
 
 #define EDGE(from, event, to) { SPOOL_##from, SPOOL_##event, 0, 0, SPOOL_##to }
@@ -42,10 +43,12 @@ static const struct states_edge capture_edges[] = {
 
     EDGE (SEALED, IS_CLOSED, DURABLE),
     EDGE (SEALED, ASK_AGAIN, SEALED),
+    EDGE (SEALED, IS_WANTED, SEALED),
     EDGE (SEALED, NOT_THERE, LOST),
     EDGE (SEALED, SET_ASIDE, QUARANTINED),
 
     EDGE (DURABLE, ASK_AGAIN, SEALED),
+    EDGE (DURABLE, IS_WANTED, SEALED),
     EDGE (DURABLE, SET_ASIDE, QUARANTINED),
 
     EDGE (VANISHED, SET_ASIDE, QUARANTINED),
@@ -71,7 +74,7 @@ static const char *const item_names[SPOOL_STATES + 1] = {
     [SPOOL_DURABLE] = "durable", [SPOOL_RELEASED] = "released",
     [SPOOL_CHANGED] = "changed", [SPOOL_VANISHED] = "vanished",
     [SPOOL_QUARANTINED] = "quarantined", [SPOOL_LOST] = "lost",
-    [SPOOL_NO_ROW] = "no-row",
+    [SPOOL_UNWANTED] = "unwanted", [SPOOL_NO_ROW] = "no-row",
 };
 
 /* An ACK may answer an offer of an earlier agent. */
@@ -84,6 +87,7 @@ static const struct states_edge item_edges[] = {
     EDGE (SEALED, ACKNOWLEDGED, DURABLE),
     EDGE (SEALED, HAS_CHANGED, CHANGED),
     EDGE (SEALED, IS_GONE, VANISHED),
+    EDGE (SEALED, NOT_WANTED, UNWANTED),
     EDGE (SEALED, SET_ASIDE, QUARANTINED),
 
     EDGE (OFFERED, WAS_OFFERED, OFFERED),
@@ -91,6 +95,7 @@ static const struct states_edge item_edges[] = {
     EDGE (OFFERED, ACKNOWLEDGED, DURABLE),
     EDGE (OFFERED, HAS_CHANGED, CHANGED),
     EDGE (OFFERED, IS_GONE, VANISHED),
+    EDGE (OFFERED, NOT_WANTED, UNWANTED),
     EDGE (OFFERED, SET_ASIDE, QUARANTINED),
 
     EDGE (TRANSFERRING, WAS_OFFERED, OFFERED),
@@ -98,6 +103,7 @@ static const struct states_edge item_edges[] = {
     EDGE (TRANSFERRING, ACKNOWLEDGED, DURABLE),
     EDGE (TRANSFERRING, HAS_CHANGED, CHANGED),
     EDGE (TRANSFERRING, IS_GONE, VANISHED),
+    EDGE (TRANSFERRING, NOT_WANTED, UNWANTED),
     EDGE (TRANSFERRING, SET_ASIDE, QUARANTINED),
 
     EDGE (DURABLE, FILE_REMOVED, RELEASED),

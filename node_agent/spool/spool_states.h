@@ -23,6 +23,7 @@ enum spool_state {              // of captures and items
     SPOOL_VANISHED = 9,
     SPOOL_QUARANTINED = 10,     // damaged: set aside, its capture sealed again
     SPOOL_LOST = 11,            // it was acknowledged, and no longer exists
+    SPOOL_UNWANTED = 12,        // a raw file that the aggregator did not want
     SPOOL_STATES,
     SPOOL_NO_ROW = SPOOL_STATES // not in the ledger: there is no row, or it
                                 // cannot be trusted
@@ -40,6 +41,8 @@ enum spool_event {              // of captures and items
     SPOOL_IS_CLOSED,            // no item of the capture is open now
     SPOOL_FILE_REMOVED,
     SPOOL_HAS_CHANGED,
+    SPOOL_NOT_WANTED,           // the aggregator does not want the raw file
+    SPOOL_IS_WANTED,            // it wants one more of the capture
     SPOOL_IS_GONE,
     SPOOL_ASK_AGAIN,            // the aggregator may have lost it
     SPOOL_NOT_THERE,            // the aggregator has lost it

@@ -18,6 +18,7 @@
 #include "throttle/bulk.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <sched.h>
@@ -580,6 +581,103 @@ static void test_others_have_a_turn (void **state)
     assert_true (others_had_a_turn);
 }
 
+static void seal_wanted (struct fixture *f, struct seal_wanted *w)
+{
+    assert_int_equal (sealer_add_wanted (f->sealer, f->capture, 1, f->shipment,
+                                         f->again, w), 0);
+    (void)loop_add_timer (f->loop, LIMIT_NS, timed_out, f->loop);
+    assert_int_equal (loop_run (f->loop), 0);
+    loop_del_timer (f->loop, timed_out, f->loop);
+}
+
+static struct seal_wanted *wanted (const char *pattern)
+{
+    struct seal_wanted *w = calloc (1, sizeof (*w));
+
+    assert_non_null (w);
+    (void)snprintf (w->pattern, sizeof (w->pattern), "%s", pattern);
+    w->known.next_number = 3;
+    return w;
+}
+
+/* No rows, and no file but those that are wanted and not in the spool yet. */
+static void test_wanted (void **state)
+{
+    struct fixture *f = *state;
+    struct seal_wanted *w = wanted ("*.json");
+    char link[PATH_MAX];
+
+    put (f, "a.json", 1);
+    put (f, "b.json", 1);
+    put (f, "data", 1);
+    assert_non_null (w->known.files = calloc (1, sizeof (*w->known.files)));
+    w->known.files[0] = (struct spool_raw){ strdup ("a.json"), SPOOL_DURABLE,
+                                            "" };
+    w->known.n = 1;
+    seal_wanted (f, w);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 1);
+    assert_string_equal (f->raw_path, "b.json");
+    assert_int_equal (access (f->shipment, F_OK), -1);
+    // its link has a number that no other file of the version has
+    (void)snprintf (link, sizeof (link), "%s/1-3", f->dir);
+    assert_int_equal (access (link, F_OK), 0);
+}
+
+/* One that was given up is sealed again. */
+static void test_wanted_again (void **state)
+{
+    struct fixture *f = *state;
+    struct seal_wanted *w = wanted ("");
+
+    put (f, "a.json", 1);
+    assert_non_null (w->known.files = calloc (1, sizeof (*w->known.files)));
+    w->known.files[0] = (struct spool_raw){ strdup ("a.json"), SPOOL_UNWANTED,
+                                            "" };
+    w->known.n = 1;
+    seal_wanted (f, w);
+    assert_int_equal (f->nitems, 1);
+}
+
+/* What was written since then is not what the rows are of. */
+static void test_wanted_later (void **state)
+{
+    const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+    struct fixture *f = *state;
+    struct seal_wanted *w = wanted ("");
+
+    put (f, "a.json", 1);
+    put (f, "b.json", 1);
+    assert_int_equal (utimensat (AT_FDCWD, in (f, "a.json"), old, 0), 0);
+    w->newest_ns = 2000 * NS_PER_S;
+    seal_wanted (f, w);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 1);
+    assert_string_equal (f->raw_path, "a.json");
+    assert_int_equal (f->skipped, 1);
+    assert_non_null (strstr (f->why.text, "b.json: it was written to after"));
+}
+
+/* Nothing of it is left in the spool. */
+static void test_wanted_fails (void **state)
+{
+    struct fixture *f = *state;
+    char link[PATH_MAX];
+
+    put (f, "a.json", 1);
+    put (f, "z", BAD_SIZE);
+    bad_with = -EIO;
+    seal_wanted (f, wanted (""));
+    assert_int_equal (f->rc, -EIO);
+    (void)snprintf (link, sizeof (link), "%s/1-3", f->dir);
+    assert_int_equal (access (link, F_OK), -1);
+    f->again = true;            // the others come
+    seal_wanted (f, wanted (""));
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 1);
+    assert_int_equal (f->skipped, 1);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
@@ -590,7 +688,9 @@ int main (void)
         TEST (test_moved), TEST (test_waits),
         TEST (test_unreadable), TEST (test_one_comes_one_is_left_out),
         TEST (test_unfinished), TEST (test_too_large), TEST (test_beside),
-        TEST (test_others_have_a_turn),
+        TEST (test_others_have_a_turn), TEST (test_wanted),
+        TEST (test_wanted_again), TEST (test_wanted_later),
+        TEST (test_wanted_fails),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

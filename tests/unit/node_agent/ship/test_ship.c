@@ -98,6 +98,23 @@ static void ignore (void *arg)
     (void)arg;
 }
 
+static enum raw_wanted raw;     // as the last WELCOME said
+static int64_t raw_asked_ns;
+static struct message wanted;   // the last WANT
+
+static void on_raw (void *arg, enum raw_wanted which, int64_t asked_ns)
+{
+    (void)arg;
+    raw = which;
+    raw_asked_ns = asked_ns;
+}
+
+static void on_want (void *arg, const struct message *m)
+{
+    (void)arg;
+    wanted = *m;
+}
+
 struct shipping {
     struct loop *loop;
     struct ship *ship;
@@ -109,7 +126,8 @@ static struct shipping begin (struct fixture *f)
                                               .host_key = "k" };
     const struct ship_events events = { .welcome = ignore,
                                         .delivered = ignore,
-                                        .lost = ignore };
+                                        .lost = ignore, .raw = on_raw,
+                                        .want = on_want };
     struct shipping s = { .loop = loop_create () };
 
     now_ns = 100 * NS_PER_S;
@@ -345,12 +363,82 @@ static void test_hello_slows_down (void **state)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
 
+/* A probe answers no HELLO, and says nothing about raw files. */
+static void test_raw (void **state)
+{
+    struct message m = { .type = MESSAGE_WELCOME, .raw = RAW_UNDECIDED };
+    struct fixture *f = *state;
+    struct shipping s = begin (f);
+
+    raw = RAW_ALL;
+    m.sent_ns = now_ns - 1;
+    hear (hearer, NULL, &m, 0, NULL);
+    assert_int_equal (raw, RAW_UNDECIDED);
+    assert_int_equal (raw_asked_ns, now_ns - 1);
+    m.raw = RAW_ALL;
+    m.sent_ns = 0;
+    hear (hearer, NULL, &m, 0, NULL);
+    assert_int_equal (raw, RAW_UNDECIDED);
+    end (&s);
+}
+
+/* A WANT is answered once each time that it is said. */
+static void test_want (void **state)
+{
+    const struct message want = { .type = MESSAGE_WANT, .item = 7, .rank = 2,
+                                  .capture = "a_pt", .path = "*.json" };
+    const struct message have = { .type = MESSAGE_HAVE, .item = 7,
+                                  .have = HAVE_BUSY };
+    struct fixture *f = *state;
+    struct shipping s = begin (f);
+
+    welcome (now_ns);
+    hear (hearer, NULL, &want, 0, NULL);
+    assert_true (wanted.item == 7 && wanted.rank == 2);
+    assert_string_equal (wanted.path, "*.json");
+    ship_have (s.ship, &have);
+    assert_int_equal (count (MESSAGE_HAVE), 1);
+    ship_repeat (s.ship);
+    assert_int_equal (count (MESSAGE_HAVE), 1);
+    end (&s);
+}
+
+/* The aggregator waits for what is on offer until it learns that it will not
+ * come.
+ */
+static void test_withdraw (void **state)
+{
+    const struct message ack = { .type = MESSAGE_ACK, .item = 1 };
+    struct fixture *f = *state;
+    struct spool_item item;
+    struct shipping s;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw", false);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+    assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
+    assert_int_equal (spool_next (f->s, ITEM_RAW, 0, &item, NULL), 1);
+    s = begin (f);
+    assert_true (ship_acked_ns (s.ship) == 0);
+    ship_kick (s.ship);
+    welcome (now_ns);
+    assert_int_equal (count (MESSAGE_OFFER), 1);
+    ship_withdraw (s.ship, item.id + 1);        // not on offer
+    assert_int_equal (count (MESSAGE_GONE), 0);
+    ship_withdraw (s.ship, item.id);
+    assert_int_equal (count (MESSAGE_GONE), 1);
+    assert_null (ship_find_offer (s.ship, item.id));
+    hear (hearer, NULL, &ack, 0, NULL);         // of none
+    assert_true (ship_acked_ns (s.ship) == 0);
+    end (&s);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (test_stale_answer), TEST (test_not_done), TEST (test_asked),
         TEST (test_no_room), TEST (test_unknown_ack),
-        TEST (test_hello_slows_down),
+        TEST (test_hello_slows_down), TEST (test_raw), TEST (test_want),
+        TEST (test_withdraw),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
