@@ -279,6 +279,7 @@ static int open_disk (struct aggregator *a, struct err *err)
         (rc = ledger_begin_epoch (a->ledger, err)) < 0)
         return rc;
     tell_recovered (a);
+    aggregator_open_wants (a);
     return 0;
 }
 
@@ -403,6 +404,7 @@ static void stop (struct aggregator *a)
     fileio_close (a->build_fd);
     aggregator_forget_unbuilt (a);
     aggregator_forget_bound (a);
+    wants_fini (&a->wants);
     divide_fini (&a->divided);
     if (spent)
         (void)fileio_remove_tree (a->opt->root, NULL);

@@ -8,6 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Which raw files a service wants, of those that agents may give. */
+enum want_policy {
+    WANT_ALL,
+    WANT_NONE,                  // only what somebody fetches
+    WANT_SUSPECTS,              // those of ranks that findings name, and of a
+                                // healthy one
+};
+
+/* Parse "all", "none" or "suspects"; false for anything else. */
+bool aggregator_parse_policy (const char *text, enum want_policy *ret);
+
 struct aggregator_options {
     const char *root;           // ledger, segments, blobs, jobs
     const char *listen;         // "tcp://127.0.0.1:7077"
@@ -21,6 +32,8 @@ struct aggregator_options {
     bool insecure;              // no encryption, even for other hosts
     int64_t agents;             // how many are expected
     int64_t job_gap_ns;         // of a service, as in jobs_divide
+    const char *want_raw;       // of a service: raw files that it wants
+    enum want_policy wants;     // the same, parsed
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes

@@ -52,6 +52,8 @@ static void *run_build (void *arg)
     a->build_rc = job_build_run (a->build, a->out,
                                  (unsigned)a->opt->threads, &a->roster,
                                  &a->built, &a->build_err);
+    if (a->build_rc == 0)
+        aggregator_find_suspects (a);
     build_ended (a);
     return NULL;
 }
@@ -77,6 +79,7 @@ static void prepare_build (struct aggregator *a, struct served *s)
     a->build_rc = 0;            // the previous build may have failed
     a->build_err.text[0] = '\0';
     memset (&a->built, 0, sizeof (a->built));
+    a->nsuspects = 0;
     roster_init (&a->roster);
     aggregator_name_out (a, s->job.id, a->out);
     a->build_seq = ledger_newest (a->ledger, s->job.id,
@@ -229,6 +232,7 @@ bool aggregator_end_build (struct aggregator *a)
         (void)pthread_join (a->thread, NULL);
     tell_raw (a);
     tell_left (a);
+    aggregator_want_suspects (a);       // or a restart would not want them
     note_built (a);
     counter_add (a->build_rc < 0 ? COUNTER_BUILDS_FAILED : COUNTER_BUILDS, 1);
     build_schedule_ended (&a->building->schedule, a->build_rc == 0,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Refresh a served job from the ledger, after a request has changed it. */
 static void take_up (struct aggregator *a, const char *id)
@@ -29,6 +30,7 @@ static void take_up (struct aggregator *a, const char *id)
 int aggregator_on_request (void *arg, const struct json *request,
                            struct json *answer, struct err *err)
 {
+    const char *what = json_text (json_get (request, "do"), "");
     const char *job = json_text (json_get (request, "job"), "");
     const struct json *jobs;
     struct aggregator *a = arg;
@@ -37,6 +39,8 @@ int aggregator_on_request (void *arg, const struct json *request,
 
     if (!aggregator_has_root (a))
         return err_set (err, EIO, "%s no longer exists", a->opt->root);
+    if (strcmp (what, "fetch") == 0)
+        return aggregator_fetch (a, request, answer, err);
     if (transfers_uncommitted (a->transfers))
         transfers_due (a->transfers);
     aggregator_commit (a);
@@ -46,7 +50,7 @@ int aggregator_on_request (void *arg, const struct json *request,
     if ((rc = request_execute (a->ledger, a->store, request, answer, err)) < 0)
         return rc;
     l = log_line (LOG_LEVEL_INFO, "control-request");
-    log_str (&l, "request", json_text (json_get (request, "do"), ""));
+    log_str (&l, "request", what);
     log_str (&l, "job", job);
     log_end (&l);
     jobs = json_get (answer, "jobs");

@@ -39,6 +39,12 @@ static const struct option_spec options[] = {
       "Captures of agents without --job are divided into jobs. A capture that "
       "does not show its job joins a job only if it began within this time "
       "after the last capture of that job ended; 0: at any time."),
+    OPTION (TEXT, "want-raw", 0, struct aggregator_options, want_raw, "WHICH",
+      "all", "ROLLCALL_WANT_RAW",
+      "Which raw files to ask agents for, of those that they may give (--raw): "
+      "all; none, but what rollcall fetch names; or suspects: those of ranks "
+      "that a finding names, and of one healthy rank. Rows of every rank are "
+      "received in any case."),
     OPTION_NUMBER ("threads", 'j', struct aggregator_options, threads, "N", "2",
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build."),
     RESULTS_OPTION (struct aggregator_options),
@@ -110,6 +116,16 @@ int main (int argc, char **argv)
     }
     if (results_parse (opt.only, &opt.wanted, &err) < 0) {
         (void)fprintf (stderr, "rollcall-aggregator: --only: %s\n", err.text);
+        return 2;
+    }
+    if (!aggregator_parse_policy (opt.want_raw, &opt.wants)) {
+        (void)fprintf (stderr, "rollcall-aggregator: --want-raw \"%s\": use "
+                       "all, none or suspects\n", opt.want_raw);
+        return 2;
+    }
+    if (opt.job && opt.wants != WANT_ALL) {
+        (void)fprintf (stderr, "rollcall-aggregator: --want-raw %s is for a "
+                       "service, without --job\n", opt.want_raw);
         return 2;
     }
     return aggregator_serve (&opt);

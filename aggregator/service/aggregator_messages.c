@@ -75,10 +75,12 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
 
 /* Echo the agent's clock, so that it can measure its offset from ours. */
 static void welcome (struct aggregator *a, const struct net_peer *to,
-                     const struct message *hello, bool lost)
+                     const struct message *hello, bool lost,
+                     enum raw_wanted raw)
 {
     struct message m = { .type = MESSAGE_WELCOME, .sent_ns = hello->sent_ns,
-                         .wall_ns = clock_wall_ns (), .lost = lost };
+                         .wall_ns = clock_wall_ns (), .lost = lost,
+                         .raw = raw };
 
     (void)net_send (a->net, to, &m);
 }
@@ -358,14 +360,18 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     else if (*m->job && lost >= 0)
         s = take_agent (a, from, m, &agent);
     else if (lost >= 0)         // it only asks whether we are alive
-        welcome (a, from, m, false);
+        welcome (a, from, m, false, RAW_ALL);
     if (!s)
         return;
     agent->asked_again = lost != 0;
     agent->done = agent->done && !agent->asked_again;
     agent->loss_unrecorded = agent->loss_unrecorded && lost < 0;
-    if (lost >= 0)
-        welcome (a, from, m, lost);
+    if (lost > 0)
+        aggregator_reopen_wants (a, s, agent);
+    if (lost >= 0) {
+        welcome (a, from, m, lost, aggregator_raw_of (a, s, agent));
+        aggregator_say_wants (a, s, agent);
+    }
     keep_clock (agent, m);
     hear_launch (a, s, m);
     note_said (a, has_unnoted (&s->job.claims) || a->nbound > 0 ||
@@ -479,6 +485,9 @@ static void on_known (struct aggregator *a, struct served *s,
         break;
     case MESSAGE_GONE:
         transfers_gone (a->transfers, from, m->item);
+        break;
+    case MESSAGE_HAVE:
+        aggregator_on_have (a, s, agent, m);
         break;
     case MESSAGE_PING:
         on_ping (agent, m);

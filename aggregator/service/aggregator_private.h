@@ -12,6 +12,7 @@
  *   aggregator_commit.c    when a group of items is committed
  *   aggregator_divide.c    divides a scope into jobs
  *   aggregator_notes.c     reports of agents besides items
+ *   aggregator_wants.c     raw files that are wanted
  *   aggregator_messages.c  messages of agents
  *   aggregator_build.c     builds a result
  *   aggregator_run.c       the end of a run
@@ -27,10 +28,12 @@
 #include "archive/root_control.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "findings/suspects.h"
 #include "service/access.h"
 #include "service/aggregator.h"
 #include "service/build_schedule.h"
 #include "service/job.h"
+#include "service/wants.h"
 #include "transfer/transfer.h"
 
 #include <limits.h>
@@ -57,6 +60,7 @@ struct served {                 // a job, and its build schedule
     int64_t noted_size;         // the world size as of the last commit
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     struct build_schedule schedule;     // of a service: when to build
+    bool lacks_ranks;           // its last result does
     struct served *next;
 };
 
@@ -83,6 +87,8 @@ struct aggregator {
     bool notes_due;             // a world size or clock has to be committed
     struct ledger_bound *bound; // to be committed
     size_t nbound;
+    struct wants wants;         // raw files
+    uint64_t last_request;      // for some of them, 0: none
     struct divide divided;      // to be committed
     bool divided_in;            // 'divided' was committed
     int64_t last_turn_ns, awake_ns;     // when the loop last turned, and when
@@ -103,6 +109,8 @@ struct aggregator {
     struct roster roster;
     struct build_result built;
     size_t left;                // of the last build: job_build_left
+    int64_t suspects[SUSPECTS_MAX + 1]; // of this build
+    size_t nsuspects;
     char out[PATH_MAX];
     pthread_t thread;
     bool threaded;              // 'thread' has to be joined
@@ -181,6 +189,35 @@ void aggregator_name_out (const struct aggregator *a, const char *job,
  */
 int aggregator_note_unbuilt (struct aggregator *a, const char *job);
 void aggregator_forget_unbuilt (struct aggregator *a);
+
+/* aggregator_wants.c: what an agent is told in a WELCOME; send it the WANTs that
+ * are open, as they are repeated; and take its answers.
+ */
+enum raw_wanted aggregator_raw_of (struct aggregator *a,
+                                   const struct served *s,
+                                   const struct job_agent *agent);
+void aggregator_say_wants (struct aggregator *a, const struct served *s,
+                           const struct job_agent *agent);
+void aggregator_on_have (struct aggregator *a, const struct served *s,
+                         const struct job_agent *agent,
+                         const struct message *m);
+
+/* Read ROOT/wants.json; open the wants of an agent that has to deliver again
+ * what is lost; free the list.
+ */
+void aggregator_open_wants (struct aggregator *a);
+void aggregator_reopen_wants (struct aggregator *a, const struct served *s,
+                              const struct job_agent *agent);
+
+/* Find the suspects of the build that has ended, in its thread; and want their
+ * raw files, before the build is recorded.
+ */
+void aggregator_find_suspects (struct aggregator *a);
+void aggregator_want_suspects (struct aggregator *a);
+
+/* Execute the request "fetch"; as a control_fn. */
+int aggregator_fetch (struct aggregator *a, const struct json *request,
+                      struct json *answer, struct err *err);
 
 /* aggregator_messages.c: a net_fn. */
 void aggregator_on_message (void *arg, const struct net_peer *from,

@@ -64,8 +64,8 @@ aggregator/fsck                 all ledger publish aggregator/store
 aggregator/transfer             all net ledger aggregator/store
 aggregator/archive              all net jobs select publish builder ledger
     aggregator/store
-aggregator/service              all net publish builder ledger transfer
-    archive aggregator/store
+aggregator/service              all net publish findings builder ledger
+    transfer archive aggregator/store
 
 cli/shared                      all aggregator/query aggregator/builder
 cli/check                       all net shared node_agent/throttle

@@ -59,6 +59,7 @@ void service_open (struct service *s)
     a->transfers = transfers_create (on_send, s, a->ledger, a->store);
     assert_true (a->build_fd >= 0 && a->loop && a->transfers);
     transfers_set_extra_work (a->transfers, aggregator_commit_notes, a);
+    aggregator_open_wants (a);
 }
 
 void service_close (struct service *s)
@@ -73,6 +74,7 @@ void service_close (struct service *s)
     (void)close (a->build_fd);
     aggregator_forget_unbuilt (a);
     aggregator_forget_bound (a);
+    wants_fini (&a->wants);
     aggregator_forget_peers (a);
     while (a->jobs) {
         struct served *next = a->jobs->next;
