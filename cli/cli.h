@@ -22,6 +22,7 @@ int verb_clean (int argc, char **argv);
 int verb_doctor (int argc, char **argv);
 int verb_compare (int argc, char **argv);
 int verb_export (int argc, char **argv);
+int verb_fetch (int argc, char **argv);
 int verb_query (int argc, char **argv);
 int verb_findings (int argc, char **argv);
 int verb_report (int argc, char **argv);

@@ -34,6 +34,8 @@ static const struct verb verbs[] = {
       "show or remove the files that finished runs have left here" },
     { "archive", verb_archive,
       "list, get back and verify an aggregator's captures" },
+    { "fetch", verb_fetch,
+      "ask a service's agents for raw files of ranks" },
     { "fsck", verb_fsck,
       "check spools and roots against their checksums" },
     { "status", verb_status,

@@ -120,11 +120,21 @@ static int do_split (const struct request *r, struct err *err)
     return rc;
 }
 
+/* Only an aggregator can ask agents. */
+static int do_fetch (const struct request *r, struct err *err)
+{
+    int rc = has_job (r, err);
+
+    return rc < 0 ? rc : err_set (err, EHOSTUNREACH, "no aggregator serves "
+                                  "this root, so that no agent can be asked");
+}
+
 static const struct {
     const char *name;
     int (*run) (const struct request *r, struct err *err);
 } requests[] = {
     { "expect", do_expect },
+    { "fetch", do_fetch },
     { "merge", do_merge },
     { "split", do_split },
 };

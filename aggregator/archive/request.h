@@ -6,10 +6,12 @@
  *     {"do": "expect", "job": ID, "world_size": N}    N ranks; 0: as others say
  *     {"do": "merge", "job": ID, "from": ID}          all of it to 'job'
  *     {"do": "split", "job": ID, "captures": [NAME or rankN, ...]}
+ *     {"do": "fetch", "job": ID, "ranks": [N, ...], "file": PATTERN or "",
+ *      "request": N}       have agents deliver raw files; only by an aggregator
  *
- * After the last two, 'answer' has "job", which has the captures now,
+ * After "merge" and "split", 'answer' has "job", which has the captures now,
  * "captures", the number of their versions, and "jobs": all whose captures
- * changed.
+ * changed.  The answer to "fetch" is in doc/format-store.md.
  */
 #ifndef ROLLCALL_ARCHIVE_REQUEST_H
 #define ROLLCALL_ARCHIVE_REQUEST_H
@@ -19,7 +21,8 @@
 
 /* Execute a request; it is durable on return.  Runs in its own transaction, so
  * nothing uncommitted may be appended to the store.  0, with the result in
- * 'answer'; -EINVAL, -ENOENT (no such job), or as ledger and store.
+ * 'answer'; -EINVAL, -ENOENT (no such job), -EHOSTUNREACH (a "fetch"), or as
+ * ledger and store.
  */
 int request_execute (struct ledger *ledger, struct store *store,
                      const struct json *request, struct json *answer,

@@ -33,7 +33,8 @@ static const struct option_spec options[] = {
     OPTION (LIST, "watch", 'w', struct agent_options, watch, "DIR", NULL, NULL,
       "Watch this directory; the same as giving it as an argument."),
     OPTION_SWITCH ("raw", 0, struct agent_options, raw,
-      "Ship the raw files of the captures too."),
+      "Ship the raw files of the captures too: all of them, or those that the "
+      "aggregator wants (its --want-raw)."),
     OPTION (DURATION, "quiet-period", 0, struct agent_options, quiet_ns, "TIME",
       "60s", "ROLLCALL_QUIET_PERIOD",
       "A capture without analyse.done is finished when nothing in it has "
@@ -59,8 +60,9 @@ static const struct option_spec options[] = {
       "run made."),
     OPTION_SWITCH ("release-rows-only", 0, struct agent_options,
       release_rows_only,
-      "Allow --release without --raw: the raw files of complete captures "
-      "are lost then."),
+      "Allow --release of captures whose raw files are not delivered, since "
+      "there is no --raw or the aggregator does not want them: the raw files "
+      "of complete captures are lost then."),
     OPTION (TEXT, "cpu-budget", 0, struct agent_options, cpu_budget, "PERCENT",
       "1%", "ROLLCALL_CPU_BUDGET",
       "The share of all CPUs of the node that reading and hashing may take "

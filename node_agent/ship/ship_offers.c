@@ -59,12 +59,12 @@ void ship_withdraw (struct ship *s, uint64_t item)
     struct offer *o = ship_find_offer (s, item);
     struct message m = { .type = MESSAGE_GONE, .item = item };
 
-    if (!o || !offer_is_open (o))
-        return;
     PRINT (m.text, "raw files are wanted on demand only");
-    if (o->state.now != OFFER_DUE)
-        (void)ship_say (s, &m);
-    ship_end_offer (s, o);
+    if (o && offer_is_open (o)) {
+        if (o->state.now != OFFER_DUE)
+            (void)ship_say (s, &m);
+        ship_end_offer (s, o);
+    }
 }
 
 /* The spool failed: try again later.  A damaged ledger is the end, which the

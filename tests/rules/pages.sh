@@ -33,6 +33,7 @@ has rollcall-jobs.1 "$bin/rollcall" jobs
 has rollcall-query.1 "$bin/rollcall" query
 has rollcall-compare.1 "$bin/rollcall" compare
 has rollcall-export.1 "$bin/rollcall" export
+has rollcall-fetch.1 "$bin/rollcall" fetch
 has rollcall-report.1 "$bin/rollcall" report
 has rollcall-run.1 "$bin/rollcall-run"
 has rollcall-wait.1 "$bin/rollcall" wait
