@@ -328,3 +328,20 @@ delivered ()                        # all rows, by the agent that stays
     stop_agent
     stop_service
 }
+
+@test "want-raw suspects: of a run with a service, which ends behind them" {
+    cat >slow <<'SCRIPT'
+#!/bin/sh
+exec "$CAPTURE_MAKER" --quiet --steady --overlap 60 --ranks "$WORLD_SIZE" \
+    --steps 6 --ops 40 --slow-rank 2 --only-rank "$RANK" "$ROLLCALL_CAPTURE_DIR"
+SCRIPT
+    chmod +x slow
+    service --want-raw suspects
+    run mpirun_run 4 --raw --job j --quiet-period 0.5s \
+        --aggregator "tcp://127.0.0.1:$PORT" -- ./slow
+    expect_status 0
+    is "raw files of the slow rank" 5 "$(raw_of 2)"
+    is "raw files" 10 "$("$ROLLCALL" archive ls --root root |
+        awk -F '\t' '$4 == "raw"' | wc -l)"
+    stop_service
+}
