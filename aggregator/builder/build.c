@@ -104,7 +104,7 @@ static int feed_item (struct worker *w, size_t i)
 
     capture_init (&fresh);
     if (w->part)
-        part_begin_capture (w->part, (int64_t)i + 1, item->rank);
+        part_begin_capture (w->part, item);
     rc = job->feed (job->feed_arg, item->source,
                     w->part ? part_sink (w->part) : &none, &fresh, &w->err);
     if (rc < 0) {

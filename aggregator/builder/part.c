@@ -18,7 +18,7 @@ struct part {
     struct page_writer *writers[TABLE_COUNT];   // of tables with rows
     struct page_writer *sums_writers[SUMS_COUNT];       // the same
     struct capture_sums *sums;
-    int64_t capture, rank;
+    const struct select_item *item;     // the current capture
     uint64_t rows[TABLE_COUNT];         // of the current capture
     uint64_t before;                    // of those before it, in the four
     struct part_group *groups;
@@ -77,8 +77,8 @@ static void note_groups (struct part *p, const struct batch *b)
 /* The last two columns of each row. */
 static void put_place (const struct part *p, struct page_value values[2])
 {
-    values[0] = p->rank < 0 ? page_null () : page_int (p->rank);
-    values[1] = page_int (p->capture);
+    values[0] = p->item->rank < 0 ? page_null () : page_int (p->item->rank);
+    values[1] = page_int (p->item->id);
 }
 
 static struct page_value value_at (const struct batch *b, unsigned column,
@@ -96,8 +96,7 @@ static struct page_value value_at (const struct batch *b, unsigned column,
 static int add_rows (struct part *p, const struct batch *b, struct err *err)
 {
     const unsigned n = schema_table (b->table)->ncolumns;
-    int64_t rowid = row_file_first (p->capture) +
-                    (int64_t)p->rows[b->table];
+    int64_t rowid = p->item->first_row + (int64_t)p->rows[b->table];
     struct page_value values[VALUES_MAX];
     int rc = 0;
 
@@ -119,7 +118,7 @@ static int take_rows (void *arg, const struct batch *b, struct err *err)
 
     if (atomic_load_explicit (p->cancel, memory_order_relaxed))
         return err_set (err, EINTR, "interrupted");
-    if (p->rows[t] + b->nrows > ROW_FILE_ROWS_MAX)
+    if (p->rows[t] + b->nrows > p->item->rows_max)
         return err_set (err, EFBIG, "a capture has too many rows in %s",
                         schema_table (t)->name);
     if (t == TABLE_TIME)
@@ -206,12 +205,11 @@ const struct row_sink *part_sink (struct part *p)
     return &p->sink;
 }
 
-void part_begin_capture (struct part *p, int64_t id, int64_t rank)
+void part_begin_capture (struct part *p, const struct select_item *item)
 {
     p->before = part_rows (p);
     memset (p->rows, 0, sizeof (p->rows));
-    p->capture = id;
-    p->rank = rank;
+    p->item = item;
     for (unsigned i = 0; i < TABLE_COUNT; i++) {
         if (p->writers[i])
             page_writer_mark (p->writers[i]);
@@ -234,8 +232,7 @@ static int write_sums (struct part *p, enum sums_id id, struct err *err)
 
         put_place (p, values + k);
         rc = page_writer_row (p->sums_writers[id],
-                              row_file_first (p->capture) + i, values, k + 2,
-                              err);
+                              p->item->first_row + i, values, k + 2, err);
     }
     return rc;
 }
@@ -257,7 +254,8 @@ const struct part_group *part_groups (const struct part *p, size_t *n)
 
 void part_span (const struct part *p, struct row_span *ret)
 {
-    *ret = (struct row_span){ .capture = p->capture, .rank = p->rank };
+    *ret = (struct row_span){ .rank = p->item->rank,
+                              .first = p->item->first_row };
     memcpy (ret->rows, p->rows, sizeof (ret->rows));
 }
 

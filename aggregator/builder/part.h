@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "builder/row_file.h"
 #include "model/batch.h"
+#include "select/capture_select.h"
 
 #include <stdatomic.h>
 
@@ -31,8 +32,8 @@ void part_destroy (struct part *p);     // NULL is allowed
 /* The sink, for the rows of one capture at a time. */
 const struct row_sink *part_sink (struct part *p);
 
-/* The next rows belong to this capture and rank; ids must ascend. */
-void part_begin_capture (struct part *p, int64_t id, int64_t rank);
+/* The next rows belong to this capture, behind those before in order. */
+void part_begin_capture (struct part *p, const struct select_item *item);
 
 /* Write the capture's sums. */
 int part_end_capture (struct part *p, struct err *err);

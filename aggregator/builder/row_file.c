@@ -140,7 +140,7 @@ static int compare_spans (const void *pa, const void *pb)
 
     if (x != y)
         return x < y ? -1 : 1;
-    return a->capture < b->capture ? -1 : a->capture > b->capture;
+    return a->first < b->first ? -1 : a->first > b->first;
 }
 
 struct indexing {
@@ -156,8 +156,7 @@ static int add_keys (struct page_writer *x, const struct row_span *span,
     struct page_value rank = span->rank < 0 ? page_null ()
                                             : page_int (span->rank);
 
-    return page_writer_keys (x, row_file_first (span->capture), rows, &rank, 1,
-                             err);
+    return page_writer_keys (x, span->first, rows, &rank, 1, err);
 }
 
 /* The rows of a capture are in order already, so no sorting is needed. */

@@ -1,12 +1,12 @@
 /* aggregator/builder/row_file.h - write a result's tables of rows as pages
  *
  * SQLite creates the file with the tables of model/schema.h, their indexes on
- * rank, and the tables of sums/capture_sums.h, all empty.  Threads fill the tables (builder/part.h), and the inner
- * pages that join theirs are written last.  The result is an ordinary database.
+ * rank, and the tables of sums/capture_sums.h, all empty.  Threads fill the
+ * tables (builder/part.h), and the inner pages that join theirs are written
+ * last.  The result is an ordinary database.
  *
- * Rowids of a capture start at its id * 2^32.  So a thread can add the rows of
- * a capture without knowing the others, and rowids do not depend on the number
- * of threads.
+ * Each capture has its own range of rowids (select/capture_select.h).  So a
+ * thread can add its rows without knowing the others.
  */
 #ifndef ROLLCALL_BUILDER_ROW_FILE_H
 #define ROLLCALL_BUILDER_ROW_FILE_H
@@ -20,7 +20,6 @@
 
 #define ROW_FILE_INDEXED 3              // tables with an index on rank; they
                                         // come first
-#define ROW_FILE_ROWS_MAX UINT32_MAX    // of a capture, in each table
 
 struct row_file;
 
@@ -32,14 +31,9 @@ int row_file_create (const char *path, struct row_file **ret,
 struct page_tree *row_file_table (const struct row_file *f, enum table_id id);
 struct page_tree *row_file_sums (const struct row_file *f, enum sums_id id);
 
-static inline int64_t row_file_first (int64_t capture)
-{
-    return capture << 32;
-}
-
 /* The rows of a capture in the indexed tables. */
 struct row_span {
-    int64_t capture, rank;              // rank -1: none
+    int64_t rank, first;                // rank -1: none; the first rowid
     uint64_t rows[ROW_FILE_INDEXED];
 };
 

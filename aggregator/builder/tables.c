@@ -97,7 +97,7 @@ int tables_write_captures (sqlite3 *db, const struct select_item *items,
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct capture *c = &items[i].capture;
 
-        rc = db_put (st, err, i + 1, known_from (0, items[i].rank),
+        rc = db_put (st, err, items[i].id, known_from (0, items[i].rank),
                      or_null (c->host), known_from (0, c->device_id), c->name,
                      or_null (c->framework), or_null (c->source),
                      or_null (c->level), capture_state_name (c->state),
@@ -143,7 +143,7 @@ int tables_write_excluded (sqlite3 *db, const struct select_item *items,
         bool stranger = items[i].capture.state == CAPTURE_UNEXPECTED;
 
         if (items[i].doubt || stranger)
-            rc = db_put (st, err, i + 1, known_from (0, items[i].rank),
+            rc = db_put (st, err, items[i].id, known_from (0, items[i].rank),
                          stranger ? "no rank" : "rank in doubt");
     }
     (void)sqlite3_finalize (st);

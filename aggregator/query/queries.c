@@ -194,7 +194,7 @@ const struct query queries[] = {
     { "captures", "captures: where from, in which state, and why",
       "SELECT rank, host, state, framework, source, profiler_level AS level,\n"
       " steps, raw_bytes, name, reason\n"
-      "FROM Capture WHERE " THIS_RANK " ORDER BY id" },
+      "FROM Capture WHERE " THIS_RANK " ORDER BY rank IS NULL, rank, id" },
     { "job", "the job and how this result was built",
       "SELECT key, value FROM Job WHERE key NOT LIKE 'unit.%' ORDER BY rowid" },
     { "tables", "tables and views, with their columns and units",

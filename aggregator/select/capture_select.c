@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define STEPS_NAMED 8           // in one reason; more are "..."
+#define SELECT_RANK_ROWS (UINT64_C (1) << 32)   // rowids of a rank
 
 static int compare_items (const void *pa, const void *pb)
 {
@@ -270,10 +271,47 @@ void select_plan (struct select_item *items, size_t n)
     select_sort (items, n);
 }
 
+_Static_assert (CAPTURE_WORLD_MAX < SELECT_IDS, "ids tell ranks apart");
+
+/* Captures without a rank count as the only ones of ranks above all others. */
+static void give_id (struct select_item *item, size_t k, size_t n)
+{
+    bool none = item->rank == CAPTURE_NO_RANK;
+    int64_t rank = none ? CAPTURE_WORLD_MAX + (int64_t)k : item->rank;
+
+    item->id = (int64_t)k * SELECT_IDS + (none ? SELECT_IDS : item->rank + 1);
+    item->rows_max = SELECT_RANK_ROWS / (none ? 1 : n);
+    item->first_row = (rank + 1) * (int64_t)SELECT_RANK_ROWS +
+                      (none ? 0 : (int64_t)(k * item->rows_max));
+}
+
 void select_sort (struct select_item *items, size_t n)
 {
     if (n > 0)
         qsort (items, n, sizeof (*items), compare_items);
+    for (size_t i = 0, end; i < n; i = end) {
+        end = rank_end (items, n, i);
+        for (size_t k = i; k < end; k++)
+            give_id (&items[k], k - i, end - i);
+    }
+}
+
+size_t select_place (const struct select_item *items, size_t n, int64_t id)
+{
+    uint64_t rank = (uint64_t)(id % SELECT_IDS - 1);    // none: the largest
+    size_t k = (size_t)(id / SELECT_IDS), low = 0, high = n;
+
+    if (rank == UINT64_MAX)
+        k--;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if ((uint64_t)items[mid].rank < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return k < n - low && items[low + k].id == id ? low + k : n;
 }
 
 void select_free (struct select_item *items, size_t n)
@@ -332,15 +370,14 @@ void select_tell_worlds (struct select_item *items, size_t n)
 }
 
 static int add_conflict (struct select_conflict **list, size_t *n,
-                         const struct select_item *item, int64_t id,
-                         const char *step)
+                         const struct select_item *item, const char *step)
 {
     struct select_conflict *p = vec_add (list, n, sizeof (*p));
 
     if (!p)
         return -ENOMEM;
     // doubtful rows never replace others
-    *p = (struct select_conflict){ id, item->rank, step,
+    *p = (struct select_conflict){ item->id, item->rank, step,
                                    item->doubt
                                        ? 0 : item->capture.whole_tables };
     return 0;
@@ -390,8 +427,8 @@ static bool are_apart (const struct capture *a, const struct capture *b)
 
 /* Find the steps of 'old' that newer[which] has and no capture before it. */
 static int find_conflicts (struct select_item *old, struct select_item *newer,
-                           size_t which, int64_t id,
-                           struct select_conflict **list, size_t *n)
+                           size_t which, struct select_conflict **list,
+                           size_t *n)
 {
     struct capture *a = &old->capture, *b = &newer[which].capture;
     char steps[STEPS_NAMED * 32] = "", tables[TABLE_PROFILER_COUNT * 32];
@@ -406,9 +443,8 @@ static int find_conflicts (struct select_item *old, struct select_item *newer,
                     has_step (&newer[i].capture, a->steps[s]);
         if (taken)
             continue;
-        if (add_conflict (list, n, old, id, a->steps[s]) < 0 ||
-            add_conflict (list, n, &newer[which], id + 1 + (int64_t)which,
-                          a->steps[s]) < 0)
+        if (add_conflict (list, n, old, a->steps[s]) < 0 ||
+            add_conflict (list, n, &newer[which], a->steps[s]) < 0)
             return -ENOMEM;
         list_step (steps, sizeof (steps), found++, a->steps[s]);
     }
@@ -433,8 +469,7 @@ int select_conflicts (struct select_item *items, size_t n,
         end = rank_end (items, n, i);
         for (size_t k = i, m; k < end; k++) {
             if (items[k].drop && !items[k].skip &&
-                add_conflict (&list, &used, &items[k], (int64_t)k + 1,
-                              NULL) < 0) {
+                add_conflict (&list, &used, &items[k], NULL) < 0) {
                 free (list);
                 return -ENOMEM;
             }
@@ -442,7 +477,7 @@ int select_conflicts (struct select_item *items, size_t n,
                 if (!capture_select_counts (&items[k]) ||
                     !capture_select_counts (&items[m]) ||
                     find_conflicts (&items[k], &items[k + 1], m - k - 1,
-                                    (int64_t)k + 1, &list, &used) == 0)
+                                    &list, &used) == 0)
                     continue;
                 free (list);
                 return -ENOMEM;

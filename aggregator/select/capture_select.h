@@ -15,9 +15,19 @@ struct select_mpi {
     int64_t rank, mpi_rank, mpi_size;   // sorted by rank
 };
 
+/* Ids of a rank's captures are so far apart: the first capture of rank r is
+ * r + 1, its next one SELECT_IDS more, and so on.  Captures without a rank are
+ * multiples of SELECT_IDS.  So an id says the rank, and depends on nothing but
+ * the rank's own captures.
+ */
+#define SELECT_IDS 1000000
+
 /* A capture of a build. */
 struct select_item {
     struct capture capture;     // first as examined, then as read
+    int64_t id;                 // Capture.id
+    int64_t first_row;          // the rowid of its first row in a table, and
+    uint64_t rows_max;          // how many of them are its own
     int64_t rank;               // rank of its rows; -1: they do not count
     bool skip;                  // do not read its rows
     bool drop;                  // remove its rows, which were read
@@ -46,15 +56,22 @@ void select_free (struct select_item *items, size_t n);
 
 /* Assign ranks to captures without one, or set them aside, and sort by rank and
  * age.  A single capture gets rank 0.  Captures of the msprof program are
- * numbered by host and device if no capture has a rank.  On return items[i] is
- * the capture with id i + 1.  Traces without a rank take it from a number in
- * their names, if these are 0, 1, 2 ... in some place; the order of files is
- * never used.  Rows of a capture without a rank are read, and have none.
+ * numbered by host and device if no capture has a rank.  Traces without a rank
+ * take it from a number in their names, if these are 0, 1, 2 ... in some place;
+ * the order of files is never used.  Rows of a capture without a rank are read,
+ * and have none.
  */
 void select_plan (struct select_item *items, size_t n);
 
-/* Sort by rank, age and name.  The order gives the captures their ids. */
+/* Sort by rank, age and name; captures without a rank come last.  The order
+ * among those of a rank gives the captures their ids and rowids.  The rowids of
+ * rank r are those from (r + 1) * 2^32 on, and its captures divide them evenly.
+ */
 void select_sort (struct select_item *items, size_t n);
+
+/* The place of the capture with this id in the sorted items; n: there is none.
+ */
+size_t select_place (const struct select_item *items, size_t n, int64_t id);
 
 /* Replace the item's capture by the one that was read, taking it over. */
 void select_take (struct select_item *item, struct capture *c);

@@ -438,10 +438,11 @@ static bool is_edge (const struct lasting *v, size_t n, size_t at,
 struct marker {
     sqlite3 *db;
     const struct select_item *items;
+    size_t nitems;
     sqlite3_stmt *mark, *add, *leave;   // 'leave' NULL: they stay in means
     struct lasting *v;
     size_t n;
-    int64_t capture;            // whose steps 'v' has, 0: none
+    const struct select_item *item;     // whose steps 'v' has; NULL: none
 };
 
 static int mark (struct marker *m, const char *step, struct err *err)
@@ -452,8 +453,7 @@ static int mark (struct marker *m, const char *step, struct err *err)
     for (size_t i = 0; i < 3 && rc == 0; i++) {
         if (!todo[i] || (todo[i] == m->add && sqlite3_changes (m->db) > 0))
             continue;
-        rc = db_put (todo[i], err, m->capture,
-                     m->items[m->capture - 1].rank, step);
+        rc = db_put (todo[i], err, m->item->id, m->item->rank, step);
     }
     return rc;
 }
@@ -481,17 +481,19 @@ static int end_capture (struct marker *m, struct err *err)
 static int take_step (struct marker *m, int64_t capture, const char *step,
                       double us, struct err *err)
 {
+    size_t i = select_place (m->items, m->nitems, capture);
+    const struct select_item *item = i < m->nitems ? &m->items[i] : NULL;
     struct lasting *p;
     int64_t number;
     int rc = 0;
 
-    if (capture != m->capture) {
+    if (item != m->item) {
         rc = end_capture (m, err);
-        m->capture = capture;
+        m->item = item;
     }
-    if (rc < 0 || capture < 1 || !step || strlen (step) >= sizeof (m->v->id) ||
-        !select_steps_counts (&m->items[capture - 1]) ||
-        m->items[capture - 1].capture.evidence.schedule.warmup != 0 ||
+    if (rc < 0 || !item || !step || strlen (step) >= sizeof (m->v->id) ||
+        !select_steps_counts (item) ||
+        item->capture.evidence.schedule.warmup != 0 ||
         units_int (step, 0, INT64_MAX, &number) < 0)
         return rc;
     if (!(p = vec_add (&m->v, &m->n, sizeof (*p))))
@@ -505,8 +507,8 @@ static int each_step (struct marker *m, struct err *err)
 {
     struct db_rows r = db_rows (m->db, err,
         "SELECT capture, step, max(computing+communication_not_overlapped+"
-        "free) FROM StepTraceTime WHERE step IS NOT NULL GROUP BY capture, "
-        "step ORDER BY capture");
+        "free) FROM StepTraceTime WHERE step IS NOT NULL GROUP BY rank, "
+        "capture, step ORDER BY rank, capture");
     const char *step;
     int64_t capture;
     double us;
@@ -521,7 +523,7 @@ static int each_step (struct marker *m, struct err *err)
 int select_mark_edges (sqlite3 *db, const struct select_item *items, size_t n,
                        bool leave_out, struct err *err)
 {
-    struct marker m = { .db = db, .items = items };
+    struct marker m = { .db = db, .items = items, .nitems = n };
     bool any = false;
     int rc = db_exec (db, "ALTER TABLE StepExtra ADD COLUMN profiler_edge "
                           "INTEGER", err);

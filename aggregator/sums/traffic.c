@@ -87,7 +87,7 @@ static int list_places (sqlite3 *db, const struct select_item *items, size_t n,
         rc = db_prepare (db, "INSERT INTO temp.trace VALUES (?1)", &st, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (strcmp (items[i].capture.framework, "kineto") == 0)
-            rc = db_put (st, err, i + 1);
+            rc = db_put (st, err, items[i].id);
     }
     (void)sqlite3_finalize (st);
     return rc;

@@ -26,22 +26,20 @@
 
 static int64_t item_of (const struct settling *s, int64_t capture)
 {
-    const struct select_item *item;
+    size_t i = select_place (s->items, s->n, capture);
+    const struct select_item *item = &s->items[i];
 
-    if (capture < 1 || (uint64_t)capture > s->n)
-        return -1;
-    item = &s->items[capture - 1];
-    return item->rank >= 0 && !item->doubt && !item->skip &&
+    return i < s->n && item->rank >= 0 && !item->doubt && !item->skip &&
                    strcmp (item->capture.framework, "kineto") == 0
-               ? capture - 1 : -1;
+               ? (int64_t)i : -1;
 }
 
 static const char sides_sql[] =
     "SELECT capture, count(*), min(start_timestamp),"
     " sum(hccl_op_name LIKE 'nccl!_%' ESCAPE '!'),"
     " sum(hccl_op_name LIKE 'gloo!_%' ESCAPE '!')"
-    " FROM CommAnalyzerTime WHERE group_name IS NULL GROUP BY capture"
-    " ORDER BY capture";
+    " FROM CommAnalyzerTime WHERE group_name IS NULL GROUP BY rank, capture"
+    " ORDER BY rank, capture";
 
 static void add_side (struct settling *s, sqlite3_stmt *st, int64_t item)
 {

@@ -56,7 +56,7 @@ static int name_ops (struct settling *s, const char *key, struct err *err)
 
     for (uint32_t i = 0; i < s->nsides && rc == 0; i++)
         rc = db_execf (s->db, err, "INSERT INTO temp.side VALUES (%lld)",
-                       (long long)s->sides[i].item + 1);
+                       (long long)s->items[s->sides[i].item].id);
     for (size_t i = 0; i < sizeof (op_tables) / sizeof (op_tables[0]) &&
                        rc == 0; i++)
         rc = db_execf (s->db, err,

@@ -14,7 +14,7 @@
 static bool any_trace (const struct deriver *d)
 {
     for (size_t i = 0; i < d->nitems; i++) {
-        if (!d->items[i].skip && wait_is_trace (d, (int64_t)i + 1))
+        if (!d->items[i].skip && wait_is_trace (&d->items[i]))
             return true;
     }
     return false;
@@ -71,7 +71,7 @@ static int say_clock (const struct deriver *d, sqlite3_stmt *st, size_t i,
     if (isnan (ms))
         return 0;
     (void)snprintf (text, sizeof (text), "%.6f", ms);
-    return db_put (st, err, name, text, d->items[i].rank, i + 1);
+    return db_put (st, err, name, text, d->items[i].rank, d->items[i].id);
 }
 
 static int say_clocks (struct deriver *d, struct err *err)

@@ -79,7 +79,7 @@ struct waiter {
 };
 
 /* Whether a capture is a trace. */
-bool wait_is_trace (const struct deriver *d, int64_t capture);
+bool wait_is_trace (const struct select_item *item);
 
 /* Do pieces of work with all waiters. */
 int wait_each_piece (struct deriver *d, const struct thread_pieces *pieces,

@@ -13,13 +13,11 @@
 #define OP_MAX 1024             // significant bytes of an op's name
 #define AFTER_1970_US 1e12      // unknown times are 0; start times without a
                                 // clock must not be taken for these
-#define CAPTURE_ROWS 32         // bits of a rowid within its capture
 #define TOGETHER 16             // captures that are read at once, at most
 
-bool wait_is_trace (const struct deriver *d, int64_t capture)
+bool wait_is_trace (const struct select_item *item)
 {
-    return capture >= 1 && (uint64_t)capture <= d->nitems &&
-           strcmp (d->items[capture - 1].capture.framework, "kineto") == 0;
+    return strcmp (item->capture.framework, "kineto") == 0;
 }
 
 /* Most rows have the same step as the row before. */
@@ -66,17 +64,16 @@ static uint32_t group_of (struct waiter *w, const struct page_scan *p,
 static void begin_capture (struct waiter *w, int64_t capture)
 {
     const struct deriver *d = w->d;
+    size_t at = select_place (d->items, d->nitems, capture);
+    const struct select_item *item = at < d->nitems ? &d->items[at] : NULL;
 
     w->capture = capture;
-    w->trace = wait_is_trace (d, capture);
-    w->rank = capture >= 1 && (uint64_t)capture <= d->nitems
-                  ? d->items[capture - 1].rank : -1;
-    if (w->rank >= CAPTURE_WORLD_MAX ||
-        (w->rank >= 0 && d->items[capture - 1].doubt))
-        w->rank = -1;
+    w->trace = item && wait_is_trace (item);
+    w->rank = item && !item->doubt && item->rank < CAPTURE_WORLD_MAX
+                  ? item->rank : -1;
     w->ahead_us = 0;
-    if (w->rank >= 0 && !isnan (d->clocks[capture - 1].offset_ms))
-        w->ahead_us = d->clocks[capture - 1].offset_ms * 1000 - AFTER_1970_US;
+    if (w->rank >= 0 && !isnan (d->clocks[at].offset_ms))
+        w->ahead_us = d->clocks[at].offset_ms * 1000 - AFTER_1970_US;
     for (unsigned i = 0; i < GROUPS; i++)
         w->groups[i].n = 0;
 }
@@ -183,7 +180,7 @@ static int take_row (struct waiter *w, const struct page_scan *p,
 
 static size_t count_pieces (const struct deriver *d)
 {
-    return (d->nitems + d->together) / d->together;
+    return d->nitems > 0 ? (d->nitems + d->together - 1) / d->together : 1;
 }
 
 /* Read the rows of some captures.  Rows with other rowids, if there are any, are
@@ -194,9 +191,9 @@ static int read_piece (void *state, size_t piece, struct err *err)
     struct waiter *w = state;
     const struct deriver *d = w->d;
     size_t begin = piece * d->together, end = begin + d->together;
-    int64_t first = piece == 0 ? INT64_MIN : (int64_t)begin << CAPTURE_ROWS;
+    int64_t first = piece == 0 ? INT64_MIN : d->items[begin].first_row;
     int64_t last = piece + 1 == count_pieces (d)
-                       ? INT64_MAX : (int64_t)(end << CAPTURE_ROWS) - 1;
+                       ? INT64_MAX : d->items[end].first_row - 1;
     struct page_scan p;
     int rc = page_scan_begin (&p, d->source, d->root, first, last, err);
 

@@ -77,12 +77,15 @@ static double read_all (const struct found_list *list,
     double began = cpu_s ();
 
     for (size_t i = 0; i < list->n; i++) {
+        const struct select_item item = {
+            .rank = (int64_t)i, .id = (int64_t)i + 1,
+            .first_row = ((int64_t)i + 1) << 32, .rows_max = UINT32_MAX };
         struct capture c;
         struct err err = { "" };
 
         capture_init (&c);
         if (part)
-            part_begin_capture (part, (int64_t)i + 1, (int64_t)i);
+            part_begin_capture (part, &item);
         if (extract_capture (list->items[i].path, NULL, sink, &c, &err) < 0)
             die (&err);
         if (c.state != CAPTURE_COMPLETE) {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ITEMS 4
+#define ITEMS 5
 
 struct job {
     struct select_item items[ITEMS];
@@ -242,6 +242,39 @@ static void test_too_few_to_number (void **state)
     j.items[1].capture.world_size = 2;
     select_plan (j.items, j.n);
     assert_int_equal (j.items[1].rank, 1);
+    fini (&j);
+}
+
+/* Ids and rowids of a rank do not depend on other ranks. */
+static void test_ids (void **state)
+{
+    static const struct {
+        int64_t rank, id, first_row;
+        uint64_t rows_max;
+    } want[] = {
+        { 2, 3, 3LL << 32, 1ULL << 31 },
+        { 2, 1000003, 7LL << 31, 1ULL << 31 },
+        { CAPTURE_WORLD_MAX - 1, CAPTURE_WORLD_MAX, 1LL << 49, 1ULL << 32 },
+        { CAPTURE_NO_RANK, 1000000, ((1LL << 17) + 1) << 32, 1ULL << 32 },
+        { CAPTURE_NO_RANK, 2000000, ((1LL << 17) + 2) << 32, 1ULL << 32 },
+    };
+    static const int64_t unknown[] = { INT64_MIN, -1, 0, 1, 2, 4, 1000004,
+                                       2000003, 3000000, INT64_MAX };
+    struct job j = { .n = 0 };
+
+    (void)state;
+    for (size_t i = sizeof (want) / sizeof (want[0]); i-- > 0;)
+        add (&j, want[i].rank, "x", "h", (int64_t)i, CAPTURE_COMPLETE);
+    select_plan (j.items, j.n);
+    for (size_t i = 0; i < j.n; i++) {
+        assert_int_equal (j.items[i].rank, want[i].rank);
+        assert_int_equal (j.items[i].id, want[i].id);
+        assert_int_equal (j.items[i].first_row, want[i].first_row);
+        assert_int_equal (j.items[i].rows_max, want[i].rows_max);
+        assert_int_equal (select_place (j.items, j.n, want[i].id), i);
+    }
+    for (size_t i = 0; i < sizeof (unknown) / sizeof (unknown[0]); i++)
+        assert_int_equal (select_place (j.items, j.n, unknown[i]), j.n);
     fini (&j);
 }
 
@@ -492,12 +525,12 @@ static void test_conflicts (void **state)
     select_plan (j.items, j.n);
     assert_int_equal (select_conflicts (j.items, j.n, &list, &n), 0);
     assert_int_equal (n, 6);
-    check_conflict (&list[0], 1, "2");
-    check_conflict (&list[1], 2, "2");
-    check_conflict (&list[2], 2, "2");
-    check_conflict (&list[3], 3, "2");
-    check_conflict (&list[4], 2, "3");
-    check_conflict (&list[5], 3, "3");
+    check_conflict (&list[0], 2, "2");
+    check_conflict (&list[1], 1000002, "2");
+    check_conflict (&list[2], 1000002, "2");
+    check_conflict (&list[3], 2000002, "2");
+    check_conflict (&list[4], 1000002, "3");
+    check_conflict (&list[5], 2000002, "3");
     assert_non_null (strstr (j.items[1].capture.reason,
                              "steps 2, 3: taken from the newer capture c2"));
     assert_non_null (strstr (j.items[0].capture.reason,
@@ -627,6 +660,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_order),
+        cmocka_unit_test (test_ids),
         cmocka_unit_test (test_numbered),
         cmocka_unit_test (test_not_numbered),
         cmocka_unit_test (test_too_few_to_number),

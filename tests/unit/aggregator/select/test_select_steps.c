@@ -234,16 +234,17 @@ static void check_edges (int64_t warmup, const int *ms, bool leave_out,
     assert_int_equal (sqlite3_open (":memory:", &db), SQLITE_OK);
     assert_int_equal (db_exec (db, "CREATE TABLE StepTraceTime (step TEXT,"
                                    " computing, communication_not_overlapped,"
-                                   " free, capture);"
+                                   " free, rank, capture);"
                                    "CREATE TABLE StepExtra (step TEXT, rank,"
                                    " capture);"
-                                   "INSERT INTO StepExtra VALUES ('10', 3, 1);"
+                                   "INSERT INTO StepExtra VALUES ('10', 3, 4);"
                                    "CREATE TABLE LeftOut (capture, rank, step,"
                                    " reason)", &err), 0);
     for (int i = 0; ms[i] >= 0; i++)
         assert_int_equal (db_execf (db, &err, "INSERT INTO StepTraceTime "
-                                    "VALUES ('%d', %d, 0, 5, 1)", 10 + i,
+                                    "VALUES ('%d', %d, 0, 5, 3, 4)", 10 + i,
                                     1000 * ms[i]), 0);
+    select_sort (&item, 1);
     assert_int_equal (select_mark_edges (db, &item, 1, leave_out, &err), 0);
     assert_int_equal (db_prepare (db, "SELECT group_concat(step) FROM (SELECT "
                                       "step FROM StepExtra WHERE "

@@ -126,8 +126,11 @@ static void add_link (struct made *m, int number)
 static void add_capture (struct made *m, int64_t id)
 {
     const struct row_sink *sink = part_sink (m->part);
+    const struct select_item item = { .id = id, .rank = id == 2 ? -1 : id * 3,
+                                      .first_row = id << 32,
+                                      .rows_max = UINT32_MAX };
 
-    part_begin_capture (m->part, id, id == 2 ? -1 : id * 3);
+    part_begin_capture (m->part, &item);
     for (int again = 0; again < 2; again++) {
         for (int i = 60 * again; i < 60 * (again + 1); i++) {
             add_op (m, i);

@@ -23,6 +23,7 @@ static int setup (void **state)
         (void)strcpy (items[i].capture.framework, "kineto");
         (void)strcpy (items[i].capture.host, i < 2 ? "a" : "b");
     }
+    select_sort (items, RANKS);
     *state = job_make ();
     return 0;
 }
