@@ -40,6 +40,12 @@ struct archive;
 int cli_open_archive (const struct command_spec *c, const char *root,
                       struct archive *ret);
 
+/* Ask whoever serves the root, or do it here (control_ask): 0 and *answer, which
+ * the caller frees, or an exit status after a message.  Frees the request.
+ */
+int cli_ask (const struct command_spec *c, const char *root,
+             struct json *request, struct json **answer, bool *served);
+
 #define CLI_ROOT_OPTION(type) \
     OPTION (TEXT, "root", 'r', type, root, "DIR", ROOT_DEFAULT, ROOT_VARIABLE, \
       "The aggregator's root.")

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "archive/archive.h"
+#include "archive/root_control.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,6 +28,22 @@ int cli_open_archive (const struct command_spec *c, const char *root,
                          "aggregator?)", err.text, root);
     return cli_fail (c, rc == -EBADMSG ? EX_DATAERR : EX_NOINPUT, "%s",
                      err.text);
+}
+
+int cli_ask (const struct command_spec *c, const char *root,
+             struct json *request, struct json **answer, bool *served)
+{
+    struct err err = { "" };
+    int rc = control_ask (root, request, answer, served, &err);
+
+    return rc == 0 ? 0
+                   : cli_fail (c, rc == -EINVAL   ? EXIT_USAGE
+                                  : rc == -ENOENT ? EX_NOINPUT
+                                  : rc == -EBUSY  ? EX_TEMPFAIL
+                                  : rc == -EBADMSG ? EX_DATAERR
+                                  : rc == -EACCES || rc == -EPERM ? EX_NOPERM
+                                                                  : EX_IOERR,
+                               "%s", err.text);
 }
 
 int cli_print_json (struct json *j)

@@ -1,4 +1,5 @@
-/* cli/verb_archive.c - rollcall archive: list, extract and verify stored data
+/* cli/verb_archive.c - rollcall archive: list, extract and verify stored data,
+ * and mark jobs
  */
 #include "cli.h"
 
@@ -10,6 +11,7 @@
 #include "store/tree.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +33,10 @@ static const struct option_spec options[] = {
 
 static const struct command_spec archive_command = {
     "rollcall archive",
-    "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB]",
-    "List an aggregator's captures, get one back byte for byte, and check "
-    "every hash.",
+    "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB] | "
+    "tag|untag JOB TAG... | pin|unpin JOB",
+    "List an aggregator's captures, get one back byte for byte, check every "
+    "hash, and mark jobs with tags and pins.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -346,7 +349,82 @@ static int get (const struct archive_options *opt, struct archive *a,
     return cli_flush (&archive_command, 0) ? EX_IOERR : g.bad > 0;
 }
 
+/* ---- tags and pins ---- */
+
+static void print_marks (const char *job, const struct json *answer)
+{
+    const struct json *tags = json_get (answer, "tags");
+    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+
+    (void)printf ("job %s: %s", utf8_escape (job, UTF8_COLUMN, shown),
+                  json_count (tags) > 0 ? "tags" : "no tags");
+    for (const struct json *t = json_first (tags); t; t = json_next (t))
+        (void)printf (" %s", json_text (t, ""));
+    (void)printf ("; %s\n", json_is_true (json_get (answer, "pinned"))
+                                ? "pinned" : "not pinned");
+}
+
+/* The name of whoever asks, for a record of who changed what. */
+static const char *my_name (void)
+{
+    const struct passwd *me = getpwuid (getuid ());
+    static char number[24];
+
+    if (me)
+        return me->pw_name;
+    PRINT (number, "%ld", (long)getuid ());
+    return number;
+}
+
+/* tag, untag, pin or unpin, then the job, then tags. */
+static int mark (const struct archive_options *opt, int argc, char **argv)
+{
+    struct json *request = json_object (), *answer, *tags;
+    bool served;
+    int status;
+
+    json_add_text (request, "do", argv[0]);
+    json_add_text (request, "job", argv[1]);
+    json_add_text (request, "by", my_name ());
+    tags = argc > 2 ? json_add_array (request, "tags") : NULL;
+    for (int i = 2; i < argc; i++)
+        json_push_text (tags, argv[i]);
+    if ((status = cli_ask (&archive_command, opt->root, request, &answer,
+                           &served)) != 0)
+        return status;
+    if (opt->json)
+        return cli_flush (&archive_command, cli_print_json (answer));
+    print_marks (argv[1], answer);
+    json_free (answer);
+    return cli_flush (&archive_command, 0);
+}
+
 /* ---- the verb ---- */
+
+/* The commands, with the least and the largest number of words behind them. */
+static const struct archive_verb {
+    const char *name, *usage;
+    int least, most;
+    bool marks;
+} verbs[] = {
+    { "ls", "[JOB]", 0, 1, false },
+    { "get", "JOB CAPTURE|RANK DIR", 3, 3, false },
+    { "verify", "[JOB]", 0, 1, false },
+    { "tag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true },
+    { "untag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true },
+    { "pin", "JOB", 1, 1, true },
+    { "unpin", "JOB", 1, 1, true },
+};
+
+static const struct archive_verb *find_verb (const char *name)
+{
+    for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++) {
+        if (strcmp (verbs[i].name, name) == 0)
+            return &verbs[i];
+    }
+    return NULL;
+}
+
 
 static int dispatch (const struct archive_options *opt, struct archive *a,
                      int argc, char **argv)
@@ -358,44 +436,50 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
     return get (opt, a, argv[1], argv[2], argv[3]);
 }
 
-/* If false, the user was told what is missing or superfluous. */
-static bool is_understood (int argc, char **argv)
+/* NULL: the user was told what is missing or superfluous. */
+static const struct archive_verb *understand (int argc, char **argv)
 {
-    static const char *const missing[] = {
+    static const char *const missing[] = {      // of get
         "which job, which capture or rank, and to which directory",
         "which capture or rank of that job, and to which directory",
         "to which directory",
     };
-    const char *what = argc > 0 ? argv[0] : "";
-    bool gets = strcmp (what, "get") == 0;
-    int most = gets ? 4 : 2;
+    const struct archive_verb *v = find_verb (argc > 0 ? argv[0] : "");
 
-    if (!gets && strcmp (what, "ls") != 0 && strcmp (what, "verify") != 0)
-        (void)FAIL (0, "%s%s: use ls, get or verify (%s --help says more)",
-                    *what ? "unknown command archive " : "name a command",
-                    what, archive_command.name);
-    else if (argc > most)
-        (void)FAIL (0, "unexpected argument \"%s\"", argv[most]);
-    else if (gets && argc == most && !*argv[3])
+    if (!v)
+        (void)FAIL (0, "%s%s: use ls, get, verify, tag, untag, pin or unpin (%s "
+                    "--help says more)", argc > 0 ? "unknown command archive "
+                                                  : "name a command",
+                    argc > 0 ? argv[0] : "", archive_command.name);
+    else if (argc - 1 > v->most)
+        (void)FAIL (0, "unexpected argument \"%s\"", argv[v->most + 1]);
+    else if (argc - 1 < v->least)
+        (void)FAIL (0, "%s: %s? (usage: %s %s %s)", v->name, v->marks
+                        ? argc == 1 ? "which job" : "which tags"
+                        : missing[argc - 1],
+                    archive_command.name, v->name, v->usage);
+    else if (strcmp (v->name, "get") == 0 && !*argv[3])
         (void)FAIL (0, "get: DIR is empty");
-    else if (gets && argc < most)
-        (void)FAIL (0, "get: %s? (usage: %s get JOB CAPTURE|RANK DIR)",
-                    missing[argc - 1], archive_command.name);
+    else if (v->marks && !cli_valid_job (argv[1]))
+        (void)FAIL (0, "\"%s\" is not the name of a job", argv[1]);
     else
-        return true;
-    return false;
+        return v;
+    return NULL;
 }
 
 int verb_archive (int argc, char **argv)
 {
     struct archive_options opt = { .root = NULL };
+    const struct archive_verb *v;
     struct archive a;
     int rest, status;
 
     if (!cli_options (&archive_command, argc, argv, &opt, &rest, &status))
         return status;
-    if (!is_understood (argc - rest, argv + rest))
+    if (!(v = understand (argc - rest, argv + rest)))
         return EXIT_USAGE;
+    if (v->marks)
+        return mark (&opt, argc - rest, argv + rest);
     if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)
         return status;
     status = dispatch (&opt, &a, argc - rest, argv + rest);

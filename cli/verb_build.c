@@ -5,6 +5,7 @@
 #include "run/run.h"
 
 #include "base/units.h"
+#include "catalogue/catalogue.h"
 #include "json/json.h"
 #include "shared/progress.h"
 #include "store/fileio.h"
@@ -163,6 +164,8 @@ static int build_and_print (const struct build_options *opt,
                             &err);
     cli_progress_phase (&progress, "");
     ret->built = rc == 0;
+    if (rc == 0 && !opt->out)   // the root is locked
+        catalogue_note_build (opt->root, job);
     if (job_build_rows (b))
         ret->rows = *job_build_rows (b);
     if (rc == -EINTR)

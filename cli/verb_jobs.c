@@ -399,25 +399,6 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
                                                : failed);
 }
 
-/* Ask whoever serves the root, or do it here.  Returns 0 and sets *answer, or
- * an exit status after a message.  Frees the request.
- */
-static int verb_jobs_ask (const struct jobs_options *opt, struct json *request,
-                          struct json **answer, bool *served)
-{
-    struct err err = { "" };
-    int rc = control_ask (opt->root, request, answer, served, &err);
-
-    return rc == 0 ? 0
-                   : FAIL (rc == -EINVAL   ? EXIT_USAGE
-                           : rc == -ENOENT ? EX_NOINPUT
-                           : rc == -EBUSY  ? EX_TEMPFAIL
-                           : rc == -EBADMSG ? EX_DATAERR
-                           : rc == -EACCES || rc == -EPERM ? EX_NOPERM
-                                                           : EX_IOERR,
-                           "%s", err.text);
-}
-
 static const char *when_built (bool served)
 {
     return served ? "its result is built again"
@@ -433,7 +414,7 @@ static int expect (const struct jobs_options *opt)
     json_add_text (request, "do", "expect");
     json_add_text (request, "job", opt->job);
     json_add_int (request, "world_size", opt->expect);
-    if ((status = verb_jobs_ask (opt, request, &answer, &served)) != 0)
+    if ((status = cli_ask (&jobs_command, opt->root, request, &answer, &served)) != 0)
         return status;
     if (opt->json)
         return cli_flush (&jobs_command, cli_print_json (answer));
@@ -478,7 +459,7 @@ static int merge (const struct jobs_options *opt, const char *job,
     json_add_text (request, "do", "merge");
     json_add_text (request, "job", job);
     json_add_text (request, "from", from);
-    status = verb_jobs_ask (opt, request, &answer, &served);
+    status = cli_ask (&jobs_command, opt->root, request, &answer, &served);
     return status ? status : tell_given (opt, answer, served);
 }
 
@@ -494,7 +475,7 @@ static int verb_jobs_split (const struct jobs_options *opt, int argc,
     list = json_add_array (request, "captures");
     for (int i = 1; i < argc; i++)
         json_push_text (list, argv[i]);
-    status = verb_jobs_ask (opt, request, &answer, &served);
+    status = cli_ask (&jobs_command, opt->root, request, &answer, &served);
     return status ? status : tell_given (opt, answer, served);
 }
 

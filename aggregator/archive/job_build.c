@@ -447,6 +447,11 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
     return rc;
 }
 
+struct job_origin job_build_about (const struct job_build *b)
+{
+    return build_origin (b->items, b->n);
+}
+
 const struct digest *job_build_rows (const struct job_build *b)
 {
     return b->rows_known ? &b->rows : NULL;

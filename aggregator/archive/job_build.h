@@ -81,6 +81,9 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
                    struct roster *roster, struct build_result *ret,
                    struct err *err);
 
+/* After job_build_run: who started the job, and how. */
+struct job_origin job_build_about (const struct job_build *b);
+
 void job_build_cancel (struct job_build *b);
 
 /* Whether any capture could be read. */

@@ -2,6 +2,8 @@
 #include "archive/request.h"
 
 #include "archive/divide.h"
+#include "base/clock.h"
+#include "base/vec.h"
 #include "model/capture.h"
 
 #include <errno.h>
@@ -129,6 +131,155 @@ static int do_fetch (const struct request *r, struct err *err)
                                   "this root, so that no agent can be asked");
 }
 
+/* ---- tags and pins ---- */
+
+/* Write facts in one commit: their records first, as for agents. */
+static int keep_facts (const struct request *r, const struct ledger_fact *facts,
+                       size_t n, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = store_note_fact (r->store, &facts[i], err);
+    if (rc == 0)
+        rc = store_sync (r->store, err);
+    if (rc == 0 && (rc = ledger_begin (r->ledger, err)) == 0) {
+        for (size_t i = 0; i < n && rc >= 0; i++)
+            rc = ledger_set_fact (r->ledger, &facts[i], err);
+        if (rc >= 0)
+            rc = store_account (r->store, r->ledger, err);
+        rc = ledger_finish (r->ledger, rc, err);
+    }
+    if (rc < 0)
+        store_revert (r->store);
+    else
+        store_committed (r->store);
+    return rc;
+}
+
+struct marks {                  // what a job has
+    struct json *tags;
+    size_t n;
+    bool pinned;
+};
+
+static int add_mark (void *arg, const struct ledger_fact *f)
+{
+    struct marks *m = arg;
+
+    if (f->gone)
+        return 0;
+    if (strcmp (f->key, FACT_TAG) == 0) {
+        json_push_text (m->tags, f->value);
+        m->n++;
+    }
+    m->pinned = m->pinned || strcmp (f->key, FACT_PIN) == 0;
+    return 0;
+}
+
+static int tell_marks (const struct request *r, struct err *err)
+{
+    struct marks m = { .tags = json_add_array (r->answer, "tags") };
+    int rc = ledger_each_fact (r->ledger, r->job, 0, add_mark, &m, err);
+
+    json_add_bool (r->answer, "pinned", m.pinned);
+    (void)json_add_array (r->answer, "jobs");
+    return rc;
+}
+
+static struct ledger_fact fact_of (const struct request *r, const char *key,
+                                   const char *value, bool gone)
+{
+    struct ledger_fact f = { .at_ns = clock_wall_ns (), .gone = gone };
+
+    PRINT (f.job, "%s", r->job);
+    PRINT (f.key, "%s", key);
+    PRINT (f.value, "%s", value);
+    PRINT (f.by, "%s", json_text (json_get (r->asked, "by"), ""));
+    return f;
+}
+
+/* Check a tag, and append what has to be written, if anything. */
+static int add_tag (const struct request *r, const char *tag, bool gone,
+                    struct ledger_fact **facts, size_t *n, struct err *err)
+{
+    struct ledger_fact f = fact_of (r, FACT_TAG, tag, gone);
+    int rc;
+
+    if (!ledger_valid_tag (tag))
+        return err_set (err, EINVAL, "\"%.80s\" is not a tag: " FACT_TAG_RULE,
+                        tag);
+    if ((rc = ledger_has_fact (r->ledger, &f, err)) < 0)
+        return rc;
+    if (rc == 1)
+        return gone ? err_set (err, ENOENT, "job %s has no tag %s", r->job, tag)
+                    : 0;
+    return vec_push (facts, n, &f, sizeof (f)) < 0
+               ? err_set (err, ENOMEM, "no memory for tags") : 0;
+}
+
+/* A list of thousands would be of a program that went wrong. */
+static int check_count (const struct request *r, size_t more, struct err *err)
+{
+    struct marks m = { .tags = NULL };
+    int rc = ledger_each_fact (r->ledger, r->job, 0, add_mark, &m, err);
+
+    if (rc == 0 && m.n + more > FACT_TAGS_MAX)
+        return err_set (err, EINVAL, "job %s has %zu tags, and at most %d are "
+                        "allowed", r->job, m.n, FACT_TAGS_MAX);
+    return rc;
+}
+
+static int change_tags (const struct request *r, bool gone, struct err *err)
+{
+    const struct json *list = json_get (r->asked, "tags");
+    struct ledger_fact *facts = NULL;
+    size_t n = 0;
+    int rc = has_job (r, err);
+
+    if (rc == 0 && json_count (list) == 0)
+        rc = err_set (err, EINVAL, "no tags were named");
+    for (const struct json *j = json_first (list); j && rc == 0;
+         j = json_next (j))
+        rc = add_tag (r, json_text (j, ""), gone, &facts, &n, err);
+    if (rc == 0 && !gone)
+        rc = check_count (r, n, err);
+    if (rc == 0 && n > 0)
+        rc = keep_facts (r, facts, n, err);
+    free (facts);
+    return rc < 0 ? rc : tell_marks (r, err);
+}
+
+static int do_tag (const struct request *r, struct err *err)
+{
+    return change_tags (r, false, err);
+}
+
+static int do_untag (const struct request *r, struct err *err)
+{
+    return change_tags (r, true, err);
+}
+
+static int change_pin (const struct request *r, bool gone, struct err *err)
+{
+    struct ledger_fact f = fact_of (r, FACT_PIN, "1", gone);
+    int rc = has_job (r, err);
+
+    if (rc == 0 && (rc = ledger_has_fact (r->ledger, &f, err)) == 0)
+        rc = keep_facts (r, &f, 1, err);
+    return rc < 0 ? rc : tell_marks (r, err);
+}
+
+static int do_pin (const struct request *r, struct err *err)
+{
+    return change_pin (r, false, err);
+}
+
+static int do_unpin (const struct request *r, struct err *err)
+{
+    return change_pin (r, true, err);
+}
+
 static const struct {
     const char *name;
     int (*run) (const struct request *r, struct err *err);
@@ -137,6 +288,10 @@ static const struct {
     { "fetch", do_fetch },
     { "merge", do_merge },
     { "split", do_split },
+    { "tag", do_tag },
+    { "untag", do_untag },
+    { "pin", do_pin },
+    { "unpin", do_unpin },
 };
 
 int request_execute (struct ledger *ledger, struct store *store,

@@ -8,10 +8,16 @@
  *     {"do": "split", "job": ID, "captures": [NAME or rankN, ...]}
  *     {"do": "fetch", "job": ID, "ranks": [N, ...], "file": PATTERN or "",
  *      "request": N}       have agents deliver raw files; only by an aggregator
+ *     {"do": "tag", "job": ID, "tags": [TAG, ...], "by": USER}
+ *     {"do": "untag", ...}                            as tag
+ *     {"do": "pin", "job": ID, "by": USER}            keep it
+ *     {"do": "unpin", "job": ID, "by": USER}
  *
- * After "merge" and "split", 'answer' has "job", which has the captures now,
+ * After merge and split, 'answer' has "job", which has the captures now,
  * "captures", the number of their versions, and "jobs": all whose captures
- * changed.  The answer to "fetch" is in doc/format-store.md.
+ * changed.  After the last four, "jobs" is empty, and "tags" and "pinned" say
+ * what the job has now.  The answer to fetch is in
+ * doc/format-store.md.
  */
 #ifndef ROLLCALL_ARCHIVE_REQUEST_H
 #define ROLLCALL_ARCHIVE_REQUEST_H

@@ -349,13 +349,12 @@ static int fill_roster (const struct builder *b)
                                              job->roster);
 }
 
-/* For each kind, the first word that a capture has, by rank. */
-static struct job_origin about_job (const struct build_job *job)
+struct job_origin build_origin (const struct select_item *items, size_t n)
 {
     struct job_origin a = { "", "", "" };
 
-    for (size_t i = 0; i < job->nitems; i++) {
-        const struct job_origin *x = job->items[i].capture.evidence.about;
+    for (size_t i = 0; i < n; i++) {
+        const struct job_origin *x = items[i].capture.evidence.about;
 
         if (!x)
             continue;
@@ -375,7 +374,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     const struct tables_job about = { job->job_id, job->steps, job->inputs,
                                       job->others,
                                       job->assumed && *job->assumed,
-                                      about_job (job),
+                                      build_origin (job->items, job->nitems),
                                       *b->began ? b->began : NULL };
     char temp[PATH_MAX];
     int rc = publish_temp (b->out, "wait", 0, temp, err);

@@ -87,6 +87,11 @@ struct build_result {
 int build_run (const struct build_job *job, struct publish *out,
                struct build_result *ret, struct err *err);
 
+/* What captures say of who started their job: for each kind the first word that
+ * one has, by rank.
+ */
+struct job_origin build_origin (const struct select_item *items, size_t n);
+
 /* Read the captures and call 'decide'; nothing is built or written. */
 int build_look (const struct build_job *job, struct err *err);
 

@@ -198,6 +198,37 @@ static int take_over_keys (struct check *c, sqlite3 *db)
     return unless_damaged (&r);
 }
 
+/* Take over a fact whose record is damaged; what records say later counts. */
+static int take_over_fact (struct check *c, const struct ledger_fact *f)
+{
+    int newer = 0;
+    int rc = db_one (ledger_rows (c->fresh, c->err, "SELECT count(*) FROM fact "
+                                  "WHERE job=?1 AND key=?2 AND (key<>'"
+                                  FACT_TAG "' OR value=?3) AND at_ns>=?4",
+                                  f->job, f->key, f->value, f->at_ns), newer);
+
+    if (rc < 0 || newer)
+        return rc < 0 ? rc : 0;
+    c->differs = true;
+    check_damage (c, "job %s: the record of its %s is damaged or missing%s",
+                  f->job, f->key, c->repair ? "; it is rewritten" : "");
+    rc = ledger_set_fact (c->fresh, f, c->err);
+    return rc < 0 ? rc : 0;
+}
+
+static int take_over_facts (struct check *c, sqlite3 *db)
+{
+    struct db_rows r = db_rows (db, NULL, "SELECT " LEDGER_FACT " FROM fact "
+                                          "ORDER BY seq");
+    struct ledger_fact f;
+
+    while (db_step (&r)) {
+        if (ledger_read_fact (r.st, &f))
+            r.rc = take_over_fact (c, &f);
+    }
+    return unless_damaged (&r);
+}
+
 /* ---- comparing ---- */
 
 static int count_unknown (void *arg, const struct ledger_item *i)
@@ -246,13 +277,27 @@ static int compare_assignment (void *arg, const struct ledger_assignment *a)
     return 0;
 }
 
+static int compare_fact (void *arg, const struct ledger_fact *f)
+{
+    struct check *c = arg;
+
+    if (ledger_has_fact (c->old, f, NULL) == 1)
+        return 0;
+    c->report->leftovers++;
+    check_say (c, "job %s: the ledger does not know its %s yet", f->job,
+               f->key);
+    return 0;
+}
+
 static int compare_old (struct check *c)
 {
     int rc = ledger_each_job (c->fresh, ITEM_RAW, compare_job, c, c->err);
 
-    return rc < 0 ? rc : ledger_each_assignment (c->fresh, NULL,
-                                                 compare_assignment, c,
-                                                 c->err);
+    if (rc == 0)
+        rc = ledger_each_assignment (c->fresh, NULL, compare_assignment, c,
+                                     c->err);
+    return rc < 0 ? rc : ledger_each_fact (c->fresh, NULL, 0, compare_fact, c,
+                                           c->err);
 }
 
 static int check_gaps (struct check *c)
@@ -339,6 +384,8 @@ static int take_over (struct check *c, sqlite3 *db)
         rc = take_over_words (c, db);
     if (rc == 0)
         rc = take_over_keys (c, db);
+    if (rc == 0)
+        rc = take_over_facts (c, db);
     return rc < 0 ? rc : ledger_copy_heard (c->fresh, db, c->err);
 }
 

@@ -88,6 +88,10 @@ static int on_record (void *arg, const struct record *r, int bad,
     }
     if (r->kind == RECORD_BOUND)
         return ledger_bind (c->fresh, &r->bound, c->err);
+    if (r->kind == RECORD_FACT) {
+        rc = ledger_set_fact (c->fresh, &r->fact, c->err);
+        return rc < 0 ? rc : 0;
+    }
     if (r->kind == RECORD_ITEM)
         return on_item (c, &r->item);
     struct store_chunk chunk = { r->id, r->place };

@@ -11,6 +11,7 @@
 #ifndef ROLLCALL_LEDGER_LEDGER_H
 #define ROLLCALL_LEDGER_LEDGER_H
 
+#include "ledger/ledger_facts.h"
 #include "ledger/size_claims.h"
 #include "net/message.h"
 
@@ -159,6 +160,12 @@ int ledger_open (const char *path, struct ledger **ret, struct err *err);
  * current state until ledger_end_read.  -ENOENT: there is none.
  */
 int ledger_open_read (const char *path, struct ledger **ret, struct err *err);
+
+/* The same without verifying all of a large ledger first: for lists of jobs.  A
+ * small one (LEDGER_QUICK_BYTES) is verified.
+ */
+#define LEDGER_QUICK_BYTES (INT64_C (8) << 20)
+int ledger_open_quick (const char *path, struct ledger **ret, struct err *err);
 void ledger_close (struct ledger *l);           // l may be NULL
 
 /* Whether the open files still have their names: false if one was removed or
@@ -306,6 +313,31 @@ int ledger_set_built (struct ledger *l, const char *job, int64_t seq,
 int ledger_each_job (struct ledger *l, enum item_kind last,
                      int (*fn) (void *arg, const struct ledger_job *job),
                      void *arg, struct err *err);
+
+/* What a ledger has, in short: if two are equal, nothing has changed between
+ * them but notes that are neither verified nor restored.
+ */
+struct ledger_stamp {
+    int64_t file;               // its inode
+    int64_t rows, sum;          // of all items, jobs, assignments and facts
+    int64_t items, facts;       // the last seq of each
+    int64_t lost;               // the epoch of the last loss of content
+};
+int ledger_stamp (struct ledger *l, struct ledger_stamp *ret, struct err *err);
+
+/* The jobs with items or facts after those of 'since', some of them repeatedly;
+ * and each job that has a world size or was built.
+ */
+int ledger_each_changed (struct ledger *l, const struct ledger_stamp *since,
+                         int (*fn) (void *arg, const char *job), void *arg,
+                         struct err *err);
+int ledger_each_state (struct ledger *l,
+                       int (*fn) (void *arg, const char *job,
+                                  int64_t world_size, int64_t built),
+                       void *arg, struct err *err);
+
+/* The last item in a job's result; 0: there is none. */
+int64_t ledger_built (struct ledger *l, const char *job);
 
 int ledger_summary (struct ledger *l, const char *job,
                     struct ledger_summary *ret, struct err *err);

@@ -12,10 +12,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // how long a reader waits for a writer that changes the journal
 #define BUSY_MS 10000
+
+static bool is_small (const char *path)
+{
+    struct stat st;
+
+    return stat (path, &st) == 0 && st.st_size <= LEDGER_QUICK_BYTES;
+}
 
 static int open_db (struct ledger *l, int flags, struct err *err)
 {
@@ -37,7 +45,7 @@ static int open_db (struct ledger *l, int flags, struct err *err)
         rc = db_exec (l->db, "BEGIN", err);
     if (rc == 0)
         rc = ledger_prepare (l, l->path, err);
-    if (rc == 0)
+    if (rc == 0 && (!l->quick || is_small (l->path)))
         rc = ledger_verify (l, err);
     if (rc == 0 && !l->reader)
         rc = ledger_note_lost (l, err);
@@ -46,8 +54,8 @@ static int open_db (struct ledger *l, int flags, struct err *err)
     return rc;
 }
 
-static int open_ledger (const char *path, int flags, struct ledger **ret,
-                        struct err *err)
+static int open_ledger (const char *path, int flags, bool quick,
+                        struct ledger **ret, struct err *err)
 {
     struct ledger *l = calloc (1, sizeof (*l));
     int rc;
@@ -55,6 +63,7 @@ static int open_ledger (const char *path, int flags, struct ledger **ret,
     if (!l)
         return err_set (err, ENOMEM, "no memory for the ledger");
     l->reader = flags & SQLITE_OPEN_READONLY;
+    l->quick = quick;
     if (strlen (path) >= sizeof (l->path))
         rc = err_set (err, ENAMETOOLONG, "path is too long: %s", path);
     else
@@ -70,15 +79,26 @@ static int open_ledger (const char *path, int flags, struct ledger **ret,
 
 int ledger_open (const char *path, struct ledger **ret, struct err *err)
 {
-    return open_ledger (path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ret,
-                        err);
+    return open_ledger (path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, false,
+                        ret, err);
+}
+
+static int open_reader (const char *path, bool quick, struct ledger **ret,
+                        struct err *err)
+{
+    if (access (path, F_OK) < 0)
+        return err_sys (err, errno, "cannot open %s", path);
+    return open_ledger (path, SQLITE_OPEN_READONLY, quick, ret, err);
 }
 
 int ledger_open_read (const char *path, struct ledger **ret, struct err *err)
 {
-    if (access (path, F_OK) < 0)
-        return err_sys (err, errno, "cannot open %s", path);
-    return open_ledger (path, SQLITE_OPEN_READONLY, ret, err);
+    return open_reader (path, false, ret, err);
+}
+
+int ledger_open_quick (const char *path, struct ledger **ret, struct err *err)
+{
+    return open_reader (path, true, ret, err);
 }
 
 static void close_db (struct ledger *l)

@@ -10,7 +10,8 @@
 
 #define LEDGER_SCHEMA 1         // PRAGMA user_version
 
-/* Sums over all items, jobs and assignments: they detect missing rows. */
+/* Sums over all items, jobs, assignments and facts: they detect missing rows.
+ */
 struct ledger_total {
     uint64_t rows, sum;
 };
@@ -22,6 +23,7 @@ struct ledger {
     struct ledger_total total, committed;
     struct ledger_mark mark;    // as of the last commit
     bool reader;
+    bool quick;                 // a reader that does not verify all rows
     bool any_lost;              // some items have lost their content
 };
 
@@ -60,6 +62,7 @@ int64_t ledger_total_sum (const struct ledger_total *t);
 int64_t ledger_assignment_sum (const struct ledger_assignment *a);
 int64_t ledger_bound_sum (const struct ledger_bound *b);
 int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began);
+int64_t ledger_fact_sum (const struct ledger_fact *f);
 
 /* Read the current row of a query with these columns; false: it is damaged. */
 #define LEDGER_CLAIM "job, by, who, host, world_size, sum"
@@ -69,6 +72,8 @@ bool ledger_read_claim (sqlite3_stmt *st, struct size_claim *ret);
 bool ledger_read_assignment (sqlite3_stmt *st, struct ledger_assignment *a);
 #define LEDGER_BOUND "who, host, since_ns, sum"
 bool ledger_read_bound (sqlite3_stmt *st, struct ledger_bound *b);
+#define LEDGER_FACT "seq, job, key, value, at_ns, by, gone, sum"
+bool ledger_read_fact (sqlite3_stmt *st, struct ledger_fact *f);
 
 /* The same for a query that begins with these columns and whose kind is known:
  * checks its own sum, and that of its content's row.

@@ -236,6 +236,15 @@ static bool check_assignment (sqlite3_stmt *st, struct ledger_total *t)
     return good;
 }
 
+static bool check_fact (sqlite3_stmt *st, struct ledger_total *t)
+{
+    struct ledger_fact f;
+    bool good = ledger_read_fact (st, &f);
+
+    add_up (t, ledger_fact_sum (&f));
+    return good;
+}
+
 static bool check_bound (sqlite3_stmt *st, struct ledger_total *t)
 {
     struct ledger_bound b;
@@ -297,6 +306,7 @@ static const struct {
     { "table word", "SELECT " LEDGER_CLAIM " FROM word", check_word },
     { "table assignment", "SELECT " LEDGER_ASSIGNMENT " FROM assignment",
       check_assignment },
+    { "table fact", "SELECT " LEDGER_FACT " FROM fact", check_fact },
     { "table bound", "SELECT " LEDGER_BOUND " FROM bound", check_bound },
     { "table content", "SELECT id, segment, offset, stored, size, form, sum "
                        "FROM content",

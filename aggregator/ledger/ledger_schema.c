@@ -37,8 +37,8 @@ static const char schema_sql[] =
     // how much of a segment is accounted for
     "CREATE TABLE segment (number INTEGER PRIMARY KEY, end INTEGER NOT NULL,"
     " sum INTEGER NOT NULL);"
-    // one row: the number of rows of item, job and assignment, and the sum
-    // of their checksums
+    // one row: the number of rows of item, job, assignment and fact, and the
+    // sum of their checksums
     "CREATE TABLE total (id INTEGER PRIMARY KEY, rows INTEGER NOT NULL,"
     " total INTEGER NOT NULL, sum INTEGER NOT NULL);"
     // clocks of the hosts, as they measured them; for users
@@ -68,7 +68,12 @@ static const char schema_sql[] =
     " mpi_rank INTEGER NOT NULL, mpi_size INTEGER NOT NULL,"
     " host TEXT NOT NULL, ended_ns INTEGER NOT NULL,"
     " signal INTEGER NOT NULL, status INTEGER NOT NULL,"
-    " PRIMARY KEY (job, rank)) WITHOUT ROWID;";
+    " PRIMARY KEY (job, rank)) WITHOUT ROWID;"
+    // what nobody could find out again: user, command, tags, pins
+    "CREATE TABLE fact (seq INTEGER PRIMARY KEY, job TEXT NOT NULL,"
+    " key TEXT NOT NULL, value TEXT NOT NULL, at_ns INTEGER NOT NULL,"
+    " by TEXT NOT NULL, gone INTEGER NOT NULL, sum INTEGER NOT NULL);"
+    "CREATE UNIQUE INDEX fact_identity ON fact(job, key, value);";
 
 /* One transaction, so that no other process sees a part of the schema. */
 static int ledger_schema_create (struct ledger *l, struct err *err)

@@ -406,6 +406,7 @@ static void stop (struct aggregator *a)
     aggregator_forget_bound (a);
     wants_fini (&a->wants);
     divide_fini (&a->divided);
+    aggregator_forget_facts (a);
     if (spent)
         (void)fileio_remove_tree (a->opt->root, NULL);
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/units.h"
+#include "catalogue/catalogue.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -54,6 +55,8 @@ static void *run_build (void *arg)
                                  &a->built, &a->build_err);
     if (a->build_rc == 0)
         aggregator_find_suspects (a);
+    if (a->build_rc == 0 && !a->opt->run_dir && !a->opt->out)
+        catalogue_note_build (a->opt->root, a->building->job.id);
     build_ended (a);
     return NULL;
 }
@@ -234,6 +237,7 @@ bool aggregator_end_build (struct aggregator *a)
     tell_left (a);
     aggregator_want_suspects (a);       // or a restart would not want them
     note_built (a);
+    aggregator_note_origin (a);
     counter_add (a->build_rc < 0 ? COUNTER_BUILDS_FAILED : COUNTER_BUILDS, 1);
     build_schedule_ended (&a->building->schedule, a->build_rc == 0,
                           clock_mono_ns ());

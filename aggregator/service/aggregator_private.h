@@ -11,6 +11,7 @@
  *   aggregator_lost.c      files removed from the root while it is served
  *   aggregator_commit.c    when a group of items is committed
  *   aggregator_divide.c    divides a scope into jobs
+ *   aggregator_facts.c     who started a job, and how
  *   aggregator_notes.c     reports of agents besides items
  *   aggregator_wants.c     raw files that are wanted
  *   aggregator_messages.c  messages of agents
@@ -89,6 +90,8 @@ struct aggregator {
     size_t nbound;
     struct wants wants;         // raw files
     uint64_t last_request;      // for some of them, 0: none
+    struct ledger_fact *facts;  // to be committed
+    size_t nfacts;
     struct divide divided;      // to be committed
     bool divided_in;            // 'divided' was committed
     int64_t last_turn_ns, awake_ns;     // when the loop last turned, and when
@@ -287,6 +290,14 @@ int aggregator_commit_notes (void *arg, enum transfer_phase phase,
  */
 bool aggregator_rank_is_due (const struct aggregator *a,
                              const struct job_rank *r);
+
+/* aggregator_facts.c: after a build, note what its captures say of who started
+ * the job, for the next commit; that commit; and the end.
+ */
+void aggregator_note_origin (struct aggregator *a);
+int aggregator_commit_facts (struct aggregator *a, enum transfer_phase phase,
+                             struct err *err);
+void aggregator_forget_facts (struct aggregator *a);
 
 /* aggregator_divide.c: divide captures that were sent without a job into jobs,
  * and have changed jobs built; 'came_ns': when they arrived, 0: before this

@@ -56,6 +56,16 @@ static void put_bound (struct buf *b, const struct ledger_bound *k)
     wire_put_i64 (b, k->since_ns);
 }
 
+static void put_fact (struct buf *b, const struct ledger_fact *f)
+{
+    wire_put_text (b, f->job);
+    wire_put_text (b, f->key);
+    wire_put_text (b, f->value);
+    wire_put_i64 (b, f->at_ns);
+    wire_put_text (b, f->by);
+    wire_put_u8 (b, f->gone);
+}
+
 static void put_word (struct buf *b, const struct size_claim *w)
 {
     wire_put_i64 (b, w->world_size);
@@ -78,6 +88,8 @@ int record_encode (const struct record *r, struct buf *out)
         put_assignment (&b, &r->assignment);
     } else if (r->kind == RECORD_BOUND) {
         put_bound (&b, &r->bound);
+    } else if (r->kind == RECORD_FACT) {
+        put_fact (&b, &r->fact);
     } else if (r->kind == RECORD_ITEM) {
         put_item (&b, &r->item);
     } else {
@@ -150,6 +162,16 @@ static void get_bound (struct wire *w, struct ledger_bound *k)
     k->since_ns = wire_i64 (w);
 }
 
+static void get_fact (struct wire *w, struct ledger_fact *f)
+{
+    wire_text (w, f->job, sizeof (f->job));
+    wire_text (w, f->key, sizeof (f->key));
+    wire_text (w, f->value, sizeof (f->value));
+    f->at_ns = wire_i64 (w);
+    wire_text (w, f->by, sizeof (f->by));
+    f->gone = wire_u8 (w) != 0;
+}
+
 static void get_word (struct wire *w, struct size_claim *word)
 {
     word->world_size = wire_i64 (w);
@@ -166,6 +188,8 @@ static bool plausible (const struct record *r)
         return ledger_valid_assignment (&r->assignment);
     if (r->kind == RECORD_BOUND)
         return ledger_valid_bound (&r->bound);
+    if (r->kind == RECORD_FACT)
+        return ledger_valid_fact (&r->fact);
     if (r->kind == RECORD_JOB)
         return message_valid_name (r->item.job) && size_claim_valid (&r->word);
     return r->kind == RECORD_ITEM
@@ -205,13 +229,15 @@ int record_decode (struct record *r, const void *bytes, size_t size,
         get_assignment (&w, &r->assignment);
     } else if (r->kind == RECORD_BOUND) {
         get_bound (&w, &r->bound);
+    } else if (r->kind == RECORD_FACT) {
+        get_fact (&w, &r->fact);
     } else if (r->kind == RECORD_ITEM) {
         get_item (&w, &r->item);
     } else {
         get_content (&w, r);
     }
     if (!wire_ended (&w) || r->kind < RECORD_CHUNK ||
-        r->kind > RECORD_BOUND || !plausible (r))
+        r->kind > RECORD_FACT || !plausible (r))
         return err_set (err, EBADMSG, "a record has an unknown form");
     return 0;
 }

@@ -18,6 +18,7 @@ enum record_kind {
     RECORD_JOB = 4,             // a claim about a job
     RECORD_ASSIGN = 5,          // a version of a capture is assigned to a job
     RECORD_BOUND = 6,           // a key speaks for a host
+    RECORD_FACT = 7,            // a fact about a job, or that it is gone
 };
 
 struct record {
@@ -28,6 +29,7 @@ struct record {
     struct size_claim word;     // of RECORD_JOB
     struct ledger_assignment assignment;
     struct ledger_bound bound;
+    struct ledger_fact fact;
     size_t size;                // bytes of the record, without those behind it
 };
 

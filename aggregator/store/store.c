@@ -306,6 +306,14 @@ int store_note_bound (struct store *s, const struct ledger_bound *b,
     return write_note (s, &r, err);
 }
 
+int store_note_fact (struct store *s, const struct ledger_fact *f,
+                     struct err *err)
+{
+    struct record r = { .kind = RECORD_FACT, .fact = *f };
+
+    return write_note (s, &r, err);
+}
+
 /* ---- committing ---- */
 
 /* After a failed fsync of a directory a second one would succeed, but the name

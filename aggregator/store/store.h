@@ -65,7 +65,7 @@ bool store_is_crowded (const struct store *s);
 
 /* Append a record: of an item, whose content is or will be here; of a claim
  * about a job; of the assignment of a version to a job; of the binding of a key
- * to a host.
+ * to a host; of a fact about a job.
  */
 int store_put_item (struct store *s, const struct ledger_item *item,
                     struct err *err);
@@ -76,6 +76,8 @@ int store_note_assignment (struct store *s,
                            const struct ledger_assignment *a, struct err *err);
 int store_note_bound (struct store *s, const struct ledger_bound *b,
                       struct err *err);
+int store_note_fact (struct store *s, const struct ledger_fact *f,
+                     struct err *err);
 
 /* Before a ledger commit: fdatasync the segment and fsync the directories,
  * -ESTALE if the segment was removed, replaced or cut.  In the transaction:

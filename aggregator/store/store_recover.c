@@ -44,6 +44,8 @@ static int enter_record (struct tail *t, const struct record *r)
         return ledger_assign (t->ledger, &r->assignment, t->err);
     if (r->kind == RECORD_BOUND)
         return ledger_bind (t->ledger, &r->bound, t->err);
+    if (r->kind == RECORD_FACT)
+        return ledger_set_fact (t->ledger, &r->fact, t->err);
     item = *i;
     rc = ledger_find_content (t->ledger, &i->content, &place, t->err);
     if (rc > 0)                 // else it was not acknowledged
@@ -141,6 +143,13 @@ static int refer_bound (void *arg, const struct ledger_bound *b)
     return store_note_bound (t->store, b, t->err);
 }
 
+static int refer_fact (void *arg, const struct ledger_fact *f)
+{
+    struct tail *t = arg;
+
+    return store_note_fact (t->store, f, t->err);
+}
+
 static int refer_job (void *arg, const struct ledger_job *job)
 {
     struct tail *t = arg;
@@ -191,6 +200,8 @@ int store_write_all (struct store *s, struct ledger *ledger, struct err *err)
         rc = ledger_each_assignment (ledger, NULL, refer_assignment, &t, err);
     if (rc == 0)
         rc = ledger_each_bound (ledger, refer_bound, &t, err);
+    if (rc == 0)
+        rc = ledger_each_fact (ledger, NULL, 0, refer_fact, &t, err);
     return rc < 0 ? rc : store_sync (s, err);
 }
 

@@ -62,10 +62,11 @@ aggregator/ledger               all net
 aggregator/store                all net ledger
 aggregator/fsck                 all ledger publish aggregator/store
 aggregator/transfer             all net ledger aggregator/store
+aggregator/catalogue            all net publish query ledger
 aggregator/archive              all net jobs select publish builder ledger
     aggregator/store
 aggregator/service              all net publish findings builder ledger
-    transfer archive aggregator/store
+    transfer archive catalogue aggregator/store
 
 cli/shared                      all aggregator/query aggregator/builder
 cli/check                       all net shared node_agent/throttle
@@ -79,7 +80,7 @@ cli                             all net pages cli/shared cli/check cli/run
     node_agent/analyse aggregator/jobs aggregator/select aggregator/publish
     aggregator/query aggregator/page aggregator/findings aggregator/compare
     aggregator/export aggregator/builder aggregator/summary aggregator/ledger
-    aggregator/store aggregator/fsck aggregator/archive
+    aggregator/store aggregator/fsck aggregator/archive aggregator/catalogue
 '
 
 awk '

@@ -448,7 +448,7 @@ spoil_record ()
 @test "wrong command lines" {
     run "$ROLLCALL" archive
     expect_status 2
-    shows "name a command: use ls, get or verify"
+    shows "name a command: use ls, get, verify"
     run "$ROLLCALL" archive get j 1
     expect_status 2
     shows "get: to which directory?"
@@ -460,7 +460,7 @@ spoil_record ()
     shows "unexpected argument \"k\""
     run "$ROLLCALL" archive put j
     expect_status 2
-    shows "unknown command archive put: use ls, get or verify"
+    shows "unknown command archive put: use ls, get, verify"
     run "$ROLLCALL" jobs j
     expect_status 2
     run "$ROLLCALL" build

@@ -58,6 +58,8 @@ static void fill (const char *root)
 {
     const struct size_claim word = { .by = CLAIM_NODE, .host = "h",
                                      .world_size = 8 };
+    const struct ledger_fact fact = { .job = "j", .key = FACT_TAG,
+                                      .value = "kept", .at_ns = 5 };
     struct ledger *l = NULL;
     struct store *s = NULL;
     char path[PATH_MAX];
@@ -66,8 +68,10 @@ static void fill (const char *root)
     assert_int_equal (ledger_open (path, &l, NULL), 0);
     assert_int_equal (store_open (root, l, &s, NULL), 0);
     assert_int_equal (store_note_claim (s, "j", &word, NULL), 0);
+    assert_int_equal (store_note_fact (s, &fact, NULL), 0);
     assert_int_equal (ledger_begin (l, NULL), 0);
     assert_int_equal (ledger_set_claim (l, "j", &word, NULL), 0);
+    assert_int_equal (ledger_set_fact (l, &fact, NULL), 1);
     for (int i = 0; i < ITEMS; i++) {
         struct ledger_item item = { .kind = i == 3 ? ITEM_RAW : ITEM_ROWS,
                                     .rank = i, .received_ns = 5 };
@@ -136,13 +140,22 @@ static struct check_report check (struct fixture *f, const char *root,
     return r;
 }
 
-/* The items that are whole, in the order of their ranks: "0123". */
+static int count_kept (void *arg, const struct ledger_fact *f)
+{
+    *(unsigned *)arg += !f->gone && strcmp (f->value, "kept") == 0;
+    return 0;
+}
+
+/* The items that are whole, in the order of their ranks: "0123"; and the job
+ * has its tag.
+ */
 static void whole_items (const char *root, char out[16])
 {
     struct archive a;
     struct archive_items list;
     struct err err = { "" };
     size_t n = 0;
+    unsigned kept = 0;
 
     if (archive_open (root, &a, &err) < 0)
         fail_msg ("%s", err.text);
@@ -153,6 +166,9 @@ static void whole_items (const char *root, char out[16])
     }
     out[n] = '\0';
     assert_true (ledger_world_size (a.ledger, "j") == 8);
+    assert_int_equal (ledger_each_fact (a.ledger, "j", 0, count_kept, &kept,
+                                        NULL), 0);
+    assert_int_equal (kept, 1);
     free (list.items);
     archive_close (&a);
 }

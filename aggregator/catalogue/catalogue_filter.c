@@ -1,0 +1,353 @@
+/* aggregator/catalogue/catalogue_filter.c - choose jobs, also by an expression
+ * of a user
+ */
+#include "catalogue/catalogue_private.h"
+
+#include "base/clock.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define WHERE_MAX 4096          // bytes of an expression
+#define LONGEST_NS (10 * NS_PER_S)      // a list takes less, or its expression
+                                // has gone wrong
+#define LOOK_EACH 10000         // steps of SQLite's machine: about 0.1 ms
+
+/* ---- what an expression may do ---- */
+
+/* What a statement asks SQLite's authorizer for. */
+struct guard {
+    unsigned selects;           // how many it had so far
+    unsigned selects_max;       // without those of an expression
+};
+
+/* The view may be read, and what it reads itself; functions compute. */
+static int authorize (void *arg, int action, const char *a, const char *b,
+                      const char *database, const char *view)
+{
+    struct guard *g = arg;
+
+    (void)database;
+    switch (action) {
+    case SQLITE_SELECT:
+        return ++g->selects > g->selects_max ? SQLITE_DENY : SQLITE_OK;
+    case SQLITE_READ:
+        return (view && strcmp (view, "job") == 0) || strcmp (a, "job") == 0 ||
+                       strcmp (a, "host") == 0
+                   ? SQLITE_OK : SQLITE_DENY;
+    case SQLITE_FUNCTION:
+        return sqlite3_stricmp (b, "load_extension") ? SQLITE_OK
+                                                     : SQLITE_DENY;
+    default:
+        return SQLITE_DENY;
+    }
+}
+
+#define NAME(name) #name ", "
+#define COLUMN_NAMES CATALOGUE_COLUMNS (NAME, NAME, NAME)
+
+static int refuse (const char *why, struct err *err)
+{
+    return err_set (err, EINVAL, "%s; it is an SQL expression of the columns "
+                    "%sand texts are in single quotes, as in user='me' AND "
+                    "step_ms>100", why, COLUMN_NAMES);
+}
+
+/* The number of SELECTs in a statement, and of those that views have. */
+static unsigned count_selects (sqlite3 *db, const char *sql)
+{
+    struct guard g = { .selects_max = UINT_MAX };
+    sqlite3_stmt *st = NULL;
+
+    (void)sqlite3_set_authorizer (db, authorize, &g);
+    (void)sqlite3_prepare_v2 (db, sql, -1, &st, NULL);
+    (void)sqlite3_finalize (st);
+    (void)sqlite3_set_authorizer (db, NULL, NULL);
+    return g.selects;
+}
+
+/* ---- the statement ---- */
+
+#define HEAD "SELECT %s FROM job WHERE (?1 IS NULL OR job=?1) AND (?2 IS NULL " \
+    "OR user=?2) AND (?3 IS NULL OR instr(','||tags||',', ','||?3||',')>0) " \
+    "AND (?4=0 OR at_ns>=?4) AND (?5 IS NULL OR row_id IN (SELECT job FROM " \
+    "host WHERE host=?5)) AND (%s\n) ORDER BY job"
+#define PARAMETERS 5
+
+/* A copy of 'sql' with 'columns' and 'where'; the caller frees it. */
+static char *make (const char *columns, const char *where)
+{
+    return sqlite3_mprintf (HEAD, columns, where);
+}
+
+/* Prepare it so that 'where' can only compute. */
+static int prepare (sqlite3 *db, const char *columns, const char *where,
+                    sqlite3_stmt **ret, struct err *err)
+{
+    char *plain = make (columns, "1"), *sql = make (columns, where);
+    struct guard g = { .selects = 0 };
+    const char *tail = "";
+    struct err why;
+    int rc = plain && sql ? 0 : err_set (err, ENOMEM, "no memory");
+
+    if (rc == 0) {
+        g.selects_max = count_selects (db, plain);
+        (void)sqlite3_set_authorizer (db, authorize, &g);
+        if (sqlite3_prepare_v2 (db, sql, -1, ret, &tail) != SQLITE_OK) {
+            (void)err_set (&why, EINVAL, "%s", g.selects > g.selects_max
+                               ? "it may not have SELECTs"
+                               : sqlite3_errmsg (db));
+            rc = refuse (why.text, err);
+        }
+        (void)sqlite3_set_authorizer (db, NULL, NULL);
+    }
+    if (rc == 0 && (tail[strspn (tail, " \t\r\n;")] ||
+                    sqlite3_bind_parameter_count (*ret) != PARAMETERS))
+        rc = refuse ("it is more than one expression, or has parameters", err);
+    if (rc < 0) {
+        (void)sqlite3_finalize (*ret);
+        *ret = NULL;
+    }
+    sqlite3_free (plain);
+    sqlite3_free (sql);
+    return rc;
+}
+
+static int open_filter (struct catalogue *c, const struct catalogue_filter *f,
+                        const char *columns, sqlite3_stmt **ret,
+                        struct err *err)
+{
+    int rc;
+
+    *ret = NULL;
+    if (f->where && strlen (f->where) > WHERE_MAX)
+        return err_set (err, EINVAL, "it is longer than %d bytes", WHERE_MAX);
+    // "name" is a column and nothing else: a misspelt one is no text
+    (void)sqlite3_db_config (c->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    if ((rc = prepare (c->db, columns, f->where ? f->where : "1", ret, err)) <
+        0)
+        return rc;
+    rc = db_bind (*ret, DB_VALUES (f->job, f->user, f->tag, f->since_ns,
+                                   f->host));
+    return rc < 0 ? db_error (c->db, "jobs", err) : 0;
+}
+
+/* ---- reading ---- */
+
+static const char *text_at (sqlite3_stmt *st, int *i)
+{
+    return db_text (st, (*i)++);
+}
+
+static int64_t int_at (sqlite3_stmt *st, int *i)
+{
+    int at = (*i)++;
+
+    return sqlite3_column_type (st, at) == SQLITE_NULL
+               ? -1 : sqlite3_column_int64 (st, at);
+}
+
+static double real_at (sqlite3_stmt *st, int *i)
+{
+    int at = (*i)++;
+
+    return sqlite3_column_type (st, at) == SQLITE_NULL
+               ? (double)NAN : sqlite3_column_double (st, at);
+}
+
+static void read_job (sqlite3_stmt *st, struct catalogue_job *j)
+{
+    int i = 0;
+
+#define TEXT_AT(name) j->name = text_at (st, &i);
+#define INT_AT(name) j->name = int_at (st, &i);
+#define REAL_AT(name) j->name = real_at (st, &i);
+    CATALOGUE_COLUMNS (TEXT_AT, INT_AT, REAL_AT)
+}
+
+/* Lets the statement fail. */
+static int is_late (void *arg)
+{
+    const int64_t *until_ns = arg;
+
+    return clock_mono_ns () > *until_ns;
+}
+
+static int finish (sqlite3 *db, sqlite3_stmt *st, int code, struct err *err)
+{
+    int rc = 0;
+
+    if (code == SQLITE_INTERRUPT)
+        rc = err_set (err, EINTR, "the expression takes too long");
+    else if (code != SQLITE_DONE && code != SQLITE_ROW)
+        rc = sqlite3_errcode (db) == SQLITE_ERROR
+                 ? refuse (sqlite3_errmsg (db), err)
+                 : db_error (db, CATALOGUE_NAME, err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+int catalogue_each (struct catalogue *c, const struct catalogue_filter *f,
+                    int (*fn) (void *arg, const struct catalogue_job *j),
+                    void *arg, struct err *err)
+{
+    int64_t until_ns = clock_mono_ns () + LONGEST_NS;
+    struct catalogue_job j;
+    sqlite3_stmt *st;
+    int code = SQLITE_ROW, given = 0;
+    int rc = open_filter (c, f, COLUMN_NAMES "0", &st, err);
+
+    if (rc < 0)
+        return rc;
+    if (f->where)
+        sqlite3_progress_handler (c->db, LOOK_EACH, is_late, &until_ns);
+    while (given == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        read_job (st, &j);
+        given = fn (arg, &j);
+    }
+    rc = finish (c->db, st, code, err);
+    sqlite3_progress_handler (c->db, 0, NULL, NULL);
+    return given < 0 ? given : rc;
+}
+
+int catalogue_choose (struct catalogue *c, const struct catalogue_filter *f,
+                      struct err *err)
+{
+    int64_t until_ns = clock_mono_ns () + LONGEST_NS;
+    sqlite3_stmt *st;
+    int code = SQLITE_ROW, rc = 0;
+    int64_t id;
+
+    if ((rc = db_exec (c->db, "CREATE TEMP TABLE IF NOT EXISTS chosen (id "
+                              "INTEGER PRIMARY KEY);DELETE FROM temp.chosen",
+                       err)) < 0 ||
+        (rc = open_filter (c, f, "row_id", &st, err)) < 0)
+        return rc;
+    if (f->where)
+        sqlite3_progress_handler (c->db, LOOK_EACH, is_late, &until_ns);
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        id = sqlite3_column_int64 (st, 0);
+        rc = catalogue_do (c, err, "INSERT INTO temp.chosen VALUES (?1)", id);
+    }
+    sqlite3_progress_handler (c->db, 0, NULL, NULL);
+    if (rc < 0)
+        (void)finish (c->db, st, SQLITE_DONE, err);
+    return rc < 0 ? rc : finish (c->db, st, code, err);
+}
+
+bool catalogue_has_users (struct catalogue *c)
+{
+    return db_int (c->db, "SELECT EXISTS (SELECT 1 FROM job_row WHERE "
+                          "ifnull(user, its_user) IS NOT NULL)", 0) != 0;
+}
+
+bool catalogue_has_tags (struct catalogue *c)
+{
+    return db_int (c->db, "SELECT EXISTS (SELECT 1 FROM job_row WHERE "
+                          "tags<>'')", 0) != 0;
+}
+
+int catalogue_each_part (struct catalogue *c, const char *job,
+                         enum catalogue_part_kind kind,
+                         int (*fn) (void *arg, const struct catalogue_part *p),
+                         void *arg, struct err *err)
+{
+#define OF_JOB " WHERE job=(SELECT id FROM job_row WHERE name=?1) ORDER BY "
+    static const char *const queries[] = {
+        "SELECT host, '', ranks, computing_us/1000, step_us/1000 FROM host"
+            OF_JOB "host",
+        "SELECT transport, '', links, mb/ms, mb FROM link" OF_JOB "transport",
+        "SELECT kind, '', groups, elapse_ms, wait_ms FROM grp" OF_JOB
+            "elapse_ms DESC",
+        "SELECT kind, severity, n, percent, NULL FROM finding" OF_JOB
+            "severity='low', severity='medium', percent DESC, kind",
+    };
+    struct db_rows r = catalogue_rows (c, err, queries[kind], job);
+
+    while (db_step (&r)) {
+        int i = 3;
+        struct catalogue_part p = {
+            .name = db_text (r.st, 0), .severity = db_text (r.st, 1),
+            .n = sqlite3_column_int64 (r.st, 2),
+        };
+
+        p.value = real_at (r.st, &i);
+        p.other = real_at (r.st, &i);
+        r.rc = fn (arg, &p);
+    }
+    return db_end (&r);
+}
+
+/* ---- for people ---- */
+
+void catalogue_roll (const struct catalogue_job *j,
+                     char out[CATALOGUE_ROLL_MAX])
+{
+    const struct {
+        const char *name;
+        int64_t n;
+    } states[] = {
+        { "missing", j->missing }, { "failed", j->failed },
+        { "partial", j->partial }, { "raw", j->raw },
+        { "unexpected", j->unexpected },
+    };
+    size_t used;
+
+    out[0] = '\0';
+    if (j->present < 0)
+        return;
+    used = (size_t)snprintf (out, CATALOGUE_ROLL_MAX, "%lld of %lld present",
+                             (long long)j->present, (long long)j->in_roll);
+    for (size_t i = 0; i < sizeof (states) / sizeof (states[0]); i++) {
+        if (states[i].n > 0)
+            used += (size_t)snprintf (out + used, CATALOGUE_ROLL_MAX - used,
+                                      ", %lld %s", (long long)states[i].n,
+                                      states[i].name);
+    }
+}
+
+static int parse_date (const char *text, int64_t *ret_ns)
+{
+    static const char *const forms[] = {
+        "%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S",
+        "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M",
+    };
+
+    for (size_t i = 0; i < sizeof (forms) / sizeof (forms[0]); i++) {
+        struct tm tm = { .tm_mday = 1 };
+        const char *end = strptime (text, forms[i], &tm);
+
+        if (!end || *end || tm.tm_year < 70)
+            continue;
+        *ret_ns = (int64_t)timegm (&tm) * NS_PER_S;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int catalogue_since (const char *text, int64_t now_ns, int64_t *ret_ns)
+{
+    size_t n = strlen (text);
+    int64_t days, ns;
+    char number[16];
+
+    if (parse_date (text, ret_ns) == 0)
+        return 0;
+    if (n > 1 && n < sizeof (number) && (text[n - 1] == 'd' ||
+                                         text[n - 1] == 'w')) {
+        PRINT (number, "%.*s", (int)n - 1, text);
+        if (units_int (number, 0, 100000, &days) < 0)
+            return -EINVAL;
+        ns = days * (text[n - 1] == 'w' ? 7 : 1) * 86400 * NS_PER_S;
+    } else if (n == 0 || !strchr ("smh", text[n - 1]) ||
+               units_duration_ns (text, &ns) < 0) {
+        return -EINVAL;         // "90" may be anything
+    }
+    *ret_ns = ns < now_ns ? now_ns - ns : 0;
+    return 0;
+}

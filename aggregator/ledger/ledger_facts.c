@@ -1,0 +1,138 @@
+/* aggregator/ledger/ledger_facts.c - facts about jobs that no result has */
+#include "ledger/ledger_private.h"
+
+#include "base/utf8.h"
+#include "store/row_sum.h"
+
+#include <string.h>
+
+/* ---- valid values ---- */
+
+/* The bytes of a tag's next character, or 0. */
+static size_t tag_char (const char *p)
+{
+    static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ._:=/+@-";
+
+    if ((unsigned char)*p >= 0x80)
+        return utf8_shown (p);
+    return *p && strchr (plain, *p) ? 1 : 0;
+}
+
+bool ledger_valid_tag (const char *tag)
+{
+    size_t n, at = 0;
+
+    if (!*tag || *tag == '-' || strlen (tag) > FACT_TAG_MAX)
+        return false;
+    while ((n = tag_char (tag + at)) > 0)
+        at += n;
+    return tag[at] == '\0';
+}
+
+bool ledger_valid_fact (const struct ledger_fact *f)
+{
+    return message_valid_name (f->job) && *f->key && *f->value &&
+           (strcmp (f->key, FACT_TAG) != 0 || ledger_valid_tag (f->value));
+}
+
+/* ---- rows ---- */
+
+int64_t ledger_fact_sum (const struct ledger_fact *f)
+{
+    return row_sum (f->job, f->key, f->value, f->at_ns, f->by, f->gone);
+}
+
+bool ledger_read_fact (sqlite3_stmt *st, struct ledger_fact *f)
+{
+    int64_t sum;
+
+    db_columns (st, f->seq, f->job, f->key, f->value, f->at_ns, f->by, f->gone,
+                sum);
+    return ledger_valid_fact (f) && sum == ledger_fact_sum (f);
+}
+
+/* Those that a new fact replaces: the same one, or another value of its key. */
+#define REPLACED " FROM fact WHERE job=?1 AND key=?2 AND (key<>'" FACT_TAG \
+    "' OR value=?3)"
+
+int ledger_has_fact (struct ledger *l, const struct ledger_fact *f,
+                     struct err *err)
+{
+    struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_FACT " FROM fact "
+                                    "WHERE job=?1 AND key=?2 AND value=?3",
+                                    f->job, f->key, f->value);
+    struct ledger_fact known = { .gone = true };        // without a row, too
+    int rc;
+
+    if (db_step (&r) && !ledger_read_fact (r.st, &known))
+        r.rc = ledger_damaged (err);
+    rc = db_end (&r);
+    return rc < 0 ? rc : known.gone == f->gone;
+}
+
+static int drop_replaced (struct ledger *l, const struct ledger_fact *f,
+                          struct err *err)
+{
+    struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_FACT REPLACED,
+                                    f->job, f->key, f->value);
+    struct ledger_fact old;
+    int rc;
+
+    while (db_step (&r)) {
+        if (!ledger_read_fact (r.st, &old)) {
+            r.rc = ledger_damaged (err);
+            break;
+        }
+        l->total.rows--;
+        l->total.sum -= (uint64_t)ledger_fact_sum (&old);
+    }
+    if ((rc = db_end (&r)) < 0)
+        return rc;
+    return ledger_do (l, err, "DELETE" REPLACED, f->job, f->key, f->value);
+}
+
+static int set_fact (struct ledger *l, void *arg, struct err *err)
+{
+    const struct ledger_fact *f = arg;
+    int64_t sum = ledger_fact_sum (f), seq;
+    int rc = ledger_has_fact (l, f, err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    // readers look for what is behind the last row that they have seen
+    seq = 1 + db_number (ledger_rows (l, NULL, "SELECT max(seq) FROM fact"), 0);
+    if ((rc = drop_replaced (l, f, err)) < 0)
+        return rc;
+    l->total.rows++;
+    l->total.sum += (uint64_t)sum;
+    rc = ledger_do (l, err, "INSERT INTO fact (" LEDGER_FACT ") VALUES (?1,?2,"
+                    "?3,?4,?5,?6,?7,?8)", seq, f->job, f->key, f->value,
+                    f->at_ns, f->by, f->gone, sum);
+    return rc < 0 ? rc : 1;
+}
+
+int ledger_set_fact (struct ledger *l, const struct ledger_fact *f,
+                     struct err *err)
+{
+    struct ledger_fact copy = *f;
+
+    return ledger_within (l, set_fact, &copy, err);
+}
+
+int ledger_each_fact (struct ledger *l, const char *job, int64_t seq,
+                      int (*fn) (void *arg, const struct ledger_fact *f),
+                      void *arg, struct err *err)
+{
+    struct db_rows r = job
+        ? ledger_rows (l, err, "SELECT " LEDGER_FACT " FROM fact WHERE job=?1 "
+                       "AND seq>?2 ORDER BY seq", job, seq)
+        : ledger_rows (l, err, "SELECT " LEDGER_FACT " FROM fact WHERE seq>?1 "
+                       "ORDER BY seq", seq);
+    struct ledger_fact f;
+
+    while (db_step (&r))
+        r.rc = ledger_read_fact (r.st, &f) ? fn (arg, &f)
+                                           : ledger_damaged (err);
+    return db_end (&r);
+}

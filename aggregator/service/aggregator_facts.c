@@ -1,0 +1,63 @@
+/* aggregator/service/aggregator_facts.c - who started a job, and how
+ *
+ * Results are a cache, and captured metadata may be forgotten: so what the
+ * captures of a built job say is kept in the ledger, too.
+ */
+#include "service/aggregator_private.h"
+
+#include "base/vec.h"
+
+#include <stdlib.h>
+
+static void add_fact (struct aggregator *a, const char *key, const char *value)
+{
+    struct ledger_fact f = { .at_ns = clock_wall_ns () };
+
+    if (!*value)
+        return;
+    PRINT (f.job, "%s", a->building->job.id);
+    PRINT (f.key, "%s", key);
+    PRINT (f.value, "%s", value);
+    // without memory, or if it cannot be read: at the next build
+    if (ledger_has_fact (a->ledger, &f, NULL) == 0)
+        (void)vec_push (&a->facts, &a->nfacts, &f, sizeof (f));
+}
+
+void aggregator_note_origin (struct aggregator *a)
+{
+    struct job_origin about;
+
+    if (a->opt->run_dir || a->build_rc < 0)
+        return;                 // its root does not last
+    about = job_build_about (a->build);
+    add_fact (a, FACT_USER, about.user);
+    add_fact (a, FACT_SCHEDULER_ID, about.scheduler_id);
+    add_fact (a, FACT_COMMAND, about.command);
+    if (a->nfacts == 0)
+        return;
+    transfers_due (a->transfers);
+    aggregator_commit_soon (a);
+}
+
+int aggregator_commit_facts (struct aggregator *a, enum transfer_phase phase,
+                             struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < a->nfacts && rc >= 0; i++) {
+        if (phase == TRANSFER_APPEND)
+            rc = store_note_fact (a->store, &a->facts[i], err);
+        else if (phase == TRANSFER_ENTER)
+            rc = ledger_set_fact (a->ledger, &a->facts[i], err);
+    }
+    if (phase == TRANSFER_COMMITTED)
+        aggregator_forget_facts (a);
+    return rc < 0 ? rc : 0;
+}
+
+void aggregator_forget_facts (struct aggregator *a)
+{
+    free (a->facts);
+    a->facts = NULL;
+    a->nfacts = 0;
+}
