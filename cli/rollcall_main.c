@@ -30,6 +30,8 @@ static const struct verb verbs[] = {
       "make one HTML page of a result: findings, charts, tables" },
     { "jobs", verb_jobs,
       "list an aggregator's jobs, and the runs of this machine" },
+    { "show", verb_show,
+      "show what is known of a job of an aggregator" },
     { "clean", verb_clean,
       "show or remove the files that finished runs have left here" },
     { "archive", verb_archive,

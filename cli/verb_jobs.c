@@ -1,12 +1,10 @@
 /* cli/verb_jobs.c - rollcall jobs: list what an aggregator's root has of each
  * job
  */
-#include "cli.h"
+#include "jobs_list.h"
 #include "run/run.h"
 #include "run/run_list.h"
 
-#include "archive/archive.h"
-#include "archive/root_control.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -24,6 +22,7 @@
 
 struct jobs_options {
     const char *root, *job, *state;
+    struct cli_filter filter;
     int64_t expect;             // -1: not said
     bool json;
 };
@@ -36,6 +35,7 @@ static const struct option_spec options[] = {
       -1, CAPTURE_WORLD_MAX,
       "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
       "and captures report. 0 undoes that, -1 changes nothing."),
+    CLI_FILTER_OPTIONS (struct jobs_options, filter),
     CLI_STATE_OPTION (struct jobs_options, state,
       "Local directory of runs, as in rollcall run."),
     OPTION_SWITCH ("json", 0, struct jobs_options, json,
@@ -60,68 +60,6 @@ static void date (int64_t ns, char out[32])
     out[0] = '\0';
     if (gmtime_r (&t, &tm))
         (void)strftime (out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
-}
-
-/* ROOT/jobs/JOB/..., or the place to which the run that owns the root wrote it.
- */
-static bool find_db (const struct archive *a, const char *job,
-                     char path[PATH_MAX])
-{
-    char dir[PATH_MAX];
-
-    if (fileio_join (dir, sizeof (dir), a->root, "jobs") &&
-        snprintf (path, PATH_MAX, "%s/%s/" PUBLISH_OUTPUT_DIR "/"
-                  BUILD_DB_NAME, dir, job) < PATH_MAX &&
-        publish_is_our_db (path))
-        return true;
-    return fileio_join (dir, sizeof (dir), a->root, "..") &&
-           run_result_db (dir, path) == 0 && publish_is_our_db (path);
-}
-
-/* "built", "behind" (rows arrived since), "none" */
-static const char *result_state (const struct archive *a,
-                                 const struct ledger_job *j,
-                                 char path[PATH_MAX])
-{
-    if (!find_db (a, j->id, path)) {
-        path[0] = '\0';
-        return "none";
-    }
-    return ledger_newest (a->ledger, j->id, ITEM_ROWS) > j->built ? "behind"
-                                                                  : "built";
-}
-
-/* The result that was built for a job; 'read' is false if there is none or it
- * cannot be read.
- */
-struct built {
-    const char *state;
-    char path[PATH_MAX];
-    bool read;
-    struct summary result;
-};
-
-static void look_at_result (const struct archive *a, const struct ledger_job *j,
-                            struct built *b)
-{
-    b->state = result_state (a, j, b->path);
-    b->read = *b->path && summary_read_back (b->path, &b->result, NULL) == 0;
-}
-
-/* The number of expected ranks; if nobody gave it, the captures tell. */
-static int64_t expected_ranks (const struct ledger_summary *s,
-                               const struct built *b)
-{
-    return s->world_size > 0 || !b->read ? s->world_size : b->result.expected;
-}
-
-/* How it is known which captures belong to the job. */
-static const char *kind_of (const struct ledger_summary *s)
-{
-    return s->divided == 0   ? "given"
-           : s->by_hand > 0 ? "hand"
-           : s->assumed > 0 ? "assumed"
-                            : "shown";
 }
 
 /* ---- runs of this machine ---- */
@@ -197,6 +135,13 @@ static bool is_of_run (const char *root, const char *state)
            (path[n] == '/' || path[n] == '\0');
 }
 
+static bool is_filtered (const struct jobs_options *opt)
+{
+    const struct cli_filter *f = &opt->filter;
+
+    return f->where || f->since || f->user || f->tag || f->host;
+}
+
 /* Users of a service have runs, too.  An error in reading these does not fail
  * the list of jobs.
  */
@@ -205,7 +150,8 @@ static void add_runs (const struct jobs_options *opt, struct json *doc)
     char state[PATH_MAX], path[PATH_MAX];
     struct err err = { "" };
 
-    if (opt->job || run_state_dir (opt->state, state, NULL) < 0 ||
+    if (opt->job || is_filtered (opt) ||
+        run_state_dir (opt->state, state, NULL) < 0 ||
         !realpath (state, path) || is_of_run (opt->root, path))
         return;
     if (put_runs (path, doc, true, &err) < 0 && err.text[0])
@@ -215,188 +161,149 @@ static void add_runs (const struct jobs_options *opt, struct json *doc)
 /* ---- jobs of a root ---- */
 
 struct listing {
-    struct archive *a;
-    const char *job;            // NULL: all
+    const struct cli_jobs *jobs;
     size_t n;
-    struct json *array;         // or NULL: a table
-    struct grid *g;
-    struct err *err;
+    struct grid *g;             // or NULL: JSON
+    struct json_out *out;
+    bool users, tags;           // the table has these columns
 };
 
-static int push_clock (void *arg, const struct ledger_clock *c)
+static void to_json (const struct listing *l, const struct catalogue_job *j)
 {
-    struct json *o = json_push_object (arg);
-
-    json_add_text (o, "host", c->host);
-    json_add_real (o, "offset_s", (double)c->offset_ns / (double)NS_PER_S);
-    json_add_real (o, "error_s", (double)c->error_ns / (double)NS_PER_S);
-    return 0;
+    json_out_open_line (l->out, '{');
+    cli_job_to_json (l->out, l->jobs, j);
+    cli_claims_to_json (l->out, l->jobs, j->job);
+    json_out_close (l->out, '}');
 }
 
-static const char *by_text (const struct size_claim *w)
+static void word_or_null (struct grid *g, const char *text)
 {
-    return w->by == CLAIM_EXPECT ? "rollcall jobs --expect"
-           : w->by == CLAIM_FRONT ? "--world-size"
-           : w->by == CLAIM_MPI   ? "MPI"
-                                 : "node";
+    grid_word (g, *text ? text : NULL);
 }
 
-static int push_claim (void *arg, const struct size_claim *w)
+static void to_row (const struct listing *l, const struct catalogue_job *j)
 {
-    struct json *o;
+    char roll[CATALOGUE_ROLL_MAX], result[CATALOGUE_ROLL_MAX + 16];
+    struct grid *g = l->g;
 
-    if (w->world_size == 0)
-        return 0;               // taken back
-    o = json_push_object (arg);
-    json_add_int (o, "world_size", w->world_size);
-    json_add_text (o, "by", by_text (w));
-    json_add_nonempty (o, "host", w->host);
-    json_add_nonempty (o, "key", w->who);
-    return 0;
-}
-
-static int print_claim (void *arg, const struct size_claim *w)
-{
-    char host[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
-
-    (void)arg;
-    if (w->world_size > 0)
-        (void)printf ("  %lld rank%s: %s%s%s%s%s\n", (long long)w->world_size,
-                      units_s ((uint64_t)w->world_size),
-                      by_text (w), *w->host ? ", host " : "",
-                      utf8_escape (w->host, UTF8_COLUMN, host),
-                      *w->who ? ", key " : "", w->who);
-    return 0;
-}
-
-/* Who is present, who started the job and with which command, from its result.
- */
-static void add_result (struct json *o, const struct built *b)
-{
-    static const struct job_origin none = { .user = "" };
-    const struct job_origin *a = b->read ? &b->result.about : &none;
-
-    if (b->read)
-        summary_roll_to_json (&b->result, json_add_object (o, "roll"));
-    json_add_nonempty (o, "scheduler_id", a->scheduler_id);
-    json_add_nonempty (o, "user", a->user);
-    json_add_nonempty (o, "command", a->command);
-}
-
-static void to_json (struct listing *l, const struct ledger_job *j,
-                     const struct ledger_summary *s, const struct built *b)
-{
-    struct json *o = json_push_object (l->array);
-    char text[32];
-
-    json_add_text (o, "job", j->id);
-    json_add_int (o, "world_size", s->world_size);
-    json_add_int (o, "ranks", s->ranks);
-    json_add_int (o, "captures", s->captures);
-    json_add_int (o, "items", s->items);
-    json_add_int (o, "bytes", (int64_t)s->bytes);
-    json_add_int (o, "quarantined", s->lost);
-    date (s->first_ns, text);
-    json_add_text (o, "first_received", text);
-    date (s->last_ns, text);
-    json_add_text (o, "last_received", text);
-    json_add_text (o, "id", kind_of (s));
-    json_add_int (o, "assumed", s->assumed);
-    json_add_int (o, "by_hand", s->by_hand);
-    json_add_int (o, "expected", expected_ranks (s, b));
-    add_result (o, b);
-    json_add_text (o, "result", b->state);
-    json_add_nonempty (o, "analysis_db", b->path);
-    (void)ledger_each_claim (l->a->ledger, j->id, push_claim,
-                             json_add_array (o, "words"), NULL);
-    (void)ledger_each_clock (l->a->ledger, j->id, push_clock,
-                             json_add_array (o, "clocks"), NULL);
-}
-
-static void to_row (struct grid *g, const struct ledger_job *j,
-                    const struct ledger_summary *s, const struct built *b)
-{
-    char first[32], last[32], roll[SUMMARY_ROLL_MAX] = "";
-    char result[SUMMARY_ROLL_MAX + 16];
-    int64_t ranks = expected_ranks (s, b);
-
-    date (s->first_ns, first);
-    date (s->last_ns, last);
-    if (b->read)
-        summary_roll (&b->result, roll);
-    PRINT (result, "%s%s%s", b->state, *roll ? ": " : "", roll);
-    grid_word (g, j->id);
-    grid_int (g, s->ranks);
-    if (ranks > 0)
-        grid_int (g, ranks);
+    catalogue_roll (j, roll);
+    PRINT (result, "%s%s%s", j->result, *roll ? ": " : "", roll);
+    grid_word (g, j->job);
+    grid_int (g, j->ranks);
+    if (j->expected > 0)
+        grid_int (g, j->expected);
     else
         grid_null (g);          // nobody has said
-    grid_int (g, s->captures);
-    grid_int (g, (int64_t)s->bytes);
-    grid_word (g, first);
-    grid_word (g, last);
-    grid_word (g, kind_of (s));
+    grid_int (g, j->captures);
+    grid_int (g, j->bytes);
+    if (l->users)
+        word_or_null (g, j->user);
+    if (l->tags)
+        word_or_null (g, j->tags);
+    grid_word (g, j->first_received);
+    grid_word (g, j->last_received);
+    grid_word (g, j->id);
     grid_word (g, result);
 }
 
-static int list_job (void *arg, const struct ledger_job *j)
+static int list_job (void *arg, const struct catalogue_job *j)
 {
     struct listing *l = arg;
-    struct ledger_summary s;
-    struct built b;
-    int rc;
 
-    if (l->job && strcmp (l->job, j->id) != 0)
-        return 0;
     l->n++;
-    if ((rc = ledger_summary (l->a->ledger, j->id, &s, l->err)) < 0)
-        return rc;
-    look_at_result (l->a, j, &b);
-    if (l->array)
-        to_json (l, j, &s, &b);
+    if (l->g)
+        to_row (l, j);
     else
-        to_row (l->g, j, &s, &b);
-    if (b.read)
-        summary_fini (&b.result);
+        to_json (l, j);
     return 0;
 }
 
-static int list_all (const struct jobs_options *opt, struct archive *a)
+static void put_head (const struct listing *l)
 {
-    static const char *const names[] = { "job", "ranks", "expected",
-                                         "captures", "bytes", "first", "last",
-                                         "id", "result" };
-    struct err err = { "" };
-    struct listing l = { .a = a, .job = opt->job, .err = &err };
-    struct json *doc = opt->json ? json_object () : NULL;
-    int rc, failed = 0;
+    static const struct {
+        const char *name;
+        bool user, tag;
+    } all[] = {
+        { "job", false, false }, { "ranks", false, false },
+        { "expected", false, false }, { "captures", false, false },
+        { "bytes", false, false }, { "user", true, false },
+        { "tags", false, true }, { "first", false, false },
+        { "last", false, false }, { "id", false, false },
+        { "result", false, false },
+    };
+    const char *names[sizeof (all) / sizeof (all[0])];
+    unsigned n = 0;
 
-    if (opt->json) {
-        l.array = json_add_array (doc, "jobs");
-    } else if ((l.g = grid_create (stdout, GRID_TABLE, cli_width (-1)))) {
-        grid_head (l.g, names, sizeof (names) / sizeof (names[0]));
-    } else {
-        return FAIL (EX_OSERR, "no memory for a table");
+    for (size_t i = 0; i < sizeof (all) / sizeof (all[0]); i++) {
+        if ((!all[i].user || l->users) && (!all[i].tag || l->tags))
+            names[n++] = all[i].name;
     }
-    rc = ledger_each_job (a->ledger, ITEM_RAW, list_job, &l, &err);
-    if (rc == 0 && l.g && (!opt->job || l.n > 0))
-        failed = grid_finish (l.g);
-    grid_destroy (l.g);
+    grid_head (l->g, names, n);
+}
+
+static int list_table (const struct jobs_options *opt, struct listing *l,
+                       const struct catalogue_filter *f, struct err *err)
+{
+    int rc, failed;
+
+    if (!(l->g = grid_create (stdout, GRID_TABLE, cli_width (-1))))
+        return err_set (err, ENOMEM, "no memory for a table");
+    l->users = catalogue_has_users (l->jobs->catalogue);
+    l->tags = catalogue_has_tags (l->jobs->catalogue);
+    put_head (l);
+    rc = catalogue_each (l->jobs->catalogue, f, list_job, l, err);
+    failed = rc == 0 && (!opt->job || l->n > 0) ? grid_finish (l->g) : 0;
+    grid_destroy (l->g);
     if (rc == 0 && failed == 0)
-        add_runs (opt, doc);
-    if (rc == 0 && l.g && opt->job)     // who says how many ranks it has
-        rc = ledger_each_claim (a->ledger, opt->job, print_claim, NULL, &err);
-    if (rc < 0) {
-        json_free (doc);
-        return FAIL (EX_IOERR, "%s", err.text);
+        add_runs (opt, NULL);
+    if (rc == 0 && failed == 0 && opt->job && l->n > 0)
+        rc = cli_print_claims (l->jobs, opt->job, err);
+    return failed < 0 ? err_sys (err, -failed, "cannot print the list") : rc;
+}
+
+static int list_json (const struct jobs_options *opt, struct listing *l,
+                      const struct catalogue_filter *f, struct err *err)
+{
+    struct json_out out = { .f = stdout, .comma = ", ", .colon = ": " };
+    struct json *runs = json_object ();
+    char *text;
+    int rc;
+
+    l->out = &out;
+    json_out_open (&out, '{');
+    json_out_open_of (&out, "jobs", '[');
+    rc = catalogue_each (l->jobs->catalogue, f, list_job, l, err);
+    json_out_close (&out, ']');
+    add_runs (opt, runs);
+    if ((text = json_print (json_get (runs, "runs"), false))) {
+        json_out_key (&out, "runs");
+        json_out_raw (&out, text);
     }
-    if (opt->job && l.n == 0) {
-        json_free (doc);
-        return FAIL (EX_NOINPUT, "%s has nothing of a job %s", opt->root,
-                     opt->job);
-    }
-    return cli_flush (&jobs_command, opt->json ? cli_print_json (doc)
-                                               : failed);
+    json_out_close (&out, '}');
+    (void)fputc ('\n', stdout);
+    free (text);
+    json_free (runs);
+    return rc;
+}
+
+/* Without output if --job or --where is wrong. */
+static int list_all (const struct jobs_options *opt,
+                     const struct catalogue_filter *f,
+                     const struct cli_jobs *jobs)
+{
+    struct err err = { "" };
+    struct listing l = { .jobs = jobs };
+    int rc = catalogue_choose (jobs->catalogue, f, &err);
+
+    if (rc == 0 && opt->job && catalogue_chosen (jobs->catalogue) == 0)
+        return FAIL (EX_NOINPUT, "%s has nothing of a job %s%s", opt->root,
+                     opt->job, f->where || f->since_ns || f->user || f->tag ||
+                                       f->host ? " that is asked for" : "");
+    if (rc == 0)
+        rc = opt->json ? list_json (opt, &l, f, &err)
+                       : list_table (opt, &l, f, &err);
+    return rc < 0 ? cli_jobs_failed (&jobs_command, rc, &err)
+                  : cli_flush (&jobs_command, 0);
 }
 
 static const char *when_built (bool served)
@@ -541,7 +448,8 @@ static bool has_no_service (const struct jobs_options *opt)
 int verb_jobs (int argc, char **argv)
 {
     struct jobs_options opt = { .root = NULL };
-    struct archive a;
+    struct catalogue_filter filter;
+    struct cli_jobs jobs;
     int rest, status;
 
     if (!cli_options (&jobs_command, argc, argv, &opt, &rest, &status))
@@ -555,11 +463,14 @@ int verb_jobs (int argc, char **argv)
         return FAIL (EXIT_USAGE, "--expect needs --job");
     if (opt.expect >= 0)
         return expect (&opt);
-    if (has_no_service (&opt))
-        return list_runs (&opt);
-    if ((status = cli_open_archive (&jobs_command, opt.root, &a)) != 0)
+    if ((status = cli_filter_read (&jobs_command, &opt.filter, &filter)) != 0)
         return status;
-    status = list_all (&opt, &a);
-    archive_close (&a);
+    if (has_no_service (&opt) && !is_filtered (&opt))
+        return list_runs (&opt);
+    if ((status = cli_jobs_open (&jobs_command, opt.root, &jobs)) != 0)
+        return status;
+    filter.job = opt.job;
+    status = list_all (&opt, &filter, &jobs);
+    cli_jobs_close (&jobs);
     return status;
 }

@@ -118,6 +118,7 @@ int catalogue_each_part (struct catalogue *c, const char *job,
  */
 int catalogue_choose (struct catalogue *c, const struct catalogue_filter *f,
                       struct err *err);
+int64_t catalogue_chosen (struct catalogue *c);         // how many
 sqlite3 *catalogue_db (struct catalogue *c);
 
 #endif

@@ -53,9 +53,12 @@ static int authorize (void *arg, int action, const char *a, const char *b,
 
 static int refuse (const char *why, struct err *err)
 {
-    return err_set (err, EINVAL, "%s; it is an SQL expression of the columns "
-                    "%sand texts are in single quotes, as in user='me' AND "
-                    "step_ms>100", why, COLUMN_NAMES);
+    if (strncmp (why, "no such column", 14) == 0)
+        return err_set (err, EINVAL, "%s; texts are in single quotes, as in "
+                        "user='me'; the columns are %sand no others", why,
+                        COLUMN_NAMES);
+    return err_set (err, EINVAL, "%s; it has to be one SQL expression, as in "
+                    "user='me' AND step_ms>100", why);
 }
 
 /* The number of SELECTs in a statement, and of those that views have. */
@@ -238,6 +241,11 @@ int catalogue_choose (struct catalogue *c, const struct catalogue_filter *f,
     if (rc < 0)
         (void)finish (c->db, st, SQLITE_DONE, err);
     return rc < 0 ? rc : finish (c->db, st, code, err);
+}
+
+int64_t catalogue_chosen (struct catalogue *c)
+{
+    return db_int (c->db, "SELECT count(*) FROM temp.chosen", 0);
 }
 
 bool catalogue_has_users (struct catalogue *c)
