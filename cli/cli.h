@@ -31,6 +31,7 @@ int verb_run (int argc, char **argv);
 int verb_fsck (int argc, char **argv);
 int verb_show (int argc, char **argv);
 int verb_status (int argc, char **argv);
+int verb_trend (int argc, char **argv);
 int verb_wait (int argc, char **argv);
 int verb_key (int argc, char **argv);
 

@@ -32,6 +32,8 @@ static const struct verb verbs[] = {
       "list an aggregator's jobs, and the runs of this machine" },
     { "show", verb_show,
       "show what is known of a job of an aggregator" },
+    { "trend", verb_trend,
+      "show how an aggregator's jobs change over weeks" },
     { "clean", verb_clean,
       "show or remove the files that finished runs have left here" },
     { "archive", verb_archive,

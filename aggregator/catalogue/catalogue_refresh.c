@@ -32,16 +32,18 @@ static int write_stamp (struct catalogue *c, const struct ledger_stamp *s,
 /* ---- one job ---- */
 
 struct facts {
+    struct catalogue *c;
+    struct err *err;
     struct ledger_fact user, scheduler_id, command;     // the last of each
     struct buf tags;            // "a,b"
     bool pinned;
 };
 
-static void add_fact_tag (struct buf *tags, const char *tag)
+static int add_tag (struct facts *x, const struct ledger_fact *f)
 {
-    if (tags->size > 0)
-        buf_put (tags, ",", 1);
-    buf_put (tags, tag, strlen (tag));
+    buf_printf (&x->tags, "%s%s", x->tags.size > 0 ? "," : "", f->value);
+    return catalogue_do (x->c, x->err, "INSERT OR IGNORE INTO tag SELECT id, "
+                         "?2 FROM job_row WHERE name=?1", f->job, f->value);
 }
 
 static int add_fact (void *arg, const struct ledger_fact *f)
@@ -56,10 +58,9 @@ static int add_fact (void *arg, const struct ledger_fact *f)
         x->scheduler_id = *f;
     else if (strcmp (f->key, FACT_COMMAND) == 0)
         x->command = *f;
-    else if (strcmp (f->key, FACT_TAG) == 0)
-        add_fact_tag (&x->tags, f->value);
-    x->pinned = x->pinned || strcmp (f->key, FACT_PIN) == 0;
-    return 0;
+    else if (strcmp (f->key, FACT_PIN) == 0)
+        x->pinned = true;
+    return strcmp (f->key, FACT_TAG) == 0 ? add_tag (x, f) : 0;
 }
 
 static const char *or_null (const char *text)
@@ -86,8 +87,13 @@ static int refresh_facts (struct catalogue *c, const char *job,
 
     if (!x)
         return err_set (err, ENOMEM, "no memory for a list of jobs");
+    x->c = c;
+    x->err = err;
     buf_init (&x->tags, FACT_TAGS_MAX * (FACT_TAG_MAX + 2));
-    rc = ledger_each_fact (c->ledger, job, 0, add_fact, x, err);
+    rc = catalogue_do (c, err, "DELETE FROM tag WHERE job=(SELECT id FROM "
+                               "job_row WHERE name=?1)", job);
+    if (rc == 0)
+        rc = ledger_each_fact (c->ledger, job, 0, add_fact, x, err);
     if (rc == 0)
         rc = write_facts (c, job, x, err);
     buf_fini (&x->tags);
@@ -103,6 +109,7 @@ static int drop_job (struct catalogue *c, const char *job, struct err *err)
         "DELETE FROM grp WHERE job=(SELECT id FROM job_row WHERE name=?1)",
         "DELETE FROM finding WHERE job=(SELECT id FROM job_row WHERE name=?1)",
         "DELETE FROM slow WHERE job=(SELECT id FROM job_row WHERE name=?1)",
+        "DELETE FROM tag WHERE job=(SELECT id FROM job_row WHERE name=?1)",
         "DELETE FROM job_row WHERE name=?1",
     };
     int rc = 0;

@@ -23,6 +23,8 @@ static const char schema_sql[] =
     " step_us REAL, longest_us REAL, computing_us REAL, comm_us REAL,"
     " free_us REAL, high INTEGER, medium INTEGER, low INTEGER, built TEXT,"
     " its_user TEXT, its_scheduler_id TEXT, its_command TEXT);"
+    "CREATE TABLE tag (job INTEGER, tag TEXT, PRIMARY KEY (job, tag))"
+    " WITHOUT ROWID;"
     // hosts with the means of their ranks; links of one transport, sums of
     // transfers of 1 MB and more; groups of one kind; findings of one kind;
     // findings that name a device or a link

@@ -63,6 +63,7 @@ aggregator/store                all net ledger
 aggregator/fsck                 all ledger publish aggregator/store
 aggregator/transfer             all net ledger aggregator/store
 aggregator/catalogue            all net publish query ledger
+aggregator/trend                all net page findings ledger catalogue
 aggregator/archive              all net jobs select publish builder ledger
     aggregator/store
 aggregator/service              all net publish findings builder ledger
@@ -81,6 +82,7 @@ cli                             all net pages cli/shared cli/check cli/run
     aggregator/query aggregator/page aggregator/findings aggregator/compare
     aggregator/export aggregator/builder aggregator/summary aggregator/ledger
     aggregator/store aggregator/fsck aggregator/archive aggregator/catalogue
+    aggregator/trend
 '
 
 awk '
