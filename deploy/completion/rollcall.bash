@@ -25,6 +25,9 @@ _rollcall_value ()
     --release)
         _rollcall_offer -W "never shipped after= when-full"
         ;;
+    --by)
+        _rollcall_offer -W "day week month tag user host"
+        ;;
     --when-full)
         _rollcall_offer -W "block drop-oldest-shipped refuse"
         ;;

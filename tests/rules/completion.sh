@@ -58,6 +58,8 @@ cd "$dir" || exit
 offers rollcall analyze j is "job one"
 offers rollcall query links j is "job one"
 offers rollcall run --child "" is auto plain mpi
+offers rollcall trend --by "" is week tag host
+offers rollcall archive "" is ls tag untag pin unpin
 ROLLCALL_STATE_DIR=$dir/state offers rollcall wait "" is run-1
 offers rollcall-agent --on is --once
 offers rollcall-aggregator --li is --listen --listen-fd

@@ -30,6 +30,8 @@ has rollcall-fsck.1 "$bin/rollcall" fsck
 has rollcall-archive.1 "$bin/rollcall" archive
 has rollcall-build.1 "$bin/rollcall" build
 has rollcall-jobs.1 "$bin/rollcall" jobs
+has rollcall-show.1 "$bin/rollcall" show
+has rollcall-trend.1 "$bin/rollcall" trend
 has rollcall-query.1 "$bin/rollcall" query
 has rollcall-compare.1 "$bin/rollcall" compare
 has rollcall-export.1 "$bin/rollcall" export
