@@ -286,6 +286,13 @@ static int list_json (const struct jobs_options *opt, struct listing *l,
     return rc;
 }
 
+static int count_job (void *arg, const struct catalogue_job *j)
+{
+    (void)j;
+    ++*(size_t *)arg;
+    return 0;
+}
+
 /* Without output if --job or --where is wrong. */
 static int list_all (const struct jobs_options *opt,
                      const struct catalogue_filter *f,
@@ -293,9 +300,11 @@ static int list_all (const struct jobs_options *opt,
 {
     struct err err = { "" };
     struct listing l = { .jobs = jobs };
-    int rc = catalogue_choose (jobs->catalogue, f, &err);
+    size_t n = 0;
+    int rc = opt->job ? catalogue_each (jobs->catalogue, f, count_job, &n, &err)
+                      : catalogue_check (jobs->catalogue, f, &err);
 
-    if (rc == 0 && opt->job && catalogue_chosen (jobs->catalogue) == 0)
+    if (rc == 0 && opt->job && n == 0)
         return FAIL (EX_NOINPUT, "%s has nothing of a job %s%s", opt->root,
                      opt->job, f->where || f->since_ns || f->user || f->tag ||
                                        f->host ? " that is asked for" : "");

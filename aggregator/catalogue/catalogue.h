@@ -112,13 +112,16 @@ int catalogue_each_part (struct catalogue *c, const char *job,
                          int (*fn) (void *arg, const struct catalogue_part *p),
                          void *arg, struct err *err);
 
+/* Check the filter before anything is printed: as catalogue_each. */
+int catalogue_check (struct catalogue *c, const struct catalogue_filter *f,
+                     struct err *err);
+
 /* The database, for SELECTs, and the filter as a table of the ids of jobs:
  * temp.chosen (id).  Tables and columns are in catalogue_schema.c.  As
  * catalogue_each.
  */
 int catalogue_choose (struct catalogue *c, const struct catalogue_filter *f,
                       struct err *err);
-int64_t catalogue_chosen (struct catalogue *c);         // how many
 sqlite3 *catalogue_db (struct catalogue *c);
 
 #endif

@@ -243,9 +243,14 @@ int catalogue_choose (struct catalogue *c, const struct catalogue_filter *f,
     return rc < 0 ? rc : finish (c->db, st, code, err);
 }
 
-int64_t catalogue_chosen (struct catalogue *c)
+int catalogue_check (struct catalogue *c, const struct catalogue_filter *f,
+                     struct err *err)
 {
-    return db_int (c->db, "SELECT count(*) FROM temp.chosen", 0);
+    sqlite3_stmt *st;
+    int rc = open_filter (c, f, "row_id", &st, err);
+
+    (void)sqlite3_finalize (st);
+    return rc;
 }
 
 bool catalogue_has_users (struct catalogue *c)

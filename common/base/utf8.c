@@ -171,6 +171,8 @@ unsigned utf8_columns (const char *p, size_t size)
     };
     unsigned c = decode (p, size);
 
+    if (c < blocks[0].first)
+        return 1;
     for (size_t i = 0; i < sizeof (blocks) / sizeof (blocks[0]); i++) {
         if (c >= blocks[i].first && c <= blocks[i].last)
             return blocks[i].columns;

@@ -28,7 +28,8 @@ static int add_rank (struct ledger *l, const char *job, int i, int rank,
     PRINT (item.host, "host%d", rank / 8);
     memcpy (item.content.bytes, &i, sizeof (i));
     memcpy (item.content.bytes + sizeof (i), &rank, sizeof (rank));
-    item.place = (struct ledger_place){ 1, 0, 10000 };
+    item.place = (struct ledger_place){ .segment = 1, .size = 10000,
+                                        .stored = 10000 };
     rc = ledger_add_content (l, &item.content, &item.place, err);
     return rc < 0 ? rc : ledger_add_item (l, &item, err);
 }
@@ -69,7 +70,8 @@ static int add_job (struct ledger *l, const char *root, int i, int ranks,
     for (int rank = 0; rank < ranks && rc >= 0; rank++)
         rc = add_rank (l, job, i, rank, err);
     if (rc >= 0)
-        rc = ledger_set_built (l, job, ledger_newest (l, job, ITEM_ROWS), err);
+        rc = ledger_set_built (l, job, ledger_newest (l, job, ITEM_ROWS), NULL,
+                               err);
     if (rc >= 0)
         rc = add_fact (l, job, FACT_USER, user, err);
     if (rc >= 0 && i % 7 == 0)
