@@ -1,0 +1,150 @@
+/* tests/unit/aggregator/catalogue/test_catalogue_filter.c - which jobs a filter
+ * has, and what an expression may not do
+ */
+#include "aggregator/catalogue/catalogue_check.h"
+
+#include "store/db.h"
+
+#define S INT64_C (1000000000)
+#define WHERE(text) (struct catalogue_filter) { .where = (text) }
+
+static void fill (struct root *r)
+{
+    add_job (r, "a", 1000 * S);
+    add_job (r, "b", 2000 * S);
+    add_job (r, "c", 3000 * S);
+    add_fact (r, "a", FACT_USER, "me");
+    add_fact (r, "b", FACT_USER, "you");
+    add_fact (r, "b", FACT_TAG, "night");
+    add_fact (r, "c", FACT_TAG, "nightly");
+    publish_job (r, make_result (), "c");
+}
+
+static void test_chosen (void **state)
+{
+    struct root *r = *state;
+    struct opened o;
+
+    fill (r);
+    o = open_catalogue (r);
+#define HAS(want, ...) assert_string_equal (names (o.c, \
+    (struct catalogue_filter){ __VA_ARGS__ }), want)
+    HAS ("a b c ", .job = NULL);
+    HAS ("b ", .job = "b");
+    HAS ("a ", .user = "me");
+    HAS ("b ", .tag = "night");         // no part of a tag
+    HAS ("c ", .host = "n1");
+    HAS ("b c ", .since_ns = 2000 * S);
+    HAS ("", .since_ns = 2000 * S, .user = "me");
+    HAS ("c ", .where = "step_ms > 99 AND high = 1");
+    HAS ("a b ", .where = "present IS NULL");
+    HAS ("a c ", .where = "job IN ('a', 'c') OR tags LIKE '%,x'");
+    HAS ("a ", .where = "first_received < '1970-01-01T00:20'");
+    HAS ("", .where = "0");
+    close_catalogue (&o);
+}
+
+/* It computes with the columns, and does nothing else. */
+static void test_refused (void **state)
+{
+    static const char *const bad[] = {
+        "foo = 1", "user = \"me\"", "1; DROP TABLE job_row", "1) OR (",
+        "1) UNION SELECT (1", "job IN (SELECT name FROM job_row)",
+        "job IN (SELECT job FROM job)", "EXISTS (SELECT 1 FROM sqlite_schema)",
+        "load_extension('x')", ")", "'", "max(step_ms) > 1", "user = ?9",
+        "", "1 LIMIT 1; --", "abs(-9223372036854775808)",
+    };
+    struct root *r = *state;
+    struct opened o;
+
+    fill (r);
+    o = open_catalogue (r);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        struct catalogue_filter f = { .where = bad[i] };
+        struct err err = { "" };
+        size_t n = 0;
+
+        assert_int_equal (catalogue_each (o.c, &f, (int (*) (void *,
+                              const struct catalogue_job *))abort, &n, &err),
+                          -EINVAL);
+        assert_true (err.text[0] != '\0');
+    }
+    assert_non_null (strstr (names (o.c, WHERE ("usr='me'")),
+                             "no such column: usr"));
+    assert_non_null (strstr (names (o.c, WHERE ("usr='me'")), "step_ms"));
+    assert_string_equal (names (o.c, WHERE ("1")), "a b c ");
+    close_catalogue (&o);
+}
+
+static void test_since (void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t want_s;
+    } good[] = {
+        { "2026-11-01", 1793491200 }, { "2026-11-01T01:00Z", -1 },
+        { "2026-11-01T01:00:00Z", 1793494800 },
+        { "2026-11-01 01:00", 1793494800 },
+        { "7d", 1800000000 - 7 * 86400 }, { "2w", 1800000000 - 14 * 86400 },
+        { "12h", 1800000000 - 12 * 3600 }, { "90m", 1800000000 - 5400 },
+        { "30s", 1800000000 - 30 },
+    };
+    static const char *const bad[] = { "", "7", "d", "-1d", "yesterday",
+                                       "2026-13-01", "2026-11-01x", "7 d",
+                                       "9999999999999d", "1.5d" };
+    int64_t ns;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (good) / sizeof (good[0]); i++) {
+        if (good[i].want_s < 0)
+            continue;
+        assert_int_equal (catalogue_since (good[i].text, 1800000000 * S, &ns),
+                          0);
+        assert_int_equal (ns, good[i].want_s * S);
+    }
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++)
+        assert_int_equal (catalogue_since (bad[i], 1800000000 * S, &ns),
+                          -EINVAL);
+}
+
+static int add_part (void *arg, const struct catalogue_part *p)
+{
+    char *text = arg;
+    size_t used = strlen (text);
+
+    (void)snprintf (text + used, 256 - used, "%s%s %lld %.1f, ", p->name,
+                    p->severity, (long long)p->n, p->value);
+    return 0;
+}
+
+static void test_parts (void **state)
+{
+    static const char *const want[] = {
+        [CATALOGUE_HOSTS] = "n0 2 70.0, n1 1 nan, ",
+        [CATALOGUE_LINKS] = "HCCS 1 20.0, ", [CATALOGUE_GROUPS] = "",
+        [CATALOGUE_FINDINGS] = "slow_rankhigh 1 30.0, ",
+    };
+    struct root *r = *state;
+    struct opened o;
+
+    fill (r);
+    o = open_catalogue (r);
+    for (unsigned k = 0; k < sizeof (want) / sizeof (want[0]); k++) {
+        char text[256] = "";
+
+        assert_int_equal (catalogue_each_part (o.c, "c", k, add_part, text,
+                                               NULL), 0);
+        assert_string_equal (text, want[k]);
+    }
+    close_catalogue (&o);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_chosen), ROOT_TEST (test_refused),
+        cmocka_unit_test (test_since), ROOT_TEST (test_parts),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
