@@ -160,12 +160,34 @@ static void add_runs (const struct jobs_options *opt, struct json *doc)
 
 /* ---- jobs of a root ---- */
 
+enum jobs_column {
+    COLUMN_JOB, COLUMN_RANKS, COLUMN_EXPECTED, COLUMN_CAPTURES, COLUMN_BYTES,
+    COLUMN_USER, COLUMN_TAGS, COLUMN_FIRST, COLUMN_LAST, COLUMN_ID,
+    COLUMN_RESULT
+};
+
+#define JOBS_COLUMNS (COLUMN_RESULT + 1)
+
+/* Each with the least width of a terminal that has room for it. */
+static const struct {
+    const char *name;
+    size_t least;
+} columns[JOBS_COLUMNS] = {
+    [COLUMN_JOB] = { "job", 0 }, [COLUMN_RANKS] = { "ranks", 0 },
+    [COLUMN_EXPECTED] = { "expected", 0 },
+    [COLUMN_CAPTURES] = { "captures", 80 }, [COLUMN_BYTES] = { "bytes", 72 },
+    [COLUMN_USER] = { "user", 0 }, [COLUMN_TAGS] = { "tags", 0 },
+    [COLUMN_FIRST] = { "first", 100 }, [COLUMN_LAST] = { "last", 0 },
+    [COLUMN_ID] = { "id", 72 }, [COLUMN_RESULT] = { "result", 0 },
+};
+
 struct listing {
     const struct cli_jobs *jobs;
     size_t n;
     struct grid *g;             // or NULL: JSON
+    enum jobs_column columns[JOBS_COLUMNS];     // of the table
+    unsigned ncolumns;
     struct json_out *out;
-    bool users, tags;           // the table has these columns
 };
 
 static void to_json (const struct listing *l, const struct catalogue_job *j)
@@ -181,29 +203,57 @@ static void word_or_null (struct grid *g, const char *text)
     grid_word (g, *text ? text : NULL);
 }
 
-static void to_row (const struct listing *l, const struct catalogue_job *j)
+static void cell (struct grid *g, const struct catalogue_job *j,
+                  enum jobs_column column)
 {
     char roll[CATALOGUE_ROLL_MAX], result[CATALOGUE_ROLL_MAX + 16];
-    struct grid *g = l->g;
 
-    catalogue_roll (j, roll);
-    PRINT (result, "%s%s%s", j->result, *roll ? ": " : "", roll);
-    grid_word (g, j->job);
-    grid_int (g, j->ranks);
-    if (j->expected > 0)
-        grid_int (g, j->expected);
-    else
-        grid_null (g);          // nobody has said
-    grid_int (g, j->captures);
-    grid_int (g, j->bytes);
-    if (l->users)
+    switch (column) {
+    case COLUMN_JOB:
+        grid_word (g, j->job);
+        break;
+    case COLUMN_RANKS:
+        grid_int (g, j->ranks);
+        break;
+    case COLUMN_EXPECTED:
+        if (j->expected > 0)
+            grid_int (g, j->expected);
+        else
+            grid_null (g);      // nobody has said
+        break;
+    case COLUMN_CAPTURES:
+        grid_int (g, j->captures);
+        break;
+    case COLUMN_BYTES:
+        grid_int (g, j->bytes);
+        break;
+    case COLUMN_USER:
         word_or_null (g, j->user);
-    if (l->tags)
+        break;
+    case COLUMN_TAGS:
         word_or_null (g, j->tags);
-    grid_word (g, j->first_received);
-    grid_word (g, j->last_received);
-    grid_word (g, j->id);
-    grid_word (g, result);
+        break;
+    case COLUMN_FIRST:
+        grid_word (g, j->first_received);
+        break;
+    case COLUMN_LAST:
+        grid_word (g, j->last_received);
+        break;
+    case COLUMN_ID:
+        grid_word (g, j->id);
+        break;
+    case COLUMN_RESULT:
+        catalogue_roll (j, roll);
+        PRINT (result, "%s%s%s", j->result, *roll ? ": " : "", roll);
+        grid_word (g, result);
+        break;
+    }
+}
+
+static void to_row (const struct listing *l, const struct catalogue_job *j)
+{
+    for (unsigned i = 0; i < l->ncolumns; i++)
+        cell (l->g, j, l->columns[i]);
 }
 
 static int list_job (void *arg, const struct catalogue_job *j)
@@ -218,27 +268,21 @@ static int list_job (void *arg, const struct catalogue_job *j)
     return 0;
 }
 
-static void put_head (const struct listing *l)
+/* Choose the columns for a terminal of this width; 0: any. */
+static void put_head (struct listing *l, size_t width)
 {
-    static const struct {
-        const char *name;
-        bool user, tag;
-    } all[] = {
-        { "job", false, false }, { "ranks", false, false },
-        { "expected", false, false }, { "captures", false, false },
-        { "bytes", false, false }, { "user", true, false },
-        { "tags", false, true }, { "first", false, false },
-        { "last", false, false }, { "id", false, false },
-        { "result", false, false },
-    };
-    const char *names[sizeof (all) / sizeof (all[0])];
-    unsigned n = 0;
+    const bool users = catalogue_has_users (l->jobs->catalogue);
+    const bool tags = catalogue_has_tags (l->jobs->catalogue);
+    const char *names[JOBS_COLUMNS];
 
-    for (size_t i = 0; i < sizeof (all) / sizeof (all[0]); i++) {
-        if ((!all[i].user || l->users) && (!all[i].tag || l->tags))
-            names[n++] = all[i].name;
+    for (unsigned i = 0; i < JOBS_COLUMNS; i++) {
+        if ((width > 0 && width < columns[i].least) ||
+            (i == COLUMN_USER && !users) || (i == COLUMN_TAGS && !tags))
+            continue;
+        names[l->ncolumns] = columns[i].name;
+        l->columns[l->ncolumns++] = i;
     }
-    grid_head (l->g, names, n);
+    grid_head (l->g, names, l->ncolumns);
 }
 
 static int list_table (const struct jobs_options *opt, struct listing *l,
@@ -248,9 +292,7 @@ static int list_table (const struct jobs_options *opt, struct listing *l,
 
     if (!(l->g = grid_create (stdout, GRID_TABLE, cli_width (-1))))
         return err_set (err, ENOMEM, "no memory for a table");
-    l->users = catalogue_has_users (l->jobs->catalogue);
-    l->tags = catalogue_has_tags (l->jobs->catalogue);
-    put_head (l);
+    put_head (l, cli_width (-1));
     rc = catalogue_each (l->jobs->catalogue, f, list_job, l, err);
     failed = rc == 0 && (!opt->job || l->n > 0) ? grid_finish (l->g) : 0;
     grid_destroy (l->g);

@@ -414,8 +414,9 @@ spoil_record ()
     items=$(($(find job -type f | wc -l) + 3))
     service
     eventually captures_are 3
-    # of each item, and of its only chunk
-    grep -q "event=recovered text=.* $((2 * items)) records" service.log ||
+    # of each item, and of its only chunk; and of the user, once that is built
+    grep -Eq "event=recovered text=.* ($((2 * items))|$((2 * items + 1))) rec" \
+        service.log ||
         fail "$items items: $(cat service.log)"
     stop_service
     run "$ROLLCALL" fsck aggregator
