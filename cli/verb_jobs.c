@@ -288,12 +288,14 @@ static void put_head (struct listing *l, size_t width)
 static int list_table (const struct jobs_options *opt, struct listing *l,
                        const struct catalogue_filter *f, struct err *err)
 {
+    struct catalogue_filter brief = *f;
     int rc, failed;
 
     if (!(l->g = grid_create (stdout, GRID_TABLE, cli_width (-1))))
         return err_set (err, ENOMEM, "no memory for a table");
     put_head (l, cli_width (-1));
-    rc = catalogue_each (l->jobs->catalogue, f, list_job, l, err);
+    brief.brief = true;
+    rc = catalogue_each (l->jobs->catalogue, &brief, list_job, l, err);
     failed = rc == 0 && (!opt->job || l->n > 0) ? grid_finish (l->g) : 0;
     grid_destroy (l->g);
     if (rc == 0 && failed == 0)

@@ -39,23 +39,25 @@ void catalogue_note_build (const char *root, const char *job);
  * known is -1, or NaN; a text is "".  Texts are valid in the callback only.
  * Times are UTC, as in 2026-11-24T09:30:00Z, so that they compare as texts.
  */
-#define CATALOGUE_COLUMNS(TEXT, INT, REAL) \
-    TEXT (job) TEXT (user) TEXT (scheduler_id) TEXT (command) TEXT (tags) \
-    INT (pinned) TEXT (id) TEXT (result) TEXT (began) TEXT (ended) \
-    TEXT (first_received) TEXT (last_received) INT (world_size) \
-    INT (expected) INT (ranks) INT (captures) INT (items) INT (bytes) \
-    INT (quarantined) INT (assumed) INT (by_hand) INT (in_roll) \
-    INT (present) INT (missing) \
-    INT (failed) INT (partial) INT (raw) INT (unexpected) INT (hosts) \
-    INT (steps) REAL (step_ms) REAL (longest_ms) REAL (computing_percent) \
-    REAL (comm_percent) REAL (free_percent) INT (findings) INT (high) \
-    INT (medium) INT (low) INT (result_bytes) TEXT (built)
+#define CATALOGUE_BASICS(TEXT, INT) \
+    TEXT (job) TEXT (user) TEXT (tags) TEXT (id) TEXT (result) \
+    TEXT (first_received) TEXT (last_received) INT (expected) INT (ranks) \
+    INT (captures) INT (bytes) INT (in_roll) INT (present) INT (missing) \
+    INT (failed) INT (partial) INT (raw) INT (unexpected)
+#define CATALOGUE_DETAILS(TEXT, INT, REAL) \
+    TEXT (scheduler_id) TEXT (command) INT (pinned) TEXT (began) TEXT (ended) \
+    INT (world_size) INT (items) INT (quarantined) INT (assumed) \
+    INT (by_hand) INT (hosts) INT (steps) REAL (step_ms) REAL (longest_ms) \
+    REAL (computing_percent) REAL (comm_percent) REAL (free_percent) \
+    INT (findings) INT (high) INT (medium) INT (low) INT (result_bytes) \
+    TEXT (built)
 
 struct catalogue_job {
 #define CATALOGUE_TEXT(name) const char *name;
 #define CATALOGUE_INT(name) int64_t name;
 #define CATALOGUE_REAL(name) double name;
-    CATALOGUE_COLUMNS (CATALOGUE_TEXT, CATALOGUE_INT, CATALOGUE_REAL)
+    CATALOGUE_BASICS (CATALOGUE_TEXT, CATALOGUE_INT)
+    CATALOGUE_DETAILS (CATALOGUE_TEXT, CATALOGUE_INT, CATALOGUE_REAL)
 };
 
 /* Which jobs are meant: all of those that are given; NULL and 0 are not. */
@@ -64,6 +66,7 @@ struct catalogue_filter {
     const char *where;          // an SQL expression of the columns above
     int64_t since_ns;           // it began, or was first received, then or
                                 // later; since 1970
+    bool brief;                 // CATALOGUE_DETAILS are not read: not known
 };
 
 /* The jobs of a filter, by name.  -EINVAL: 'where' is no such expression, and

@@ -49,7 +49,8 @@ static int authorize (void *arg, int action, const char *a, const char *b,
 }
 
 #define NAME(name) #name ", "
-#define COLUMN_NAMES CATALOGUE_COLUMNS (NAME, NAME, NAME)
+#define BASIC_NAMES CATALOGUE_BASICS (NAME, NAME)
+#define COLUMN_NAMES BASIC_NAMES CATALOGUE_DETAILS (NAME, NAME, NAME)
 
 static int refuse (const char *why, struct err *err)
 {
@@ -163,14 +164,17 @@ static double real_at (sqlite3_stmt *st, int *i)
                ? (double)NAN : sqlite3_column_double (st, at);
 }
 
-static void read_job (sqlite3_stmt *st, struct catalogue_job *j)
+static void read_job (sqlite3_stmt *st, bool brief, struct catalogue_job *j)
 {
     int i = 0;
 
 #define TEXT_AT(name) j->name = text_at (st, &i);
 #define INT_AT(name) j->name = int_at (st, &i);
 #define REAL_AT(name) j->name = real_at (st, &i);
-    CATALOGUE_COLUMNS (TEXT_AT, INT_AT, REAL_AT)
+    CATALOGUE_BASICS (TEXT_AT, INT_AT)
+    if (brief)
+        return;
+    CATALOGUE_DETAILS (TEXT_AT, INT_AT, REAL_AT)
 }
 
 /* Of this thread: whoever pages through a list may take his time. */
@@ -212,14 +216,19 @@ int catalogue_each (struct catalogue *c, const struct catalogue_filter *f,
     struct catalogue_job j;
     sqlite3_stmt *st;
     int code = SQLITE_ROW, given = 0;
-    int rc = open_filter (c, f, COLUMN_NAMES "0", &st, err);
+    int rc = open_filter (c, f, f->brief ? BASIC_NAMES "0" : COLUMN_NAMES "0",
+                          &st, err);
 
     if (rc < 0)
         return rc;
+#define NO_TEXT(name) j.name = "";
+#define NO_INT(name) j.name = -1;
+#define NO_REAL(name) j.name = (double)NAN;
+    CATALOGUE_DETAILS (NO_TEXT, NO_INT, NO_REAL)
     if (f->where)
         sqlite3_progress_handler (c->db, LOOK_EACH, is_late, &until_ns);
     while (given == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
-        read_job (st, &j);
+        read_job (st, f->brief, &j);
         given = fn (arg, &j);
     }
     rc = finish (c->db, st, code, err);

@@ -41,7 +41,8 @@ static const char schema_sql[] =
     " rank INTEGER, peer_host TEXT, peer_device INTEGER, peer INTEGER,"
     " percent REAL);"
     "CREATE INDEX slow_job ON slow(job);"
-    // what users see: the names of CATALOGUE_COLUMNS, and at_ns
+    // what users see: the names of CATALOGUE_BASICS and CATALOGUE_DETAILS, and
+    // at_ns
     "CREATE VIEW job AS SELECT name AS job, coalesce(user, its_user) AS user,"
     " coalesce(scheduler_id, its_scheduler_id) AS scheduler_id,"
     " coalesce(command, its_command) AS command, tags, pinned,"
