@@ -19,7 +19,7 @@
 
 struct archive_options {
     const char *root;
-    bool json, superseded, foreign;
+    bool json, superseded, owner, foreign;
 };
 
 static const struct option_spec options[] = {
@@ -28,6 +28,9 @@ static const struct option_spec options[] = {
       "Print one JSON object."),
     OPTION_SWITCH ("superseded", 0, struct archive_options, superseded,
       "get: write superseded versions instead of the current ones."),
+    OPTION_SWITCH ("owner", 0, struct archive_options, owner,
+      "get: restore owner and group, too, if the agent delivered them (--owner "
+      "there). Only root can."),
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
 };
 
@@ -131,7 +134,7 @@ static int list_item (void *arg, struct archive *a,
                       const struct ledger_item *i)
 {
     const struct item_list *list = arg;
-    char hex[DIGEST_HEX_SIZE];
+    char hex[DIGEST_HEX_SIZE], mode[8];
     struct json *o;
 
     (void)a;
@@ -152,6 +155,11 @@ static int list_item (void *arg, struct archive *a,
     json_add_nonempty (o, "path", i->path);
     json_add_text (o, "host", i->host);
     json_add_int (o, "bytes", (int64_t)i->place.size);
+    if (i->facts.mode) {
+        PRINT (mode, "%04o", (unsigned)i->facts.mode & FILE_FACTS_MODE);
+        json_add_text (o, "mode", mode);
+        json_add_int (o, "mtime_ns", i->facts.mtime_ns);
+    }
     json_add_text (o, "state", state_of (i));
     json_add_text (o, "content", hex);
     return 0;
@@ -251,6 +259,7 @@ struct getting {
     struct tree out;            // 'dir', once there is something to get
     int64_t rank;               // -1: 'what' is the name of a capture
     bool superseded;            // those, and only those
+    bool owner;                 // restore it
     bool foreign;               // it may be another user's
     size_t files, bad;
 };
@@ -303,10 +312,10 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
         return FAIL (rc, "%s", err.text);
     if (!target_path (g, i, false, path))
         return FAIL (-ENAMETOOLONG, "path is too long: %s", g->dir);
-    rc = archive_get (a, i, &g->out, path, &err);
+    rc = archive_get (a, i, &g->out, path, g->owner, &err);
     if (rc == -EEXIST && g->files > 0 && *i->dir &&
         target_path (g, i, true, path))
-        rc = archive_get (a, i, &g->out, path, &err);
+        rc = archive_get (a, i, &g->out, path, g->owner, &err);
     if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
         rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
         (rc == -EEXIST && g->files > 0)) {
@@ -328,6 +337,7 @@ static int get (const struct archive_options *opt, struct archive *a,
 {
     struct getting g = { .job = job, .what = what, .dir = dir, .rank = -1,
                          .superseded = opt->superseded,
+                         .owner = opt->owner,
                          .foreign = opt->foreign };
     long n;
 

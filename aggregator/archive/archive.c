@@ -119,40 +119,95 @@ static int write_bytes (void *arg, const void *bytes, size_t size)
     return fileio_write_all (*(const int *)arg, bytes, size);
 }
 
-static int write_new (struct store_reader *in, int dir, const char *name,
-                      struct err *err)
-{
-    int out = tree_openat (dir, name, O_WRONLY | O_CREAT | O_EXCL,
-                           FILEIO_FILE_MODE, true);
-    struct stat st = { .st_ino = 0 };
-    int rc;
+/* What a file is written with, and given. */
+struct getting {
+    struct store_reader *in;
+    const struct file_facts *facts;
+    bool owner;
+};
 
+static int fill (const struct getting *g, int out, struct err *err)
+{
+    int rc = store_reader_check (g->in, write_bytes, &out, NULL, err);
+
+    if (rc < 0)
+        return rc;
+    rc = file_facts_give (out, g->facts, g->owner);
+    return rc < 0 ? err_sys (err, -rc, "cannot set its owner, mode and time")
+                  : 0;
+}
+
+/* The file has no name until it is whole. */
+static int write_unnamed (const struct getting *g, int dir, int out,
+                          const char *name, struct err *err)
+{
+    char self[32];
+    int rc = fill (g, out, err);
+
+    PRINT (self, "/proc/self/fd/%d", out);
+    if (rc == 0 && linkat (AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW) < 0)
+        rc = err_sys (err, errno, "cannot name it");
+    return rc;
+}
+
+/* On a file system without files that have no name, or without /proc. */
+static int write_named (const struct getting *g, int dir, const char *name,
+                        struct err *err)
+{
+    struct stat st = { .st_ino = 0 };
+    char part[64];
+    int out, rc;
+
+    PRINT (part, ".rollcall-get-%ld", (long)getpid ());
+    out = tree_openat (dir, part, O_WRONLY | O_CREAT | O_EXCL,
+                       FILEIO_FILE_MODE, true);
     if (out < 0)
         return err_sys (err, -out, "cannot create it");
-    rc = fstat (out, &st) < 0
-             ? err_sys (err, errno, "cannot stat it")
-             : store_reader_check (in, write_bytes, &out, NULL, err);
+    rc = fstat (out, &st) < 0 ? err_sys (err, errno, "cannot stat it")
+                              : fill (g, out, err);
     if (close (out) < 0 && rc == 0)
         rc = err_sys (err, errno, "cannot write it");
-    if (rc < 0)
-        (void)tree_remove (dir, name, &st);
+    if (rc == 0 && linkat (dir, part, dir, name, 0) < 0)
+        rc = err_sys (err, errno, "cannot name it");
+    (void)tree_remove (dir, part, &st);
+    return rc;
+}
+
+static int write_new (const struct getting *g, int dir, const char *name,
+                      struct err *err)
+{
+    struct stat st;
+    int out, rc;
+
+    // before a large file is written in vain
+    if (fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return err_sys (err, EEXIST, "cannot create it");
+    out = access ("/proc/self/fd", F_OK) < 0
+              ? -1 : openat (dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC,
+                             FILEIO_FILE_MODE);
+    if (out < 0)
+        return write_named (g, dir, name, err);
+    rc = write_unnamed (g, dir, out, name, err);
+    if (close (out) < 0 && rc == 0)
+        rc = err_sys (err, errno, "cannot write it");
     return rc;
 }
 
 int archive_get (struct archive *a, const struct ledger_item *item,
-                 const struct tree *to, const char *path, struct err *err)
+                 const struct tree *to, const char *path, bool owner,
+                 struct err *err)
 {
-    struct store_reader *in;
+    struct getting g = { NULL, &item->facts, owner };
     const char *name;
-    int rc = open_content (a, item, &in, err), dir;
+    int rc = open_content (a, item, &g.in, err), dir;
 
     if (rc < 0)
         return rc;
     rc = dir = tree_make_parent (to, path, FILEIO_DIR_MODE, &name, err);
     if (dir >= 0) {
-        rc = write_new (in, dir, name, err);
+        rc = write_new (&g, dir, name, err);
         (void)close (dir);
     }
-    store_reader_destroy (in);
+    store_reader_destroy (g.in);
     return rc;
 }

@@ -42,11 +42,13 @@ int archive_list (struct archive *a, const char *job,
 int archive_check (struct archive *a, const struct ledger_item *item,
                    struct err *err);
 
-/* Write an item to a new file (else -EEXIST) of a tree, byte for byte;
+/* Write an item to a new file (else -EEXIST) of a tree, byte for byte, with its
+ * mode and time, and with its owner if that is known and wanted (-EPERM);
  * directories above it are made, and symbolic links are not followed (-ELOOP).
- * Its hash is checked, and the file removed if it is wrong.
+ * The file appears whole, after its hash was checked, or not at all.
  */
 int archive_get (struct archive *a, const struct ledger_item *item,
-                 const struct tree *to, const char *path, struct err *err);
+                 const struct tree *to, const char *path, bool owner,
+                 struct err *err);
 
 #endif

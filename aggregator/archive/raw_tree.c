@@ -20,6 +20,7 @@
 
 struct raw_file {
     struct digest content;
+    struct file_facts facts;
     struct store_content chunks;
     bool lost;
     int broken;                 // 0, or why there are no chunks
@@ -87,6 +88,7 @@ static int raw_tree_collect (void *arg, const struct ledger_item *item)
     if (!p)
         return -ENOMEM;
     p->content = item->content;
+    p->facts = item->facts;
     p->lost = item->lost;
     if (!item->lost)
         p->broken = store_find_chunks (t->store, c->ledger, &item->content,
@@ -337,6 +339,8 @@ static bool is_there (const struct put *p, const struct raw_file *f)
            (f->lost || (uint64_t)st.st_size == f->chunks.size) &&
            content_id_of_file (fd, (uint64_t)st.st_size, &id, NULL) == 0 &&
            digest_is (&id, &f->content);
+    if (same)                   // somebody else's file stays as it is
+        (void)file_facts_give (fd, &f->facts, false);
     (void)close (fd);
     return same;
 }
@@ -346,7 +350,8 @@ static int write_bytes (void *arg, const void *bytes, size_t size)
     return fileio_write_all (*(const int *)arg, bytes, size);
 }
 
-static int write_part (struct put *p, struct store_reader *in, struct err *err)
+static int write_part (struct put *p, const struct raw_file *f,
+                       struct store_reader *in, struct err *err)
 {
     int out, rc;
 
@@ -357,6 +362,8 @@ static int write_part (struct put *p, struct store_reader *in, struct err *err)
 
     if (rc == 0)
         rc = store_reader_check (in, write_bytes, &out, p->cancel, err);
+    if (rc == 0)
+        rc = file_facts_give (out, &f->facts, false);
     return fileio_close_written (out, rc);
 }
 
@@ -371,7 +378,7 @@ static int put_file (struct put *p, const struct raw_file *f,
 
     if (dir < 0)
         return dir;
-    rc = write_part (p, in, err);
+    rc = write_part (p, f, in, err);
     if (rc == 0 && renameat (p->dir->fd, PART_NAME, dir, name) < 0)
         rc = -errno;
     (void)close (dir);

@@ -61,6 +61,7 @@ struct ledger_item {
     struct ledger_place place;
     int64_t received_ns;        // since 1970; 0: set when it is entered
     int64_t newest_ns;          // of its capture, from the OFFER
+    struct file_facts facts;    // of a raw file
     bool superseded;            // a newer version of the same capture exists
     bool lost;                  // its content was damaged, and set aside
     bool shared_name;           // another rank also has a capture with this

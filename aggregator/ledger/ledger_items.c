@@ -81,11 +81,12 @@ static int find_item (struct ledger *l, const struct ledger_item *item,
     *i = *item;
     return db_one (ledger_rows (l, err,
                        "SELECT seq, superseded, newest_ns, host, received_ns, "
-                       "who, rows FROM item WHERE " ITS_NAME "AND content=?6 "
+                       "who, rows, " LEDGER_FACTS_OF ("") " FROM item WHERE "
+                       ITS_NAME "AND content=?6 "
                        "AND place='' ORDER BY superseded, newest_ns DESC "
                        "LIMIT 1", LEDGER_NAME (item), &item->content),
                    k->seq, k->superseded, i->newest_ns, i->host,
-                   i->received_ns, i->who, i->rows);
+                   i->received_ns, i->who, i->rows, LEDGER_FACTS (i));
 }
 
 /* Whether the item adds nothing: it counts already, or is a repeated,
@@ -127,7 +128,9 @@ int ledger_has_item (struct ledger *l, const struct ledger_item *item,
     return rc < 0 ? rc : is_known (&k, item);
 }
 
-/* The same content belongs to a newer version of its capture. */
+/* The same content belongs to a newer version of its capture, in which the file
+ * may have another mode.
+ */
 static int renew_item (struct ledger *l, const struct known *k,
                        const struct ledger_item *item, struct err *err)
 {
@@ -136,9 +139,11 @@ static int renew_item (struct ledger *l, const struct known *k,
     int rc;
 
     renewed.newest_ns = item->newest_ns;
+    renewed.facts = item->facts;
     sum = ledger_item_sum (&renewed);
-    rc = ledger_do (l, err, "UPDATE item SET newest_ns=?2, sum=?3 WHERE "
-                    "seq=?1", k->seq, renewed.newest_ns, sum);
+    rc = ledger_do (l, err, "UPDATE item SET newest_ns=?2, sum=?3, mode=?4, "
+                    "mtime_ns=?5, uid=?6, gid=?7 WHERE seq=?1", k->seq,
+                    renewed.newest_ns, sum, LEDGER_FACTS (&renewed));
     if (rc == 0)
         l->total.sum += (uint64_t)sum - (uint64_t)ledger_item_sum (&k->item);
     return rc;
@@ -168,11 +173,12 @@ static int insert_item (struct ledger *l, const struct ledger_item *i,
     int64_t sum = ledger_item_sum (i);
     int rc = ledger_do (l, err, "INSERT INTO item (job, kind, rank, capture, "
                         "path, content, host, received_ns, newest_ns, "
-                        "superseded, sum, scope, place, who, rows) VALUES "
-                        "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
+                        "superseded, sum, scope, place, who, rows, "
+                        LEDGER_FACTS_OF ("") ") VALUES (?1,?2,?3,?4,?5,?6,?7,"
+                        "?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)",
                         LEDGER_NAME (i), &i->content, i->host, i->received_ns,
                         i->newest_ns, superseded, superseded ? ~sum : sum,
-                        i->scope, i->dir, i->who, i->rows);
+                        i->scope, i->dir, i->who, i->rows, LEDGER_FACTS (i));
 
     if (rc < 0)
         return rc;

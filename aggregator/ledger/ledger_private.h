@@ -78,12 +78,16 @@ bool ledger_read_fact (sqlite3_stmt *st, struct ledger_fact *f);
 /* The same for a query that begins with these columns and whose kind is known:
  * checks its own sum, and that of its content's row.
  */
+#define LEDGER_FACTS_OF(of) \
+    of "mode, " of "mtime_ns, " of "uid, " of "gid"
+#define LEDGER_FACTS(i) \
+    (i)->facts.mode, (i)->facts.mtime_ns, (i)->facts.uid, (i)->facts.gid
 #define LEDGER_ITEM \
     "SELECT i.rank, i.capture, i.path, i.host, i.content, i.superseded, " \
     "i.received_ns, i.sum, c.id IS NULL, c.segment, c.offset, c.stored, " \
     "c.size, c.form, c.sum, i.newest_ns, i.job, i.scope, i.place, i.who, " \
-    "i.rows"
-#define LEDGER_ITEM_COLUMNS 21
+    "i.rows, " LEDGER_FACTS_OF ("i.")
+#define LEDGER_ITEM_COLUMNS 25
 bool ledger_read_row (sqlite3_stmt *st, struct ledger_item *i);
 bool ledger_read_item (sqlite3_stmt *st, struct ledger_item *i);
 

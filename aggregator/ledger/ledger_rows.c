@@ -15,6 +15,7 @@ bool ledger_valid_item (const struct ledger_item *i)
     return message_valid_name (i->job) && message_valid_place (i->dir) &&
            (!*i->who || message_valid_name (i->who)) &&
            (*i->dir ? message_valid_name (i->scope) : !*i->scope) &&
+           file_facts_valid (&i->facts) &&
            message_valid_item (i->kind, i->rank, i->capture, i->path);
 }
 
@@ -58,7 +59,7 @@ int64_t ledger_item_sum (const struct ledger_item *i)
 {
     return row_sum (i->job, i->kind, i->rank, i->capture, i->path, i->host,
                     &i->content, i->received_ns, i->newest_ns, i->scope,
-                    i->dir, i->who, i->rows);
+                    i->dir, i->who, i->rows, LEDGER_FACTS (i));
 }
 
 int64_t ledger_assignment_sum (const struct ledger_assignment *a)
@@ -151,7 +152,7 @@ static bool read_row (sqlite3_stmt *st, struct ledger_item *i,
                 i->superseded, i->received_ns, stored, i->lost,
                 i->place.segment, i->place.offset, i->place.stored,
                 i->place.size, i->place.form, *content_sum, i->newest_ns,
-                i->job, i->scope, i->dir, i->who, i->rows);
+                i->job, i->scope, i->dir, i->who, i->rows, LEDGER_FACTS (i));
     sum = ledger_item_sum (i);
     return ledger_valid_item (i) &&
            (i->lost || ledger_valid_place (&i->place)) &&
@@ -189,7 +190,7 @@ static bool check_item (sqlite3_stmt *st, struct ledger_total *t)
 
     db_columns (st, i.job, i.kind, i.rank, i.capture, i.path, i.host,
                 i.content, superseded, i.received_ns, i.newest_ns, stored,
-                i.scope, i.dir, i.who, i.rows);
+                i.scope, i.dir, i.who, i.rows, LEDGER_FACTS (&i));
     sum = ledger_item_sum (&i);
     add_up (t, sum);
     return ledger_valid_item (&i) && stored == (superseded == 1 ? ~sum : sum);
@@ -300,7 +301,7 @@ static const struct {
     { "its structure", "PRAGMA integrity_check(1)", check_integrity },
     { "table item", "SELECT job, kind, rank, capture, path, host, content, "
                     "superseded, received_ns, newest_ns, sum, scope, place, "
-                    "who, rows FROM item",
+                    "who, rows, " LEDGER_FACTS_OF ("") " FROM item",
       check_item },
     { "table job", "SELECT id, world_size, built, rows, sum FROM job", check_job },
     { "table word", "SELECT " LEDGER_CLAIM " FROM word", check_word },

@@ -27,6 +27,7 @@ static void put_item (struct buf *b, const struct ledger_item *i)
     wire_put_i64 (b, i->rank);
     wire_put_i64 (b, i->received_ns);
     wire_put_i64 (b, i->newest_ns);
+    message_put_facts (b, &i->facts);
     buf_put (b, i->content.bytes, DIGEST_SIZE);
     wire_put_text (b, *i->dir ? i->scope : i->job);
     wire_put_text (b, i->capture);
@@ -131,6 +132,7 @@ static void get_item (struct wire *w, struct ledger_item *i)
     i->rank = wire_i64 (w);
     i->received_ns = wire_i64 (w);
     i->newest_ns = wire_i64 (w);
+    message_get_facts (w, &i->facts);
     get_digest (w, &i->content);
     wire_text (w, i->job, sizeof (i->job));
     wire_text (w, i->capture, sizeof (i->capture));

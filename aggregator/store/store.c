@@ -262,7 +262,7 @@ void store_take_back (struct store *s, const struct ledger_place *last)
 
 bool store_is_crowded (const struct store *s)
 {
-    return s->nfull >= STORE_FULL_MAX / 2;
+    return s->nfull >= STORE_CROWDED;
 }
 
 static int write_note (struct store *s, const struct record *r,

@@ -4,7 +4,8 @@
 
 #include "store/store.h"
 
-#define STORE_FULL_MAX 16       // segments filled between two commits: 4 GiB
+#define STORE_FULL_MAX 1024     // segments filled between two commits; a commit
+#define STORE_CROWDED 8         // is due after so many, and needs room itself
 
 struct store {
     char root[PATH_MAX - 128];  // room for the names below it

@@ -160,6 +160,7 @@ static struct transfer *transfer_start (struct transfers *t, struct sender *s,
     x->item.kind = m->kind;
     x->item.rank = m->rank;
     x->item.newest_ns = m->newest_ns;
+    x->item.facts = m->facts;
     x->item.content = m->content;
     x->item.received_ns = clock_wall_ns ();
     memcpy (x->item.capture, m->capture, sizeof (x->item.capture));

@@ -18,7 +18,8 @@ bool transfers_uncommitted (const struct transfers *t)
 
 bool transfers_gather (const struct transfers *t)
 {
-    return t->small > 0 && t->ncomplete < TRANSFER_COMMIT_ITEMS;
+    return t->small > 0 && t->ncomplete < TRANSFER_COMMIT_ITEMS &&
+           !store_is_crowded (t->store);
 }
 
 void transfers_set_extra_work (struct transfers *t, transfer_extra_work_fn *fn,

@@ -48,6 +48,7 @@
 #define F_HAVE "H"                      // state and numbers of files
 #define F_COMMAND "e"                   // when and how it ended
 #define F_PART "P"
+#define F_FACTS "q"
 
 static const struct {
     enum message_type type;
@@ -59,7 +60,7 @@ static const struct {
     { MESSAGE_RANK, "rank", F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT F_MPI
                             F_COMMAND },
     { MESSAGE_OFFER, "offer", F_ITEM F_KIND F_CONTENT F_SIZE F_RANK F_CAPTURE
-                              F_PATH F_NEWEST F_PLACE },
+                              F_PATH F_NEWEST F_PLACE F_FACTS },
     { MESSAGE_CHUNK, "chunk", F_ITEM F_PART F_OFFSET F_CODEC },
     { MESSAGE_GONE, "gone", F_ITEM F_TEXT },
     { MESSAGE_NOTE, "note", F_TEXT },
@@ -94,6 +95,22 @@ const char *message_name (enum message_type t)
             return types[i].name;
     }
     return "unknown";
+}
+
+void message_put_facts (struct buf *b, const struct file_facts *f)
+{
+    wire_put_u32 (b, f->mode);
+    wire_put_i64 (b, f->mtime_ns);
+    wire_put_i64 (b, f->uid);
+    wire_put_i64 (b, f->gid);
+}
+
+void message_get_facts (struct wire *w, struct file_facts *f)
+{
+    f->mode = wire_u32 (w);
+    f->mtime_ns = wire_i64 (w);
+    f->uid = wire_i64 (w);
+    f->gid = wire_i64 (w);
 }
 
 static void put_field (struct buf *b, const struct message *m, char field)
@@ -148,6 +165,7 @@ static void put_field (struct buf *b, const struct message *m, char field)
         wire_put_u64 (b, m->came);
         wire_put_u64 (b, m->gone);
         break;
+    case 'q': message_put_facts (b, &m->facts); break;
     case 'e':
         wire_put_i64 (b, m->command.ns);
         wire_put_i64 (b, m->command.signal);
@@ -233,6 +251,7 @@ static void get_field (struct wire *w, struct message *m, char field)
         m->came = wire_u64 (w);
         m->gone = wire_u64 (w);
         break;
+    case 'q': message_get_facts (w, &m->facts); break;
     default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }
@@ -329,7 +348,7 @@ static bool plausible (const struct message *m)
                plausible_mpi (m) && plausible_command (&m->command);
     case MESSAGE_OFFER:
         return m->size <= CONTENT_SIZE_MAX && m->newest_ns >= 0 &&
-               message_valid_place (m->place) &&
+               message_valid_place (m->place) && file_facts_valid (&m->facts) &&
                message_valid_item (m->kind, m->rank, m->capture, m->path);
     case MESSAGE_CHUNK:
         return m->part <= PART_LIST &&

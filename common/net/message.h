@@ -13,6 +13,7 @@
 #include "base/pack.h"
 #include "model/roster.h"
 #include "store/content.h"
+#include "store/file_facts.h"
 
 #define MESSAGE_VERSION 1               // any other is refused, with a reason
 #define MESSAGE_TEXT_MAX 1024           // bytes of a sentence, with the NUL
@@ -115,6 +116,7 @@ struct message {
     char place[MESSAGE_PLACE_MAX];      // OFFER, WANT: of the directory of the
                                         // capture, if the job's id was not
                                         // given; else ""
+    struct file_facts facts;            // OFFER: of a raw file
     enum chunk_part part;               // GET, CHUNK
     uint64_t offset;                    // GET, CHUNK: in that part
     uint32_t length;                    // GET: at most CONTENT_CHUNK
@@ -150,6 +152,11 @@ void message_encode (const struct message *m, struct buf *out);
  */
 int message_decode (struct message *m, const void *bytes, size_t size,
                     struct err *err);
+
+/* Append facts, and read them; also in the records of a store. */
+struct wire;
+void message_put_facts (struct buf *b, const struct file_facts *f);
+void message_get_facts (struct wire *w, struct file_facts *f);
 
 const char *message_name (enum message_type t);
 

@@ -18,6 +18,7 @@ struct agent_options {
     struct option_list watch;   // directories
     bool once;                  // ship what exists, then end
     bool raw;                   // send raw files, too
+    bool owner;                 // with their owners
     const char *key;            // file of our own pair, NULL: none
     const char *server_key;     // the aggregator's: a file, or the key
     bool insecure;              // no encryption, even to other hosts

@@ -318,6 +318,8 @@ int agent_open_seals (struct agent *a, struct err *err)
                         &a->sealer, err);
     if (rc < 0)
         return rc;
+    if (a->opt->owner)
+        sealer_keep_owners (a->sealer);
     if (a->opt->run_dir)
         (void)job_origin_take (a->opt->run_dir, &a->self.about);
     sealer_sign (a->sealer, a->self.host_id,

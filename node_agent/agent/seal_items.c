@@ -171,6 +171,7 @@ static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
     if (!item)
         return err_set (err, ENOMEM, "no memory for raw files");
     item->size = (uint64_t)st->st_size;
+    item->facts = file_facts_of (st, r->s->owner);
     item->own = link_file (r->s, dirfd, name, st, item->number);
     rc = seal_hash (fd, item, r->bulk, err);
     if (rc == -ENODATA) {       // it shrank, and will count as changed

@@ -29,7 +29,7 @@ struct node {
 struct sealer {
     struct loop *loop;
     struct bulk *bulk;
-    bool raw, manifests;        // kept by the loop
+    bool raw, manifests, owners;        // kept by the loop
     const char *host, *job;     // for the evidence, or NULL
     const struct job_origin *about;     // the same
     void (*done) (void *arg, struct sealed *s);
@@ -324,6 +324,11 @@ static void wanted_free (struct seal_wanted *w)
     free (w);
 }
 
+void sealer_keep_owners (struct sealer *x)
+{
+    x->owners = true;
+}
+
 static void node_free (struct node *n)
 {
     wanted_free (n->s.wanted);
@@ -376,6 +381,7 @@ static struct node *new_node (const char *path, uint64_t id, const char *file,
 
 static void queue (struct sealer *x, struct node *n)
 {
+    n->s.owner = x->owners;
     (void)pthread_mutex_lock (&x->lock);
     sealer_append (&x->todo, n);
     (void)pthread_cond_signal (&x->changed);

@@ -50,6 +50,7 @@ struct sealed {
     bool again;                         // an earlier try failed
     bool raw;                           // its raw files, too
     struct seal_wanted *wanted;         // only these files; NULL: the capture
+    bool owner;                         // keep the owners of raw files
     char analysis[512];                 // its result; "": none is known
     bool analysis_failed;
     char name[MESSAGE_NAME_MAX];        // of the capture
@@ -87,6 +88,9 @@ void sealer_set_raw (struct sealer *s, bool raw);       // of later captures
  */
 void sealer_sign (struct sealer *s, const char *host, const char *job,
                   const struct job_origin *about);
+
+/* Keep the owners of raw files.  Call it before the first sealer_add. */
+void sealer_keep_owners (struct sealer *s);
 
 /* Queue a settled capture; 'file' is spool_file's path for number 0. If the
  * disk cannot read a file, the capture fails, unless it is tried 'again': then

@@ -232,6 +232,7 @@ void offer_message (const struct offer *o, struct message *m)
     m->content = o->item.content;
     m->size = o->item.size;
     m->newest_ns = o->item.newest_ns;
+    m->facts = o->item.facts;
     m->rank = o->item.rank;
     memcpy (m->capture, o->item.capture, sizeof (m->capture));
     memcpy (m->path, o->item.path, sizeof (m->path));

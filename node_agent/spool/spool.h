@@ -40,6 +40,7 @@ struct spool_item {
     int64_t rank;
     uint64_t size;
     int64_t newest_ns;                  // of this version of the capture
+    struct file_facts facts;            // of a raw file
     struct digest content;
     char capture[MESSAGE_NAME_MAX];
     char place[MESSAGE_PLACE_MAX];      // see spool_divide; else ""
@@ -143,6 +144,7 @@ struct spool_new {
     bool own;                   // that file exists
     char *path;                 // within the capture, "" for rows
     uint64_t size;
+    struct file_facts facts;    // of a raw file
     struct content_hash hash;   // of all its chunks
 };
 

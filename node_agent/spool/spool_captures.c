@@ -231,10 +231,12 @@ int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
     if ((rc = content_hash_end (&item->hash, &content)) < 0)
         return err_set (err, ENOMEM, "no memory to hash");
     rc = spool_do (s, err, "INSERT INTO item (capture, number, kind, own, "
-                   "path, size, content, state, at, why, sum) VALUES (?1,"
-                   "?2,?3,?4,?5,?6,?7,3,0,'',0)", capture, item->number,
-                   item->kind, item->own, item->path ? item->path : "",
-                   item->size, &content);
+                   "path, size, content, state, at, why, sum, mode, mtime_ns, "
+                   "uid, gid) VALUES (?1,?2,?3,?4,?5,?6,?7,3,0,'',0,?8,?9,?10,"
+                   "?11)", capture, item->number, item->kind, item->own,
+                   item->path ? item->path : "", item->size, &content,
+                   item->facts.mode, item->facts.mtime_ns, item->facts.uid,
+                   item->facts.gid);
     if (rc < 0)
         return rc;
     id = sqlite3_last_insert_rowid (s->db);

@@ -18,9 +18,11 @@ static const char next_sql[] =
     "SELECT i.id, i.capture, i.number, i.kind, i.own, i.path, i.size, "
     "i.content, i.state, c.path, c.name, c.rank, "
     "i.sum IS row_sum('i', i.id, i.capture, i.number, i.kind, i.own, i.path, "
-    "i.size, i.content, i.state, i.at, i.why), "
+    "i.size, i.content, i.state, i.at, i.why, i.mode, i.mtime_ns, i.uid, "
+    "i.gid), "
     "c.sum IS row_sum('c', c.id, c.path, c.fingerprint, c.key, c.name, "
-    "c.rank, c.state, c.open), c.fingerprint "
+    "c.rank, c.state, c.open), c.fingerprint, i.mode, i.mtime_ns, i.uid, "
+    "i.gid "
     "FROM item i INDEXED BY item_open LEFT JOIN capture c ON c.id=i.capture "
     "WHERE i.state<6 AND i.kind=?1 AND i.id>?2 ORDER BY i.id LIMIT 1";
 
@@ -50,7 +52,9 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
     memset (ret, 0, sizeof (*ret));
     db_columns (st, ret->id, ret->capture_id, number, ret->kind, ret->own,
                 ret->path, ret->size, ret->content, ret->state, below,
-                ret->capture, ret->rank, good, capture_good, version);
+                ret->capture, ret->rank, good, capture_good, version,
+                ret->facts.mode, ret->facts.mtime_ns, ret->facts.uid,
+                ret->facts.gid);
     ret->own = ret->own && ret->state != SPOOL_ASKED;
     if (*s->host)
         spool_place (s->host, below ? below : "", ret->place);

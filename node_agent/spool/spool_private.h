@@ -236,7 +236,7 @@ int capture_lose (struct spool *s, uint64_t id, struct err *err);
     state ", " open ")"
 #define ITEM_SUM(state, at, why) \
     "row_sum('i', id, capture, number, kind, own, path, size, content, " \
-    state ", " at ", " why ")"
+    state ", " at ", " why ", mode, mtime_ns, uid, gid)"
 #define RELEASE_SUM_AT(sealed_ns, state) \
     "row_sum('r', path, first_item, last_item, " sealed_ns ", manifest, " \
     state ")"

@@ -132,7 +132,7 @@ static void look_at (struct archive *a, const char *job)
     if (archive_list (a, job, &list, NULL) == 0) {
         for (size_t i = 0; i < list.n; i++) {
             (void)archive_check (a, &list.items[i], NULL);
-            (void)archive_get (a, &list.items[i], &to, "got", NULL);
+            (void)archive_get (a, &list.items[i], &to, "got", false, NULL);
             (void)unlinkat (to.fd, "got", 0);
         }
         free (list.items);

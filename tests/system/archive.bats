@@ -156,6 +156,48 @@ spoil ()                            # RANK NAME
     stop_service
 }
 
+# Whoever compares or packs what came back sees no difference.
+@test "archive get: modes and times are those of the node; owners on request" {
+    local name file
+
+    make --ranks 1
+    name=$(of_rank 0)
+    file=$(find "job/$name" -type f | sort | head -n 1)
+    file=${file#job/"$name"/}
+    : >"job/$name/empty"
+    chmod 0751 "job/$name/$file"
+    chmod 4755 "job/$name/empty"
+    touch -d @1234567890.123456789 "job/$name/$file"
+    head -c 2500000 /dev/zero | tr '\0' x >"job/$name/large"
+    [ "$(id -u)" != 0 ] || chown 1234:5678 "job/$name/large"
+    service
+    run agent --once --raw --owner job
+    expect_status 0
+    stop_service
+    export ROLLCALL_ROOT=$TEST_DIR/root
+    run "$ROLLCALL" archive get j 0 back
+    expect_status 0
+    facts () {
+        (cd "$1" && find . -type f ! -name rollcall.shipment \
+            -printf '%p %s %m %T@\n' | sort)
+    }
+    is "mode and time" "$(facts "job/$name" | sed 's/ 4755 / 755 /')" \
+        "$(facts "back/$name")"
+    diff -r -x rollcall.shipment "job/$name" "back/$name"
+    # 2.5 MB that are all alike take next to nothing
+    [ "$(stat -c %s root/segments/00000001)" -lt 200000 ] ||
+        fail "$(ls -l root/segments)"
+    "$ROLLCALL" archive ls --json >json
+    is "listed" 0751 "$(sqlite3 :memory: "SELECT json_extract(value, '$.mode') FROM
+        json_each(json_extract(readfile('json'), '$.items')) WHERE
+        json_extract(value, '$.path')='$file'")"
+    [ "$(id -u)" = 0 ] || return 0
+    is "not asked for" 0 "$(stat -c %u "back/$name/large")"
+    run "$ROLLCALL" archive get --owner j 0 owned
+    expect_status 0
+    is "asked for" "1234:5678" "$(stat -c %u:%g "owned/$name/large")"
+}
+
 @test "archive get --superseded: what is in no result" {
     local capture
     local -a old

@@ -13,6 +13,7 @@ struct fixture {
     int64_t newest;             // of what is delivered
     int64_t version;            // that counts; 0: the newest
     size_t left;                // that are expected not to be in it
+    struct file_facts facts;    // of what is delivered
 };
 
 static int setup (void **state)
@@ -43,6 +44,7 @@ static void deliver (struct fixture *f, int64_t rank, const char *capture,
     (void)snprintf (item.job, sizeof (item.job), "j");
     (void)snprintf (item.capture, sizeof (item.capture), "%s", capture);
     (void)snprintf (item.path, sizeof (item.path), "%s", path);
+    item.facts = f->facts;
     item.content = root_digest (bytes);
     assert_int_equal (store_put_chunk (f->root.s, &item.content,
                                        strlen (bytes), CODEC_PLAIN, bytes,
@@ -111,6 +113,37 @@ static void check_file (struct fixture *f, const char *name, const char *want)
         fail_msg ("%s is not there", name);
     assert_string_equal (buf_text (&b), want);
     buf_fini (&b);
+}
+
+static void check_facts (struct fixture *f, const char *name, mode_t mode,
+                         int64_t mtime_ns)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    assert_true (fileio_join (path, sizeof (path), f->out, name));
+    assert_int_equal (stat (path, &st), 0);
+    assert_int_equal (st.st_mode & 07777, mode);
+    assert_true (st.st_mtim.tv_sec * INT64_C (1000000000) +
+                     st.st_mtim.tv_nsec == mtime_ns);
+}
+
+/* Mode and time are those of the version, also of a file that is there. */
+static void test_facts (void **state)
+{
+    struct fixture *f = *state;
+
+    f->facts = (struct file_facts){ S_IFREG | 0751, 1234567890123456789, -1,
+                                    -1 };
+    deliver (f, 0, "a", "x", "a0");
+    build (f, 1);
+    check_facts (f, "a/x", 0751, 1234567890123456789);
+    f->newest = 7;
+    f->facts.mode = S_IFREG | 0600;
+    f->facts.mtime_ns = -5;
+    deliver (f, 0, "a", "x", "a0");
+    build (f, 1);
+    check_facts (f, "a/x", 0600, -5);
 }
 
 /* Names that only one rank has need nothing more. */
@@ -485,7 +518,7 @@ int main (void)
         TEST (test_again), TEST (test_version),
         TEST (test_back_again),
         TEST (test_in_the_way), TEST (test_only_changes), TEST (test_missing),
-        TEST (test_cancel), TEST (test_links),
+        TEST (test_cancel), TEST (test_links), TEST (test_facts),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

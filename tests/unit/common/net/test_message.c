@@ -45,6 +45,8 @@ static void fill (struct message *m, enum message_type type)
     m->size = 123456789;
     (void)snprintf (m->capture, sizeof (m->capture), "n0_1_ascend_pt");
     (void)snprintf (m->path, sizeof (m->path), "PROF_1/device_0/a.b");
+    m->facts = (struct file_facts){ S_IFREG | 0640, -5, 1000, 0 };
+    m->part = PART_LIST;
     m->offset = UINT64_C (5) << 20;
     m->length = CONTENT_CHUNK;
     m->codec = CODEC_LZ4;
@@ -101,6 +103,15 @@ static void test_round_trip (void **state)
     assert_string_equal (out.path, in.path);
     assert_string_equal (out.place, in.place);
     assert_memory_equal (&out.content, &in.content, DIGEST_SIZE);
+    assert_true (out.facts.mode == in.facts.mode && out.facts.gid == 0 &&
+                 out.facts.mtime_ns == -5 && out.facts.uid == 1000);
+    in.facts.mode |= S_ISUID;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_GET);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_int_equal (out.part, PART_LIST);
+    in.part++;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_RANK);
     assert_int_equal (round_trip (&in, &out), 0);
     assert_int_equal (out.status, -1);

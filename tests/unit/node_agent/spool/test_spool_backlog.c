@@ -32,7 +32,7 @@ static const char fill_sql[] =
     " rank, state, open, sum FROM n, capture WHERE id=1;"
     "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i+1 FROM n WHERE i<%d)"
     "INSERT INTO item SELECT i, i, number, kind, own, path, size, content,"
-    " state, at, why, sum FROM n, item WHERE id=1;"
+    " state, at, why, sum, mode, mtime_ns, uid, gid FROM n, item WHERE id=1;"
     "COMMIT;";
 
 static void fill (struct fixture *f, char *sql)
@@ -138,7 +138,7 @@ static const char release_sql[] =
     "PRAGMA synchronous=OFF; BEGIN;"
     "WITH RECURSIVE n(i) AS (SELECT %d+1 UNION ALL SELECT i+1 FROM n WHERE "
     "i<%d+%d) INSERT INTO item SELECT i, i, number, kind, own, path, size,"
-    " content, state, at, why, sum FROM n, item WHERE id=1;"
+    " content, state, at, why, sum, mode, mtime_ns, uid, gid FROM n, item WHERE id=1;"
     "WITH RECURSIVE n(i) AS (SELECT %d+1 UNION ALL SELECT i+1 FROM n WHERE "
     "i<%d+%d) INSERT INTO release SELECT i, path||'/'||i, i, i, sealed_ns,"
     " manifest, state, sum FROM n, release WHERE id=1;"
