@@ -30,6 +30,7 @@ struct ledger;
 enum ledger_form {
     FORM_PLAIN = CODEC_PLAIN,
     FORM_LZ4 = CODEC_LZ4,
+    FORM_ZSTD = CODEC_ZSTD,
     FORM_LIST = 16,
 };
 

@@ -25,6 +25,7 @@ bool ledger_valid_form (const struct ledger_place *p)
     case FORM_PLAIN:
         return p->size <= CONTENT_CHUNK && p->stored == p->size;
     case FORM_LZ4:
+    case FORM_ZSTD:
         return p->size <= CONTENT_CHUNK && p->stored < p->size;
     case FORM_LIST:
         return p->size > CONTENT_CHUNK && p->size <= CONTENT_SIZE_MAX &&

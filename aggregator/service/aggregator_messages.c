@@ -79,6 +79,7 @@ static void welcome (struct aggregator *a, const struct net_peer *to,
                      enum raw_wanted raw)
 {
     struct message m = { .type = MESSAGE_WELCOME, .sent_ns = hello->sent_ns,
+                         .codecs = pack_codecs (),
                          .wall_ns = clock_wall_ns (), .lost = lost,
                          .raw = raw };
 
@@ -251,7 +252,8 @@ static bool is_taken (struct aggregator *a, struct served *s,
 {
     struct job_agent *agent = job_agent_of_host (&s->job, m->host_key);
     struct message probe = { .type = MESSAGE_WELCOME,       // answers no HELLO
-                             .wall_ns = clock_wall_ns () };
+                             .wall_ns = clock_wall_ns (),
+                             .codecs = pack_codecs () };
     int64_t now = clock_mono_ns ();
 
     if (!agent || agent->done || agent->lost ||

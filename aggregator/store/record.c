@@ -378,6 +378,9 @@ static int record_give (struct scan *s, struct record *r, struct err *err)
         bad = record_inside (r) > s->to - s->at
                   ? -EBADMSG
                   : record_check (&s->reader, s->fd, &r->place, &r->id);
+        if (bad == -ENOTSUP)
+            return err_set (err, ENOTSUP, "a content is packed with zstd, which "
+                            "this build of rollcall does not have");
         if (bad < 0 && bad != -EBADMSG)
             return err_sys (err, -bad, "cannot verify a content");
     }

@@ -249,6 +249,9 @@ int store_reader_check (struct store_reader *r, store_bytes_fn *fn, void *arg,
             return err_set (err, EBADMSG, "it is cut short");
         if (rc == -EBADMSG)
             return err_set (err, EBADMSG, "its hash is wrong");
+        if (rc == -ENOTSUP)
+            return err_set (err, ENOTSUP, "it is packed with zstd, which this "
+                            "build of rollcall does not have");
         if (rc < 0)
             return err_sys (err, -rc, "cannot read it");
         if (fn && (rc = fn (arg, bytes, (size_t)chunk->place.size)) < 0)

@@ -59,6 +59,7 @@ struct run_options {
     const char *state;          // local directory of runs
     const char *interface, *ports;
     int64_t expect_bytes;       // of raw data from the profilers of a node
+    const char *compress;       // how raw files are packed
     int64_t max_rate;           // bytes that an agent ships in a second
     const char *release;        // when captures in the run's own directories
                                 // are removed

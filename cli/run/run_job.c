@@ -367,6 +367,7 @@ int run_start_agent (struct run *r, struct err *err)
     // else ROLLCALL_WHEN_FULL, which is meant for a service here, would apply
     daemon_option (&w, "--when-full", "block");
     daemon_number (&w, "--max-rate", r->opt->max_rate, "");
+    daemon_option (&w, "--compress", r->opt->compress);
     add_analyse (&w, &r->opt->analyse);
     daemon_option (&w, "--release", r->opt->release ? r->opt->release
                                     : r->opt->raw   ? "shipped" : "never");

@@ -33,6 +33,8 @@ static const struct option_spec options[] = {
       "When delivered captures are removed from the directories that this run "
       "made: never, shipped, after=TIME, when-full. Without it: shipped with "
       "--raw, never without."),
+    OPTION (TEXT, "compress", 0, struct run_options, compress, "CODEC", "lz4",
+      "ROLLCALL_COMPRESS", PACK_COMPRESS_HELP),
     OPTION (BYTES, "max-rate", 0, struct run_options, max_rate, "BYTES", "0",
       "ROLLCALL_MAX_RATE",
       "How many bytes each node ships in a second at most, as 10MB; 0: no "
@@ -94,6 +96,7 @@ int run_check_options (const struct run_options *opt)
 {
     const char *command = opt->analyse.command;
     struct err err = { "" };
+    enum chunk_codec codec;
     unsigned wanted;
 
     if (run_check_net (opt, &err) < 0)
@@ -112,6 +115,8 @@ int run_check_options (const struct run_options *opt)
         return RUN_FAIL (EXIT_USAGE, "--release %s needs --raw: captures are "
                          "removed only when their raw files were delivered "
                          "too", opt->release);
+    if (pack_parse_codec (opt->compress, &codec, &err) < 0)
+        return RUN_FAIL (EXIT_USAGE, "%s", err.text);
     if (analyser_check (&opt->analyse, &err) < 0)
         return RUN_FAIL (EXIT_USAGE, "%s", err.text);
     if (command && command[0] != '/' &&

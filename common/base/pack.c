@@ -2,8 +2,12 @@
 #include "base/pack.h"
 
 #include <errno.h>
+#include <string.h>
 #include <lz4.h>
 #include <lz4frame.h>
+#ifdef ROLLCALL_ZSTD
+#include <zstd.h>
+#endif
 
 int pack_frame (const void *data, size_t size, struct buf *out,
                 struct err *err)
@@ -62,14 +66,105 @@ int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
     return 0;
 }
 
+#ifdef ROLLCALL_ZSTD
+static int zstd_frame (const void *data, size_t size, struct buf *out)
+{
+    size_t bound = ZSTD_compressBound (size), n = 0;
+    ZSTD_CCtx *c = ZSTD_createCCtx ();
+    void *at = buf_extend (out, bound);
+    bool good = c && at &&
+                !ZSTD_isError (ZSTD_CCtx_setParameter (c, ZSTD_c_checksumFlag,
+                                                       1));
+
+    if (good) {
+        n = ZSTD_compress2 (c, at, bound, data, size);
+        good = !ZSTD_isError (n);
+    }
+    if (at)
+        out->size -= good ? bound - n : bound;
+    (void)ZSTD_freeCCtx (c);
+    return good ? 0 : -ENOMEM;
+}
+
+/* One frame, whole, and nothing behind it. */
+static int zstd_open (const void *frame, size_t size, void *raw,
+                      size_t raw_size)
+{
+    if (ZSTD_getFrameContentSize (frame, size) != raw_size ||
+        ZSTD_findFrameCompressedSize (frame, size) != size)
+        return -EBADMSG;
+    return ZSTD_decompress (raw, raw_size, frame, size) == raw_size
+               ? 0 : -EBADMSG;
+}
+#else
+static int zstd_frame (const void *data, size_t size, struct buf *out)
+{
+    (void)data;
+    (void)size;
+    (void)out;
+    return -ENOTSUP;
+}
+
+static int zstd_open (const void *frame, size_t size, void *raw,
+                      size_t raw_size)
+{
+    (void)frame;
+    (void)size;
+    (void)raw;
+    (void)raw_size;
+    return -ENOTSUP;
+}
+#endif
+
 int pack_chunk_open (enum chunk_codec codec, const void *stored, size_t size,
                      void *raw, size_t raw_size, const void **ret)
 {
     *ret = codec == CODEC_PLAIN ? stored : raw;
-    if (codec == CODEC_PLAIN)
+    switch (codec) {
+    case CODEC_PLAIN:
         return size == raw_size ? 0 : -EBADMSG;
-    return codec == CODEC_LZ4 ? pack_open (stored, size, raw, raw_size, NULL)
-                              : -EBADMSG;
+    case CODEC_LZ4:
+        return pack_open (stored, size, raw, raw_size, NULL);
+    case CODEC_ZSTD:
+        return zstd_open (stored, size, raw, raw_size);
+    default:
+        return -EBADMSG;
+    }
+}
+
+int pack_chunk (enum chunk_codec codec, const void *data, size_t size,
+                struct buf *out)
+{
+    if (codec == CODEC_ZSTD)
+        return zstd_frame (data, size, out);
+    if (codec == CODEC_LZ4)
+        return pack_frame (data, size, out, NULL);
+    buf_put (out, data, size);
+    return out->failed ? -ENOMEM : 0;
+}
+
+int pack_parse_codec (const char *name, enum chunk_codec *ret, struct err *err)
+{
+    static const char *const names[CODECS] = { "none", "lz4", "zstd" };
+
+    for (unsigned i = 0; i < CODECS; i++) {
+        if (strcmp (name, names[i]) != 0)
+            continue;
+        *ret = (enum chunk_codec)i;
+        return pack_codecs () >> i & 1
+                   ? 0 : err_set (err, ENOTSUP, "--compress %s: this build of "
+                                  "rollcall does not have it", name);
+    }
+    return err_set (err, EINVAL, "--compress: one of lz4, zstd, none");
+}
+
+unsigned pack_codecs (void)
+{
+#ifdef ROLLCALL_ZSTD
+    return 1u << CODEC_PLAIN | 1u << CODEC_LZ4 | 1u << CODEC_ZSTD;
+#else
+    return 1u << CODEC_PLAIN | 1u << CODEC_LZ4;
+#endif
 }
 
 const char *pack_version (void)

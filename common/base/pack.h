@@ -1,7 +1,7 @@
-/* common/base/pack.h - compressed bytes (the only user of lz4frame.h)
+/* common/base/pack.h - compressed bytes (the only user of lz4frame.h and zstd.h)
  *
- * A frame has its content size and a checksum of each block and of the whole,
- * so `lz4 -d` reads it and damage is detected.
+ * A frame has its content size and a checksum of the whole, that of LZ4 also of
+ * each block, so `lz4 -d` and `zstd -d` read it and damage is detected.
  */
 #ifndef ROLLCALL_BASE_PACK_H
 #define ROLLCALL_BASE_PACK_H
@@ -13,7 +13,22 @@
 enum chunk_codec {
     CODEC_PLAIN = 0,
     CODEC_LZ4 = 1,              // a frame of pack_frame
+    CODEC_ZSTD = 2,
+    CODECS
 };
+
+/* Find the codec of a name: lz4, zstd or none.  -EINVAL, -ENOTSUP: this build
+ * does not have it; with a sentence about the option --compress.
+ */
+#define PACK_COMPRESS_HELP \
+    "How raw files are packed, on the wire and in the aggregator's store: lz4, " \
+    "zstd (smaller, more CPU time) or none. What does not get smaller is not " \
+    "packed."
+int pack_parse_codec (const char *name, enum chunk_codec *ret,
+                      struct err *err);
+
+/* The codecs that this build has, a bit for each: 1 << codec. */
+unsigned pack_codecs (void);
 
 /* Append a frame with 'size' bytes of 'data' to 'out'.  Returns 0, or -ENOMEM
  * if 'out' cannot grow enough.
@@ -28,8 +43,15 @@ int pack_frame (const void *data, size_t size, struct buf *out,
 int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
                struct err *err);
 
+/* Append the chunk in this codec, as pack_frame; -ENOTSUP: this build does not
+ * have it.
+ */
+int pack_chunk (enum chunk_codec codec, const void *data, size_t size,
+                struct buf *out);
+
 /* Unpack a chunk of 'raw_size' bytes: as pack_open; plain bytes are not copied.
- * *ret gets the bytes, in 'raw' or in 'stored'.
+ * *ret gets the bytes, in 'raw' or in 'stored'.  -ENOTSUP: this build does not
+ * have the codec, and nothing is known of the bytes.
  */
 int pack_chunk_open (enum chunk_codec codec, const void *stored, size_t size,
                      void *raw, size_t raw_size, const void **ret);

@@ -49,6 +49,7 @@
 #define F_COMMAND "e"                   // when and how it ended
 #define F_PART "P"
 #define F_FACTS "q"
+#define F_CODECS "X"
 
 static const struct {
     enum message_type type;
@@ -67,7 +68,8 @@ static const struct {
     { MESSAGE_DONE, "done", F_TEXT F_DOUBTFUL },
     { MESSAGE_PING, "ping", F_LEFT },
     { MESSAGE_HAVE, "have", F_ITEM F_HAVE F_TEXT },
-    { MESSAGE_WELCOME, "welcome", F_SENT F_WALL F_LOST F_RAW },
+    { MESSAGE_WELCOME, "welcome", F_SENT F_WALL F_LOST F_RAW
+      F_CODECS },
     { MESSAGE_REFUSED, "refused", F_TEXT F_REASON },
     { MESSAGE_GET, "get", F_ITEM F_PART F_OFFSET F_LENGTH },
     { MESSAGE_ACK, "ack", F_ITEM F_MARK },
@@ -166,6 +168,7 @@ static void put_field (struct buf *b, const struct message *m, char field)
         wire_put_u64 (b, m->gone);
         break;
     case 'q': message_put_facts (b, &m->facts); break;
+    case 'X': wire_put_u8 (b, (uint8_t)m->codecs); break;
     case 'e':
         wire_put_i64 (b, m->command.ns);
         wire_put_i64 (b, m->command.signal);
@@ -252,6 +255,7 @@ static void get_field (struct wire *w, struct message *m, char field)
         m->gone = wire_u64 (w);
         break;
     case 'q': message_get_facts (w, &m->facts); break;
+    case 'X': m->codecs = wire_u8 (w); break;
     default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }
@@ -351,8 +355,7 @@ static bool plausible (const struct message *m)
                message_valid_place (m->place) && file_facts_valid (&m->facts) &&
                message_valid_item (m->kind, m->rank, m->capture, m->path);
     case MESSAGE_CHUNK:
-        return m->part <= PART_LIST &&
-               (m->codec == CODEC_PLAIN || m->codec == CODEC_LZ4);
+        return m->part <= PART_LIST && m->codec < CODECS;
     case MESSAGE_GET:
         return m->part <= PART_LIST && m->length <= CONTENT_CHUNK;
     case MESSAGE_REFUSED:

@@ -121,6 +121,7 @@ struct message {
     uint64_t offset;                    // GET, CHUNK: in that part
     uint32_t length;                    // GET: at most CONTENT_CHUNK
     enum chunk_codec codec;             // CHUNK: encoding of the data
+    unsigned codecs;                    // WELCOME: that the aggregator has
     const void *data;                   // CHUNK: borrowed
     size_t data_size;
     uint64_t left_items;                // PING: how many are not acknowledged

@@ -233,6 +233,7 @@ static int agent_start (struct agent *a, struct err *err)
                            &events, &a->ship, err)) < 0)
         return rc;
     ship_limit (a->ship, a->opt->max_rate);
+    ship_pack (a->ship, a->opt->codec);
     if ((rc = agent_recall_captures (a, err)) < 0)
         return rc;
     agent_recall_redelivery (a);

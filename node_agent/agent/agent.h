@@ -7,6 +7,7 @@
 #define ROLLCALL_AGENT_AGENT_H
 
 #include "analyse/analyser.h"
+#include "base/pack.h"
 #include "options/options.h"
 #include "store/space.h"
 
@@ -28,6 +29,8 @@ struct agent_options {
     const char *cpu_budget;     // "1%" of all CPUs of the node
     int64_t backlog_limit_ns;   // how long captures wait in the idle class
     int64_t max_rate;           // bytes a second on the wire; 0: any
+    const char *compress;       // of raw files: lz4, zstd, none; and as number
+    enum chunk_codec codec;
     bool hold;                  // pause while a capture is collected
     bool release_rows_only;     // release also without raw files
     int64_t quiet_ns;           // finished when unchanged for so long

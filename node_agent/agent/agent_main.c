@@ -74,6 +74,8 @@ static const struct option_spec options[] = {
       backlog_limit_ns, "TIME", "60s", "ROLLCALL_BACKLOG_LIMIT",
       "Captures that have waited for this long are read at nice 19, not only "
       "when the node is idle."),
+    OPTION (TEXT, "compress", 0, struct agent_options, compress, "CODEC", "lz4",
+      "ROLLCALL_COMPRESS", PACK_COMPRESS_HELP),
     OPTION (BYTES, "max-rate", 0, struct agent_options, max_rate, "BYTES", "0",
       "ROLLCALL_MAX_RATE",
       "How many bytes to ship in a second at most, as 10MB; 0: no limit."),
@@ -175,6 +177,8 @@ int main (int argc, char **argv)
         return usage ("captures are removed only when their raw files were "
                       "delivered too: give --raw, or --release-rows-only to "
                       "lose them");
+    if (pack_parse_codec (opt.compress, &opt.codec, &err) < 0)
+        return usage (err.text);
     if (space_parse_limit (opt.cpu_budget, &budget) < 0 || budget.ppm == 0)
         return usage ("--cpu-budget: a part of the CPUs, like 1% or 0.5%");
     return agent_run (&opt);

@@ -54,6 +54,7 @@ static void on_welcome (struct ship *s, const struct message *m)
     if (s->events.raw && m->sent_ns > 0)        // else it answers no HELLO
         s->events.raw (s->events.arg, m->raw, m->sent_ns);
     check_mark (s, m);
+    s->codecs = m->codecs;
     // it answers a later HELLO: everything sent before has arrived
     if (s->is_done && s->done_ns > 0 && m->sent_ns >= s->done_ns &&
         s->events.said)
@@ -122,6 +123,11 @@ void ship_limit (struct ship *s, int64_t bytes_per_s)
 {
     // at first no more than the smallest piece that is requested
     bucket_init (&s->rate, bytes_per_s, CONTENT_CHUNK, clock_mono_ns ());
+}
+
+void ship_pack (struct ship *s, enum chunk_codec codec)
+{
+    s->codec = codec;
 }
 
 void ship_hold (struct ship *s, bool held)

@@ -55,10 +55,14 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
                  struct err *err);
 void ship_destroy (struct ship *s);     // s may be NULL
 
-/* Limit the bytes per second, 0: no limit; hold raw files back until the next
- * call, or not.
- */
+/* Limit the bytes per second, 0: no limit. */
 void ship_limit (struct ship *s, int64_t bytes_per_s);
+
+/* Pack raw files in this codec (CODEC_PLAIN: not at all, which holds until it is
+ * called), or in LZ4 if the aggregator does not have it.
+ */
+void ship_pack (struct ship *s, enum chunk_codec codec);
+/* Hold raw files back until the next call, or not. */
 void ship_hold (struct ship *s, bool held);
 
 /* Announce a larger world than the identity has, from the next HELLO on. */

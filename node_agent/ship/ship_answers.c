@@ -53,18 +53,19 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
 /* Raw files are sent packed if that makes them smaller; shipments are packed
  * already.
  */
-static void pack_chunk (struct ship *s, struct offer *o, struct message *m)
+static void pack_answer (struct ship *s, struct offer *o, struct message *m)
 {
+    enum chunk_codec codec = s->codecs >> s->codec & 1 ? s->codec : CODEC_LZ4;
     bool smaller;
 
-    if (!offer_may_pack (o, m->offset))
+    if (codec == CODEC_PLAIN || !offer_may_pack (o, m->offset))
         return;
     buf_clear (&s->packed);
-    smaller = pack_frame (m->data, m->data_size, &s->packed, NULL) == 0 &&
+    smaller = pack_chunk (codec, m->data, m->data_size, &s->packed) == 0 &&
               s->packed.size < m->data_size;
     offer_packed (o, m->offset, smaller);
     if (smaller) {
-        m->codec = CODEC_LZ4;
+        m->codec = codec;
         m->data = s->packed.data;
         m->data_size = s->packed.size;
     }
@@ -124,7 +125,7 @@ static bool ship_answers_answer (struct ship *s, const struct get *get)
         return true;
     }
     if (get->part == PART_BYTES)
-        pack_chunk (s, o, &m);
+        pack_answer (s, o, &m);
     (void)FAULT ("agent.ship.chunk");
     if (ship_say (s, &m) < 0)
         return false;

@@ -65,6 +65,8 @@ struct ship {
     size_t nqueue;
     void *chunk;
     struct buf packed;
+    enum chunk_codec codec;     // of raw files, if the aggregator has it
+    unsigned codecs;            // that it has
     struct bucket rate;
     bool held;                  // no raw files are sent meanwhile
     int64_t heard_ns;

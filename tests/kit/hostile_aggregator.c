@@ -60,6 +60,7 @@ static void say (struct message *m, bool damaged)
 static void welcome (const struct message *hello)
 {
     struct message m = { .type = MESSAGE_WELCOME, .sent_ns = hello->sent_ns,
+                         .codecs = nonsense_draw (256),
                          .wall_ns = clock_wall_ns () };
 
     m.lost = manner == NONSENSE && nonsense_draw (8) == 0;

@@ -192,6 +192,65 @@ static void test_out_full (void **state)
     free (raw);
 }
 
+/* Each codec that this build has gives the bytes back, and tells damage, a wrong
+ * size and more than one frame.
+ */
+static void test_codecs (void **state)
+{
+    uint8_t *raw = make_raw (50000), *back = malloc (50000);
+    const void *got;
+
+    (void)state;
+    for (unsigned c = CODEC_PLAIN; c < CODECS; c++) {
+        struct buf b;
+
+        buf_init (&b, 4 * FRAME_MAX);
+        if (!(pack_codecs () >> c & 1)) {
+            assert_int_equal (pack_chunk (c, raw, 50000, &b), -ENOTSUP);
+            assert_int_equal (pack_chunk_open (c, "x", 1, back, 9, &got),
+                              -ENOTSUP);
+            continue;
+        }
+        assert_int_equal (pack_chunk (c, raw, 50000, &b), 0);
+        assert_int_equal (pack_chunk_open (c, b.data, b.size, back, 50000,
+                                           &got), 0);
+        assert_memory_equal (got, raw, 50000);
+        assert_ptr_equal (got, c == CODEC_PLAIN ? (void *)b.data : back);
+        assert_int_equal (pack_chunk_open (c, b.data, b.size - 1, back, 50000,
+                                           &got), -EBADMSG);
+        assert_int_equal (pack_chunk_open (c, b.data, b.size, back, 49999,
+                                           &got), -EBADMSG);
+        b.data[b.size / 2] ^= 1;
+        assert_int_equal (pack_chunk_open (c, b.data, b.size, back, 50000,
+                                           &got), c ? -EBADMSG : 0);
+        b.data[b.size / 2] ^= 1;
+        if (c != CODEC_PLAIN) {
+            assert_int_equal (pack_chunk (c, raw, 50000, &b), 0);
+            assert_int_equal (pack_chunk_open (c, b.data, b.size, back, 50000,
+                                               &got), -EBADMSG);
+        }
+        buf_fini (&b);
+    }
+    assert_int_equal (pack_chunk_open (CODECS, "x", 1, back, 1, &got),
+                      -EBADMSG);
+    free (raw);
+    free (back);
+}
+
+static void test_names (void **state)
+{
+    enum chunk_codec codec = CODEC_PLAIN;
+    struct err err = { "" };
+
+    (void)state;
+    assert_int_equal (pack_parse_codec ("lz4", &codec, &err), 0);
+    assert_int_equal (codec, CODEC_LZ4);
+    assert_int_equal (pack_parse_codec ("none", &codec, &err), 0);
+    assert_int_equal (codec, CODEC_PLAIN);
+    assert_int_equal (pack_parse_codec ("zip", &codec, &err), -EINVAL);
+    assert_non_null (strstr (err.text, "lz4, zstd, none"));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +260,7 @@ int main (void)
         cmocka_unit_test (test_damage),
         cmocka_unit_test (test_no_frame),
         cmocka_unit_test (test_out_full),
+        cmocka_unit_test (test_codecs), cmocka_unit_test (test_names),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

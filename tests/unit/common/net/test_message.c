@@ -284,7 +284,7 @@ static void test_bounds (void **state)
     in.length = CONTENT_CHUNK + 1;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_CHUNK);
-    in.codec = 2;
+    in.codec = CODECS;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_REFUSED);
     in.reason = 3;
