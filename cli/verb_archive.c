@@ -245,9 +245,11 @@ static int verify (const struct archive_options *opt, struct archive *a,
     }
     json_add_int (doc, "items", n);
     json_add_int (doc, "bytes", (int64_t)v.bytes);
+    json_add_int (doc, "stored", (int64_t)a->read);
     if (!opt->json)
-        (void)printf ("%ld item%s, %llu bytes, %zu damaged\n", n,
-                      units_s ((uint64_t)n), v.bytes, v.bad);
+        (void)printf ("%ld item%s, %llu bytes, stored in %llu, %zu damaged\n",
+                      n, units_s ((uint64_t)n), v.bytes,
+                      (unsigned long long)a->read, v.bad);
     rc = cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
     return rc ? rc : v.bad > 0;
 }

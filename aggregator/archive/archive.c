@@ -13,12 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
+struct checked {
+    uint64_t id[DIGEST_SIZE / 8];
+    int64_t rc;
+};
+
 int archive_open (const char *root, struct archive *a, struct err *err)
 {
     char path[PATH_MAX];
     int rc;
 
     memset (a, 0, sizeof (*a));
+    a->checked = (struct map)MAP (struct checked, DIGEST_SIZE / 8);
     if (!fileio_join (path, sizeof (path), root, "ledger.db"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     PRINT (a->root, "%s", root);
@@ -34,6 +40,7 @@ void archive_close (struct archive *a)
 {
     store_close (a->store);
     ledger_close (a->ledger);
+    map_fini (&a->checked);
     a->store = NULL;
     a->ledger = NULL;
 }
@@ -102,14 +109,35 @@ static int open_content (struct archive *a, const struct ledger_item *item,
                               &item->place, ret, err);
 }
 
+/* Check a chunk, unless that was done before. */
+static int check_chunk (struct archive *a, struct store_reader *in, size_t i,
+                        struct err *err)
+{
+    const struct store_chunk *chunk =
+        store_chunk_at (store_reader_content (in), i);
+    struct checked key = { { 0 }, 0 }, *c;
+    const void *bytes;
+    bool is_new;
+
+    memcpy (key.id, chunk->id.bytes, DIGEST_SIZE);
+    if (!(c = map_put (&a->checked, &key, &is_new)))
+        return err_set (err, ENOMEM, "no memory to verify");
+    if (is_new) {
+        a->read += chunk->place.stored;
+        return (int)(c->rc = store_reader_check_chunk (in, i, &bytes, err));
+    }
+    return c->rc < 0 ? err_set (err, -(int)c->rc, "it has a chunk that is "
+                                "damaged, as another file has") : 0;
+}
+
 int archive_check (struct archive *a, const struct ledger_item *item,
                    struct err *err)
 {
     struct store_reader *in;
     int rc = open_content (a, item, &in, err);
 
-    if (rc == 0)
-        rc = store_reader_check (in, NULL, NULL, NULL, err);
+    for (size_t i = 0; rc == 0 && i < store_reader_content (in)->n; i++)
+        rc = check_chunk (a, in, i, err);
     store_reader_destroy (in);
     return rc;
 }

@@ -8,6 +8,7 @@
 #ifndef ROLLCALL_ARCHIVE_ARCHIVE_H
 #define ROLLCALL_ARCHIVE_ARCHIVE_H
 
+#include "base/map.h"
 #include "ledger/ledger.h"
 #include "store/store.h"
 #include "store/tree.h"
@@ -16,6 +17,8 @@ struct archive {
     char root[PATH_MAX];
     struct ledger *ledger;
     struct store *store;
+    struct map checked;         // chunks, and the result of their check
+    uint64_t read;              // bytes that archive_check has read
 };
 
 /* The items of a job, all kinds, oldest first. */
@@ -37,7 +40,8 @@ int archive_list (struct archive *a, const char *job,
                   struct archive_items *ret, struct err *err);
 
 /* Check that the bytes of an item exist (else -ENOENT) and have its hash (else
- * -EBADMSG).
+ * -EBADMSG).  A chunk is read once, of however many items it is: 40 bytes of
+ * memory for each, until the archive is closed.
  */
 int archive_check (struct archive *a, const struct ledger_item *item,
                    struct err *err);

@@ -188,6 +188,13 @@ typedef int store_bytes_fn (void *arg, const void *bytes, size_t size);
 int store_reader_check (struct store_reader *r, store_bytes_fn *fn, void *arg,
                         const atomic_bool *cancel, struct err *err);
 
+/* The chunks of what is open, and a check of one of them, as above. */
+const struct store_content *store_reader_content (const struct store_reader *r);
+const struct store_chunk *store_chunk_at (const struct store_content *c,
+                                          size_t i);
+int store_reader_check_chunk (struct store_reader *r, size_t i,
+                              const void **bytes, struct err *err);
+
 /* The same for a content that is read once: check it; read the metadata of a
  * shipment, as shipment_read_meta.
  */

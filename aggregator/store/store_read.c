@@ -162,8 +162,13 @@ int store_reader_open (const struct store *s, struct ledger *ledger,
     return 0;
 }
 
-static const struct store_chunk *chunk_at (const struct store_content *c,
-                                           size_t i)
+const struct store_content *store_reader_content (const struct store_reader *r)
+{
+    return r->content;
+}
+
+const struct store_chunk *store_chunk_at (const struct store_content *c,
+                                          size_t i)
 {
     return c->list ? &c->list[i] : &c->one;
 }
@@ -183,7 +188,7 @@ static int reach (struct store_reader *r, const struct store_chunk *chunk,
 static int read_within (struct store_reader *r, size_t i, void *out, size_t n,
                         uint64_t at)
 {
-    const struct store_chunk *chunk = chunk_at (r->content, i);
+    const struct store_chunk *chunk = store_chunk_at (r->content, i);
     const struct ledger_place *p = &chunk->place;
     int fd = reach (r, chunk, NULL), rc;
 
@@ -229,32 +234,40 @@ struct byte_source store_reader_source (struct store_reader *r)
                                  .size = r->content->size };
 }
 
+int store_reader_check_chunk (struct store_reader *r, size_t i,
+                              const void **bytes, struct err *err)
+{
+    const struct store_chunk *chunk = store_chunk_at (r->content, i);
+    int fd = reach (r, chunk, err), rc;
+
+    r->loaded = SIZE_MAX;
+    if (fd < 0)
+        return fd;
+    rc = record_read (&r->buffers, fd, &chunk->place, &chunk->id, bytes);
+    if (rc == -ENODATA)
+        return err_set (err, EBADMSG, "it is cut short");
+    if (rc == -EBADMSG)
+        return err_set (err, EBADMSG, "its hash is wrong");
+    if (rc == -ENOTSUP)
+        return err_set (err, ENOTSUP, "it is packed with zstd, which this "
+                        "build of rollcall does not have");
+    return rc < 0 ? err_sys (err, -rc, "cannot read it") : 0;
+}
+
 int store_reader_check (struct store_reader *r, store_bytes_fn *fn, void *arg,
                         const atomic_bool *cancel, struct err *err)
 {
+    const struct store_content *c = r->content;
+    const void *bytes;
     int rc = 0;
 
-    r->loaded = SIZE_MAX;
-    for (size_t i = 0; i < r->content->n && rc == 0; i++) {
-        const struct store_chunk *chunk = chunk_at (r->content, i);
-        const void *bytes;
-        int fd = cancel && atomic_load (cancel)
-                     ? err_set (err, EINTR, "interrupted")
-                     : reach (r, chunk, err);
-
-        if (fd < 0)
-            return fd;
-        rc = record_read (&r->buffers, fd, &chunk->place, &chunk->id, &bytes);
-        if (rc == -ENODATA)
-            return err_set (err, EBADMSG, "it is cut short");
-        if (rc == -EBADMSG)
-            return err_set (err, EBADMSG, "its hash is wrong");
-        if (rc == -ENOTSUP)
-            return err_set (err, ENOTSUP, "it is packed with zstd, which this "
-                            "build of rollcall does not have");
-        if (rc < 0)
-            return err_sys (err, -rc, "cannot read it");
-        if (fn && (rc = fn (arg, bytes, (size_t)chunk->place.size)) < 0)
+    for (size_t i = 0; i < c->n && rc == 0; i++) {
+        if (cancel && atomic_load (cancel))
+            return err_set (err, EINTR, "interrupted");
+        rc = store_reader_check_chunk (r, i, &bytes, err);
+        if (rc == 0 && fn &&
+            (rc = fn (arg, bytes,
+                      (size_t)store_chunk_at (c, i)->place.size)) < 0)
             return err_sys (err, -rc, "cannot copy");
     }
     return rc;

@@ -187,6 +187,8 @@ spoil ()                            # RANK NAME
     # 2.5 MB that are all alike take next to nothing
     [ "$(stat -c %s root/segments/00000001)" -lt 200000 ] ||
         fail "$(ls -l root/segments)"
+    "$ROLLCALL" archive verify --json >json
+    [ "$(json '$.stored')" -lt 200000 ] || fail "$(cat json)"
     "$ROLLCALL" archive ls --json >json
     is "listed" 0751 "$(sqlite3 :memory: "SELECT json_extract(value, '$.mode') FROM
         json_each(json_extract(readfile('json'), '$.items')) WHERE
