@@ -124,6 +124,8 @@ struct message {
     unsigned codecs;                    // WELCOME: that the aggregator has
     const void *data;                   // CHUNK: borrowed
     size_t data_size;
+    void *owned;                        // CHUNK: if not NULL, 'data' is in this
+                                        // memory, which net_send frees
     uint64_t left_items;                // PING: how many are not acknowledged
     uint64_t left_captures;             // PING: how many are not read yet
     uint64_t doubtful;                  // DONE: captures that may belong to

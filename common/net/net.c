@@ -4,6 +4,7 @@
 #include "base/counter.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #define TURN_BYTES CONTENT_CHUNK        // and none after so many bytes
 #define FRAMES_MAX 4            // of a message: routing id, head, data, and one
                                 // too many
+#define PAGES_KEPT (16 << 20)   // bytes of freed memory, in each thread
 #define LAST_WORDS_MS 500       // for messages sent at the end of an agent
 #define OWN_FDS 256             // descriptors that are not connections
 
@@ -125,6 +127,16 @@ static int need_keys (const char *endpoint, bool router, struct err *err)
                     endpoint);
 }
 
+/* Messages of a MiB come and go all the time, in several threads: without this,
+ * glibc gives their pages back each time, and the kernel clears new ones, which
+ * takes as long as copying them.
+ */
+static void keep_pages (void)
+{
+    (void)mallopt (M_MMAP_THRESHOLD, PAGES_KEPT);
+    (void)mallopt (M_TRIM_THRESHOLD, PAGES_KEPT);
+}
+
 static int net_create (const char *endpoint, bool router,
                        const struct net_security *security, struct net **ret,
                        struct err *err)
@@ -136,6 +148,7 @@ static int net_create (const char *endpoint, bool router,
     if (!(n = calloc (1, sizeof (*n))))
         return err_set (err, ENOMEM, "no memory for %s", endpoint);
     n->router = router;
+    keep_pages ();
     descriptor_reserve_open (n);
     n->main = n->monitor = n->zap = (struct net_door){ n, NULL, -1 };
     n->secured = security && !security->insecure;
@@ -478,6 +491,32 @@ static int send_frame (struct net *n, const void *data, size_t size, bool more)
     return zmq_send (n->main.socket, data, size, flags) < 0 ? -zmq_errno () : 0;
 }
 
+static void free_data (void *data, void *owned)
+{
+    (void)data;
+    free (owned);
+}
+
+/* The bytes of a chunk: without a copy if their memory may be kept. */
+static int send_data (struct net *n, const struct message *m)
+{
+    zmq_msg_t f;
+    int rc;
+
+    if (!m->owned)
+        return send_frame (n, m->data, m->data_size, false);
+    if (zmq_msg_init_data (&f, (void *)(uintptr_t)m->data, m->data_size,
+                           free_data, m->owned) < 0) {
+        free (m->owned);
+        return -ENOMEM;
+    }
+    rc = zmq_msg_send (&f, n->main.socket, ZMQ_DONTWAIT) < 0 ? -zmq_errno ()
+                                                             : 0;
+    if (rc < 0)
+        (void)zmq_msg_close (&f);
+    return rc;
+}
+
 int net_send (struct net *n, const struct net_peer *to,
               const struct message *m)
 {
@@ -494,7 +533,9 @@ int net_send (struct net *n, const struct net_peer *to,
     if (rc == 0)
         rc = send_frame (n, b.data, b.size, chunk);
     if (rc == 0 && chunk)
-        rc = send_frame (n, m->data, m->data_size, false);
+        rc = send_data (n, m);
+    else
+        free (m->owned);
     buf_fini (&b);
     return rc;
 }

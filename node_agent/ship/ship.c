@@ -180,10 +180,9 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
         if (getrandom (&s->random, sizeof (s->random), 0) < 0)
             s->random = (uint64_t)clock_mono_ns ();
         s->random |= 1;         // a state of 0 would stay so
-        s->chunk = malloc (CONTENT_CHUNK);
         s->queue = calloc (QUEUE_MAX, sizeof (*s->queue));
     }
-    if (!s || !s->chunk || !s->queue) {
+    if (!s || !s->queue) {
         ship_destroy (s);
         return err_set (err, ENOMEM, "no memory to ship");
     }

@@ -7,10 +7,12 @@
 #include "base/log.h"
 #include "base/pack.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define RETRY_NS (10 * NS_PER_MS)       // when the socket has no room
 #define HOLD_NS (250 * NS_PER_MS)       // between checks whether it is over
+#define PROBE_BYTES 65536       // of a chunk that probably does not get smaller
 #define NOTE_CHUNKS 64          // progress of an item is recorded so often
 
 /* If the spool cannot set the item aside now, the fault is found again when it
@@ -50,19 +52,26 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
     ship_next_items (s);
 }
 
+static bool pack_smaller (struct ship *s, enum chunk_codec codec,
+                          const void *data, size_t size)
+{
+    buf_clear (&s->packed);
+    return pack_chunk (codec, data, size, &s->packed) == 0 &&
+           s->packed.size < size;
+}
+
 /* Raw files are sent packed if that makes them smaller; shipments are packed
- * already.
+ * already.  Of a file of which the last trial failed, a part is tried first.
  */
 static void pack_answer (struct ship *s, struct offer *o, struct message *m)
 {
     enum chunk_codec codec = s->codecs >> s->codec & 1 ? s->codec : CODEC_LZ4;
-    bool smaller;
+    bool doubt = o->plain_run > 0 && m->data_size > PROBE_BYTES, smaller;
 
     if (codec == CODEC_PLAIN || !offer_may_pack (o, m->offset))
         return;
-    buf_clear (&s->packed);
-    smaller = pack_chunk (codec, m->data, m->data_size, &s->packed) == 0 &&
-              s->packed.size < m->data_size;
+    smaller = (!doubt || pack_smaller (s, codec, m->data, PROBE_BYTES)) &&
+              pack_smaller (s, codec, m->data, m->data_size);
     offer_packed (o, m->offset, smaller);
     if (smaller) {
         m->codec = codec;
@@ -89,6 +98,19 @@ static bool learn_lost (struct ship *s, struct offer *o)
     return true;
 }
 
+/* The bytes of the item that was asked for, into s->chunk, which is made if the
+ * last one was sent.
+ */
+static enum offer_read read_part (struct ship *s, struct offer *o,
+                                  const struct get *get)
+{
+    if (!s->chunk && !(s->chunk = malloc (CONTENT_CHUNK)))
+        return OFFER_ASTRAY;
+    return get->part == PART_LIST
+               ? offer_list (o, s->spool, get->offset, get->length, s->chunk)
+               : offer_chunk (o, s->spool, get->offset, get->length, s->chunk);
+}
+
 static void count_sent (struct ship *s, struct offer *o,
                         const struct message *m)
 {
@@ -105,7 +127,6 @@ static bool ship_answers_answer (struct ship *s, const struct get *get)
     struct offer *o = ship_find_offer (s, get->item);
     struct message m = { .type = MESSAGE_CHUNK, .item = get->item,
                          .part = get->part, .offset = get->offset,
-                         .data = s->chunk,
                          .data_size = get->length };
     enum offer_read how;
 
@@ -113,9 +134,7 @@ static bool ship_answers_answer (struct ship *s, const struct get *get)
         return true;            // acknowledged meanwhile
     if (is_asked (o))
         return learn_lost (s, o);
-    how = get->part == PART_LIST
-              ? offer_list (o, s->spool, get->offset, get->length, s->chunk)
-              : offer_chunk (o, s->spool, get->offset, get->length, s->chunk);
+    how = read_part (s, o, get);
     if (how == OFFER_ASTRAY) {
         counter_add (COUNTER_GETS_ASTRAY, 1);
         return true;
@@ -124,8 +143,14 @@ static bool ship_answers_answer (struct ship *s, const struct get *get)
         give_up (s, o, how);
         return true;
     }
+    m.data = s->chunk;
     if (get->part == PART_BYTES)
         pack_answer (s, o, &m);
+    // other bytes are few, or packed: a copy of them is cheaper
+    if (m.data == s->chunk && m.data_size > CONTENT_SMALL) {
+        m.owned = s->chunk;
+        s->chunk = NULL;
+    }
     (void)FAULT ("agent.ship.chunk");
     if (ship_say (s, &m) < 0)
         return false;

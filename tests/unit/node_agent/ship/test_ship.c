@@ -66,6 +66,7 @@ int __wrap_net_send (struct net *n, const struct net_peer *to,
 {
     (void)n;
     (void)to;
+    free (m->owned);
     if (room == 0)
         return -EAGAIN;
     room--;
