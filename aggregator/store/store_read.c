@@ -25,9 +25,21 @@ static int open_segment (const struct store *s, int64_t segment,
 
 /* ---- which chunks ---- */
 
-static int no_chunk (struct err *err)
+/* Chunk i of a content of this size: 0, -ENOENT, -EBADMSG. */
+static int find_chunk (struct ledger *ledger, uint64_t size, size_t i,
+                       struct store_chunk *chunk, struct err *err)
 {
-    return err_set (err, ENOENT, "a chunk of it is not there");
+    uint64_t left = size - (uint64_t)i * CONTENT_CHUNK;
+    int rc = ledger_find_content (ledger, &chunk->id, &chunk->place, err);
+
+    if (rc < 0)
+        return rc;
+    if (rc == 0)
+        return err_set (err, ENOENT, "a chunk of it is not there");
+    if (chunk->place.form == FORM_LIST ||
+        chunk->place.size != (left < CONTENT_CHUNK ? left : CONTENT_CHUNK))
+        return err_set (err, EBADMSG, "its chunks have another size");
+    return 0;
 }
 
 int store_each_chunk (const struct store *s, struct ledger *ledger,
@@ -47,27 +59,19 @@ int store_each_chunk (const struct store *s, struct ledger *ledger,
                  : err_sys (err, -rc, "cannot read a list of chunks");
     for (size_t i = 0; i < n && rc == 0; i++) {
         chunk.id = list[i];
-        rc = ledger_find_content (ledger, &list[i], &chunk.place, err);
-        if (rc >= 0)
-            rc = rc == 0 || chunk.place.form == FORM_LIST
-                     ? no_chunk (err) : fn (arg, &chunk);
+        if ((rc = find_chunk (ledger, place->size, i, &chunk, err)) == 0)
+            rc = fn (arg, &chunk);
     }
     free (list);
     fileio_close (fd);
     return rc;
 }
 
-struct finding {
-    struct store_content *ret;
-    uint64_t size;
-};
-
 static int take_chunk (void *arg, const struct store_chunk *chunk)
 {
-    struct finding *f = arg;
+    struct store_content *ret = arg;
 
-    f->ret->list[f->ret->n++] = *chunk;
-    f->size += chunk->place.size;
+    ret->list[ret->n++] = *chunk;
     return 0;
 }
 
@@ -76,7 +80,6 @@ int store_find_chunks (const struct store *s, struct ledger *ledger,
                        const struct ledger_place *place,
                        struct store_content *ret, struct err *err)
 {
-    struct finding f = { ret, 0 };
     int rc;
 
     *ret = (struct store_content){ .size = place->size, .n = 1,
@@ -88,9 +91,7 @@ int store_find_chunks (const struct store *s, struct ledger *ledger,
                         sizeof (*ret->list));
     if (!ret->list)
         return err_set (err, ENOMEM, "no memory to read a content");
-    rc = store_each_chunk (s, ledger, id, place, take_chunk, &f, err);
-    if (rc == 0 && f.size != place->size)
-        rc = err_set (err, EBADMSG, "its chunks have another size");
+    rc = store_each_chunk (s, ledger, id, place, take_chunk, ret, err);
     if (rc < 0)
         store_content_fini (ret);
     return rc;

@@ -76,8 +76,7 @@ static void transfer_complete (struct transfers *t, struct transfer *x,
     t->ncomplete++;
 }
 
-/* Drop a content whose received bytes are useless; agents offer it again. */
-static void throw_away (struct transfers *t, struct body *b)
+void transfer_throw_away (struct transfers *t, struct body *b)
 {
     while (!TAILQ_EMPTY (&b->offers))
         transfer_drop (t, TAILQ_FIRST (&b->offers), ITEM_WRONG);
@@ -122,7 +121,7 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
     counter_add (COUNTER_ITEMS_GONE, 1);
     transfer_drop (t, x, ITEM_CHANGED);
     if (TAILQ_EMPTY (&b->offers))
-        throw_away (t, b);      // its file changed: never sent again
+        transfer_throw_away (t, b);      // its file changed: never sent again
     transfer_queue_all (t, s);  // the next body waited for its credit
     transfer_grant (t);
 }
@@ -372,7 +371,7 @@ int transfer_finish (struct transfers *t, struct body *b, struct err *err)
     struct transfer *x;
 
     if (rc < 0) {
-        throw_away (t, b);
+        transfer_throw_away (t, b);
         return rc;
     }
     transfer_unqueue (t, b);
@@ -472,10 +471,8 @@ static int take_chunk (struct transfers *t, struct transfer *x, size_t i,
                        const struct message *m, struct err *err)
 {
     struct body *b = x->body;
-    uint64_t left = b->size - m->offset;
     struct hasher_chunk c = { m->codec, m->data, m->data_size,
-                              left < CONTENT_CHUNK ? (size_t)left
-                                                   : CONTENT_CHUNK };
+                              transfer_chunk_size (b, i) };
     struct ledger_place place = { .size = c.size, .stored = c.n,
                                   .form = (enum ledger_form)c.codec };
     bool durable = false;

@@ -223,6 +223,8 @@ int transfer_skip (struct transfers *t, struct body *b, struct err *err)
                 b->looked = true;
                 return 0;
             }
+            if (b->n > 1 && b->place.size != transfer_chunk_size (b, b->next))
+                return -EILSEQ;
             transfer_have (b, b->next, durable ? CHUNK_DURABLE : CHUNK_HERE);
         }
         b->next++;

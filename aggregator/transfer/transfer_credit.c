@@ -92,12 +92,10 @@ static int ask_list (struct transfers *t, const struct body *b,
 static int ask_chunk (struct transfers *t, struct body *b, struct message *m)
 {
     struct transfer *source = TAILQ_FIRST (&b->offers);
-    uint64_t left;
     int rc;
 
     m->offset = (uint64_t)b->next * CONTENT_CHUNK;
-    left = b->size - m->offset;
-    m->length = left < CONTENT_CHUNK ? (uint32_t)left : CONTENT_CHUNK;
+    m->length = (uint32_t)transfer_chunk_size (b, b->next);
     if (source->ever_asked < m->offset + m->length)
         source->ever_asked = m->offset + m->length;
     if ((rc = t->send (t->arg, &source->sender->peer, m)) < 0)
@@ -148,6 +146,10 @@ static int transfer_credit_ask (struct transfers *t, struct body *b)
         if (b->next == b->n)
             return 1;
         rc = ask_chunk (t, b, &m);
+    } else if (rc == -EILSEQ) {
+        counter_add (COUNTER_ITEMS_MISMATCHED, 1);
+        transfer_throw_away (t, b);
+        return 1;
     }
     if (rc == 0)
         hold_credit (t, b);

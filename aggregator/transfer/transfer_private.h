@@ -155,6 +155,17 @@ void transfer_queue_all (struct transfers *t, struct sender *s);
 /* Forget a key that has no senders and no lists. */
 void transfer_leave_key (struct sharer *k);
 
+/* Drop a content whose received bytes are useless; agents offer it again. */
+void transfer_throw_away (struct transfers *t, struct body *b);
+
+/* The bytes of chunk i. */
+static inline size_t transfer_chunk_size (const struct body *b, size_t i)
+{
+    uint64_t left = b->size - (uint64_t)i * CONTENT_CHUNK;
+
+    return left < CONTENT_CHUNK ? (size_t)left : CONTENT_CHUNK;
+}
+
 /* All chunks are here: its items wait for the commit.  If that fails, the body
  * is gone, and offered again.
  */
@@ -223,7 +234,9 @@ bool transfer_has_memory (const struct transfers *t, const struct body *b);
 int transfer_begin_list (struct transfers *t, struct body *b);
 void transfer_end_list (struct transfers *t, struct body *b);
 
-/* Go to the next chunk that has to be requested, beyond those that are here. */
+/* Go to the next chunk that has to be requested, beyond those that are here.
+ * -EILSEQ: one of these has another size, so the offered size is wrong.
+ */
 int transfer_skip (struct transfers *t, struct body *b, struct err *err);
 
 /* A chunk of the body is here now, or is not asked for any more. */

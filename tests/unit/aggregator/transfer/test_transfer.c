@@ -281,6 +281,34 @@ static void test_wrong_size (void **state)
     free (lie.bytes);
 }
 
+/* Chunks that are here show that a size is wrong: with it the list would be there
+ * for whoever has the content, and nobody could read it.
+ */
+static void test_wrong_size_of_known (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 100), lie = data_of (2 * MIB, 100);
+    struct ledger_place place;
+
+    offer_data (f, 1, 1, &d);
+    assert_int_equal (answer_all (f, 0, 1, &d, CODEC_PLAIN), 4);
+    check_whole (f, "j c1, ", &d);
+    lie.size = MIB + 5;
+    f->nsent = 0;
+    offer_data (f, 1, 2, &lie);
+    lie.size = 2 * MIB;         // of which it has the right list
+    assert_int_equal (answer_all (f, 0, 1, &lie, CODEC_PLAIN), 1);
+    assert_false (transfers_pending (f->transfers));
+    assert_int_equal (ledger_find_content (f->root.l, &lie.id, &place, NULL),
+                      0);
+    check_credits (f);
+    offer_data (f, 1, 3, &lie);
+    assert_int_equal (answer_all (f, 1, 1, &lie, CODEC_PLAIN), 1);
+    check_whole (f, "j c1, ", &lie);
+    free (d.bytes);
+    free (lie.bytes);
+}
+
 /* More than its share is not taken now. */
 static void test_too_many (void **state)
 {
@@ -300,6 +328,7 @@ int main (void)
         TRANSFER_TEST (test_same_content), TRANSFER_TEST (test_segment_cut),
         TRANSFER_TEST (test_wrong_bytes), TRANSFER_TEST (test_wrong_chunk),
         TRANSFER_TEST (test_equal_chunks),
+        TRANSFER_TEST (test_wrong_size_of_known),
         TRANSFER_TEST (test_wrong_size), TRANSFER_TEST (test_too_many),
     };
 
