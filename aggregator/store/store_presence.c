@@ -33,19 +33,34 @@ bool store_has_place (const struct store *s, const struct ledger_place *place)
     return size_of (path) >= (int64_t)(place->offset + place->stored);
 }
 
+/* Chunks of a content lie together: each segment is looked at once. */
+struct looking {
+    const struct store *store;
+    int64_t segment, size;
+};
+
 static int has_chunk (void *arg, const struct store_chunk *chunk)
 {
-    const struct store *const *s = arg;
+    const struct ledger_place *p = &chunk->place;
+    struct looking *l = arg;
+    char path[PATH_MAX];
 
-    return store_has_place (*s, &chunk->place) ? 0 : -ENOENT;
+    if (l->segment != p->segment) {
+        store_segment_path (l->store->root, p->segment, path);
+        l->segment = p->segment;
+        l->size = size_of (path);
+    }
+    return l->size >= (int64_t)(p->offset + p->stored) ? 0 : -ENOENT;
 }
 
 bool store_has (const struct store *s, struct ledger *ledger,
                 const struct digest *id, const struct ledger_place *place)
 {
+    struct looking l = { s, 0, -1 };
+
     return store_has_place (s, place) &&
            (place->form != FORM_LIST ||
-            store_each_chunk (s, ledger, id, place, has_chunk, &s, NULL) !=
+            store_each_chunk (s, ledger, id, place, has_chunk, &l, NULL) !=
                 -ENOENT);
 }
 

@@ -20,17 +20,12 @@ void content_hash_fini (struct content_hash *h)
     content_hash_init (h);
 }
 
-int content_hash_put (struct content_hash *h, const struct digest *chunk)
-{
-    return vec_push (&h->chunks, &h->n, chunk, sizeof (*chunk));
-}
-
 int content_hash_add (struct content_hash *h, const void *chunk, size_t size)
 {
     struct digest d;
     int rc = digest_of (chunk, size, &d);
 
-    return rc < 0 ? rc : content_hash_put (h, &d);
+    return rc < 0 ? rc : vec_push (&h->chunks, &h->n, &d, sizeof (d));
 }
 
 /* Inverted, so that no chunk has the id of a list. */

@@ -27,7 +27,6 @@ struct content_hash {
 void content_hash_init (struct content_hash *h);
 void content_hash_fini (struct content_hash *h);
 int content_hash_add (struct content_hash *h, const void *chunk, size_t size);
-int content_hash_put (struct content_hash *h, const struct digest *chunk);
 int content_hash_end (const struct content_hash *h, struct digest *id);
 
 /* The id of a content of several chunks: 0, or -ENOMEM. */
