@@ -97,7 +97,8 @@ void hasher_begin (struct hasher *h, const struct hasher_chunk *chunk)
     (void)pthread_mutex_lock (&h->lock);
     h->chunk = *chunk;
     h->step = WAITING;
-    (void)pthread_cond_signal (&h->begun);
+    if (chunk->size > CONTENT_SMALL)    // else waking the thread takes longer
+        (void)pthread_cond_signal (&h->begun);
     (void)pthread_mutex_unlock (&h->lock);
 }
 

@@ -446,6 +446,7 @@ static int write_chunk (struct transfers *t, struct body *b, size_t i,
         return err_set (err, ENOMEM, "no memory to hash");
     if (rc < 0 || hashed < 0)
         return hashed < 0 ? hashed : rc;
+    t->parts_came += b->n > 1;
     return transfer_append (t, &b->ids[i], &b->place, err);
 }
 
@@ -475,8 +476,8 @@ static int take_chunk (struct transfers *t, struct transfer *x, size_t i,
                               transfer_chunk_size (b, i) };
     struct ledger_place place = { .size = c.size, .stored = c.n,
                                   .form = (enum ledger_form)c.codec };
-    bool durable = false;
-    int rc = transfer_find (t, &b->ids[i], &b->place, &durable, err);
+    bool durable;
+    int rc = transfer_find_chunk (t, b, i, &durable, err);
 
     if (rc == 0) {
         durable = false;

@@ -43,6 +43,19 @@ int transfer_find (struct transfers *t, const struct digest *id,
     return rc == 1 && !store_has_place (t->store, ret) ? 0 : rc;
 }
 
+/* An only chunk is a content, of which there is one body: it can only have come
+ * meanwhile as a part of another content.
+ */
+int transfer_find_chunk (struct transfers *t, struct body *b, size_t i,
+                         bool *durable, struct err *err)
+{
+    *durable = false;
+    if (b->n == 1 && b->parts_came == t->parts_came)
+        return 0;
+    b->parts_came = t->parts_came;
+    return transfer_find (t, &b->ids[i], &b->place, durable, err);
+}
+
 int transfer_append (struct transfers *t, const struct digest *id,
                      const struct ledger_place *place, struct err *err)
 {
@@ -216,7 +229,7 @@ int transfer_skip (struct transfers *t, struct body *b, struct err *err)
         if (b->chunks[b->next] == CHUNK_ABSENT) {
             if (b->looked)
                 return 0;
-            rc = transfer_find (t, &b->ids[b->next], &b->place, &durable, err);
+            rc = transfer_find_chunk (t, b, b->next, &durable, err);
             if (rc < 0)
                 return rc;
             if (rc == 0) {

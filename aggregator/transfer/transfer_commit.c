@@ -40,10 +40,13 @@ static int also (struct transfers *t, enum transfer_phase phase,
     return t->also ? t->also (t->also_arg, phase, err) : 0;
 }
 
-/* Write a record of the item, unless there is one. */
+/* Write a record of the item, unless there is one.  Of new content there is
+ * none, or it had been lost, and another one does no harm.
+ */
 static int describe (struct transfers *t, struct transfer *x, struct err *err)
 {
-    int rc = ledger_has_item (t->ledger, &x->item, err);
+    int rc = x->state.now == ITEM_STORED
+                 ? 0 : ledger_has_item (t->ledger, &x->item, err);
 
     return rc != 0 ? rc : store_put_item (t->store, &x->item, err);
 }

@@ -114,6 +114,7 @@ struct body *transfer_body (struct transfers *t, const struct digest *id,
     b->n = b->missing = (size_t)content_chunks (size);
     if (b->n == 1) {            // its id is the content's
         b->ids = &b->id;
+        b->parts_came = UINT64_MAX;
         b->chunks = &b->only;
         b->listed = 1;
     }

@@ -45,6 +45,8 @@ struct body {
     uint8_t only;               // of the chunk, if there is one
     size_t next;                // all before it are asked or here
     bool looked;                // the next one is absent from the store, too
+    uint64_t parts_came;        // t->parts_came when its only chunk was
+                                // looked up
     size_t missing, here;       // chunks that are not here; CHUNK_HERE
     unsigned flying;            // requests that were not answered
     struct state state;         // of content_states
@@ -125,6 +127,7 @@ struct transfers {
     LIST_HEAD (, pending) pending[TRANSFER_BUCKETS];
     TAILQ_HEAD (, pending) appended;
     uint64_t uncommitted;       // bytes of them
+    uint64_t parts_came;        // chunks of contents of several
     size_t list_bytes;          // memory of all lists of chunks
     bool hold, note_due, shared;
     int64_t paused_until_ns, noted_ns;
@@ -218,8 +221,11 @@ static inline bool transfer_is_waiting (const struct body *b)
 /* ---- transfer_chunks.c: what of a content is here ---- */
 
 /* Find a chunk that is appended or in the ledger, and still there: 1, 0;
- * negative.
+ * negative.  Of a body: its chunk i, without asking the ledger twice for an only
+ * one.
  */
+int transfer_find_chunk (struct transfers *t, struct body *b, size_t i,
+                         bool *durable, struct err *err);
 int transfer_find (struct transfers *t, const struct digest *id,
                    struct ledger_place *ret, bool *durable, struct err *err);
 
