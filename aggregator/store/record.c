@@ -277,7 +277,7 @@ int record_read (struct record_reader *b, int fd,
     if (rc == 0)
         rc = pack_chunk_open ((enum chunk_codec)place->form, b->stored,
                               (size_t)place->stored, b->plain,
-                              (size_t)place->size, ret);
+                              (size_t)place->size, !id, ret);
     if (rc < 0 || !id)
         return rc;
     rc = digest_of (*ret, (size_t)place->size, &got);

@@ -28,7 +28,7 @@ static int make_digest (struct hasher *h, struct digest *out)
     const struct hasher_chunk *c = &h->chunk;
     const void *bytes;
     int rc = pack_chunk_open (c->codec, c->stored, c->n, h->plain, c->size,
-                              &bytes);
+                              true, &bytes);
 
     return rc < 0 ? rc : digest_of (bytes, c->size, out);
 }

@@ -39,9 +39,10 @@ static int frame_error (LZ4F_dctx *dctx, size_t code, struct err *err)
                                         : "its size is not the stated one");
 }
 
-int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
-               struct err *err)
+static int lz4_open (const void *frame, size_t size, void *raw,
+                     size_t raw_size, bool sums, struct err *err)
 {
+    const LZ4F_decompressOptions_t how = { .skipChecksums = !sums };
     LZ4F_dctx *dctx = NULL;
     size_t code = LZ4F_createDecompressionContext (&dctx, LZ4F_VERSION);
     size_t got = 0, used = 0;
@@ -52,7 +53,7 @@ int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
         size_t in = size - used, out = raw_size - got;
 
         code = LZ4F_decompress (dctx, (char *)raw + got, &out,
-                                (const char *)frame + used, &in, NULL);
+                                (const char *)frame + used, &in, &how);
         if (LZ4F_isError (code))
             return frame_error (dctx, code, err);
         used += in;
@@ -64,6 +65,12 @@ int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
         return frame_error (dctx, 0, err);
     LZ4F_freeDecompressionContext (dctx);
     return 0;
+}
+
+int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
+               struct err *err)
+{
+    return lz4_open (frame, size, raw, raw_size, true, err);
 }
 
 #ifdef ROLLCALL_ZSTD
@@ -117,14 +124,14 @@ static int zstd_open (const void *frame, size_t size, void *raw,
 #endif
 
 int pack_chunk_open (enum chunk_codec codec, const void *stored, size_t size,
-                     void *raw, size_t raw_size, const void **ret)
+                     void *raw, size_t raw_size, bool sums, const void **ret)
 {
     *ret = codec == CODEC_PLAIN ? stored : raw;
     switch (codec) {
     case CODEC_PLAIN:
         return size == raw_size ? 0 : -EBADMSG;
     case CODEC_LZ4:
-        return pack_open (stored, size, raw, raw_size, NULL);
+        return lz4_open (stored, size, raw, raw_size, sums, NULL);
     case CODEC_ZSTD:
         return zstd_open (stored, size, raw, raw_size);
     default:

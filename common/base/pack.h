@@ -50,11 +50,12 @@ int pack_chunk (enum chunk_codec codec, const void *data, size_t size,
                 struct buf *out);
 
 /* Unpack a chunk of 'raw_size' bytes: as pack_open; plain bytes are not copied.
- * *ret gets the bytes, in 'raw' or in 'stored'.  -ENOTSUP: this build does not
+ * Without 'sums' the checksums of LZ4 are not compared: for callers that hash
+ * the bytes.  *ret gets the bytes, in 'raw' or in 'stored'.  -ENOTSUP: this build does not
  * have the codec, and nothing is known of the bytes.
  */
 int pack_chunk_open (enum chunk_codec codec, const void *stored, size_t size,
-                     void *raw, size_t raw_size, const void **ret);
+                     void *raw, size_t raw_size, bool sums, const void **ret);
 
 const char *pack_version (void);        // of LZ4; a static text
 

@@ -207,31 +207,31 @@ static void test_codecs (void **state)
         buf_init (&b, 4 * FRAME_MAX);
         if (!(pack_codecs () >> c & 1)) {
             assert_int_equal (pack_chunk (c, raw, 50000, &b), -ENOTSUP);
-            assert_int_equal (pack_chunk_open (c, "x", 1, back, 9, &got),
+            assert_int_equal (pack_chunk_open (c, "x", 1, back, 9, true, &got),
                               -ENOTSUP);
             continue;
         }
         assert_int_equal (pack_chunk (c, raw, 50000, &b), 0);
         assert_int_equal (pack_chunk_open (c, b.data, b.size, back, 50000,
-                                           &got), 0);
+                                           true, &got), 0);
         assert_memory_equal (got, raw, 50000);
         assert_ptr_equal (got, c == CODEC_PLAIN ? (void *)b.data : back);
         assert_int_equal (pack_chunk_open (c, b.data, b.size - 1, back, 50000,
-                                           &got), -EBADMSG);
+                                           true, &got), -EBADMSG);
         assert_int_equal (pack_chunk_open (c, b.data, b.size, back, 49999,
-                                           &got), -EBADMSG);
+                                           true, &got), -EBADMSG);
         b.data[b.size / 2] ^= 1;
         assert_int_equal (pack_chunk_open (c, b.data, b.size, back, 50000,
-                                           &got), c ? -EBADMSG : 0);
+                                           true, &got), c ? -EBADMSG : 0);
         b.data[b.size / 2] ^= 1;
         if (c != CODEC_PLAIN) {
             assert_int_equal (pack_chunk (c, raw, 50000, &b), 0);
             assert_int_equal (pack_chunk_open (c, b.data, b.size, back, 50000,
-                                               &got), -EBADMSG);
+                                               true, &got), -EBADMSG);
         }
         buf_fini (&b);
     }
-    assert_int_equal (pack_chunk_open (CODECS, "x", 1, back, 1, &got),
+    assert_int_equal (pack_chunk_open (CODECS, "x", 1, back, 1, true, &got),
                       -EBADMSG);
     free (raw);
     free (back);
