@@ -25,6 +25,37 @@ static bool is_small (const char *path)
     return stat (path, &st) == 0 && st.st_size <= LEDGER_QUICK_BYTES;
 }
 
+/* On a disk that nobody can write to, SQLite cannot read a journal's index, and
+ * without a journal it need not.
+ */
+static bool is_frozen (const struct ledger *l)
+{
+    char wal[PATH_MAX];
+
+    PRINT (wal, "%s-wal", l->path);
+    return l->reader && access (l->path, W_OK) < 0 && errno == EROFS &&
+           access (wal, F_OK) < 0;
+}
+
+static int open_frozen (struct ledger *l, int flags)
+{
+    char uri[3 * sizeof (l->path) + 32] = "file:";
+    size_t n = strlen (uri);
+
+    for (const char *p = l->path; *p; p++)
+        n += (size_t)snprintf (uri + n, sizeof (uri) - n,
+                               strchr ("%?#", *p) ? "%%%02x" : "%c",
+                               (unsigned char)*p);
+    (void)snprintf (uri + n, sizeof (uri) - n, "?immutable=1");
+    return sqlite3_open_v2 (uri, &l->db, flags | SQLITE_OPEN_URI, NULL);
+}
+
+static int open_file (struct ledger *l, int flags)
+{
+    return is_frozen (l) ? open_frozen (l, flags)
+                         : sqlite3_open_v2 (l->path, &l->db, flags, NULL);
+}
+
 static int open_db (struct ledger *l, int flags, struct err *err)
 {
     int rc = 0;
@@ -33,8 +64,7 @@ static int open_db (struct ledger *l, int flags, struct err *err)
         return err_set (err, EBADMSG, "%s is damaged: its header; rollcall "
                         "fsck aggregator --repair rebuilds it from the "
                         "segments", l->path);
-    if (sqlite3_open_v2 (l->path, &l->db, flags | SQLITE_OPEN_NOMUTEX,
-                         NULL) != SQLITE_OK)
+    if (open_file (l, flags | SQLITE_OPEN_NOMUTEX) != SQLITE_OK)
         return db_error (l->db, l->path, err);
     db_harden (l->db);
     (void)sqlite3_busy_timeout (l->db, BUSY_MS);
