@@ -273,11 +273,14 @@ static int write_steps (sqlite3 *db, struct err *err)
         " FROM a.StepTraceTime s JOIN Place p ON p.rank=s.rank"
         " GROUP BY s.rank, ifnull(s.step,'')"
         " ORDER BY s.rank, CAST(s.step AS INTEGER), s.step;"
-        "INSERT INTO ClusterStepTraceTime SELECT clean_step(ifnull(s.step,'')),"
-        " 'stage', g.ranks, " TIMES ", 'NA', 'NA', 'NA'"
-        " FROM a.StepTraceTime s CROSS JOIN Place p ON p.rank=s.rank"
-        " CROSS JOIN Stage g ON g.stage=p.stage GROUP BY ifnull(s.step,''), g.stage"
-        " ORDER BY CAST(s.step AS INTEGER), s.step, g.stage", err);
+        // the list of a stage's ranks may be long: it is joined last
+        "WITH x(step, stage, a, b, c, d, e, f, g, h, i) AS (SELECT"
+        " ifnull(s.step,''), p.stage, " TIMES " FROM a.StepTraceTime s CROSS"
+        " JOIN Place p ON p.rank=s.rank WHERE p.stage NOTNULL GROUP BY 1, 2)"
+        "INSERT INTO ClusterStepTraceTime SELECT clean_step(x.step), 'stage',"
+        " y.ranks, a, b, c, d, e, f, g, h, i, 'NA', 'NA', 'NA'"
+        " FROM x JOIN Stage y ON y.stage=x.stage"
+        " ORDER BY CAST(nullif(x.step,'') AS INTEGER), x.step, x.stage", err);
 }
 
 /* A host without an id is identified by its name. */
