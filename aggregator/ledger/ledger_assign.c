@@ -87,8 +87,9 @@ static int list_items (struct ledger *l, const struct ledger_assignment *a,
 {
     struct db_rows r = ledger_rows (l, err, "SELECT seq, superseded, job, kind,"
                                     " path, host, content, received_ns, who, "
-                                    "rows FROM item WHERE " VERSION " AND "
-                                    "place<>''", ITS_VERSION (a));
+                                    "rows, " LEDGER_FACTS_OF ("") " FROM item "
+                                    "WHERE " VERSION " AND place<>''",
+                                    ITS_VERSION (a));
 
     while (db_step (&r)) {
         struct moved *p = vec_add (list, n, sizeof (*p));
@@ -100,7 +101,8 @@ static int list_items (struct ledger *l, const struct ledger_assignment *a,
         }
         i = &p->item;
         db_columns (r.st, p->seq, p->superseded, i->job, i->kind, i->path,
-                    i->host, i->content, i->received_ns, i->who, i->rows);
+                    i->host, i->content, i->received_ns, i->who, i->rows,
+                    LEDGER_FACTS (i));
         i->rank = a->rank;
         i->newest_ns = a->newest_ns;
         memcpy (i->scope, a->scope, sizeof (i->scope));

@@ -17,6 +17,9 @@ static struct ledger_item of_place (const char *dir, const char *capture,
     (void)snprintf (item.scope, sizeof (item.scope), SCOPE);
     (void)snprintf (item.dir, sizeof (item.dir), "%s", dir);
     item.newest_ns = newest_ns;
+    // all that is in a row's checksum moves with it
+    item.facts = (struct file_facts){ .mode = 0100640, .mtime_ns = 5, .uid = 6,
+                                      .gid = 7 };
     return item;
 }
 
