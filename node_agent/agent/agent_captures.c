@@ -76,7 +76,7 @@ static int find_no_room (struct agent *a, const char *path, int rc)
 static void with_raw (const struct watch_settled *bare,
                       struct watch_settled *out)
 {
-    PRINT (out->fingerprint, "%.*s/raw", FINGERPRINT_BARE, bare->fingerprint);
+    PRINT (out->fingerprint, "%.*s" FINGERPRINT_RAW, FINGERPRINT_BARE, bare->fingerprint);
 }
 
 /* If raw files are given on demand, one that was sealed with them will do. */

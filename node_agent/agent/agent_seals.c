@@ -227,6 +227,9 @@ static void take_sealed (struct agent *a, struct sealed *s)
     note_shared (a, s->what.path);
     if (!agent_take_analysis (a, s))
         note_files (a, s);
+    // meanwhile the aggregator said that it wants raw files after all
+    if (!s->raw && agent_gives_raw (a))
+        watch_hand_on_again (a->watch, s->what.path);
     ship_kick (a->ship);
 }
 

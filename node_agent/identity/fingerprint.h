@@ -12,6 +12,7 @@
 
 #define FINGERPRINT_MAX 96      // bytes, with what an agent appends
 #define FINGERPRINT_BARE 81     // at most, without that
+#define FINGERPRINT_RAW "/raw"  // an agent appends it if raw files are sealed
 
 void fingerprint_write (char out[FINGERPRINT_MAX], uint64_t files,
                         uint64_t bytes, int64_t newest_ns, bool done,

@@ -93,6 +93,20 @@ int capture_move (struct spool *s, uint64_t id, enum spool_event event,
     return update (s, id, fingerprint, r.state, 0, err);
 }
 
+int capture_forget_raw (struct spool *s, uint64_t id, struct err *err)
+{
+    char fingerprint[SPOOL_FINGERPRINT_MAX], *raw;
+    int state;
+    int rc = db_one (spool_rows (s, err, "SELECT fingerprint, state FROM "
+                                 "capture WHERE id=?1", id), fingerprint, state);
+
+    if (rc <= 0 || !(raw = strstr (fingerprint, FINGERPRINT_RAW)))
+        return rc < 0 ? rc : 0;
+    memmove (raw, raw + strlen (FINGERPRINT_RAW),
+             strlen (raw + strlen (FINGERPRINT_RAW)) + 1);
+    return update (s, id, fingerprint, state, 0, err);
+}
+
 static int see (struct spool *s, const char *path, uint64_t *id,
                 struct err *err)
 {

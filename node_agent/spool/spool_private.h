@@ -226,6 +226,9 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
 int capture_close_one (struct spool *s, uint64_t id, struct err *err);
 int capture_reopen (struct spool *s, uint64_t id, enum spool_event event,
                     unsigned items, struct err *err);
+
+/* The version counts as one without raw files, in a transaction. */
+int capture_forget_raw (struct spool *s, uint64_t id, struct err *err);
 int capture_lose (struct spool *s, uint64_t id, struct err *err);
 
 /* ---- spool_captures.c, spool_items.c ---- */

@@ -157,7 +157,8 @@ static int drop_some (struct spool *s, uint64_t *after, struct spool_item *list,
             continue;
         rc = item_close (s, item.id, SPOOL_NOT_WANTED,
                          "the aggregator did not want it", err);
-        if (rc < 0 || (rc = forget_release (s, item.capture_id, err)) < 0)
+        if (rc < 0 || (rc = forget_release (s, item.capture_id, err)) < 0 ||
+            (rc = capture_forget_raw (s, item.capture_id, err)) < 0)
             return rc;
         list[(*n)++] = item;
     }

@@ -1,6 +1,7 @@
 /* tests/unit/node_agent/spool/test_spool_wanted.c - raw files on demand */
 #include "node_agent/spool/spool_check.h"
 
+#include "identity/fingerprint.h"
 #include "spool/manifest.h"
 #include "spool/release_rows.h"
 #include "spool/spool_private.h"
@@ -192,8 +193,9 @@ static void test_drop (void **state)
     struct fixture *f = *state;
     struct spool_item got;
 
-    (void)spool_put (f, f->raw, VERSION, "rows", "raw", true);
+    (void)spool_put (f, f->raw, VERSION FINGERPRINT_RAW, "rows", "raw", true);
     assert_int_equal (spool_files (f, "items"), 2);
+    assert_true (spool_knows (f->s, f->raw, VERSION FINGERPRINT_RAW));
     dropped = 0;
     assert_int_equal (spool_drop_raw (f->s, on_drop, NULL, NULL), 0);
     assert_int_equal (dropped, 1);
@@ -201,6 +203,9 @@ static void test_drop (void **state)
     assert_int_equal (items_in (f, SPOOL_UNWANTED), 1);
     assert_int_equal (spool_next (f->s, ITEM_RAW, 0, &got, NULL), 0);
     assert_int_equal (spool_undelivered (f->s), 1);
+    // or it would not be sealed again if raw files are wanted after all
+    assert_true (spool_knows (f->s, f->raw, VERSION));
+    assert_false (spool_knows (f->s, f->raw, VERSION FINGERPRINT_RAW));
     deliver (f, ITEM_ROWS);
     spool_reopen (f);
     assert_int_equal (spool_undelivered (f->s), 0);
