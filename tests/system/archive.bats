@@ -398,16 +398,17 @@ same_cluster ()
 # ledger knows what it is.
 spoil_record ()
 {
-    local place byte
+    local name at byte segment=root/segments/00000001
 
-    place=$(sqlite3 root/ledger.db "SELECT printf('root/segments/%08d %d',
-        segment, offset - 1) FROM content JOIN item ON id=content WHERE rank=2
-        AND kind=2 LIMIT 1")
-    byte=$(od -An -tu1 -N1 -j "${place#* }" "${place% *}")
+    # capture and path, each behind its length: only an item has both
+    name=$(sqlite3 root/ledger.db "SELECT printf('\Q%s\E.{4}\Q%s\E', capture,
+        path) FROM item WHERE rank=2 AND kind=2 LIMIT 1")
+    at=$(LC_ALL=C grep -aboP "(?s)$name" $segment | head -n 1 | cut -d : -f 1)
+    byte=$(od -An -tu1 -N1 -j "$at" $segment)
     # whatever it is, another one: a checksum has any byte once in 256 times
     # shellcheck disable=SC2059
-    printf "\\$(printf %o $((byte ^ 255)))" | dd of="${place% *}" bs=1 \
-        seek="${place#* }" conv=notrunc status=none
+    printf "\\$(printf %o $((byte ^ 255)))" | dd of=$segment bs=1 seek="$at" \
+        conv=notrunc status=none
 }
 
 # bats test_tags=faults

@@ -148,12 +148,17 @@ static void deliver (struct buf *b, const char *path)
     wire_put_text (b, "file");
     wire_put_i64 (b, 0);
     wire_put_text (b, "");
+    wire_put_u32 (b, 0100644);          // the facts of a file
+    wire_put_i64 (b, 1);
+    wire_put_i64 (b, -1);
+    wire_put_i64 (b, -1);
     send_frame (b, 0);
     while ((type = receive (&w)) != ACK) {
         if (type != GET)
             continue;
         put_head (b, VERSION, CHUNK);
         wire_put_u64 (b, 7);
+        wire_put_u8 (b, 0);
         wire_put_u64 (b, 0);
         wire_put_u8 (b, 0);
         send_frame (b, ZMQ_SNDMORE);
