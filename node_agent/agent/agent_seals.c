@@ -235,12 +235,13 @@ static void take_sealed (struct agent *a, struct sealed *s)
 
 /* While they were hashed, the aggregator said that it wants raw files on demand.
  */
-static void leave_raw (struct sealed *s)
+static int leave_raw (struct agent *a, struct sealed *s)
 {
     seal_remove_links (s, 1);
     while (s->nitems > 1)
         seal_drop_item (s);
     s->raw = false;
+    return spool_forget_raw (a->spool, s->id, &s->err);
 }
 
 /* Record first that it is to be analysed: the next agent takes a sealed capture
@@ -250,13 +251,11 @@ static int agent_seals_enter (struct agent *a, struct sealed *s)
 {
     const struct spool_left_out left = { s->skipped, s->skipped_why.text };
     bool planned = agent_plan_analysis (a, s);
-    int rc;
+    int rc = s->raw && !agent_gives_raw (a) ? leave_raw (a, s) : 0;
 
-    if (s->raw && !agent_gives_raw (a))
-        leave_raw (s);
-    rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
+    if (rc == 0)
+        rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
                          s->nitems, left, &s->err);
-
     if (rc < 0 && planned)
         agent_forget_analysis (a, s->what.path);
     return rc;

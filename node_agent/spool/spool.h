@@ -302,6 +302,11 @@ void spool_raw_list_fini (struct spool_raw_list *l);
 int spool_add_raw (struct spool *s, uint64_t version,
                    const struct spool_new *items, size_t n, struct err *err);
 
+/* A version is sealed without the raw files that it was settled with: it is
+ * sealed again when they are wanted after all.  0 or as spool_settle.
+ */
+int spool_forget_raw (struct spool *s, uint64_t capture, struct err *err);
+
 /* Give up all raw items that are open, since the aggregator wants raw files on
  * demand only, except those whose file exists only here.  'fn' is called for
  * each that was given up.  0 or negative: call it again.

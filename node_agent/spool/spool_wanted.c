@@ -165,6 +165,16 @@ static int drop_some (struct spool *s, uint64_t *after, struct spool_item *list,
     return 1;
 }
 
+int spool_forget_raw (struct spool *s, uint64_t capture, struct err *err)
+{
+    int rc = spool_ledger_begin (s, err);
+
+    if (rc < 0)
+        return rc;
+    rc = capture_forget_raw (s, capture, err);
+    return spool_ledger_finish (s, rc, "agent.spool.gone.commit", err);
+}
+
 int spool_drop_raw (struct spool *s, void (*fn) (void *arg, uint64_t item),
                     void *arg, struct err *err)
 {

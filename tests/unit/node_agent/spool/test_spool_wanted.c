@@ -212,6 +212,23 @@ static void test_drop (void **state)
     assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 0);
 }
 
+/* The same if it turns out while they are hashed. */
+static void test_forget_raw (void **state)
+{
+    struct fixture *f = *state;
+    uint64_t id = spool_put (f, f->raw, VERSION FINGERPRINT_RAW, "rows", NULL,
+                             false);
+
+    assert_true (spool_knows (f->s, f->raw, VERSION FINGERPRINT_RAW));
+    for (int twice = 0; twice < 2; twice++) {
+        assert_int_equal (spool_forget_raw (f->s, id, NULL), 0);
+        assert_false (spool_knows (f->s, f->raw, VERSION FINGERPRINT_RAW));
+        assert_true (spool_knows (f->s, f->raw, VERSION));
+    }
+    spool_reopen (f);           // its rows are verified
+    assert_true (spool_knows (f->s, f->raw, VERSION));
+}
+
 /* The only copy that there is: to give it up would delete it. */
 static void test_keep_last (void **state)
 {
@@ -247,7 +264,7 @@ int main (void)
 #define CASE(x) cmocka_unit_test_setup_teardown (x, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
         CASE (test_add), CASE (test_find), CASE (test_list),
-        CASE (test_add_to_none), CASE (test_release_waits), CASE (test_drop),
+        CASE (test_add_to_none), CASE (test_release_waits), CASE (test_drop), CASE (test_forget_raw),
         CASE (test_keep_last), CASE (test_drop_and_release),
     };
 #undef CASE
