@@ -401,6 +401,16 @@ static int open_out (const struct job_build *b, const char *out,
     return rc < 0 ? rc : tree_open (ret, out, err);
 }
 
+/* A result that cannot be read again has no digest; that is no failure. */
+static int digest_rows (struct job_build *b, const char *path,
+                        unsigned threads, struct err *err)
+{
+    int rc = rows_digest (path, threads, b->how.cancel, &b->rows, err);
+
+    b->rows_known = rc == 0;
+    return rc == -EINTR ? rc : 0;
+}
+
 static int build_below (struct job_build *b, const struct tree *out,
                         unsigned threads, struct roster *roster,
                         struct build_result *ret, struct err *err)
@@ -429,8 +439,7 @@ static int build_below (struct job_build *b, const struct tree *out,
                            err);
     publish_close (&p);
     if (rc == 0 && b->how.digest)
-        b->rows_known = rows_digest (ret->path, threads, b->how.cancel,
-                                     &b->rows, NULL) == 0;
+        rc = digest_rows (b, ret->path, threads, err);
     return rc < 0 || !b->raw ? rc : job_build_put_raw (b, out, err);
 }
 
