@@ -277,10 +277,12 @@ int page_file_tree (struct page_file *f, const char *name,
     if (t == end)
         return err_set (err, ENOENT, "%s has no %s", f->path, name);
     *ret = t;
+    (void)pthread_mutex_lock (&f->lock);
     rc = page_file_read (f, t->root, f->page, err);
     if (rc == 0 && (f->page[0] != (t->index ? INDEX_LEAF : TABLE_LEAF) ||
                     get2 (f->page + AT_CELLS) != 0))
         rc = err_set (err, ENOTEMPTY, "%s: %s is not empty", f->path, name);
+    (void)pthread_mutex_unlock (&f->lock);
     return rc;
 }
 

@@ -42,7 +42,7 @@ struct page_tree;               // a table or an index; of its file
 int page_file_open (const char *path, struct page_file **ret, struct err *err);
 
 /* Get the table or index of this name.  -ENOENT: there is none; -ENOTEMPTY: it
- * already has rows.  Do not call while other threads use the file.
+ * already has rows.  Any thread may call it until page_file_finish.
  */
 int page_file_tree (struct page_file *f, const char *name,
                     struct page_tree **ret, struct err *err);
