@@ -9,9 +9,6 @@
 
 #include "archive/archive.h"
 #include "fsck/check_root.h"
-#include "publish/publish.h"
-#include "publish/rows_digest.h"
-#include "store/db.h"
 #include "store/fileio.h"
 #include "store/root.h"
 
@@ -417,73 +414,6 @@ static int find_built (void *arg, const struct ledger_job *j)
     return 0;
 }
 
-/* A result of job "j" in the copy that the ledger has, with this digest; NULL:
- * its own.
- */
-static void put_result (struct fixture *f, const struct digest *rows)
-{
-    char path[PATH_MAX];
-    struct ledger *l = NULL;
-    struct digest own;
-    sqlite3 *db = NULL;
-
-    (void)snprintf (path, sizeof (path), "%s/jobs/j/" PUBLISH_OUTPUT_DIR,
-                    f->copy);
-    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
-    (void)snprintf (path, sizeof (path), "%s/jobs/j/" PUBLISH_OUTPUT_DIR "/"
-                    PUBLISH_DB_NAME, f->copy);
-    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
-    assert_int_equal (sqlite3_exec (db, "CREATE TABLE Capture (id INTEGER "
-                                        "PRIMARY KEY);INSERT INTO Capture "
-                                        "VALUES (1)", NULL, NULL, NULL),
-                      SQLITE_OK);
-    assert_int_equal (sqlite3_close (db), SQLITE_OK);
-    assert_int_equal (rows_digest (path, 1, NULL, &own, NULL), 0);
-    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->copy);
-    assert_int_equal (ledger_open (path, &l, NULL), 0);
-    assert_int_equal (ledger_set_built (l, "j", 1, rows ? rows : &own, NULL),
-                      0);
-    ledger_close (l);
-}
-
-/* A result that somebody changed is named and built again; a ledger that knows
- * no digest says nothing.
- */
-static void test_results (void **state)
-{
-    static const struct digest unknown, other = { { 1, 2, 3 } };
-    struct fixture *f = *state;
-    struct check_report r;
-    int64_t built = -1;
-    struct ledger *l = NULL;
-    char path[PATH_MAX];
-
-    copy_root (f);
-    put_result (f, NULL);
-    r = check (f, f->copy, false);
-    assert_int_equal (r.results, 1);
-    assert_int_equal (r.damaged, 0);
-    copy_root (f);
-    put_result (f, &unknown);
-    r = check (f, f->copy, false);
-    assert_int_equal (r.results + r.damaged, 0);
-    copy_root (f);
-    put_result (f, &other);
-    r = check (f, f->copy, true);
-    assert_int_equal (r.results, 0);
-    assert_int_equal (r.damaged, 1);
-    assert_int_equal (r.repaired, 1);
-    assert_non_null (strstr (f->said, "job j: its result has other rows"));
-    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->copy);
-    assert_int_equal (ledger_open_read (path, &l, NULL), 0);
-    assert_int_equal (ledger_each_job (l, ITEM_RAW, find_built, &built, NULL),
-                      0);
-    assert_int_equal (built, 0);
-    ledger_close (l);
-    r = check (f, f->copy, false);
-    assert_int_equal (r.damaged, 0);
-}
-
 /* A repair that is cut short at any of its renames leaves no ledger that is of
  * the past and looks good; and the next repair mends all of it, also what only
  * the ledger knows since its record is damaged.
@@ -733,7 +663,6 @@ int main (void)
         TEST (test_locked), TEST (test_damaged_twice),
         TEST (test_repair_cut_short), TEST (test_aside_twice),
         TEST (test_superseded), TEST (test_superseded_undated),
-        TEST (test_results),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
