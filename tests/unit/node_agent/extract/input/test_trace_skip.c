@@ -56,7 +56,7 @@ static void check (const char *bytes, size_t n)
         const char *want = skip_bytes (own, own + end);
 
         assert_ptr_equal (trace_skip (own, own + end), want);
-        for (int way = 0; way < TRACE_SKIP_WAYS; way++) {
+        for (enum trace_skip_way way = 0; way < TRACE_SKIP_WAYS; way++) {
             if (trace_skip_has (way))
                 assert_ptr_equal (trace_skip_in (way, own, own + end), want);
         }
