@@ -16,7 +16,7 @@
 #include "cli.h"
 #include "cli_derive.h"
 
-#include "analyse/analyser.h"
+#include "offline_analysis/analyser.h"
 #include "builder/build.h"
 #include "builder/results.h"
 #include "discovery/find.h"

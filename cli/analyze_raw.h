@@ -4,7 +4,7 @@
 #ifndef ROLLCALL_CLI_ANALYZE_RAW_H
 #define ROLLCALL_CLI_ANALYZE_RAW_H
 
-#include "analyse/analyser.h"
+#include "offline_analysis/analyser.h"
 
 #include <stdatomic.h>
 

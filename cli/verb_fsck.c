@@ -5,7 +5,7 @@
 #include "find_result.h"
 #include "fsck/check_root.h"
 #include "json/json.h"
-#include "pages/page_check.h"
+#include "sqlite_pages/page_check.h"
 #include "publish/rows_digest.h"
 #include "spool/check_spool.h"
 #include "spool/spool.h"

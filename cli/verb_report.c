@@ -2,7 +2,7 @@
 #include "cli.h"
 #include "find_result.h"
 
-#include "page/page.h"
+#include "html_page/html_page.h"
 #include "query/finished.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "findings/finding_list.h"
-#include "page/page.h"
+#include "html_page/html_page.h"
 #include "query/labels.h"
 #include "summary/summary.h"
 

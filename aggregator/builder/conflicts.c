@@ -4,7 +4,7 @@
 
 #include "model/schema.h"
 #include "store/db_rows.h"
-#include "sums/capture_sums.h"
+#include "row_sums/capture_sums.h"
 
 /* A step is "10" in one table and "step10" in another. */
 static int list_conflicts (sqlite3 *db, const struct select_conflict *list,

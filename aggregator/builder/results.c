@@ -6,7 +6,7 @@
 #include "builder/build.h"
 #include "cluster_db/cluster.h"
 #include "cluster_db/cluster_text.h"
-#include "page/page.h"
+#include "html_page/html_page.h"
 #include "store/fileio.h"
 
 #include <errno.h>

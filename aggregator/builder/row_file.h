@@ -13,8 +13,8 @@
 
 #include "base/err.h"
 #include "model/schema.h"
-#include "pages/pages.h"
-#include "sums/capture_sums.h"
+#include "sqlite_pages/sqlite_pages.h"
+#include "row_sums/capture_sums.h"
 
 #include <stdatomic.h>
 

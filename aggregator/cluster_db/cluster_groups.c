@@ -6,7 +6,7 @@
 #include "base/texts.h"
 #include "base/vec.h"
 #include "cluster_db/cluster_names.h"
-#include "sums/members.h"
+#include "row_sums/members.h"
 #include "model/capture.h"
 #include "model/schema.h"
 #include "store/db_rows.h"

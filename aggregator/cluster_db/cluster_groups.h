@@ -7,7 +7,7 @@
 #define ROLLCALL_CLUSTER_DB_CLUSTER_GROUPS_H
 
 #include "base/err.h"
-#include "pages/page_scan.h"
+#include "sqlite_pages/page_scan.h"
 
 #include <sqlite3.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
 
 #include "base/texts.h"
 #include "cluster_db/cluster_groups.h"
-#include "pages/pages.h"
+#include "sqlite_pages/sqlite_pages.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -10,9 +10,9 @@
 #include "cluster_db/cluster_keys.h"
 #include "cluster_db/cluster_names.h"
 #include "model/schema.h"
-#include "pages/page_scan.h"
-#include "sums/rank_rows.h"
-#include "sums/sums.h"
+#include "sqlite_pages/page_scan.h"
+#include "row_sums/rank_rows.h"
+#include "row_sums/sums.h"
 
 #define CLUSTER_TOTAL "Total Op Info"   // name of the total rows
 #define CLUSTER_COLUMNS_MAX 12

@@ -8,7 +8,7 @@
 
 #include "model/schema.h"
 #include "store/db_rows.h"
-#include "sums/op_runs.h"
+#include "row_sums/op_runs.h"
 
 #include <errno.h>
 #include <math.h>

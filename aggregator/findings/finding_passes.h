@@ -9,8 +9,8 @@
 
 #include "base/texts.h"
 #include "findings/findings.h"
-#include "pages/page_scan.h"
-#include "sums/left_out.h"
+#include "sqlite_pages/page_scan.h"
+#include "row_sums/left_out.h"
 
 #define FINDING_NO_KIND 0u      // number of "" in 'kinds'
 

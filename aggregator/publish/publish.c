@@ -3,7 +3,7 @@
 
 #include "base/fault.h"
 #include "base/thread.h"
-#include "pages/page_check.h"
+#include "sqlite_pages/page_check.h"
 #include "publish/existing_output.h"
 #include "store/db_rows.h"
 #include "store/fileio.h"

@@ -7,8 +7,8 @@
 
 #include "base/thread.h"
 #include "base/vec.h"
-#include "pages/page_format.h"
-#include "pages/page_scan.h"
+#include "sqlite_pages/page_format.h"
+#include "sqlite_pages/page_scan.h"
 #include "store/db_rows.h"
 
 #include <endian.h>

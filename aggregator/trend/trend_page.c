@@ -8,8 +8,8 @@
 #include "base/digest.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "page/page.h"
-#include "page/page_assets.h"
+#include "html_page/html_page.h"
+#include "html_page/page_assets.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
 #ifndef ROLLCALL_WAITS_ARRIVAL_H
 #define ROLLCALL_WAITS_ARRIVAL_H
 
-#include "sums/op_runs.h"
+#include "row_sums/op_runs.h"
 
 /* Whether an op of this name synchronises all its ranks, as an all-reduce does:
  * no rank can end before the last one arrives.  False for ops in which a root

@@ -1,7 +1,7 @@
 /* aggregator/waits/wait.c - who waited for whom */
 #include "waits/wait_private.h"
 
-#include "sums/traffic.h"
+#include "row_sums/traffic.h"
 #include "store/db_rows.h"
 
 #include <errno.h>

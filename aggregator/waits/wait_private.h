@@ -8,10 +8,10 @@
 #define ROLLCALL_WAITS_WAIT_PRIVATE_H
 
 #include "base/thread.h"
-#include "pages/page_scan.h"
-#include "sums/members.h"
-#include "sums/op_runs.h"
-#include "sums/row_values.h"
+#include "sqlite_pages/page_scan.h"
+#include "row_sums/members.h"
+#include "row_sums/op_runs.h"
+#include "row_sums/row_values.h"
 #include "waits/undeclared.h"
 #include "waits/wait.h"
 #include "waits/wait_sums.h"

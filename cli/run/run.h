@@ -30,7 +30,7 @@
 
 #include "shared/command.h"
 
-#include "analyse/analyser.h"
+#include "offline_analysis/analyser.h"
 #include "json/json.h"
 #include "store/tree.h"
 #include "world/host.h"

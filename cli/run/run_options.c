@@ -1,7 +1,7 @@
 /* cli/run/run_options.c - the options of rollcall run, and what they may be */
 #include "run/run.h"
 
-#include "analyse/analyser.h"
+#include "offline_analysis/analyser.h"
 #include "builder/results.h"
 #include "disk/release.h"
 

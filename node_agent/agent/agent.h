@@ -6,7 +6,7 @@
 #ifndef ROLLCALL_AGENT_AGENT_H
 #define ROLLCALL_AGENT_AGENT_H
 
-#include "analyse/analyser.h"
+#include "offline_analysis/analyser.h"
 #include "base/pack.h"
 #include "options/options.h"
 #include "store/space.h"

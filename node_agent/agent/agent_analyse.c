@@ -7,7 +7,7 @@
  */
 #include "agent/agent_private.h"
 
-#include "analyse/process.h"
+#include "offline_analysis/process.h"
 #include "base/clock.h"
 #include "base/cmp.h"
 #include "base/fault.h"

@@ -1,7 +1,7 @@
 /* node_agent/agent/agent_main.c - rollcall-agent: options */
 #include "agent/agent.h"
 
-#include "analyse/analyser.h"
+#include "offline_analysis/analyser.h"
 #include "base/log.h"
 #include "model/capture.h"
 #include "net/message.h"

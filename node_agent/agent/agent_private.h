@@ -30,7 +30,7 @@
 #include "agent/agent_life.h"
 #include "agent/capture_object.h"
 #include "agent/sealer.h"
-#include "analyse/analyser.h"
+#include "offline_analysis/analyser.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"

@@ -2,7 +2,7 @@
 #include "agent/sealer.h"
 
 #include "agent/seal_items.h"
-#include "analyse/analyser.h"
+#include "offline_analysis/analyser.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/thread.h"

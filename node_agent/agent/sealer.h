@@ -11,7 +11,7 @@
 #ifndef ROLLCALL_AGENT_SEALER_H
 #define ROLLCALL_AGENT_SEALER_H
 
-#include "analyse/own_analysis.h"
+#include "offline_analysis/own_analysis.h"
 #include "base/buf.h"
 #include "base/loop.h"
 #include "discovery/watch.h"

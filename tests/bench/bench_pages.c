@@ -5,8 +5,8 @@
  * Rows as those of CommAnalyzerTime; also its index of ranks, and the check of
  * the file.  CPU time of the thread; the last line has ratios.
  */
-#include "pages/page_check.h"
-#include "pages/pages.h"
+#include "sqlite_pages/page_check.h"
+#include "sqlite_pages/sqlite_pages.h"
 #include "store/db.h"
 
 #include <limits.h>

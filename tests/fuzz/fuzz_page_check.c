@@ -5,7 +5,7 @@
  */
 #include "fuzz_db.h"
 
-#include "pages/page_check.h"
+#include "sqlite_pages/page_check.h"
 #include "store/db.h"
 
 #include <stdio.h>

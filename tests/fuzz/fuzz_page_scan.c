@@ -6,8 +6,8 @@
  */
 #include "fuzz_dir.h"
 
-#include "pages/page_format.h"
-#include "pages/page_scan.h"
+#include "sqlite_pages/page_format.h"
+#include "sqlite_pages/page_scan.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #include "fuzz_dir.h"
 
 #include "base/vec.h"
-#include "pages/page_check.h"
-#include "pages/pages.h"
+#include "sqlite_pages/page_check.h"
+#include "sqlite_pages/sqlite_pages.h"
 #include "store/db.h"
 
 #include <stdlib.h>

@@ -14,7 +14,7 @@ quietly ()
     "$@" >"$there/log" 2>&1 || { cat "$there/log"; exit 1; }
 }
 quietly "$1" -S "$tree" -B "$tree/build" -G Ninja
-for source in page/page_assets.c findings/finding_sql.c; do
+for source in html_page/page_assets.c findings/finding_sql.c; do
     quietly "$1" --build "$tree/build" --target "aggregator/$source"
     [ -s "$tree/build/aggregator/$source" ]
 done

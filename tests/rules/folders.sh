@@ -6,14 +6,14 @@
 # name only folders of rows above it: so there is no circle.
 set -euo pipefail
 
-# A folder, and those that it may know.  base, store, pages, json, model, options
-# and net are those of common/, "all" is these without pages and net; any other
-# word without a slash is beside the folder of the row.  A row goes on in lines
-# that begin with a blank.
+# A folder, and those that it may know.  base, store, sqlite_pages, json, model,
+# options and net are those of common/, "all" is these without sqlite_pages and net;
+# any other word without a slash is beside the folder of the row.  A row goes on in
+# lines that begin with a blank.
 table='
 common/base
 common/store        base
-common/pages        base store
+common/sqlite_pages base store
 common/json         base store
 common/model        base store json
 common/options      base store
@@ -40,30 +40,30 @@ node_agent/throttle             all
 node_agent/spool                all net identity
 node_agent/disk                 all spool
 node_agent/ship                 all net spool throttle
-node_agent/analyse              all control
+node_agent/offline_analysis     all control
 node_agent/agent                all net identity extract discovery control
-    world throttle spool disk ship analyse
+    world throttle spool disk ship offline_analysis
 
 aggregator/jobs                 all
 aggregator/select               all
-aggregator/publish              all pages
-aggregator/sums                 all pages select
-aggregator/waits                all pages select sums
-aggregator/cluster_db           all pages sums publish
-aggregator/query                all sums publish
-aggregator/page                 all publish query
-aggregator/findings             all pages sums query
-aggregator/compare              all sums query
+aggregator/publish              all sqlite_pages
+aggregator/row_sums             all sqlite_pages select
+aggregator/waits                all sqlite_pages select row_sums
+aggregator/cluster_db           all sqlite_pages row_sums publish
+aggregator/query                all row_sums publish
+aggregator/html_page            all publish query
+aggregator/findings             all sqlite_pages row_sums query
+aggregator/compare              all row_sums query
 aggregator/export               all query
-aggregator/builder              all pages select publish sums waits cluster_db
-    page findings
+aggregator/builder              all sqlite_pages select publish row_sums waits cluster_db
+    html_page findings
 aggregator/summary              all jobs select query findings builder
 aggregator/ledger               all net
 aggregator/store                all net ledger
 aggregator/fsck                 all ledger publish aggregator/store
 aggregator/transfer             all net ledger aggregator/store
 aggregator/catalogue            all net publish query ledger
-aggregator/trend                all net page findings ledger catalogue
+aggregator/trend                all net html_page findings ledger catalogue
 aggregator/archive              all net jobs select publish builder ledger
     aggregator/store
 aggregator/service              all net publish findings builder ledger
@@ -73,13 +73,13 @@ cli/shared                      all aggregator/query aggregator/builder
 cli/check                       all net shared node_agent/throttle
     node_agent/ship
 cli/run                         all net shared check node_agent/control
-    node_agent/world node_agent/disk node_agent/analyse
+    node_agent/world node_agent/disk node_agent/offline_analysis
     aggregator/publish aggregator/query aggregator/builder aggregator/summary
-cli                             all net pages cli/shared cli/check cli/run
+cli                             all net sqlite_pages cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
-    node_agent/analyse aggregator/jobs aggregator/select aggregator/publish
-    aggregator/query aggregator/page aggregator/findings aggregator/compare
+    node_agent/offline_analysis aggregator/jobs aggregator/select aggregator/publish
+    aggregator/query aggregator/html_page aggregator/findings aggregator/compare
     aggregator/export aggregator/builder aggregator/summary aggregator/ledger
     aggregator/store aggregator/fsck aggregator/archive aggregator/catalogue
     aggregator/trend
@@ -87,7 +87,7 @@ cli                             all net pages cli/shared cli/check cli/run
 
 awk '
     BEGIN {
-        split ("base store pages json model options net", words, " ")
+        split ("base store sqlite_pages json model options net", words, " ")
         for (i in words)
             common["common/" words[i]] = 1
     }

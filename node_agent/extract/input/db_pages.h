@@ -8,7 +8,7 @@
  * Only simple content is decoded.  Anything else (a value of an unexpected
  * type, a record that does not fit its page, any error) ends it, and the caller
  * continues with a query after the last row.  So nothing is decided here, and
- * damage that a query would find is not missed: unlike common/pages, which
+ * damage that a query would find is not missed: unlike common/sqlite_pages, which
  * trusts more, this refuses all that SQLite refuses.
  */
 #ifndef ROLLCALL_EXTRACT_INPUT_DB_PAGES_H

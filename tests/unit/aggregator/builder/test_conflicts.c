@@ -10,7 +10,7 @@
 #include "builder/conflicts.h"
 #include "model/schema.h"
 #include "store/db.h"
-#include "sums/capture_sums.h"
+#include "row_sums/capture_sums.h"
 
 #include <stdio.h>
 

@@ -1,0 +1,584 @@
+/* common/sqlite_pages/page_scan.c - read the rows of a table from its pages */
+#include "sqlite_pages/page_scan.h"
+
+#include "sqlite_pages/page_format.h"
+#include "store/fileio.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WINDOW (256u << 10)     // bytes that are read at once: some pages
+#define USABLE_MIN 480u         // bytes of a page: 1.3.4
+
+struct page_source {
+    int fd;
+    const atomic_bool *cancel;  // or NULL
+    uint32_t page_size, usable, pages;
+};
+
+/* An interior page, and which of its children is being read. */
+struct page_level {
+    uint8_t *data;
+    uint32_t page;
+    unsigned child, ncells;     // child ncells is the rightmost one
+};
+
+/* ---- the file ---- */
+
+/* The page size; 0 if it is invalid. */
+static uint32_t page_size_of (const uint8_t *head)
+{
+    uint32_t size = get2 (head + HEADER_PAGE_SIZE);
+
+    if (size == 1)
+        return 65536;
+    return size >= 512 && (size & (size - 1)) == 0 ? size : 0;
+}
+
+/* Whether a write-ahead log beside the file has changes that the file lacks. */
+static bool has_log (const char *path)
+{
+    char log[PATH_MAX];
+    struct stat st;
+    int n = snprintf (log, sizeof (log), "%s-wal", path);
+
+    return n > 0 && (size_t)n < sizeof (log) && lstat (log, &st) == 0 &&
+           st.st_size > 0;
+}
+
+static int read_header (struct page_source *s, const char *path,
+                        struct err *err)
+{
+    uint8_t head[HEADER_BYTES] = { 0 };
+    struct stat st = { 0 };
+    int rc = fileio_pread_all (s->fd, head, sizeof (head), 0);
+
+    if (rc == 0 && fstat (s->fd, &st) < 0)
+        rc = -errno;
+    if (rc < 0 && rc != -ENODATA)
+        return err_sys (err, -rc, "cannot read %s", path);
+    s->page_size = page_size_of (head);
+    if (rc < 0 || s->page_size == 0 ||
+        memcmp (head, HEADER_MAGIC, sizeof (HEADER_MAGIC)) != 0)
+        return err_set (err, EBADMSG, "%s is no database", path);
+    s->usable = s->page_size - head[HEADER_RESERVED];
+    s->pages = (uint32_t)(st.st_size / s->page_size);
+    if (head[HEADER_WRITE_VERSION + 1] > 2 || s->usable < USABLE_MIN ||
+        get4 (head + HEADER_ENCODING) > 1)
+        return err_set (err, ENOTSUP, "%s has a form that only SQLite reads",
+                        path);
+    if (has_log (path))
+        return err_set (err, ENOTSUP, "another program is writing to %s: "
+                        "close it first", path);
+    return 0;
+}
+
+int page_source_open (const char *path, struct page_source **ret,
+                      struct err *err)
+{
+    struct page_source *s = calloc (1, sizeof (*s));
+    int rc;
+
+    if (!s)
+        return err_set (err, ENOMEM, "no memory to read %s", path);
+    s->fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (s->fd < 0)
+        rc = err_sys (err, errno, "cannot open %s", path);
+    else
+        rc = read_header (s, path, err);
+    if (rc < 0) {
+        page_source_close (s);
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+int page_source_of (sqlite3 *db, const atomic_bool *cancel,
+                    struct page_source **ret, struct err *err)
+{
+    const char *path = sqlite3_db_filename (db, "main");
+    int rc = sqlite3_get_autocommit (db) ? 0 : db_exec (db, "COMMIT;BEGIN", err);
+    int moved = 0;
+
+    if (rc == 0)
+        rc = page_source_open (path ? path : "", ret, err);
+    if (rc < 0)
+        return rc;
+    (*ret)->cancel = cancel;
+    (void)sqlite3_file_control (db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (!moved)
+        return 0;
+    page_source_close (*ret);
+    *ret = NULL;
+    return err_set (err, EBUSY, "%s was replaced while it was read: try again",
+                    path);
+}
+
+void page_source_close (struct page_source *s)
+{
+    if (s && s->fd >= 0)
+        (void)close (s->fd);
+    free (s);
+}
+
+static int damaged (struct err *err, uint32_t page, const char *what)
+{
+    return err_set (err, EBADMSG, "page %u of the database is damaged: %s",
+                    page, what);
+}
+
+static bool is_a_page (const struct page_source *s, uint32_t page)
+{
+    return page >= 1 && page <= s->pages;
+}
+
+static int read_pages (const struct page_source *s, uint32_t page, uint32_t n,
+                       uint8_t *to, struct err *err)
+{
+    int rc = fileio_pread_all (s->fd, to, (size_t)n * s->page_size,
+                               (off_t)(page - 1) * s->page_size);
+
+    return rc < 0 ? err_sys (err, -rc, "cannot read page %u of the database",
+                             page) : 0;
+}
+
+/* ---- pages ---- */
+
+/* Pages of a table are mostly adjacent.  From the second adjacent page on, read
+ * several at once.
+ */
+static int read_leaf (struct page_scan *p, uint32_t page, const uint8_t **ret,
+                      struct err *err)
+{
+    const struct page_source *s = p->source;
+    uint32_t at = page - p->window_page;
+    int rc;
+
+    if (page < p->window_page || at >= p->window_pages) {
+        uint32_t n = at == p->window_pages ? WINDOW / s->page_size : 1;
+
+        if (n > s->pages - page + 1)
+            n = s->pages - page + 1;
+        p->window_pages = 0;
+        if ((rc = read_pages (s, page, n, p->window, err)) < 0)
+            return rc;
+        p->window_page = page;
+        p->window_pages = n;
+        at = 0;
+    }
+    *ret = p->window + (size_t)at * s->page_size;
+    return 0;
+}
+
+/* The kind of a page and its number of cells; 0: not a page of a table. */
+static uint8_t page_kind (const struct page_source *s, const uint8_t *data,
+                          uint32_t page, unsigned *ncells)
+{
+    const uint8_t *head = data + (page == 1 ? HEADER_BYTES : 0);
+    unsigned n = get2 (head + AT_CELLS);
+    size_t size = (size_t)(head - data) + INTERIOR_HEADER + 2u * n;
+
+    *ncells = n;
+    if (size > s->usable ||
+        (*head != TABLE_LEAF && *head != TABLE_INTERIOR))
+        return 0;
+    return *head;
+}
+
+/* The address of a cell in its page; NULL: it lies outside. */
+static const uint8_t *cell_at (const struct page_source *s,
+                               const uint8_t *data, uint32_t page,
+                               unsigned header, unsigned cell)
+{
+    const uint8_t *head = data + (page == 1 ? HEADER_BYTES : 0);
+    unsigned at = get2 (head + header + 2u * cell);
+
+    return at >= header && at < s->usable ? data + at : NULL;
+}
+
+/* ---- down the tree ---- */
+
+/* The rowid of an interior page's cell: the largest one below that child. */
+static int interior_key (const struct page_scan *p, const struct page_level *l,
+                         unsigned cell, int64_t *key, struct err *err)
+{
+    const struct page_source *s = p->source;
+    const uint8_t *at = cell_at (s, l->data, l->page, INTERIOR_HEADER,
+                                 cell);
+    uint64_t v = 0;
+
+    if (!at || at + 4 >= l->data + s->usable ||
+        !varint_get (at + 4, l->data + s->usable, &v))
+        return damaged (err, l->page, "a cell lies outside");
+    *key = (int64_t)v;
+    return 0;
+}
+
+static int child_page (const struct page_scan *p, const struct page_level *l,
+                       uint32_t *ret, struct err *err)
+{
+    const struct page_source *s = p->source;
+    const uint8_t *head = l->data + (l->page == 1 ? HEADER_BYTES : 0);
+    const uint8_t *at = head + AT_RIGHT;
+
+    if (l->child < l->ncells)
+        at = cell_at (s, l->data, l->page, INTERIOR_HEADER, l->child);
+    if (!at || at + 4 > l->data + s->usable)
+        return damaged (err, l->page, "a cell lies outside");
+    *ret = get4 (at);
+    return is_a_page (s, *ret) ? 0
+                               : damaged (err, l->page, "no such child");
+}
+
+/* Find the child of this level that has the rowid, by binary search. */
+static int find_child (struct page_scan *p, struct page_level *l,
+                       int64_t rowid, struct err *err)
+{
+    unsigned low = 0, high = l->ncells;
+
+    while (low < high) {
+        unsigned mid = (low + high) / 2;
+        int64_t key = 0;
+        int rc = interior_key (p, l, mid, &key, err);
+
+        if (rc < 0)
+            return rc;
+        if (key < rowid)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    l->child = low;
+    return 0;
+}
+
+static int push_level (struct page_scan *p, uint32_t page, const uint8_t *data,
+                       unsigned ncells, struct err *err)
+{
+    struct page_level *l = &p->levels[p->depth];
+
+    if (p->depth == PAGE_SCAN_DEPTH)
+        return damaged (err, page, "its tree is too deep");
+    if (!l->data && !(l->data = malloc (p->source->page_size)))
+        return err_set (err, ENOMEM, "no memory to read a table");
+    memcpy (l->data, data, p->source->page_size);
+    l->page = page;
+    l->child = 0;
+    l->ncells = ncells;
+    p->depth++;
+    return 0;
+}
+
+/* From a page down to the leaf that may have 'rowid'. */
+static int descend (struct page_scan *p, uint32_t page, int64_t rowid,
+                    struct err *err)
+{
+    for (;;) {
+        const uint8_t *data;
+        unsigned ncells;
+        uint8_t kind;
+        int rc;
+
+        if (p->visited++ > p->source->pages)
+            return damaged (err, page, "its tree is a circle");
+        if ((rc = read_leaf (p, page, &data, err)) < 0)
+            return rc;
+        if (!(kind = page_kind (p->source, data, page, &ncells)))
+            return damaged (err, page, "it is of no table");
+        if (kind == TABLE_LEAF) {
+            p->leaf = data;
+            p->leaf_page = page;
+            p->cell = 0;
+            p->ncells = ncells;
+            return 0;
+        }
+        if ((rc = push_level (p, page, data, ncells, err)) < 0 ||
+            (rc = find_child (p, &p->levels[p->depth - 1], rowid, err)) < 0 ||
+            (rc = child_page (p, &p->levels[p->depth - 1], &page, err)) < 0)
+            return rc;
+    }
+}
+
+/* Go to the next leaf: 1, or 0 after the last one. */
+static int next_leaf (struct page_scan *p, struct err *err)
+{
+    const atomic_bool *cancel = p->source->cancel;
+
+    if (cancel && atomic_load (cancel))
+        return err_set (err, EINTR, "interrupted");
+    while (p->depth > 0) {
+        struct page_level *l = &p->levels[p->depth - 1];
+        uint32_t page;
+        int rc;
+
+        if (l->child == l->ncells) {
+            p->depth--;
+            continue;
+        }
+        l->child++;
+        if ((rc = child_page (p, l, &page, err)) < 0 ||
+            (rc = descend (p, page, INT64_MIN, err)) < 0)
+            return rc;
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- rows ---- */
+
+/* Skip a number.  NULL if it does not end. */
+static inline const uint8_t *take_varint (const uint8_t *at,
+                                          const uint8_t *end, uint64_t *ret)
+{
+    uint32_t n = varint_get (at, end, ret);
+
+    return n ? at + n : NULL;
+}
+
+/* Put a row together whose end is on overflow pages. */
+static int read_overflow (struct page_scan *p, const uint8_t *local,
+                          size_t nlocal, uint64_t size, const uint8_t **ret,
+                          struct err *err)
+{
+    const struct page_source *s = p->source;
+    uint32_t page = get4 (local + nlocal);
+    size_t have = nlocal;
+    uint8_t *one;
+    int rc;
+
+    if (size > (uint64_t)s->pages * s->page_size)
+        return damaged (err, p->leaf_page, "a row is larger than the file");
+    if (size + s->page_size > p->spilled_room) {
+        uint8_t *more = realloc (p->spilled, size + s->page_size);
+
+        if (!more)
+            return err_set (err, ENOMEM, "no memory for a row");
+        p->spilled = more;
+        p->spilled_room = size + s->page_size;
+    }
+    memcpy (p->spilled, local, nlocal);
+    one = p->spilled + size;            // a page behind the row
+    while (have < size) {
+        size_t n = size - have < s->usable - 4 ? size - have : s->usable - 4;
+
+        if (!is_a_page (s, page) || p->visited++ > s->pages)
+            return damaged (err, p->leaf_page, "a row lacks its end");
+        if ((rc = read_pages (s, page, 1, one, err)) < 0)
+            return rc;
+        memcpy (p->spilled + have, one + 4, n);
+        page = get4 (one);
+        have += n;
+    }
+    *ret = p->spilled;
+    return 0;
+}
+
+/* Find where the values of a record are. */
+static int read_record (struct page_scan *p, const uint8_t *record,
+                        size_t size, struct err *err)
+{
+    const uint8_t *end = record + size, *at, *body;
+    unsigned column = 0;
+    uint64_t head;
+
+    p->ncolumns = 0;
+    at = take_varint (record, end, &head);
+    if (!at || head > size)
+        return damaged (err, p->leaf_page, "a row's header");
+    body = record + head;
+    for (const uint8_t *last = body; at < last;) {
+        uint64_t serial = *at;
+        size_t n;
+
+        if (serial < 0x80)
+            at++;
+        else if (!(at = take_varint (at, last, &serial)) || serial > UINT32_MAX)
+            return damaged (err, p->leaf_page, "a row's header");
+        n = serial_bytes ((uint32_t)serial);
+        if (n > (size_t)(end - body))
+            return damaged (err, p->leaf_page, "a row is too short");
+        if (column < PAGE_SCAN_COLUMNS) {
+            p->value[column] = body;
+            p->serial[column++] = (uint32_t)serial;
+        }
+        body += n;
+    }
+    p->ncolumns = column;
+    return 0;
+}
+
+/* Find the rowid of the next cell, and where its record begins. */
+static int read_cell (struct page_scan *p, uint64_t *size, int64_t *rowid,
+                      const uint8_t **record, struct err *err)
+{
+    const struct page_source *s = p->source;
+    const uint8_t *end = p->leaf + s->usable;
+    const uint8_t *at = cell_at (s, p->leaf, p->leaf_page, LEAF_HEADER,
+                                 p->cell);
+    uint64_t v = 0;
+
+    if (!at || !(at = take_varint (at, end, size)) ||
+        !(at = take_varint (at, end, &v)))
+        return damaged (err, p->leaf_page, "a cell lies outside");
+    *rowid = (int64_t)v;
+    *record = at;
+    return 0;
+}
+
+static int take_cell (struct page_scan *p, struct err *err)
+{
+    const struct page_source *s = p->source;
+    const uint8_t *record, *end = p->leaf + s->usable;
+    int64_t rowid;
+    uint64_t size;
+    size_t local;
+    int rc = read_cell (p, &size, &rowid, &record, err);
+
+    if (rc < 0)
+        return rc;
+    if (rowid <= p->rowid && p->rowid != INT64_MIN)
+        return damaged (err, p->leaf_page, "rows are out of order");
+    local = payload_local (s->usable, 1, size);
+    if (local + (local < size ? 4 : 0) > (size_t)(end - record))
+        return damaged (err, p->leaf_page, "a row lies outside");
+    p->rowid = rowid;
+    p->cell++;
+    if (rowid > p->last)
+        return 0;
+    if (local < size)
+        rc = read_overflow (p, record, local, size, &record, err);
+    if (rc == 0)
+        rc = read_record (p, record, size, err);
+    return rc < 0 ? rc : 1;
+}
+
+int page_scan_next (struct page_scan *p, struct err *err)
+{
+    int rc = 1;
+
+    while (p->cell == p->ncells && (rc = next_leaf (p, err)) == 1)
+        ;
+    return rc == 1 ? take_cell (p, err) : rc;
+}
+
+/* Find the first wanted cell of the leaf. */
+static int find_cell (struct page_scan *p, int64_t first, struct err *err)
+{
+    while (p->cell < p->ncells) {
+        const uint8_t *record;
+        int64_t rowid;
+        uint64_t size;
+        int rc = read_cell (p, &size, &rowid, &record, err);
+
+        if (rc < 0 || rowid >= first)
+            return rc;
+        p->cell++;
+    }
+    return 0;
+}
+
+int page_scan_begin (struct page_scan *p, const struct page_source *source,
+                     uint32_t root, int64_t first, int64_t last,
+                     struct err *err)
+{
+    int rc;
+
+    *p = (struct page_scan){ .source = source, .last = last,
+                             .rowid = first - (first > INT64_MIN) };
+    p->levels = calloc (PAGE_SCAN_DEPTH, sizeof (*p->levels));
+    p->window = malloc (WINDOW);
+    if (!p->levels || !p->window)
+        return err_set (err, ENOMEM, "no memory to read a table");
+    if (!is_a_page (source, root))
+        return damaged (err, root, "there is none");
+    rc = descend (p, root, first, err);
+    return rc < 0 ? rc : find_cell (p, first, err);
+}
+
+void page_scan_end (struct page_scan *p)
+{
+    for (unsigned i = 0; p->levels && i < PAGE_SCAN_DEPTH; i++)
+        free (p->levels[i].data);
+    free (p->levels);
+    free (p->window);
+    free (p->spilled);
+}
+
+/* ---- values ---- */
+
+static int64_t integer_of (const uint8_t *at, size_t n)
+{
+    uint64_t v = n > 0 && (*at & 0x80) ? UINT64_MAX : 0;
+
+    for (size_t i = 0; i < n; i++)
+        v = v << 8 | at[i];
+    return (int64_t)v;
+}
+
+int64_t page_scan_int (const struct page_scan *p, unsigned column,
+                       int64_t fallback)
+{
+    uint32_t serial = column < p->ncolumns ? p->serial[column] : 0;
+
+    if (serial == SERIAL_ZERO || serial == SERIAL_ONE)
+        return serial == SERIAL_ONE;
+    if (serial == 0 || serial >= SERIAL_REAL)
+        return fallback;
+    return integer_of (p->value[column], serial_bytes (serial));
+}
+
+double page_scan_real (const struct page_scan *p, unsigned column)
+{
+    uint32_t serial = column < p->ncolumns ? p->serial[column] : 0;
+    uint64_t bits;
+    double v;
+
+    if (serial == 0 || serial > SERIAL_ONE)
+        return NAN;
+    if (serial != SERIAL_REAL)
+        return (double)page_scan_int (p, column, 0);
+    memcpy (&bits, p->value[column], sizeof (bits));
+    bits = be64toh (bits);
+    memcpy (&v, &bits, sizeof (v));
+    return v;
+}
+
+/* ---- the schema ---- */
+
+enum { SCHEMA_TYPE, SCHEMA_NAME, SCHEMA_TABLE, SCHEMA_ROOT };
+
+static bool is_text (const struct page_scan *p, unsigned column,
+                     const char *text)
+{
+    size_t n, size = strlen (text);
+    const char *s = page_scan_text (p, column, &n);
+
+    return s && n == size && memcmp (s, text, n) == 0;
+}
+
+int page_source_root (const struct page_source *s, const char *table,
+                      uint32_t *ret, struct err *err)
+{
+    struct page_scan p;
+    int rc = page_scan_begin (&p, s, 1, INT64_MIN, INT64_MAX, err);
+
+    *ret = 0;
+    while (rc == 0 && *ret == 0 && (rc = page_scan_next (&p, err)) == 1) {
+        if (is_text (&p, SCHEMA_TYPE, "table") &&
+            is_text (&p, SCHEMA_NAME, table))
+            *ret = (uint32_t)page_scan_int (&p, SCHEMA_ROOT, 0);
+        rc = 0;
+    }
+    page_scan_end (&p);
+    return rc < 0 ? rc : 0;
+}
