@@ -32,6 +32,11 @@ int build_one (const struct build_options *opt,
                const char *job, const char *out, bool brief,
                struct build_outcome *ret);
 
+/* A run's root is not a service's: tell where it is.  0: this host has no such
+ * run.
+ */
+int build_tell_run (const struct build_options *opt, const char *job);
+
 /* Build each job whose result is missing, behind, or of another version, some at
  * once.  The root is locked unless there is opt->out.  Returns the exit status.
  */
