@@ -7,6 +7,7 @@
 #include <lz4frame.h>
 #ifdef ROLLCALL_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
 int pack_frame (const void *data, size_t size, struct buf *out,
@@ -34,6 +35,9 @@ int pack_frame (const void *data, size_t size, struct buf *out,
 static int frame_error (LZ4F_dctx *dctx, size_t code, struct err *err)
 {
     LZ4F_freeDecompressionContext (dctx);
+    // its codes are not in the header
+    if (strcmp (LZ4F_getErrorName (code), "ERROR_allocation_failed") == 0)
+        return err_set (err, ENOMEM, "no memory for an LZ4 frame");
     return err_set (err, EBADMSG, "damaged LZ4 frame: %s",
                     LZ4F_isError (code) ? LZ4F_getErrorName (code)
                                         : "its size is not the stated one");
@@ -97,11 +101,16 @@ static int zstd_frame (const void *data, size_t size, struct buf *out)
 static int zstd_open (const void *frame, size_t size, void *raw,
                       size_t raw_size)
 {
+    size_t n;
+
     if (ZSTD_getFrameContentSize (frame, size) != raw_size ||
         ZSTD_findFrameCompressedSize (frame, size) != size)
         return -EBADMSG;
-    return ZSTD_decompress (raw, raw_size, frame, size) == raw_size
-               ? 0 : -EBADMSG;
+    n = ZSTD_decompress (raw, raw_size, frame, size);
+    if (ZSTD_isError (n) &&
+        ZSTD_getErrorCode (n) == ZSTD_error_memory_allocation)
+        return -ENOMEM;
+    return n == raw_size ? 0 : -EBADMSG;
 }
 #else
 static int zstd_frame (const void *data, size_t size, struct buf *out)
