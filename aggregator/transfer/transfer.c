@@ -254,6 +254,9 @@ static int offer_new (struct transfers *t, struct transfer *x,
                         "ledger lists, was removed", m->capture, m->path);
     if (rc < 0)
         return rc;
+    if (rc > 0 && x->item.place.size != m->size)
+        return err_set (err, EPROTO, "%s %s has another size than its content",
+                        m->capture, m->path);
     if (rc > 0) {
         transfer_complete (t, x, ITEM_IS_HERE);
         return 0;
@@ -479,6 +482,8 @@ static int take_chunk (struct transfers *t, struct transfer *x, size_t i,
     bool durable;
     int rc = transfer_find_chunk (t, b, i, &durable, err);
 
+    if (rc == 1 && b->place.size != c.size)
+        return take_wrong (t, x, -EILSEQ, err);
     if (rc == 0) {
         durable = false;
         rc = ledger_valid_form (&place) ? write_chunk (t, b, i, &c, err)

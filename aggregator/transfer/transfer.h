@@ -82,7 +82,8 @@ void transfers_share (struct transfers *t);
 
 /* An agent offers an item.  Known content is entered and acknowledged at the
  * next commit; else it is requested.  'host' and 'job' are the agent's.
- * -ESTALE: known content was removed (store_look).
+ * -ESTALE: known content was removed (store_look).  -EPROTO: it has another
+ * size than offered.
  */
 int transfers_offer (struct transfers *t, const struct net_peer *from,
                      const char *job, const char *host,

@@ -151,6 +151,9 @@ static size_t memory_of (const struct body *b)
     return b->n * (DIGEST_SIZE + 1);
 }
 
+_Static_assert (2 * (CONTENT_SIZE_MAX / CONTENT_CHUNK) * (DIGEST_SIZE + 1) <=
+                TRANSFER_LIST_BYTES, "a key may send the largest content");
+
 /* Whether the memory is there, and the key leaves as much for others as it then
  * has.
  */

@@ -16,7 +16,7 @@
 #define CONTENT_CHUNK (1u << 20)        // bytes; the last one may be shorter
 #define CONTENT_SMALL (CONTENT_CHUNK / 16)      // bytes; smaller contents are
                                                 // sent many at a time
-#define CONTENT_SIZE_MAX (UINT64_C (1) << 43)   // 8 TiB, which no capture has
+#define CONTENT_SIZE_MAX (UINT64_C (1) << 40)   // 1 TiB, which no capture has
 
 /* The hashes of chunks, in order. */
 struct content_hash {

@@ -309,6 +309,39 @@ static void test_wrong_size_of_known (void **state)
     free (lie.bytes);
 }
 
+/* The same if the last chunk comes, as an item of its own, after it was asked
+ * for: else the list would be entered with a size that nobody can read, and each
+ * later offer of the content would be acknowledged.
+ */
+static void test_wrong_size_of_late_chunk (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (MIB + MIB / 2, 100), lie = d;
+    struct data tail = { d.bytes + MIB, MIB / 2, { { 0 } } };
+    struct ledger_place place;
+    size_t asked;
+
+    assert_int_equal (digest_of (tail.bytes, tail.size, &tail.id), 0);
+    lie.size = MIB + 5;
+    offer_data (f, 1, 1, &lie);
+    assert_int_equal (answer (f, &f->sent[0], 1, &d, CODEC_PLAIN, 0), 0);
+    asked = f->nsent;
+    assert_int_equal (asked, 3);        // the list, and both chunks
+    offer_data (f, 2, 1, &tail);
+    assert_int_equal (answer_all (f, asked, 2, &tail, CODEC_PLAIN), 1);
+    assert_int_equal (answer (f, &f->sent[1], 1, &lie, CODEC_PLAIN, 0), 0);
+    assert_int_equal (answer (f, &f->sent[2], 1, &lie, CODEC_PLAIN, 0),
+                      -EBADMSG);
+    check_commit (f, "j c2, ");
+    assert_int_equal (ledger_find_content (f->root.l, &d.id, &place, NULL), 0);
+    offer_data (f, 3, 1, &d);
+    (void)answer_all (f, asked, 3, &d, CODEC_PLAIN);
+    check_whole (f, "j c3, ", &d);
+    lie.size = MIB + 7;         // known, of another size
+    assert_int_equal (offer_raw (f, 1, 2, &lie), -EPROTO);
+    free (d.bytes);
+}
+
 /* More than its share is not taken now. */
 static void test_too_many (void **state)
 {
@@ -329,6 +362,7 @@ int main (void)
         TRANSFER_TEST (test_wrong_bytes), TRANSFER_TEST (test_wrong_chunk),
         TRANSFER_TEST (test_equal_chunks),
         TRANSFER_TEST (test_wrong_size_of_known),
+        TRANSFER_TEST (test_wrong_size_of_late_chunk),
         TRANSFER_TEST (test_wrong_size), TRANSFER_TEST (test_too_many),
     };
 
