@@ -24,6 +24,9 @@ struct build_outcome {
     bool built;
 };
 
+#define BUILD_NOT_NOTED "job %s: the ledger cannot be told of its result, so " \
+    "that it will be built again: %s"
+
 /* Build one job into 'out' and say it: 'brief' in one line, else with all of
  * the summary.  Returns the exit status.
  */

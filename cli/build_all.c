@@ -133,8 +133,11 @@ static int build_here (const struct build_all *b, const char *job, int report)
 static int start_job (struct build_all *b, struct builder_process *p,
                       const char *job)
 {
+    struct err err = { "" };
     int ends[2];
 
+    if (b->ledger && ledger_forget_rows (b->ledger, job, &err) < 0)
+        return FAIL (EX_IOERR, BUILD_NOT_NOTED, job, err.text);
     if (pipe (ends) < 0)
         return FAIL (EX_OSERR, "cannot make a pipe: %s", strerror (errno));
     (void)fflush (stdout);
@@ -155,12 +158,14 @@ static int start_job (struct build_all *b, struct builder_process *p,
 static void end_job (struct build_all *b, struct builder_process *p, int status)
 {
     struct build_outcome o = { .built = false };
+    struct err err = { "" };
     ssize_t n = read (p->report, &o, sizeof (o));
 
     (void)close (p->report);
     p->pid = 0;
-    if (n == (ssize_t)sizeof (o) && b->ledger)
-        (void)ledger_set_built (b->ledger, p->job, o.seq, &o.rows, NULL);
+    if (n == (ssize_t)sizeof (o) && b->ledger &&
+        ledger_set_built (b->ledger, p->job, o.seq, &o.rows, &err) < 0)
+        b->failed = FAIL (EX_IOERR, BUILD_NOT_NOTED, p->job, err.text);
     if (WIFSIGNALED (status))
         (void)FAIL (0, "job %s: its build was killed by signal %d", p->job,
                     WTERMSIG (status));

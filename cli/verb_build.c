@@ -6,22 +6,28 @@
 #include "store/fileio.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define FAIL(status, ...) cli_fail (&build_command, status, __VA_ARGS__)
 
-/* Note that the job was built, so that the aggregator does not build it again.
- * If that fails, the aggregator does.
+/* Before the job is built ('o' NULL): note that what its result has is not
+ * known.  Then what was built, so that the aggregator does not build it again.
  */
-static void note_built (const struct archive *a, const char *job,
-                        const struct build_outcome *o)
+static int note_built (const struct archive *a, const char *job,
+                       const struct build_outcome *o)
 {
     struct ledger *l = NULL;
+    struct err err = { "" };
     char path[PATH_MAX];
+    int rc = fileio_join (path, sizeof (path), a->root, "ledger.db")
+                 ? ledger_open (path, &l, &err) : -ENAMETOOLONG;
 
-    if (fileio_join (path, sizeof (path), a->root, "ledger.db") &&
-        ledger_open (path, &l, NULL) == 0)
-        (void)ledger_set_built (l, job, o->seq, &o->rows, NULL);
+    if (rc == 0)
+        rc = o ? ledger_set_built (l, job, o->seq, &o->rows, &err)
+               : ledger_forget_rows (l, job, &err);
     ledger_close (l);
+    return rc < 0 ? FAIL (EX_IOERR, BUILD_NOT_NOTED, job,
+                          err.text[0] ? err.text : strerror (-rc)) : 0;
 }
 
 static int build_named (const struct build_options *opt,
@@ -40,10 +46,17 @@ static int build_named (const struct build_options *opt,
     if (snprintf (out, sizeof (out), "%s/jobs/%s", a.root, job) >=
         (int)sizeof (out))
         out[0] = '\0';
+    if (!opt->out && (status = note_built (&a, job, NULL)) != 0) {
+        archive_close (&a);     // the root is locked
+        return status;
+    }
     status = build_one (opt, derive, &a, job, opt->out ? opt->out : out, false,
                         &outcome);
-    if (outcome.built && !opt->out)     // the root is locked
-        note_built (&a, job, &outcome);
+    if (outcome.built && !opt->out) {
+        int noted = note_built (&a, job, &outcome);
+
+        status = noted ? noted : status;
+    }
     archive_close (&a);
     return status;
 }

@@ -12,8 +12,8 @@
 
 // how long a writer waits for another one, whose commits are small
 #define BUSY_MS 2000
-// what may be torn by a crash is made again
-#define PRAGMAS "PRAGMA synchronous=OFF;PRAGMA journal_mode=DELETE;" \
+// no delivery waits for it, and a stamp must not outlive what it is a stamp of
+#define PRAGMAS "PRAGMA synchronous=FULL;PRAGMA journal_mode=DELETE;" \
     "PRAGMA temp_store=MEMORY"
 
 /* ---- the file ---- */

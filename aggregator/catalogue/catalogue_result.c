@@ -15,7 +15,8 @@
 #include <sys/stat.h>
 
 #define RESULT_NAME PUBLISH_OUTPUT_DIR "/" PUBLISH_DB_NAME
-#define COMMIT_EACH 64          // results that share a commit
+#define OTHER_TIME INT64_MIN    // no file has it: a result is read again
+#define COMMIT_EACH 256         // results that share a commit
 
 /* ---- what is copied ---- */
 
@@ -74,10 +75,12 @@ static const struct {
       "INSERT INTO slow VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)" },
 };
 
+/* 'from_rc': why 'from' could not be read. */
 static int copy_rows (sqlite3 *from, const char *query, sqlite3 *to,
-                      const char *insert, int64_t job, struct err *err)
+                      const char *insert, int64_t job, int *from_rc,
+                      struct err *err)
 {
-    struct db_rows r = db_rows (from, err, query);
+    struct db_rows r = db_rows (from, NULL, query);
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (to, insert, &st, err);
 
@@ -89,9 +92,8 @@ static int copy_rows (sqlite3 *from, const char *query, sqlite3 *to,
         rc = db_run (st, err);
     }
     (void)sqlite3_finalize (st);
-    if (rc < 0)
-        (void)db_end (&r);
-    return rc < 0 ? rc : db_end (&r);
+    *from_rc = db_end (&r);
+    return rc;
 }
 
 /* ---- one result ---- */
@@ -137,28 +139,36 @@ static int open_result (const char *path, struct tree *above, sqlite3 **ret)
     return rc;
 }
 
-/* A result that cannot be read has a row without numbers. */
+/* Whether another try may read the result. */
+static bool is_transient (int rc)
+{
+    return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -EBUSY ||
+           rc == -EIO;
+}
+
+/* A result that cannot be read has a row without numbers; it is read again next
+ * time if that may help.
+ */
 static int read_result (struct catalogue *c, const struct found *f,
                         struct err *err)
 {
     struct tree above = { .fd = -1 };
     sqlite3 *db = NULL;
-    struct err why;
     int rc = clear (c, f->id, err);
+    int from = rc == 0 && f->path ? open_result (f->path, &above, &db) : 0;
 
-    if (rc == 0 && f->path && open_result (f->path, &above, &db) == 0) {
-        for (size_t i = 0; i < sizeof (copies) / sizeof (copies[0]); i++) {
-            if (copy_rows (db, copies[i].query, c->db, copies[i].insert, f->id,
-                           &why) < 0)
-                break;
-        }
-    }
+    for (size_t i = 0; i < sizeof (copies) / sizeof (copies[0]) && db &&
+                       rc == 0 && from == 0; i++)
+        rc = copy_rows (db, copies[i].query, c->db, copies[i].insert, f->id,
+                        &from, err);
     (void)sqlite3_close (db);
     tree_close (&above);
     return rc < 0 ? rc
                   : catalogue_do (c, err, "UPDATE job_row SET file_ino=?2, "
                                   "file_ns=?3, file_bytes=?4 WHERE id=?1",
-                                  f->id, f->ino, f->ns, f->bytes);
+                                  f->id, f->ino,
+                                  is_transient (from) ? OTHER_TIME : f->ns,
+                                  f->bytes);
 }
 
 /* ---- which results have changed ---- */

@@ -238,8 +238,7 @@ static int count_unknown (void *arg, const struct ledger_item *i)
     if (i->superseded || ledger_has_item (c->old, i, NULL) == 1)
         return 0;
     c->differs = true;
-    if (i->place.segment >= c->last_segment &&
-        i->place.offset >= c->last_end) {
+    if (i->seq > c->finished) {
         c->report->leftovers++;
         check_say (c, "job %s rank %lld %s%s%s: it arrived complete, but was "
                    "not acknowledged", i->job, (long long)i->rank, i->capture,
@@ -300,6 +299,13 @@ static int compare_old (struct check *c)
                                            c->err);
 }
 
+/* Whether it is behind all that was committed. */
+static bool is_unfinished (const struct check *c, const struct check_gap *g)
+{
+    return g->segment > c->last_segment ||
+           (g->segment == c->last_segment && g->offset >= c->last_end);
+}
+
 static int check_gaps (struct check *c)
 {
     int rc = 0;
@@ -309,8 +315,7 @@ static int check_gaps (struct check *c)
 
         if (check_gap_is_aside (c, g))
             continue;
-        if (c->old && g->segment >= c->last_segment &&
-            g->offset >= c->last_end) {
+        if (c->old && is_unfinished (c, g)) {
             c->report->leftovers++;
             g->unfinished = true;
             check_say (c, "segment %" PRId64 ": the last %" PRIu64 " bytes "

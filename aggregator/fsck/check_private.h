@@ -37,8 +37,9 @@ struct check {
     int old_rc;                 // the reason then: -ENOENT, -EBADMSG, ...
     struct err old_why;
     bool differs;               // the ledger has to be rebuilt
-    int64_t last_segment;       // as the old ledger says
-    uint64_t last_end;
+    int64_t last_segment;       // as the old ledger says: up to where commits
+    uint64_t last_end;          // were finished
+    int64_t finished;           // the last item of them in c->fresh
 };
 
 /* Count and report damage. */

@@ -99,6 +99,22 @@ static int on_record (void *arg, const struct record *r, int bad,
     return bad < 0 ? add_bad (c, &chunk) : add_good (c, &chunk);
 }
 
+/* Read the records up to the end of the last finished commit, if that is here;
+ * then the others.
+ */
+static int scan (struct check *c, int fd, int64_t n, uint64_t size)
+{
+    struct ledger_stamp stamp;
+    uint64_t end = n != c->last_segment || c->last_end > size ? size
+                                                              : c->last_end;
+    int rc = record_scan (fd, n, 0, end, on_record, c, c->err);
+
+    if (rc == 0 && n <= c->last_segment &&
+        (rc = ledger_stamp (c->fresh, &stamp, c->err)) == 0)
+        c->finished = stamp.items;
+    return rc < 0 ? rc : record_scan (fd, n, end, size, on_record, c, c->err);
+}
+
 static int check_segment (struct check *c, int64_t n)
 {
     char path[PATH_MAX];
@@ -112,7 +128,7 @@ static int check_segment (struct check *c, int64_t n)
         fileio_close (fd);
         return rc;
     }
-    rc = record_scan (fd, n, 0, (uint64_t)st.st_size, on_record, c, c->err);
+    rc = scan (c, fd, n, (uint64_t)st.st_size);
     (void)close (fd);
     if (rc == 0)
         rc = ledger_set_segment (c->fresh, n, (uint64_t)st.st_size, c->err);

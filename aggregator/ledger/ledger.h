@@ -63,6 +63,7 @@ struct ledger_item {
     int64_t received_ns;        // since 1970; 0: set when it is entered
     int64_t newest_ns;          // of its capture, from the OFFER
     struct file_facts facts;    // of a raw file
+    int64_t seq;                // as it was entered; set when it is read
     bool superseded;            // a newer version of the same capture exists
     bool lost;                  // its content was damaged, and set aside
     bool shared_name;           // another rank also has a capture with this
@@ -307,11 +308,14 @@ int64_t ledger_world_size (struct ledger *l, const char *job);
 
 /* A result is built of the items of kinds up to 'last'.  The newest one of a
  * job (0: none), a record that a result has all up to 'seq' (0: rebuild it) and
- * these rows (NULL: unknown), and all jobs with such items.
+ * these rows (NULL: unknown), and all jobs with such items.  Before a result is
+ * replaced, its rows have to be forgotten: if whoever builds is killed between
+ * the new result and its record, the new one is not taken for damaged.
  */
 int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last);
 int ledger_set_built (struct ledger *l, const char *job, int64_t seq,
                       const struct digest *rows, struct err *err);
+int ledger_forget_rows (struct ledger *l, const char *job, struct err *err);
 int ledger_each_job (struct ledger *l, enum item_kind last,
                      int (*fn) (void *arg, const struct ledger_job *job),
                      void *arg, struct err *err);

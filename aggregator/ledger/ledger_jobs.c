@@ -165,6 +165,16 @@ int ledger_set_built (struct ledger *l, const char *job, int64_t seq,
     return ledger_within (l, set_job, &row, err);
 }
 
+int ledger_forget_rows (struct ledger *l, const char *job, struct err *err)
+{
+    static const struct digest none;
+    struct job_row row = { .id = job };
+    int rc = get_job (l, &row, err);
+
+    return rc < 0 || !row.there || digest_is (&row.rows, &none)
+               ? rc : ledger_set_built (l, job, row.built, NULL, err);
+}
+
 int ledger_each_job (struct ledger *l, enum item_kind last,
                      int (*fn) (void *arg, const struct ledger_job *job),
                      void *arg, struct err *err)

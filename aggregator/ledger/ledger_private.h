@@ -86,8 +86,8 @@ bool ledger_read_fact (sqlite3_stmt *st, struct ledger_fact *f);
     "SELECT i.rank, i.capture, i.path, i.host, i.content, i.superseded, " \
     "i.received_ns, i.sum, c.id IS NULL, c.segment, c.offset, c.stored, " \
     "c.size, c.form, c.sum, i.newest_ns, i.job, i.scope, i.place, i.who, " \
-    "i.rows, " LEDGER_FACTS_OF ("i.")
-#define LEDGER_ITEM_COLUMNS 25
+    "i.rows, " LEDGER_FACTS_OF ("i.") ", i.seq"
+#define LEDGER_ITEM_COLUMNS 26
 bool ledger_read_row (sqlite3_stmt *st, struct ledger_item *i);
 bool ledger_read_item (sqlite3_stmt *st, struct ledger_item *i);
 

@@ -153,7 +153,8 @@ static bool read_row (sqlite3_stmt *st, struct ledger_item *i,
                 i->superseded, i->received_ns, stored, i->lost,
                 i->place.segment, i->place.offset, i->place.stored,
                 i->place.size, i->place.form, *content_sum, i->newest_ns,
-                i->job, i->scope, i->dir, i->who, i->rows, LEDGER_FACTS (i));
+                i->job, i->scope, i->dir, i->who, i->rows, LEDGER_FACTS (i),
+                i->seq);
     sum = ledger_item_sum (i);
     return ledger_valid_item (i) &&
            (i->lost || ledger_valid_place (&i->place)) &&

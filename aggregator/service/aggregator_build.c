@@ -101,6 +101,10 @@ static void prepare_build (struct aggregator *a, struct served *s)
     how->digest = a->opt->run_dir == NULL;
     how->later = a->opt->run_dir != NULL;
     how->began_ns = a->opt->run_dir ? a->run_ns : 0;
+    if (how->digest)
+        a->build_rc = ledger_forget_rows (a->ledger, s->job.id, &a->build_err);
+    if (a->build_rc < 0)
+        return;
     if ((a->build_rc = prepare_roster (a, s)) < 0)
         (void)err_sys (&a->build_err, -a->build_rc, "cannot determine which "
                        "ranks came");

@@ -109,6 +109,35 @@ static void test_result (void **state)
     assert_int_equal (s.high, -1);
 }
 
+static bool too_many_files;
+
+int __real_finished_open_analysis (const char *path, sqlite3 **ret,
+                                   struct err *err);
+int __wrap_finished_open_analysis (const char *path, sqlite3 **ret,
+                                   struct err *err);
+
+int __wrap_finished_open_analysis (const char *path, sqlite3 **ret,
+                                   struct err *err)
+{
+    return too_many_files ? -EMFILE
+                          : __real_finished_open_analysis (path, ret, err);
+}
+
+/* A result that could not be read for a while would have no numbers until it is
+ * built again.
+ */
+static void test_read_again (void **state)
+{
+    struct root *r = *state;
+
+    add_job (r, "a", 5);
+    publish_job (r, make_result (), "a");
+    too_many_files = true;
+    assert_int_equal (see (r, "a").present, -1);
+    too_many_files = false;
+    assert_int_equal (see (r, "a").present, 2);
+}
+
 /* Whoever built enters the result; the rest is filled in later. */
 static void test_note_build (void **state)
 {
@@ -233,6 +262,7 @@ int main (void)
         ROOT_TEST (test_ledger), ROOT_TEST (test_result),
         ROOT_TEST (test_note_build), ROOT_TEST (test_made_again),
         ROOT_TEST (test_other_ledger), ROOT_TEST (test_not_written),
+        ROOT_TEST (test_read_again),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -209,6 +209,37 @@ static void test_built (void **state)
     check_behind (r, ITEM_ROWS, "a behind, b behind, ");
 }
 
+static int see_rows (void *arg, const struct ledger_job *j)
+{
+    struct ledger_job *ret = arg;
+
+    *ret = *j;
+    return 0;
+}
+
+/* While a result is replaced its rows are not known; what it has of the job is.
+ */
+static void test_forget_rows (void **state)
+{
+    static const struct digest none;
+    const struct digest rows = { { 1 } };
+    struct root *r = *state;
+    struct ledger_job j;
+    int64_t newest;
+
+    assert_int_equal (ledger_forget_rows (r->l, "a", NULL), 0);
+    enter_as (r, "a", ITEM_ROWS, 0, "x");
+    newest = ledger_newest (r->l, "a", ITEM_ROWS);
+    assert_int_equal (ledger_set_built (r->l, "a", newest, &rows, NULL), 0);
+    assert_int_equal (ledger_forget_rows (r->l, "a", NULL), 0);
+    root_close (r);
+    root_open (r);
+    assert_int_equal (ledger_each_job (r->l, ITEM_ROWS, see_rows, &j, NULL),
+                      0);
+    assert_true (j.built == newest);
+    assert_true (digest_is (&j.rows, &none));
+}
+
 /* Raw files are no reason to build, unless they are part of the result. */
 static void test_built_raw (void **state)
 {
@@ -563,7 +594,8 @@ int main (void)
         ROOT_TEST (test_twice), ROOT_TEST (test_supersede),
         ROOT_TEST (test_versions), ROOT_TEST (test_raw_versions),
         ROOT_TEST (test_rollback), ROOT_TEST (test_built),
-        ROOT_TEST (test_built_raw), ROOT_TEST (test_words),
+        ROOT_TEST (test_built_raw),
+        ROOT_TEST (test_forget_rows), ROOT_TEST (test_words),
         ROOT_TEST (test_word_rebuilds),
         ROOT_TEST (test_heard),
         ROOT_TEST (test_other_version),
