@@ -11,8 +11,8 @@
  * or, for each step and table, those of all captures except the best one that
  * has any.  Whole captures are better than damaged ones, then newer ones (a
  * higher id) are better.  The sums of these captures are computed again
- * (sums/capture_sums.h).  Each table is read twice, and for its sums, for any
- * number of conflicts, and not at all without conflicts.
+ * (row_sums/capture_sums.h).  Each table is read twice, and for its sums, for
+ * any number of conflicts, and not at all without conflicts.
  */
 int conflicts_drop (sqlite3 *db, const struct select_conflict *list, size_t n,
                     struct err *err);

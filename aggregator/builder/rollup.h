@@ -1,7 +1,7 @@
 /* aggregator/builder/rollup.h - sums by groups and links, and views of sums
  *
  * Tables Link and GroupTime, made from the sums of captures
- * (sums/capture_sums.h) once groups are known, and views by host, kind of
+ * (row_sums/capture_sums.h) once groups are known, and views by host, kind of
  * group, step, pair of ranks, switch and rack: doc/format-analysis-db.md,
  * "Sums".
  */

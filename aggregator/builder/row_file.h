@@ -1,7 +1,7 @@
 /* aggregator/builder/row_file.h - write a result's tables of rows as pages
  *
  * SQLite creates the file with the tables of model/schema.h, their indexes on
- * rank, and the tables of sums/capture_sums.h, all empty.  Threads fill the
+ * rank, and the tables of row_sums/capture_sums.h, all empty.  Threads fill the
  * tables (builder/part.h), and the inner pages that join theirs are written
  * last.  The result is an ordinary database.
  *

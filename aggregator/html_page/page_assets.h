@@ -1,7 +1,7 @@
 /* aggregator/html_page/page_assets.h - the constant parts of a page
  *
- * cmake/embed.cmake turns the files of page/assets/ and the chart library into
- * an object file.
+ * cmake/embed.cmake turns the files of html_page/assets/ and the chart library
+ * into an object file.
  */
 #ifndef ROLLCALL_HTML_PAGE_PAGE_ASSETS_H
 #define ROLLCALL_HTML_PAGE_PAGE_ASSETS_H

@@ -1,4 +1,4 @@
-/* aggregator/html_page/page_ranks.c - the ranks of a page: places, times, memory */
+/* aggregator/html_page/page_ranks.c - ranks of a page: place, time, memory */
 #include "html_page/page_parts.h"
 
 #include "store/db_rows.h"

@@ -66,8 +66,8 @@ int publish_path (const struct publish *p, const char *name,
                   char path[PATH_MAX], struct err *err);
 void publish_tell (const struct publish *p, struct err *err);
 
-/* Check the pages of a finished database (pages/page_check.h), which nobody may
- * have open, and fsync it.  -EIO says that it is damaged.
+/* Check the pages of a finished database (sqlite_pages/page_check.h), which
+ * nobody may have open, and fsync it.  -EIO says that it is damaged.
  */
 int publish_check_db (const char *path, unsigned threads, struct err *err);
 

@@ -1,4 +1,4 @@
-/* aggregator/row_sums/capture_sums.c - tables of sums over the rows of a capture
+/* aggregator/row_sums/capture_sums.c - sums over the rows of a capture
  *
  * This folder: sums of a result's rows in memory, group members, and traffic.
  */

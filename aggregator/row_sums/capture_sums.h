@@ -1,4 +1,4 @@
-/* aggregator/row_sums/capture_sums.h - tables of sums over the rows of a capture
+/* aggregator/row_sums/capture_sums.h - sums over the rows of a capture
  *
  * They are added up while the rows go by, and written like rows of the large
  * tables, by capture (doc/format-analysis-db.md, "Sums").

@@ -1,4 +1,5 @@
-/* common/sqlite_pages/sqlite_pages.h - an SQLite file whose big tables are written as pages
+/* common/sqlite_pages/sqlite_pages.h - write big tables of an SQLite
+ * file as pages
  *
  * SQLite makes a file with its schema, and closes it.  Then any number of
  * threads turn rows into the leaf pages of tables, several times as fast as by

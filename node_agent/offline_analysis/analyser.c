@@ -1,4 +1,5 @@
-/* node_agent/offline_analysis/analyser.c - analyse captures that were never analysed
+/* node_agent/offline_analysis/analyser.c - captures that were never
+ * analysed
  *
  * This folder: the profilers' own analyses, run within limits for captures that
  * never had one.
