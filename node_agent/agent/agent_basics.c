@@ -59,8 +59,10 @@ bool agent_gives_raw (const struct agent *a)
 
 bool agent_awaits_policy (const struct agent *a)
 {
+    int64_t limit_ns = a->opt->once ? AGENT_POLICY_ONCE_NS : AGENT_POLICY_NS;
+
     return a->opt->raw && !a->wants.known &&
-           clock_mono_ns () - a->life.began_ns < AGENT_POLICY_NS;
+           clock_mono_ns () - a->life.began_ns < limit_ns;
 }
 
 bool agent_awaits_wants (const struct agent *a)

@@ -251,8 +251,11 @@ bool agent_gives_raw (const struct agent *a);
 
 /* Whether an agent that may give raw files waits until it knows which ones are
  * wanted, before it seals anything: an aggregator that is there says so at once.
+ * With --once there is nothing else to do, and on a busy host the answer may
+ * take longer.
  */
 #define AGENT_POLICY_NS (2 * NS_PER_S)
+#define AGENT_POLICY_ONCE_NS (20 * NS_PER_S)
 bool agent_awaits_policy (const struct agent *a);
 
 /* Whether the aggregator may want raw files of captures that are delivered:

@@ -149,6 +149,11 @@ static void test_policy (void **state)
     assert_true (agent_awaits_policy (&g.a));
     now_ns += AGENT_POLICY_NS;
     assert_false (agent_awaits_policy (&g.a));
+    g.opt.once = true;          // it has no other work
+    assert_true (agent_awaits_policy (&g.a));
+    now_ns += AGENT_POLICY_ONCE_NS - AGENT_POLICY_NS;
+    assert_false (agent_awaits_policy (&g.a));
+    g.opt.once = false;
     agent_on_raw (&g.a, RAW_ON_DEMAND, now_ns);
     assert_false (agent_gives_raw (&g.a));
     assert_false (seals_raw);
