@@ -173,7 +173,7 @@ SCRIPT
     late=$(run_dir)/captures/late
     "$CAPTURE_MAKER" --quiet --ranks 1 --ops 1 --seed 7 "$late"
     late=$(echo "$late"/*_ascend_pt)
-    (while [ ! -e over ] && printf x >"$late/changes"; do :; done) &
+    (while [ ! -e over ] && printf x >"$late/changes"; do sleep 0.02; done) &
     writer=$!
     # when half of the deadline has passed it is taken as it is
     taken () { grep -q "event=sealed.*$late" "$(run_dir)/agent.log"; }

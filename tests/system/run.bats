@@ -253,7 +253,9 @@ SCRIPT
     "$CAPTURE_MAKER" --quiet --ranks 1 --steps 1 --first-step 9 --seed 9 late
     # it does not settle before that build has ended
     (cd late/*_ascend_pt && touch "$TEST_DIR/writes" &&
-        while [ ! -e "$TEST_DIR/over" ] && printf x >changes; do :; done) &
+        while [ ! -e "$TEST_DIR/over" ] && printf x >changes; do
+            sleep 0.02
+        done) &
     writer=$!
     eventually test -e writes
     mv late "$(run_dir)/captures/rank0/"
@@ -1131,7 +1133,7 @@ SCRIPT
     run "$ROLLCALL" run --text -o out -- sh -c '
         mkdir -p "$ROLLCALL_CAPTURE_DIR/w_1_20251124095900000_ascend_pt/FRAMEWORK"
         until grep -q event=connected "$ROLLCALL_STATE_DIR"/*/*/agent.log; do
-            :
+            sleep 0.05
         done
         rm -r "$ROLLCALL_CAPTURE_DIR"/w_1_*
         ./writer'
@@ -1170,7 +1172,7 @@ SCRIPT
 #!/bin/sh
 "$CAPTURE_MAKER" --quiet --ranks 1 --ops 8 --seed "$1" "tmp/$1"
 mv "tmp/$1"/*_ascend_pt "$PWD/node0_$$_2025112410000000${1}_ascend_pt"
-until [ -e go ]; do :; done
+until [ -e go ]; do sleep 0.05; done
 SCRIPT
     chmod +x named
     "$ROLLCALL" run --text --quiet-period 0.1s -o out1 -- ./named 1 >one 2>&1 3>&- &

@@ -275,12 +275,25 @@ launcher_says ()
     ranks_are present present present present
 }
 
+# kill_at_once: all processes, before one of them can see that another is gone
+kill_at_once ()
+{
+    local pids before=
+
+    while pids=$(processes); [ "$pids" != "$before" ]; do
+        # shellcheck disable=SC2086     # a list
+        kill -STOP $pids 2>/dev/null || true
+        before=$pids
+    done
+    kill_all
+}
+
 # As a scheduler does with all that a job has left behind.
 everything_is_killed ()             # WHEN
 {
     start_run
     until_point "$1"
-    kill_all
+    kill_at_once
     the_roll_is_called
     [[ "$output" == *"died before it was over: it is restarted"* ]] ||
         fail "wait says: $output"
@@ -294,7 +307,7 @@ everything_is_killed ()             # WHEN
 
     start_run
     until_point before
-    kill_all
+    kill_at_once
     first=$(job)
     rm -f "$(run_dir)/joined"           # as before an agent has said hello
     run mpirun -np 2 "$ROLLCALL" run --text -o out --job later -- ./writer

@@ -20,11 +20,13 @@ setup ()
         "$ROLLCALL" analyze --only analysis.db -o "ref$n" "made$n" \
             >ref.log 2>&1 || fail "$(cat ref.log)" || return
     done
-    # write N [NAME]: job N's capture, named after this process by default
+    # write N [NAME]: job N's capture, named after this process by default.  It
+    # comes whole: an agent that sees a file of it open knows its writer.
     cat >write <<'SCRIPT'
 #!/bin/bash
 to=${2:-host_$$_20260102030405678_ascend_pt}
-mkdir "$to" && cp -r "$TEST_DIR/made$1/rank_0_ascend_pt/." "$to"
+cp -r "$TEST_DIR/made$1/rank_0_ascend_pt" "$TEST_DIR/copy.$1.$$" &&
+    mv -T "$TEST_DIR/copy.$1.$$" "$to"
 SCRIPT
     # both: until both jobs have come so far
     cat >both <<'SCRIPT'
