@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Healthy jobs of all kinds are one job each, whole, without a warning: 200 of
-# them, ten of a kind (HEALTHY_JOBS)
+# Healthy jobs of all kinds are one job each, whole, without a warning: 100 of
+# them, five of a kind (HEALTHY_JOBS)
 
 load helper
 

@@ -24,10 +24,12 @@ sound ()
     expect_status 0
 }
 
-# many DIR [RANKS]: small captures, some seconds' work for an agent
+# many DIR: small captures, some seconds' work for an agent
+RANKS=300
+[ -z "${ROLLCALL_SANITIZED:-}" ] || RANKS=100
 many ()
 {
-    "$CAPTURE_MAKER" --quiet --ranks "${2:-300}" --ops 1 "$1"
+    "$CAPTURE_MAKER" --quiet --ranks $RANKS --ops 1 "$1"
 }
 
 asked_again ()
@@ -79,7 +81,7 @@ asked_again ()
     # what had gone by then is named, the others are there
     before=$(sed -n 's/.* \([0-9]*\) captures\? that the aggregator had .*/\1/p' \
                  agent.log)
-    left=$((300 - before))
+    left=$((RANKS - before))
     [ "$before" -gt 0 ] && [ "$left" -gt 0 ]
     eventually captures_are "$left"
     is "named" "$before" "$(sql "SELECT count(*) FROM Capture WHERE

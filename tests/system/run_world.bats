@@ -410,38 +410,6 @@ SCRIPT
     nothing_runs
 }
 
-@test "torch.distributed over gloo, by torchrun and by mpirun" {
-    /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null ||
-        skip "no torch"
-    cat >gloo.py <<'SCRIPT'
-import os, torch, torch.distributed as dist
-dist.init_process_group("gloo")
-t = torch.ones(1)
-dist.all_reduce(t)
-rank = dist.get_rank()
-with open(f"said.{rank}", "w") as f:
-    f.write(f"rank {rank} of {dist.get_world_size()}, sum {int(t)}\n")
-os.execv("./writer", ["./writer"])
-SCRIPT
-    fake_torchrun
-    torchrun=(/usr/bin/python3 -m torch.distributed.run --nproc_per_node 2)
-    # that of Debian 12 does not start with its Python
-    echo >nothing.py
-    timeout 60 "${torchrun[@]}" nothing.py >without.log 2>&1 ||
-        torchrun=(./torchrun 2 /usr/bin/python3)
-    run "$ROLLCALL" run --text -o out -- "${torchrun[@]}" gloo.py
-    expect_status 0
-    shows "2 of 2 present"
-    one_world 2
-    nothing_runs
-    rm -r said.* state
-    run mpirun_run 2 -- /usr/bin/python3 gloo.py
-    expect_status 0
-    shows "2 of 2 present"
-    one_world 2
-    nothing_runs
-}
-
 # ---- several hosts ----
 
 set_up_hosts ()

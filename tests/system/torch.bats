@@ -62,15 +62,6 @@ is_the_job ()
     nothing_runs
 }
 
-@test "under a launcher that run starts" {
-    torch_setup
-    run "$ROLLCALL" run --text --launcher "mpirun -np 4" -o out -- \
-        "$PYTHON" "$TRAIN" --late 2
-    expect_status 0
-    is_the_job
-    nothing_runs
-}
-
 @test "under torch's own launcher" {
     torch_setup
     run "$ROLLCALL" run --text -o out -- "$PYTHON" torchrun.py \

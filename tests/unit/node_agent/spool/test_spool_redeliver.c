@@ -186,11 +186,11 @@ static void test_next_life (void **state)
     struct spool_redelivery r = { 0 };
     char path[PATH_MAX];
 
-    for (unsigned i = 0; i < 1500; i++)         // more than at once
+    for (unsigned i = 0; i < 1100; i++)         // more than at once
         (void)spool_put (f, f->raw, i % 2 ? "v1" : "v2", "rows", NULL, false);
     path_below (f, "last", path);
     (void)spool_put (f, path, "v1", "rows", NULL, false);
-    acknowledge (f, ITEM_ROWS, 1501);
+    acknowledge (f, ITEM_ROWS, 1101);
     assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
     assert_int_equal (spool_redeliver (f->s, &r, NULL), 1);
     assert_true (spool_knows (f->s, path, "v1"));
