@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,25 +28,6 @@ static int summary_each (sqlite3 *db, const char *sql,
         r.rc = row (s, r.st) < 0
                    ? err_set (err, ENOMEM, "no memory for the summary") : 0;
     return db_end (&r);
-}
-
-/* Read a sentence that will be printed on a terminal. */
-__attribute__ ((format (printf, 3, 4)))
-static int add_text (char ***list, size_t *n, const char *fmt, ...)
-{
-    char *text = NULL;
-    va_list ap;
-    int rc;
-
-    va_start (ap, fmt);
-    rc = vasprintf (&text, fmt, ap) < 0 ? -ENOMEM : 0;
-    va_end (ap);
-    if (rc < 0)
-        return rc;
-    err_plain (text);
-    rc = vec_add_text (list, n, text);
-    free (text);
-    return rc;
 }
 
 static int row_rank (struct summary *s, sqlite3_stmt *st)
@@ -73,19 +53,20 @@ static int row_rank (struct summary *s, sqlite3_stmt *st)
 
 static int row_capture (struct summary *s, sqlite3_stmt *st)
 {
-    return add_text (&s->captures, &s->ncaptures, "%s: %s: %s",
-                     db_text (st, 0), db_text (st, 1), db_text (st, 2));
+    return vec_print_text (&s->captures, &s->ncaptures, "%s: %s: %s",
+                           db_text (st, 0), db_text (st, 1), db_text (st, 2));
 }
 
 static int row_remark (struct summary *s, sqlite3_stmt *st)
 {
     int64_t n = sqlite3_column_int64 (st, 0);
 
-    return n == 1 ? add_text (&s->remarks, &s->nremarks, "capture %s: %s",
-                              db_text (st, 1), db_text (st, 2))
-                  : add_text (&s->remarks, &s->nremarks, "%lld captures, e.g. "
-                              "%s: %s", (long long)n, db_text (st, 1),
-                              db_text (st, 2));
+    return n == 1 ? vec_print_text (&s->remarks, &s->nremarks,
+                                    "capture %s: %s", db_text (st, 1),
+                                    db_text (st, 2))
+                  : vec_print_text (&s->remarks, &s->nremarks,
+                                    "%lld captures, e.g. %s: %s", (long long)n,
+                                    db_text (st, 1), db_text (st, 2));
 }
 
 static int row_edges (struct summary *s, sqlite3_stmt *st)
@@ -96,12 +77,12 @@ static int row_edges (struct summary *s, sqlite3_stmt *st)
 
     if (steps == 0)
         return 0;
-    return add_text (&s->remarks, &s->nremarks, "step%s %.200s of %lld "
-                     "capture%s: profiling itself lengthened %s, so means and "
-                     "findings leave %s out (--all-steps keeps %s)",
-                     steps > 1 ? "s" : "", db_text (st, 2),
-                     (long long)captures, units_s ((uint64_t)captures), them,
-                     them, them);
+    return vec_print_text (&s->remarks, &s->nremarks, "step%s %.200s of %lld "
+                           "capture%s: profiling itself lengthened %s, so "
+                           "means and findings leave %s out (--all-steps keeps "
+                           "%s)", steps > 1 ? "s" : "", db_text (st, 2),
+                           (long long)captures, units_s ((uint64_t)captures),
+                           them, them, them);
 }
 
 /* The sums by switch and rack leave these hosts out; the remark names a few. */
@@ -122,18 +103,18 @@ static int row_topology (struct summary *s, sqlite3_stmt *st)
     if (unnamed == 0)
         return 0;
     if (unnamed == hosts)
-        return add_text (&s->remarks, &s->nremarks, "the topology names none "
-                         "of the hosts, so nothing is summed by switch: %s",
-                         db_text (st, 2));
-    return add_text (&s->remarks, &s->nremarks, "the topology does not name "
-                     "%lld of %lld host%s: %s", (long long)unnamed,
-                     (long long)hosts, units_s ((uint64_t)hosts),
-                     db_text (st, 2));
+        return vec_print_text (&s->remarks, &s->nremarks, "the topology names "
+                               "none of the hosts, so nothing is summed by "
+                               "switch: %s", db_text (st, 2));
+    return vec_print_text (&s->remarks, &s->nremarks, "the topology does not "
+                           "name %lld of %lld host%s: %s", (long long)unnamed,
+                           (long long)hosts, units_s ((uint64_t)hosts),
+                           db_text (st, 2));
 }
 
 static int row_note (struct summary *s, sqlite3_stmt *st)
 {
-    return add_text (&s->remarks, &s->nremarks, "%s", db_text (st, 0));
+    return vec_print_text (&s->remarks, &s->nremarks, "%s", db_text (st, 0));
 }
 
 static int row_known_by (struct summary *s, sqlite3_stmt *st)
@@ -300,6 +281,13 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
     return rc;
 }
 
+/* They will be printed on a terminal. */
+static void make_plain (char **texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        err_plain (texts[i]);
+}
+
 int summary_read (const char *path, const char *shown, struct summary *ret,
                   struct err *err)
 {
@@ -316,6 +304,8 @@ int summary_read (const char *path, const char *shown, struct summary *ret,
         rc = db_error (db, path, err);
     else
         rc = read_all (db, ret, err);
+    make_plain (ret->captures, ret->ncaptures);
+    make_plain (ret->remarks, ret->nremarks);
     (void)sqlite3_close (db);
     if (rc < 0)
         summary_fini (ret);

@@ -2,7 +2,9 @@
 #include "base/vec.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,14 +51,30 @@ int vec_push (void *list, size_t *n, const void *thing, size_t size)
     return 0;
 }
 
+/* Add a text, or free it. */
+static int take_text (char ***list, size_t *n, char *text)
+{
+    if (text && vec_push (list, n, &text, sizeof (text)) == 0)
+        return 0;
+    free (text);
+    return -ENOMEM;
+}
+
 int vec_add_text (char ***list, size_t *n, const char *text)
 {
-    char *copy = strdup (text);
+    return take_text (list, n, strdup (text));
+}
 
-    if (copy && vec_push (list, n, &copy, sizeof (copy)) == 0)
-        return 0;
-    free (copy);
-    return -ENOMEM;
+int vec_print_text (char ***list, size_t *n, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+
+    va_start (ap, fmt);
+    if (vasprintf (&text, fmt, ap) < 0)
+        text = NULL;
+    va_end (ap);
+    return take_text (list, n, text);
 }
 
 void vec_free_texts (char **list, size_t n)

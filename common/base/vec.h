@@ -27,8 +27,12 @@ void *vec_insert (void *list, size_t *n, size_t at, size_t size);
 /* Add a copy of a thing; 0 or -ENOMEM. */
 int vec_push (void *list, size_t *n, const void *thing, size_t size);
 
-/* A copy of a text at the end of a list of texts; -ENOMEM. */
+/* A copy of a text at the end of a list of texts, or a text that is printed
+ * there; -ENOMEM.
+ */
 int vec_add_text (char ***list, size_t *n, const char *text);
+int vec_print_text (char ***list, size_t *n, const char *fmt, ...)
+    __attribute__ ((format (printf, 3, 4)));
 void vec_free_texts (char **list, size_t n);
 
 /* 'list', of 'n' things of 'size' bytes, with room for one more, which may go

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,28 +93,11 @@ bool find_is_unsearched (const char *problem)
            (n > tail && strcmp (problem + n - tail, TOO_DEEP) == 0);
 }
 
-static int add_problem (struct found_list *list, const char *fmt, ...)
-    __attribute__ ((format (printf, 2, 3)));
-
-static int add_problem (struct found_list *list, const char *fmt, ...)
-{
-    char *text = NULL;
-    va_list ap;
-    int rc;
-
-    va_start (ap, fmt);
-    rc = vasprintf (&text, fmt, ap) < 0 ? -ENOMEM : 0;
-    va_end (ap);
-    if (rc == 0 && (rc = vec_push (&list->problems, &list->nproblems, &text,
-                                   sizeof (text))) < 0)
-        free (text);
-    return rc;
-}
-
 static int cannot_read (struct found_list *list, const char *path, int errnum)
 {
     list->unread = true;
-    return add_problem (list, CANNOT_READ "%s: %s", path, strerror (errnum));
+    return vec_print_text (&list->problems, &list->nproblems,
+                           CANNOT_READ "%s: %s", path, strerror (errnum));
 }
 
 static int identify (const char *path, int fd, struct find_id *id)
@@ -235,8 +217,9 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
         shown = shown || is_evidence (e->d_name, type);
         parent = parent || (named && type == DT_DIR);
         if (type == DT_LNK && (named || capture_name_is_trace (e->d_name)) &&
-            add_problem (list, "%s/%s is a symbolic link, which is not "
-                         "followed", path, e->d_name) < 0) {
+            vec_print_text (&list->problems, &list->nproblems,
+                            "%s/%s is a symbolic link, which is not followed",
+                            path, e->d_name) < 0) {
             vec_free_texts (names, n);
             return -ENOMEM;
         }
@@ -291,8 +274,9 @@ static int take_trace (struct found_list *list, int dir, const char *name,
 
     if (trace_kind_at (dir, name, &why) != TRACE_OTHER)
         return add_found (list, path, -1);
-    return why ? add_problem (list, "%s is not read as a trace: %s", path,
-                              why) : 0;
+    return why ? vec_print_text (&list->problems, &list->nproblems,
+                                 "%s is not read as a trace: %s", path, why)
+               : 0;
 }
 
 /* Queue a directory in a limited search. */
@@ -379,7 +363,8 @@ static int visit (const char *path, int fd, dev_t above, unsigned depth,
     if (rc == 0 && capture)
         rc = add_found (list, path, dirfd (dir));
     else if (rc == 0 && depth == 0)
-        rc = n > 0 ? add_problem (list, "%s" TOO_DEEP, path) : 0;
+        rc = n > 0 ? vec_print_text (&list->problems, &list->nproblems,
+                                      "%s" TOO_DEEP, path) : 0;
     else if (rc == 0)
         rc = visit_children (path, dir, names, n, depth, list);
     vec_free_texts (names, n);

@@ -99,9 +99,11 @@ static void test_texts (void **state)
     (void)state;
     assert_int_equal (vec_add_text (&list, &n, "a"), 0);
     assert_int_equal (vec_add_text (&list, &n, ""), 0);
-    assert_int_equal (n, 2);
+    assert_int_equal (vec_print_text (&list, &n, "%s %d", "b", 7), 0);
+    assert_int_equal (n, 3);
     assert_string_equal (list[0], "a");
     assert_string_equal (list[1], "");
+    assert_string_equal (list[2], "b 7");
     vec_free_texts (list, n);
 }
 
