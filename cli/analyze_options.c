@@ -16,8 +16,8 @@ static const struct option_spec options[] = {
       NULL, "Only these steps: numbers and ranges, as in 10,12-15."),
     OPTION_NUMBER ("world-size", 'n', struct analyze_options, world_size, "N",
       NULL, NULL, 1, CAPTURE_WORLD_MAX,
-      "Expect ranks 0 to N-1. Without it the captures' metadata says how many "
-      "there should be; where that is silent, the highest rank seen."),
+      "Expect ranks 0 to N-1. Without it, the number is that of the captures' "
+      "metadata, or else the highest rank seen."),
     OPTION (TEXT, "job", 'J', struct analyze_options, job, "INDEX|PREFIX", NULL,
       NULL,
       "If there are captures of several jobs, build this one: its number (1 is "

@@ -19,8 +19,8 @@ struct compare_options {
 static const struct option_spec options[] = {
     OPTION_NUMBER ("floor", 'f', struct compare_options, floor, "PERCENT", "1",
       NULL, 0, 1000,
-      "Ignore smaller differences, even if there is less noise: two runs "
-      "differ by more than the steps of one."),
+      "Ignore smaller differences, even if the noise is smaller still: two "
+      "runs always differ by more than the steps of one run do."),
     OPTION_SWITCH ("all", 0, struct compare_options, all,
       "Show peaks of memory that do not differ, too."),
     OPTION_SWITCH ("json", 0, struct compare_options, json,

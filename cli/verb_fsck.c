@@ -218,7 +218,7 @@ int verb_fsck (int argc, char **argv)
     if (strcmp (whose, "result") == 0)
         return check_result (&opt, argc - rest - 1, argv + rest + 1);
     if (strcmp (whose, "agent") != 0 && strcmp (whose, "aggregator") != 0)
-        return FAIL (EXIT_USAGE, "%s is none of agent, aggregator and result", whose);
+        return FAIL (EXIT_USAGE, "%s: use agent, aggregator or result", whose);
     if (rest + 2 < argc)
         return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 2]);
     if (strcmp (whose, "aggregator") == 0)

@@ -271,8 +271,8 @@ static int find_by (const char *name, enum trend_by *ret)
             return 0;
         }
     }
-    return FAIL (EXIT_USAGE, "--by: \"%s\" is none of day, week, month, tag, "
-                 "user and host", name);
+    return FAIL (EXIT_USAGE, "--by \"%s\": use day, week, month, tag, user or "
+                 "host", name);
 }
 
 static int show (const struct trend_options *opt, struct cli_jobs *jobs,

@@ -20,7 +20,7 @@ enum want_policy {
 bool aggregator_parse_policy (const char *text, enum want_policy *ret);
 
 struct aggregator_options {
-    const char *root;           // ledger, segments, blobs, jobs
+    const char *root;           // ledger, segments, jobs
     const char *listen;         // "tcp://127.0.0.1:7077"
     int64_t listen_fd;          // bound and listening already, or -1
     int64_t threads;            // of a build

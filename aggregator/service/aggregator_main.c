@@ -16,8 +16,7 @@
 static const struct option_spec options[] = {
     OPTION (TEXT, "root", 'r', struct aggregator_options, root, "DIR",
       ROOT_DEFAULT, ROOT_VARIABLE,
-      "Where ledger, segments, blobs and jobs are kept; must be on a local "
-      "disk."),
+      "Where ledger, segments and jobs are kept; must be on a local disk."),
     OPTION (ENDPOINT, "listen", 'l', struct aggregator_options, listen,
       "ENDPOINT", "tcp://127.0.0.1:7077", "ROLLCALL_LISTEN",
       "Where agents connect: tcp://ADDRESS:PORT."),

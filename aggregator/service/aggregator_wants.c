@@ -336,7 +336,7 @@ static void tell_want (struct told *t, const struct want *w)
 static void tell_rank (struct told *t, int64_t rank)
 {
     struct want none = { .rank = rank, .state = WANT_GONE,
-                         .why = "no capture of this rank has come" };
+                         .why = "no capture of this rank has arrived" };
     size_t before = t->n;
 
     for (size_t i = 0; i < t->a->wants.n; i++) {

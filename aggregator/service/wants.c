@@ -74,7 +74,7 @@ static int take_all (struct wants *w, const struct json *doc, struct err *err)
 
     if (!json_is_array (list) || json_count (list) > WANTS_MAX ||
         !take_number (doc, "last_id", &w->last_id))
-        return err_set (err, EBADMSG, "it is no list of wanted files");
+        return err_set (err, EBADMSG, "it is not a list of wanted files");
     for (; j; j = json_next (j)) {
         struct want *one = vec_add (&w->list, &w->n, sizeof (*one));
 

@@ -107,8 +107,8 @@ int run_check_options (const struct run_options *opt)
                          "'.'", opt->job, WORLD_TEXT_MAX / 2);
     if (opt->release && !release_parse (opt->release,
                                         &(struct release_policy){ 0 }))
-        return RUN_FAIL (EXIT_USAGE, "--release: one of never, shipped, "
-                         "after=TIME, when-full");
+        return RUN_FAIL (EXIT_USAGE, "--release: use never, shipped, "
+                         "after=TIME or when-full");
     if (results_parse (opt->only, &wanted, &err) < 0)
         return RUN_FAIL (EXIT_USAGE, "--only: %s", err.text);
     if (opt->release && strcmp (opt->release, "never") != 0 && !opt->raw)

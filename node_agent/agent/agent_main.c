@@ -165,10 +165,10 @@ int main (int argc, char **argv)
         return usage ("no directory to watch was given");
     if (!disk_quota_parse_policy (opt.when_full,
                                   &(enum disk_quota_policy){ 0 }))
-        return usage ("--when-full: one of block, drop-oldest-shipped, "
+        return usage ("--when-full: use block, drop-oldest-shipped or "
                       "refuse");
     if (!release_parse (opt.release, &release))
-        return usage ("--release: one of never, shipped, after=TIME, "
+        return usage ("--release: use never, shipped, after=TIME or "
                       "when-full");
     if (strcmp (opt.when_full, "drop-oldest-shipped") == 0 &&
         release.kind == RELEASE_NEVER)

@@ -49,8 +49,8 @@ unsigned disk_quota_admits (struct disk_quota *g, uint64_t used)
     if (used >= quota) {
         units_bytes_text (used, have);
         units_bytes_text (quota, most);
-        (void)err_set (&g->why, ENOSPC, "%s holds %s that are not delivered "
-                       "yet, of %s (--spool-quota)", g->spool_dir, have, most);
+        (void)err_set (&g->why, ENOSPC, "%s holds %s of undelivered data, and "
+                       "may hold %s (--spool-quota)", g->spool_dir, have, most);
         return 0;
     }
     g->full = false;

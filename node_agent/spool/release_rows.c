@@ -76,7 +76,7 @@ static int take_row (struct db_rows *r, struct released *ret)
             r->rc = err_set (r->err, ENOMEM, "no memory for a manifest");
         ret->why = !good ? "its row in the ledger is damaged"
                    : !delivered
-                       ? "by the ledger, not all of its items were delivered"
+                       ? "its ledger does not say that all was delivered"
                    : collides
                        ? "another directory had a capture of its name and "
                          "rank: in a result only one of them counts" : NULL;

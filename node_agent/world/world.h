@@ -76,7 +76,7 @@ struct world_member {
 /* Call MPI_Init, gather the members, broadcast rank 0's bulletin, and combine
  * all 'ok'.  MPI's rank, size, local rank and local size (ranks with the same
  * host key) replace those in 'w'.  '*members' is by rank; the caller frees it.
- * -EINVAL: the launcher and MPI do not fit each other; 'err' tells the user
+ * -EINVAL: the launcher and MPI do not match; 'err' tells the user
  * what to change.  -ENOMEM, -EIO: MPI_Init failed.
  */
 int world_discover (struct world *w, const char *host, const char *host_key,

@@ -55,8 +55,8 @@ static int world_mpi_misfit (const struct world *w, int64_t said,
                              struct err *err)
 {
     return err_set (err, EINVAL, "the launcher (%s) says %lld ranks, but MPI "
-                    "finds a world of 1: they do not fit each other (under "
-                    "Slurm: srun --mpi=pmix)", w->launcher, (long long)said);
+                    "finds a world of 1: they do not match (under Slurm: srun "
+                    "--mpi=pmix)", w->launcher, (long long)said);
 }
 
 /* Whether srun has started us without an interface for MPI: MPI_Init would end

@@ -177,7 +177,7 @@ delivered ()                        # all rows, by the agent that stays
     shows "it never had such a file"
     fetch --rank 7 j
     expect_status 1
-    shows "no capture of this rank has come"
+    shows "no capture of this rank has arrived"
     fetch --rank 1 nobody
     expect_status 66
     fetch --rank 1 --file ../x j

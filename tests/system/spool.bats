@@ -48,7 +48,7 @@ flip ()
     expect_status 2
     run "$ROLLCALL" fsck agnt spool
     expect_status 2
-    shows "agnt is none of agent, aggregator and result"
+    shows "agnt: use agent, aggregator or result"
     run flock spool/spool-j/lock "$ROLLCALL" fsck agent spool/spool-j
     expect_status 75
 }
