@@ -27,7 +27,7 @@ static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct fetch_options),
     OPTION (LIST, "rank", 0, struct fetch_options, ranks, "R", NULL, NULL,
       "Fetch the raw files of this rank; may be repeated."),
-    OPTION (TEXT, "file", 'f', struct fetch_options, file, "PATTERN", "", NULL,
+    OPTION (TEXT, "file", 'f', struct fetch_options, file, "PATTERN", NULL, NULL,
       "Only these files, by their path within the capture, or by their last "
       "name if PATTERN has no slash. A * stands for anything, a ? for one "
       "byte."),
@@ -71,7 +71,7 @@ static int ask (const struct fetch_options *opt, const char *job,
 
     json_add_text (asked, "do", "fetch");
     json_add_text (asked, "job", job);
-    json_add_text (asked, "file", opt->file);
+    json_add_text (asked, "file", opt->file ? opt->file : "");
     json_add_int (asked, "request", request);
     list = json_add_array (asked, "ranks");
     for (size_t i = 0; i < opt->ranks.n; i++)
