@@ -27,7 +27,8 @@ static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct fetch_options),
     OPTION (LIST, "rank", 0, struct fetch_options, ranks, "R", NULL, NULL,
       "Fetch the raw files of this rank; may be repeated."),
-    OPTION (TEXT, "file", 'f', struct fetch_options, file, "PATTERN", NULL, NULL,
+    OPTION (TEXT, "file", 'f', struct fetch_options, file, "PATTERN", NULL,
+      NULL,
       "Only these files, by their path within the capture, or by their last "
       "name if PATTERN has no slash. A * stands for anything, a ? for one "
       "byte."),
