@@ -89,7 +89,7 @@ release ()
     local p
 
     for p in $(processes_named rollcall-aggregator); do
-        kill -CONT "$p"
+        kill -CONT "$p" 2>/dev/null || true         # it may have ended
     done
 }
 
