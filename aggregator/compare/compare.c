@@ -291,15 +291,24 @@ static int add_setting (struct compare *c, sqlite3_stmt *st)
     return s->kind && s->name ? 0 : -ENOMEM;
 }
 
+// Rows of one run that are not in the same place in the other one.
+#define MOVED(x, y) \
+    "SELECT x.kind, x.name FROM " x ".CaptureInfo x LEFT JOIN " y \
+    ".CaptureInfo y ON y.rowid=x.rowid WHERE (x.rank, x.kind, x.name, x.value)" \
+    " IS NOT (y.rank, y.kind, y.name, y.value)"
+
 /* Settings that differ between any two runs are left out: clocks, sessions,
- * sums of times.
+ * sums of times.  Equal captures have equal rowids, so what is to be sorted is
+ * little.
  */
 static const char settings_sql[] =
-    "WITH s AS (SELECT DISTINCT run, rank, kind, name, value FROM"
+    "WITH moved AS MATERIALIZED (" MOVED ("main", "b") " UNION "
+    MOVED ("b", "main") "),"
+    " s AS (SELECT DISTINCT run, rank, kind, name, value FROM"
     " (SELECT 1 AS run, rank, kind, name, value FROM main.CaptureInfo UNION ALL"
     "  SELECT 2, rank, kind, name, value FROM b.CaptureInfo)"
     " WHERE kind NOT IN ('clock','session','breakdown','threads','host')"
-    "  AND name<>'trace_id' ORDER BY value),"
+    "  AND name<>'trace_id' AND (kind, name) IN moved ORDER BY value),"
     " r AS (SELECT rank, kind, name,"
     "  group_concat(value,' | ') FILTER (WHERE run=1) AS a,"
     "  group_concat(value,' | ') FILTER (WHERE run=2) AS b"
