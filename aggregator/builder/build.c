@@ -397,6 +397,8 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = tables_write_captures (db, job->items, job->nitems, err);
     if (rc == 0)
+        rc = tables_write_ranges (db, job->items, job->nitems, err);
+    if (rc == 0)
         rc = tables_write_roster (db, job->roster, err);
     if (rc == 0)
         rc = tables_write_excluded (db, job->items, job->nitems, err);
