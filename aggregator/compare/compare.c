@@ -25,8 +25,9 @@
 
 /* How to measure: in each step, once per rank, or in each step of a link.
  * Queries return rows in any order: the label (appended to the name), a rank or
- * link, a value, its step, and for 'sums' what to divide by.  There, rows of
- * the same label, rank and step are one value; SQLite would sort them by texts.
+ * link, a value, its step, and for 'sums' what to divide by, or 0.  There, rows
+ * of the same label, rank and step are one value; SQLite would sort them by
+ * texts.
  */
 static const struct {
     const char *name, *unit;
@@ -45,7 +46,7 @@ static const struct {
     { "free", "ms", -1, OF_STEPS, false, STEP_ROWS ("free/1e3") },
     { "bubble", "ms", -1, OF_STEPS, false, STEP_ROWS ("bubble/1e3") },
     { "ops: ", "ms", -1, OF_STEPS, true,
-      "SELECT kind, rank, elapse_time, step, 1 FROM OpTime" },
+      "SELECT kind, rank, elapse_time, step, 0 FROM OpTime" },
     { "bandwidth: ", "GB/s", 1, OF_STEPS, true,
       "SELECT transport_type, rank, large_size, step, large_time"
       " FROM TransportTime WHERE transport_type<>'SDMA' AND large_time>0" },
@@ -144,8 +145,10 @@ static void add_up (struct reading *r)
             r->values[n++] = r->values[i];
         }
     }
-    for (size_t i = 0; i < n; i++)
-        r->values[i].v /= r->values[i].over;
+    for (size_t i = 0; i < n; i++) {
+        if (r->values[i].over > 0)
+            r->values[i].v /= r->values[i].over;
+    }
     r->n = n;
 }
 

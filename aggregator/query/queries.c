@@ -91,19 +91,23 @@ const struct query queries[] = {
       "WHERE :rank IS NULL OR EXISTS (SELECT 1 FROM CommGroupMember\n"
       " WHERE comm_group=g.id AND rank=:rank)\n"
       "GROUP BY g.id ORDER BY g.id" },
-    // the sums first: only the rows of the answer need names
+    // WaitTotal has the first rows of all ranks and steps, in most results
     { "waits", "who was waited for, and by whom; the longest first",
+      "WITH few AS (SELECT :rank IS NULL AND :step IS NULL AND\n"
+      " ifnull(:limit<=(SELECT count(*) FROM WaitTotal),0) AS yes)\n"
       "SELECT late_rank, waiting_rank, w.comm_group, g.pg_name,\n"
-      " ops, round(ms,3) AS wait_ms,\n"
+      " ops, round(w.wait_ms,3) AS wait_ms,\n"
       " round(clock_error_ms,3) AS clock_error_ms\n"
-      "FROM (SELECT late_rank, waiting_rank, comm_group, sum(ops) AS ops,\n"
-      " sum(wait_ms) AS ms, max(clock_error_ms) AS clock_error_ms FROM Wait\n"
-      " WHERE (:rank IS NULL OR :rank IN (late_rank, waiting_rank))\n"
-      " AND " THIS_COMM_STEP "\n"
-      " GROUP BY comm_group, late_rank, waiting_rank\n"
-      " ORDER BY ms DESC, 1, 2, 3" FIRST ") w\n"
+      "FROM (SELECT * FROM WaitTotal WHERE (SELECT yes FROM few)\n"
+      " UNION ALL SELECT late_rank, waiting_rank, comm_group, sum(ops) AS ops,\n"
+      "  sum(wait_ms) AS wait_ms, max(clock_error_ms) AS clock_error_ms\n"
+      "  FROM Wait WHERE NOT (SELECT yes FROM few)\n"
+      "  AND (:rank IS NULL OR :rank IN (late_rank, waiting_rank))\n"
+      "  AND " THIS_COMM_STEP "\n"
+      "  GROUP BY 1, 2, 3\n"
+      " ORDER BY wait_ms DESC, 1, 2, 3" FIRST ") w\n"
       "LEFT JOIN CommGroup g ON g.id=w.comm_group\n"
-      "ORDER BY ms DESC, 1, 2, 3" },
+      "ORDER BY w.wait_ms DESC, 1, 2, 3" },
     { "late", "who was waited for, in all; the longest first",
       "SELECT late_rank, sum(ops) AS ops,\n"
       " count(DISTINCT waiting_rank) AS waiting_ranks,\n"
