@@ -409,6 +409,8 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = groups_write (b->groups, db, err);
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);
+    if (rc == 0)
+        rc = rollup_links (db, err);
     report_progress (b, "computing who waited for whom");
     if (rc == 0)
         rc = wait_derive (db, job->items, job->nitems, temp, b->nworkers,

@@ -13,6 +13,7 @@ static struct job *job_of_long_names (int at)
 {
     struct job *j = job_make ();
 
+    assert_int_equal (rollup_links (j->db, NULL), 0);
     assert_int_equal (rollup_derive (j->db, NULL, NULL), 0);
     assert_int_equal (
         db_execf (j->db, NULL,
@@ -71,6 +72,7 @@ static void test_sums (void **state)
     struct compare c;
 
     (void)state;
+    assert_int_equal (rollup_links (j->db, NULL), 0);
     assert_int_equal (rollup_derive (j->db, NULL, NULL), 0);
     run (j, "INSERT INTO OpTime (kind, elapse_time, step, rank) VALUES"
             " ('b', 1, 'step1', 1), ('a', 2, 'step1', 1), ('a', 9, 'step1', 0),"
@@ -92,6 +94,7 @@ static void test_sums (void **state)
 
 static void add_settings (struct job *j, const char *sql)
 {
+    assert_int_equal (rollup_links (j->db, NULL), 0);
     assert_int_equal (rollup_derive (j->db, NULL, NULL), 0);
     run (j, sql);
     run (j, "COMMIT; PRAGMA locking_mode=NORMAL; SELECT * FROM Roster");
