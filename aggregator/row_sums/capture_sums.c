@@ -335,14 +335,15 @@ static int find_firsts_again (sqlite3 *db, const char *captures,
                      " transport_type ORDER BY 1", captures, captures);
 }
 
-int capture_sums_again (sqlite3 *db, const char *captures, struct err *err)
+int capture_sums_again (sqlite3 *db, const char *captures, bool links,
+                        struct err *err)
 {
     int rc = find_firsts_again (db, captures, err);
 
     for (unsigned id = 0; id < SUMS_COUNT && rc == 0; id++) {
         const struct sums_table *t = &sums_tables[id];
 
-        if (!t->again)
+        if (!t->again || (id == SUMS_LINK && !links))
             continue;
         rc = db_execf (db, err, "DELETE FROM main.%s WHERE capture IN (%s);"
                        "INSERT INTO main.%s SELECT %s, rank, capture FROM %s"

@@ -55,8 +55,10 @@ unsigned capture_sums_row (const struct capture_sums *c, enum sums_id id,
 
 /* Compute the sums of some captures again from their rows, which have changed:
  * 'captures' is an SQL expression for a list, as "SELECT capture FROM t".
- * Slower, but of few captures.
+ * Without 'links', rows of CommAnalyzerMatrix have not, and SUMS_LINK may be
+ * gone.  Slower, but of few captures.
  */
-int capture_sums_again (sqlite3 *db, const char *captures, struct err *err);
+int capture_sums_again (sqlite3 *db, const char *captures, bool links,
+                        struct err *err);
 
 #endif

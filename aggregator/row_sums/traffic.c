@@ -164,7 +164,8 @@ int traffic_fill (sqlite3 *db, const struct row_values *waits,
     if (rc == 0)
         rc = db_exec (db, time_sql, err);
     if (rc == 0)
-        rc = capture_sums_again (db, "SELECT capture FROM temp.trace", err);
+        rc = capture_sums_again (db, "SELECT capture FROM temp.trace", false,
+                                 err);
     if (rc == 0)
         rc = db_exec (db, "DROP TABLE temp.place;DROP TABLE temp.trace;"
                           "DROP TABLE temp.spread;DROP TABLE temp.reach;"

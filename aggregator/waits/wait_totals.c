@@ -57,57 +57,66 @@ static int end_group (struct wait_totals *t)
 
 static int make_room (struct wait_totals *t, size_t n)
 {
-    struct wait_sum *group, *room;
+    struct wait_sum *group;
 
     if (n <= t->cap)
         return 0;
-    if (!(group = realloc (t->group, 2 * n * sizeof (*group))))
+    if (!(group = realloc (t->group, (n + n / 4) * sizeof (*group))))
         return -ENOMEM;
     t->group = group;
-    if (!(room = realloc (t->room, 2 * n * sizeof (*room))))
-        return -ENOMEM;
-    t->room = room;
-    t->cap = 2 * n;
+    t->cap = n + n / 4;
     return 0;
 }
 
-/* Merge the sums of a step with those of the steps before it. */
-static void merge (struct wait_totals *t, const struct wait_sum *list,
-                   size_t n)
+/* Add what a step has to the pairs that are known; the number of the others. */
+static size_t add_known (struct wait_totals *t, const struct wait_sum *list,
+                         size_t n)
 {
-    struct wait_sum *to = t->room;
-    size_t i = 0, k = 0;
+    size_t fresh = 0;
 
-    while (i < t->n || k < n) {
-        int order = i == t->n ? 1 : k == n ? -1
-                                           : by_ranks (&t->group[i], &list[k]);
-
-        *to = order <= 0 ? t->group[i++] : list[k++];
-        if (order == 0) {
-            to->ops += list[k].ops;
-            to->wait_ms += list[k++].wait_ms;
+    for (size_t i = 0, k = 0; k < n; k++) {
+        while (i < t->n && by_ranks (&t->group[i], &list[k]) < 0)
+            i++;
+        if (i < t->n && by_ranks (&t->group[i], &list[k]) == 0) {
+            t->group[i].ops += list[k].ops;
+            t->group[i].wait_ms += list[k].wait_ms;
+        } else {
+            fresh++;
         }
-        to++;
     }
-    t->n = (size_t)(to - t->room);
-    t->room = t->group;
-    t->group = to - t->n;
+    return fresh;
+}
+
+/* Put the pairs that are not known into their places, from behind. */
+static void add_fresh (struct wait_totals *t, const struct wait_sum *list,
+                       size_t n, size_t fresh)
+{
+    size_t to = t->n + fresh, i = t->n;
+
+    t->n = to;
+    while (to > i) {
+        int order = i == 0 ? -1 : by_ranks (&t->group[i - 1], &list[n - 1]);
+
+        if (order == 0)
+            n--;
+        t->group[--to] = order >= 0 ? t->group[--i] : list[--n];
+    }
 }
 
 int wait_totals_add (struct wait_totals *t, const struct wait_sum *list,
                      size_t n, struct err *err)
 {
+    size_t fresh;
     int rc = 0;
 
     if (t->given_up || n == 0)
         return 0;
     if (t->n > 0 && t->group[0].group != list[0].group)
         rc = end_group (t);
-    if (rc == 0)
-        rc = make_room (t, t->n + n);
-    if (rc < 0)
+    fresh = add_known (t, list, n);
+    if (rc < 0 || make_room (t, t->n + fresh) < 0)
         return err_set (err, ENOMEM, "no memory for waits");
-    merge (t, list, n);
+    add_fresh (t, list, n, fresh);
     if (t->n > WAIT_TOTALS_PAIRS)
         wait_totals_give_up (t);
     return 0;
@@ -145,7 +154,6 @@ int wait_totals_write (struct wait_totals *t, sqlite3 *db,
 void wait_totals_fini (struct wait_totals *t)
 {
     free (t->group);
-    free (t->room);
     free (t->best);
     *t = (struct wait_totals){ 0 };
 }

@@ -14,7 +14,6 @@
 /* All zero is empty. */
 struct wait_totals {
     struct wait_sum *group;     // of the current group, sorted by ranks
-    struct wait_sum *room;      // for as many and some
     size_t n, cap;
     struct wait_sum *best;      // of the groups before it
     size_t nbest;

@@ -3,6 +3,7 @@
 #include "aggregator/findings/job_check.h"
 
 #include "store/db.h"
+#include "builder/rollup.h"
 #include "waits/wait.h"
 #include "waits/wait_sums.h"
 
@@ -25,6 +26,8 @@ static int setup (void **state)
     }
     select_sort (items, RANKS);
     *state = job_make ();
+    // as in a build, the sums of links are gone
+    assert_int_equal (rollup_links (((struct job *)*state)->db, NULL), 0);
     return 0;
 }
 
