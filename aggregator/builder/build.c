@@ -397,6 +397,8 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = tables_write_captures (db, job->items, job->nitems, err);
     if (rc == 0)
+        rc = tables_write_ranges (db, job->items, job->nitems, err);
+    if (rc == 0)
         rc = tables_write_roster (db, job->roster, err);
     if (rc == 0)
         rc = tables_write_excluded (db, job->items, job->nitems, err);
@@ -407,6 +409,8 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = groups_write (b->groups, db, err);
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);
+    if (rc == 0)
+        rc = rollup_links (db, err);
     report_progress (b, "computing who waited for whom");
     if (rc == 0)
         rc = wait_derive (db, job->items, job->nitems, temp, b->nworkers,

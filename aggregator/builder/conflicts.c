@@ -74,7 +74,7 @@ int conflicts_drop (sqlite3 *db, const struct select_conflict *list, size_t n,
         rc = drop_from (db, t, err);
     if (n > 0 && rc == 0)
         rc = capture_sums_again (db, "SELECT capture FROM temp.conflict UNION "
-                                 "SELECT capture FROM temp.unused", err);
+                                 "SELECT capture FROM temp.unused", true, err);
     if (n > 0 && rc == 0)
         rc = db_exec (db, "DROP TABLE temp.conflict;DROP TABLE temp.unused;"
                           "DROP TABLE temp.held", err);

@@ -4,6 +4,7 @@
 #include "base/vec.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,11 @@ struct part {
     const struct select_item *item;     // the current capture
     uint64_t rows[TABLE_COUNT];         // of the current capture
     uint64_t before;                    // of those before it, in the four
+    struct {
+        bool known;
+        uint64_t row;
+        double packets;         // so far; NaN: NULL
+    } first;                    // the last row of LinkRow, not written yet
     struct part_group *groups;
     size_t ngroups;
 };
@@ -110,6 +116,48 @@ static int add_rows (struct part *p, const struct batch *b, struct err *err)
     return rc;
 }
 
+static int write_first (struct part *p, struct err *err)
+{
+    struct page_writer **w = &p->sums_writers[SUMS_FIRST];
+    struct page_value packets = page_numeric (p->first.packets);
+    int rc = 0;
+
+    if (!p->first.known)
+        return 0;
+    p->first.known = false;
+    if (!*w)
+        rc = page_writer_open (row_file_sums (p->file, SUMS_FIRST), w, err);
+    return rc < 0 ? rc
+                  : page_writer_row (*w, p->item->first_row +
+                                             (int64_t)p->first.row,
+                                     &packets, 1, err);
+}
+
+/* Note which rows are the first of an op and transport, and how many packets
+ * all of its rows have.
+ */
+static int note_firsts (struct part *p, const struct batch *b, struct err *err)
+{
+    const bool *firsts = capture_sums_firsts (p->sums);
+    int rc = 0;
+
+    for (uint32_t i = 0; i < b->nrows && rc == 0; i++) {
+        double packets = b->real[BW_COUNT][i];
+
+        if (firsts[i]) {
+            rc = write_first (p, err);
+            p->first.known = true;
+            p->first.row = p->rows[b->table] + i;
+            p->first.packets = packets;
+        } else if (isnan (p->first.packets)) {
+            p->first.packets = packets;
+        } else if (!isnan (packets)) {
+            p->first.packets += packets;
+        }
+    }
+    return rc;
+}
+
 static int take_rows (void *arg, const struct batch *b, struct err *err)
 {
     struct part *p = arg;
@@ -130,6 +178,8 @@ static int take_rows (void *arg, const struct batch *b, struct err *err)
         rc = add_rows (p, b, err);
     if (rc == 0)
         rc = capture_sums_add (p->sums, b, err);
+    if (rc == 0 && t == TABLE_BANDWIDTH)
+        rc = note_firsts (p, b, err);
     if (rc == 0)
         p->rows[t] += b->nrows;
     return rc;
@@ -138,11 +188,18 @@ static int take_rows (void *arg, const struct batch *b, struct err *err)
 static int forget_rows (void *arg, enum table_id table, struct err *err)
 {
     struct part *p = arg;
+    struct page_writer *firsts = p->sums_writers[SUMS_FIRST];
     bool some = p->rows[table] > 0;
+    int rc = 0;
 
     p->rows[table] = 0;
     capture_sums_forget (p->sums, table);
-    return some ? page_writer_abandon (p->writers[table], err) : 0;
+    if (table == TABLE_BANDWIDTH) {
+        p->first.known = false;
+        if (firsts)
+            rc = page_writer_abandon (firsts, err);
+    }
+    return some && rc == 0 ? page_writer_abandon (p->writers[table], err) : rc;
 }
 
 /* ---- life ---- */
@@ -214,6 +271,9 @@ void part_begin_capture (struct part *p, const struct select_item *item)
         if (p->writers[i])
             page_writer_mark (p->writers[i]);
     }
+    if (p->sums_writers[SUMS_FIRST])
+        page_writer_mark (p->sums_writers[SUMS_FIRST]);
+    p->first.known = false;
     capture_sums_forget (p->sums, TABLE_COUNT);
     forget_groups (p);
 }
@@ -239,7 +299,7 @@ static int write_sums (struct part *p, enum sums_id id, struct err *err)
 
 int part_end_capture (struct part *p, struct err *err)
 {
-    int rc = 0;
+    int rc = write_first (p, err);
 
     for (unsigned i = 0; i < SUMS_COUNT && rc == 0; i++)
         rc = write_sums (p, i, err);

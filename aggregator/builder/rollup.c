@@ -13,28 +13,31 @@ static const char tables_sql[] =
     " synchronization_time NUMERIC, transit_time NUMERIC);"
     "CREATE TABLE Topology (host TEXT PRIMARY KEY, switch TEXT, rack TEXT);";
 
-// Two tables, indexed while they are needed, that map ranks within groups to
-// global ranks.
+// The group that a rank means by a name.
 static const char groups_sql[] =
     "CREATE TEMP TABLE r_group AS SELECT m.rank, g.group_name,"
     " min(g.id) AS comm_group FROM CommGroup g JOIN CommGroupMember m ON"
     " m.comm_group=g.id GROUP BY 1, 2;"
-    "CREATE UNIQUE INDEX temp.r_group_rank ON r_group(rank, group_name);"
-    "CREATE TEMP TABLE r_member AS SELECT comm_group, group_rank, rank FROM"
-    " CommGroupMember WHERE group_rank IS NOT NULL;"
-    "CREATE INDEX temp.r_member_place ON r_member(comm_group, group_rank);";
+    "CREATE UNIQUE INDEX temp.r_group_rank ON r_group(rank, group_name);";
 
 #define COUNTS \
     "s.capture NOT IN (SELECT capture FROM LeftOut WHERE step IS NULL AND" \
     " capture IS NOT NULL)"
 
-// The sums of captures, with the names of groups replaced by groups.  MB per ms
-// is GB/s.
-static const char sums_sql[] =
+// The sums of captures, with the names of groups replaced by groups.
+static const char times_sql[] =
     "INSERT INTO GroupTime SELECT s.step, g.comm_group, s.rank, s.ops,"
     " s.elapse_time, s.wait_time, s.synchronization_time, s.transit_time"
     " FROM GroupSum s CROSS JOIN r_group g ON g.rank=s.rank AND"
     " g.group_name=s.group_name WHERE " COUNTS ";"
+    "DROP TABLE temp.r_group; DROP TABLE main.GroupSum;";
+
+// The same, with ranks within groups replaced by global ranks.  MB per ms is
+// GB/s.
+static const char links_sql[] =
+    "CREATE TEMP TABLE r_member AS SELECT comm_group, group_rank, rank FROM"
+    " CommGroupMember WHERE group_rank IS NOT NULL;"
+    "CREATE INDEX temp.r_member_place ON r_member(comm_group, group_rank);"
     "INSERT INTO Link SELECT s.step, g.comm_group, s.rank, d.rank,"
     " s.transport_type, s.type, s.transit_size, s.transit_time,"
     " s.transit_size/nullif(s.transit_time, 0), s.large_size, s.large_time"
@@ -43,7 +46,7 @@ static const char sums_sql[] =
     " d.comm_group=g.comm_group AND d.group_rank=CAST(s.dst_rank AS INTEGER)"
     " WHERE " COUNTS ";"
     "DROP TABLE temp.r_group; DROP TABLE temp.r_member;"
-    "DROP TABLE main.GroupSum; DROP TABLE main.LinkSum;";
+    "DROP TABLE main.LinkSum;";
 
 static const char views_sql[] =
     "CREATE VIEW GroupKind AS SELECT id AS comm_group,"
@@ -114,15 +117,22 @@ static int write_topology (sqlite3 *db, const struct topology *t,
     return rc;
 }
 
-int rollup_derive (sqlite3 *db, const struct topology *topology,
-                   struct err *err)
+int rollup_links (sqlite3 *db, struct err *err)
 {
     int rc = db_exec (db, tables_sql, err);
 
     if (rc == 0)
         rc = db_exec (db, groups_sql, err);
+    return rc < 0 ? rc : db_exec (db, links_sql, err);
+}
+
+int rollup_derive (sqlite3 *db, const struct topology *topology,
+                   struct err *err)
+{
+    int rc = db_exec (db, groups_sql, err);
+
     if (rc == 0)
-        rc = db_exec (db, sums_sql, err);
+        rc = db_exec (db, times_sql, err);
     if (rc == 0)
         rc = db_exec (db, views_sql, err);
     return rc < 0 ? rc : write_topology (db, topology, err);

@@ -13,8 +13,14 @@
 
 #include <sqlite3.h>
 
-/* Create and fill them.  All other tables with Wait and the indexes must exist.
- * 'topology' may be NULL.  Drops the tables of SUMS_GROUP and SUMS_LINK.
+/* Create the tables, and fill Link.  Groups must be known, but those of traces
+ * that have none: traces have no links.  Drops the table of SUMS_LINK, whose
+ * pages the tables that come next use.
+ */
+int rollup_links (sqlite3 *db, struct err *err);
+
+/* Fill GroupTime and Topology, and create the views.  All other tables must
+ * exist.  'topology' may be NULL.  Drops the table of SUMS_GROUP.
  */
 int rollup_derive (sqlite3 *db, const struct topology *topology,
                    struct err *err);

@@ -48,8 +48,7 @@ static int make_tables (sqlite3 *db, struct err *err)
                            name, name);
     }
     for (unsigned i = 0; i < SUMS_COUNT && rc == 0; i++)
-        rc = db_execf (db, err, "CREATE TABLE %s (%s, rank INTEGER, capture"
-                       " INTEGER)", capture_sums_name (i),
+        rc = db_execf (db, err, "CREATE TABLE %s (%s)", capture_sums_name (i),
                        capture_sums_columns (i));
     return rc;
 }

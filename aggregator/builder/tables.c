@@ -18,6 +18,8 @@ static const char schema_sql[] =
     " local_rank INTEGER, device_id INTEGER, expected INTEGER, state TEXT,"
     " reason TEXT, verified INTEGER, command_status INTEGER,"
     " command_signal INTEGER, command_ended_ns INTEGER);"
+    "CREATE TABLE CaptureRow (capture INTEGER PRIMARY KEY, rank INTEGER,"
+    " first_row INTEGER, last_row INTEGER);"
     // group_name is not unique: two groups of one job may share a name
     "CREATE TABLE CommGroup (id INTEGER PRIMARY KEY, group_name TEXT,"
     " group_id TEXT, pg_name TEXT, type TEXT, size INTEGER);"
@@ -26,11 +28,18 @@ static const char schema_sql[] =
     "CREATE TABLE Wait (step TEXT, comm_group INTEGER, late_rank INTEGER,"
     " waiting_rank INTEGER, ops INTEGER, wait_ms NUMERIC,"
     " clock_error_ms NUMERIC);"
+    "CREATE TABLE WaitTotal (late_rank INTEGER, waiting_rank INTEGER,"
+    " comm_group INTEGER, ops INTEGER, wait_ms NUMERIC,"
+    " clock_error_ms NUMERIC);"
     "CREATE TABLE LeftOut (capture INTEGER, rank INTEGER, step TEXT,"
     " reason TEXT);"
     "CREATE INDEX LeftOut_capture ON LeftOut(capture);"
     "CREATE TABLE Finding " FINDING_COLUMNS ";"
     "CREATE TABLE Job (key TEXT PRIMARY KEY, value TEXT);";
+
+#define FIRST(column) \
+    " (SELECT b." column " FROM CommAnalyzerBandwidth b WHERE" \
+    " b.rowid=l.rowid) AS " column
 
 static const char views_sql[] =
     // one row per op, with where it ran and in which group; lists of members
@@ -44,12 +53,14 @@ static const char views_sql[] =
     " AND m.rank=t.rank LIMIT 1) LEFT JOIN (SELECT comm_group,"
     " group_concat(rank) AS ranks FROM CommGroupMember GROUP BY comm_group"
     " HAVING count(*)<=" PEERS_MAX ") p ON p.comm_group=g.id;"
-    // each packet size repeats the transit values: take them once
-    "CREATE VIEW LinkBandwidth AS SELECT hccl_op_name, group_name,"
-    " transport_type, transit_size, transit_time, bandwidth,"
-    " large_packet_ratio, sum(count) AS packets, step, type, rank, capture"
-    " FROM CommAnalyzerBandwidth GROUP BY capture, rank, step, type,"
-    " group_name, hccl_op_name, transport_type;"
+    // each packet size repeats the transit values: take those of the first row;
+    // they are read only for columns that are asked for
+    "CREATE VIEW LinkBandwidth AS SELECT " FIRST ("hccl_op_name") ","
+    FIRST ("group_name") "," FIRST ("transport_type") ","
+    FIRST ("transit_size") "," FIRST ("transit_time") ","
+    FIRST ("bandwidth") "," FIRST ("large_packet_ratio") ", l.packets,"
+    FIRST ("step") "," FIRST ("type") ", c.rank, c.capture FROM CaptureRow c"
+    " CROSS JOIN LinkRow l ON l.rowid BETWEEN c.first_row AND c.last_row;"
     "CREATE VIEW StepCounted AS SELECT * FROM StepTraceTime s WHERE rank IS"
     " NOT NULL AND NOT EXISTS (SELECT 1 FROM LeftOut o WHERE"
     " o.capture=s.capture AND (o.step IS NULL OR o.step IS s.step));"
@@ -104,6 +115,23 @@ int tables_write_captures (sqlite3 *db, const struct select_item *items,
                      or_null (c->reason), c->nsteps,
                      known_from (1, c->started_ns),
                      known_from (1, c->ended_ns), c->raw_bytes);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+int tables_write_ranges (sqlite3 *db, const struct select_item *items,
+                         size_t n, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "INSERT INTO CaptureRow VALUES (?1,?2,?3,?4)",
+                         &st, err);
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (!items[i].skip)
+            rc = db_put (st, err, items[i].id, known_from (0, items[i].rank),
+                         items[i].first_row,
+                         items[i].first_row + (int64_t)items[i].rows_max - 1);
     }
     (void)sqlite3_finalize (st);
     return rc;

@@ -15,6 +15,10 @@
 int tables_create (sqlite3 *db, struct err *err);
 int tables_write_captures (sqlite3 *db, const struct select_item *items,
                            size_t n, struct err *err);
+
+/* The rowids that each capture may have in the tables of rows. */
+int tables_write_ranges (sqlite3 *db, const struct select_item *items,
+                         size_t n, struct err *err);
 int tables_write_roster (sqlite3 *db, const struct roster *r,
                          struct err *err);
 

@@ -24,41 +24,40 @@
     "SELECT '', rank, " value ", step FROM StepCounted"
 
 /* How to measure: in each step, once per rank, or in each step of a link.
- * Queries return rows sorted by label: the label (appended to the name), a rank
- * or link, a value, and its step.
+ * Queries return rows in any order: the label (appended to the name), a rank or
+ * link, a value, its step, and for 'sums' what to divide by, or 0.  There, rows
+ * of the same label, rank and step are one value; SQLite would sort them by
+ * texts.
  */
 static const struct {
     const char *name, *unit;
     int better;
     enum { OF_STEPS, OF_RANKS, OF_LINKS } of;
+    bool sums;
     const char *sql;
 } kinds[] = {
-    { "step time", "ms", -1, OF_STEPS,
+    { "step time", "ms", -1, OF_STEPS, false,
       STEP_ROWS ("(computing+communication_not_overlapped+free)/1e3") },
-    { "computing", "ms", -1, OF_STEPS, STEP_ROWS ("computing/1e3") },
-    { "communication not overlapped", "ms", -1, OF_STEPS,
+    { "computing", "ms", -1, OF_STEPS, false, STEP_ROWS ("computing/1e3") },
+    { "communication not overlapped", "ms", -1, OF_STEPS, false,
       STEP_ROWS ("communication_not_overlapped/1e3") },
-    { "communication overlapped", "ms", 0, OF_STEPS,
+    { "communication overlapped", "ms", 0, OF_STEPS, false,
       STEP_ROWS ("overlapped/1e3") },
-    { "free", "ms", -1, OF_STEPS, STEP_ROWS ("free/1e3") },
-    { "bubble", "ms", -1, OF_STEPS, STEP_ROWS ("bubble/1e3") },
-    { "ops: ", "ms", -1, OF_STEPS,
-      "SELECT kind, rank, sum(elapse_time), step FROM OpTime"
-      " GROUP BY kind, rank, step ORDER BY kind" },
-    { "bandwidth: ", "GB/s", 1, OF_STEPS,
-      "SELECT transport_type, rank, 1.0*sum(large_size)/sum(large_time), step"
-      " FROM TransportTime WHERE transport_type<>'SDMA' AND large_time>0"
-      " GROUP BY transport_type, rank, step ORDER BY transport_type" },
+    { "free", "ms", -1, OF_STEPS, false, STEP_ROWS ("free/1e3") },
+    { "bubble", "ms", -1, OF_STEPS, false, STEP_ROWS ("bubble/1e3") },
+    { "ops: ", "ms", -1, OF_STEPS, true,
+      "SELECT kind, rank, elapse_time, step, 0 FROM OpTime" },
+    { "bandwidth: ", "GB/s", 1, OF_STEPS, true,
+      "SELECT transport_type, rank, large_size, step, large_time"
+      " FROM TransportTime WHERE transport_type<>'SDMA' AND large_time>0" },
     // one link among many does not show in its rank's median
-    { "links: ", "GB/s", 1, OF_LINKS,
-      "SELECT transport_type, (src_rank<<31)+dst_rank AS link,"
-      " 1.0*sum(transit_size)/sum(transit_time), step FROM Link"
-      " WHERE transport_type<>'SDMA' AND transit_time>0"
-      " AND transit_size>=" LINK_MB_MIN
-      " GROUP BY transport_type, link, step ORDER BY transport_type" },
-    { "memory: ", "MiB", -1, OF_RANKS,
+    { "links: ", "GB/s", 1, OF_LINKS, true,
+      "SELECT transport_type, (src_rank<<31)+dst_rank, transit_size, step,"
+      " transit_time FROM Link WHERE transport_type<>'SDMA'"
+      " AND transit_time>0 AND transit_size>=" LINK_MB_MIN },
+    { "memory: ", "MiB", -1, OF_RANKS, false,
       "SELECT component||' '||kind AS label, rank, max(peak), '' FROM"
-      " MemoryPeak GROUP BY label, rank ORDER BY label" },
+      " MemoryPeak GROUP BY label, rank" },
 };
 
 #define KINDS ((int)(sizeof (kinds) / sizeof (kinds[0])))
@@ -101,22 +100,57 @@ static struct compare_metric *metric_of (struct compare *c, int kind,
     return m;
 }
 
-/* The values of one label, in the order of the rows. */
 struct value {
     int64_t rank;               // the first key: the values are sorted by it
-    uint32_t step;
+    uint32_t step, label;
     double v, share;            // part of the step's median; NaN: not > 0
+    double over;                // of sums, until they are divided
 };
 
 struct reading {
     struct compare *c;
     int run, kind;
-    char label[LABEL_MAX];
-    struct texts steps;
-    struct value *values;
+    struct texts labels, steps;
+    struct value *values;       // of all labels
     size_t n;
     double *room;               // for as many
 };
+
+static int by_key (const void *pa, const void *pb)
+{
+    const struct value *a = pa, *b = pb;
+
+    if (a->label != b->label)
+        return a->label < b->label ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return (a->step > b->step) - (a->step < b->step);
+}
+
+static bool is_same_key (const struct value *a, const struct value *b)
+{
+    return by_key (a, b) == 0;
+}
+
+/* Add up the sorted rows of each label, rank and step. */
+static void add_up (struct reading *r)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n; i++) {
+        if (n > 0 && is_same_key (&r->values[n - 1], &r->values[i])) {
+            r->values[n - 1].v += r->values[i].v;
+            r->values[n - 1].over += r->values[i].over;
+        } else {
+            r->values[n++] = r->values[i];
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (r->values[i].over > 0)
+            r->values[i].v /= r->values[i].over;
+    }
+    r->n = n;
+}
 
 static int by_step (const void *pa, const void *pb)
 {
@@ -127,19 +161,17 @@ static int by_step (const void *pa, const void *pb)
     return (a->v > b->v) - (a->v < b->v);
 }
 
-static void find_shares (struct reading *r)
+static void find_shares (struct value *values, size_t n, double *room)
 {
-    qsort (r->values, r->n, sizeof (*r->values), by_step);
-    for (size_t i = 0, end; i < r->n; i = end) {
+    qsort (values, n, sizeof (*values), by_step);
+    for (size_t i = 0, end; i < n; i = end) {
         double middle;
 
-        for (end = i; end < r->n && r->values[end].step == r->values[i].step;
-             end++)
-            r->room[end - i] = r->values[end].v;
-        middle = spread_median (r->room, end - i);
+        for (end = i; end < n && values[end].step == values[i].step; end++)
+            room[end - i] = values[end].v;
+        middle = spread_median (room, end - i);
         for (size_t k = i; k < end; k++)
-            r->values[k].share = middle > 0 ? r->values[k].v / middle
-                                            : (double)NAN;
+            values[k].share = middle > 0 ? values[k].v / middle : (double)NAN;
     }
 }
 
@@ -161,57 +193,64 @@ static struct compare_rank rank_of (const struct value *values, size_t n,
     return r;
 }
 
-static int end_label (struct reading *r)
+/* Add the n values of a label to its metric. */
+static int take_label (struct reading *r, struct value *values, size_t n)
 {
+    const char *label = texts_at (&r->labels, values->label);
     struct compare_metric *m;
     struct compare_series *s;
     int rc = 0;
 
-    if (r->n == 0 || !(m = metric_of (r->c, r->kind, r->label, &rc)))
+    if (!(m = metric_of (r->c, r->kind, label, &rc)))
         return rc;
     s = &m->runs[r->run];
-    if (s->ranks) {             // a number, or a text that looks like one
-        r->n = 0;
-        return 0;
-    }
-    r->room = malloc (r->n * sizeof (*r->room));
-    s->ranks = calloc (r->n, sizeof (*s->ranks));
-    if (!r->room || !s->ranks)
+    if (!(s->ranks = calloc (n, sizeof (*s->ranks))))
         return -ENOMEM;
-    find_shares (r);
-    qsort (r->values, r->n, sizeof (*r->values), cmp_int64);
-    for (size_t i = 0, end; i < r->n; i = end) {
-        for (end = i; end < r->n && r->values[end].rank == r->values[i].rank;)
+    find_shares (values, n, r->room);
+    qsort (values, n, sizeof (*values), cmp_int64);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && values[end].rank == values[i].rank;)
             end++;
-        s->ranks[s->n++] = rank_of (r->values + i, end - i, r->room);
+        s->ranks[s->n++] = rank_of (values + i, end - i, r->room);
     }
-    free (r->room);
-    r->room = NULL;
-    r->n = 0;
     return 0;
+}
+
+static int take_labels (struct reading *r)
+{
+    int rc = 0;
+
+    qsort (r->values, r->n, sizeof (*r->values), by_key);
+    if (kinds[r->kind].sums)
+        add_up (r);
+    if (!(r->room = malloc (r->n * sizeof (*r->room))))
+        return -ENOMEM;
+    for (size_t i = 0, end; i < r->n && rc == 0; i = end) {
+        for (end = i; end < r->n && r->values[end].label == r->values[i].label;)
+            end++;
+        rc = take_label (r, r->values + i, end - i);
+    }
+    return rc;
 }
 
 static int add_row (struct reading *r, sqlite3_stmt *st)
 {
+    bool sums = kinds[r->kind].sums;
     const char *label, *step;
-    struct value one;
-    uint32_t number;
-    int64_t rank;
-    double v;
-    int rc = 0;
+    struct value one = { .share = (double)NAN };
 
-    db_columns (st, label, rank, v, step);
+    db_columns (st, label, one.rank, one.v, step);
+    if (sums)
+        one.over = sqlite3_column_double (st, 4);
     if (!label || sqlite3_column_type (st, 1) == SQLITE_NULL ||
-        sqlite3_column_type (st, 2) == SQLITE_NULL || !isfinite (v))
+        sqlite3_column_type (st, 2) == SQLITE_NULL || !isfinite (one.v))
         return 0;
-    if (strncmp (label, r->label, sizeof (r->label) - 1) != 0)
-        rc = end_label (r);
-    PRINT (r->label, "%s", label);
-    number = texts_intern (&r->steps, step ? step : "",
-                           step ? strlen (step) : 0);
-    if (rc < 0 || number == TEXTS_NONE)
+    one.label = texts_intern (&r->labels, label,
+                              strnlen (label, LABEL_MAX - 1));
+    one.step = texts_intern (&r->steps, step ? step : "",
+                             step ? strlen (step) : 0);
+    if (one.label == TEXTS_NONE || one.step == TEXTS_NONE)
         return -ENOMEM;
-    one = (struct value){ rank, number, v, (double)NAN };
     return vec_push (&r->values, &r->n, &one, sizeof (one));
 }
 
@@ -224,8 +263,9 @@ static int read_kind (struct compare *c, sqlite3 *db, int run, int kind,
 
     while (db_step (&r))
         r.rc = add_row (&x, r.st) < 0 ? no_memory (err) : 0;
-    if ((rc = db_end (&r)) == 0 && end_label (&x) < 0)
+    if ((rc = db_end (&r)) == 0 && x.n > 0 && take_labels (&x) < 0)
         rc = no_memory (err);
+    texts_fini (&x.labels);
     texts_fini (&x.steps);
     free (x.values);
     free (x.room);
@@ -291,15 +331,24 @@ static int add_setting (struct compare *c, sqlite3_stmt *st)
     return s->kind && s->name ? 0 : -ENOMEM;
 }
 
+// Rows of one run that are not in the same place in the other one.
+#define MOVED(x, y) \
+    "SELECT x.kind, x.name FROM " x ".CaptureInfo x LEFT JOIN " y \
+    ".CaptureInfo y ON y.rowid=x.rowid WHERE (x.rank, x.kind, x.name, x.value)" \
+    " IS NOT (y.rank, y.kind, y.name, y.value)"
+
 /* Settings that differ between any two runs are left out: clocks, sessions,
- * sums of times.
+ * sums of times.  Equal captures have equal rowids, so what is to be sorted is
+ * little.
  */
 static const char settings_sql[] =
-    "WITH s AS (SELECT DISTINCT run, rank, kind, name, value FROM"
+    "WITH moved AS MATERIALIZED (" MOVED ("main", "b") " UNION "
+    MOVED ("b", "main") "),"
+    " s AS (SELECT DISTINCT run, rank, kind, name, value FROM"
     " (SELECT 1 AS run, rank, kind, name, value FROM main.CaptureInfo UNION ALL"
     "  SELECT 2, rank, kind, name, value FROM b.CaptureInfo)"
     " WHERE kind NOT IN ('clock','session','breakdown','threads','host')"
-    "  AND name<>'trace_id' ORDER BY value),"
+    "  AND name<>'trace_id' AND (kind, name) IN moved ORDER BY value),"
     " r AS (SELECT rank, kind, name,"
     "  group_concat(value,' | ') FILTER (WHERE run=1) AS a,"
     "  group_concat(value,' | ') FILTER (WHERE run=2) AS b"

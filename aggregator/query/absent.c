@@ -14,13 +14,15 @@ static const char ranks_sql[] = "SELECT rank FROM Roster ORDER BY rank";
 
 static const char steps_sql[] =
     "SELECT step FROM (SELECT step FROM StepTraceTime WHERE step IS NOT NULL"
-    "  UNION SELECT substr(step,5) FROM CommAnalyzerTime"
+    "  UNION SELECT substr(step,5) FROM OpTime"
     "  WHERE step LIKE 'step%') ORDER BY CAST(step AS INTEGER), step";
 
-/* The cheapest test comes first: nearly all steps are in the first table. */
+/* The cheapest test comes first: nearly all steps are in the first table.
+ * OpTime has the steps of CommAnalyzerTime.
+ */
 static const char has_step_sql[] =
     "SELECT EXISTS (SELECT 1 FROM StepTraceTime WHERE step=?1) OR"
-    " EXISTS (SELECT 1 FROM CommAnalyzerTime WHERE step='step'||?1) OR"
+    " EXISTS (SELECT 1 FROM OpTime WHERE step='step'||?1) OR"
     " EXISTS (SELECT 1 FROM CommAnalyzerMatrix WHERE step='step'||?1)";
 
 /* "0, 1, 2 and 61 more", or "none". */

@@ -78,26 +78,36 @@ const struct query queries[] = {
       " AND (:rank IS NULL OR :rank IN (src_rank, dst_rank))\n"
       "GROUP BY 1, 2, 3 ORDER BY 1, 4, 2, 3" },
     { "groups", "groups: members, ops, and the time of all ranks in them",
-      "SELECT g.id, g.pg_name, g.type, g.size,\n"
-      " (SELECT group_concat(rank,',') FROM (SELECT rank FROM CommGroupMember"
-      "\n  WHERE comm_group=g.id ORDER BY rank)) AS ranks,\n"
+      "SELECT g.id, g.pg_name, g.type, g.size, m.ranks,\n"
       " ifnull(sum(t.ops),0) AS ops, round(sum(t.elapse_time),3)"
       " AS elapse_ms,\n"
       " round(sum(t.wait_time),3) AS wait_ms, g.group_name\n"
-      "FROM CommGroup g LEFT JOIN (SELECT comm_group, ops, elapse_time,"
-      " wait_time\n"
+      "FROM CommGroup g LEFT JOIN (SELECT comm_group,\n"
+      " group_concat(rank,',') AS ranks FROM (SELECT comm_group, rank\n"
+      "  FROM CommGroupMember ORDER BY comm_group, rank)\n"
+      " GROUP BY comm_group) m ON m.comm_group=g.id\n"
+      "LEFT JOIN (SELECT comm_group, ops, elapse_time, wait_time\n"
       " FROM GroupTime WHERE " THIS_COMM_STEP ") t ON t.comm_group=g.id\n"
       "WHERE :rank IS NULL OR EXISTS (SELECT 1 FROM CommGroupMember\n"
       " WHERE comm_group=g.id AND rank=:rank)\n"
       "GROUP BY g.id ORDER BY g.id" },
+    // WaitTotal has the first rows of all ranks and steps, in most results
     { "waits", "who was waited for, and by whom; the longest first",
+      "WITH few AS (SELECT :rank IS NULL AND :step IS NULL AND\n"
+      " ifnull(:limit<=(SELECT count(*) FROM WaitTotal),0) AS yes)\n"
       "SELECT late_rank, waiting_rank, w.comm_group, g.pg_name,\n"
-      " sum(ops) AS ops, round(sum(wait_ms),3) AS wait_ms,\n"
-      " round(max(clock_error_ms),3) AS clock_error_ms\n"
-      "FROM Wait w LEFT JOIN CommGroup g ON g.id=w.comm_group\n"
-      "WHERE (:rank IS NULL OR :rank IN (late_rank, waiting_rank))\n"
-      " AND " THIS_COMM_STEP "\n"
-      "GROUP BY 1, 2, 3 ORDER BY sum(wait_ms) DESC, 1, 2, 3" FIRST },
+      " ops, round(w.wait_ms,3) AS wait_ms,\n"
+      " round(clock_error_ms,3) AS clock_error_ms\n"
+      "FROM (SELECT * FROM WaitTotal WHERE (SELECT yes FROM few)\n"
+      " UNION ALL SELECT late_rank, waiting_rank, comm_group, sum(ops) AS ops,\n"
+      "  sum(wait_ms) AS wait_ms, max(clock_error_ms) AS clock_error_ms\n"
+      "  FROM Wait WHERE NOT (SELECT yes FROM few)\n"
+      "  AND (:rank IS NULL OR :rank IN (late_rank, waiting_rank))\n"
+      "  AND " THIS_COMM_STEP "\n"
+      "  GROUP BY 1, 2, 3\n"
+      " ORDER BY wait_ms DESC, 1, 2, 3" FIRST ") w\n"
+      "LEFT JOIN CommGroup g ON g.id=w.comm_group\n"
+      "ORDER BY w.wait_ms DESC, 1, 2, 3" },
     { "late", "who was waited for, in all; the longest first",
       "SELECT late_rank, sum(ops) AS ops,\n"
       " count(DISTINCT waiting_rank) AS waiting_ranks,\n"
@@ -175,11 +185,11 @@ const struct query queries[] = {
       "FROM (SELECT DISTINCT kind, name, value, rank FROM CaptureInfo i\n"
       " WHERE kind NOT IN ('clock','breakdown','session','host','threads',"
       "\n  'link_total','minddata') AND name<>'distributed_args.rank'\n"
-      " ORDER BY rank) i\n"
-      "WHERE (kind, name) IN (SELECT kind, name FROM CaptureInfo\n"
-      " GROUP BY 1, 2 HAVING count(DISTINCT ifnull(value,''))>1\n"
-      "  OR count(DISTINCT rank)<(SELECT count(DISTINCT rank)"
+      " AND (kind, name) IN (SELECT kind, name FROM CaptureInfo\n"
+      "  GROUP BY 1, 2 HAVING min(ifnull(value,''))<max(ifnull(value,''))\n"
+      "   OR count(DISTINCT rank)<(SELECT count(DISTINCT rank)"
       " FROM CaptureInfo))\n"
+      " ORDER BY rank) i\n"
       "GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC, 3" },
     { "settings", "settings and environment, as the captures have them",
       "SELECT kind, name, value, count(DISTINCT rank) AS ranks\n"

@@ -21,6 +21,8 @@
 #define LARGE(column, mb, ms) \
     "sum(CASE WHEN " mb ">=1 AND " ms ">0 THEN " column " END)"
 
+#define PLACE ", rank INTEGER, capture INTEGER"
+
 // What a table sums up, and how.
 static const struct sums_table {
     const char *name, *columns;
@@ -34,7 +36,7 @@ static const struct sums_table {
 } sums_tables[SUMS_COUNT] = {
     [SUMS_OP] = {
         "OpTime", "step TEXT, kind TEXT, type TEXT, ops INTEGER, elapse_time"
-        " NUMERIC, wait_time NUMERIC, max_elapse_time NUMERIC",
+        " NUMERIC, wait_time NUMERIC, max_elapse_time NUMERIC" PLACE,
         "step, " OP_KIND " AS kind, type, count(*), sum(elapse_time),"
         " sum(wait_time), max(elapse_time)", "CommAnalyzerTime",
         "step, kind, type", TABLE_TIME, 3, -1, 2, 3,
@@ -43,7 +45,7 @@ static const struct sums_table {
     [SUMS_TRANSPORT] = {
         "TransportTime", "step TEXT, transport_type TEXT, ops INTEGER,"
         " transit_size NUMERIC, transit_time NUMERIC, large_size NUMERIC,"
-        " large_time NUMERIC, max_transit_time NUMERIC",
+        " large_time NUMERIC, max_transit_time NUMERIC" PLACE,
         "step, transport_type, count(*), sum(mb), sum(ms), "
         LARGE ("mb", "mb", "ms") ", " LARGE ("ms", "mb", "ms") ", max(ms)",
         "(SELECT step, transport_type, max(transit_size) AS mb,"
@@ -54,15 +56,16 @@ static const struct sums_table {
                                      BW_TIME } },
     [SUMS_PACKET] = {
         "PacketTime", "step TEXT, transport_type TEXT, package_size NUMERIC,"
-        " ops INTEGER, count NUMERIC, total_duration NUMERIC",
+        " ops INTEGER, count NUMERIC, total_duration NUMERIC" PLACE,
         "step, transport_type, package_size, count(*), sum(count),"
         " sum(total_duration)", "CommAnalyzerBandwidth",
         "step, transport_type, package_size", TABLE_BANDWIDTH, 2, BW_PACKAGE,
         2, 2, { BW_STEP, BW_TRANSPORT }, { BW_COUNT, BW_TOTAL } },
+    [SUMS_FIRST] = { "LinkRow", "packets NUMERIC", .source = TABLE_COUNT },
     [SUMS_GROUP] = {
         "GroupSum", "step TEXT, group_name TEXT, ops INTEGER, elapse_time"
         " NUMERIC, wait_time NUMERIC, synchronization_time NUMERIC,"
-        " transit_time NUMERIC",
+        " transit_time NUMERIC" PLACE,
         "step, group_name, count(*), sum(elapse_time), sum(wait_time),"
         " sum(synchronization_time), sum(transit_time)", "CommAnalyzerTime",
         "step, group_name", TABLE_TIME, 2, -1, 4, 4, { TIME_STEP, TIME_GROUP },
@@ -70,7 +73,7 @@ static const struct sums_table {
     [SUMS_LINK] = {
         "LinkSum", "step TEXT, group_name TEXT, src_rank TEXT, dst_rank TEXT,"
         " transport_type TEXT, type TEXT, ops INTEGER, transit_size NUMERIC,"
-        " transit_time NUMERIC, large_size NUMERIC, large_time NUMERIC",
+        " transit_time NUMERIC, large_size NUMERIC, large_time NUMERIC" PLACE,
         "step, group_name, src_rank, dst_rank, transport_type, type, count(*),"
         " sum(transit_size), sum(transit_time), "
         LARGE ("transit_size", "transit_size", "transit_time") ", "
@@ -95,6 +98,7 @@ struct capture_sums {
     struct group_sums of[SUMS_COUNT];
     struct memo memos[SUMS_COUNT][GROUP_TEXTS_MAX][MEMOS];
     struct buf last;            // the last op and transport of a batch
+    bool firsts[BATCH_ROWS];
 };
 
 const char *capture_sums_name (enum sums_id id)
@@ -214,8 +218,9 @@ static bool is_link (const struct batch *b, uint32_t row)
 static bool row_counts (struct capture_sums *c, enum sums_id id,
                         const struct batch *b, uint32_t row)
 {
-    return id == SUMS_TRANSPORT ? is_first (c, b, row)
-           : id == SUMS_LINK    ? is_link (b, row) : true;
+    if (id == SUMS_TRANSPORT)
+        return c->firsts[row] = is_first (c, b, row);
+    return id == SUMS_LINK ? is_link (b, row) : true;
 }
 
 /* ---- adding ---- */
@@ -268,6 +273,11 @@ int capture_sums_add (struct capture_sums *c, const struct batch *b,
     return rc;
 }
 
+const bool *capture_sums_firsts (const struct capture_sums *c)
+{
+    return c->firsts;
+}
+
 void capture_sums_forget (struct capture_sums *c, enum table_id table)
 {
     for (unsigned id = 0; id < SUMS_COUNT; id++) {
@@ -312,13 +322,29 @@ unsigned capture_sums_row (const struct capture_sums *c, enum sums_id id,
 
 /* ---- again ---- */
 
-int capture_sums_again (sqlite3 *db, const char *captures, struct err *err)
+static int find_firsts_again (sqlite3 *db, const char *captures,
+                              struct err *err)
 {
-    int rc = 0;
+    return db_execf (db, err, "DELETE FROM main.LinkRow WHERE NOT EXISTS"
+                     " (SELECT 1 FROM main.CommAnalyzerBandwidth b WHERE"
+                     " b.rowid=LinkRow.rowid AND b.capture NOT IN (%s));"
+                     "INSERT INTO main.LinkRow (rowid, packets)"
+                     " SELECT min(rowid), sum(count)"
+                     " FROM main.CommAnalyzerBandwidth WHERE capture IN (%s)"
+                     " GROUP BY capture, step, group_name, hccl_op_name,"
+                     " transport_type ORDER BY 1", captures, captures);
+}
+
+int capture_sums_again (sqlite3 *db, const char *captures, bool links,
+                        struct err *err)
+{
+    int rc = find_firsts_again (db, captures, err);
 
     for (unsigned id = 0; id < SUMS_COUNT && rc == 0; id++) {
         const struct sums_table *t = &sums_tables[id];
 
+        if (!t->again || (id == SUMS_LINK && !links))
+            continue;
         rc = db_execf (db, err, "DELETE FROM main.%s WHERE capture IN (%s);"
                        "INSERT INTO main.%s SELECT %s, rank, capture FROM %s"
                        " WHERE capture IN (%s) GROUP BY capture, %s", t->name,

@@ -10,9 +10,11 @@
 #include "sqlite_pages/sqlite_pages.h"
 
 #include <sqlite3.h>
+#include <stdbool.h>
 
 enum sums_id {
     SUMS_OP, SUMS_TRANSPORT, SUMS_PACKET,
+    SUMS_FIRST,                 // written while rows go by: builder/part.h
     SUMS_GROUP, SUMS_LINK,      // until groups are known: builder/rollup.h
     SUMS_COUNT
 };
@@ -21,7 +23,8 @@ enum sums_id {
 
 /* Of a table of sums. */
 const char *capture_sums_name (enum sums_id id);
-const char *capture_sums_columns (enum sums_id id);     // for CREATE TABLE
+const char *capture_sums_columns (enum sums_id id);     // for CREATE TABLE,
+                                                        // with the last two
 
 struct capture_sums;
 
@@ -33,6 +36,11 @@ void capture_sums_destroy (struct capture_sums *c);     // NULL is allowed
  */
 int capture_sums_add (struct capture_sums *c, const struct batch *b,
                       struct err *err);
+
+/* Of the rows of CommAnalyzerBandwidth that were added last: whether each is the
+ * first of its op and transport.
+ */
+const bool *capture_sums_firsts (const struct capture_sums *c);
 
 /* Drop what was added of this table, or of all tables: TABLE_COUNT. */
 void capture_sums_forget (struct capture_sums *c, enum table_id table);
@@ -47,8 +55,10 @@ unsigned capture_sums_row (const struct capture_sums *c, enum sums_id id,
 
 /* Compute the sums of some captures again from their rows, which have changed:
  * 'captures' is an SQL expression for a list, as "SELECT capture FROM t".
- * Slower, but of few captures.
+ * Without 'links', rows of CommAnalyzerMatrix have not, and SUMS_LINK may be
+ * gone.  Slower, but of few captures.
  */
-int capture_sums_again (sqlite3 *db, const char *captures, struct err *err);
+int capture_sums_again (sqlite3 *db, const char *captures, bool links,
+                        struct err *err);
 
 #endif

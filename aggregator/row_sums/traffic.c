@@ -72,7 +72,7 @@ static int list_places (sqlite3 *db, const struct select_item *items, size_t n,
     sqlite3_stmt *st = NULL;
     int rc = db_exec (db, "CREATE TEMP TABLE place (rank INTEGER PRIMARY KEY, "
                           "host TEXT);CREATE TEMP TABLE trace (capture INTEGER"
-                          " PRIMARY KEY)", err);
+                          " PRIMARY KEY, first_row INTEGER)", err);
 
     if (rc == 0)
         rc = db_prepare (db, "INSERT OR REPLACE INTO temp.place VALUES "
@@ -84,10 +84,11 @@ static int list_places (sqlite3 *db, const struct select_item *items, size_t n,
     (void)sqlite3_finalize (st);
     st = NULL;
     if (rc == 0)
-        rc = db_prepare (db, "INSERT INTO temp.trace VALUES (?1)", &st, err);
+        rc = db_prepare (db, "INSERT INTO temp.trace VALUES (?1, ?2)", &st,
+                         err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (strcmp (items[i].capture.framework, "kineto") == 0)
-            rc = db_put (st, err, items[i].id);
+            rc = db_put (st, err, items[i].id, items[i].first_row);
     }
     (void)sqlite3_finalize (st);
     return rc;
@@ -111,10 +112,12 @@ static const char reach_sql[] =
     " x ON s.hosts>1 AND x.part=0 OR s.hosts=1 AND s.known ORDER BY s.id;";
 
 /* Write the bandwidth table with NULLs filled in where waits and hosts are
- * known.  An op that occurs twice in a capture has no wait.
+ * known.  An op that occurs twice in a capture has no wait.  Each row of a trace
+ * has room for a second one behind it.
  */
 static const char fill_sql[] =
-    "CREATE TEMP TABLE moved AS SELECT * FROM CommAnalyzerBandwidth;"
+    "CREATE TEMP TABLE moved AS SELECT rowid AS row, * FROM"
+    " CommAnalyzerBandwidth;"
     "CREATE TEMP TABLE took (op TEXT, name TEXT, step TEXT, capture INTEGER,"
     " transit NUMERIC, PRIMARY KEY (capture, step, name, op)) WITHOUT ROWID;"
     "INSERT OR IGNORE INTO temp.took SELECT hccl_op_name, group_name,"
@@ -122,7 +125,11 @@ static const char fill_sql[] =
     " FROM CommAnalyzerTime WHERE waited(rowid) IS NOT NULL;"
     "DROP INDEX IF EXISTS CommAnalyzerBandwidth_rank;"
     "DELETE FROM CommAnalyzerBandwidth;"
-    "INSERT INTO CommAnalyzerBandwidth SELECT b.hccl_op_name, b.group_name,"
+    "INSERT INTO CommAnalyzerBandwidth (rowid, hccl_op_name, group_name,"
+    " transport_type, transit_size, transit_time, bandwidth,"
+    " large_packet_ratio, package_size, count, total_duration, step, type,"
+    " rank, capture) SELECT ifnull(2*b.row-k.first_row+ifnull(r.part, 0),"
+    " b.row), b.hccl_op_name, b.group_name,"
     " ifnull(b.transport_type, r.transport), b.transit_size,"
     " ifnull(b.transit_time, t.transit),"
     " ifnull(b.bandwidth, rate(b.transit_size, t.transit)),"
@@ -157,7 +164,8 @@ int traffic_fill (sqlite3 *db, const struct row_values *waits,
     if (rc == 0)
         rc = db_exec (db, time_sql, err);
     if (rc == 0)
-        rc = capture_sums_again (db, "SELECT capture FROM temp.trace", err);
+        rc = capture_sums_again (db, "SELECT capture FROM temp.trace", false,
+                                 err);
     if (rc == 0)
         rc = db_exec (db, "DROP TABLE temp.place;DROP TABLE temp.trace;"
                           "DROP TABLE temp.spread;DROP TABLE temp.reach;"

@@ -3,6 +3,7 @@
 
 #include "base/vec.h"
 #include "store/db_rows.h"
+#include "waits/wait_totals.h"
 
 #include <errno.h>
 #include <math.h>
@@ -26,6 +27,7 @@ struct wait_sums {
     size_t nruns;
     bool divided;               // some pair may be there twice
     bool spilled;               // some sums are in temp.pair
+    struct wait_totals totals;
 };
 
 struct wait_sums *wait_sums_create (sqlite3 *db)
@@ -43,6 +45,7 @@ void wait_sums_destroy (struct wait_sums *p)
         return;
     free (p->list);
     free (p->runs);
+    wait_totals_fini (&p->totals);
     free (p);
 }
 
@@ -101,6 +104,8 @@ int wait_sums_add (struct wait_sums *p, struct wait_sum *list, size_t n,
     int rc = p->n + n > LIST_MAX ? spill (p, err) : 0;
 
     p->divided = p->divided || !whole;
+    if (!whole)
+        wait_totals_give_up (&p->totals);
     if (rc < 0 || n == 0)
         return rc;
     if (make_room (p, n) < 0 ||
@@ -110,7 +115,7 @@ int wait_sums_add (struct wait_sums *p, struct wait_sum *list, size_t n,
     *run = (struct wait_run){ list->step, list->group, p->n, n };
     memcpy (p->list + p->n, list, n * sizeof (*list));
     p->n += n;
-    return 0;
+    return wait_totals_add (&p->totals, list, n, err);
 }
 
 /* ---- writing ---- */
@@ -252,5 +257,5 @@ int wait_sums_write (struct wait_sums *p, const struct texts *steps,
                                       : write_runs (p, &w, err);
 
     (void)sqlite3_finalize (w.st);
-    return rc;
+    return rc < 0 ? rc : wait_totals_write (&p->totals, p->db, skew, err);
 }

@@ -23,14 +23,14 @@ void wait_sums_destroy (struct wait_sums *p);   // p may be NULL
 
 #define WAIT_SUMS_MAX (1u << 17)        // that are added at once
 
-/* Add the sums of a step of a group: 'late' made 'waiting' wait.  'list' gets
- * sorted; it has each pair once.  'whole': these are all sums of the step of
+/* Add the sums of a step of a group: 'late' made 'waiting' wait.  The steps of a
+ * group follow one another.  'list' gets sorted; it has each pair once.  'whole': these are all sums of the step of
  * the group.  -ENOMEM, or as db_error.
  */
 int wait_sums_add (struct wait_sums *p, struct wait_sum *list, size_t n,
                    bool whole, struct err *err);
 
-/* Write table Wait, sorted by step, group and ranks.  Groups in 'skew' get
+/* Write table Wait, sorted by step, group and ranks; and WaitTotal.  Groups in 'skew' get
  * their clocks' error.
  */
 int wait_sums_write (struct wait_sums *p, const struct texts *steps,

@@ -45,6 +45,7 @@ struct job *make_result (void)
 {
     struct job *j = job_make ();
 
+    assert_int_equal (rollup_links (j->db, NULL), 0);
     assert_int_equal (rollup_derive (j->db, NULL, NULL), 0);
     run (j, "INSERT INTO Roster (rank, host, device_id, expected, state) VALUES"
             " (0, 'n0', 0, 1, 'present'), (1, 'n0', 1, 1, 'present'),"

@@ -3,6 +3,7 @@
 #include "aggregator/findings/job_check.h"
 
 #include "store/db.h"
+#include "builder/rollup.h"
 #include "waits/wait.h"
 #include "waits/wait_sums.h"
 
@@ -25,6 +26,8 @@ static int setup (void **state)
     }
     select_sort (items, RANKS);
     *state = job_make ();
+    // as in a build, the sums of links are gone
+    assert_int_equal (rollup_links (((struct job *)*state)->db, NULL), 0);
     return 0;
 }
 
@@ -75,12 +78,15 @@ static void op (struct job *j, int rank, const char *op_name, const char *name,
 static void moved (struct job *j, int rank, const char *op_name,
                    const char *name, const char *mb)
 {
+    static unsigned long long n;
     char sql[512];
 
     (void)snprintf (sql, sizeof (sql), "INSERT INTO CommAnalyzerBandwidth "
-                    "VALUES ('%s', %s, NULL, %s, NULL, NULL, NULL, %s, 1, "
-                    "NULL, 'step1', 'collective', %d, %d)", op_name, name, mb,
-                    mb, rank, rank + 1);
+                    "(rowid, hccl_op_name, group_name, transit_size, "
+                    "package_size, count, step, type, rank, capture) VALUES "
+                    "(%llu, '%s', %s, %s, %s, 1, 'step1', 'collective', %d, "
+                    "%d)", ((unsigned long long)rank + 1) << 32 | n++, op_name,
+                    name, mb, mb, rank, rank + 1);
     run (j, sql);
 }
 
@@ -173,7 +179,11 @@ static void test_transports (void **state)
            "0|1|HCCS|3|0.6667|2|1|3 0|1|SDMA|3|0.6667|0|0|0 "
            "0|0|HCCS|-|-|2|1|- 0|0|SDMA|-|-|0|0|0 "
            "3|1|-|3|0.6667|2|1|3 3|0|-|-|-|2|1|-");
-    check (j, "SELECT count(*) FROM CommAnalyzerBandwidth", "12");
+    check (j, "SELECT count(*), sum(rowid >> 32 = rank + 1) FROM "
+              "CommAnalyzerBandwidth", "12|12");
+    check (j, "SELECT count(*), sum(packets) FROM LinkRow JOIN "
+              "CommAnalyzerBandwidth b ON b.rowid=LinkRow.rowid AND "
+              "packets=count", "12|8");
 }
 
 /* Clocks of Ascend captures are not asked, and their own waits stay. */
