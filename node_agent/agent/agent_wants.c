@@ -202,10 +202,15 @@ static bool may_come (const struct agent *a)
 static void look (struct agent *a, struct agent_want *w, struct message *m)
 {
     struct spool_version v;
-    int rc = spool_find_version (a->spool, w->said.capture, w->said.rank,
-                                 w->said.place, &v, NULL);
     bool gone;
+    int rc;
 
+    if (spool_redelivers (a->spool)) {
+        m->have = HAVE_BUSY;    // what is durable here may be lost there
+        return;
+    }
+    rc = spool_find_version (a->spool, w->said.capture, w->said.rank,
+                             w->said.place, &v, NULL);
     if (rc <= 0) {
         m->have = rc < 0 || may_come (a) ? HAVE_BUSY : HAVE_NOT_HERE;
         PRINT (m->text, "its host knows no such capture");

@@ -424,6 +424,39 @@ static void test_newer (void **state)
     end (&g);
 }
 
+/* What the spool calls durable may be what the aggregator has lost, until all of
+ * it is sealed again: "all came" would end the want.
+ */
+static void test_lost (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r = { 0 };
+    struct giving g;
+
+    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
+    deliver (f, ITEM_ROWS);
+    begin (&g, f, true);
+    want (&g, 1, "");
+    sealed (&g, "x", 0);
+    deliver (f, ITEM_RAW);
+    agent_answer_wants (&g.a);
+    says (HAVE_ALL_SAID, 1, 1, 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    want (&g, 1, "");
+    says (HAVE_BUSY, 0, 0, 0);
+    while (spool_redeliver (f->s, &r, NULL) > 0)
+        ;
+    unsettled = 1;
+    want (&g, 1, "");
+    says (HAVE_BUSY, 0, 0, 0);
+    unsettled = 0;
+    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
+    want (&g, 1, "");
+    says (HAVE_BUSY, 0, 0, 0);
+    assert_int_equal (nqueued, 2);
+    end (&g);
+}
+
 /* Whatever a liar wants, memory is bounded. */
 static void test_many (void **state)
 {
@@ -445,7 +478,8 @@ int main (void)
         TEST (test_policy), TEST (test_unwanted), TEST (test_decision),
         TEST (test_want), TEST (test_two), TEST (test_gone),
         TEST (test_removed), TEST (test_unknown), TEST (test_without_raw),
-        TEST (test_newer), TEST (test_many),
+        TEST (test_newer), TEST (test_lost),
+        TEST (test_many),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
