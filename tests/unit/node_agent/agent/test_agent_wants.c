@@ -13,6 +13,7 @@ static struct message said;     // the last HAVE
 static unsigned nsaid, nqueued, nchecked;
 static struct seal_wanted *queued;      // what the sealer has
 static uint64_t queued_id;
+static bool queued_again;
 static bool seals_raw;
 static unsigned unsettled;
 
@@ -81,7 +82,7 @@ int __wrap_sealer_add_wanted (struct sealer *s, const char *path, uint64_t id,
     (void)s;
     (void)path;
     (void)file;
-    (void)again;
+    queued_again = again;
     assert_null (queued);       // one at a time
     queued = wanted;
     queued_id = id;
@@ -254,6 +255,16 @@ static void sealed (struct giving *g, const char *name, uint64_t skipped)
     drop (s.wanted);
     content_hash_fini (&items->hash);
     free (items);
+}
+
+static void fails (struct giving *g)
+{
+    struct sealed s = { .what = { .path = "/a_pt" }, .id = queued_id,
+                        .rc = -ENOSPC, .wanted = queued };
+
+    queued = NULL;
+    agent_take_wanted (&g->a, &s);
+    drop (s.wanted);
 }
 
 static void deliver (struct fixture *f, enum item_kind kind)
@@ -457,6 +468,31 @@ static void test_lost (void **state)
     end (&g);
 }
 
+/* A full disk stays full for a while; another want is not held up. */
+static void test_pause (void **state)
+{
+    struct fixture *f = *state;
+    struct giving g;
+
+    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
+    deliver (f, ITEM_ROWS);
+    begin (&g, f, true);
+    want (&g, 1, "x");
+    fails (&g);
+    want (&g, 1, "x");
+    says (HAVE_BUSY, 0, 0, 0);
+    assert_int_equal (nqueued, 1);
+    want (&g, 2, "y");
+    sealed (&g, "y", 0);
+    assert_int_equal (nqueued, 2);
+    now_ns += 10 * NS_PER_S;
+    want (&g, 1, "x");
+    assert_int_equal (nqueued, 3);
+    assert_true (queued_again);
+    sealed (&g, "x", 0);
+    end (&g);
+}
+
 /* Whatever a liar wants, memory is bounded. */
 static void test_many (void **state)
 {
@@ -478,7 +514,7 @@ int main (void)
         TEST (test_policy), TEST (test_unwanted), TEST (test_decision),
         TEST (test_want), TEST (test_two), TEST (test_gone),
         TEST (test_removed), TEST (test_unknown), TEST (test_without_raw),
-        TEST (test_newer), TEST (test_lost),
+        TEST (test_newer), TEST (test_lost), TEST (test_pause),
         TEST (test_many),
     };
 
