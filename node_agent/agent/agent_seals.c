@@ -235,10 +235,7 @@ static void take_sealed (struct agent *a, struct sealed *s)
  */
 static int leave_raw (struct agent *a, struct sealed *s)
 {
-    seal_remove_links (s, 1);
-    while (s->nitems > 1)
-        seal_drop_item (s);
-    s->raw = false;
+    seal_leave_raw (s);
     return spool_forget_raw (a->spool, s->id, &s->err);
 }
 
