@@ -177,7 +177,9 @@ void aggregator_on_have (struct aggregator *a, const struct served *s,
 {
     bool alone = count_agents (s, agent->host) <= 1;
 
-    if (!wants_hear (&a->wants, s->job.id, agent->host, m, alone))
+    // what came may be lost, and the agent does not know it yet
+    if (agent->asked_again ||
+        !wants_hear (&a->wants, s->job.id, agent->host, m, alone))
         return;
     for (size_t i = 0; i < a->wants.n; i++) {
         if (a->wants.list[i].id == m->item)

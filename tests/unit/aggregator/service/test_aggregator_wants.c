@@ -250,6 +250,13 @@ static void test_lost (void **state)
     (void)service_said (s, MESSAGE_WANT);
     service_hear (s, 1, &m);
     assert_int_equal (service_said (s, MESSAGE_WANT), 1);
+    // it may say so before it knows of the loss
+    have (s, 1, 1, HAVE_ALL_SAID, 1, 1, 0);
+    assert_int_equal (s->a.wants.list[0].state, WANT_OPEN);
+    service_hello (s, 1, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_WANT), 1);
+    have (s, 1, 1, HAVE_ALL_SAID, 1, 1, 0);
+    assert_int_equal (s->a.wants.list[0].state, WANT_CAME);
 }
 
 /* Of many, a part is asked for at a time. */
