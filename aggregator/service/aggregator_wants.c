@@ -92,27 +92,14 @@ static bool is_pending (const struct aggregator *a, const struct served *s)
     return pending;
 }
 
-static int stop (void *arg, const struct ledger_item *item)
-{
-    (void)arg;
-    (void)item;
-    return -ECANCELED;
-}
-
-/* Whether it is a scope, whose captures are in any of the other jobs. */
-static bool is_scope (struct aggregator *a, const struct served *s)
-{
-    return ledger_each_of_scope (a->ledger, s->job.id, stop, NULL, NULL) ==
-           -ECANCELED;
-}
-
 /* Whether a finding may name a rank that no build has seen with all others. */
 static bool is_undecided (struct aggregator *a, const struct served *s)
 {
     if (is_pending (a, s) || s->lacks_ranks)
         return true;
-    if (!is_scope (a, s))
+    if (!ledger_has_scope (a->ledger, s->job.id))
         return false;
+    // its captures are in any of the other jobs
     for (const struct served *j = a->jobs; j; j = j->next) {
         if (is_pending (a, j))
             return true;

@@ -87,7 +87,9 @@ static void test_places (void **state)
 {
     struct root *r = *state;
 
+    assert_false (ledger_has_scope (r->l, SCOPE));
     assert_int_equal (put (r, A, "x", "one", 1), 1);
+    assert_true (ledger_has_scope (r->l, SCOPE));
     assert_int_equal (put (r, B, "x", "two", 2), 1);
     assert_int_equal (put (r, A, "x", "three", 3), 1);
     assert_int_equal (put (r, A, "x", "one", 1), 0);
@@ -105,6 +107,8 @@ static void test_places (void **state)
     has (r, "j", "x aa1 old, x bb2, x aa3, ");
     has (r, "k", "");
     assert_int_equal (give (r, A, "x", 3, "j"), 0);
+    assert_true (ledger_has_scope (r->l, SCOPE));
+    assert_false (ledger_has_scope (r->l, "j"));
     assert_int_equal (give (r, A, "x", 1, "k"), 1);
     has (r, "j", "x bb2, x aa3, ");
     has (r, "k", "x aa1, ");
