@@ -2,6 +2,7 @@
 #include "service/wants.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "json/json.h"
 #include "store/fileio.h"
@@ -12,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ID_NS 1000              // a want takes longer, so that the clock gives new
+                                // ids; and JSON has all of them until 2255
 #define FILE_MAX ((size_t)16 << 20)     // bytes of WANTS_MAX long names
 
 static const char *const state_names[] = {
@@ -89,6 +92,7 @@ static int take_all (struct wants *w, const struct json *doc, struct err *err)
 
 int wants_load (struct wants *w, const char *root, struct err *err)
 {
+    uint64_t now_us = (uint64_t)(clock_wall_ns () / ID_NS);
     struct json *doc = NULL;
     char path[PATH_MAX];
     struct buf text;
@@ -109,6 +113,9 @@ int wants_load (struct wants *w, const char *root, struct err *err)
     buf_fini (&text);
     if (rc < 0)
         wants_fini (w);
+    // a list that could not be saved, or is damaged, had later ids
+    if (w->last_id < now_us)
+        w->last_id = now_us;
     return rc < 0 && rc != -ENOENT ? err_prefix (err, rc, "%s", path) : 0;
 }
 

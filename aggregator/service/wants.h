@@ -43,7 +43,8 @@ struct wants {                  // begins as zeros
 };
 
 /* Read the list from a root; without the file it stays empty.  -EBADMSG: the
- * file is not one; then it stays empty, too.
+ * file is not one; then it stays empty, too.  In any case no new want gets an id
+ * that an earlier process gave: agents may still answer that one.
  */
 int wants_load (struct wants *w, const char *root, struct err *err);
 int wants_save (const struct wants *w, const char *root, struct err *err);

@@ -70,12 +70,15 @@ static const char *state_of (const struct json *answer)
                                 "state"), "");
 }
 
-static void have (struct service *s, unsigned peer, uint64_t id,
+/* Of the want in this place of the list, from 1 on. */
+static void have (struct service *s, unsigned peer, size_t nth,
                   enum have_state state, uint64_t files, uint64_t came,
                   uint64_t gone)
 {
-    const struct message m = { .type = MESSAGE_HAVE, .item = id, .have = state,
-                               .files = files, .came = came, .gone = gone };
+    const struct message m = { .type = MESSAGE_HAVE,
+                               .item = s->a.wants.list[nth - 1].id,
+                               .have = state, .files = files, .came = came,
+                               .gone = gone };
 
     service_hear (s, peer, &m);
 }

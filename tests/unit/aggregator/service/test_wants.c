@@ -19,6 +19,14 @@ struct fixture {
     struct wants wants;
 };
 
+static int64_t now_ns;
+
+int64_t __wrap_clock_wall_ns (void);
+int64_t __wrap_clock_wall_ns (void)
+{
+    return now_ns;
+}
+
 static int setup (void **state)
 {
     const char *tmp = getenv ("TMPDIR");
@@ -28,6 +36,7 @@ static int setup (void **state)
     (void)snprintf (f->root, sizeof (f->root), "%s/rollcall-wants-XXXXXX",
                     tmp && *tmp ? tmp : "/tmp");
     assert_non_null (mkdtemp (f->root));
+    now_ns = 0;
     *state = f;
     return 0;
 }
@@ -168,6 +177,32 @@ static void test_file (void **state)
     wants_fini (&again);
 }
 
+/* Agents may still answer what was wanted before, whatever became of the list. */
+static void test_ids (void **state)
+{
+    struct fixture *f = *state;
+    struct want *w;
+    uint64_t first;
+
+    now_ns = 1000000;
+    assert_int_equal (wants_load (&f->wants, f->root, NULL), 0);
+    assert_int_equal (add (f, 3, "", false, &w), 1);
+    first = w->id;
+    assert_true (first > 1000);
+    wants_fini (&f->wants);     // it was not saved
+    now_ns += 1000;
+    assert_int_equal (wants_load (&f->wants, f->root, NULL), 0);
+    assert_int_equal (add (f, 3, "", false, &w), 1);
+    assert_true (w->id > first);
+    assert_int_equal (wants_save (&f->wants, f->root, NULL), 0);
+    first = w->id;
+    now_ns = 0;                 // the clock was set
+    wants_fini (&f->wants);
+    assert_int_equal (wants_load (&f->wants, f->root, NULL), 0);
+    assert_int_equal (add (f, 4, "", false, &w), 1);
+    assert_int_equal (w->id, first + 1);
+}
+
 static void test_damaged_file (void **state)
 {
     static const char *const bad[] = {
@@ -186,12 +221,13 @@ static void test_damaged_file (void **state)
     struct fixture *f = *state;
     char path[PATH_MAX];
 
+    now_ns = 7000;
     assert_true (fileio_join (path, sizeof (path), f->root, WANTS_NAME));
     for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
         assert_int_equal (fileio_replace (path, bad[i], strlen (bad[i]), 0600,
                                           NULL), 0);
         assert_int_equal (wants_load (&f->wants, f->root, NULL), -EBADMSG);
-        assert_true (f->wants.n == 0 && f->wants.last_id == 0);
+        assert_true (f->wants.n == 0 && f->wants.last_id == 7);
     }
 }
 
@@ -216,7 +252,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_add), TEST (test_hear), TEST (test_who_hears),
-        TEST (test_next), TEST (test_file), TEST (test_damaged_file),
+        TEST (test_next), TEST (test_file), TEST (test_ids), TEST (test_damaged_file),
         TEST (test_room),
     };
 
