@@ -261,13 +261,14 @@ int ledger_each_assignment (struct ledger *l, const char *job,
                                        const struct ledger_assignment *a),
                             void *arg, struct err *err);
 
-/* List all rows of a scope, of any job, oldest first; and count the rows that
- * are not assigned yet.
+/* List all rows of a scope, of any job, oldest first; whether there are any; and
+ * count the rows that are not assigned yet.
  */
 int ledger_each_of_scope (struct ledger *l, const char *scope,
                           int (*fn) (void *arg,
                                      const struct ledger_item *item),
                           void *arg, struct err *err);
+bool ledger_has_scope (struct ledger *l, const char *scope);
 int64_t ledger_count_open (struct ledger *l, const char *scope);
 
 /* Whether a job has items, or ever had any assigned. */
@@ -290,6 +291,13 @@ int ledger_each_restored (struct ledger *l,
 int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
                  int (*fn) (void *arg, const struct ledger_item *item),
                  void *arg, struct err *err);
+
+/* The rows of a rank that count: of each capture those of its newest version.
+ * Oldest first; stops when 'fn' is negative.
+ */
+int ledger_each_of_rank (struct ledger *l, const char *job, int64_t rank,
+                         int (*fn) (void *arg, const struct ledger_item *item),
+                         void *arg, struct err *err);
 
 /* A claim of how many ranks a job has is kept until its source makes another
  * one.  If it changes the number that counts, the job's result must be rebuilt.

@@ -220,6 +220,13 @@ int ledger_each_of_scope (struct ledger *l, const char *scope,
     return db_end (&r);
 }
 
+bool ledger_has_scope (struct ledger *l, const char *scope)
+{
+    return db_number (ledger_rows (l, NULL, "SELECT EXISTS (SELECT 1 FROM item "
+                                   "WHERE scope=?1 AND place<>'' AND kind=1)",
+                                   scope), 0) != 0;
+}
+
 int64_t ledger_count_open (struct ledger *l, const char *scope)
 {
     return db_number (ledger_rows (l, NULL,

@@ -2,6 +2,8 @@
 #include "service/wants.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "json/json.h"
 #include "store/fileio.h"
@@ -12,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ID_NS 1000              // a want takes longer, so that the clock gives new
+                                // ids; and JSON has all of them until 2255
 #define FILE_MAX ((size_t)16 << 20)     // bytes of WANTS_MAX long names
 
 static const char *const state_names[] = {
@@ -41,6 +45,14 @@ static bool take_number (const struct json *j, const char *key, uint64_t *ret)
     return true;
 }
 
+/* A text, as JSON's numbers are not exact; without it the version is not known.
+ */
+static bool take_version (const struct json *j, int64_t *ret)
+{
+    return units_int (json_text (json_get (j, "newest_ns"), "0"), INT64_MIN,
+                      INT64_MAX, ret) == 0;
+}
+
 static bool take (const struct json *j, struct want *w)
 {
     const char *state = json_text (json_get (j, "state"), "");
@@ -54,6 +66,7 @@ static bool take (const struct json *j, struct want *w)
            take_number (j, "came", &w->came) &&
            take_number (j, "gone", &w->gone) &&
            json_int (json_get (j, "rank"), &w->rank) &&
+           take_version (j, &w->newest_ns) &&
            take_text (j, "job", w->job, sizeof (w->job)) &&
            take_text (j, "scope", w->scope, sizeof (w->scope)) &&
            take_text (j, "host", w->host, sizeof (w->host)) &&
@@ -89,6 +102,7 @@ static int take_all (struct wants *w, const struct json *doc, struct err *err)
 
 int wants_load (struct wants *w, const char *root, struct err *err)
 {
+    uint64_t now_us = (uint64_t)(clock_wall_ns () / ID_NS);
     struct json *doc = NULL;
     char path[PATH_MAX];
     struct buf text;
@@ -109,13 +123,18 @@ int wants_load (struct wants *w, const char *root, struct err *err)
     buf_fini (&text);
     if (rc < 0)
         wants_fini (w);
+    // a list that could not be saved, or is damaged, had later ids
+    if (w->last_id < now_us)
+        w->last_id = now_us;
     return rc < 0 && rc != -ENOENT ? err_prefix (err, rc, "%s", path) : 0;
 }
 
 static void add_one (struct json *list, const struct want *w)
 {
     struct json *j = json_push_object (list);
+    char newest[24];
 
+    PRINT (newest, "%lld", (long long)w->newest_ns);
     json_add_int (j, "id", (int64_t)w->id);
     json_add_text (j, "state", state_names[w->state]);
     json_add_text (j, "job", w->job);
@@ -125,6 +144,7 @@ static void add_one (struct json *list, const struct want *w)
     json_add_text (j, "capture", w->capture);
     json_add_text (j, "place", w->place);
     json_add_text (j, "path", w->path);
+    json_add_text (j, "newest_ns", newest);
     json_add_int (j, "files", (int64_t)w->files);
     json_add_int (j, "came", (int64_t)w->came);
     json_add_int (j, "gone", (int64_t)w->gone);
@@ -165,38 +185,52 @@ static void open_again (struct want *w)
     w->why[0] = '\0';
 }
 
-/* Forget the oldest want that is over; false: all are open. */
-static bool make_room (struct wants *w)
+static void forget (struct wants *w, struct want *one)
+{
+    size_t after = (size_t)(w->list + w->n - one) - 1;
+
+    memmove (one, one + 1, after * sizeof (*one));
+    w->n--;
+}
+
+static struct want *find_like (const struct wants *w, const struct want *like)
 {
     for (size_t i = 0; i < w->n; i++) {
-        if (w->list[i].state == WANT_OPEN)
-            continue;
-        memmove (w->list + i, w->list + i + 1,
-                 (w->n - i - 1) * sizeof (*w->list));
-        w->n--;
-        return true;
+        if (is_like (&w->list[i], like))
+            return &w->list[i];
     }
-    return false;
+    return NULL;
+}
+
+/* The oldest want that is over; NULL: all are open. */
+static struct want *find_over (const struct wants *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->list[i].state != WANT_OPEN)
+            return &w->list[i];
+    }
+    return NULL;
 }
 
 int wants_add (struct wants *w, const struct want *like, bool again,
-               struct want **ret)
+               struct want **ret, struct err *err)
 {
-    struct want *one;
+    struct want *one = find_like (w, like);
 
-    for (size_t i = 0; i < w->n; i++) {
-        *ret = &w->list[i];
-        if (!is_like (*ret, like))
-            continue;
-        if ((*ret)->state != WANT_GONE || !again)
+    if ((*ret = one) && one->newest_ns == like->newest_ns) {
+        if (one->state != WANT_GONE || !again)
             return 0;
-        open_again (*ret);
+        open_again (one);
         return 1;
     }
-    if (w->n == WANTS_MAX && !make_room (w))
-        return -ENOSPC;
+    // an answer for the other version is none for this one, which has another id
+    if (!one && w->n == WANTS_MAX && !(one = find_over (w)))
+        return err_set (err, ENOSPC, "%u captures are wanted already, whose "
+                        "agents have not answered", WANTS_MAX);
+    if (one)
+        forget (w, one);
     if (!(one = vec_add (&w->list, &w->n, sizeof (*one))))
-        return -ENOMEM;
+        return err_set (err, ENOMEM, "no memory for wanted files");
     *one = *like;
     open_again (one);
     one->id = ++w->last_id;

@@ -441,6 +441,13 @@ bool fileio_has (const char *dir, const char *name)
            access (path, F_OK) == 0;
 }
 
+bool fileio_is_last_link (const char *path)
+{
+    struct stat st;
+
+    return lstat (path, &st) == 0 && st.st_nlink == 1;
+}
+
 struct fs_kind {
     unsigned long magic;                // from statfs(2) and the file systems'
                                         // sources

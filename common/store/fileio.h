@@ -121,6 +121,9 @@ bool fileio_join (char *out, size_t size, const char *dir, const char *name);
 /* Whether 'dir/name' exists. */
 bool fileio_has (const char *dir, const char *name);
 
+/* Whether the file 'path' has no other name: its bytes go with it. */
+bool fileio_is_last_link (const char *path);
+
 /* The type of the shared or remote file system of 'path' ("nfs", "lustre",
  * ...); NULL if it is local or unknown.  Locks and memory-mapped journals are
  * not safe there, and writing there stalls jobs.

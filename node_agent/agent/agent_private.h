@@ -266,6 +266,11 @@ bool agent_awaits_policy (const struct agent *a);
                                                 // of another one before it
 bool agent_awaits_wants (const struct agent *a);
 
+/* When a capture that could not be sealed is tried again: the disk may have room
+ * then.
+ */
+#define AGENT_SEAL_AGAIN_NS (10 * NS_PER_S)
+
 /* The path of a directory of this agent: RUN_DIR/NAME, or STATE/NAME-JOB. */
 int agent_name_dir (const struct agent *a, const char *name,
                     char out[PATH_MAX], struct err *err);

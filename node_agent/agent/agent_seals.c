@@ -16,8 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SEAL_AGAIN_NS (10 * NS_PER_S)   // after a failure, such as a full disk
-
 /* ---- not sealed ---- */
 
 /* Try again: a full disk may have room now.  Captures that are gone are
@@ -74,7 +72,7 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
     }
     // frequent failures do not delay the others
     if (!a->seals.again)
-        (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
+        (void)loop_add_timer (a->loop, AGENT_SEAL_AGAIN_NS, seal_again, a);
     a->seals.again = true;
 }
 
@@ -237,10 +235,7 @@ static void take_sealed (struct agent *a, struct sealed *s)
  */
 static int leave_raw (struct agent *a, struct sealed *s)
 {
-    seal_remove_links (s, 1);
-    while (s->nitems > 1)
-        seal_drop_item (s);
-    s->raw = false;
+    seal_leave_raw (s);
     return spool_forget_raw (a->spool, s->id, &s->err);
 }
 

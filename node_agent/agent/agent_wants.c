@@ -29,6 +29,7 @@ struct agent_want {
     bool sealing;               // the sealer has its files
     bool sealed;                // what there is was sealed
     bool again;                 // an earlier try failed
+    int64_t not_before_ns;      // the next one, then
     uint64_t skipped;           // files and directories that were left out
     char why[256];              // the first of them, or of the whole; or ""
     bool told;                  // that nothing more will come
@@ -118,7 +119,7 @@ static void name_gone (struct agent *a, struct agent_want *w, const char *path)
 }
 
 /* Have what is not in the spool yet sealed, unless the sealer has another WANT,
- * or there is no memory: then later.
+ * it failed just now, or there is no memory: then later.
  */
 static void begin (struct agent *a, struct agent_want *w,
                    const struct spool_version *v)
@@ -126,7 +127,8 @@ static void begin (struct agent *a, struct agent_want *w,
     struct seal_wanted *wanted = NULL;
     char file[PATH_MAX];
 
-    if (a->wants.sealing || spool_file (a->spool, v->id, 0, file, NULL) < 0 ||
+    if (a->wants.sealing || clock_mono_ns () < w->not_before_ns ||
+        spool_file (a->spool, v->id, 0, file, NULL) < 0 ||
         !(wanted = calloc (1, sizeof (*wanted))))
         return;
     PRINT (wanted->pattern, "%s", w->said.path);
@@ -196,16 +198,21 @@ static void count_rest (const struct agent_want *w, bool gone,
 static bool may_come (const struct agent *a)
 {
     return sealer_pending (a->sealer) > 0 || watch_unsettled (a->watch) > 0 ||
-           !a->search.looked;
+           a->captures.failed > 0 || !a->search.looked;
 }
 
 static void look (struct agent *a, struct agent_want *w, struct message *m)
 {
     struct spool_version v;
-    int rc = spool_find_version (a->spool, w->said.capture, w->said.rank,
-                                 w->said.place, &v, NULL);
     bool gone;
+    int rc;
 
+    if (spool_redelivers (a->spool)) {
+        m->have = HAVE_BUSY;    // what is durable here may be lost there
+        return;
+    }
+    rc = spool_find_version (a->spool, w->said.capture, w->said.rank,
+                             w->said.place, &v, NULL);
     if (rc <= 0) {
         m->have = rc < 0 || may_come (a) ? HAVE_BUSY : HAVE_NOT_HERE;
         PRINT (m->text, "its host knows no such capture");
@@ -214,6 +221,7 @@ static void look (struct agent *a, struct agent_want *w, struct message *m)
     if (v.id != w->version) {
         w->version = v.id;
         w->first = w->skipped = 0;
+        w->not_before_ns = 0;
         w->sealed = w->sealing = w->again = false;
     }
     if ((gone = is_gone (v.path)))
@@ -292,11 +300,13 @@ void agent_answer_wants (struct agent *a)
     }
 }
 
-/* A failure that may pass is tried again when the WANT is repeated; the second
- * time a file that cannot be read is left out.
+/* A failure that may pass is tried again when the WANT is repeated, but not at
+ * once: a full disk stays full for a while.  The second time a file that cannot
+ * be read is left out.
  */
 void agent_take_wanted (struct agent *a, struct sealed *s)
 {
+    int64_t again_ns = clock_mono_ns () + AGENT_SEAL_AGAIN_NS;
     bool done;
 
     a->wants.sealing = false;
@@ -314,6 +324,7 @@ void agent_take_wanted (struct agent *a, struct sealed *s)
         w->sealing = false;
         w->sealed = done;
         w->again = !done;
+        w->not_before_ns = done ? 0 : again_ns;
         w->skipped = s->skipped;
         PRINT (w->why, "%.255s", s->skipped_why.text);
     }

@@ -162,6 +162,26 @@ void seal_remove_links (const struct sealed *s, size_t first)
     }
 }
 
+void seal_leave_raw (struct sealed *s)
+{
+    char made[PATH_MAX];
+    size_t kept = 1;
+
+    for (size_t i = 1; i < s->nitems; i++) {
+        struct spool_new item = s->items[i];
+
+        link_path (s, item.number, made);
+        if (item.own && fileio_is_last_link (made)) {
+            s->items[i] = s->items[kept];
+            s->items[kept++] = item;
+        }
+    }
+    seal_remove_links (s, kept);
+    while (s->nitems > kept)
+        seal_drop_item (s);
+    s->raw = false;
+}
+
 static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
                      const char *path, const struct stat *st, struct err *err)
 {

@@ -15,6 +15,9 @@ void seal_drop_item (struct sealed *s);
 /* Remove the links of items from the spool, from this one on. */
 void seal_remove_links (const struct sealed *s, size_t first);
 
+/* Leave out raw files again, but for those that only the spool has. */
+void seal_leave_raw (struct sealed *s);
+
 /* Pause as 'bulk' demands; negative if the agent is ending. */
 int seal_pause (struct bulk *bulk, struct err *err);
 

@@ -24,14 +24,13 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
         ? "the file was written to after it was sealed"
         : how == OFFER_VANISHED ? "the file vanished after it was sealed"
                                 : "its data in the spool is damaged";
-    struct message m = { .type = MESSAGE_GONE, .item = o->item.id };
     struct spool_item item = o->item;
     char note[MESSAGE_TEXT_MAX];
     struct err err = { "" };
     int rc;
 
-    PRINT (m.text, "%s", why);
-    (void)ship_say (s, &m);     // so that it is requested when offered again
+    // so that it is requested when offered again
+    (void)ship_say_gone (s, item.id, why);
     ship_end_offer (s, o);
     if (how == OFFER_DAMAGED)
         rc = spool_quarantine (s->spool, &item, why, &err);
@@ -88,10 +87,8 @@ static bool is_asked (const struct offer *o)
 /* We only asked whether the aggregator has it, and it has not. */
 static bool learn_lost (struct ship *s, struct offer *o)
 {
-    struct message m = { .type = MESSAGE_GONE, .item = o->item.id };
-
-    PRINT (m.text, "it was acknowledged before, and is no longer here");
-    if (ship_say (s, &m) < 0)
+    if (ship_say_gone (s, o->item.id, "it was acknowledged before, and is no "
+                       "longer here") < 0)
         return false;
     (void)offer_change (o, OFFER_NOT_HERE);
     ship_commit_soon (s);
@@ -130,7 +127,9 @@ static bool ship_answers_answer (struct ship *s, const struct get *get)
                          .data_size = get->length };
     enum offer_read how;
 
-    if (!o || !offer_is_open (o))
+    if (!o)                     // one that has the item ignores this
+        return ship_say_gone (s, get->item, "it is not on offer") == 0;
+    if (!offer_is_open (o))
         return true;            // acknowledged meanwhile
     if (is_asked (o))
         return learn_lost (s, o);
@@ -183,9 +182,9 @@ static int64_t wait_ns (struct ship *s, const struct get *get)
 {
     const struct offer *o = ship_find_offer (s, get->item);
 
-    if (is_asked (o))
+    if (!o || is_asked (o))
         return 0;
-    if (s->held && o && o->item.kind == ITEM_RAW)
+    if (s->held && o->item.kind == ITEM_RAW)
         return HOLD_NS;
     return bucket_wait_ns (&s->rate, clock_mono_ns ());
 }

@@ -57,12 +57,11 @@ void ship_end_offer (struct ship *s, struct offer *o)
 void ship_withdraw (struct ship *s, uint64_t item)
 {
     struct offer *o = ship_find_offer (s, item);
-    struct message m = { .type = MESSAGE_GONE, .item = item };
 
-    PRINT (m.text, "raw files are wanted on demand only");
     if (o && offer_is_open (o)) {
-        if (o->state.now != OFFER_DUE)
-            (void)ship_say (s, &m);
+        if (o->state.now != OFFER_DUE)  // if it fails, a GET is answered so
+            (void)ship_say_gone (s, item, "raw files are wanted on demand "
+                                 "only");
         ship_end_offer (s, o);
     }
 }

@@ -78,6 +78,7 @@ struct ship {
 
 // ship_says.c: from ship_repeat's first call on, until it is over
 int ship_say (struct ship *s, const struct message *m);
+int ship_say_gone (struct ship *s, uint64_t item, const char *why);
 void ship_say_offers (struct ship *s);  // that are due, as there is room
 void ship_repeat (void *arg);
 void ship_stop_words (struct ship *s);

@@ -26,6 +26,14 @@ int ship_say (struct ship *s, const struct message *m)
     return rc;
 }
 
+int ship_say_gone (struct ship *s, uint64_t item, const char *why)
+{
+    struct message m = { .type = MESSAGE_GONE, .item = item };
+
+    PRINT (m.text, "%s", why);
+    return ship_say (s, &m);
+}
+
 int64_t ship_heard_ns (const struct ship *s)
 {
     return s->heard_ns;

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define AT_ONCE 256             // items, in a transaction: 1.5 MB
@@ -123,14 +122,6 @@ int spool_add_raw (struct spool *s, uint64_t version,
 
 /* ---- not wanted ---- */
 
-/* Whether nothing else has the bytes: its owner has deleted the file. */
-static bool is_last_link (const struct spool_item *item)
-{
-    struct stat st;
-
-    return item->own && lstat (item->file, &st) == 0 && st.st_nlink == 1;
-}
-
 static int forget_release (struct spool *s, uint64_t capture, struct err *err)
 {
     char path[PATH_MAX];
@@ -153,7 +144,8 @@ static int drop_some (struct spool *s, uint64_t *after, struct spool_item *list,
             return rc;
         *after = item.id;
         // what is damaged is set aside when it is offered
-        if (why || !state_is_open (item.state) || is_last_link (&item))
+        if (why || !state_is_open (item.state) ||
+            (item.own && fileio_is_last_link (item.file)))
             continue;
         rc = item_close (s, item.id, SPOOL_NOT_WANTED,
                          "the aggregator did not want it", err);

@@ -18,6 +18,29 @@ static void deliver (struct service *s, unsigned peer, uint64_t item,
     aggregator_commit (&s->a);
 }
 
+/* The same, with the time of its newest file. */
+static void deliver_version (struct service *s, unsigned peer, uint64_t item,
+                             const char *capture, int64_t newest_ns)
+{
+    struct message m = { .type = MESSAGE_OFFER, .item = item,
+                         .kind = ITEM_ROWS, .size = sizeof (newest_ns),
+                         .newest_ns = newest_ns };
+    const struct message chunk = { .type = MESSAGE_CHUNK, .item = item,
+                                   .data = &newest_ns,
+                                   .data_size = sizeof (newest_ns) };
+    struct content_hash h;
+
+    content_hash_init (&h);
+    assert_int_equal (content_hash_add (&h, &newest_ns, sizeof (newest_ns)),
+                      0);
+    assert_int_equal (content_hash_end (&h, &m.content), 0);
+    content_hash_fini (&h);
+    PRINT (m.capture, "%s", capture);
+    service_hear (s, peer, &m);
+    service_hear (s, peer, &chunk);
+    aggregator_commit (&s->a);
+}
+
 /* What the WELCOME to another HELLO says. */
 static enum raw_wanted raw_of (struct service *s, unsigned peer)
 {
@@ -70,12 +93,15 @@ static const char *state_of (const struct json *answer)
                                 "state"), "");
 }
 
-static void have (struct service *s, unsigned peer, uint64_t id,
+/* Of the want in this place of the list, from 1 on. */
+static void have (struct service *s, unsigned peer, size_t nth,
                   enum have_state state, uint64_t files, uint64_t came,
                   uint64_t gone)
 {
-    const struct message m = { .type = MESSAGE_HAVE, .item = id, .have = state,
-                               .files = files, .came = came, .gone = gone };
+    const struct message m = { .type = MESSAGE_HAVE,
+                               .item = s->a.wants.list[nth - 1].id,
+                               .have = state, .files = files, .came = came,
+                               .gone = gone };
 
     service_hear (s, peer, &m);
 }
@@ -192,13 +218,57 @@ static void test_question (void **state)
     assert_int_equal (number (answer, "captures"), 2);
     assert_int_equal (number (answer, "gone"), 2);      // rank 5 never came
     json_free (answer);
-    s->a.last_request = 0;
-    fetch (s, text, &answer);
-    assert_string_equal (state_of (answer), "gone");
-    json_free (answer);
     fetch (s, FETCH, &answer);
     assert_string_equal (state_of (answer), "coming");
     json_free (answer);
+}
+
+/* Others that ask for the same, or for so much that this is forgotten, change
+ * nothing of what one is told.
+ */
+static void test_two_requests (void **state)
+{
+    struct service *s = *state;
+    struct json *answer;
+    char text[128];
+
+    service_hello (s, 1, "j", 1);
+    deliver (s, 1, 1, "a");
+    fetch (s, FETCH, &answer);
+    PRINT (text, "{\"do\": \"fetch\", \"job\": \"j\", \"ranks\": [0], "
+           "\"request\": %lld}", (long long)number (answer, "request"));
+    json_free (answer);
+    fetch (s, FETCH, &answer);
+    json_free (answer);
+    fetch (s, text, &answer);
+    assert_string_equal (state_of (answer), "coming");
+    assert_int_equal (number (answer, "captures"), 1);
+    json_free (answer);
+    have (s, 1, 1, HAVE_ALL_SAID, 1, 1, 0);
+    s->a.wants.n = 0;
+    fetch (s, text, &answer);
+    assert_string_equal (state_of (answer), "coming");
+    json_free (answer);
+}
+
+/* The files that came are not those of rows that came later. */
+static void test_new_version (void **state)
+{
+    struct service *s = *state;
+    struct json *answer;
+
+    service_hello (s, 1, "j", 1);
+    deliver_version (s, 1, 1, "a", 1000);
+    fetch (s, FETCH, &answer);
+    json_free (answer);
+    have (s, 1, 1, HAVE_ALL_SAID, 1, 1, 0);
+    deliver_version (s, 1, 2, "a", 2000);
+    (void)service_said (s, MESSAGE_WANT);
+    fetch (s, FETCH, &answer);
+    assert_string_equal (state_of (answer), "coming");
+    assert_int_equal (number (answer, "captures"), 1);
+    json_free (answer);
+    assert_int_equal (service_said (s, MESSAGE_WANT), 1);
 }
 
 static void test_no_agent (void **state)
@@ -250,6 +320,13 @@ static void test_lost (void **state)
     (void)service_said (s, MESSAGE_WANT);
     service_hear (s, 1, &m);
     assert_int_equal (service_said (s, MESSAGE_WANT), 1);
+    // it may say so before it knows of the loss
+    have (s, 1, 1, HAVE_ALL_SAID, 1, 1, 0);
+    assert_int_equal (s->a.wants.list[0].state, WANT_OPEN);
+    service_hello (s, 1, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_WANT), 1);
+    have (s, 1, 1, HAVE_ALL_SAID, 1, 1, 0);
+    assert_int_equal (s->a.wants.list[0].state, WANT_CAME);
 }
 
 /* Of many, a part is asked for at a time. */
@@ -307,7 +384,8 @@ int main (void)
     cmocka_unit_test_setup_teardown (x, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_policies), TEST (test_fetch), TEST (test_fetch_wrong),
-        TEST (test_question), TEST (test_no_agent), TEST (test_next_life),
+        TEST (test_question), TEST (test_two_requests),
+        TEST (test_new_version), TEST (test_no_agent), TEST (test_next_life),
         TEST (test_lost), TEST (test_some_at_a_time), TEST (test_suspects),
     };
 

@@ -17,7 +17,25 @@
 struct fixture {
     char root[PATH_MAX / 2];
     struct wants wants;
+    struct err err;             // of the last that was not added
 };
+
+static int64_t newest_ns;       // of the version that is wanted
+static int64_t now_ns;
+static bool no_memory;
+
+int64_t __wrap_clock_wall_ns (void);
+int64_t __wrap_clock_wall_ns (void)
+{
+    return now_ns;
+}
+
+void *__real_vec_add (void *list, size_t *n, size_t size);
+void *__wrap_vec_add (void *list, size_t *n, size_t size);
+void *__wrap_vec_add (void *list, size_t *n, size_t size)
+{
+    return no_memory ? NULL : __real_vec_add (list, n, size);
+}
 
 static int setup (void **state)
 {
@@ -28,6 +46,9 @@ static int setup (void **state)
     (void)snprintf (f->root, sizeof (f->root), "%s/rollcall-wants-XXXXXX",
                     tmp && *tmp ? tmp : "/tmp");
     assert_non_null (mkdtemp (f->root));
+    newest_ns = INT64_C (1700000000123456789);
+    now_ns = 0;
+    no_memory = false;
     *state = f;
     return 0;
 }
@@ -46,10 +67,11 @@ static int add (struct fixture *f, int64_t rank, const char *path, bool again,
                 struct want **ret)
 {
     struct want like = { .rank = rank, .job = "j", .scope = "s", .host = "h",
-                         .capture = "c_pt", .place = "0123" };
+                         .capture = "c_pt", .place = "0123",
+                         .newest_ns = newest_ns };
 
     PRINT (like.path, "%s", path);
-    return wants_add (&f->wants, &like, again, ret);
+    return wants_add (&f->wants, &like, again, ret, &f->err);
 }
 
 static bool hear (struct fixture *f, uint64_t id, enum have_state have,
@@ -74,6 +96,28 @@ static void test_add (void **state)
     assert_int_equal (add (f, 3, "*.json", false, &w), 1);
     assert_int_equal (add (f, 4, "", false, &w), 1);
     assert_true (w->id == 3);
+}
+
+/* What came of an older version is not it, nor is what is still said of that. */
+static void test_version (void **state)
+{
+    struct fixture *f = *state;
+    struct want *w;
+
+    assert_int_equal (add (f, 3, "", false, &w), 1);
+    assert_int_equal (add (f, 4, "", false, &w), 1);
+    assert_true (hear (f, 1, HAVE_ALL_SAID, 5, 5, 0));
+    assert_int_equal (add (f, 3, "", false, &w), 0);
+    newest_ns++;
+    assert_int_equal (add (f, 3, "", false, &w), 1);
+    assert_true (w->id == 3 && w->state == WANT_OPEN && w->files == 0);
+    assert_int_equal (f->wants.n, 2);
+    assert_false (hear (f, 1, HAVE_ALL_SAID, 5, 5, 0));
+    assert_int_equal (add (f, 3, "", false, &w), 0);
+    assert_true (hear (f, 3, HAVE_ALL_SAID, 5, 4, 1));
+    newest_ns++;
+    assert_int_equal (add (f, 3, "", false, &w), 1);
+    assert_int_equal (w->state, WANT_OPEN);
 }
 
 /* Over when everything is said, and not before. */
@@ -168,6 +212,32 @@ static void test_file (void **state)
     wants_fini (&again);
 }
 
+/* Agents may still answer what was wanted before, whatever became of the list. */
+static void test_ids (void **state)
+{
+    struct fixture *f = *state;
+    struct want *w;
+    uint64_t first;
+
+    now_ns = 1000000;
+    assert_int_equal (wants_load (&f->wants, f->root, NULL), 0);
+    assert_int_equal (add (f, 3, "", false, &w), 1);
+    first = w->id;
+    assert_true (first > 1000);
+    wants_fini (&f->wants);     // it was not saved
+    now_ns += 1000;
+    assert_int_equal (wants_load (&f->wants, f->root, NULL), 0);
+    assert_int_equal (add (f, 3, "", false, &w), 1);
+    assert_true (w->id > first);
+    assert_int_equal (wants_save (&f->wants, f->root, NULL), 0);
+    first = w->id;
+    now_ns = 0;                 // the clock was set
+    wants_fini (&f->wants);
+    assert_int_equal (wants_load (&f->wants, f->root, NULL), 0);
+    assert_int_equal (add (f, 4, "", false, &w), 1);
+    assert_int_equal (w->id, first + 1);
+}
+
 static void test_damaged_file (void **state)
 {
     static const char *const bad[] = {
@@ -186,12 +256,13 @@ static void test_damaged_file (void **state)
     struct fixture *f = *state;
     char path[PATH_MAX];
 
+    now_ns = 7000;
     assert_true (fileio_join (path, sizeof (path), f->root, WANTS_NAME));
     for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
         assert_int_equal (fileio_replace (path, bad[i], strlen (bad[i]), 0600,
                                           NULL), 0);
         assert_int_equal (wants_load (&f->wants, f->root, NULL), -EBADMSG);
-        assert_true (f->wants.n == 0 && f->wants.last_id == 0);
+        assert_true (f->wants.n == 0 && f->wants.last_id == 7);
     }
 }
 
@@ -204,6 +275,7 @@ static void test_room (void **state)
     for (int64_t i = 0; i < WANTS_MAX; i++)
         assert_int_equal (add (f, i, "", false, &w), 1);
     assert_int_equal (add (f, WANTS_MAX, "", false, &w), -ENOSPC);
+    assert_non_null (strstr (f->err.text, "1024 captures are wanted already"));
     assert_true (hear (f, 7, HAVE_ALL_SAID, 1, 1, 0));
     assert_true (hear (f, 5, HAVE_ALL_SAID, 1, 1, 0));
     assert_int_equal (add (f, WANTS_MAX, "", false, &w), 1);
@@ -211,13 +283,25 @@ static void test_room (void **state)
     assert_true (f->wants.list[4].id == 6 && f->wants.list[5].id == 7);
 }
 
+static void test_no_memory (void **state)
+{
+    struct fixture *f = *state;
+    struct want *w;
+
+    no_memory = true;
+    assert_int_equal (add (f, 1, "", false, &w), -ENOMEM);
+    assert_string_equal (f->err.text, "no memory for wanted files");
+    assert_int_equal (f->wants.n, 0);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_add), TEST (test_hear), TEST (test_who_hears),
-        TEST (test_next), TEST (test_file), TEST (test_damaged_file),
-        TEST (test_room),
+        TEST (test_add), TEST (test_version), TEST (test_hear),
+        TEST (test_who_hears), TEST (test_next), TEST (test_file),
+        TEST (test_ids), TEST (test_damaged_file), TEST (test_room),
+        TEST (test_no_memory),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -13,6 +13,7 @@ static struct message said;     // the last HAVE
 static unsigned nsaid, nqueued, nchecked;
 static struct seal_wanted *queued;      // what the sealer has
 static uint64_t queued_id;
+static bool queued_again;
 static bool seals_raw;
 static unsigned unsettled;
 
@@ -81,7 +82,7 @@ int __wrap_sealer_add_wanted (struct sealer *s, const char *path, uint64_t id,
     (void)s;
     (void)path;
     (void)file;
-    (void)again;
+    queued_again = again;
     assert_null (queued);       // one at a time
     queued = wanted;
     queued_id = id;
@@ -261,6 +262,16 @@ static void sealed (struct giving *g, const char *name, uint64_t skipped)
     free (items);
 }
 
+static void fails (struct giving *g)
+{
+    struct sealed s = { .what = { .path = "/a_pt" }, .id = queued_id,
+                        .rc = -ENOSPC, .wanted = queued };
+
+    queued = NULL;
+    agent_take_wanted (&g->a, &s);
+    drop (s.wanted);
+}
+
 static void deliver (struct fixture *f, enum item_kind kind)
 {
     struct spool_item got;
@@ -383,8 +394,11 @@ static void test_removed (void **state)
 
 static void test_unknown (void **state)
 {
+    const struct err full = { "the disk is full" };
+    const struct find_id id = { 0 };
     struct fixture *f = *state;
     struct giving g;
+    bool first;
 
     begin (&g, f, true);
     unsettled = 1;              // it may be that one
@@ -393,6 +407,12 @@ static void test_unknown (void **state)
     unsettled = 0;
     want (&g, 1, "");
     assert_int_equal (said.have, HAVE_NOT_HERE);
+    // sealing it is tried again
+    assert_non_null (capture_object_fail (&g.a.captures, f->raw, &id, &full,
+                                          &first));
+    want (&g, 1, "");
+    assert_int_equal (said.have, HAVE_BUSY);
+    capture_object_forget_all (&g.a.captures);
     end (&g);
 }
 
@@ -429,6 +449,64 @@ static void test_newer (void **state)
     end (&g);
 }
 
+/* What the spool calls durable may be what the aggregator has lost, until all of
+ * it is sealed again: "all came" would end the want.
+ */
+static void test_lost (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r = { 0 };
+    struct giving g;
+
+    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
+    deliver (f, ITEM_ROWS);
+    begin (&g, f, true);
+    want (&g, 1, "");
+    sealed (&g, "x", 0);
+    deliver (f, ITEM_RAW);
+    agent_answer_wants (&g.a);
+    says (HAVE_ALL_SAID, 1, 1, 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    want (&g, 1, "");
+    says (HAVE_BUSY, 0, 0, 0);
+    while (spool_redeliver (f->s, &r, NULL) > 0)
+        ;
+    unsettled = 1;
+    want (&g, 1, "");
+    says (HAVE_BUSY, 0, 0, 0);
+    unsettled = 0;
+    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
+    want (&g, 1, "");
+    says (HAVE_BUSY, 0, 0, 0);
+    assert_int_equal (nqueued, 2);
+    end (&g);
+}
+
+/* A full disk stays full for a while; another want is not held up. */
+static void test_pause (void **state)
+{
+    struct fixture *f = *state;
+    struct giving g;
+
+    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
+    deliver (f, ITEM_ROWS);
+    begin (&g, f, true);
+    want (&g, 1, "x");
+    fails (&g);
+    want (&g, 1, "x");
+    says (HAVE_BUSY, 0, 0, 0);
+    assert_int_equal (nqueued, 1);
+    want (&g, 2, "y");
+    sealed (&g, "y", 0);
+    assert_int_equal (nqueued, 2);
+    now_ns += 10 * NS_PER_S;
+    want (&g, 1, "x");
+    assert_int_equal (nqueued, 3);
+    assert_true (queued_again);
+    sealed (&g, "x", 0);
+    end (&g);
+}
+
 /* Whatever a liar wants, memory is bounded. */
 static void test_many (void **state)
 {
@@ -450,7 +528,8 @@ int main (void)
         TEST (test_policy), TEST (test_unwanted), TEST (test_decision),
         TEST (test_want), TEST (test_two), TEST (test_gone),
         TEST (test_removed), TEST (test_unknown), TEST (test_without_raw),
-        TEST (test_newer), TEST (test_many),
+        TEST (test_newer), TEST (test_lost), TEST (test_pause),
+        TEST (test_many),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "agent/sealer.h"
+#include "agent/seal_items.h"
 #include "base/clock.h"
 #include "store/content.h"
 #include "store/fileio.h"
@@ -42,6 +42,8 @@ struct fixture {
     char raw_path[PATH_MAX];    // of the last item
     struct err why, err;
     bool again, moved, unfinished;
+    const char *left;           // what is sealed is left out, after this file
+                                // was removed
 };
 
 static atomic_uint rests, end_at;       // end_at 0: never
@@ -136,6 +138,13 @@ static void on_sealed (void *arg, struct sealed *s)
                     s->nitems > 0 ? s->items[s->nitems - 1].path : "");
     f->why = s->skipped_why;
     f->err = s->err;
+    if (f->left) {
+        (void)unlink (f->left);
+        seal_leave_raw (s);
+        f->nitems = s->nitems;
+        (void)snprintf (f->raw_path, sizeof (f->raw_path), "%s",
+                        s->items[s->nitems - 1].path);
+    }
     loop_stop (f->loop, 0);
 }
 
@@ -193,6 +202,18 @@ static const char *in (const struct fixture *f, const char *name)
 
     assert_true (fileio_join (path, sizeof (path), f->capture, name));
     return path;
+}
+
+static unsigned links (const struct fixture *f)
+{
+    char path[PATH_MAX];
+    unsigned n = 0;
+
+    for (unsigned i = 1; i < 8; i++) {
+        (void)snprintf (path, sizeof (path), "%s/1-%u", f->dir, i);
+        n += access (path, F_OK) == 0;
+    }
+    return n;
 }
 
 static void timed_out (void *arg)
@@ -590,6 +611,30 @@ static void seal_wanted (struct fixture *f, struct seal_wanted *w)
     loop_del_timer (f->loop, timed_out, f->loop);
 }
 
+/* Raw files that are not wanted after all are left out, but not those that exist
+ * nowhere else.
+ */
+static void test_left (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+
+    put (f, "a.json", 1);
+    put (f, "b.json", 1);
+    put (f, "c.json", 1);
+    (void)snprintf (path, sizeof (path), "%s", in (f, "b.json"));
+    f->left = path;
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    assert_string_equal (f->raw_path, "b.json");
+    assert_int_equal (links (f), 1);
+    f->left = in (f, "none");
+    seal (f);
+    assert_int_equal (f->nitems, 1);
+    assert_int_equal (links (f), 0);
+}
+
 static struct seal_wanted *wanted (const char *pattern)
 {
     struct seal_wanted *w = calloc (1, sizeof (*w));
@@ -688,7 +733,7 @@ int main (void)
         TEST (test_moved), TEST (test_waits),
         TEST (test_unreadable), TEST (test_one_comes_one_is_left_out),
         TEST (test_unfinished), TEST (test_too_large), TEST (test_beside),
-        TEST (test_others_have_a_turn), TEST (test_wanted),
+        TEST (test_others_have_a_turn), TEST (test_left), TEST (test_wanted),
         TEST (test_wanted_again), TEST (test_wanted_later),
         TEST (test_wanted_fails),
     };

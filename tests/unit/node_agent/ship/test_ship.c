@@ -433,13 +433,44 @@ static void test_withdraw (void **state)
     end (&s);
 }
 
+/* A socket takes a part of the GONEs of hundreds of files.  The aggregator would
+ * ask for the rest for ever, and for little else.
+ */
+static void test_withdraw_unheard (void **state)
+{
+    struct message get = { .type = MESSAGE_GET, .length = 3 };
+    struct fixture *f = *state;
+    struct spool_item item;
+    struct shipping s;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw", false);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+    assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
+    assert_int_equal (spool_next (f->s, ITEM_RAW, 0, &item, NULL), 1);
+    s = begin (f);
+    ship_kick (s.ship);
+    welcome (now_ns);
+    ship_limit (s.ship, 1);     // a GONE has no bytes
+    bucket_spend (&s.ship->rate, 2 * CONTENT_CHUNK, now_ns);
+    room = 0;
+    ship_withdraw (s.ship, item.id);
+    get.item = item.id;
+    hear (hearer, NULL, &get, 0, NULL);
+    assert_int_equal (count (MESSAGE_GONE), 0);
+    room = 1;
+    tell_room (waits_for_room);
+    assert_int_equal (count (MESSAGE_GONE), 1);
+    assert_int_equal (said[nsaid - 1].item, item.id);
+    end (&s);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (test_stale_answer), TEST (test_not_done), TEST (test_asked),
         TEST (test_no_room), TEST (test_unknown_ack),
         TEST (test_hello_slows_down), TEST (test_raw), TEST (test_want),
-        TEST (test_withdraw),
+        TEST (test_withdraw), TEST (test_withdraw_unheard),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
