@@ -350,8 +350,10 @@ static int aggregator_start (struct aggregator *a, struct err *err)
     transfers_set_extra_work (a->transfers, aggregator_commit_notes, a);
     if (!a->opt->job)           // a run has only one key
         transfers_share (a->transfers);
-    return control_open (a->opt->root, a->loop, aggregator_on_request, a,
-                         &a->control, err);
+    rc = control_open (a->opt->root, a->loop, aggregator_on_request, a,
+                       &a->control, err);
+    return rc == 0 && a->opt->socket && !a->opt->job
+               ? control_listen (a->control, a->opt->socket, err) : rc;
 }
 
 /* A run's own root is removed when OUT has everything in it.  Otherwise it

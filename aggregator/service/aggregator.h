@@ -3,6 +3,8 @@
 #define ROLLCALL_SERVICE_AGGREGATOR_H
 
 #include "base/err.h"
+#include "options/options.h"
+#include "service/operators.h"
 #include "store/space.h"
 
 #include <stdbool.h>
@@ -34,6 +36,9 @@ struct aggregator_options {
     int64_t job_gap_ns;         // of a service, as in jobs_divide
     const char *want_raw;       // of a service: raw files that it wants
     enum want_policy wants;     // the same, parsed
+    const char *socket;         // of a service: for all users, or NULL
+    struct option_list operator;        // users, and @groups
+    struct operators operators; // the same, looked up
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes

@@ -18,6 +18,8 @@
  *   aggregator_build.c     builds a result
  *   aggregator_run.c       the end of a run
  *   aggregator_silent.c    silent agents
+ *   aggregator_askers.c    who may ask for what
+ *   aggregator_views.c     reads the root for users who cannot
  *   aggregator_control.c   requests of verbs
  *   aggregator.c           start, end and timers
  */
@@ -71,6 +73,7 @@ struct aggregator {
     struct net *net;
     struct access peer_access;
     struct control *control;
+    struct view *views;         // verbs that read for users
     int root_fd;                // the lock
     struct ledger *ledger;
     struct store *store;
@@ -333,9 +336,28 @@ bool aggregator_raw_is_whole (const struct aggregator *a);
 int aggregator_find_unbuilt (struct aggregator *a, struct err *err);
 bool aggregator_build_next_unbuilt (struct aggregator *a);
 
+/* aggregator_askers.c: whether this user may ask for this: 0; -EACCES, or -ENOENT
+ * about a job that is not to be known.  '*visible_to': a user whose jobs only
+ * may be shown, or NULL; until the next call.  And whether this root is meant.
+ */
+int aggregator_may_ask (struct aggregator *a, const struct control_peer *peer,
+                        const struct json *request, const char **visible_to,
+                        struct err *err);
+bool aggregator_is_meant (const struct aggregator *a,
+                          const struct json *request);
+
+/* aggregator_views.c: run the verb of a request {"do": "view", "verb": VERB,
+ * "options": [WORD, ...], "operands": [WORD, ...]}: CONTROL_LATER, and the
+ * answer has its "exit_status"; -EINVAL; -EBUSY: others are running.
+ */
+int aggregator_view (struct aggregator *a, const struct control_peer *peer,
+                     const struct json *request, const char *visible_to,
+                     struct err *err);
+
 /* aggregator_control.c: a control_fn. */
-int aggregator_on_request (void *arg, const struct json *request,
-                           struct json *answer, struct err *err);
+int aggregator_on_request (void *arg, const struct control_peer *peer,
+                           const struct json *request, struct json *answer,
+                           struct err *err);
 
 /* aggregator_run.c: check whether the run is over, and build it then; after the
  * build, end if the result has everything that was acknowledged, or wait for

@@ -295,6 +295,7 @@ void aggregator_want_suspects (struct aggregator *a)
 struct told {                   // of a request
     struct aggregator *a;
     uint64_t request;
+    const char *job;            // others' requests are not told
     struct json *list;
     size_t n, coming, no_agent, gone;
 };
@@ -342,7 +343,8 @@ static void tell_rank (struct told *t, int64_t rank)
     for (size_t i = 0; i < t->a->wants.n; i++) {
         const struct want *w = &t->a->wants.list[i];
 
-        if (w->rank == rank && w->request == t->request)
+        if (w->rank == rank && w->request == t->request &&
+            strcmp (w->job, t->job) == 0)
             tell_want (t, w);
     }
     if (t->n == before)
@@ -376,9 +378,9 @@ static uint64_t new_request (struct aggregator *a)
 }
 
 static void tell (struct aggregator *a, const struct ranks *r,
-                  struct json *answer)
+                  const char *job, struct json *answer)
 {
-    struct told t = { .a = a, .request = r->request,
+    struct told t = { .a = a, .request = r->request, .job = job,
                       .list = json_add_array (answer, "ranks") };
 
     for (size_t i = 0; i < r->n; i++)
@@ -416,6 +418,6 @@ int aggregator_fetch (struct aggregator *a, const struct json *request,
         rc = want_ranks (&r, job, err);
     }
     if (rc == 0)
-        tell (a, &r, answer);
+        tell (a, &r, job, answer);
     return rc;
 }
