@@ -139,7 +139,7 @@ times_of ()                         # DIR: of raw files, and modes
     is "files in closed" "" "$(ls closed)"
     # one that is damaged is named, and the others come
     rm -rf mine/*
-    dd if=/dev/urandom of="$(find root -name 'seg*' -type f | sort | head -n 1)" \
+    dd if=/dev/urandom of="$(find root/segments -type f | sort | head -n 1)" \
         bs=1 seek=5000 count=64 conv=notrunc status=none
     "$ROLLCALL" archive get alice 0 damaged >own.out 2>&1 || true
     run as daemon "$ROLLCALL" archive get alice 0 mine
@@ -197,4 +197,19 @@ times_of ()                         # DIR: of raw files, and modes
     [ ! -e "$ROLLCALL_SOCKET" ]
     run as daemon "$ROLLCALL" jobs
     expect_status 77
+}
+
+@test "a node reads nothing, whatever it says" {
+    : "${WIRE_PEER:?names wire_peer}"
+    service
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 job
+    run agent --once --raw job
+    expect_status 0
+    run timeout 60 "$WIRE_PEER" snoop "tcp://127.0.0.1:$PORT" heard
+    expect_status 0
+    is "types that it heard" $'32\n33' "$output"
+    for word in "$(ls job)" ASCEND profiler_metadata; do
+        ! grep -aqF "$word" heard || fail "it heard of $word"
+    done
+    stop_service
 }
