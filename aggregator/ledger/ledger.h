@@ -221,6 +221,16 @@ int ledger_each_list (struct ledger *l,
                                  const struct ledger_place *place),
                       void *arg, struct err *err);
 
+/* The content of each item, with its job and when it came, the first item first:
+ * contents of several items are listed as often.
+ */
+int ledger_each_content (struct ledger *l,
+                         int (*fn) (void *arg, const char *job,
+                                    int64_t received_ns,
+                                    const struct digest *id,
+                                    const struct ledger_place *place),
+                         void *arg, struct err *err);
+
 /* Whether the item is already entered with this content, superseded or not: 1;
  * 0: it has to be entered.
  */

@@ -59,6 +59,29 @@ int ledger_each_list (struct ledger *l,
     return db_end (&r);
 }
 
+int ledger_each_content (struct ledger *l,
+                         int (*fn) (void *arg, const char *job,
+                                    int64_t received_ns,
+                                    const struct digest *id,
+                                    const struct ledger_place *place),
+                         void *arg, struct err *err)
+{
+    struct db_rows r = ledger_rows (l, err, "SELECT job, received_ns, id, "
+                                    "segment, offset, stored, size, form, "
+                                    "content.sum FROM item CROSS JOIN content "
+                                    "ON content.id=item.content ORDER BY seq");
+    char job[MESSAGE_NAME_MAX];
+    int64_t received_ns, sum;
+    struct ledger_place p;
+    struct digest id;
+
+    while (db_row (&r, job, received_ns, id, p.segment, p.offset, p.stored,
+                   p.size, p.form, sum))
+        r.rc = ledger_valid_place (&p) && sum == ledger_content_sum (&id, &p)
+                   ? fn (arg, job, received_ns, &id, &p) : ledger_damaged (err);
+    return db_end (&r);
+}
+
 /* ---- items ---- */
 
 // +?2: an index has a condition on kind, for which SQLite would examine ?2 and

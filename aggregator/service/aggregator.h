@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "options/options.h"
 #include "service/operators.h"
+#include "service/quota.h"
 #include "store/space.h"
 
 #include <stdbool.h>
@@ -39,6 +40,8 @@ struct aggregator_options {
     const char *socket;         // of a service: for all users, or NULL
     struct option_list operator;        // users, and @groups
     struct operators operators; // the same, looked up
+    struct option_list quota_user;      // "SIZE", "USER=SIZE"
+    struct quotas quotas;       // of a service; users are read from that
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes

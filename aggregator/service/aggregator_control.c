@@ -50,6 +50,7 @@ static int change (struct aggregator *a, const struct control_peer *peer,
     log_str (&l, "job", job);
     log_int (&l, "uid", peer->uid);
     log_end (&l);
+    a->usage_stale = true;
     jobs = json_get (answer, "jobs");
     for (const struct json *j = json_first (jobs); j; j = json_next (j))
         take_up (a, json_text (j, ""));

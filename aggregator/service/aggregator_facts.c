@@ -65,6 +65,9 @@ int aggregator_commit_facts (struct aggregator *a, enum transfer_phase phase,
             rc = store_note_fact (a->store, &a->facts[i], err);
         else if (phase == TRANSFER_ENTER)
             rc = ledger_set_fact (a->ledger, &a->facts[i], err);
+        else if (strcmp (a->facts[i].key, FACT_USER) == 0)
+            usage_set_user (&a->usage, a->facts[i].job,
+                            a->facts[i].gone ? "" : a->facts[i].value);
     }
     if (phase == TRANSFER_COMMITTED)
         aggregator_forget_facts (a);

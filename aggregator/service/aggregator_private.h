@@ -7,6 +7,8 @@
  *   aggregator_jobs.c      the jobs that are served
  *   aggregator_keys.c      which keys may speak for a host
  *   aggregator_shares.c    how much memory a key may take
+ *   aggregator_quota.c     refuses what is beyond a quota
+ *   aggregator_forecast.c  says when the root is full
  *   aggregator_enter.c     commits what has arrived
  *   aggregator_lost.c      files removed from the root while it is served
  *   aggregator_commit.c    when a group of items is committed
@@ -64,6 +66,10 @@ struct served {                 // a job, and its build schedule
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     struct build_schedule schedule;     // of a service: when to build
     bool lacks_ranks;           // its last result does
+    char waits[MESSAGE_TEXT_MAX];       // why an OFFER was not answered, ...
+    char waits_hint[ERR_TEXT_MAX];      // ... what would help, ...
+    int64_t waits_ns;           // ... and when, 0: never
+    int64_t waits_told_ns;      // when it was logged
     struct served *next;
 };
 
@@ -103,6 +109,9 @@ struct aggregator {
     int64_t shares_ns;          // when memory was given back, if any was due
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
+    struct usage usage;         // of a service's root
+    bool usage_stale;           // count it again
+    int64_t counted_ns, count_took_ns;
     struct err no_room;         // the reason when it was reached
     bool unrepaired;            // something was removed below the root, and
                                 // the repair failed: it is tried again, and
@@ -265,6 +274,26 @@ bool aggregator_has_share_of_job (const struct aggregator *a,
                                   const struct job *j,
                                   const struct net_peer *from);
 void aggregator_check_shares (struct aggregator *a, int64_t now);
+
+/* aggregator_quota.c: count what the root holds, and from now on what comes;
+ * again if it is stale: captures changed their job, or were removed.
+ */
+void aggregator_count_usage (struct aggregator *a);
+void aggregator_check_usage (struct aggregator *a, int64_t now);
+
+/* Whether an OFFER may be answered; and for WELCOME, why one of this job was not
+ * a moment ago, or "".
+ */
+bool aggregator_has_quota (struct aggregator *a, struct served *s,
+                           const struct message *offer);
+const char *aggregator_waits (const struct aggregator *a,
+                              const struct served *s);
+
+/* aggregator_forecast.c: for the status of a service, what it holds and when it
+ * is full.  Days until so many bytes are used up; NaN: not at this rate.
+ */
+void aggregator_add_forecast (const struct aggregator *a, struct json *status);
+double aggregator_days_left (double room, double bytes_a_day);
 
 /* aggregator_commit.c: commit what has arrived, if anything, now or soon. */
 void aggregator_commit (struct aggregator *a);

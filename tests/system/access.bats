@@ -213,3 +213,34 @@ times_of ()                         # DIR: of raw files, and modes
     done
     stop_service
 }
+
+waits_for ()                        # TEXT: in the status of the agent's spool
+{
+    "$ROLLCALL" status spool | grep -q "$1"
+}
+
+@test "beyond a quota data waits, its agent says why, and goes on by itself" {
+    service --quota-job 4kB
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 40 job
+    watching --raw --quiet-period 1s job
+    eventually waits_for "delivery waits: quota of job j is full"
+    "$ROLLCALL" status root >status.out
+    grep -q "job j: delivery waits: quota of job j is full" status.out
+    grep -q "are stored" status.out
+    grep -q 'event=quota .*the job itself has' service.log
+    grep -q 'event=delivery-waits' agent.log
+    kill "$service"
+    wait "$service"
+    service --quota-job 1GB --quota-user 1GB --quota-root 1GB
+    all_came () { [ "$(durable || echo 0)" -ge 10 ] 2>/dev/null; }
+    eventually all_came
+    holds_more () {
+        [[ "$("$ROLLCALL" status --json root | tr -d ' \t\n')" =~ \"stored_bytes\":([0-9]+) ]] &&
+            [ "${BASH_REMATCH[1]}" -gt 4000 ]
+    }
+    eventually holds_more
+    ends_with 0
+    stop_service
+    run "$AGGREGATOR" --root root --quota-user alice=much
+    expect_status 2
+}
