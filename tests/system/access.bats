@@ -244,3 +244,16 @@ waits_for ()                        # TEXT: in the status of the agent's spool
     run "$AGGREGATOR" --root root --quota-user alice=much
     expect_status 2
 }
+
+@test "run --raw --owner: files have their owner again, and not without it" {
+    [ "$(id -u)" -eq 0 ] || skip "needs root, to give files away"
+    for option in --owner --raw; do
+        rm -rf caps
+        run "$ROLLCALL" run -o "out$option" --raw $option --watch caps -- \
+            sh -c '"$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 caps &&
+                   chown -R daemon:bin caps'
+        expect_status 0
+    done
+    is "owner" daemon:bin "$(find out--owner/captures -name '*.csv' -printf '%u:%g\n' | sort -u)"
+    is "without" root:root "$(find out--raw/captures -name '*.csv' -printf '%u:%g\n' | sort -u)"
+}
