@@ -1,6 +1,7 @@
 /* cli/verb_doctor.c - rollcall doctor: find problems of this machine */
 #include "check/check.h"
 #include "cli.h"
+#include "doctor_size.h"
 #include "run/run.h"
 
 #include "base/utf8.h"
@@ -19,6 +20,7 @@ struct doctor_options {
     int64_t port;
     const char *state, *keys;
     const char *aggregator, *key, *server_key;
+    struct doctor_size size;
     bool insecure, json;
 };
 
@@ -46,6 +48,20 @@ static const struct option_spec options[] = {
       "The aggregator's public key, as for rollcall-agent."),
     OPTION_SWITCH ("insecure", 0, struct doctor_options, insecure,
       "Ask the aggregator without keys."),
+    OPTION (TEXT, "size", 0, struct doctor_options, size.root, "ROOT", NULL,
+      NULL,
+      "Say how much the jobs of this aggregator's root take for each rank and "
+      "step, and check nothing."),
+    OPTION_NUMBER ("ranks", 0, struct doctor_options, size.ranks, "N", "0",
+      NULL, 0, INT32_MAX, "With --size and the next three: how much disk jobs "
+      "of so many ranks need, ..."),
+    OPTION_NUMBER ("steps", 0, struct doctor_options, size.steps, "N", "0",
+      NULL, 0, INT32_MAX, "... of which so many steps are captured, ..."),
+    OPTION_NUMBER ("jobs-per-day", 0, struct doctor_options,
+      size.jobs_per_day, "N", "1", NULL, 1, INT32_MAX,
+      "... so many of them a day, ..."),
+    OPTION_NUMBER ("keep-days", 0, struct doctor_options, size.keep_days, "N",
+      "1", NULL, 1, 36500, "... each kept for so many days."),
     OPTION_SWITCH ("json", 0, struct doctor_options, json,
       "Print one JSON object."),
 };
@@ -210,6 +226,13 @@ int verb_doctor (int argc, char **argv)
     if (!opt.key != !opt.server_key && !opt.insecure)
         return cli_fail (&doctor_command, EXIT_USAGE, "--key and --server-key "
                          "belong together");
+    opt.size.json = opt.json;
+    if (opt.size.root && (rest < argc || !opt.size.ranks != !opt.size.steps))
+        return cli_fail (&doctor_command, EXIT_USAGE, "%s", rest < argc
+                         ? "--size checks no directories"
+                         : "--ranks and --steps belong together");
+    if (opt.size.root)
+        return doctor_size (&doctor_command, &opt.size);
     if (argc - rest > OPTION_LIST_MAX)
         return cli_fail (&doctor_command, EXIT_USAGE, "too many directories");
     if (cli_empty_dir (&doctor_command, argc - rest, argv + rest))

@@ -221,14 +221,11 @@ int ledger_each_list (struct ledger *l,
                                  const struct ledger_place *place),
                       void *arg, struct err *err);
 
-/* The content of each item, with its job and when it came, the first item first:
- * contents of several items are listed as often.
+/* The content and place of each item that is here, the first item first, with
+ * its job, kind, rank and time of arrival, and nothing else.
  */
 int ledger_each_content (struct ledger *l,
-                         int (*fn) (void *arg, const char *job,
-                                    int64_t received_ns,
-                                    const struct digest *id,
-                                    const struct ledger_place *place),
+                         int (*fn) (void *arg, const struct ledger_item *item),
                          void *arg, struct err *err);
 
 /* Whether the item is already entered with this content, superseded or not: 1;

@@ -1,11 +1,10 @@
 /* aggregator/service/usage.c - how much a root holds, and how fast it grows */
 #include "service/usage.h"
 
+#include "archive/stored_bytes.h"
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/vec.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,51 +164,17 @@ void usage_fini (struct usage *u)
 
 struct counting {
     struct usage *u;
-    struct ledger *ledger;
-    struct store *store;
-    struct map seen;            // ids of chunks
     int64_t now_ns;
-    struct err *err;
 };
 
-static int count_chunk (struct counting *c, const char *job, int64_t at_ns,
-                        const struct digest *id, uint64_t bytes)
-{
-    uint64_t key[DIGEST_SIZE / 8];
-    bool is_new;
-
-    memcpy (key, id->bytes, DIGEST_SIZE);
-    if (!map_put (&c->seen, key, &is_new))
-        return err_set (c->err, ENOMEM, "no memory to count");
-    if (is_new) {
-        put (c->u, job, bytes);
-        grow (c->u, bytes, at_ns, c->now_ns);
-    }
-    return 0;
-}
-
-/* A content of several chunks is counted once more as a list. */
-static int count_content (void *arg, const char *job, int64_t at_ns,
-                          const struct digest *id,
-                          const struct ledger_place *place)
+static int count_bytes (void *arg, const struct ledger_item *item,
+                        uint64_t bytes)
 {
     struct counting *c = arg;
-    struct store_content content;
-    uint32_t before = c->seen.n;
-    int rc = count_chunk (c, job, at_ns, id, place->stored);
 
-    if (rc < 0 || place->form != FORM_LIST || c->seen.n == before)
-        return rc;
-    // what is damaged takes room, too, but nobody can say whose
-    if (store_find_chunks (c->store, c->ledger, id, place, &content, NULL) < 0)
-        return 0;
-    for (size_t i = 0; i < content.n && rc == 0; i++) {
-        const struct store_chunk *k = store_chunk_at (&content, i);
-
-        rc = count_chunk (c, job, at_ns, &k->id, k->place.stored);
-    }
-    store_content_fini (&content);
-    return rc;
+    put (c->u, item->job, bytes);
+    grow (c->u, bytes, item->received_ns, c->now_ns);
+    return 0;
 }
 
 static int take_fact (void *arg, const struct ledger_fact *f)
@@ -227,15 +192,11 @@ int usage_count (struct usage *u, struct ledger *ledger, struct store *store,
                  int64_t now_ns, struct err *err)
 {
     struct usage fresh = { .total = 0 };
-    struct counting c = { .u = &fresh, .ledger = ledger, .store = store,
-                          .seen = { .words = DIGEST_SIZE / 8,
-                                    .size = DIGEST_SIZE },
-                          .now_ns = now_ns, .err = err };
-    int rc = ledger_each_content (ledger, count_content, &c, err);
+    struct counting c = { .u = &fresh, .now_ns = now_ns };
+    int rc = stored_bytes_each (ledger, store, count_bytes, &c, err);
 
     if (rc == 0)
         rc = ledger_each_fact (ledger, NULL, 0, take_fact, &c, err);
-    map_fini (&c.seen);
     if (rc < 0) {
         usage_fini (&fresh);
         return rc;
