@@ -48,6 +48,16 @@ int cli_open_archive (const struct command_spec *c, const char *root,
 int cli_ask (const struct command_spec *c, const char *root,
              struct json *request, struct json **answer, bool *served);
 
+/* rollcall doctor --size: print bytes for each rank and step of a root, and what
+ * so many jobs need: an exit status after a message.
+ */
+struct doctor_size {
+    const char *root;
+    int64_t ranks, steps, jobs_per_day, keep_days;      // 0: not given
+    bool json;
+};
+int doctor_size (const struct command_spec *c, const struct doctor_size *s);
+
 /* For verbs that only read a root.  Whether this user cannot, but a service will
  * run the verb for him; and that: prints what it prints, and returns its exit
  * status.  The operands are words of 'opt', which the verb has parsed.

@@ -1,6 +1,4 @@
 /* cli/doctor_size.c - how much disk a root needs, from what one has seen */
-#include "doctor_size.h"
-
 #include "cli.h"
 #include "jobs_list.h"
 

@@ -2,9 +2,9 @@
  * and mark jobs
  */
 #include "cli.h"
-#include "archive_stream.h"
 
 #include "archive/archive.h"
+#include "archive/archive_stream.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "query/grid.h"

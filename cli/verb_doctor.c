@@ -1,7 +1,6 @@
 /* cli/verb_doctor.c - rollcall doctor: find problems of this machine */
 #include "check/check.h"
 #include "cli.h"
-#include "doctor_size.h"
 #include "run/run.h"
 
 #include "base/utf8.h"

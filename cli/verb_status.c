@@ -104,6 +104,14 @@ static void put_forecast (struct grid *g, const struct json *j)
         if (json_get (k, "bytes_a_day"))
             put_growth (g, k);
     }
+    if ((k = json_get (j, "retention"))) {
+        units_bytes_text ((uint64_t)cli_number (k, "bytes"), size);
+        PRINT (line, "retention removes job %s (%s) next, at %s: %s",
+               json_text (json_get (k, "next"), "?"), size,
+               json_text (json_get (k, "next_at"), "?"),
+               json_text (json_get (k, "why"), ""));
+        grid_line (g, line);
+    }
     for (k = json_first (json_get (j, "waits")); k; k = json_next (k)) {
         PRINT (line, "job %s: %s; %s", json_text (json_get (k, "job"), ""),
                json_text (json_get (k, "why"), ""),

@@ -393,7 +393,7 @@ static bool is_served (const struct listener *l)
     return served;
 }
 
-int control_listen (struct control *c, const char *path, struct err *err)
+int control_open_for_users (struct control *c, const char *path, struct err *err)
 {
     struct listener *l = &c->others;
     const char *slash = strrchr (path, '/');

@@ -1,7 +1,7 @@
 /* aggregator/archive/root_control.h - requests of verbs to the owner of a root
  *
  * A UNIX socket in the root, control.sock, for its owner (and root) only; and
- * one outside of it for every user of the host (control_listen).  A request is
+ * one outside of it for every user of the host (control_open_for_users).  A request is
  * one line of JSON, an object with a member "do" (archive/request.h); so is the
  * answer, {"ok": true, ...} or {"ok": false, "status": N, "text": "..."}, after
  * which the connection ends.  Two pipes may come along with a request, for the
@@ -60,7 +60,7 @@ void control_close (struct control *c); // may be NULL; before its loop goes
 /* Listen at 'path', too, for every user.  Its directory is made if it does not
  * exist.  -EADDRINUSE: another process listens there.
  */
-int control_listen (struct control *c, const char *path, struct err *err);
+int control_open_for_users (struct control *c, const char *path, struct err *err);
 
 /* Within 'fn': the answer is given later.  If the asker leaves before, 'gone' is
  * called, and none may be given.

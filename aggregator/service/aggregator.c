@@ -357,7 +357,7 @@ static int aggregator_start (struct aggregator *a, struct err *err)
     rc = control_open (a->opt->root, a->loop, aggregator_on_request, a,
                        &a->control, err);
     return rc == 0 && a->opt->socket && !a->opt->job
-               ? control_listen (a->control, a->opt->socket, err) : rc;
+               ? control_open_for_users (a->control, a->opt->socket, err) : rc;
 }
 
 /* A run's own root is removed when OUT has everything in it.  Otherwise it

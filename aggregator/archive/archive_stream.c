@@ -1,10 +1,10 @@
-/* cli/archive_stream.c - items of an archive in a pipe
+/* aggregator/archive/archive_stream.c - items of an archive in a pipe
  *
  * An item is a line of numbers, five texts that end with NUL, and the id of its
  * content.  Pieces of its bytes follow, each after its size in a line; 0 ends
  * them, a negative errno does so with a reason, in a line, too.
  */
-#include "archive_stream.h"
+#include "archive/archive_stream.h"
 
 #include "store/fileio.h"
 

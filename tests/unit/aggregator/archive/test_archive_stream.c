@@ -1,8 +1,6 @@
-/* tests/unit/cli/test_archive_stream.c - items in a pipe, there and back */
-#include "cli/verb_check.h"
-
+/* tests/unit/aggregator/archive/test_archive_stream.c - items in a pipe, there and back */
 #include "aggregator/ledger/ledger_check.h"
-#include "archive_stream.h"
+#include "archive/archive_stream.h"
 
 #include <fcntl.h>
 

@@ -1,11 +1,11 @@
-/* cli/archive_stream.h - items of an archive in a pipe
+/* aggregator/archive/archive_stream.h - items of an archive in a pipe
  *
  * What rollcall archive get gives to a user who cannot read the root: the
  * service's process reads and checks the items, and the user's own one writes
  * the files.
  */
-#ifndef ROLLCALL_CLI_ARCHIVE_STREAM_H
-#define ROLLCALL_CLI_ARCHIVE_STREAM_H
+#ifndef ROLLCALL_ARCHIVE_ARCHIVE_STREAM_H
+#define ROLLCALL_ARCHIVE_ARCHIVE_STREAM_H
 
 #include "archive/archive.h"
 
