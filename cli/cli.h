@@ -7,6 +7,7 @@
 #define ROLLCALL_CLI_CLI_H
 
 #include "shared/command.h"
+#include "shared/view.h"
 #include "store/root.h"
 
 struct verb {
@@ -47,41 +48,6 @@ int cli_open_archive (const struct command_spec *c, const char *root,
  */
 int cli_ask (const struct command_spec *c, const char *root,
              struct json *request, struct json **answer, bool *served);
-
-/* rollcall doctor --size: print bytes for each rank and step of a root, and what
- * so many jobs need: an exit status after a message.
- */
-struct doctor_size {
-    const char *root;
-    int64_t ranks, steps, jobs_per_day, keep_days;      // 0: not given
-    bool json;
-};
-int doctor_size (const struct command_spec *c, const struct doctor_size *s);
-
-/* For verbs that only read a root.  Whether this user cannot, but a service will
- * run the verb for him; and that: prints what it prints, and returns its exit
- * status.  The operands are words of 'opt', which the verb has parsed.
- */
-bool cli_needs_view (const char *root);
-int cli_view (const struct command_spec *c, const char *root, const void *opt,
-              int n, char *const *operands);
-
-/* The same in two steps: 0 and what it prints comes from v->out; or an exit
- * status after a message.  Then its exit status.
- */
-struct cli_view {
-    int fd, out, said;          // said: its standard error
-};
-int cli_view_begin (const struct command_spec *c, const char *root,
-                    const void *opt, int n, char *const *operands,
-                    struct cli_view *v);
-int cli_view_end (const struct command_spec *c, struct cli_view *v);
-
-/* Whether a service runs this process for a user; and the user whose jobs it may
- * show, or NULL: all.
- */
-bool cli_is_view (void);
-const char *cli_visible_to (void);
 
 #define CLI_ROOT_OPTION(type) \
     OPTION (TEXT, "root", 'r', type, root, "DIR", ROOT_DEFAULT, ROOT_VARIABLE, \

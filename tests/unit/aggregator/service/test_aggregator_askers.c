@@ -113,8 +113,7 @@ static void test_words (void **state)
         "{\"verb\": \"trend\", \"options\": [\"--html\", \"/tmp/x\"]}",
         "{\"verb\": \"archive\"}",
         "{\"verb\": \"archive\", \"operands\": [\"rm\", \"j\"]}",
-        "{\"verb\": \"archive\", \"options\": [\"--owner\"], \"operands\": "
-        "[\"get\"]}",
+        "{\"verb\": \"archive\", \"options\": [\"--owner\"]}",
     };
     static const char *const good[] = {
         "{\"verb\": \"jobs\", \"options\": [\"--where\", \"--root\"]}",

@@ -1,4 +1,4 @@
-/* tests/unit/cli/test_doctor_size.c - how much disk a root needs */
+/* tests/unit/cli/test_verb_doctor.c - how much disk a root needs */
 #include "cli/verb_check.h"
 
 #include "aggregator/catalogue/catalogue_check.h"

@@ -1,9 +1,10 @@
-/* cli/cli_view.c - verbs that a service runs for users who cannot read its root
+/* cli/shared/view.c - verbs that a service runs for users who cannot read its root
  */
-#include "cli.h"
+#include "shared/view.h"
 
 #include "archive/root_control.h"
 #include "store/fileio.h"
+#include "store/root.h"
 
 #include <errno.h>
 #include <fcntl.h>
