@@ -7,6 +7,7 @@
 #define ROLLCALL_CLI_CLI_H
 
 #include "shared/command.h"
+#include "shared/view.h"
 #include "store/root.h"
 
 struct verb {

@@ -21,6 +21,7 @@ int cli_open_archive (const struct command_spec *c, const char *root,
     struct err err = { "" };
     int rc = archive_open (root, ret, &err);
 
+    ret->visible_to = cli_visible_to ();
     if (rc == 0)
         return 0;
     if (rc == -ENOENT)
@@ -39,7 +40,7 @@ int cli_ask (const struct command_spec *c, const char *root,
     return rc == 0 ? 0
                    : cli_fail (c, rc == -EINVAL   ? EXIT_USAGE
                                   : rc == -ENOENT ? EX_NOINPUT
-                                  : rc == -EBUSY  ? EX_TEMPFAIL
+                                  : rc == -EBUSY || rc == -EAGAIN ? EX_TEMPFAIL
                                   : rc == -EBADMSG ? EX_DATAERR
                                   : rc == -EACCES || rc == -EPERM ? EX_NOPERM
                                                                   : EX_IOERR,

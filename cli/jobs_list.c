@@ -55,8 +55,10 @@ int cli_jobs_open (const struct command_spec *c, const char *root,
     if (rc == 0)
         rc = catalogue_open (root, ret->ledger, *db ? db : NULL,
                              &ret->catalogue, &err);
-    if (rc == 0)
+    if (rc == 0) {
+        catalogue_show_only (ret->catalogue, cli_visible_to ());
         return 0;
+    }
     cli_jobs_close (ret);
     return cli_fail (c, rc == -EBADMSG ? EX_DATAERR
                         : rc == -EACCES ? EX_NOPERM

@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include "archive/archive.h"
+#include "archive/archive_stream.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "query/grid.h"
@@ -263,6 +264,8 @@ struct getting {
     bool superseded;            // those, and only those
     bool owner;                 // restore it
     bool foreign;               // it may be another user's
+    FILE *in;                   // the items come from there; or NULL
+    bool read;                  // the bytes of this one have been read
     size_t files, bad;
 };
 
@@ -299,6 +302,31 @@ static int open_out (struct getting *g, struct err *err)
     return rc;
 }
 
+static bool is_wanted (const struct getting *g, const struct ledger_item *i)
+{
+    return i->superseded == g->superseded &&
+           (g->rank >= 0 ? i->rank == g->rank
+                         : strcmp (i->capture, g->what) == 0);
+}
+
+static int fill_from_stream (void *arg, int out, struct err *err)
+{
+    struct getting *g = arg;
+
+    g->read = true;
+    return archive_stream_fill (g->in, out, err);
+}
+
+/* From the root, or what has come of it. */
+static int write_item (struct getting *g, struct archive *a,
+                       const struct ledger_item *i, const char *path,
+                       struct err *err)
+{
+    return g->in ? archive_write (&g->out, path, &i->facts, g->owner,
+                                  fill_from_stream, g, err)
+                 : archive_get (a, i, &g->out, path, g->owner, err);
+}
+
 static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
 {
     struct getting *g = arg;
@@ -306,18 +334,20 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     char path[PATH_MAX];
     int rc;
 
-    if (i->superseded != g->superseded ||
-        (g->rank >= 0 ? i->rank != g->rank
-                      : strcmp (i->capture, g->what) != 0))
+    if (!is_wanted (g, i))
         return 0;
+    if (cli_is_view ()) {
+        g->files++;
+        return archive_stream_put (a, i);
+    }
     if (!g->out.path[0] && (rc = open_out (g, &err)) < 0)
         return FAIL (rc, "%s", err.text);
     if (!target_path (g, i, false, path))
         return FAIL (-ENAMETOOLONG, "path is too long: %s", g->dir);
-    rc = archive_get (a, i, &g->out, path, g->owner, &err);
+    rc = write_item (g, a, i, path, &err);
     if (rc == -EEXIST && g->files > 0 && *i->dir &&
         target_path (g, i, true, path))
-        rc = archive_get (a, i, &g->out, path, g->owner, &err);
+        rc = write_item (g, a, i, path, &err);
     if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
         rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
         (rc == -EEXIST && g->files > 0)) {
@@ -334,17 +364,77 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     return rc;
 }
 
-static int get (const struct archive_options *opt, struct archive *a,
-                const char *job, const char *what, const char *dir)
+static void begin_get (struct getting *g, const struct archive_options *opt,
+                       char *const *words)
 {
-    struct getting g = { .job = job, .what = what, .dir = dir, .rank = -1,
-                         .superseded = opt->superseded,
-                         .owner = opt->owner,
-                         .foreign = opt->foreign };
+    const char *what = words[1];
+
+    *g = (struct getting){ .job = words[0], .what = what, .dir = words[2],
+                           .rank = -1, .superseded = opt->superseded,
+                           .owner = opt->owner, .foreign = opt->foreign };
+    if (*what && what[strspn (what, "0123456789")] == '\0')
+        g->rank = strtoll (what, NULL, 10);
+}
+
+static int told (const struct getting *g)
+{
+    if (!cli_is_view ())
+        (void)printf ("%zu file%s in %s%s\n", g->files, units_s (g->files),
+                      g->dir, g->bad ? ", others are damaged or cannot be "
+                                       "written" : "");
+    return cli_flush (&archive_command, 0) ? EX_IOERR : g->bad > 0;
+}
+
+/* What comes of the service, which cannot name another place: the names are
+ * checked as those of agents are.
+ */
+static int get_all_of (struct getting *g, FILE *in)
+{
+    struct ledger_item i;
+    struct err err = { "" };
+    int rc;
+
+    g->in = in;
+    while ((rc = archive_stream_next (in, &i, &err)) > 0) {
+        g->read = false;
+        if (is_wanted (g, &i) && (rc = get_item (g, NULL, &i)) < 0)
+            return rc;
+        if (!g->read)
+            (void)archive_stream_fill (in, -1, &err);
+    }
+    return rc < 0 ? FAIL (rc, "%s", err.text) : 0;
+}
+
+/* The service reads, and this process writes. */
+static int get_by_view (const struct archive_options *opt, char *const *words)
+{
+    struct cli_view v;
+    struct getting g;
+    FILE *in;
+    int status = cli_view_begin (&archive_command, opt->root, opt, 4, words,
+                                 &v), rc;
+
+    if (status)
+        return status;
+    if (!(in = fdopen (v.out, "r")))
+        return FAIL (EX_OSERR, "no memory");
+    v.out = -1;
+    begin_get (&g, opt, words + 1);
+    rc = get_all_of (&g, in);
+    (void)fclose (in);
+    tree_close (&g.out);
+    status = cli_view_end (&archive_command, &v);
+    return rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
+}
+
+static int get (const struct archive_options *opt, struct archive *a,
+                char *const *words)
+{
+    const char *job = words[0], *what = words[1];
+    struct getting g;
     long n;
 
-    if (*what && what[strspn (what, "0123456789")] == '\0')
-        g.rank = strtoll (what, NULL, 10);
+    begin_get (&g, opt, words);
     n = for_items (a, job, get_item, &g);
     tree_close (&g.out);
     if (n < 0)
@@ -356,9 +446,7 @@ static int get (const struct archive_options *opt, struct archive *a,
                      "rollcall archive ls %s lists them", job, what,
                      g.superseded ? " with superseded versions" : "",
                      job);
-    (void)printf ("%zu file%s in %s%s\n", g.files, units_s (g.files), dir,
-                  g.bad ? ", others are damaged or cannot be written" : "");
-    return cli_flush (&archive_command, 0) ? EX_IOERR : g.bad > 0;
+    return told (&g);
 }
 
 /* ---- tags and pins ---- */
@@ -445,7 +533,7 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
         return verb_archive_list (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (argv[0], "verify") == 0)
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
-    return get (opt, a, argv[1], argv[2], argv[3]);
+    return get (opt, a, argv + 1);
 }
 
 /* NULL: the user was told what is missing or superfluous. */
@@ -492,6 +580,11 @@ int verb_archive (int argc, char **argv)
         return EXIT_USAGE;
     if (v->marks)
         return mark (&opt, argc - rest, argv + rest);
+    if (cli_needs_view (opt.root))
+        return strcmp (v->name, "get") == 0
+                   ? get_by_view (&opt, argv + rest)
+                   : cli_view (&archive_command, opt.root, &opt, argc - rest,
+                               argv + rest);
     if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)
         return status;
     status = dispatch (&opt, &a, argc - rest, argv + rest);

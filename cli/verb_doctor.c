@@ -1,24 +1,42 @@
-/* cli/verb_doctor.c - rollcall doctor: find problems of this machine */
+/* cli/verb_doctor.c - rollcall doctor: find problems of this machine, and size a
+ * root
+ */
 #include "check/check.h"
 #include "cli.h"
+#include "jobs_list.h"
 #include "run/run.h"
 
+#include "archive/archive.h"
+#include "archive/stored_bytes.h"
+#include "base/texts.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "json/json.h"
 #include "net/keyring.h"
 #include "query/labels.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define CHECKS_MAX (23 + 5 * OPTION_LIST_MAX)
+
+/* Values of --size and what belongs to it. */
+struct doctor_size {
+    const char *root;
+    int64_t ranks, steps, jobs_per_day, keep_days;      // 0: not given
+    bool json;
+};
 
 struct doctor_options {
     int64_t expect_bytes;
     int64_t port;
     const char *state, *keys;
     const char *aggregator, *key, *server_key;
+    struct doctor_size size;
     bool insecure, json;
 };
 
@@ -46,6 +64,20 @@ static const struct option_spec options[] = {
       "The aggregator's public key, as for rollcall-agent."),
     OPTION_SWITCH ("insecure", 0, struct doctor_options, insecure,
       "Ask the aggregator without keys."),
+    OPTION (TEXT, "size", 0, struct doctor_options, size.root, "ROOT", NULL,
+      NULL,
+      "Say how much the jobs of this aggregator's root take for each rank and "
+      "step, and check nothing."),
+    OPTION_NUMBER ("ranks", 0, struct doctor_options, size.ranks, "N", "0",
+      NULL, 0, INT32_MAX, "With --size and the next three: how much disk jobs "
+      "of so many ranks need, ..."),
+    OPTION_NUMBER ("steps", 0, struct doctor_options, size.steps, "N", "0",
+      NULL, 0, INT32_MAX, "... of which so many steps are captured, ..."),
+    OPTION_NUMBER ("jobs-per-day", 0, struct doctor_options,
+      size.jobs_per_day, "N", "1", NULL, 1, INT32_MAX,
+      "... so many of them a day, ..."),
+    OPTION_NUMBER ("keep-days", 0, struct doctor_options, size.keep_days, "N",
+      "1", NULL, 1, 36500, "... each kept for so many days."),
     OPTION_SWITCH ("json", 0, struct doctor_options, json,
       "Print one JSON object."),
 };
@@ -194,6 +226,144 @@ static int print_lines (const struct report *r)
     return rc;
 }
 
+/* ---- how much disk a root needs ---- */
+
+enum part { PART_OF_ROWS, PART_OF_RAW, PART_OF_RESULTS };
+#define PARTS (PART_OF_RESULTS + 1)
+
+static const char *const part_names[PARTS] = { "rows", "raw", "results" };
+
+struct root_seen {
+    int64_t jobs;               // that have ranks and steps
+    double rank_steps;
+    double bytes[PARTS];
+    struct texts known;         // these jobs
+};
+
+/* A job that had no steps says nothing of the bytes of a step. */
+static int add_sized_job (void *arg, const struct catalogue_job *j)
+{
+    struct root_seen *s = arg;
+
+    if (j->steps <= 0 || j->ranks <= 0)
+        return 0;
+    if (texts_intern (&s->known, j->job, strlen (j->job)) == TEXTS_NONE)
+        return -ENOMEM;
+    s->jobs++;
+    s->rank_steps += (double)j->steps * (double)j->ranks;
+    s->bytes[PART_OF_RESULTS] += j->result_bytes > 0
+                                     ? (double)j->result_bytes : 0;
+    return 0;
+}
+
+static int add_job_bytes (void *arg, const struct ledger_item *i, uint64_t bytes)
+{
+    struct root_seen *s = arg;
+
+    if (texts_find (&s->known, i->job, strlen (i->job)) != TEXTS_NONE)
+        s->bytes[i->kind == ITEM_ROWS ? PART_OF_ROWS
+                                      : PART_OF_RAW] += (double)bytes;
+    return 0;
+}
+
+static int look_at_root (const struct command_spec *c, const char *root,
+                 struct root_seen *s)
+{
+    const struct catalogue_filter all = { .job = NULL };
+    struct err err = { "" };
+    struct cli_jobs jobs;
+    struct archive a;
+    int status = cli_jobs_open (c, root, &jobs), rc;
+
+    if (status)
+        return status;
+    rc = catalogue_each (jobs.catalogue, &all, add_sized_job, s, &err);
+    cli_jobs_close (&jobs);
+    if (rc == 0 && (status = cli_open_archive (c, root, &a)) != 0)
+        return status;
+    if (rc == 0) {
+        rc = stored_bytes_each (a.ledger, a.store, add_job_bytes, s, &err);
+        archive_close (&a);
+    }
+    return rc < 0 ? cli_fail (c, EX_IOERR, "%s", err.text) : 0;
+}
+
+/* What is asked about, in rank and steps; 0: nothing. */
+static double rank_steps_wanted (const struct doctor_size *s)
+{
+    return (double)s->ranks * (double)s->steps * (double)s->jobs_per_day *
+           (double)s->keep_days;
+}
+
+static void print_sizes (const struct doctor_size *s, const struct root_seen *seen)
+{
+    double need = rank_steps_wanted (s), sum = 0;
+    char each[16], all[16];
+
+    (void)printf ("%-13s %lld job%s with steps, %.0f ranks and steps\n", s->root,
+                  (long long)seen->jobs, units_s ((uint64_t)seen->jobs),
+                  seen->rank_steps);
+    for (int i = 0; i < PARTS; i++) {
+        double one = seen->bytes[i] / seen->rank_steps;
+
+        sum += one;
+        units_bytes_text ((uint64_t)one, each);
+        units_bytes_text ((uint64_t)(one * need), all);
+        (void)printf ("%-13s %s a rank and step%s%s\n", part_names[i], each,
+                      need > 0 ? ": " : "", need > 0 ? all : "");
+    }
+    units_bytes_text ((uint64_t)(sum * need), all);
+    if (need > 0)
+        (void)printf ("%-13s %s for %lld job%s a day of %lld ranks and %lld "
+                      "steps, kept for %lld days\n", "disk", all,
+                      (long long)s->jobs_per_day,
+                      units_s ((uint64_t)s->jobs_per_day), (long long)s->ranks,
+                      (long long)s->steps, (long long)s->keep_days);
+}
+
+static int print_sizes_json (const struct doctor_size *s, const struct root_seen *seen)
+{
+    struct json *j = json_object (), *k;
+    double need = rank_steps_wanted (s), sum = 0;
+
+    json_add_text (j, "root", s->root);
+    json_add_int (j, "jobs", seen->jobs);
+    json_add_real (j, "ranks_and_steps", seen->rank_steps);
+    k = json_add_object (j, "bytes_per_rank_and_step");
+    for (int i = 0; i < PARTS; i++) {
+        json_add_real (k, part_names[i], seen->bytes[i] / seen->rank_steps);
+        sum += seen->bytes[i] / seen->rank_steps;
+    }
+    if (need > 0) {
+        json_add_int (j, "ranks", s->ranks);
+        json_add_int (j, "steps", s->steps);
+        json_add_int (j, "jobs_per_day", s->jobs_per_day);
+        json_add_int (j, "keep_days", s->keep_days);
+        json_add_real (j, "bytes", sum * need);
+    }
+    return cli_print_json (j);
+}
+
+static int print_size (const struct command_spec *c, const struct doctor_size *s)
+{
+    struct root_seen seen = { .jobs = 0 };
+    int status = look_at_root (c, s->root, &seen), rc = 0;
+
+    texts_fini (&seen.known);
+    if (status)
+        return status;
+    if (seen.jobs == 0)
+        return cli_fail (c, EX_NOINPUT, "%s has no job with steps: nothing can "
+                         "be said of their size", s->root);
+    if (s->json)
+        rc = print_sizes_json (s, &seen);
+    else
+        print_sizes (s, &seen);
+    return cli_flush (c, rc);
+}
+
+/* ---- the verb ---- */
+
 int verb_doctor (int argc, char **argv)
 {
     struct doctor_options opt = { .state = NULL };
@@ -210,6 +380,13 @@ int verb_doctor (int argc, char **argv)
     if (!opt.key != !opt.server_key && !opt.insecure)
         return cli_fail (&doctor_command, EXIT_USAGE, "--key and --server-key "
                          "belong together");
+    opt.size.json = opt.json;
+    if (opt.size.root && (rest < argc || !opt.size.ranks != !opt.size.steps))
+        return cli_fail (&doctor_command, EXIT_USAGE, "%s", rest < argc
+                         ? "--size checks no directories"
+                         : "--ranks and --steps belong together");
+    if (opt.size.root)
+        return print_size (&doctor_command, &opt.size);
     if (argc - rest > OPTION_LIST_MAX)
         return cli_fail (&doctor_command, EXIT_USAGE, "too many directories");
     if (cli_empty_dir (&doctor_command, argc - rest, argv + rest))

@@ -54,7 +54,7 @@ static int fail_with (int rc, const struct err *err)
 {
     return FAIL (rc == -EINVAL                         ? EXIT_USAGE
                  : rc == -ENOENT                       ? EX_NOINPUT
-                 : rc == -EBUSY || rc == -EHOSTUNREACH ? EX_TEMPFAIL
+                 : rc == -EBUSY || rc == -EHOSTUNREACH || rc == -EAGAIN ? EX_TEMPFAIL
                  : rc == -EBADMSG                      ? EX_DATAERR
                  : rc == -EACCES || rc == -EPERM       ? EX_NOPERM
                                                        : EX_IOERR,

@@ -150,7 +150,7 @@ static void add_runs (const struct jobs_options *opt, struct json *doc)
     char state[PATH_MAX], path[PATH_MAX];
     struct err err = { "" };
 
-    if (opt->job || is_filtered (opt) ||
+    if (opt->job || is_filtered (opt) || cli_is_view () ||
         run_state_dir (opt->state, state, NULL) < 0 ||
         !realpath (state, path) || is_of_run (opt->root, path))
         return;
@@ -518,6 +518,8 @@ int verb_jobs (int argc, char **argv)
         return expect (&opt);
     if ((status = cli_filter_read (&jobs_command, &opt.filter, &filter)) != 0)
         return status;
+    if (cli_needs_view (opt.root))
+        return cli_view (&jobs_command, opt.root, &opt, 0, NULL);
     if (has_no_service (&opt) && !is_filtered (&opt))
         return list_runs (&opt);
     if ((status = cli_jobs_open (&jobs_command, opt.root, &jobs)) != 0)

@@ -434,6 +434,8 @@ int verb_show (int argc, char **argv)
     if (!cli_valid_job (argv[rest]))
         return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
                      argv[rest]);
+    if (cli_needs_view (opt.root))
+        return cli_view (&show_command, opt.root, &opt, 1, argv + rest);
     if ((status = cli_jobs_open (&show_command, opt.root, &jobs)) != 0)
         return status;
     filter.job = argv[rest];

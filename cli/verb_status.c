@@ -9,6 +9,7 @@
 #include "run/run.h"
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "json/json.h"
 #include "json/status.h"
 #include "query/grid.h"
@@ -63,6 +64,62 @@ struct found {
     int status;
 };
 
+/* "full in 12 days", of the growth of some hours. */
+static void put_growth (struct grid *g, const struct json *j)
+{
+    char rate[16], line[256];
+    double disk = 0, quota = 0;
+    bool on_disk = json_number (json_get (j, "disk_full_in_days"), &disk);
+    bool has_quota = json_number (json_get (j, "quota_full_in_days"), &quota);
+    int64_t hours = cli_number (j, "hours");
+
+    units_bytes_text ((uint64_t)cli_number (j, "bytes_a_day"), rate);
+    PRINT (line, "%s a day in the last %s", rate, hours > 24 ? "7 days"
+                                                             : "24 hours");
+    if (on_disk)
+        PRINT (line, "%s a day in the last %s: the disk is full in %.1f days",
+               rate, hours > 24 ? "7 days" : "24 hours", disk);
+    grid_line (g, line);
+    if (has_quota) {
+        PRINT (line, "--quota-root is reached in %.1f days at that rate",
+               quota);
+        grid_line (g, line);
+    }
+}
+
+/* What a service holds, when it is full, and what waits for that. */
+static void put_forecast (struct grid *g, const struct json *j)
+{
+    const struct json *growth = json_get (j, "growth"), *k;
+    char size[16], line[1200];
+
+    if (!json_get (j, "stored_bytes"))
+        return;
+    units_bytes_text ((uint64_t)cli_number (j, "stored_bytes"), size);
+    PRINT (line, "%s are stored%s", size,
+           json_get (json_first (growth), "bytes_a_day")
+               ? "" : "; when the disk is full is not known yet");
+    grid_line (g, line);
+    for (k = json_first (growth); k; k = json_next (k)) {
+        if (json_get (k, "bytes_a_day"))
+            put_growth (g, k);
+    }
+    if ((k = json_get (j, "retention"))) {
+        units_bytes_text ((uint64_t)cli_number (k, "bytes"), size);
+        PRINT (line, "retention removes job %s (%s) next, at %s: %s",
+               json_text (json_get (k, "next"), "?"), size,
+               json_text (json_get (k, "next_at"), "?"),
+               json_text (json_get (k, "why"), ""));
+        grid_line (g, line);
+    }
+    for (k = json_first (json_get (j, "waits")); k; k = json_next (k)) {
+        PRINT (line, "job %s: %s; %s", json_text (json_get (k, "job"), ""),
+               json_text (json_get (k, "why"), ""),
+               json_text (json_get (k, "hint"), ""));
+        grid_line (g, line);
+    }
+}
+
 static void print_text (struct found *f, const struct json *j,
                         const char *state)
 {
@@ -82,6 +139,7 @@ static void print_text (struct found *f, const struct json *j,
     grid_word (g, json_text (json_get (j, "job"), ""));
     if (*why)
         grid_line (g, why);
+    put_forecast (g, j);
 }
 
 /* {"path": ..., "alive": ..., "status": what the daemon wrote} */

@@ -317,6 +317,8 @@ int verb_trend (int argc, char **argv)
         return status;
     if (opt.html && !*opt.html)
         return FAIL (EXIT_USAGE, "--html: FILE is empty");
+    if (!opt.html && cli_needs_view (opt.root))
+        return cli_view (&trend_command, opt.root, &opt, 0, NULL);
     if ((status = cli_jobs_open (&trend_command, opt.root, &jobs)) != 0)
         return status;
     status = show (&opt, &jobs, &filter, by);

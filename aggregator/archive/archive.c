@@ -59,6 +59,27 @@ static int add_job (void *arg, const struct ledger_job *job)
     return vec_add_text (&list->names, &list->n, job->id);
 }
 
+/* Remove those of others. */
+static int keep_visible (struct archive *a, struct names *list,
+                         struct err *err)
+{
+    size_t kept = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < list->n; i++) {
+        int own = rc < 0 ? 0 : ledger_is_of_user (a->ledger, list->names[i],
+                                                  a->visible_to, err);
+
+        if (own == 1)
+            list->names[kept++] = list->names[i];
+        else
+            free (list->names[i]);
+        rc = own < 0 ? own : rc;
+    }
+    list->n = kept;
+    return rc;
+}
+
 int archive_jobs (struct archive *a, char ***names, size_t *n,
                   struct err *err)
 {
@@ -67,6 +88,8 @@ int archive_jobs (struct archive *a, char ***names, size_t *n,
 
     if (rc == 0)
         rc = ledger_each_job (a->ledger, ITEM_RAW, add_job, &list, err);
+    if (rc == 0 && a->visible_to)
+        rc = keep_visible (a, &list, err);
     ledger_end_read (a->ledger);
     *names = list.names;
     *n = list.n;
@@ -147,16 +170,29 @@ static int write_bytes (void *arg, const void *bytes, size_t size)
     return fileio_write_all (*(const int *)arg, bytes, size);
 }
 
+int archive_read (struct archive *a, const struct ledger_item *item,
+                  store_bytes_fn *fn, void *arg, struct err *err)
+{
+    struct store_reader *in;
+    int rc = open_content (a, item, &in, err);
+
+    if (rc == 0)
+        rc = store_reader_check (in, fn, arg, NULL, err);
+    store_reader_destroy (in);
+    return rc;
+}
+
 /* What a file is written with, and given. */
 struct getting {
-    struct store_reader *in;
+    archive_fill_fn *fill;
+    void *arg;
     const struct file_facts *facts;
     bool owner;
 };
 
 static int fill (const struct getting *g, int out, struct err *err)
 {
-    int rc = store_reader_check (g->in, write_bytes, &out, NULL, err);
+    int rc = g->fill (g->arg, out, err);
 
     if (rc < 0)
         return rc;
@@ -221,21 +257,36 @@ static int write_new (const struct getting *g, int dir, const char *name,
     return rc;
 }
 
-int archive_get (struct archive *a, const struct ledger_item *item,
-                 const struct tree *to, const char *path, bool owner,
-                 struct err *err)
+int archive_write (const struct tree *to, const char *path,
+                   const struct file_facts *facts, bool owner,
+                   archive_fill_fn *fn, void *arg, struct err *err)
 {
-    struct getting g = { NULL, &item->facts, owner };
+    const struct getting g = { fn, arg, facts, owner };
     const char *name;
-    int rc = open_content (a, item, &g.in, err), dir;
+    int rc, dir = rc = tree_make_parent (to, path, FILEIO_DIR_MODE, &name, err);
 
-    if (rc < 0)
-        return rc;
-    rc = dir = tree_make_parent (to, path, FILEIO_DIR_MODE, &name, err);
     if (dir >= 0) {
         rc = write_new (&g, dir, name, err);
         (void)close (dir);
     }
-    store_reader_destroy (g.in);
+    return rc;
+}
+
+static int fill_from_store (void *arg, int out, struct err *err)
+{
+    return store_reader_check (arg, write_bytes, &out, NULL, err);
+}
+
+int archive_get (struct archive *a, const struct ledger_item *item,
+                 const struct tree *to, const char *path, bool owner,
+                 struct err *err)
+{
+    struct store_reader *in;
+    int rc = open_content (a, item, &in, err);
+
+    if (rc == 0)
+        rc = archive_write (to, path, &item->facts, owner, fill_from_store, in,
+                            err);
+    store_reader_destroy (in);
     return rc;
 }

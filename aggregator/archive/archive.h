@@ -17,6 +17,7 @@ struct archive {
     char root[PATH_MAX];
     struct ledger *ledger;
     struct store *store;
+    const char *visible_to;     // a user: only his jobs are there; or NULL
     struct map checked;         // chunks, and the result of their check
     uint64_t read;              // bytes that archive_check has read
 };
@@ -31,7 +32,9 @@ struct archive_items {
 int archive_open (const char *root, struct archive *a, struct err *err);
 void archive_close (struct archive *a);
 
-/* The names of all jobs, sorted; the caller frees each and the list. */
+/* The names of all jobs that are visible, sorted; the caller frees each and the
+ * list.
+ */
 int archive_jobs (struct archive *a, char ***names, size_t *n,
                   struct err *err);
 
@@ -54,5 +57,17 @@ int archive_check (struct archive *a, const struct ledger_item *item,
 int archive_get (struct archive *a, const struct ledger_item *item,
                  const struct tree *to, const char *path, bool owner,
                  struct err *err);
+
+/* The same for bytes from elsewhere: 'fill' writes them to the descriptor. */
+typedef int archive_fill_fn (void *arg, int out, struct err *err);
+int archive_write (const struct tree *to, const char *path,
+                   const struct file_facts *facts, bool owner,
+                   archive_fill_fn *fill, void *arg, struct err *err);
+
+/* Give the bytes of an item to 'fn', in order, each chunk after its check: as
+ * archive_check, or what 'fn' says.
+ */
+int archive_read (struct archive *a, const struct ledger_item *item,
+                  store_bytes_fn *fn, void *arg, struct err *err);
 
 #endif

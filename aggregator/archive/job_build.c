@@ -461,6 +461,11 @@ struct job_origin job_build_about (const struct job_build *b)
     return build_origin (b->items, b->n);
 }
 
+bool job_build_is_of (const struct job_build *b, const char *user)
+{
+    return build_is_of (b->items, b->n, user);
+}
+
 const struct digest *job_build_rows (const struct job_build *b)
 {
     return b->rows_known ? &b->rows : NULL;

@@ -81,8 +81,11 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
                    struct roster *roster, struct build_result *ret,
                    struct err *err);
 
-/* After job_build_run: who started the job, and how. */
+/* After job_build_run: who started the job, and how; and whether all of it is of
+ * this user.
+ */
 struct job_origin job_build_about (const struct job_build *b);
+bool job_build_is_of (const struct job_build *b, const char *user);
 
 void job_build_cancel (struct job_build *b);
 

@@ -363,7 +363,7 @@ static int write_part (struct put *p, const struct raw_file *f,
     if (rc == 0)
         rc = store_reader_check (in, write_bytes, &out, p->cancel, err);
     if (rc == 0)
-        rc = file_facts_give (out, &f->facts, false);
+        rc = file_facts_give (out, &f->facts, geteuid () == 0);
     return fileio_close_written (out, rc);
 }
 

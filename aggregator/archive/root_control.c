@@ -1,31 +1,37 @@
-/* aggregator/archive/root_control.c - requests of verbs to the owner of a root
- */
+/* aggregator/archive/root_control.c - answer requests of verbs */
 #include "archive/root_control.h"
 
-#include "archive/request.h"
-#include "base/buf.h"
 #include "base/clock.h"
+#include "base/vec.h"
 #include "store/fileio.h"
-#include "store/root.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
+#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
-#define TRY_MS 100              // the owner of the lock may be starting, ...
-#define TRIES 50                // ... or ending
-
-struct asker {
+struct listener {
     struct control *control;
-    int fd;                     // -1: free
+    int fd, dir_fd;             // -1: none
+    char name[NAME_MAX + 1];    // in that directory
+    bool all;                   // every user may connect
+};
+
+struct control_asker {
+    struct control *control;
+    int fd;
+    struct control_peer peer;
+    void (*gone) (void *arg);   // of a request that is answered later, or NULL
+    void *gone_arg;
+    bool deferred;
     size_t used;
     char line[CONTROL_LINE_MAX];
 };
@@ -34,160 +40,385 @@ struct control {
     struct loop *loop;
     control_fn *fn;
     void *arg;
-    int dir_fd;                 // the root
-    int listener;
-    struct asker *askers[CONTROL_ASKERS_MAX];
+    struct listener own, others;
+    struct control_asker *askers[CONTROL_ASKERS_MAX];
 };
-
-/* A socket address relative to a directory's descriptor: paths may be longer
- * than the 107 bytes of an address.
- */
-static struct sockaddr_un address_of (int dir_fd)
-{
-    struct sockaddr_un a = { .sun_family = AF_UNIX };
-
-    PRINT (a.sun_path, "/proc/self/fd/%d/%s", dir_fd, CONTROL_ROOT_SOCKET);
-    return a;
-}
 
 /* ---- answering ---- */
 
-static void leave (struct asker *x)
+static void on_late (void *arg);
+
+static void close_pipes (struct control_asker *x)
 {
-    loop_del_fd (x->control->loop, x->fd);
-    (void)close (x->fd);
-    for (size_t i = 0; i < CONTROL_ASKERS_MAX; i++) {
-        if (x->control->askers[i] == x)
-            x->control->askers[i] = NULL;
+    for (int i = 0; i < CONTROL_PIPES; i++) {
+        fileio_close (x->peer.pipes[i]);
+        x->peer.pipes[i] = -1;
     }
+}
+
+static void leave (struct control_asker *x)
+{
+    struct control *c = x->control;
+
+    loop_del_timer (c->loop, on_late, x);
+    loop_del_fd (c->loop, x->fd);
+    (void)close (x->fd);
+    close_pipes (x);
+    for (size_t i = 0; i < CONTROL_ASKERS_MAX; i++) {
+        if (c->askers[i] == x)
+            c->askers[i] = NULL;
+    }
+    if (x->gone)
+        x->gone (x->gone_arg);
     free (x);
+}
+
+/* Whoever connects and says nothing leaves the place to others. */
+static void on_late (void *arg)
+{
+    leave (arg);
+}
+
+void control_defer (struct control_asker *x, void (*gone) (void *arg),
+                    void *arg)
+{
+    x->deferred = true;
+    x->gone = gone;
+    x->gone_arg = arg;
+}
+
+void control_answer (struct control_asker *x, struct json *answer)
+{
+    char *text = json_print (answer, false), *p;
+
+    json_free (answer);
+    if (text && (p = realloc (text, strlen (text) + 2))) {
+        text = p;
+        (void)strcat (text, "\n");
+        // a socket may hold more than one line
+        (void)!send (x->fd, text, strlen (text), MSG_NOSIGNAL);
+    }
+    free (text);
+    x->gone = NULL;
+    leave (x);
 }
 
 static int status_of (int rc)
 {
     return rc == -EINVAL   ? EX_USAGE
            : rc == -ENOENT ? EX_NOINPUT
+           : rc == -EACCES ? EX_NOPERM
+           : rc == -EBUSY  ? EX_TEMPFAIL
                            : EX_IOERR;
 }
 
-/* The answer as text, with a newline; NULL: no memory, or too long. */
-static char *answer_to (struct control *c, const char *line, size_t size)
+/* Who changes something is recorded as the kernel says. */
+static void name_asker (const struct control_asker *x, struct json *asked)
 {
-    struct err err = { "" };
-    struct json *asked = json_parse (line, size, &err);
-    struct json *answer = json_object ();
-    int rc = asked && json_is_object (asked)
-                 ? c->fn (c->arg, asked, answer, &err)
-                 : err_set (&err, EINVAL, "the request is not a JSON object");
-    char *text, *p;
+    const struct passwd *user;
+    char text[32];
 
+    if (!json_get (asked, "by"))
+        return;
+    user = getpwuid (x->peer.uid);
+    PRINT (text, "%ld", (long)x->peer.uid);
+    json_drop (asked, "by");
+    json_add_text (asked, "by", user ? user->pw_name : text);
+}
+
+static void answer_line (struct control_asker *x, size_t size)
+{
+    struct control *c = x->control;
+    struct err err = { "" };
+    struct json *asked = json_parse (x->line, size, &err);
+    struct json *answer = json_object ();
+    int rc;
+
+    loop_del_timer (c->loop, on_late, x);
+    name_asker (x, asked);
+    rc = asked && json_is_object (asked)
+             ? c->fn (c->arg, &x->peer, asked, answer, &err)
+             : err_set (&err, EINVAL, "the request is not a JSON object");
+    json_free (asked);
+    if (x->deferred) {
+        json_free (answer);
+        close_pipes (x);
+        return;
+    }
     json_add_bool (answer, "ok", rc >= 0);
     if (rc < 0) {
         json_add_int (answer, "status", status_of (rc));
         json_add_text (answer, "text", err.text);
     }
-    text = json_print (answer, false);
-    json_free (asked);
-    json_free (answer);
-    if (text && (p = realloc (text, strlen (text) + 2))) {
-        text = p;
-        (void)strcat (text, "\n");
+    control_answer (x, answer);
+}
+
+/* ---- hearing ---- */
+
+/* Keep two pipes that come along; close all else: only they cannot be something
+ * of the host that this process may write to, and its user may not.
+ */
+static void take_pipes (struct control_asker *x, struct msghdr *m)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR (m); c; c = CMSG_NXTHDR (m, c)) {
+        size_t n = (c->cmsg_len - CMSG_LEN (0)) / sizeof (int);
+
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            struct stat st;
+            int fd;
+
+            memcpy (&fd, CMSG_DATA (c) + i * sizeof (fd), sizeof (fd));
+            if (i < CONTROL_PIPES && x->peer.pipes[i] < 0 &&
+                fstat (fd, &st) == 0 && S_ISFIFO (st.st_mode))
+                x->peer.pipes[i] = fd;
+            else
+                (void)close (fd);
+        }
     }
-    return text;
+}
+
+static ssize_t hear_some (struct control_asker *x)
+{
+    union {
+        struct cmsghdr head;    // for its alignment
+        char bytes[CMSG_SPACE (CONTROL_PIPES * sizeof (int))];
+    } extra;
+    struct iovec to = { x->line + x->used, sizeof (x->line) - x->used };
+    struct msghdr m = { .msg_iov = &to, .msg_iovlen = 1,
+                        .msg_control = extra.bytes,
+                        .msg_controllen = sizeof (extra.bytes) };
+    ssize_t n = recvmsg (x->fd, &m, MSG_CMSG_CLOEXEC);
+
+    if (n >= 0)
+        take_pipes (x, &m);
+    return n;
 }
 
 static void on_readable (void *arg)
 {
-    struct asker *x = arg;
-    ssize_t n = recv (x->fd, x->line + x->used, sizeof (x->line) - x->used, 0);
-    char *end, *text;
+    struct control_asker *x = arg;
+    ssize_t n = hear_some (x);
+    char *end;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (n <= 0) {
-        leave (x);
+    if (n <= 0 || x->deferred) {
+        leave (x);              // nothing may follow a request
         return;
     }
     end = memchr (x->line + x->used, '\n', (size_t)n);
     x->used += (size_t)n;
-    if (!end && x->used < sizeof (x->line))
-        return;
-    text = end ? answer_to (x->control, x->line, (size_t)(end - x->line))
-               : NULL;
-    // a socket may hold more than one line
-    if (text)
-        (void)!send (x->fd, text, strlen (text), MSG_NOSIGNAL);
-    free (text);
-    leave (x);
+    if (end)
+        answer_line (x, (size_t)(end - x->line));
+    else if (x->used == sizeof (x->line))
+        leave (x);
 }
 
-/* The mode of the file restricts access too, but it may have been changed. */
-static bool is_owner (int fd)
-{
-    struct ucred peer;
-    socklen_t size = sizeof (peer);
+/* ---- who connects ---- */
 
-    return getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-           (peer.uid == geteuid () || peer.uid == 0);
+/* By name, on a kernel that does not tell groups (before 4.13). */
+static void groups_by_name (struct control_peer *p, gid_t gid)
+{
+    const struct passwd *user = getpwuid (p->uid);
+    int n = CONTROL_GROUPS_MAX;
+
+    p->groups[0] = gid;
+    p->ngroups = 1;
+    if (user && getgrouplist (user->pw_name, gid, p->groups, &n) >= 0)
+        p->ngroups = (size_t)n;
+}
+
+static bool find_peer (int fd, struct control_peer *p)
+{
+    struct ucred c;
+    socklen_t size = sizeof (c), bytes;
+
+    if (getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &c, &size) < 0)
+        return false;
+    p->uid = c.uid;
+    p->owner = c.uid == geteuid () || c.uid == 0;
+    p->groups[0] = c.gid;
+    bytes = (CONTROL_GROUPS_MAX - 1) * sizeof (gid_t);
+#ifdef SO_PEERGROUPS
+    if (getsockopt (fd, SOL_SOCKET, SO_PEERGROUPS, p->groups + 1, &bytes) == 0)
+        p->ngroups = 1 + bytes / sizeof (gid_t);
+    else
+#endif
+        groups_by_name (p, c.gid);
+    return true;
+}
+
+/* The place of an asker, or CONTROL_ASKERS_MAX: there is none for this user. */
+static size_t find_place (const struct control *c, const struct control_peer *p)
+{
+    size_t i = 0, free_at = CONTROL_ASKERS_MAX, others = 0, of_user = 0;
+
+    for (; i < CONTROL_ASKERS_MAX; i++) {
+        const struct control_asker *x = c->askers[i];
+
+        if (!x && free_at == CONTROL_ASKERS_MAX)
+            free_at = i;
+        others += x && !x->peer.owner;
+        of_user += x && x->peer.uid == p->uid;
+    }
+    if (!p->owner && (others >= CONTROL_OTHERS_MAX ||
+                      of_user >= CONTROL_OF_USER))
+        return CONTROL_ASKERS_MAX;
+    return free_at;
+}
+
+/* The mode of the root's socket restricts access too, but it may have been
+ * changed.
+ */
+static bool take_in (struct listener *l, struct control_asker *x)
+{
+    struct control *c = l->control;
+    size_t at;
+
+    x->control = c;
+    x->peer.asker = x;
+    x->peer.pipes[0] = x->peer.pipes[1] = -1;
+    if (!find_peer (x->fd, &x->peer) || !(l->all || x->peer.owner) ||
+        (at = find_place (c, &x->peer)) == CONTROL_ASKERS_MAX ||
+        loop_add_fd (c->loop, x->fd, on_readable, x) < 0)
+        return false;
+    c->askers[at] = x;
+    // no memory: it may stay longer
+    (void)loop_add_timer (c->loop, CONTROL_HEAR_S * NS_PER_S, on_late, x);
+    return true;
 }
 
 static void on_connect (void *arg)
 {
-    struct control *c = arg;
-    int fd = accept4 (c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    struct asker *x = NULL;
-    size_t i = 0;
+    struct listener *l = arg;
+    int fd = accept4 (l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct control_asker *x = fd < 0 ? NULL : calloc (1, sizeof (*x));
 
-    if (fd < 0)
-        return;
-    while (i < CONTROL_ASKERS_MAX && c->askers[i])
-        i++;
-    if (i < CONTROL_ASKERS_MAX && is_owner (fd))
-        x = calloc (1, sizeof (*x));
-    if (x) {
-        x->control = c;
+    if (x)
         x->fd = fd;
-        if (loop_add_fd (c->loop, fd, on_readable, x) == 0) {
-            c->askers[i] = x;
-            return;
-        }
+    if (!x || !take_in (l, x)) {
+        free (x);
+        fileio_close (fd);
     }
-    free (x);
-    (void)close (fd);
+}
+
+/* ---- listening ---- */
+
+/* A socket address relative to a directory's descriptor: paths may be longer
+ * than the 107 bytes of an address.
+ */
+static bool address_of (const struct listener *l, struct sockaddr_un *a)
+{
+    int n = snprintf (a->sun_path, sizeof (a->sun_path),
+                      "/proc/self/fd/%d/%s", l->dir_fd, l->name);
+
+    a->sun_family = AF_UNIX;
+    return n > 0 && (size_t)n < sizeof (a->sun_path);
+}
+
+/* Remove the socket of a dead process; another file stays, and bind fails. */
+static void remove_socket (const struct listener *l)
+{
+    struct stat st;
+
+    if (fstatat (l->dir_fd, l->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISSOCK (st.st_mode))
+        (void)unlinkat (l->dir_fd, l->name, 0);
+}
+
+static int start_listening (struct listener *l, const char *dir,
+                            struct err *err)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    mode_t mask = umask (l->all ? 0111 : 0177);
+    int rc = 0;
+
+    l->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (!address_of (l, &a))
+        rc = err_set (err, ENAMETOOLONG, "the name is too long: %s", l->name);
+    else if (l->fd < 0 || bind (l->fd, (struct sockaddr *)&a, sizeof (a)) < 0 ||
+             listen (l->fd, CONTROL_ASKERS_MAX) < 0)
+        rc = err_sys (err, errno, "cannot listen on %s/%s", dir, l->name);
+    (void)umask (mask);
+    if (rc == 0 && loop_add_fd (l->control->loop, l->fd, on_connect, l) < 0)
+        rc = err_set (err, ENOMEM, "no memory to serve");
+    return rc;
+}
+
+static void stop_listening (struct listener *l)
+{
+    if (l->fd >= 0) {
+        loop_del_fd (l->control->loop, l->fd);
+        (void)close (l->fd);
+        remove_socket (l);
+    }
+    fileio_close (l->dir_fd);
+    l->fd = l->dir_fd = -1;
 }
 
 int control_open (const char *root, struct loop *loop, control_fn *fn,
                   void *arg, struct control **ret, struct err *err)
 {
     struct control *c = calloc (1, sizeof (*c));
-    struct sockaddr_un a;
-    mode_t mask;
-    int rc = 0;
+    int rc;
 
     if (!c)
         return err_set (err, ENOMEM, "no memory to serve");
-    *c = (struct control){ .loop = loop, .fn = fn, .arg = arg,
-                           .listener = -1 };
-    c->dir_fd = open (root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    a = address_of (c->dir_fd);
-    (void)unlinkat (c->dir_fd, CONTROL_ROOT_SOCKET, 0); // of a dead process
-    c->listener = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                          0);
-    mask = umask (0177);
-    if (c->listener < 0 ||
-        bind (c->listener, (struct sockaddr *)&a, sizeof (a)) < 0 ||
-        listen (c->listener, CONTROL_ASKERS_MAX) < 0)
-        rc = err_sys (err, errno, "cannot listen on %s/%s", root,
-                      CONTROL_ROOT_SOCKET);
-    (void)umask (mask);
-    if (rc == 0 && loop_add_fd (loop, c->listener, on_connect, c) < 0)
-        rc = err_set (err, ENOMEM, "no memory to serve");
-    if (rc < 0) {
+    *c = (struct control){ .loop = loop, .fn = fn, .arg = arg };
+    c->own = (struct listener){ .control = c, .fd = -1,
+                                .name = CONTROL_ROOT_SOCKET };
+    c->others = (struct listener){ .control = c, .fd = -1, .dir_fd = -1,
+                                   .all = true };
+    c->own.dir_fd = open (root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    remove_socket (&c->own);
+    if ((rc = start_listening (&c->own, root, err)) < 0) {
         control_close (c);
         return rc;
     }
     *ret = c;
     return 0;
+}
+
+/* Whether somebody answers there. */
+static bool is_served (const struct listener *l)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool served = fd >= 0 && address_of (l, &a) &&
+                  connect (fd, (struct sockaddr *)&a, sizeof (a)) == 0;
+
+    fileio_close (fd);
+    return served;
+}
+
+int control_open_for_users (struct control *c, const char *path, struct err *err)
+{
+    struct listener *l = &c->others;
+    const char *slash = strrchr (path, '/');
+    char dir[PATH_MAX];
+    mode_t mask;
+    int rc;
+
+    if (!slash || slash == path || strlen (path) >= sizeof (dir) ||
+        strlen (slash + 1) > 64 || !slash[1])
+        return err_set (err, EINVAL, "%s is not the path of a socket: name a "
+                        "directory, too, and use at most 64 bytes for the name",
+                        path);
+    PRINT (dir, "%.*s", (int)(slash - path), path);
+    PRINT (l->name, "%s", slash + 1);
+    mask = umask (022);
+    rc = fileio_mkdirs (dir, 0755, err);
+    (void)umask (mask);
+    if (rc < 0)
+        return rc;
+    if ((l->dir_fd = open (dir, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return err_sys (err, errno, "cannot open directory %s", dir);
+    if (is_served (l))
+        return err_set (err, EADDRINUSE, "another process listens on %s", path);
+    remove_socket (l);
+    return start_listening (l, dir, err);
 }
 
 void control_close (struct control *c)
@@ -198,157 +429,7 @@ void control_close (struct control *c)
         if (c->askers[i])
             leave (c->askers[i]);
     }
-    if (c->listener >= 0) {
-        loop_del_fd (c->loop, c->listener);
-        (void)close (c->listener);
-        (void)unlinkat (c->dir_fd, CONTROL_ROOT_SOCKET, 0);
-    }
-    fileio_close (c->dir_fd);
+    stop_listening (&c->own);
+    stop_listening (&c->others);
     free (c);
-}
-
-/* ---- asking ---- */
-
-/* Connect; -ENOENT or -ECONNREFUSED: nobody listens. */
-static int connect_to (const char *root, struct err *err)
-{
-    const struct timeval limit = { .tv_sec = CONTROL_WAIT_S };
-    int dir_fd = open (root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, rc = 0;
-    struct sockaddr_un a;
-
-    if (dir_fd < 0)
-        return err_sys (err, errno, "cannot open directory %s", root);
-    a = address_of (dir_fd);
-    fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 ||
-        setsockopt (fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof (limit)) < 0 ||
-        connect (fd, (struct sockaddr *)&a, sizeof (a)) < 0)
-        rc = err_sys (err, errno, "cannot ask the aggregator of %s (%s)", root,
-                      CONTROL_ROOT_SOCKET);
-    (void)close (dir_fd);
-    if (rc < 0)
-        fileio_close (fd);
-    return rc < 0 ? rc : fd;
-}
-
-static int root_control_say (int fd, const char *text, struct err *err)
-{
-    size_t size = strlen (text), sent = 0;
-
-    while (sent < size) {
-        ssize_t n = send (fd, text + sent, size - sent, MSG_NOSIGNAL);
-
-        if (n < 0 && errno != EINTR)
-            return err_sys (err, errno, "the aggregator does not listen");
-        sent += n > 0 ? (size_t)n : 0;
-    }
-    return send (fd, "\n", 1, MSG_NOSIGNAL) == 1
-               ? 0 : err_sys (err, errno, "the aggregator does not listen");
-}
-
-static struct json *hear (int fd, struct err *err)
-{
-    struct json *j = NULL;
-    struct buf b;
-    ssize_t n;
-    char part[4096];
-
-    buf_init (&b, CONTROL_LINE_MAX);
-    while ((n = recv (fd, part, sizeof (part), 0)) > 0 ||
-           (n < 0 && errno == EINTR))
-        buf_put (&b, part, n > 0 ? (size_t)n : 0);
-    if (b.failed || b.size == 0 || n < 0)
-        err_set (err, ETIMEDOUT, "the aggregator did not answer; it may have "
-                 "carried out the request nevertheless");
-    else
-        j = json_parse ((const char *)b.data, b.size, err);
-    buf_fini (&b);
-    return j;
-}
-
-static int root_control_ask (int fd, const char *text, struct json **answer,
-                             struct err *err)
-{
-    int64_t status = 0;
-    int rc = root_control_say (fd, text, err);
-
-    if (rc < 0 || !(*answer = hear (fd, err)))
-        return rc < 0 ? rc : -EIO;
-    if (json_is_true (json_get (*answer, "ok")))
-        return 0;
-    (void)json_int (json_get (*answer, "status"), &status);
-    return err_set (err, status == EX_USAGE     ? EINVAL
-                         : status == EX_NOINPUT ? ENOENT
-                                                : EIO,
-                    "%s", json_text (json_get (*answer, "text"),
-                                     "the aggregator refused it"));
-}
-
-/* Nobody serves the root: lock it and execute the request here. */
-static int do_here (const char *root, const struct json *request,
-                    struct json *answer, struct err *err)
-{
-    struct ledger *ledger = NULL;
-    struct store *store = NULL;
-    char path[PATH_MAX];
-    int rc;
-
-    if (!fileio_join (path, sizeof (path), root, "ledger.db"))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    if (access (path, F_OK) < 0)
-        return err_sys (err, errno, "cannot open %s (is %s the --root of an "
-                        "aggregator?)", path, root);
-    if ((rc = ledger_open (path, &ledger, err)) == 0 &&
-        (rc = store_open (root, ledger, &store, err)) == 0)
-        rc = request_execute (ledger, store, request, answer, err);
-    store_close (store);
-    ledger_close (ledger);
-    return rc;
-}
-
-/* Try once; -EBUSY if another process has the root and does not listen. */
-static int try_once (const char *root, const struct json *request,
-                     const char *text, struct json **answer, bool *served,
-                     struct err *err)
-{
-    int fd = connect_to (root, err), lock, rc;
-
-    *served = fd >= 0;
-    if (fd >= 0) {
-        rc = root_control_ask (fd, text, answer, err);
-        (void)close (fd);
-        return rc;
-    }
-    if (fd != -ENOENT && fd != -ECONNREFUSED)
-        return fd;
-    if ((lock = root_lock (root, false, err)) < 0)
-        return lock;
-    *answer = json_object ();
-    rc = do_here (root, request, *answer, err);
-    (void)close (lock);
-    return rc;
-}
-
-int control_ask (const char *root, struct json *request, struct json **answer,
-                 bool *served, struct err *err)
-{
-    const struct timespec pause = { .tv_nsec = TRY_MS * NS_PER_MS };
-    char *text = json_print (request, false);
-    int rc = -EBUSY;
-
-    *answer = NULL;
-    if (!text || strlen (text) >= CONTROL_LINE_MAX)
-        rc = err_set (err, E2BIG, "the request is too long");
-    for (unsigned i = 0; i < TRIES && rc == -EBUSY; i++) {
-        if (i > 0)
-            (void)nanosleep (&pause, NULL);
-        rc = try_once (root, request, text, answer, served, err);
-    }
-    if (rc < 0) {
-        json_free (*answer);
-        *answer = NULL;
-    }
-    free (text);
-    json_free (request);
-    return rc;
 }

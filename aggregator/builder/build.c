@@ -368,6 +368,17 @@ struct job_origin build_origin (const struct select_item *items, size_t n)
     return a;
 }
 
+bool build_is_of (const struct select_item *items, size_t n, const char *user)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct job_origin *x = items[i].capture.evidence.about;
+
+        if (!x || strcmp (x->user, user) != 0)
+            return false;
+    }
+    return n > 0 && *user;
+}
+
 static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
 {
     const struct build_job *job = b->job;

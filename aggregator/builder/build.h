@@ -92,6 +92,9 @@ int build_run (const struct build_job *job, struct publish *out,
  */
 struct job_origin build_origin (const struct select_item *items, size_t n);
 
+/* Whether each capture says that it is of this user. */
+bool build_is_of (const struct select_item *items, size_t n, const char *user);
+
 /* Read the captures and call 'decide'; nothing is built or written. */
 int build_look (const struct build_job *job, struct err *err);
 

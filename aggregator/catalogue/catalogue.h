@@ -30,6 +30,11 @@ int catalogue_open (const char *root, struct ledger *ledger,
                     struct err *err);
 void catalogue_close (struct catalogue *c);     // c may be NULL
 
+/* From now on there are only the jobs of this user, as the ledger says, whatever
+ * is asked for; NULL: all.  The name is borrowed.
+ */
+void catalogue_show_only (struct catalogue *c, const char *user);
+
 /* Enter the result of a job that was just built: for whoever has the root, in
  * any thread.  It leaves the ledger alone, and what fails to the next reader.
  */

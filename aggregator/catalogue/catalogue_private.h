@@ -6,7 +6,7 @@
 #include "store/db_rows.h"
 
 #define CATALOGUE_APPLICATION_ID 0x52434354     // "RCCT"
-#define CATALOGUE_VERSION 1     // of its tables: raise it when they change, or
+#define CATALOGUE_VERSION 2     // of its tables: raise it when they change, or
                                 // what their values mean
 
 struct catalogue {
@@ -15,6 +15,7 @@ struct catalogue {
     struct ledger *ledger;
     sqlite3 *db;
     int jobs_fd;                // ROOT/jobs, or -1
+    const char *visible_to;     // a user, or NULL: all
     bool writing;               // in a transaction
 };
 

@@ -221,6 +221,13 @@ int ledger_each_list (struct ledger *l,
                                  const struct ledger_place *place),
                       void *arg, struct err *err);
 
+/* The content and place of each item that is here, the first item first, with
+ * its job, kind, rank and time of arrival, and nothing else.
+ */
+int ledger_each_content (struct ledger *l,
+                         int (*fn) (void *arg, const struct ledger_item *item),
+                         void *arg, struct err *err);
+
 /* Whether the item is already entered with this content, superseded or not: 1;
  * 0: it has to be entered.
  */

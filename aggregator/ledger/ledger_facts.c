@@ -71,6 +71,17 @@ int ledger_has_fact (struct ledger *l, const struct ledger_fact *f,
     return rc < 0 ? rc : known.gone == f->gone;
 }
 
+int ledger_is_of_user (struct ledger *l, const char *job, const char *user,
+                       struct err *err)
+{
+    struct ledger_fact f = { .gone = false };
+
+    PRINT (f.job, "%s", job);
+    PRINT (f.key, FACT_USER);
+    PRINT (f.value, "%s", user);
+    return ledger_has_fact (l, &f, err);
+}
+
 static int drop_replaced (struct ledger *l, const struct ledger_fact *f,
                           struct err *err)
 {

@@ -56,6 +56,10 @@ int ledger_set_fact (struct ledger *l, const struct ledger_fact *f,
 int ledger_has_fact (struct ledger *l, const struct ledger_fact *f,
                      struct err *err);
 
+/* Whether it says that a job is of this user: 1, 0. */
+int ledger_is_of_user (struct ledger *l, const char *job, const char *user,
+                       struct err *err);
+
 /* All facts of a job, or of all jobs (NULL), also those that are gone, entered
  * after 'seq', in that order.
  */

@@ -59,6 +59,27 @@ int ledger_each_list (struct ledger *l,
     return db_end (&r);
 }
 
+int ledger_each_content (struct ledger *l,
+                         int (*fn) (void *arg, const struct ledger_item *item),
+                         void *arg, struct err *err)
+{
+    struct db_rows r = ledger_rows (l, err, "SELECT job, kind, rank, "
+                                    "received_ns, id, segment, offset, stored, "
+                                    "size, form, content.sum FROM item CROSS "
+                                    "JOIN content ON content.id=item.content "
+                                    "ORDER BY seq");
+    struct ledger_item i = { .rank = 0 };
+    struct ledger_place *p = &i.place;
+    int64_t sum;
+
+    while (db_row (&r, i.job, i.kind, i.rank, i.received_ns, i.content,
+                   p->segment, p->offset, p->stored, p->size, p->form, sum))
+        r.rc = ledger_valid_place (p) &&
+                       sum == ledger_content_sum (&i.content, p)
+                   ? fn (arg, &i) : ledger_damaged (err);
+    return db_end (&r);
+}
+
 /* ---- items ---- */
 
 // +?2: an index has a condition on kind, for which SQLite would examine ?2 and

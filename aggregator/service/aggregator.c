@@ -103,6 +103,7 @@ static void tick (void *arg)
     } else {
         check_service (a, now);
         aggregator_check_silent (a, now);
+        aggregator_check_usage (a, now);
     }
     aggregator_check_shares (a, now);
     (void)loop_add_timer (a->loop, TICK_NS, tick, a);
@@ -184,6 +185,7 @@ static void write_status (void *arg)
     for (const struct served *s = a->jobs; s; s = s->next)
         add_job (jobs, s);
     nsilent = aggregator_add_silent (a, j, silent, sizeof (silent));
+    aggregator_add_forecast (a, j);
     if (a->floor.below || nsilent > 0)
         json_add_text (j, "why", a->floor.below ? a->no_room.text : silent);
     if (status_path (a, path))
@@ -348,10 +350,14 @@ static int aggregator_start (struct aggregator *a, struct err *err)
         loop_add_fd (a->loop, a->build_fd, aggregator_on_built, a) < 0)
         return err_set (err, ENOMEM, "no memory to serve");
     transfers_set_extra_work (a->transfers, aggregator_commit_notes, a);
-    if (!a->opt->job)           // a run has only one key
+    if (!a->opt->job) {         // a run has only one key, and its root ends
         transfers_share (a->transfers);
-    return control_open (a->opt->root, a->loop, aggregator_on_request, a,
-                         &a->control, err);
+        aggregator_count_usage (a);
+    }
+    rc = control_open (a->opt->root, a->loop, aggregator_on_request, a,
+                       &a->control, err);
+    return rc == 0 && a->opt->socket && !a->opt->job
+               ? control_open_for_users (a->control, a->opt->socket, err) : rc;
 }
 
 /* A run's own root is removed when OUT has everything in it.  Otherwise it
@@ -407,6 +413,7 @@ static void stop (struct aggregator *a)
     wants_fini (&a->wants);
     divide_fini (&a->divided);
     aggregator_forget_facts (a);
+    usage_fini (&a->usage);
     if (spent)
         (void)fileio_remove_tree (a->opt->root, NULL);
 }

@@ -3,6 +3,9 @@
 #define ROLLCALL_SERVICE_AGGREGATOR_H
 
 #include "base/err.h"
+#include "options/options.h"
+#include "service/operators.h"
+#include "service/quota.h"
 #include "store/space.h"
 
 #include <stdbool.h>
@@ -34,6 +37,11 @@ struct aggregator_options {
     int64_t job_gap_ns;         // of a service, as in jobs_divide
     const char *want_raw;       // of a service: raw files that it wants
     enum want_policy wants;     // the same, parsed
+    const char *socket;         // of a service: for all users, or NULL
+    struct option_list operator;        // users, and @groups
+    struct operators operators; // the same, looked up
+    struct option_list quota_user;      // "SIZE", "USER=SIZE"
+    struct quotas quotas;       // of a service; users are read from that
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes

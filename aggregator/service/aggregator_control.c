@@ -27,20 +27,16 @@ static void take_up (struct aggregator *a, const char *id)
 }
 
 /* Commit earlier data first: a request needs the store to itself. */
-int aggregator_on_request (void *arg, const struct json *request,
-                           struct json *answer, struct err *err)
+static int change (struct aggregator *a, const struct control_peer *peer,
+                   const struct json *request, struct json *answer,
+                   struct err *err)
 {
     const char *what = json_text (json_get (request, "do"), "");
     const char *job = json_text (json_get (request, "job"), "");
     const struct json *jobs;
-    struct aggregator *a = arg;
     struct logline l;
     int rc;
 
-    if (!aggregator_has_root (a))
-        return err_set (err, EIO, "%s no longer exists", a->opt->root);
-    if (strcmp (what, "fetch") == 0)
-        return aggregator_fetch (a, request, answer, err);
     if (transfers_uncommitted (a->transfers))
         transfers_due (a->transfers);
     aggregator_commit (a);
@@ -52,11 +48,35 @@ int aggregator_on_request (void *arg, const struct json *request,
     l = log_line (LOG_LEVEL_INFO, "control-request");
     log_str (&l, "request", what);
     log_str (&l, "job", job);
+    log_int (&l, "uid", peer->uid);
     log_end (&l);
+    a->usage_stale = true;
     jobs = json_get (answer, "jobs");
     for (const struct json *j = json_first (jobs); j; j = json_next (j))
         take_up (a, json_text (j, ""));
     if (!jobs)
         take_up (a, job);
     return 0;
+}
+
+int aggregator_on_request (void *arg, const struct control_peer *peer,
+                           const struct json *request, struct json *answer,
+                           struct err *err)
+{
+    const char *what = json_text (json_get (request, "do"), ""), *visible_to;
+    struct aggregator *a = arg;
+    int rc;
+
+    if (!aggregator_has_root (a))
+        return err_set (err, EIO, "%s no longer exists", a->opt->root);
+    if (!aggregator_is_meant (a, request))
+        return err_set (err, ENOENT, "the aggregator that answers here has "
+                        "another root than that");
+    if ((rc = aggregator_may_ask (a, peer, request, &visible_to, err)) < 0)
+        return rc;
+    if (strcmp (what, "view") == 0)
+        return aggregator_view (a, peer, request, visible_to, err);
+    if (strcmp (what, "fetch") == 0)
+        return aggregator_fetch (a, request, answer, err);
+    return change (a, peer, request, answer, err);
 }

@@ -111,6 +111,7 @@ int aggregator_commit_divided (struct aggregator *a,
         return divide_enter (&a->divided, a->ledger, err);
     case TRANSFER_COMMITTED:
         a->divided_in = true;
+        a->usage_stale = true;
         break;
     }
     return 0;

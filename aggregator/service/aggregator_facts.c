@@ -8,10 +8,12 @@
 #include "base/vec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static void add_fact (struct aggregator *a, const char *key, const char *value)
+static void add_fact (struct aggregator *a, const char *key, const char *value,
+                      bool gone)
 {
-    struct ledger_fact f = { .at_ns = clock_wall_ns () };
+    struct ledger_fact f = { .at_ns = clock_wall_ns (), .gone = gone };
 
     if (!*value)
         return;
@@ -23,6 +25,16 @@ static void add_fact (struct aggregator *a, const char *key, const char *value)
         (void)vec_push (&a->facts, &a->nfacts, &f, sizeof (f));
 }
 
+/* Of several users: whoever is the last to add a capture must not become the one
+ * who may see all of them.
+ */
+static int take_user_back (void *arg, const struct ledger_fact *f)
+{
+    if (strcmp (f->key, FACT_USER) == 0 && !f->gone)
+        add_fact (arg, FACT_USER, f->value, true);
+    return 0;
+}
+
 void aggregator_note_origin (struct aggregator *a)
 {
     struct job_origin about;
@@ -30,9 +42,13 @@ void aggregator_note_origin (struct aggregator *a)
     if (a->opt->run_dir || a->build_rc < 0)
         return;                 // its root does not last
     about = job_build_about (a->build);
-    add_fact (a, FACT_USER, about.user);
-    add_fact (a, FACT_SCHEDULER_ID, about.scheduler_id);
-    add_fact (a, FACT_COMMAND, about.command);
+    if (job_build_is_of (a->build, about.user))
+        add_fact (a, FACT_USER, about.user, false);
+    else
+        (void)ledger_each_fact (a->ledger, a->building->job.id, 0,
+                                take_user_back, a, NULL);
+    add_fact (a, FACT_SCHEDULER_ID, about.scheduler_id, false);
+    add_fact (a, FACT_COMMAND, about.command, false);
     if (a->nfacts == 0)
         return;
     transfers_due (a->transfers);
@@ -49,6 +65,9 @@ int aggregator_commit_facts (struct aggregator *a, enum transfer_phase phase,
             rc = store_note_fact (a->store, &a->facts[i], err);
         else if (phase == TRANSFER_ENTER)
             rc = ledger_set_fact (a->ledger, &a->facts[i], err);
+        else if (strcmp (a->facts[i].key, FACT_USER) == 0)
+            usage_set_user (&a->usage, a->facts[i].job,
+                            a->facts[i].gone ? "" : a->facts[i].value);
     }
     if (phase == TRANSFER_COMMITTED)
         aggregator_forget_facts (a);

@@ -44,6 +44,24 @@ static const struct option_spec options[] = {
       "all; none, but what rollcall fetch names; or suspects: those of ranks "
       "that a finding names, and of one healthy rank. Rows of every rank are "
       "received in any case."),
+    OPTION (TEXT, "socket", 0, struct aggregator_options, socket, "PATH", NULL,
+      "ROLLCALL_SOCKET",
+      "Listen here, too, for users of this host who cannot read ROOT: each may "
+      "see, get and fetch what is of his jobs, and operators everything."),
+    OPTION (LIST, "operator", 0, struct aggregator_options, operator, "USER",
+      NULL, NULL,
+      "With --socket: this user, or the members of @GROUP, may do what the "
+      "owner of ROOT may; may be repeated."),
+    OPTION (BYTES, "quota-root", 0, struct aggregator_options, quotas.root,
+      "SIZE", NULL, "ROLLCALL_QUOTA_ROOT",
+      "Accept no data beyond this, as it is stored: agents keep theirs until "
+      "there is room."),
+    OPTION (LIST, "quota-user", 0, struct aggregator_options, quota_user,
+      "SIZE", NULL, NULL,
+      "The same for the jobs of each user; USER=SIZE: of this one; may be "
+      "repeated."),
+    OPTION (BYTES, "quota-job", 0, struct aggregator_options, quotas.job,
+      "SIZE", NULL, "ROLLCALL_QUOTA_JOB", "The same for each job."),
     OPTION_NUMBER ("threads", 'j', struct aggregator_options, threads, "N", "2",
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build."),
     RESULTS_OPTION (struct aggregator_options),
@@ -125,6 +143,11 @@ int main (int argc, char **argv)
     if (opt.job && opt.wants != WANT_ALL) {
         (void)fprintf (stderr, "rollcall-aggregator: --want-raw %s is for a "
                        "service, without --job\n", opt.want_raw);
+        return 2;
+    }
+    if (quotas_read (&opt.quotas, &opt.quota_user, &err) < 0 ||
+        operators_find (&opt.operator, &opt.operators, &err) < 0) {
+        (void)fprintf (stderr, "rollcall-aggregator: %s\n", err.text);
         return 2;
     }
     return aggregator_serve (&opt);

@@ -76,13 +76,14 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
 /* Echo the agent's clock, so that it can measure its offset from ours. */
 static void welcome (struct aggregator *a, const struct net_peer *to,
                      const struct message *hello, bool lost,
-                     enum raw_wanted raw)
+                     enum raw_wanted raw, const char *waits)
 {
     struct message m = { .type = MESSAGE_WELCOME, .sent_ns = hello->sent_ns,
                          .codecs = pack_codecs (),
                          .wall_ns = clock_wall_ns (), .lost = lost,
                          .raw = raw };
 
+    PRINT (m.text, "%s", waits);
     (void)net_send (a->net, to, &m);
 }
 
@@ -362,7 +363,7 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     else if (*m->job && lost >= 0)
         s = take_agent (a, from, m, &agent);
     else if (lost >= 0)         // it only asks whether we are alive
-        welcome (a, from, m, false, RAW_ALL);
+        welcome (a, from, m, false, RAW_ALL, "");
     if (!s)
         return;
     agent->asked_again = lost != 0;
@@ -371,7 +372,8 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     if (lost > 0)
         aggregator_reopen_wants (a, s, agent);
     if (lost >= 0) {
-        welcome (a, from, m, lost, aggregator_raw_of (a, s, agent));
+        welcome (a, from, m, lost, aggregator_raw_of (a, s, agent),
+                 aggregator_waits (a, s));
         aggregator_say_wants (a, s, agent);
     }
     keep_clock (agent, m);
@@ -479,8 +481,9 @@ static void on_known (struct aggregator *a, struct served *s,
         break;
     case MESSAGE_OFFER:
         agent->done = false;    // it has found more
-        rc = transfers_offer (a->transfers, from, s->job.id, agent->host, m,
-                              &err);
+        if (aggregator_has_quota (a, s, m))
+            rc = transfers_offer (a->transfers, from, s->job.id, agent->host,
+                                  m, &err);
         break;
     case MESSAGE_CHUNK:
         rc = transfers_chunk (a->transfers, from, m, &err);

@@ -7,6 +7,8 @@
  *   aggregator_jobs.c      the jobs that are served
  *   aggregator_keys.c      which keys may speak for a host
  *   aggregator_shares.c    how much memory a key may take
+ *   aggregator_quota.c     refuses what is beyond a quota
+ *   aggregator_forecast.c  says when the root is full
  *   aggregator_enter.c     commits what has arrived
  *   aggregator_lost.c      files removed from the root while it is served
  *   aggregator_commit.c    when a group of items is committed
@@ -18,6 +20,8 @@
  *   aggregator_build.c     builds a result
  *   aggregator_run.c       the end of a run
  *   aggregator_silent.c    silent agents
+ *   aggregator_askers.c    who may ask for what
+ *   aggregator_views.c     reads the root for users who cannot
  *   aggregator_control.c   requests of verbs
  *   aggregator.c           start, end and timers
  */
@@ -62,6 +66,10 @@ struct served {                 // a job, and its build schedule
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     struct build_schedule schedule;     // of a service: when to build
     bool lacks_ranks;           // its last result does
+    char waits[MESSAGE_TEXT_MAX];       // why an OFFER was not answered, ...
+    char waits_hint[ERR_TEXT_MAX];      // ... what would help, ...
+    int64_t waits_ns;           // ... and when, 0: never
+    int64_t waits_told_ns;      // when it was logged
     struct served *next;
 };
 
@@ -71,6 +79,7 @@ struct aggregator {
     struct net *net;
     struct access peer_access;
     struct control *control;
+    struct view *views;         // verbs that read for users
     int root_fd;                // the lock
     struct ledger *ledger;
     struct store *store;
@@ -99,6 +108,9 @@ struct aggregator {
     int64_t shares_ns;          // when memory was given back, if any was due
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
+    struct usage usage;         // of a service's root
+    bool usage_stale;           // count it again
+    int64_t counted_ns, count_took_ns;
     struct err no_room;         // the reason when it was reached
     bool unrepaired;            // something was removed below the root, and
                                 // the repair failed: it is tried again, and
@@ -262,6 +274,26 @@ bool aggregator_has_share_of_job (const struct aggregator *a,
                                   const struct net_peer *from);
 void aggregator_check_shares (struct aggregator *a, int64_t now);
 
+/* aggregator_quota.c: count what the root holds, and from now on what comes;
+ * again if it is stale: captures changed their job, or were removed.
+ */
+void aggregator_count_usage (struct aggregator *a);
+void aggregator_check_usage (struct aggregator *a, int64_t now);
+
+/* Whether an OFFER may be answered; and for WELCOME, why one of this job was not
+ * a moment ago, or "".
+ */
+bool aggregator_has_quota (struct aggregator *a, struct served *s,
+                           const struct message *offer);
+const char *aggregator_waits (const struct aggregator *a,
+                              const struct served *s);
+
+/* aggregator_forecast.c: for the status of a service, what it holds and when it
+ * is full.  Days until so many bytes are used up; NaN: not at this rate.
+ */
+void aggregator_add_forecast (const struct aggregator *a, struct json *status);
+double aggregator_days_left (double room, double bytes_a_day);
+
 /* aggregator_commit.c: commit what has arrived, if anything, now or soon. */
 void aggregator_commit (struct aggregator *a);
 void aggregator_commit_soon (struct aggregator *a);
@@ -332,9 +364,28 @@ bool aggregator_raw_is_whole (const struct aggregator *a);
 int aggregator_find_unbuilt (struct aggregator *a, struct err *err);
 bool aggregator_build_next_unbuilt (struct aggregator *a);
 
+/* aggregator_askers.c: whether this user may ask for this: 0; -EACCES, or -ENOENT
+ * about a job that is not to be known.  '*visible_to': a user whose jobs only
+ * may be shown, or NULL; until the next call.  And whether this root is meant.
+ */
+int aggregator_may_ask (struct aggregator *a, const struct control_peer *peer,
+                        const struct json *request, const char **visible_to,
+                        struct err *err);
+bool aggregator_is_meant (const struct aggregator *a,
+                          const struct json *request);
+
+/* aggregator_views.c: run the verb of a request {"do": "view", "verb": VERB,
+ * "options": [WORD, ...], "operands": [WORD, ...]}: CONTROL_LATER, and the
+ * answer has its "exit_status"; -EINVAL; -EBUSY: others are running.
+ */
+int aggregator_view (struct aggregator *a, const struct control_peer *peer,
+                     const struct json *request, const char *visible_to,
+                     struct err *err);
+
 /* aggregator_control.c: a control_fn. */
-int aggregator_on_request (void *arg, const struct json *request,
-                           struct json *answer, struct err *err);
+int aggregator_on_request (void *arg, const struct control_peer *peer,
+                           const struct json *request, struct json *answer,
+                           struct err *err);
 
 /* aggregator_run.c: check whether the run is over, and build it then; after the
  * build, end if the result has everything that was acknowledged, or wait for

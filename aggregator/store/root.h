@@ -9,6 +9,15 @@
 #define ROOT_DEFAULT "/var/lib/rollcall"
 #define ROOT_VARIABLE "ROLLCALL_ROOT"
 
+// where a service also listens for those who cannot read its root
+#define ROOT_SOCKET_DEFAULT "/run/rollcall/control.sock"
+#define ROOT_SOCKET_VARIABLE "ROLLCALL_SOCKET"
+
+// how a service starts a verb for them: set, and the user whose jobs it shows,
+// or all
+#define ROOT_VIEW_VARIABLE "ROLLCALL_VIEW"
+#define ROOT_VISIBLE_VARIABLE "ROLLCALL_VISIBLE_TO"
+
 /* Lock the root for writing by this process: a descriptor, which holds the lock
  * until it is closed.  -EBUSY: another process, named in 'err', has it;
  * -ENOENT: there is no such root (and 'make' is false).

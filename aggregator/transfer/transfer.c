@@ -35,6 +35,13 @@ struct transfers *transfers_create (transfer_send_fn *send, void *arg,
     return t;
 }
 
+void transfers_set_stored (struct transfers *t, transfer_stored_fn *fn,
+                           void *arg)
+{
+    t->stored = fn;
+    t->stored_arg = arg;
+}
+
 void transfers_share (struct transfers *t)
 {
     t->shared = true;
@@ -490,6 +497,8 @@ static int take_chunk (struct transfers *t, struct transfer *x, size_t i,
                                         : -EBADMSG;
         if (rc == -EBADMSG || rc == -EILSEQ)
             return take_wrong (t, x, rc, err);
+        if (rc == 0 && t->stored)
+            t->stored (t->stored_arg, &x->item, c.n);
     }
     if (rc < 0) {
         take_failed (t, b);

@@ -153,6 +153,14 @@ void transfers_set_extra_work (struct transfers *t, transfer_extra_work_fn *fn,
                                void *arg);
 void transfers_due (struct transfers *t);
 
+/* Call 'fn' for each chunk that was not here, with its item as it was offered,
+ * and the bytes that are stored.
+ */
+typedef void transfer_stored_fn (void *arg, const struct ledger_item *item,
+                                 uint64_t bytes);
+void transfers_set_stored (struct transfers *t, transfer_stored_fn *fn,
+                           void *arg);
+
 /* Record everything that was received, before the process ends. */
 int transfers_note_all (struct transfers *t, struct err *err);
 

@@ -133,6 +133,8 @@ struct transfers {
     int64_t paused_until_ns, noted_ns;
     transfer_extra_work_fn *also;       // NULL: nothing more
     void *also_arg;
+    transfer_stored_fn *stored; // NULL: nobody counts
+    void *stored_arg;
     struct hasher *hasher;
 };
 

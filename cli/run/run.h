@@ -65,7 +65,7 @@ struct run_options {
                                 // are removed
     const char *only;           // the results to make
     struct analyser_settings analyse;   // for each agent
-    bool raw, insecure, foreign, json, text;
+    bool raw, owner, insecure, foreign, json, text;
     bool launched;              // started by the front end of --launcher
     const char *finish;         // STATE/JOB/HOST of a run to be finished
 };

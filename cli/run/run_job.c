@@ -372,6 +372,7 @@ int run_start_agent (struct run *r, struct err *err)
     daemon_option (&w, "--release", r->opt->release ? r->opt->release
                                     : r->opt->raw   ? "shipped" : "never");
     daemon_flag (&w, "--raw", r->opt->raw);
+    daemon_flag (&w, "--owner", r->opt->owner);
     if (run_is_served (r)) {
         daemon_word (&w, "--no-roll");
         daemon_number (&w, "--local-size", r->world.local_size, "");

@@ -223,6 +223,12 @@ void json_push_int (struct json *array, int64_t value)
     (void)push (array, exact_int (value));
 }
 
+void json_drop (struct json *obj, const char *key)
+{
+    while (json_get (obj, key))
+        cJSON_DeleteItemFromObjectCaseSensitive (in_mut (obj), key);
+}
+
 void json_add_text (struct json *obj, const char *key, const char *value)
 {
     if (value)

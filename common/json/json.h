@@ -59,6 +59,7 @@ void json_add_nonempty (struct json *obj, const char *key,
 void json_add_int (struct json *obj, const char *key, int64_t value);
 void json_add_real (struct json *obj, const char *key, double value);
 void json_add_bool (struct json *obj, const char *key, bool value);
+void json_drop (struct json *obj, const char *key);     // all of this name
 
 /* Print the tree.  The caller frees the text.  NULL: no memory. */
 char *json_print (const struct json *j, bool indented);

@@ -69,7 +69,7 @@ static const struct {
     { MESSAGE_PING, "ping", F_LEFT },
     { MESSAGE_HAVE, "have", F_ITEM F_HAVE F_TEXT },
     { MESSAGE_WELCOME, "welcome", F_SENT F_WALL F_LOST F_RAW
-      F_CODECS },
+      F_CODECS F_TEXT },
     { MESSAGE_REFUSED, "refused", F_TEXT F_REASON },
     { MESSAGE_GET, "get", F_ITEM F_PART F_OFFSET F_LENGTH },
     { MESSAGE_ACK, "ack", F_ITEM F_MARK },

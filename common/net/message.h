@@ -143,7 +143,8 @@ struct message {
                                         // how many are acknowledged, and how
                                         // many will never come
     char text[MESSAGE_TEXT_MAX];        // RANK, GONE, NOTE, REFUSED, STOP,
-};                                      // ROLL, DONE, HAVE
+};                                      // ROLL, DONE, HAVE; WELCOME: why
+                                        // nothing is requested, or ""
 
 /* Append the bytes of a message, without the data of a CHUNK. */
 void message_encode (const struct message *m, struct buf *out);

@@ -31,7 +31,7 @@ _rollcall_value ()
     --when-full)
         _rollcall_offer -W "block drop-oldest-shipped refuse"
         ;;
-    -o | --out | -w | --watch | --state | --agents | --root | -r | \
+    -o | --out | -w | --watch | --state | --agents | --root | -r | --size | \
         --run-dir | --dir | --keys)
         _rollcall_offer -d
         ;;

@@ -30,6 +30,11 @@ static const char *state_of (const struct agent *a,
         return "no-room";
     if (connection)
         return connection;
+    if (*ship_waits (a->ship) && spool_undelivered (a->spool) > 0) {
+        (void)snprintf (why, 2 * MESSAGE_TEXT_MAX, "%s",
+                        ship_waits (a->ship));
+        return "waiting";
+    }
     return a->end.commands_ns > 0 ? "delivering" : "watching";
 }
 

@@ -48,11 +48,30 @@ static void check_mark (struct ship *s, const struct message *m)
     s->next_said = 0;
 }
 
+/* Logged when it changes. */
+static void hear_waits (struct ship *s, const char *why)
+{
+    if (strcmp (s->waits, why) == 0)
+        return;
+    if (*why)
+        log_warn ("delivery-waits", "%s; all is kept, and offered again", why);
+    else
+        log_info ("delivery-goes-on", "the aggregator has room again");
+    PRINT (s->waits, "%s", why);
+}
+
+const char *ship_waits (const struct ship *s)
+{
+    return s->waits;
+}
+
 static void on_welcome (struct ship *s, const struct message *m)
 {
     measure_clock (s, m);
     if (s->events.raw && m->sent_ns > 0)        // else it answers no HELLO
         s->events.raw (s->events.arg, m->raw, m->sent_ns);
+    if (m->sent_ns > 0)
+        hear_waits (s, m->text);
     check_mark (s, m);
     s->codecs = m->codecs;
     // it answers a later HELLO: everything sent before has arrived

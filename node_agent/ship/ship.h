@@ -132,6 +132,9 @@ int64_t ship_heard_ns (const struct ship *s);
  * Both are false at first.
  */
 bool ship_is_heard (const struct ship *s);
+
+/* Why the aggregator requests nothing now, as it says; "": it does not. */
+const char *ship_waits (const struct ship *s);
 bool ship_is_silent (const struct ship *s);
 
 /* The offset of the aggregator's clock to this host's, if it is known. */

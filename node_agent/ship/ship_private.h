@@ -74,6 +74,7 @@ struct ship {
     unsigned unanswered;        // HELLOs since then, except quick ones
     int64_t done_ns;            // when DONE was first said, 0: not yet
     int64_t wanted_ns;          // see offers_ignored
+    char waits[MESSAGE_TEXT_MAX];       // as ship_waits
 };
 
 // ship_says.c: from ship_repeat's first call on, until it is over

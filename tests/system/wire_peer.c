@@ -7,6 +7,10 @@
  *         says HELLO, as that version and type, with EXTRA bytes behind it,
  *         then delivers FILE as a raw file of capture "peer".  Prints one of
  *         welcome, refused TEXT, handshake-failed; and then acknowledged.
+ *     wire_peer snoop ENDPOINT FILE
+ *         says HELLO of job j, and then messages of every type there may be, also
+ *         those that only aggregators say, to be told something; writes all
+ *         that it hears into FILE, and prints each type that it has heard
  *     wire_peer aggregator ENDPOINT VERSION TEXT
  *         answers whoever says something with REFUSED in that version, for no
  *         reason that has a number
@@ -189,6 +193,53 @@ static int be_agent (char **args, int n)
     return 0;
 }
 
+/* A message that asks for bytes of an item, in the words of an aggregator; and
+ * the same with more behind it.
+ */
+static void ask_for_bytes (struct buf *b, unsigned type, unsigned extra)
+{
+    put_head (b, VERSION, type);
+    wire_put_u64 (b, 7);
+    wire_put_u8 (b, 0);
+    wire_put_u64 (b, 0);
+    wire_put_u32 (b, 1 << 20);
+    for (unsigned i = 0; i < extra; i++)
+        wire_put_u8 (b, 0);
+    send_frame (b, 0);
+}
+
+static int be_snoop (char **args)
+{
+    bool heard[64] = { false };
+    FILE *f = fopen (args[1], "w");
+    struct wire w;
+    struct buf b;
+    unsigned type, welcomes = 0;
+
+    if (!f)
+        die (args[1]);
+    buf_init (&b, 2 * FILE_MAX_BYTES);
+    open_agent (args[0]);
+    for (type = 0; type < 64; type++) {
+        say_hello (&b, VERSION, HELLO, 0);
+        ask_for_bytes (&b, type, 0);
+        ask_for_bytes (&b, type, 300);
+    }
+    // each HELLO but those among the types is answered, the last one last
+    while (welcomes < 64) {
+        type = receive (&w);
+        welcomes += type == WELCOME;
+        heard[type % 64] = true;
+        (void)fwrite (w.at, 1, (size_t)(w.end - w.at), f);
+    }
+    for (type = 0; type < 64; type++) {
+        if (heard[type])
+            (void)printf ("%u\n", type);
+    }
+    buf_fini (&b);
+    return fclose (f);
+}
+
 /* ---- aggregator ---- */
 
 static int be_aggregator (char **args)
@@ -331,6 +382,8 @@ int main (int argc, char **argv)
     (void)setvbuf (stdout, NULL, _IOLBF, 0);
     if (strcmp (part, "agent") == 0 && argc >= 6)
         return be_agent (argv + 2, argc - 2);
+    if (strcmp (part, "snoop") == 0 && argc == 4)
+        return be_snoop (argv + 2);
     if (strcmp (part, "aggregator") == 0 && argc == 5)
         return be_aggregator (argv + 2);
     if (strcmp (part, "relay") == 0 && argc == 5)

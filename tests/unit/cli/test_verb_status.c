@@ -45,10 +45,55 @@ static void test_reused_pid (void **state)
                                         NULL), "gone"));
 }
 
+static void has (const char *text, const char *want)
+{
+    if (!strstr (text, want))
+        fail_msg ("no \"%s\" in:\n%s", want, text);
+}
+
+static const char *told (const char *dir, const char *more)
+{
+    char path[PATH_MAX], text[2048];
+    int n = snprintf (text, sizeof (text), "{\"program\": "
+                      "\"rollcall-aggregator\", \"pid\": %lld, \"start_time\": "
+                      "%lld, \"state\": \"serving\", %s}", (long long)getpid (),
+                      (long long)status_start_time (getpid ()), more);
+
+    assert_true (fileio_join (path, sizeof (path), dir, "status.json"));
+    assert_int_equal (fileio_replace (path, text, (size_t)n, 0600, NULL), 0);
+    return verb_text (verb_status, "--state", dir, dir, NULL);
+}
+
+/* When a service is full, and what waits for room. */
+static void test_forecast (void **state)
+{
+    const char *text = told (*state, "\"stored_bytes\": 5000000000, "
+                             "\"growth\": [{\"hours\": 24}, {\"hours\": "
+                             "168}]");
+
+    has (text, "5.0 GB are stored; when the disk is full is not known yet");
+    text = told (*state, "\"stored_bytes\": 5000000000, \"growth\": ["
+                 "{\"hours\": 24, \"bytes_a_day\": 2000000000, "
+                 "\"disk_full_in_days\": 12.5, \"quota_full_in_days\": 2.5},"
+                 "{\"hours\": 168, \"bytes_a_day\": 0}], \"waits\": ["
+                 "{\"job\": \"j\", \"why\": \"delivery waits: full\", "
+                 "\"hint\": \"rm frees\"}], \"retention\": {\"next\": \"k\", "
+                 "\"next_at\": \"2026-11-27\", \"bytes\": 1000, \"why\": "
+                 "\"too old\"}");
+    has (text, "2.0 GB a day in the last 24 hours: the disk is full in 12.5 "
+               "days");
+    has (text, "--quota-root is reached in 2.5 days at that rate");
+    has (text, "0 B a day in the last 7 days");
+    has (text, "job j: delivery waits: full; rm frees");
+    has (text, "retention removes job k (1.0 kB) next, at 2026-11-27: too old");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_reused_pid, verb_setup,
+                                         verb_teardown),
+        cmocka_unit_test_setup_teardown (test_forecast, verb_setup,
                                          verb_teardown),
     };
 

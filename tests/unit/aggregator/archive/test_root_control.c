@@ -61,12 +61,15 @@ static int teardown (void **state)
     return 0;
 }
 
-static int on_request (void *arg, const struct json *request,
+static int on_request (void *arg, const struct control_peer *peer,
+                       const struct json *request,
                        struct json *answer, struct err *err)
 {
     struct fixture *f = arg;
 
     f->asked++;
+    assert_true (peer->owner);
+    assert_int_equal (peer->uid, getuid ());
     if (strcmp (json_text (json_get (request, "do"), ""), "good") != 0)
         return err_set (err, EINVAL, "not good");
     json_add_int (answer, "number", 7);

@@ -488,6 +488,93 @@ static void test_clocks (void **state)
     assert_false (transfers_pending (s->a.transfers));
 }
 
+/* Of what others have delivered, an agent is told nothing, whatever it says, for
+ * the same job, too: it hears of items that it offers, and these have its own
+ * numbers.
+ */
+static void test_reads_nothing (void **state)
+{
+    struct service *s = *state;
+    struct message m = { .item = 1, .capture = "secret", .path = "secret",
+                         .length = 1 << 20, .job = "j", .host = "host2",
+                         .host_key = "key2", .kind = ITEM_RAW, .size = 9,
+                         .clock_offset_ns = MESSAGE_NO_CLOCK,
+                         .clock_error_ns = MESSAGE_NO_CLOCK };
+
+    s->who = "node1";
+    service_hello (s, 1, "j", 2);
+    service_offer (s, 1, 1, "secret");
+    service_chunk (s, 1, 1, "secret");
+    assert_int_equal (service_commit (s), 0);
+    s->who = "node2";
+    service_hello (s, 2, "j", 2);
+    s->nsent = 0;
+    for (unsigned type = 0; type < 64; type++) {
+        m.type = type;
+        m.data = type == MESSAGE_CHUNK ? "secret" : NULL;
+        m.data_size = type == MESSAGE_CHUNK ? 6 : 0;
+        service_hear (s, 2, &m);
+    }
+    assert_true (s->nsent > 0 && s->nsent < SENT_MAX);
+    for (size_t i = 0; i < s->nsent; i++) {
+        const struct message *said = &s->sent[i];
+
+        assert_true (said->type == MESSAGE_WELCOME ||
+                     said->type == MESSAGE_GET || said->type == MESSAGE_ACK);
+        assert_null (said->data);
+        assert_int_equal (said->data_size, 0);
+        assert_string_equal (said->capture, "");
+        assert_string_equal (said->path, "");
+        assert_string_equal (said->text, "");
+        assert_string_equal (said->host, "");
+        assert_true (said->item <= 1);
+    }
+}
+
+/* What is counted as it comes is what a count of the ledger finds. */
+static void test_usage (void **state)
+{
+    struct service *s = *state;
+    uint64_t total;
+
+    aggregator_count_usage (&s->a);
+    service_hello (s, 1, "j", 2);
+    service_offer (s, 1, 1, "a capture");
+    service_chunk (s, 1, 1, "a capture");
+    service_offer (s, 1, 2, "another one");
+    service_chunk (s, 1, 2, "another one");
+    assert_int_equal (service_commit (s), 0);
+    service_offer (s, 1, 3, "a capture");
+    service_chunk (s, 1, 3, "a capture");
+    assert_int_equal (service_commit (s), 0);
+    total = s->a.usage.total;
+    assert_int_equal (total, strlen ("a capture") + strlen ("another one"));
+    aggregator_count_usage (&s->a);
+    assert_int_equal (s->a.usage.total, total);
+    assert_int_equal (usage_of_job (&s->a.usage, "j")->bytes, total);
+    usage_fini (&s->a.usage);
+}
+
+/* Beyond a quota nothing is asked for, and HELLO is told why; then it is. */
+static void test_quota (void **state)
+{
+    struct service *s = *state;
+
+    s->opt.quotas.job = 10;
+    aggregator_count_usage (&s->a);
+    service_hello (s, 1, "j", 2);
+    service_offer (s, 1, 1, "eleven byte");
+    assert_int_equal (service_said (s, MESSAGE_GET), 0);
+    service_hello (s, 1, "j", 2);
+    assert_string_equal (s->sent[0].text, "delivery waits: quota of job j is "
+                         "full: 0 B of 10 B are used, and 11 B more do not "
+                         "fit");
+    s->opt.quotas.job = 11;
+    service_offer (s, 1, 1, "eleven byte");
+    assert_int_equal (service_said (s, MESSAGE_GET), 1);
+    usage_fini (&s->a.usage);
+}
+
 int main (void)
 {
 #define TEST(name) \
@@ -498,6 +585,7 @@ int main (void)
         TEST (test_peers), TEST (test_size_again), TEST (test_size_recorded),
         TEST (test_clocks), TEST (test_mark), TEST (test_done_of_before),
         TEST (test_mark_unreadable), TEST (test_found_behind_done),
+        TEST (test_reads_nothing), TEST (test_usage), TEST (test_quota),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

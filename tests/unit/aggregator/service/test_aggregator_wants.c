@@ -10,6 +10,8 @@
 #include <string.h>
 
 /* The rows of a capture of rank 0, from the host with this number. */
+static const struct control_peer owner = { .owner = true };
+
 static void deliver (struct service *s, unsigned peer, uint64_t item,
                      const char *capture)
 {
@@ -59,7 +61,7 @@ static void fetch (struct service *s, const char *text, struct json **answer)
     char *line;
 
     assert_non_null (request);
-    if (aggregator_on_request (&s->a, request, made, &err) < 0)
+    if (aggregator_on_request (&s->a, &owner, request, made, &err) < 0)
         fail_msg ("%s", err.text);
     assert_non_null (line = json_print (made, false));
     *answer = json_parse (line, strlen (line), NULL);
@@ -72,7 +74,7 @@ static int fetch_fails (struct service *s, const char *text)
 {
     struct json *request = json_parse (text, strlen (text), NULL);
     struct json *answer = json_object ();
-    int rc = aggregator_on_request (&s->a, request, answer, NULL);
+    int rc = aggregator_on_request (&s->a, &owner, request, answer, NULL);
 
     json_free (request);
     json_free (answer);

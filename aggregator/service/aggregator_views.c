@@ -1,0 +1,288 @@
+/* aggregator/service/aggregator_views.c - read the root for users who cannot
+ *
+ * A verb that only reads, in a process of its own: it prints into the pipes of
+ * whoever asked, and is told whose jobs it may show.  So a long list or a large
+ * file does not keep the aggregator busy, and the formats are those of the verb.
+ */
+#include "service/aggregator_private.h"
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "store/fileio.h"
+#include "store/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define VIEWS_MAX 8             // at a time, ...
+#define VIEWS_OF_USER 2         // ... and of one user
+#define WORDS_MAX 32            // of a request
+#define END_FD 3                // closed when the verb has ended
+
+struct view {
+    struct aggregator *a;
+    struct control_asker *asker;
+    uid_t uid;
+    pid_t pid;
+    int end_fd;
+    struct view *next;
+};
+
+/* What may be asked for: the words that a verb may get.  None of them may name
+ * a file, or a directory.
+ */
+static const struct {
+    const char *verb;
+    const char *commands[3];    // the first operand, or NULL: any
+    const char *options[9];     // with "=": a word follows, its value
+} known[] = {
+    { "jobs", { NULL },
+      { "--job=", "--where=", "--since=", "--user=", "--tag=", "--host=",
+        "--json", NULL } },
+    { "trend", { NULL },
+      { "--by=", "--where=", "--since=", "--user=", "--tag=", "--host=",
+        "--json", NULL } },
+    { "show", { NULL }, { "--json", NULL } },
+    { "archive", { "ls", "get", NULL },
+      { "--json", "--superseded", NULL } },
+};
+
+/* How many words an option has, with this one: 1, 2; 0: it is none of the verb.
+ */
+static int words_of (size_t verb, const char *word)
+{
+    size_t n = strlen (word);
+
+    for (const char *const *o = known[verb].options; *o; o++) {
+        if (strncmp (word, *o, n) == 0 && ((*o)[n] == '=' || !(*o)[n]))
+            return (*o)[n] ? 2 : 1;
+    }
+    return 0;
+}
+
+static bool is_command (size_t verb, const char *word)
+{
+    const char *const *c = known[verb].commands;
+
+    while (*c && strcmp (*c, word) != 0)
+        c++;
+    return *c || !known[verb].commands[0];
+}
+
+struct words {
+    const char *list[WORDS_MAX + 8];
+    size_t n;
+};
+
+/* "rollcall VERB --root=ROOT OPTION... -- OPERAND..." */
+static int take_words (const struct json *request, const char *root,
+                       struct words *w, struct err *err)
+{
+    const char *verb = json_text (json_get (request, "verb"), "");
+    const struct json *options = json_get (request, "options");
+    const struct json *operands = json_get (request, "operands");
+    size_t v = 0;
+
+    while (v < sizeof (known) / sizeof (known[0]) &&
+           strcmp (known[v].verb, verb) != 0)
+        v++;
+    if (v == sizeof (known) / sizeof (known[0]) ||
+        json_count (options) + json_count (operands) > WORDS_MAX)
+        return err_set (err, EINVAL, "this aggregator cannot show \"%.80s\": "
+                        "its version differs", verb);
+    *w = (struct words){ { "rollcall", known[v].verb, "--root", root }, 4 };
+    for (const struct json *j = json_first (options); j; j = json_next (j)) {
+        int n = words_of (v, json_text (j, ""));
+
+        if (n == 0)
+            return err_set (err, EINVAL, "%s cannot have \"%.80s\" here", verb,
+                            json_text (j, ""));
+        w->list[w->n++] = json_text (j, "");
+        if (n == 2 && (j = json_next (j)))
+            w->list[w->n++] = json_text (j, "");
+        else if (n == 2)
+            return err_set (err, EINVAL, "an option of %s has no value", verb);
+    }
+    w->list[w->n++] = "--";
+    for (const struct json *j = json_first (operands); j; j = json_next (j))
+        w->list[w->n++] = json_text (j, "");
+    if (!is_command (v, json_text (json_first (operands), "")))
+        return err_set (err, EINVAL, "%s %.80s cannot be asked for", verb,
+                        json_text (json_first (operands), ""));
+    return 0;
+}
+
+/* ---- the process ---- */
+
+static bool find_program (char path[PATH_MAX])
+{
+    ssize_t n = readlink ("/proc/self/exe", path, PATH_MAX - 1);
+    char *slash;
+
+    if (n <= 0)
+        return false;
+    path[n] = '\0';
+    if (!(slash = strrchr (path, '/')) ||
+        (size_t)(slash + 1 - path) + sizeof ("rollcall") > PATH_MAX)
+        return false;
+    (void)strcpy (slash + 1, "rollcall");
+    return true;
+}
+
+/* They are all closed by exec anyway, as far as libraries did what they should.
+ */
+static int close_others (posix_spawn_file_actions_t *files)
+{
+#if __GLIBC_PREREQ (2, 34)
+    return posix_spawn_file_actions_addclosefrom_np (files, END_FD + 1);
+#else
+    (void)files;
+    return 0;
+#endif
+}
+
+/* Its signals are those of a process that nobody has prepared. */
+static int spawn (const struct words *w, const char *visible_to,
+                  const int pipes[CONTROL_PIPES], int end_fd, pid_t *pid)
+{
+    char program[PATH_MAX], visible[128];
+    char *const env[] = { (char *)(uintptr_t)"LC_ALL=C.UTF-8",
+                          (char *)(uintptr_t)ROOT_VIEW_VARIABLE "=1",
+                          visible_to ? visible : NULL, NULL };
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t none, pipe;
+    int rc;
+
+    if (!find_program (program))
+        return -ENOENT;
+    PRINT (visible, ROOT_VISIBLE_VARIABLE "=%s", visible_to ? visible_to : "");
+    (void)sigemptyset (&none);
+    (void)sigemptyset (&pipe);
+    (void)sigaddset (&pipe, SIGPIPE);
+    (void)posix_spawn_file_actions_init (&files);
+    (void)posix_spawnattr_init (&how);
+    (void)posix_spawnattr_setsigmask (&how, &none);
+    (void)posix_spawnattr_setsigdefault (&how, &pipe);
+    rc = posix_spawnattr_setflags (&how, POSIX_SPAWN_SETSIGMASK |
+                                             POSIX_SPAWN_SETSIGDEF);
+    // the descriptors here are above END_FD
+    if (rc == 0 &&
+        (rc = posix_spawn_file_actions_addopen (&files, 0, "/dev/null",
+                                                O_RDONLY, 0)) == 0 &&
+        (rc = posix_spawn_file_actions_adddup2 (&files, pipes[0], 1)) == 0 &&
+        (rc = posix_spawn_file_actions_adddup2 (&files, pipes[1], 2)) == 0 &&
+        (rc = posix_spawn_file_actions_adddup2 (&files, end_fd, END_FD)) == 0 &&
+        (rc = close_others (&files)) == 0)
+        rc = posix_spawn (pid, program, &files, &how,
+                          (char *const *)(uintptr_t)w->list, env);
+    (void)posix_spawn_file_actions_destroy (&files);
+    (void)posix_spawnattr_destroy (&how);
+    return -rc;
+}
+
+/* Wait for the process, which has ended or will at once. */
+static int forget_view (struct view *v)
+{
+    struct view **at = &v->a->views;
+    int status = 0;
+
+    while (*at != v)
+        at = &(*at)->next;
+    *at = v->next;
+    loop_del_fd (v->a->loop, v->end_fd);
+    (void)close (v->end_fd);
+    while (waitpid (v->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    free (v);
+    return WIFEXITED (status) ? WEXITSTATUS (status)
+                              : 128 + WTERMSIG (status);
+}
+
+static void on_end (void *arg)
+{
+    struct view *v = arg;
+    struct control_asker *asker = v->asker;
+    struct json *answer = json_object ();
+
+    json_add_bool (answer, "ok", true);
+    json_add_int (answer, "exit_status", forget_view (v));
+    control_answer (asker, answer);
+}
+
+/* Whoever asked is gone. */
+static void on_gone (void *arg)
+{
+    struct view *v = arg;
+
+    (void)kill (v->pid, SIGKILL);
+    (void)forget_view (v);
+}
+
+static int check_room (const struct aggregator *a,
+                       const struct control_peer *peer, struct err *err)
+{
+    size_t n = 0, own = 0;
+
+    for (const struct view *v = a->views; v; v = v->next) {
+        n++;
+        own += v->uid == peer->uid;
+    }
+    return n < VIEWS_MAX && own < VIEWS_OF_USER
+               ? 0 : err_set (err, EBUSY, "%s: try again later",
+                              own < VIEWS_OF_USER
+                                  ? "others are asking this aggregator"
+                                  : "you are asking twice already");
+}
+
+static int begin_view (struct aggregator *a, const struct control_peer *peer,
+                       const struct words *w, const char *visible_to,
+                       struct err *err)
+{
+    struct view *v = calloc (1, sizeof (*v));
+    int end[2] = { -1, -1 }, rc = 0;
+
+    if (!v || pipe2 (end, O_CLOEXEC) < 0)
+        rc = err_set (err, ENOMEM, "no memory to ask");
+    else if ((rc = spawn (w, visible_to, peer->pipes, end[1], &v->pid)) < 0)
+        (void)err_sys (err, -rc, "cannot start rollcall");
+    fileio_close (end[1]);
+    if (rc < 0) {
+        fileio_close (end[0]);
+        free (v);
+        return rc;
+    }
+    v->a = a;
+    v->asker = peer->asker;
+    v->uid = peer->uid;
+    v->end_fd = end[0];
+    v->next = a->views;
+    a->views = v;
+    if (loop_add_fd (a->loop, v->end_fd, on_end, v) < 0) {
+        (void)kill (v->pid, SIGKILL);
+        (void)forget_view (v);
+        return err_set (err, ENOMEM, "no memory to ask");
+    }
+    control_defer (v->asker, on_gone, v);
+    return CONTROL_LATER;
+}
+
+int aggregator_view (struct aggregator *a, const struct control_peer *peer,
+                     const struct json *request, const char *visible_to,
+                     struct err *err)
+{
+    struct words w;
+    int rc = take_words (request, a->opt->root, &w, err);
+
+    if (rc == 0 && (peer->pipes[0] < 0 || peer->pipes[1] < 0 || !peer->asker))
+        rc = err_set (err, EINVAL, "two pipes have to come along");
+    if (rc == 0)
+        rc = check_room (a, peer, err);
+    return rc < 0 ? rc : begin_view (a, peer, &w, visible_to, err);
+}

@@ -1,0 +1,149 @@
+/* cli/shared/view.c - verbs that a service runs for users who cannot read its root
+ */
+#include "shared/view.h"
+
+#include "archive/root_control.h"
+#include "store/fileio.h"
+#include "store/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- in the service's process ---- */
+
+bool cli_is_view (void)
+{
+    return getenv (ROOT_VIEW_VARIABLE) != NULL;
+}
+
+const char *cli_visible_to (void)
+{
+    return getenv (ROOT_VISIBLE_VARIABLE);
+}
+
+/* ---- in the user's ---- */
+
+bool cli_needs_view (const char *root)
+{
+    return !cli_is_view () && control_is_needed (root);
+}
+
+struct view_words {
+    struct json *list;
+    bool skip;                  // the next word: a value
+};
+
+/* All but what only this process can do. */
+static int add_word (void *arg, const char *word)
+{
+    static const char *const own[] = { "--root", "--state", "--expect" };
+    struct view_words *w = arg;
+    bool was = w->skip;
+
+    w->skip = false;
+    if (was || strcmp (word, "--owner") == 0 ||
+        strcmp (word, "--foreign-output") == 0)
+        return 0;
+    for (size_t i = 0; i < sizeof (own) / sizeof (own[0]); i++)
+        w->skip = w->skip || strcmp (word, own[i]) == 0;
+    if (!w->skip)
+        json_push_text (w->list, word);
+    return 0;
+}
+
+static struct json *make_request (const struct command_spec *c,
+                                  const void *opt, int n,
+                                  char *const *operands)
+{
+    struct json *j = json_object (), *list;
+    struct view_words w = { NULL, false };
+
+    json_add_text (j, "do", "view");
+    json_add_text (j, "verb", strchr (c->name, ' ') + 1);
+    w.list = json_add_array (j, "options");
+    (void)options_words (c, opt, add_word, &w);
+    list = json_add_array (j, "operands");
+    for (int i = 0; i < n; i++)
+        json_push_text (list, operands[i]);
+    return j;
+}
+
+int cli_view_begin (const struct command_spec *c, const char *root,
+                    const void *opt, int n, char *const *operands,
+                    struct cli_view *v)
+{
+    int out[2] = { -1, -1 }, said[2] = { -1, -1 };
+    struct err err = { "" };
+    int rc = -1;
+
+    *v = (struct cli_view){ -1, -1, -1 };
+    if (pipe2 (out, O_CLOEXEC) < 0 || pipe2 (said, O_CLOEXEC) < 0)
+        (void)err_sys (&err, errno, "cannot make a pipe");
+    else
+        rc = control_ask_for (root, make_request (c, opt, n, operands),
+                              (int[]){ out[1], said[1] }, &err);
+    fileio_close (out[1]);
+    fileio_close (said[1]);
+    *v = (struct cli_view){ rc, out[0], said[0] };
+    if (rc >= 0)
+        return 0;
+    fileio_close (out[0]);
+    fileio_close (said[0]);
+    return cli_fail (c, rc == -EACCES ? EX_NOPERM : EX_IOERR, "%s", err.text);
+}
+
+/* Copy what has come; closes it at its end. */
+static void pass_on (int *from, int to)
+{
+    char bytes[65536];
+    ssize_t n = read (*from, bytes, sizeof (bytes));
+
+    if (n < 0 && errno == EINTR)
+        return;
+    if (n > 0 && fileio_write_all (to, bytes, (size_t)n) == 0)
+        return;
+    (void)close (*from);
+    *from = -1;
+}
+
+int cli_view_end (const struct command_spec *c, struct cli_view *v)
+{
+    struct json *answer = NULL;
+    struct err err = { "" };
+    int rc;
+
+    (void)fflush (stdout);
+    while (v->out >= 0 || v->said >= 0) {
+        struct pollfd p[] = { { v->out, POLLIN, 0 }, { v->said, POLLIN, 0 } };
+
+        if (poll (p, 2, -1) < 0 && errno != EINTR)
+            break;
+        if (p[0].revents)
+            pass_on (&v->out, STDOUT_FILENO);
+        if (p[1].revents)
+            pass_on (&v->said, STDERR_FILENO);
+    }
+    if ((rc = control_hear (v->fd, &answer, &err)) < 0)
+        return cli_fail (c, rc == -EINVAL   ? EXIT_USAGE
+                            : rc == -ENOENT ? EX_NOINPUT
+                            : rc == -EACCES ? EX_NOPERM
+                            : rc == -EAGAIN ? EX_TEMPFAIL
+                                            : EX_IOERR, "%s", err.text);
+    rc = (int)cli_number (answer, "exit_status");
+    json_free (answer);
+    return rc;
+}
+
+int cli_view (const struct command_spec *c, const char *root, const void *opt,
+              int n, char *const *operands)
+{
+    struct cli_view v;
+    int status = cli_view_begin (c, root, opt, n, operands, &v);
+
+    return status ? status : cli_view_end (c, &v);
+}

@@ -1,0 +1,259 @@
+#!/usr/bin/env bats
+# Who sees what of a root: users of this host by the socket for them, operators,
+# and nodes by their keys.  The users are some that every system has.
+
+load service_helper
+
+# others WORK: a directory that they can reach
+setup_users ()
+{
+    [ "$(id -u)" -eq 0 ] || skip "needs root, to be other users"
+    command -v setpriv >/dev/null || skip "needs setpriv"
+    open=$(mktemp -d /tmp/rollcall-access-XXXXXX)
+    chmod 0755 "$open"
+    as daemon test -x "$ROLLCALL" || skip "other users cannot run $ROLLCALL"
+    cd "$open" || return
+    TEST_DIR=$open
+    export ROLLCALL_SOCKET=$open/socket/control.sock ROLLCALL_ROOT=$open/root
+}
+
+teardown ()
+{
+    [ -z "${service:-}" ] || kill "$service" 2>/dev/null || true
+    cd /
+    [ -z "${open:-}" ] || rm -rf "$open"
+}
+
+as ()                               # USER COMMAND...
+{
+    setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"
+}
+
+as_member ()                        # USER GROUP COMMAND...
+{
+    setpriv --reuid "$1" --regid "$1" --groups "$2" "${@:3}"
+}
+
+deliver ()                          # JOB
+{
+    run agent --once --raw --job "$1" --state "$open/spool.$1" "$1"
+    expect_status 0
+    was () { [ "$(builds "$1")" -ge 1 ]; }
+    eventually was "$1"
+}
+
+# Two jobs of daemon and bin, and one that both have captures of.
+serves ()                           # [OPTION]...
+{
+    service "$@"
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 alice
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 --seed 2 bob
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 2 --seed 3 both
+    chown -R daemon alice
+    chown -R bin bob both
+    chown -R daemon "$(find both -mindepth 1 -maxdepth 1 | sort | head -n 1)"
+    for job in alice bob both; do
+        deliver "$job"
+    done
+    own_is_known () { as daemon "$ROLLCALL" jobs | grep -q alice; }
+    eventually own_is_known
+}
+
+only ()                             # JOB: of the three, in the output
+{
+    for job in alice bob both; do
+        case $job in
+        "$1") shows "$job" ;;
+        *) ! grep -qw "$job" <<<"$output" || fail "shows $job: $output" ;;
+        esac
+    done
+}
+
+@test "a user sees and gets what is his, by the socket, and nothing else" {
+    setup_users
+    serves
+    run as daemon "$ROLLCALL" jobs --json
+    expect_status 0
+    only alice
+    run as daemon "$ROLLCALL" jobs --where "abs(iif(job='bob', \
+        -9223372036854775807-1, 1))>0"
+    expect_status 0
+    only alice
+    run as daemon "$ROLLCALL" jobs --where "owner IS NOT 'daemon'" \
+        --user --root=/
+    expect_status 0
+    shows "no rows"
+    run as daemon "$ROLLCALL" show alice
+    expect_status 0
+    shows "user          daemon"
+    run as daemon "$ROLLCALL" archive ls
+    expect_status 0
+    only alice
+    for job in bob both; do
+        run as daemon "$ROLLCALL" show "$job"
+        expect_status 66
+        run as daemon "$ROLLCALL" jobs --job "$job"
+        expect_status 66
+        run as daemon "$ROLLCALL" archive ls "$job"
+        expect_status 66
+        run as daemon "$ROLLCALL" fetch --rank 0 "$job"
+        expect_status 66
+        shows "no job $job of user daemon"
+        mkdir -p "mine.$job" && chown daemon "mine.$job"
+        run as daemon "$ROLLCALL" archive get "$job" 0 "mine.$job"
+        expect_status 66
+        is "files of $job" 0 "$(find "mine.$job" -type f | wc -l)"
+    done
+    # both of these are bin's own, and only one is all his
+    run as bin "$ROLLCALL" jobs
+    only bob
+    run "$ROLLCALL" jobs
+    shows both
+    run as daemon "$ROLLCALL" fetch --rank 0 --wait 0 alice
+    shows "rank 0      "
+}
+
+times_of ()                         # DIR: of raw files, and modes
+{
+    (cd "$1" && find . -name '*.json' -printf '%p %m %T@\n' | sort)
+}
+
+@test "what a user gets by the socket is his, and as it was" {
+    setup_users
+    serves
+    mkdir mine && chown daemon mine
+    run as daemon "$ROLLCALL" archive get alice 0 mine
+    expect_status 0
+    shows "files in mine"
+    run as daemon "$ROLLCALL" archive get alice 0 mine
+    expect_status 73
+    shows "nothing is overwritten"
+    "$ROLLCALL" archive get alice 0 root.own >/dev/null
+    diff -r mine root.own
+    is "times and modes" "$(times_of root.own)" "$(times_of mine)"
+    is owners daemon "$(find mine -printf '%u\n' | sort -u)"
+    # where he may not write, the service does not, either
+    mkdir closed
+    run as daemon "$ROLLCALL" archive get alice 0 closed
+    expect_status 73
+    is "files in closed" "" "$(ls closed)"
+    # one that is damaged is named, and the others come
+    rm -rf mine/*
+    dd if=/dev/urandom of="$(find root/segments -type f | sort | head -n 1)" \
+        bs=1 seek=5000 count=64 conv=notrunc status=none
+    "$ROLLCALL" archive get alice 0 damaged >own.out 2>&1 || true
+    run as daemon "$ROLLCALL" archive get alice 0 mine
+    diff -r mine damaged
+}
+
+@test "a user changes nothing, and is told who may" {
+    setup_users
+    serves --operator sys --operator @games
+    for what in "archive tag alice x" "archive pin alice" "jobs merge bob alice" \
+        "jobs --job alice --expect 3" "archive verify"; do
+        # shellcheck disable=SC2086     # words
+        run as daemon "$ROLLCALL" $what
+        [ "$status" -ne 0 ]
+    done
+    run as daemon "$ROLLCALL" archive tag alice x
+    expect_status 77
+    shows "for operators of this root: its owner, root, sys, @games"
+    run "$ROLLCALL" show alice
+    ! grep -q "tag " <<<"$output"
+    # nobody else's process is at his command
+    run as daemon cat root/ledger.db
+    [ "$status" -ne 0 ]
+    is "mode of the root" 750 "$(stat -c %a root)"
+    is "mode of its socket" 600 "$(stat -c %a root/control.sock)"
+}
+
+@test "operators, by name and by group, see and change all" {
+    setup_users
+    serves --operator sys --operator @games
+    run as sys "$ROLLCALL" jobs
+    expect_status 0
+    shows bob
+    shows both
+    run as_member daemon games "$ROLLCALL" archive tag bob seen
+    expect_status 0
+    run "$ROLLCALL" show bob
+    shows "by daemon"
+    run as_member daemon games "$ROLLCALL" show bob
+    expect_status 0
+    run "$AGGREGATOR" --root other --operator nobody-of-this-name
+    expect_status 2
+    shows "no user nobody-of-this-name"
+}
+
+@test "without --socket a user has no way in, with another root it is said" {
+    setup_users
+    serves
+    mkdir -m 0700 another
+    run env ROLLCALL_ROOT="$open/another" setpriv --reuid daemon --regid daemon \
+        --clear-groups "$ROLLCALL" show alice
+    expect_status 66
+    shows "has another root"
+    stop_service
+    [ ! -e "$ROLLCALL_SOCKET" ]
+    run as daemon "$ROLLCALL" jobs
+    expect_status 77
+}
+
+@test "a node reads nothing, whatever it says" {
+    : "${WIRE_PEER:?names wire_peer}"
+    service
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 job
+    run agent --once --raw job
+    expect_status 0
+    run timeout 60 "$WIRE_PEER" snoop "tcp://127.0.0.1:$PORT" heard
+    expect_status 0
+    is "types that it heard" $'32\n33' "$output"
+    for word in "$(ls job)" ASCEND profiler_metadata; do
+        ! grep -aqF "$word" heard || fail "it heard of $word"
+    done
+    stop_service
+}
+
+waits_for ()                        # TEXT: in the status of the agent's spool
+{
+    "$ROLLCALL" status spool | grep -q "$1"
+}
+
+@test "beyond a quota data waits, its agent says why, and goes on by itself" {
+    service --quota-job 4kB
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 40 job
+    watching --raw --quiet-period 1s job
+    eventually waits_for "delivery waits: quota of job j is full"
+    "$ROLLCALL" status root >status.out
+    grep -q "job j: delivery waits: quota of job j is full" status.out
+    grep -q "are stored" status.out
+    grep -q 'event=quota .*the job itself has' service.log
+    grep -q 'event=delivery-waits' agent.log
+    kill "$service"
+    wait "$service"
+    service --quota-job 1GB --quota-user 1GB --quota-root 1GB
+    all_came () { [ "$(durable || echo 0)" -ge 10 ] 2>/dev/null; }
+    eventually all_came
+    holds_more () {
+        [[ "$("$ROLLCALL" status --json root | tr -d ' \t\n')" =~ \"stored_bytes\":([0-9]+) ]] &&
+            [ "${BASH_REMATCH[1]}" -gt 4000 ]
+    }
+    eventually holds_more
+    ends_with 0
+    stop_service
+    run "$AGGREGATOR" --root root --quota-user alice=much
+    expect_status 2
+}
+
+@test "run --raw --owner: files have their owner again, and not without it" {
+    [ "$(id -u)" -eq 0 ] || skip "needs root, to give files away"
+    for option in --owner --raw; do
+        rm -rf caps
+        run "$ROLLCALL" run -o "out$option" --raw $option --watch caps -- \
+            sh -c '"$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 caps &&
+                   chown -R daemon:bin caps'
+        expect_status 0
+    done
+    is "owner" daemon:bin "$(find out--owner/captures -name '*.csv' -printf '%u:%g\n' | sort -u)"
+    is "without" root:root "$(find out--raw/captures -name '*.csv' -printf '%u:%g\n' | sort -u)"
+}

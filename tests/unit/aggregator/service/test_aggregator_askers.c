@@ -1,0 +1,164 @@
+/* tests/unit/aggregator/service/test_aggregator_askers.c - who may ask for what,
+ * and in which words
+ */
+#include "aggregator/service/service_check.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NOBODY 54321            // whom no host knows
+
+static struct json *asks (const char *text)
+{
+    struct json *j = json_parse (text, strlen (text), NULL);
+
+    assert_non_null (j);
+    return j;
+}
+
+static int may (struct service *s, const struct control_peer *p,
+                const char *request, const char **visible_to, struct err *err)
+{
+    struct json *j = asks (request);
+    int rc = aggregator_may_ask (&s->a, p, j, visible_to, err);
+
+    json_free (j);
+    return rc;
+}
+
+/* Somebody with a name, who is neither root nor the user of this test. */
+static const struct passwd *somebody (void)
+{
+    const struct passwd *p;
+
+    setpwent ();
+    while ((p = getpwent ()) && (p->pw_uid == 0 || p->pw_uid == geteuid ()))
+        ;
+    assert_non_null (p);
+    return p;
+}
+
+static void say_user (struct service *s, const char *job, const char *user)
+{
+    struct ledger_fact f = { .at_ns = 1 };
+
+    PRINT (f.job, "%s", job);
+    PRINT (f.key, FACT_USER);
+    PRINT (f.value, "%s", user);
+    assert_int_equal (ledger_set_fact (s->a.ledger, &f, NULL), 1);
+}
+
+static void test_may (void **state)
+{
+    struct service *s = *state;
+    const struct passwd *user = somebody ();
+    struct control_peer owner = { .owner = true }, p = { .uid = user->pw_uid };
+    char name[64];
+    const char *visible = NULL;
+    struct err err = { "" };
+
+    PRINT (name, "%s", user->pw_name);
+    say_user (s, "his", name);
+    say_user (s, "others", "somebody-else");
+    assert_int_equal (may (s, &owner, "{\"do\": \"gc\"}", &visible, &err), 0);
+    assert_null (visible);
+    assert_int_equal (may (s, &p, "{\"do\": \"view\"}", &visible, &err), 0);
+    assert_string_equal (visible, name);
+    assert_int_equal (may (s, &p, "{\"do\": \"fetch\", \"job\": \"his\"}",
+                           &visible, &err), 0);
+    assert_int_equal (may (s, &p, "{\"do\": \"fetch\", \"job\": \"others\"}",
+                           &visible, &err), -ENOENT);
+    assert_int_equal (may (s, &p, "{\"do\": \"fetch\", \"job\": \"none\"}",
+                           &visible, &err), -ENOENT);
+    // also what this version does not know yet
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const requests[] = {
+            "{\"do\": \"tag\", \"job\": \"his\"}", "{\"do\": \"rm\"}",
+            "{\"do\": \"new\"}", "{}",
+        };
+
+        assert_int_equal (may (s, &p, requests[i], &visible, &err), -EACCES);
+        assert_non_null (strstr (err.text, "is for operators of this root"));
+    }
+    p.uid = NOBODY;
+    assert_int_equal (may (s, &p, "{\"do\": \"view\"}", &visible, &err),
+                      -EACCES);
+    s->opt.operators = (struct operators){ .users = { NOBODY }, .nusers = 1 };
+    assert_int_equal (may (s, &p, "{\"do\": \"rm\"}", &visible, &err), 0);
+}
+
+static int view (struct service *s, const char *request, struct err *err)
+{
+    const struct control_peer p = { .pipes = { -1, -1 } };
+    struct json *j = asks (request);
+    int rc = aggregator_view (&s->a, &p, j, NULL, err);
+
+    json_free (j);
+    return rc;
+}
+
+/* No word may name another root, or a file to be written. */
+static void test_words (void **state)
+{
+    static const char *const bad[] = {
+        "{\"do\": \"view\"}",
+        "{\"verb\": \"fsck\"}",
+        "{\"verb\": \"jobs\", \"options\": [\"--root\", \"/\"]}",
+        "{\"verb\": \"jobs\", \"options\": [\"--root=/\"]}",
+        "{\"verb\": \"jobs\", \"options\": [\"--where\"]}",
+        "{\"verb\": \"jobs\", \"options\": [\"--wher\", \"1\"]}",
+        "{\"verb\": \"jobs\", \"options\": [\"\"]}",
+        "{\"verb\": \"trend\", \"options\": [\"--html\", \"/tmp/x\"]}",
+        "{\"verb\": \"archive\"}",
+        "{\"verb\": \"archive\", \"operands\": [\"rm\", \"j\"]}",
+        "{\"verb\": \"archive\", \"options\": [\"--owner\"]}",
+    };
+    static const char *const good[] = {
+        "{\"verb\": \"jobs\", \"options\": [\"--where\", \"--root\"]}",
+        "{\"verb\": \"show\", \"operands\": [\"--root=/\"]}",
+        "{\"verb\": \"archive\", \"operands\": [\"ls\"]}",
+    };
+    struct service *s = *state;
+    struct err err = { "" };
+
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        if (view (s, bad[i], &err) != -EINVAL || strstr (err.text, "pipes"))
+            fail_msg ("%s: %s", bad[i], err.text);
+    }
+    // what is missing then is where to print
+    for (size_t i = 0; i < sizeof (good) / sizeof (good[0]); i++) {
+        if (view (s, good[i], &err) != -EINVAL || !strstr (err.text, "pipes"))
+            fail_msg ("%s: %s", good[i], err.text);
+    }
+}
+
+static void test_root (void **state)
+{
+    struct service *s = *state;
+    char text[PATH_MAX + 32];
+    struct json *j = asks ("{}");
+
+    assert_true (aggregator_is_meant (&s->a, j));
+    json_free (j);
+    (void)snprintf (text, sizeof (text), "{\"root\": \"%s/../root\"}",
+                    s->root);
+    j = asks (text);
+    assert_true (aggregator_is_meant (&s->a, j));
+    json_free (j);
+    j = asks ("{\"root\": \"/\"}");
+    assert_false (aggregator_is_meant (&s->a, j));
+    json_free (j);
+}
+
+int main (void)
+{
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_may), TEST (test_words), TEST (test_root),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* tests/unit/aggregator/service/test_aggregator_facts.c - who started a job, as
+ * its captures say
+ */
+#include "aggregator/service/service_check.h"
+
+#include <string.h>
+
+static struct job_origin about;
+static bool of_one_user;
+
+struct job_origin __wrap_job_build_about (const struct job_build *b);
+bool __wrap_job_build_is_of (const struct job_build *b, const char *user);
+
+struct job_origin __wrap_job_build_about (const struct job_build *b)
+{
+    (void)b;
+    return about;
+}
+
+bool __wrap_job_build_is_of (const struct job_build *b, const char *user)
+{
+    (void)b;
+    return of_one_user && strcmp (user, about.user) == 0;
+}
+
+static bool says (struct service *s, const char *key, const char *value)
+{
+    struct ledger_fact f = { .gone = false };
+
+    (void)snprintf (f.job, sizeof (f.job), "j");
+    (void)snprintf (f.key, sizeof (f.key), "%s", key);
+    (void)snprintf (f.value, sizeof (f.value), "%s", value);
+    return ledger_has_fact (s->a.ledger, &f, NULL) == 1;
+}
+
+static void built_by (struct service *s, const char *user, bool one)
+{
+    struct served served = { .noted_size = 0 };
+
+    (void)snprintf (served.job.id, sizeof (served.job.id), "j");
+    about = (struct job_origin){ .scheduler_id = "", .command = "train.py" };
+    (void)snprintf (about.user, sizeof (about.user), "%s", user);
+    of_one_user = one;
+    s->a.building = &served;
+    aggregator_note_origin (&s->a);
+    s->a.building = NULL;
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (s->a.nfacts, 0);
+}
+
+static void test_facts (void **state)
+{
+    struct service *s = *state;
+
+    built_by (s, "alice", true);
+    assert_true (says (s, FACT_USER, "alice"));
+    assert_true (says (s, FACT_COMMAND, "train.py"));
+    assert_false (says (s, FACT_SCHEDULER_ID, ""));
+    // again, and nothing new is written
+    built_by (s, "alice", true);
+    built_by (s, "bob", true);
+    assert_true (says (s, FACT_USER, "bob"));
+    assert_false (says (s, FACT_USER, "alice"));
+    usage_fini (&s->a.usage);
+}
+
+/* Captures of two users: it is visible to neither, also if one of them had it
+ * alone before.
+ */
+static void test_two_users (void **state)
+{
+    struct service *s = *state;
+
+    built_by (s, "alice", false);
+    assert_false (says (s, FACT_USER, "alice"));
+    built_by (s, "alice", true);
+    assert_true (says (s, FACT_USER, "alice"));
+    assert_int_equal (usage_of_job (&s->a.usage, "j")->user, 0);
+    built_by (s, "bob", false);
+    assert_false (says (s, FACT_USER, "alice"));
+    assert_false (says (s, FACT_USER, "bob"));
+    assert_true (usage_of_job (&s->a.usage, "j")->user == TEXTS_NONE);
+    assert_true (says (s, FACT_COMMAND, "train.py"));
+    usage_fini (&s->a.usage);
+}
+
+/* A run's root does not last. */
+static void test_run (void **state)
+{
+    struct service *s = *state;
+
+    s->opt.run_dir = s->dir;
+    built_by (s, "alice", true);
+    assert_false (says (s, FACT_USER, "alice"));
+}
+
+int main (void)
+{
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_facts), TEST (test_two_users), TEST (test_run),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
