@@ -1,7 +1,9 @@
 /* aggregator/archive/request.c - execute a user's corrections of a root */
 #include "archive/request.h"
 
+#include "archive/audit.h"
 #include "archive/divide.h"
+#include "archive/remove.h"
 #include "base/clock.h"
 #include "base/vec.h"
 #include "model/capture.h"
@@ -260,12 +262,24 @@ static int do_untag (const struct request *r, struct err *err)
     return change_tags (r, true, err);
 }
 
+static int64_t uid_of (const struct request *r)
+{
+    int64_t uid = -1;
+
+    (void)json_int (json_get (r->asked, "uid"), &uid);
+    return uid;
+}
+
 static int change_pin (const struct request *r, bool gone, struct err *err)
 {
     struct ledger_fact f = fact_of (r, FACT_PIN, "1", gone);
+    struct audit line = { .verb = gone ? "archive unpin" : "archive pin",
+                          .user = f.by, .uid = uid_of (r), .job = r->job,
+                          .at_ns = f.at_ns };
     int rc = has_job (r, err);
 
-    if (rc == 0 && (rc = ledger_has_fact (r->ledger, &f, err)) == 0)
+    if (rc == 0 && (rc = ledger_has_fact (r->ledger, &f, err)) == 0 &&
+        (rc = audit_write (store_root (r->store), &line, err)) == 0)
         rc = keep_facts (r, &f, 1, err);
     return rc < 0 ? rc : tell_marks (r, err);
 }
@@ -280,6 +294,27 @@ static int do_unpin (const struct request *r, struct err *err)
     return change_pin (r, true, err);
 }
 
+/* ---- removing ---- */
+
+static int do_rm (const struct request *r, struct err *err)
+{
+    struct remove_what what = {
+        .job = r->job, .uid = uid_of (r), .now_ns = clock_wall_ns (),
+        .what = json_text (json_get (r->asked, "what"), ""),
+        .verb = json_text (json_get (r->asked, "verb"), "archive rm"),
+        .by = json_text (json_get (r->asked, "by"), ""),
+    };
+    struct removal done;
+    int rc = remove_apply (r->ledger, r->store, &what, &done, err);
+
+    if (rc < 0)
+        return rc;
+    json_add_int (r->answer, "captures", done.captures);
+    json_add_int (r->answer, "files", done.files);
+    json_add_int (r->answer, "bytes", (int64_t)done.bytes);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run) (const struct request *r, struct err *err);
@@ -292,6 +327,7 @@ static const struct {
     { "untag", do_untag },
     { "pin", do_pin },
     { "unpin", do_unpin },
+    { "rm", do_rm },
 };
 
 int request_execute (struct ledger *ledger, struct store *store,

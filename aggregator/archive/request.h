@@ -12,11 +12,14 @@
  *     {"do": "untag", ...}                            as tag
  *     {"do": "pin", "job": ID, "by": USER}            keep it
  *     {"do": "unpin", "job": ID, "by": USER}
+ *     {"do": "rm", "job": ID, "what": CAPTURE or RANK or "", "by": USER,
+ *      "uid": N, "verb": VERB}                        remove it (archive/remove.h)
  *
  * After merge and split, 'answer' has "job", which has the captures now,
  * "captures", the number of their versions, and "jobs": all whose captures
- * changed.  After the last four, "jobs" is empty, and "tags" and "pinned" say
- * what the job has now.  The answer to fetch is in
+ * changed.  After tag to unpin, "jobs" is empty, and "tags" and "pinned" say
+ * what the job has now.  After rm, "captures", "files" and "bytes" were removed.
+ * The answer to fetch is in
  * doc/format-store.md.
  */
 #ifndef ROLLCALL_ARCHIVE_REQUEST_H
@@ -27,7 +30,8 @@
 
 /* Execute a request; it is durable on return.  Runs in its own transaction, so
  * nothing uncommitted may be appended to the store.  0, with the result in
- * 'answer'; -EINVAL, -ENOENT (no such job), -EHOSTUNREACH (a "fetch"), or as
+ * 'answer'; -EINVAL, -ENOENT (no such job), -EHOSTUNREACH (a "fetch"), -EPERM (rm of a
+ * pinned job), or as
  * ledger and store.
  */
 int request_execute (struct ledger *ledger, struct store *store,

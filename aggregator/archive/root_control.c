@@ -67,6 +67,7 @@ static int status_of (int rc)
 {
     return rc == -EINVAL   ? EX_USAGE
            : rc == -ENOENT ? EX_NOINPUT
+           : rc == -EPERM  ? EX_NOPERM
                            : EX_IOERR;
 }
 
@@ -279,6 +280,7 @@ static int root_control_ask (int fd, const char *text, struct json **answer,
     (void)json_int (json_get (*answer, "status"), &status);
     return err_set (err, status == EX_USAGE     ? EINVAL
                          : status == EX_NOINPUT ? ENOENT
+                         : status == EX_NOPERM  ? EPERM
                                                 : EIO,
                     "%s", json_text (json_get (*answer, "text"),
                                      "the aggregator refused it"));

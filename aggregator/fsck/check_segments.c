@@ -92,6 +92,10 @@ static int on_record (void *arg, const struct record *r, int bad,
         rc = ledger_set_fact (c->fresh, &r->fact, c->err);
         return rc < 0 ? rc : 0;
     }
+    if (r->kind == RECORD_DELETION) {
+        rc = ledger_delete (c->fresh, &r->deletion, c->err);
+        return rc < 0 ? rc : 0;
+    }
     if (r->kind == RECORD_ITEM)
         return on_item (c, &r->item);
     struct store_chunk chunk = { r->id, r->place };

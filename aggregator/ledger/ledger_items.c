@@ -119,8 +119,10 @@ int ledger_has_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err)
 {
     struct known k;
-    int rc;
+    int rc = ledger_find_deletion (l, item, NULL, err);
 
+    if (rc != 0)
+        return rc;
     if (*item->dir)
         return find_version (l, item, err);
     rc = find_item (l, item, &k, err);
@@ -157,9 +159,10 @@ static int supersede (struct ledger *l, const struct ledger_item *item,
 {
     int newer;
     int rc = db_one (ledger_rows (l, err, "SELECT 1 FROM item WHERE " ITS_NAME
-                                  "AND superseded=0 AND newest_ns>?6 AND "
+                                  "AND superseded=0 AND (newest_ns>?6 OR ("
+                                  "newest_ns=?6 AND received_ns>?7)) AND "
                                   "place=''", LEDGER_NAME (item),
-                                  item->newest_ns), newer);
+                                  item->newest_ns, item->received_ns), newer);
 
     return rc != 0 ? rc : ledger_do (l, err, "UPDATE item SET superseded=1, "
                                      "sum=~sum WHERE " ITS_NAME "AND "
@@ -171,14 +174,17 @@ static int insert_item (struct ledger *l, const struct ledger_item *i,
                         bool superseded, struct err *err)
 {
     int64_t sum = ledger_item_sum (i);
+    int64_t seq = ledger_last_seq (l) + 1;
     int rc = ledger_do (l, err, "INSERT INTO item (job, kind, rank, capture, "
                         "path, content, host, received_ns, newest_ns, "
                         "superseded, sum, scope, place, who, rows, "
-                        LEDGER_FACTS_OF ("") ") VALUES (?1,?2,?3,?4,?5,?6,?7,"
-                        "?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)",
+                        LEDGER_FACTS_OF ("") ", seq) VALUES (?1,?2,?3,?4,?5,"
+                        "?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,"
+                        "?20)",
                         LEDGER_NAME (i), &i->content, i->host, i->received_ns,
                         i->newest_ns, superseded, superseded ? ~sum : sum,
-                        i->scope, i->dir, i->who, i->rows, LEDGER_FACTS (i));
+                        i->scope, i->dir, i->who, i->rows, LEDGER_FACTS (i),
+                        seq);
 
     if (rc < 0)
         return rc;
@@ -209,8 +215,10 @@ static int add_item (struct ledger *l, void *arg, struct err *err)
 {
     struct ledger_item item = *(const struct ledger_item *)arg;
     struct known k;
-    int rc;
+    int rc = ledger_find_deletion (l, &item, NULL, err);
 
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
     if (*item.dir)
         return add_version (l, &item, err);
     rc = find_item (l, &item, &k, err);

@@ -314,6 +314,14 @@ int store_note_fact (struct store *s, const struct ledger_fact *f,
     return write_note (s, &r, err);
 }
 
+int store_note_deletion (struct store *s, const struct ledger_deletion *d,
+                         struct err *err)
+{
+    struct record r = { .kind = RECORD_DELETION, .deletion = *d };
+
+    return write_note (s, &r, err);
+}
+
 /* ---- committing ---- */
 
 /* After a failed fsync of a directory a second one would succeed, but the name

@@ -1,0 +1,129 @@
+/* cli/archive_remove.c - rollcall archive rm, prune and gc: what deletes */
+#include "archive_remove.h"
+
+#include "archive/archive.h"
+#include "archive/remove.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define FAIL(opt, status, ...) cli_fail ((opt)->command, status, __VA_ARGS__)
+
+const char *archive_my_name (void)
+{
+    const struct passwd *me = getpwuid (getuid ());
+    static char number[24];
+
+    if (me)
+        return me->pw_name;
+    PRINT (number, "%ld", (long)getuid ());
+    return number;
+}
+
+/* Print a document, or end the plan in text. */
+static int finish (const struct archive_remove_options *opt, struct json *doc)
+{
+    if (doc)
+        return cli_flush (opt->command, cli_print_json (doc));
+    if (!opt->apply)
+        (void)printf ("nothing was changed: --apply does it\n");
+    return cli_flush (opt->command, 0);
+}
+
+/* ---- rm ---- */
+
+static struct json *ask_rm (const char *job, const char *what,
+                            const char *verb)
+{
+    struct json *request = json_object ();
+
+    json_add_text (request, "do", "rm");
+    json_add_text (request, "job", job);
+    json_add_text (request, "what", what);
+    json_add_text (request, "verb", verb);
+    json_add_text (request, "by", archive_my_name ());
+    json_add_int (request, "uid", (int64_t)getuid ());
+    return request;
+}
+
+/* Have a job, or some of it, removed: 0, or the status after a message. */
+static int remove_job (const struct archive_remove_options *opt,
+                       const char *job, const char *what, const char *verb)
+{
+    struct json *answer;
+    bool served;
+    int status = cli_ask (opt->command, opt->root, ask_rm (job, what, verb),
+                          &answer, &served);
+
+    if (status == 0)
+        json_free (answer);
+    return status;
+}
+
+static void print_removal (const struct archive_remove_options *opt,
+                           const char *job, const struct removal *r)
+{
+    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)], bytes[16], shared[16];
+
+    units_bytes_text (r->bytes, bytes);
+    units_bytes_text (r->shared, shared);
+    (void)printf ("%s of job %s: %lld capture%s, %lld file%s, %s%s\n",
+                  opt->apply ? "removed" : "to be removed",
+                  utf8_escape (job, UTF8_COLUMN, shown),
+                  (long long)r->captures, units_s ((uint64_t)r->captures),
+                  (long long)r->files, units_s ((uint64_t)r->files), bytes,
+                  r->all ? ", which is all of it, and its result" : "");
+    if (r->shared > 0)
+        (void)printf ("%s of that stay, since other captures have the same "
+                      "files\n", shared);
+    if (opt->apply)
+        (void)printf ("rollcall archive gc --apply frees the bytes\n");
+}
+
+static struct json *removal_json (const struct archive_remove_options *opt,
+                                  const char *job, const struct removal *r)
+{
+    struct json *doc = json_object ();
+
+    json_add_text (doc, "job", job);
+    json_add_int (doc, "captures", r->captures);
+    json_add_int (doc, "files", r->files);
+    json_add_int (doc, "bytes", (int64_t)r->bytes);
+    json_add_int (doc, "shared", (int64_t)r->shared);
+    json_add_bool (doc, "all", r->all);
+    json_add_bool (doc, "pinned", r->pinned);
+    json_add_bool (doc, "applied", opt->apply);
+    return doc;
+}
+
+int archive_rm (const struct archive_remove_options *opt, const char *job,
+                const char *what)
+{
+    struct remove_what w = { .job = job, .what = what ? what : "" };
+    struct err err = { "" };
+    struct removal r;
+    struct archive a;
+    int status = cli_open_archive (opt->command, opt->root, &a), rc;
+
+    if (status != 0)
+        return status;
+    rc = remove_plan (a.ledger, &w, &r, &err);
+    archive_close (&a);
+    if (rc < 0)
+        return FAIL (opt, rc == -ENOENT ? EX_NOINPUT : EX_IOERR, "%s",
+                     err.text);
+    if (r.pinned)
+        return FAIL (opt, EX_NOPERM, "job %s is pinned: rollcall archive unpin "
+                     "%s lets it be removed", job, job);
+    if (opt->apply &&
+        (status = remove_job (opt, job, w.what, "archive rm")) != 0)
+        return status;
+    if (!opt->json)
+        print_removal (opt, job, &r);
+    return finish (opt, opt->json ? removal_json (opt, job, &r) : NULL);
+}
