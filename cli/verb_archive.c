@@ -89,8 +89,8 @@ static long for_items (struct archive *a, const char *job,
 
 static int nothing_of (const struct archive *a, const char *job)
 {
-    return FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs lists "
-                 "its jobs", a->root, job);
+    return cli_no_job (&archive_command, a->root, job,
+                       ": rollcall jobs lists its jobs");
 }
 
 /* ---- ls ---- */

@@ -69,9 +69,10 @@ int job_build_expect (const struct job_build *b,
                       bool run, struct roster *roster);
 
 /* Add the agents' reports to a roster: the host of each rank, also if nothing
- * was delivered of it, and how its COMMAND ended.
+ * was delivered of it, and how its COMMAND ended; and, of ranks whose captures
+ * were removed on purpose, when and by whom.  0 or -ENOMEM.
  */
-void job_build_say_fates (const struct job_build *b, struct roster *roster);
+int job_build_say_fates (struct job_build *b, struct roster *roster);
 
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
  * -EINTR: another thread has called job_build_cancel; ret->path names what was

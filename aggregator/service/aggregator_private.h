@@ -62,6 +62,7 @@ struct served {                 // a job, and its build schedule
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     struct build_schedule schedule;     // of a service: when to build
     bool lacks_ranks;           // its last result does
+    bool told_removed;          // that agents deliver what was removed
     struct served *next;
 };
 

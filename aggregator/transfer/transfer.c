@@ -250,7 +250,7 @@ static int offer_new (struct transfers *t, struct transfer *x,
     if (rc > 0)                 // acknowledged, and never entered
         transfer_complete (t, x, ITEM_IS_HERE);
     if (rc != 0)
-        return rc < 0 ? rc : 0;
+        return rc;
     rc = ledger_find_content (t->ledger, &m->content, &x->item.place, err);
     if (rc == 1 && !store_has (t->store, t->ledger, &m->content,
                                &x->item.place))

@@ -81,7 +81,8 @@ void transfers_destroy (struct transfers *t);   // t may be NULL
 void transfers_share (struct transfers *t);
 
 /* An agent offers an item.  Known content is entered and acknowledged at the
- * next commit; else it is requested.  'host' and 'job' are the agent's.
+ * next commit; else it is requested.  'host' and 'job' are the agent's.  1: it
+ * was removed here on purpose: it will be acknowledged, and not stored.
  * -ESTALE: known content was removed (store_look).  -EPROTO: it has another
  * size than offered.
  */

@@ -1,0 +1,105 @@
+#!/usr/bin/env bats
+# rollcall archive rm, prune and gc: what is removed stays removed, and is no
+# loss
+
+load service_helper
+
+# A job of three ranks with its raw files, delivered and built.
+delivered ()                        # [OPTION of the service]...
+{
+    make --ranks 3
+    service "$@"
+    run agent --once --raw job
+    expect_status 0
+    eventually captures_are 3
+    export ROLLCALL_ROOT=$TEST_DIR/root
+}
+
+items ()                            # [WHERE]: in the ledger
+{
+    sqlite3 root/ledger.db "SELECT count(*) FROM item ${1:+WHERE $1}"
+}
+
+# The root is sound, also if its ledger is made from its segments.
+sound ()
+{
+    run "$ROLLCALL" fsck aggregator
+    expect_status 0
+    rm -f root/ledger.db root/ledger.db-*
+    run "$ROLLCALL" fsck aggregator --repair
+    run "$ROLLCALL" fsck aggregator
+    expect_status 0
+    run "$ROLLCALL" archive verify
+    expect_status 0
+}
+
+@test "archive rm: a rank is removed, says so, and does not come back" {
+    local before
+
+    delivered
+    before=$(items "rank=1")
+    run "$ROLLCALL" archive rm j 1
+    expect_status 0
+    shows "to be removed of job j: 1 capture, $before files" "--apply does it"
+    is "items" "$before" "$(items "rank=1")"
+    [ ! -e root/audit.log ] || fail "a plan is in the log"
+    run "$ROLLCALL" archive rm j 1 --apply
+    expect_status 0
+    is "items" 0 "$(items "rank=1")"
+    eventually captures_are 2
+    is "reason" 1 "$(sql "SELECT count(*) FROM Roster WHERE rank=1 AND
+        state='missing' AND reason LIKE 'its captures were removed on % by %'")"
+    # another agent, which knows of nothing, delivers all of it again
+    rm -r spool
+    run agent --once --raw job
+    expect_status 0
+    is "items" 0 "$(items "rank=1")"
+    is "lines" 1 "$(grep -c event=removed-before service.log)"
+    stop_service
+    grep -q '"verb":"archive rm","job":"j","what":"1","captures":1' \
+        root/audit.log || fail "$(cat root/audit.log)"
+    sound
+    is "items" 0 "$(items "rank=1")"
+    # what is newer is taken as ever
+    find "$(capture_of 1)" -type f -exec touch {} +
+    service
+    run agent --once job
+    expect_status 0
+    is "captures" 1 "$(items "rank=1 AND kind=1")"
+}
+
+@test "archive rm: a job is removed with its result, but not if it is pinned" {
+    delivered
+    run "$ROLLCALL" archive rm nothing
+    expect_status 66
+    "$ROLLCALL" archive pin j
+    run "$ROLLCALL" archive rm j --apply
+    expect_status 77
+    shows "job j is pinned"
+    stop_service
+    "$ROLLCALL" archive unpin j
+    run "$ROLLCALL" archive rm j --apply --json
+    expect_status 0
+    shows '"all":' '"applied":'
+    [ ! -e root/jobs/j ] || fail "its result is there"
+    for verb in "jobs --job j" "show j" "build j" "archive ls j" \
+        "archive rm j"; do
+        # shellcheck disable=SC2086     # words
+        run "$ROLLCALL" $verb
+        expect_status 66
+        shows "job j was removed on 20" " UTC by "
+    done
+    is "lines" "archive pin archive unpin archive rm" \
+        "$(sed 's/.*"verb":"\([a-z ]*\)".*/\1/' root/audit.log | xargs)"
+    sound
+    is "items" 0 "$(items)"
+    # an agent with all of it, and one that only knows what it delivered
+    service
+    run agent --once --raw job
+    expect_status 0
+    rm -r spool
+    run agent --once --raw job
+    expect_status 0
+    is "items" 0 "$(items)"
+    [ ! -e root/jobs/j ] || fail "its result is there"
+}
