@@ -6,10 +6,12 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "store/gc.h"
 
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FAIL(opt, status, ...) cli_fail ((opt)->command, status, __VA_ARGS__)
@@ -126,4 +128,131 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     if (!opt->json)
         print_removal (opt, job, &r);
     return finish (opt, opt->json ? removal_json (opt, job, &r) : NULL);
+}
+
+/* ---- gc ---- */
+
+#define ASK_MS 100              // between questions to an aggregator
+#define HELD_MAX 100            // such questions while a lease keeps everything
+
+static int plan_gc (const struct archive_remove_options *opt,
+                    const struct gc_options *how, struct gc_report *ret)
+{
+    struct err err = { "" };
+    struct archive a;
+    int status = cli_open_archive (opt->command, opt->root, &a), rc;
+
+    if (status != 0)
+        return status;
+    rc = gc_run (a.ledger, a.store, how, ret, &err);
+    archive_close (&a);
+    return rc < 0 ? FAIL (opt, EX_IOERR, "%s", err.text) : 0;
+}
+
+static struct json *ask_gc (const struct gc_options *how, int64_t run)
+{
+    struct json *request = json_object ();
+
+    json_add_text (request, "do", "gc");
+    json_add_text (request, "by", archive_my_name ());
+    json_add_int (request, "uid", (int64_t)getuid ());
+    json_add_int (request, "grace_s", how->grace_s);
+    json_add_int (request, "percent", how->least_percent);
+    if (run > 0)
+        json_add_int (request, "run", run);
+    return request;
+}
+
+static uint64_t number_of (const struct json *answer, const char *name)
+{
+    int64_t n = 0;
+
+    (void)json_int (json_get (answer, name), &n);
+    return (uint64_t)n;
+}
+
+/* Have it done, and wait for it. */
+static int run_gc (const struct archive_remove_options *opt,
+                   const struct gc_options *how, struct gc_report *ret)
+{
+    const struct timespec pause = { .tv_nsec = ASK_MS * NS_PER_MS };
+    bool running = true, served;
+    struct json *answer;
+    int64_t run = 0;
+    int status, held = 0;
+
+    while (running && held < HELD_MAX) {
+        if (run > 0)
+            (void)nanosleep (&pause, NULL);
+        if ((status = cli_ask (opt->command, opt->root, ask_gc (how, run),
+                               &answer, &served)) != 0)
+            return status;
+        running = json_is_true (json_get (answer, "running"));
+        (void)json_int (json_get (answer, "run"), &run);
+        *ret = (struct gc_report){
+            .unused = number_of (answer, "unused"),
+            .freed = number_of (answer, "freed"),
+            .copied = number_of (answer, "copied"),
+            .segments = (size_t)number_of (answer, "segments"),
+            .damaged = (size_t)number_of (answer, "damaged"),
+        };
+        PRINT (ret->held, "%s", json_text (json_get (answer, "held"), ""));
+        held = *ret->held ? held + 1 : 0;
+        json_free (answer);
+    }
+    return 0;
+}
+
+static struct json *gc_json (const struct archive_remove_options *opt,
+                             const struct gc_report *r)
+{
+    struct json *doc = json_object ();
+
+    json_add_int (doc, "unused", (int64_t)r->unused);
+    json_add_int (doc, "freed", (int64_t)r->freed);
+    json_add_int (doc, "copied", (int64_t)r->copied);
+    json_add_int (doc, "segments", (int64_t)r->segments);
+    json_add_int (doc, "damaged", (int64_t)r->damaged);
+    json_add_nonempty (doc, "held", r->held);
+    json_add_bool (doc, "applied", opt->apply);
+    return doc;
+}
+
+static void print_gc (const struct archive_remove_options *opt,
+                      const struct gc_report *r)
+{
+    char unused[16], freed[16], copied[16];
+
+    units_bytes_text (r->unused, unused);
+    units_bytes_text (r->freed, freed);
+    units_bytes_text (r->copied, copied);
+    (void)printf ("%s are not used; %s %s, in %zu segment%s, of which %s in "
+                  "use %s copied\n", unused, freed,
+                  opt->apply ? "were freed" : "can be freed", r->segments,
+                  units_s (r->segments), copied,
+                  opt->apply ? "were" : "have to be");
+    if (r->damaged > 0)
+        (void)printf ("%zu damaged segment%s stay: rollcall fsck aggregator "
+                      "says more\n", r->damaged, units_s (r->damaged));
+}
+
+int archive_gc (const struct archive_remove_options *opt, int64_t grace_s,
+                int64_t percent)
+{
+    const struct gc_options how = {
+        .grace_s = grace_s, .least_percent = percent,
+        .now_ns = clock_wall_ns (), .plan = !opt->apply,
+    };
+    struct gc_report r = { .segments = 0 };
+    int status;
+
+    status = opt->apply ? run_gc (opt, &how, &r) : plan_gc (opt, &how, &r);
+    if (status != 0)
+        return status;
+    if (!opt->json)
+        print_gc (opt, &r);
+    if ((status = finish (opt, opt->json ? gc_json (opt, &r) : NULL)) != 0)
+        return status;
+    return *r.held ? FAIL (opt, EX_TEMPFAIL, "it is not finished: %s keeps "
+                           "what is left; try again later", r.held) : 0;
 }

@@ -17,6 +17,10 @@ struct archive_remove_options {
 int archive_rm (const struct archive_remove_options *opt, const char *job,
                 const char *what);
 
+/* Grace and percent are those of struct gc_options. */
+int archive_gc (const struct archive_remove_options *opt, int64_t grace_s,
+                int64_t percent);
+
 /* The name of whoever asks, for a record of who changed what. */
 const char *archive_my_name (void);
 

@@ -4,6 +4,7 @@
 #include "archive_remove.h"
 
 #include "archive/archive.h"
+#include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "query/grid.h"
@@ -19,6 +20,7 @@
 struct archive_options {
     const char *root;
     bool json, superseded, owner, foreign, apply;
+    int64_t grace_ns, percent;
 };
 
 static const struct option_spec options[] = {
@@ -32,13 +34,20 @@ static const struct option_spec options[] = {
       "there). Only root can."),
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
     OPTION_SWITCH ("apply", 0, struct archive_options, apply,
-      "rm: do it. Without this, only what would happen is printed."),
+      "rm, gc: do it. Without this, only what would happen is printed."),
+    OPTION (DURATION, "grace", 0, struct archive_options, grace_ns, "TIME",
+      "24h", NULL,
+      "gc: keep chunks of files that did not arrive completely for so long."),
+    OPTION_NUMBER ("unused", 0, struct archive_options, percent, "PERCENT",
+      "20", NULL, 0, 100,
+      "gc: empty each segment of which at least so much is not used."),
 };
 
 static const struct command_spec archive_command = {
     "rollcall archive",
     "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB] | "
-    "tag|untag JOB TAG... | pin|unpin JOB | rm JOB [CAPTURE|RANK]",
+    "tag|untag JOB TAG... | pin|unpin JOB | rm JOB [CAPTURE|RANK] | "
+    "gc",
     "List an aggregator's captures, get one back byte for byte, check every "
     "hash, mark jobs with tags and pins, and remove what is not needed.",
     options, sizeof (options) / sizeof (options[0]),
@@ -417,6 +426,7 @@ static const struct archive_verb {
     { "pin", "JOB", 1, 1, true },
     { "unpin", "JOB", 1, 1, true },
     { "rm", "JOB [CAPTURE|RANK]", 1, 2, false },
+    { "gc", "", 0, 0, false },
 };
 
 static const struct archive_verb *find_verb (const char *name)
@@ -459,8 +469,10 @@ static int remove_something (const struct archive_options *opt,
         .apply = opt->apply,
     };
 
-    return strcmp (v->name, "rm") == 0
-               ? archive_rm (&r, argv[1], argc > 2 ? argv[2] : NULL) : -1;
+    if (strcmp (v->name, "rm") == 0)
+        return archive_rm (&r, argv[1], argc > 2 ? argv[2] : NULL);
+    return strcmp (v->name, "gc") == 0
+               ? archive_gc (&r, opt->grace_ns / NS_PER_S, opt->percent) : -1;
 }
 
 /* NULL: the user was told what is missing or superfluous. */
@@ -474,7 +486,7 @@ static const struct archive_verb *understand (int argc, char **argv)
     const struct archive_verb *v = find_verb (argc > 0 ? argv[0] : "");
 
     if (!v)
-        (void)FAIL (0, "%s%s: use ls, get, verify, tag, untag, pin, unpin or rm "
+        (void)FAIL (0, "%s%s: use ls, get, verify, tag, untag, pin, unpin, rm or gc "
                     "(%s --help says more)", argc > 0 ? "unknown command archive "
                                                   : "name a command",
                     argc > 0 ? argv[0] : "", archive_command.name);

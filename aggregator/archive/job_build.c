@@ -241,7 +241,7 @@ static void settle_gone (struct job_build *b)
 /* Say of these ranks that somebody removed their captures.  Those that captures
  * will show to be expected may not be in the roster yet.
  */
-static int say_gone (struct job_build *b, struct roster *roster)
+int job_build_say_gone (const struct job_build *b, struct roster *roster)
 {
     char text[DELETION_TEXT_MAX + 32];
 
@@ -260,10 +260,8 @@ static int say_gone (struct job_build *b, struct roster *roster)
     return 0;
 }
 
-int job_build_say_fates (struct job_build *b, struct roster *roster)
+void job_build_say_fates (const struct job_build *b, struct roster *roster)
 {
-    int rc = say_gone (b, roster);
-
     for (size_t i = 0, k = 0; i < roster->n; i++) {     // both by rank
         struct roster_entry *e = &roster->entries[i];
 
@@ -275,7 +273,6 @@ int job_build_say_fates (struct job_build *b, struct roster *roster)
         if (b->fates[k].host)
             roster_set_text (&e->host, b->fates[k].host);
     }
-    return rc;
 }
 
 /* Give items MPI's report on the rank that they are filed under.  A world

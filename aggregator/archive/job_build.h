@@ -69,10 +69,14 @@ int job_build_expect (const struct job_build *b,
                       bool run, struct roster *roster);
 
 /* Add the agents' reports to a roster: the host of each rank, also if nothing
- * was delivered of it, and how its COMMAND ended; and, of ranks whose captures
- * were removed on purpose, when and by whom.  0 or -ENOMEM.
+ * was delivered of it, and how its COMMAND ended.
  */
-int job_build_say_fates (struct job_build *b, struct roster *roster);
+void job_build_say_fates (const struct job_build *b, struct roster *roster);
+
+/* Say of ranks without captures, after all else that explains them, when and by
+ * whom these were removed.  0 or -ENOMEM.
+ */
+int job_build_say_gone (const struct job_build *b, struct roster *roster);
 
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
  * -EINTR: another thread has called job_build_cancel; ret->path names what was

@@ -315,6 +315,54 @@ static int do_rm (const struct request *r, struct err *err)
     return 0;
 }
 
+void request_gc_options (const struct json *asked, struct gc_options *ret)
+{
+    *ret = (struct gc_options)GC_DEFAULTS;
+    ret->now_ns = clock_wall_ns ();
+    (void)json_int (json_get (asked, "grace_s"), &ret->grace_s);
+    (void)json_int (json_get (asked, "percent"), &ret->least_percent);
+}
+
+void request_gc_answer (const struct gc_report *r, struct json *answer)
+{
+    json_add_int (answer, "unused", (int64_t)r->unused);
+    json_add_int (answer, "freed", (int64_t)r->freed);
+    json_add_int (answer, "copied", (int64_t)r->copied);
+    json_add_int (answer, "segments", (int64_t)r->removed);
+    json_add_int (answer, "damaged", (int64_t)r->damaged);
+    json_add_text (answer, "held", r->held);
+}
+
+int request_audit_gc (const char *root, const struct json *asked,
+                      struct err *err)
+{
+    struct request r = { .asked = asked };
+    struct audit line = {
+        .verb = json_text (json_get (asked, "verb"), "archive gc"),
+        .user = json_text (json_get (asked, "by"), ""),
+        .uid = uid_of (&r), .at_ns = clock_wall_ns (),
+    };
+
+    return audit_write (root, &line, err);
+}
+
+/* A lease is no failure: the answer says who has it. */
+static int do_gc (const struct request *r, struct err *err)
+{
+    struct gc_options opt;
+    struct gc_report report;
+    int rc = request_audit_gc (store_root (r->store), r->asked, err);
+
+    request_gc_options (r->asked, &opt);
+    if (rc == 0)
+        rc = gc_run (r->ledger, r->store, &opt, &report, err);
+    if (rc < 0 && rc != -EAGAIN)
+        return rc;
+    json_add_bool (r->answer, "running", false);
+    request_gc_answer (&report, r->answer);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run) (const struct request *r, struct err *err);
@@ -328,6 +376,7 @@ static const struct {
     { "pin", do_pin },
     { "unpin", do_unpin },
     { "rm", do_rm },
+    { "gc", do_gc },
 };
 
 int request_execute (struct ledger *ledger, struct store *store,
@@ -340,7 +389,7 @@ int request_execute (struct ledger *ledger, struct store *store,
         .job = json_text (json_get (request, "job"), ""),
     };
 
-    if (!message_valid_name (r.job))
+    if (strcmp (what, "gc") != 0 && !message_valid_name (r.job))
         return err_set (err, EINVAL, "\"%.80s\" is not the name of a job",
                         r.job);
     for (size_t i = 0; i < sizeof (requests) / sizeof (requests[0]); i++) {

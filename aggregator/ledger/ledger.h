@@ -236,6 +236,13 @@ int ledger_has_item (struct ledger *l, const struct ledger_item *item,
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err);
 
+/* Set the checksum of rows (ledger_item.rows) of items that have a key and no
+ * such checksum, to what 'fn' says, 0: unknown.
+ */
+int ledger_sum_rows (struct ledger *l,
+                     int64_t (*fn) (void *arg, const struct ledger_item *item),
+                     void *arg, struct err *err);
+
 /* Items with a scope and a place arrive without a known job: scope, place,
  * rank, name and date identify each version of a capture, and none supersedes
  * another.  This assigns one version to a job, with its present and future raw

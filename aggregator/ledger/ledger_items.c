@@ -1,4 +1,5 @@
 /* aggregator/ledger/ledger_items.c - contents and their items */
+#include "ledger/ledger_gc.h"
 #include "ledger/ledger_private.h"
 
 #include "base/clock.h"
@@ -18,9 +19,12 @@ int ledger_find_content (struct ledger *l, const struct digest *content,
                      ret->segment, ret->offset, ret->stored, ret->size,
                      ret->form, sum);
 
-    return rc == 1 && (!ledger_valid_place (ret) ||
-                       sum != ledger_content_sum (content, ret))
-               ? ledger_damaged (err) : rc;
+    if (rc == 1 && (!ledger_valid_place (ret) ||
+                    sum != ledger_content_sum (content, ret)))
+        return ledger_damaged (err);
+    if (rc == 1 && l->marking && ledger_mark_content (l, content, err) < 0)
+        return -EIO;
+    return rc;
 }
 
 int ledger_add_content (struct ledger *l, const struct digest *content,
@@ -32,6 +36,8 @@ int ledger_add_content (struct ledger *l, const struct digest *content,
                         place->stored, place->size, place->form,
                         ledger_content_sum (content, place));
 
+    if (rc == 0 && l->marking && ledger_mark_content (l, content, err) < 0)
+        return -EIO;
     return rc < 0 ? rc : ledger_content_restored (l, content, err);
 }
 
@@ -130,6 +136,18 @@ int ledger_has_item (struct ledger *l, const struct ledger_item *item,
     return rc < 0 ? rc : is_known (&k, item);
 }
 
+int ledger_find_same (struct ledger *l, const struct ledger_item *item,
+                      struct ledger_item *ret, struct err *err)
+{
+    struct known k;
+    int rc = *item->dir ? find_version (l, item, err)
+                        : find_item (l, item, &k, err);
+
+    if (rc == 1)
+        *ret = *item->dir ? *item : k.item;
+    return rc;
+}
+
 /* The same content belongs to a newer version of its capture, in which the file
  * may have another mode.
  */
@@ -175,7 +193,10 @@ static int insert_item (struct ledger *l, const struct ledger_item *i,
 {
     int64_t sum = ledger_item_sum (i);
     int64_t seq = ledger_last_seq (l) + 1;
-    int rc = ledger_do (l, err, "INSERT INTO item (job, kind, rank, capture, "
+    int rc = l->marking ? ledger_mark_content (l, &i->content, err) : 0;
+
+    if (rc >= 0)
+        rc = ledger_do (l, err, "INSERT INTO item (job, kind, rank, capture, "
                         "path, content, host, received_ns, newest_ns, "
                         "superseded, sum, scope, place, who, rows, "
                         LEDGER_FACTS_OF ("") ", seq) VALUES (?1,?2,?3,?4,?5,"
@@ -238,6 +259,42 @@ int ledger_add_item (struct ledger *l, const struct ledger_item *item,
     struct ledger_item copy = *item;
 
     return ledger_within (l, add_item, &copy, err);
+}
+
+static int set_rows (struct ledger *l, int64_t seq,
+                     const struct ledger_item *item, int64_t rows,
+                     struct err *err)
+{
+    struct ledger_item now = *item;
+    int64_t was = ledger_item_sum (item), sum;
+
+    now.rows = rows;
+    sum = ledger_item_sum (&now);
+    l->total.sum += (uint64_t)sum - (uint64_t)was;
+    return ledger_do (l, err, "UPDATE item SET rows=?2, sum=CASE superseded "
+                      "WHEN 0 THEN ?3 ELSE ~?3 END WHERE seq=?1", seq, rows,
+                      sum);
+}
+
+int ledger_sum_rows (struct ledger *l,
+                     int64_t (*fn) (void *arg, const struct ledger_item *item),
+                     void *arg, struct err *err)
+{
+    struct ledger_item item = { .kind = ITEM_ROWS };
+    struct db_rows r = ledger_rows (l, err, LEDGER_ITEM ", i.seq FROM item i "
+                                    "JOIN content c ON c.id=i.content WHERE "
+                                    "i.kind=1 AND i.who<>'' AND i.rows=0");
+    int64_t rows;
+
+    while (db_step (&r)) {
+        if (!ledger_read_item (r.st, &item))
+            r.rc = ledger_damaged (err);
+        else if ((rows = fn (arg, &item)) != 0)
+            r.rc = set_rows (l, sqlite3_column_int64 (r.st,
+                                                      LEDGER_ITEM_COLUMNS),
+                             &item, rows, err);
+    }
+    return db_end (&r);
 }
 
 // a raw file that the newest version of its capture no longer has is

@@ -27,6 +27,7 @@ struct ledger {
     bool quick;                 // a reader that does not verify all rows
     bool any_lost;              // some items have lost their content
     bool any_deleted;           // there are rows of deletions
+    bool marking;               // contents that are found or entered are marked
 };
 
 /* Statements stay prepared as long as the ledger is open. */

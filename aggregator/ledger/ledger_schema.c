@@ -16,6 +16,7 @@ static const char schema_sql[] =
     " size INTEGER NOT NULL, form INTEGER NOT NULL, sum INTEGER NOT NULL)"
     " WITHOUT ROWID;"
     "CREATE INDEX content_list ON content(id) WHERE form=16;"
+    "CREATE INDEX content_segment ON content(segment);"
     // what was delivered under which name; the newest one counts.  scope and
     // place are "" if the job was known on arrival, who is "" without keys
     "CREATE TABLE item (seq INTEGER PRIMARY KEY, job TEXT NOT NULL,"

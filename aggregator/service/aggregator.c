@@ -103,6 +103,7 @@ static void tick (void *arg)
     } else {
         check_service (a, now);
         aggregator_check_silent (a, now);
+        aggregator_check_gc (a, now);
     }
     aggregator_check_shares (a, now);
     (void)loop_add_timer (a->loop, TICK_NS, tick, a);
@@ -380,6 +381,7 @@ static void stop (struct aggregator *a)
     bool spent;
 
     aggregator_cancel_build (a);
+    aggregator_end_gc (a);
     end_status (a);
     if (a->transfers && aggregator_has_root (a) &&
         transfers_note_all (a->transfers, &err) < 0)

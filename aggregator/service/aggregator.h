@@ -32,6 +32,8 @@ struct aggregator_options {
     bool insecure;              // no encryption, even for other hosts
     int64_t agents;             // how many are expected
     int64_t job_gap_ns;         // of a service, as in jobs_divide
+    int64_t (*wall) (void);     // ns since 1970, for what is kept for how long;
+                                // NULL: clock_wall_ns
     const char *want_raw;       // of a service: raw files that it wants
     enum want_policy wants;     // the same, parsed
     // of one run (rollcall run); a service has none of these

@@ -41,6 +41,8 @@ int aggregator_on_request (void *arg, const struct json *request,
         return err_set (err, EIO, "%s no longer exists", a->opt->root);
     if (strcmp (what, "fetch") == 0)
         return aggregator_fetch (a, request, answer, err);
+    if (strcmp (what, "gc") == 0)
+        return aggregator_gc_request (a, request, answer, err);
     if (transfers_uncommitted (a->transfers))
         transfers_due (a->transfers);
     aggregator_commit (a);

@@ -16,6 +16,7 @@
  *   aggregator_wants.c     raw files that are wanted
  *   aggregator_messages.c  messages of agents
  *   aggregator_build.c     builds a result
+ *   aggregator_gc.c        collects what nothing refers to
  *   aggregator_run.c       the end of a run
  *   aggregator_silent.c    silent agents
  *   aggregator_control.c   requests of verbs
@@ -35,6 +36,7 @@
 #include "service/build_schedule.h"
 #include "service/job.h"
 #include "service/wants.h"
+#include "store/gc.h"
 #include "transfer/transfer.h"
 
 #include <limits.h>
@@ -121,6 +123,12 @@ struct aggregator {
     int build_fd;               // becomes readable when it has ended
     int build_rc;
     struct err build_err;
+    struct gc *gc;              // collecting, or NULL
+    int64_t gc_run, gc_next_ns; // how many there were; when to go on
+    unsigned gc_held;           // how often a lease kept it from that
+    struct gc_report gc_report; // of the last one
+    int gc_rc;                  // how that ended
+    struct err gc_err;
     // the end of a run
     int64_t last_peer_ns;       // when an agent was last heard or expected
     struct served *over;        // the job whose result has been written
@@ -333,6 +341,16 @@ bool aggregator_raw_is_whole (const struct aggregator *a);
  */
 int aggregator_find_unbuilt (struct aggregator *a, struct err *err);
 bool aggregator_build_next_unbuilt (struct aggregator *a);
+
+/* aggregator_gc.c: begin to collect, unless it is under way; a step of it, when
+ * it is time; the end, finished or not; and the request "gc", as a control_fn.
+ */
+int aggregator_start_gc (struct aggregator *a, const struct gc_options *opt,
+                         struct err *err);
+void aggregator_check_gc (struct aggregator *a, int64_t now);
+void aggregator_end_gc (struct aggregator *a);
+int aggregator_gc_request (struct aggregator *a, const struct json *request,
+                           struct json *answer, struct err *err);
 
 /* aggregator_control.c: a control_fn. */
 int aggregator_on_request (void *arg, const struct json *request,

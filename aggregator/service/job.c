@@ -452,11 +452,10 @@ int job_fill_roster (const struct job *j, struct roster *r)
         if (x->command.ns > 0)  // else keep what an earlier aggregator recorded
             e->command = x->command;
         explain (x, &j->agents[x->agent], text, sizeof (text));
-        if (!e->reason)         // else its captures were removed
-            roster_set_text (&e->reason, text);
+        roster_set_text (&e->reason, text);
     }
     for (size_t i = 0; i < r->n; i++) {
-        if (r->entries[i].expected && !r->entries[i].reason &&
+        if (r->entries[i].expected &&
             !job_find_rank (j, r->entries[i].rank))
             explain_unheard (j, &r->entries[i]);
     }

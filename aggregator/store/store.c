@@ -108,6 +108,17 @@ int store_load_sealed (struct store *s, struct ledger *ledger,
     return ledger_each_segment (ledger, load_sealed, &l, err);
 }
 
+void store_forget_segment (struct store *s, int64_t segment)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nsealed; i++) {
+        if (s->sealed[i].segment != segment)
+            s->sealed[n++] = s->sealed[i];
+    }
+    s->nsealed = n;
+}
+
 /* ---- appending ---- */
 
 int store_open_next (struct store *s, struct err *err)

@@ -100,6 +100,11 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
 size_t transfers_offered (struct transfers *t, const struct net_peer *from,
                           struct ledger_item *first);
 
+/* Look up again each chunk that incomplete contents count on, for a ledger that
+ * begins to mark what is used (ledger/ledger_gc.h).
+ */
+void transfers_touch (struct transfers *t);
+
 /* Chunks may have been lost (store_repair): look for all of them again. */
 void transfers_recheck (struct transfers *t);
 

@@ -103,3 +103,51 @@ sound ()
     is "items" 0 "$(items)"
     [ ! -e root/jobs/j ] || fail "its result is there"
 }
+
+segments ()
+{
+    find root/segments -type f -printf '%s\n' | awk '{ n += $1 } END { print n }'
+}
+
+@test "archive gc: frees what was removed, beside a service and without" {
+    local before verify
+
+    delivered
+    "$ROLLCALL" archive rm j 1 --apply
+    before=$(segments)
+    run "$ROLLCALL" archive gc
+    expect_status 0
+    shows "are not used" "can be freed, in 1 segment" "--apply does it"
+    is "bytes" "$before" "$(segments)"
+    run "$ROLLCALL" archive gc --apply
+    expect_status 0
+    shows "were freed, in 1 segment"
+    [ "$(segments)" -lt $((before * 3 / 4)) ] || fail "$before: $(segments)"
+    grep -q "event=collected .* segments=1" service.log ||
+        fail "$(cat service.log)"
+    run "$ROLLCALL" archive gc --apply
+    shows "were freed, in 0 segments"
+    # a version of a capture, and what has arrived since
+    find "$(capture_of 1)" -type f -exec touch {} +
+    run agent --once --raw job
+    expect_status 0
+    eventually captures_are 3
+    stop_service
+    "$ROLLCALL" archive rm j "$(basename "$(capture_of 2)")" --apply
+    run "$ROLLCALL" archive gc --apply --unused 0 --json
+    expect_status 0
+    shows '"applied":'
+    sound
+    is "ranks" "0 1" "$(sqlite3 root/ledger.db \
+        "SELECT DISTINCT rank FROM item ORDER BY rank" | xargs)"
+    "$ROLLCALL" archive get j 0 out
+    diff -r "$(capture_of 0)" "out/$(basename "$(capture_of 0)")" |
+        grep -v "rollcall.shipment$" && fail "it differs"
+    # nothing is left of a root that is empty
+    "$ROLLCALL" archive rm j --apply
+    "$ROLLCALL" archive gc --apply
+    [ "$(segments)" -lt 20000 ] || fail "$(segments) bytes are left"
+    service
+    run agent --once --raw job
+    expect_status 0
+}
