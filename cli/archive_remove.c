@@ -3,6 +3,7 @@
 
 #include "archive/archive.h"
 #include "archive/remove.h"
+#include "archive/retention.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -128,6 +129,138 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     if (!opt->json)
         print_removal (opt, job, &r);
     return finish (opt, opt->json ? removal_json (opt, job, &r) : NULL);
+}
+
+/* ---- prune ---- */
+
+static int add_limit (const struct archive_remove_options *opt,
+                      const struct archive_prune_options *how,
+                      enum retention_limit which, const char *text,
+                      struct retention_rules *rules)
+{
+    char value[FACT_TAG_MAX + 64];
+    struct err err = { "" };
+
+    if (!text)
+        return 0;
+    PRINT (value, "%.*s%s%.32s", FACT_TAG_MAX, how->tag ? how->tag : "",
+           how->tag ? "=" : "", text);
+    return retention_add (rules, which, value, &err) < 0
+               ? FAIL (opt, EXIT_USAGE, "%s", err.text) : 0;
+}
+
+/* 0, or the status after a message. */
+static int read_rules (const struct archive_remove_options *opt,
+                       const struct archive_prune_options *how,
+                       struct retention_rules *ret)
+{
+    const char *const texts[] = { how->keep_days, how->keep_last,
+                                  how->max_size };
+    int status = 0;
+
+    *ret = (struct retention_rules){ .only_tag = how->tag != NULL };
+    if (how->tag && !ledger_valid_tag (how->tag))
+        return FAIL (opt, EXIT_USAGE, "\"%.80s\" is not a tag: "
+                     FACT_TAG_RULE, how->tag);
+    for (int i = RETENTION_DAYS; i <= RETENTION_SIZE && status == 0; i++)
+        status = add_limit (opt, how, (enum retention_limit)i, texts[i], ret);
+    if (status == 0 && ret->n == 0)
+        return FAIL (opt, EXIT_USAGE, "prune: which jobs? --keep-days, "
+                     "--keep-last or --max-size say what is kept");
+    return status;
+}
+
+static int plan_prune (const struct archive_remove_options *opt,
+                       const struct retention_rules *rules,
+                       struct retention_plan *ret)
+{
+    struct err err = { "" };
+    struct archive a;
+    int status = cli_open_archive (opt->command, opt->root, &a), rc;
+
+    if (status != 0)
+        return status;
+    rc = retention_plan (a.ledger, a.store, rules, clock_wall_ns (), ret,
+                         &err);
+    archive_close (&a);
+    return rc < 0 ? FAIL (opt, EX_IOERR, "%s", err.text) : 0;
+}
+
+static void print_pruned (const struct archive_remove_options *opt,
+                          const struct retention_job *j)
+{
+    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)], bytes[16];
+
+    units_bytes_text (j->bytes, bytes);
+    (void)printf ("%s job %s: %lld capture%s, %lld file%s, %s; %s\n",
+                  j->pinned ? "pinned, and stays:"
+                  : opt->apply ? "removed" : "to be removed:",
+                  utf8_escape (j->job, UTF8_COLUMN, shown),
+                  (long long)j->captures, units_s ((uint64_t)j->captures),
+                  (long long)j->files, units_s ((uint64_t)j->files), bytes,
+                  j->why);
+}
+
+static void add_pruned (struct json *list, const struct retention_job *j)
+{
+    struct json *o = json_push_object (list);
+
+    json_add_text (o, "job", j->job);
+    json_add_int (o, "captures", j->captures);
+    json_add_int (o, "files", j->files);
+    json_add_int (o, "bytes", (int64_t)j->bytes);
+    json_add_int (o, "last_ns", j->last_ns);
+    json_add_bool (o, "pinned", j->pinned);
+    json_add_text (o, "why", j->why);
+}
+
+/* Remove, and tell, one job after the other, oldest first. */
+static int prune_jobs (const struct archive_remove_options *opt,
+                       const struct retention_plan *p, struct json *list)
+{
+    int status = 0;
+
+    for (size_t i = p->n; i > 0 && status == 0; i--) {
+        const struct retention_job *j = &p->jobs[i - 1];
+
+        if (j->goes && opt->apply)
+            status = remove_job (opt, j->job, "", "archive prune");
+        if (status == 0 && (j->goes || j->pinned)) {
+            if (list)
+                add_pruned (list, j);
+            else
+                print_pruned (opt, j);
+        }
+    }
+    return status;
+}
+
+int archive_prune (const struct archive_remove_options *opt,
+                   const struct archive_prune_options *how)
+{
+    struct retention_rules rules;
+    struct retention_plan p;
+    struct json *doc = NULL;
+    char bytes[16];
+    int status;
+
+    if ((status = read_rules (opt, how, &rules)) != 0 ||
+        (status = plan_prune (opt, &rules, &p)) != 0)
+        return status;
+    doc = opt->json ? json_object () : NULL;
+    status = prune_jobs (opt, &p, doc ? json_add_array (doc, "jobs") : NULL);
+    json_add_int (doc, "removed", (int64_t)p.going);
+    json_add_int (doc, "bytes", (int64_t)p.bytes);
+    json_add_bool (doc, "applied", opt->apply);
+    units_bytes_text (p.bytes, bytes);
+    if (!doc && status == 0)
+        (void)printf ("%zu of %zu job%s, %s\n", p.going, p.n, units_s (p.n),
+                      bytes);
+    retention_free (&p);
+    if (status == 0)
+        return finish (opt, doc);
+    json_free (doc);
+    return status;
 }
 
 /* ---- gc ---- */

@@ -17,6 +17,14 @@ struct archive_remove_options {
 int archive_rm (const struct archive_remove_options *opt, const char *job,
                 const char *what);
 
+/* The limits as the user wrote them, NULL: none; 'tag' NULL: all jobs. */
+struct archive_prune_options {
+    const char *keep_days, *keep_last, *max_size, *tag;
+};
+
+int archive_prune (const struct archive_remove_options *opt,
+                   const struct archive_prune_options *how);
+
 /* Grace and percent are those of struct gc_options. */
 int archive_gc (const struct archive_remove_options *opt, int64_t grace_s,
                 int64_t percent);

@@ -20,6 +20,7 @@
 struct archive_options {
     const char *root;
     bool json, superseded, owner, foreign, apply;
+    struct archive_prune_options prune;
     int64_t grace_ns, percent;
 };
 
@@ -34,7 +35,16 @@ static const struct option_spec options[] = {
       "there). Only root can."),
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
     OPTION_SWITCH ("apply", 0, struct archive_options, apply,
-      "rm, gc: do it. Without this, only what would happen is printed."),
+      "rm, prune, gc: do it. Without this, only what would happen is printed."),
+    OPTION (TEXT, "keep-days", 0, struct archive_options, prune.keep_days, "N",
+      NULL, NULL, "prune: keep jobs that had new data within N days."),
+    OPTION (TEXT, "keep-last", 0, struct archive_options, prune.keep_last, "N",
+      NULL, NULL, "prune: keep the last N jobs."),
+    OPTION (TEXT, "max-size", 0, struct archive_options, prune.max_size,
+      "SIZE", NULL, NULL,
+      "prune: of those, remove the oldest until the others take at most SIZE."),
+    OPTION (TEXT, "tag", 0, struct archive_options, prune.tag, "TAG", NULL,
+      NULL, "prune: only jobs with this tag."),
     OPTION (DURATION, "grace", 0, struct archive_options, grace_ns, "TIME",
       "24h", NULL,
       "gc: keep chunks of files that did not arrive completely for so long."),
@@ -47,7 +57,7 @@ static const struct command_spec archive_command = {
     "rollcall archive",
     "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB] | "
     "tag|untag JOB TAG... | pin|unpin JOB | rm JOB [CAPTURE|RANK] | "
-    "gc",
+    "prune | gc",
     "List an aggregator's captures, get one back byte for byte, check every "
     "hash, mark jobs with tags and pins, and remove what is not needed.",
     options, sizeof (options) / sizeof (options[0]),
@@ -426,6 +436,7 @@ static const struct archive_verb {
     { "pin", "JOB", 1, 1, true },
     { "unpin", "JOB", 1, 1, true },
     { "rm", "JOB [CAPTURE|RANK]", 1, 2, false },
+    { "prune", "", 0, 0, false },
     { "gc", "", 0, 0, false },
 };
 
@@ -471,6 +482,8 @@ static int remove_something (const struct archive_options *opt,
 
     if (strcmp (v->name, "rm") == 0)
         return archive_rm (&r, argv[1], argc > 2 ? argv[2] : NULL);
+    if (strcmp (v->name, "prune") == 0)
+        return archive_prune (&r, &opt->prune);
     return strcmp (v->name, "gc") == 0
                ? archive_gc (&r, opt->grace_ns / NS_PER_S, opt->percent) : -1;
 }
@@ -486,7 +499,7 @@ static const struct archive_verb *understand (int argc, char **argv)
     const struct archive_verb *v = find_verb (argc > 0 ? argv[0] : "");
 
     if (!v)
-        (void)FAIL (0, "%s%s: use ls, get, verify, tag, untag, pin, unpin, rm or gc "
+        (void)FAIL (0, "%s%s: use ls, get, verify, tag, untag, pin, unpin, rm, prune or gc "
                     "(%s --help says more)", argc > 0 ? "unknown command archive "
                                                   : "name a command",
                     argc > 0 ? argv[0] : "", archive_command.name);
