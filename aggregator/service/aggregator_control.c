@@ -9,8 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Refresh a served job from the ledger, after a request has changed it. */
-static void take_up (struct aggregator *a, const char *id)
+void aggregator_take_up (struct aggregator *a, const char *id)
 {
     struct served *s = aggregator_find_job (a, id);
 
@@ -57,8 +56,8 @@ int aggregator_on_request (void *arg, const struct json *request,
     log_end (&l);
     jobs = json_get (answer, "jobs");
     for (const struct json *j = json_first (jobs); j; j = json_next (j))
-        take_up (a, json_text (j, ""));
+        aggregator_take_up (a, json_text (j, ""));
     if (!jobs)
-        take_up (a, job);
+        aggregator_take_up (a, job);
     return 0;
 }

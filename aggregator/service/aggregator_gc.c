@@ -56,8 +56,7 @@ int aggregator_start_gc (struct aggregator *a, const struct gc_options *opt,
     return 0;
 }
 
-/* Whether nothing is appended that is not committed. */
-static bool is_quiet (struct aggregator *a)
+bool aggregator_is_quiet (struct aggregator *a)
 {
     if (transfers_uncommitted (a->transfers)) {
         transfers_due (a->transfers);
@@ -72,7 +71,7 @@ void aggregator_check_gc (struct aggregator *a, int64_t now)
     int rc;
 
     if (!a->gc || a->building || a->unrepaired || now < a->gc_next_ns ||
-        !aggregator_has_root (a) || !is_quiet (a))
+        !aggregator_has_root (a) || !aggregator_is_quiet (a))
         return;
     rc = gc_step (a->gc, &err);
     a->gc_report = gc_report (a->gc);
@@ -98,14 +97,16 @@ int aggregator_gc_request (struct aggregator *a, const struct json *request,
 
     (void)json_int (json_get (request, "run"), &run);
     request_gc_options (request, &opt);
-    if (run == 0 && (rc = request_audit_gc (a->opt->root, request, err)) == 0 &&
-        is_quiet (a))
+    if (run == 0 && !aggregator_is_quiet (a))
+        return err_set (err, EIO, "received data cannot be committed: see the "
+                        "aggregator's log");
+    if (run == 0 && (rc = request_audit_gc (a->opt->root, request, err)) == 0)
         rc = aggregator_start_gc (a, &opt, err);
-    if (rc < 0 && rc != -EAGAIN)
+    if (rc < 0)
         return rc;
     if (!a->gc && run == a->gc_run && a->gc_rc < 0 && a->gc_rc != -EAGAIN)
         return err_set (err, -a->gc_rc, "%s", a->gc_err.text);
-    json_add_bool (answer, "running", a->gc != NULL || (rc == -EAGAIN));
+    json_add_bool (answer, "running", a->gc != NULL);
     json_add_int (answer, "run", a->gc ? a->gc_run : run);
     request_gc_answer (&a->gc_report, answer);
     return 0;

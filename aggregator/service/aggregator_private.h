@@ -17,9 +17,10 @@
  *   aggregator_messages.c  messages of agents
  *   aggregator_build.c     builds a result
  *   aggregator_gc.c        collects what nothing refers to
+ *   aggregator_control.c   requests of verbs
+ *   aggregator_retention.c removes jobs that are no longer kept
  *   aggregator_run.c       the end of a run
  *   aggregator_silent.c    silent agents
- *   aggregator_control.c   requests of verbs
  *   aggregator.c           start, end and timers
  */
 #ifndef ROLLCALL_SERVICE_AGGREGATOR_PRIVATE_H
@@ -129,6 +130,17 @@ struct aggregator {
     struct gc_report gc_report; // of the last one
     int gc_rc;                  // how that ended
     struct err gc_err;
+    struct {                    // of what is kept
+        struct retention_plan plan;
+        bool under_way, has_next;
+        size_t at;              // the last of the plan's jobs that was looked
+                                // at, from the oldest on
+        size_t removed, skipped;        // in this run
+        uint64_t bytes;
+        int64_t next_ns;        // when to decide again, 0: not yet known
+        struct retention_job next;      // to go, when nothing arrives
+        int rc;
+    } keep;
     // the end of a run
     int64_t last_peer_ns;       // when an agent was last heard or expected
     struct served *over;        // the job whose result has been written
@@ -352,7 +364,20 @@ void aggregator_end_gc (struct aggregator *a);
 int aggregator_gc_request (struct aggregator *a, const struct json *request,
                            struct json *answer, struct err *err);
 
-/* aggregator_control.c: a control_fn. */
+/* Commit what was appended: whether nothing more waits. */
+bool aggregator_is_quiet (struct aggregator *a);
+
+/* aggregator_retention.c: remove a job that is no longer kept, or decide which,
+ * when it is time; what goes next, for the status; the end.
+ */
+void aggregator_check_retention (struct aggregator *a, int64_t now);
+void aggregator_add_retention (const struct aggregator *a, struct json *status);
+void aggregator_end_retention (struct aggregator *a);
+
+/* aggregator_control.c: refresh a job from the ledger, after what it has was
+ * changed; and a control_fn.
+ */
+void aggregator_take_up (struct aggregator *a, const char *id);
 int aggregator_on_request (void *arg, const struct json *request,
                            struct json *answer, struct err *err);
 

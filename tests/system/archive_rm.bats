@@ -151,3 +151,47 @@ segments ()
     run agent --once --raw job
     expect_status 0
 }
+
+jobs_are ()                         # NAME...
+{
+    [ "$(sqlite3 root/ledger.db "SELECT DISTINCT job FROM item ORDER BY job" |
+        xargs)" = "$*" ]
+}
+
+@test "archive prune, and a service that does it by itself" {
+    delivered
+    another_job k
+    another_job l
+    "$ROLLCALL" archive pin j
+    "$ROLLCALL" archive tag k old
+    run "$ROLLCALL" archive prune
+    expect_status 2
+    run "$ROLLCALL" archive prune --keep-last 1
+    expect_status 0
+    shows "pinned, and stays: job j" "to be removed: job k" "1 of 3 jobs"
+    jobs_are j k l
+    run "$ROLLCALL" archive prune --keep-last 0 --tag new
+    expect_status 0
+    shows "0 of 3 jobs"
+    run "$ROLLCALL" archive prune --keep-days 0 --tag old --apply
+    expect_status 0
+    shows "removed job k"
+    jobs_are j l
+    run "$ROLLCALL" archive prune --max-size 1GB --json
+    expect_status 0
+    shows '"removed":'
+    stop_service
+    service --keep-last 0 --keep-days "old=9"
+    eventually jobs_are j
+    reported () { grep -q "event=retention jobs=2 removed=1 " service.log; }
+    eventually reported
+    collected () { grep -q "event=collected" service.log; }
+    eventually collected
+    [ ! -e root/jobs/l ] || fail "its result is there"
+    grep -q '"user":"service","verb":"retention","job":"l"' root/audit.log ||
+        fail "$(cat root/audit.log)"
+    stop_service
+    sound
+    run "$AGGREGATOR" --keep-days x
+    expect_status 2
+}
