@@ -45,16 +45,17 @@ static struct json *ask_rm (const char *job, const char *what,
 {
     struct json *request = json_object ();
 
-    json_add_text (request, "do", "rm");
+    json_add_text (request, "do", what ? "rm" : "forget");
     json_add_text (request, "job", job);
-    json_add_text (request, "what", what);
+    json_add_nonempty (request, "what", what ? what : "");
     json_add_text (request, "verb", verb);
     json_add_text (request, "by", archive_my_name ());
     json_add_int (request, "uid", (int64_t)getuid ());
     return request;
 }
 
-/* Have a job, or some of it, removed: 0, or the status after a message. */
+/* Have a job, or some of it, removed; without 'what' (NULL) its command and
+ * environment: 0, or the status after a message. */
 static int remove_job (const struct archive_remove_options *opt,
                        const char *job, const char *what, const char *verb)
 {
@@ -158,13 +159,14 @@ static int read_rules (const struct archive_remove_options *opt,
                                   how->max_size };
     int status = 0;
 
-    *ret = (struct retention_rules){ .only_tag = how->tag != NULL };
+    *ret = (struct retention_rules){ .only_tag = how->tag != NULL,
+                                     .forget_days = how->forget_days };
     if (how->tag && !ledger_valid_tag (how->tag))
         return FAIL (opt, EXIT_USAGE, "\"%.80s\" is not a tag: "
                      FACT_TAG_RULE, how->tag);
     for (int i = RETENTION_DAYS; i <= RETENTION_SIZE && status == 0; i++)
         status = add_limit (opt, how, (enum retention_limit)i, texts[i], ret);
-    if (status == 0 && ret->n == 0)
+    if (status == 0 && ret->n == 0 && ret->forget_days == 0)
         return FAIL (opt, EXIT_USAGE, "prune: which jobs? --keep-days, "
                      "--keep-last or --max-size say what is kept");
     return status;
@@ -192,6 +194,12 @@ static void print_pruned (const struct archive_remove_options *opt,
     char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)], bytes[16];
 
     units_bytes_text (j->bytes, bytes);
+    if (j->forgets)
+        (void)printf ("%s of job %s: its command and environment\n",
+                      opt->apply ? "forgotten" : "to be forgotten",
+                      utf8_escape (j->job, UTF8_COLUMN, shown));
+    if (!j->goes && !j->pinned)
+        return;
     (void)printf ("%s job %s: %lld capture%s, %lld file%s, %s; %s\n",
                   j->pinned ? "pinned, and stays:"
                   : opt->apply ? "removed" : "to be removed:",
@@ -211,6 +219,8 @@ static void add_pruned (struct json *list, const struct retention_job *j)
     json_add_int (o, "bytes", (int64_t)j->bytes);
     json_add_int (o, "last_ns", j->last_ns);
     json_add_bool (o, "pinned", j->pinned);
+    json_add_bool (o, "goes", j->goes);
+    json_add_bool (o, "forgets", j->forgets);
     json_add_text (o, "why", j->why);
 }
 
@@ -225,7 +235,9 @@ static int prune_jobs (const struct archive_remove_options *opt,
 
         if (j->goes && opt->apply)
             status = remove_job (opt, j->job, "", "archive prune");
-        if (status == 0 && (j->goes || j->pinned)) {
+        else if (j->forgets && opt->apply)
+            status = remove_job (opt, j->job, NULL, "archive prune");
+        if (status == 0 && (j->goes || j->pinned || j->forgets)) {
             if (list)
                 add_pruned (list, j);
             else

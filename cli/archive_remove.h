@@ -20,6 +20,7 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
 /* The limits as the user wrote them, NULL: none; 'tag' NULL: all jobs. */
 struct archive_prune_options {
     const char *keep_days, *keep_last, *max_size, *tag;
+    int64_t forget_days;        // 0: never
 };
 
 int archive_prune (const struct archive_remove_options *opt,

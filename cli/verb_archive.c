@@ -45,6 +45,10 @@ static const struct option_spec options[] = {
       "prune: of those, remove the oldest until the others take at most SIZE."),
     OPTION (TEXT, "tag", 0, struct archive_options, prune.tag, "TAG", NULL,
       NULL, "prune: only jobs with this tag."),
+    OPTION_NUMBER ("forget-metadata-after", 0, struct archive_options,
+      prune.forget_days, "DAYS", "0", NULL, 0, 36500,
+      "prune: forget command and environment of jobs without new data for so "
+      "long; 0: never."),
     OPTION (DURATION, "grace", 0, struct archive_options, grace_ns, "TIME",
       "24h", NULL,
       "gc: keep chunks of files that did not arrive completely for so long."),

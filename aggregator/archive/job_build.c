@@ -292,15 +292,21 @@ static void give_mpi (struct job_build *b, int64_t world_size)
                                    sizeof (*b->mpi), cmp_int64);
 }
 
-/* Note how captures were assigned to this job. */
+/* Note how captures were assigned to this job, and what is forgotten of it. */
 static int look_at_job (struct job_build *b, struct ledger *ledger,
                         struct err *err)
 {
+    struct ledger_fact forgotten = { .key = FACT_FORGOTTEN, .value = "1" };
     struct ledger_summary s;
     int rc = ledger_summary (ledger, b->job, &s, err);
 
     b->assumed = rc == 0 && s.assumed > 0;
-    return rc;
+    if (rc < 0)
+        return rc;
+    PRINT (forgotten.job, "%s", b->job);
+    rc = ledger_has_fact (ledger, &forgotten, err);
+    b->forget = rc == 1;
+    return rc < 0 ? rc : 0;
 }
 
 struct job_build *job_build_create (struct ledger *ledger,
@@ -496,7 +502,7 @@ static int build_below (struct job_build *b, const struct tree *out,
         .items = b->items, .nitems = b->n, .roster = roster,
         .threads = threads, .feed = feed, .feed_arg = b,
         .cancel = b->how.cancel, .job_id = b->job, .derive = b->how.derive,
-        .assumed = &b->assumed, .began_ns = b->how.began_ns,
+        .assumed = &b->assumed, .forget = b->forget, .began_ns = b->how.began_ns,
         .progress = b->how.progress, .progress_arg = b->how.progress_arg,
     };
     const struct build_progress beside = { .phase = RESULTS_PHASE };
@@ -535,7 +541,11 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
 
 struct job_origin job_build_about (const struct job_build *b)
 {
-    return build_origin (b->items, b->n);
+    struct job_origin a = build_origin (b->items, b->n);
+
+    if (b->forget)
+        memset (a.command, 0, sizeof (a.command));
+    return a;
 }
 
 const struct digest *job_build_rows (const struct job_build *b)

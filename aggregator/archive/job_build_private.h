@@ -54,6 +54,7 @@ struct job_build {
     struct results results;
     struct digest rows;                 // of the result
     bool rows_known;
+    bool forget;                        // command and environment
 };
 
 /* job_versions.c: skip the versions of each capture that do not count. 0 or

@@ -179,3 +179,47 @@ int remove_apply (struct ledger *ledger, struct store *store,
         return rc;
     return ret->all ? remove_result (store, what->job, err) : 0;
 }
+
+/* ---- command and environment ---- */
+
+static int forget (struct ledger *ledger, struct store *store,
+                   const struct ledger_fact *f, struct err *err)
+{
+    int rc = store_note_fact (store, f, err);
+
+    if (rc == 0)
+        rc = store_sync (store, err);
+    if (rc == 0 && (rc = ledger_begin (ledger, err)) == 0) {
+        rc = ledger_set_fact (ledger, f, err);
+        if (rc >= 0 && ledger_built (ledger, f->job) != 0)
+            rc = ledger_set_built (ledger, f->job, 0, NULL, err);
+        if (rc >= 0)
+            rc = store_account (store, ledger, err);
+        rc = ledger_finish (ledger, rc, err);
+    }
+    if (rc < 0)
+        store_revert (store);
+    else
+        store_committed (store);
+    return rc;
+}
+
+int remove_metadata (struct ledger *ledger, struct store *store,
+                     const struct remove_what *what, struct err *err)
+{
+    const struct audit line = { .verb = what->verb, .user = what->by,
+                                .uid = what->uid, .job = what->job,
+                                .what = "command and environment",
+                                .at_ns = what->now_ns };
+    struct ledger_fact f = { .key = FACT_FORGOTTEN, .value = "1",
+                             .at_ns = what->now_ns };
+    int rc;
+
+    PRINT (f.job, "%s", what->job);
+    PRINT (f.by, "%s", what->by);
+    if ((rc = ledger_has_fact (ledger, &f, err)) != 0)
+        return rc < 0 ? rc : 0;
+    if ((rc = audit_write (store_root (store), &line, err)) == 0)
+        rc = forget (ledger, store, &f, err);
+    return rc < 0 ? rc : 1;
+}

@@ -43,4 +43,13 @@ int remove_apply (struct ledger *ledger, struct store *store,
                   const struct remove_what *what, struct removal *ret,
                   struct err *err);
 
+/* Forget the command and the environment of a job: the ledger forgets the
+ * command, and results are built without both.  What agents delivered stays as it
+ * is, since its hash is its name.  A line of the audit log precedes it; the job's
+ * result must be rebuilt.  1, or 0 if it was forgotten before; errors as those of
+ * remove_apply.
+ */
+int remove_metadata (struct ledger *ledger, struct store *store,
+                     const struct remove_what *what, struct err *err);
+
 #endif

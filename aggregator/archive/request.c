@@ -315,6 +315,20 @@ static int do_rm (const struct request *r, struct err *err)
     return 0;
 }
 
+static int do_forget (const struct request *r, struct err *err)
+{
+    const struct remove_what what = {
+        .job = r->job, .uid = uid_of (r), .now_ns = clock_wall_ns (),
+        .what = "", .by = json_text (json_get (r->asked, "by"), ""),
+        .verb = json_text (json_get (r->asked, "verb"), "archive prune"),
+    };
+    int rc = has_job (r, err);
+
+    if (rc == 0)
+        rc = remove_metadata (r->ledger, r->store, &what, err);
+    return rc < 0 ? rc : 0;
+}
+
 void request_gc_options (const struct json *asked, struct gc_options *ret)
 {
     *ret = (struct gc_options)GC_DEFAULTS;
@@ -376,6 +390,7 @@ static const struct {
     { "pin", do_pin },
     { "unpin", do_unpin },
     { "rm", do_rm },
+    { "forget", do_forget },
     { "gc", do_gc },
 };
 

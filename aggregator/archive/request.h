@@ -14,6 +14,8 @@
  *     {"do": "unpin", "job": ID, "by": USER}
  *     {"do": "rm", "job": ID, "what": CAPTURE or RANK or "", "by": USER,
  *      "uid": N, "verb": VERB}                        remove it (archive/remove.h)
+ *     {"do": "forget", "job": ID, "by": USER, "uid": N, "verb": VERB}
+ *                                                     its command and environment
  *     {"do": "gc", "by": USER, "uid": N, "grace_s": N, "percent": N, "run": N}
  *                                                     collect (store/gc.h)
  *

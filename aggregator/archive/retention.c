@@ -114,7 +114,7 @@ static int newest_first (const void *pa, const void *pb)
 struct marks {
     const struct retention_rules *rules;
     uint64_t bits;
-    bool pinned;
+    bool pinned, forgotten;
 };
 
 static int add_mark (void *arg, const struct ledger_fact *f)
@@ -124,6 +124,7 @@ static int add_mark (void *arg, const struct ledger_fact *f)
     if (f->gone)
         return 0;
     m->pinned = m->pinned || strcmp (f->key, FACT_PIN) == 0;
+    m->forgotten = m->forgotten || strcmp (f->key, FACT_FORGOTTEN) == 0;
     for (size_t i = 0; i < m->rules->n && strcmp (f->key, FACT_TAG) == 0; i++) {
         if (strcmp (m->rules->rules[i].tag, f->value) == 0)
             m->bits |= UINT64_C (1) << i;
@@ -144,6 +145,8 @@ static int find_rules (struct planning *x, size_t i)
     }
     x->rules_of[i] = m.bits;
     x->plan->jobs[i].pinned = m.pinned;
+    x->plan->jobs[i].forgets = x->rules->forget_days > 0 && !m.forgotten &&
+        x->now_ns - x->plan->jobs[i].last_ns >= x->rules->forget_days * DAY_NS;
     return rc;
 }
 
@@ -231,6 +234,7 @@ static void settle (struct planning *x, const int64_t *ends)
         j->goes = due && !j->pinned;
         j->goes_ns = j->pinned ? INT64_MAX : due ? x->now_ns : end;
         j->pinned = j->pinned && due;
+        j->forgets = j->forgets && !j->goes;
         p->going += j->goes;
         p->bytes += j->goes ? j->bytes : 0;
     }

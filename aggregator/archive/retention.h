@@ -25,6 +25,8 @@ struct retention_rules {
     struct retention_rule rules[RETENTION_RULES_MAX];
     size_t n;
     bool only_tag;              // jobs of no rule stay ('prune --tag')
+    int64_t forget_days;        // command and environment go after so many days
+                                // without data; 0: never
 };
 
 enum retention_limit { RETENTION_DAYS, RETENTION_LAST, RETENTION_SIZE };
@@ -44,6 +46,8 @@ struct retention_job {
                                 // without a limit of bytes: unpacked
     bool pinned;                // it would go, and stays
     bool goes;
+    bool forgets;               // its command and environment go, and are not
+                                // forgotten yet; also if it is pinned
     int64_t goes_ns;            // when, if nothing arrives: now_ns if it goes;
                                 // INT64_MAX: never
     const char *why;            // in words: "older than it is kept"

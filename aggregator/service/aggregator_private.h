@@ -135,7 +135,7 @@ struct aggregator {
         bool under_way, has_next;
         size_t at;              // the last of the plan's jobs that was looked
                                 // at, from the oldest on
-        size_t removed, skipped;        // in this run
+        size_t removed, skipped, forgotten;     // in this run
         uint64_t bytes;
         int64_t next_ns;        // when to decide again, 0: not yet known
         struct retention_job next;      // to go, when nothing arrives

@@ -25,7 +25,7 @@ static int decide (struct aggregator *a, struct err *err)
                              &a->keep.plan, err);
 
     a->keep.at = rc < 0 ? 0 : a->keep.plan.n;
-    a->keep.removed = a->keep.skipped = 0;
+    a->keep.removed = a->keep.skipped = a->keep.forgotten = 0;
     a->keep.bytes = 0;
     a->keep.rc = 0;
     a->keep.under_way = rc == 0;
@@ -50,20 +50,23 @@ static void remove_one (struct aggregator *a, const struct retention_job *j)
         .job = j->job, .what = "", .verb = "retention", .by = "service",
         .uid = (int64_t)geteuid (), .now_ns = wall_ns (a),
     };
-    struct removal done;
+    struct removal done = { .files = 0 };
     struct err err = { "" };
 
     if (is_busy (a, j->job)) {
         a->keep.skipped++;
         return;
     }
-    a->keep.rc = remove_apply (a->ledger, a->store, &what, &done, &err);
+    a->keep.rc = j->goes
+                     ? remove_apply (a->ledger, a->store, &what, &done, &err)
+                     : remove_metadata (a->ledger, a->store, &what, &err);
     if (a->keep.rc < 0) {
         log_error ("retention-failed", "job %s: %s", j->job, err.text);
         return;
     }
-    a->keep.removed++;
-    a->keep.bytes += j->bytes;
+    a->keep.removed += j->goes;
+    a->keep.forgotten += !j->goes;
+    a->keep.bytes += j->goes ? j->bytes : 0;
     aggregator_take_up (a, j->job);
 }
 
@@ -87,6 +90,7 @@ static void end_run (struct aggregator *a)
     log_int (&l, "jobs", (int64_t)a->keep.plan.n);
     log_int (&l, "removed", (int64_t)a->keep.removed);
     log_int (&l, "bytes", (int64_t)a->keep.bytes);
+    log_int (&l, "forgotten", (int64_t)a->keep.forgotten);
     log_int (&l, "busy", (int64_t)a->keep.skipped);
     for (size_t i = 0; i < a->keep.plan.n; i++)
         a->keep.plan.jobs[i].goes_ns =
@@ -108,7 +112,8 @@ static void go_on (struct aggregator *a)
 {
     const struct retention_plan *p = &a->keep.plan;
 
-    while (a->keep.at > 0 && !p->jobs[a->keep.at - 1].goes)
+    while (a->keep.at > 0 && !p->jobs[a->keep.at - 1].goes &&
+           !p->jobs[a->keep.at - 1].forgets)
         a->keep.at--;
     if (a->keep.at == 0 || a->keep.rc < 0)
         end_run (a);
@@ -120,7 +125,7 @@ void aggregator_check_retention (struct aggregator *a, int64_t now)
 {
     struct err err = { "" };
 
-    if (a->opt->keep.n == 0 || a->building || a->unrepaired || a->gc ||
+    if ((a->opt->keep.n == 0 && a->opt->keep.forget_days == 0) || a->building || a->unrepaired || a->gc ||
         a->ending_ns > 0 || !aggregator_has_root (a))
         return;
     if (!a->keep.under_way && now < a->keep.next_ns)

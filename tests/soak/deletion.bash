@@ -114,6 +114,7 @@ work_and_kill ()
         killed "$pid" "$MS"
     fi
     wait "$pid" 2>/dev/null || status=$?
+    echo "$1 ${work[0]}" >>"$WORK/killed"
     [ $status -gt $DIED ] && total_restarts=$((total_restarts + 1))
     recover || return
     compare before may || { echo "  ${work[*]}" >&2; return 1; }
@@ -234,7 +235,8 @@ part_deletion ()
             CASES+=("full $point $pass")
         done
     done
-    touch "$WORK/full"
+    touch "$WORK/full" "$WORK/killed"
     workers 2 take_cases
-    report "$((runs * kills)) times killed, full $(wc -l <"$WORK/full") times"
+    report "$(wc -l <"$WORK/killed") times killed, full $(wc -l <"$WORK/full")" \
+        "times"
 }

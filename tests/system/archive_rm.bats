@@ -195,3 +195,36 @@ jobs_are ()                         # NAME...
     run "$AGGREGATOR" --keep-days x
     expect_status 2
 }
+
+of_environment ()                   # how many values of it the result has
+{
+    sql "SELECT count(*) FROM CaptureInfo WHERE kind='environment'"
+}
+
+# What prune --forget-metadata-after asks for, of a job that is too young for it.
+@test "archive prune: the environment of a job is forgotten, its rows are not" {
+    local rows
+
+    command -v python3 >/dev/null || skip "needs python3"
+    delivered
+    [ "$(of_environment)" -gt 0 ] || fail "there is none"
+    rows=$(sql "SELECT count(*) FROM CommAnalyzerTime")
+    run "$ROLLCALL" archive prune --forget-metadata-after 1
+    expect_status 0
+    [[ "$output" != *"to be forgotten"* ]] || fail "$output"
+    (cd root && python3 -c "import socket
+s = socket.socket (socket.AF_UNIX)
+s.connect ('control.sock')
+s.send (b'{\"do\": \"forget\", \"job\": \"j\", \"by\": \"me\", \"uid\": 7}\n')
+print (s.recv (4096))") >answer
+    grep -q '"ok":true' answer || fail "$(cat answer)"
+    forgotten () { [ "$(of_environment)" = 0 ] && captures_are 3; }
+    eventually forgotten
+    is "rows" "$rows" "$(sql "SELECT count(*) FROM CommAnalyzerTime")"
+    grep -q '"uid":7,"user":"me","verb":"archive prune","job":"j","what":"command and' \
+        root/audit.log || fail "$(cat root/audit.log)"
+    stop_service
+    sound
+    "$ROLLCALL" build j
+    is "environment" 0 "$(of_environment)"
+}

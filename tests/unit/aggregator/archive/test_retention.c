@@ -137,6 +137,23 @@ static void test_forecast (void **state)
     retention_free (&p);
 }
 
+/* Also of jobs that stay, once. */
+static void test_forget (void **state)
+{
+    struct root *r = *state;
+    struct retention_rules rules = { .forget_days = 25 };
+    struct retention_plan p;
+
+    fill (r);
+    mark (r, "c", FACT_PIN, "1");
+    mark (r, "d", FACT_FORGOTTEN, "1");
+    assert_int_equal (retention_plan (r->l, r->s, &rules, NOW, &p, NULL), 0);
+    for (size_t i = 0; i < p.n; i++)
+        assert_int_equal (p.jobs[i].forgets, *p.jobs[i].job == 'c');
+    assert_int_equal (p.going, 0);
+    retention_free (&p);
+}
+
 static void test_wrong (void **state)
 {
     static const char *const bad[] = { "", "x", "-1", "1.5", "a b=1", "=1",
@@ -156,7 +173,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_limits), ROOT_TEST (test_shared),
         ROOT_TEST (test_tags),   ROOT_TEST (test_forecast),
-        cmocka_unit_test (test_wrong),
+        ROOT_TEST (test_forget), cmocka_unit_test (test_wrong),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
