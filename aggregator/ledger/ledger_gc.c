@@ -109,9 +109,15 @@ static int each_content (struct db_rows r, ledger_content_fn *fn, void *arg,
 int ledger_each_unused_list (struct ledger *l, ledger_content_fn *fn,
                              void *arg, struct err *err)
 {
-    return each_content (ledger_rows (l, err, "SELECT id, " PLACE " FROM "
-                                      "main.content c WHERE form=16 AND NOT "
-                                      IS_USED), fn, arg, err);
+    bool was = l->marking;
+    int rc;
+
+    l->marking = false;         // 'fn' looks up chunks to free them
+    rc = each_content (ledger_rows (l, err, "SELECT id, " PLACE " FROM "
+                                    "main.content c WHERE form=16 AND NOT "
+                                    IS_USED), fn, arg, err);
+    l->marking = was;
+    return rc;
 }
 
 int ledger_note_freed (struct ledger *l, const struct digest *id,
@@ -141,6 +147,18 @@ int ledger_doom (struct ledger *l, unsigned part, struct err *err)
            "EXISTS (SELECT 1 FROM temp.young y WHERE y.segment=c.segment))",
            part, end);
     return db_exec (l->db, sql, err);
+}
+
+#define STILL_DOOMED "SELECT d.id FROM temp.doomed d WHERE NOT EXISTS " \
+    "(SELECT 1 FROM temp.used u WHERE u.id=d.id)"
+
+int ledger_drop_lists (struct ledger *l, struct err *err)
+{
+    int rc = ledger_do (l, err, "INSERT OR IGNORE INTO main.dead "
+                        STILL_DOOMED);
+
+    return rc < 0 ? rc : ledger_do (l, err, "DELETE FROM main.content WHERE "
+                                    "form=16 AND id IN (" STILL_DOOMED ")");
 }
 
 int ledger_each_doomed (struct ledger *l,

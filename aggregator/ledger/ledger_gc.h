@@ -46,6 +46,12 @@ int ledger_each_doomed (struct ledger *l,
                                    uint64_t doomed, uint64_t live),
                         void *arg, struct err *err);
 
+/* In a transaction: forget the doomed lists, before any of their chunks, since a
+ * list has a row only if all its chunks have; and note that all that is doomed
+ * has no use, for the next time.
+ */
+int ledger_drop_lists (struct ledger *l, struct err *err);
+
 /* Whether the content at this place counts, and is not doomed (any more): 1, 0.
  */
 int ledger_is_live (struct ledger *l, const struct digest *id,

@@ -141,6 +141,33 @@ static int compare (const void *pa, const void *pb)
            : a->number < b->number ? -1 : a->number > b->number;
 }
 
+/* Nobody may have read a place that is used later: block leases. */
+static int block_leases (struct gc *g, int *fd, struct err *err)
+{
+    int n = lease_block (g->store->root, fd, g->report.held, err);
+
+    if (n <= 0)
+        return n;
+    lease_unblock (*fd);
+    return err_set (err, EAGAIN, "nothing is removed while somebody reads the "
+                    "archive: %s", g->report.held);
+}
+
+/* Somebody may read with one of these lists: block leases. */
+static int drop_lists (struct gc *g, struct err *err)
+{
+    int fd, rc = block_leases (g, &fd, err);
+
+    if (rc < 0)
+        return rc;
+    if ((rc = ledger_begin (g->ledger, err)) == 0)
+        rc = ledger_finish (g->ledger, ledger_drop_lists (g->ledger, err),
+                            err);
+    lease_unblock (fd);
+    g->phase = GC_EMPTY;
+    return rc < 0 ? rc : 1;
+}
+
 static int choose (struct gc *g, struct err *err)
 {
     int rc = ledger_each_doomed (g->ledger, choose_segment, g, err);
@@ -151,10 +178,10 @@ static int choose (struct gc *g, struct err *err)
         return rc;
     if (g->n > 0)
         qsort (g->segments, g->n, sizeof (*g->segments), compare);
-    g->phase = g->opt.plan || g->n == 0 ? GC_OVER : GC_EMPTY;
+    g->phase = g->opt.plan || g->n == 0 ? GC_OVER : GC_DROP;
     if (!g->opt.plan)
         g->report.freed = g->report.copied = 0;
-    return g->phase == GC_EMPTY;
+    return g->phase == GC_DROP;
 }
 
 /* ---- emptying a segment ---- */
@@ -230,18 +257,6 @@ static int commit (struct gc *g, bool empty, struct err *err)
     g->nmoved = 0;
     g->copied = 0;
     return rc;
-}
-
-/* Nobody may have read a place that is used later: block leases. */
-static int block_leases (struct gc *g, int *fd, struct err *err)
-{
-    int n = lease_block (g->store->root, fd, g->report.held, err);
-
-    if (n <= 0)
-        return n;
-    lease_unblock (*fd);
-    return err_set (err, EAGAIN, "nothing is removed while somebody reads the "
-                    "archive: %s", g->report.held);
 }
 
 static int end_segment (struct gc *g, struct err *err)
@@ -341,6 +356,8 @@ int gc_step (struct gc *g, struct err *err)
         return doom (g, err);
     case GC_CHOOSE:
         return choose (g, err);
+    case GC_DROP:
+        return drop_lists (g, err);
     case GC_EMPTY:
         return empty (g, err);
     case GC_OVER:

@@ -7,7 +7,9 @@
 #include "store/record.h"
 #include "store/store_private.h"
 
-enum gc_phase { GC_ITEMS, GC_LISTS, GC_DOOM, GC_CHOOSE, GC_EMPTY, GC_OVER };
+enum gc_phase {
+    GC_ITEMS, GC_LISTS, GC_DOOM, GC_CHOOSE, GC_DROP, GC_EMPTY, GC_OVER
+};
 
 struct gc_segment {
     int64_t number;

@@ -199,6 +199,12 @@ prepare ()
             mkdir -p "$capture/PROF_1"
             head -c 40000 /dev/urandom >"$capture/PROF_1/own"
             head -c 30000 "$BIN/rollcall" >"$capture/PROF_1/same"
+            case $job in            # of several chunks, some of them shared
+            k3 | k4)
+                { head -c 2097152 "$BIN/rollcall"; echo "$capture"; } \
+                    >"$capture/PROF_1/large"
+                ;;
+            esac
         done
         env "${NO_FAULTS[@]}" "$BIN/rollcall-agent" --once --raw --state state \
             --job "$job" --aggregator "$ENDPOINT" --quiet-period 0.1s "$job" \

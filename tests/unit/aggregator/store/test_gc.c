@@ -102,6 +102,63 @@ static void test_shared (void **state)
     check_bytes (r, &b.content, "same");
 }
 
+/* Enter a content of three chunks, the last of which is its own. */
+static struct ledger_item enter_large (struct root *r, const char *capture,
+                                       char own)
+{
+    static char bytes[CONTENT_CHUNK];
+    struct ledger_item i = dated (capture, "");
+    struct digest ids[3];
+    struct ledger_place place;
+    const uint64_t size = 3 * (uint64_t)CONTENT_CHUNK;
+
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    for (int k = 0; k < 3; k++) {
+        memset (bytes, k < 2 ? 'a' + k : own, sizeof (bytes));
+        assert_int_equal (digest_of (bytes, sizeof (bytes), &ids[k]), 0);
+        if (ledger_find_content (r->l, &ids[k], &place, NULL) == 1)
+            continue;
+        assert_int_equal (store_put_chunk (r->s, &ids[k], sizeof (bytes),
+                                           CODEC_PLAIN, bytes, sizeof (bytes),
+                                           &place, NULL), 0);
+        assert_int_equal (ledger_add_content (r->l, &ids[k], &place, NULL), 0);
+    }
+    assert_int_equal (content_list_id (ids, 3, &i.content), 0);
+    assert_int_equal (store_put_list (r->s, &i.content, size, ids, 3, &place,
+                                      NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &i.content, &place, NULL), 0);
+    assert_int_equal (store_put_item (r->s, &i, NULL), 0);
+    assert_int_equal (ledger_add_item (r->l, &i, NULL), 1);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+    return i;
+}
+
+/* Of a large content go the list and the chunks that no other one has; nobody
+ * finds its list without them.
+ */
+static void test_lists (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = enter_large (r, "a", 'x');
+    struct ledger_item b = enter_large (r, "b", 'y');
+    struct gc_options few = all;
+    struct ledger_place place;
+
+    remove_it (r, &a);
+    few.grace_s = 3600;         // it was complete: there is no grace
+    few.now_ns = clock_wall_ns ();
+    assert_int_equal (collect (r, &few, 0).freed,
+                      CONTENT_CHUNK + 3 * DIGEST_SIZE);
+    assert_int_equal (ledger_find_content (r->l, &a.content, &place, NULL), 0);
+    assert_int_equal (ledger_find_content (r->l, &b.content, &place, NULL), 1);
+    assert_int_equal (store_check_content (r->s, r->l, &b.content, &place,
+                                           NULL), 0);
+    assert_int_equal (collect (r, &few, 0).unused, 0);
+}
+
 /* A chunk without an item may still get one, until its segment is old. */
 static void test_grace (void **state)
 {
@@ -202,6 +259,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_collect),
         ROOT_TEST (test_shared),
+        ROOT_TEST (test_lists),
         ROOT_TEST (test_grace),
         ROOT_TEST (test_offered),
         ROOT_TEST (test_lease),
