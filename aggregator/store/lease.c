@@ -24,14 +24,14 @@ static int open_dir (const char *root, int how, char path[PATH_MAX],
     if (!fileio_join (path, PATH_MAX, root, LEASE_DIR) ||
         strlen (path) + 16 > PATH_MAX)
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    if (mkdir (path, FILEIO_DIR_MODE) < 0 && errno != EEXIST)
-        return err_sys (err, errno, "cannot create %s", path);
     fd = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return err_sys (err, errno, "cannot open %s", path);
     if (flock (fd, how) < 0) {
+        int rc = err_sys (err, errno, "cannot lock %s", path);
+
         (void)close (fd);
-        return err_sys (err, errno, "cannot lock %s", path);
+        return rc;
     }
     return fd;
 }
@@ -41,7 +41,9 @@ static int create (const char *dir, struct lease *ret, struct err *err)
     PRINT (ret->path, "%.*s/XXXXXX", (int)strlen (dir), dir);
     if ((ret->fd = mkostemp (ret->path, O_CLOEXEC)) < 0)
         return err_sys (err, errno, "cannot create %s", ret->path);
-    if (flock (ret->fd, LOCK_SH) == 0)
+    // the root's owner counts those of the user root, too
+    if (fchmod (ret->fd, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH) == 0 &&
+        flock (ret->fd, LOCK_SH) == 0)
         return 0;
     lease_end (ret);
     return err_sys (err, errno, "cannot lock %s", ret->path);
@@ -118,7 +120,13 @@ int lease_block (const char *root, int *fd, char text[LEASE_TEXT_MAX],
     int n;
 
     text[0] = '\0';
-    if ((*fd = open_dir (root, LOCK_EX, path, err)) < 0)
+    // nobody waits for a process that is stopped
+    *fd = open_dir (root, LOCK_EX | LOCK_NB, path, err);
+    if (*fd == -EWOULDBLOCK) {
+        (void)snprintf (text, LEASE_TEXT_MAX, "a process that begins to read");
+        return 1;
+    }
+    if (*fd < 0)
         return *fd;
     if ((n = count (*fd, text)) >= 0)
         return n;
@@ -128,7 +136,7 @@ int lease_block (const char *root, int *fd, char text[LEASE_TEXT_MAX],
 
 void lease_unblock (int fd)
 {
-    (void)close (fd);
+    fileio_close (fd);
 }
 
 int lease_count (const char *root, char text[LEASE_TEXT_MAX], struct err *err)

@@ -28,8 +28,9 @@ struct lease {
 #define LEASE_NONE { .fd = -1 }
 
 /* Take one; 'what' says for what, in words for a person ("rollcall export").
- * -EACCES, -EROFS: this process may not write there: go on without one, and
- * take a segment that is gone for a reason to begin again.  -ENOSPC, -EIO.
+ * -ENOENT, -EACCES, -EROFS: this process may not write there, or no aggregator
+ * made the directory (store_open) yet: go on without one, and take a segment that
+ * is gone for a reason to begin again.  -ENOSPC, -EIO.
  */
 int lease_take (const char *root, const char *what, struct lease *ret,
                 struct err *err);

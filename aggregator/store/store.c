@@ -4,6 +4,7 @@
 #include "base/fault.h"
 #include "base/vec.h"
 #include "store/fileio.h"
+#include "store/lease.h"
 #include "store/record.h"
 
 #include <errno.h>
@@ -27,6 +28,9 @@ int store_make_dirs (const struct store *s, struct err *err)
 
     PRINT (path, "%s/jobs", s->root);
     rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+    PRINT (path, "%s/" LEASE_DIR, s->root);
+    if (rc == 0)
+        rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
     PRINT (path, "%s/segments", s->root);
     if (rc == 0)
         rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
