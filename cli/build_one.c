@@ -87,7 +87,7 @@ static int prepare (const struct build_options *opt, struct job_build *b,
              ? roster_expect_world (roster, opt->world_size, "--world-size")
              : job_build_expect (b, claims, false, roster);
     job_build_say_fates (b, roster);
-    return rc;
+    return rc < 0 ? rc : job_build_say_gone (b, roster);
 }
 
 /* Build what 'b' describes, and print the outcome. */
@@ -156,8 +156,8 @@ int build_one (const struct build_options *opt,
         job_build_options (b)->derive = derive;
         status = build_and_print (opt, b, &claims, job, out, brief, ret);
     } else if ((status = build_tell_run (opt, job)) == 0) {
-        status = FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs "
-                       "lists its jobs", a->root, job);
+        status = cli_no_job (&build_command, a->root, job,
+                             ": rollcall jobs lists its jobs");
     }
     size_claims_fini (&claims);
     job_build_destroy (b);

@@ -43,6 +43,12 @@ struct archive;
 int cli_open_archive (const struct command_spec *c, const char *root,
                       struct archive *ret);
 
+/* Say that a root has nothing of a job, or who removed it and when: EX_NOINPUT.
+ * 'more' follows the name of a job that never was there.
+ */
+int cli_no_job (const struct command_spec *c, const char *root,
+                const char *job, const char *more);
+
 /* Ask whoever serves the root, or do it here (control_ask): 0 and *answer, which
  * the caller frees, or an exit status after a message.  Frees the request.
  */

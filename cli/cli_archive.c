@@ -3,6 +3,7 @@
 
 #include "archive/archive.h"
 #include "archive/root_control.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,6 +30,25 @@ int cli_open_archive (const struct command_spec *c, const char *root,
                          "aggregator?)", err.text, root);
     return cli_fail (c, rc == -EBADMSG ? EX_DATAERR : EX_NOINPUT, "%s",
                      err.text);
+}
+
+int cli_no_job (const struct command_spec *c, const char *root,
+                const char *job, const char *more)
+{
+    char path[PATH_MAX], text[DELETION_TEXT_MAX];
+    struct ledger_deletion d;
+    struct ledger *l = NULL;
+    int rc = 0;
+
+    if (fileio_join (path, sizeof (path), root, "ledger.db") &&
+        ledger_open_quick (path, &l, NULL) == 0)
+        rc = ledger_last_deletion (l, job, &d, NULL);
+    ledger_close (l);
+    if (rc != 1)
+        return cli_fail (c, EX_NOINPUT, "%s has nothing of a job %s%s", root,
+                         job, more);
+    ledger_deletion_text (&d, text);
+    return cli_fail (c, EX_NOINPUT, "job %s was %s", job, text);
 }
 
 int cli_ask (const struct command_spec *c, const char *root,

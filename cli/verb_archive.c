@@ -1,10 +1,11 @@
 /* cli/verb_archive.c - rollcall archive: list, extract and verify stored data,
  * and mark jobs
  */
-#include "cli.h"
+#include "archive_remove.h"
 
 #include "archive/archive.h"
 #include "archive/archive_stream.h"
+#include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "query/grid.h"
@@ -12,7 +13,6 @@
 #include "store/tree.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,9 @@
 
 struct archive_options {
     const char *root;
-    bool json, superseded, owner, foreign;
+    bool json, superseded, owner, foreign, apply;
+    struct archive_prune_options prune;
+    int64_t grace_ns, percent;
 };
 
 static const struct option_spec options[] = {
@@ -33,14 +35,36 @@ static const struct option_spec options[] = {
       "get: restore owner and group, too, if the agent delivered them (--owner "
       "there). Only root can."),
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
+    OPTION_SWITCH ("apply", 0, struct archive_options, apply,
+      "rm, prune, gc: do it. Without this, only what would happen is printed."),
+    OPTION (TEXT, "keep-days", 0, struct archive_options, prune.keep_days, "N",
+      NULL, NULL, "prune: keep jobs that had new data within N days."),
+    OPTION (TEXT, "keep-last", 0, struct archive_options, prune.keep_last, "N",
+      NULL, NULL, "prune: keep the last N jobs."),
+    OPTION (TEXT, "max-size", 0, struct archive_options, prune.max_size,
+      "SIZE", NULL, NULL,
+      "prune: of those, remove the oldest until the others take at most SIZE."),
+    OPTION (TEXT, "tag", 0, struct archive_options, prune.tag, "TAG", NULL,
+      NULL, "prune: only jobs with this tag."),
+    OPTION_NUMBER ("forget-metadata-after", 0, struct archive_options,
+      prune.forget_days, "DAYS", "0", NULL, 0, 36500,
+      "prune: forget command and environment of jobs without new data for so "
+      "long; 0: never."),
+    OPTION (DURATION, "grace", 0, struct archive_options, grace_ns, "TIME",
+      "24h", NULL,
+      "gc: keep chunks of files that did not arrive completely for so long."),
+    OPTION_NUMBER ("unused", 0, struct archive_options, percent, "PERCENT",
+      "20", NULL, 0, 100,
+      "gc: empty each segment of which at least so much is not used."),
 };
 
 static const struct command_spec archive_command = {
     "rollcall archive",
     "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB] | "
-    "tag|untag JOB TAG... | pin|unpin JOB",
+    "tag|untag JOB TAG... | pin|unpin JOB | rm JOB [CAPTURE|RANK] | "
+    "prune | gc",
     "List an aggregator's captures, get one back byte for byte, check every "
-    "hash, and mark jobs with tags and pins.",
+    "hash, mark jobs with tags and pins, and remove what is not needed.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -89,8 +113,8 @@ static long for_items (struct archive *a, const char *job,
 
 static int nothing_of (const struct archive *a, const char *job)
 {
-    return FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs lists "
-                 "its jobs", a->root, job);
+    return cli_no_job (&archive_command, a->root, job,
+                       ": rollcall jobs lists its jobs");
 }
 
 /* ---- ls ---- */
@@ -464,18 +488,6 @@ static void print_marks (const char *job, const struct json *answer)
                                 ? "pinned" : "not pinned");
 }
 
-/* The name of whoever asks, for a record of who changed what. */
-static const char *my_name (void)
-{
-    const struct passwd *me = getpwuid (getuid ());
-    static char number[24];
-
-    if (me)
-        return me->pw_name;
-    PRINT (number, "%ld", (long)getuid ());
-    return number;
-}
-
 /* tag, untag, pin or unpin, then the job, then tags. */
 static int mark (const struct archive_options *opt, int argc, char **argv)
 {
@@ -485,7 +497,8 @@ static int mark (const struct archive_options *opt, int argc, char **argv)
 
     json_add_text (request, "do", argv[0]);
     json_add_text (request, "job", argv[1]);
-    json_add_text (request, "by", my_name ());
+    json_add_text (request, "by", archive_my_name ());
+    json_add_int (request, "uid", (int64_t)getuid ());
     tags = argc > 2 ? json_add_array (request, "tags") : NULL;
     for (int i = 2; i < argc; i++)
         json_push_text (tags, argv[i]);
@@ -514,6 +527,9 @@ static const struct archive_verb {
     { "untag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true },
     { "pin", "JOB", 1, 1, true },
     { "unpin", "JOB", 1, 1, true },
+    { "rm", "JOB [CAPTURE|RANK]", 1, 2, false },
+    { "prune", "", 0, 0, false },
+    { "gc", "", 0, 0, false },
 };
 
 static const struct archive_verb *find_verb (const char *name)
@@ -536,6 +552,34 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
     return get (opt, a, argv + 1);
 }
 
+static bool is_get (const struct archive_verb *v)
+{
+    return strcmp (v->name, "get") == 0;
+}
+
+static bool names_job (const struct archive_verb *v)
+{
+    return v->marks || strcmp (v->name, "rm") == 0;
+}
+
+/* Those that delete; -1: another one. */
+static int remove_something (const struct archive_options *opt,
+                             const struct archive_verb *v, int argc,
+                             char **argv)
+{
+    const struct archive_remove_options r = {
+        .command = &archive_command, .root = opt->root, .json = opt->json,
+        .apply = opt->apply,
+    };
+
+    if (strcmp (v->name, "rm") == 0)
+        return archive_rm (&r, argv[1], argc > 2 ? argv[2] : NULL);
+    if (strcmp (v->name, "prune") == 0)
+        return archive_prune (&r, &opt->prune);
+    return strcmp (v->name, "gc") == 0
+               ? archive_gc (&r, opt->grace_ns / NS_PER_S, opt->percent) : -1;
+}
+
 /* NULL: the user was told what is missing or superfluous. */
 static const struct archive_verb *understand (int argc, char **argv)
 {
@@ -547,20 +591,20 @@ static const struct archive_verb *understand (int argc, char **argv)
     const struct archive_verb *v = find_verb (argc > 0 ? argv[0] : "");
 
     if (!v)
-        (void)FAIL (0, "%s%s: use ls, get, verify, tag, untag, pin or unpin (%s "
-                    "--help says more)", argc > 0 ? "unknown command archive "
+        (void)FAIL (0, "%s%s: use ls, get, verify, tag, untag, pin, unpin, rm, prune or gc "
+                    "(%s --help says more)", argc > 0 ? "unknown command archive "
                                                   : "name a command",
                     argc > 0 ? argv[0] : "", archive_command.name);
     else if (argc - 1 > v->most)
         (void)FAIL (0, "unexpected argument \"%s\"", argv[v->most + 1]);
     else if (argc - 1 < v->least)
-        (void)FAIL (0, "%s: %s? (usage: %s %s %s)", v->name, v->marks
+        (void)FAIL (0, "%s: %s? (usage: %s %s %s)", v->name, !is_get (v)
                         ? argc == 1 ? "which job" : "which tags"
                         : missing[argc - 1],
                     archive_command.name, v->name, v->usage);
-    else if (strcmp (v->name, "get") == 0 && !*argv[3])
+    else if (is_get (v) && !*argv[3])
         (void)FAIL (0, "get: DIR is empty");
-    else if (v->marks && !cli_valid_job (argv[1]))
+    else if (names_job (v) && !cli_valid_job (argv[1]))
         (void)FAIL (0, "\"%s\" is not the name of a job", argv[1]);
     else
         return v;
@@ -580,6 +624,8 @@ int verb_archive (int argc, char **argv)
         return EXIT_USAGE;
     if (v->marks)
         return mark (&opt, argc - rest, argv + rest);
+    if ((status = remove_something (&opt, v, argc - rest, argv + rest)) >= 0)
+        return status;
     if (cli_needs_view (opt.root))
         return strcmp (v->name, "get") == 0
                    ? get_by_view (&opt, argv + rest)

@@ -349,9 +349,9 @@ static int list_all (const struct jobs_options *opt,
                       : catalogue_check (jobs->catalogue, f, &err);
 
     if (rc == 0 && opt->job && n == 0)
-        return FAIL (EX_NOINPUT, "%s has nothing of a job %s%s", opt->root,
-                     opt->job, f->where || f->since_ns || f->user || f->tag ||
-                                       f->host ? " that is asked for" : "");
+        return cli_no_job (&jobs_command, opt->root, opt->job,
+                           f->where || f->since_ns || f->user || f->tag ||
+                                   f->host ? " that is asked for" : "");
     if (rc == 0)
         rc = opt->json ? list_json (opt, &l, f, &err)
                        : list_table (opt, &l, f, &err);

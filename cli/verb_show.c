@@ -445,8 +445,8 @@ int verb_show (int argc, char **argv)
         (void)err_sys (&err, -rc, "cannot print");
     status = rc < 0 ? cli_jobs_failed (&show_command, rc, &err)
              : x.shown == 0
-                 ? FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs "
-                         "lists its jobs", opt.root, argv[rest])
+                 ? cli_no_job (&show_command, opt.root, argv[rest],
+                               ": rollcall jobs lists its jobs")
                  : cli_flush (&show_command, 0);
     cli_jobs_close (&jobs);
     return status;

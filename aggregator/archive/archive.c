@@ -24,10 +24,13 @@ int archive_open (const char *root, struct archive *a, struct err *err)
     int rc;
 
     memset (a, 0, sizeof (*a));
+    a->lease.fd = -1;
     a->checked = (struct map)MAP (struct checked, DIGEST_SIZE / 8);
     if (!fileio_join (path, sizeof (path), root, "ledger.db"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     PRINT (a->root, "%s", root);
+    if (access (path, F_OK) == 0)
+        (void)lease_take (root, "a reader of the archive", &a->lease, NULL);
     rc = ledger_open_read (path, &a->ledger, err);
     if (rc == 0)
         rc = store_open_read (root, &a->store, err);
@@ -41,6 +44,7 @@ void archive_close (struct archive *a)
     store_close (a->store);
     ledger_close (a->ledger);
     map_fini (&a->checked);
+    lease_end (&a->lease);
     a->store = NULL;
     a->ledger = NULL;
 }

@@ -1,6 +1,7 @@
 /* aggregator/archive/archive.h - the content of an aggregator's root
  *
- * Works while an aggregator serves the root: nothing is locked or written.
+ * Works while an aggregator serves the root: nothing is locked, and nothing is
+ * written but a lease, if possible.
  *
  * This folder: the content of a root: read, divided into jobs, built into
  * results, changed by hand.
@@ -10,6 +11,7 @@
 
 #include "base/map.h"
 #include "ledger/ledger.h"
+#include "store/lease.h"
 #include "store/store.h"
 #include "store/tree.h"
 
@@ -18,6 +20,7 @@ struct archive {
     struct ledger *ledger;
     struct store *store;
     const char *visible_to;     // a user: only his jobs are there; or NULL
+    struct lease lease;         // nothing is collected while it is open
     struct map checked;         // chunks, and the result of their check
     uint64_t read;              // bytes that archive_check has read
 };

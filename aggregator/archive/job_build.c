@@ -187,6 +187,79 @@ static int add_heard (void *arg, const struct ledger_heard *h)
     return rc == 0 && (*h->host || h->command.ns > 0) ? add_fate (arg, h) : rc;
 }
 
+static int add_gone (void *arg, const struct ledger_deletion *d)
+{
+    struct job_build *b = arg;
+    struct rank_gone *last = b->ngone > 0 ? &b->gone[b->ngone - 1] : NULL;
+
+    if (d->gone || d->rank < 0)
+        return 0;
+    // most often they come one rank after the other
+    if ((!last || last->rank != d->rank) &&
+        !(last = vec_add (&b->gone, &b->ngone, sizeof (*last))))
+        return -ENOMEM;
+    last->rank = d->rank;
+    last->at_ns = d->at_ns;
+    ledger_deletion_text (d, last->text);
+    return 0;
+}
+
+static int compare_gone (const void *pa, const void *pb)
+{
+    const struct rank_gone *a = pa, *b = pb;
+
+    return a->rank != b->rank ? a->rank < b->rank ? -1 : 1
+           : a->at_ns != b->at_ns ? a->at_ns < b->at_ns ? -1 : 1 : 0;
+}
+
+static struct rank_gone *find_gone (struct job_build *b, int64_t rank)
+{
+    return b->ngone == 0 ? NULL : bsearch (&rank, b->gone, b->ngone,
+                                           sizeof (*b->gone), cmp_int64);
+}
+
+/* Keep the last of each rank of which nothing is left. */
+static void settle_gone (struct job_build *b)
+{
+    struct rank_gone *g;
+    size_t n = 0;
+
+    if (b->ngone > 0)
+        qsort (b->gone, b->ngone, sizeof (*b->gone), compare_gone);
+    for (size_t i = 0; i < b->ngone; i++) {
+        if (i + 1 == b->ngone || b->gone[i + 1].rank != b->gone[i].rank)
+            b->gone[n++] = b->gone[i];
+    }
+    b->ngone = n;
+    for (size_t i = 0; i < b->n && n > 0; i++) {
+        if ((g = find_gone (b, b->sources[i].rank)))
+            g->at_ns = 0;
+        b->last = b->sources[i].rank > b->last ? b->sources[i].rank : b->last;
+    }
+}
+
+/* Say of these ranks that somebody removed their captures.  Those that captures
+ * will show to be expected may not be in the roster yet.
+ */
+int job_build_say_gone (const struct job_build *b, struct roster *roster)
+{
+    char text[DELETION_TEXT_MAX + 32];
+
+    for (size_t i = 0; i < b->ngone; i++) {
+        const struct rank_gone *g = &b->gone[i];
+        struct roster_entry *e;
+
+        if (g->at_ns == 0 || (g->rank >= roster->world_size &&
+                              g->rank >= b->agreed && g->rank > b->last))
+            continue;
+        if (!(e = roster_at (roster, g->rank)))
+            return -ENOMEM;
+        PRINT (text, "its captures were %s", g->text);
+        roster_set_text (&e->reason, text);
+    }
+    return 0;
+}
+
 void job_build_say_fates (const struct job_build *b, struct roster *roster)
 {
     for (size_t i = 0, k = 0; i < roster->n; i++) {     // both by rank
@@ -219,15 +292,21 @@ static void give_mpi (struct job_build *b, int64_t world_size)
                                    sizeof (*b->mpi), cmp_int64);
 }
 
-/* Note how captures were assigned to this job. */
+/* Note how captures were assigned to this job, and what is forgotten of it. */
 static int look_at_job (struct job_build *b, struct ledger *ledger,
                         struct err *err)
 {
+    struct ledger_fact forgotten = { .key = FACT_FORGOTTEN, .value = "1" };
     struct ledger_summary s;
     int rc = ledger_summary (ledger, b->job, &s, err);
 
     b->assumed = rc == 0 && s.assumed > 0;
-    return rc;
+    if (rc < 0)
+        return rc;
+    PRINT (forgotten.job, "%s", b->job);
+    rc = ledger_has_fact (ledger, &forgotten, err);
+    b->forget = rc == 1;
+    return rc < 0 ? rc : 0;
 }
 
 struct job_build *job_build_create (struct ledger *ledger,
@@ -253,6 +332,9 @@ struct job_build *job_build_create (struct ledger *ledger,
         rc = ledger_each_sender (ledger, job, add_sender, b, err);
     if (rc == 0)
         rc = ledger_each_heard (ledger, job, add_heard, b, err);
+    if (rc == 0)
+        rc = ledger_each_deletion (ledger, job, add_gone, b, err);
+    settle_gone (b);
     if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
         rc = err_set (err, ENOMEM, "no memory to build");
     for (size_t i = 0; i < b->n && rc == 0; i++)
@@ -280,6 +362,7 @@ void job_build_destroy (struct job_build *b)
     for (size_t i = 0; i < b->nfates; i++)
         free (b->fates[i].host);
     free (b->fates);
+    free (b->gone);
     free (b->mpi);
     free (b->items);
     for (size_t i = 0; i < b->n; i++) {
@@ -419,7 +502,7 @@ static int build_below (struct job_build *b, const struct tree *out,
         .items = b->items, .nitems = b->n, .roster = roster,
         .threads = threads, .feed = feed, .feed_arg = b,
         .cancel = b->how.cancel, .job_id = b->job, .derive = b->how.derive,
-        .assumed = &b->assumed, .began_ns = b->how.began_ns,
+        .assumed = &b->assumed, .forget = b->forget, .began_ns = b->how.began_ns,
         .progress = b->how.progress, .progress_arg = b->how.progress_arg,
     };
     const struct build_progress beside = { .phase = RESULTS_PHASE };
@@ -458,7 +541,11 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
 
 struct job_origin job_build_about (const struct job_build *b)
 {
-    return build_origin (b->items, b->n);
+    struct job_origin a = build_origin (b->items, b->n);
+
+    if (b->forget)
+        memset (a.command, 0, sizeof (a.command));
+    return a;
 }
 
 bool job_build_is_of (const struct job_build *b, const char *user)

@@ -73,6 +73,11 @@ int job_build_expect (const struct job_build *b,
  */
 void job_build_say_fates (const struct job_build *b, struct roster *roster);
 
+/* Say of ranks without captures, after all else that explains them, when and by
+ * whom these were removed.  0 or -ENOMEM.
+ */
+int job_build_say_gone (const struct job_build *b, struct roster *roster);
+
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
  * -EINTR: another thread has called job_build_cancel; ret->path names what was
  * written, or is "".

@@ -22,6 +22,11 @@ struct shipment_source {
     bool superseded, lost;
 };
 
+struct rank_gone {              // captures of a rank were removed on purpose
+    int64_t rank, at_ns;        // the last time; 0: the rank has others
+    char text[DELETION_TEXT_MAX];
+};
+
 struct job_build {
     struct job_build_options how;
     struct store *store;
@@ -37,6 +42,9 @@ struct job_build {
     size_t nmpi;
     struct rank_fate *fates;            // by rank, for ranks with a report
     size_t nfates;
+    struct rank_gone *gone;             // by rank, each once
+    size_t ngone;
+    int64_t last;                       // the highest rank with a capture
     int64_t agreed;                     // world size on which all metadata
                                         // agree, or 0
     bool assumed;                       // without evidence that all captures
@@ -46,6 +54,7 @@ struct job_build {
     struct results results;
     struct digest rows;                 // of the result
     bool rows_known;
+    bool forget;                        // command and environment
 };
 
 /* job_versions.c: skip the versions of each capture that do not count. 0 or

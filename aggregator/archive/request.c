@@ -1,7 +1,9 @@
 /* aggregator/archive/request.c - execute a user's corrections of a root */
 #include "archive/request.h"
 
+#include "archive/audit.h"
 #include "archive/divide.h"
+#include "archive/remove.h"
 #include "base/clock.h"
 #include "base/vec.h"
 #include "model/capture.h"
@@ -260,12 +262,24 @@ static int do_untag (const struct request *r, struct err *err)
     return change_tags (r, true, err);
 }
 
+static int64_t uid_of (const struct request *r)
+{
+    int64_t uid = -1;
+
+    (void)json_int (json_get (r->asked, "uid"), &uid);
+    return uid;
+}
+
 static int change_pin (const struct request *r, bool gone, struct err *err)
 {
     struct ledger_fact f = fact_of (r, FACT_PIN, "1", gone);
+    struct audit line = { .verb = gone ? "archive unpin" : "archive pin",
+                          .user = f.by, .uid = uid_of (r), .job = r->job,
+                          .at_ns = f.at_ns };
     int rc = has_job (r, err);
 
-    if (rc == 0 && (rc = ledger_has_fact (r->ledger, &f, err)) == 0)
+    if (rc == 0 && (rc = ledger_has_fact (r->ledger, &f, err)) == 0 &&
+        (rc = audit_write (store_root (r->store), &line, err)) == 0)
         rc = keep_facts (r, &f, 1, err);
     return rc < 0 ? rc : tell_marks (r, err);
 }
@@ -280,6 +294,89 @@ static int do_unpin (const struct request *r, struct err *err)
     return change_pin (r, true, err);
 }
 
+/* ---- removing ---- */
+
+static int do_rm (const struct request *r, struct err *err)
+{
+    struct remove_what what = {
+        .job = r->job, .uid = uid_of (r), .now_ns = clock_wall_ns (),
+        .what = json_text (json_get (r->asked, "what"), ""),
+        .verb = json_text (json_get (r->asked, "verb"), "archive rm"),
+        .by = json_text (json_get (r->asked, "by"), ""),
+    };
+    struct removal done;
+    int rc = remove_apply (r->ledger, r->store, &what, &done, err);
+
+    if (rc < 0)
+        return rc;
+    json_add_int (r->answer, "captures", done.captures);
+    json_add_int (r->answer, "files", done.files);
+    json_add_int (r->answer, "bytes", (int64_t)done.bytes);
+    return 0;
+}
+
+static int do_forget (const struct request *r, struct err *err)
+{
+    const struct remove_what what = {
+        .job = r->job, .uid = uid_of (r), .now_ns = clock_wall_ns (),
+        .what = "", .by = json_text (json_get (r->asked, "by"), ""),
+        .verb = json_text (json_get (r->asked, "verb"), "archive prune"),
+    };
+    int rc = has_job (r, err);
+
+    if (rc == 0)
+        rc = remove_metadata (r->ledger, r->store, &what, err);
+    return rc < 0 ? rc : 0;
+}
+
+void request_gc_options (const struct json *asked, struct gc_options *ret)
+{
+    *ret = (struct gc_options)GC_DEFAULTS;
+    ret->now_ns = clock_wall_ns ();
+    (void)json_int (json_get (asked, "grace_s"), &ret->grace_s);
+    (void)json_int (json_get (asked, "percent"), &ret->least_percent);
+}
+
+void request_gc_answer (const struct gc_report *r, struct json *answer)
+{
+    json_add_int (answer, "unused", (int64_t)r->unused);
+    json_add_int (answer, "freed", (int64_t)r->freed);
+    json_add_int (answer, "copied", (int64_t)r->copied);
+    json_add_int (answer, "segments", (int64_t)r->removed);
+    json_add_int (answer, "damaged", (int64_t)r->damaged);
+    json_add_text (answer, "held", r->held);
+}
+
+int request_audit_gc (const char *root, const struct json *asked,
+                      struct err *err)
+{
+    struct request r = { .asked = asked };
+    struct audit line = {
+        .verb = json_text (json_get (asked, "verb"), "archive gc"),
+        .user = json_text (json_get (asked, "by"), ""),
+        .uid = uid_of (&r), .at_ns = clock_wall_ns (),
+    };
+
+    return audit_write (root, &line, err);
+}
+
+/* A lease is no failure: the answer says who has it. */
+static int do_gc (const struct request *r, struct err *err)
+{
+    struct gc_options opt;
+    struct gc_report report;
+    int rc = request_audit_gc (store_root (r->store), r->asked, err);
+
+    request_gc_options (r->asked, &opt);
+    if (rc == 0)
+        rc = gc_run (r->ledger, r->store, &opt, &report, err);
+    if (rc < 0 && rc != -EAGAIN)
+        return rc;
+    json_add_bool (r->answer, "running", false);
+    request_gc_answer (&report, r->answer);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run) (const struct request *r, struct err *err);
@@ -292,6 +389,9 @@ static const struct {
     { "untag", do_untag },
     { "pin", do_pin },
     { "unpin", do_unpin },
+    { "rm", do_rm },
+    { "forget", do_forget },
+    { "gc", do_gc },
 };
 
 int request_execute (struct ledger *ledger, struct store *store,
@@ -304,7 +404,7 @@ int request_execute (struct ledger *ledger, struct store *store,
         .job = json_text (json_get (request, "job"), ""),
     };
 
-    if (!message_valid_name (r.job))
+    if (strcmp (what, "gc") != 0 && !message_valid_name (r.job))
         return err_set (err, EINVAL, "\"%.80s\" is not the name of a job",
                         r.job);
     for (size_t i = 0; i < sizeof (requests) / sizeof (requests[0]); i++) {

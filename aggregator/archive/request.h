@@ -12,26 +12,46 @@
  *     {"do": "untag", ...}                            as tag
  *     {"do": "pin", "job": ID, "by": USER}            keep it
  *     {"do": "unpin", "job": ID, "by": USER}
+ *     {"do": "rm", "job": ID, "what": CAPTURE or RANK or "", "by": USER,
+ *      "uid": N, "verb": VERB}                        remove it (archive/remove.h)
+ *     {"do": "forget", "job": ID, "by": USER, "uid": N, "verb": VERB}
+ *                                                     its command and environment
+ *     {"do": "gc", "by": USER, "uid": N, "grace_s": N, "percent": N, "run": N}
+ *                                                     collect (store/gc.h)
  *
  * After merge and split, 'answer' has "job", which has the captures now,
  * "captures", the number of their versions, and "jobs": all whose captures
- * changed.  After the last four, "jobs" is empty, and "tags" and "pinned" say
- * what the job has now.  The answer to fetch is in
+ * changed.  After tag to unpin, "jobs" is empty, and "tags" and "pinned" say
+ * what the job has now.  After rm, "captures", "files" and "bytes" were removed.
+ * After gc, "running" is true if an aggregator goes on with it: the same with
+ * "run" of the answer asks again; "unused", "freed", "copied" and "held" are those
+ * of struct gc_report, "segments" those that were removed.
+ * The answer to fetch is in
  * doc/format-store.md.
  */
 #ifndef ROLLCALL_ARCHIVE_REQUEST_H
 #define ROLLCALL_ARCHIVE_REQUEST_H
 
 #include "json/json.h"
+#include "store/gc.h"
 #include "store/store.h"
 
 /* Execute a request; it is durable on return.  Runs in its own transaction, so
  * nothing uncommitted may be appended to the store.  0, with the result in
- * 'answer'; -EINVAL, -ENOENT (no such job), -EHOSTUNREACH (a "fetch"), or as
+ * 'answer'; -EINVAL, -ENOENT (no such job), -EHOSTUNREACH (a "fetch"), -EPERM (rm of a
+ * pinned job), or as
  * ledger and store.
  */
 int request_execute (struct ledger *ledger, struct store *store,
                      const struct json *request, struct json *answer,
                      struct err *err);
+
+/* For an aggregator that executes "gc" step by step: what is asked for, a line of
+ * the audit log, and the answer.
+ */
+void request_gc_options (const struct json *asked, struct gc_options *ret);
+int request_audit_gc (const char *root, const struct json *asked,
+                      struct err *err);
+void request_gc_answer (const struct gc_report *r, struct json *answer);
 
 #endif

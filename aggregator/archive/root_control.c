@@ -107,7 +107,7 @@ static int status_of (int rc)
 {
     return rc == -EINVAL   ? EX_USAGE
            : rc == -ENOENT ? EX_NOINPUT
-           : rc == -EACCES ? EX_NOPERM
+           : rc == -EACCES || rc == -EPERM ? EX_NOPERM
            : rc == -EBUSY  ? EX_TEMPFAIL
                            : EX_IOERR;
 }
@@ -124,6 +124,8 @@ static void name_asker (const struct control_asker *x, struct json *asked)
     PRINT (text, "%ld", (long)x->peer.uid);
     json_drop (asked, "by");
     json_add_text (asked, "by", user ? user->pw_name : text);
+    json_drop (asked, "uid");
+    json_add_int (asked, "uid", (int64_t)x->peer.uid);
 }
 
 static void answer_line (struct control_asker *x, size_t size)

@@ -379,13 +379,31 @@ bool build_is_of (const struct select_item *items, size_t n, const char *user)
     return n > 0 && *user;
 }
 
+static struct job_origin origin_of (const struct build_job *job)
+{
+    struct job_origin a = build_origin (job->items, job->nitems);
+
+    if (job->forget)
+        memset (a.command, 0, sizeof (a.command));
+    return a;
+}
+
+/* Values must not stay in pages that are free. */
+static int forget_environment (sqlite3 *db, const struct build_job *job,
+                               struct err *err)
+{
+    return job->forget
+               ? db_exec (db, "PRAGMA secure_delete=ON;DELETE FROM CaptureInfo "
+                              "WHERE kind='environment'", err) : 0;
+}
+
 static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
 {
     const struct build_job *job = b->job;
     const struct tables_job about = { job->job_id, job->steps, job->inputs,
                                       job->others,
                                       job->assumed && *job->assumed,
-                                      build_origin (job->items, job->nitems),
+                                      origin_of (job),
                                       *b->began ? b->began : NULL };
     char temp[PATH_MAX];
     int rc = publish_temp (b->out, "wait", 0, temp, err);
@@ -399,6 +417,8 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     report_progress (b, "checking which ranks are present");
     if (rc == 0)
         rc = tables_create (db, err);
+    if (rc == 0)
+        rc = forget_environment (db, job, err);
     if (rc == 0)
         rc = drop_conflicts (db, b, err);
     if (rc == 0 && select_check_steps (job->items, job->nitems) < 0)

@@ -65,6 +65,7 @@ struct build_job {
                                 // them, the build fails
     const char *others;         // a sentence about other jobs in the directory,
                                 // or NULL
+    bool forget;                // leave out the job's command and environment
     const bool *assumed;        // whether the captures were only assumed to be
                                 // of one job; or NULL.  As job_id and others,
                                 // it is read after the call of 'decide'

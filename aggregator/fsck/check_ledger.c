@@ -229,6 +229,36 @@ static int take_over_facts (struct check *c, sqlite3 *db)
     return unless_damaged (&r);
 }
 
+/* Take over a deletion whose record is damaged, before any items. */
+static int take_over_deletion (struct check *c,
+                               const struct ledger_deletion *d)
+{
+    int rc = ledger_delete (c->fresh, d, c->err);
+    char text[DELETION_TEXT_MAX];
+
+    if (rc <= 0)
+        return rc;
+    c->differs = true;
+    ledger_deletion_text (d, text);
+    check_damage (c, "job %s rank %lld %s, %s: the record of that is damaged "
+                  "or missing%s", d->job, (long long)d->rank, d->capture, text,
+                  c->repair ? "; it is rewritten" : "");
+    return 0;
+}
+
+static int take_over_deletions (struct check *c, sqlite3 *db)
+{
+    struct db_rows r = db_rows (db, NULL, "SELECT " LEDGER_DELETION " FROM "
+                                          "deletion ORDER BY seq");
+    struct ledger_deletion d;
+
+    while (db_step (&r)) {
+        if (ledger_read_deletion (r.st, &d))
+            r.rc = take_over_deletion (c, &d);
+    }
+    return unless_damaged (&r);
+}
+
 /* ---- comparing ---- */
 
 static int count_unknown (void *arg, const struct ledger_item *i)
@@ -288,9 +318,25 @@ static int compare_fact (void *arg, const struct ledger_fact *f)
     return 0;
 }
 
+static int compare_deletion (void *arg, const struct ledger_deletion *d)
+{
+    struct check *c = arg;
+
+    if (ledger_has_deletion (c->old, d, NULL) == 1)
+        return 0;
+    c->report->leftovers++;
+    check_say (c, "job %s rank %lld %s: the ledger does not know yet that it "
+               "was removed", d->job, (long long)d->rank, d->capture);
+    return 0;
+}
+
 static int compare_old (struct check *c)
 {
     int rc = ledger_each_job (c->fresh, ITEM_RAW, compare_job, c, c->err);
+
+    if (rc == 0)
+        rc = ledger_each_deletion (c->fresh, NULL, compare_deletion, c,
+                                   c->err);
 
     if (rc == 0)
         rc = ledger_each_assignment (c->fresh, NULL, compare_assignment, c,
@@ -381,8 +427,10 @@ static void check_last_segment (struct check *c)
 
 static int take_over (struct check *c, sqlite3 *db)
 {
-    int rc = take_over_items (c, db);
+    int rc = take_over_deletions (c, db);
 
+    if (rc == 0)
+        rc = take_over_items (c, db);
     if (rc == 0)
         rc = take_over_assignments (c, db);
     if (rc == 0)

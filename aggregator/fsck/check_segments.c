@@ -92,6 +92,10 @@ static int on_record (void *arg, const struct record *r, int bad,
         rc = ledger_set_fact (c->fresh, &r->fact, c->err);
         return rc < 0 ? rc : 0;
     }
+    if (r->kind == RECORD_DELETION) {
+        rc = ledger_delete (c->fresh, &r->deletion, c->err);
+        return rc < 0 ? rc : 0;
+    }
     if (r->kind == RECORD_ITEM)
         return on_item (c, &r->item);
     struct store_chunk chunk = { r->id, r->place };
@@ -135,11 +139,20 @@ static int check_segment (struct check *c, int64_t n)
     return rc;
 }
 
+static int64_t sum_rows (void *arg, const struct ledger_item *item)
+{
+    const struct check *c = arg;
+
+    return item->lost ? 0 : store_sum_rows (c->store, c->fresh, item,
+                                            &item->place);
+}
+
+/* A content may be behind the item, where it was moved to. */
 int check_segments (struct check *c)
 {
     int rc = 0;
 
     for (size_t i = 0; i < c->nsegments && rc == 0; i++)
         rc = check_segment (c, c->segments[i]);
-    return rc;
+    return rc < 0 ? rc : ledger_sum_rows (c->fresh, sum_rows, c, c->err);
 }

@@ -42,9 +42,9 @@ static int make_newest (struct ledger *l, int64_t seq, struct err *err)
                         "kind FROM main.item WHERE seq=?1", seq);
 
     return rc < 0 ? rc
-                  : ledger_do (l, err, "UPDATE main.item SET seq=(SELECT "
-                               "max(seq) + 1 FROM main.item) WHERE seq=?1 "
-                               "AND superseded=0", seq);
+                  : ledger_do (l, err, "UPDATE main.item SET seq=?2 WHERE "
+                               "seq=?1 AND superseded=0", seq,
+                               ledger_last_seq (l) + 1);
 }
 
 int ledger_content_restored (struct ledger *l, const struct digest *content,
@@ -103,8 +103,7 @@ static int enter_loss (struct ledger *l, struct err *err)
 {
     int64_t number = db_int (l->db, "SELECT ifnull(max(number), 0) + 1 FROM "
                                     "epoch", 1);
-    uint64_t began = (uint64_t)db_int (l->db, "SELECT ifnull(max(seq), 0) FROM"
-                                              " item", 0);
+    uint64_t began = (uint64_t)ledger_last_seq (l);
 
     return ledger_do (l, err, "INSERT INTO epoch VALUES (?1,?2,?3,?4)", number,
                       LEDGER_LOSS_EPOCH, began,

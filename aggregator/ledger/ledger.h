@@ -11,6 +11,7 @@
 #ifndef ROLLCALL_LEDGER_LEDGER_H
 #define ROLLCALL_LEDGER_LEDGER_H
 
+#include "ledger/ledger_deletions.h"
 #include "ledger/ledger_facts.h"
 #include "ledger/size_claims.h"
 #include "net/message.h"
@@ -237,10 +238,17 @@ int ledger_has_item (struct ledger *l, const struct ledger_item *item,
 /* Enter an item whose content is here: 1.  Repeating it changes nothing: 0,
  * also if it now belongs to a newer version of its capture.  Of items with
  * different content the one with the latest newest_ns counts, then the last one
- * to arrive.
+ * to arrive (received_ns).
  */
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err);
+
+/* Set the checksum of rows (ledger_item.rows) of items that have a key and no
+ * such checksum, to what 'fn' says, 0: unknown.
+ */
+int ledger_sum_rows (struct ledger *l,
+                     int64_t (*fn) (void *arg, const struct ledger_item *item),
+                     void *arg, struct err *err);
 
 /* Items with a scope and a place arrive without a known job: scope, place,
  * rank, name and date identify each version of a capture, and none supersedes
@@ -340,13 +348,14 @@ int ledger_each_job (struct ledger *l, enum item_kind last,
  */
 struct ledger_stamp {
     int64_t file;               // its inode
-    int64_t rows, sum;          // of all items, jobs, assignments and facts
-    int64_t items, facts;       // the last seq of each
+    int64_t rows, sum;          // of all items, jobs, assignments, facts and
+                                // deletions
+    int64_t items, facts;       // the last seq of items and deletions; of facts
     int64_t lost;               // the epoch of the last loss of content
 };
 int ledger_stamp (struct ledger *l, struct ledger_stamp *ret, struct err *err);
 
-/* The jobs with items or facts after those of 'since', some of them repeatedly;
+/* The jobs with items, deletions or facts after those of 'since', some of them repeatedly;
  * and each job that has a world size or was built.
  */
 int ledger_each_changed (struct ledger *l, const struct ledger_stamp *since,

@@ -62,7 +62,9 @@ static int assign_settle (struct ledger *l, const char *job, const char *dir,
         "superseded<>EXISTS (SELECT 1 FROM item n WHERE n.job=item.job AND "
         "n.kind=item.kind AND n.rank=item.rank AND n.capture=item.capture AND "
         "n.path=item.path AND n.place=item.place AND (n.newest_ns>"
-        "item.newest_ns OR (n.newest_ns=item.newest_ns AND n.seq>item.seq)))",
+        "item.newest_ns OR (n.newest_ns=item.newest_ns AND (n.received_ns>"
+        "item.received_ns OR (n.received_ns=item.received_ns AND n.seq>"
+        "item.seq)))))",
         job, dir, rank, capture);
 }
 

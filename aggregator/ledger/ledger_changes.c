@@ -14,10 +14,10 @@ int ledger_stamp (struct ledger *l, struct ledger_stamp *ret, struct err *err)
     *ret = (struct ledger_stamp){ .file = (int64_t)st.st_ino };
     rc = db_one (ledger_rows (l, err,
                      "SELECT rows, total, (SELECT ifnull(max(seq), 0) FROM "
-                     "item), (SELECT ifnull(max(seq), 0) FROM fact), (SELECT "
-                     "ifnull(max(number), 0) FROM epoch WHERE id=1) FROM "
-                     "total"),
-                 ret->rows, ret->sum, ret->items, ret->facts, ret->lost);
+                     "fact), (SELECT ifnull(max(number), 0) FROM epoch WHERE "
+                     "id=1) FROM total"),
+                 ret->rows, ret->sum, ret->facts, ret->lost);
+    ret->items = ledger_last_seq (l);
     return rc < 0 ? rc : 0;
 }
 
@@ -32,8 +32,10 @@ int ledger_each_changed (struct ledger *l, const struct ledger_stamp *since,
                          struct err *err)
 {
     struct db_rows r = ledger_rows (l, err, "SELECT job FROM item WHERE seq>?1 "
-                                    "UNION ALL SELECT job FROM fact WHERE "
-                                    "seq>?2", since->items, since->facts);
+                                    "UNION ALL SELECT job FROM deletion WHERE "
+                                    "seq>?1 UNION ALL SELECT job FROM fact "
+                                    "WHERE seq>?2", since->items,
+                                    since->facts);
     char job[MESSAGE_NAME_MAX];
 
     while (db_row (&r, job))

@@ -9,9 +9,7 @@
 
 void ledger_note_mark (struct ledger *l)
 {
-    l->mark.seq = (uint64_t)db_number (ledger_rows (l, NULL,
-                      "SELECT ifnull(max(seq), 0) FROM item"),
-                      (int64_t)l->mark.seq);
+    l->mark.seq = (uint64_t)ledger_last_seq (l);
 }
 
 int ledger_begin_epoch (struct ledger *l, struct err *err)

@@ -103,12 +103,39 @@ static int drop_replaced (struct ledger *l, const struct ledger_fact *f,
     return ledger_do (l, err, "DELETE" REPLACED, f->job, f->key, f->value);
 }
 
+/* Whether a command may not be entered: it was forgotten. */
+static int is_forgotten (struct ledger *l, const struct ledger_fact *f,
+                         struct err *err)
+{
+    struct ledger_fact known = { .value = "1", .key = FACT_FORGOTTEN };
+
+    if (strcmp (f->key, FACT_COMMAND) != 0)
+        return 0;
+    PRINT (known.job, "%s", f->job);
+    return ledger_has_fact (l, &known, err);
+}
+
+/* Its value must not stay in a row that is gone. */
+static int forget_command (struct ledger *l, const struct ledger_fact *f,
+                           struct err *err)
+{
+    struct ledger_fact command = { .value = "-", .key = FACT_COMMAND };
+
+    PRINT (command.job, "%s", f->job);
+    return strcmp (f->key, FACT_FORGOTTEN) == 0 && !f->gone
+               ? drop_replaced (l, &command, err) : 0;
+}
+
 static int set_fact (struct ledger *l, void *arg, struct err *err)
 {
     const struct ledger_fact *f = arg;
     int64_t sum = ledger_fact_sum (f), seq;
     int rc = ledger_has_fact (l, f, err);
 
+    if (rc == 0)
+        rc = is_forgotten (l, f, err);
+    if (rc == 0 && (rc = forget_command (l, f, err)) < 0)
+        return rc;
     if (rc != 0)
         return rc < 0 ? rc : 0;
     // readers look for what is behind the last row that they have seen

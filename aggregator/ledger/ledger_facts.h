@@ -24,6 +24,9 @@
 #define FACT_COMMAND "command"
 #define FACT_TAG "tag"
 #define FACT_PIN "pin"          // its value is "1"
+#define FACT_FORGOTTEN "forgotten"      // as that of this: its command and its
+                                // environment are not kept, and no command is
+                                // entered any more
 
 #define FACT_TAG_MAX 64         // bytes of a tag
 #define FACT_TAGS_MAX 64        // tags of a job

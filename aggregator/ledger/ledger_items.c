@@ -1,4 +1,5 @@
 /* aggregator/ledger/ledger_items.c - contents and their items */
+#include "ledger/ledger_gc.h"
 #include "ledger/ledger_private.h"
 
 #include "base/clock.h"
@@ -18,9 +19,12 @@ int ledger_find_content (struct ledger *l, const struct digest *content,
                      ret->segment, ret->offset, ret->stored, ret->size,
                      ret->form, sum);
 
-    return rc == 1 && (!ledger_valid_place (ret) ||
-                       sum != ledger_content_sum (content, ret))
-               ? ledger_damaged (err) : rc;
+    if (rc == 1 && (!ledger_valid_place (ret) ||
+                    sum != ledger_content_sum (content, ret)))
+        return ledger_damaged (err);
+    if (rc == 1 && l->marking && ledger_mark_content (l, content, err) < 0)
+        return -EIO;
+    return rc;
 }
 
 int ledger_add_content (struct ledger *l, const struct digest *content,
@@ -32,6 +36,8 @@ int ledger_add_content (struct ledger *l, const struct digest *content,
                         place->stored, place->size, place->form,
                         ledger_content_sum (content, place));
 
+    if (rc == 0 && l->marking && ledger_mark_content (l, content, err) < 0)
+        return -EIO;
     return rc < 0 ? rc : ledger_content_restored (l, content, err);
 }
 
@@ -140,13 +146,27 @@ int ledger_has_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err)
 {
     struct known k;
-    int rc;
+    int rc = ledger_find_deletion (l, item, NULL, err);
 
+    if (rc != 0)
+        return rc;
     if (*item->dir)
         return find_version (l, item, err);
     rc = find_item (l, item, &k, err);
 
     return rc < 0 ? rc : is_known (&k, item);
+}
+
+int ledger_find_same (struct ledger *l, const struct ledger_item *item,
+                      struct ledger_item *ret, struct err *err)
+{
+    struct known k;
+    int rc = *item->dir ? find_version (l, item, err)
+                        : find_item (l, item, &k, err);
+
+    if (rc == 1)
+        *ret = *item->dir ? *item : k.item;
+    return rc;
 }
 
 /* The same content belongs to a newer version of its capture, in which the file
@@ -178,9 +198,10 @@ static int supersede (struct ledger *l, const struct ledger_item *item,
 {
     int newer;
     int rc = db_one (ledger_rows (l, err, "SELECT 1 FROM item WHERE " ITS_NAME
-                                  "AND superseded=0 AND newest_ns>?6 AND "
+                                  "AND superseded=0 AND (newest_ns>?6 OR ("
+                                  "newest_ns=?6 AND received_ns>?7)) AND "
                                   "place=''", LEDGER_NAME (item),
-                                  item->newest_ns), newer);
+                                  item->newest_ns, item->received_ns), newer);
 
     return rc != 0 ? rc : ledger_do (l, err, "UPDATE item SET superseded=1, "
                                      "sum=~sum WHERE " ITS_NAME "AND "
@@ -192,14 +213,20 @@ static int insert_item (struct ledger *l, const struct ledger_item *i,
                         bool superseded, struct err *err)
 {
     int64_t sum = ledger_item_sum (i);
-    int rc = ledger_do (l, err, "INSERT INTO item (job, kind, rank, capture, "
+    int64_t seq = ledger_last_seq (l) + 1;
+    int rc = l->marking ? ledger_mark_content (l, &i->content, err) : 0;
+
+    if (rc >= 0)
+        rc = ledger_do (l, err, "INSERT INTO item (job, kind, rank, capture, "
                         "path, content, host, received_ns, newest_ns, "
                         "superseded, sum, scope, place, who, rows, "
-                        LEDGER_FACTS_OF ("") ") VALUES (?1,?2,?3,?4,?5,?6,?7,"
-                        "?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)",
+                        LEDGER_FACTS_OF ("") ", seq) VALUES (?1,?2,?3,?4,?5,"
+                        "?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,"
+                        "?20)",
                         LEDGER_NAME (i), &i->content, i->host, i->received_ns,
                         i->newest_ns, superseded, superseded ? ~sum : sum,
-                        i->scope, i->dir, i->who, i->rows, LEDGER_FACTS (i));
+                        i->scope, i->dir, i->who, i->rows, LEDGER_FACTS (i),
+                        seq);
 
     if (rc < 0)
         return rc;
@@ -230,8 +257,10 @@ static int add_item (struct ledger *l, void *arg, struct err *err)
 {
     struct ledger_item item = *(const struct ledger_item *)arg;
     struct known k;
-    int rc;
+    int rc = ledger_find_deletion (l, &item, NULL, err);
 
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
     if (*item.dir)
         return add_version (l, &item, err);
     rc = find_item (l, &item, &k, err);
@@ -251,6 +280,42 @@ int ledger_add_item (struct ledger *l, const struct ledger_item *item,
     struct ledger_item copy = *item;
 
     return ledger_within (l, add_item, &copy, err);
+}
+
+static int set_rows (struct ledger *l, int64_t seq,
+                     const struct ledger_item *item, int64_t rows,
+                     struct err *err)
+{
+    struct ledger_item now = *item;
+    int64_t was = ledger_item_sum (item), sum;
+
+    now.rows = rows;
+    sum = ledger_item_sum (&now);
+    l->total.sum += (uint64_t)sum - (uint64_t)was;
+    return ledger_do (l, err, "UPDATE item SET rows=?2, sum=CASE superseded "
+                      "WHEN 0 THEN ?3 ELSE ~?3 END WHERE seq=?1", seq, rows,
+                      sum);
+}
+
+int ledger_sum_rows (struct ledger *l,
+                     int64_t (*fn) (void *arg, const struct ledger_item *item),
+                     void *arg, struct err *err)
+{
+    struct ledger_item item = { .kind = ITEM_ROWS };
+    struct db_rows r = ledger_rows (l, err, LEDGER_ITEM ", i.seq FROM item i "
+                                    "JOIN content c ON c.id=i.content WHERE "
+                                    "i.kind=1 AND i.who<>'' AND i.rows=0");
+    int64_t rows;
+
+    while (db_step (&r)) {
+        if (!ledger_read_item (r.st, &item))
+            r.rc = ledger_damaged (err);
+        else if ((rows = fn (arg, &item)) != 0)
+            r.rc = set_rows (l, sqlite3_column_int64 (r.st,
+                                                      LEDGER_ITEM_COLUMNS),
+                             &item, rows, err);
+    }
+    return db_end (&r);
 }
 
 // a raw file that the newest version of its capture no longer has is

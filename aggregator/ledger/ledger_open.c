@@ -77,6 +77,8 @@ static int open_db (struct ledger *l, int flags, struct err *err)
         rc = ledger_prepare (l, l->path, err);
     if (rc == 0 && (!l->quick || is_small (l->path)))
         rc = ledger_verify (l, err);
+    if (rc == 0)
+        rc = ledger_note_deleted (l, err);
     if (rc == 0 && !l->reader)
         rc = ledger_note_lost (l, err);
     if (rc == 0 && !l->reader)

@@ -10,7 +10,8 @@
 
 #define LEDGER_SCHEMA 1         // PRAGMA user_version
 
-/* Sums over all items, jobs, assignments and facts: they detect missing rows.
+/* Sums over all items, jobs, assignments, facts and deletions: they detect
+ * missing rows.
  */
 struct ledger_total {
     uint64_t rows, sum;
@@ -25,6 +26,8 @@ struct ledger {
     bool reader;
     bool quick;                 // a reader that does not verify all rows
     bool any_lost;              // some items have lost their content
+    bool any_deleted;           // there are rows of deletions
+    bool marking;               // contents that are found or entered are marked
 };
 
 /* Statements stay prepared as long as the ledger is open. */
@@ -63,6 +66,7 @@ int64_t ledger_assignment_sum (const struct ledger_assignment *a);
 int64_t ledger_bound_sum (const struct ledger_bound *b);
 int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began);
 int64_t ledger_fact_sum (const struct ledger_fact *f);
+int64_t ledger_deletion_sum (const struct ledger_deletion *d);
 
 /* Read the current row of a query with these columns; false: it is damaged. */
 #define LEDGER_CLAIM "job, by, who, host, world_size, sum"
@@ -74,6 +78,9 @@ bool ledger_read_assignment (sqlite3_stmt *st, struct ledger_assignment *a);
 bool ledger_read_bound (sqlite3_stmt *st, struct ledger_bound *b);
 #define LEDGER_FACT "seq, job, key, value, at_ns, by, gone, sum"
 bool ledger_read_fact (sqlite3_stmt *st, struct ledger_fact *f);
+#define LEDGER_DELETION \
+    "seq, scope, place, rank, capture, newest_ns, job, at_ns, by, gone, sum"
+bool ledger_read_deletion (sqlite3_stmt *st, struct ledger_deletion *d);
 
 /* The same for a query that begins with these columns and whose kind is known:
  * checks its own sum, and that of its content's row.
@@ -105,6 +112,13 @@ int ledger_verify (struct ledger *l, struct err *err);
 
 /* ledger_epoch.c: the mark, after a commit. */
 void ledger_note_mark (struct ledger *l);
+
+/* ledger_deletions.c: note whether there are any; and the last number that an
+ * item or a deletion ever had: none is given twice, since results, marks and
+ * readers compare them.
+ */
+int ledger_note_deleted (struct ledger *l, struct err *err);
+int64_t ledger_last_seq (struct ledger *l);
 
 /* ledger_assign.c: when an item with a place is entered, decide which versions
  * of its job count.

@@ -248,6 +248,15 @@ static bool check_fact (sqlite3_stmt *st, struct ledger_total *t)
     return good;
 }
 
+static bool check_deletion (sqlite3_stmt *st, struct ledger_total *t)
+{
+    struct ledger_deletion d;
+    bool good = ledger_read_deletion (st, &d);
+
+    add_up (t, ledger_deletion_sum (&d));
+    return good;
+}
+
 static bool check_bound (sqlite3_stmt *st, struct ledger_total *t)
 {
     struct ledger_bound b;
@@ -310,6 +319,8 @@ static const struct {
     { "table assignment", "SELECT " LEDGER_ASSIGNMENT " FROM assignment",
       check_assignment },
     { "table fact", "SELECT " LEDGER_FACT " FROM fact", check_fact },
+    { "table deletion", "SELECT " LEDGER_DELETION " FROM deletion",
+      check_deletion },
     { "table bound", "SELECT " LEDGER_BOUND " FROM bound", check_bound },
     { "table content", "SELECT id, segment, offset, stored, size, form, sum "
                        "FROM content",

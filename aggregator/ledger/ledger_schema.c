@@ -16,6 +16,7 @@ static const char schema_sql[] =
     " size INTEGER NOT NULL, form INTEGER NOT NULL, sum INTEGER NOT NULL)"
     " WITHOUT ROWID;"
     "CREATE INDEX content_list ON content(id) WHERE form=16;"
+    "CREATE INDEX content_segment ON content(segment);"
     // what was delivered under which name; the newest one counts.  scope and
     // place are "" if the job was known on arrival, who is "" without keys
     "CREATE TABLE item (seq INTEGER PRIMARY KEY, job TEXT NOT NULL,"
@@ -38,8 +39,8 @@ static const char schema_sql[] =
     // how much of a segment is accounted for
     "CREATE TABLE segment (number INTEGER PRIMARY KEY, end INTEGER NOT NULL,"
     " sum INTEGER NOT NULL);"
-    // one row: the number of rows of item, job, assignment and fact, and the
-    // sum of their checksums
+    // one row: the number of rows of item, job, assignment, fact and deletion,
+    // and the sum of their checksums
     "CREATE TABLE total (id INTEGER PRIMARY KEY, rows INTEGER NOT NULL,"
     " total INTEGER NOT NULL, sum INTEGER NOT NULL);"
     // clocks of the hosts, as they measured them; for users
@@ -74,7 +75,18 @@ static const char schema_sql[] =
     "CREATE TABLE fact (seq INTEGER PRIMARY KEY, job TEXT NOT NULL,"
     " key TEXT NOT NULL, value TEXT NOT NULL, at_ns INTEGER NOT NULL,"
     " by TEXT NOT NULL, gone INTEGER NOT NULL, sum INTEGER NOT NULL);"
-    "CREATE UNIQUE INDEX fact_identity ON fact(job, key, value);";
+    "CREATE UNIQUE INDEX fact_identity ON fact(job, key, value);"
+    // versions that were removed on purpose; and contents that lost an item so
+    "CREATE TABLE deletion (seq INTEGER PRIMARY KEY, scope TEXT NOT NULL,"
+    " place TEXT NOT NULL, rank INTEGER NOT NULL, capture TEXT NOT NULL,"
+    " newest_ns INTEGER NOT NULL, job TEXT NOT NULL, at_ns INTEGER NOT NULL,"
+    " by TEXT NOT NULL, gone INTEGER NOT NULL, sum INTEGER NOT NULL);"
+    "CREATE UNIQUE INDEX deletion_identity ON deletion(scope, place, capture,"
+    " rank, newest_ns);"
+    "CREATE INDEX deletion_job ON deletion(job);"
+    "CREATE TABLE dead (content BLOB PRIMARY KEY) WITHOUT ROWID;"
+    // segments without anything that is needed: their files are to be removed
+    "CREATE TABLE emptied (number INTEGER PRIMARY KEY, sum INTEGER NOT NULL);";
 
 /* One transaction, so that no other process sees a part of the schema. */
 static int ledger_schema_create (struct ledger *l, struct err *err)

@@ -104,6 +104,8 @@ static void tick (void *arg)
         check_service (a, now);
         aggregator_check_silent (a, now);
         aggregator_check_usage (a, now);
+        aggregator_check_gc (a, now);
+        aggregator_check_retention (a, now);
     }
     aggregator_check_shares (a, now);
     (void)loop_add_timer (a->loop, TICK_NS, tick, a);
@@ -188,6 +190,7 @@ static void write_status (void *arg)
     aggregator_add_forecast (a, j);
     if (a->floor.below || nsilent > 0)
         json_add_text (j, "why", a->floor.below ? a->no_room.text : silent);
+    aggregator_add_retention (a, j);
     if (status_path (a, path))
         status_write (j, path, &a->status_text);
     else
@@ -386,6 +389,8 @@ static void stop (struct aggregator *a)
     bool spent;
 
     aggregator_cancel_build (a);
+    aggregator_end_gc (a);
+    aggregator_end_retention (a);
     end_status (a);
     if (a->transfers && aggregator_has_root (a) &&
         transfers_note_all (a->transfers, &err) < 0)

@@ -2,6 +2,7 @@
 #ifndef ROLLCALL_SERVICE_AGGREGATOR_H
 #define ROLLCALL_SERVICE_AGGREGATOR_H
 
+#include "archive/retention.h"
 #include "base/err.h"
 #include "options/options.h"
 #include "service/operators.h"
@@ -35,6 +36,10 @@ struct aggregator_options {
     bool insecure;              // no encryption, even for other hosts
     int64_t agents;             // how many are expected
     int64_t job_gap_ns;         // of a service, as in jobs_divide
+    struct option_list keep_days, keep_last, max_size;  // of a service, as text
+    struct retention_rules keep;        // the same, parsed
+    int64_t (*wall) (void);     // ns since 1970, for what is kept for how long;
+                                // NULL: clock_wall_ns
     const char *want_raw;       // of a service: raw files that it wants
     enum want_policy wants;     // the same, parsed
     const char *socket;         // of a service: for all users, or NULL

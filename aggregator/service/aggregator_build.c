@@ -72,7 +72,9 @@ static int prepare_roster (struct aggregator *a, struct served *s)
         aggregator_note (s, NULL, a->roster.notes[i]);
     s->job.resumed = a->resumed;
     job_build_say_fates (a->build, &a->roster);
-    return rc < 0 ? rc : job_fill_roster (&s->job, &a->roster);
+    if (rc == 0)
+        rc = job_fill_roster (&s->job, &a->roster);
+    return rc < 0 ? rc : job_build_say_gone (a->build, &a->roster);
 }
 
 static void prepare_build (struct aggregator *a, struct served *s)

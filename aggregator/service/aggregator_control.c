@@ -9,8 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Refresh a served job from the ledger, after a request has changed it. */
-static void take_up (struct aggregator *a, const char *id)
+void aggregator_take_up (struct aggregator *a, const char *id)
 {
     struct served *s = aggregator_find_job (a, id);
 
@@ -53,9 +52,9 @@ static int change (struct aggregator *a, const struct control_peer *peer,
     a->usage_stale = true;
     jobs = json_get (answer, "jobs");
     for (const struct json *j = json_first (jobs); j; j = json_next (j))
-        take_up (a, json_text (j, ""));
+        aggregator_take_up (a, json_text (j, ""));
     if (!jobs)
-        take_up (a, job);
+        aggregator_take_up (a, job);
     return 0;
 }
 
@@ -78,5 +77,7 @@ int aggregator_on_request (void *arg, const struct control_peer *peer,
         return aggregator_view (a, peer, request, visible_to, err);
     if (strcmp (what, "fetch") == 0)
         return aggregator_fetch (a, request, answer, err);
+    if (strcmp (what, "gc") == 0)
+        return aggregator_gc_request (a, request, answer, err);
     return change (a, peer, request, answer, err);
 }

@@ -62,6 +62,19 @@ static const struct option_spec options[] = {
       "repeated."),
     OPTION (BYTES, "quota-job", 0, struct aggregator_options, quotas.job,
       "SIZE", NULL, "ROLLCALL_QUOTA_JOB", "The same for each job."),
+    OPTION (LIST, "keep-days", 0, struct aggregator_options, keep_days,
+      "[TAG=]N", NULL, NULL,
+      "Of a service: remove jobs without new data for N days, except pinned "
+      "ones; may be repeated, for jobs with a tag."),
+    OPTION (LIST, "keep-last", 0, struct aggregator_options, keep_last,
+      "[TAG=]N", NULL, NULL, "Keep the last N jobs, however old they are."),
+    OPTION (LIST, "max-size", 0, struct aggregator_options, max_size,
+      "[TAG=]SIZE", NULL, NULL,
+      "Remove the oldest jobs until the others take at most SIZE."),
+    OPTION_NUMBER ("forget-metadata-after", 0, struct aggregator_options,
+      keep.forget_days, "DAYS", "0", NULL, 0, 36500,
+      "Of a service: forget command and environment of jobs without new data "
+      "for so long, also of pinned ones; 0: never."),
     OPTION_NUMBER ("threads", 'j', struct aggregator_options, threads, "N", "2",
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build."),
     RESULTS_OPTION (struct aggregator_options),
@@ -105,6 +118,32 @@ static const struct command_spec command = {
     "build one analysis.db with its derived results for each job.",
     options, sizeof (options) / sizeof (options[0]),
 };
+
+/* Read the limits of what is kept: false after a message. */
+static bool read_keep (struct aggregator_options *opt)
+{
+    static const char *const names[] = { "keep-days", "keep-last",
+                                         "max-size" };
+    const struct option_list *const lists[] = { &opt->keep_days,
+                                                &opt->keep_last,
+                                                &opt->max_size };
+    struct err err = { "" };
+
+    for (unsigned i = RETENTION_DAYS; i <= RETENTION_SIZE; i++) {
+        for (size_t k = 0; k < lists[i]->n; k++) {
+            if (retention_add (&opt->keep, (enum retention_limit)i,
+                               lists[i]->items[k], &err) < 0) {
+                (void)fprintf (stderr, "rollcall-aggregator: --%s: %s\n",
+                               names[i], err.text);
+                return false;
+            }
+        }
+    }
+    if (opt->job && opt->keep.n > 0)
+        (void)fprintf (stderr, "rollcall-aggregator: --keep-days, --keep-last "
+                       "and --max-size are for a service, without --job\n");
+    return !opt->job || opt->keep.n == 0;
+}
 
 int main (int argc, char **argv)
 {
@@ -150,5 +189,7 @@ int main (int argc, char **argv)
         (void)fprintf (stderr, "rollcall-aggregator: %s\n", err.text);
         return 2;
     }
+    if (!read_keep (&opt))
+        return 2;
     return aggregator_serve (&opt);
 }

@@ -452,6 +452,24 @@ static void on_ping (struct job_agent *agent, const struct message *m)
               (unsigned long long)m->left_captures);
 }
 
+/* An agent delivers again what somebody removed here: say so once. */
+static void tell_removed (struct served *s, const struct job_agent *agent,
+                          const struct message *m)
+{
+    struct logline l;
+
+    if (s->told_removed)
+        return;
+    s->told_removed = true;
+    l = log_line (LOG_LEVEL_INFO, "removed-before");
+    log_str (&l, "job", s->job.id);
+    log_str (&l, "host", agent->host);
+    log_str (&l, "capture", m->capture);
+    log_str (&l, "text", "it was removed here on purpose: it is acknowledged, "
+             "and not stored again, as all that was removed of this job");
+    log_end (&l);
+}
+
 static void on_known (struct aggregator *a, struct served *s,
                       struct job_agent *agent, const struct net_peer *from,
                       const struct message *m)
@@ -484,6 +502,8 @@ static void on_known (struct aggregator *a, struct served *s,
         if (aggregator_has_quota (a, s, m))
             rc = transfers_offer (a->transfers, from, s->job.id, agent->host,
                                   m, &err);
+        if (rc > 0)
+            tell_removed (s, agent, m);
         break;
     case MESSAGE_CHUNK:
         rc = transfers_chunk (a->transfers, from, m, &err);

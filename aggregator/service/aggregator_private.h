@@ -18,11 +18,13 @@
  *   aggregator_wants.c     raw files that are wanted
  *   aggregator_messages.c  messages of agents
  *   aggregator_build.c     builds a result
+ *   aggregator_gc.c        collects what nothing refers to
+ *   aggregator_control.c   requests of verbs
+ *   aggregator_retention.c removes jobs that are no longer kept
  *   aggregator_run.c       the end of a run
  *   aggregator_silent.c    silent agents
  *   aggregator_askers.c    who may ask for what
  *   aggregator_views.c     reads the root for users who cannot
- *   aggregator_control.c   requests of verbs
  *   aggregator.c           start, end and timers
  */
 #ifndef ROLLCALL_SERVICE_AGGREGATOR_PRIVATE_H
@@ -39,6 +41,7 @@
 #include "service/build_schedule.h"
 #include "service/job.h"
 #include "service/wants.h"
+#include "store/gc.h"
 #include "transfer/transfer.h"
 
 #include <limits.h>
@@ -70,6 +73,7 @@ struct served {                 // a job, and its build schedule
     char waits_hint[ERR_TEXT_MAX];      // ... what would help, ...
     int64_t waits_ns;           // ... and when, 0: never
     int64_t waits_told_ns;      // when it was logged
+    bool told_removed;          // that agents deliver what was removed
     struct served *next;
 };
 
@@ -131,6 +135,23 @@ struct aggregator {
     int build_fd;               // becomes readable when it has ended
     int build_rc;
     struct err build_err;
+    struct gc *gc;              // collecting, or NULL
+    int64_t gc_run, gc_next_ns; // how many there were; when to go on
+    unsigned gc_held;           // how often a lease kept it from that
+    struct gc_report gc_report; // of the last one
+    int gc_rc;                  // how that ended
+    struct err gc_err;
+    struct {                    // of what is kept
+        struct retention_plan plan;
+        bool under_way, has_next;
+        size_t at;              // the last of the plan's jobs that was looked
+                                // at, from the oldest on
+        size_t removed, skipped, forgotten;     // in this run
+        uint64_t bytes;
+        int64_t next_ns;        // when to decide again, 0: not yet known
+        struct retention_job next;      // to go, when nothing arrives
+        int rc;
+    } keep;
     // the end of a run
     int64_t last_peer_ns;       // when an agent was last heard or expected
     struct served *over;        // the job whose result has been written
@@ -382,7 +403,30 @@ int aggregator_view (struct aggregator *a, const struct control_peer *peer,
                      const struct json *request, const char *visible_to,
                      struct err *err);
 
-/* aggregator_control.c: a control_fn. */
+/* aggregator_gc.c: begin to collect, unless it is under way; a step of it, when
+ * it is time; the end, finished or not; and the request "gc", as a control_fn.
+ */
+int aggregator_start_gc (struct aggregator *a, const struct gc_options *opt,
+                         struct err *err);
+void aggregator_check_gc (struct aggregator *a, int64_t now);
+void aggregator_end_gc (struct aggregator *a);
+int aggregator_gc_request (struct aggregator *a, const struct json *request,
+                           struct json *answer, struct err *err);
+
+/* Commit what was appended: whether nothing more waits. */
+bool aggregator_is_quiet (struct aggregator *a);
+
+/* aggregator_retention.c: remove a job that is no longer kept, or decide which,
+ * when it is time; what goes next, for the status; the end.
+ */
+void aggregator_check_retention (struct aggregator *a, int64_t now);
+void aggregator_add_retention (const struct aggregator *a, struct json *status);
+void aggregator_end_retention (struct aggregator *a);
+
+/* aggregator_control.c: refresh a job from the ledger, after what it has was
+ * changed; and a control_fn.
+ */
+void aggregator_take_up (struct aggregator *a, const char *id);
 int aggregator_on_request (void *arg, const struct control_peer *peer,
                            const struct json *request, struct json *answer,
                            struct err *err);

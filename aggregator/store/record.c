@@ -67,6 +67,19 @@ static void put_fact (struct buf *b, const struct ledger_fact *f)
     wire_put_u8 (b, f->gone);
 }
 
+static void put_deletion (struct buf *b, const struct ledger_deletion *d)
+{
+    wire_put_text (b, d->scope);
+    wire_put_text (b, d->dir);
+    wire_put_i64 (b, d->rank);
+    wire_put_text (b, d->capture);
+    wire_put_i64 (b, d->newest_ns);
+    wire_put_text (b, d->job);
+    wire_put_i64 (b, d->at_ns);
+    wire_put_text (b, d->by);
+    wire_put_u8 (b, d->gone);
+}
+
 static void put_word (struct buf *b, const struct size_claim *w)
 {
     wire_put_i64 (b, w->world_size);
@@ -91,6 +104,8 @@ int record_encode (const struct record *r, struct buf *out)
         put_bound (&b, &r->bound);
     } else if (r->kind == RECORD_FACT) {
         put_fact (&b, &r->fact);
+    } else if (r->kind == RECORD_DELETION) {
+        put_deletion (&b, &r->deletion);
     } else if (r->kind == RECORD_ITEM) {
         put_item (&b, &r->item);
     } else {
@@ -174,6 +189,19 @@ static void get_fact (struct wire *w, struct ledger_fact *f)
     f->gone = wire_u8 (w) != 0;
 }
 
+static void get_deletion (struct wire *w, struct ledger_deletion *d)
+{
+    wire_text (w, d->scope, sizeof (d->scope));
+    wire_text (w, d->dir, sizeof (d->dir));
+    d->rank = wire_i64 (w);
+    wire_text (w, d->capture, sizeof (d->capture));
+    d->newest_ns = wire_i64 (w);
+    wire_text (w, d->job, sizeof (d->job));
+    d->at_ns = wire_i64 (w);
+    wire_text (w, d->by, sizeof (d->by));
+    d->gone = wire_u8 (w) != 0;
+}
+
 static void get_word (struct wire *w, struct size_claim *word)
 {
     word->world_size = wire_i64 (w);
@@ -192,6 +220,8 @@ static bool plausible (const struct record *r)
         return ledger_valid_bound (&r->bound);
     if (r->kind == RECORD_FACT)
         return ledger_valid_fact (&r->fact);
+    if (r->kind == RECORD_DELETION)
+        return ledger_valid_deletion (&r->deletion);
     if (r->kind == RECORD_JOB)
         return message_valid_name (r->item.job) && size_claim_valid (&r->word);
     return r->kind == RECORD_ITEM
@@ -233,13 +263,15 @@ int record_decode (struct record *r, const void *bytes, size_t size,
         get_bound (&w, &r->bound);
     } else if (r->kind == RECORD_FACT) {
         get_fact (&w, &r->fact);
+    } else if (r->kind == RECORD_DELETION) {
+        get_deletion (&w, &r->deletion);
     } else if (r->kind == RECORD_ITEM) {
         get_item (&w, &r->item);
     } else {
         get_content (&w, r);
     }
     if (!wire_ended (&w) || r->kind < RECORD_CHUNK ||
-        r->kind > RECORD_FACT || !plausible (r))
+        r->kind > RECORD_DELETION || !plausible (r))
         return err_set (err, EBADMSG, "a record has an unknown form");
     return 0;
 }

@@ -19,6 +19,7 @@ enum record_kind {
     RECORD_ASSIGN = 5,          // a version of a capture is assigned to a job
     RECORD_BOUND = 6,           // a key speaks for a host
     RECORD_FACT = 7,            // a fact about a job, or that it is gone
+    RECORD_DELETION = 8,        // a version of a capture was removed
 };
 
 struct record {
@@ -30,6 +31,7 @@ struct record {
     struct ledger_assignment assignment;
     struct ledger_bound bound;
     struct ledger_fact fact;
+    struct ledger_deletion deletion;
     size_t size;                // bytes of the record, without those behind it
 };
 

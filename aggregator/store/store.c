@@ -4,6 +4,7 @@
 #include "base/fault.h"
 #include "base/vec.h"
 #include "store/fileio.h"
+#include "store/lease.h"
 #include "store/record.h"
 
 #include <errno.h>
@@ -27,6 +28,9 @@ int store_make_dirs (const struct store *s, struct err *err)
 
     PRINT (path, "%s/jobs", s->root);
     rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+    PRINT (path, "%s/" LEASE_DIR, s->root);
+    if (rc == 0)
+        rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
     PRINT (path, "%s/segments", s->root);
     if (rc == 0)
         rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
@@ -106,6 +110,17 @@ int store_load_sealed (struct store *s, struct ledger *ledger,
 
     s->nsealed = 0;
     return ledger_each_segment (ledger, load_sealed, &l, err);
+}
+
+void store_forget_segment (struct store *s, int64_t segment)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nsealed; i++) {
+        if (s->sealed[i].segment != segment)
+            s->sealed[n++] = s->sealed[i];
+    }
+    s->nsealed = n;
 }
 
 /* ---- appending ---- */
@@ -310,6 +325,14 @@ int store_note_fact (struct store *s, const struct ledger_fact *f,
                      struct err *err)
 {
     struct record r = { .kind = RECORD_FACT, .fact = *f };
+
+    return write_note (s, &r, err);
+}
+
+int store_note_deletion (struct store *s, const struct ledger_deletion *d,
+                         struct err *err)
+{
+    struct record r = { .kind = RECORD_DELETION, .deletion = *d };
 
     return write_note (s, &r, err);
 }

@@ -45,6 +45,7 @@ struct store_recovered store_recovered (const struct store *s);
 /* Open an existing one, only to read contents. */
 int store_open_read (const char *root, struct store **ret, struct err *err);
 void store_close (struct store *s);     // s may be NULL
+const char *store_root (const struct store *s);
 
 /* Append a chunk of 'size' bytes, in a codec, with this id, which is not checked
  * here; or the list of the chunks of a content of 'size' bytes.  'ret' gets its
@@ -65,7 +66,7 @@ bool store_is_crowded (const struct store *s);
 
 /* Append a record: of an item, whose content is or will be here; of a claim
  * about a job; of the assignment of a version to a job; of the binding of a key
- * to a host; of a fact about a job.
+ * to a host; of a fact about a job; of a deletion.
  */
 int store_put_item (struct store *s, const struct ledger_item *item,
                     struct err *err);
@@ -78,6 +79,8 @@ int store_note_bound (struct store *s, const struct ledger_bound *b,
                       struct err *err);
 int store_note_fact (struct store *s, const struct ledger_fact *f,
                      struct err *err);
+int store_note_deletion (struct store *s, const struct ledger_deletion *d,
+                         struct err *err);
 
 /* Before a ledger commit: fdatasync the segment and fsync the directories,
  * -ESTALE if the segment was removed, replaced or cut.  In the transaction:

@@ -52,6 +52,9 @@ int store_load_sealed (struct store *s, struct ledger *ledger,
 int store_add_extent (struct store_extent **list, size_t *n, int64_t segment,
                       uint64_t end, struct err *err);
 
+/* A sealed segment is removed on purpose: nobody looks for it. */
+void store_forget_segment (struct store *s, int64_t segment);
+
 /* store_read.c: the chunks of a list, in order, with their places: 0, -ENOENT:
  * the ledger lacks one, as store_find_chunks, or what 'fn' says.
  */

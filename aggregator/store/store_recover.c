@@ -46,6 +46,8 @@ static int enter_record (struct tail *t, const struct record *r)
         return ledger_bind (t->ledger, &r->bound, t->err);
     if (r->kind == RECORD_FACT)
         return ledger_set_fact (t->ledger, &r->fact, t->err);
+    if (r->kind == RECORD_DELETION)
+        return ledger_delete (t->ledger, &r->deletion, t->err);
     item = *i;
     rc = ledger_find_content (t->ledger, &i->content, &place, t->err);
     if (rc > 0)                 // else it was not acknowledged
@@ -150,6 +152,13 @@ static int refer_fact (void *arg, const struct ledger_fact *f)
     return store_note_fact (t->store, f, t->err);
 }
 
+static int refer_deletion (void *arg, const struct ledger_deletion *d)
+{
+    struct tail *t = arg;
+
+    return store_note_deletion (t->store, d, t->err);
+}
+
 static int refer_job (void *arg, const struct ledger_job *job)
 {
     struct tail *t = arg;
@@ -202,6 +211,8 @@ int store_write_all (struct store *s, struct ledger *ledger, struct err *err)
         rc = ledger_each_bound (ledger, refer_bound, &t, err);
     if (rc == 0)
         rc = ledger_each_fact (ledger, NULL, 0, refer_fact, &t, err);
+    if (rc == 0)
+        rc = ledger_each_deletion (ledger, NULL, refer_deletion, &t, err);
     return rc < 0 ? rc : store_sync (s, err);
 }
 
@@ -343,6 +354,11 @@ int store_open_read (const char *root, struct store **ret, struct err *err)
     else
         *ret = s;
     return rc;
+}
+
+const char *store_root (const struct store *s)
+{
+    return s->root;
 }
 
 void store_close (struct store *s)

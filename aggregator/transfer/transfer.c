@@ -252,9 +252,13 @@ static int take_empty (struct transfers *t, struct transfer *x,
 static int offer_new (struct transfers *t, struct transfer *x,
                       const struct message *m, struct err *err)
 {
-    int rc = ledger_find_content (t->ledger, &m->content, &x->item.place,
-                                  err);
+    int rc = ledger_find_deletion (t->ledger, &x->item, NULL, err);
 
+    if (rc > 0)                 // acknowledged, and never entered
+        transfer_complete (t, x, ITEM_IS_HERE);
+    if (rc != 0)
+        return rc;
+    rc = ledger_find_content (t->ledger, &m->content, &x->item.place, err);
     if (rc == 1 && !store_has (t->store, t->ledger, &m->content,
                                &x->item.place))
         return err_set (err, ESTALE, "the stored data of %s %s, which the "

@@ -81,7 +81,8 @@ void transfers_destroy (struct transfers *t);   // t may be NULL
 void transfers_share (struct transfers *t);
 
 /* An agent offers an item.  Known content is entered and acknowledged at the
- * next commit; else it is requested.  'host' and 'job' are the agent's.
+ * next commit; else it is requested.  'host' and 'job' are the agent's.  1: it
+ * was removed here on purpose: it will be acknowledged, and not stored.
  * -ESTALE: known content was removed (store_look).  -EPROTO: it has another
  * size than offered.
  */
@@ -98,6 +99,11 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
  */
 size_t transfers_offered (struct transfers *t, const struct net_peer *from,
                           struct ledger_item *first);
+
+/* Look up again each chunk that incomplete contents count on, for a ledger that
+ * begins to mark what is used (ledger/ledger_gc.h).
+ */
+void transfers_touch (struct transfers *t);
 
 /* Chunks may have been lost (store_repair): look for all of them again. */
 void transfers_recheck (struct transfers *t);

@@ -143,6 +143,26 @@ void transfers_recheck (struct transfers *t)
     }
 }
 
+static void touch (struct transfers *t, const struct body *b)
+{
+    struct ledger_place place;
+
+    for (size_t i = 0; i < b->n && b->chunks; i++) {
+        if (b->chunks[i] == CHUNK_DURABLE)
+            (void)ledger_find_content (t->ledger, &b->ids[i], &place, NULL);
+    }
+}
+
+void transfers_touch (struct transfers *t)
+{
+    const struct body *b;
+
+    for (size_t i = 0; i < TRANSFER_BUCKETS; i++) {
+        LIST_FOREACH (b, &t->bodies[i], same_bucket)
+            touch (t, b);
+    }
+}
+
 /* ---- the chunks of a content ---- */
 
 /* For the ids and states of its chunks. */

@@ -13,12 +13,15 @@
 # test_spool; what is delivered once more in test_spool_redeliver; tallies that
 # are wrong in test_spool_damage; what wrappers said in system.run_death; what is
 # kept of analyses in system.analyse_with; a repair of a root in system.archive;
-# advice and the end in peace, on which nothing depends, in test_spool.
+# advice and the end in peace, on which nothing depends, in test_spool; what
+# removes and collects in the part deletion.
 ELSEWHERE=(agent.spool.gone.unlink agent.spool.gone.commit
     agent.spool.recount.commit agent.spool.redeliver.commit
     agent.spool.vanished.commit agent.spool.said.commit agent.analysis.keep
     aggregator.check.aside aggregator.check.replace aggregator.check.describe
-    agent.spool.advice.commit agent.spool.close.commit)
+    agent.spool.advice.commit agent.spool.close.commit
+    aggregator.audit.write aggregator.gc.copy aggregator.gc.commit
+    aggregator.gc.unlink)
 
 # Every name of a point in the sources, whether it stands in FAULT itself or is
 # handed on to it.

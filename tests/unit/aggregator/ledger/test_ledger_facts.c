@@ -65,6 +65,23 @@ static void test_values (void **state)
     has (r, 0, "tag=b user=y tag=a ");
 }
 
+/* A command that was forgotten is in no row, and does not come back, in
+ * whatever order the records are read.
+ */
+static void test_forgotten (void **state)
+{
+    struct root *r = *state;
+
+    assert_int_equal (set (r, fact (FACT_COMMAND, "secret", 1)), 1);
+    assert_int_equal (set (r, fact (FACT_FORGOTTEN, "1", 2)), 1);
+    has (r, 0, "forgotten=1 ");
+    assert_int_equal (set (r, fact (FACT_COMMAND, "secret", 1)), 0);
+    has (r, 0, "forgotten=1 ");
+    root_close (r);
+    root_open (r);
+    has (r, 0, "forgotten=1 ");
+}
+
 /* Whoever has seen all up to a number sees what came later, also in the place
  * of the last one.
  */
@@ -164,7 +181,7 @@ static void test_recovered (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        ROOT_TEST (test_values), ROOT_TEST (test_later),
+        ROOT_TEST (test_values), ROOT_TEST (test_forgotten), ROOT_TEST (test_later),
         ROOT_TEST (test_verified), cmocka_unit_test (test_tags),
         cmocka_unit_test (test_record), ROOT_TEST (test_recovered),
     };

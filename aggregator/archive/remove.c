@@ -1,0 +1,225 @@
+/* aggregator/archive/remove.c - remove captures of a job on purpose */
+#include "archive/remove.h"
+
+#include "archive/audit.h"
+#include "base/vec.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT_ONCE 512             // versions in one commit: half a MB of memory
+
+/* ---- what it is ---- */
+
+/* The rank that is meant, or -1: a capture's name. */
+static int64_t rank_of (const char *what)
+{
+    return *what && what[strspn (what, "0123456789")] == '\0'
+               ? strtoll (what, NULL, 10) : -1;
+}
+
+static struct ledger_choice choice_of (const struct remove_what *what)
+{
+    int64_t rank = rank_of (what->what);
+
+    return (struct ledger_choice){
+        .job = what->job, .rank = rank,
+        .capture = rank < 0 ? what->what : "",
+    };
+}
+
+static int is_pinned (struct ledger *ledger, const char *job, bool *ret,
+                      struct err *err)
+{
+    struct ledger_fact pin = { .gone = false };
+    int rc;
+
+    PRINT (pin.job, "%s", job);
+    PRINT (pin.key, FACT_PIN);
+    PRINT (pin.value, "1");
+    rc = ledger_has_fact (ledger, &pin, err);
+    *ret = rc == 1;
+    return rc < 0 ? rc : 0;
+}
+
+static int say_none (struct ledger *ledger, const struct remove_what *what,
+                     struct err *err)
+{
+    struct ledger_deletion d;
+    char text[DELETION_TEXT_MAX];
+    int rc = ledger_last_deletion (ledger, what->job, &d, err);
+
+    if (rc < 0)
+        return rc;
+    if (rc == 1)
+        ledger_deletion_text (&d, text);
+    if (rc == 1 && ledger_newest (ledger, what->job, ITEM_RAW) == 0)
+        return err_set (err, ENOENT, "job %s was %s", what->job, text);
+    if (*what->what)
+        return err_set (err, ENOENT, "job %s has no capture and no rank %s: "
+                        "rollcall archive ls %s lists them", what->job,
+                        what->what, what->job);
+    return err_set (err, ENOENT, "there is no job %s here: rollcall jobs lists "
+                    "them", what->job);
+}
+
+int remove_plan (struct ledger *ledger, const struct remove_what *what,
+                 struct removal *ret, struct err *err)
+{
+    struct ledger_choice choice = choice_of (what);
+    struct ledger_chosen sum;
+    int rc = ledger_sum_chosen (ledger, &choice, &sum, err);
+
+    if (rc < 0)
+        return rc;
+    *ret = (struct removal){ .captures = sum.captures, .files = sum.items,
+                             .bytes = sum.bytes, .shared = sum.shared,
+                             .all = sum.items == sum.of_job };
+    if (sum.items == 0)
+        return say_none (ledger, what, err);
+    return is_pinned (ledger, what->job, &ret->pinned, err);
+}
+
+/* ---- removing it ---- */
+
+struct batch {
+    const struct remove_what *what;
+    struct ledger_deletion *list;
+    size_t n;
+};
+
+static int take (void *arg, const struct ledger_deletion *d)
+{
+    struct batch *b = arg;
+    struct ledger_deletion copy = *d;
+
+    copy.at_ns = b->what->now_ns;
+    PRINT (copy.by, "%s", b->what->by);
+    return vec_push (&b->list, &b->n, &copy, sizeof (copy));
+}
+
+/* Some versions, in one commit: the records first, as for all that counts. */
+static int remove_some (struct ledger *ledger, struct store *store,
+                        const struct batch *b, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < b->n && rc == 0; i++)
+        rc = store_note_deletion (store, &b->list[i], err);
+    if (rc == 0)
+        rc = store_sync (store, err);
+    if (rc == 0 && (rc = ledger_begin (ledger, err)) == 0) {
+        for (size_t i = 0; i < b->n && rc >= 0; i++)
+            rc = ledger_delete (ledger, &b->list[i], err);
+        if (rc >= 0)
+            rc = store_account (store, ledger, err);
+        rc = ledger_finish (ledger, rc, err);
+    }
+    if (rc < 0)
+        store_revert (store);
+    else
+        store_committed (store);
+    return rc;
+}
+
+static int remove_all (struct ledger *ledger, struct store *store,
+                       const struct remove_what *what, struct err *err)
+{
+    struct ledger_choice choice = choice_of (what);
+    size_t n = 1;
+    int rc = 0;
+
+    while (n > 0 && rc == 0) {
+        struct batch b = { .what = what };
+
+        rc = ledger_each_version (ledger, &choice, AT_ONCE, take, &b, err);
+        if (rc == -ENOMEM)
+            rc = err_set (err, ENOMEM, "no memory to remove captures");
+        if (rc == 0 && b.n > 0)
+            rc = remove_some (ledger, store, &b, err);
+        n = b.n;
+        free (b.list);
+    }
+    return rc;
+}
+
+static int remove_result (const struct store *store, const char *job,
+                          struct err *err)
+{
+    char jobs[PATH_MAX], path[PATH_MAX];
+
+    if (!fileio_join (jobs, sizeof (jobs), store_root (store), "jobs") ||
+        !fileio_join (path, sizeof (path), jobs, job))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s",
+                        store_root (store));
+    return fileio_remove_tree (path, err);
+}
+
+int remove_apply (struct ledger *ledger, struct store *store,
+                  const struct remove_what *what, struct removal *ret,
+                  struct err *err)
+{
+    struct audit line = { .verb = what->verb, .user = what->by,
+                          .uid = what->uid, .job = what->job,
+                          .what = what->what, .at_ns = what->now_ns };
+    int rc = remove_plan (ledger, what, ret, err);
+
+    if (rc < 0)
+        return rc;
+    if (ret->pinned)
+        return err_set (err, EPERM, "job %s is pinned: rollcall archive unpin "
+                        "%s lets it be removed", what->job, what->job);
+    line.captures = ret->captures;
+    line.files = ret->files;
+    line.bytes = (int64_t)ret->bytes;
+    if ((rc = audit_write (store_root (store), &line, err)) < 0 ||
+        (rc = remove_all (ledger, store, what, err)) < 0)
+        return rc;
+    return ret->all ? remove_result (store, what->job, err) : 0;
+}
+
+/* ---- command and environment ---- */
+
+static int forget (struct ledger *ledger, struct store *store,
+                   const struct ledger_fact *f, struct err *err)
+{
+    int rc = store_note_fact (store, f, err);
+
+    if (rc == 0)
+        rc = store_sync (store, err);
+    if (rc == 0 && (rc = ledger_begin (ledger, err)) == 0) {
+        rc = ledger_set_fact (ledger, f, err);
+        if (rc >= 0 && ledger_built (ledger, f->job) != 0)
+            rc = ledger_set_built (ledger, f->job, 0, NULL, err);
+        if (rc >= 0)
+            rc = store_account (store, ledger, err);
+        rc = ledger_finish (ledger, rc, err);
+    }
+    if (rc < 0)
+        store_revert (store);
+    else
+        store_committed (store);
+    return rc;
+}
+
+int remove_metadata (struct ledger *ledger, struct store *store,
+                     const struct remove_what *what, struct err *err)
+{
+    const struct audit line = { .verb = what->verb, .user = what->by,
+                                .uid = what->uid, .job = what->job,
+                                .what = "command and environment",
+                                .at_ns = what->now_ns };
+    struct ledger_fact f = { .key = FACT_FORGOTTEN, .value = "1",
+                             .at_ns = what->now_ns };
+    int rc;
+
+    PRINT (f.job, "%s", what->job);
+    PRINT (f.by, "%s", what->by);
+    if ((rc = ledger_has_fact (ledger, &f, err)) != 0)
+        return rc < 0 ? rc : 0;
+    if ((rc = audit_write (store_root (store), &line, err)) == 0)
+        rc = forget (ledger, store, &f, err);
+    return rc < 0 ? rc : 1;
+}

@@ -1,0 +1,81 @@
+/* aggregator/ledger/ledger_gc.h - which contents nothing refers to
+ *
+ * Marks are in temporary tables of this connection, on disk if there are many.
+ * While a writer marks, each content that it finds or enters is marked, too: so
+ * what an agent was told to be here stays until the next time.
+ */
+#ifndef ROLLCALL_LEDGER_LEDGER_GC_H
+#define ROLLCALL_LEDGER_LEDGER_GC_H
+
+#include "ledger/ledger.h"
+
+/* Begin without marks; end. */
+int ledger_marks_begin (struct ledger *l, struct err *err);
+void ledger_marks_end (struct ledger *l);
+
+/* Mark a content: 1; 0: it was marked. */
+int ledger_mark_content (struct ledger *l, const struct digest *id,
+                         struct err *err);
+
+/* Mark the contents of at most 'limit' items (of a job, if that is not NULL)
+ * after *seq, which moves on, and call 'fn' for each that was not marked and is
+ * here: 1, or 0 if there are no more.
+ */
+typedef int ledger_content_fn (void *arg, const struct digest *id,
+                               const struct ledger_place *place);
+int ledger_mark_items (struct ledger *l, const char *job, int64_t *seq,
+                       unsigned limit, ledger_content_fn *fn, void *arg,
+                       struct err *err);
+
+/* Once all items and the chunks of their lists are marked: call 'fn' for each
+ * list that is not; note a chunk of one; note a segment in which chunks that
+ * belong to no list may still get one.  Then doom what is not marked, in
+ * LEDGER_DOOM_PARTS parts, from 0.
+ */
+#define LEDGER_DOOM_PARTS 256
+int ledger_each_unused_list (struct ledger *l, ledger_content_fn *fn,
+                             void *arg, struct err *err);
+int ledger_note_freed (struct ledger *l, const struct digest *id,
+                       struct err *err);
+int ledger_note_young (struct ledger *l, int64_t segment, struct err *err);
+int ledger_doom (struct ledger *l, unsigned part, struct err *err);
+
+/* The bytes that are doomed in each segment, and those that are not. */
+int ledger_each_doomed (struct ledger *l,
+                        int (*fn) (void *arg, int64_t segment,
+                                   uint64_t doomed, uint64_t live),
+                        void *arg, struct err *err);
+
+/* In a transaction: forget the doomed lists, before any of their chunks, since a
+ * list has a row only if all its chunks have; and note that all that is doomed
+ * has no use, for the next time.
+ */
+int ledger_drop_lists (struct ledger *l, struct err *err);
+
+/* Whether the content at this place counts, and is not doomed (any more): 1, 0.
+ */
+int ledger_is_live (struct ledger *l, const struct digest *id,
+                    const struct ledger_place *place, struct err *err);
+
+/* The contents of a segment that are not doomed any more. */
+int ledger_each_spared (struct ledger *l, int64_t segment,
+                        ledger_content_fn *fn, void *arg, struct err *err);
+
+/* In a transaction: forget the doomed contents of a segment, and the segment,
+ * whose file may be removed after the commit.  -EBUSY: a content in it is still
+ * used: roll back.
+ */
+int ledger_empty_segment (struct ledger *l, int64_t segment, struct err *err);
+
+/* The segments whose files have to be removed; and: this was done. */
+int ledger_each_emptied (struct ledger *l,
+                         int (*fn) (void *arg, int64_t segment), void *arg,
+                         struct err *err);
+int ledger_forget_emptied (struct ledger *l, int64_t segment,
+                           struct err *err);
+
+/* What the ledger has of an item with this identity and content: 1, 0. */
+int ledger_find_same (struct ledger *l, const struct ledger_item *item,
+                      struct ledger_item *ret, struct err *err);
+
+#endif

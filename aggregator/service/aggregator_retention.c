@@ -1,0 +1,167 @@
+/* aggregator/service/aggregator_retention.c - remove jobs that are no longer kept
+ *
+ * Once an hour what goes is decided; then one job is removed at each turn of the
+ * loop, and then what nothing refers to is collected.
+ */
+#include "service/aggregator_private.h"
+
+#include "archive/remove.h"
+#include "base/log.h"
+#include "base/units.h"
+
+#include <unistd.h>
+
+#define FIRST_NS (5 * NS_PER_S)         // after the start
+#define EVERY_NS (3600 * NS_PER_S)
+
+static int64_t wall_ns (const struct aggregator *a)
+{
+    return a->opt->wall ? a->opt->wall () : clock_wall_ns ();
+}
+
+static int decide (struct aggregator *a, struct err *err)
+{
+    int rc = retention_plan (a->ledger, a->store, &a->opt->keep, wall_ns (a),
+                             &a->keep.plan, err);
+
+    a->keep.at = rc < 0 ? 0 : a->keep.plan.n;
+    a->keep.removed = a->keep.skipped = a->keep.forgotten = 0;
+    a->keep.bytes = 0;
+    a->keep.rc = 0;
+    a->keep.under_way = rc == 0;
+    return rc;
+}
+
+/* Whether agents still deliver to it. */
+static bool is_busy (struct aggregator *a, const char *job)
+{
+    const struct served *s = aggregator_find_job (a, job);
+
+    for (size_t i = 0; s && i < s->job.nagents; i++) {
+        if (!s->job.agents[i].done && !s->job.agents[i].lost)
+            return true;
+    }
+    return false;
+}
+
+static void remove_one (struct aggregator *a, const struct retention_job *j)
+{
+    const struct remove_what what = {
+        .job = j->job, .what = "", .verb = "retention", .by = "service",
+        .uid = (int64_t)geteuid (), .now_ns = wall_ns (a),
+    };
+    struct removal done = { .files = 0 };
+    struct err err = { "" };
+
+    if (is_busy (a, j->job)) {
+        a->keep.skipped++;
+        return;
+    }
+    a->keep.rc = j->goes
+                     ? remove_apply (a->ledger, a->store, &what, &done, &err)
+                     : remove_metadata (a->ledger, a->store, &what, &err);
+    if (a->keep.rc < 0) {
+        log_error ("retention-failed", "job %s: %s", j->job, err.text);
+        return;
+    }
+    a->keep.removed += j->goes;
+    a->keep.forgotten += !j->goes;
+    a->keep.bytes += j->goes ? j->bytes : 0;
+    aggregator_take_up (a, j->job);
+}
+
+static void add_time (struct logline *l, const char *name, int64_t ns)
+{
+    char text[CLOCK_TEXT_MAX];
+
+    clock_text (ns, text);
+    log_str (l, name, text);
+}
+
+/* One line for each run, and the bytes: with the next collection. */
+static void end_run (struct aggregator *a)
+{
+    struct gc_options gc = GC_DEFAULTS;
+    struct retention_job next;
+    struct logline l = log_line (LOG_LEVEL_INFO, "retention");
+    struct err err = { "" };
+
+    a->keep.under_way = false;
+    log_int (&l, "jobs", (int64_t)a->keep.plan.n);
+    log_int (&l, "removed", (int64_t)a->keep.removed);
+    log_int (&l, "bytes", (int64_t)a->keep.bytes);
+    log_int (&l, "forgotten", (int64_t)a->keep.forgotten);
+    log_int (&l, "busy", (int64_t)a->keep.skipped);
+    for (size_t i = 0; i < a->keep.plan.n; i++)
+        a->keep.plan.jobs[i].goes_ns =
+            a->keep.plan.jobs[i].goes ? INT64_MAX
+                                      : a->keep.plan.jobs[i].goes_ns;
+    a->keep.has_next = retention_forecast (&a->keep.plan, &next);
+    if (a->keep.has_next) {
+        a->keep.next = next;
+        log_str (&l, "next", next.job);
+        add_time (&l, "next_at", next.goes_ns);
+    }
+    log_end (&l);
+    retention_free (&a->keep.plan);
+    if (a->keep.removed > 0 && aggregator_start_gc (a, &gc, &err) < 0)
+        log_error ("collect-failed", "%s", err.text);
+}
+
+static void go_on (struct aggregator *a)
+{
+    const struct retention_plan *p = &a->keep.plan;
+
+    while (a->keep.at > 0 && !p->jobs[a->keep.at - 1].goes &&
+           !p->jobs[a->keep.at - 1].forgets)
+        a->keep.at--;
+    if (a->keep.at == 0 || a->keep.rc < 0)
+        end_run (a);
+    else
+        remove_one (a, &p->jobs[--a->keep.at]);
+}
+
+void aggregator_check_retention (struct aggregator *a, int64_t now)
+{
+    struct err err = { "" };
+
+    if ((a->opt->keep.n == 0 && a->opt->keep.forget_days == 0) || a->building || a->unrepaired || a->gc ||
+        a->ending_ns > 0 || !aggregator_has_root (a))
+        return;
+    if (!a->keep.under_way && now < a->keep.next_ns)
+        return;
+    if (a->keep.next_ns == 0) {
+        a->keep.next_ns = now + FIRST_NS;
+        return;
+    }
+    if (!aggregator_is_quiet (a))
+        return;
+    if (a->keep.under_way) {
+        go_on (a);
+        return;
+    }
+    a->keep.next_ns = now + EVERY_NS;
+    if (decide (a, &err) < 0)
+        log_error ("retention-failed", "%s", err.text);
+}
+
+void aggregator_add_retention (const struct aggregator *a, struct json *status)
+{
+    char text[CLOCK_TEXT_MAX];
+    struct json *o;
+
+    if (!a->keep.has_next)
+        return;
+    o = json_add_object (status, "retention");
+    clock_text (a->keep.next.goes_ns, text);
+    json_add_text (o, "next", a->keep.next.job);
+    json_add_text (o, "next_at", text);
+    json_add_int (o, "next_ns", a->keep.next.goes_ns);
+    json_add_int (o, "bytes", (int64_t)a->keep.next.bytes);
+    json_add_text (o, "why", a->keep.next.why);
+}
+
+void aggregator_end_retention (struct aggregator *a)
+{
+    retention_free (&a->keep.plan);
+}

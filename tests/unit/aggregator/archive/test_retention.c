@@ -1,0 +1,180 @@
+/* tests/unit/aggregator/archive/test_retention.c - which jobs are no longer kept
+ */
+#include "aggregator/ledger/ledger_check.h"
+
+#include "archive/retention.h"
+#include "base/clock.h"
+
+#define DAY (24 * 3600 * NS_PER_S)
+#define NOW (100 * DAY)
+
+/* A job of one capture that came so many days ago. */
+static void add (struct root *r, const char *job, int64_t days,
+                 const char *bytes)
+{
+    struct ledger_item i = true_item ("c", bytes);
+
+    (void)snprintf (i.job, sizeof (i.job), "%s", job);
+    i.newest_ns = 1;
+    i.received_ns = NOW - days * DAY;
+    assert_int_equal (enter (r, i, bytes), 1);
+}
+
+static void mark (struct root *r, const char *job, const char *key,
+                  const char *value)
+{
+    struct ledger_fact f = { .at_ns = 1 };
+
+    (void)snprintf (f.job, sizeof (f.job), "%s", job);
+    (void)snprintf (f.key, sizeof (f.key), "%s", key);
+    (void)snprintf (f.value, sizeof (f.value), "%s", value);
+    assert_int_equal (ledger_set_fact (r->l, &f, NULL), 1);
+}
+
+static void limit (struct retention_rules *rules, enum retention_limit which,
+                   const char *text)
+{
+    assert_int_equal (retention_add (rules, which, text, NULL), 0);
+}
+
+/* The names of those that go, newest first. */
+static void goes (struct root *r, const struct retention_rules *rules,
+                  const char *want)
+{
+    struct retention_plan p;
+    char text[256] = "";
+
+    assert_int_equal (retention_plan (r->l, r->s, rules, NOW, &p, NULL), 0);
+    for (size_t i = 0; i < p.n; i++) {
+        if (p.jobs[i].goes)
+            (void)strcat (strcat (text, p.jobs[i].job), " ");
+    }
+    retention_free (&p);
+    assert_string_equal (text, want);
+}
+
+static void fill (struct root *r)
+{
+    add (r, "d", 40, "dddd");
+    add (r, "c", 30, "cccc");
+    add (r, "b", 20, "bbbb");
+    add (r, "a", 10, "aaaa");
+}
+
+static void test_limits (void **state)
+{
+    struct root *r = *state;
+    struct retention_rules days = { .n = 0 }, last = days, both = days,
+                           size = days, none = days;
+
+    fill (r);
+    goes (r, &none, "");
+    limit (&days, RETENTION_DAYS, "25");
+    goes (r, &days, "c d ");
+    limit (&last, RETENTION_LAST, "1");
+    goes (r, &last, "b c d ");
+    limit (&both, RETENTION_LAST, "3");
+    limit (&both, RETENTION_DAYS, "15");
+    goes (r, &both, "d ");
+    limit (&size, RETENTION_SIZE, "9");
+    goes (r, &size, "c d ");
+    mark (r, "c", FACT_PIN, "1");
+    goes (r, &size, "d ");
+    goes (r, &days, "d ");
+}
+
+/* Bytes that a newer job has as well cost nothing. */
+static void test_shared (void **state)
+{
+    struct root *r = *state;
+    struct retention_rules size = { .n = 0 };
+
+    add (r, "old", 3, "same");
+    add (r, "new", 1, "same");
+    limit (&size, RETENTION_SIZE, "4");
+    goes (r, &size, "");
+    add (r, "older", 4, "x");
+    goes (r, &size, "older ");
+}
+
+static void test_tags (void **state)
+{
+    struct root *r = *state;
+    struct retention_rules rules = { .n = 0 }, only = { .only_tag = true };
+
+    fill (r);
+    mark (r, "a", FACT_TAG, "x=y");
+    mark (r, "d", FACT_TAG, "long");
+    mark (r, "a", FACT_TAG, "z");
+    limit (&only, RETENTION_DAYS, "long=1");
+    goes (r, &only, "d ");
+    limit (&rules, RETENTION_DAYS, "x=y=1");
+    goes (r, &rules, "a ");
+    limit (&rules, RETENTION_DAYS, "z=15");
+    goes (r, &rules, "");       // one of its tags keeps it
+    limit (&rules, RETENTION_DAYS, "long=100");
+    limit (&rules, RETENTION_DAYS, "25");
+    goes (r, &rules, "c ");
+}
+
+static void test_forecast (void **state)
+{
+    struct root *r = *state;
+    struct retention_rules rules = { .n = 0 };
+    struct retention_plan p;
+    struct retention_job next;
+
+    fill (r);
+    limit (&rules, RETENTION_DAYS, "50");
+    assert_int_equal (retention_plan (r->l, r->s, &rules, NOW, &p, NULL), 0);
+    assert_int_equal (retention_forecast (&p, &next), 1);
+    assert_string_equal (next.job, "d");
+    assert_true (next.goes_ns == NOW + 10 * DAY);
+    retention_free (&p);
+    rules.n = 0;
+    assert_int_equal (retention_plan (r->l, r->s, &rules, NOW, &p, NULL), 0);
+    assert_int_equal (retention_forecast (&p, &next), 0);
+    retention_free (&p);
+}
+
+/* Also of jobs that stay, once. */
+static void test_forget (void **state)
+{
+    struct root *r = *state;
+    struct retention_rules rules = { .forget_days = 25 };
+    struct retention_plan p;
+
+    fill (r);
+    mark (r, "c", FACT_PIN, "1");
+    mark (r, "d", FACT_FORGOTTEN, "1");
+    assert_int_equal (retention_plan (r->l, r->s, &rules, NOW, &p, NULL), 0);
+    for (size_t i = 0; i < p.n; i++)
+        assert_int_equal (p.jobs[i].forgets, *p.jobs[i].job == 'c');
+    assert_int_equal (p.going, 0);
+    retention_free (&p);
+}
+
+static void test_wrong (void **state)
+{
+    static const char *const bad[] = { "", "x", "-1", "1.5", "a b=1", "=1",
+                                       "t=", "t=x" };
+    struct retention_rules rules = { .n = 0 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++)
+        assert_int_equal (retention_add (&rules, RETENTION_DAYS, bad[i], NULL),
+                          -EINVAL);
+    limit (&rules, RETENTION_SIZE, "t=1.5GB");
+    assert_true (rules.rules[rules.n - 1].max_bytes == 1500000000);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_limits), ROOT_TEST (test_shared),
+        ROOT_TEST (test_tags),   ROOT_TEST (test_forecast),
+        ROOT_TEST (test_forget), cmocka_unit_test (test_wrong),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

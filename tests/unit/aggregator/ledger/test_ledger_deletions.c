@@ -1,0 +1,225 @@
+/* tests/unit/aggregator/ledger/test_ledger_deletions.c - what was removed stays
+ * removed
+ */
+#include "aggregator/ledger/ledger_check.h"
+
+#include "store/db.h"
+#include "store/record.h"
+
+/* A version of a capture, delivered at a time. */
+static struct ledger_item version (const char *capture, const char *bytes,
+                                   int64_t newest_ns)
+{
+    struct ledger_item i = true_item (capture, bytes);
+
+    i.newest_ns = newest_ns;
+    return i;
+}
+
+static struct ledger_deletion deletion (const struct ledger_item *i,
+                                        int64_t at_ns)
+{
+    struct ledger_deletion d;
+
+    ledger_deletion_of (i, &d);
+    d.at_ns = at_ns;
+    (void)snprintf (d.by, sizeof (d.by), "me");
+    return d;
+}
+
+static int delete (struct root *r, const struct ledger_item *i, int64_t at_ns)
+{
+    struct ledger_deletion d = deletion (i, at_ns);
+
+    return ledger_delete (r->l, &d, NULL);
+}
+
+/* The version and all older ones go, and none comes back; a newer one does. */
+static void test_versions (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = version ("c", "a", 10), b = version ("c", "b", 20),
+                       c = version ("c", "c", 30), d = version ("d", "d", 10);
+    struct ledger_deletion found;
+    int64_t last;
+
+    assert_int_equal (enter (r, a, "a"), 1);
+    assert_int_equal (enter (r, b, "b"), 1);
+    assert_int_equal (enter (r, d, "d"), 1);
+    last = ledger_newest (r->l, "j", ITEM_RAW);
+    assert_int_equal (delete (r, &b, 5), 1);
+    assert_int_equal (delete (r, &b, 5), 0);
+    assert_int_equal (count_all (r).n, 1);
+    assert_int_equal (ledger_has_item (r->l, &a, NULL), 1);
+    assert_int_equal (ledger_has_item (r->l, &b, NULL), 1);
+    assert_int_equal (ledger_add_item (r->l, &a, NULL), 0);
+    assert_int_equal (ledger_add_item (r->l, &b, NULL), 0);
+    assert_int_equal (ledger_find_deletion (r->l, &b, &found, NULL), 1);
+    assert_string_equal (found.by, "me");
+    assert_int_equal (ledger_find_deletion (r->l, &c, NULL, NULL), 0);
+    assert_int_equal (ledger_find_deletion (r->l, &d, NULL, NULL), 0);
+    assert_int_equal (enter (r, c, "c"), 1);
+    assert_int_equal (count_all (r).n, 2);
+    // no number is given twice
+    assert_true (ledger_newest (r->l, "j", ITEM_RAW) > last + 1);
+    root_close (r);
+    root_open (r);              // all is verified
+    assert_int_equal (count_all (r).n, 2);
+}
+
+/* Without a date nobody knows what is older. */
+static void test_undated (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = version ("c", "a", 0), b = version ("c", "b", 20);
+
+    assert_int_equal (enter (r, a, "a"), 1);
+    assert_int_equal (enter (r, b, "b"), 1);
+    assert_int_equal (delete (r, &b, 5), 1);
+    assert_int_equal (count_all (r).n, 1);
+    assert_int_equal (ledger_find_deletion (r->l, &a, NULL, NULL), 0);
+    assert_int_equal (delete (r, &a, 6), 1);
+    assert_int_equal (count_all (r).n, 0);
+    assert_int_equal (ledger_find_deletion (r->l, &a, NULL, NULL), 1);
+}
+
+/* Of a place it is one version, whatever job has it; its assignment goes. */
+static void test_place (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = version ("c", "a", 10), b = version ("c", "b", 20);
+    struct ledger_assignment g = { .rank = a.rank, .newest_ns = 20 };
+
+    for (struct ledger_item *i = &a; i; i = i == &a ? &b : NULL) {
+        (void)snprintf (i->scope, sizeof (i->scope), "s");
+        (void)snprintf (i->job, sizeof (i->job), "s");
+        memset (i->dir, 'a', sizeof (i->dir) - 1);
+    }
+    memcpy (g.scope, b.scope, sizeof (g.scope));
+    memcpy (g.dir, b.dir, sizeof (g.dir));
+    memcpy (g.capture, b.capture, sizeof (g.capture));
+    (void)snprintf (g.job, sizeof (g.job), "j");
+    assert_int_equal (enter (r, a, "a"), 1);
+    assert_int_equal (enter (r, b, "b"), 1);
+    assert_int_equal (ledger_assign (r->l, &g, NULL), 1);
+    assert_int_equal (count_all (r).n, 1);
+    assert_int_equal (delete (r, &b, 5), 1);
+    assert_int_equal (count_all (r).n, 0);
+    assert_int_equal (ledger_find_assignment (r->l, &g, NULL), 0);
+    assert_int_equal (ledger_find_deletion (r->l, &a, NULL, NULL), 0);
+    assert_int_equal (ledger_count_open (r->l, "s"), 1);
+    root_close (r);
+    root_open (r);
+}
+
+/* A later word counts, in whatever order they come. */
+static void test_withdrawn (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = version ("c", "a", 10);
+    struct ledger_deletion d = deletion (&a, 5), back = deletion (&a, 6);
+
+    back.gone = true;
+    assert_int_equal (ledger_delete (r->l, &back, NULL), 1);
+    assert_int_equal (ledger_delete (r->l, &d, NULL), 0);
+    assert_int_equal (enter (r, a, "a"), 1);
+    assert_int_equal (delete (r, &a, 7), 1);
+    assert_int_equal (ledger_delete (r->l, &back, NULL), 0);
+    assert_int_equal (count_all (r).n, 0);
+}
+
+/* The commit was not finished: the next start removes what the record says. */
+static void test_recovered (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = version ("c", "a", 10);
+    struct ledger_deletion d = deletion (&a, 5);
+
+    assert_int_equal (enter (r, a, "a"), 1);
+    assert_int_equal (store_note_deletion (r->s, &d, NULL), 0);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count_all (r).n, 0);
+    assert_int_equal (ledger_find_deletion (r->l, &a, NULL, NULL), 1);
+}
+
+/* Marks that agents have from before are not of a ledger that went back. */
+static void test_marks (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = version ("c", "a", 10);
+    struct ledger_mark mark;
+
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+    assert_int_equal (ledger_enter_epoch (r->l, NULL), 0);
+    assert_int_equal (enter (r, a, "a"), 1);
+    mark = ledger_mark (r->l);
+    assert_int_equal (delete (r, &a, 5), 1);
+    root_close (r);
+    root_open (r);
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+    assert_int_equal (ledger_enter_epoch (r->l, NULL), 0);
+    assert_int_equal (ledger_reaches (r->l, &mark, NULL), 1);
+    assert_int_equal (ledger_lost_since (r->l, &mark, "j", "", NULL), 0);
+}
+
+static void test_record (void **state)
+{
+    struct ledger_item a = version ("c", "a", 10);
+    struct record r = { .kind = RECORD_DELETION,
+                        .deletion = deletion (&a, 5) };
+    struct record got;
+    struct buf b;
+
+    (void)state;
+    r.deletion.gone = true;
+    buf_init (&b, RECORD_MAX);
+    assert_int_equal (record_encode (&r, &b), 0);
+    assert_int_equal (record_decode (&got, b.data, b.size, NULL), 0);
+    assert_memory_equal (&got.deletion, &r.deletion, sizeof (got.deletion));
+    buf_clear (&b);
+    r.deletion.job[0] = '\0';
+    assert_int_equal (record_encode (&r, &b), 0);
+    assert_int_equal (record_decode (&got, b.data, b.size, NULL), -EBADMSG);
+    buf_fini (&b);
+}
+
+static void test_verified (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = version ("c", "a", 10);
+    struct err err = { "" };
+    struct ledger *l = NULL;
+    sqlite3 *db = NULL;
+
+    assert_int_equal (delete (r, &a, 5), 1);
+    root_close (r);
+    r->l = NULL;
+    r->s = NULL;
+    assert_int_equal (sqlite3_open (r->db, &db), SQLITE_OK);
+    assert_int_equal (db_exec (db, "UPDATE deletion SET capture='x'", NULL),
+                      0);
+    assert_int_equal (ledger_open (r->db, &l, &err), -EBADMSG);
+    assert_non_null (strstr (err.text, "table deletion"));
+    assert_int_equal (db_exec (db, "DELETE FROM deletion", NULL), 0);
+    assert_int_equal (ledger_open (r->db, &l, &err), -EBADMSG);
+    assert_non_null (strstr (err.text, "rows are missing"));
+    (void)sqlite3_close (db);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_versions),
+        ROOT_TEST (test_undated),
+        ROOT_TEST (test_place),
+        ROOT_TEST (test_withdrawn),
+        ROOT_TEST (test_recovered),
+        ROOT_TEST (test_marks),
+        ROOT_TEST (test_verified),
+        cmocka_unit_test (test_record),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/* tests/unit/aggregator/service/test_aggregator_retention.c - a service removes
+ * what is no longer kept, by a clock of the test's
+ */
+#include "aggregator/service/service_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DAY_NS (24 * 3600 * NS_PER_S)
+
+static int64_t days;            // from now on
+
+static int64_t later (void)
+{
+    return clock_wall_ns () + days * DAY_NS;
+}
+
+/* The rows of a capture of a job, from an agent that ends then. */
+static void deliver (struct service *s, unsigned peer, const char *job,
+                     const char *capture)
+{
+    const struct message done = { .type = MESSAGE_DONE };
+
+    service_hello (s, peer, job, 1);
+    service_offer (s, peer, peer, capture);
+    service_chunk (s, peer, peer, capture);
+    aggregator_commit (&s->a);
+    service_hear (s, peer, &done);
+}
+
+/* Turns of the loop, at a time of its own clock, until nothing is under way. */
+static void turn (struct service *s, int64_t now)
+{
+    for (unsigned i = 0; i < 1000; i++) {
+        aggregator_check_gc (&s->a, now + NS_PER_S * i);
+        aggregator_check_retention (&s->a, now);
+    }
+    assert_false (s->a.keep.under_way);
+    assert_null (s->a.gc);
+}
+
+static bool has (struct service *s, const char *job)
+{
+    return ledger_newest (s->a.ledger, job, ITEM_RAW) > 0;
+}
+
+static void keep (struct service *s, enum retention_limit which,
+                  const char *text)
+{
+    assert_int_equal (retention_add (&s->opt.keep, which, text, NULL), 0);
+    s->opt.wall = later;
+    days = 0;
+}
+
+static void test_days (void **state)
+{
+    struct service *s = *state;
+    const int64_t hour = 3600 * NS_PER_S;
+    int64_t now = clock_mono_ns ();
+    struct json *status = json_object ();
+
+    keep (s, RETENTION_DAYS, "10");
+    deliver (s, 1, "old", "c1");
+    turn (s, now);
+    turn (s, now += hour);
+    assert_true (has (s, "old"));
+    aggregator_add_retention (&s->a, status);
+    assert_string_equal (json_text (json_get (json_get (status, "retention"),
+                                              "next"), ""), "old");
+    json_free (status);
+    days = 11;
+    turn (s, now);              // not before the hour is over
+    assert_true (has (s, "old"));
+    turn (s, now += hour);
+    assert_false (has (s, "old"));
+    assert_int_equal (s->a.gc_report.removed, 1);
+    service_close (s);
+    service_open (s);
+    assert_false (has (s, "old"));
+}
+
+/* A job to which an agent still delivers stays until it is done. */
+static void test_busy (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_LAST, "0");
+    deliver (s, 1, "done", "c1");
+    service_hello (s, 2, "busy", 1);
+    service_offer (s, 2, 2, "c2");
+    service_chunk (s, 2, 2, "c2");
+    aggregator_commit (&s->a);
+    turn (s, now);
+    turn (s, now + 3600 * NS_PER_S);
+    assert_false (has (s, "done"));
+    assert_true (has (s, "busy"));
+}
+
+/* What was removed is acknowledged when it is offered again, and not asked for.
+ */
+static void test_offered_again (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_LAST, "0");
+    deliver (s, 1, "j", "c1");
+    turn (s, now);
+    turn (s, now + 3600 * NS_PER_S);
+    assert_false (has (s, "j"));
+    (void)service_said (s, MESSAGE_GET);
+    service_hello (s, 2, "j", 1);
+    (void)service_said (s, MESSAGE_GET);
+    service_offer (s, 2, 9, "c1");
+    aggregator_commit (&s->a);
+    assert_int_equal (s->sent[s->nsent - 1].type, MESSAGE_ACK);
+    assert_int_equal (service_said (s, MESSAGE_GET), 0);
+    assert_false (has (s, "j"));
+}
+
+#define SERVICE_TEST(name) \
+    cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        SERVICE_TEST (test_days), SERVICE_TEST (test_busy),
+        SERVICE_TEST (test_offered_again),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,270 @@
+/* tests/unit/aggregator/store/test_gc.c - what nothing refers to goes, and
+ * nothing else
+ */
+#include "aggregator/ledger/ledger_check.h"
+
+#include "base/clock.h"
+#include "store/gc.h"
+
+#include <sys/stat.h>
+
+static const struct gc_options all = { .grace_s = 0, .least_percent = 0,
+                                       .now_ns = INT64_MAX };
+
+static void remove_it (struct root *r, const struct ledger_item *i)
+{
+    struct ledger_deletion d;
+
+    ledger_deletion_of (i, &d);
+    d.at_ns = 5;
+    assert_int_equal (store_note_deletion (r->s, &d, NULL), 0);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+}
+
+static struct gc_report collect (struct root *r, const struct gc_options *opt,
+                                 int want)
+{
+    struct gc_report report;
+    struct err err = { "" };
+
+    assert_int_equal (gc_run (r->l, r->s, opt, &report, &err), want);
+    return report;
+}
+
+static bool has_segment (struct root *r, int64_t n)
+{
+    char path[PATH_MAX];
+
+    store_segment_path (r->dir, n, path);
+    return access (path, F_OK) == 0;
+}
+
+static struct ledger_item dated (const char *capture, const char *bytes)
+{
+    struct ledger_item i = true_item (capture, bytes);
+
+    i.newest_ns = 10;
+    return i;
+}
+
+/* What was removed goes with its segment; what stays has a new place. */
+static void test_collect (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = dated ("a", "aaaa"), b = dated ("b", "bb");
+    struct ledger_fact tag = { .at_ns = 3 };
+    struct gc_options plan = all;
+    struct gc_report report;
+    struct ledger_place place;
+
+    (void)snprintf (tag.job, sizeof (tag.job), "j");
+    (void)snprintf (tag.key, sizeof (tag.key), FACT_TAG);
+    (void)snprintf (tag.value, sizeof (tag.value), "t");
+    assert_int_equal (enter (r, a, "aaaa"), 1);
+    assert_int_equal (store_note_fact (r->s, &tag, NULL), 0);
+    assert_int_equal (ledger_set_fact (r->l, &tag, NULL), 1);
+    assert_int_equal (enter (r, b, "bb"), 1);
+    report = collect (r, &all, 0);
+    assert_int_equal (report.unused, 0);
+    remove_it (r, &a);
+    plan.plan = true;
+    report = collect (r, &plan, 0);
+    assert_int_equal (report.unused, 4);
+    assert_int_equal (report.copied, 2);
+    assert_int_equal (report.removed, 0);
+    report = collect (r, &all, 0);
+    assert_int_equal (report.freed, 4);
+    assert_int_equal (report.removed, 1);
+    assert_false (has_segment (r, 1));
+    assert_int_equal (ledger_find_content (r->l, &a.content, &place, NULL), 0);
+    check_bytes (r, &b.content, "bb");
+    root_close (r);
+    root_open (r);
+    check_bytes (r, &b.content, "bb");
+    assert_int_equal (collect (r, &all, 0).unused, 0);
+}
+
+/* A chunk that another item has stays. */
+static void test_shared (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = dated ("a", "same"), b = dated ("b", "same");
+
+    assert_int_equal (enter (r, a, "same"), 1);
+    assert_int_equal (ledger_add_item (r->l, &b, NULL), 1);
+    remove_it (r, &a);
+    assert_int_equal (collect (r, &all, 0).unused, 0);
+    check_bytes (r, &b.content, "same");
+}
+
+/* Enter a content of three chunks, the last of which is its own. */
+static struct ledger_item enter_large (struct root *r, const char *capture,
+                                       char own)
+{
+    static char bytes[CONTENT_CHUNK];
+    struct ledger_item i = dated (capture, "");
+    struct digest ids[3];
+    struct ledger_place place;
+    const uint64_t size = 3 * (uint64_t)CONTENT_CHUNK;
+
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    for (int k = 0; k < 3; k++) {
+        memset (bytes, k < 2 ? 'a' + k : own, sizeof (bytes));
+        assert_int_equal (digest_of (bytes, sizeof (bytes), &ids[k]), 0);
+        if (ledger_find_content (r->l, &ids[k], &place, NULL) == 1)
+            continue;
+        assert_int_equal (store_put_chunk (r->s, &ids[k], sizeof (bytes),
+                                           CODEC_PLAIN, bytes, sizeof (bytes),
+                                           &place, NULL), 0);
+        assert_int_equal (ledger_add_content (r->l, &ids[k], &place, NULL), 0);
+    }
+    assert_int_equal (content_list_id (ids, 3, &i.content), 0);
+    assert_int_equal (store_put_list (r->s, &i.content, size, ids, 3, &place,
+                                      NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &i.content, &place, NULL), 0);
+    assert_int_equal (store_put_item (r->s, &i, NULL), 0);
+    assert_int_equal (ledger_add_item (r->l, &i, NULL), 1);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+    return i;
+}
+
+/* Of a large content go the list and the chunks that no other one has; nobody
+ * finds its list without them.
+ */
+static void test_lists (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = enter_large (r, "a", 'x');
+    struct ledger_item b = enter_large (r, "b", 'y');
+    struct gc_options few = all;
+    struct ledger_place place;
+
+    remove_it (r, &a);
+    few.grace_s = 3600;         // it was complete: there is no grace
+    few.now_ns = clock_wall_ns ();
+    assert_int_equal (collect (r, &few, 0).freed,
+                      CONTENT_CHUNK + 3 * DIGEST_SIZE);
+    assert_int_equal (ledger_find_content (r->l, &a.content, &place, NULL), 0);
+    assert_int_equal (ledger_find_content (r->l, &b.content, &place, NULL), 1);
+    assert_int_equal (store_check_content (r->s, r->l, &b.content, &place,
+                                           NULL), 0);
+    assert_int_equal (collect (r, &few, 0).unused, 0);
+}
+
+/* A chunk without an item may still get one, until its segment is old. */
+static void test_grace (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = dated ("a", "part");
+    struct gc_options young = all;
+    struct ledger_place place;
+
+    young.grace_s = 3600;
+    young.now_ns = clock_wall_ns ();
+    assert_int_equal (store_put_chunk (r->s, &a.content, 4, CODEC_PLAIN,
+                                       "part", 4, &place, NULL), 0);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &a.content, &place, NULL), 0);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+    assert_int_equal (collect (r, &young, 0).unused, 0);
+    young.now_ns += 3601 * NS_PER_S;
+    assert_int_equal (collect (r, &young, 0).freed, 4);
+}
+
+/* What was asked for since it began stays, although it was doomed. */
+static void test_offered (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = dated ("a", "aaaa");
+    struct ledger_place place;
+    struct gc *g;
+    int rc = 1;
+
+    assert_int_equal (enter (r, a, "aaaa"), 1);
+    remove_it (r, &a);
+    assert_int_equal (gc_begin (r->l, r->s, &all, &g, NULL), 0);
+    while (rc == 1 && gc_report (g).unused == 0)
+        rc = gc_step (g, NULL);
+    assert_int_equal (rc, 1);
+    assert_int_equal (ledger_find_content (r->l, &a.content, &place, NULL), 1);
+    while (rc == 1)
+        rc = gc_step (g, NULL);
+    gc_end (g);
+    assert_int_equal (rc, 0);
+    assert_false (has_segment (r, 1));
+    check_bytes (r, &a.content, "aaaa");
+}
+
+/* While somebody has a lease, nothing is removed; the dead have none. */
+static void test_lease (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = dated ("a", "aaaa");
+    char who[LEASE_TEXT_MAX], path[PATH_MAX];
+    struct lease lease;
+    FILE *f;
+
+    assert_int_equal (enter (r, a, "aaaa"), 1);
+    remove_it (r, &a);
+    assert_int_equal (lease_count (r->dir, who, NULL), 0);
+    assert_int_equal (lease_take (r->dir, "a test", &lease, NULL), 0);
+    assert_int_equal (lease_count (r->dir, who, NULL), 1);
+    assert_non_null (strstr (who, "a test, process "));
+    assert_non_null (strstr (collect (r, &all, -EAGAIN).held, "a test"));
+    assert_true (has_segment (r, 1));
+    lease_end (&lease);
+    (void)snprintf (path, sizeof (path), "%s/" LEASE_DIR "/dead", r->dir);
+    assert_non_null (f = fopen (path, "w"));
+    (void)fclose (f);
+    assert_int_equal (collect (r, &all, 0).removed, 1);
+    assert_int_equal (access (path, F_OK), -1);
+    assert_false (has_segment (r, 1));
+}
+
+/* A damaged segment stays, for a check. */
+static void test_damaged (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = dated ("a", "aaaa"), b = dated ("b", "bb");
+    struct ledger_place place;
+    char path[PATH_MAX];
+    FILE *f;
+
+    assert_int_equal (enter (r, a, "aaaa"), 1);
+    assert_int_equal (enter (r, b, "bb"), 1);
+    remove_it (r, &a);
+    assert_int_equal (ledger_find_content (r->l, &b.content, &place, NULL), 1);
+    store_segment_path (r->dir, 1, path);
+    assert_non_null (f = fopen (path, "r+"));
+    assert_int_equal (fseek (f, (long)place.offset, SEEK_SET), 0);
+    assert_int_equal (fputc ('x', f), 'x');
+    assert_int_equal (fclose (f), 0);
+    assert_int_equal (collect (r, &all, 0).damaged, 1);
+    assert_true (has_segment (r, 1));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_collect),
+        ROOT_TEST (test_shared),
+        ROOT_TEST (test_lists),
+        ROOT_TEST (test_grace),
+        ROOT_TEST (test_offered),
+        ROOT_TEST (test_lease),
+        ROOT_TEST (test_damaged),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
