@@ -1,9 +1,8 @@
 /* cli/verb_archive.c - rollcall archive: list, extract and verify stored data,
  * and mark jobs
  */
-#include "cli.h"
+#include "archive.h"
 
-#include "archive/archive.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "query/grid.h"
@@ -11,16 +10,12 @@
 #include "store/tree.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct archive_options {
-    const char *root;
-    bool json, superseded, owner, foreign;
-};
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct archive_options),
@@ -30,16 +25,29 @@ static const struct option_spec options[] = {
       "get: write superseded versions instead of the current ones."),
     OPTION_SWITCH ("owner", 0, struct archive_options, owner,
       "get: restore owner and group, too, if the agent delivered them (--owner "
-      "there). Only root can."),
+      "there). Only root can. add: store them."),
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
+    OPTION (TEXT, "job", 'J', struct archive_options, job, "ID", NULL, NULL,
+      "add: the job of the captures. Without it they are divided into jobs by "
+      "their content."),
+    OPTION (LIST, "tag", 't', struct archive_options, tags, "TAG", NULL, NULL,
+      "add: give their jobs this tag (may be repeated)."),
+    OPTION_SWITCH ("raw", 0, struct archive_options, raw,
+      "add: raw files, too, which is the default."),
+    OPTION_SWITCH ("no-raw", 0, struct archive_options, no_raw,
+      "add: only the rows of captures, no raw files."),
+    OPTION (TEXT, "compress", 0, struct archive_options, compress, "CODEC",
+      "lz4", NULL, PACK_COMPRESS_HELP),
+    OPTION_NUMBER ("threads", 'j', struct archive_options, threads, "N", NULL,
+      NULL, 1, 64, "add: threads. Without it: one for each CPU."),
 };
 
-static const struct command_spec archive_command = {
+const struct command_spec archive_command = {
     "rollcall archive",
     "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB] | "
-    "tag|untag JOB TAG... | pin|unpin JOB",
-    "List an aggregator's captures, get one back byte for byte, check every "
-    "hash, and mark jobs with tags and pins.",
+    "add DIR... | tag|untag JOB TAG... | pin|unpin JOB",
+    "Put captures into a root, list them, get one back byte for byte, check "
+    "every hash, and mark jobs with tags and pins.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -376,8 +384,7 @@ static void print_marks (const char *job, const struct json *answer)
                                 ? "pinned" : "not pinned");
 }
 
-/* The name of whoever asks, for a record of who changed what. */
-static const char *my_name (void)
+const char *archive_my_name (void)
 {
     const struct passwd *me = getpwuid (getuid ());
     static char number[24];
@@ -397,7 +404,7 @@ static int mark (const struct archive_options *opt, int argc, char **argv)
 
     json_add_text (request, "do", argv[0]);
     json_add_text (request, "job", argv[1]);
-    json_add_text (request, "by", my_name ());
+    json_add_text (request, "by", archive_my_name ());
     tags = argc > 2 ? json_add_array (request, "tags") : NULL;
     for (int i = 2; i < argc; i++)
         json_push_text (tags, argv[i]);
@@ -422,6 +429,7 @@ static const struct archive_verb {
     { "ls", "[JOB]", 0, 1, false },
     { "get", "JOB CAPTURE|RANK DIR", 3, 3, false },
     { "verify", "[JOB]", 0, 1, false },
+    { "add", "DIR...", 1, INT_MAX, false },
     { "tag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true },
     { "untag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true },
     { "pin", "JOB", 1, 1, true },
@@ -459,7 +467,7 @@ static const struct archive_verb *understand (int argc, char **argv)
     const struct archive_verb *v = find_verb (argc > 0 ? argv[0] : "");
 
     if (!v)
-        (void)FAIL (0, "%s%s: use ls, get, verify, tag, untag, pin or unpin (%s "
+        (void)FAIL (0, "%s%s: use ls, get, verify, add, tag, untag, pin or unpin (%s "
                     "--help says more)", argc > 0 ? "unknown command archive "
                                                   : "name a command",
                     argc > 0 ? argv[0] : "", archive_command.name);
@@ -468,6 +476,7 @@ static const struct archive_verb *understand (int argc, char **argv)
     else if (argc - 1 < v->least)
         (void)FAIL (0, "%s: %s? (usage: %s %s %s)", v->name, v->marks
                         ? argc == 1 ? "which job" : "which tags"
+                        : strcmp (v->name, "add") == 0 ? "which directory"
                         : missing[argc - 1],
                     archive_command.name, v->name, v->usage);
     else if (strcmp (v->name, "get") == 0 && !*argv[3])
@@ -477,6 +486,21 @@ static const struct archive_verb *understand (int argc, char **argv)
     else
         return v;
     return NULL;
+}
+
+static int add (const struct archive_options *opt, int n, char **dirs)
+{
+    if (opt->raw && opt->no_raw)
+        return FAIL (EXIT_USAGE, "--raw and --no-raw exclude each other");
+    if (opt->job && !cli_valid_job (opt->job))
+        return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job", opt->job);
+    for (size_t i = 0; i < opt->tags.n; i++) {
+        if (!ledger_valid_tag (opt->tags.items[i]))
+            return FAIL (EXIT_USAGE, "\"%.80s\" is not a tag: " FACT_TAG_RULE,
+                         opt->tags.items[i]);
+    }
+    return cli_empty_dir (&archive_command, n, dirs)
+               ? EXIT_USAGE : archive_add (opt, n, dirs);
 }
 
 int verb_archive (int argc, char **argv)
@@ -490,6 +514,8 @@ int verb_archive (int argc, char **argv)
         return status;
     if (!(v = understand (argc - rest, argv + rest)))
         return EXIT_USAGE;
+    if (strcmp (v->name, "add") == 0)
+        return add (&opt, argc - rest - 1, argv + rest + 1);
     if (v->marks)
         return mark (&opt, argc - rest, argv + rest);
     if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)

@@ -2,6 +2,7 @@
 #include "archive/request.h"
 
 #include "archive/divide.h"
+#include "archive/intake.h"
 #include "base/clock.h"
 #include "base/vec.h"
 #include "model/capture.h"
@@ -280,10 +281,37 @@ static int do_unpin (const struct request *r, struct err *err)
     return change_pin (r, true, err);
 }
 
+/* ---- what a verb puts into the root ---- */
+
+static int do_take (const struct request *r, struct err *err)
+{
+    return intake_take (r->ledger, r->store,
+                        json_text (json_get (r->asked, "batch"), ""),
+                        r->answer, err);
+}
+
+static int do_divide (const struct request *r, struct err *err)
+{
+    struct json *jobs = json_add_array (r->answer, "jobs");
+    struct divide d;
+    int rc = divide_scope (r->ledger, r->store, r->job, DIVIDE_GAP_NS, &d, err);
+
+    if (rc < 0)
+        return rc;
+    if (d.n > 0)
+        rc = divide_commit (&d, r->ledger, r->store, err);
+    for (size_t i = 0; i < d.njobs && rc == 0; i++)
+        json_push_text (jobs, d.jobs[i]);
+    divide_fini (&d);
+    return rc;
+}
+
 static const struct {
     const char *name;
     int (*run) (const struct request *r, struct err *err);
 } requests[] = {
+    { "take", do_take },
+    { "divide", do_divide },
     { "expect", do_expect },
     { "fetch", do_fetch },
     { "merge", do_merge },

@@ -13,9 +13,13 @@
  *     {"do": "pin", "job": ID, "by": USER}            keep it
  *     {"do": "unpin", "job": ID, "by": USER}
  *
- * After merge and split, 'answer' has "job", which has the captures now,
+ *     {"do": "take", "job": ID, "batch": NAME}        take a batch of records
+ *                                                     (intake.h); "": none
+ *     {"do": "divide", "job": SCOPE}                  assign what is open to jobs
+ *
+ * After the last two, "jobs" has those that changed.  After merge and split, 'answer' has "job", which has the captures now,
  * "captures", the number of their versions, and "jobs": all whose captures
- * changed.  After the last four, "jobs" is empty, and "tags" and "pinned" say
+ * changed.  After tag to unpin, "jobs" is empty, and "tags" and "pinned" say
  * what the job has now.  The answer to fetch is in
  * doc/format-store.md.
  */

@@ -78,7 +78,7 @@ cli/run                         all net shared check node_agent/control
 cli                             all net sqlite_pages cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
-    node_agent/offline_analysis aggregator/jobs aggregator/select aggregator/publish
+    node_agent/world node_agent/offline_analysis aggregator/jobs aggregator/select aggregator/publish
     aggregator/query aggregator/html_page aggregator/findings aggregator/compare
     aggregator/export aggregator/builder aggregator/summary aggregator/ledger
     aggregator/store aggregator/fsck aggregator/archive aggregator/catalogue

@@ -1,0 +1,48 @@
+/* cli/archive.h - rollcall archive, between its files */
+#ifndef ROLLCALL_CLI_ARCHIVE_H
+#define ROLLCALL_CLI_ARCHIVE_H
+
+#include "cli.h"
+
+#include "archive/archive.h"
+#include "archive/intake.h"
+
+#include <stdint.h>
+
+struct archive_options {
+    const char *root, *job, *file, *compress;
+    struct option_list tags;
+    int64_t threads;
+    bool json, superseded, owner, foreign, no_raw, raw;
+};
+
+extern const struct command_spec archive_command;
+
+#define ARCHIVE_FAIL(status, ...) \
+    cli_fail (&archive_command, status, __VA_ARGS__)
+
+/* The exit status of a failed intake, after its sentence was printed. */
+int archive_fail (int rc, const struct err *err);
+
+/* The name of whoever asks, for a record of who changed what. */
+const char *archive_my_name (void);
+
+/* What is put into a root from a directory. */
+struct adding {
+    const struct archive_options *opt;
+    const char *dir;            // captures at and below it
+    const char *called;         // what messages call it
+    struct intake *in;
+};
+
+/* Put the captures below a directory into the root: an exit status. */
+int archive_add_dir (const struct adding *a);
+
+/* Give a job the tags of the command line. */
+int archive_give_tags (struct intake *in, const char *job,
+                       const struct option_list *tags, struct err *err);
+
+/* The verbs: exit statuses. */
+int archive_add (const struct archive_options *opt, int n, char **dirs);
+
+#endif
