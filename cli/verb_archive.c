@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "model/beside.h"
 #include "query/grid.h"
 #include "store/fileio.h"
 #include "store/tree.h"
@@ -275,22 +276,25 @@ struct getting {
 };
 
 /* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
- * rows.  It is below rankN/ if captures of several ranks share a name, and
- * below the capture's place if another directory had the same name and rank
- * ('apart').  A path may have any number of superseded versions, each followed
- * by the name that ls gives it.
+ * rows; a file that was beside its capture is beside it.  It is below rankN/ if
+ * captures of several ranks share a name, and below the capture's place if
+ * another directory had the same name and rank ('apart').  A path may have any
+ * number of superseded versions, each followed by the name that ls gives it.
  */
 static bool target_path (const struct getting *g, const struct ledger_item *i,
                          bool apart, char path[PATH_MAX])
 {
     char between[32] = "", hex[DIGEST_HEX_SIZE];
+    bool beside;
     int n;
 
     digest_hex (&i->content, hex);
     if (i->shared_name)
         PRINT (between, "rank%lld/", (long long)i->rank);
-    n = snprintf (path, PATH_MAX, "%s%s%s%s/%s%s%.*s", apart ? i->dir : "",
-                  apart ? "/" : "", between, i->capture,
+    beside = i->kind == ITEM_RAW && beside_size (i->capture, i->path) > 0;
+    n = snprintf (path, PATH_MAX, "%s%s%s%s%s%s%s%.*s", apart ? i->dir : "",
+                  apart ? "/" : "", between, beside ? "" : i->capture,
+                  beside ? "" : "/",
                   i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
                   g->superseded ? "~" : "", g->superseded ? 16 : 0, hex);
     return n > 0 && n < PATH_MAX;
