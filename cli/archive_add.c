@@ -5,7 +5,7 @@
  * whole capture was read and is still what it was: so what is interrupted leaves
  * contents that the next try finds, and no half capture.
  */
-#include "archive.h"
+#include "archive_verb.h"
 
 #include "base/clock.h"
 #include "base/texts.h"
@@ -19,7 +19,7 @@
 #include "model/beside.h"
 #include "model/job_mark.h"
 #include "model/shipment.h"
-#include "archive_content.h"
+#include "interchange/content_writer.h"
 #include "spool/spool.h"
 #include "store/fileio.h"
 #include "world/host.h"
@@ -299,7 +299,10 @@ static void item_of (const struct adding_all *all, const struct add_capture *c,
     }
     PRINT (i->job, SCOPE);
     PRINT (i->scope, SCOPE);
-    spool_place (all->host_id, c->path, i->dir);
+    // what comes once more from a tar file has the place that it had
+    spool_place (all->a->unpacked ? "" : all->host_id,
+                 c->path + (all->a->unpacked ? strlen (all->a->dir) : 0),
+                 i->dir);
 }
 
 static int put_claim (const struct adding_all *all, const struct add_capture *c,

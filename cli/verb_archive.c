@@ -1,7 +1,7 @@
 /* cli/verb_archive.c - rollcall archive: list, extract and verify stored data,
  * and mark jobs
  */
-#include "archive.h"
+#include "archive_verb.h"
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -29,10 +29,10 @@ static const struct option_spec options[] = {
       "there). Only root can. add: store them."),
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
     OPTION (TEXT, "job", 'J', struct archive_options, job, "ID", NULL, NULL,
-      "add: the job of the captures. Without it they are divided into jobs by "
+      "add, import: the job of the captures. Without it they are divided into jobs by "
       "their content."),
     OPTION (LIST, "tag", 't', struct archive_options, tags, "TAG", NULL, NULL,
-      "add: give their jobs this tag (may be repeated)."),
+      "add, import: give their jobs this tag (may be repeated)."),
     OPTION_SWITCH ("raw", 0, struct archive_options, raw,
       "add: raw files, too, which is the default."),
     OPTION_SWITCH ("no-raw", 0, struct archive_options, no_raw,
@@ -46,7 +46,7 @@ static const struct option_spec options[] = {
 const struct command_spec archive_command = {
     "rollcall archive",
     "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB] | "
-    "add DIR... | tag|untag JOB TAG... | pin|unpin JOB",
+    "add DIR... | export JOB FILE | import FILE | tag|untag JOB TAG... | pin|unpin JOB",
     "Put captures into a root, list them, get one back byte for byte, check "
     "every hash, and mark jobs with tags and pins.",
     options, sizeof (options) / sizeof (options[0]),
@@ -429,15 +429,18 @@ static const struct archive_verb {
     const char *name, *usage;
     int least, most;
     bool marks;
+    const char *asks;           // what is missing
 } verbs[] = {
-    { "ls", "[JOB]", 0, 1, false },
-    { "get", "JOB CAPTURE|RANK DIR", 3, 3, false },
-    { "verify", "[JOB]", 0, 1, false },
-    { "add", "DIR...", 1, INT_MAX, false },
-    { "tag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true },
-    { "untag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true },
-    { "pin", "JOB", 1, 1, true },
-    { "unpin", "JOB", 1, 1, true },
+    { "ls", "[JOB]", 0, 1, false, NULL },
+    { "get", "JOB CAPTURE|RANK DIR", 3, 3, false, NULL },
+    { "verify", "[JOB]", 0, 1, false, NULL },
+    { "add", "DIR...", 1, INT_MAX, false, "which directory" },
+    { "export", "JOB FILE", 2, 2, false, "which job, and to which file" },
+    { "import", "FILE", 1, 1, false, "which file" },
+    { "tag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true, NULL },
+    { "untag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true, NULL },
+    { "pin", "JOB", 1, 1, true, NULL },
+    { "unpin", "JOB", 1, 1, true, NULL },
 };
 
 static const struct archive_verb *find_verb (const char *name)
@@ -457,6 +460,8 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
         return verb_archive_list (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (argv[0], "verify") == 0)
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
+    if (strcmp (argv[0], "export") == 0)
+        return archive_export (opt, a, argv[1], argv[2]);
     return get (opt, a, argv[1], argv[2], argv[3]);
 }
 
@@ -471,7 +476,7 @@ static const struct archive_verb *understand (int argc, char **argv)
     const struct archive_verb *v = find_verb (argc > 0 ? argv[0] : "");
 
     if (!v)
-        (void)FAIL (0, "%s%s: use ls, get, verify, add, tag, untag, pin or unpin (%s "
+        (void)FAIL (0, "%s%s: use ls, get, verify, add, export, import, tag, untag, pin or unpin (%s "
                     "--help says more)", argc > 0 ? "unknown command archive "
                                                   : "name a command",
                     argc > 0 ? argv[0] : "", archive_command.name);
@@ -480,8 +485,8 @@ static const struct archive_verb *understand (int argc, char **argv)
     else if (argc - 1 < v->least)
         (void)FAIL (0, "%s: %s? (usage: %s %s %s)", v->name, v->marks
                         ? argc == 1 ? "which job" : "which tags"
-                        : strcmp (v->name, "add") == 0 ? "which directory"
-                        : missing[argc - 1],
+                        : strcmp (v->name, "get") == 0 ? missing[argc - 1]
+                                                       : v->asks,
                     archive_command.name, v->name, v->usage);
     else if (strcmp (v->name, "get") == 0 && !*argv[3])
         (void)FAIL (0, "get: DIR is empty");
@@ -492,7 +497,8 @@ static const struct archive_verb *understand (int argc, char **argv)
     return NULL;
 }
 
-static int add (const struct archive_options *opt, int n, char **dirs)
+/* add and import: the options, checked. */
+static int put (const struct archive_options *opt, int argc, char **argv)
 {
     if (opt->raw && opt->no_raw)
         return FAIL (EXIT_USAGE, "--raw and --no-raw exclude each other");
@@ -503,8 +509,11 @@ static int add (const struct archive_options *opt, int n, char **dirs)
             return FAIL (EXIT_USAGE, "\"%.80s\" is not a tag: " FACT_TAG_RULE,
                          opt->tags.items[i]);
     }
-    return cli_empty_dir (&archive_command, n, dirs)
-               ? EXIT_USAGE : archive_add (opt, n, dirs);
+    if (cli_empty_dir (&archive_command, argc - 1, argv + 1))
+        return EXIT_USAGE;
+    return strcmp (argv[0], "add") == 0
+               ? archive_add (opt, argc - 1, argv + 1)
+               : archive_import (opt, argv[1]);
 }
 
 int verb_archive (int argc, char **argv)
@@ -518,8 +527,8 @@ int verb_archive (int argc, char **argv)
         return status;
     if (!(v = understand (argc - rest, argv + rest)))
         return EXIT_USAGE;
-    if (strcmp (v->name, "add") == 0)
-        return add (&opt, argc - rest - 1, argv + rest + 1);
+    if (strcmp (v->name, "add") == 0 || strcmp (v->name, "import") == 0)
+        return put (&opt, argc - rest, argv + rest);
     if (v->marks)
         return mark (&opt, argc - rest, argv + rest);
     if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)

@@ -452,6 +452,46 @@ int intake_find_job (struct intake *in, struct ledger_item *item,
                   : leave (in, ledger_choose_job (in->ledger, item, err), err);
 }
 
+struct asked_fact {
+    const struct ledger_fact *fact;
+    bool known;
+};
+
+static int compare_fact (void *arg, const struct ledger_fact *f)
+{
+    struct asked_fact *a = arg;
+
+    a->known = a->known || (strcmp (f->key, a->fact->key) == 0 &&
+                            (strcmp (f->key, FACT_TAG) != 0 ||
+                             strcmp (f->value, a->fact->value) == 0));
+    return 0;
+}
+
+static int knows (struct intake *in, const struct record *r, struct err *err)
+{
+    struct asked_fact a = { &r->fact, false };
+    struct size_claims claims = { NULL, 0 };
+    int rc;
+
+    if (r->kind == RECORD_FACT) {
+        rc = ledger_each_fact (in->ledger, r->fact.job, 0, compare_fact, &a,
+                               err);
+        return rc < 0 ? rc : a.known;
+    }
+    rc = ledger_size_claims (in->ledger, r->item.job, &claims, err);
+    if (rc == 0)
+        rc = size_claims_find (&claims, &r->word) != NULL;
+    size_claims_fini (&claims);
+    return rc;
+}
+
+int intake_knows (struct intake *in, const struct record *r, struct err *err)
+{
+    int rc = enter (in, err);
+
+    return rc < 0 ? rc : leave (in, knows (in, r, err), err);
+}
+
 static int ask (struct intake *in, struct json *request, struct json **answer,
                 struct err *err)
 {

@@ -69,6 +69,15 @@ int intake_flush (struct intake *in, struct err *err);
 int intake_find_job (struct intake *in, struct ledger_item *item,
                      struct err *err);
 
+/* Whether the root has said something of what a fact or a claim is about: 1, 0.
+ */
+int intake_knows (struct intake *in, const struct record *r, struct err *err);
+
+/* Make an empty directory in the root for what is unpacked: fileio_remove_tree
+ * removes it, or a later intake if its process was killed.
+ */
+int intake_scratch (struct intake *in, char path[PATH_MAX], struct err *err);
+
 /* Execute a request (request.h), as control_ask, after what was flushed. */
 int intake_ask (struct intake *in, struct json *request, struct json **answer,
                 struct err *err);

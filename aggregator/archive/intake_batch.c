@@ -27,6 +27,27 @@ static bool batch_path (const char *root, const char *name,
     return n > 0 && n < PATH_MAX;
 }
 
+static void forget (const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+
+    if (fileio_join (path, sizeof (path), dir, name) && unlink (path) < 0)
+        (void)fileio_remove_tree (path, NULL);
+}
+
+int intake_scratch (struct intake *in, char path[PATH_MAX], struct err *err)
+{
+    char name[48];
+    int rc;
+
+    PRINT (name, "%ld-files", (long)getpid ());
+    if (!batch_path (store_root (in->store), name, path))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s",
+                        store_root (in->store));
+    rc = fileio_remove_tree (path, err);
+    return rc < 0 ? rc : fileio_mkdirs (path, 0700, err);
+}
+
 void intake_forget_batches (const char *root)
 {
     DIR *dir;
@@ -40,7 +61,7 @@ void intake_forget_batches (const char *root)
         long pid = strtol (e->d_name, NULL, 10);
 
         if (pid > 0 && kill ((pid_t)pid, 0) < 0 && errno == ESRCH)
-            (void)unlinkat (dirfd (dir), e->d_name, 0);
+            forget (path, e->d_name);
     }
     (void)closedir (dir);
 }

@@ -15,6 +15,8 @@
  *
  *     {"do": "take", "job": ID, "batch": NAME}        take a batch of records
  *                                                     (intake.h); "": none
+ *     {"do": "report", "job": ID, "ranks": [...]}     what agents reported of
+ *                                                     ranks in another root
  *     {"do": "divide", "job": SCOPE}                  assign what is open to jobs
  *
  * After the last two, "jobs" has those that changed.  After merge and split, 'answer' has "job", which has the captures now,

@@ -66,6 +66,7 @@ aggregator/catalogue            all net publish query ledger
 aggregator/trend                all net html_page findings ledger catalogue
 aggregator/archive              all net jobs select publish builder ledger
     aggregator/store
+aggregator/interchange          all net ledger aggregator/store archive
 aggregator/service              all net publish findings builder ledger
     transfer archive catalogue aggregator/store
 
@@ -82,7 +83,7 @@ cli                             all net sqlite_pages cli/shared cli/check cli/ru
     aggregator/query aggregator/html_page aggregator/findings aggregator/compare
     aggregator/export aggregator/builder aggregator/summary aggregator/ledger
     aggregator/store aggregator/fsck aggregator/archive aggregator/catalogue
-    aggregator/trend
+    aggregator/trend aggregator/interchange
 '
 
 awk '

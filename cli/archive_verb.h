@@ -1,6 +1,6 @@
-/* cli/archive.h - rollcall archive, between its files */
-#ifndef ROLLCALL_CLI_ARCHIVE_H
-#define ROLLCALL_CLI_ARCHIVE_H
+/* cli/archive_verb.h - rollcall archive, between its files */
+#ifndef ROLLCALL_CLI_ARCHIVE_VERB_H
+#define ROLLCALL_CLI_ARCHIVE_VERB_H
 
 #include "cli.h"
 
@@ -33,6 +33,7 @@ struct adding {
     const char *dir;            // captures at and below it
     const char *called;         // what messages call it
     struct intake *in;
+    bool unpacked;              // it is a copy: its path means nothing
 };
 
 /* Put the captures below a directory into the root: an exit status. */
@@ -44,5 +45,8 @@ int archive_give_tags (struct intake *in, const char *job,
 
 /* The verbs: exit statuses. */
 int archive_add (const struct archive_options *opt, int n, char **dirs);
+int archive_export (const struct archive_options *opt, struct archive *a,
+                    const char *job, const char *file);
+int archive_import (const struct archive_options *opt, const char *file);
 
 #endif

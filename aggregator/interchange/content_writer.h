@@ -1,10 +1,10 @@
-/* cli/archive_content.h - read contents, and put their chunks into a root
+/* aggregator/interchange/content_writer.h - read contents, and put their chunks into a root
  *
  * A writer belongs to a thread.  Each chunk is hashed, and packed only if the
  * root does not have it.
  */
-#ifndef ROLLCALL_CLI_ARCHIVE_CONTENT_H
-#define ROLLCALL_CLI_ARCHIVE_CONTENT_H
+#ifndef ROLLCALL_INTERCHANGE_CONTENT_WRITER_H
+#define ROLLCALL_INTERCHANGE_CONTENT_WRITER_H
 
 #include "archive/intake.h"
 #include "base/pack.h"

@@ -1,5 +1,5 @@
-/* cli/archive_content.c - read contents, and put their chunks into a root */
-#include "archive_content.h"
+/* aggregator/interchange/content_writer.c - read contents, and put their chunks into a root */
+#include "interchange/content_writer.h"
 
 #include "base/vec.h"
 #include "store/fileio.h"
