@@ -739,6 +739,8 @@ int archive_add (const struct archive_options *opt, int n, char **dirs)
     cli_catch_signals ();
     if ((rc = intake_open (opt->root, true, &a.in, &err)) < 0)
         return archive_fail (rc, &err);
+    if (opt->verify)
+        intake_verify (a.in);
     for (int i = 0; i < n && (status == 0 || status == EXIT_NOT_ALL); i++) {
         int one;
 

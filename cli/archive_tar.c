@@ -198,7 +198,7 @@ static int import_from (const struct archive_options *opt, int fd,
     struct intake *in = NULL;
     struct import_sums sums;
     struct err err = { "" };
-    int status, opened, rc = first ? tar_reader_create (fd, &from, &err)
+    int status = 0, opened, rc = first ? tar_reader_create (fd, &from, &err)
                            : err_set (&err, ENOMEM, "no memory for a tar file");
 
     if (rc == 0)
@@ -210,7 +210,9 @@ static int import_from (const struct archive_options *opt, int fd,
                                "%s: %s", file, err.text);
     else if ((opened = intake_open (opt->root, true, &in, &err)) < 0)
         status = archive_fail (opened, &err);
-    else
+    else if (opt->verify)
+        intake_verify (in);
+    if (in)
         status = rc == 1 ? import_job (opt, in, from, &sums)
                          : import_plain (opt, in, from, first, file);
     intake_close (in);

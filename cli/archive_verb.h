@@ -13,7 +13,7 @@ struct archive_options {
     const char *root, *job, *file, *compress;
     struct option_list tags;
     int64_t threads;
-    bool json, superseded, owner, foreign, no_raw, raw;
+    bool json, superseded, owner, foreign, no_raw, raw, verify;
 };
 
 extern const struct command_spec archive_command;

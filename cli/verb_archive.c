@@ -11,6 +11,7 @@
 #include "store/tree.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -35,6 +36,11 @@ static const struct option_spec options[] = {
       "add, import: give their jobs this tag (may be repeated)."),
     OPTION_SWITCH ("raw", 0, struct archive_options, raw,
       "add: raw files, too, which is the default."),
+    OPTION_SWITCH ("verify", 0, struct archive_options, verify,
+      "add, import: read what is stored already, and replace what is damaged."),
+    OPTION (TEXT, "file", 'F', struct archive_options, file, "PATTERN", NULL,
+      NULL, "get: only raw files whose path, or last name, is like that, with * "
+      "for any bytes and ? for one."),
     OPTION_SWITCH ("no-raw", 0, struct archive_options, no_raw,
       "add: only the rows of captures, no raw files."),
     OPTION (TEXT, "compress", 0, struct archive_options, compress, "CODEC",
@@ -259,6 +265,9 @@ static int verify (const struct archive_options *opt, struct archive *a,
         (void)printf ("%ld item%s, %llu bytes, stored in %llu, %zu damaged\n",
                       n, units_s ((uint64_t)n), v.bytes,
                       (unsigned long long)a->read, v.bad);
+    if (v.bad > 0)
+        (void)FAIL (0, "rollcall archive add --verify DIR, with the captures "
+                    "that are damaged in DIR, repairs them");
     rc = cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
     return rc ? rc : v.bad > 0;
 }
@@ -266,7 +275,7 @@ static int verify (const struct archive_options *opt, struct archive *a,
 /* ---- get ---- */
 
 struct getting {
-    const char *job, *what, *dir;
+    const char *job, *what, *dir, *file;
     struct tree out;            // 'dir', once there is something to get
     int64_t rank;               // -1: 'what' is the name of a capture
     bool superseded;            // those, and only those
@@ -311,6 +320,17 @@ static int open_out (struct getting *g, struct err *err)
     return rc;
 }
 
+/* Whether --file names it. */
+static bool is_wanted (const struct getting *g, const struct ledger_item *i)
+{
+    const char *slash = strrchr (i->path, '/');
+
+    return !g->file || (i->kind == ITEM_RAW &&
+                        (fnmatch (g->file, i->path, FNM_NOESCAPE) == 0 ||
+                         (slash && !strchr (g->file, '/') &&
+                          fnmatch (g->file, slash + 1, FNM_NOESCAPE) == 0)));
+}
+
 static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
 {
     struct getting *g = arg;
@@ -318,7 +338,7 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     char path[PATH_MAX];
     int rc;
 
-    if (i->superseded != g->superseded ||
+    if (i->superseded != g->superseded || !is_wanted (g, i) ||
         (g->rank >= 0 ? i->rank != g->rank
                       : strcmp (i->capture, g->what) != 0))
         return 0;
@@ -350,7 +370,7 @@ static int get (const struct archive_options *opt, struct archive *a,
                 const char *job, const char *what, const char *dir)
 {
     struct getting g = { .job = job, .what = what, .dir = dir, .rank = -1,
-                         .superseded = opt->superseded,
+                         .superseded = opt->superseded, .file = opt->file,
                          .owner = opt->owner,
                          .foreign = opt->foreign };
     long n;
@@ -364,10 +384,10 @@ static int get (const struct archive_options *opt, struct archive *a,
     if (n == 0)
         return nothing_of (a, job);
     if (g.files + g.bad == 0)
-        return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s%s: "
+        return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s%s%s: "
                      "rollcall archive ls %s lists them", job, what,
                      g.superseded ? " with superseded versions" : "",
-                     job);
+                     g.file ? " with such a file" : "", job);
     (void)printf ("%zu file%s in %s%s\n", g.files, units_s (g.files), dir,
                   g.bad ? ", others are damaged or cannot be written" : "");
     return cli_flush (&archive_command, 0) ? EX_IOERR : g.bad > 0;

@@ -313,7 +313,18 @@ static int has (struct intake *in, const struct digest *id, struct err *err)
     if (map_get (&in->put, key.id))
         return 1;
     rc = ledger_find_content (in->ledger, id, &place, err);
-    return rc == 1 && !store_has_place (in->store, &place) ? 0 : rc;
+    if (rc != 1 || !store_has_place (in->store, &place))
+        return rc < 0 ? rc : 0;
+    if (!in->verify)
+        return 1;
+    rc = store_check_content (in->store, in->ledger, id, &place, NULL);
+    return rc == 0 ? 1 : rc == -EBADMSG || rc == -ENOENT ? 0
+           : err_sys (err, -rc, "cannot read what is stored");
+}
+
+void intake_verify (struct intake *in)
+{
+    in->verify = true;
 }
 
 int intake_has (struct intake *in, const struct digest *id, struct err *err)

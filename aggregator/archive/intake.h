@@ -44,6 +44,11 @@ int intake_begin (struct ledger *ledger, struct store *store,
 
 void intake_close (struct intake *in);  // drops what was not flushed; NULL: ok
 
+/* From now on, contents that are known are read, and those that are damaged count
+ * as not here: putting them again repairs all that has them.
+ */
+void intake_verify (struct intake *in);
+
 /* Whether a content is here, or was put: 1, 0. */
 int intake_has (struct intake *in, const struct digest *id, struct err *err);
 
@@ -88,6 +93,6 @@ struct intake_sums intake_sums (struct intake *in);
  * something new.  -EBADMSG: it is no whole batch, and nothing of it is taken.
  */
 int intake_take (struct ledger *ledger, struct store *store, const char *name,
-                 struct json *answer, struct err *err);
+                 bool verify, struct json *answer, struct err *err);
 
 #endif

@@ -101,6 +101,7 @@ int intake_deliver (struct intake *in, struct err *err)
         json_add_text (request, "do", "take");
         json_add_text (request, "job", INTAKE_DIR);
         json_add_text (request, "batch", name);
+        json_add_bool (request, "verify", in->verify);
         rc = control_ask (root, request, &answer, &served, err);
         if (rc == 0)
             json_free (answer);
@@ -184,7 +185,7 @@ static int take_all (struct taking *t, struct err *err)
 }
 
 int intake_take (struct ledger *ledger, struct store *store, const char *name,
-                 struct json *answer, struct err *err)
+                 bool verify, struct json *answer, struct err *err)
 {
     struct json *jobs = json_add_array (answer, "jobs");
     struct taking t = { .err = err };
@@ -195,6 +196,7 @@ int intake_take (struct ledger *ledger, struct store *store, const char *name,
     if ((t.fd = open_batch (store_root (store), name, err)) < 0)
         return t.fd;
     if ((rc = intake_begin (ledger, store, &t.in, err)) == 0) {
+        t.in->verify = verify;
         rc = take_all (&t, err);
         for (size_t i = 0; i < t.in->njobs && rc == 0; i++)
             json_push_text (jobs, t.in->jobs[i]);

@@ -23,6 +23,7 @@ struct intake {
                                 // are only read
     bool opened;                // they are ours
     bool served;
+    bool verify;                // known contents are read
     struct map put;
     struct buf records;         // that are no contents; of a batch: all
     unsigned nrecords;

@@ -288,6 +288,7 @@ static int do_take (const struct request *r, struct err *err)
 {
     return intake_take (r->ledger, r->store,
                         json_text (json_get (r->asked, "batch"), ""),
+                        json_is_true (json_get (r->asked, "verify")),
                         r->answer, err);
 }
 

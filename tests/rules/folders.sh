@@ -66,7 +66,7 @@ aggregator/catalogue            all net publish query ledger
 aggregator/trend                all net html_page findings ledger catalogue
 aggregator/archive              all net jobs select publish builder ledger
     aggregator/store
-aggregator/interchange          all net ledger aggregator/store archive
+aggregator/interchange          all net ledger aggregator/store fsck archive
 aggregator/service              all net publish findings builder ledger
     transfer archive catalogue aggregator/store
 

@@ -159,7 +159,7 @@ static int take (struct root *r, const char *name)
 {
     struct json *answer = json_object ();
     struct err err = { "" };
-    int rc = intake_take (r->l, r->s, name, answer, &err);
+    int rc = intake_take (r->l, r->s, name, false, answer, &err);
 
     if (rc == 0)
         assert_string_equal (json_text (json_first (json_get (answer, "jobs")),
