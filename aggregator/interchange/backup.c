@@ -131,24 +131,28 @@ static int note_extent (void *arg, int64_t segment, uint64_t end)
     return vec_push (&x->list, &x->n, &e, sizeof (e));
 }
 
-/* How far a segment belongs to these; 0: not at all. */
-static uint64_t find_extent (const struct extents *x, int64_t segment)
+/* Whether a segment belongs to these, and how far. */
+static bool find_extent (const struct extents *x, int64_t segment,
+                         uint64_t *end)
 {
     size_t i = 0;
 
     while (i < x->n && x->list[i].segment != segment)
         i++;
-    return i < x->n ? x->list[i].end : 0;
+    if (end)
+        *end = i < x->n ? x->list[i].end : 0;
+    return i < x->n;
 }
 
 /* What is there already must be of this root: 0, with the bytes that stay. */
 static int look_at_copy (struct backup *b, int64_t n, const char *from,
                          const char *to, uint64_t end, uint64_t *at)
 {
-    uint64_t former = find_extent (&b->former, n);
     struct stat st, original;
+    uint64_t former;
     int same;
 
+    (void)find_extent (&b->former, n, &former);
     *at = 0;
     if (lstat (to, &st) < 0)
         return errno == ENOENT ? 0 : err_sys (b->err, errno, "cannot stat %s",
@@ -178,9 +182,11 @@ static int save_segment (void *arg, int64_t n, uint64_t end)
     segment_path (b->dir, n, to);
     b->sums->segments++;
     b->sums->bytes += end;
-    if ((rc = look_at_copy (b, n, from, to, end, &at)) < 0 || at == end)
+    if ((rc = look_at_copy (b, n, from, to, end, &at)) < 0 || (at == end && end > 0))
         return rc;
-    if (at == 0 && unlink (to) < 0 && errno != ENOENT)
+    // what the former backup has stays until it is replaced
+    if (at == 0 && !find_extent (&b->former, n, NULL) &&
+        unlink (to) < 0 && errno != ENOENT)
         return err_sys (b->err, errno, "cannot replace %s", to);
     if (at == 0 && b->links && n != b->last && link (from, to) == 0) {
         b->sums->linked += end;
@@ -205,7 +211,7 @@ static void drop_unwanted (const struct backup *b, struct ledger *l)
     while (dir && (e = fileio_next_entry (dir, &listed))) {
         int64_t n = strtoll (e->d_name, NULL, 10);
 
-        if (n > 0 && find_extent (&wanted, n) == 0)
+        if (n > 0 && !find_extent (&wanted, n, NULL))
             (void)unlinkat (dirfd (dir), e->d_name, 0);
     }
     fileio_close_dir (dir);

@@ -70,7 +70,7 @@ _rollcall_first ()                  # VERB
     done
     case $1 in
     archive)
-        _rollcall_offer -W "ls get verify tag untag pin unpin"
+        _rollcall_offer -W "ls get verify add export import tag untag pin unpin"
         ;;
     fsck)
         _rollcall_offer -W "agent aggregator result"
