@@ -1,7 +1,8 @@
 /* cli/verb_archive.c - rollcall archive: list, extract and verify stored data,
  * and mark jobs
  */
-#include "archive_verb.h"
+#include "cli.h"
+#include "interchange/archive_verb.h"
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static const struct option_spec options[] = {
       NULL, 1, 64, "add: threads. Without it: one for each CPU."),
 };
 
-const struct command_spec archive_command = {
+static const struct command_spec archive_command = {
     "rollcall archive",
     "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB] | "
     "add DIR... | export JOB FILE | import FILE | tag|untag JOB TAG... | pin|unpin JOB",
@@ -408,17 +408,6 @@ static void print_marks (const char *job, const struct json *answer)
                                 ? "pinned" : "not pinned");
 }
 
-const char *archive_my_name (void)
-{
-    const struct passwd *me = getpwuid (getuid ());
-    static char number[24];
-
-    if (me)
-        return me->pw_name;
-    PRINT (number, "%ld", (long)getuid ());
-    return number;
-}
-
 /* tag, untag, pin or unpin, then the job, then tags. */
 static int mark (const struct archive_options *opt, int argc, char **argv)
 {
@@ -545,6 +534,7 @@ int verb_archive (int argc, char **argv)
 
     if (!cli_options (&archive_command, argc, argv, &opt, &rest, &status))
         return status;
+    opt.command = &archive_command;
     if (!(v = understand (argc - rest, argv + rest)))
         return EXIT_USAGE;
     if (strcmp (v->name, "add") == 0 || strcmp (v->name, "import") == 0)

@@ -1,4 +1,8 @@
-/* aggregator/interchange/backup.c - back up a root */
+/* aggregator/interchange/backup.c - back up a root
+ *
+ * This folder: what goes out of a root and comes into one: jobs as tar files,
+ * backups.
+ */
 #include "interchange/backup.h"
 
 #include "base/vec.h"

@@ -23,7 +23,8 @@ struct export {
     int lines;                  // the manifest, a file without a name
     uint64_t manifest_bytes;
     struct digester *digester;  // of the member under way
-    void (*lose) (const struct ledger_item *item, const struct err *why);
+    void (*lose) (void *arg, const struct ledger_item *item, const struct err *why);
+    void *arg;
     const atomic_bool *cancel;
     struct export_sums *sums;
     struct err *err;
@@ -167,7 +168,7 @@ static int check_item (struct export *x, const struct ledger_item *i,
         rc = store_reader_check (*in, NULL, NULL, x->cancel, &why);
     if (rc == -ENOENT || rc == -EBADMSG) {
         x->sums->lost++;
-        x->lose (i, &why);
+        x->lose (x->arg, i, &why);
         return 0;
     }
     if (rc < 0 && x->err)
@@ -327,12 +328,12 @@ static int export_all (struct export *x)
 }
 
 int export_job (struct archive *a, const char *job, int fd,
-                void (*lose) (const struct ledger_item *item,
+                void (*lose) (void *arg, const struct ledger_item *item,
                               const struct err *why),
-                const atomic_bool *cancel, struct export_sums *ret,
+                void *arg, const atomic_bool *cancel, struct export_sums *ret,
                 struct err *err)
 {
-    struct export x = { .a = a, .job = job, .lose = lose, .cancel = cancel,
+    struct export x = { .a = a, .job = job, .lose = lose, .arg = arg, .cancel = cancel,
                         .sums = ret, .err = err };
     int rc;
 

@@ -23,9 +23,9 @@ struct export_sums {
  * the reason.  -ENOENT: there is no such job; -EINTR: *cancel is true.
  */
 int export_job (struct archive *a, const char *job, int fd,
-                void (*lose) (const struct ledger_item *item,
+                void (*lose) (void *arg, const struct ledger_item *item,
                               const struct err *why),
-                const atomic_bool *cancel, struct export_sums *ret,
+                void *arg, const atomic_bool *cancel, struct export_sums *ret,
                 struct err *err);
 
 #endif

@@ -39,7 +39,8 @@ int import_export (struct tar_reader *from, struct intake *in,
  */
 int import_unpack (struct tar_reader *from, struct tar_member *first,
                    const struct tree *to, bool owner,
-                   void (*refuse) (const char *why), const atomic_bool *cancel,
+                   void (*refuse) (void *arg, const char *why), void *arg,
+                   const atomic_bool *cancel,
                    struct import_sums *ret, struct err *err);
 
 #endif

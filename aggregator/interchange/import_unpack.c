@@ -18,7 +18,8 @@ struct unpacking {
     struct tar_reader *from;
     const struct tree *to;
     bool owner;
-    void (*refuse) (const char *why);
+    void (*refuse) (void *arg, const char *why);
+    void *arg;
     const atomic_bool *cancel;
     struct space_floor floor;
     uint64_t unlooked;          // bytes since the last look
@@ -32,7 +33,7 @@ static void refuse (struct unpacking *u, const char *name, const char *why)
     char text[PATH_MAX + 128];
 
     PRINT (text, "%s%s%s", name, *name ? ": " : "", why);
-    u->refuse (text);
+    u->refuse (u->arg, text);
     u->sums->refused++;
 }
 
@@ -101,7 +102,7 @@ static int take_file (struct unpacking *u, const struct tar_member *m)
 
 int import_unpack (struct tar_reader *from, struct tar_member *first,
                    const struct tree *to, bool owner,
-                   void (*refuse_fn) (const char *why),
+                   void (*refuse_fn) (void *arg, const char *why), void *arg,
                    const atomic_bool *cancel, struct import_sums *ret,
                    struct err *err)
 {
@@ -115,6 +116,7 @@ int import_unpack (struct tar_reader *from, struct tar_member *first,
     u->to = to;
     u->owner = owner;
     u->refuse = refuse_fn;
+    u->arg = arg;
     u->cancel = cancel;
     u->sums = ret;
     u->err = err;

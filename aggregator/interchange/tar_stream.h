@@ -4,9 +4,6 @@
  * Written is pax, which has times in ns, sizes above 8 GiB and names of any
  * bytes.  Read is every kind of tar, also gzip and zstd of one.  Memory does not
  * grow with the file.
- *
- * This folder: what goes out of a root and comes into one: jobs as tar files,
- * backups.
  */
 #ifndef ROLLCALL_INTERCHANGE_TAR_STREAM_H
 #define ROLLCALL_INTERCHANGE_TAR_STREAM_H

@@ -20,8 +20,9 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 #define ROOT "root"
 #define FILES "files"
 
-static void refuse (const char *why)
+static void refuse (void *arg, const char *why)
 {
+    (void)arg;
     if (!*why)
         abort ();
 }
@@ -47,7 +48,7 @@ static int take (int fd, struct intake *in)
     } else if (rc == 0) {
         if (tree_open (&to, fuzz_path (path, FILES), NULL) < 0)
             abort ();
-        rc = import_unpack (from, first, &to, false, refuse, NULL, &sums, &err);
+        rc = import_unpack (from, first, &to, false, refuse, NULL, NULL, &sums, &err);
         tree_close (&to);
     }
     if (rc < 0 && !err.text[0])

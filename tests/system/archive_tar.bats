@@ -231,3 +231,22 @@ digest_of ()                        # ROOT: of the rows of job j, built
     expect_status 0
     is "temporary files" "" "$(compgen -G 'j.tar.tmp*' || true)"
 }
+
+@test "README: its ten lines work as they are printed" {
+    local line
+
+    make --ranks 4
+    sed -n '/^## The archive/,/^## /s/^    //p' \
+        "$BATS_TEST_DIRNAME/../../README.md" >lines
+    is "lines" 10 "$(wc -l <lines)"
+    export PATH=$ROLLCALL_BIN:$PATH
+    while IFS= read -r line; do
+        eval "$line" >said 2>&1 || fail "$line: $(cat said)"
+    done <lines
+    is "what came back" "$(find "$(capture_of 3)" -type f | wc -l)" \
+        "$(find back3 -type f ! -name rollcall.shipment | wc -l)"
+    is "the other root" "$(rollcall archive ls)" \
+        "$(rollcall archive --root copy ls)"
+    is "the restored root" "$(rollcall archive ls)" \
+        "$(rollcall archive --root restored ls)"
+}

@@ -1,4 +1,4 @@
-/* cli/archive_tar.c - rollcall archive export and import */
+/* cli/interchange/archive_tar.c - rollcall archive export and import */
 #include "archive_verb.h"
 
 #include "base/units.h"
@@ -16,14 +16,16 @@
 
 /* ---- export ---- */
 
-static void tell_lost (const struct ledger_item *i, const struct err *why)
+static void tell_lost (void *arg, const struct ledger_item *i,
+                       const struct err *why)
 {
+    const struct archive_options *opt = arg;
     char text[2 * MESSAGE_PATH_MAX + ERR_TEXT_MAX];
     char shown[UTF8_ESCAPED (sizeof (text))];
 
     PRINT (text, "%s%s%s: %s: it is left out", i->capture, *i->path ? "/" : "",
            i->path, why->text);
-    (void)ARCHIVE_FAIL (0, "%s", utf8_escape (text, UTF8_COLUMN, shown));
+    (void)cli_fail (opt->command, 0, "%s", utf8_escape (text, UTF8_COLUMN, shown));
 }
 
 /* A temporary file beside FILE, which a later export to FILE removes if this one
@@ -44,7 +46,7 @@ static int create_temp (const struct tree *dir, const char *name,
                   : fd;
 }
 
-static int export_to (struct archive *a, const char *job,
+static int export_to (const struct archive_options *opt, struct archive *a, const char *job,
                       const struct tree *dir, const char *name,
                       struct export_sums *sums, struct err *err)
 {
@@ -53,7 +55,7 @@ static int export_to (struct archive *a, const char *job,
 
     if (fd < 0)
         return fd;
-    rc = export_job (a, job, fd, tell_lost, &cli_cancelled, sums, err);
+    rc = export_job (a, job, fd, tell_lost, (void *)opt, &cli_cancelled, sums, err);
     if (rc == 0 && fsync (fd) < 0)
         rc = err_sys (err, errno, "cannot fsync %s", name);
     rc = fileio_close_written (fd, rc);
@@ -78,7 +80,7 @@ static int export_file (const struct archive_options *opt, struct archive *a,
         if (isatty (STDOUT_FILENO))
             return err_set (err, EINVAL, "a tar file is nothing for a "
                             "terminal");
-        return export_job (a, job, STDOUT_FILENO, tell_lost, &cli_cancelled,
+        return export_job (a, job, STDOUT_FILENO, tell_lost, (void *)opt, &cli_cancelled,
                            sums, err);
     }
     PRINT (path, "%.*s", slash ? (int)(slash - file) + 1 : 1,
@@ -88,7 +90,7 @@ static int export_file (const struct archive_options *opt, struct archive *a,
     rc = *name ? tree_check_owner (&dir, opt->foreign, err)
                : err_set (err, EISDIR, "%s is a directory", file);
     if (rc == 0)
-        rc = export_to (a, job, &dir, name, sums, err);
+        rc = export_to (opt, a, job, &dir, name, sums, err);
     tree_close (&dir);
     return rc;
 }
@@ -103,9 +105,9 @@ int archive_export (const struct archive_options *opt, struct archive *a,
     cli_catch_signals ();
     rc = export_file (opt, a, job, file, &sums, &err);
     if (rc == -EINTR)
-        return cli_interrupted (&archive_command, "nothing was written");
+        return cli_interrupted (opt->command, "nothing was written");
     if (rc < 0)
-        return ARCHIVE_FAIL (rc == -ENOENT    ? EX_NOINPUT
+        return cli_fail (opt->command, rc == -ENOENT    ? EX_NOINPUT
                              : rc == -EBADMSG ? EX_DATAERR
                              : rc == -EINVAL  ? EXIT_USAGE
                                               : cli_output_status (rc),
@@ -115,16 +117,17 @@ int archive_export (const struct archive_options *opt, struct archive *a,
                       (unsigned long long)sums.files, units_s (sums.files),
                       (unsigned long long)sums.bytes, file,
                       sums.lost ? "; others are damaged" : "");
-    return cli_flush (&archive_command, 0) ? EX_IOERR : sums.lost > 0;
+    return cli_flush (opt->command, 0) ? EX_IOERR : sums.lost > 0;
 }
 
 /* ---- import ---- */
 
-static void tell_refused (const char *why)
+static void tell_refused (void *arg, const char *why)
 {
+    const struct archive_options *opt = arg;
     char shown[UTF8_ESCAPED (PATH_MAX + 128)];
 
-    (void)ARCHIVE_FAIL (0, "left out: %s", utf8_escape (why, UTF8_COLUMN,
+    (void)cli_fail (opt->command, 0, "left out: %s", utf8_escape (why, UTF8_COLUMN,
                                                        shown));
 }
 
@@ -144,12 +147,12 @@ static int import_plain (const struct archive_options *opt, struct intake *in,
         rc = tree_open (&to, path, &err);
     if (rc == 0)
         rc = import_unpack (from, first, &to, opt->owner, tell_refused,
-                            &cli_cancelled, &sums, &err);
+                            (void *)opt, &cli_cancelled, &sums, &err);
     tree_close (&to);
     a.dir = path;
-    status = rc < 0 ? archive_fail (rc, &err) : archive_add_dir (&a);
+    status = rc < 0 ? archive_fail (opt, rc, &err) : archive_add_dir (&a);
     if (fileio_remove_tree (path, &err) < 0)
-        (void)ARCHIVE_FAIL (0, "%s", err.text);
+        (void)cli_fail (opt->command, 0, "%s", err.text);
     return status == 0 && sums.refused > 0 ? EXIT_NOT_ALL : status;
 }
 
@@ -167,13 +170,13 @@ static int print_import (const struct archive_options *opt, struct intake *in,
         json_add_int (o, "files", (int64_t)s->files);
         json_add_int (o, "bytes", (int64_t)s->bytes);
         json_add_int (o, "stored", (int64_t)stored);
-        return cli_flush (&archive_command, cli_print_json (o));
+        return cli_flush (opt->command, cli_print_json (o));
     }
     (void)printf ("job %s\n%llu file%s, %llu bytes; %llu new bytes are "
                   "stored\n", utf8_escape (s->job, UTF8_COLUMN, shown),
                   (unsigned long long)s->files, units_s (s->files),
                   (unsigned long long)s->bytes, (unsigned long long)stored);
-    return cli_flush (&archive_command, 0);
+    return cli_flush (opt->command, 0);
 }
 
 static int import_job (const struct archive_options *opt, struct intake *in,
@@ -187,7 +190,7 @@ static int import_job (const struct archive_options *opt, struct intake *in,
         rc = import_export (from, in, codec, &cli_cancelled, sums, &err);
     if (rc == 0)
         rc = archive_give_tags (in, sums->job, &opt->tags, &err);
-    return rc < 0 ? archive_fail (rc, &err) : print_import (opt, in, sums);
+    return rc < 0 ? archive_fail (opt, rc, &err) : print_import (opt, in, sums);
 }
 
 static int import_from (const struct archive_options *opt, int fd,
@@ -206,10 +209,10 @@ static int import_from (const struct archive_options *opt, int fd,
     if (rc == 0 && !first->name[0] && !first->refused[0] && !first->directory)
         rc = err_set (&err, EBADMSG, "it has no members");
     if (rc < 0)
-        status = ARCHIVE_FAIL (rc == -EBADMSG ? EX_DATAERR : EX_OSERR,
+        status = cli_fail (opt->command, rc == -EBADMSG ? EX_DATAERR : EX_OSERR,
                                "%s: %s", file, err.text);
     else if ((opened = intake_open (opt->root, true, &in, &err)) < 0)
-        status = archive_fail (opened, &err);
+        status = archive_fail (opt, opened, &err);
     else if (opt->verify)
         intake_verify (in);
     if (in)
@@ -229,7 +232,7 @@ int archive_import (const struct archive_options *opt, const char *file)
     if (strcmp (file, "-") == 0)
         return import_from (opt, STDIN_FILENO, "standard input");
     if ((fd = open (file, O_RDONLY | O_CLOEXEC)) < 0)
-        return ARCHIVE_FAIL (EX_NOINPUT, "cannot open %s: %s", file,
+        return cli_fail (opt->command, EX_NOINPUT, "cannot open %s: %s", file,
                              strerror (errno));
     status = import_from (opt, fd, file);
     (void)close (fd);

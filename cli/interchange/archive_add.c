@@ -1,4 +1,5 @@
-/* cli/archive_add.c - rollcall archive add: captures of a directory into a root
+/* cli/interchange/archive_add.c - rollcall archive add: captures of a directory
+ * into a root
  *
  * As if agents had delivered them: the rows of each capture and its raw files,
  * under the same names.  Contents are put as they are read, their names when the
@@ -97,7 +98,7 @@ static void tell (struct adding_all *all, const char *path, const char *file,
 
     PRINT (text, "%s%s%s: %s", path, file && *file ? "/" : "",
            file ? file : "", why);
-    (void)ARCHIVE_FAIL (0, "%s", utf8_escape (text, UTF8_COLUMN, shown));
+    (void)cli_fail (all->a->opt->command, 0, "%s", utf8_escape (text, UTF8_COLUMN, shown));
     all->failed++;
 }
 
@@ -585,6 +586,17 @@ static int divide (struct adding_all *all, struct err *err)
     return rc;
 }
 
+const char *archive_my_name (void)
+{
+    const struct passwd *me = getpwuid (getuid ());
+    static char number[24];
+
+    if (me)
+        return me->pw_name;
+    PRINT (number, "%ld", (long)getuid ());
+    return number;
+}
+
 int archive_give_tags (struct intake *in, const char *job,
                        const struct option_list *tags, struct err *err)
 {
@@ -634,7 +646,7 @@ static int print_sums (const struct adding_all *all)
         json_add_int (o, "bytes", (int64_t)all->bytes);
         json_add_int (o, "stored", (int64_t)sums.bytes);
         json_add_int (o, "failed", (int64_t)all->failed);
-        return cli_flush (&archive_command, cli_print_json (o));
+        return cli_flush (all->a->opt->command, cli_print_json (o));
     }
     for (uint32_t i = 0; i < jobs; i++)
         (void)printf ("job %s\n", utf8_escape (texts_at (&all->jobs, i),
@@ -646,7 +658,7 @@ static int print_sums (const struct adding_all *all)
                   (unsigned long long)sums.bytes, sums.served
                       ? "; the aggregator of this root builds their results"
                       : "");
-    return cli_flush (&archive_command, 0);
+    return cli_flush (all->a->opt->command, 0);
 }
 
 /* ---- all of it ---- */
@@ -659,12 +671,13 @@ static int find (const struct adding *a, struct found_list *found)
     found->cancel = &cli_cancelled;
     if ((rc = find_captures (a->dir, found, &err)) < 0)
         return rc == -ECANCELED
-                   ? cli_interrupted (&archive_command, "nothing was added")
-                   : ARCHIVE_FAIL (rc == -ENOMEM ? EX_OSERR : EX_NOINPUT, "%s",
+                   ? cli_interrupted (a->opt->command, "nothing was added")
+                   : cli_fail (a->opt->command, rc == -ENOMEM ? EX_OSERR
+                                                             : EX_NOINPUT, "%s",
                                    err.text);
     for (size_t i = 0; i < found->nproblems; i++)
-        (void)ARCHIVE_FAIL (0, "%s", found->problems[i]);
-    return found->n > 0 ? 0 : ARCHIVE_FAIL (EX_NOINPUT, "no captures below %s",
+        (void)cli_fail (a->opt->command, 0, "%s", found->problems[i]);
+    return found->n > 0 ? 0 : cli_fail (a->opt->command, EX_NOINPUT, "no captures below %s",
                                             a->called);
 }
 
@@ -705,7 +718,7 @@ int archive_add_dir (const struct adding *a)
             rc = divide (&all, &err);
         if (rc == 0)
             rc = give_tags (&all, &err);
-        status = rc < 0 ? archive_fail (rc, &err) : print_sums (&all);
+        status = rc < 0 ? archive_fail (a->opt, rc, &err) : print_sums (&all);
         if (status == 0 && (all.failed > 0 || found.unread))
             status = EXIT_NOT_ALL;
     }
@@ -714,12 +727,13 @@ int archive_add_dir (const struct adding *a)
     return status;
 }
 
-int archive_fail (int rc, const struct err *err)
+int archive_fail (const struct archive_options *opt, int rc,
+                  const struct err *err)
 {
     if (rc == -EINTR)
-        return cli_interrupted (&archive_command, "what came so far is kept; "
+        return cli_interrupted (opt->command, "what came so far is kept; "
                                 "the same command goes on");
-    return ARCHIVE_FAIL (rc == -EINVAL    ? EXIT_USAGE
+    return cli_fail (opt->command, rc == -EINVAL    ? EXIT_USAGE
                          : rc == -ENOENT  ? EX_NOINPUT
                          : rc == -EBUSY   ? EX_TEMPFAIL
                          : rc == -EBADMSG ? EX_DATAERR
@@ -738,7 +752,7 @@ int archive_add (const struct archive_options *opt, int n, char **dirs)
 
     cli_catch_signals ();
     if ((rc = intake_open (opt->root, true, &a.in, &err)) < 0)
-        return archive_fail (rc, &err);
+        return archive_fail (opt, rc, &err);
     if (opt->verify)
         intake_verify (a.in);
     for (int i = 0; i < n && (status == 0 || status == EXIT_NOT_ALL); i++) {

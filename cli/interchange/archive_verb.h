@@ -1,8 +1,11 @@
-/* cli/archive_verb.h - rollcall archive, between its files */
-#ifndef ROLLCALL_CLI_ARCHIVE_VERB_H
-#define ROLLCALL_CLI_ARCHIVE_VERB_H
+/* cli/interchange/archive_verb.h - rollcall archive, between its files
+ *
+ * This folder: what rollcall archive puts into a root, or takes out as a file.
+ */
+#ifndef ROLLCALL_INTERCHANGE_ARCHIVE_VERB_H
+#define ROLLCALL_INTERCHANGE_ARCHIVE_VERB_H
 
-#include "cli.h"
+#include "shared/command.h"
 
 #include "archive/archive.h"
 #include "archive/intake.h"
@@ -10,19 +13,16 @@
 #include <stdint.h>
 
 struct archive_options {
+    const struct command_spec *command;         // for messages
     const char *root, *job, *file, *compress;
     struct option_list tags;
     int64_t threads;
     bool json, superseded, owner, foreign, no_raw, raw, verify;
 };
 
-extern const struct command_spec archive_command;
-
-#define ARCHIVE_FAIL(status, ...) \
-    cli_fail (&archive_command, status, __VA_ARGS__)
-
 /* The exit status of a failed intake, after its sentence was printed. */
-int archive_fail (int rc, const struct err *err);
+int archive_fail (const struct archive_options *opt, int rc,
+                  const struct err *err);
 
 /* The name of whoever asks, for a record of who changed what. */
 const char *archive_my_name (void);
