@@ -17,7 +17,6 @@ struct verb {
 
 int verb_analyze (int argc, char **argv);
 int verb_archive (int argc, char **argv);
-int verb_backup (int argc, char **argv);
 int verb_build (int argc, char **argv);
 int verb_clean (int argc, char **argv);
 int verb_doctor (int argc, char **argv);
@@ -28,7 +27,6 @@ int verb_query (int argc, char **argv);
 int verb_findings (int argc, char **argv);
 int verb_report (int argc, char **argv);
 int verb_jobs (int argc, char **argv);
-int verb_restore (int argc, char **argv);
 int verb_run (int argc, char **argv);
 int verb_fsck (int argc, char **argv);
 int verb_show (int argc, char **argv);

@@ -1,5 +1,6 @@
 /* cli/rollcall_main.c - the main program: rollcall VERB ... */
 #include "cli.h"
+#include "interchange/backup_verbs.h"
 
 #include "base/log.h"
 #include "base/utf8.h"

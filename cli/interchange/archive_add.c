@@ -5,6 +5,8 @@
  * under the same names.  Contents are put as they are read, their names when the
  * whole capture was read and is still what it was: so what is interrupted leaves
  * contents that the next try finds, and no half capture.
+ *
+ * This folder: what rollcall archive puts into a root, or takes out as a file.
  */
 #include "archive_verb.h"
 

@@ -1,7 +1,4 @@
-/* cli/interchange/archive_verb.h - rollcall archive, between its files
- *
- * This folder: what rollcall archive puts into a root, or takes out as a file.
- */
+/* cli/interchange/archive_verb.h - rollcall archive, between its files */
 #ifndef ROLLCALL_INTERCHANGE_ARCHIVE_VERB_H
 #define ROLLCALL_INTERCHANGE_ARCHIVE_VERB_H
 

@@ -172,7 +172,7 @@ part_interchange ()
 {
     local i cases=4 kills=8
 
-    [ -z "$LONG" ] || cases=60 kills=20
+    [ -z "$LONG" ] || cases=70 kills=20
     prepare || return
     (cd "$WORK/base" && tar cf p.tar --format=pax job)
     CASES=()

@@ -1,9 +1,10 @@
-/* cli/verb_backup.c - rollcall backup and restore: a root, and its copy */
-#include "cli.h"
+/* cli/interchange/verb_backup.c - rollcall backup and restore: a root, and its copy */
+#include "interchange/backup_verbs.h"
 
 #include "base/units.h"
 #include "interchange/backup.h"
-#include "json/json.h"
+#include "shared/command.h"
+#include "store/root.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@ struct backup_options {
 };
 
 static const struct option_spec backup_rows[] = {
-    CLI_ROOT_OPTION (struct backup_options),
+    OPTION (TEXT, "root", 'r', struct backup_options, root, "DIR", ROOT_DEFAULT,
+      ROOT_VARIABLE, "The aggregator's root."),
     OPTION_SWITCH ("copy", 0, struct backup_options, copy,
       "Copy full segments even if DIR is on the same file system, where they "
       "could be linked."),
