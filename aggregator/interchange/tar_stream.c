@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "store/content.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -200,7 +201,9 @@ static const char *refuse_kind (struct archive_entry *e)
     case AE_IFREG:
         return archive_entry_sparse_count (e) > 0
                    ? "it has holes: pack it without --sparse"
-               : archive_entry_size (e) < 0 ? "it has no size" : NULL;
+               : archive_entry_size (e) < 0 ? "it has no size"
+               : (uint64_t)archive_entry_size (e) > CONTENT_SIZE_MAX
+                   ? "it is larger than what can be stored" : NULL;
     case AE_IFDIR:
         return NULL;
     case AE_IFLNK:

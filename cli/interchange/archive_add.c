@@ -58,6 +58,7 @@ struct add_capture {
     int64_t rank;
     char capture_name[MESSAGE_NAME_MAX];
     struct digest rows;
+    size_t nfiles;
     bool changed, failed, done;
     struct err why;
 };
@@ -104,25 +105,30 @@ static void tell (struct adding_all *all, const char *path, const char *file,
     all->failed++;
 }
 
+static void leave_out (void *arg, const char *path, const char *why)
+{
+    const struct group *g = arg;
+
+    tell (g->all, g->captures[g->n - 1].path, path, why);
+}
+
 static int note_file (void *arg, int dirfd, const char *name, const char *path,
                       struct err *err)
 {
     struct group *g = arg;
-    struct add_file *f = vec_add (&g->files, &g->nfiles, sizeof (*f));
+    struct add_file *f;
 
+    if (g->captures[g->n - 1].nfiles++ >= RAW_FILES_MAX) {
+        leave_out (g, path, "it has more files than can be stored");
+        return 0;
+    }
+    f = vec_add (&g->files, &g->nfiles, sizeof (*f));
     if (!f || !(f->path = strdup (path)))
         return err_set (err, ENOMEM, "no memory for raw files");
     f->capture = g->n - 1;
     if (fstatat (dirfd, name, &f->st, AT_SYMLINK_NOFOLLOW) < 0)
         f->rc = -errno;
     return 0;
-}
-
-static void leave_out (void *arg, const char *path, const char *why)
-{
-    const struct group *g = arg;
-
-    tell (g->all, g->captures[g->n - 1].path, path, why);
 }
 
 static int pass_over (void *arg, const char *path, int rc, struct err *err)
@@ -180,6 +186,8 @@ static int add_file (struct group *g, struct add_file *f,
     rc = fstat (fd, &st) < 0 ? -errno : 0;
     if (rc == 0 && !is_same (&st, &f->st))
         f->rc = -EAGAIN;
+    else if (rc == 0 && (uint64_t)st.st_size > CONTENT_SIZE_MAX)
+        f->rc = -EFBIG;
     else if (rc == 0)
         rc = content_writer_put (w, fd, (uint64_t)st.st_size, true,
                                  &f->content, &f->rc, err);
@@ -468,6 +476,7 @@ static int list_files (struct group *g, struct add_capture *c, struct err *err)
     const struct raw_files files = { note_file, pass_over, leave_out, NULL, g };
 
     c->failed = false;
+    c->nfiles = 0;
     (void)extract_measure (c->path, &c->look);
     return g->all->a->opt->no_raw ? 0 : raw_files_each (c->path, &files, err);
 }
