@@ -174,3 +174,37 @@ the_job ()
     is "status" 73 "$was"
     is "sentences" 1 "$(grep -c . <<<"$said")"
 }
+
+# of_files DIR: content, mode and time of each file, whatever its name
+of_files ()
+{
+    find "$1" -type f ! -name rollcall.shipment -printf '%m %T@ %P\n' |
+        while read -r mode time path; do
+            printf '%s %s %s\n' "$mode" "$time" \
+                "$(sha256sum <"$1/$path" | cut -c 1-64)"
+        done | sort
+}
+
+@test "add: real captures come back as they were" {
+    local name
+
+    for name in text_level1 event_db; do
+        [ -d "${ROLLCALL_REAL_CAPTURES:-}/$name" ] || skip "no real captures"
+        rm -rf job back
+        cp -rp "$ROLLCALL_REAL_CAPTURES/$name" job
+        add --job "$name" job
+        expect_status 0
+        "$ROLLCALL" archive --root root ls "$name" | cut -f 3 | sort -u |
+            while read -r capture; do
+                "$ROLLCALL" archive --root root get "$name" "$capture" back
+            done >/dev/null
+        is "$name" "$(of_files job | grep -Fxf <(of_files back))" \
+            "$(of_files back)"
+        is "files of $name" "$(find job/*_pt -type f | wc -l)" \
+            "$(find back -type f ! -name rollcall.shipment | wc -l)"
+        "$ROLLCALL" archive --root root export "$name" "$name.tar" >/dev/null
+        "$ROLLCALL" archive --root other import "$name.tar" >/dev/null
+        is "items of $name" "$("$ROLLCALL" archive --root root ls "$name")" \
+            "$("$ROLLCALL" archive --root other ls "$name")"
+    done
+}
