@@ -10,23 +10,11 @@
 #include "store/gc.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #define FAIL(opt, status, ...) cli_fail ((opt)->command, status, __VA_ARGS__)
-
-const char *archive_my_name (void)
-{
-    const struct passwd *me = getpwuid (getuid ());
-    static char number[24];
-
-    if (me)
-        return me->pw_name;
-    PRINT (number, "%ld", (long)getuid ());
-    return number;
-}
 
 /* Print a document, or end the plan in text. */
 static int finish (const struct archive_remove_options *opt, struct json *doc)

@@ -6,8 +6,6 @@
 #include "store/fileio.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 bool cli_valid_job (const char *name)
@@ -65,14 +63,4 @@ int cli_ask (const struct command_spec *c, const char *root,
                                   : rc == -EACCES || rc == -EPERM ? EX_NOPERM
                                                                   : EX_IOERR,
                                "%s", err.text);
-}
-
-int cli_print_json (struct json *j)
-{
-    char *text = json_print (j, true);
-    int rc = text && puts (text) >= 0 ? 0 : text ? -errno : -ENOMEM;
-
-    free (text);
-    json_free (j);
-    return rc;
 }

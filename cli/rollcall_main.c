@@ -1,5 +1,6 @@
 /* cli/rollcall_main.c - the main program: rollcall VERB ... */
 #include "cli.h"
+#include "interchange/backup_verbs.h"
 
 #include "base/log.h"
 #include "base/utf8.h"
@@ -38,6 +39,9 @@ static const struct verb verbs[] = {
       "show or remove the files that finished runs have left here" },
     { "archive", verb_archive,
       "list, get back and verify an aggregator's captures" },
+    { "backup", verb_backup,
+      "back up an aggregator's root; restore makes a root of it" },
+    { "restore", verb_restore, "make an aggregator's root of a backup" },
     { "fetch", verb_fetch,
       "ask a service's agents for raw files of ranks" },
     { "fsck", verb_fsck,

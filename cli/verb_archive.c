@@ -8,22 +8,18 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "model/beside.h"
 #include "query/grid.h"
 #include "store/fileio.h"
 #include "store/tree.h"
 
 #include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct archive_options {
-    const char *root;
-    bool json, superseded, owner, foreign, apply;
-    struct archive_prune_options prune;
-    int64_t grace_ns, percent;
-};
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct archive_options),
@@ -33,8 +29,27 @@ static const struct option_spec options[] = {
       "get: write superseded versions instead of the current ones."),
     OPTION_SWITCH ("owner", 0, struct archive_options, owner,
       "get: restore owner and group, too, if the agent delivered them (--owner "
-      "there). Only root can."),
+      "there). Only root can. add: store them."),
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
+    OPTION (TEXT, "job", 'J', struct archive_options, job, "ID", NULL, NULL,
+      "add, import: the job of the captures. Without it they are divided into "
+      "jobs by their content."),
+    OPTION (LIST, "tag", 't', struct archive_options, tags, "TAG", NULL, NULL,
+      "add, import: give their jobs this tag (may be repeated). prune: only jobs "
+      "with this tag."),
+    OPTION_SWITCH ("raw", 0, struct archive_options, raw,
+      "add: raw files, too, which is the default."),
+    OPTION_SWITCH ("verify", 0, struct archive_options, verify,
+      "add, import: read what is stored already, and replace what is damaged."),
+    OPTION (TEXT, "file", 'F', struct archive_options, file, "PATTERN", NULL,
+      NULL, "get: only raw files whose path, or last name, is like that, with * "
+      "for any bytes and ? for one."),
+    OPTION_SWITCH ("no-raw", 0, struct archive_options, no_raw,
+      "add: only the rows of captures, no raw files."),
+    OPTION (TEXT, "compress", 0, struct archive_options, compress, "CODEC",
+      "lz4", NULL, PACK_COMPRESS_HELP),
+    OPTION_NUMBER ("threads", 'j', struct archive_options, threads, "N", NULL,
+      NULL, 1, 64, "add: threads. Without it: one for each CPU."),
     OPTION_SWITCH ("apply", 0, struct archive_options, apply,
       "rm, prune, gc: do it. Without this, only what would happen is printed."),
     OPTION (TEXT, "keep-days", 0, struct archive_options, prune.keep_days, "N",
@@ -44,8 +59,6 @@ static const struct option_spec options[] = {
     OPTION (TEXT, "max-size", 0, struct archive_options, prune.max_size,
       "SIZE", NULL, NULL,
       "prune: of those, remove the oldest until the others take at most SIZE."),
-    OPTION (TEXT, "tag", 0, struct archive_options, prune.tag, "TAG", NULL,
-      NULL, "prune: only jobs with this tag."),
     OPTION_NUMBER ("forget-metadata-after", 0, struct archive_options,
       prune.forget_days, "DAYS", "0", NULL, 0, 36500,
       "prune: forget command and environment of jobs without new data for so "
@@ -61,10 +74,10 @@ static const struct option_spec options[] = {
 static const struct command_spec archive_command = {
     "rollcall archive",
     "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB] | "
-    "tag|untag JOB TAG... | pin|unpin JOB | rm JOB [CAPTURE|RANK] | "
-    "prune | gc",
-    "List an aggregator's captures, get one back byte for byte, check every "
-    "hash, mark jobs with tags and pins, and remove what is not needed.",
+    "add DIR... | export JOB FILE | import FILE | tag|untag JOB TAG... | "
+    "pin|unpin JOB | rm JOB [CAPTURE|RANK] | prune | gc",
+    "Put captures into a root, list them, get one back byte for byte, check "
+    "every hash, mark jobs with tags and pins, and remove what is not needed.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -275,6 +288,9 @@ static int verify (const struct archive_options *opt, struct archive *a,
         (void)printf ("%ld item%s, %llu bytes, stored in %llu, %zu damaged\n",
                       n, units_s ((uint64_t)n), v.bytes,
                       (unsigned long long)a->read, v.bad);
+    if (v.bad > 0)
+        (void)FAIL (0, "rollcall archive add --verify DIR, with the captures "
+                    "that are damaged in DIR, repairs them");
     rc = cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
     return rc ? rc : v.bad > 0;
 }
@@ -282,7 +298,7 @@ static int verify (const struct archive_options *opt, struct archive *a,
 /* ---- get ---- */
 
 struct getting {
-    const char *job, *what, *dir;
+    const char *job, *what, *dir, *file;
     struct tree out;            // 'dir', once there is something to get
     int64_t rank;               // -1: 'what' is the name of a capture
     bool superseded;            // those, and only those
@@ -294,22 +310,25 @@ struct getting {
 };
 
 /* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
- * rows.  It is below rankN/ if captures of several ranks share a name, and
- * below the capture's place if another directory had the same name and rank
- * ('apart').  A path may have any number of superseded versions, each followed
- * by the name that ls gives it.
+ * rows; a file that was beside its capture is beside it.  It is below rankN/ if
+ * captures of several ranks share a name, and below the capture's place if
+ * another directory had the same name and rank ('apart').  A path may have any
+ * number of superseded versions, each followed by the name that ls gives it.
  */
 static bool target_path (const struct getting *g, const struct ledger_item *i,
                          bool apart, char path[PATH_MAX])
 {
     char between[32] = "", hex[DIGEST_HEX_SIZE];
+    bool beside;
     int n;
 
     digest_hex (&i->content, hex);
     if (i->shared_name)
         PRINT (between, "rank%lld/", (long long)i->rank);
-    n = snprintf (path, PATH_MAX, "%s%s%s%s/%s%s%.*s", apart ? i->dir : "",
-                  apart ? "/" : "", between, i->capture,
+    beside = i->kind == ITEM_RAW && beside_size (i->capture, i->path) > 0;
+    n = snprintf (path, PATH_MAX, "%s%s%s%s%s%s%s%.*s", apart ? i->dir : "",
+                  apart ? "/" : "", between, beside ? "" : i->capture,
+                  beside ? "" : "/",
                   i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
                   g->superseded ? "~" : "", g->superseded ? 16 : 0, hex);
     return n > 0 && n < PATH_MAX;
@@ -326,9 +345,20 @@ static int open_out (struct getting *g, struct err *err)
     return rc;
 }
 
+/* Whether --file names it. */
+static bool has_file (const struct getting *g, const struct ledger_item *i)
+{
+    const char *slash = strrchr (i->path, '/');
+
+    return !g->file || (i->kind == ITEM_RAW &&
+                        (fnmatch (g->file, i->path, FNM_NOESCAPE) == 0 ||
+                         (slash && !strchr (g->file, '/') &&
+                          fnmatch (g->file, slash + 1, FNM_NOESCAPE) == 0)));
+}
+
 static bool is_wanted (const struct getting *g, const struct ledger_item *i)
 {
-    return i->superseded == g->superseded &&
+    return i->superseded == g->superseded && has_file (g, i) &&
            (g->rank >= 0 ? i->rank == g->rank
                          : strcmp (i->capture, g->what) == 0);
 }
@@ -395,7 +425,8 @@ static void begin_get (struct getting *g, const struct archive_options *opt,
 
     *g = (struct getting){ .job = words[0], .what = what, .dir = words[2],
                            .rank = -1, .superseded = opt->superseded,
-                           .owner = opt->owner, .foreign = opt->foreign };
+                           .owner = opt->owner, .file = opt->file,
+                           .foreign = opt->foreign };
     if (*what && what[strspn (what, "0123456789")] == '\0')
         g->rank = strtoll (what, NULL, 10);
 }
@@ -466,10 +497,10 @@ static int get (const struct archive_options *opt, struct archive *a,
     if (n == 0)
         return nothing_of (a, job);
     if (g.files + g.bad == 0)
-        return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s%s: "
+        return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s%s%s: "
                      "rollcall archive ls %s lists them", job, what,
                      g.superseded ? " with superseded versions" : "",
-                     job);
+                     g.file ? " with such a file" : "", job);
     return told (&g);
 }
 
@@ -519,17 +550,21 @@ static const struct archive_verb {
     const char *name, *usage;
     int least, most;
     bool marks;
+    const char *asks;           // what is missing
 } verbs[] = {
-    { "ls", "[JOB]", 0, 1, false },
-    { "get", "JOB CAPTURE|RANK DIR", 3, 3, false },
-    { "verify", "[JOB]", 0, 1, false },
-    { "tag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true },
-    { "untag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true },
-    { "pin", "JOB", 1, 1, true },
-    { "unpin", "JOB", 1, 1, true },
-    { "rm", "JOB [CAPTURE|RANK]", 1, 2, false },
-    { "prune", "", 0, 0, false },
-    { "gc", "", 0, 0, false },
+    { "ls", "[JOB]", 0, 1, false, NULL },
+    { "get", "JOB CAPTURE|RANK DIR", 3, 3, false, NULL },
+    { "verify", "[JOB]", 0, 1, false, NULL },
+    { "add", "DIR...", 1, INT_MAX, false, "which directory" },
+    { "export", "JOB FILE", 2, 2, false, "which job, and to which file" },
+    { "import", "FILE", 1, 1, false, "which file" },
+    { "tag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true, NULL },
+    { "untag", "JOB TAG...", 2, FACT_TAGS_MAX + 1, true, NULL },
+    { "pin", "JOB", 1, 1, true, NULL },
+    { "unpin", "JOB", 1, 1, true, NULL },
+    { "rm", "JOB [CAPTURE|RANK]", 1, 2, false, "which job" },
+    { "prune", "", 0, 0, false, NULL },
+    { "gc", "", 0, 0, false, NULL },
 };
 
 static const struct archive_verb *find_verb (const char *name)
@@ -549,6 +584,8 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
         return verb_archive_list (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (argv[0], "verify") == 0)
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
+    if (strcmp (argv[0], "export") == 0)
+        return archive_export (opt, a, argv[1], argv[2]);
     return get (opt, a, argv + 1);
 }
 
@@ -574,8 +611,14 @@ static int remove_something (const struct archive_options *opt,
 
     if (strcmp (v->name, "rm") == 0)
         return archive_rm (&r, argv[1], argc > 2 ? argv[2] : NULL);
-    if (strcmp (v->name, "prune") == 0)
-        return archive_prune (&r, &opt->prune);
+    if (strcmp (v->name, "prune") == 0 && opt->tags.n > 1)
+        return FAIL (EXIT_USAGE, "prune: name one tag");
+    if (strcmp (v->name, "prune") == 0) {
+        struct archive_prune_options how = opt->prune;
+
+        how.tag = opt->tags.n > 0 ? opt->tags.items[0] : NULL;
+        return archive_prune (&r, &how);
+    }
     return strcmp (v->name, "gc") == 0
                ? archive_gc (&r, opt->grace_ns / NS_PER_S, opt->percent) : -1;
 }
@@ -591,8 +634,9 @@ static const struct archive_verb *understand (int argc, char **argv)
     const struct archive_verb *v = find_verb (argc > 0 ? argv[0] : "");
 
     if (!v)
-        (void)FAIL (0, "%s%s: use ls, get, verify, tag, untag, pin, unpin, rm, prune or gc "
-                    "(%s --help says more)", argc > 0 ? "unknown command archive "
+        (void)FAIL (0, "%s%s: use ls, get, verify, add, export, import, tag, "
+                    "untag, pin, unpin, rm, prune or gc (%s --help says more)",
+                    argc > 0 ? "unknown command archive "
                                                   : "name a command",
                     argc > 0 ? argv[0] : "", archive_command.name);
     else if (argc - 1 > v->most)
@@ -600,7 +644,8 @@ static const struct archive_verb *understand (int argc, char **argv)
     else if (argc - 1 < v->least)
         (void)FAIL (0, "%s: %s? (usage: %s %s %s)", v->name, !is_get (v)
                         ? argc == 1 ? "which job" : "which tags"
-                        : missing[argc - 1],
+                        : strcmp (v->name, "get") == 0 ? missing[argc - 1]
+                                                       : v->asks,
                     archive_command.name, v->name, v->usage);
     else if (is_get (v) && !*argv[3])
         (void)FAIL (0, "get: DIR is empty");
@@ -609,6 +654,25 @@ static const struct archive_verb *understand (int argc, char **argv)
     else
         return v;
     return NULL;
+}
+
+/* add and import: the options, checked. */
+static int put (const struct archive_options *opt, int argc, char **argv)
+{
+    if (opt->raw && opt->no_raw)
+        return FAIL (EXIT_USAGE, "--raw and --no-raw exclude each other");
+    if (opt->job && !cli_valid_job (opt->job))
+        return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job", opt->job);
+    for (size_t i = 0; i < opt->tags.n; i++) {
+        if (!ledger_valid_tag (opt->tags.items[i]))
+            return FAIL (EXIT_USAGE, "\"%.80s\" is not a tag: " FACT_TAG_RULE,
+                         opt->tags.items[i]);
+    }
+    if (cli_empty_dir (&archive_command, argc - 1, argv + 1))
+        return EXIT_USAGE;
+    return strcmp (argv[0], "add") == 0
+               ? archive_add (opt, argc - 1, argv + 1)
+               : archive_import (opt, argv[1]);
 }
 
 int verb_archive (int argc, char **argv)
@@ -620,8 +684,11 @@ int verb_archive (int argc, char **argv)
 
     if (!cli_options (&archive_command, argc, argv, &opt, &rest, &status))
         return status;
+    opt.command = &archive_command;
     if (!(v = understand (argc - rest, argv + rest)))
         return EXIT_USAGE;
+    if (strcmp (v->name, "add") == 0 || strcmp (v->name, "import") == 0)
+        return put (&opt, argc - rest, argv + rest);
     if (v->marks)
         return mark (&opt, argc - rest, argv + rest);
     if ((status = remove_something (&opt, v, argc - rest, argv + rest)) >= 0)

@@ -10,8 +10,8 @@ export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 # What it takes to build everything (the tests' library is needed to configure
 # them: the maker of captures is one of them) and to start a job.
 BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libsqlite3-dev
-    libssl-dev liblz4-dev libzstd-dev libcjson-dev zlib1g-dev libzmq3-dev libopenmpi-dev
-    openmpi-bin libcmocka-dev libjs-d3 scdoc)
+    libssl-dev liblz4-dev libzstd-dev libcjson-dev zlib1g-dev libarchive-dev libzmq3-dev
+    libopenmpi-dev openmpi-bin libcmocka-dev libjs-d3 scdoc)
 
 SETUP_LOG=$(mktemp "${TMPDIR:-/tmp}/rollcall-setup-XXXXXX")
 

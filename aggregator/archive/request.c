@@ -3,8 +3,10 @@
 
 #include "archive/audit.h"
 #include "archive/divide.h"
+#include "archive/intake.h"
 #include "archive/remove.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "model/capture.h"
 
@@ -377,10 +379,82 @@ static int do_gc (const struct request *r, struct err *err)
     return 0;
 }
 
+/* ---- what a verb puts into the root ---- */
+
+static int do_take (const struct request *r, struct err *err)
+{
+    return intake_take (r->ledger, r->store,
+                        json_text (json_get (r->asked, "batch"), ""),
+                        json_is_true (json_get (r->asked, "verify")),
+                        r->answer, err);
+}
+
+static int do_divide (const struct request *r, struct err *err)
+{
+    struct json *jobs = json_add_array (r->answer, "jobs");
+    struct divide d;
+    int rc = divide_scope (r->ledger, r->store, r->job, DIVIDE_GAP_NS, &d, err);
+
+    if (rc < 0)
+        return rc;
+    if (d.n > 0)
+        rc = divide_commit (&d, r->ledger, r->store, err);
+    for (size_t i = 0; i < d.njobs && rc == 0; i++)
+        json_push_text (jobs, d.jobs[i]);
+    divide_fini (&d);
+    return rc;
+}
+
+/* A rank that agents reported themselves keeps what they said. */
+static int is_heard (void *arg, const struct ledger_heard *h)
+{
+    return *(const int64_t *)arg == h->rank ? -EEXIST : 0;
+}
+
+static int set_heard (const struct request *r, const struct json *one,
+                      struct err *err)
+{
+    struct ledger_heard h = { .rank = -1 };
+    int rc;
+
+    if (!json_int (json_get (one, "rank"), &h.rank) ||
+        !json_int (json_get (one, "mpi_rank"), &h.mpi_rank) ||
+        !json_int (json_get (one, "mpi_size"), &h.mpi_size) ||
+        !json_int (json_get (one, "signal"), &h.command.signal) ||
+        !json_int (json_get (one, "status"), &h.command.status) ||
+        units_int (json_text (json_get (one, "ended_ns"), ""), 0, INT64_MAX,
+                   &h.command.ns) < 0 ||
+        h.rank < 0 || h.rank >= LEDGER_WORLD_MAX || h.mpi_rank < 0 ||
+        h.mpi_rank >= LEDGER_WORLD_MAX || h.mpi_size < 0 ||
+        h.mpi_size > LEDGER_WORLD_MAX)
+        return err_set (err, EINVAL, "a report of a rank is not valid");
+    PRINT (h.host, "%s", json_text (json_get (one, "host"), ""));
+    rc = ledger_each_heard (r->ledger, r->job, is_heard, &h.rank, err);
+    if (rc == -EEXIST)
+        return 0;
+    return rc < 0 ? rc : ledger_set_heard (r->ledger, r->job, &h, err);
+}
+
+static int do_report (const struct request *r, struct err *err)
+{
+    const struct json *list = json_get (r->asked, "ranks");
+    int rc = has_job (r, err);
+
+    if (rc < 0 || (rc = ledger_begin (r->ledger, err)) < 0)
+        return rc;
+    for (const struct json *one = json_first (list); one && rc == 0;
+         one = json_next (one))
+        rc = set_heard (r, one, err);
+    return ledger_finish (r->ledger, rc, err);
+}
+
 static const struct {
     const char *name;
     int (*run) (const struct request *r, struct err *err);
 } requests[] = {
+    { "report", do_report },
+    { "take", do_take },
+    { "divide", do_divide },
     { "expect", do_expect },
     { "fetch", do_fetch },
     { "merge", do_merge },

@@ -19,7 +19,13 @@
  *     {"do": "gc", "by": USER, "uid": N, "grace_s": N, "percent": N, "run": N}
  *                                                     collect (store/gc.h)
  *
- * After merge and split, 'answer' has "job", which has the captures now,
+ *     {"do": "take", "job": ID, "batch": NAME}        take a batch of records
+ *                                                     (intake.h); "": none
+ *     {"do": "report", "job": ID, "ranks": [...]}     what agents reported of
+ *                                                     ranks in another root
+ *     {"do": "divide", "job": SCOPE}                  assign what is open to jobs
+ *
+ * After the last two, "jobs" has those that changed.  After merge and split, 'answer' has "job", which has the captures now,
  * "captures", the number of their versions, and "jobs": all whose captures
  * changed.  After tag to unpin, "jobs" is empty, and "tags" and "pinned" say
  * what the job has now.  After rm, "captures", "files" and "bytes" were removed.

@@ -172,6 +172,11 @@ int ledger_open_read (const char *path, struct ledger **ret, struct err *err);
 int ledger_open_quick (const char *path, struct ledger **ret, struct err *err);
 void ledger_close (struct ledger *l);           // l may be NULL
 
+/* Copy it, as it is after its last commit, to the file 'path', which is replaced
+ * and fsynced: -ENOSPC, -EIO.  Others may write to the ledger meanwhile.
+ */
+int ledger_copy (struct ledger *l, const char *path, struct err *err);
+
 /* Whether the open files still have their names: false if one was removed or
  * replaced.  Then acknowledge nothing, since no other or later process sees
  * what is written.

@@ -142,8 +142,8 @@ int aggregator_divide (struct aggregator *a, const struct served *s,
     struct err err = { "" };
     int rc;
 
-    if (ledger_count_open (a->ledger, scope) == 0)
-        return 0;
+    if (ledger_count_open (a->ledger, scope) == 0)      // a verb may have asked
+        return ledger_newest (a->ledger, scope, aggregator_last_kind (a)) == 0;
     if (came_ns == 0)
         came_ns = a->began_ns;
     if ((rc = divide_scope (a->ledger, a->store, scope, a->opt->job_gap_ns,

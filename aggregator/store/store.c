@@ -280,8 +280,7 @@ bool store_is_crowded (const struct store *s)
     return s->nfull >= STORE_CROWDED;
 }
 
-static int write_note (struct store *s, const struct record *r,
-                       struct err *err)
+int store_note (struct store *s, const struct record *r, struct err *err)
 {
     struct ledger_place place;
 
@@ -293,7 +292,7 @@ int store_put_item (struct store *s, const struct ledger_item *item,
 {
     struct record r = { .kind = RECORD_ITEM, .item = *item };
 
-    return write_note (s, &r, err);
+    return store_note (s, &r, err);
 }
 
 int store_note_claim (struct store *s, const char *job,
@@ -302,7 +301,7 @@ int store_note_claim (struct store *s, const char *job,
     struct record r = { .kind = RECORD_JOB, .word = *word };
 
     PRINT (r.item.job, "%s", job);
-    return write_note (s, &r, err);
+    return store_note (s, &r, err);
 }
 
 int store_note_assignment (struct store *s,
@@ -310,7 +309,7 @@ int store_note_assignment (struct store *s,
 {
     struct record r = { .kind = RECORD_ASSIGN, .assignment = *a };
 
-    return write_note (s, &r, err);
+    return store_note (s, &r, err);
 }
 
 int store_note_bound (struct store *s, const struct ledger_bound *b,
@@ -318,7 +317,7 @@ int store_note_bound (struct store *s, const struct ledger_bound *b,
 {
     struct record r = { .kind = RECORD_BOUND, .bound = *b };
 
-    return write_note (s, &r, err);
+    return store_note (s, &r, err);
 }
 
 int store_note_fact (struct store *s, const struct ledger_fact *f,
@@ -326,7 +325,12 @@ int store_note_fact (struct store *s, const struct ledger_fact *f,
 {
     struct record r = { .kind = RECORD_FACT, .fact = *f };
 
-    return write_note (s, &r, err);
+    return store_note (s, &r, err);
+}
+
+const char *store_root (const struct store *s)
+{
+    return s->root;
 }
 
 int store_note_deletion (struct store *s, const struct ledger_deletion *d,

@@ -82,6 +82,17 @@ int store_note_fact (struct store *s, const struct ledger_fact *f,
 int store_note_deletion (struct store *s, const struct ledger_deletion *d,
                          struct err *err);
 
+/* Append any of these, and enter a record of any kind in the ledger, in a
+ * transaction: 1 if it says something new (claims: always 0), or 0.  An item
+ * without content is not entered.
+ */
+struct record;
+int store_note (struct store *s, const struct record *r, struct err *err);
+int store_enter (const struct store *s, struct ledger *ledger,
+                 const struct record *r, struct err *err);
+
+const char *store_root (const struct store *s);
+
 /* Before a ledger commit: fdatasync the segment and fsync the directories,
  * -ESTALE if the segment was removed, replaced or cut.  In the transaction:
  * record the extent of segments.  Afterwards one of these: keep what was

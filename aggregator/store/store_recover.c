@@ -28,31 +28,36 @@ struct tail {
     bool lists;                 // there were some
 };
 
-static int enter_record (struct tail *t, const struct record *r)
+int store_enter (const struct store *s, struct ledger *ledger,
+                 const struct record *r, struct err *err)
 {
+    const struct ledger_item *i = &r->item;
     struct ledger_place place;
     struct ledger_item item;
-    const struct ledger_item *i = &r->item;
     int rc;
 
-    t->lists = t->lists || r->kind == RECORD_LIST;
-    if (r->kind == RECORD_CHUNK || r->kind == RECORD_LIST)
-        return ledger_add_content (t->ledger, &r->id, &r->place, t->err);
-    if (r->kind == RECORD_JOB)
-        return ledger_set_claim (t->ledger, i->job, &r->word, t->err);
-    if (r->kind == RECORD_ASSIGN)
-        return ledger_assign (t->ledger, &r->assignment, t->err);
-    if (r->kind == RECORD_BOUND)
-        return ledger_bind (t->ledger, &r->bound, t->err);
-    if (r->kind == RECORD_FACT)
-        return ledger_set_fact (t->ledger, &r->fact, t->err);
-    if (r->kind == RECORD_DELETION)
-        return ledger_delete (t->ledger, &r->deletion, t->err);
+    switch (r->kind) {
+    case RECORD_CHUNK:
+    case RECORD_LIST:
+        return ledger_add_content (ledger, &r->id, &r->place, err);
+    case RECORD_JOB:
+        return ledger_set_claim (ledger, i->job, &r->word, err);
+    case RECORD_ASSIGN:
+        return ledger_assign (ledger, &r->assignment, err);
+    case RECORD_BOUND:
+        return ledger_bind (ledger, &r->bound, err);
+    case RECORD_FACT:
+        return ledger_set_fact (ledger, &r->fact, err);
+    case RECORD_DELETION:
+        return ledger_delete (ledger, &r->deletion, err);
+    case RECORD_ITEM:
+        break;
+    }
     item = *i;
-    rc = ledger_find_content (t->ledger, &i->content, &place, t->err);
+    rc = ledger_find_content (ledger, &i->content, &place, err);
     if (rc > 0)                 // else it was not acknowledged
-        item.rows = store_sum_rows (t->store, t->ledger, i, &place);
-    return rc <= 0 ? rc : ledger_add_item (t->ledger, &item, t->err);
+        item.rows = store_sum_rows (s, ledger, i, &place);
+    return rc <= 0 ? rc : ledger_add_item (ledger, &item, err);
 }
 
 static int store_recover_enter (void *arg, const struct record *r, int bad,
@@ -65,7 +70,8 @@ static int store_recover_enter (void *arg, const struct record *r, int bad,
     t->at += size;
     if (!r || bad < 0)
         return 0;
-    if ((rc = enter_record (t, r)) < 0)
+    t->lists = t->lists || r->kind == RECORD_LIST;
+    if ((rc = store_enter (t->store, t->ledger, r, t->err)) < 0)
         return rc;
     t->store->recovered.records++;
     t->store->recovered.entered += size;

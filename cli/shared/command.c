@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -133,4 +134,14 @@ int64_t cli_number (const struct json *j, const char *key)
 size_t cli_width (int64_t option)
 {
     return option >= 0 ? (size_t)option : labels_width (STDOUT_FILENO);
+}
+
+int cli_print_json (struct json *j)
+{
+    char *text = json_print (j, true);
+    int rc = text && puts (text) >= 0 ? 0 : text ? -errno : -ENOMEM;
+
+    free (text);
+    json_free (j);
+    return rc;
 }

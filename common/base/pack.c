@@ -10,6 +10,9 @@
 #include <zstd_errors.h>
 #endif
 
+#define PLAIN_RUN_MAX 31        // chunks: 1 in 32 is tried at least
+#define PROBE_BYTES 65536       // of a chunk that probably does not get smaller
+
 int pack_frame (const void *data, size_t size, struct buf *out,
                 struct err *err)
 {
@@ -157,6 +160,31 @@ int pack_chunk (enum chunk_codec codec, const void *data, size_t size,
         return pack_frame (data, size, out, NULL);
     buf_put (out, data, size);
     return out->failed ? -ENOMEM : 0;
+}
+
+/* ---- what does not get smaller ---- */
+
+static bool is_smaller (enum chunk_codec codec, const void *data, size_t size,
+                        struct buf *out)
+{
+    buf_clear (out);
+    return pack_chunk (codec, data, size, out) == 0 && out->size < size;
+}
+
+bool pack_smaller (struct pack_trial *t, uint64_t i, enum chunk_codec codec,
+                   const void *data, size_t size, struct buf *out)
+{
+    bool doubt = t->plain_run > 0 && size > PROBE_BYTES, smaller;
+
+    if (codec == CODEC_PLAIN || i < t->plain_until)
+        return false;
+    smaller = (!doubt || is_smaller (codec, data, PROBE_BYTES, out)) &&
+              is_smaller (codec, data, size, out);
+    t->plain_run = smaller ? 0 : 2 * t->plain_run + 1;
+    if (t->plain_run > PLAIN_RUN_MAX)
+        t->plain_run = PLAIN_RUN_MAX;
+    t->plain_until = i + 1 + t->plain_run;
+    return smaller;
 }
 
 int pack_parse_codec (const char *name, enum chunk_codec *ret, struct err *err)

@@ -49,6 +49,20 @@ int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
 int pack_chunk (enum chunk_codec codec, const void *data, size_t size,
                 struct buf *out);
 
+/* Whether the chunks of one file get smaller: begins as zeros. */
+struct pack_trial {
+    uint64_t plain_until;       // chunk from which packing is tried again
+    unsigned plain_run;         // chunks left plain after the last trial
+};
+
+/* Pack chunk number 'i' of a file if that makes it smaller: true, and it is in
+ * 'out', which is emptied first.  Of a file of which the last trial failed, a
+ * part is tried first, and the more trials have failed, the fewer chunks are
+ * tried: 1 in 32 at least.
+ */
+bool pack_smaller (struct pack_trial *t, uint64_t i, enum chunk_codec codec,
+                   const void *data, size_t size, struct buf *out);
+
 /* Unpack a chunk of 'raw_size' bytes: as pack_open; plain bytes are not copied.
  * Without 'sums' the checksums of LZ4 are not compared: for callers that hash
  * the bytes.  *ret gets the bytes, in 'raw' or in 'stored'.  -ENOTSUP: this build does not

@@ -70,7 +70,8 @@ _rollcall_first ()                  # VERB
     done
     case $1 in
     archive)
-        _rollcall_offer -W "ls get verify tag untag pin unpin rm prune gc"
+        _rollcall_offer -W "ls get verify add export import tag untag pin unpin
+            rm prune gc"
         ;;
     fsck)
         _rollcall_offer -W "agent aggregator result"

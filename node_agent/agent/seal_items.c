@@ -5,13 +5,12 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/vec.h"
+#include "discovery/raw_files.h"
 #include "model/beside.h"
-#include "model/job_mark.h"
 #include "store/content.h"
 #include "store/fileio.h"
 #include "throttle/bulk.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,8 +18,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define RAW_DEPTH_MAX 32
 
 struct spool_new *seal_add_item (struct sealed *s, enum item_kind kind,
                                  const char *path)
@@ -116,8 +113,10 @@ struct raw {
 };
 
 /* Something cannot be delivered; the first reason is kept for all. */
-static void leave_out (const struct raw *r, const char *path, const char *why)
+static void leave_out (void *arg, const char *path, const char *why)
 {
+    const struct raw *r = arg;
+
     if (r->s->skipped++ == 0)
         (void)err_set (&r->s->skipped_why, EIO, "%s: %s",
                        *path ? path : "all of it", why);
@@ -125,9 +124,10 @@ static void leave_out (const struct raw *r, const char *path, const char *why)
 
 /* A file that cannot be opened is tried again, left out, or was just removed.
  */
-static int pass_over (const struct raw *r, const char *path, int rc,
-                      struct err *err)
+static int pass_over (void *arg, const char *path, int rc, struct err *err)
 {
+    struct raw *r = arg;
+
     if (seal_may_pass (r->s, rc))
         return err_sys (err, -rc, "%s", *path ? path : r->s->what.path);
     if (rc < 0 && rc != -ENOENT)
@@ -182,7 +182,7 @@ void seal_leave_raw (struct sealed *s)
     s->raw = false;
 }
 
-static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
+static int hash_raw (struct raw *r, int fd, int dirfd, const char *name,
                      const char *path, const struct stat *st, struct err *err)
 {
     struct spool_new *item = seal_add_item (r->s, ITEM_RAW, path);
@@ -243,15 +243,21 @@ static bool is_later (const struct raw *r, const char *path,
            beside_size (r->name, path) == 0;
 }
 
-static int seal_file (const struct raw *r, int dirfd, const char *name,
-                      const char *path, struct err *err)
+static int rest (void *arg, struct err *err)
 {
+    return seal_pause (((struct raw *)arg)->bulk, err);
+}
+
+static int seal_file (void *arg, int dirfd, const char *name, const char *path,
+                      struct err *err)
+{
+    struct raw *r = arg;
     struct stat st;
     int fd, rc = 0;
 
     if (!is_to_seal (r, path))
         return 0;
-    if (r->s->nitems > SEALER_RAW_MAX) {
+    if (r->s->nitems > RAW_FILES_MAX) {
         leave_out (r, path, "it has more files than can be delivered");
         return 0;
     }
@@ -270,90 +276,13 @@ static int seal_file (const struct raw *r, int dirfd, const char *name,
     return rc;
 }
 
-static int seal_dir (const struct raw *r, int parent, const char *name,
-                     const char *path, unsigned depth, struct err *err);
-
-static int seal_entry (const struct raw *r, int dirfd, const char *name,
-                       const char *prefix, unsigned depth, struct err *err)
-{
-    char path[MESSAGE_PATH_MAX];
-    struct stat st;
-    int n = snprintf (path, sizeof (path), "%s%s%s", prefix,
-                      *prefix ? "/" : "", name);
-    int rc = seal_pause (r->bulk, err);
-
-    if (rc < 0)
-        return rc;
-    if (n < 0 || (size_t)n >= sizeof (path)) {
-        leave_out (r, path, strerror (ENAMETOOLONG));
-    } else if (fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-        rc = pass_over (r, path, -errno, err);
-    } else if (S_ISREG (st.st_mode)) {
-        rc = seal_file (r, dirfd, name, path, err);
-    } else if (S_ISDIR (st.st_mode) && !*prefix &&
-               beside_begins (r->name, name)) {
-        leave_out (r, path, "its name is that of a file which a profiler "
-                   "leaves beside the capture");
-    } else if (S_ISDIR (st.st_mode) && depth == 0) {
-        leave_out (r, path, "directories are not read any deeper");
-    } else if (S_ISDIR (st.st_mode)) {
-        rc = seal_dir (r, dirfd, name, path, depth - 1, err);
-    }
-    return rc;
-}
-
-static int seal_dir (const struct raw *r, int parent, const char *name,
-                     const char *path, unsigned depth, struct err *err)
-{
-    DIR *dir = fileio_list (parent, name);
-    struct dirent *e;
-    int rc = 0, listed = 0;
-
-    if (!dir)
-        return pass_over (r, path, -errno, err);
-    while (rc == 0 && (e = fileio_next_entry (dir, &listed))) {
-        if (*path || strcmp (e->d_name, JOB_MARK_NAME) != 0)
-            rc = seal_entry (r, dirfd (dir), e->d_name, path, depth, err);
-    }
-    if (rc == 0 && listed < 0)
-        rc = pass_over (r, path, listed, err);
-    (void)closedir (dir);
-    return rc;
-}
-
-static bool is_kind (const char *path, mode_t kind)
-{
-    struct stat st;
-
-    return lstat (path, &st) == 0 && (st.st_mode & S_IFMT) == kind;
-}
-
-/* Add directories beside the capture, under their names. */
-static int seal_beside (const struct raw *r, struct err *err)
-{
-    char path[PATH_MAX];
-    int rc = 0;
-
-    for (size_t i = 0; i < BESIDE_MAX && rc == 0; i++) {
-        int n = snprintf (path, sizeof (path), "%s%s", r->s->what.path,
-                          beside_ends[i]);
-
-        if (n > 0 && (size_t)n < sizeof (path) && is_kind (path, S_IFDIR))
-            rc = seal_dir (r, AT_FDCWD, path, strrchr (path, '/') + 1,
-                           RAW_DEPTH_MAX - 1, err);
-    }
-    return rc;
-}
-
 /* A capture that is one file is its own raw file. */
 int seal_raw (struct sealed *s, struct bulk *bulk, struct err *err)
 {
     const char *path = s->what.path, *slash = strrchr (path, '/');
-    const struct raw raw = { s, slash ? slash + 1 : path, bulk }, *r = &raw;
-    int rc;
+    struct raw r = { s, slash ? slash + 1 : path, bulk };
+    const struct raw_files files = { seal_file, pass_over, leave_out, rest,
+                                     &r };
 
-    if (is_kind (path, S_IFREG))
-        return seal_file (r, AT_FDCWD, path, r->name, err);
-    rc = seal_dir (r, AT_FDCWD, path, "", RAW_DEPTH_MAX, err);
-    return rc < 0 || !slash ? rc : seal_beside (r, err);
+    return raw_files_each (path, &files, err);
 }

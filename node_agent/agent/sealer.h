@@ -21,9 +21,6 @@ struct bulk;
 struct job_origin;
 struct sealer;
 
-#define SEALER_RAW_MAX (1u << 16)       // raw files of one capture: their
-                                        // names take 10 MB until it is sealed
-
 /* The reason of a capture that was sealed unfinished (watch_flush). */
 #define SEALER_UNFINISHED \
     "it was still being written when half of the deadline had passed"

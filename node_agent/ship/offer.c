@@ -12,7 +12,6 @@
 #define FAILURES_MAX 4          // of a disk in a row; each waits until the
                                 // aggregator has given up waiting, 10 s
 #define IGNORED_NS (60 * NS_PER_S)
-#define PLAIN_RUN_MAX 31        // chunks: 1 in 32 is tried at least
 
 static const char *const state_names[OFFER_STATES] = {
     [OFFER_FREE] = "free", [OFFER_DUE] = "due", [OFFER_SAID] = "said",
@@ -208,19 +207,6 @@ void offer_sent (struct offer *o, uint64_t offset)
 {
     if (o->sent < offset + CONTENT_CHUNK)
         o->sent = offset + CONTENT_CHUNK;
-}
-
-bool offer_may_pack (const struct offer *o, uint64_t offset)
-{
-    return o->item.kind == ITEM_RAW && offset >= o->plain_until;
-}
-
-void offer_packed (struct offer *o, uint64_t offset, bool smaller)
-{
-    o->plain_run = smaller ? 0 : 2 * o->plain_run + 1;
-    if (o->plain_run > PLAIN_RUN_MAX)
-        o->plain_run = PLAIN_RUN_MAX;
-    o->plain_until = offset + (1 + (uint64_t)o->plain_run) * CONTENT_CHUNK;
 }
 
 void offer_message (const struct offer *o, struct message *m)

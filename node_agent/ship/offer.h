@@ -9,6 +9,7 @@
 #ifndef ROLLCALL_SHIP_OFFER_H
 #define ROLLCALL_SHIP_OFFER_H
 
+#include "base/pack.h"
 #include "base/states.h"
 #include "spool/spool.h"
 
@@ -48,8 +49,7 @@ struct offer {
     int nhashes;
     uint64_t noted;             // offset recorded in the ledger
     uint64_t sent;              // bytes sent by this agent
-    uint64_t plain_until;       // offset from which packing is tried again
-    unsigned plain_run;         // chunks left plain after the last trial
+    struct pack_trial packing;
     unsigned failures;          // of reading, that may be temporary
 };
 
@@ -84,12 +84,6 @@ enum offer_read offer_chunk (struct offer *o, struct spool *s,
 enum offer_read offer_list (struct offer *o, struct spool *s, uint64_t offset,
                             uint32_t length, void *out);
 void offer_sent (struct offer *o, uint64_t offset);
-
-/* Whether to try to compress the chunk at 'offset', and the result: content
- * that does not get smaller is tried less and less often.
- */
-bool offer_may_pack (const struct offer *o, uint64_t offset);
-void offer_packed (struct offer *o, uint64_t offset, bool smaller);
 
 void offer_message (const struct offer *o, struct message *m);
 

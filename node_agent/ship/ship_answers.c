@@ -5,14 +5,12 @@
 #include "base/counter.h"
 #include "base/fault.h"
 #include "base/log.h"
-#include "base/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define RETRY_NS (10 * NS_PER_MS)       // when the socket has no room
 #define HOLD_NS (250 * NS_PER_MS)       // between checks whether it is over
-#define PROBE_BYTES 65536       // of a chunk that probably does not get smaller
 #define NOTE_CHUNKS 64          // progress of an item is recorded so often
 
 /* If the spool cannot set the item aside now, the fault is found again when it
@@ -51,28 +49,16 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
     ship_next_items (s);
 }
 
-static bool pack_smaller (struct ship *s, enum chunk_codec codec,
-                          const void *data, size_t size)
-{
-    buf_clear (&s->packed);
-    return pack_chunk (codec, data, size, &s->packed) == 0 &&
-           s->packed.size < size;
-}
-
 /* Raw files are sent packed if that makes them smaller; shipments are packed
- * already.  Of a file of which the last trial failed, a part is tried first.
+ * already.
  */
 static void pack_answer (struct ship *s, struct offer *o, struct message *m)
 {
     enum chunk_codec codec = s->codecs >> s->codec & 1 ? s->codec : CODEC_LZ4;
-    bool doubt = o->plain_run > 0 && m->data_size > PROBE_BYTES, smaller;
 
-    if (codec == CODEC_PLAIN || !offer_may_pack (o, m->offset))
-        return;
-    smaller = (!doubt || pack_smaller (s, codec, m->data, PROBE_BYTES)) &&
-              pack_smaller (s, codec, m->data, m->data_size);
-    offer_packed (o, m->offset, smaller);
-    if (smaller) {
+    if (o->item.kind == ITEM_RAW &&
+        pack_smaller (&o->packing, m->offset / CONTENT_CHUNK, codec, m->data,
+                      m->data_size, &s->packed)) {
         m->codec = codec;
         m->data = s->packed.data;
         m->data_size = s->packed.size;

@@ -59,7 +59,7 @@ offers rollcall analyze j is "job one"
 offers rollcall query links j is "job one"
 offers rollcall run --child "" is auto plain mpi
 offers rollcall trend --by "" is week tag host
-offers rollcall archive "" is ls tag untag pin unpin
+offers rollcall archive "" is ls add export import tag untag pin unpin
 ROLLCALL_STATE_DIR=$dir/state offers rollcall wait "" is run-1
 offers rollcall-agent --on is --once
 offers rollcall-aggregator --li is --listen --listen-fd

@@ -66,6 +66,7 @@ aggregator/catalogue            all net publish query ledger
 aggregator/trend                all net html_page findings ledger catalogue
 aggregator/archive              all net jobs select publish builder ledger
     aggregator/store
+aggregator/interchange          all net ledger aggregator/store fsck archive
 aggregator/service              all net publish findings builder ledger
     transfer archive catalogue aggregator/store
 
@@ -76,14 +77,17 @@ cli/check                       all net shared node_agent/throttle
 cli/run                         all net shared check node_agent/control
     node_agent/world node_agent/disk node_agent/offline_analysis
     aggregator/publish aggregator/query aggregator/builder aggregator/summary
-cli                             all net sqlite_pages cli/shared cli/check cli/run
+cli/interchange                 all net shared node_agent/extract
+    node_agent/discovery node_agent/spool node_agent/world aggregator/ledger
+    aggregator/store aggregator/archive aggregator/interchange
+cli                             all net sqlite_pages cli/interchange cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
     node_agent/offline_analysis aggregator/jobs aggregator/select aggregator/publish
     aggregator/query aggregator/html_page aggregator/findings aggregator/compare
     aggregator/export aggregator/builder aggregator/summary aggregator/ledger
     aggregator/store aggregator/fsck aggregator/archive aggregator/catalogue
-    aggregator/trend
+    aggregator/trend aggregator/interchange
 '
 
 awk '

@@ -251,6 +251,37 @@ static void test_names (void **state)
     assert_non_null (strstr (err.text, "lz4, zstd, none"));
 }
 
+/* Trying to pack what does not get smaller costs the job's node as much as
+ * encrypting it.
+ */
+static void test_packing_is_given_up (void **state)
+{
+    const size_t size = 256 << 10;
+    uint8_t *noise = malloc (size), *text = make_raw (size);
+    struct pack_trial t = { 0, 0 };
+    unsigned tried = 0;
+    struct buf out;
+
+    (void)state;
+    assert_non_null (noise);
+    for (size_t i = 0, x = 1; i < size; i++, x = x * 1664525u + 1013904223u)
+        noise[i] = (uint8_t)(x >> 24);
+    buf_init (&out, FRAME_MAX);
+    for (uint64_t i = 0; i < 1024; i++) {
+        tried += i >= t.plain_until;
+        assert_false (pack_smaller (&t, i, CODEC_LZ4, noise, size, &out));
+    }
+    assert_in_range (tried, 32, 40);
+    t.plain_until = 1024;
+    assert_true (pack_smaller (&t, 1024, CODEC_LZ4, text, size, &out));
+    assert_true (out.size < size);
+    assert_true (pack_smaller (&t, 1025, CODEC_LZ4, text, size, &out));
+    assert_false (pack_smaller (&t, 1026, CODEC_PLAIN, text, size, &out));
+    buf_fini (&out);
+    free (noise);
+    free (text);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +292,7 @@ int main (void)
         cmocka_unit_test (test_no_frame),
         cmocka_unit_test (test_out_full),
         cmocka_unit_test (test_codecs), cmocka_unit_test (test_names),
+        cmocka_unit_test (test_packing_is_given_up),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -205,32 +205,6 @@ static void test_list (void **state)
     offer_end (&o);
 }
 
-/* Trying to pack what does not get smaller costs the job's node as much as
- * encrypting it.
- */
-static void test_packing_is_given_up (void **state)
-{
-    struct fixture *f = *state;
-    struct offer o;
-    unsigned tried = 0;
-
-    (void)spool_put (f, f->raw, "v1", "rows", "raw bytes", false);
-    offer_next (f, ITEM_RAW, &o);
-    for (uint64_t n = 0; n < 1024; n++) {
-        if (!offer_may_pack (&o, n * CONTENT_CHUNK))
-            continue;
-        tried++;
-        offer_packed (&o, n * CONTENT_CHUNK, false);
-    }
-    assert_in_range (tried, 32, 40);
-    offer_packed (&o, 1024ull * CONTENT_CHUNK, true);   // it does again
-    assert_true (offer_may_pack (&o, 1025ull * CONTENT_CHUNK));
-    offer_end (&o);
-    offer_next (f, ITEM_ROWS, &o);
-    assert_false (offer_may_pack (&o, 0));      // they are packed already
-    offer_end (&o);
-}
-
 #define IGNORED(n, seconds, heard) \
     assert_int_equal (offers_ignored (offers, 3, heard, (seconds) * NS_PER_S, \
                                       &since), n)
@@ -300,8 +274,6 @@ int main (void)
                                          spool_teardown),
         cmocka_unit_test_setup_teardown (test_list, spool_setup,
                                          spool_teardown),
-        cmocka_unit_test_setup_teardown (test_packing_is_given_up,
-                                         spool_setup, spool_teardown),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,0 +1,48 @@
+/* aggregator/archive/intake_private.h - an intake, between its files */
+#ifndef ROLLCALL_ARCHIVE_INTAKE_PRIVATE_H
+#define ROLLCALL_ARCHIVE_INTAKE_PRIVATE_H
+
+#include "archive/intake.h"
+
+#include "base/map.h"
+#include "store/space.h"
+
+#include <pthread.h>
+
+/* A content that was put and is not in the ledger yet. */
+struct intake_put {
+    uint64_t id[DIGEST_SIZE / 8];
+    struct ledger_place place;  // zeros if it is in a batch
+};
+
+struct intake {
+    pthread_mutex_t lock;
+    struct ledger *ledger;
+    struct store *store;
+    int root_lock;              // -1: the ledger and the store are borrowed, or
+                                // are only read
+    bool opened;                // they are ours
+    bool served;
+    bool verify;                // known contents are read
+    struct map put;
+    struct buf records;         // that are no contents; of a batch: all
+    unsigned nrecords;
+    uint64_t appended;          // bytes of contents, not committed
+    char last_job[MESSAGE_NAME_MAX];
+    unsigned njobs_named;       // in the records, one after the other
+    char **jobs;                // that have something new
+    size_t njobs;
+    struct intake_sums sums;
+    struct space_floor floor;
+    unsigned batch;             // the number of the last one
+    int failed;                 // for good: a negative errno, and the reason
+    struct err why;
+};
+
+/* Hand what was put to the aggregator. */
+int intake_deliver (struct intake *in, struct err *err);
+
+/* Remove batches of processes that were killed. */
+void intake_forget_batches (const char *root);
+
+#endif

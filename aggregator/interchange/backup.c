@@ -1,0 +1,362 @@
+/* aggregator/interchange/backup.c - back up a root
+ *
+ * This folder: what goes out of a root and comes into one: jobs as tar files,
+ * backups.
+ */
+#include "interchange/backup.h"
+
+#include "base/vec.h"
+#include "ledger/ledger.h"
+#include "store/fileio.h"
+#include "store/root.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COPY_BYTES (8u << 20)   // at once, between two looks whether to go on
+#define EDGE_BYTES 4096         // that are compared at both ends of a segment
+#define NEW_LEDGER "ledger.db.new"
+
+struct extent {
+    int64_t segment;
+    uint64_t end;
+};
+
+struct extents {
+    struct extent *list;
+    size_t n;
+};
+
+struct backup {
+    const char *root, *dir;
+    bool links;
+    struct extents former;      // what the former backup has: all else may be
+                                // of one that was interrupted
+    const atomic_bool *cancel;
+    struct backup_sums *sums;
+    int64_t last;               // the open segment
+    struct err *err;
+};
+
+/* ---- segments ---- */
+
+static int copy_some (int in, int out, uint64_t at, size_t n, void *block)
+{
+    loff_t from = (loff_t)at, to = (loff_t)at;
+    ssize_t done = copy_file_range (in, &from, out, &to, n, 0);
+    int rc;
+
+    if (done == (ssize_t)n)
+        return 0;
+    rc = fileio_pread_all (in, block, n, (off_t)at);
+    return rc < 0 ? rc : fileio_pwrite_all (out, block, n, (off_t)at);
+}
+
+static int copy_all (int in, int out, uint64_t at, uint64_t end,
+                     const atomic_bool *cancel)
+{
+    void *block = malloc (COPY_BYTES);
+    int rc = block ? 0 : -ENOMEM;
+
+    // behind the former end may be what an interrupted backup has left
+    if (rc == 0 && ftruncate (out, (off_t)at) < 0)
+        rc = -errno;
+    while (rc == 0 && at < end) {
+        size_t n = end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES;
+
+        if (cancel && atomic_load (cancel))
+            rc = -EINTR;
+        else
+            rc = copy_some (in, out, at, n, block);
+        at += n;
+    }
+    free (block);
+    return rc < 0 ? rc : fdatasync (out) < 0 ? -errno : 0;
+}
+
+int backup_copy_segment (const char *from, const char *to, uint64_t at,
+                         uint64_t end, const atomic_bool *cancel,
+                         struct err *err)
+{
+    int in = open (from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), out, rc;
+
+    if (in < 0)
+        return err_sys (err, errno, "cannot open %s", from);
+    out = open (to, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+                FILEIO_FILE_MODE);
+    rc = out < 0 ? -errno : copy_all (in, out, at, end, cancel);
+    rc = fileio_close_written (out, rc);
+    (void)close (in);
+    return rc == -ENODATA
+               ? err_set (err, EBADMSG, "%s is cut short", from)
+           : rc < 0 ? err_sys (err, -rc, "cannot copy %s to %s", from, to) : 0;
+}
+
+/* Whether two files have the same bytes at both ends of [0, size): 1, 0. */
+static int same_edges (const char *a, const char *b, uint64_t size)
+{
+    uint8_t x[EDGE_BYTES], y[EDGE_BYTES];
+    int fds[2] = { open (a, O_RDONLY | O_CLOEXEC | O_NOFOLLOW),
+                   open (b, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) };
+    size_t n = size < EDGE_BYTES ? (size_t)size : EDGE_BYTES;
+    int rc = fds[0] >= 0 && fds[1] >= 0 ? 1 : -EIO;
+
+    for (int i = 0; i < 2 && rc == 1; i++) {
+        off_t at = i == 0 ? 0 : (off_t)(size - n);
+
+        if (fileio_pread_all (fds[0], x, n, at) < 0 ||
+            fileio_pread_all (fds[1], y, n, at) < 0)
+            rc = -EIO;
+        else
+            rc = memcmp (x, y, n) == 0;
+    }
+    fileio_close (fds[0]);
+    fileio_close (fds[1]);
+    return rc;
+}
+
+static void segment_path (const char *root, int64_t n, char path[PATH_MAX])
+{
+    store_segment_path (root, n, path);
+}
+
+static int note_extent (void *arg, int64_t segment, uint64_t end)
+{
+    const struct extent e = { segment, end };
+    struct extents *x = arg;
+
+    return vec_push (&x->list, &x->n, &e, sizeof (e));
+}
+
+/* Whether a segment belongs to these, and how far. */
+static bool find_extent (const struct extents *x, int64_t segment,
+                         uint64_t *end)
+{
+    size_t i = 0;
+
+    while (i < x->n && x->list[i].segment != segment)
+        i++;
+    if (end)
+        *end = i < x->n ? x->list[i].end : 0;
+    return i < x->n;
+}
+
+/* What is there already must be of this root: 0, with the bytes that stay. */
+static int look_at_copy (struct backup *b, int64_t n, const char *from,
+                         const char *to, uint64_t end, uint64_t *at)
+{
+    struct stat st, original;
+    uint64_t former;
+    int same;
+
+    (void)find_extent (&b->former, n, &former);
+    *at = 0;
+    if (lstat (to, &st) < 0)
+        return errno == ENOENT ? 0 : err_sys (b->err, errno, "cannot stat %s",
+                                              to);
+    if (stat (from, &original) < 0)
+        return err_sys (b->err, errno, "cannot open %s", from);
+    if ((uint64_t)st.st_size >= former)
+        *at = former < end ? former : end;
+    if (st.st_dev == original.st_dev && st.st_ino == original.st_ino) {
+        *at = end;              // linked
+        return 0;
+    }
+    if ((same = same_edges (from, to, *at)) < 0)
+        return err_set (b->err, EIO, "cannot compare %s and %s", from, to);
+    return same ? 0 : err_set (b->err, EEXIST, "%s is of another root: choose "
+                               "another directory", to);
+}
+
+static int save_segment (void *arg, int64_t n, uint64_t end)
+{
+    struct backup *b = arg;
+    char from[PATH_MAX], to[PATH_MAX];
+    uint64_t at;
+    int rc;
+
+    segment_path (b->root, n, from);
+    segment_path (b->dir, n, to);
+    b->sums->segments++;
+    b->sums->bytes += end;
+    if ((rc = look_at_copy (b, n, from, to, end, &at)) < 0 || (at == end && end > 0))
+        return rc;
+    // what the former backup has stays until it is replaced
+    if (at == 0 && !find_extent (&b->former, n, NULL) &&
+        unlink (to) < 0 && errno != ENOENT)
+        return err_sys (b->err, errno, "cannot replace %s", to);
+    if (at == 0 && b->links && n != b->last && link (from, to) == 0) {
+        b->sums->linked += end;
+        return 0;
+    }
+    b->sums->copied += end - at;
+    return backup_copy_segment (from, to, at, end, b->cancel, b->err);
+}
+
+/* Remove segments that the ledger has no more. */
+static void drop_unwanted (const struct backup *b, struct ledger *l)
+{
+    struct extents wanted = { NULL, 0 };
+    char path[PATH_MAX];
+    struct dirent *e;
+    int listed = 0;
+    DIR *dir;
+
+    PRINT (path, "%s/segments", b->dir);
+    dir = ledger_each_segment (l, note_extent, &wanted, NULL) == 0
+              ? opendir (path) : NULL;
+    while (dir && (e = fileio_next_entry (dir, &listed))) {
+        int64_t n = strtoll (e->d_name, NULL, 10);
+
+        if (n > 0 && !find_extent (&wanted, n, NULL))
+            (void)unlinkat (dirfd (dir), e->d_name, 0);
+    }
+    fileio_close_dir (dir);
+    free (wanted.list);
+}
+
+/* ---- the ledger ---- */
+
+/* The copy gets its name: from now on it is the new backup. */
+static int publish (struct backup *b, const char *fresh)
+{
+    static const char *const ends[] = { "-wal", "-shm", "-journal" };
+    char path[PATH_MAX], beside[PATH_MAX + 16];
+
+    PRINT (path, "%s/segments", b->dir);
+    if (fileio_sync_dir (path, b->err) < 0)
+        return -EIO;
+    PRINT (path, "%s/ledger.db", b->dir);
+    for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]); i++) {
+        PRINT (beside, "%s%s", path, ends[i]);
+        (void)unlink (beside);  // of somebody who has looked at the former one
+    }
+    return fileio_rename (fresh, path, b->err);
+}
+
+static int save_segments (struct backup *b, const char *fresh)
+{
+    struct ledger *l = NULL;
+    uint64_t end;
+    int rc = ledger_open_read (fresh, &l, b->err);
+
+    memset (b->sums, 0, sizeof (*b->sums));
+    if (rc == 0)
+        rc = ledger_last_segment (l, &b->last, &end, b->err);
+    if (rc == 0)
+        rc = ledger_each_segment (l, save_segment, b, b->err);
+    if (rc == 0)
+        rc = publish (b, fresh);
+    if (rc == 0)
+        drop_unwanted (b, l);
+    ledger_close (l);
+    return rc;
+}
+
+/* One try: the ledger, then its segments.  A lease (store/lease.h) would have to
+ * be taken here, before the ledger is copied, and given back when the segments
+ * are there; without one, -ENOENT means that a segment was removed meanwhile,
+ * and a newer ledger does not have it any more.
+ */
+static int save_once (struct backup *b)
+{
+    char path[PATH_MAX], fresh[PATH_MAX];
+    struct ledger *l = NULL;
+    int rc;
+
+    if (!fileio_join (path, sizeof (path), b->root, "ledger.db") ||
+        !fileio_join (fresh, sizeof (fresh), b->dir, NEW_LEDGER))
+        return err_set (b->err, ENAMETOOLONG, "path is too long: %s", b->dir);
+    if ((rc = ledger_open_quick (path, &l, b->err)) < 0)
+        return rc == -ENOENT ? err_set (b->err, ENOMEDIUM, "%s is not the root "
+                                        "of an aggregator", b->root) : rc;
+    rc = ledger_copy (l, fresh, b->err);
+    ledger_close (l);
+    return rc < 0 ? rc : save_segments (b, fresh);
+}
+
+/* What the former backup has, if there is one. */
+static int read_former (struct backup *b)
+{
+    char path[PATH_MAX];
+    struct ledger *l = NULL;
+    int rc;
+
+    if (!fileio_has (b->dir, "ledger.db") ||
+        !fileio_join (path, sizeof (path), b->dir, "ledger.db"))
+        return 0;
+    // a damaged one has nothing that could be kept
+    if ((rc = ledger_open_read (path, &l, NULL)) == 0)
+        rc = ledger_each_segment (l, note_extent, &b->former, NULL);
+    ledger_close (l);
+    return rc == -ENOMEM ? err_set (b->err, ENOMEM, "no memory for a backup")
+                         : 0;
+}
+
+/* Only a backup, or nothing, may be there. */
+static int check_dir (const char *dir, struct err *err)
+{
+    char path[PATH_MAX];
+    struct dirent *e;
+    int listed = 0, rc = 0;
+    DIR *d;
+
+    if (fileio_has (dir, "control.sock") || fileio_has (dir, "jobs"))
+        return err_set (err, EEXIST, "%s is a root, not a backup", dir);
+    if (!(d = opendir (dir)))
+        return err_sys (err, errno, "cannot read %s", dir);
+    while (rc == 0 && (e = fileio_next_entry (d, &listed))) {
+        if (strncmp (e->d_name, "ledger.db", 9) != 0 &&
+            strcmp (e->d_name, "segments") != 0 &&
+            strcmp (e->d_name, "lock") != 0)
+            rc = err_set (err, EEXIST, "%s has something else in it (%.80s): "
+                          "name a directory for the backup alone", dir,
+                          e->d_name);
+    }
+    (void)closedir (d);
+    if (rc == 0 && fileio_join (path, sizeof (path), dir, "segments"))
+        rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+    return rc;
+}
+
+static int check_roots (const char *root, const char *dir, struct err *err)
+{
+    struct stat a, b;
+
+    if (stat (root, &a) < 0)
+        return err_sys (err, errno, "cannot open %s", root);
+    if (stat (dir, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+        return err_set (err, EEXIST, "%s is the root itself", dir);
+    return fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
+}
+
+int backup_make (const char *root, const char *dir, bool links,
+                 const atomic_bool *cancel, struct backup_sums *ret,
+                 struct err *err)
+{
+    struct backup b = { .root = root, .dir = dir, .links = links,
+                        .cancel = cancel, .sums = ret, .err = err };
+    char fresh[PATH_MAX];
+    int lock, rc = check_roots (root, dir, err);
+
+    if (rc < 0 || (rc = check_dir (dir, err)) < 0)
+        return rc;
+    if ((lock = root_lock (dir, false, err)) < 0)
+        return lock;
+    rc = read_former (&b);
+    rc = rc < 0 ? rc : -ENOENT;
+    for (unsigned i = 0; i < BACKUP_TRIES && rc == -ENOENT; i++)
+        rc = save_once (&b);
+    if (rc < 0 && fileio_join (fresh, sizeof (fresh), dir, NEW_LEDGER))
+        (void)unlink (fresh);
+    free (b.former.list);
+    (void)close (lock);
+    return rc == -ENOMEDIUM ? -ENOENT : rc;
+}

@@ -1,0 +1,51 @@
+/* aggregator/interchange/backup.h - back up a root, and restore it
+ *
+ * A backup is a directory with ledger.db and segments/, as in a root.  The
+ * ledger is copied first, then the segments as far as that copy goes: what a
+ * ledger knows is in segments already, which only grow.  In the other order a
+ * commit between the two would name bytes that were not copied.  The new ledger
+ * gets its name at the end, so that at any moment the directory is the former
+ * backup or the new one.  Results are not in it: they are made again.
+ */
+#ifndef ROLLCALL_INTERCHANGE_BACKUP_H
+#define ROLLCALL_INTERCHANGE_BACKUP_H
+
+#include "base/err.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BACKUP_TRIES 8          // segments may be removed meanwhile
+
+struct backup_sums {
+    uint64_t segments, bytes;   // of the backup
+    uint64_t copied, linked;    // bytes that were not there before
+};
+
+/* Back up the root into 'dir', which may have an earlier backup of it: only what
+ * is new is copied.  An aggregator may serve the root.  Full segments are linked
+ * if that is possible and 'links', else copied.  -EEXIST: 'dir' has something
+ * else; -EBUSY: another process is at work there; -EBADMSG: the root is damaged;
+ * -ENOSPC, -EIO: the former backup stays; -EINTR once *cancel is true.
+ */
+int backup_make (const char *root, const char *dir, bool links,
+                 const atomic_bool *cancel, struct backup_sums *ret,
+                 struct err *err);
+
+/* Make a root of a backup, which is checked first, each hash.  'root' must not
+ * exist, or be empty: -EEXIST.  It appears when it is whole.  -EBADMSG: the
+ * backup is damaged, and 'err' says how much.
+ */
+int backup_restore (const char *dir, const char *root,
+                    const atomic_bool *cancel, struct backup_sums *ret,
+                    struct err *err);
+
+/* Copy a segment from 'from' to 'to', of which *at bytes are there, up to 'end',
+ * and fsync it.
+ */
+int backup_copy_segment (const char *from, const char *to, uint64_t at,
+                         uint64_t end, const atomic_bool *cancel,
+                         struct err *err);
+
+#endif

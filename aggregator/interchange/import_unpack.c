@@ -1,0 +1,136 @@
+/* aggregator/interchange/import_unpack.c - an ordinary tar file into a directory
+ */
+#include "interchange/import_tar.h"
+
+#include "store/fileio.h"
+#include "store/space.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROOM_BYTES (UINT64_C (16) << 20)        // written between two looks at
+                                                // the free space
+
+struct unpacking {
+    struct tar_reader *from;
+    const struct tree *to;
+    bool owner;
+    void (*refuse) (void *arg, const char *why);
+    void *arg;
+    const atomic_bool *cancel;
+    struct space_floor floor;
+    uint64_t unlooked;          // bytes since the last look
+    struct import_sums *sums;
+    struct err *err;
+    uint8_t block[65536];
+};
+
+static void refuse (struct unpacking *u, const char *name, const char *why)
+{
+    char text[PATH_MAX + 128];
+
+    PRINT (text, "%s%s%s", name, *name ? ": " : "", why);
+    u->refuse (u->arg, text);
+    u->sums->refused++;
+}
+
+static int look_at_room (struct unpacking *u, size_t n)
+{
+    u->unlooked += n;
+    if (u->unlooked < ROOM_BYTES)
+        return 0;
+    u->unlooked = 0;
+    return space_check_floor (&u->floor, u->to->path, u->err) == 0 ? -ENOSPC
+                                                                   : 0;
+}
+
+static int write_file (struct unpacking *u, int fd, const struct tar_member *m)
+{
+    uint64_t size = 0;
+    ssize_t n = 0;
+    int rc = 0;
+
+    while (rc == 0 && (n = tar_reader_get (u->from, u->block, sizeof (u->block),
+                                           u->err)) > 0) {
+        if (u->cancel && atomic_load (u->cancel))
+            return err_set (u->err, EINTR, "interrupted");
+        if ((rc = fileio_write_all (fd, u->block, (size_t)n)) < 0)
+            rc = err_sys (u->err, -rc, "cannot unpack %s", m->name);
+        else
+            rc = look_at_room (u, (size_t)n);
+        size += (uint64_t)n;
+    }
+    if (rc < 0 || n < 0)
+        return rc < 0 ? rc : (int)n;
+    if (size != m->size)
+        return err_set (u->err, EBADMSG, "the tar file is damaged: %s has "
+                        "another size", m->name);
+    rc = file_facts_give (fd, &m->facts, u->owner);
+    return rc < 0 ? err_sys (u->err, -rc, "cannot set owner, mode and time of "
+                             "%s", m->name) : 0;
+}
+
+static int take_file (struct unpacking *u, const struct tar_member *m)
+{
+    const char *name;
+    int fd, rc, dir = tree_make_parent (u->to, m->name, 0700, &name, u->err);
+
+    if (dir < 0) {
+        if (dir == -ENOSPC || dir == -EIO || dir == -EDQUOT)
+            return dir;
+        refuse (u, m->name, "a directory above it is a file, or has too long a "
+                "name");
+        return 0;
+    }
+    fd = tree_openat (dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600, true);
+    (void)close (dir);
+    if (fd == -EEXIST || fd == -EISDIR) {
+        refuse (u, m->name, "another member has that name");
+        return 0;
+    }
+    if (fd < 0)
+        return err_sys (u->err, -fd, "cannot unpack %s", m->name);
+    rc = write_file (u, fd, m);
+    rc = fileio_close_written (fd, rc);
+    u->sums->files++;
+    u->sums->bytes += m->size;
+    return rc;
+}
+
+int import_unpack (struct tar_reader *from, struct tar_member *first,
+                   const struct tree *to, bool owner,
+                   void (*refuse_fn) (void *arg, const char *why), void *arg,
+                   const atomic_bool *cancel, struct import_sums *ret,
+                   struct err *err)
+{
+    struct unpacking *u = calloc (1, sizeof (*u));
+    struct tar_member *m = first;
+    int rc = 1;
+
+    if (!u)
+        return err_set (err, ENOMEM, "no memory for a tar file");
+    u->from = from;
+    u->to = to;
+    u->owner = owner;
+    u->refuse = refuse_fn;
+    u->arg = arg;
+    u->cancel = cancel;
+    u->sums = ret;
+    u->err = err;
+    if (!m->refused[0] && !m->name[0])
+        rc = 0;                 // an empty file
+    while (rc > 0) {
+        rc = 0;
+        if (m->refused[0])
+            refuse (u, "", m->refused);
+        else if (!m->directory)
+            rc = take_file (u, m);
+        if (rc == 0)
+            rc = tar_reader_next (from, m, err);
+    }
+    free (u);
+    return rc;
+}

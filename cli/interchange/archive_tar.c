@@ -1,0 +1,240 @@
+/* cli/interchange/archive_tar.c - rollcall archive export and import */
+#include "archive_verb.h"
+
+#include "base/units.h"
+#include "base/utf8.h"
+#include "interchange/export_job.h"
+#include "interchange/import_tar.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- export ---- */
+
+static void tell_lost (void *arg, const struct ledger_item *i,
+                       const struct err *why)
+{
+    const struct archive_options *opt = arg;
+    char text[2 * MESSAGE_PATH_MAX + ERR_TEXT_MAX];
+    char shown[UTF8_ESCAPED (sizeof (text))];
+
+    PRINT (text, "%s%s%s: %s: it is left out", i->capture, *i->path ? "/" : "",
+           i->path, why->text);
+    (void)cli_fail (opt->command, 0, "%s", utf8_escape (text, UTF8_COLUMN, shown));
+}
+
+/* A temporary file beside FILE, which a later export to FILE removes if this one
+ * is killed.
+ */
+static int create_temp (const struct tree *dir, const char *name,
+                        char temp[NAME_MAX + 1], struct err *err)
+{
+    int n = snprintf (temp, NAME_MAX + 1, "%s.tmp.%ld", name, (long)getpid ());
+    int fd;
+
+    if (n < 0 || n > NAME_MAX)
+        return err_set (err, ENAMETOOLONG, "%s: its name is too long", name);
+    fileio_forget_temps (dir->fd, name);
+    fd = tree_openat (dir->fd, temp, O_WRONLY | O_CREAT | O_EXCL,
+                      FILEIO_FILE_MODE, true);
+    return fd < 0 ? err_sys (err, -fd, "cannot create %s/%s", dir->path, temp)
+                  : fd;
+}
+
+static int export_to (const struct archive_options *opt, struct archive *a, const char *job,
+                      const struct tree *dir, const char *name,
+                      struct export_sums *sums, struct err *err)
+{
+    char temp[NAME_MAX + 1];
+    int fd = create_temp (dir, name, temp, err), rc;
+
+    if (fd < 0)
+        return fd;
+    rc = export_job (a, job, fd, tell_lost, (void *)opt, &cli_cancelled, sums, err);
+    if (rc == 0 && fsync (fd) < 0)
+        rc = err_sys (err, errno, "cannot fsync %s", name);
+    rc = fileio_close_written (fd, rc);
+    if (rc == 0)
+        rc = tree_rename (dir, temp, dir, name, err);
+    if (rc < 0)
+        (void)unlinkat (dir->fd, temp, 0);
+    return rc;
+}
+
+static int export_file (const struct archive_options *opt, struct archive *a,
+                        const char *job, const char *file,
+                        struct export_sums *sums, struct err *err)
+{
+    const char *slash = strrchr (file, '/');
+    const char *name = slash ? slash + 1 : file;
+    char path[PATH_MAX];
+    struct tree dir = { .fd = -1 };
+    int rc;
+
+    if (strcmp (file, "-") == 0) {
+        if (isatty (STDOUT_FILENO))
+            return err_set (err, EINVAL, "a tar file is nothing for a "
+                            "terminal");
+        return export_job (a, job, STDOUT_FILENO, tell_lost, (void *)opt, &cli_cancelled,
+                           sums, err);
+    }
+    PRINT (path, "%.*s", slash ? (int)(slash - file) + 1 : 1,
+           slash ? file : ".");
+    if ((rc = tree_open (&dir, path, err)) < 0)
+        return rc;
+    rc = *name ? tree_check_owner (&dir, opt->foreign, err)
+               : err_set (err, EISDIR, "%s is a directory", file);
+    if (rc == 0)
+        rc = export_to (opt, a, job, &dir, name, sums, err);
+    tree_close (&dir);
+    return rc;
+}
+
+int archive_export (const struct archive_options *opt, struct archive *a,
+                    const char *job, const char *file)
+{
+    struct export_sums sums = { 0, 0, 0 };
+    struct err err = { "" };
+    int rc;
+
+    cli_catch_signals ();
+    rc = export_file (opt, a, job, file, &sums, &err);
+    if (rc == -EINTR)
+        return cli_interrupted (opt->command, "nothing was written");
+    if (rc < 0)
+        return cli_fail (opt->command, rc == -ENOENT    ? EX_NOINPUT
+                             : rc == -EBADMSG ? EX_DATAERR
+                             : rc == -EINVAL  ? EXIT_USAGE
+                                              : cli_output_status (rc),
+                             "%s", err.text);
+    if (strcmp (file, "-") != 0)
+        (void)printf ("%llu file%s, %llu bytes in %s%s\n",
+                      (unsigned long long)sums.files, units_s (sums.files),
+                      (unsigned long long)sums.bytes, file,
+                      sums.lost ? "; others are damaged" : "");
+    return cli_flush (opt->command, 0) ? EX_IOERR : sums.lost > 0;
+}
+
+/* ---- import ---- */
+
+static void tell_refused (void *arg, const char *why)
+{
+    const struct archive_options *opt = arg;
+    char shown[UTF8_ESCAPED (PATH_MAX + 128)];
+
+    (void)cli_fail (opt->command, 0, "left out: %s", utf8_escape (why, UTF8_COLUMN,
+                                                       shown));
+}
+
+/* An ordinary tar file is unpacked beside the segments, and added. */
+static int import_plain (const struct archive_options *opt, struct intake *in,
+                         struct tar_reader *from, struct tar_member *first,
+                         const char *file)
+{
+    struct adding a = { .opt = opt, .called = file, .in = in, .unpacked = true };
+    struct import_sums sums = { "", 0, 0, 0 };
+    struct tree to = { .fd = -1 };
+    struct err err = { "" };
+    char path[PATH_MAX];
+    int rc = intake_scratch (in, path, &err), status;
+
+    if (rc == 0)
+        rc = tree_open (&to, path, &err);
+    if (rc == 0)
+        rc = import_unpack (from, first, &to, opt->owner, tell_refused,
+                            (void *)opt, &cli_cancelled, &sums, &err);
+    tree_close (&to);
+    a.dir = path;
+    status = rc < 0 ? archive_fail (opt, rc, &err) : archive_add_dir (&a);
+    if (fileio_remove_tree (path, &err) < 0)
+        (void)cli_fail (opt->command, 0, "%s", err.text);
+    return status == 0 && sums.refused > 0 ? EXIT_NOT_ALL : status;
+}
+
+static int print_import (const struct archive_options *opt, struct intake *in,
+                         const struct import_sums *s)
+{
+    char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    uint64_t stored = intake_sums (in).bytes;
+    struct json *o, *list;
+
+    if (opt->json) {
+        o = json_object ();
+        list = json_add_array (o, "jobs");
+        json_push_text (list, s->job);
+        json_add_int (o, "files", (int64_t)s->files);
+        json_add_int (o, "bytes", (int64_t)s->bytes);
+        json_add_int (o, "stored", (int64_t)stored);
+        return cli_flush (opt->command, cli_print_json (o));
+    }
+    (void)printf ("job %s\n%llu file%s, %llu bytes; %llu new bytes are "
+                  "stored\n", utf8_escape (s->job, UTF8_COLUMN, shown),
+                  (unsigned long long)s->files, units_s (s->files),
+                  (unsigned long long)s->bytes, (unsigned long long)stored);
+    return cli_flush (opt->command, 0);
+}
+
+static int import_job (const struct archive_options *opt, struct intake *in,
+                       struct tar_reader *from, struct import_sums *sums)
+{
+    enum chunk_codec codec = CODEC_LZ4;
+    struct err err = { "" };
+    int rc = pack_parse_codec (opt->compress, &codec, &err);
+
+    if (rc == 0)
+        rc = import_export (from, in, codec, &cli_cancelled, sums, &err);
+    if (rc == 0)
+        rc = archive_give_tags (in, sums->job, &opt->tags, &err);
+    return rc < 0 ? archive_fail (opt, rc, &err) : print_import (opt, in, sums);
+}
+
+static int import_from (const struct archive_options *opt, int fd,
+                        const char *file)
+{
+    struct tar_member *first = malloc (sizeof (*first));
+    struct tar_reader *from = NULL;
+    struct intake *in = NULL;
+    struct import_sums sums;
+    struct err err = { "" };
+    int status = 0, opened, rc = first ? tar_reader_create (fd, &from, &err)
+                           : err_set (&err, ENOMEM, "no memory for a tar file");
+
+    if (rc == 0)
+        rc = import_begin (from, first, &sums, &err);
+    if (rc == 0 && !first->name[0] && !first->refused[0] && !first->directory)
+        rc = err_set (&err, EBADMSG, "it has no members");
+    if (rc < 0)
+        status = cli_fail (opt->command, rc == -EBADMSG ? EX_DATAERR : EX_OSERR,
+                               "%s: %s", file, err.text);
+    else if ((opened = intake_open (opt->root, true, &in, &err)) < 0)
+        status = archive_fail (opt, opened, &err);
+    else if (opt->verify)
+        intake_verify (in);
+    if (in)
+        status = rc == 1 ? import_job (opt, in, from, &sums)
+                         : import_plain (opt, in, from, first, file);
+    intake_close (in);
+    tar_reader_destroy (from);
+    free (first);
+    return status;
+}
+
+int archive_import (const struct archive_options *opt, const char *file)
+{
+    int fd, status;
+
+    cli_catch_signals ();
+    if (strcmp (file, "-") == 0)
+        return import_from (opt, STDIN_FILENO, "standard input");
+    if ((fd = open (file, O_RDONLY | O_CLOEXEC)) < 0)
+        return cli_fail (opt->command, EX_NOINPUT, "cannot open %s: %s", file,
+                             strerror (errno));
+    status = import_from (opt, fd, file);
+    (void)close (fd);
+    return status;
+}

@@ -1,0 +1,58 @@
+/* cli/interchange/archive_verb.h - rollcall archive, between its files */
+#ifndef ROLLCALL_INTERCHANGE_ARCHIVE_VERB_H
+#define ROLLCALL_INTERCHANGE_ARCHIVE_VERB_H
+
+#include "shared/command.h"
+
+#include "archive/archive.h"
+#include "archive/intake.h"
+
+#include <stdint.h>
+
+/* The limits of prune as the user wrote them, NULL: none. */
+struct archive_prune_options {
+    const char *keep_days, *keep_last, *max_size;
+    const char *tag;            // only jobs with this tag; NULL: all
+    int64_t forget_days;        // 0: never
+};
+
+struct archive_options {
+    const struct command_spec *command;         // for messages
+    const char *root, *job, *file, *compress;
+    struct option_list tags;
+    int64_t threads;
+    bool json, superseded, owner, foreign, no_raw, raw, verify, apply;
+    struct archive_prune_options prune;
+    int64_t grace_ns, percent;  // of gc
+};
+
+/* The exit status of a failed intake, after its sentence was printed. */
+int archive_fail (const struct archive_options *opt, int rc,
+                  const struct err *err);
+
+/* The name of whoever asks, for a record of who changed what. */
+const char *archive_my_name (void);
+
+/* What is put into a root from a directory. */
+struct adding {
+    const struct archive_options *opt;
+    const char *dir;            // captures at and below it
+    const char *called;         // what messages call it
+    struct intake *in;
+    bool unpacked;              // it is a copy: its path means nothing
+};
+
+/* Put the captures below a directory into the root: an exit status. */
+int archive_add_dir (const struct adding *a);
+
+/* Give a job the tags of the command line. */
+int archive_give_tags (struct intake *in, const char *job,
+                       const struct option_list *tags, struct err *err);
+
+/* The verbs: exit statuses. */
+int archive_add (const struct archive_options *opt, int n, char **dirs);
+int archive_export (const struct archive_options *opt, struct archive *a,
+                    const char *job, const char *file);
+int archive_import (const struct archive_options *opt, const char *file);
+
+#endif

@@ -1,0 +1,203 @@
+#!/usr/bin/env bats
+# rollcall backup and restore: a root, and its copy
+
+load service_helper
+
+backup ()                           # [OPTION]...
+{
+    run "$ROLLCALL" backup --root root "$@"
+}
+
+items ()                            # ROOT
+{
+    "$ROLLCALL" archive --root "$1" ls
+}
+
+# filled JOB [OPTION of the maker]...
+filled ()
+{
+    local job=$1
+
+    shift
+    make --ranks 2 "$@"
+    "$ROLLCALL" archive --root root add --job "$job" job >/dev/null
+}
+
+@test "backup, restore: the same, each time only what is new" {
+    filled a
+    backup bak
+    expect_status 0
+    first=$(items root)
+    run "$ROLLCALL" restore bak one
+    expect_status 0
+    is "items" "$first" "$(items one)"
+    run "$ROLLCALL" fsck aggregator one
+    expect_status 0
+    filled b --seed 7
+    run "$ROLLCALL" backup --root root --json bak
+    expect_status 0
+    copied=$(sqlite3 -batch :memory: \
+        "SELECT json_extract('${output//\'/}', '\$.copied')")
+    [ "$copied" -gt 0 ] && [ "$copied" -lt \
+        "$(stat -c %s root/segments/00000001)" ] || fail "copied $copied"
+    backup bak
+    expect_status 0
+    shows "copied 0"
+    run "$ROLLCALL" restore bak two
+    expect_status 0
+    is "items" "$(items root)" "$(items two)"
+    # it is a root like any other
+    "$ROLLCALL" build --root two -o out b >/dev/null
+    run "$ROLLCALL" archive --root two add --job c job
+    expect_status 0
+}
+
+# Segments of this build have 64 KiB.
+# bats test_tags=faults
+@test "backup: full segments are linked, or copied on demand" {
+    make --ranks 2
+    head -c 200000 /dev/urandom >"$(capture_of 0)/noise"
+    "$ROLLCALL" archive --root root add --job a job >/dev/null
+    backup bak
+    expect_status 0
+    is "links of a full segment" 2 "$(stat -c %h root/segments/00000001)"
+    is "links of the open one" 1 "$(stat -c %h "$(printf '%s\n' root/segments/* | tail -n 1)")"
+    backup bak
+    shows "copied 0, linked 0"
+    backup --copy copies
+    expect_status 0
+    is "links of a copy" 1 "$(stat -c %h copies/segments/00000001)"
+    run "$ROLLCALL" restore copies new
+    expect_status 0
+    is "items" "$(items root)" "$(items new)"
+}
+
+@test "backup: while the root is served and captures come in" {
+    local i
+
+    filled a
+    service
+    (i=0; while [ ! -e enough ]; do
+        cp -r job "job.$((++i))"
+        "$ROLLCALL" archive --root root add --job "j$i" "job.$i" >/dev/null ||
+            echo failed >>trouble
+    done) 3>&- &
+    for i in 1 2 3 4 5; do
+        backup bak
+        expect_status 0
+        rm -rf new
+        run "$ROLLCALL" restore bak new
+        expect_status 0
+    done
+    touch enough
+    wait $!
+    [ ! -e trouble ] || fail "$(cat trouble)"
+    backup bak
+    stop_service
+    rm -rf new
+    "$ROLLCALL" restore bak new >/dev/null
+    is "items" "$(items root | sort)" "$(items new | sort)"
+    # an agent's aggregator serves it
+    mv root former && mv new root
+    service
+    run agent --once --raw job
+    expect_status 0
+}
+
+@test "restore: what is damaged is named, and nothing is overwritten" {
+    filled a
+    backup bak
+    mkdir full && touch full/something
+    run "$ROLLCALL" restore bak full
+    expect_status 73
+    is "what is there" something "$(ls full)"
+    run "$ROLLCALL" restore nothing new
+    expect_status 66
+    printf 'XX' | dd of=bak/segments/00000001 bs=1 seek=1000 conv=notrunc \
+        status=none
+    run "$ROLLCALL" restore bak new
+    expect_status 65
+    shows "the backup is damaged"
+    is "left behind" "" "$(compgen -G 'new*' || true)"
+    # another root into the same directory
+    mv root former
+    filled b --seed 5
+    backup bak
+    expect_status 73
+    shows "is of another root"
+    backup full
+    expect_status 73
+    shows "something else in it"
+    backup
+    expect_status 2
+    run "$ROLLCALL" restore bak
+    expect_status 2
+}
+
+@test "backup: a full disk leaves the former backup" {
+    [ "$(id -u)" -eq 0 ] || skip "it needs root"
+    filled a
+    mkdir small
+    mount -t tmpfs -o size=2m tmpfs small 2>/dev/null || skip "no mount"
+    backup small/bak
+    expect_status 0
+    head -c 3000000 /dev/urandom >"$(capture_of 1)/noise"
+    "$ROLLCALL" archive --root root add --job b job >/dev/null
+    backup small/bak
+    local was=$status said=$output
+    run "$ROLLCALL" restore small/bak new
+    umount small
+    expect_status 0
+    is "items" 12 "$(items new | wc -l)"
+    is "status" 73 "$was"
+    is "sentences" 1 "$(grep -c . <<<"$said")"
+}
+
+@test "archive get --file; verify names what a chunk hurts, and add repairs it" {
+    local spoiled
+
+    filled a
+    "$ROLLCALL" archive --root root add --job b job >/dev/null
+    run "$ROLLCALL" archive --root root get --file '*.csv' a 1 back
+    expect_status 0
+    is "files" step_trace_time.csv "$(find back -type f -printf '%f\n')"
+    run "$ROLLCALL" archive --root root get --file 'ASCEND*/comm*' a 1 back2
+    is "files" 2 "$(find back2 -type f | wc -l)"
+    run "$ROLLCALL" archive --root root get --file nothing a 1 back3
+    expect_status 66
+    [ ! -e back3 ] || fail "back3"
+    spoiled=$(sqlite3 root/ledger.db "SELECT DISTINCT printf('root/segments/%08d %d',
+        segment, offset) FROM content JOIN item ON id=content WHERE rank=1
+        AND path LIKE '%.csv'")
+    printf X | dd of="${spoiled% *}" bs=1 seek="${spoiled#* }" conv=notrunc \
+        status=none
+    run "$ROLLCALL" archive --root root verify
+    expect_status 1
+    shows "job a rank 1" "job b rank 1" "step_trace_time.csv" "2 damaged" \
+        "archive add --verify"
+    run "$ROLLCALL" archive --root root add --job a job
+    shows "0 new bytes"
+    run "$ROLLCALL" archive --root root add --verify --job a job
+    expect_status 0
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+}
+
+@test "archive get: no link in the way leads out" {
+    local capture
+
+    filled a
+    capture=$(basename "$(capture_of 1)")
+    mkdir outside back
+    ln -s "$PWD/outside" "back/$capture"
+    run "$ROLLCALL" archive --root root get a 1 back
+    expect_status 1
+    is "outside" "" "$(ls outside)"
+    rm "back/$capture"
+    mkdir "back/$capture"
+    ln -s "$PWD/outside/file" "back/$capture/profiler_info_1.json"
+    ln -s "$PWD/outside" "back/$capture/ASCEND_PROFILER_OUTPUT"
+    run "$ROLLCALL" archive --root root get a 1 back
+    [ "$status" -ne 0 ] || fail "it was written"
+    is "outside" "" "$(ls outside)"
+}

@@ -1,0 +1,217 @@
+/* tests/unit/aggregator/archive/test_intake.c - what verbs put into a root */
+#include "aggregator/store/root_check.h"
+
+#include "archive/intake.h"
+
+#include <fcntl.h>
+
+static struct intake *begin (struct root *r)
+{
+    struct intake *in = NULL;
+
+    assert_int_equal (intake_begin (r->l, r->s, &in, NULL), 0);
+    return in;
+}
+
+static int put_text (struct intake *in, const char *text, struct err *err)
+{
+    struct digest id = root_digest (text);
+
+    return intake_put_chunk (in, &id, strlen (text), CODEC_PLAIN, text,
+                             strlen (text), err);
+}
+
+static struct record item_record (const char *job, const char *path,
+                                  const char *text)
+{
+    struct record r = {
+        .kind = RECORD_ITEM,
+        .item = { .kind = ITEM_RAW, .rank = 3, .newest_ns = 7,
+                  .received_ns = 5,
+                  .facts = { S_IFREG | 0644, 12, -1, -1 } },
+    };
+
+    PRINT (r.item.job, "%s", job);
+    PRINT (r.item.capture, "c_ascend_pt");
+    PRINT (r.item.path, "%s", path);
+    PRINT (r.item.host, "here");
+    r.item.content = root_digest (text);
+    return r;
+}
+
+static int count_item (void *arg, const struct ledger_item *item)
+{
+    assert_false (item->lost);
+    ++*(int *)arg;
+    return 0;
+}
+
+static int count (struct root *r, const char *job)
+{
+    int n = 0;
+
+    assert_int_equal (ledger_each (r->l, job, ITEM_RAW, count_item, &n, NULL),
+                      0);
+    return n;
+}
+
+static void test_flushed_is_there_after_a_death (void **state)
+{
+    struct root *r = *state;
+    struct intake *in = begin (r);
+    struct record item = item_record ("j", "a", "bytes");
+
+    assert_int_equal (put_text (in, "bytes", NULL), 0);
+    assert_int_equal (intake_put_record (in, &item, NULL), 0);
+    assert_int_equal (count (r, "j"), 0);
+    assert_int_equal (intake_flush (in, NULL), 0);
+    assert_int_equal (intake_sums (in).bytes, 5);
+    intake_close (in);
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count (r, "j"), 1);
+}
+
+static void test_repeated_adds_nothing (void **state)
+{
+    struct root *r = *state;
+    struct record item = item_record ("j", "a", "bytes");
+    int64_t segment;
+    uint64_t end[2];
+
+    for (int i = 0; i < 2; i++) {
+        struct intake *in = begin (r);
+
+        assert_int_equal (put_text (in, "bytes", NULL), 0);
+        assert_int_equal (put_text (in, "bytes", NULL), 0);
+        assert_int_equal (intake_put_record (in, &item, NULL), 0);
+        assert_int_equal (intake_flush (in, NULL), 0);
+        assert_int_equal (intake_sums (in).chunks, i == 0);
+        intake_close (in);
+        assert_int_equal (ledger_last_segment (r->l, &segment, &end[i], NULL),
+                          0);
+    }
+    assert_int_equal (count (r, "j"), 1);
+    assert_int_equal (end[0], end[1]);
+}
+
+/* Nothing may have a name without content. */
+static void test_item_without_content (void **state)
+{
+    struct root *r = *state;
+    struct intake *in = begin (r);
+    struct record item = item_record ("j", "a", "elsewhere");
+    struct err err = { "" };
+
+    assert_int_equal (intake_put_record (in, &item, &err), -ENOENT);
+    // and whatever follows fails for the same reason
+    assert_int_equal (put_text (in, "bytes", NULL), -ENOENT);
+    assert_int_equal (intake_flush (in, &err), -ENOENT);
+    intake_close (in);
+    assert_int_equal (count (r, "j"), 0);
+}
+
+static void test_list_needs_its_chunks (void **state)
+{
+    struct root *r = *state;
+    struct intake *in = begin (r);
+    struct digest chunks[2] = { root_digest ("one"), root_digest ("two") }, id;
+
+    assert_int_equal (content_list_id (chunks, 2, &id), 0);
+    assert_int_equal (put_text (in, "one", NULL), 0);
+    assert_int_equal (intake_put_list (in, &id, CONTENT_CHUNK + 3, chunks, 2,
+                                       NULL), -ENOENT);
+    intake_close (in);
+}
+
+/* ---- batches ---- */
+
+static void write_batch (struct root *r, const char *name, const void *bytes,
+                         size_t n)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    PRINT (path, "%s/" INTAKE_DIR, r->dir);
+    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
+    PRINT (path, "%s/" INTAKE_DIR "/%s", r->dir, name);
+    fd = open (path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_true (fd >= 0);
+    assert_int_equal (fileio_write_all (fd, bytes, n), 0);
+    (void)close (fd);
+}
+
+static void make_batch (struct buf *b, const char *text)
+{
+    struct record chunk = { .kind = RECORD_CHUNK, .id = root_digest (text),
+                            .place = { .size = strlen (text),
+                                       .stored = strlen (text),
+                                       .form = FORM_PLAIN } };
+    struct record item = item_record ("j", "a", text);
+
+    buf_init (b, 1 << 20);
+    assert_int_equal (record_encode (&chunk, b), 0);
+    buf_put (b, text, strlen (text));
+    assert_int_equal (record_encode (&item, b), 0);
+}
+
+static int take (struct root *r, const char *name)
+{
+    struct json *answer = json_object ();
+    struct err err = { "" };
+    int rc = intake_take (r->l, r->s, name, false, answer, &err);
+
+    if (rc == 0)
+        assert_string_equal (json_text (json_first (json_get (answer, "jobs")),
+                                        ""), "j");
+    else
+        assert_true (err.text[0]);
+    json_free (answer);
+    return rc;
+}
+
+static void test_batch_is_taken (void **state)
+{
+    struct root *r = *state;
+    struct buf b;
+
+    make_batch (&b, "bytes");
+    write_batch (r, "12-1", b.data, b.size);
+    assert_int_equal (take (r, "12-1"), 0);
+    assert_int_equal (count (r, "j"), 1);
+    buf_fini (&b);
+}
+
+static void test_damaged_batch_is_not_taken (void **state)
+{
+    struct root *r = *state;
+    struct buf b;
+
+    make_batch (&b, "bytes");
+    for (size_t i = 0; i < b.size; i += 3) {
+        b.data[i] ^= 0x40;
+        write_batch (r, "12-1", b.data, b.size);
+        assert_int_equal (take (r, "12-1"), -EBADMSG);
+        b.data[i] ^= 0x40;
+        assert_int_equal (count (r, "j"), 0);
+    }
+    write_batch (r, "12-1", b.data, b.size - 1);
+    assert_int_equal (take (r, "12-1"), -EBADMSG);
+    assert_int_equal (take (r, "../ledger.db"), -EINVAL);
+    assert_int_equal (take (r, "12-2"), -ENOENT);
+    buf_fini (&b);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_flushed_is_there_after_a_death),
+        ROOT_TEST (test_repeated_adds_nothing),
+        ROOT_TEST (test_item_without_content),
+        ROOT_TEST (test_list_needs_its_chunks),
+        ROOT_TEST (test_batch_is_taken),
+        ROOT_TEST (test_damaged_batch_is_not_taken),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
