@@ -12,10 +12,10 @@ endif ()
 if (ROLLCALL_SANITIZE)
   add_compile_options (-fsanitize=${ROLLCALL_SANITIZE} -fno-omit-frame-pointer
                        -fno-sanitize-recover=all)
-  if (CMAKE_C_COMPILER_ID STREQUAL GNU)
-    add_compile_options (-Wno-format-truncation)    # it guesses too much then
-  endif ()
   add_link_options (-fsanitize=${ROLLCALL_SANITIZE})
+endif ()
+if ((ROLLCALL_SANITIZE OR ROLLCALL_FAULTS) AND CMAKE_C_COMPILER_ID STREQUAL GNU)
+  add_compile_options (-Wno-format-truncation)      # it guesses too much then
 endif ()
 add_compile_definitions (_GNU_SOURCE ROLLCALL_VERSION="${PROJECT_VERSION}")
 
