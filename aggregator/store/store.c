@@ -338,7 +338,7 @@ int store_note_deletion (struct store *s, const struct ledger_deletion *d,
 {
     struct record r = { .kind = RECORD_DELETION, .deletion = *d };
 
-    return write_note (s, &r, err);
+    return store_note (s, &r, err);
 }
 
 /* ---- committing ---- */

@@ -91,8 +91,6 @@ int store_note (struct store *s, const struct record *r, struct err *err);
 int store_enter (const struct store *s, struct ledger *ledger,
                  const struct record *r, struct err *err);
 
-const char *store_root (const struct store *s);
-
 /* Before a ledger commit: fdatasync the segment and fsync the directories,
  * -ESTALE if the segment was removed, replaced or cut.  In the transaction:
  * record the extent of segments.  Afterwards one of these: keep what was

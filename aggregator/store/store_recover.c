@@ -362,11 +362,6 @@ int store_open_read (const char *root, struct store **ret, struct err *err)
     return rc;
 }
 
-const char *store_root (const struct store *s)
-{
-    return s->root;
-}
-
 void store_close (struct store *s)
 {
     if (!s)
