@@ -58,4 +58,33 @@ int cli_ask (const struct command_spec *c, const char *root,
     OPTION (TEXT, "root", 'r', type, root, "DIR", ROOT_DEFAULT, ROOT_VARIABLE, \
       "The aggregator's root.")
 
+/* archive_remove.c: rollcall archive rm, prune and gc, which print a plan, and do it
+ * only with --apply.
+ */
+struct archive_remove_options {
+    const struct command_spec *command;
+    const char *root;
+    bool json, apply;
+};
+
+/* A status of the program; 'what' may be NULL: all of the job. */
+int archive_rm (const struct archive_remove_options *opt, const char *job,
+                const char *what);
+
+/* The limits as the user wrote them, NULL: none; 'tag' NULL: all jobs. */
+struct archive_prune_options {
+    const char *keep_days, *keep_last, *max_size, *tag;
+    int64_t forget_days;        // 0: never
+};
+
+int archive_prune (const struct archive_remove_options *opt,
+                   const struct archive_prune_options *how);
+
+/* Grace and percent are those of struct gc_options. */
+int archive_gc (const struct archive_remove_options *opt, int64_t grace_s,
+                int64_t percent);
+
+/* The name of whoever asks, for a record of who changed what. */
+const char *archive_my_name (void);
+
 #endif
