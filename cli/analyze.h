@@ -12,7 +12,6 @@
 #ifndef ROLLCALL_CLI_ANALYZE_H
 #define ROLLCALL_CLI_ANALYZE_H
 
-#include "analyze_raw.h"
 #include "cli.h"
 #include "cli_derive.h"
 
@@ -24,6 +23,31 @@
 #include "jobs/jobs.h"
 #include "shared/progress.h"
 #include "summary/job_list.h"
+
+#include <stdatomic.h>
+
+/* ---- analyze_raw.c ---- */
+
+struct raw_capture {
+    const char *path;           // borrowed
+    enum own_analysis own;      // whose captures it is one of
+    size_t index;               // the caller's
+    enum analysed how;          // what came of it ...
+    char why[ANALYSER_WHY_MAX]; // ... as a sentence
+};
+
+/* Whether a capture of this profiler can be analysed with these options. */
+bool analyze_raw_wants (const struct analyser_options *opt,
+                        enum own_analysis own);
+
+/* Analyse them all.  'tell' gets sentences for the user.  0, -EINTR when
+ * 'cancel' has become true, or another error; a failed analysis is not an
+ * error.
+ */
+int analyze_raw (struct raw_capture *captures, size_t n,
+                 const struct analyser_options *opt,
+                 void (*tell) (const char *text), const atomic_bool *cancel,
+                 struct err *err);
 
 struct analyze_options {
     const char *out, *steps, *only;

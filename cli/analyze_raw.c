@@ -1,7 +1,7 @@
 /* cli/analyze_raw.c - captures that were never analysed, before rollcall
  * analyze reads them
  */
-#include "analyze_raw.h"
+#include "analyze.h"
 
 #include "base/clock.h"
 #include "base/loop.h"

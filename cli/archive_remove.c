@@ -1,5 +1,6 @@
 /* cli/archive_remove.c - rollcall archive rm, prune and gc: what deletes */
-#include "archive_remove.h"
+#include "cli.h"
+#include "interchange/archive_verb.h"
 
 #include "archive/archive.h"
 #include "archive/remove.h"

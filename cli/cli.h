@@ -59,4 +59,25 @@ int cli_ask (const struct command_spec *c, const char *root,
     OPTION (TEXT, "root", 'r', type, root, "DIR", ROOT_DEFAULT, ROOT_VARIABLE, \
       "The aggregator's root.")
 
+/* archive_remove.c: rollcall archive rm, prune and gc, which print a plan, and
+ * do it only with --apply.
+ */
+struct archive_remove_options {
+    const struct command_spec *command;
+    const char *root;
+    bool json, apply;
+};
+
+/* A status of the program; 'what' may be NULL: all of the job. */
+int archive_rm (const struct archive_remove_options *opt, const char *job,
+                const char *what);
+
+struct archive_prune_options;   // interchange/archive_verb.h
+int archive_prune (const struct archive_remove_options *opt,
+                   const struct archive_prune_options *how);
+
+/* Grace and percent are those of struct gc_options. */
+int archive_gc (const struct archive_remove_options *opt, int64_t grace_s,
+                int64_t percent);
+
 #endif

@@ -1,7 +1,7 @@
 /* cli/verb_archive.c - rollcall archive: list, extract and verify stored data,
  * and mark jobs
  */
-#include "archive_remove.h"
+#include "cli.h"
 
 #include "archive/archive.h"
 #include "archive/archive_stream.h"
