@@ -2,6 +2,7 @@
  * and mark jobs
  */
 #include "cli.h"
+#include "interchange/archive_verb.h"
 
 #include "archive/archive.h"
 #include "archive/archive_stream.h"
