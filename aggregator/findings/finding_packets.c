@@ -1,7 +1,7 @@
 /* aggregator/findings/finding_packets.c - small packets and repeated transfers
  *
- * CommAnalyzerBandwidth is the largest table, so it is read once, from start to
- * end, without sorting.
+ * CommAnalyzerBandwidth is the largest table.  Its sums are enough, and only if a
+ * transfer took long its rows are read.
  */
 #include "findings/finding_passes.h"
 
@@ -17,6 +17,13 @@ enum { HCCS, PCIE, RDMA, SIO, TRANSPORTS };
 
 static const char *const names[TRANSPORTS] = { "HCCS", "PCIE", "RDMA", "SIO" };
 
+// Columns by position.
+enum { PACKET_STEP, PACKET_TRANSPORT, PACKET_SIZE, PACKET_OPS, PACKET_COUNT,
+       PACKET_MS, PACKET_RANK, PACKET_CAPTURE };
+enum { TRANSPORT_STEP, TRANSPORT_TYPE, TRANSPORT_OPS, TRANSPORT_SIZE,
+       TRANSPORT_MS, TRANSPORT_LARGE_SIZE, TRANSPORT_LARGE_MS,
+       TRANSPORT_MS_MAX, TRANSPORT_RANK, TRANSPORT_CAPTURE };
+
 struct packets {
     double n, mb, ms;           // all packets of a transport
     double small_n, small_mb, small_ms;
@@ -26,14 +33,15 @@ struct packet_reader {
     const struct finding_input *in;
     double small_mb[TRANSPORTS], retry_ms;
     struct packets of[TRANSPORTS];
+    bool any_retry;
     int64_t *retries;           // rowids
     size_t nretries;
 };
 
-static int transport_of (const struct page_scan *row)
+static int transport_of (const struct page_scan *row, unsigned column)
 {
     size_t n;
-    const char *text = page_scan_text (row, BW_TRANSPORT, &n);
+    const char *text = page_scan_text (row, column, &n);
     int i = 0;
 
     if (!text || n == 0)
@@ -44,34 +52,63 @@ static int transport_of (const struct page_scan *row)
     return i;
 }
 
-/* An op has one row per packet size, and each row repeats its transit time. */
-static int take_retry (struct packet_reader *p, const struct page_scan *row,
-                       struct err *err)
+static bool counts (const struct packet_reader *p, const struct page_scan *row,
+                    unsigned capture)
 {
-    int64_t *rowid;
+    return !left_out_capture (&p->in->left_out,
+                              page_scan_int (row, capture, 0));
+}
 
-    if (!(page_scan_real (row, BW_TIME) > p->retry_ms))
+/* An op has one row per packet size, and each row repeats its transit time. */
+static int take_retry (void *arg, const struct page_scan *row, struct err *err)
+{
+    struct packet_reader *p = arg;
+
+    if (!(page_scan_real (row, BW_TIME) > p->retry_ms) ||
+        transport_of (row, BW_TRANSPORT) != RDMA ||
+        !counts (p, row, schema_table (TABLE_BANDWIDTH)->ncolumns + 1))
         return 0;
-    if (!(rowid = vec_add (&p->retries, &p->nretries, sizeof (*rowid))))
-        return err_set (err, ENOMEM, "no memory for packets");
-    *rowid = row->rowid;
+    return vec_push (&p->retries, &p->nretries, &row->rowid,
+                     sizeof (row->rowid)) < 0
+               ? err_set (err, ENOMEM, "no memory for packets") : 0;
+}
+
+/* Whether there are such ops. */
+static int take_transport (void *arg, const struct page_scan *row,
+                           struct err *err)
+{
+    struct packet_reader *p = arg;
+
+    (void)err;
+    p->any_retry = p->any_retry ||
+                   (page_scan_real (row, TRANSPORT_MS_MAX) > p->retry_ms &&
+                    transport_of (row, TRANSPORT_TYPE) == RDMA &&
+                    counts (p, row, TRANSPORT_CAPTURE));
     return 0;
+}
+
+static int read_retries (struct packet_reader *p, struct err *err)
+{
+    int rc = finding_scan (p->in, "TransportTime", take_transport, p, err);
+
+    return rc < 0 || !p->any_retry ? rc
+           : finding_scan (p->in, schema_table (TABLE_BANDWIDTH)->name,
+                           take_retry, p, err);
 }
 
 static int take_packets (void *arg, const struct page_scan *row,
                          struct err *err)
 {
-    unsigned capture = schema_table (TABLE_BANDWIDTH)->ncolumns + 1;
     struct packet_reader *p = arg;
-    int t = transport_of (row);
+    int t = transport_of (row, PACKET_TRANSPORT);
     double size, n, ms;
 
-    if (t == TRANSPORTS || left_out_capture (&p->in->left_out,
-                                             page_scan_int (row, capture, 0)))
+    (void)err;
+    if (t == TRANSPORTS || !counts (p, row, PACKET_CAPTURE))
         return 0;
-    size = page_scan_real (row, BW_PACKAGE);
-    n = page_scan_real (row, BW_COUNT);
-    ms = page_scan_real (row, BW_TOTAL);
+    size = page_scan_real (row, PACKET_SIZE);
+    n = page_scan_real (row, PACKET_COUNT);
+    ms = page_scan_real (row, PACKET_MS);
     if (size > 0 && n > 0 && ms > 0) {
         struct packets *of = &p->of[t];
         bool small = size < p->small_mb[t];
@@ -83,7 +120,7 @@ static int take_packets (void *arg, const struct page_scan *row,
         of->small_mb += small ? n * size : 0;
         of->small_ms += small ? ms : 0;
     }
-    return t == RDMA ? take_retry (p, row, err) : 0;
+    return 0;
 }
 
 static int read_packets (const struct finding_input *in, void **ret,
@@ -91,6 +128,7 @@ static int read_packets (const struct finding_input *in, void **ret,
 {
     struct packet_reader *p = *ret = calloc (1, sizeof (*p));
     double host = finding_threshold (in->opt, "small_sdma_mb");
+    int rc;
 
     if (!p)
         return err_set (err, ENOMEM, "no memory for packets");
@@ -99,8 +137,8 @@ static int read_packets (const struct finding_input *in, void **ret,
         p->small_mb[i] = i == RDMA ? finding_threshold (in->opt,
                                                         "small_rdma_mb") : host;
     p->retry_ms = finding_threshold (in->opt, "retransmission_ms");
-    return finding_scan (in, schema_table (TABLE_BANDWIDTH)->name,
-                         take_packets, p, err);
+    rc = finding_scan (in, "PacketTime", take_packets, p, err);
+    return rc < 0 ? rc : read_retries (p, err);
 }
 
 static int write_retries (const struct packet_reader *p, struct err *err)

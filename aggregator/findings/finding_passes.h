@@ -49,7 +49,7 @@ struct finding_pass {
     void (*destroy) (void *state);      // which may be NULL
 };
 
-/* CommAnalyzerBandwidth: f_packet and f_retry.  CommAnalyzerTime: f_bubble.
+/* PacketTime, TransportTime: f_packet, f_retry.  CommAnalyzerTime: f_bubble.
  * Wait: f_caused and f_own.  GroupTime: f_sync.  Link: f_use_base and f_link.
  */
 extern const struct finding_pass finding_packets, finding_bubbles,

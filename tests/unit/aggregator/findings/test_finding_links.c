@@ -87,9 +87,8 @@ static void test_contention (void **state)
     ranks (j, 8, 1);
     links (j, "0");
     run (j, "UPDATE Link SET transit_time=10 WHERE transport_type='HCCS';"
-            "INSERT INTO CommAnalyzerBandwidth SELECT 'x', 'g', 'HCCS', 100,"
-            " 10, 10, 1, 20, 5, 10, 'step10', 'collective', rank, 1 FROM"
-            " Roster");
+            "INSERT INTO PacketTime SELECT 'step10', 'HCCS', 20, 1, 5, 10,"
+            " rank, 1 FROM Roster");
     found (j, NULL, "bandwidth_contention||3.06");
 }
 
