@@ -292,6 +292,13 @@ int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
                  int (*fn) (void *arg, const struct ledger_item *item),
                  void *arg, struct err *err);
 
+/* The rows of a rank that count: of each capture those of its newest version.
+ * Oldest first; stops when 'fn' is negative.
+ */
+int ledger_each_of_rank (struct ledger *l, const char *job, int64_t rank,
+                         int (*fn) (void *arg, const struct ledger_item *item),
+                         void *arg, struct err *err);
+
 /* A claim of how many ranks a job has is kept until its source makes another
  * one.  If it changes the number that counts, the job's result must be rebuilt.
  * Return that number (size_claims_settle; 0: none), and all claims, in the

@@ -255,6 +255,27 @@ static bool read_each (sqlite3_stmt *st, struct ledger_item *i)
     return good;
 }
 
+// before they are assigned, no version supersedes another
+static const char rank_sql[] =
+    LEDGER_ITEM " FROM item i LEFT JOIN content c ON c.id=i.content WHERE "
+    "i.job=?1 AND i.kind=1 AND i.rank=?2 AND i.superseded=0 AND NOT EXISTS "
+    "(SELECT 1 FROM item n WHERE n.job=i.job AND n.kind=1 AND n.rank=i.rank "
+    "AND n.capture=i.capture AND n.place=i.place AND n.newest_ns>i.newest_ns) "
+    "ORDER BY i.seq";
+
+int ledger_each_of_rank (struct ledger *l, const char *job, int64_t rank,
+                         int (*fn) (void *arg, const struct ledger_item *item),
+                         void *arg, struct err *err)
+{
+    struct ledger_item item = { .kind = ITEM_ROWS };
+    struct db_rows r = ledger_rows (l, err, rank_sql, job, rank);
+
+    while (db_step (&r))
+        r.rc = ledger_read_item (r.st, &item) ? fn (arg, &item)
+                                              : ledger_damaged (err);
+    return db_end (&r);
+}
+
 int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
                  int (*fn) (void *arg, const struct ledger_item *item),
                  void *arg, struct err *err)

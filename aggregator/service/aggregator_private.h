@@ -89,7 +89,6 @@ struct aggregator {
     struct ledger_bound *bound; // to be committed
     size_t nbound;
     struct wants wants;         // raw files
-    uint64_t last_request;      // for some of them, 0: none
     struct ledger_fact *facts;  // to be committed
     size_t nfacts;
     struct divide divided;      // to be committed

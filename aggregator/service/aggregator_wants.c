@@ -16,7 +16,6 @@
 #define RANKS_MAX 64            // of a request
 #define TOLD_MAX 60             // captures in an answer, at some 1,000 bytes at
                                 // most: CONTROL_LINE_MAX
-#define REQUESTS_MAX (1 << 20)  // later ones; the clock makes larger steps
 
 bool aggregator_parse_policy (const char *text, enum want_policy *ret)
 {
@@ -176,114 +175,10 @@ void aggregator_on_have (struct aggregator *a, const struct served *s,
     aggregator_say_wants (a, s, agent);         // the next ones
 }
 
-/* ---- captures of ranks ---- */
+/* ---- what users are told of them ---- */
 
-struct ranks {
+struct told {
     struct aggregator *a;
-    const int64_t *ranks;
-    size_t n;
-    const char *path;           // a pattern
-    uint64_t request;           // 0: of no user
-    bool again;                 // those that are gone, too
-    bool any;                   // something is open that was not
-};
-
-static bool is_wanted (const struct ranks *r, int64_t rank)
-{
-    for (size_t i = 0; i < r->n; i++) {
-        if (r->ranks[i] == rank)
-            return true;
-    }
-    return false;
-}
-
-static int want_of (void *arg, const struct ledger_item *item)
-{
-    struct want like = { .rank = item->rank }, *one;
-    struct ranks *r = arg;
-    int rc;
-
-    if (item->superseded || !is_wanted (r, item->rank))
-        return 0;
-    PRINT (like.job, "%s", item->job);
-    PRINT (like.scope, "%s", *item->scope ? item->scope : item->job);
-    PRINT (like.host, "%s", item->host);
-    PRINT (like.capture, "%s", item->capture);
-    PRINT (like.place, "%s", item->dir);
-    PRINT (like.path, "%s", r->path);
-    if ((rc = wants_add (&r->a->wants, &like, r->again, &one)) < 0)
-        return rc;
-    r->any = r->any || rc > 0;
-    if (r->request > 0)
-        one->request = r->request;
-    return 0;
-}
-
-/* Want files of all captures of these ranks of a job; durable on return. */
-static int want_ranks (struct ranks *r, const char *job, struct err *err)
-{
-    int rc = ledger_each (r->a->ledger, job, ITEM_ROWS, want_of, r, err);
-
-    if (rc == -ENOSPC)
-        (void)err_set (err, ENOSPC, "%u captures are wanted already, whose "
-                       "agents have not answered", WANTS_MAX);
-    if (!r->any)
-        return rc;
-    rc = rc < 0 ? rc : save (r->a, err);
-    say_all (r->a);
-    return rc;
-}
-
-/* ---- suspects ---- */
-
-void aggregator_find_suspects (struct aggregator *a)
-{
-    struct err err = { "" };
-
-    if (a->opt->wants == WANT_SUSPECTS && !a->opt->job &&
-        suspects_find (a->built.path, a->suspects, &a->nsuspects, &err) < 0)
-        log_error ("suspects-failed", "%s: %s", a->built.path, err.text);
-}
-
-static void log_suspects (const struct aggregator *a, const char *job)
-{
-    struct logline l = log_line (LOG_LEVEL_INFO, "suspects");
-    char ranks[24 * (SUSPECTS_MAX + 1)] = "";
-
-    for (size_t i = 0; i < a->nsuspects; i++) {
-        size_t at = strlen (ranks);
-
-        (void)snprintf (ranks + at, sizeof (ranks) - at, "%s%lld",
-                        i > 0 ? "," : "", (long long)a->suspects[i]);
-    }
-    log_str (&l, "job", job);
-    log_str (&l, "ranks", ranks);
-    log_end (&l);
-}
-
-void aggregator_want_suspects (struct aggregator *a)
-{
-    struct ranks r = { .a = a, .ranks = a->suspects, .n = a->nsuspects,
-                       .path = "" };
-    struct served *s = a->building;
-    struct err err = { "" };
-
-    if (a->opt->wants != WANT_SUSPECTS || a->build_rc < 0)
-        return;
-    s->lacks_ranks = roster_count (&a->roster, ROSTER_MISSING) > 0;
-    if (a->nsuspects == 0)
-        return;
-    if (want_ranks (&r, s->job.id, &err) < 0)
-        log_error ("wants-failed", "job %s: %s", s->job.id, err.text);
-    if (r.any)
-        log_suspects (a, s->job.id);
-}
-
-/* ---- rollcall fetch ---- */
-
-struct told {                   // of a request
-    struct aggregator *a;
-    uint64_t request;
     struct json *list;
     size_t n, coming, no_agent, gone;
 };
@@ -322,21 +217,112 @@ static void tell_want (struct told *t, const struct want *w)
     json_add_nonempty (j, "why", w->why);
 }
 
-static void tell_rank (struct told *t, int64_t rank)
+/* ---- captures of ranks ---- */
+
+struct ranks {
+    struct aggregator *a;
+    const int64_t *ranks;
+    size_t n;
+    const char *path;           // a pattern
+    bool again;                 // those that are gone, too
+    bool any;                   // something is open that was not
+    struct told *told;          // what a user is told of them, or NULL
+    struct err *err;
+};
+
+static int want_of (void *arg, const struct ledger_item *item)
 {
-    struct want none = { .rank = rank, .state = WANT_GONE,
-                         .why = "no capture of this rank has come" };
-    size_t before = t->n;
+    struct want like = { .rank = item->rank };
+    struct want *one;
+    struct ranks *r = arg;
+    int rc;
 
-    for (size_t i = 0; i < t->a->wants.n; i++) {
-        const struct want *w = &t->a->wants.list[i];
-
-        if (w->rank == rank && w->request == t->request)
-            tell_want (t, w);
-    }
-    if (t->n == before)
-        tell_want (t, &none);
+    PRINT (like.job, "%s", item->job);
+    PRINT (like.scope, "%s", *item->scope ? item->scope : item->job);
+    PRINT (like.host, "%s", item->host);
+    PRINT (like.capture, "%s", item->capture);
+    PRINT (like.place, "%s", item->dir);
+    PRINT (like.path, "%s", r->path);
+    if ((rc = wants_add (&r->a->wants, &like, r->again, &one, r->err)) < 0)
+        return rc;
+    r->any = r->any || rc > 0;
+    if (r->told)
+        tell_want (r->told, one);
+    return 0;
 }
+
+static int want_rank (struct ranks *r, const char *job, int64_t rank)
+{
+    const struct want none = { .rank = rank, .state = WANT_GONE,
+                               .why = "no capture of this rank has come" };
+    size_t before = r->told ? r->told->n : 0;
+    int rc = ledger_each_of_rank (r->a->ledger, job, rank, want_of, r, r->err);
+
+    if (rc == 0 && r->told && r->told->n == before)
+        tell_want (r->told, &none);
+    return rc;
+}
+
+/* Want files of all captures of these ranks of a job; durable on return. */
+static int want_ranks (struct ranks *r, const char *job)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < r->n && rc == 0; i++)
+        rc = want_rank (r, job, r->ranks[i]);
+    if (!r->any)
+        return rc;
+    rc = rc < 0 ? rc : save (r->a, r->err);
+    say_all (r->a);
+    return rc;
+}
+
+/* ---- suspects ---- */
+
+void aggregator_find_suspects (struct aggregator *a)
+{
+    struct err err = { "" };
+
+    if (a->opt->wants == WANT_SUSPECTS && !a->opt->job &&
+        suspects_find (a->built.path, a->suspects, &a->nsuspects, &err) < 0)
+        log_error ("suspects-failed", "%s: %s", a->built.path, err.text);
+}
+
+static void log_suspects (const struct aggregator *a, const char *job)
+{
+    struct logline l = log_line (LOG_LEVEL_INFO, "suspects");
+    char ranks[24 * (SUSPECTS_MAX + 1)] = "";
+
+    for (size_t i = 0; i < a->nsuspects; i++) {
+        size_t at = strlen (ranks);
+
+        (void)snprintf (ranks + at, sizeof (ranks) - at, "%s%lld",
+                        i > 0 ? "," : "", (long long)a->suspects[i]);
+    }
+    log_str (&l, "job", job);
+    log_str (&l, "ranks", ranks);
+    log_end (&l);
+}
+
+void aggregator_want_suspects (struct aggregator *a)
+{
+    struct err err = { "" };
+    struct ranks r = { .a = a, .ranks = a->suspects, .n = a->nsuspects,
+                       .path = "", .err = &err };
+    struct served *s = a->building;
+
+    if (a->opt->wants != WANT_SUSPECTS || a->build_rc < 0)
+        return;
+    s->lacks_ranks = roster_count (&a->roster, ROSTER_MISSING) > 0;
+    if (a->nsuspects == 0)
+        return;
+    if (want_ranks (&r, s->job.id) < 0)
+        log_error ("wants-failed", "job %s: %s", s->job.id, err.text);
+    if (r.any)
+        log_suspects (a, s->job.id);
+}
+
+/* ---- rollcall fetch ---- */
 
 static int take_ranks (const struct json *request, int64_t out[RANKS_MAX],
                        size_t *n, struct err *err)
@@ -356,36 +342,15 @@ static int take_ranks (const struct json *request, int64_t out[RANKS_MAX],
     return *n > 0 ? 0 : err_set (err, EINVAL, "no rank was named");
 }
 
-/* The number of a request is not one of an earlier process. */
-static uint64_t new_request (struct aggregator *a)
-{
-    if (a->last_request == 0)
-        a->last_request = (uint64_t)(clock_wall_ns () / NS_PER_MS);
-    return ++a->last_request;
-}
-
-static void tell (struct aggregator *a, const struct ranks *r,
-                  struct json *answer)
-{
-    struct told t = { .a = a, .request = r->request,
-                      .list = json_add_array (answer, "ranks") };
-
-    for (size_t i = 0; i < r->n; i++)
-        tell_rank (&t, r->ranks[i]);
-    json_add_int (answer, "request", (int64_t)r->request);
-    json_add_int (answer, "captures", (int64_t)t.n);
-    json_add_int (answer, "coming", (int64_t)t.coming);
-    json_add_int (answer, "no_agent", (int64_t)t.no_agent);
-    json_add_int (answer, "gone", (int64_t)t.gone);
-}
-
 int aggregator_fetch (struct aggregator *a, const struct json *request,
                       struct json *answer, struct err *err)
 {
     const char *job = json_text (json_get (request, "job"), "");
     const char *path = json_text (json_get (request, "file"), "");
+    struct told t = { .a = a };
     int64_t ranks[RANKS_MAX], number = 0;
-    struct ranks r = { .a = a, .ranks = ranks, .path = path };
+    struct ranks r = { .a = a, .ranks = ranks, .path = path, .told = &t,
+                       .err = err };
     int rc = take_ranks (request, ranks, &r.n, err);
 
     if (rc < 0)
@@ -397,14 +362,13 @@ int aggregator_fetch (struct aggregator *a, const struct json *request,
         return err_set (err, ENOENT, "there is no job %.200s here: rollcall "
                         "jobs lists them", job);
     (void)json_int (json_get (request, "request"), &number);
-    r.request = (uint64_t)number;
     r.again = number <= 0;
-    if (number <= 0 || r.request > a->last_request ||
-        a->last_request - r.request > REQUESTS_MAX) {
-        r.request = new_request (a);    // or it is of an earlier process
-        rc = want_ranks (&r, job, err);
-    }
-    if (rc == 0)
-        tell (a, &r, answer);
+    t.list = json_add_array (answer, "ranks");
+    rc = want_ranks (&r, job);
+    json_add_int (answer, "request", 1);
+    json_add_int (answer, "captures", (int64_t)t.n);
+    json_add_int (answer, "coming", (int64_t)t.coming);
+    json_add_int (answer, "no_agent", (int64_t)t.no_agent);
+    json_add_int (answer, "gone", (int64_t)t.gone);
     return rc;
 }

@@ -172,38 +172,51 @@ static void open_again (struct want *w)
     w->why[0] = '\0';
 }
 
-/* Forget the oldest want that is over; false: all are open. */
-static bool make_room (struct wants *w)
+static void forget (struct wants *w, struct want *one)
+{
+    size_t after = (size_t)(w->list + w->n - one) - 1;
+
+    memmove (one, one + 1, after * sizeof (*one));
+    w->n--;
+}
+
+static struct want *find_like (const struct wants *w, const struct want *like)
 {
     for (size_t i = 0; i < w->n; i++) {
-        if (w->list[i].state == WANT_OPEN)
-            continue;
-        memmove (w->list + i, w->list + i + 1,
-                 (w->n - i - 1) * sizeof (*w->list));
-        w->n--;
-        return true;
+        if (is_like (&w->list[i], like))
+            return &w->list[i];
     }
-    return false;
+    return NULL;
+}
+
+/* The oldest want that is over; NULL: all are open. */
+static struct want *find_over (const struct wants *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->list[i].state != WANT_OPEN)
+            return &w->list[i];
+    }
+    return NULL;
 }
 
 int wants_add (struct wants *w, const struct want *like, bool again,
-               struct want **ret)
+               struct want **ret, struct err *err)
 {
-    struct want *one;
+    struct want *one = find_like (w, like);
 
-    for (size_t i = 0; i < w->n; i++) {
-        *ret = &w->list[i];
-        if (!is_like (*ret, like))
-            continue;
-        if ((*ret)->state != WANT_GONE || !again)
+    if ((*ret = one)) {
+        if (one->state != WANT_GONE || !again)
             return 0;
-        open_again (*ret);
+        open_again (one);
         return 1;
     }
-    if (w->n == WANTS_MAX && !make_room (w))
-        return -ENOSPC;
+    if (w->n == WANTS_MAX && !(one = find_over (w)))
+        return err_set (err, ENOSPC, "%u captures are wanted already, whose "
+                        "agents have not answered", WANTS_MAX);
+    if (one)
+        forget (w, one);
     if (!(one = vec_add (&w->list, &w->n, sizeof (*one))))
-        return -ENOMEM;
+        return err_set (err, ENOMEM, "no memory for wanted files");
     *one = *like;
     open_again (one);
     one->id = ++w->last_id;

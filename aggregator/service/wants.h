@@ -32,8 +32,6 @@ struct want {
     enum want_state state;
     uint64_t files, came, gone;         // as the last HAVE says
     char why[WANTS_WHY_MAX];            // of the first that is gone, or ""
-    uint64_t request;                   // the latest that named it, 0: none, or
-                                        // of an earlier process
 };
 
 struct wants {                  // begins as zeros
@@ -56,7 +54,7 @@ void wants_fini (struct wants *w);
  * '*ret' is the want in the list, until the next call.
  */
 int wants_add (struct wants *w, const struct want *like, bool again,
-               struct want **ret);
+               struct want **ret, struct err *err);
 
 /* Take a HAVE of an agent: true if the want is over by that.  'alone': no other
  * agent of that host is there, which may have a capture that this one does not

@@ -80,6 +80,16 @@ static void has (struct root *r, const char *job, const char *want)
     assert_string_equal (text, want);
 }
 
+static void has_of_rank (struct root *r, const char *job, int64_t rank,
+                         const char *want)
+{
+    char text[256] = "";
+
+    assert_int_equal (ledger_each_of_rank (r->l, job, rank, list, text, NULL),
+                      0);
+    assert_string_equal (text, want);
+}
+
 /* Of one name and rank, in two directories or of two dates: nothing is older
  * than anything before both are of one job.
  */
@@ -94,6 +104,7 @@ static void test_places (void **state)
     assert_int_equal (put (r, A, "x", "three", 3), 1);
     assert_int_equal (put (r, A, "x", "one", 1), 0);
     has (r, SCOPE, "x aa1, x bb2, x aa3, ");
+    has_of_rank (r, SCOPE, 4, "x bb2, x aa3, ");
     assert_int_equal (ledger_count_open (r->l, SCOPE), 3);
     assert_int_equal (give (r, A, "x", 1, "j"), 1);
     assert_int_equal (give (r, B, "x", 2, "j"), 1);
@@ -106,6 +117,8 @@ static void test_places (void **state)
     assert_int_equal (give (r, A, "x", 3, "j"), 1);     // by hand, say
     has (r, "j", "x aa1 old, x bb2, x aa3, ");
     has (r, "k", "");
+    has_of_rank (r, "j", 4, "x bb2, x aa3, ");
+    has_of_rank (r, "j", 3, "");
     assert_int_equal (give (r, A, "x", 3, "j"), 0);
     assert_true (ledger_has_scope (r->l, SCOPE));
     assert_false (ledger_has_scope (r->l, "j"));

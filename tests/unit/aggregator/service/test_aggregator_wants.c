@@ -195,11 +195,35 @@ static void test_question (void **state)
     assert_int_equal (number (answer, "captures"), 2);
     assert_int_equal (number (answer, "gone"), 2);      // rank 5 never came
     json_free (answer);
-    s->a.last_request = 0;
-    fetch (s, text, &answer);
-    assert_string_equal (state_of (answer), "gone");
+    fetch (s, FETCH, &answer);
+    assert_string_equal (state_of (answer), "coming");
+    json_free (answer);
+}
+
+/* Others that ask for the same, or for so much that this is forgotten, change
+ * nothing of what one is told.
+ */
+static void test_two_requests (void **state)
+{
+    struct service *s = *state;
+    struct json *answer;
+    char text[128];
+
+    service_hello (s, 1, "j", 1);
+    deliver (s, 1, 1, "a");
+    fetch (s, FETCH, &answer);
+    PRINT (text, "{\"do\": \"fetch\", \"job\": \"j\", \"ranks\": [0], "
+           "\"request\": %lld}", (long long)number (answer, "request"));
     json_free (answer);
     fetch (s, FETCH, &answer);
+    json_free (answer);
+    fetch (s, text, &answer);
+    assert_string_equal (state_of (answer), "coming");
+    assert_int_equal (number (answer, "captures"), 1);
+    json_free (answer);
+    have (s, 1, 1, HAVE_ALL_SAID, 1, 1, 0);
+    s->a.wants.n = 0;
+    fetch (s, text, &answer);
     assert_string_equal (state_of (answer), "coming");
     json_free (answer);
 }
@@ -317,7 +341,8 @@ int main (void)
     cmocka_unit_test_setup_teardown (x, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_policies), TEST (test_fetch), TEST (test_fetch_wrong),
-        TEST (test_question), TEST (test_no_agent), TEST (test_next_life),
+        TEST (test_question), TEST (test_two_requests),
+        TEST (test_no_agent), TEST (test_next_life),
         TEST (test_lost), TEST (test_some_at_a_time), TEST (test_suspects),
     };
 

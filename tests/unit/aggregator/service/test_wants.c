@@ -17,14 +17,23 @@
 struct fixture {
     char root[PATH_MAX / 2];
     struct wants wants;
+    struct err err;             // of the last that was not added
 };
 
 static int64_t now_ns;
+static bool no_memory;
 
 int64_t __wrap_clock_wall_ns (void);
 int64_t __wrap_clock_wall_ns (void)
 {
     return now_ns;
+}
+
+void *__real_vec_add (void *list, size_t *n, size_t size);
+void *__wrap_vec_add (void *list, size_t *n, size_t size);
+void *__wrap_vec_add (void *list, size_t *n, size_t size)
+{
+    return no_memory ? NULL : __real_vec_add (list, n, size);
 }
 
 static int setup (void **state)
@@ -37,6 +46,7 @@ static int setup (void **state)
                     tmp && *tmp ? tmp : "/tmp");
     assert_non_null (mkdtemp (f->root));
     now_ns = 0;
+    no_memory = false;
     *state = f;
     return 0;
 }
@@ -58,7 +68,7 @@ static int add (struct fixture *f, int64_t rank, const char *path, bool again,
                          .capture = "c_pt", .place = "0123" };
 
     PRINT (like.path, "%s", path);
-    return wants_add (&f->wants, &like, again, ret);
+    return wants_add (&f->wants, &like, again, ret, &f->err);
 }
 
 static bool hear (struct fixture *f, uint64_t id, enum have_state have,
@@ -240,6 +250,7 @@ static void test_room (void **state)
     for (int64_t i = 0; i < WANTS_MAX; i++)
         assert_int_equal (add (f, i, "", false, &w), 1);
     assert_int_equal (add (f, WANTS_MAX, "", false, &w), -ENOSPC);
+    assert_non_null (strstr (f->err.text, "1024 captures are wanted already"));
     assert_true (hear (f, 7, HAVE_ALL_SAID, 1, 1, 0));
     assert_true (hear (f, 5, HAVE_ALL_SAID, 1, 1, 0));
     assert_int_equal (add (f, WANTS_MAX, "", false, &w), 1);
@@ -247,13 +258,25 @@ static void test_room (void **state)
     assert_true (f->wants.list[4].id == 6 && f->wants.list[5].id == 7);
 }
 
+static void test_no_memory (void **state)
+{
+    struct fixture *f = *state;
+    struct want *w;
+
+    no_memory = true;
+    assert_int_equal (add (f, 1, "", false, &w), -ENOMEM);
+    assert_string_equal (f->err.text, "no memory for wanted files");
+    assert_int_equal (f->wants.n, 0);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_add), TEST (test_hear), TEST (test_who_hears),
-        TEST (test_next), TEST (test_file), TEST (test_ids), TEST (test_damaged_file),
-        TEST (test_room),
+        TEST (test_add), TEST (test_hear),
+        TEST (test_who_hears), TEST (test_next), TEST (test_file),
+        TEST (test_ids), TEST (test_damaged_file), TEST (test_room),
+        TEST (test_no_memory),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
