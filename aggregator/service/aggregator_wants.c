@@ -232,7 +232,7 @@ struct ranks {
 
 static int want_of (void *arg, const struct ledger_item *item)
 {
-    struct want like = { .rank = item->rank };
+    struct want like = { .rank = item->rank, .newest_ns = item->newest_ns };
     struct want *one;
     struct ranks *r = arg;
     int rc;

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "json/json.h"
 #include "store/fileio.h"
@@ -44,6 +45,14 @@ static bool take_number (const struct json *j, const char *key, uint64_t *ret)
     return true;
 }
 
+/* A text, as JSON's numbers are not exact; without it the version is not known.
+ */
+static bool take_version (const struct json *j, int64_t *ret)
+{
+    return units_int (json_text (json_get (j, "newest_ns"), "0"), INT64_MIN,
+                      INT64_MAX, ret) == 0;
+}
+
 static bool take (const struct json *j, struct want *w)
 {
     const char *state = json_text (json_get (j, "state"), "");
@@ -57,6 +66,7 @@ static bool take (const struct json *j, struct want *w)
            take_number (j, "came", &w->came) &&
            take_number (j, "gone", &w->gone) &&
            json_int (json_get (j, "rank"), &w->rank) &&
+           take_version (j, &w->newest_ns) &&
            take_text (j, "job", w->job, sizeof (w->job)) &&
            take_text (j, "scope", w->scope, sizeof (w->scope)) &&
            take_text (j, "host", w->host, sizeof (w->host)) &&
@@ -122,7 +132,9 @@ int wants_load (struct wants *w, const char *root, struct err *err)
 static void add_one (struct json *list, const struct want *w)
 {
     struct json *j = json_push_object (list);
+    char newest[24];
 
+    PRINT (newest, "%lld", (long long)w->newest_ns);
     json_add_int (j, "id", (int64_t)w->id);
     json_add_text (j, "state", state_names[w->state]);
     json_add_text (j, "job", w->job);
@@ -132,6 +144,7 @@ static void add_one (struct json *list, const struct want *w)
     json_add_text (j, "capture", w->capture);
     json_add_text (j, "place", w->place);
     json_add_text (j, "path", w->path);
+    json_add_text (j, "newest_ns", newest);
     json_add_int (j, "files", (int64_t)w->files);
     json_add_int (j, "came", (int64_t)w->came);
     json_add_int (j, "gone", (int64_t)w->gone);
@@ -204,13 +217,14 @@ int wants_add (struct wants *w, const struct want *like, bool again,
 {
     struct want *one = find_like (w, like);
 
-    if ((*ret = one)) {
+    if ((*ret = one) && one->newest_ns == like->newest_ns) {
         if (one->state != WANT_GONE || !again)
             return 0;
         open_again (one);
         return 1;
     }
-    if (w->n == WANTS_MAX && !(one = find_over (w)))
+    // an answer for the other version is none for this one, which has another id
+    if (!one && w->n == WANTS_MAX && !(one = find_over (w)))
         return err_set (err, ENOSPC, "%u captures are wanted already, whose "
                         "agents have not answered", WANTS_MAX);
     if (one)

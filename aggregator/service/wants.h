@@ -29,6 +29,7 @@ struct want {
     char capture[MESSAGE_NAME_MAX];
     char place[MESSAGE_PLACE_MAX];
     char path[MESSAGE_PATH_MAX];        // a pattern, "" for all files
+    int64_t newest_ns;                  // the version: as its rows' OFFER says
     enum want_state state;
     uint64_t files, came, gone;         // as the last HAVE says
     char why[WANTS_WHY_MAX];            // of the first that is gone, or ""
@@ -49,9 +50,10 @@ int wants_save (const struct wants *w, const char *root, struct err *err);
 void wants_fini (struct wants *w);
 
 /* Add a want like this one, whose id, state and numbers are ignored.  If there
- * is one, it is opened again if 'again' and not all files came.  1: one is open
- * now that was not; 0: nothing has changed; -ENOSPC: too many are open; -ENOMEM.
- * '*ret' is the want in the list, until the next call.
+ * is one, it is opened again if 'again' and not all files came; one of another
+ * version gives way.  1: one is open now that was not; 0: nothing has changed;
+ * -ENOSPC: too many are open; -ENOMEM.  '*ret' is the want in the list, until the
+ * next call.
  */
 int wants_add (struct wants *w, const struct want *like, bool again,
                struct want **ret, struct err *err);

@@ -18,6 +18,29 @@ static void deliver (struct service *s, unsigned peer, uint64_t item,
     aggregator_commit (&s->a);
 }
 
+/* The same, with the time of its newest file. */
+static void deliver_version (struct service *s, unsigned peer, uint64_t item,
+                             const char *capture, int64_t newest_ns)
+{
+    struct message m = { .type = MESSAGE_OFFER, .item = item,
+                         .kind = ITEM_ROWS, .size = sizeof (newest_ns),
+                         .newest_ns = newest_ns };
+    const struct message chunk = { .type = MESSAGE_CHUNK, .item = item,
+                                   .data = &newest_ns,
+                                   .data_size = sizeof (newest_ns) };
+    struct content_hash h;
+
+    content_hash_init (&h);
+    assert_int_equal (content_hash_add (&h, &newest_ns, sizeof (newest_ns)),
+                      0);
+    assert_int_equal (content_hash_end (&h, &m.content), 0);
+    content_hash_fini (&h);
+    PRINT (m.capture, "%s", capture);
+    service_hear (s, peer, &m);
+    service_hear (s, peer, &chunk);
+    aggregator_commit (&s->a);
+}
+
 /* What the WELCOME to another HELLO says. */
 static enum raw_wanted raw_of (struct service *s, unsigned peer)
 {
@@ -228,6 +251,26 @@ static void test_two_requests (void **state)
     json_free (answer);
 }
 
+/* The files that came are not those of rows that came later. */
+static void test_new_version (void **state)
+{
+    struct service *s = *state;
+    struct json *answer;
+
+    service_hello (s, 1, "j", 1);
+    deliver_version (s, 1, 1, "a", 1000);
+    fetch (s, FETCH, &answer);
+    json_free (answer);
+    have (s, 1, 1, HAVE_ALL_SAID, 1, 1, 0);
+    deliver_version (s, 1, 2, "a", 2000);
+    (void)service_said (s, MESSAGE_WANT);
+    fetch (s, FETCH, &answer);
+    assert_string_equal (state_of (answer), "coming");
+    assert_int_equal (number (answer, "captures"), 1);
+    json_free (answer);
+    assert_int_equal (service_said (s, MESSAGE_WANT), 1);
+}
+
 static void test_no_agent (void **state)
 {
     struct service *s = *state;
@@ -342,7 +385,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_policies), TEST (test_fetch), TEST (test_fetch_wrong),
         TEST (test_question), TEST (test_two_requests),
-        TEST (test_no_agent), TEST (test_next_life),
+        TEST (test_new_version), TEST (test_no_agent), TEST (test_next_life),
         TEST (test_lost), TEST (test_some_at_a_time), TEST (test_suspects),
     };
 

@@ -20,6 +20,7 @@ struct fixture {
     struct err err;             // of the last that was not added
 };
 
+static int64_t newest_ns;       // of the version that is wanted
 static int64_t now_ns;
 static bool no_memory;
 
@@ -45,6 +46,7 @@ static int setup (void **state)
     (void)snprintf (f->root, sizeof (f->root), "%s/rollcall-wants-XXXXXX",
                     tmp && *tmp ? tmp : "/tmp");
     assert_non_null (mkdtemp (f->root));
+    newest_ns = INT64_C (1700000000123456789);
     now_ns = 0;
     no_memory = false;
     *state = f;
@@ -65,7 +67,8 @@ static int add (struct fixture *f, int64_t rank, const char *path, bool again,
                 struct want **ret)
 {
     struct want like = { .rank = rank, .job = "j", .scope = "s", .host = "h",
-                         .capture = "c_pt", .place = "0123" };
+                         .capture = "c_pt", .place = "0123",
+                         .newest_ns = newest_ns };
 
     PRINT (like.path, "%s", path);
     return wants_add (&f->wants, &like, again, ret, &f->err);
@@ -93,6 +96,28 @@ static void test_add (void **state)
     assert_int_equal (add (f, 3, "*.json", false, &w), 1);
     assert_int_equal (add (f, 4, "", false, &w), 1);
     assert_true (w->id == 3);
+}
+
+/* What came of an older version is not it, nor is what is still said of that. */
+static void test_version (void **state)
+{
+    struct fixture *f = *state;
+    struct want *w;
+
+    assert_int_equal (add (f, 3, "", false, &w), 1);
+    assert_int_equal (add (f, 4, "", false, &w), 1);
+    assert_true (hear (f, 1, HAVE_ALL_SAID, 5, 5, 0));
+    assert_int_equal (add (f, 3, "", false, &w), 0);
+    newest_ns++;
+    assert_int_equal (add (f, 3, "", false, &w), 1);
+    assert_true (w->id == 3 && w->state == WANT_OPEN && w->files == 0);
+    assert_int_equal (f->wants.n, 2);
+    assert_false (hear (f, 1, HAVE_ALL_SAID, 5, 5, 0));
+    assert_int_equal (add (f, 3, "", false, &w), 0);
+    assert_true (hear (f, 3, HAVE_ALL_SAID, 5, 4, 1));
+    newest_ns++;
+    assert_int_equal (add (f, 3, "", false, &w), 1);
+    assert_int_equal (w->state, WANT_OPEN);
 }
 
 /* Over when everything is said, and not before. */
@@ -273,7 +298,7 @@ int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_add), TEST (test_hear),
+        TEST (test_add), TEST (test_version), TEST (test_hear),
         TEST (test_who_hears), TEST (test_next), TEST (test_file),
         TEST (test_ids), TEST (test_damaged_file), TEST (test_room),
         TEST (test_no_memory),
