@@ -345,3 +345,41 @@ SCRIPT
         awk -F '\t' '$4 == "raw"' | wc -l)"
     stop_service
 }
+
+@test "fetch: what the root has lost of it comes again" {
+    made
+    service --want-raw none
+    collecting
+    delivered
+    fetch --rank 1 j
+    expect_status 0
+    rm root/segments/00000001
+    again () { [ "$(grep -c "event=raw-came .* rank=1 " service.log)" = 2 ]; }
+    eventually again
+    as_it_was 1
+    raw_are "0 5 0 0"
+    stop_agent
+    stop_service
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+}
+
+@test "fetch: a capture that was analysed again" {
+    made --layout renamed
+    service --want-raw none
+    collecting
+    delivered
+    fetch --rank 1 j
+    expect_status 0
+    "$CAPTURE_MAKER" --quiet --ranks 4 --ops 12 --layout renamed --seed 7 new
+    at_once cp -r new/rank_1_ascend_pt/. job/rank_1_ascend_pt
+    newer () { [ "$("$ROLLCALL" archive ls --root root j |
+        awk '$2 == 1 && $4 == "rows"' | wc -l)" = 2 ]; }
+    eventually newer
+    fetch --rank 1 j
+    expect_status 0
+    shows "5 of 5 files came"
+    as_it_was 1
+    stop_agent
+    stop_service
+}
