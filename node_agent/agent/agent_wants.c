@@ -198,7 +198,7 @@ static void count_rest (const struct agent_want *w, bool gone,
 static bool may_come (const struct agent *a)
 {
     return sealer_pending (a->sealer) > 0 || watch_unsettled (a->watch) > 0 ||
-           !a->search.looked;
+           a->captures.failed > 0 || !a->search.looked;
 }
 
 static void look (struct agent *a, struct agent_want *w, struct message *m)

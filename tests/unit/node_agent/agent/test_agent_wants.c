@@ -389,8 +389,11 @@ static void test_removed (void **state)
 
 static void test_unknown (void **state)
 {
+    const struct err full = { "the disk is full" };
+    const struct find_id id = { 0 };
     struct fixture *f = *state;
     struct giving g;
+    bool first;
 
     begin (&g, f, true);
     unsettled = 1;              // it may be that one
@@ -399,6 +402,12 @@ static void test_unknown (void **state)
     unsettled = 0;
     want (&g, 1, "");
     assert_int_equal (said.have, HAVE_NOT_HERE);
+    // sealing it is tried again
+    assert_non_null (capture_object_fail (&g.a.captures, f->raw, &id, &full,
+                                          &first));
+    want (&g, 1, "");
+    assert_int_equal (said.have, HAVE_BUSY);
+    capture_object_forget_all (&g.a.captures);
     end (&g);
 }
 
