@@ -67,6 +67,7 @@ static void remove_one (struct aggregator *a, const struct retention_job *j)
     a->keep.removed += j->goes;
     a->keep.forgotten += !j->goes;
     a->keep.bytes += j->goes ? j->bytes : 0;
+    a->usage_stale = true;
     aggregator_take_up (a, j->job);
 }
 
