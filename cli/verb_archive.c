@@ -643,10 +643,9 @@ static const struct archive_verb *understand (int argc, char **argv)
     else if (argc - 1 > v->most)
         (void)FAIL (0, "unexpected argument \"%s\"", argv[v->most + 1]);
     else if (argc - 1 < v->least)
-        (void)FAIL (0, "%s: %s? (usage: %s %s %s)", v->name, !is_get (v)
-                        ? argc == 1 ? "which job" : "which tags"
-                        : strcmp (v->name, "get") == 0 ? missing[argc - 1]
-                                                       : v->asks,
+        (void)FAIL (0, "%s: %s? (usage: %s %s %s)", v->name,
+                    v->marks ? argc == 1 ? "which job" : "which tags"
+                    : v->asks ? v->asks : missing[argc - 1],
                     archive_command.name, v->name, v->usage);
     else if (is_get (v) && !*argv[3])
         (void)FAIL (0, "get: DIR is empty");

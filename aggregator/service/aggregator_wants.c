@@ -254,7 +254,7 @@ static int want_of (void *arg, const struct ledger_item *item)
 static int want_rank (struct ranks *r, const char *job, int64_t rank)
 {
     const struct want none = { .rank = rank, .state = WANT_GONE,
-                               .why = "no capture of this rank has come" };
+                               .why = "no capture of this rank has arrived" };
     size_t before = r->told ? r->told->n : 0;
     int rc = ledger_each_of_rank (r->a->ledger, job, rank, want_of, r, r->err);
 

@@ -38,10 +38,15 @@ struct view_words {
     bool skip;                  // the next word: a value
 };
 
-/* All but what only this process can do. */
+/* All but what only this process can do, and what other commands of the verb
+ * take.
+ */
 static int add_word (void *arg, const char *word)
 {
-    static const char *const own[] = { "--root", "--state", "--expect" };
+    static const char *const own[] = {
+        "--root", "--state", "--expect", "--file", "--compress", "--threads",
+        "--grace", "--unused", "--forget-metadata-after",
+    };
     struct view_words *w = arg;
     bool was = w->skip;
 
