@@ -8,13 +8,13 @@ static const char schema_sql[] =
     // one row: the ledger as it was, see struct ledger_stamp
     "CREATE TABLE stamp (id INTEGER PRIMARY KEY, file INTEGER, rows INTEGER,"
     " sum INTEGER, items INTEGER, facts INTEGER, lost INTEGER);"
-    // from the ledger; its facts; from the result, whose file is known by
+    // from the ledger (state: see ledger_each_state); its facts; from the result, whose file is known by
     // file_ino (0: there is none), file_ns and file_bytes
     "CREATE TABLE job_row (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
     " newest INTEGER, built_seq INTEGER, world_size INTEGER, ranks INTEGER,"
     " captures INTEGER, items INTEGER, bytes INTEGER, first_ns INTEGER,"
     " last_ns INTEGER, lost INTEGER, divided INTEGER, assumed INTEGER,"
-    " by_hand INTEGER,"
+    " by_hand INTEGER, state INTEGER,"
     " user TEXT, scheduler_id TEXT, command TEXT, tags TEXT, pinned INTEGER,"
     " file_ino INTEGER DEFAULT 0, file_ns INTEGER, file_bytes INTEGER,"
     " expected INTEGER, present INTEGER, missing INTEGER, failed INTEGER,"
