@@ -58,9 +58,7 @@ int cli_jobs_open (const struct command_spec *c, const char *root,
     if (rc == 0)
         return 0;
     cli_jobs_close (ret);
-    return cli_fail (c, rc == -EBADMSG ? EX_DATAERR
-                        : rc == -EACCES ? EX_NOPERM
-                                        : EX_NOINPUT, "%s", err.text);
+    return cli_fail (c, cli_input_status (rc), "%s", err.text);
 }
 
 void cli_jobs_close (struct cli_jobs *j)

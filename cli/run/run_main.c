@@ -44,7 +44,7 @@ static void print_job (const struct run *r)
  */
 static void print_host (const struct run *r)
 {
-    char state[PATH_MAX + 16];
+    char state[RUN_STATE_OPTION];
 
     if (r->way == RUN_WAY_ALONE)
         return;

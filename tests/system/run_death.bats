@@ -381,9 +381,9 @@ everything_is_killed ()             # WHEN
     end_of "$pid"
     expect_status 143
     output=$(cat log)
-    shows "job $(job) was interrupted: what it has captured is collected in \
-the background" "(its aggregator is process $(processes_named \
-        rollcall-aggregator) of host" "rollcall wait $(job)"
+    shows "job $(job) was interrupted. What it captured is still being \
+collected (process $(processes_named rollcall-aggregator) of host" \
+        "rollcall wait $(job)"
     "$ROLLCALL" wait --text --timeout 60s "$(job)" >waited 2>&1 3>&- &
     pid=$!
     eventually grep -q "is under way: waiting until its aggregator" waited
