@@ -392,3 +392,8 @@ void store_revert (struct store *s)
     s->segment_dirty = s->cannot_commit = false;
     cut_off (s);
 }
+
+const char *store_root (const struct store *s)
+{
+    return s->root;
+}

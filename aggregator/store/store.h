@@ -213,6 +213,9 @@ int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
                         const struct ledger_item *item,
                         const struct ledger_place *place);
 
+/* Its root, as store_open was given it. */
+const char *store_root (const struct store *s);
+
 /* The path of a segment, for tools. */
 void store_segment_path (const char *root, int64_t n, char out[PATH_MAX]);
 
