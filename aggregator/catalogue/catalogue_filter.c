@@ -79,7 +79,7 @@ static unsigned count_selects (sqlite3 *db, const char *sql)
 
 #define HEAD "SELECT %s FROM job WHERE (?1 IS NULL OR job=?1) AND (?2 IS NULL " \
     "OR user=?2) AND (?3 IS NULL OR instr(','||tags||',', ','||?3||',')>0) " \
-    "AND (?4=0 OR at_ns>=?4) AND (?5 IS NULL OR row_id IN (SELECT job FROM " \
+    "AND (?4=0 OR since_ns>=?4) AND (?5 IS NULL OR row_id IN (SELECT job FROM " \
     "host WHERE host=?5)) AND (%s\n) ORDER BY job"
 #define PARAMETERS 5
 

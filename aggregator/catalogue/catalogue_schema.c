@@ -42,7 +42,7 @@ static const char schema_sql[] =
     " percent REAL);"
     "CREATE INDEX slow_job ON slow(job);"
     // what users see: the names of CATALOGUE_BASICS and CATALOGUE_DETAILS, and
-    // at_ns
+    // at_ns and since_ns
     "CREATE VIEW job AS SELECT name AS job, coalesce(user, its_user) AS user,"
     " coalesce(scheduler_id, its_scheduler_id) AS scheduler_id,"
     " coalesce(command, its_command) AS command, tags, pinned,"
@@ -61,7 +61,8 @@ static const char schema_sql[] =
     " AS comm_percent, " PERCENT ("free_us") " AS free_percent,"
     " high+medium+low AS findings, high, medium, low,"
     " iif(file_ino=0, NULL, file_bytes) AS result_bytes, built,"
-    " ifnull(began_ns, first_ns) AS at_ns, job_row.id AS row_id FROM job_row;";
+    " ifnull(began_ns, first_ns) AS at_ns, max(ifnull(began_ns, first_ns),"
+    " first_ns) AS since_ns, job_row.id AS row_id FROM job_row;";
 
 int catalogue_create (sqlite3 *db, struct err *err)
 {

@@ -73,7 +73,11 @@ not_into_theirs ()
     is "of a user" "four one three two " "$(jobs_of --user "$(id -un)")"
     is "of nobody" "" "$(jobs_of --user nobody-else)"
     is "where" "two " "$(jobs_of --where "pinned AND present = 8")"
-    is "late" "four three " "$(jobs_of --since 2026-10-01)"
+    is "late" "four three " "$(jobs_of --where "began > '2026-10'")"
+    # old ones that have come since
+    is "come" "four one three two " "$(jobs_of --since 2h)"
+    run "$ROLLCALL" jobs --user nobody-else
+    shows "(no rows: none of 4 jobs matches)"
     is "with more findings" "three two " "$(jobs_of --where "findings > 1")"
     is "of a host" "four one three two " "$(jobs_of --host node0)"
 
