@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include "archive/archive.h"
+#include "base/shell.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "query/grid.h"
@@ -19,11 +20,13 @@
 
 struct archive_options {
     const char *root;
+    int64_t width;
     bool json, superseded, owner, foreign;
 };
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct archive_options),
+    CLI_WIDTH_OPTION (struct archive_options),
     OPTION_SWITCH ("json", 0, struct archive_options, json,
       "Print one JSON object."),
     OPTION_SWITCH ("superseded", 0, struct archive_options, superseded,
@@ -174,8 +177,9 @@ static int verb_archive_list (const struct archive_options *opt,
     struct json *doc = opt->json ? json_object () : NULL;
     struct item_list l = {
         .array = doc ? json_add_array (doc, "items") : NULL,
-        .g = !doc && isatty (STDOUT_FILENO)
-                 ? grid_create (stdout, GRID_TABLE, cli_width (-1)) : NULL,
+        .g = !doc && (opt->width >= 0 || isatty (STDOUT_FILENO))
+                 ? grid_create (stdout, GRID_TABLE, cli_width (opt->width))
+                 : NULL,
     };
     int rc = 0;
     long n;
@@ -263,7 +267,8 @@ struct getting {
     bool superseded;            // those, and only those
     bool owner;                 // restore it
     bool foreign;               // it may be another user's
-    size_t files, bad;
+    size_t files, bad, shipments;       // of the files
+    int64_t got;                // the rank of one of them
 };
 
 /* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
@@ -307,8 +312,8 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     int rc;
 
     if (i->superseded != g->superseded ||
-        (g->rank >= 0 ? i->rank != g->rank
-                      : strcmp (i->capture, g->what) != 0))
+        ((g->rank < 0 || i->rank != g->rank) &&
+         strcmp (i->capture, g->what) != 0))
         return 0;
     if (!g->out.path[0] && (rc = open_out (g, &err)) < 0)
         return FAIL (rc, "%s", err.text);
@@ -330,8 +335,32 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
         (void)FAIL (rc, "%s/%s: %s", g->dir, path, err.text);
     } else {
         g->files++;
+        g->shipments += i->kind == ITEM_ROWS;
+        g->got = i->rank;
     }
     return rc;
+}
+
+static void tell_got (const struct getting *g)
+{
+    size_t raw = g->files - g->shipments;
+    char job[SHELL_WORD (MESSAGE_NAME_MAX)];
+
+    if (raw > 0)
+        (void)printf ("%zu raw file%s", raw, units_s (raw));
+    if (g->shipments == 1)
+        (void)printf ("%s" SHIPMENT_NAME, raw > 0 ? " and " : "");
+    else if (g->shipments > 1 || raw == 0)
+        (void)printf ("%s%zu shipment%s", raw > 0 ? " and " : "",
+                      g->shipments, units_s (g->shipments));
+    (void)printf (" in %s%s", g->dir, g->bad ? ", others are damaged or cannot "
+                                               "be written" : "");
+    if (raw == 0 && g->bad == 0)
+        (void)printf (": rows only. Raw files of rank %lld were not delivered: "
+                      "rollcall fetch --rank %lld %s asks for them",
+                      (long long)g->got, (long long)g->got,
+                      shell_word (g->job, job));
+    (void)fputc ('\n', stdout);
 }
 
 static int get (const struct archive_options *opt, struct archive *a,
@@ -341,10 +370,10 @@ static int get (const struct archive_options *opt, struct archive *a,
                          .superseded = opt->superseded,
                          .owner = opt->owner,
                          .foreign = opt->foreign };
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
     long n;
 
-    if (*what && what[strspn (what, "0123456789")] == '\0')
-        g.rank = strtoll (what, NULL, 10);
+    (void)units_rank (what, &g.rank);
     n = for_items (a, job, get_item, &g);
     tree_close (&g.out);
     if (n < 0)
@@ -355,9 +384,8 @@ static int get (const struct archive_options *opt, struct archive *a,
         return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s%s: "
                      "rollcall archive ls %s lists them", job, what,
                      g.superseded ? " with superseded versions" : "",
-                     job);
-    (void)printf ("%zu file%s in %s%s\n", g.files, units_s (g.files), dir,
-                  g.bad ? ", others are damaged or cannot be written" : "");
+                     shell_word (job, word));
+    tell_got (&g);
     return cli_flush (&archive_command, 0) ? EX_IOERR : g.bad > 0;
 }
 
@@ -481,7 +509,7 @@ static const struct archive_verb *understand (int argc, char **argv)
 
 int verb_archive (int argc, char **argv)
 {
-    struct archive_options opt = { .root = NULL };
+    struct archive_options opt = { .width = -1 };
     const struct archive_verb *v;
     struct archive a;
     int rest, status;

@@ -46,7 +46,7 @@ static const struct option_spec options[] = {
 
 static const struct command_spec jobs_command = {
     "rollcall jobs",
-    "[OPTION]... [merge JOB OTHER... | split JOB CAPTURE|rankN...]",
+    "[OPTION]... [merge JOB OTHER... | split JOB CAPTURE|RANK...]",
     "List the jobs of an aggregator, and correct their expected number of "
     "ranks and which captures they have.",
     options, sizeof (options) / sizeof (options[0]),
