@@ -37,8 +37,7 @@ int cli_open_archive (const struct command_spec *c, const char *root,
     if (rc == 0)
         return 0;
     if (rc == -ENOENT)
-        return cli_fail (c, EX_NOINPUT, "%s (is %s the --root of an "
-                         "aggregator?)", err.text, root);
+        return cli_fail (c, EX_NOINPUT, ROOT_IS_NONE, root);
     return cli_fail (c, cli_input_status (rc), "%s", err.text);
 }
 
