@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define RANGES_SHOWN 8          // of ranks with one reason
 #define RANKS_SHOWN 20          // ranks listed with reasons on a terminal
 
 /* Print microseconds in a readable unit. */
@@ -116,9 +117,36 @@ static size_t same_reason (const struct summary *s, size_t i)
  */
 static bool is_consequence (const struct summary_rank *r)
 {
-    static const char ended[] = "ended on request";
+    static const char ended[] = "rollcall ended it, since";
 
     return strncmp (r->reason, ended, sizeof (ended) - 1) == 0;
+}
+
+/* "rank 8" or "ranks 8-11, 15": the n ranks that share the reason of the i-th.
+ */
+static void print_ranks (const struct summary *s, size_t i, size_t n, FILE *f)
+{
+    int64_t first = s->others[i].rank, last = first;
+    unsigned shown = 0;
+
+    (void)fprintf (f, "  rank%s ", n > 1 ? "s" : "");
+    for (size_t k = i + 1; k <= s->nothers; k++) {
+        const struct summary_rank *r = k < s->nothers ? &s->others[k] : NULL;
+
+        if (r && (!r->reason || strcmp (r->reason, s->others[i].reason) != 0))
+            continue;
+        if (r && r->rank == last + 1) {
+            last = r->rank;
+            continue;
+        }
+        if (shown++ < RANGES_SHOWN)
+            (void)fprintf (f, last > first ? "%s%lld-%lld" : "%s%lld",
+                           shown > 1 ? ", " : "", (long long)first,
+                           (long long)last);
+        first = last = r ? r->rank : last;
+    }
+    if (shown > RANGES_SHOWN)
+        (void)fputs (", ...", f);
 }
 
 /* Print either the consequences or the other ranks; returns how many. */
@@ -137,10 +165,10 @@ static size_t print_some (const struct summary *s, bool consequences,
             (void)fprintf (f, "  ... more in table Roster of analysis.db\n");
             break;
         }
-        (void)fprintf (f, "  rank %lld", (long long)r->rank);
-        if (n > 1)
-            (void)fprintf (f, " and %zu more", n - 1);
-        (void)fprintf (f, ": %s\n", r->reason);
+        print_ranks (s, i, n, f);
+        (void)fprintf (f, ": %s\n",
+                       n > 1 && strcmp (r->reason, ROSTER_NOT_FOUND) == 0
+                           ? "no capture of them was found" : r->reason);
     }
     return shown;
 }
@@ -188,7 +216,10 @@ static void print_roll (const struct summary *s, FILE *f)
     }
     (void)print_some (s, true, print_some (s, false, 0, f), f);
     for (size_t i = 0; i < s->ncaptures; i++)
-        (void)fprintf (f, "  no rank: %s\n", s->captures[i]);
+        (void)fprintf (f, "  no rank: %s%s\n", s->captures[i],
+                       count_state (s, "missing") > 0 &&
+                               strstr (s->captures[i], ": failed")
+                           ? "; it may be one of the missing" : "");
     for (size_t i = 0; i < s->nremarks; i++)
         (void)fprintf (f, "  note: %s\n", s->remarks[i]);
     if (s->other_jobs[0] && !s->jobs)       // else they are listed above

@@ -9,6 +9,7 @@
 #include "store/fileio.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,6 +80,11 @@ static int wrapper (struct run *r)
     int status = 0;
 
     r->way = run_choose_way (r);
+    // where it is not used, a wrong one would not be noticed
+    if (r->world.local_size == r->world.size && r->opt->interface &&
+        if_nametoindex (r->opt->interface) == 0)
+        return RUN_FAIL (EXIT_USAGE, "--interface: there is no network "
+                         "interface named %s", r->opt->interface);
     r->all_interfaces = r->world.local_size != r->world.size &&
                         !run_is_local_only (r->opt);
     if (r->opt->aggregator) {

@@ -177,12 +177,14 @@ static void put_failures (const void *arg, FILE *f)
             continue;
         if (status >= 0)
             (void)fprintf (f, "COMMAND       rank %lld: %s\n",
-                           (long long)rank, reason);
+                           (long long)rank,
+                           strncmp (reason, "COMMAND ", 8) == 0 ? reason + 8
+                                                                : reason);
         else if (*reason && ended++ == 0)
             why = reason;       // they were ended
     }
     if (ended > 0)
-        (void)fprintf (f, "COMMAND       of %zu rank%s was %s\n", ended,
+        (void)fprintf (f, "COMMAND       of %zu rank%s: %s\n", ended,
                        units_s (ended), why);
     for (; n; n = json_next (n))
         (void)fprintf (f, "note          %s\n", json_text (n, ""));

@@ -148,7 +148,7 @@ launcher_says ()
     death KILL command before
     expect_status 137
     roster_says 2 missing "COMMAND was killed by signal 9"
-    roster_says 1 missing "ended on request: rank 2 failed"
+    roster_says 1 missing "rollcall ended it, since rank 2 failed"
 }
 
 @test "COMMAND is killed after it has written" {
@@ -445,7 +445,7 @@ collected (process $(processes_named rollcall-aggregator) of host" \
     death TERM command before
     expect_status 143
     roster_says 2 missing "COMMAND was killed by signal 15"
-    roster_says 1 missing "ended on request: rank 2 failed"
+    roster_says 1 missing "rollcall ended it, since rank 2 failed"
     # how each has ended is there, whyever it was
     is "signals" "15 15 15 15" "$(sql "SELECT group_concat(command_signal, ' ')
         FROM Roster")"
