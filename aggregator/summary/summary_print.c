@@ -93,25 +93,6 @@ void summary_roll_to_json (const struct summary *s, struct json *o)
                       (int64_t)count_state (s, bad_states[k]));
 }
 
-/* Count the ranks that share the reason of the i-th; 0 if an earlier rank had
- * the same reason.
- */
-static size_t same_reason (const struct summary *s, size_t i)
-{
-    size_t n = 1;
-
-    for (size_t k = 0; k < s->nothers; k++) {
-        const char *reason = s->others[k].reason;
-
-        if (k == i || !reason || strcmp (reason, s->others[i].reason) != 0)
-            continue;
-        if (k < i)
-            return 0;
-        n++;
-    }
-    return n;
-}
-
 /* A rank that was ended because another one failed is a consequence, not a
  * cause.
  */
@@ -120,6 +101,38 @@ static bool is_consequence (const struct summary_rank *r)
     static const char ended[] = "rollcall ended it, since";
 
     return strncmp (r->reason, ended, sizeof (ended) - 1) == 0;
+}
+
+/* How much of a reason is printed: of a consequence not that nothing came. */
+static int reason_size (const struct summary_rank *r)
+{
+    return (int)(is_consequence (r) ? strcspn (r->reason, ";")
+                                    : strlen (r->reason));
+}
+
+static bool is_same (const struct summary_rank *a, const struct summary_rank *b)
+{
+    int n = a->reason && b->reason ? reason_size (a) : -1;
+
+    return n >= 0 && n == reason_size (b) &&
+           strncmp (a->reason, b->reason, (size_t)n) == 0;
+}
+
+/* Count the ranks that share the reason of the i-th; 0 if an earlier rank had
+ * the same reason.
+ */
+static size_t same_reason (const struct summary *s, size_t i)
+{
+    size_t n = 1;
+
+    for (size_t k = 0; k < s->nothers; k++) {
+        if (k == i || !is_same (&s->others[i], &s->others[k]))
+            continue;
+        if (k < i)
+            return 0;
+        n++;
+    }
+    return n;
 }
 
 /* "rank 8" or "ranks 8-11, 15": the n ranks that share the reason of the i-th.
@@ -133,7 +146,7 @@ static void print_ranks (const struct summary *s, size_t i, size_t n, FILE *f)
     for (size_t k = i + 1; k <= s->nothers; k++) {
         const struct summary_rank *r = k < s->nothers ? &s->others[k] : NULL;
 
-        if (r && (!r->reason || strcmp (r->reason, s->others[i].reason) != 0))
+        if (r && !is_same (&s->others[i], r))
             continue;
         if (r && r->rank == last + 1) {
             last = r->rank;
@@ -166,9 +179,10 @@ static size_t print_some (const struct summary *s, bool consequences,
             break;
         }
         print_ranks (s, i, n, f);
-        (void)fprintf (f, ": %s\n",
-                       n > 1 && strcmp (r->reason, ROSTER_NOT_FOUND) == 0
-                           ? "no capture of them was found" : r->reason);
+        if (n > 1 && strcmp (r->reason, ROSTER_NOT_FOUND) == 0)
+            (void)fprintf (f, ": no capture of them was found\n");
+        else
+            (void)fprintf (f, ": %.*s\n", reason_size (r), r->reason);
     }
     return shown;
 }
