@@ -2,7 +2,7 @@
 #include "build.h"
 #include "run/run.h"
 
-#include "base/shell.h"
+#include "options/shell.h"
 #include "base/units.h"
 #include "catalogue/catalogue.h"
 #include "json/json.h"

@@ -2,7 +2,7 @@
 #include "find_result.h"
 
 #include "base/buf.h"
-#include "base/shell.h"
+#include "options/shell.h"
 #include "builder/build.h"
 #include "ledger/ledger.h"
 #include "publish/publish.h"

@@ -4,7 +4,7 @@
 #include "cli.h"
 
 #include "archive/archive.h"
-#include "base/shell.h"
+#include "options/shell.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "query/grid.h"

@@ -1,11 +1,11 @@
 /* cli/verb_fetch.c - rollcall fetch: raw files that are still on their nodes */
 #include "cli.h"
-#include "fetch_root.h"
 
 #include "archive/archive.h"
+#include "archive/raw_there.h"
 #include "archive/root_control.h"
 #include "base/clock.h"
-#include "base/shell.h"
+#include "options/shell.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "model/capture.h"
@@ -223,13 +223,13 @@ static struct json *look_here (const struct fetch_options *opt,
 {
     struct json *answer = json_object ();
     struct json *list = json_add_array (answer, "ranks");
-    struct fetch_counts n = { 0, 0 };
+    struct raw_there_counts n = { 0, 0 };
     struct archive a;
     size_t i = 0;
 
     if (!*opt->file && archive_open (opt->root, &a, NULL) == 0) {
         while (i < ranks->n &&
-               fetch_from_root (&a, job, ranks->list[i], list, &n))
+               raw_there (&a, job, ranks->list[i], list, &n))
             i++;
         archive_close (&a);
     }

@@ -2,7 +2,7 @@
 #include "jobs_list.h"
 
 #include "base/clock.h"
-#include "base/shell.h"
+#include "options/shell.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "findings/finding_list.h"

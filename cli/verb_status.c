@@ -9,7 +9,7 @@
 #include "run/run.h"
 
 #include "base/clock.h"
-#include "base/shell.h"
+#include "options/shell.h"
 #include "json/json.h"
 #include "json/status.h"
 #include "ledger/ledger.h"

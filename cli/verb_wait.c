@@ -3,7 +3,7 @@
 #include "run/run.h"
 
 #include "base/clock.h"
-#include "base/shell.h"
+#include "options/shell.h"
 #include "control/control.h"
 #include "json/json.h"
 

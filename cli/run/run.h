@@ -31,7 +31,7 @@
 #include "shared/command.h"
 
 #include "offline_analysis/analyser.h"
-#include "base/shell.h"
+#include "options/shell.h"
 #include "json/json.h"
 #include "store/tree.h"
 #include "world/host.h"

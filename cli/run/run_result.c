@@ -1,7 +1,7 @@
 /* cli/run/run_result.c - print the result of a run */
 #include "run/run.h"
 
-#include "base/shell.h"
+#include "options/shell.h"
 #include "base/units.h"
 #include "json/json.h"
 #include "json/status.h"

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/shell.h"
+#include "options/shell.h"
 #include "store/fileio.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* tests/unit/common/base/test_shell.c - words as a shell reads them */
+/* tests/unit/common/options/test_shell.c - words as a shell reads them */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/shell.h"
+#include "options/shell.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* cli/fetch_root.h - what a root already has of what is fetched */
-#ifndef ROLLCALL_CLI_FETCH_ROOT_H
-#define ROLLCALL_CLI_FETCH_ROOT_H
+/* aggregator/archive/raw_there.h - what a root already has of what is fetched */
+#ifndef ROLLCALL_ARCHIVE_RAW_THERE_H
+#define ROLLCALL_ARCHIVE_RAW_THERE_H
 
 #include "json/json.h"
 
@@ -14,10 +14,10 @@ struct archive;
  * there.  Then each capture, or the rank, is added to 'list' as the aggregator
  * tells it ("came" or "gone"), and the members of 'n' count on.
  */
-struct fetch_counts {
+struct raw_there_counts {
     int64_t captures, gone;
 };
-bool fetch_from_root (struct archive *a, const char *job, int64_t rank,
-                      struct json *list, struct fetch_counts *n);
+bool raw_there (struct archive *a, const char *job, int64_t rank,
+                      struct json *list, struct raw_there_counts *n);
 
 #endif

@@ -1,5 +1,5 @@
-/* cli/fetch_root.c - what a root already has of what is fetched */
-#include "fetch_root.h"
+/* aggregator/archive/raw_there.c - what a root already has of what is fetched */
+#include "archive/raw_there.h"
 
 #include "archive/archive.h"
 #include "model/capture.h"
@@ -93,8 +93,8 @@ static int64_t look (struct archive *a, const struct archive_items *l,
     return n;
 }
 
-bool fetch_from_root (struct archive *a, const char *job, int64_t rank,
-                      struct json *list, struct fetch_counts *n)
+bool raw_there (struct archive *a, const char *job, int64_t rank,
+                      struct json *list, struct raw_there_counts *n)
 {
     struct archive_items l = { NULL, 0 };
     int64_t captures = -1;

@@ -1,5 +1,5 @@
-/* common/base/shell.c - words of commands that users are told to type */
-#include "base/shell.h"
+/* common/options/shell.c - words of commands that users are told to type */
+#include "options/shell.h"
 
 #include <string.h>
 
