@@ -38,7 +38,7 @@ has_ended ()
         json_each(readfile('jobs.json'), '\$.runs')")"
     run "$ROLLCALL" jobs --root .
     expect_status 66
-    shows "cannot open"
+    shows "is not the root of an aggregator"
 }
 
 @test "clean shows, and removes with --apply what is over and whole" {
