@@ -153,9 +153,8 @@ static int tell_unbuilt (const struct command_spec *c, const char *job,
                          shell_word (root, word));
     if (rc == -EACCES)
         return cli_fail (c, EX_NOPERM, "%s is not a file or directory here, "
-                         "and whether it is a job of %s cannot be seen: "
-                         "Permission denied%s", job, root,
-                         cli_owner_text (root, path));
+                         "and cannot be looked for as a job in %s: Permission "
+                         "denied%s", job, root, cli_owner_text (root, path));
     return cli_fail (c, EX_NOINPUT, "%s is not a file or directory here, not a "
                      "job that was built below %s (--root), and not a run of "
                      "this host that has a result (--state)", job, root);

@@ -212,6 +212,22 @@ static void print_job (const struct summary *s, FILE *f)
                                     "these captures are of one job)" : "");
 }
 
+/* What to do if a rank wrote nothing where it was waited for. */
+static void print_next (const struct summary *s, FILE *f)
+{
+    for (size_t i = 0; i < s->nothers; i++) {
+        const char *reason = s->others[i].reason;
+
+        if (!reason || is_consequence (&s->others[i]) ||
+            strncmp (reason, "it wrote no capture below", 25) != 0)
+            continue;
+        (void)fprintf (f, "next          let the profiler write to "
+                       "$ROLLCALL_CAPTURE_DIR, or name its directory with "
+                       "--watch\n");
+        return;
+    }
+}
+
 static void print_roll (const struct summary *s, FILE *f)
 {
     char list[512];
@@ -229,6 +245,7 @@ static void print_roll (const struct summary *s, FILE *f)
             (void)fprintf (f, "  %-11s %s\n", bad_states[i], list);
     }
     (void)print_some (s, true, print_some (s, false, 0, f), f);
+    print_next (s, f);
     for (size_t i = 0; i < s->ncaptures; i++)
         (void)fprintf (f, "  no rank: %s%s\n", s->captures[i],
                        count_state (s, "missing") > 0 &&
