@@ -2,6 +2,7 @@
 #include "build.h"
 #include "run/run.h"
 
+#include "options/shell.h"
 #include "base/units.h"
 #include "catalogue/catalogue.h"
 #include "json/json.h"
@@ -42,6 +43,7 @@ static int print_built (const struct build_options *opt, const char *job,
 int build_tell_run (const struct build_options *opt, const char *job)
 {
     char state[PATH_MAX], dir[PATH_MAX], root[PATH_MAX];
+    char words[2][SHELL_WORD (PATH_MAX)];
     struct json *j = NULL;
     const char *out;
     int status = 0;
@@ -56,7 +58,8 @@ int build_tell_run (const struct build_options *opt, const char *job)
     if (out && access (root, F_OK) == 0)
         status = FAIL (EX_NOINPUT, "%s is a run of this host, not a job of %s; "
                        "this builds it again: rollcall build --root %s -o %s "
-                       "%s", job, opt->root, root, out, job);
+                       "%s", job, opt->root, shell_word (root, words[0]),
+                       shell_word (out, words[1]), job);
     else if (out)
         status = FAIL (EX_NOINPUT, "%s is a run of this host: its delivered "
                        "data was removed when every rank was present in %s; "

@@ -10,6 +10,8 @@
 #include "shared/view.h"
 #include "store/root.h"
 
+#include <limits.h>
+
 struct verb {
     const char *name;
     int (*run) (int argc, char **argv);         // argv[0] is the verb
@@ -48,6 +50,8 @@ int cli_open_archive (const struct command_spec *c, const char *root,
  */
 int cli_no_job (const struct command_spec *c, const char *root,
                 const char *job, const char *more);
+/* " (it is of user NAME)", or "" if nobody can tell. */
+const char *cli_owner_text (const char *path, char out[PATH_MAX]);
 
 /* Ask whoever serves the root, or do it here (control_ask): 0 and *answer, which
  * the caller frees, or an exit status after a message.  Frees the request.

@@ -6,12 +6,27 @@
 #include "store/fileio.h"
 
 #include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 bool cli_valid_job (const char *name)
 {
     return *name && strlen (name) < MESSAGE_NAME_MAX && !strchr (name, '/') &&
            strcmp (name, ".") != 0 && strcmp (name, "..") != 0;
+}
+
+const char *cli_owner_text (const char *path, char out[PATH_MAX])
+{
+    const struct passwd *owner;
+    struct stat st;
+
+    out[0] = '\0';
+    if (stat (path, &st) == 0 && (owner = getpwuid (st.st_uid)))
+        (void)snprintf (out, PATH_MAX, " (it is of user %s)", owner->pw_name);
+    return out;
 }
 
 int cli_open_archive (const struct command_spec *c, const char *root,
@@ -24,10 +39,8 @@ int cli_open_archive (const struct command_spec *c, const char *root,
     if (rc == 0)
         return 0;
     if (rc == -ENOENT)
-        return cli_fail (c, EX_NOINPUT, "%s (is %s the --root of an "
-                         "aggregator?)", err.text, root);
-    return cli_fail (c, rc == -EBADMSG ? EX_DATAERR : EX_NOINPUT, "%s",
-                     err.text);
+        return cli_fail (c, EX_NOINPUT, ROOT_IS_NONE, root);
+    return cli_fail (c, cli_input_status (rc), "%s", err.text);
 }
 
 int cli_no_job (const struct command_spec *c, const char *root,

@@ -2,7 +2,9 @@
 #include "find_result.h"
 
 #include "base/buf.h"
+#include "options/shell.h"
 #include "builder/build.h"
+#include "ledger/ledger.h"
 #include "publish/publish.h"
 #include "query/finished.h"
 #include "run/run.h"
@@ -36,10 +38,9 @@ static bool has_db (const char *dir, void *ret)
     return run_result_db (dir, ret) == 0;
 }
 
-static bool find_run (const char *state, const char *job, char ret[PATH_MAX])
+static bool find_run (const char *state, const char *job, char ret[PATH_MAX],
+                      char dir[PATH_MAX])
 {
-    char dir[PATH_MAX];
-
     return run_find_dir (state, job, has_db, ret, dir);
 }
 
@@ -54,7 +55,7 @@ static int is_shown (const struct dirent *e)
 static bool tell_several (const struct command_spec *c, const char *what,
                           const struct result_place *place)
 {
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], word[SHELL_WORD (PATH_MAX)];
     struct dirent **list = NULL;
     struct buf text;
     size_t found = 0;
@@ -67,7 +68,8 @@ static bool tell_several (const struct command_spec *c, const char *what,
             ++found <= SEVERAL_SHOWN)
             buf_printf (&text, "\n  %s%s%s %s", c->name,
                         place->asked ? " " : "",
-                        place->asked ? place->asked : "", dir);
+                        place->asked ? place->asked : "",
+                        shell_word (dir, word));
         free (list[i]);
     }
     free (list);
@@ -97,6 +99,7 @@ struct awaited {
 static int tell_run (void *arg, const struct runs_one *r)
 {
     const struct awaited *a = arg;
+    char word[SHELL_WORD (PATH_MAX)];
     struct json *j;
     bool is_it;
 
@@ -114,7 +117,7 @@ static int tell_run (void *arg, const struct runs_one *r)
                         "(rollcall jobs lists all runs)", a->what, r->job,
                         r->state == RUNS_UNDER_WAY ? "is under way"
                                                    : "ended without a result",
-                        r->job, a->state);
+                        r->job, shell_word (a->state, word));
     return is_it;
 }
 
@@ -132,29 +135,66 @@ static bool tell_awaited (const struct command_spec *c, const char *what,
            runs_each (a.state, tell_run, &a, NULL) > 0;
 }
 
+/* The job is nowhere that has a result: say what the root has of it. */
+static int tell_unbuilt (const struct command_spec *c, const char *job,
+                         const char *root)
+{
+    char path[PATH_MAX], word[SHELL_WORD (PATH_MAX)];
+    struct ledger *l = NULL;
+    int rc = fileio_join (path, sizeof (path), root, "ledger.db")
+                 ? ledger_open_quick (path, &l, NULL) : -ENOENT;
+    bool there = rc == 0 && ledger_newest (l, job, ITEM_RAW) > 0;
+
+    ledger_close (l);
+    if (there)
+        return cli_fail (c, EX_NOINPUT, "job %s of %s has no result yet: the "
+                         "aggregator builds it 2 s after the last item; "
+                         "rollcall jobs --root %s shows when", job, root,
+                         shell_word (root, word));
+    if (rc == -EACCES)
+        return cli_fail (c, EX_NOPERM, "%s is not a file or directory here, "
+                         "and cannot be looked for as a job in %s: Permission "
+                         "denied%s", job, root, cli_owner_text (root, path));
+    return cli_fail (c, EX_NOINPUT, "%s is not a file or directory here, not a "
+                     "job that was built below %s (--root), and not a run of "
+                     "this host that has a result (--state)", job, root);
+}
+
+/* In the root of a service, or a run of this host; *status unless it is 0. */
+static bool find_job (const struct command_spec *c, const char *job,
+                      const struct result_place *place, char ret[PATH_MAX],
+                      int *status)
+{
+    char state[PATH_MAX], dir[PATH_MAX];
+
+    *status = 0;
+    if (find_built (place->root, job, ret))
+        return true;
+    if (run_state_dir (place->state, state, NULL) < 0 ||
+        !find_run (state, job, ret, dir))
+        return false;
+    if (access (ret, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+        *status = run_tell_gone (c, dir, job);
+    return true;
+}
+
 int cli_find_result (const struct command_spec *c, const char *what,
                      const struct result_place *place, char ret[PATH_MAX])
 {
     struct err err = { "" };
-    char state[PATH_MAX];
-    int rc = finished_find (what, ret, &err);
+    int rc = finished_find (what, ret, &err), status;
 
     if (rc == 0)
         return 0;
     if (rc == -ENOENT && access (what, F_OK) != 0 && cli_valid_job (what) &&
-        (find_built (place->root, what, ret) ||
-         (run_state_dir (place->state, state, NULL) == 0 &&
-          find_run (state, what, ret))))
-        return 0;
+        find_job (c, what, place, ret, &status))
+        return status;
     if (rc == -ENOENT &&
         (tell_several (c, what, place) || tell_awaited (c, what, place)))
         return EX_NOINPUT;
     if (access (what, F_OK) == 0 || !cli_valid_job (what))
-        return cli_fail (c, EX_NOINPUT, "%s", err.text);
-    return cli_fail (c, EX_NOINPUT, "%s is not a file or directory here, not a "
-                     "job that was built below %s (--root), and not a run of "
-                     "this host that has a result (--state)", what,
-                     place->root);
+        return cli_fail (c, cli_input_status (rc), "%s", err.text);
+    return tell_unbuilt (c, what, place->root);
 }
 
 int cli_find_operand (const struct command_spec *c, int n,
@@ -174,6 +214,5 @@ int cli_open_result (const struct command_spec *c, const char *path, bool any,
     int rc = any ? finished_open (path, ret, &err)
                  : finished_open_analysis (path, ret, &err);
 
-    return rc == 0 ? 0 : cli_fail (c, rc == -EBADMSG ? EX_DATAERR : EX_NOINPUT,
-                                   "%s", err.text);
+    return rc == 0 ? 0 : cli_fail (c, cli_input_status (rc), "%s", err.text);
 }

@@ -46,8 +46,7 @@ int cli_jobs_open (const struct command_spec *c, const char *root,
     if (!fileio_join (path, sizeof (path), root, "ledger.db"))
         return cli_fail (c, EX_NOINPUT, "path is too long: %s", root);
     if ((rc = ledger_open_quick (path, &ret->ledger, &err)) == -ENOENT)
-        return cli_fail (c, EX_NOINPUT, "%s (is %s the --root of an "
-                         "aggregator?)", err.text, root);
+        return cli_fail (c, EX_NOINPUT, ROOT_IS_NONE, root);
     // the result of the run that owns the root
     if (!fileio_join (dir, sizeof (dir), root, "..") ||
         run_result_db (dir, db) < 0)
@@ -60,9 +59,7 @@ int cli_jobs_open (const struct command_spec *c, const char *root,
         return 0;
     }
     cli_jobs_close (ret);
-    return cli_fail (c, rc == -EBADMSG ? EX_DATAERR
-                        : rc == -EACCES ? EX_NOPERM
-                                        : EX_NOINPUT, "%s", err.text);
+    return cli_fail (c, cli_input_status (rc), "%s", err.text);
 }
 
 void cli_jobs_close (struct cli_jobs *j)

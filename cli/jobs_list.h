@@ -17,8 +17,9 @@ struct cli_filter {
       "Only jobs for which this SQL expression of the columns of a job is " \
       "true, as in \"user='me' AND step_ms>100\"; the man page lists them."), \
     OPTION (TEXT, "since", 0, type, member.since, "TIME", NULL, NULL, \
-      "Only jobs that began, or were first received, at this time or later: " \
-      "a date (2026-11-01, UTC), or how long ago (12h, 7d, 4w)."), \
+      "Only jobs that began at this time or later, or whose first data came " \
+      "then, even if they ran before: a date (2026-11-01, UTC), or how long " \
+      "ago (12h, 7d, 4w)."), \
     OPTION (TEXT, "user", 0, type, member.user, "USER", NULL, NULL, \
       "Only jobs that this user started."), \
     OPTION (TEXT, "tag", 0, type, member.tag, "TAG", NULL, NULL, \

@@ -68,6 +68,8 @@ static int choose_output (struct analysis *a)
         return FAIL (EXIT_USAGE, a->ndirs != 1
                      ? "several directories are to be analysed: give -o DIR"
                      : "a file is to be analysed: give -o DIR");
+    if (out && access (out, F_OK) == 0 && !is_dir (out))
+        return FAIL (EX_CANTCREAT, "-o %s is a file: give a directory", out);
     capture = capture_around (a, out ? out : a->dirs[0]);
     if (capture)
         return FAIL (EXIT_USAGE, "%s is, or lies in, the capture %s, and "

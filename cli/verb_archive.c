@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "model/beside.h"
+#include "options/shell.h"
 #include "query/grid.h"
 #include "store/fileio.h"
 #include "store/tree.h"
@@ -24,6 +25,7 @@
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct archive_options),
+    CLI_WIDTH_OPTION (struct archive_options),
     OPTION_SWITCH ("json", 0, struct archive_options, json,
       "Print one JSON object."),
     OPTION_SWITCH ("superseded", 0, struct archive_options, superseded,
@@ -213,8 +215,9 @@ static int verb_archive_list (const struct archive_options *opt,
     struct json *doc = opt->json ? json_object () : NULL;
     struct item_list l = {
         .array = doc ? json_add_array (doc, "items") : NULL,
-        .g = !doc && isatty (STDOUT_FILENO)
-                 ? grid_create (stdout, GRID_TABLE, cli_width (-1)) : NULL,
+        .g = !doc && (opt->width >= 0 || isatty (STDOUT_FILENO))
+                 ? grid_create (stdout, GRID_TABLE, cli_width (opt->width))
+                 : NULL,
     };
     int rc = 0;
     long n;
@@ -307,7 +310,8 @@ struct getting {
     bool foreign;               // it may be another user's
     FILE *in;                   // the items come from there; or NULL
     bool read;                  // the bytes of this one have been read
-    size_t files, bad;
+    size_t files, bad, shipments;       // of the files
+    int64_t got;                // the rank of one of them
 };
 
 /* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
@@ -360,8 +364,8 @@ static bool has_file (const struct getting *g, const struct ledger_item *i)
 static bool is_wanted (const struct getting *g, const struct ledger_item *i)
 {
     return i->superseded == g->superseded && has_file (g, i) &&
-           (g->rank >= 0 ? i->rank == g->rank
-                         : strcmp (i->capture, g->what) == 0);
+           ((g->rank >= 0 && i->rank == g->rank) ||
+            strcmp (i->capture, g->what) == 0);
 }
 
 static int fill_from_stream (void *arg, int out, struct err *err)
@@ -415,8 +419,32 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
         (void)FAIL (rc, "%s/%s: %s", g->dir, path, err.text);
     } else {
         g->files++;
+        g->shipments += i->kind == ITEM_ROWS;
+        g->got = i->rank;
     }
     return rc;
+}
+
+static void tell_got (const struct getting *g)
+{
+    size_t raw = g->files - g->shipments;
+    char job[SHELL_WORD (MESSAGE_NAME_MAX)];
+
+    if (raw > 0)
+        (void)printf ("%zu raw file%s", raw, units_s (raw));
+    if (g->shipments == 1)
+        (void)printf ("%s" SHIPMENT_NAME, raw > 0 ? " and " : "");
+    else if (g->shipments > 1 || raw == 0)
+        (void)printf ("%s%zu shipment%s", raw > 0 ? " and " : "",
+                      g->shipments, units_s (g->shipments));
+    (void)printf (" in %s%s", g->dir, g->bad ? ", others are damaged or cannot "
+                                               "be written" : "");
+    if (raw == 0 && g->bad == 0)
+        (void)printf (": rows only. Raw files of rank %lld were not delivered: "
+                      "rollcall fetch --rank %lld %s asks for them",
+                      (long long)g->got, (long long)g->got,
+                      shell_word (g->job, job));
+    (void)fputc ('\n', stdout);
 }
 
 static void begin_get (struct getting *g, const struct archive_options *opt,
@@ -428,16 +456,13 @@ static void begin_get (struct getting *g, const struct archive_options *opt,
                            .rank = -1, .superseded = opt->superseded,
                            .owner = opt->owner, .file = opt->file,
                            .foreign = opt->foreign };
-    if (*what && what[strspn (what, "0123456789")] == '\0')
-        g->rank = strtoll (what, NULL, 10);
+    (void)units_rank (what, &g->rank);
 }
 
 static int told (const struct getting *g)
 {
     if (!cli_is_view ())
-        (void)printf ("%zu file%s in %s%s\n", g->files, units_s (g->files),
-                      g->dir, g->bad ? ", others are damaged or cannot be "
-                                       "written" : "");
+        tell_got (g);
     return cli_flush (&archive_command, 0) ? EX_IOERR : g->bad > 0;
 }
 
@@ -487,6 +512,7 @@ static int get (const struct archive_options *opt, struct archive *a,
                 char *const *words)
 {
     const char *job = words[0], *what = words[1];
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
     struct getting g;
     long n;
 
@@ -501,7 +527,7 @@ static int get (const struct archive_options *opt, struct archive *a,
         return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s%s%s: "
                      "rollcall archive ls %s lists them", job, what,
                      g.superseded ? " with superseded versions" : "",
-                     g.file ? " with such a file" : "", job);
+                     g.file ? " with such a file" : "", shell_word (job, word));
     return told (&g);
 }
 
@@ -677,7 +703,7 @@ static int put (const struct archive_options *opt, int argc, char **argv)
 
 int verb_archive (int argc, char **argv)
 {
-    struct archive_options opt = { .root = NULL };
+    struct archive_options opt = { .width = -1 };
     const struct archive_verb *v;
     struct archive a;
     int rest, status;

@@ -67,7 +67,8 @@ static const char *why_kept (const struct cleaning *c,
                              const struct runs_one *r)
 {
     if (r->state == RUNS_UNDER_WAY)
-        return "it is under way";
+        return *r->roll ? "its processes are still ending"
+                        : "it is under way";
     if (c->opt->older_ns > 0 &&         // file times may be in the future
         clock_wall_ns () - r->ended_ns < c->opt->older_ns)
         return "--older";
@@ -121,7 +122,9 @@ static int clean_all (struct cleaning *c, const char *state)
     units_bytes_text (c->bytes, size);
     if (c->status == 0)
         (void)printf ("%zu run%s, %s, below %s: %s\n", c->n, units_s (c->n),
-                      size, state, c->opt->apply ? "removed"
+                      size, state,
+                      c->n > 0 && c->opt->apply  ? "removed"
+                      : c->opt->apply            ? "nothing was removed"
                       : c->n > 0 ? "rollcall clean --apply removes that"
                                  : "nothing to remove");
     return c->status ? c->status : cli_flush (&clean_command, rc);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define STATUS_SAME 0
 #define STATUS_DIFFERENT 1
@@ -15,6 +16,15 @@ struct compare_options {
     int64_t floor, width;
     bool all, json;
 };
+
+/* Whether two paths are of one file. */
+static bool is_same_file (const char *a, const char *b)
+{
+    struct stat sa, sb;
+
+    return stat (a, &sa) == 0 && stat (b, &sb) == 0 &&
+           sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
 
 static const struct option_spec options[] = {
     OPTION_NUMBER ("floor", 'f', struct compare_options, floor, "PERCENT", "1",
@@ -72,6 +82,9 @@ int verb_compare (int argc, char **argv)
         (status = cli_find_result (&compare_command, argv[rest + 1],
                                    &opt.place, b)))
         return status;
+    if (is_same_file (a, b))
+        return FAIL (EXIT_USAGE, "%s and %s are the same file", argv[rest],
+                     argv[rest + 1]);
     rc = compare_read (a, b, (double)opt.floor, &c, &err);
     if (rc < 0)
         return FAIL (rc == -ENOMEM    ? EX_OSERR

@@ -1,8 +1,11 @@
 /* cli/verb_fetch.c - rollcall fetch: raw files that are still on their nodes */
 #include "cli.h"
 
+#include "archive/archive.h"
+#include "archive/raw_there.h"
 #include "archive/root_control.h"
 #include "base/clock.h"
+#include "options/shell.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "model/capture.h"
@@ -61,9 +64,15 @@ static int fail_with (int rc, const struct err *err)
                  "%s", err->text);
 }
 
+struct ranks {
+    int64_t list[OPTION_LIST_MAX];
+    size_t n;
+};
+
 /* Ask once; 'request': the number in an earlier answer, or 0. */
 static int ask (const struct fetch_options *opt, const char *job,
-                const int64_t *ranks, int64_t request, struct json **answer)
+                const struct ranks *ranks, int64_t request,
+                struct json **answer)
 {
     struct json *asked = json_object (), *list;
     struct err err = { "" };
@@ -75,8 +84,8 @@ static int ask (const struct fetch_options *opt, const char *job,
     json_add_text (asked, "file", opt->file ? opt->file : "");
     json_add_int (asked, "request", request);
     list = json_add_array (asked, "ranks");
-    for (size_t i = 0; i < opt->ranks.n; i++)
-        json_push_int (list, ranks[i]);
+    for (size_t i = 0; i < ranks->n; i++)
+        json_push_int (list, ranks->list[i]);
     rc = control_ask (opt->root, asked, answer, &served, &err);
     return rc < 0 ? fail_with (rc, &err) : 0;
 }
@@ -93,7 +102,7 @@ static bool is_over (const struct fetch_options *opt, const struct json *j,
 
 /* Ask until everything has come, or is known to be gone, or time is up. */
 static int fetch (const struct fetch_options *opt, const char *job,
-                  const int64_t *ranks, struct json **answer)
+                  const struct ranks *ranks, struct json **answer)
 {
     const struct timespec pause = { .tv_nsec = ASK_NS };
     int64_t until_ns = clock_mono_ns () +
@@ -112,43 +121,70 @@ static int fetch (const struct fetch_options *opt, const char *job,
 
 /* ---- what became of it ---- */
 
+static void print_came (const struct json *j, const char *job)
+{
+    int64_t files = cli_number (j, "files");
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
+
+    if (files == 0)
+        (void)printf ("no file is wanted");
+    else if (files == 1)
+        (void)printf ("its file is in the root");
+    else
+        (void)printf ("all %lld files are in the root", (long long)files);
+    (void)printf (" (rollcall archive get %s %lld DIR)", shell_word (job, word),
+                  (long long)cli_number (j, "rank"));
+}
+
 static void print_files (const struct json *j)
 {
     int64_t files = cli_number (j, "files"), came = cli_number (j, "came");
     int64_t gone = cli_number (j, "gone");
 
     if (files > 0)
-        (void)printf (", %lld of %lld file%s came", (long long)came,
-                      (long long)files, units_s ((uint64_t)files));
+        (void)printf (", %lld of %lld file%s %s in the root", (long long)came,
+                      (long long)files, units_s ((uint64_t)files),
+                      units_are ((uint64_t)files));
     if (gone > 0)
         (void)printf (", %lld %s gone", (long long)gone, units_are (
                       (uint64_t)gone));
 }
 
-static void print_capture (const struct json *j)
+static void print_state (const struct json *j, const char *job)
 {
-    static const char *const words[][2] = {
-        { "came", "came" }, { "coming", "on its way" },
-        { "no-agent", "no agent is connected" }, { "gone", "gone" },
-    };
     const char *state = json_text (json_get (j, "state"), "");
-    const char *capture = json_text (json_get (j, "capture"), "");
     const char *why = json_text (json_get (j, "why"), "");
+    const char *host = json_text (json_get (j, "host"), "?");
     char shown[UTF8_ESCAPED (1024)];
 
-    for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++) {
-        if (strcmp (words[i][0], state) == 0)
-            state = words[i][1];
-    }
-    (void)printf ("rank %lld      ", (long long)cli_number (j, "rank"));
-    if (*capture)
-        (void)printf ("%s of %s: ",
-                      utf8_escape (capture, UTF8_COLUMN, shown),
-                      json_text (json_get (j, "host"), "?"));
-    (void)printf ("%s", state);
-    print_files (j);
+    if (strcmp (state, "came") == 0)
+        print_came (j, job);
+    else if (strcmp (state, "no-agent") == 0)
+        (void)printf ("no agent of host %s is connected: start rollcall-agent "
+                      "there, without --once; it is asked as soon as it "
+                      "connects", utf8_escape (host, UTF8_COLUMN, shown));
+    else
+        (void)printf ("%s", strcmp (state, "coming") == 0 ? "on its way"
+                                                          : state);
+    if (strcmp (state, "came") != 0)
+        print_files (j);
     (void)printf ("%s%s\n", *why ? ": " : "",
                   utf8_escape (why, UTF8_LINES, shown));
+}
+
+static void print_capture (const struct json *j, const char *job)
+{
+    const char *capture = json_text (json_get (j, "capture"), "");
+    char shown[UTF8_ESCAPED (1024)];
+
+    (void)printf ("rank %lld      ", (long long)cli_number (j, "rank"));
+    if (!*capture) {
+        (void)printf ("job %s has no capture of it\n", job);
+        return;
+    }
+    (void)printf ("%s of %s: ", utf8_escape (capture, UTF8_COLUMN, shown),
+                  json_text (json_get (j, "host"), "?"));
+    print_state (j, job);
 }
 
 static int status_of (const struct json *j)
@@ -158,7 +194,8 @@ static int status_of (const struct json *j)
                : cli_number (j, "gone") > 0 ? EXIT_NOT_ALL : 0;
 }
 
-static int print_all (const struct fetch_options *opt, struct json *answer)
+static int print_all (const struct fetch_options *opt, const char *job,
+                      struct json *answer)
 {
     const struct json *list = json_get (answer, "ranks");
     int64_t n = cli_number (answer, "captures");
@@ -170,7 +207,7 @@ static int print_all (const struct fetch_options *opt, struct json *answer)
         return rc ? rc : status;
     }
     for (const struct json *j = json_first (list); j; j = json_next (j))
-        print_capture (j);
+        print_capture (j, job);
     if (n > (int64_t)json_count (list))
         (void)printf ("and %lld more captures\n",
                       (long long)(n - (int64_t)json_count (list)));
@@ -179,10 +216,39 @@ static int print_all (const struct fetch_options *opt, struct json *answer)
     return rc ? rc : status;
 }
 
+/* Answer without asking if no agent is needed for any rank; NULL: it is, or
+ * only some files are wanted.
+ */
+static struct json *look_here (const struct fetch_options *opt,
+                               const char *job, const struct ranks *ranks)
+{
+    struct json *answer = json_object ();
+    struct json *list = json_add_array (answer, "ranks");
+    struct raw_there_counts n = { 0, 0 };
+    struct archive a;
+    size_t i = 0;
+
+    if (!*opt->file && archive_open (opt->root, &a, NULL) == 0) {
+        while (i < ranks->n &&
+               raw_there (&a, job, ranks->list[i], list, &n))
+            i++;
+        archive_close (&a);
+    }
+    if (i < ranks->n) {
+        json_free (answer);
+        return NULL;
+    }
+    json_add_int (answer, "captures", n.captures);
+    json_add_int (answer, "coming", 0);
+    json_add_int (answer, "no_agent", 0);
+    json_add_int (answer, "gone", n.gone);
+    return answer;
+}
+
 int verb_fetch (int argc, char **argv)
 {
     struct fetch_options opt = { .wait_ns = -1 };
-    int64_t ranks[OPTION_LIST_MAX];
+    struct ranks ranks = { .n = 0 };
     struct json *answer = NULL;
     int rest, status;
 
@@ -194,10 +260,12 @@ int verb_fetch (int argc, char **argv)
         return FAIL (EXIT_USAGE, "name a rank with --rank");
     for (size_t i = 0; i < opt.ranks.n; i++) {
         if (units_int (opt.ranks.items[i], 0, CAPTURE_WORLD_MAX - 1,
-                       &ranks[i]) < 0)
+                       &ranks.list[ranks.n++]) < 0)
             return FAIL (EXIT_USAGE, "--rank: \"%s\" is not a rank",
                          opt.ranks.items[i]);
     }
-    status = fetch (&opt, argv[rest], ranks, &answer);
-    return status ? status : print_all (&opt, answer);
+    if ((answer = look_here (&opt, argv[rest], &ranks)))
+        return print_all (&opt, argv[rest], answer);
+    status = fetch (&opt, argv[rest], &ranks, &answer);
+    return status ? status : print_all (&opt, argv[rest], answer);
 }

@@ -43,7 +43,7 @@ static int verb_findings_print (const struct verb_options *opt,
 
     if (rc < 0)
         return FAIL (rc == -ENOMEM ? EX_OSERR : rc == -ENOENT || rc == -EACCES
-                     ? EX_NOINPUT : EX_DATAERR, "%s", err.text);
+                     ? cli_input_status (rc) : EX_DATAERR, "%s", err.text);
     if (opt->json)
         rc = cli_print_json (finding_list_to_json (&list, path));
     else

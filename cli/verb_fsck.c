@@ -8,6 +8,7 @@
 #include "sqlite_pages/page_check.h"
 #include "publish/rows_digest.h"
 #include "spool/check_spool.h"
+#include "query/finished.h"
 #include "spool/spool.h"
 
 #include <dirent.h>
@@ -74,6 +75,11 @@ static int fail_status (int rc)
         return EX_NOINPUT;
     case -EBUSY:
         return EX_TEMPFAIL;
+    case -EACCES:
+    case -EPERM:
+        return EX_NOPERM;
+    case -EBADMSG:
+        return EX_DATAERR;
     default:
         return EX_IOERR;
     }
@@ -183,6 +189,7 @@ static int check_result (const struct fsck_options *opt, int n,
     unsigned threads = cli_processors ();
     int status = cli_find_operand (&fsck_command, n, operands, &opt->place,
                                    path);
+    struct sqlite3 *db = NULL;
     int rc = 0;
 
     if (status)
@@ -190,6 +197,10 @@ static int check_result (const struct fsck_options *opt, int n,
     rc = page_check_file (path, threads, &err);
     if (rc == 0)
         rc = rows_digest (path, threads, NULL, &d, &err);
+    if (rc == -EIO && (status = cli_open_result (&fsck_command, path, true,
+                                                 &db)) != 0)
+        return status;          // SQLite cannot read its schema
+    (void)sqlite3_close (db);
     if (rc < 0 && rc != -EBADMSG)
         return FAIL (fail_status (rc), "%s", err.text);
     print_result (opt, path, &d, rc < 0 ? err.text : NULL);

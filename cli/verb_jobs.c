@@ -24,6 +24,7 @@ struct jobs_options {
     const char *root, *job, *state;
     struct cli_filter filter;
     int64_t expect;             // -1: not said
+    int64_t width;
     bool json;
 };
 
@@ -38,13 +39,14 @@ static const struct option_spec options[] = {
     CLI_FILTER_OPTIONS (struct jobs_options, filter),
     CLI_STATE_OPTION (struct jobs_options, state,
       "Local directory of runs, as in rollcall run."),
+    CLI_WIDTH_OPTION (struct jobs_options),
     OPTION_SWITCH ("json", 0, struct jobs_options, json,
       "Print one JSON object, whose member jobs has one for each job."),
 };
 
 static const struct command_spec jobs_command = {
     "rollcall jobs",
-    "[OPTION]... [merge JOB OTHER... | split JOB CAPTURE|rankN...]",
+    "[OPTION]... [merge JOB OTHER... | split JOB CAPTURE|RANK...]",
     "List the jobs of an aggregator, and correct their expected number of "
     "ranks and which captures they have.",
     options, sizeof (options) / sizeof (options[0]),
@@ -62,17 +64,41 @@ static void date (int64_t ns, char out[32])
         (void)strftime (out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
+/* A table narrower than this has short times, and paths below their rows. */
+#define WIDE_TABLE 120
+
+static bool is_narrow (const struct jobs_options *opt)
+{
+    size_t width = cli_width (opt->width);
+
+    return width > 0 && width < WIDE_TABLE;
+}
+
+/* "2026-11-26T11:01:00Z", or "11-26 11:01" where there is little room. */
+static void put_time (struct grid *g, const char *time, bool narrow)
+{
+    char brief[32];
+
+    if (narrow && strlen (time) > 16) {
+        PRINT (brief, "%.5s %.5s", time + 5, time + 11);
+        time = brief;
+    }
+    grid_word (g, time);
+}
+
 /* ---- runs of this machine ---- */
 
 struct runs_listing {
     struct grid *g;
     struct json *array;         // or NULL: a table
+    bool narrow;
     size_t n;
 };
 
 static int list_run (void *arg, const struct runs_one *r)
 {
     struct runs_listing *l = arg;
+    const char *db = *r->db && !r->replaced ? r->db : NULL;
     char ended[32], size[16];
     struct json *o;
 
@@ -87,35 +113,42 @@ static int list_run (void *arg, const struct runs_one *r)
         json_add_int (o, "bytes", (int64_t)r->bytes);
         json_add_text (o, "dir", r->dir);
         json_add_nonempty (o, "roll", r->roll);
-        json_add_text (o, "analysis_db", *r->db && !r->replaced ? r->db
-                                                                : NULL);
+        json_add_text (o, "analysis_db", db);
         return 0;
     }
     grid_word (l->g, r->job);
-    grid_word (l->g, ended);
+    put_time (l->g, ended, l->narrow);
     grid_word (l->g, runs_state_text (r));
     grid_word (l->g, *r->roll ? r->roll : NULL);
-    grid_word (l->g, *r->db && !r->replaced ? r->db : NULL);
+    if (!l->narrow)
+        grid_word (l->g, db);
+    else if (db)
+        grid_line (l->g, db);
     return 0;
 }
 
 /* Print a table, or add member "runs" to 'doc'.  'below': after the jobs of a
  * service, so print nothing if there are no runs.
  */
-static int put_runs (const char *state, struct json *doc, bool below,
-                     struct err *err)
+static int put_runs (const struct jobs_options *opt, const char *state,
+                     struct json *doc, bool below, struct err *err)
 {
     static const char *const names[] = { "run", "last written", "state",
                                          "ranks", "result" };
-    struct runs_listing l = { .n = 0 };
+    struct runs_listing l = { .narrow = is_narrow (opt) };
     int rc;
 
     if (doc)
         l.array = json_add_array (doc, "runs");
-    else if (!(l.g = grid_create (stdout, GRID_TABLE, cli_width (-1))))
+    else if (!(l.g = grid_create (stdout, GRID_TABLE, cli_width (opt->width))))
         return err_set (err, ENOMEM, "no memory for a table");
-    if (l.g)
-        grid_head (l.g, names, sizeof (names) / sizeof (names[0]));
+    if (l.g) {
+        grid_head (l.g, names, l.narrow ? 4 : 5);
+        grid_keep_whole (l.g, 0);
+        grid_keep_whole (l.g, 1);
+        if (!l.narrow)
+            grid_keep_whole (l.g, 4);
+    }
     rc = runs_each (state, list_run, &l, err);
     if (l.g && rc == 0 && below && l.n > 0)
         (void)fputc ('\n', stdout);
@@ -154,7 +187,7 @@ static void add_runs (const struct jobs_options *opt, struct json *doc)
         run_state_dir (opt->state, state, NULL) < 0 ||
         !realpath (state, path) || is_of_run (opt->root, path))
         return;
-    if (put_runs (path, doc, true, &err) < 0 && err.text[0])
+    if (put_runs (opt, path, doc, true, &err) < 0 && err.text[0])
         (void)FAIL (0, "%s", err.text);
 }
 
@@ -185,6 +218,7 @@ struct listing {
     const struct cli_jobs *jobs;
     size_t n;
     struct grid *g;             // or NULL: JSON
+    bool narrow;
     enum jobs_column columns[JOBS_COLUMNS];     // of the table
     unsigned ncolumns;
     struct json_out *out;
@@ -204,7 +238,7 @@ static void word_or_null (struct grid *g, const char *text)
 }
 
 static void cell (struct grid *g, const struct catalogue_job *j,
-                  enum jobs_column column)
+                  enum jobs_column column, bool narrow)
 {
     char roll[CATALOGUE_ROLL_MAX], result[CATALOGUE_ROLL_MAX + 16];
 
@@ -234,10 +268,10 @@ static void cell (struct grid *g, const struct catalogue_job *j,
         word_or_null (g, j->tags);
         break;
     case COLUMN_FIRST:
-        grid_word (g, j->first_received);
+        put_time (g, j->first_received, narrow);
         break;
     case COLUMN_LAST:
-        grid_word (g, j->last_received);
+        put_time (g, j->last_received, narrow);
         break;
     case COLUMN_ID:
         grid_word (g, j->id);
@@ -253,7 +287,7 @@ static void cell (struct grid *g, const struct catalogue_job *j,
 static void to_row (const struct listing *l, const struct catalogue_job *j)
 {
     for (unsigned i = 0; i < l->ncolumns; i++)
-        cell (l->g, j, l->columns[i]);
+        cell (l->g, j, l->columns[i], l->narrow);
 }
 
 static int list_job (void *arg, const struct catalogue_job *j)
@@ -283,20 +317,40 @@ static void put_head (struct listing *l, size_t width)
         l->columns[l->ncolumns++] = i;
     }
     grid_head (l->g, names, l->ncolumns);
+    for (unsigned i = 0; i < l->ncolumns; i++) {
+        if (l->columns[i] == COLUMN_JOB || l->columns[i] == COLUMN_FIRST ||
+            l->columns[i] == COLUMN_LAST)
+            grid_keep_whole (l->g, i);
+    }
+}
+
+static int count_job (void *arg, const struct catalogue_job *j)
+{
+    (void)j;
+    ++*(size_t *)arg;
+    return 0;
 }
 
 static int list_table (const struct jobs_options *opt, struct listing *l,
                        const struct catalogue_filter *f, struct err *err)
 {
+    const struct catalogue_filter all = { .brief = true };
     struct catalogue_filter brief = *f;
+    char why[64] = "";
+    size_t n = 0;
     int rc, failed;
 
-    if (!(l->g = grid_create (stdout, GRID_TABLE, cli_width (-1))))
+    if (!(l->g = grid_create (stdout, GRID_TABLE, cli_width (opt->width))))
         return err_set (err, ENOMEM, "no memory for a table");
-    put_head (l, cli_width (-1));
+    l->narrow = is_narrow (opt);
+    put_head (l, cli_width (opt->width));
     brief.brief = true;
     rc = catalogue_each (l->jobs->catalogue, &brief, list_job, l, err);
-    failed = rc == 0 && (!opt->job || l->n > 0) ? grid_finish (l->g) : 0;
+    if (rc == 0 && l->n == 0 && is_filtered (opt) &&
+        catalogue_each (l->jobs->catalogue, &all, count_job, &n, NULL) == 0)
+        PRINT (why, "none of %zu job%s matches", n, units_s (n));
+    failed = rc == 0 && (!opt->job || l->n > 0)
+                 ? grid_finish_why (l->g, *why ? why : NULL) : 0;
     grid_destroy (l->g);
     if (rc == 0 && failed == 0)
         add_runs (opt, NULL);
@@ -328,13 +382,6 @@ static int list_json (const struct jobs_options *opt, struct listing *l,
     free (text);
     json_free (runs);
     return rc;
-}
-
-static int count_job (void *arg, const struct catalogue_job *j)
-{
-    (void)j;
-    ++*(size_t *)arg;
-    return 0;
 }
 
 /* Without output if --job or --where is wrong. */
@@ -393,18 +440,19 @@ static int expect (const struct jobs_options *opt)
 /* ---- which captures a job has ---- */
 
 /* Print the outcome, and how the result will be built. */
-static int tell_given (const struct jobs_options *opt, struct json *answer,
-                       bool served)
+static int tell_given (const struct jobs_options *opt, const char *what,
+                       struct json *answer, bool served)
 {
     char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
     int64_t n = cli_number (answer, "captures");
 
     if (opt->json)
         return cli_print_json (answer);
-    (void)printf ("given         %lld capture%s to job %s; %s\n",
+    (void)printf ("%-13s %lld capture%s into job %s; %s%s\n", what,
                   (long long)n, units_s ((uint64_t)n),
                   utf8_escape (json_text (json_get (answer, "job"), ""),
-                               UTF8_COLUMN, job), when_built (served));
+                               UTF8_COLUMN, job), when_built (served),
+                  served ? " in 2 s" : "");
     json_free (answer);
     return 0;
 }
@@ -420,7 +468,7 @@ static int merge (const struct jobs_options *opt, const char *job,
     json_add_text (request, "job", job);
     json_add_text (request, "from", from);
     status = cli_ask (&jobs_command, opt->root, request, &answer, &served);
-    return status ? status : tell_given (opt, answer, served);
+    return status ? status : tell_given (opt, "merged", answer, served);
 }
 
 static int verb_jobs_split (const struct jobs_options *opt, int argc,
@@ -436,7 +484,7 @@ static int verb_jobs_split (const struct jobs_options *opt, int argc,
     for (int i = 1; i < argc; i++)
         json_push_text (list, argv[i]);
     status = cli_ask (&jobs_command, opt->root, request, &answer, &served);
-    return status ? status : tell_given (opt, answer, served);
+    return status ? status : tell_given (opt, "split", answer, served);
 }
 
 static int correct (const struct jobs_options *opt, int argc, char **argv)
@@ -477,7 +525,7 @@ static int list_runs (const struct jobs_options *opt)
     if (doc)
         (void)json_add_array (doc, "jobs");
     if (rc == 0)
-        rc = put_runs (state, doc, false, &err);
+        rc = put_runs (opt, state, doc, false, &err);
     if (rc < 0) {
         json_free (doc);
         return FAIL (EX_NOINPUT, "%s", err.text);
@@ -500,7 +548,7 @@ static bool has_no_service (const struct jobs_options *opt)
 
 int verb_jobs (int argc, char **argv)
 {
-    struct jobs_options opt = { .root = NULL };
+    struct jobs_options opt = { .width = -1 };
     struct catalogue_filter filter;
     struct cli_jobs jobs;
     int rest, status;

@@ -144,7 +144,8 @@ static void tell_other_jobs (sqlite3 *db)
 static int run_query (const struct query_options *opt, sqlite3 *db,
                       const char *sql, bool named)
 {
-    struct query_values v = { opt->rank, opt->peer, NULL, opt->limit };
+    struct query_values v = { opt->rank, opt->peer, NULL, opt->limit, NULL };
+    char why[ABSENT_WHY_MAX];
     struct finished_limit limit;
     sqlite3_stmt *st = NULL;
     struct err err = { "" };
@@ -160,6 +161,8 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
         rc = absent_check (db, v.rank, v.step, &err);
     if (rc == 0 && named && v.peer >= 0)
         rc = absent_check (db, v.peer, NULL, &err);
+    if (rc == 0 && named && *absent_why (db, sql, v.rank, why))
+        v.none = why;
     if (rc == 0 && !(g = new_grid (opt)))
         rc = err_set (&err, ENOMEM, "no memory for a table");
     if (rc == 0)
@@ -172,7 +175,7 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
         return FAIL (EX_TEMPFAIL, "the query took longer than --timeout: the "
                      "output is not complete");
     if (rc < 0)
-        return FAIL (status_of (rc), "%s%s", err.text,
+        return FAIL (status_of (rc), "%s%s%s", named ? "" : "--sql: ", err.text,
                      !named && strncmp (err.text, NO_TABLE,
                                         strlen (NO_TABLE)) == 0
                          ? "; rollcall query tables lists those of an "

@@ -2,6 +2,7 @@
 #include "jobs_list.h"
 
 #include "base/clock.h"
+#include "options/shell.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "findings/finding_list.h"
@@ -204,6 +205,7 @@ static void print_ranks (struct shown *s)
 {
     const struct summary *sum = &s->summary;
     char roll[CATALOGUE_ROLL_MAX], text[64];
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
 
     catalogue_roll (s->j, roll);
     PRINT (text, "%lld have delivered", (long long)s->j->ranks);
@@ -217,7 +219,8 @@ static void print_ranks (struct shown *s)
     }
     if (s->read && sum->nothers > RANKS_SHOWN)
         (void)fprintf (s->f, "  and %zu more: rollcall query missing %s\n",
-                       sum->nothers - RANKS_SHOWN, s->j->job);
+                       sum->nothers - RANKS_SHOWN,
+                       shell_word (s->j->job, word));
 }
 
 static void print_steps (struct shown *s)
@@ -235,6 +238,7 @@ static void print_steps (struct shown *s)
 static void print_findings (struct shown *s)
 {
     const struct finding_list *l = &s->findings;
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
 
     if (!s->read)
         return;
@@ -245,7 +249,7 @@ static void print_findings (struct shown *s)
                        l->items[i].severity, l->items[i].text);
     if (l->n > FINDINGS_SHOWN)
         (void)fprintf (s->f, "%-13s and %zu more: rollcall findings %s\n", "",
-                       l->n - FINDINGS_SHOWN, s->j->job);
+                       l->n - FINDINGS_SHOWN, shell_word (s->j->job, word));
 }
 
 static void print_all (const void *arg, FILE *f)
@@ -263,7 +267,8 @@ static void print_all (const void *arg, FILE *f)
     print_parts (s, CATALOGUE_GROUPS, print_group);
     print_findings (s);
     if (!*s->db)
-        line (f, "result", "none");
+        line (f, "result", "none so far: the aggregator builds it 2 s after "
+                           "the last item");
     else
         (void)fprintf (f, "%-13s %s%s\n", "result", s->db,
                        strcmp (j->result, "behind") == 0

@@ -10,8 +10,10 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "options/shell.h"
 #include "json/json.h"
 #include "json/status.h"
+#include "ledger/ledger.h"
 #include "query/grid.h"
 #include "spool/spool.h"
 #include "store/fileio.h"
@@ -120,19 +122,20 @@ static void put_forecast (struct grid *g, const struct json *j)
     }
 }
 
-static void print_text (struct found *f, const struct json *j,
-                        const char *state)
+static void print_text (struct found *f, const struct json *j, bool alive)
 {
     static const char *const names[] = { "program", "pid", "state", "unread",
                                          "undelivered", "spool bytes", "job" };
-    const char *why = json_text (json_get (j, "why"), "");
+    // what stopped it is of no use when it is gone
+    const char *why = alive ? json_text (json_get (j, "why"), "")
+                            : "it was killed; start it again, it continues";
     struct grid *g = f->g;
 
     if (f->n == 0)
         grid_head (g, names, sizeof (names) / sizeof (names[0]));
     grid_word (g, json_text (json_get (j, "program"), "?"));
     grid_int (g, cli_number (j, "pid"));
-    grid_word (g, state);
+    grid_word (g, alive ? json_text (json_get (j, "state"), "?") : "gone");
     grid_int (g, cli_number (j, "unsettled") + cli_number (j, "sealing"));
     grid_int (g, cli_number (j, "undelivered"));
     grid_int (g, cli_number (j, "spool_bytes"));
@@ -197,8 +200,7 @@ static void show (struct found *f, const char *path)
                 cli_number (j, "start_time");
     if (j && (alive || !is_history (path, j))) {
         if (!f->json)
-            print_text (f, j, alive ? json_text (json_get (j, "state"), "?")
-                                    : "gone");
+            print_text (f, j, alive);
         else
             print_json (path, alive, buf_text (&text), f->n == 0);
         f->n++;
@@ -229,20 +231,51 @@ static void verb_status_search (struct found *f, const char *dir,
     fileio_close_dir (d);
 }
 
-/* JOB below the directory of runs, or otherwise DIR. */
-static int search_for (struct found *f, const char *state, const char *what)
+/* " (it is a job of ROOT: ...)", or "" if it is none, or not known. */
+static const char *job_text (const char *root, const char *what,
+                             char out[PATH_MAX])
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], word[SHELL_WORD (PATH_MAX)];
+    struct ledger *l = NULL;
 
-    if (*state && !strchr (what, '/') && what[0] != '.' &&
-        fileio_join (path, sizeof (path), state, what) &&
-        access (path, F_OK) == 0)
-        verb_status_search (f, path, DEPTH_MAX - 1);
-    else if (access (what, F_OK) == 0)
-        verb_status_search (f, what, DEPTH_MAX);
+    out[0] = '\0';
+    if (cli_valid_job (what) &&
+        fileio_join (path, sizeof (path), root, "ledger.db") &&
+        ledger_open_quick (path, &l, NULL) == 0 && ledger_has_job (l, what))
+        (void)snprintf (out, PATH_MAX, " (it is a job of %s: rollcall show %s)",
+                        root, shell_word (what, word));
+    ledger_close (l);
+    return out;
+}
+
+static void tell_none (const char *what, bool run)
+{
+    char word[SHELL_WORD (PATH_MAX)];
+
+    if (run)
+        (void)printf ("%s is over: rollcall wait %s prints its summary\n",
+                      what, shell_word (what, word));
     else
-        return FAIL (EX_NOINPUT, "%s is neither a job below %s nor a directory",
-                     what, *state ? state : "that of runs");
+        (void)printf ("no daemon is running in %s\n", what);
+}
+
+/* JOB below the directory of runs, or otherwise DIR. */
+static int search_for (struct found *f, const struct status_options *opt,
+                       const char *state, const char *what)
+{
+    char path[PATH_MAX], text[PATH_MAX];
+    bool run = *state && !strchr (what, '/') && what[0] != '.' &&
+               fileio_join (path, sizeof (path), state, what) &&
+               access (path, F_OK) == 0;
+    size_t before = f->n;
+
+    if (!run && access (what, F_OK) < 0)
+        return FAIL (EX_NOINPUT, "%s is neither a job below %s nor a directory"
+                     "%s", what, *state ? state : "that of runs",
+                     job_text (opt->root, what, text));
+    verb_status_search (f, run ? path : what, run ? DEPTH_MAX - 1 : DEPTH_MAX);
+    if (f->n == before && f->status == 0 && !f->json)
+        tell_none (what, run);
     return 0;
 }
 
@@ -293,14 +326,13 @@ int verb_status (int argc, char **argv)
         search_services (&f, &opt, state);
     }
     for (status = 0; rest < argc && status == 0; rest++)
-        status = search_for (&f, state, argv[rest]);
+        status = search_for (&f, &opt, state, argv[rest]);
     if (opt.json)
         (void)printf ("]}\n");
-    else if (f.n == 0 && status == 0)
-        (void)printf (all ? "no daemon is running below %s, nor in %s (--root) "
-                            "or %s (--agents)\n"
-                          : "no daemon is running there\n",
-                      *state ? state : "(see above)", opt.root, opt.agents);
+    else if (f.n == 0 && all)
+        (void)printf ("no daemon is running below %s, nor in %s (--root) or %s "
+                      "(--agents)\n", *state ? state : "(see above)", opt.root,
+                      opt.agents);
     rc = f.n > 0 && !opt.json ? grid_finish (f.g) : 0;
     grid_destroy (f.g);
     if (cli_flush (&status_command, rc) != 0)

@@ -1,11 +1,10 @@
 /* cli/verb_trend.c - rollcall trend: how an aggregator's jobs change */
 #include "jobs_list.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "export/outfile.h"
 #include "query/grid.h"
-#include "store/fileio.h"
 #include "trend/trend.h"
 
 #include <errno.h>
@@ -13,12 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct trend_options {
     const char *root, *by, *html;
     struct cli_filter filter;
-    bool json;
+    bool json, foreign;
 };
 
 static const struct option_spec options[] = {
@@ -29,6 +29,7 @@ static const struct option_spec options[] = {
     OPTION (TEXT, "html", 0, struct trend_options, html, "FILE", NULL, NULL,
       "Write one page with charts that link to the report of each job. It "
       "replaces FILE."),
+    CLI_FOREIGN_OPTION (struct trend_options, foreign),
     OPTION_SWITCH ("json", 0, struct trend_options, json,
       "Print one JSON object."),
 };
@@ -241,24 +242,18 @@ static void dir_of (const char *file, char dir[PATH_MAX])
 static int write_page (const struct trend_options *opt, const struct trend *t,
                        struct catalogue *c, enum trend_by by, struct err *err)
 {
-    char dir[PATH_MAX], *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream (&text, &size);
-    int rc = f ? 0 : -ENOMEM;
+    char dir[PATH_MAX];
+    struct outfile o;
+    int rc = outfile_open (&o, opt->html, opt->foreign, NULL, err);
 
-    dir_of (opt->html, dir);
-    if (rc == 0)
-        rc = trend_page (f, t, c, by, dir);
-    if (f && fclose (f) != 0 && rc == 0)
-        rc = -ENOMEM;
     if (rc < 0)
-        rc = err_set (err, -rc, "cannot make the page");
-    else if (strcmp (opt->html, "-") == 0)
-        rc = fwrite (text, 1, size, stdout) == size ? 0 : -EIO;
-    else
-        rc = fileio_replace (opt->html, text, size, FILEIO_FILE_MODE, err);
-    free (text);
-    return rc;
+        return rc;
+    dir_of (opt->html, dir);
+    if ((rc = trend_page (o.f, t, c, by, dir)) < 0) {
+        (void)outfile_close (&o, false, NULL);
+        return err_set (err, -rc, "cannot make the page");
+    }
+    return outfile_close (&o, true, err);
 }
 
 /* ---- the verb ---- */
@@ -294,7 +289,7 @@ static int show (const struct trend_options *opt, struct cli_jobs *jobs,
     else if (!opt->html)
         rc = print_text (&t, by);
     else if (strcmp (opt->html, "-") != 0)
-        (void)printf ("%s: %lld job%s\n", opt->html, (long long)t.jobs,
+        (void)printf ("written       %s: %lld job%s\n", opt->html, (long long)t.jobs,
                       units_s ((uint64_t)t.jobs));
     trend_fini (&t);
     return cli_flush (&trend_command, rc);
@@ -306,6 +301,7 @@ int verb_trend (int argc, char **argv)
     struct catalogue_filter filter;
     struct cli_jobs jobs;
     enum trend_by by = TREND_WEEK;
+    struct stat st;
     int rest, status;
 
     if (!cli_options (&trend_command, argc, argv, &opt, &rest, &status))
@@ -319,6 +315,9 @@ int verb_trend (int argc, char **argv)
         return FAIL (EXIT_USAGE, "--html: FILE is empty");
     if (!opt.html && cli_needs_view (opt.root))
         return cli_view (&trend_command, opt.root, &opt, 0, NULL);
+    if (opt.html && stat (opt.html, &st) == 0 && S_ISDIR (st.st_mode))
+        return FAIL (EXIT_USAGE, "%s is a directory: give --html a file",
+                     opt.html);
     if ((status = cli_jobs_open (&trend_command, opt.root, &jobs)) != 0)
         return status;
     status = show (&opt, &jobs, &filter, by);

@@ -3,6 +3,7 @@
 #include "run/run.h"
 
 #include "base/clock.h"
+#include "options/shell.h"
 #include "control/control.h"
 #include "json/json.h"
 
@@ -127,7 +128,7 @@ static int verb_wait_finish (const char *dir)
 
 static int no_job (const char *job, const char *state)
 {
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], word[SHELL_WORD (PATH_MAX)];
 
     if (run_find_dir (state, job, NULL, NULL, dir))
         return FAIL (EX_NOINPUT, "job %s was on this host, its aggregator on "
@@ -136,11 +137,12 @@ static int no_job (const char *job, const char *state)
                      "rollcall run --launcher; srun -w HOST under Slurm). "
                      "What ranks of this host have captured and not delivered "
                      "is below %s, or where COMMAND wrote it: rollcall status "
-                     "%s tells how much", job, dir, dir);
-    return FAIL (EX_NOINPUT, "there is no job %s below %s on this host: call "
-                 "this on the host of its aggregator, which rollcall run has "
-                 "named behind the job's id (that of rank 0, or of rollcall "
-                 "run --launcher; srun -w HOST under Slurm)", job, state);
+                     "%s tells how much", job, dir, shell_word (dir, word));
+    return FAIL (EX_NOINPUT, "there is no job %s below %s on this host. "
+                 "rollcall jobs lists the runs here. If it ran elsewhere, call "
+                 "this on the host that rollcall run printed (line \"host\"); "
+                 "under Slurm: srun -w HOST rollcall wait %s", job, state,
+                 shell_word (job, word));
 }
 
 /* Say what is waited for: once, and only if it takes some time. */
@@ -148,14 +150,15 @@ static void say_waiting (const char *job, const char *dir, int64_t pid,
                          int64_t start)
 {
     static bool said;
+    char word[SHELL_WORD (PATH_MAX)];
 
     if (said || run_has_result (dir) || wait_process (pid, start, SAY_NS))
         return;
     said = true;
     (void)FAIL (0, "job %s is under way: waiting until its aggregator (process "
                 "%lld of this host) has the captures of all ranks, or gives "
-                "them up, and has made the result; rollcall status %s tells "
-                "how far it is", job, (long long)pid, dir);
+                "them up, and has made the result; rollcall status %s shows "
+                "how far it is", job, (long long)pid, shell_word (dir, word));
 }
 
 /* Wait until there is a result, or an aggregator died and was not replaced. */

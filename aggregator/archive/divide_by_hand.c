@@ -91,8 +91,7 @@ static bool divide_is_called (int64_t rank, const char *capture,
     int64_t n;
 
     return strcmp (capture, what) == 0 ||
-           (strncmp (what, "rank", 4) == 0 &&
-            units_int (what + 4, 0, INT64_MAX, &n) == 0 && n == rank);
+           (units_rank (what, &n) == 0 && n == rank);
 }
 
 /* ---- splitting ---- */
@@ -176,7 +175,7 @@ static int divide_by_hand_choose (struct by_hand *h, const char *job,
                                       captures[k]);
         if (!found)
             return err_set (err, ENOENT, "job %s has no capture %s: rollcall "
-                            "archive ls %s lists them; a rank is rankN", job,
+                            "archive ls %s lists them", job,
                             captures[k], job);
     }
     for (size_t i = 0; i < had; i++) {

@@ -33,8 +33,8 @@ static int has_job (const struct request *r, struct err *err)
         return rc;
     rc = ledger_size_claims (r->ledger, r->job, &claims, err);
     if (rc == 0 && claims.n == 0)
-        rc = err_set (err, ENOENT, "there is no job %s here: rollcall jobs "
-                      "lists them", r->job);
+        rc = err_set (err, ENOENT, "there is no job %s in %s: rollcall jobs "
+                      "lists its jobs", r->job, store_root (r->store));
     size_claims_fini (&claims);
     return rc;
 }
@@ -132,7 +132,10 @@ static int do_fetch (const struct request *r, struct err *err)
     int rc = has_job (r, err);
 
     return rc < 0 ? rc : err_set (err, EHOSTUNREACH, "no aggregator serves "
-                                  "this root, so that no agent can be asked");
+                                  "%s, so no agent can be asked: start "
+                                  "rollcall-aggregator --root %s",
+                                  store_root (r->store),
+                                  store_root (r->store));
 }
 
 /* ---- tags and pins ---- */

@@ -199,8 +199,8 @@ static int do_here (const char *root, const struct json *request,
     if (!fileio_join (path, sizeof (path), root, "ledger.db"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     if (access (path, F_OK) < 0)
-        return err_sys (err, errno, "cannot open %s (is %s the --root of an "
-                        "aggregator?)", path, root);
+        return errno == ENOENT ? err_set (err, ENOENT, ROOT_IS_NONE, root)
+                               : err_sys (err, errno, "cannot open %s", path);
     if ((rc = ledger_open (path, &ledger, err)) == 0 &&
         (rc = store_open (root, ledger, &store, err)) == 0)
         rc = request_execute (ledger, store, request, answer, err);

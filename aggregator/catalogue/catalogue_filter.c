@@ -80,7 +80,7 @@ static unsigned count_selects (sqlite3 *db, const char *sql)
 /* What is not visible is not computed with, either: an error would tell. */
 #define HEAD "SELECT %s FROM job WHERE (?1 IS NULL OR job=?1) AND (?2 IS NULL " \
     "OR user=?2) AND (?3 IS NULL OR instr(','||tags||',', ','||?3||',')>0) " \
-    "AND (?4=0 OR at_ns>=?4) AND (?5 IS NULL OR row_id IN (SELECT job FROM " \
+    "AND (?4=0 OR since_ns>=?4) AND (?5 IS NULL OR row_id IN (SELECT job FROM " \
     "host WHERE host=?5)) AND CASE WHEN ?6 IS NULL OR owner IS ?6 THEN (%s\n) " \
     "ELSE 0 END ORDER BY job"
 #define PARAMETERS 6

@@ -121,31 +121,34 @@ static int drop_job (struct catalogue *c, const char *job, struct err *err)
 }
 
 static int write_job (struct catalogue *c, const char *job, int64_t newest,
-                      int64_t built, const struct ledger_summary *s,
-                      struct err *err)
+                      int64_t built, int64_t state,
+                      const struct ledger_summary *s, struct err *err)
 {
     return catalogue_do (c, err,
         "INSERT INTO job_row (name, newest, built_seq, world_size, ranks, "
         "captures, items, bytes, first_ns, last_ns, lost, divided, assumed, "
-        "by_hand) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14) ON "
-        "CONFLICT (name) DO UPDATE SET newest=?2, built_seq=?3, world_size=?4,"
-        " ranks=?5, captures=?6, items=?7, bytes=?8, first_ns=?9, last_ns=?10,"
-        " lost=?11, divided=?12, assumed=?13, by_hand=?14", job, newest, built,
-        s->world_size, s->ranks, s->captures, s->items, s->bytes, s->first_ns,
-        s->last_ns, s->lost, s->divided, s->assumed, s->by_hand);
+        "by_hand, state) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,"
+        "?14,?15) ON CONFLICT (name) DO UPDATE SET newest=?2, built_seq=?3, "
+        "world_size=?4, ranks=?5, captures=?6, items=?7, bytes=?8, "
+        "first_ns=?9, last_ns=?10, lost=?11, divided=?12, assumed=?13, "
+        "by_hand=?14, state=?15", job, newest, built, s->world_size, s->ranks,
+        s->captures, s->items, s->bytes, s->first_ns, s->last_ns, s->lost,
+        s->divided, s->assumed, s->by_hand, state);
 }
 
 static int refresh_job (struct catalogue *c, const char *job, struct err *err)
 {
     int64_t newest = ledger_newest (c->ledger, job, ITEM_ROWS);
     struct ledger_summary s;
+    int64_t built, state;
     int rc = ledger_summary (c->ledger, job, &s, err);
 
-    if (rc < 0)
+    if (rc < 0 ||
+        (rc = ledger_state (c->ledger, job, &built, &state, err)) < 0)
         return rc;
     if (s.items == 0 && ledger_newest (c->ledger, job, ITEM_RAW) == 0)
         return drop_job (c, job, err);
-    rc = write_job (c, job, newest, ledger_built (c->ledger, job), &s, err);
+    rc = write_job (c, job, newest, built, state, &s, err);
     return rc < 0 ? rc : refresh_facts (c, job, err);
 }
 
@@ -164,15 +167,13 @@ static int note_changed (void *arg, const char *job)
                                        "VALUES (?1)", job);
 }
 
-static int note_state (void *arg, const char *job, int64_t world_size,
-                       int64_t built)
+static int note_state (void *arg, const char *job, int64_t sum)
 {
     struct changes *x = arg;
 
     return catalogue_do (x->c, x->err, "INSERT OR IGNORE INTO temp.changed "
                          "SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM job_row "
-                         "WHERE name=?1 AND world_size=?2 AND built_seq=?3)",
-                         job, world_size, built);
+                         "WHERE name=?1 AND state=?2)", job, sum);
 }
 
 /* List them.  Of jobs whose results are behind anything may have changed: their

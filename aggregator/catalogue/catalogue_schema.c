@@ -8,13 +8,13 @@ static const char schema_sql[] =
     // one row: the ledger as it was, see struct ledger_stamp
     "CREATE TABLE stamp (id INTEGER PRIMARY KEY, file INTEGER, rows INTEGER,"
     " sum INTEGER, items INTEGER, facts INTEGER, lost INTEGER);"
-    // from the ledger; its facts; from the result, whose file is known by
+    // from the ledger (state: see ledger_each_state); its facts; from the result, whose file is known by
     // file_ino (0: there is none), file_ns and file_bytes
     "CREATE TABLE job_row (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL,"
     " newest INTEGER, built_seq INTEGER, world_size INTEGER, ranks INTEGER,"
     " captures INTEGER, items INTEGER, bytes INTEGER, first_ns INTEGER,"
     " last_ns INTEGER, lost INTEGER, divided INTEGER, assumed INTEGER,"
-    " by_hand INTEGER,"
+    " by_hand INTEGER, state INTEGER,"
     " user TEXT, scheduler_id TEXT, command TEXT, tags TEXT, pinned INTEGER,"
     " file_ino INTEGER DEFAULT 0, file_ns INTEGER, file_bytes INTEGER,"
     " expected INTEGER, present INTEGER, missing INTEGER, failed INTEGER,"
@@ -42,7 +42,7 @@ static const char schema_sql[] =
     " percent REAL);"
     "CREATE INDEX slow_job ON slow(job);"
     // what users see: the names of CATALOGUE_BASICS and CATALOGUE_DETAILS, and
-    // at_ns; owner: who may see it
+    // at_ns and since_ns; owner: who may see it
     "CREATE VIEW job AS SELECT name AS job, coalesce(user, its_user) AS user,"
     " job_row.user AS owner,"
     " coalesce(scheduler_id, its_scheduler_id) AS scheduler_id,"
@@ -62,7 +62,8 @@ static const char schema_sql[] =
     " AS comm_percent, " PERCENT ("free_us") " AS free_percent,"
     " high+medium+low AS findings, high, medium, low,"
     " iif(file_ino=0, NULL, file_bytes) AS result_bytes, built,"
-    " ifnull(began_ns, first_ns) AS at_ns, job_row.id AS row_id FROM job_row;";
+    " ifnull(began_ns, first_ns) AS at_ns, max(ifnull(began_ns, first_ns),"
+    " first_ns) AS since_ns, job_row.id AS row_id FROM job_row;";
 
 int catalogue_create (sqlite3 *db, struct err *err)
 {

@@ -84,6 +84,9 @@ static int open_dir (struct outfile *o, bool foreign, struct err *err)
     PRINT (dir, "%.*s", slash ? (int)(slash - o->path) + (slash == o->path) : 1,
            slash ? o->path : ".");
     rc = tree_open (&o->dir, dir, NULL);
+    if (rc == -ENOENT)
+        return err_set (err, ENOENT, "cannot write %s: there is no directory "
+                        "%s", o->path, dir);
     if (rc < 0)
         return err_sys (err, -rc, "cannot write %s", o->path);
     return tree_check_owner (&o->dir, foreign, err);

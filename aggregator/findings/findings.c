@@ -7,6 +7,7 @@
 #include "findings/finding_rules.h"
 #include "findings/finding_text.h"
 #include "findings/median.h"
+#include "options/nearest_name.h"
 #include "store/db_rows.h"
 
 #include <errno.h>
@@ -29,6 +30,22 @@ void findings_defaults (struct findings_options *opt)
         opt->values[i] = thresholds[i].fallback;
 }
 
+/* Suggest one that begins so, or else a near one. */
+static int no_threshold (const char *name, size_t n, struct err *err)
+{
+    struct nearest near = { .meant = name, .size = n };
+
+    for (int i = 0; i < THRESHOLDS; i++)
+        nearest_consider (&near, thresholds[i].name);
+    for (int i = THRESHOLDS - 1; i >= 0; i--) {
+        if (strncmp (thresholds[i].name, name, n) == 0)
+            near.best = thresholds[i].name;
+    }
+    return err_set (err, EINVAL, "there is no threshold \"%.*s\"%s%s%s",
+                    (int)n, name, near.best ? ": did you mean " : "",
+                    near.best ? near.best : "", near.best ? "?" : "");
+}
+
 int findings_set (struct findings_options *opt, const char *text,
                   struct err *err)
 {
@@ -49,9 +66,9 @@ int findings_set (struct findings_options *opt, const char *text,
         opt->values[i] = v;
         return 0;
     }
-    return err_set (err, EINVAL, value ? "there is no threshold \"%.*s\""
-                                       : "\"%.*s\" is not NAME=VALUE",
-                    value ? (int)(value - text) : 64, text);
+    if (!value)
+        return err_set (err, EINVAL, "\"%.64s\" is not NAME=VALUE", text);
+    return no_threshold (text, (size_t)(value - text), err);
 }
 
 /* Bind the thresholds that the statement names. */

@@ -23,8 +23,10 @@ int check_list_names (const char *root, const char *name, int64_t **numbers,
     if (!fileio_join (path, sizeof (path), root, name))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     if (!(dir = opendir (path)))
-        return err_sys (err, errno, "cannot read %s: is this the root of an "
-                        "aggregator?", path);
+        return errno == ENOENT ? err_set (err, ENOENT, "%s is not the root of "
+                                          "an aggregator: it has no %s", root,
+                                          name)
+                               : err_sys (err, errno, "cannot read %s", path);
     while (rc == 0 && (e = readdir (dir))) {
         int64_t number;
 

@@ -360,19 +360,23 @@ struct ledger_stamp {
 };
 int ledger_stamp (struct ledger *l, struct ledger_stamp *ret, struct err *err);
 
-/* The jobs with items, deletions or facts after those of 'since', some of them repeatedly;
- * and each job that has a world size or was built.
+/* The jobs with items, deletions or facts after those of 'since', some of them
+ * repeatedly; and each job that has a world size, was built, or got or lost a
+ * capture by an assignment, with the checksum of all that is noted of it: another
+ * one after each of these, once the job is built again.
  */
 int ledger_each_changed (struct ledger *l, const struct ledger_stamp *since,
                          int (*fn) (void *arg, const char *job), void *arg,
                          struct err *err);
 int ledger_each_state (struct ledger *l,
-                       int (*fn) (void *arg, const char *job,
-                                  int64_t world_size, int64_t built),
+                       int (*fn) (void *arg, const char *job, int64_t sum),
                        void *arg, struct err *err);
 
-/* The last item in a job's result; 0: there is none. */
-int64_t ledger_built (struct ledger *l, const char *job);
+/* The last item in a job's result (0: there is none), and the checksum of
+ * ledger_each_state (0: it does not have the job).
+ */
+int ledger_state (struct ledger *l, const char *job, int64_t *built,
+                  int64_t *sum, struct err *err);
 
 int ledger_summary (struct ledger *l, const char *job,
                     struct ledger_summary *ret, struct err *err);

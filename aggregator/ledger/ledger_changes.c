@@ -21,10 +21,15 @@ int ledger_stamp (struct ledger *l, struct ledger_stamp *ret, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-int64_t ledger_built (struct ledger *l, const char *job)
+int ledger_state (struct ledger *l, const char *job, int64_t *built,
+                  int64_t *sum, struct err *err)
 {
-    return db_number (ledger_rows (l, NULL, "SELECT built FROM job WHERE "
-                                            "id=?1", job), 0);
+    int rc;
+
+    *built = *sum = 0;
+    rc = db_one (ledger_rows (l, err, "SELECT built, sum FROM job WHERE id=?1",
+                              job), *built, *sum);
+    return rc < 0 ? rc : 0;
 }
 
 int ledger_each_changed (struct ledger *l, const struct ledger_stamp *since,
@@ -44,16 +49,14 @@ int ledger_each_changed (struct ledger *l, const struct ledger_stamp *since,
 }
 
 int ledger_each_state (struct ledger *l,
-                       int (*fn) (void *arg, const char *job,
-                                  int64_t world_size, int64_t built),
+                       int (*fn) (void *arg, const char *job, int64_t sum),
                        void *arg, struct err *err)
 {
-    struct db_rows r = ledger_rows (l, err, "SELECT id, world_size, built FROM "
-                                            "job");
+    struct db_rows r = ledger_rows (l, err, "SELECT id, sum FROM job");
     char job[MESSAGE_NAME_MAX];
-    int64_t world_size, built;
+    int64_t sum;
 
-    while (db_row (&r, job, world_size, built))
-        r.rc = fn (arg, job, world_size, built);
+    while (db_row (&r, job, sum))
+        r.rc = fn (arg, job, sum);
     return db_end (&r);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #define LISTED_MAX 8            // more are only counted
 #define LIST_SIZE 256           // bytes
@@ -94,4 +95,40 @@ int absent_explain (sqlite3 *db, int64_t rank, const char *step,
     return err_set (err, ENODATA, "no communication op and no step of "
                     "%s%s%.100s has a start time", whose, step ? ", step " : "",
                     step ? step : "");
+}
+
+/* Tables that captures may lack, and what is in them. */
+static const struct {
+    const char *table, *empty, *what;
+} contents[] = {
+    { "OperatorStatistic", "SELECT NOT EXISTS (SELECT 1 FROM OperatorStatistic)",
+      "operators" },
+    { "CommAnalyzerTime", "SELECT NOT EXISTS (SELECT 1 FROM CommAnalyzerTime)",
+      "communication operators" },
+    { "MemoryPeak", "SELECT NOT EXISTS (SELECT 1 FROM MemoryPeak)",
+      "peaks of memory" },
+    { "Link", "SELECT NOT EXISTS (SELECT 1 FROM Link)", "links" },
+};
+
+const char *absent_why (sqlite3 *db, const char *sql, int64_t rank,
+                        char out[ABSENT_WHY_MAX])
+{
+    char state[32], reason[ABSENT_WHY_MAX - 128] = "";
+
+    out[0] = '\0';
+    if (rank >= 0 &&
+        db_one (db_rows (db, NULL, "SELECT state, ifnull(reason, '') FROM "
+                                   "Roster WHERE rank=?1 AND state IN "
+                                   "('missing', 'failed', 'raw')", rank),
+                state, reason) > 0)
+        (void)snprintf (out, ABSENT_WHY_MAX, "rank %lld is %s%s%s",
+                        (long long)rank, state, *reason ? ": " : "", reason);
+    for (size_t i = 0; i < sizeof (contents) / sizeof (contents[0]) && !*out;
+         i++) {
+        if (strstr (sql, contents[i].table) &&
+            db_number (db_rows (db, NULL, contents[i].empty), 0))
+            (void)snprintf (out, ABSENT_WHY_MAX, "the captures of this result "
+                            "have no %s", contents[i].what);
+    }
+    return out;
 }

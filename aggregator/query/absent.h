@@ -18,4 +18,11 @@ int absent_check (sqlite3 *db, int64_t rank, const char *step,
 int absent_explain (sqlite3 *db, int64_t rank, const char *step,
                     struct err *err);
 
+/* Why a query of this SQL has no rows, if that is known; else "".  'rank' is the
+ * one that is asked for, or -1.
+ */
+#define ABSENT_WHY_MAX 1024
+const char *absent_why (sqlite3 *db, const char *sql, int64_t rank,
+                        char out[ABSENT_WHY_MAX]);
+
 #endif

@@ -77,8 +77,9 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err)
         (void)sqlite3_limit (*ret, SQLITE_LIMIT_LENGTH, TEXT_MAX);
         (void)sqlite3_busy_timeout (*ret, BUSY_MS);
         if (db_int (*ret, "SELECT count(*) FROM sqlite_schema", -1) < 0)
-            rc = err_set (err, EBADMSG, "%s: %s", path,
-                          sqlite3_errmsg (*ret));
+            rc = err_set (err, EBADMSG, "%s is damaged (SQLite: %s): make it "
+                          "again with rollcall analyze or rollcall build",
+                          path, sqlite3_errmsg (*ret));
     }
     if (rc < 0) {
         (void)sqlite3_close (*ret);

@@ -246,10 +246,21 @@ void grid_line (struct grid *g, const char *text)
         g->failed = columns_line (g->columns, text);
 }
 
+void grid_keep_whole (struct grid *g, unsigned i)
+{
+    if (!g->failed && g->format == GRID_TABLE)
+        columns_keep_whole (g->columns, i);
+}
+
 int grid_finish (struct grid *g)
 {
+    return grid_finish_why (g, NULL);
+}
+
+int grid_finish_why (struct grid *g, const char *why)
+{
     if (!g->failed && g->columns)
-        columns_finish (g->columns);
+        columns_finish (g->columns, why);
     if (!g->failed && g->format == GRID_JSON)
         (void)fputs (g->rows ? "\n]\n" : "]\n", g->f);
     if (!g->failed && ferror (g->f))

@@ -54,7 +54,15 @@ void grid_blob (struct grid *g, const void *data, size_t n);
 /* Print a line below the last row, in tables only. */
 void grid_line (struct grid *g, const char *text);
 
-/* Finish the output.  0, -ENOMEM or -EIO. */
+/* After the head: do not divide the texts of column 'i' of a table, even if
+ * lines get longer than its width.
+ */
+void grid_keep_whole (struct grid *g, unsigned i);
+
+/* Finish the output.  0, -ENOMEM or -EIO.  A table without rows says why, if
+ * 'why' is not NULL.
+ */
+int grid_finish_why (struct grid *g, const char *why);
 int grid_finish (struct grid *g);
 
 #endif

@@ -64,7 +64,12 @@ int query_prepare (sqlite3 *db, const char *sql, const struct query_values *v,
 
     *ret = NULL;
     if (sqlite3_prepare_v2 (db, sql, -1, ret, &tail) != SQLITE_OK)
-        return err_set (err, EINVAL, "%s%s", sqlite3_errmsg (db),
+        return err_set (err, EINVAL, "%s%s%s",
+                        sqlite3_error_offset (db) < 0 &&
+                                strcmp (sqlite3_errmsg (db),
+                                        "incomplete input") == 0
+                            ? "the statement ends too early: " : "",
+                        sqlite3_errmsg (db),
                         sqlite3_errcode (db) == SQLITE_AUTH
                             ? ": a query may only read" : "");
     if (!*ret || !sqlite3_stmt_readonly (*ret) ||
@@ -146,7 +151,7 @@ int query_print (sqlite3_stmt *st, const struct query_values *v,
         rc = db_error (sqlite3_db_handle (st), "the query failed", err);
     if (rc < 0)
         return rc;
-    if ((rc = grid_finish (g)) < 0)
+    if ((rc = grid_finish_why (g, v->none)) < 0)
         return err_set (err, -rc, rc == -ENOMEM ? "no memory for a row"
                                                 : "cannot print the rows");
     return 0;

@@ -30,6 +30,7 @@ struct query_values {
     int64_t peer;               // the rank to compare with, or -1
     const char *step;           // its id ("13"), or NULL
     int64_t rows_max;           // print at most this many rows; 0: all
+    const char *none;           // why there may be no rows, or NULL
 };
 
 /* Prepare one statement, whose parameters are :rank, :peer, :step and :limit.

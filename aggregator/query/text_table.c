@@ -319,6 +319,8 @@ static void choose_widths (struct columns *c)
 
         if (!v->texts)
             v->wide = larger (v->wide, number);
+        if (v->whole)
+            number = larger (v->body, number);
         v->hard = v->word = larger (v->word, number);
         sum += v->wide;
     }
@@ -332,7 +334,8 @@ static void choose_widths (struct columns *c)
     }
     columns_share (c->v, c->n, c->width);
     for (unsigned i = 0; i < c->n; i++)
-        c->v[i].hard = c->v[i].lead + c->v[i].tail;
+        c->v[i].hard = c->v[i].whole ? c->v[i].body
+                                     : c->v[i].lead + c->v[i].tail;
     columns_share (c->v, c->n, c->width);
 }
 
@@ -424,10 +427,16 @@ int columns_line (struct columns *c, const char *text)
     return rc;
 }
 
-void columns_finish (struct columns *c)
+void columns_keep_whole (struct columns *c, unsigned i)
+{
+    c->v[i].whole = true;
+}
+
+void columns_finish (struct columns *c, const char *why)
 {
     if (!c->running)
         text_table_start (c);
     if (c->rows == 0)
-        (void)fputs ("(no rows)\n", c->f);
+        (void)fprintf (c->f, "(no rows%s%s)\n", why ? ": " : "",
+                       why ? why : "");
 }

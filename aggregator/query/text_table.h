@@ -27,7 +27,13 @@ int columns_cell (struct columns *c, const char *text, size_t n, bool number);
 /* Print a separate line below the last row.  0 or -ENOMEM. */
 int columns_line (struct columns *c, const char *text);
 
-void columns_finish (struct columns *c);
+/* Before the first cell: do not divide the texts of column 'i', so that lines
+ * may get longer than the width.
+ */
+void columns_keep_whole (struct columns *c, unsigned i);
+
+/* 'why' there are no rows, or NULL. */
+void columns_finish (struct columns *c, const char *why);
 
 #define COLUMNS_LEAST 8         // least width of a wrapped text
 
@@ -38,6 +44,7 @@ struct column {
     size_t word;                // the longest word
     size_t hard;                // it must not get narrower than this
     bool texts;                 // it has texts
+    bool whole;                 // they are not divided
 };
 
 /* Shrink the widths until they fit into 'total', including blanks between

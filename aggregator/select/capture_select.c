@@ -594,7 +594,7 @@ static void note_proof (const struct select_item *items, size_t n,
  */
 static void explain_missing (struct roster_entry *e, int64_t usual)
 {
-    const char *reason = e->reason ? e->reason : "no capture of it was found";
+    const char *reason = e->reason ? e->reason : ROSTER_NOT_FOUND;
     char text[CAPTURE_REASON_MAX];
 
     if (usual > 0 && e->rank >= usual)

@@ -6,6 +6,10 @@
 
 #include <stdbool.h>
 
+// for the directory that was named
+#define ROOT_IS_NONE "%s is not the root of an aggregator: name it with " \
+    "--root or ROLLCALL_ROOT"
+
 #define ROOT_DEFAULT "/var/lib/rollcall"
 #define ROOT_VARIABLE "ROLLCALL_ROOT"
 

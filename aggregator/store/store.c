@@ -328,11 +328,6 @@ int store_note_fact (struct store *s, const struct ledger_fact *f,
     return store_note (s, &r, err);
 }
 
-const char *store_root (const struct store *s)
-{
-    return s->root;
-}
-
 int store_note_deletion (struct store *s, const struct ledger_deletion *d,
                          struct err *err)
 {
@@ -418,4 +413,9 @@ void store_revert (struct store *s)
     s->nfull = 0;
     s->segment_dirty = s->cannot_commit = false;
     cut_off (s);
+}
+
+const char *store_root (const struct store *s)
+{
+    return s->root;
 }

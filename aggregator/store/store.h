@@ -45,7 +45,7 @@ struct store_recovered store_recovered (const struct store *s);
 /* Open an existing one, only to read contents. */
 int store_open_read (const char *root, struct store **ret, struct err *err);
 void store_close (struct store *s);     // s may be NULL
-const char *store_root (const struct store *s);
+const char *store_root (const struct store *s);  // as store_open was given it
 
 /* Append a chunk of 'size' bytes, in a codec, with this id, which is not checked
  * here; or the list of the chunks of a content of 'size' bytes.  'ret' gets its

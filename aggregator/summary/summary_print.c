@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define RANGES_SHOWN 8          // of ranks with one reason
 #define RANKS_SHOWN 20          // ranks listed with reasons on a terminal
 
 /* Print microseconds in a readable unit. */
@@ -92,6 +93,31 @@ void summary_roll_to_json (const struct summary *s, struct json *o)
                       (int64_t)count_state (s, bad_states[k]));
 }
 
+/* A rank that was ended because another one failed is a consequence, not a
+ * cause.
+ */
+static bool is_consequence (const struct summary_rank *r)
+{
+    static const char ended[] = "rollcall ended it, since";
+
+    return strncmp (r->reason, ended, sizeof (ended) - 1) == 0;
+}
+
+/* How much of a reason is printed: of a consequence not that nothing came. */
+static int reason_size (const struct summary_rank *r)
+{
+    return (int)(is_consequence (r) ? strcspn (r->reason, ";")
+                                    : strlen (r->reason));
+}
+
+static bool is_same (const struct summary_rank *a, const struct summary_rank *b)
+{
+    int n = a->reason && b->reason ? reason_size (a) : -1;
+
+    return n >= 0 && n == reason_size (b) &&
+           strncmp (a->reason, b->reason, (size_t)n) == 0;
+}
+
 /* Count the ranks that share the reason of the i-th; 0 if an earlier rank had
  * the same reason.
  */
@@ -100,9 +126,7 @@ static size_t same_reason (const struct summary *s, size_t i)
     size_t n = 1;
 
     for (size_t k = 0; k < s->nothers; k++) {
-        const char *reason = s->others[k].reason;
-
-        if (k == i || !reason || strcmp (reason, s->others[i].reason) != 0)
+        if (k == i || !is_same (&s->others[i], &s->others[k]))
             continue;
         if (k < i)
             return 0;
@@ -111,14 +135,31 @@ static size_t same_reason (const struct summary *s, size_t i)
     return n;
 }
 
-/* A rank that was ended because another one failed is a consequence, not a
- * cause.
+/* "rank 8" or "ranks 8-11, 15": the n ranks that share the reason of the i-th.
  */
-static bool is_consequence (const struct summary_rank *r)
+static void print_ranks (const struct summary *s, size_t i, size_t n, FILE *f)
 {
-    static const char ended[] = "ended on request";
+    int64_t first = s->others[i].rank, last = first;
+    unsigned shown = 0;
 
-    return strncmp (r->reason, ended, sizeof (ended) - 1) == 0;
+    (void)fprintf (f, "  rank%s ", n > 1 ? "s" : "");
+    for (size_t k = i + 1; k <= s->nothers; k++) {
+        const struct summary_rank *r = k < s->nothers ? &s->others[k] : NULL;
+
+        if (r && !is_same (&s->others[i], r))
+            continue;
+        if (r && r->rank == last + 1) {
+            last = r->rank;
+            continue;
+        }
+        if (shown++ < RANGES_SHOWN)
+            (void)fprintf (f, last > first ? "%s%lld-%lld" : "%s%lld",
+                           shown > 1 ? ", " : "", (long long)first,
+                           (long long)last);
+        first = last = r ? r->rank : last;
+    }
+    if (shown > RANGES_SHOWN)
+        (void)fputs (", ...", f);
 }
 
 /* Print either the consequences or the other ranks; returns how many. */
@@ -137,10 +178,11 @@ static size_t print_some (const struct summary *s, bool consequences,
             (void)fprintf (f, "  ... more in table Roster of analysis.db\n");
             break;
         }
-        (void)fprintf (f, "  rank %lld", (long long)r->rank);
-        if (n > 1)
-            (void)fprintf (f, " and %zu more", n - 1);
-        (void)fprintf (f, ": %s\n", r->reason);
+        print_ranks (s, i, n, f);
+        if (n > 1 && strcmp (r->reason, ROSTER_NOT_FOUND) == 0)
+            (void)fprintf (f, ": no capture of them was found\n");
+        else
+            (void)fprintf (f, ": %.*s\n", reason_size (r), r->reason);
     }
     return shown;
 }
@@ -170,6 +212,22 @@ static void print_job (const struct summary *s, FILE *f)
                                     "these captures are of one job)" : "");
 }
 
+/* What to do if a rank wrote nothing where it was waited for. */
+static void print_next (const struct summary *s, FILE *f)
+{
+    for (size_t i = 0; i < s->nothers; i++) {
+        const char *reason = s->others[i].reason;
+
+        if (!reason || is_consequence (&s->others[i]) ||
+            strncmp (reason, "it wrote no capture below", 25) != 0)
+            continue;
+        (void)fprintf (f, "next          let the profiler write to "
+                       "$ROLLCALL_CAPTURE_DIR, or name its directory with "
+                       "--watch\n");
+        return;
+    }
+}
+
 static void print_roll (const struct summary *s, FILE *f)
 {
     char list[512];
@@ -187,8 +245,12 @@ static void print_roll (const struct summary *s, FILE *f)
             (void)fprintf (f, "  %-11s %s\n", bad_states[i], list);
     }
     (void)print_some (s, true, print_some (s, false, 0, f), f);
+    print_next (s, f);
     for (size_t i = 0; i < s->ncaptures; i++)
-        (void)fprintf (f, "  no rank: %s\n", s->captures[i]);
+        (void)fprintf (f, "  no rank: %s%s\n", s->captures[i],
+                       count_state (s, "missing") > 0 &&
+                               strstr (s->captures[i], ": failed")
+                           ? "; it may be one of the missing" : "");
     for (size_t i = 0; i < s->nremarks; i++)
         (void)fprintf (f, "  note: %s\n", s->remarks[i]);
     if (s->other_jobs[0] && !s->jobs)       // else they are listed above

@@ -153,8 +153,13 @@ struct check check_umask (unsigned mask)
     struct check c = { .name = "umask" };
 
     SAY (c, (mask & UMASK_WANTED) == UMASK_WANTED ? CHECK_OK : CHECK_WARNING,
-         "%04o%s", mask,
-         c.state ? ": captures may be read or written by others; rollcall run "
-                   "makes it 0027 at least" : "");
+         "%04o%s%s%s", mask, c.state ? ": " : "",
+         !c.state         ? ""
+         : !(mask & 0002) ? "others can read and write"
+         : !(mask & 0004) ? "others can read"
+         : !(mask & 0020) ? "the group can write"
+                          : "others can reach",
+         c.state ? " captures that are made without rollcall run, which makes "
+                   "it 0027 at least" : "");
     return c;
 }

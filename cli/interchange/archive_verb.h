@@ -20,7 +20,7 @@ struct archive_options {
     const struct command_spec *command;         // for messages
     const char *root, *job, *file, *compress;
     struct option_list tags;
-    int64_t threads;
+    int64_t threads, width;
     bool json, superseded, owner, foreign, no_raw, raw, verify, apply;
     struct archive_prune_options prune;
     int64_t grace_ns, percent;  // of gc

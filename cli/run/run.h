@@ -31,6 +31,7 @@
 #include "shared/command.h"
 
 #include "offline_analysis/analyser.h"
+#include "options/shell.h"
 #include "json/json.h"
 #include "store/tree.h"
 #include "world/host.h"
@@ -197,7 +198,8 @@ int run_make_new_dir (struct run *r, struct err *err);
 /* " --state DIR", as a later `rollcall wait` of this run needs it in a shell
  * without our variables.
  */
-const char *run_state_option (const struct run *r, char out[PATH_MAX + 16]);
+#define RUN_STATE_OPTION (SHELL_WORD (PATH_MAX) + 16)
+const char *run_state_option (const struct run *r, char out[RUN_STATE_OPTION]);
 
 int run_start_aggregator (struct run *r, struct err *err);
 int run_start_agent (struct run *r, struct err *err);
@@ -347,6 +349,12 @@ int run_print_result (const struct command_spec *who, const char *dir,
 
 /* The JSON object in a file of a run's directory; NULL: there is none. */
 struct json *run_read_object (const char *dir, const char *name);
+
+/* Say that the analysis.db of result.json in 'dir' no longer exists, and what
+ * makes it again; the exit status.
+ */
+int run_tell_gone (const struct command_spec *who, const char *dir,
+                   const char *job);
 
 bool run_has_result (const char *dir);  // is there one already?
 

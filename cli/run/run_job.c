@@ -75,13 +75,15 @@ int run_check_out (struct run *r, struct err *err)
     return r->opt->raw ? check_below (r, "captures", err) : 0;
 }
 
-const char *run_state_option (const struct run *r, char out[PATH_MAX + 16])
+const char *run_state_option (const struct run *r, char out[RUN_STATE_OPTION])
 {
+    static const char option[] = " --state ";
     size_t below = strlen (r->job) + strlen (r->key) + 2;
     size_t n = strlen (r->dir);
+    char state[PATH_MAX];
 
-    (void)snprintf (out, PATH_MAX + 16, " --state %.*s",
-                    (int)(n > below ? n - below : 0), r->dir);
+    PRINT (state, "%.*s", (int)(n > below ? n - below : 0), r->dir);
+    (void)shell_word (state, strcpy (out, option) + sizeof (option) - 1);
     return out;
 }
 

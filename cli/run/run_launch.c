@@ -190,7 +190,7 @@ static int run_launch_finish (struct launch *l)
 {
     struct run *r = l->r;
     int command = 0, roll;
-    char state[PATH_MAX + 16];
+    char state[RUN_STATE_OPTION];
     // 0 and 1 would say that there are results
     int missing = l->status > EXIT_NOT_ALL ? l->status : EX_UNAVAILABLE;
 

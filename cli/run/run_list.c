@@ -188,8 +188,8 @@ int runs_each (const char *state,
 const char *runs_state_text (const struct runs_one *r)
 {
     switch (r->state) {
-    case RUNS_UNDER_WAY:
-        return "under way";
+    case RUNS_UNDER_WAY:        // its processes end a moment after the result
+        return *r->roll ? "over" : "under way";
     case RUNS_LEFT:
         return r->replaced ? "over, result replaced"
                : r->gone   ? "over, result gone"

@@ -37,6 +37,7 @@ int runs_each (const char *state,
                int (*fn) (void *arg, const struct runs_one *r), void *arg,
                struct err *err);
 
+/* "over" also while the processes of a run with a result are ending. */
 const char *runs_state_text (const struct runs_one *r);
 
 /* Remove the directory of a run, and that of its job if it is then empty.

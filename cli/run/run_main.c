@@ -9,6 +9,7 @@
 #include "store/fileio.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static void print_job (const struct run *r)
  */
 static void print_host (const struct run *r)
 {
-    char state[PATH_MAX + 16];
+    char state[RUN_STATE_OPTION];
 
     if (r->way == RUN_WAY_ALONE)
         return;
@@ -79,6 +80,11 @@ static int wrapper (struct run *r)
     int status = 0;
 
     r->way = run_choose_way (r);
+    // where it is not used, a wrong one would not be noticed
+    if (r->world.local_size == r->world.size && r->opt->interface &&
+        if_nametoindex (r->opt->interface) == 0)
+        return RUN_FAIL (EXIT_USAGE, "--interface: there is no network "
+                         "interface named %s", r->opt->interface);
     r->all_interfaces = r->world.local_size != r->world.size &&
                         !run_is_local_only (r->opt);
     if (r->opt->aggregator) {

@@ -1,6 +1,7 @@
 /* cli/run/run_result.c - print the result of a run */
 #include "run/run.h"
 
+#include "options/shell.h"
 #include "base/units.h"
 #include "json/json.h"
 #include "json/status.h"
@@ -176,12 +177,14 @@ static void put_failures (const void *arg, FILE *f)
             continue;
         if (status >= 0)
             (void)fprintf (f, "COMMAND       rank %lld: %s\n",
-                           (long long)rank, reason);
+                           (long long)rank,
+                           strncmp (reason, "COMMAND ", 8) == 0 ? reason + 8
+                                                                : reason);
         else if (*reason && ended++ == 0)
             why = reason;       // they were ended
     }
     if (ended > 0)
-        (void)fprintf (f, "COMMAND       of %zu rank%s was %s\n", ended,
+        (void)fprintf (f, "COMMAND       of %zu rank%s: %s\n", ended,
                        units_s (ended), why);
     for (; n; n = json_next (n))
         (void)fprintf (f, "note          %s\n", json_text (n, ""));
@@ -233,13 +236,17 @@ static int tell_unwritten (const struct command_spec *who,
                            const struct json *result, const char *dir,
                            const char *job)
 {
+    char root[PATH_MAX], word[SHELL_WORD (PATH_MAX)];
+
+    PRINT (root, "%s/root", dir);
+    (void)shell_word (root, word);
     return cli_fail (who, EX_CANTCREAT, "job %s: the result could not be "
-                     "written: %s; everything delivered is in %s/root: "
-                     "rollcall build --root %s/root -o OUT %s makes the "
-                     "result, rollcall archive --root %s/root get %s RANK DIR "
+                     "written: %s; everything delivered is in %s: "
+                     "rollcall build --root %s -o OUT %s makes the "
+                     "result, rollcall archive --root %s get %s RANK DIR "
                      "returns raw files", job,
-                     json_text (json_get (result, "error"), ""), dir, dir, job,
-                     dir, job);
+                     json_text (json_get (result, "error"), ""), root, word,
+                     job, word, job);
 }
 
 /* OUT was removed, or another run ('by') wrote into it since: print what this
@@ -251,7 +258,7 @@ static int tell_gone (const struct command_spec *who,
 {
     int64_t roll = EX_SOFTWARE, command = 0;
     const char *path = json_text (json_get (result, "analysis_db"), "");
-    char root[PATH_MAX];
+    char root[PATH_MAX], word[SHELL_WORD (PATH_MAX)];
     bool kept = fileio_join (root, sizeof (root), dir, "root") &&
                 access (root, F_OK) == 0;
 
@@ -265,8 +272,18 @@ static int tell_gone (const struct command_spec *who,
                      command > 0 ? ", and a COMMAND that failed" : "", path,
                      by ? "is now that of job " : "no longer exists",
                      by ? by : "", kept ? "; rollcall build --root " : "",
-                     kept ? root : "", kept ? " -o OUT " : "",
+                     kept ? shell_word (root, word) : "", kept ? " -o OUT " : "",
                      kept ? job : "", kept ? " makes it again" : "");
+}
+
+int run_tell_gone (const struct command_spec *who, const char *dir,
+                   const char *job)
+{
+    struct json *result = run_read_object (dir, RESULT_NAME);
+    int status = tell_gone (who, result, dir, job, NULL);
+
+    json_free (result);
+    return status;
 }
 
 static int print_summary (const struct command_spec *who,

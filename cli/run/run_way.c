@@ -120,6 +120,14 @@ enum run_way run_choose_way (const struct run *r)
                ? RUN_WAY_OUT : RUN_WAY_MPI;
 }
 
+static const char *launcher_name (const char *launcher)
+{
+    return strcmp (launcher, "open mpi") == 0 ? "Open MPI"
+           : strcmp (launcher, "mpich") == 0  ? "MPICH"
+           : strcmp (launcher, "slurm") == 0  ? "Slurm"
+                                              : launcher;
+}
+
 void run_print_way (const struct run *r)
 {
     FILE *f = r->opt->json ? stderr : stdout;
@@ -128,13 +136,14 @@ void run_print_way (const struct run *r)
 
     if (r->way == RUN_WAY_GIVEN || r->way == RUN_WAY_ALONE)
         return;
-    (void)fprintf (f, r->opt->json ? "ranks %lld " : "ranks         %lld ",
+    (void)fprintf (f, r->opt->json ? "ranks %lld, " : "ranks         %lld, ",
                    (long long)r->world.size);
     if (r->way == RUN_WAY_HOST)
-        (void)fprintf (f, "by %s on this host%s\n", r->world.launcher, left);
+        (void)fprintf (f, "as %s says, all on this host\n",
+                       launcher_name (r->world.launcher));
     else if (r->way == RUN_WAY_OUT)
-        (void)fprintf (f, "by %s, which meet in OUT%s\n", r->world.launcher,
-                       left);
+        (void)fprintf (f, "as %s says, which meet in OUT%s\n",
+                       launcher_name (r->world.launcher), left);
     else if (r->child == RUN_CHILD_PLAIN)
         (void)fprintf (f, "by MPI, which COMMAND does not use (--child "
                        "plain)\n");

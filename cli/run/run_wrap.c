@@ -291,7 +291,7 @@ static void on_control (struct wrap *w)
         lost_agent (w);
     } else if (strcmp (type, "stop") == 0 && w->state.now == WRAP_RUNNING) {
         w->stopped = true;
-        PRINT (w->why, "ended on request: %.400s",
+        PRINT (w->why, "rollcall ended it, since %.400s",
                json_text (json_get (j, "text"), "another rank failed"));
         (void)run_wrap_take (w, WRAP_STOP, w->why);
     } else if (strcmp (type, "noted") == 0) {

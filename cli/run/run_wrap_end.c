@@ -3,12 +3,14 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "options/shell.h"
 #include "store/fileio.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 static bool has_given_up (const struct wrap *w)
@@ -48,7 +50,7 @@ static bool name_silent (const struct wrap *w, char *out, size_t max)
 static int no_result (const struct wrap *w, int status)
 {
     const struct run *r = w->r;
-    char who[HOST_NAME_MAX_BYTES + 160], state[PATH_MAX + 16];
+    char who[HOST_NAME_MAX_BYTES + 160], state[RUN_STATE_OPTION];
 
     if (name_silent (w, who, sizeof (who)))
         return RUN_FAIL (status, "job %s has no result yet: %s, %lld s after "
@@ -66,18 +68,15 @@ static int no_result (const struct wrap *w, int status)
                      run_state_option (r, state));
 }
 
-/* " --OPTION 'VALUE'" as a shell reads it; nothing without a value. */
+/* " --OPTION VALUE" as a shell reads it; nothing without a value. */
 static void add_word (struct buf *b, const char *option, const char *value)
 {
-    if (!value || !*value)
-        return;
-    buf_printf (b, " %s%s'", option, *option ? " " : "");
-    for (; *value; value++) {
-        if (*value == '\'')
-            buf_printf (b, "'\\'");
-        buf_put (b, value, 1);
-    }
-    buf_printf (b, "'");
+    char *word = value && *value ? malloc (SHELL_WORD (strlen (value))) : NULL;
+
+    if (word)
+        buf_printf (b, " %s%s%s", option, *option ? " " : "",
+                    shell_word (value, word));
+    free (word);
 }
 
 /* The command that delivers what a run left in its own directory. */
@@ -126,15 +125,15 @@ static int served_status (const struct wrap *w)
 static int goes_on (const struct wrap *w, int status)
 {
     const struct run *r = w->r;
-    char state[PATH_MAX + 16];
+    char state[RUN_STATE_OPTION];
 
     if (w->aggregator < 0)
         return no_result (w, status);
-    return RUN_FAIL (status, "job %s was interrupted: what it has captured is "
-                     "collected in the background (its aggregator is process "
-                     "%ld of host %s); rollcall wait %s%s there waits for the "
-                     "result, and tells it", r->job, (long)r->aggregator,
-                     r->host, r->job, run_state_option (r, state));
+    return RUN_FAIL (status, "job %s was interrupted. What it captured is "
+                     "still being collected (process %ld of host %s). To see "
+                     "the result, call on %s: rollcall wait %s%s", r->job,
+                     (long)r->aggregator, r->host, r->host, r->job,
+                     run_state_option (r, state));
 }
 
 /* The launcher ended COMMAND, and will soon end this process, too. */

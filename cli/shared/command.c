@@ -82,6 +82,13 @@ int cli_flush (const struct command_spec *c, int rc)
                                    "output: %s", strerror (-rc));
 }
 
+int cli_input_status (int rc)
+{
+    return rc == -EACCES || rc == -EPERM ? EX_NOPERM
+           : rc == -EBADMSG              ? EX_DATAERR
+                                         : EX_NOINPUT;
+}
+
 bool cli_is_ignored (int sig)
 {
     struct sigaction now;

@@ -36,6 +36,11 @@ bool cli_empty_dir (const struct command_spec *c, int n, char *const *dirs);
  */
 int cli_output_status (int rc);
 
+/* The exit status for a negative errno of reading an input: EX_NOPERM,
+ * EX_DATAERR if it is damaged, else EX_NOINPUT.
+ */
+int cli_input_status (int rc);
+
 /* After printing, which gave 'rc': 0, or EX_IOERR if output was lost (a full
  * disk, a closed pipe).
  */

@@ -55,6 +55,12 @@ int units_int (const char *s, int64_t min, int64_t max, int64_t *ret)
     return 0;
 }
 
+int units_rank (const char *s, int64_t *ret)
+{
+    return units_int (strncmp (s, "rank", 4) == 0 ? s + 4 : s, 0, INT64_MAX,
+                      ret);
+}
+
 int units_real (const char *s, size_t n, double *ret)
 {
     char text[REAL_TEXT_MAX];

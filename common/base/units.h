@@ -14,6 +14,9 @@
  */
 int units_int (const char *s, int64_t min, int64_t max, int64_t *ret);
 
+/* Parse a rank as users name it: "2" or "rank2". */
+int units_rank (const char *s, int64_t *ret);
+
 /* Parse the decimal number in s[0..n), as strtod does in the C locale. */
 int units_real (const char *s, size_t n, double *ret);
 

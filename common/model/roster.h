@@ -25,6 +25,9 @@ struct command_end {
     int64_t status;             // else its exit status
 };
 
+// the reason of a missing rank of which nothing is known
+#define ROSTER_NOT_FOUND "no capture of it was found"
+
 #define ROSTER_NOTES_MAX 32     // as many as a summary has room for
 
 struct roster_entry {

@@ -468,6 +468,29 @@ static int keep_rotated (const char *dir, struct key_file *old,
     return rc < 0 ? rc : write_public (path, old, err);
 }
 
+/* One key with two names would be two nodes for one.  Files that cannot be read
+ * are of none.
+ */
+static int check_name (const char *dir, const char *name,
+                       const char *public_key, struct err *err)
+{
+    struct keyring_entry *list = NULL;
+    size_t n = 0;
+    int rc = read_places (dir, true, &list, &n, NULL) == -ENOMEM
+                 ? err_set (err, ENOMEM, "no memory for keys") : 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct key_file *k = &list[i].file;
+
+        if (list[i].state == KEY_ENROLLED && strcmp (k->name, name) != 0 &&
+            strcmp (k->public_key, public_key) == 0)
+            rc = err_set (err, EEXIST, "this key is enrolled as %s already",
+                          k->name);
+    }
+    free (list);
+    return rc;
+}
+
 int keyring_enrol (const char *dir, const char *name, const char *public_key,
                    int64_t grace_s, struct err *err)
 {
@@ -476,7 +499,8 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
     int rc = make_path (path, dir, "enrolled", name, 0, ".pub", err);
 
     if (rc < 0 || (rc = check_revoked (dir, public_key, err)) < 0 ||
-        (rc = make_place (dir, "enrolled", err)) < 0)
+        (rc = make_place (dir, "enrolled", err)) < 0 ||
+        (rc = check_name (dir, name, public_key, err)) < 0)
         return rc;
     PRINT (k.name, "%s", name);
     memcpy (k.public_key, public_key, NET_KEY_SIZE);

@@ -71,7 +71,8 @@ int keyring_new (const char *dir, const char *name, struct err *err);
 
 /* Allow a public key to connect as 'name'.  If 'name' has another key: -EEXIST,
  * or, with 'grace_s' >= 0, the other key stays valid for so many seconds, and
- * the new one is bound to the same hosts.  -EKEYREVOKED: that key was revoked.
+ * the new one is bound to the same hosts.  -EEXIST also if the key is enrolled
+ * with another name; -EKEYREVOKED: that key was revoked.
  */
 int keyring_enrol (const char *dir, const char *name, const char *public_key,
                    int64_t grace_s, struct err *err);

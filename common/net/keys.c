@@ -341,6 +341,17 @@ int key_read (const char *path, struct key_file *ret, struct err *err)
     return rc;
 }
 
+static int no_secret (const char *path, struct err *err)
+{
+    const char *slash = strrchr (path, '/'), *name = slash ? slash + 1 : path;
+    size_t n = strlen (name);
+
+    if (n > 4 && strcmp (name + n - 4, ".key") == 0)
+        n -= 4;
+    return err_set (err, EINVAL, "%s is a secret key, which stays on its node: "
+                    "give %.*s.pub", path, (int)n, name);
+}
+
 int key_read_public (const char *file_or_key, char ret[NET_KEY_SIZE],
                      struct err *err)
 {
@@ -356,6 +367,8 @@ int key_read_public (const char *file_or_key, char ret[NET_KEY_SIZE],
     if (rc == -ENOENT)
         return err_set (err, ENOENT, "%s is neither a file nor a key (40 "
                         "characters)", file_or_key);
+    if (rc == 0 && k.secret_key[0])
+        rc = no_secret (file_or_key, err);
     if (rc == 0)
         memcpy (ret, k.public_key, NET_KEY_SIZE);
     explicit_bzero (&k, sizeof (k));

@@ -72,7 +72,9 @@ void key_print (const struct key_file *k, struct buf *out);
  */
 int key_read (const char *path, struct key_file *ret, struct err *err);
 
-/* Get a public key from a file, or from its text itself. */
+/* Get a public key from a file, or from its text itself.  -EINVAL: the file has
+ * a secret key, which nobody else should have; else as key_read.
+ */
 int key_read_public (const char *file_or_key, char ret[NET_KEY_SIZE],
                      struct err *err);
 

@@ -170,6 +170,22 @@ static int net_create (const char *endpoint, bool router,
     return 0;
 }
 
+static int cannot_listen (const char *endpoint, struct err *err)
+{
+    switch (zmq_errno ()) {
+    case ENODEV:
+    case EADDRNOTAVAIL:
+        return err_set (err, EADDRNOTAVAIL, "cannot listen on %s: that is not "
+                        "a name or address of this machine", endpoint);
+    case EADDRINUSE:
+        return err_set (err, EADDRINUSE, "cannot listen on %s: the port is "
+                        "taken (ss -ltnp shows by whom); --listen takes "
+                        "another one", endpoint);
+    default:
+        return net_error ("listen on", endpoint, err);
+    }
+}
+
 int net_listen (const char *endpoint, int fd,
                 const struct net_security *security, struct net **ret,
                 struct err *err)
@@ -185,7 +201,7 @@ int net_listen (const char *endpoint, int fd,
                                               sizeof (fd)) < 0)
         rc = net_error ("hand a descriptor over for", endpoint, err);
     if (rc == 0 && zmq_bind (n->main.socket, endpoint) < 0)
-        rc = net_error ("listen on", endpoint, err);
+        rc = cannot_listen (endpoint, err);
     if (rc < 0) {
         net_close (n);
         return rc;

@@ -33,6 +33,9 @@ static int set_int (const struct option_spec *o, const char *value,
 {
     int rc = units_int (value, o->min, o->max, at);
 
+    if (rc < 0 && o->min >= 0 && value[0] == '-')
+        return err_set (err, EINVAL, "--%s: \"%s\" is not a number from %lld "
+                        "on", o->name, value, (long long)o->min);
     if (rc == -ERANGE)
         return err_set (err, EINVAL, "--%s: %s is not between %lld and %lld",
                         o->name, value, (long long)o->min, (long long)o->max);

@@ -11,13 +11,14 @@ a_run ()
     shift
     "$ROLLCALL" run --job "$name" -o "$name.out" -- "$@" >log 2>&1 ||
         [ $? -eq 65 ]
+    ! "$ROLLCALL" clean "$name" | grep "under way"
     eventually has_ended "$name"
 }
 
 # Its daemons have gone, a moment after it.
 has_ended ()
 {
-    "$ROLLCALL" clean "$1" | grep -q "^$1  *over"
+    "$ROLLCALL" clean "$1" | grep "^$1  *over" | grep -qv "still ending"
 }
 
 # Whoever has no service has runs.
@@ -37,7 +38,7 @@ has_ended ()
         json_each(readfile('jobs.json'), '\$.runs')")"
     run "$ROLLCALL" jobs --root .
     expect_status 66
-    shows "cannot open"
+    shows "is not the root of an aggregator"
 }
 
 @test "clean shows, and removes with --apply what is over and whole" {

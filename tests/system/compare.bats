@@ -156,6 +156,11 @@ slower ()
     expect_status 1
     shows "B has no times of steps (table StepTraceTime)"
     compare b b
+    expect_status 2
+    shows "b and b are the same file"
+    cp -r b c
+    compare b c
+    rm -r c
     expect_status 65
     shows "A has no times of steps" "B has no times of steps"
     [[ "$output" != *"are needed"* ]]

@@ -90,7 +90,7 @@ not_connected ()                    # N: so many lines say so
     status_is gone
     touch -d '61 minutes ago' spool/*/status.json
     run "$ROLLCALL" status spool
-    shows "no daemon is running there"
+    shows "no daemon is running in "
     run "$ROLLCALL" status --json spool
     is "daemons" '{"daemons": []}' "$(tr -d '\n' <<<"$output")"
     # what it owes is told as long as it does

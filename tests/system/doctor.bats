@@ -18,7 +18,8 @@ check ()
     umask 022
     run "$ROLLCALL" doctor .
     expect_status 0
-    [[ "$(check umask)" == warning* ]] || fail "$output"
+    [[ "$(check umask)" == warning*"0022: others can read captures"* ]] ||
+        fail "$output"
 }
 
 @test "doctor wants twenty times the raw data" {

@@ -88,7 +88,7 @@ delivered ()                        # all rows, by the agent that stays
     collecting
     fetch --rank 2 j
     expect_status 0
-    shows "came, 5 of 5 files came"
+    shows "all 5 files are in the root (rollcall archive get j 2 DIR)"
     stop_agent
     stop_service
 }
@@ -162,7 +162,7 @@ delivered ()                        # all rows, by the agent that stays
     delivered
     fetch --rank 1 --file communication.json j
     expect_status 0
-    shows "1 of 1 file came"
+    shows "its file is in the root"
     raw_are "0 1 0 0"
     fetch --rank 1 --file '*.csv' --json j
     expect_status 0
@@ -177,7 +177,7 @@ delivered ()                        # all rows, by the agent that stays
     shows "it never had such a file"
     fetch --rank 7 j
     expect_status 1
-    shows "no capture of this rank has arrived"
+    shows "rank 7      job j has no capture of it"
     fetch --rank 1 nobody
     expect_status 66
     fetch --rank 1 --file ../x j
@@ -233,6 +233,9 @@ delivered ()                        # all rows, by the agent that stays
     fetch --rank 1 --json j
     expect_status 75
     shows '"state":	"no-agent"'
+    fetch --rank 1 j
+    expect_status 75
+    shows "no agent of host" "is connected: start rollcall-agent there"
     # who comes later delivers what was asked for, also with --once
     run agent --once --raw job
     expect_status 0
@@ -240,9 +243,17 @@ delivered ()                        # all rows, by the agent that stays
     fetch --rank 1 j
     expect_status 0
     stop_service
-    fetch --rank 1 j
+    # what the root has needs nobody
+    fetch --rank 1 --rank 9 j
+    expect_status 1
+    shows "all 5 files are in the root" "rank 9      job j has no capture of it"
+    fetch --rank 1 --json j
+    expect_status 0
+    shows '"state":	"came"' '"files":	5'
+    fetch --rank 1 --rank 0 j
     expect_status 75
-    shows "no aggregator serves this root"
+    shows "no aggregator serves root, so no agent can be asked: start \
+rollcall-aggregator --root root"
 }
 
 @test "fetch: the agent is killed before it delivers" {

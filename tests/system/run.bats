@@ -84,8 +84,8 @@ SCRIPT
     chmod +x fails
     run mpirun_run 4 --deadline 120s -- ./fails
     expect_status 3
-    shows "rank 2: COMMAND ended with status 3" \
-        "of 3 ranks was ended on request"
+    shows "rank 2: ended with status 3" \
+        "of 3 ranks: rollcall ended it, since rank 2 failed"
     roster_says 2 present "COMMAND ended with status 3"
     # those that had written by then are there
     for rank in 0 1 3; do
@@ -112,7 +112,7 @@ SCRIPT
     run "$ROLLCALL" run -o out -- sh -c './writer; exit 5'
     expect_status 5
     is "lines" 1 "$(grep -c "COMMAND ended with status 5" <<<"$output")"
-    shows "COMMAND       rank 0: COMMAND ended with status 5"
+    shows "COMMAND       rank 0: ended with status 5"
     [[ "$output" != *event=* ]] || fail "$output"
     nothing_runs
 }
@@ -1232,18 +1232,18 @@ SCRIPT
     [[ "$output" != *mpirun* ]] || fail "$output"
 }
 
-# At 8 ranks it stood among 7 that were "ended on request".
+# At 8 ranks it stood among 7 that were ended.
 @test "the rank that failed is named before those that were ended for it" {
     run mpirun_run 4 --deadline 20s -- sh -c \
         'touch began.$RANK; [ $RANK -eq 2 ] || exec sleep 1000
          until [ -e began.0 -a -e began.1 -a -e began.3 ]; do sleep 0.05; done
          exit 3'
     expect_status 3
-    shows "rank 0: ended on request: rank 2 failed"
+    shows "ranks 0-1, 3: rollcall ended it, since rank 2 failed"
     is "first" "rank 2: COMMAND ended with status 3" \
         "$(grep -o '^  rank [0-9]*: .* status 3' <<<"$output" | head -n 1 |
            sed 's/^  //')"
-    [[ "${output%%"  rank 2: "*}" != *"ended on request"* ]] || fail "$output"
+    [[ "${output%%"  rank 2: "*}" != *"rollcall ended it"* ]] || fail "$output"
     nothing_runs
 }
 

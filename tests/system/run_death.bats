@@ -148,7 +148,7 @@ launcher_says ()
     death KILL command before
     expect_status 137
     roster_says 2 missing "COMMAND was killed by signal 9"
-    roster_says 1 missing "ended on request: rank 2 failed"
+    roster_says 1 missing "rollcall ended it, since rank 2 failed"
 }
 
 @test "COMMAND is killed after it has written" {
@@ -394,9 +394,9 @@ everything_is_killed ()             # WHEN
     end_of "$pid"
     expect_status 143
     output=$(cat log)
-    shows "job $(job) was interrupted: what it has captured is collected in \
-the background" "(its aggregator is process $(processes_named \
-        rollcall-aggregator) of host" "rollcall wait $(job)"
+    shows "job $(job) was interrupted. What it captured is still being \
+collected (process $(processes_named rollcall-aggregator) of host" \
+        "rollcall wait $(job)"
     "$ROLLCALL" wait --text --timeout 60s "$(job)" >waited 2>&1 3>&- &
     pid=$!
     eventually grep -q "is under way: waiting until its aggregator" waited
@@ -458,7 +458,7 @@ the background" "(its aggregator is process $(processes_named \
     death TERM command before
     expect_status 143
     roster_says 2 missing "COMMAND was killed by signal 15"
-    roster_says 1 missing "ended on request: rank 2 failed"
+    roster_says 1 missing "rollcall ended it, since rank 2 failed"
     # how each has ended is there, whyever it was
     is "signals" "15 15 15 15" "$(sql "SELECT group_concat(command_signal, ' ')
         FROM Roster")"

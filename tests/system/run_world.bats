@@ -49,7 +49,7 @@ computes ()
     run mpirun_run 4 -- "$@"
     expect_status 0 || return
     job_line || return
-    shows "4 of 4 present" "MPI is left to COMMAND" || return
+    shows "4 of 4 present" "says, all on this host" || return
     one_world 4
     equals_analyze state 4
     nothing_runs
@@ -189,7 +189,7 @@ verified ()
     run mpirun.mpich -np 3 "$ROLLCALL" run --text -o out -- \
         sh -c '"$MPI_WRITER_MPICH" said ./mpi_capture'
     expect_status 0
-    shows "3 of 3 present" "by mpich on this host"
+    shows "3 of 3 present" "as MPICH says, all on this host"
     one_world 3
     says "$(run_dir)/agent.log" "event=mpi-rank rank=2 size=3"
     nothing_runs

@@ -255,7 +255,7 @@ gone_is ()                          # JOB: no result of it is there
     a=$(job_of a) b=$(job_of b)
     run "$ROLLCALL" jobs --root root merge "$a" "$b"
     expect_status 0
-    shows "given         4 captures to job $a; its result is built again"
+    shows "merged        4 captures into job $a; its result is built again in 2 s"
     eventually jobs_are 1
     is "captures" 8 "$(sql "SELECT count(*) FROM Capture" "$(db_of "$a")")"
     eventually gone_is "$b"

@@ -220,7 +220,7 @@ run_is_gone ()
     run timeout 120 srun --mpi=none -N 1 -n 2 "$ROLLCALL" run --text -o out \
         -- ./writer
     expect_status 0
-    shows "2 of 2 present" "by slurm on this host; MPI is left to COMMAND"
+    shows "2 of 2 present" "as Slurm says, all on this host"
     LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
 }
 

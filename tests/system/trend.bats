@@ -40,6 +40,21 @@ jobs_of ()                          # [OPTION]...: their names in a line
         tr '\n' ' '
 }
 
+# not_into_theirs: root writes nothing into another user's directory
+not_into_theirs ()
+{
+    touch theirs/file
+    ln -s file theirs/link
+    chown -hR 65534 theirs
+    run "$ROLLCALL" trend --html theirs/link
+    expect_status 77
+    is "the user's file" "" "$(cat theirs/file)"
+    [ -L theirs/link ] || fail "the user's link was replaced"
+    run "$ROLLCALL" trend --html theirs/link --foreign-output
+    expect_status 0
+    shows "written       theirs/link: 1 job"
+}
+
 @test "jobs of weeks: marked, chosen, shown, compared" {
     local report
 
@@ -58,7 +73,11 @@ jobs_of ()                          # [OPTION]...: their names in a line
     is "of a user" "four one three two " "$(jobs_of --user "$(id -un)")"
     is "of nobody" "" "$(jobs_of --user nobody-else)"
     is "where" "two " "$(jobs_of --where "pinned AND present = 8")"
-    is "late" "four three " "$(jobs_of --since 2026-10-01)"
+    is "late" "four three " "$(jobs_of --where "began > '2026-10'")"
+    # old ones that have come since
+    is "come" "four one three two " "$(jobs_of --since 2h)"
+    run "$ROLLCALL" jobs --user nobody-else
+    shows "(no rows: none of 4 jobs matches)"
     is "with more findings" "three two " "$(jobs_of --where "findings > 1")"
     is "of a host" "four one three two " "$(jobs_of --host node0)"
 
@@ -181,5 +200,11 @@ jobs_of ()                          # [OPTION]...: their names in a line
     expect_status 2
     stop_service
     run "$ROLLCALL" trend --html missing/dir/t.html
-    [ "$status" != 0 ] || fail "$output"
+    expect_status 73
+    shows "cannot write missing/dir/t.html: there is no directory missing/dir"
+    mkdir theirs
+    run "$ROLLCALL" trend --html theirs
+    expect_status 2
+    shows "theirs is a directory: give --html a file"
+    [ "$(id -u)" != 0 ] || not_into_theirs
 }

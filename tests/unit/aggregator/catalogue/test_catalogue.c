@@ -109,6 +109,74 @@ static void test_result (void **state)
     assert_int_equal (s.high, -1);
 }
 
+/* An item of a place, given to a job. */
+static void give (struct root *r, const char *dir, const char *job)
+{
+    struct ledger_assignment a = { .rank = 4, .newest_ns = 1, .at_ns = 7,
+                                   .scope = "s", .capture = "c" };
+
+    (void)snprintf (a.dir, sizeof (a.dir), "%s", dir);
+    (void)snprintf (a.job, sizeof (a.job), "%s", job);
+    assert_int_equal (store_note_assignment (r->s, &a, NULL), 0);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_assign (r->l, &a, NULL), 1);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+}
+
+static void add_given (struct root *r, const char *dir, const char *job,
+                       const char *bytes)
+{
+    struct ledger_item item = true_item ("c", bytes);
+
+    (void)snprintf (item.job, sizeof (item.job), "s");
+    (void)snprintf (item.scope, sizeof (item.scope), "s");
+    (void)snprintf (item.dir, sizeof (item.dir), "%s", dir);
+    item.newest_ns = 1;
+    assert_int_equal (enter (r, item, bytes), 1);
+    give (r, dir, job);
+}
+
+static void note_built (struct root *r, const char *job, uint8_t rows)
+{
+    struct digest d;
+
+    memset (d.bytes, rows, sizeof (d.bytes));
+    assert_int_equal (ledger_set_built (r->l, job, ledger_newest (r->l, job,
+                                        ITEM_ROWS), &d, NULL), 0);
+}
+
+#define D0 "00000000000000a0"   // places
+#define D1 "00000000000000a1"
+#define D2 "00000000000000a2"
+
+/* Captures that get another job are no newer than before, and nobody looked
+ * until the jobs were built again.
+ */
+static void test_assigned (void **state)
+{
+    struct root *r = *state;
+
+    add_given (r, D0, "b", "123");
+    add_given (r, D1, "a", "12345");
+    add_given (r, D2, "b", "12345678");
+    note_built (r, "a", 1);
+    note_built (r, "b", 2);
+    assert_int_equal (see (r, "a").bytes, 5);
+    assert_int_equal (see (r, "b").bytes, 11);
+    give (r, D0, "a");
+    note_built (r, "a", 3);
+    note_built (r, "b", 4);
+    assert_int_equal (see (r, "a").bytes, 8);
+    assert_int_equal (see (r, "b").bytes, 8);
+    give (r, D2, "a");
+    note_built (r, "a", 5);
+    assert_int_equal (see (r, "a").bytes, 16);
+    assert_int_equal (see (r, "b").ranks, -7);  // there is none
+}
+
 static bool too_many_files;
 
 int __real_finished_open_analysis (const char *path, sqlite3 **ret,
@@ -262,7 +330,7 @@ int main (void)
         ROOT_TEST (test_ledger), ROOT_TEST (test_result),
         ROOT_TEST (test_note_build), ROOT_TEST (test_made_again),
         ROOT_TEST (test_other_ledger), ROOT_TEST (test_not_written),
-        ROOT_TEST (test_read_again),
+        ROOT_TEST (test_read_again), ROOT_TEST (test_assigned),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -6,13 +6,15 @@
 #include "store/db.h"
 
 #define S INT64_C (1000000000)
+#define BEGAN (1764000000 * S)  // the job of make_result
+#define CAME (1765000000 * S)
 #define WHERE(text) (struct catalogue_filter) { .where = (text) }
 
 static void fill (struct root *r)
 {
     add_job (r, "a", 1000 * S);
     add_job (r, "b", 2000 * S);
-    add_job (r, "c", 3000 * S);
+    add_job (r, "c", CAME);
     add_fact (r, "a", FACT_USER, "me");
     add_fact (r, "b", FACT_USER, "you");
     add_fact (r, "b", FACT_TAG, "night");
@@ -35,6 +37,8 @@ static void test_chosen (void **state)
     HAS ("b ", .tag = "night");         // no part of a tag
     HAS ("c ", .host = "n1");
     HAS ("b c ", .since_ns = 2000 * S);
+    HAS ("c ", .since_ns = BEGAN + S);  // it came later
+    HAS ("", .since_ns = CAME + S);
     HAS ("", .since_ns = 2000 * S, .user = "me");
     HAS ("c ", .where = "step_ms > 99 AND high = 1");
     HAS ("a b ", .where = "present IS NULL");

@@ -203,6 +203,38 @@ static void test_lines (void **state)
     free (text);
 }
 
+/* Names of jobs, times and paths are copied: they are not divided, and the head
+ * of such a column is.  Why there are no rows is told.
+ */
+static void test_whole (void **state)
+{
+    static const char *const names[] = { "job or run", "result" };
+    FILE *f = open_memstream (&text, &text_size);
+    struct grid *g = grid_create (f, GRID_TABLE, 24);
+
+    (void)state;
+    grid_head (g, names, 2);
+    grid_keep_whole (g, 0);
+    grid_word (g, "run-2026-a_b/c");
+    grid_word (g, "it is built: 8 of 8");
+    assert_int_equal (grid_finish (g), 0);
+    (void)fflush (f);
+    assert_string_equal (text, "job or run      result\n"
+                               "run-2026-a_b/c  it is\n"
+                               "                built: 8\n"
+                               "                of 8\n");
+    grid_destroy (g);
+    rewind (f);
+    g = grid_create (f, GRID_TABLE, 0);
+    grid_head (g, names, 2);
+    assert_int_equal (grid_finish_why (g, "none of 2 jobs matches"), 0);
+    (void)fflush (f);
+    assert_non_null (strstr (text, "\n(no rows: none of 2 jobs matches)\n"));
+    grid_destroy (g);
+    (void)fclose (f);
+    free (text);
+}
+
 static void wrapped (size_t width, const char *lines, const char *want)
 {
     struct buf out;
@@ -269,7 +301,7 @@ int main (void)
         cmocka_unit_test (test_numbers),
         cmocka_unit_test (test_look_ahead),
         cmocka_unit_test (test_empty_column),
-        cmocka_unit_test (test_lines), cmocka_unit_test (test_labels),
+        cmocka_unit_test (test_lines), cmocka_unit_test (test_whole), cmocka_unit_test (test_labels),
         cmocka_unit_test (test_share),
     };
 

@@ -105,8 +105,8 @@ static void test_waits (void **state)
 
 static void test_groups (void **state)
 {
-    const struct query_values all = ALL, step = { -1, -1, "1", 0 },
-                              rank = { 2, -1, NULL, 0 };
+    const struct query_values all = ALL, step = { -1, -1, "1", 0, NULL },
+                              rank = { 2, -1, NULL, 0, NULL };
     struct job *j = make ();
 
     (void)state;

@@ -48,6 +48,21 @@ static void test_int (void **state)
     check_int ("99999999999999999999999999", 0, INT64_MAX, -ERANGE, 0);
 }
 
+static void test_rank (void **state)
+{
+    int64_t rank = UNTOUCHED;
+
+    (void)state;
+    assert_int_equal (units_rank ("2", &rank), 0);
+    assert_int_equal (rank, 2);
+    assert_int_equal (units_rank ("rank17", &rank), 0);
+    assert_int_equal (rank, 17);
+    assert_int_equal (units_rank ("rank", &rank), -EINVAL);
+    assert_int_equal (units_rank ("-1", &rank), -EINVAL);
+    assert_int_equal (units_rank ("node0_rank2", &rank), -EINVAL);
+    assert_int_equal (rank, 17);
+}
+
 static void test_int_refused (void **state)
 {
     static const char *const bad[] = {
@@ -377,7 +392,7 @@ static void test_plural (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_int),
+        cmocka_unit_test (test_int), cmocka_unit_test (test_rank),
         cmocka_unit_test (test_int_refused),
         cmocka_unit_test (test_real),
         cmocka_unit_test (test_real_long),

@@ -76,6 +76,9 @@ static void test_life (void **state)
     assert_int_equal (allowed (first, "node"), 0);
     // the same again is harmless, another one is not taken by accident
     assert_int_equal (keyring_enrol ("keys", "node", first, -1, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "two", first, -1, NULL), -EEXIST);
+    assert_int_equal (key_read_public ("keys/n1.key", second, NULL), -EINVAL);
+    assert_int_equal (key_read_public ("keys/n1.pub", second, NULL), 0);
     assert_int_equal (key_make ("x", &k, NULL), 0);
     assert_int_equal (keyring_enrol ("keys", "node", k.public_key, -1, NULL),
                       -EEXIST);
