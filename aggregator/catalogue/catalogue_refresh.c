@@ -140,15 +140,14 @@ static int refresh_job (struct catalogue *c, const char *job, struct err *err)
 {
     int64_t newest = ledger_newest (c->ledger, job, ITEM_ROWS);
     struct ledger_summary s;
-    int64_t built, state;
     int rc = ledger_summary (c->ledger, job, &s, err);
 
-    if (rc < 0 ||
-        (rc = ledger_state (c->ledger, job, &built, &state, err)) < 0)
+    if (rc < 0)
         return rc;
     if (s.items == 0 && ledger_newest (c->ledger, job, ITEM_RAW) == 0)
         return drop_job (c, job, err);
-    rc = write_job (c, job, newest, built, state, &s, err);
+    rc = write_job (c, job, newest, ledger_built (c->ledger, job),
+                    ledger_state_sum (c->ledger, job), &s, err);
     return rc < 0 ? rc : refresh_facts (c, job, err);
 }
 

@@ -372,11 +372,11 @@ int ledger_each_state (struct ledger *l,
                        int (*fn) (void *arg, const char *job, int64_t sum),
                        void *arg, struct err *err);
 
-/* The last item in a job's result (0: there is none), and the checksum of
- * ledger_each_state (0: it does not have the job).
- */
-int ledger_state (struct ledger *l, const char *job, int64_t *built,
-                  int64_t *sum, struct err *err);
+/* The last item in a job's result; 0: there is none. */
+int64_t ledger_built (struct ledger *l, const char *job);
+
+/* The checksum of ledger_each_state; 0: it does not have the job. */
+int64_t ledger_state_sum (struct ledger *l, const char *job);
 
 int ledger_summary (struct ledger *l, const char *job,
                     struct ledger_summary *ret, struct err *err);

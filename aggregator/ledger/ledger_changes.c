@@ -21,15 +21,16 @@ int ledger_stamp (struct ledger *l, struct ledger_stamp *ret, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-int ledger_state (struct ledger *l, const char *job, int64_t *built,
-                  int64_t *sum, struct err *err)
+int64_t ledger_built (struct ledger *l, const char *job)
 {
-    int rc;
+    return db_number (ledger_rows (l, NULL, "SELECT built FROM job WHERE "
+                                            "id=?1", job), 0);
+}
 
-    *built = *sum = 0;
-    rc = db_one (ledger_rows (l, err, "SELECT built, sum FROM job WHERE id=?1",
-                              job), *built, *sum);
-    return rc < 0 ? rc : 0;
+int64_t ledger_state_sum (struct ledger *l, const char *job)
+{
+    return db_number (ledger_rows (l, NULL, "SELECT sum FROM job WHERE id=?1",
+                                   job), 0);
 }
 
 int ledger_each_changed (struct ledger *l, const struct ledger_stamp *since,
