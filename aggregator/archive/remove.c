@@ -185,16 +185,13 @@ int remove_apply (struct ledger *ledger, struct store *store,
 static int forget (struct ledger *ledger, struct store *store,
                    const struct ledger_fact *f, struct err *err)
 {
-    int64_t built, sum;
     int rc = store_note_fact (store, f, err);
 
     if (rc == 0)
         rc = store_sync (store, err);
     if (rc == 0 && (rc = ledger_begin (ledger, err)) == 0) {
         rc = ledger_set_fact (ledger, f, err);
-        if (rc >= 0)
-            rc = ledger_state (ledger, f->job, &built, &sum, err);
-        if (rc >= 0 && built != 0)
+        if (rc >= 0 && ledger_built (ledger, f->job) != 0)
             rc = ledger_set_built (ledger, f->job, 0, NULL, err);
         if (rc >= 0)
             rc = store_account (store, ledger, err);

@@ -234,11 +234,9 @@ static int forget_assignment (struct ledger *l,
  */
 static int end_job (struct ledger *l, const char *job, struct err *err)
 {
-    int64_t built, sum;
-    int rc = ledger_state (l, job, &built, &sum, err);
+    int rc = ledger_built (l, job) == 0
+                 ? 0 : ledger_set_built (l, job, 0, NULL, err);
 
-    if (rc >= 0 && built != 0)
-        rc = ledger_set_built (l, job, 0, NULL, err);
     if (rc < 0 || ledger_newest (l, job, ITEM_RAW) > 0)
         return rc;
     rc = ledger_do (l, err, "DELETE FROM heard WHERE job=?1", job);
