@@ -3,6 +3,7 @@
 
 #include "archive/request.h"
 #include "archive/root_control.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "store/fileio.h"
 #include "store/root.h"
@@ -33,6 +34,7 @@ static int intake_create (struct intake **ret, struct err *err)
         return no_memory (err);
     (void)pthread_mutex_init (&in->lock, NULL);
     in->root_lock = -1;
+    in->lease.fd = -1;
     in->put = (struct map)MAP (struct intake_put, DIGEST_SIZE / 8);
     buf_init (&in->records, RECORD_BYTES_MAX);
     *ret = in;
@@ -49,6 +51,7 @@ void intake_close (struct intake *in)
         store_close (in->store);
         ledger_close (in->ledger);
     }
+    lease_end (&in->lease);
     fileio_close (in->root_lock);
     vec_free_texts (in->jobs, in->njobs);
     buf_fini (&in->records);
@@ -113,6 +116,8 @@ static int open_files (struct intake *in, const char *root, bool make,
         return err_sys (err, errno, "cannot open %s (is %s the --root of an "
                         "aggregator?)", path, root);
     in->opened = true;
+    if (in->served)             // else nobody can collect anything
+        (void)lease_take (root, "rollcall archive", &in->lease, NULL);
     rc = in->served ? ledger_open_quick (path, &in->ledger, err)
                     : ledger_open (path, &in->ledger, err);
     if (rc < 0)
@@ -178,6 +183,20 @@ static int note_job (struct intake *in, const char *job, struct err *err)
     return vec_add_text (&in->jobs, &in->njobs, job) < 0 ? no_memory (err) : 0;
 }
 
+static const char *job_of (const struct record *r)
+{
+    switch (r->kind) {
+    case RECORD_ASSIGN:
+        return r->assignment.job;
+    case RECORD_FACT:
+        return r->fact.job;
+    case RECORD_DELETION:
+        return r->deletion.job;
+    default:
+        return r->item.job;
+    }
+}
+
 static int enter_record (struct intake *in, const struct record *r,
                          struct err *err)
 {
@@ -186,18 +205,11 @@ static int enter_record (struct intake *in, const struct record *r,
 
     if (rc < 0 || (rc == 0 && r->kind != RECORD_JOB))
         return rc;
-    switch (r->kind) {
-    case RECORD_ITEM:
-        if (*item.dir && (rc = ledger_choose_job (in->ledger, &item, err)) < 0)
-            return rc;
-        return note_job (in, item.job, err);
-    case RECORD_ASSIGN:
-        return note_job (in, r->assignment.job, err);
-    case RECORD_FACT:
-        return note_job (in, r->fact.job, err);
-    default:
-        return note_job (in, item.job, err);
-    }
+    if (r->kind != RECORD_ITEM)
+        return note_job (in, job_of (r), err);
+    if (*item.dir && (rc = ledger_choose_job (in->ledger, &item, err)) < 0)
+        return rc;
+    return note_job (in, item.job, err);
 }
 
 static int enter_all (struct intake *in, struct err *err)
@@ -423,17 +435,10 @@ int intake_put_list (struct intake *in, const struct digest *id, uint64_t size,
     return rc < 0 ? rc : leave (in, put_list (in, &r, chunks, n, err), err);
 }
 
-static int put_record (struct intake *in, const struct record *r,
-                       struct err *err)
+static int encode (struct intake *in, const struct record *r, struct err *err)
 {
-    const char *job = r->kind == RECORD_ASSIGN ? r->assignment.job
-                      : r->kind == RECORD_FACT ? r->fact.job : r->item.job;
-    int rc = r->kind == RECORD_ITEM ? has (in, &r->item.content, err) : 1;
+    const char *job = job_of (r);
 
-    if (rc <= 0)
-        return rc < 0 ? rc : err_set (err, ENOENT, "the content of %s/%s was "
-                                      "removed meanwhile: try again",
-                                      r->item.capture, r->item.path);
     if (record_encode (r, &in->records) < 0)
         return no_memory (err);
     in->nrecords++;
@@ -442,6 +447,40 @@ static int put_record (struct intake *in, const struct record *r,
         in->njobs_named++;
     PRINT (in->last_job, "%s", job);
     return 0;
+}
+
+/* What was removed on purpose is put again on purpose: withdraw the deletion,
+ * before anything counts on that.
+ */
+static int withdraw (struct intake *in, const struct ledger_item *item,
+                     struct err *err)
+{
+    struct record r = { .kind = RECORD_DELETION };
+    int rc = ledger_find_deletion (in->ledger, item, &r.deletion, err);
+
+    if (rc <= 0)
+        return rc;
+    r.deletion.gone = true;
+    r.deletion.at_ns = clock_wall_ns () > r.deletion.at_ns
+                           ? clock_wall_ns () : r.deletion.at_ns + 1;
+    if ((rc = flush (in, err)) == 0)
+        rc = encode (in, &r, err);
+    return rc < 0 ? rc : flush (in, err);
+}
+
+static int put_record (struct intake *in, const struct record *r,
+                       struct err *err)
+{
+    bool is_item = r->kind == RECORD_ITEM;
+    int rc = is_item ? has (in, &r->item.content, err) : 1;
+
+    if (rc <= 0)
+        return rc < 0 ? rc : err_set (err, ENOENT, "the content of %s/%s was "
+                                      "removed meanwhile: try again",
+                                      r->item.capture, r->item.path);
+    if (is_item && (rc = withdraw (in, &r->item, err)) < 0)
+        return rc;
+    return encode (in, r, err);
 }
 
 int intake_put_record (struct intake *in, const struct record *r,

@@ -5,6 +5,7 @@
 #include "archive/intake.h"
 
 #include "base/map.h"
+#include "store/lease.h"
 #include "store/space.h"
 
 #include <pthread.h>
@@ -19,6 +20,7 @@ struct intake {
     pthread_mutex_t lock;
     struct ledger *ledger;
     struct store *store;
+    struct lease lease;         // if an aggregator has the root
     int root_lock;              // -1: the ledger and the store are borrowed, or
                                 // are only read
     bool opened;                // they are ours

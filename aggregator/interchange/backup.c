@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "ledger/ledger.h"
 #include "store/fileio.h"
+#include "store/lease.h"
 #include "store/root.h"
 #include "store/store.h"
 
@@ -260,12 +261,10 @@ static int save_segments (struct backup *b, const char *fresh)
     return rc;
 }
 
-/* One try: the ledger, then its segments.  A lease (store/lease.h) would have to
- * be taken here, before the ledger is copied, and given back when the segments
- * are there; without one, -ENOENT means that a segment was removed meanwhile,
- * and a newer ledger does not have it any more.
+/* Without a lease, -ENOENT may mean that a segment was removed meanwhile, and a
+ * newer ledger does not have it any more.
  */
-static int save_once (struct backup *b)
+static int save (struct backup *b)
 {
     char path[PATH_MAX], fresh[PATH_MAX];
     struct ledger *l = NULL;
@@ -280,6 +279,18 @@ static int save_once (struct backup *b)
     rc = ledger_copy (l, fresh, b->err);
     ledger_close (l);
     return rc < 0 ? rc : save_segments (b, fresh);
+}
+
+/* One try: the ledger, then its segments, of which none is collected. */
+static int save_once (struct backup *b)
+{
+    struct lease lease = LEASE_NONE;
+    int rc;
+
+    (void)lease_take (b->root, "rollcall backup", &lease, NULL);
+    rc = save (b);
+    lease_end (&lease);
+    return rc;
 }
 
 /* What the former backup has, if there is one. */

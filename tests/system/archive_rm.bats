@@ -229,3 +229,22 @@ print (s.recv (4096))") >answer
     "$ROLLCALL" build j
     is "environment" 0 "$(of_environment)"
 }
+
+@test "archive add: what was removed and is added again is there, also in a new ledger" {
+    local before served
+
+    for served in yes no; do
+        rm -rf root spool job
+        delivered
+        before=$(items superseded=0)
+        "$ROLLCALL" archive rm j 1 --apply >/dev/null
+        [ "$(items superseded=0)" -lt "$before" ] || fail "nothing was removed"
+        [ $served = yes ] || stop_service
+        run "$ROLLCALL" archive add --job j job
+        expect_status 0
+        is "items" "$before" "$(items superseded=0)"
+        [ $served = no ] || stop_service
+        sound
+        is "items of a new ledger" "$before" "$(items superseded=0)"
+    done
+}

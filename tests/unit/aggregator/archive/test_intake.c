@@ -124,6 +124,42 @@ static void test_list_needs_its_chunks (void **state)
     intake_close (in);
 }
 
+/* What was removed on purpose, and is added on purpose, must not be taken for
+ * what an agent that knows of nothing delivers again: it would be lost in
+ * silence.
+ */
+static void test_removed_is_there_again (void **state)
+{
+    struct root *r = *state;
+    struct record item = item_record ("j", "a", "bytes");
+    struct ledger_deletion d;
+
+    for (int i = 0; i < 2; i++) {
+        struct intake *in = begin (r);
+
+        assert_int_equal (put_text (in, "bytes", NULL), 0);
+        assert_int_equal (intake_put_record (in, &item, NULL), 0);
+        assert_int_equal (intake_flush (in, NULL), 0);
+        intake_close (in);
+        assert_int_equal (count (r, "j"), 1);
+        if (i > 0)
+            break;
+        ledger_deletion_of (&item.item, &d);
+        d.at_ns = 9;
+        assert_int_equal (store_note_deletion (r->s, &d, NULL), 0);
+        assert_int_equal (store_sync (r->s, NULL), 0);
+        assert_int_equal (ledger_begin (r->l, NULL), 0);
+        assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
+        assert_int_equal (store_account (r->s, r->l, NULL), 0);
+        assert_int_equal (ledger_commit (r->l, NULL), 0);
+        store_committed (r->s);
+        assert_int_equal (count (r, "j"), 0);
+    }
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count (r, "j"), 1);
+}
+
 /* ---- batches ---- */
 
 static void write_batch (struct root *r, const char *name, const void *bytes,
@@ -209,6 +245,7 @@ int main (void)
         ROOT_TEST (test_repeated_adds_nothing),
         ROOT_TEST (test_item_without_content),
         ROOT_TEST (test_list_needs_its_chunks),
+        ROOT_TEST (test_removed_is_there_again),
         ROOT_TEST (test_batch_is_taken),
         ROOT_TEST (test_damaged_batch_is_not_taken),
     };
