@@ -147,10 +147,10 @@ static int tell_unbuilt (const struct command_spec *c, const char *job,
 
     ledger_close (l);
     if (there)
-        return cli_fail (c, EX_NOINPUT, "job %s of %s has no result yet: the "
-                         "aggregator builds it 2 s after the last item; "
-                         "rollcall jobs --root %s shows when", job, root,
-                         shell_word (root, word));
+        return cli_fail (c, EX_NOINPUT, "job %s of %s has no result yet: a "
+                         "service builds it 2 s after the last item; without "
+                         "a service: rollcall build --root %s %s", job, root,
+                         shell_word (root, word), job);
     if (rc == -EACCES)
         return cli_fail (c, EX_NOPERM, "%s is not a file or directory here, "
                          "and cannot be looked for as a job in %s: Permission "

@@ -267,8 +267,8 @@ static void print_all (const void *arg, FILE *f)
     print_parts (s, CATALOGUE_GROUPS, print_group);
     print_findings (s);
     if (!*s->db)
-        line (f, "result", "none so far: the aggregator builds it 2 s after "
-                           "the last item");
+        line (f, "result", "none so far: a service builds it 2 s after the "
+                           "last item; rollcall build does it without one");
     else
         (void)fprintf (f, "%-13s %s%s\n", "result", s->db,
                        strcmp (j->result, "behind") == 0
