@@ -228,7 +228,7 @@ static struct json *look_here (const struct fetch_options *opt,
     struct archive a;
     size_t i = 0;
 
-    if (!*opt->file && archive_open (opt->root, &a, NULL) == 0) {
+    if (!(opt->file && *opt->file) && archive_open (opt->root, &a, NULL) == 0) {
         while (i < ranks->n &&
                raw_there (&a, job, ranks->list[i], list, &n))
             i++;

@@ -414,7 +414,7 @@ raw_captures ()
 # It takes an hour to hash: whoever ends the agent does not wait for that.
 @test "an agent that is told to end does not finish the file it is at" {
     make --ranks 1
-    truncate -s 4T "$(capture_of 0)/huge"
+    truncate -s 1T "$(capture_of 0)/huge"
     choose_port                     # nobody listens
     watching --raw --quiet-period 0.1s job
     linked () { [ -n "$(find spool -size +1G 2>/dev/null)" ]; }
@@ -662,7 +662,7 @@ raw_captures ()
     run timeout 60 "$AGGREGATOR" --root root2 \
         --listen "tcp://127.0.0.1:$PORT"
     expect_status 73
-    shows "tcp://127.0.0.1:$PORT" "in use"
+    shows "tcp://127.0.0.1:$PORT" "the port is taken"
     stop_service
 }
 

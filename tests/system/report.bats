@@ -184,7 +184,7 @@ self_contained ()
     analyze
     chmod 000 "$DB"
     run humbly "$ROLLCALL" report -o here.html out
-    expect_status 66
+    expect_status 77
     shows "cannot read" "Permission denied"
     chmod 000 "${DB%/*}"
     run humbly "$ROLLCALL" report out

@@ -111,7 +111,7 @@ SCRIPT
     shows "  rank 0: COMMAND ended with status 4"
     run "$ROLLCALL" run -o out -- sh -c './writer; exit 5'
     expect_status 5
-    is "lines" 1 "$(grep -c "COMMAND ended with status 5" <<<"$output")"
+    is "lines" 1 "$(grep -c "ended with status 5" <<<"$output")"
     shows "COMMAND       rank 0: ended with status 5"
     [[ "$output" != *event=* ]] || fail "$output"
     nothing_runs
@@ -120,7 +120,7 @@ SCRIPT
 @test "COMMAND that is killed by a signal: 128 + n, and the signal's name" {
     run mpirun_run 2 -- sh -c './writer; [ $RANK -ne 1 ] || kill -KILL $$'
     expect_status 137
-    shows "rank 1: COMMAND was killed by signal 9 (Killed)"
+    shows "rank 1: was killed by signal 9 (Killed)"
     roster_says 1 present "signal 9"
     nothing_runs
 }

@@ -41,7 +41,7 @@ teardown ()
         -- sh -c './writer; [ $RANK -ne 3 ] || exit 4; touch wrote.$RANK
                   exec sleep 1000'
     expect_status 4
-    shows "rank 3: COMMAND ended with status 4"
+    shows "rank 3: ended with status 4"
     roster_says 3 present "COMMAND ended with status 4"
     only_hosts_left
 }

@@ -106,7 +106,7 @@ meet='echo "$MASTER_ADDR $MASTER_PORT" >met.$RANK; exec ./writer'
     # all that there are; without --interface the name of one would be needed
     run "$ROLLCALL" run --launcher ./launch -o out --text --port 20000-30000 \
         --watch a --watch b --deadline 5s --quiet-period 1.5s --child auto \
-        --raw --release never --max-rate 1MB --expect-bytes 1kB --insecure \
+        --raw --owner --release never --max-rate 1MB --expect-bytes 1kB --insecure \
         --state "$TEST_DIR/state" --job j --analyse-with /bin/false \
         --analyse-jobs 2 --analyse-timeout 1m --analyse-memory 1GB \
         --analyse-processes 2 --analyse-export db --analyse-steps 1-3 \
@@ -151,7 +151,7 @@ SCRIPT
     chmod +x fails
     run mpirun_run 4 --deadline 20s -- "$MPI_WRITER" said ./fails
     expect_status 5
-    shows "rank 1: COMMAND ended with status 5"
+    shows "rank 1: ended with status 5"
     roster_says 1 present "COMMAND ended with status 5"
     nothing_runs
 }
@@ -163,7 +163,7 @@ SCRIPT
     run "$ROLLCALL" run --text -o out --launcher "mpirun -np 2" -- \
         "$MPI_WRITER" said ./fails
     expect_status 6
-    shows "rank 1: COMMAND ended with status 6"
+    shows "rank 1: ended with status 6"
     roster_says 1 present "COMMAND ended with status 6"
     nothing_runs
 }

@@ -352,7 +352,7 @@ SCRIPT
     run "$ROLLCALL" run --text -o out -- ./torchrun 3 sh -c \
         './writer; [ $RANK -ne 1 ] || exit 9'
     expect_status 1
-    shows "3 of 3 present" "COMMAND ended with status 1"
+    shows "3 of 3 present" "ended with status 1"
     nothing_runs
 }
 

@@ -499,7 +499,7 @@ used, 4 ranks are expected (metadata of the captures)" service.log
     expect_status 2
     run "$ROLLCALL" jobs --root root --job k --expect 4
     expect_status 66
-    shows "there is no job k here"
+    shows "there is no job k in root"
     run "$ROLLCALL" jobs --root root --job k
     expect_status 66
     stop_service

@@ -204,7 +204,7 @@ run_is_gone ()
         --deadline 20s -- sh -c './writer; [ $RANK -ne 1 ] || exit 3
                                  exec sleep 1000'
     expect_status 3
-    shows "rank 1: COMMAND ended with status 3"
+    shows "rank 1: ended with status 3"
     LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
 }
 
