@@ -87,7 +87,9 @@ static int choose_job (void *arg, const struct ledger_job *j)
 
     c->b->all++;
     result_of (c->b->opt, c->root, j->id, dir);
-    if ((c->b->opt->out || j->built >= j->newest) && is_of_this_version (dir))
+    if ((c->b->opt->out ||
+         (j->built >= j->newest && ledger_knows_rows (j))) &&
+        is_of_this_version (dir))
         return 0;
     return vec_add_text (&c->b->jobs, &c->b->njobs, j->id);
 }

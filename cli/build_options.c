@@ -15,8 +15,8 @@ static const struct option_spec options[] = {
     OPTION_NUMBER ("threads", 'j', struct build_options, threads, "N", "2",
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a job's build."),
     OPTION_SWITCH ("all", 'a', struct build_options, all,
-      "Build each job whose result is missing, lacks something that was "
-      "delivered, or is of another version of rollcall."),
+      "Build each job whose result is missing, was not finished, lacks something "
+      "that was delivered, or is of another version of rollcall."),
     OPTION_NUMBER ("at-once", 0, struct build_options, at_once, "N", "0", NULL,
       0, BUILD_THREADS_MAX, "With --all: so many jobs at once; 0: one for each "
       "--threads processors."),

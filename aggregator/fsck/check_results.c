@@ -21,13 +21,6 @@ struct damaged_results {
     size_t n;
 };
 
-static bool has_digest (const struct ledger_job *j)
-{
-    static const struct digest none;
-
-    return j->built > 0 && !digest_is (&j->rows, &none);
-}
-
 /* A result is a cache: one that was removed is no damage. */
 static int check_result (void *arg, const struct ledger_job *j)
 {
@@ -38,7 +31,7 @@ static int check_result (void *arg, const struct ledger_job *j)
     char path[PATH_MAX];
     int rc;
 
-    if (!has_digest (j) ||
+    if (!ledger_knows_rows (j) ||
         snprintf (path, sizeof (path), "%s/jobs/%s/" PUBLISH_OUTPUT_DIR "/"
                   PUBLISH_DB_NAME, c->root, j->id) >= (int)sizeof (path) ||
         access (path, F_OK) < 0)

@@ -344,6 +344,7 @@ int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last);
 int ledger_set_built (struct ledger *l, const char *job, int64_t seq,
                       const struct digest *rows, struct err *err);
 int ledger_forget_rows (struct ledger *l, const char *job, struct err *err);
+bool ledger_knows_rows (const struct ledger_job *j);    // no: build it again
 int ledger_each_job (struct ledger *l, enum item_kind last,
                      int (*fn) (void *arg, const struct ledger_job *job),
                      void *arg, struct err *err);

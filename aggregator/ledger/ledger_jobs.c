@@ -165,6 +165,13 @@ int ledger_set_built (struct ledger *l, const char *job, int64_t seq,
     return ledger_within (l, set_job, &row, err);
 }
 
+bool ledger_knows_rows (const struct ledger_job *j)
+{
+    static const struct digest none;
+
+    return j->built > 0 && !digest_is (&j->rows, &none);
+}
+
 int ledger_forget_rows (struct ledger *l, const char *job, struct err *err)
 {
     static const struct digest none;

@@ -266,16 +266,17 @@ static bool has_result (const struct aggregator *a, const char *job)
 static int note_unbuilt (void *arg, const struct ledger_job *j)
 {
     struct aggregator *a = arg;
-    bool behind = j->newest > j->built;
+    bool behind = j->newest > j->built, known = ledger_knows_rows (j);
     int rc;
 
-    if (!behind && has_result (a, j->id))
+    if (!behind && known && has_result (a, j->id))
         return 0;
     if ((rc = aggregator_note_unbuilt (a, j->id)) < 0)
         return rc;
     log_info ("unbuilt", "job %s: %s; it will be built", j->id,
-              behind ? "its result lacks some of what was delivered"
-                     : "its result is missing");
+              behind   ? "its result lacks some of what was delivered"
+              : !known ? "its last build was interrupted"
+                       : "its result is missing");
     return 0;
 }
 

@@ -477,7 +477,7 @@ spoil_record ()
         # shellcheck disable=SC2086
         run "$ROLLCALL" $verb --root empty
         expect_status 66
-        shows "empty/ledger.db"
+        shows "empty is not the root of an aggregator"
     done
     [ -z "$(ls empty)" ]
     delivered

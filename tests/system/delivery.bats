@@ -168,7 +168,7 @@ SCRIPT
     background "$ROLLCALL" run --text --job j --raw --quiet-period 0.5s \
         --deadline 40s --aggregator "tcp://127.0.0.1:$PORT" -- ./writer
     has_ended () { run "$ROLLCALL" status --json "$(run_dir)"
-                   [[ "$output" == *delivering* ]]; }
+                   [[ "$output" =~ delivering|waiting ]]; }
     eventually has_ended
     late=$(run_dir)/captures/late
     "$CAPTURE_MAKER" --quiet --ranks 1 --ops 1 --seed 7 "$late"

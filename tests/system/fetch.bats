@@ -389,7 +389,7 @@ SCRIPT
     eventually newer
     fetch --rank 1 j
     expect_status 0
-    shows "5 of 5 files came"
+    shows "all 5 files are in the root"
     as_it_was 1
     stop_agent
     stop_service

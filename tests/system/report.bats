@@ -189,7 +189,7 @@ self_contained ()
     chmod 000 "${DB%/*}"
     run humbly "$ROLLCALL" report out
     chmod 700 "${DB%/*}"
-    expect_status 66
+    expect_status 77
     shows "cannot look for out/cluster_analysis_output" "Permission denied"
     [ ! -e here.html ]
 }
