@@ -17,6 +17,11 @@ void ledger_marks_end (struct ledger *l);
 int ledger_mark_content (struct ledger *l, const struct digest *id,
                          struct err *err);
 
+/* Whether contents that are found or entered are marked from now on; what was
+ * so before.
+ */
+bool ledger_set_marking (struct ledger *l, bool marking);
+
 /* Mark the contents of at most 'limit' items (of a job, if that is not NULL)
  * after *seq, which moves on, and call 'fn' for each that was not marked and is
  * here: 1, or 0 if there are no more.

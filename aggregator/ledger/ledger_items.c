@@ -9,6 +9,14 @@
 
 /* ---- content ---- */
 
+bool ledger_set_marking (struct ledger *l, bool marking)
+{
+    bool was = l->marking;
+
+    l->marking = marking;
+    return was;
+}
+
 int ledger_find_content (struct ledger *l, const struct digest *content,
                          struct ledger_place *ret, struct err *err)
 {

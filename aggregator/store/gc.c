@@ -36,18 +36,24 @@ static int mark_chunk (void *arg, const struct store_chunk *chunk)
     return rc < 0 ? rc : 0;
 }
 
-/* A list that cannot be read keeps what it has; a check names it. */
+/* The lookup marks nothing, so that mark_chunk knows which chunks are new.  A
+ * list that cannot be read keeps what it has; a check names it.
+ */
 static int mark_list (void *arg, const struct digest *id,
                       const struct ledger_place *place)
 {
     const struct marking *m = arg;
-    int rc = 0;
+    bool was;
+    int rc;
 
     if (m->bytes)
         *m->bytes += place->stored;
-    if (place->form == FORM_LIST)
-        rc = store_each_chunk (m->store, m->ledger, id, place, mark_chunk,
-                               arg, m->err);
+    if (place->form != FORM_LIST)
+        return 0;
+    was = ledger_set_marking (m->ledger, false);
+    rc = store_each_chunk (m->store, m->ledger, id, place, mark_chunk, arg,
+                           m->err);
+    (void)ledger_set_marking (m->ledger, was);
     return rc == -EBADMSG && m->free ? 0 : rc;
 }
 

@@ -20,6 +20,38 @@ static void add (struct root *r, const char *job, int64_t days,
     assert_int_equal (enter (r, i, bytes), 1);
 }
 
+/* A job with a content of three chunks. */
+static void add_large (struct root *r, const char *job, int64_t days)
+{
+    static char bytes[CONTENT_CHUNK];
+    const uint64_t size = 3 * (uint64_t)CONTENT_CHUNK;
+    struct ledger_item i = item_of ("c", 0);
+    struct ledger_place place;
+    struct digest ids[3];
+
+    (void)snprintf (i.job, sizeof (i.job), "%s", job);
+    i.received_ns = NOW - days * DAY;
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    for (int k = 0; k < 3; k++) {
+        memset (bytes, *job + k, sizeof (bytes));
+        assert_int_equal (digest_of (bytes, sizeof (bytes), &ids[k]), 0);
+        assert_int_equal (store_put_chunk (r->s, &ids[k], sizeof (bytes),
+                                           CODEC_PLAIN, bytes, sizeof (bytes),
+                                           &place, NULL), 0);
+        assert_int_equal (ledger_add_content (r->l, &ids[k], &place, NULL), 0);
+    }
+    assert_int_equal (content_list_id (ids, 3, &i.content), 0);
+    assert_int_equal (store_put_list (r->s, &i.content, size, ids, 3, &place,
+                                      NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &i.content, &place, NULL), 0);
+    assert_int_equal (store_put_item (r->s, &i, NULL), 0);
+    assert_int_equal (ledger_add_item (r->l, &i, NULL), 1);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+}
+
 static void mark (struct root *r, const char *job, const char *key,
                   const char *value)
 {
@@ -95,6 +127,20 @@ static void test_shared (void **state)
     goes (r, &size, "");
     add (r, "older", 4, "x");
     goes (r, &size, "older ");
+}
+
+/* Of a large file its chunks count, not only the list of them. */
+static void test_large (void **state)
+{
+    struct root *r = *state;
+    struct retention_rules rules = { .n = 0 };
+
+    add_large (r, "A", 2);
+    add_large (r, "N", 1);
+    limit (&rules, RETENTION_SIZE, "7MB");
+    goes (r, &rules, "");
+    limit (&rules, RETENTION_SIZE, "6MB");
+    goes (r, &rules, "A ");
 }
 
 static void test_tags (void **state)
@@ -173,7 +219,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_limits), ROOT_TEST (test_shared),
         ROOT_TEST (test_tags),   ROOT_TEST (test_forecast),
-        ROOT_TEST (test_forget), cmocka_unit_test (test_wrong),
+        ROOT_TEST (test_forget), ROOT_TEST (test_large),
+        cmocka_unit_test (test_wrong),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
