@@ -30,7 +30,7 @@ static int finish (const struct archive_remove_options *opt, struct json *doc)
 /* ---- rm ---- */
 
 static struct json *ask_rm (const char *job, const char *what,
-                            const char *verb)
+                            const char *verb, int64_t newest)
 {
     struct json *request = json_object ();
 
@@ -40,18 +40,16 @@ static struct json *ask_rm (const char *job, const char *what,
     json_add_text (request, "verb", verb);
     json_add_text (request, "by", archive_my_name ());
     json_add_int (request, "uid", (int64_t)getuid ());
+    json_add_int (request, "newest", newest);
     return request;
 }
 
-/* Have a job, or some of it, removed; without 'what' (NULL) its command and
- * environment: 0, or the status after a message. */
-static int remove_job (const struct archive_remove_options *opt,
-                       const char *job, const char *what, const char *verb)
+/* Execute a request that has no answer: 0, or the status after a message. */
+static int ask (const struct archive_remove_options *opt, struct json *request)
 {
     struct json *answer;
     bool served;
-    int status = cli_ask (opt->command, opt->root, ask_rm (job, what, verb),
-                          &answer, &served);
+    int status = cli_ask (opt->command, opt->root, request, &answer, &served);
 
     if (status == 0)
         json_free (answer);
@@ -114,7 +112,7 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
         return FAIL (opt, EX_NOPERM, "job %s is pinned: rollcall archive unpin "
                      "%s lets it be removed", job, job);
     if (opt->apply &&
-        (status = remove_job (opt, job, w.what, "archive rm")) != 0)
+        (status = ask (opt, ask_rm (job, w.what, "archive rm", 0))) != 0)
         return status;
     if (!opt->json)
         print_removal (opt, job, &r);
@@ -213,19 +211,42 @@ static void add_pruned (struct json *list, const struct retention_job *j)
     json_add_text (o, "why", j->why);
 }
 
+/* Remove a job, unless that is no longer right: then say so. */
+static int prune_job (const struct archive_remove_options *opt,
+                      struct retention_plan *p, struct retention_job *j)
+{
+    struct json *answer;
+    const char *why;
+    bool served;
+    int status = cli_ask (opt->command, opt->root,
+                          ask_rm (j->job, "", "archive prune", j->newest),
+                          &answer, &served);
+
+    if (status != 0)
+        return status;
+    if ((why = json_text (json_get (answer, "stays"), NULL))) {
+        (void)fprintf (stderr, "rollcall archive prune: %s\n", why);
+        j->goes = false;
+        p->going--;
+        p->bytes -= j->bytes;
+    }
+    json_free (answer);
+    return 0;
+}
+
 /* Remove, and tell, one job after the other, oldest first. */
 static int prune_jobs (const struct archive_remove_options *opt,
-                       const struct retention_plan *p, struct json *list)
+                       struct retention_plan *p, struct json *list)
 {
     int status = 0;
 
     for (size_t i = p->n; i > 0 && status == 0; i--) {
-        const struct retention_job *j = &p->jobs[i - 1];
+        struct retention_job *j = &p->jobs[i - 1];
 
         if (j->goes && opt->apply)
-            status = remove_job (opt, j->job, "", "archive prune");
+            status = prune_job (opt, p, j);
         else if (j->forgets && opt->apply)
-            status = remove_job (opt, j->job, NULL, "archive prune");
+            status = ask (opt, ask_rm (j->job, NULL, "archive prune", 0));
         if (status == 0 && (j->goes || j->pinned || j->forgets)) {
             if (list)
                 add_pruned (list, j);

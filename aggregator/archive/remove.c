@@ -171,6 +171,10 @@ int remove_apply (struct ledger *ledger, struct store *store,
     if (ret->pinned)
         return err_set (err, EPERM, "job %s is pinned: rollcall archive unpin "
                         "%s lets it be removed", what->job, what->job);
+    if (what->newest > 0 &&
+        ledger_newest (ledger, what->job, ITEM_RAW) > what->newest)
+        return err_set (err, EBUSY, "job %s has data that came after this was "
+                        "decided", what->job);
     line.captures = ret->captures;
     line.files = ret->files;
     line.bytes = (int64_t)ret->bytes;

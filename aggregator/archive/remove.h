@@ -9,6 +9,8 @@
 
 #include "store/store.h"
 
+#include <errno.h>
+
 /* What of a job to remove. */
 struct remove_what {
     const char *job;
@@ -17,6 +19,8 @@ struct remove_what {
     const char *by;             // the user
     int64_t uid;                // of that user, -1: unknown
     int64_t now_ns;             // since 1970
+    int64_t newest;             // the job's last item (ledger_newest) when that
+                                // was decided; 0: newer ones go, too
 };
 
 /* What that is. */
@@ -36,12 +40,20 @@ int remove_plan (struct ledger *ledger, const struct remove_what *what,
 /* Remove it; durable on return, and so are parts of it if this fails or is
  * killed: repeat it then.  A line of the audit log precedes it.  The directory
  * of the job's result is removed with its last capture.  Nothing uncommitted may
- * be appended to the store.  -EPERM: the job is pinned; or as remove_plan,
- * ledger and store.
+ * be appended to the store.  -EPERM: the job is pinned; -EBUSY: it has newer
+ * items; or as remove_plan, ledger and store.
  */
 int remove_apply (struct ledger *ledger, struct store *store,
                   const struct remove_what *what, struct removal *ret,
                   struct err *err);
+
+/* Whether what was decided no longer holds: the job was pinned or removed, or has
+ * newer items.
+ */
+static inline bool remove_is_late (int rc)
+{
+    return rc == -EPERM || rc == -EBUSY || rc == -ENOENT;
+}
 
 /* Forget the command and the environment of a job: the ledger forgets the
  * command, and results are built without both.  What agents delivered stays as it

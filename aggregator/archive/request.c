@@ -309,11 +309,18 @@ static int do_rm (const struct request *r, struct err *err)
         .verb = json_text (json_get (r->asked, "verb"), "archive rm"),
         .by = json_text (json_get (r->asked, "by"), ""),
     };
+    struct err why = { "" };
     struct removal done;
-    int rc = remove_apply (r->ledger, r->store, &what, &done, err);
+    int rc;
 
+    (void)json_int (json_get (r->asked, "newest"), &what.newest);
+    rc = remove_apply (r->ledger, r->store, &what, &done, &why);
+    if (what.newest > 0 && remove_is_late (rc)) {
+        json_add_text (r->answer, "stays", why.text);
+        return 0;
+    }
     if (rc < 0)
-        return rc;
+        return err_set (err, -rc, "%s", why.text);
     json_add_int (r->answer, "captures", done.captures);
     json_add_int (r->answer, "files", done.files);
     json_add_int (r->answer, "bytes", (int64_t)done.bytes);

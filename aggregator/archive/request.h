@@ -13,7 +13,7 @@
  *     {"do": "pin", "job": ID, "by": USER}            keep it
  *     {"do": "unpin", "job": ID, "by": USER}
  *     {"do": "rm", "job": ID, "what": CAPTURE or RANK or "", "by": USER,
- *      "uid": N, "verb": VERB}                        remove it (archive/remove.h)
+ *      "uid": N, "verb": VERB, "newest": N}           remove it (archive/remove.h)
  *     {"do": "forget", "job": ID, "by": USER, "uid": N, "verb": VERB}
  *                                                     its command and environment
  *     {"do": "gc", "by": USER, "uid": N, "grace_s": N, "percent": N, "run": N}
@@ -28,7 +28,8 @@
  * After the last two, "jobs" has those that changed.  After merge and split, 'answer' has "job", which has the captures now,
  * "captures", the number of their versions, and "jobs": all whose captures
  * changed.  After tag to unpin, "jobs" is empty, and "tags" and "pinned" say
- * what the job has now.  After rm, "captures", "files" and "bytes" were removed.
+ * what the job has now.  After rm, "captures", "files" and "bytes" were removed; or,
+ * with "newest", "stays" says why the job stays.
  * After gc, "running" is true if an aggregator goes on with it: the same with
  * "run" of the answer asks again; "unused", "freed", "copied" and "held" are those
  * of struct gc_report, "segments" those that were removed.

@@ -83,7 +83,8 @@ struct planning {
 static int add_job (void *arg, const struct ledger_job *job)
 {
     struct retention_plan *p = arg;
-    struct retention_job j = { .goes_ns = INT64_MAX, .why = "" };
+    struct retention_job j = { .newest = job->newest, .goes_ns = INT64_MAX,
+                               .why = "" };
 
     PRINT (j.job, "%s", job->id);
     return vec_push (&p->jobs, &p->n, &j, sizeof (j));

@@ -41,6 +41,7 @@ int retention_add (struct retention_rules *r, enum retention_limit which,
 struct retention_job {
     char job[MESSAGE_NAME_MAX];
     int64_t first_ns, last_ns;  // when its first and last data arrived
+    int64_t newest;             // its last item, for remove_apply
     int64_t captures, files;
     uint64_t bytes;             // stored, that no newer job of its rule has;
                                 // without a limit of bytes: unpacked

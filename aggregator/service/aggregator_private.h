@@ -301,6 +301,11 @@ void aggregator_check_shares (struct aggregator *a, int64_t now);
 void aggregator_count_usage (struct aggregator *a);
 void aggregator_check_usage (struct aggregator *a, int64_t now);
 
+/* The job for which an item counts: that of its version, if it was assigned;
+ * 'i' holds the text.
+ */
+const char *aggregator_job_of (struct aggregator *a, struct ledger_item *i);
+
 /* Whether an OFFER may be answered; and for WELCOME, why one of this job was not
  * a moment ago, or "".
  */

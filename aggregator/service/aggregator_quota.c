@@ -13,8 +13,8 @@
 #define TELL_NS (600 * NS_PER_S)        // between lines about a job
 #define COUNT_PART 20           // a count takes at most this part of the time
 
-/* The job for which it counts: that of its version, if it was assigned. */
-static const char *job_of (struct aggregator *a, struct ledger_item *i)
+const char *aggregator_job_of (struct aggregator *a,
+                               struct ledger_item *i)
 {
     if (*i->dir)
         (void)ledger_choose_job (a->ledger, i, NULL);
@@ -27,7 +27,7 @@ static void on_stored (void *arg, const struct ledger_item *item,
     struct ledger_item i = *item;
     struct aggregator *a = arg;
 
-    usage_add (&a->usage, job_of (a, &i), bytes, clock_wall_ns ());
+    usage_add (&a->usage, aggregator_job_of (a, &i), bytes, clock_wall_ns ());
 }
 
 void aggregator_count_usage (struct aggregator *a)
@@ -74,7 +74,7 @@ bool aggregator_has_quota (struct aggregator *a, struct served *s,
     if (a->opt->job || !quotas_any (&a->opt->quotas))
         return true;
     i = item_of (s, offer);
-    if (quotas_allow (&a->opt->quotas, &a->usage, job_of (a, &i), offer->size,
+    if (quotas_allow (&a->opt->quotas, &a->usage, aggregator_job_of (a, &i), offer->size,
                       &why, &hint))
         return true;
     PRINT (s->waits, "delivery waits: %s", why.text);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/units.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #define FIRST_NS (5 * NS_PER_S)         // after the start
@@ -32,16 +33,32 @@ static int decide (struct aggregator *a, struct err *err)
     return rc;
 }
 
-/* Whether agents still deliver to it. */
+struct delivered {
+    struct aggregator *a;
+    const char *job;
+};
+
+static bool is_of_job (void *arg, const struct ledger_item *item)
+{
+    const struct delivered *d = arg;
+    struct ledger_item i = *item;
+
+    return strcmp (aggregator_job_of (d->a, &i), d->job) == 0;
+}
+
+/* Whether agents still deliver to it.  Those of a divided job say the scope, and
+ * may never be done: only what they offer counts.
+ */
 static bool is_busy (struct aggregator *a, const char *job)
 {
     const struct served *s = aggregator_find_job (a, job);
+    struct delivered d = { a, job };
 
     for (size_t i = 0; s && i < s->job.nagents; i++) {
         if (!s->job.agents[i].done && !s->job.agents[i].lost)
             return true;
     }
-    return false;
+    return transfers_any (a->transfers, is_of_job, &d);
 }
 
 static void remove_one (struct aggregator *a, const struct retention_job *j)
@@ -49,6 +66,7 @@ static void remove_one (struct aggregator *a, const struct retention_job *j)
     const struct remove_what what = {
         .job = j->job, .what = "", .verb = "retention", .by = "service",
         .uid = (int64_t)geteuid (), .now_ns = wall_ns (a),
+        .newest = j->newest,
     };
     struct removal done = { .files = 0 };
     struct err err = { "" };
@@ -60,6 +78,12 @@ static void remove_one (struct aggregator *a, const struct retention_job *j)
     a->keep.rc = j->goes
                      ? remove_apply (a->ledger, a->store, &what, &done, &err)
                      : remove_metadata (a->ledger, a->store, &what, &err);
+    if (remove_is_late (a->keep.rc)) {
+        a->keep.skipped++;
+        a->keep.rc = 0;
+        log_info ("job-stays", "%s", err.text);
+        return;
+    }
     if (a->keep.rc < 0) {
         log_error ("retention-failed", "job %s: %s", j->job, err.text);
         return;
@@ -92,7 +116,7 @@ static void end_run (struct aggregator *a)
     log_int (&l, "removed", (int64_t)a->keep.removed);
     log_int (&l, "bytes", (int64_t)a->keep.bytes);
     log_int (&l, "forgotten", (int64_t)a->keep.forgotten);
-    log_int (&l, "busy", (int64_t)a->keep.skipped);
+    log_int (&l, "skipped", (int64_t)a->keep.skipped);
     for (size_t i = 0; i < a->keep.plan.n; i++)
         a->keep.plan.jobs[i].goes_ns =
             a->keep.plan.jobs[i].goes ? INT64_MAX

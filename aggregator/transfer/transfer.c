@@ -150,6 +150,22 @@ size_t transfers_offered (struct transfers *t, const struct net_peer *from,
     return n;
 }
 
+bool transfers_any (const struct transfers *t,
+                    bool (*is) (void *arg, const struct ledger_item *item),
+                    void *arg)
+{
+    const struct sender *s;
+    const struct transfer *x;
+
+    LIST_FOREACH (s, &t->all_senders, all) {
+        LIST_FOREACH (x, &s->items, of_sender) {
+            if (is (arg, &x->item))
+                return true;
+        }
+    }
+    return false;
+}
+
 /* ---- offers ---- */
 
 static struct transfer *transfer_start (struct transfers *t, struct sender *s,

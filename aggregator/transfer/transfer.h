@@ -100,6 +100,13 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
 size_t transfers_offered (struct transfers *t, const struct net_peer *from,
                           struct ledger_item *first);
 
+/* Whether 'is' holds for an item that was accepted and is not acknowledged yet,
+ * of an agent that is here.
+ */
+bool transfers_any (const struct transfers *t,
+                    bool (*is) (void *arg, const struct ledger_item *item),
+                    void *arg);
+
 /* Look up again each chunk that incomplete contents count on, for a ledger that
  * begins to mark what is used (ledger/ledger_gc.h).
  */

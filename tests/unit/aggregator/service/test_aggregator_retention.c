@@ -97,6 +97,84 @@ static void test_busy (void **state)
     assert_true (has (s, "busy"));
 }
 
+/* Agents of divided jobs say the scope: an open offer of one of its versions. */
+static void test_busy_scope (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+    struct ledger_assignment a = { .newest_ns = 1 };
+    struct message m = { .type = MESSAGE_OFFER, .item = 1, .kind = ITEM_ROWS,
+                         .size = 2, .newest_ns = 1, .place = "da" };
+    const struct message gone = { .type = MESSAGE_GONE, .item = 2 };
+
+    keep (s, RETENTION_LAST, "0");
+    service_hello (s, 1, "scope", 1);
+    PRINT (m.capture, "c");
+    assert_int_equal (digest_of ("c1", 2, &m.content), 0);
+    service_hear (s, 1, &m);
+    service_chunk (s, 1, 1, "c1");
+    aggregator_commit (&s->a);
+    PRINT (a.scope, "scope");
+    PRINT (a.dir, "da");
+    PRINT (a.capture, "c");
+    PRINT (a.job, "j");
+    assert_int_equal (ledger_assign (s->a.ledger, &a, NULL), 1);
+    assert_true (has (s, "j"));
+    m.item = 2;
+    m.kind = ITEM_RAW;
+    PRINT (m.path, "f");
+    assert_int_equal (digest_of ("c2", 2, &m.content), 0);
+    service_hear (s, 1, &m);
+    turn (s, now);
+    turn (s, now += 3600 * NS_PER_S);
+    assert_true (has (s, "j"));
+    service_hear (s, 1, &gone);
+    turn (s, now + 3600 * NS_PER_S);
+    assert_false (has (s, "j"));
+}
+
+/* Data that came after the plan: the job is looked at again in an hour. */
+static void test_newer (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_LAST, "0");
+    deliver (s, 1, "j", "c1");
+    aggregator_check_retention (&s->a, now);
+    aggregator_check_retention (&s->a, now += 5 * NS_PER_S);
+    assert_true (s->a.keep.under_way);
+    deliver (s, 2, "j", "c2");
+    aggregator_check_retention (&s->a, now);
+    assert_true (has (s, "j"));
+    assert_int_equal (s->a.keep.skipped, 1);
+    turn (s, now + 3600 * NS_PER_S);
+    assert_false (has (s, "j"));
+}
+
+/* One that was pinned, or removed, after the plan does not end the run. */
+static void test_pinned_meanwhile (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+    struct ledger_fact pin = { .at_ns = 1 };
+
+    keep (s, RETENTION_LAST, "0");
+    deliver (s, 1, "a", "c1");
+    deliver (s, 2, "b", "c2");
+    aggregator_check_retention (&s->a, now);
+    aggregator_check_retention (&s->a, now += 5 * NS_PER_S);
+    PRINT (pin.job, "a");
+    PRINT (pin.key, FACT_PIN);
+    PRINT (pin.value, "1");
+    assert_int_equal (ledger_set_fact (s->a.ledger, &pin, NULL), 1);
+    for (int i = 0; i < 3; i++)
+        aggregator_check_retention (&s->a, now);
+    assert_int_equal (s->a.keep.skipped, 1);
+    assert_true (has (s, "a"));
+    assert_false (has (s, "b"));
+}
+
 /* What was removed is acknowledged when it is offered again, and not asked for.
  */
 static void test_offered_again (void **state)
@@ -126,6 +204,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         SERVICE_TEST (test_days), SERVICE_TEST (test_busy),
+        SERVICE_TEST (test_busy_scope), SERVICE_TEST (test_newer),
+        SERVICE_TEST (test_pinned_meanwhile),
         SERVICE_TEST (test_offered_again),
     };
 
