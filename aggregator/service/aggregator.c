@@ -419,6 +419,7 @@ static void stop (struct aggregator *a)
     divide_fini (&a->divided);
     aggregator_forget_facts (a);
     usage_fini (&a->usage);
+    usage_fini (&a->promised);
     if (spent)
         (void)fileio_remove_tree (a->opt->root, NULL);
 }

@@ -47,7 +47,9 @@ int aggregator_commit_now (struct aggregator *a)
     int rc = transfers_commit (a->transfers, on_entered, a, &err);
 
     a->commit_took_ns = clock_mono_ns () - began;
-    if (rc < 0)
+    if (rc < 0) {
+        a->usage_stale = true;  // what came is not here
         log_error ("commit-failed", "%s", err.text);
+    }
     return rc;
 }

@@ -499,9 +499,8 @@ static void on_known (struct aggregator *a, struct served *s,
         break;
     case MESSAGE_OFFER:
         agent->done = false;    // it has found more
-        if (aggregator_has_quota (a, s, m))
-            rc = transfers_offer (a->transfers, from, s->job.id, agent->host,
-                                  m, &err);
+        rc = transfers_offer (a->transfers, from, s->job.id, agent->host, m,
+                              &err);
         if (rc > 0)
             tell_removed (s, agent, m);
         break;

@@ -113,6 +113,7 @@ struct aggregator {
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
     struct usage usage;         // of a service's root
+    struct usage promised;      // of this, to open transfers
     bool usage_stale;           // count it again
     int64_t counted_ns, count_took_ns;
     struct err no_room;         // the reason when it was reached
@@ -296,7 +297,9 @@ bool aggregator_has_share_of_job (const struct aggregator *a,
 void aggregator_check_shares (struct aggregator *a, int64_t now);
 
 /* aggregator_quota.c: count what the root holds, and from now on what comes;
- * again if it is stale: captures changed their job, or were removed.
+ * again if it is stale: captures changed their job, were removed, or could not
+ * be committed.  From then on an OFFER of new bytes beyond a quota is not
+ * answered.
  */
 void aggregator_count_usage (struct aggregator *a);
 void aggregator_check_usage (struct aggregator *a, int64_t now);
@@ -306,11 +309,7 @@ void aggregator_check_usage (struct aggregator *a, int64_t now);
  */
 const char *aggregator_job_of (struct aggregator *a, struct ledger_item *i);
 
-/* Whether an OFFER may be answered; and for WELCOME, why one of this job was not
- * a moment ago, or "".
- */
-bool aggregator_has_quota (struct aggregator *a, struct served *s,
-                           const struct message *offer);
+/* For WELCOME: why an OFFER of this job was not answered a moment ago, or "". */
 const char *aggregator_waits (const struct aggregator *a,
                               const struct served *s);
 

@@ -1,7 +1,8 @@
 /* aggregator/service/aggregator_quota.c - refuse what is beyond a quota
  *
  * As with a full disk, an OFFER is not answered, and its agent keeps the data
- * and offers it again; WELCOME tells it why.
+ * and offers it again; WELCOME tells it why.  Only new bytes need room: it is
+ * promised to an accepted offer until they are here.
  */
 #include "service/aggregator_private.h"
 
@@ -30,8 +31,56 @@ static void on_stored (void *arg, const struct ledger_item *item,
     usage_add (&a->usage, aggregator_job_of (a, &i), bytes, clock_wall_ns ());
 }
 
+static void say_waits (struct aggregator *a, const struct ledger_item *i,
+                       const struct err *why, const struct err *hint)
+{
+    struct served *s = aggregator_find_job (a, *i->dir ? i->scope : i->job);
+    int64_t now = clock_mono_ns ();
+
+    if (!s)
+        return;
+    PRINT (s->waits, "delivery waits: %s", why->text);
+    s->waits_ns = now;
+    if (s->waits_told_ns == 0 || now - s->waits_told_ns > TELL_NS) {
+        s->waits_told_ns = now;
+        PRINT (s->waits_hint, "%s", hint->text);
+        log_warn ("quota", "job %s: %s; %s", i->job, s->waits, hint->text);
+    }
+}
+
+/* Promises of a job count for its user, too, as far as he is known. */
+static int64_t ask_room (void *arg, const struct ledger_item *item,
+                         uint64_t bytes)
+{
+    struct aggregator *a = arg;
+    struct err why = { "" }, hint = { "" };
+    struct ledger_item i = *item;
+    const struct usage_job *j;
+
+    if (!quotas_any (&a->opt->quotas))
+        return 0;
+    j = usage_of_job (&a->usage, aggregator_job_of (a, &i));
+    if (!quotas_allow (&a->opt->quotas, &a->usage, &a->promised, i.job, bytes,
+                       &why, &hint)) {
+        say_waits (a, &i, &why, &hint);
+        return -1;
+    }
+    usage_set_user (&a->promised, i.job,
+                    j && j->user != TEXTS_NONE
+                        ? texts_at (&a->usage.users, j->user) : "");
+    return usage_promise (&a->promised, i.job, bytes);
+}
+
+static void change_room (void *arg, int64_t number, int64_t bytes)
+{
+    struct aggregator *a = arg;
+
+    usage_change (&a->promised, number, bytes);
+}
+
 void aggregator_count_usage (struct aggregator *a)
 {
+    const struct transfer_room room = { ask_room, change_room, a };
     int64_t began = clock_mono_ns ();
     struct err err = { "" };
 
@@ -43,48 +92,13 @@ void aggregator_count_usage (struct aggregator *a)
     a->counted_ns = clock_mono_ns ();
     a->count_took_ns = a->counted_ns - began;
     transfers_set_stored (a->transfers, on_stored, a);
+    transfers_set_room (a->transfers, &room);
 }
 
 void aggregator_check_usage (struct aggregator *a, int64_t now)
 {
     if (a->usage_stale && now - a->counted_ns > COUNT_PART * a->count_took_ns)
         aggregator_count_usage (a);
-}
-
-static struct ledger_item item_of (const struct served *s,
-                                   const struct message *m)
-{
-    struct ledger_item i = { .rank = m->rank, .newest_ns = m->newest_ns };
-
-    PRINT (i.job, "%s", s->job.id);
-    PRINT (i.capture, "%s", m->capture);
-    PRINT (i.dir, "%s", m->place);
-    if (*m->place)
-        PRINT (i.scope, "%s", s->job.id);
-    return i;
-}
-
-bool aggregator_has_quota (struct aggregator *a, struct served *s,
-                           const struct message *offer)
-{
-    int64_t now = clock_mono_ns ();
-    struct err why = { "" }, hint = { "" };
-    struct ledger_item i;
-
-    if (a->opt->job || !quotas_any (&a->opt->quotas))
-        return true;
-    i = item_of (s, offer);
-    if (quotas_allow (&a->opt->quotas, &a->usage, aggregator_job_of (a, &i), offer->size,
-                      &why, &hint))
-        return true;
-    PRINT (s->waits, "delivery waits: %s", why.text);
-    s->waits_ns = now;
-    if (s->waits_told_ns == 0 || now - s->waits_told_ns > TELL_NS) {
-        s->waits_told_ns = now;
-        PRINT (s->waits_hint, "%s", hint.text);
-        log_warn ("quota", "job %s: %s; %s", i.job, s->waits, hint.text);
-    }
-    return false;
 }
 
 const char *aggregator_waits (const struct aggregator *a,

@@ -109,14 +109,21 @@ static void say_full (struct err *why, const char *what, const char *name,
                    "and %s more do not fit", what, name, has, most, next);
 }
 
+static uint64_t of_job (const struct usage *u, const char *job)
+{
+    const struct usage_job *j = usage_of_job (u, job);
+
+    return j ? j->bytes : 0;
+}
+
 bool quotas_allow (const struct quotas *q, const struct usage *u,
-                   const char *job, uint64_t bytes, struct err *why,
-                   struct err *hint)
+                   const struct usage *promised, const char *job,
+                   uint64_t bytes, struct err *why, struct err *hint)
 {
     const struct usage_job *j = usage_of_job (u, job);
     uint32_t user = j ? j->user : TEXTS_NONE;
     const char *name = user == TEXTS_NONE ? "" : texts_at (&u->users, user);
-    uint64_t has = j ? j->bytes : 0;
+    uint64_t has = of_job (u, job) + of_job (promised, job), of_all;
     int64_t limit = *name ? of_user (q, name) : 0;
     char large[16];
 
@@ -126,13 +133,15 @@ bool quotas_allow (const struct quotas *q, const struct usage *u,
         (void)err_set (hint, EDQUOT, "the job itself has %s", large);
         return false;
     }
-    if (*name && !fits (u->user[user], bytes, limit)) {
-        say_full (why, "user ", name, u->user[user], bytes, limit);
+    of_all = usage_of_user (u, name) + usage_of_user (promised, name);
+    if (*name && !fits (of_all, bytes, limit)) {
+        say_full (why, "user ", name, of_all, bytes, limit);
         say_hint (u, user, hint);
         return false;
     }
-    if (!fits (u->total, bytes, q->root)) {
-        say_full (why, "this root", "", u->total, bytes, q->root);
+    of_all = u->total + promised->total;
+    if (!fits (of_all, bytes, q->root)) {
+        say_full (why, "this root", "", of_all, bytes, q->root);
         say_hint (u, TEXTS_NONE, hint);
         return false;
     }

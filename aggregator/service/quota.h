@@ -26,11 +26,12 @@ int quotas_read (struct quotas *q, const struct option_list *users,
                  struct err *err);
 bool quotas_any (const struct quotas *q);
 
-/* Whether so many bytes more of a job fit; else 'why' says which quota is full,
+/* Whether so many bytes more of a job fit, beside those that are there and those
+ * that are promised; else 'why' says which quota is full,
  * for its agents, and 'hint', for operators, what would free how much.
  */
 bool quotas_allow (const struct quotas *q, const struct usage *u,
-                   const char *job, uint64_t bytes, struct err *why,
-                   struct err *hint);
+                   const struct usage *promised, const char *job,
+                   uint64_t bytes, struct err *why, struct err *hint);
 
 #endif

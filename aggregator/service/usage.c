@@ -114,6 +114,27 @@ void usage_add (struct usage *u, const char *job, uint64_t bytes,
     grow (u, bytes, now_ns, now_ns);
 }
 
+int64_t usage_promise (struct usage *u, const char *job, uint64_t bytes)
+{
+    struct usage_job *j = job_at (u, job);
+
+    if (!j)
+        return 0;
+    put (u, job, bytes);
+    return 1 + (j - u->job);
+}
+
+/* Sums are modulo 2^64. */
+void usage_change (struct usage *u, int64_t number, int64_t bytes)
+{
+    struct usage_job *j = &u->job[number - 1];
+
+    u->total += (uint64_t)bytes;
+    j->bytes += (uint64_t)bytes;
+    if (j->user != TEXTS_NONE)
+        u->user[j->user] += (uint64_t)bytes;
+}
+
 void usage_set_user (struct usage *u, const char *job, const char *user)
 {
     struct usage_job *j = job_at (u, job);

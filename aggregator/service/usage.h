@@ -46,6 +46,13 @@ void usage_add (struct usage *u, const char *job, uint64_t bytes,
 void usage_set_user (struct usage *u, const char *job, const char *user);
 void usage_set_pin (struct usage *u, const char *job, bool pinned);
 
+/* Of a usage that counts promises: so many bytes are promised to a job, by the
+ * number that is returned (> 0; 0: no memory, it does not count); and more or
+ * fewer by that number.
+ */
+int64_t usage_promise (struct usage *u, const char *job, uint64_t bytes);
+void usage_change (struct usage *u, int64_t number, int64_t bytes);
+
 /* NULL: nothing has come. */
 const struct usage_job *usage_of_job (const struct usage *u, const char *job);
 uint64_t usage_of_user (const struct usage *u, const char *user);

@@ -42,6 +42,11 @@ void transfers_set_stored (struct transfers *t, transfer_stored_fn *fn,
     t->stored_arg = arg;
 }
 
+void transfers_set_room (struct transfers *t, const struct transfer_room *room)
+{
+    t->room = *room;
+}
+
 void transfers_share (struct transfers *t)
 {
     t->shared = true;
@@ -213,6 +218,22 @@ static void line_up (struct transfers *t, struct body *b, struct transfer *x)
     transfer_queue (t, b);
 }
 
+/* Whether there is room for a body that nobody offers yet. */
+static bool has_room (struct transfers *t, struct body *b,
+                      const struct ledger_item *item)
+{
+    if (!t->room.ask)
+        return true;
+    b->promised = transfer_missing (b);
+    b->promise = t->room.ask (t->room.arg, item, b->promised);
+    if (b->promise >= 0)
+        return true;
+    b->promise = 0;
+    if (b->missing == b->n)
+        transfer_end_body (t, b);
+    return false;
+}
+
 static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
                       struct err *err)
 {
@@ -225,8 +246,11 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
         transfer_complete (t, x, ITEM_IS_HERE);
         return 0;
     }
-    if (TAILQ_EMPTY (&b->offers))
+    if (TAILQ_EMPTY (&b->offers)) {
+        if (!has_room (t, b, &x->item))
+            return -EDQUOT;
         b->kind = x->item.kind;
+    }
     (void)transfer_change (x, ITEM_IS_ABSENT);
     x->body = b;
     line_up (t, b, x);
@@ -336,6 +360,10 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
         return err_set (err, ENOMEM, "no memory for a transfer");
     if ((rc = offer_new (t, x, m, err)) < 0)
         transfer_drop (t, x, ITEM_FAILED);
+    if (rc == -EDQUOT) {
+        counter_add (COUNTER_OFFERS_DEFERRED, 1);
+        rc = 0;
+    }
     transfer_grant (t);
     return rc;
 }
@@ -413,6 +441,7 @@ int transfer_finish (struct transfers *t, struct body *b, struct err *err)
     }
     (void)transfer_change_content (b, CONTENT_COMPLETE);
     LIST_INSERT_HEAD (&t->whole, b, all_whole);
+    transfer_settle (t, b);
     return 0;
 }
 
@@ -490,6 +519,7 @@ static int have_chunk (struct transfers *t, struct transfer *x, size_t i,
     counter_add (COUNTER_CHUNKS_TAKEN, 1);
     transfer_arrived (t, b, x->sender, asked);
     transfer_have (b, i, durable ? CHUNK_DURABLE : CHUNK_HERE);
+    transfer_settle (t, b);
     b->damaged = 0;
     if (t->uncommitted >= TRANSFER_NOTE_BYTES &&
         clock_mono_ns () - t->noted_ns >= TRANSFER_NOTE_NS)

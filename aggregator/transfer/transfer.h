@@ -174,6 +174,18 @@ typedef void transfer_stored_fn (void *arg, const struct ledger_item *item,
 void transfers_set_stored (struct transfers *t, transfer_stored_fn *fn,
                            void *arg);
 
+/* Who says whether there is room: 'ask' before the first request of a content
+ * that nobody sends, with the bytes that are missing of it: > 0: they are
+ * promised to it, by this number; 0: nobody counts; -1: it is not answered, and
+ * offered again.  'change': so many more, or fewer, are promised by a number.
+ */
+struct transfer_room {
+    int64_t (*ask) (void *arg, const struct ledger_item *item, uint64_t bytes);
+    void (*change) (void *arg, int64_t number, int64_t bytes);
+    void *arg;
+};
+void transfers_set_room (struct transfers *t, const struct transfer_room *room);
+
 /* Record everything that was received, before the process ends. */
 int transfers_note_all (struct transfers *t, struct err *err);
 

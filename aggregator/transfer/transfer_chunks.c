@@ -106,6 +106,7 @@ static void look_again (struct transfers *t, struct body *b,
     }
     b->next = 0;
     b->looked = false;
+    transfer_settle (t, b);
     transfer_queue (t, b);
 }
 
@@ -262,6 +263,7 @@ int transfer_skip (struct transfers *t, struct body *b, struct err *err)
             if (b->n > 1 && b->place.size != transfer_chunk_size (b, b->next))
                 return -EILSEQ;
             transfer_have (b, b->next, durable ? CHUNK_DURABLE : CHUNK_HERE);
+            transfer_settle (t, b);
         }
         b->next++;
         b->looked = false;

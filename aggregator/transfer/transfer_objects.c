@@ -203,6 +203,28 @@ void transfer_queue_all (struct transfers *t, struct sender *s)
     }
 }
 
+/* ---- room ---- */
+
+uint64_t transfer_missing (const struct body *b)
+{
+    uint64_t most = (uint64_t)b->missing * CONTENT_CHUNK;
+
+    return most < b->size ? most : b->size;
+}
+
+void transfer_settle (struct transfers *t, struct body *b)
+{
+    bool open = !TAILQ_EMPTY (&b->offers) && b->state.now != CONTENT_WHOLE;
+    uint64_t is = open ? transfer_missing (b) : 0;
+
+    if (b->promise > 0 && is != b->promised)
+        t->room.change (t->room.arg, b->promise,
+                        (int64_t)is - (int64_t)b->promised);
+    b->promised = is;
+    if (!open)
+        b->promise = 0;
+}
+
 /* ---- ends ---- */
 
 void transfer_end_body (struct transfers *t, struct body *b)
@@ -211,6 +233,7 @@ void transfer_end_body (struct transfers *t, struct body *b)
     if (b->state.now == CONTENT_WHOLE)
         LIST_REMOVE (b, all_whole);
     (void)transfer_change_content (b, CONTENT_OVER);
+    transfer_settle (t, b);
     LIST_REMOVE (b, same_bucket);
     transfer_end_list (t, b);
     free (b);
@@ -231,6 +254,7 @@ static void leave_body (struct transfers *t, struct transfer *x)
         b->unoffered_ns = clock_mono_ns ();
     else if (source)
         transfer_queue (t, b);
+    transfer_settle (t, b);
 }
 
 static void leave_sender (struct transfer *x)

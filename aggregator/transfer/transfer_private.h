@@ -56,6 +56,8 @@ struct body {
     size_t list_bytes;          // of memory, counted in t->list_bytes
     struct sharer *list_key;    // by which it is counted, or NULL
     struct ledger_place place;  // if it is whole
+    int64_t promise;            // number of its room, or 0: none is promised
+    uint64_t promised;          // bytes
     int64_t unoffered_ns;       // when the last offer ended
 };
 
@@ -135,6 +137,7 @@ struct transfers {
     void *also_arg;
     transfer_stored_fn *stored; // NULL: nobody counts
     void *stored_arg;
+    struct transfer_room room;
     struct hasher *hasher;
 };
 
@@ -162,6 +165,12 @@ void transfer_leave_key (struct sharer *k);
 
 /* Drop a content whose received bytes are useless; agents offer it again. */
 void transfer_throw_away (struct transfers *t, struct body *b);
+
+/* What is promised to a body is what is missing of it, while somebody offers
+ * it.
+ */
+uint64_t transfer_missing (const struct body *b);
+void transfer_settle (struct transfers *t, struct body *b);
 
 /* The bytes of chunk i. */
 static inline size_t transfer_chunk_size (const struct body *b, size_t i)

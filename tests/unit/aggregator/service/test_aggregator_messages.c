@@ -575,6 +575,85 @@ static void test_quota (void **state)
     usage_fini (&s->a.usage);
 }
 
+/* What needs no new bytes is acknowledged, however full a quota is. */
+static void test_quota_known (void **state)
+{
+    struct service *s = *state;
+
+    s->opt.quotas.root = 9;
+    aggregator_count_usage (&s->a);
+    service_hello (s, 1, "j", 2);
+    service_offer (s, 1, 1, "a capture");
+    service_chunk (s, 1, 1, "a capture");
+    assert_int_equal (service_commit (s), 0);
+    (void)service_said (s, MESSAGE_GET);
+    service_offer (s, 1, 2, "a capture");       // its ACK was lost
+    service_hello (s, 2, "k", 2);
+    service_offer (s, 2, 3, "a capture");       // of another job
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (service_said (s, MESSAGE_ACK), 2);
+    service_offer (s, 2, 4, "b");
+    assert_int_equal (service_said (s, MESSAGE_GET), 0);
+    usage_fini (&s->a.usage);
+}
+
+/* An accepted offer takes its room until it ends; to repeat it costs nothing. */
+static void test_quota_promised (void **state)
+{
+    struct service *s = *state;
+    const struct message gone = { .type = MESSAGE_GONE, .item = 1 };
+
+    s->opt.quotas.root = 20;
+    aggregator_count_usage (&s->a);
+    service_hello (s, 1, "j", 2);
+    service_hello (s, 2, "k", 2);
+    service_offer (s, 1, 1, "eleven byte");
+    service_offer (s, 1, 1, "eleven byte");
+    service_offer (s, 2, 1, "eleven byte");
+    assert_string_equal (aggregator_waits (&s->a, s->a.jobs), "");
+    (void)service_said (s, MESSAGE_GET);
+    service_offer (s, 2, 2, "eleven more");
+    assert_int_equal (service_said (s, MESSAGE_GET), 0);
+    service_hear (s, 1, &gone);
+    service_offer (s, 2, 2, "eleven more");
+    (void)service_said (s, MESSAGE_GET);
+    service_hear (s, 2, &gone);
+    service_offer (s, 2, 2, "eleven more");
+    assert_int_equal (service_said (s, MESSAGE_GET), 1);
+    service_chunk (s, 2, 2, "eleven more");
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (s->a.promised.total, 0);
+    service_offer (s, 2, 3, "nine byte");
+    assert_int_equal (service_said (s, MESSAGE_GET), 1);
+    usage_fini (&s->a.usage);
+}
+
+static int no_commit (void *arg, enum transfer_phase phase, struct err *err)
+{
+    (void)arg;
+    (void)phase;
+    return err_set (err, EIO, "of a test");
+}
+
+/* What could not be committed does not count. */
+static void test_usage_failed (void **state)
+{
+    struct service *s = *state;
+
+    s->opt.quotas.root = 20;
+    aggregator_count_usage (&s->a);
+    service_hello (s, 1, "j", 2);
+    service_offer (s, 1, 1, "a capture");
+    service_chunk (s, 1, 1, "a capture");
+    transfers_set_extra_work (s->a.transfers, no_commit, NULL);
+    assert_int_equal (aggregator_commit_now (&s->a), -EIO);
+    assert_int_equal (s->a.usage.total, 9);
+    aggregator_check_usage (&s->a, INT64_MAX);
+    assert_int_equal (s->a.usage.total, 0);
+    assert_int_equal (s->a.promised.total, 0);
+    usage_fini (&s->a.usage);
+}
+
 int main (void)
 {
 #define TEST(name) \
@@ -586,6 +665,8 @@ int main (void)
         TEST (test_clocks), TEST (test_mark), TEST (test_done_of_before),
         TEST (test_mark_unreadable), TEST (test_found_behind_done),
         TEST (test_reads_nothing), TEST (test_usage), TEST (test_quota),
+        TEST (test_quota_known), TEST (test_quota_promised),
+        TEST (test_usage_failed),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

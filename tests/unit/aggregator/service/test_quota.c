@@ -15,12 +15,13 @@
 #define NOW (1000 * NS_PER_S)
 
 static struct err why, hint;
+static struct usage promised;
 
 static bool allows (const struct quotas *q, const struct usage *u,
                     const char *job, uint64_t bytes)
 {
     why.text[0] = hint.text[0] = '\0';
-    return quotas_allow (q, u, job, bytes, &why, &hint);
+    return quotas_allow (q, u, &promised, job, bytes, &why, &hint);
 }
 
 static void says (const struct err *err, const char *text)
@@ -108,11 +109,36 @@ static void test_job_and_root (void **state)
     usage_fini (&u);
 }
 
+/* What is promised to others takes room, too. */
+static void test_promised (void **state)
+{
+    struct usage u = two_users ();
+    struct quotas q = { .root = 2000, .user = 1900 };
+    int64_t number;
+
+    (void)state;
+    usage_set_user (&promised, "other", "alice");
+    number = usage_promise (&promised, "other", 150);
+    assert_true (allows (&q, &u, "new", 50));
+    assert_false (allows (&q, &u, "new", 51));
+    q.user = 1700;
+    assert_false (allows (&q, &u, "old", 51));
+    says (&why, "quota of user alice is full");
+    usage_change (&promised, number, -150);
+    assert_true (allows (&q, &u, "old", 51));
+    q.job = 600;
+    (void)usage_promise (&promised, "large", 100);
+    assert_false (allows (&q, &u, "large", 1));
+    says (&why, "quota of job large is full");
+    usage_fini (&promised);
+    usage_fini (&u);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_options), cmocka_unit_test (test_user),
-        cmocka_unit_test (test_job_and_root),
+        cmocka_unit_test (test_job_and_root), cmocka_unit_test (test_promised),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -353,6 +353,59 @@ static void test_too_many (void **state)
     assert_true (counter_get (COUNTER_OFFERS_DEFERRED) == before + 3);
 }
 
+struct room {
+    uint64_t asked, promised, most;
+};
+
+static int64_t ask_room (void *arg, const struct ledger_item *item,
+                         uint64_t bytes)
+{
+    struct room *r = arg;
+
+    (void)item;
+    r->asked = bytes;
+    if (bytes > r->most)
+        return -1;
+    r->promised += bytes;
+    return 1;
+}
+
+static void change_room (void *arg, int64_t number, int64_t bytes)
+{
+    struct room *r = arg;
+
+    assert_int_equal (number, 1);
+    r->promised += (uint64_t)bytes;
+}
+
+/* Room is promised for what is missing, while somebody offers it. */
+static void test_room (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * (size_t)CONTENT_CHUNK, 1);
+    struct room r = { .most = d.size };
+    const struct transfer_room room = { ask_room, change_room, &r };
+    struct net_peer one = peer (1);
+
+    transfers_set_room (f->transfers, &room);
+    offer_data (f, 1, 1, &d);
+    assert_int_equal (r.promised, d.size);
+    assert_int_equal (answer (f, &f->sent[0], 1, &d, CODEC_PLAIN, 0), 0);
+    assert_int_equal (answer (f, &f->sent[1], 1, &d, CODEC_PLAIN, 0), 0);
+    assert_int_equal (r.promised, 2 * CONTENT_CHUNK);
+    transfers_forget (f->transfers, &one);
+    assert_int_equal (r.promised, 0);
+    r.most = 2 * CONTENT_CHUNK;
+    f->nsent = 0;
+    offer_data (f, 2, 7, &d);
+    assert_int_equal (r.asked, 2 * CONTENT_CHUNK);
+    (void)answer_all (f, 0, 2, &d, CODEC_PLAIN);
+    assert_int_equal (r.promised, 0);
+    assert_int_equal (transfers_commit (f->transfers, on_entered, f, NULL), 0);
+    check_stored (f, &d);
+    free (d.bytes);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,7 +413,7 @@ int main (void)
         TRANSFER_TEST (test_ignored), TRANSFER_TEST (test_resume),
         TRANSFER_TEST (test_same_content), TRANSFER_TEST (test_segment_cut),
         TRANSFER_TEST (test_wrong_bytes), TRANSFER_TEST (test_wrong_chunk),
-        TRANSFER_TEST (test_equal_chunks),
+        TRANSFER_TEST (test_equal_chunks), TRANSFER_TEST (test_room),
         TRANSFER_TEST (test_wrong_size_of_known),
         TRANSFER_TEST (test_wrong_size_of_late_chunk),
         TRANSFER_TEST (test_wrong_size), TRANSFER_TEST (test_too_many),
