@@ -248,7 +248,7 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
     }
     if (TAILQ_EMPTY (&b->offers)) {
         if (!has_room (t, b, &x->item))
-            return -EDQUOT;
+            return -EAGAIN;        // no disk says that
         b->kind = x->item.kind;
     }
     (void)transfer_change (x, ITEM_IS_ABSENT);
@@ -360,7 +360,7 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
         return err_set (err, ENOMEM, "no memory for a transfer");
     if ((rc = offer_new (t, x, m, err)) < 0)
         transfer_drop (t, x, ITEM_FAILED);
-    if (rc == -EDQUOT) {
+    if (rc == -EAGAIN) {
         counter_add (COUNTER_OFFERS_DEFERRED, 1);
         rc = 0;
     }
