@@ -97,7 +97,7 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
 {
     struct remove_what w = { .job = job, .what = what ? what : "" };
     struct err err = { "" };
-    struct removal r;
+    struct removal r = { .all = true };
     struct archive a;
     int status = cli_open_archive (opt->command, opt->root, &a), rc;
 
@@ -105,7 +105,8 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
         return status;
     rc = remove_plan (a.ledger, &w, &r, &err);
     archive_close (&a);
-    if (rc < 0)
+    // with --apply, a result may be left of it
+    if (rc < 0 && (rc != -ENOENT || !opt->apply))
         return FAIL (opt, rc == -ENOENT ? EX_NOINPUT : EX_IOERR, "%s",
                      err.text);
     if (r.pinned)

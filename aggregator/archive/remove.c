@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define AT_ONCE 512             // versions in one commit: half a MB of memory
 
@@ -145,16 +146,38 @@ static int remove_all (struct ledger *ledger, struct store *store,
     return rc;
 }
 
+static int path_of_result (const struct store *store, const char *job,
+                           char path[PATH_MAX], struct err *err)
+{
+    char jobs[PATH_MAX];
+
+    if (!fileio_join (jobs, sizeof (jobs), store_root (store), "jobs") ||
+        !fileio_join (path, PATH_MAX, jobs, job))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s",
+                        store_root (store));
+    return 0;
+}
+
 static int remove_result (const struct store *store, const char *job,
                           struct err *err)
 {
-    char jobs[PATH_MAX], path[PATH_MAX];
+    char path[PATH_MAX];
+    int rc = path_of_result (store, job, path, err);
 
-    if (!fileio_join (jobs, sizeof (jobs), store_root (store), "jobs") ||
-        !fileio_join (path, sizeof (path), jobs, job))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s",
-                        store_root (store));
-    return fileio_remove_tree (path, err);
+    return rc < 0 ? rc : fileio_remove_tree (path, err);
+}
+
+/* Whether an earlier removal was killed before it removed the result. */
+static bool has_remains (struct ledger *ledger, const struct store *store,
+                         const char *job)
+{
+    struct ledger_deletion d;
+    char path[PATH_MAX];
+
+    return ledger_last_deletion (ledger, job, &d, NULL) == 1 &&
+           ledger_newest (ledger, job, ITEM_RAW) == 0 &&
+           path_of_result (store, job, path, NULL) == 0 &&
+           access (path, F_OK) == 0;
 }
 
 int remove_apply (struct ledger *ledger, struct store *store,
@@ -166,6 +189,10 @@ int remove_apply (struct ledger *ledger, struct store *store,
                           .what = what->what, .at_ns = what->now_ns };
     int rc = remove_plan (ledger, what, ret, err);
 
+    if (rc == -ENOENT && has_remains (ledger, store, what->job)) {
+        ret->all = true;
+        return remove_result (store, what->job, err);
+    }
     if (rc < 0)
         return rc;
     if (ret->pinned)

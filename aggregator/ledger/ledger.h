@@ -294,7 +294,7 @@ int64_t ledger_count_open (struct ledger *l, const char *scope);
 /* Whether a job has items, or ever had any assigned. */
 bool ledger_has_job (struct ledger *l, const char *job);
 
-/* Jobs that had captures assigned and have none left. */
+/* Jobs that had captures assigned, or removed on purpose, and have none left. */
 int ledger_each_empty_job (struct ledger *l,
                            int (*fn) (void *arg, const char *job), void *arg,
                            struct err *err);

@@ -253,6 +253,8 @@ int ledger_each_empty_job (struct ledger *l,
 {
     struct db_rows r = ledger_rows (l, err, "SELECT id FROM job WHERE "
                                     "world_size=0 AND id NOT IN (SELECT job "
+                                    "FROM item) UNION SELECT job FROM deletion "
+                                    "WHERE gone=0 AND job NOT IN (SELECT job "
                                     "FROM item)");
     char id[MESSAGE_NAME_MAX];
 

@@ -1,0 +1,73 @@
+/* tests/unit/aggregator/archive/test_remove.c - what is left of a removed job */
+#include "aggregator/ledger/ledger_check.h"
+
+#include "archive/remove.h"
+
+static const struct remove_what all_of_j = {
+    .job = "j", .what = "", .verb = "archive rm", .by = "me", .uid = -1,
+    .now_ns = 5,
+};
+
+/* Only the commit of a removal: the death behind it. */
+static void remove_rows (struct root *r, const struct ledger_item *i)
+{
+    struct ledger_deletion d;
+
+    ledger_deletion_of (i, &d);
+    d.at_ns = 5;
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+}
+
+static struct ledger_item make (struct root *r, char result[PATH_MAX])
+{
+    struct ledger_item i = true_item ("c", "bytes");
+
+    (void)snprintf (result, PATH_MAX, "%s/jobs/j/out", r->dir);
+    assert_int_equal (fileio_mkdirs (result, FILEIO_DIR_MODE, NULL), 0);
+    assert_int_equal (enter (r, i, "bytes"), 1);
+    return i;
+}
+
+static int count_job (void *arg, const char *job)
+{
+    unsigned *n = arg;
+
+    assert_string_equal (job, "j");
+    (*n)++;
+    return 0;
+}
+
+/* The result of a job whose removal was killed goes with the next one, or when
+ * a service starts, also if somebody said how many ranks it has.
+ */
+static void test_killed (void **state)
+{
+    struct root *r = *state;
+    struct size_claim claim = { .by = CLAIM_EXPECT, .world_size = 4 };
+    char result[PATH_MAX];
+    struct ledger_item i = make (r, result);
+    struct removal done;
+    unsigned n = 0;
+
+    assert_int_equal (ledger_set_claim (r->l, "j", &claim, NULL), 0);
+    assert_int_equal (ledger_each_empty_job (r->l, count_job, &n, NULL), 0);
+    assert_int_equal (n, 0);
+    remove_rows (r, &i);
+    assert_int_equal (ledger_each_empty_job (r->l, count_job, &n, NULL), 0);
+    assert_int_equal (n, 1);
+    assert_int_equal (remove_plan (r->l, &all_of_j, &done, NULL), -ENOENT);
+    assert_int_equal (access (result, F_OK), 0);
+    assert_int_equal (remove_apply (r->l, r->s, &all_of_j, &done, NULL), 0);
+    assert_int_equal (access (result, F_OK), -1);
+    assert_int_equal (remove_apply (r->l, r->s, &all_of_j, &done, NULL),
+                      -ENOENT);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = { ROOT_TEST (test_killed) };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
