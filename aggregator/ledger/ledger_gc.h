@@ -22,6 +22,9 @@ int ledger_mark_content (struct ledger *l, const struct digest *id,
  */
 bool ledger_set_marking (struct ledger *l, bool marking);
 
+/* Whether something was removed that is not known to be collected. */
+bool ledger_has_unused (struct ledger *l);
+
 /* Mark the contents of at most 'limit' items (of a job, if that is not NULL)
  * after *seq, which moves on, and call 'fn' for each that was not marked and is
  * here: 1, or 0 if there are no more.

@@ -17,6 +17,13 @@ bool ledger_set_marking (struct ledger *l, bool marking)
     return was;
 }
 
+bool ledger_has_unused (struct ledger *l)
+{
+    return db_number (ledger_rows (l, NULL, "SELECT EXISTS (SELECT 1 FROM "
+                                   "dead) OR EXISTS (SELECT 1 FROM emptied)"),
+                      0) != 0;
+}
+
 int ledger_find_content (struct ledger *l, const struct digest *content,
                          struct ledger_place *ret, struct err *err)
 {

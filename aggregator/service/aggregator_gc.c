@@ -32,6 +32,7 @@ static void gc_over (struct aggregator *a, int rc, const struct err *err)
         log_str (&l, "text", err->text);
     log_end (&l);
     a->gc_rc = rc;
+    a->keep.gc_due = a->keep.gc_due && rc < 0;
     a->gc_err = *err;
     gc_end (a->gc);
     a->gc = NULL;

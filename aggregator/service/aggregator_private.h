@@ -145,6 +145,7 @@ struct aggregator {
     struct {                    // of what is kept
         struct retention_plan plan;
         bool under_way, has_next;
+        bool gc_due;            // until a collection has ended
         size_t at;              // the last of the plan's jobs that was looked
                                 // at, from the oldest on
         size_t removed, skipped, forgotten;     // in this run

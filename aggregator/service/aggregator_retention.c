@@ -8,23 +8,45 @@
 #include "archive/remove.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "ledger/ledger_gc.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define FIRST_NS (5 * NS_PER_S)         // after the start
 #define EVERY_NS (3600 * NS_PER_S)
+#define CLOCK_DAYS 400          // no data for so long: the clock may be wrong
 
 static int64_t wall_ns (const struct aggregator *a)
 {
     return a->opt->wall ? a->opt->wall () : clock_wall_ns ();
 }
 
+/* Whether a clock is not to be believed: the newest data is too far away. */
+static int check_clock (const struct retention_plan *p, int64_t now_ns,
+                        struct err *err)
+{
+    int64_t days = p->n == 0 ? 0
+                             : (now_ns - p->jobs[0].last_ns) / (24 * 3600 *
+                                                                NS_PER_S);
+
+    return llabs (days) <= CLOCK_DAYS ? 0
+               : err_set (err, EDOM, "nothing is removed: the newest data came "
+                          "%lld days %s now by this host's clock",
+                          (long long)llabs (days),
+                          days > 0 ? "before" : "after");
+}
+
 static int decide (struct aggregator *a, struct err *err)
 {
-    int rc = retention_plan (a->ledger, a->store, &a->opt->keep, wall_ns (a),
+    int64_t now_ns = wall_ns (a);
+    int rc = retention_plan (a->ledger, a->store, &a->opt->keep, now_ns,
                              &a->keep.plan, err);
 
+    if (rc == 0 && (rc = check_clock (&a->keep.plan, now_ns, err)) < 0)
+        retention_free (&a->keep.plan);
     a->keep.at = rc < 0 ? 0 : a->keep.plan.n;
     a->keep.removed = a->keep.skipped = a->keep.forgotten = 0;
     a->keep.bytes = 0;
@@ -89,6 +111,7 @@ static void remove_one (struct aggregator *a, const struct retention_job *j)
         return;
     }
     a->keep.removed += j->goes;
+    a->keep.gc_due = a->keep.gc_due || j->goes;
     a->keep.forgotten += !j->goes;
     a->keep.bytes += j->goes ? j->bytes : 0;
     a->usage_stale = true;
@@ -129,7 +152,7 @@ static void end_run (struct aggregator *a)
     }
     log_end (&l);
     retention_free (&a->keep.plan);
-    if (a->keep.removed > 0 && aggregator_start_gc (a, &gc, &err) < 0)
+    if (a->keep.gc_due && aggregator_start_gc (a, &gc, &err) < 0)
         log_error ("collect-failed", "%s", err.text);
 }
 
@@ -157,6 +180,7 @@ void aggregator_check_retention (struct aggregator *a, int64_t now)
         return;
     if (a->keep.next_ns == 0) {
         a->keep.next_ns = now + FIRST_NS;
+        a->keep.gc_due = ledger_has_unused (a->ledger);
         return;
     }
     if (!aggregator_is_quiet (a))

@@ -175,6 +175,48 @@ static void test_pinned_meanwhile (void **state)
     assert_false (has (s, "b"));
 }
 
+/* A collection that did not end is begun again, also by the next service. */
+static void test_collected_later (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_LAST, "0");
+    deliver (s, 1, "j", "c1");
+    aggregator_check_retention (&s->a, now);
+    for (int i = 0; i < 4; i++)
+        aggregator_check_retention (&s->a, now + 5 * NS_PER_S);
+    assert_non_null (s->a.gc);
+    assert_false (has (s, "j"));
+    aggregator_end_gc (&s->a);
+    service_close (s);
+    service_open (s);
+    turn (s, now);
+    turn (s, now + 5 * NS_PER_S);
+    assert_int_equal (s->a.gc_report.removed, 1);
+    assert_false (s->a.keep.gc_due);
+}
+
+/* With a clock that cannot be right nothing is removed. */
+static void test_clock (void **state)
+{
+    static const int wrong[] = { 500, -500 };
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_LAST, "0");
+    deliver (s, 1, "j", "c1");
+    turn (s, now);
+    for (int i = 0; i < 2; i++) {
+        days = wrong[i];
+        turn (s, now += 3600 * NS_PER_S);
+        assert_true (has (s, "j"));
+    }
+    days = 399;
+    turn (s, now + 3600 * NS_PER_S);
+    assert_false (has (s, "j"));
+}
+
 /* What was removed is acknowledged when it is offered again, and not asked for.
  */
 static void test_offered_again (void **state)
@@ -205,7 +247,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         SERVICE_TEST (test_days), SERVICE_TEST (test_busy),
         SERVICE_TEST (test_busy_scope), SERVICE_TEST (test_newer),
-        SERVICE_TEST (test_pinned_meanwhile),
+        SERVICE_TEST (test_pinned_meanwhile), SERVICE_TEST (test_clock),
+        SERVICE_TEST (test_collected_later),
         SERVICE_TEST (test_offered_again),
     };
 
