@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NO_COMMAND "-"          // replaces that of a removed job
 #define AT_ONCE 512             // versions in one commit: half a MB of memory
 
 /* ---- what it is ---- */
@@ -180,6 +181,56 @@ static bool has_remains (struct ledger *ledger, const struct store *store,
            access (path, F_OK) == 0;
 }
 
+/* ---- facts ---- */
+
+static int set_fact (struct ledger *ledger, struct store *store,
+                   const struct ledger_fact *f, struct err *err)
+{
+    int rc = store_note_fact (store, f, err);
+
+    if (rc == 0)
+        rc = store_sync (store, err);
+    if (rc == 0 && (rc = ledger_begin (ledger, err)) == 0) {
+        rc = ledger_set_fact (ledger, f, err);
+        if (rc >= 0 && ledger_built (ledger, f->job) != 0)
+            rc = ledger_set_built (ledger, f->job, 0, NULL, err);
+        if (rc >= 0)
+            rc = store_account (store, ledger, err);
+        rc = ledger_finish (ledger, rc, err);
+    }
+    if (rc < 0)
+        store_revert (store);
+    else
+        store_committed (store);
+    return rc;
+}
+
+static int find_command (void *arg, const struct ledger_fact *f)
+{
+    bool *found = arg;
+
+    *found = *found || (strcmp (f->key, FACT_COMMAND) == 0 && !f->gone &&
+                        strcmp (f->value, NO_COMMAND) != 0);
+    return 0;
+}
+
+/* Nobody forgets the command of a job without captures later.  What comes of the
+ * job again may have one.
+ */
+static int drop_command (struct ledger *ledger, struct store *store,
+                         const struct remove_what *what, struct err *err)
+{
+    struct ledger_fact f = { .key = FACT_COMMAND, .value = NO_COMMAND,
+                             .at_ns = what->now_ns };
+    bool found = false;
+    int rc = ledger_each_fact (ledger, what->job, 0, find_command, &found,
+                               err);
+
+    PRINT (f.job, "%s", what->job);
+    PRINT (f.by, "%s", what->by);
+    return rc < 0 || !found ? rc : set_fact (ledger, store, &f, err);
+}
+
 int remove_apply (struct ledger *ledger, struct store *store,
                   const struct remove_what *what, struct removal *ret,
                   struct err *err)
@@ -205,34 +256,11 @@ int remove_apply (struct ledger *ledger, struct store *store,
     line.captures = ret->captures;
     line.files = ret->files;
     line.bytes = (int64_t)ret->bytes;
-    if ((rc = audit_write (store_root (store), &line, err)) < 0 ||
-        (rc = remove_all (ledger, store, what, err)) < 0)
+    if ((rc = audit_write (store_root (store), &line, err)) == 0 && ret->all)
+        rc = drop_command (ledger, store, what, err);
+    if (rc < 0 || (rc = remove_all (ledger, store, what, err)) < 0)
         return rc;
     return ret->all ? remove_result (store, what->job, err) : 0;
-}
-
-/* ---- command and environment ---- */
-
-static int forget (struct ledger *ledger, struct store *store,
-                   const struct ledger_fact *f, struct err *err)
-{
-    int rc = store_note_fact (store, f, err);
-
-    if (rc == 0)
-        rc = store_sync (store, err);
-    if (rc == 0 && (rc = ledger_begin (ledger, err)) == 0) {
-        rc = ledger_set_fact (ledger, f, err);
-        if (rc >= 0 && ledger_built (ledger, f->job) != 0)
-            rc = ledger_set_built (ledger, f->job, 0, NULL, err);
-        if (rc >= 0)
-            rc = store_account (store, ledger, err);
-        rc = ledger_finish (ledger, rc, err);
-    }
-    if (rc < 0)
-        store_revert (store);
-    else
-        store_committed (store);
-    return rc;
 }
 
 int remove_metadata (struct ledger *ledger, struct store *store,
@@ -251,6 +279,6 @@ int remove_metadata (struct ledger *ledger, struct store *store,
     if ((rc = ledger_has_fact (ledger, &f, err)) != 0)
         return rc < 0 ? rc : 0;
     if ((rc = audit_write (store_root (store), &line, err)) == 0)
-        rc = forget (ledger, store, &f, err);
+        rc = set_fact (ledger, store, &f, err);
     return rc < 0 ? rc : 1;
 }

@@ -38,7 +38,8 @@ int remove_plan (struct ledger *ledger, const struct remove_what *what,
                  struct removal *ret, struct err *err);
 
 /* Remove it; durable on return, and so are parts of it if this fails or is
- * killed: repeat it then.  A line of the audit log precedes it.  The directory
+ * killed: repeat it then.  A line of the audit log precedes it.  With the last
+ * capture the ledger forgets the job's command.  The directory
  * of the job's result is removed with its last capture; if that was killed in
  * between, the next one removes it, with nothing else in 'ret'.  Nothing uncommitted may
  * be appended to the store.  -EPERM: the job is pinned; -EBUSY: it has newer

@@ -65,9 +65,58 @@ static void test_killed (void **state)
                       -ENOENT);
 }
 
+static int take_command (void *arg, const struct ledger_fact *f)
+{
+    if (strcmp (f->key, FACT_COMMAND) == 0)
+        *(struct ledger_fact *)arg = *f;
+    return 0;
+}
+
+static void check_command (struct root *r, const char *want)
+{
+    struct ledger_fact f = { .at_ns = 0 };
+
+    assert_int_equal (ledger_each_fact (r->l, "j", 0, take_command, &f, NULL),
+                      0);
+    assert_string_equal (f.value, want);
+}
+
+static void set_command (struct root *r, const char *value)
+{
+    struct ledger_fact f = { .key = FACT_COMMAND, .at_ns = 1 };
+
+    (void)snprintf (f.job, sizeof (f.job), "j");
+    (void)snprintf (f.value, sizeof (f.value), "%s", value);
+    assert_int_equal (ledger_set_fact (r->l, &f, NULL), 1);
+}
+
+/* The command goes with the last capture, and only then. */
+static void test_command (void **state)
+{
+    struct root *r = *state;
+    struct remove_what one = all_of_j;
+    char result[PATH_MAX];
+    struct removal done;
+
+    (void)make (r, result);
+    assert_int_equal (enter (r, true_item ("d", "more"), "more"), 1);
+    set_command (r, "secret");
+    one.what = "c";
+    assert_int_equal (remove_apply (r->l, r->s, &one, &done, NULL), 0);
+    check_command (r, "secret");
+    assert_int_equal (remove_apply (r->l, r->s, &all_of_j, &done, NULL), 0);
+    check_command (r, "-");
+    root_close (r);
+    root_open (r);
+    check_command (r, "-");
+    set_command (r, "next");    // of what comes again
+    check_command (r, "next");
+}
+
 int main (void)
 {
-    const struct CMUnitTest tests[] = { ROOT_TEST (test_killed) };
+    const struct CMUnitTest tests[] = { ROOT_TEST (test_killed),
+                                        ROOT_TEST (test_command) };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
 }
