@@ -68,8 +68,8 @@ static bool is_of_job (void *arg, const struct ledger_item *item)
     return strcmp (aggregator_job_of (d->a, &i), d->job) == 0;
 }
 
-/* Whether agents still deliver to it.  Those of a divided job say the scope, and
- * may never be done: only what they offer counts.
+/* Whether agents still deliver to it.  Those of a divided job say the scope,
+ * and may never be done: only what they offer counts.
  */
 static bool is_busy (struct aggregator *a, const char *job)
 {

@@ -66,6 +66,8 @@ void service_close (struct service *s)
 {
     struct aggregator *a = &s->a;
 
+    aggregator_end_gc (a);
+    aggregator_end_retention (a);
     transfers_destroy (a->transfers);
     loop_destroy (a->loop);
     store_close (a->store);
