@@ -6,6 +6,7 @@
 
 #include "archive/archive.h"
 #include "archive/archive_stream.h"
+#include "archive/archive_verify.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -76,10 +77,10 @@ static const struct option_spec options[] = {
 
 static const struct command_spec archive_command = {
     "rollcall archive",
-    "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB] | "
+    "[OPTION]... ls [JOB] | get JOB [CAPTURE|RANK] DIR | verify [JOB] | "
     "add DIR... | export JOB FILE | import FILE | tag|untag JOB TAG... | "
     "pin|unpin JOB | rm JOB [CAPTURE|RANK] | prune | gc",
-    "Put captures into a root, list them, get one back byte for byte, check "
+    "Put captures into a root, list them, get them back byte for byte, check "
     "every hash, mark jobs with tags and pins, and remove what is not needed.",
     options, sizeof (options) / sizeof (options[0]),
 };
@@ -98,10 +99,20 @@ static const char *state_of (const struct ledger_item *i)
     return i->lost ? "quarantined" : i->superseded ? "superseded" : "stored";
 }
 
+/* Rank by rank, and of each its rows first. */
+static int compare_ranks (const void *a, const void *b)
+{
+    const struct ledger_item *x = a, *y = b;
+
+    return x->rank != y->rank   ? x->rank < y->rank ? -1 : 1
+           : x->kind != y->kind ? x->kind < y->kind ? -1 : 1
+           : x->seq != y->seq   ? x->seq < y->seq ? -1 : 1 : 0;
+}
+
 /* Call 'fn' for each item of a job, or of all jobs if it is NULL.  Returns the
  * number of items, or a negative errno after a message.
  */
-static long for_items (struct archive *a, const char *job,
+static long for_items (struct archive *a, const char *job, bool by_rank,
                        int (*fn) (void *arg, struct archive *a,
                                   const struct ledger_item *item), void *arg)
 {
@@ -116,6 +127,8 @@ static long for_items (struct archive *a, const char *job,
 
         if (rc == 0 && (!job || strcmp (job, names[i]) == 0))
             rc = archive_list (a, names[i], &list, &err);
+        if (by_rank && list.n > 0)
+            qsort (list.items, list.n, sizeof (*list.items), compare_ranks);
         for (size_t k = 0; k < list.n && rc == 0; k++, count++)
             rc = fn (arg, a, &list.items[k]);
         free (list.items);
@@ -224,7 +237,7 @@ static int verb_archive_list (const struct archive_options *opt,
 
     if (l.g)
         grid_head (l.g, names, sizeof (names) / sizeof (names[0]));
-    n = for_items (a, job, list_item, &l);
+    n = for_items (a, job, false, list_item, &l);
     if (l.g && n > 0)
         rc = grid_finish (l.g);
     grid_destroy (l.g);
@@ -240,26 +253,22 @@ static int verb_archive_list (const struct archive_options *opt,
 struct verifying {
     const struct archive_options *opt;
     struct json *damaged;
-    unsigned long long bytes;
+    struct archive_verified sums;
     size_t bad;
 };
 
-static int verify_item (void *arg, struct archive *a,
-                        const struct ledger_item *i)
+static int tell_damaged (void *arg, const struct ledger_item *i,
+                         const struct err *why)
 {
     struct verifying *v = arg;
     char text[2 * MESSAGE_PATH_MAX + ERR_TEXT_MAX];
     char shown[UTF8_ESCAPED (sizeof (text))];
-    struct err err = { "" };
     struct json *o;
 
-    v->bytes += i->place.size;
-    if (archive_check (a, i, &err) == 0)
-        return 0;
     v->bad++;
     if (!v->opt->json) {
         PRINT (text, "job %s rank %lld %s%s%s: %s", i->job, (long long)i->rank,
-               i->capture, *i->path ? "/" : "", i->path, err.text);
+               i->capture, *i->path ? "/" : "", i->path, why->text);
         (void)printf ("damaged: %s\n",
                       utf8_escape (text, UTF8_COLUMN, shown));
         return 0;
@@ -269,16 +278,44 @@ static int verify_item (void *arg, struct archive *a,
     json_add_int (o, "rank", i->rank);
     json_add_text (o, "capture", i->capture);
     json_add_nonempty (o, "path", i->path);
-    json_add_text (o, "reason", err.text);
+    json_add_text (o, "reason", why->text);
     return 0;
+}
+
+static int verify_item (void *arg, struct archive *a,
+                        const struct ledger_item *i)
+{
+    struct verifying *v = arg;
+    struct err why = { "" };
+
+    v->sums.items++;
+    v->sums.bytes += i->place.size;
+    return archive_check (a, i, &why) == 0 ? 0 : tell_damaged (v, i, &why);
+}
+
+/* As for_items. */
+static long verify_items (struct verifying *v, struct archive *a,
+                          const char *job)
+{
+    struct err err = { "" };
+    int rc = 0;
+
+    if (job)
+        rc = (int)for_items (a, job, false, verify_item, v);
+    else if ((rc = archive_verify (a, tell_damaged, v, &v->sums, &err)) < 0)
+        (void)FAIL (0, "%s", err.text);
+    if (job)
+        v->sums.stored = a->read;
+    return rc < 0 ? rc : (long)v->sums.items;
 }
 
 static int verify (const struct archive_options *opt, struct archive *a,
                    const char *job)
 {
     struct json *doc = opt->json ? json_object () : NULL;
-    struct verifying v = { opt, json_add_array (doc, "damaged"), 0, 0 };
-    long n = for_items (a, job, verify_item, &v);
+    struct verifying v = { .opt = opt,
+                           .damaged = json_add_array (doc, "damaged") };
+    long n = verify_items (&v, a, job);
     int rc;
 
     if (n <= 0 && (n < 0 || job)) {
@@ -286,12 +323,13 @@ static int verify (const struct archive_options *opt, struct archive *a,
         return n < 0 ? EX_IOERR : nothing_of (a, job);
     }
     json_add_int (doc, "items", n);
-    json_add_int (doc, "bytes", (int64_t)v.bytes);
-    json_add_int (doc, "stored", (int64_t)a->read);
+    json_add_int (doc, "bytes", (int64_t)v.sums.bytes);
+    json_add_int (doc, "stored", (int64_t)v.sums.stored);
     if (!opt->json)
         (void)printf ("%ld item%s, %llu bytes, stored in %llu, %zu damaged\n",
-                      n, units_s ((uint64_t)n), v.bytes,
-                      (unsigned long long)a->read, v.bad);
+                      n, units_s ((uint64_t)n),
+                      (unsigned long long)v.sums.bytes,
+                      (unsigned long long)v.sums.stored, v.bad);
     if (v.bad > 0)
         (void)FAIL (0, "rollcall archive add --verify DIR, with the captures "
                     "that are damaged in DIR, repairs them");
@@ -302,7 +340,7 @@ static int verify (const struct archive_options *opt, struct archive *a,
 /* ---- get ---- */
 
 struct getting {
-    const char *job, *what, *dir, *file;
+    const char *job, *what, *dir, *file;        // what: NULL: all of the job
     struct tree out;            // 'dir', once there is something to get
     int64_t rank;               // -1: 'what' is the name of a capture
     bool superseded;            // those, and only those
@@ -364,7 +402,7 @@ static bool has_file (const struct getting *g, const struct ledger_item *i)
 static bool is_wanted (const struct getting *g, const struct ledger_item *i)
 {
     return i->superseded == g->superseded && has_file (g, i) &&
-           ((g->rank >= 0 && i->rank == g->rank) ||
+           (!g->what || (g->rank >= 0 && i->rank == g->rank) ||
             strcmp (i->capture, g->what) == 0);
 }
 
@@ -447,16 +485,16 @@ static void tell_got (const struct getting *g)
     (void)fputc ('\n', stdout);
 }
 
+/* The words behind get. */
 static void begin_get (struct getting *g, const struct archive_options *opt,
-                       char *const *words)
+                       int n, char *const *words)
 {
-    const char *what = words[1];
-
-    *g = (struct getting){ .job = words[0], .what = what, .dir = words[2],
-                           .rank = -1, .superseded = opt->superseded,
-                           .owner = opt->owner, .file = opt->file,
-                           .foreign = opt->foreign };
-    (void)units_rank (what, &g->rank);
+    *g = (struct getting){ .job = words[0], .what = n > 2 ? words[1] : NULL,
+                           .dir = words[n - 1], .rank = -1,
+                           .superseded = opt->superseded, .owner = opt->owner,
+                           .file = opt->file, .foreign = opt->foreign };
+    if (g->what)
+        (void)units_rank (g->what, &g->rank);
 }
 
 static int told (const struct getting *g)
@@ -487,12 +525,13 @@ static int get_all_of (struct getting *g, FILE *in)
 }
 
 /* The service reads, and this process writes. */
-static int get_by_view (const struct archive_options *opt, char *const *words)
+static int get_by_view (const struct archive_options *opt, int n,
+                        char *const *words)
 {
     struct cli_view v;
     struct getting g;
     FILE *in;
-    int status = cli_view_begin (&archive_command, opt->root, opt, 4, words,
+    int status = cli_view_begin (&archive_command, opt->root, opt, n, words,
                                  &v), rc;
 
     if (status)
@@ -500,7 +539,7 @@ static int get_by_view (const struct archive_options *opt, char *const *words)
     if (!(in = fdopen (v.out, "r")))
         return FAIL (EX_OSERR, "no memory");
     v.out = -1;
-    begin_get (&g, opt, words + 1);
+    begin_get (&g, opt, n - 1, words + 1);
     rc = get_all_of (&g, in);
     (void)fclose (in);
     tree_close (&g.out);
@@ -508,27 +547,31 @@ static int get_by_view (const struct archive_options *opt, char *const *words)
     return rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
 }
 
-static int get (const struct archive_options *opt, struct archive *a,
+static int nothing_wanted (const struct getting *g)
+{
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
+
+    return FAIL (EX_NOINPUT, "job %s has no capture%s%s%s%s: rollcall archive "
+                 "ls %s lists them", g->job, g->what ? " and no rank " : "",
+                 g->what ? g->what : "",
+                 g->superseded ? " with superseded versions" : "",
+                 g->file ? " with such a file" : "", shell_word (g->job, word));
+}
+
+static int get (const struct archive_options *opt, struct archive *a, int n,
                 char *const *words)
 {
-    const char *job = words[0], *what = words[1];
-    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
     struct getting g;
-    long n;
+    long items;
 
-    begin_get (&g, opt, words);
-    n = for_items (a, job, get_item, &g);
+    begin_get (&g, opt, n, words);
+    items = for_items (a, g.job, true, get_item, &g);
     tree_close (&g.out);
-    if (n < 0)
-        return cli_output_status ((int)n);
-    if (n == 0)
-        return nothing_of (a, job);
-    if (g.files + g.bad == 0)
-        return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s%s%s: "
-                     "rollcall archive ls %s lists them", job, what,
-                     g.superseded ? " with superseded versions" : "",
-                     g.file ? " with such a file" : "", shell_word (job, word));
-    return told (&g);
+    if (items < 0)
+        return cli_output_status ((int)items);
+    if (items == 0)
+        return nothing_of (a, g.job);
+    return g.files + g.bad == 0 ? nothing_wanted (&g) : told (&g);
 }
 
 /* ---- tags and pins ---- */
@@ -580,7 +623,7 @@ static const struct archive_verb {
     const char *asks;           // what is missing
 } verbs[] = {
     { "ls", "[JOB]", 0, 1, false, NULL },
-    { "get", "JOB CAPTURE|RANK DIR", 3, 3, false, NULL },
+    { "get", "JOB [CAPTURE|RANK] DIR", 2, 3, false, NULL },
     { "verify", "[JOB]", 0, 1, false, NULL },
     { "add", "DIR...", 1, INT_MAX, false, "which directory" },
     { "export", "JOB FILE", 2, 2, false, "which job, and to which file" },
@@ -613,7 +656,7 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (argv[0], "export") == 0)
         return archive_export (opt, a, argv[1], argv[2]);
-    return get (opt, a, argv + 1);
+    return get (opt, a, argc - 1, argv + 1);
 }
 
 static bool is_get (const struct archive_verb *v)
@@ -654,11 +697,10 @@ static int remove_something (const struct archive_options *opt,
 static const struct archive_verb *understand (int argc, char **argv)
 {
     static const char *const missing[] = {      // of get
-        "which job, which capture or rank, and to which directory",
-        "which capture or rank of that job, and to which directory",
-        "to which directory",
+        "which job, and to which directory", "to which directory",
     };
     const struct archive_verb *v = find_verb (argc > 0 ? argv[0] : "");
+    int64_t rank;
 
     if (!v)
         (void)FAIL (0, "%s%s: use ls, get, verify, add, export, import, tag, "
@@ -673,8 +715,11 @@ static const struct archive_verb *understand (int argc, char **argv)
                     v->marks ? argc == 1 ? "which job" : "which tags"
                     : v->asks ? v->asks : missing[argc - 1],
                     archive_command.name, v->name, v->usage);
-    else if (is_get (v) && !*argv[3])
+    else if (is_get (v) && !*argv[argc - 1])
         (void)FAIL (0, "get: DIR is empty");
+    else if (is_get (v) && argc == 3 && units_rank (argv[2], &rank) == 0)
+        (void)FAIL (0, "get: to which directory? (\"%s\" means a rank, and ./%s "
+                    "a directory)", argv[2], argv[2]);
     else if (names_job (v) && !cli_valid_job (argv[1]))
         (void)FAIL (0, "\"%s\" is not the name of a job", argv[1]);
     else
@@ -721,7 +766,7 @@ int verb_archive (int argc, char **argv)
         return status;
     if (cli_needs_view (opt.root))
         return strcmp (v->name, "get") == 0
-                   ? get_by_view (&opt, argv + rest)
+                   ? get_by_view (&opt, argc - rest, argv + rest)
                    : cli_view (&archive_command, opt.root, &opt, argc - rest,
                                argv + rest);
     if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)

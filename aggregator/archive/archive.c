@@ -41,10 +41,13 @@ int archive_open (const char *root, struct archive *a, struct err *err)
 
 void archive_close (struct archive *a)
 {
+    store_reader_destroy (a->in);
+    store_content_fini (&a->content);
     store_close (a->store);
     ledger_close (a->ledger);
     map_fini (&a->checked);
     lease_end (&a->lease);
+    a->in = NULL;
     a->store = NULL;
     a->ledger = NULL;
 }
@@ -125,23 +128,25 @@ int archive_list (struct archive *a, const char *job,
 
 /* ---- content ---- */
 
+/* For a->in. */
 static int open_content (struct archive *a, const struct ledger_item *item,
-                         struct store_reader **ret, struct err *err)
+                         struct err *err)
 {
-    *ret = NULL;
+    int rc;
+
     if (item->lost)
-        return err_set (err, ENOENT, "it was damaged and set aside, see "
-                        "%s/quarantine", a->root);
-    return store_reader_open (a->store, a->ledger, &item->content,
-                              &item->place, ret, err);
+        return err_set (err, ENOENT, ARCHIVE_SET_ASIDE, a->root);
+    store_content_fini (&a->content);
+    rc = store_find_chunks (a->store, a->ledger, &item->content, &item->place,
+                            &a->content, err);
+    return rc < 0 || a->in ? rc : store_reader_create (a->store, &a->content,
+                                                       &a->in, err);
 }
 
 /* Check a chunk, unless that was done before. */
-static int check_chunk (struct archive *a, struct store_reader *in, size_t i,
-                        struct err *err)
+static int check_chunk (struct archive *a, size_t i, struct err *err)
 {
-    const struct store_chunk *chunk =
-        store_chunk_at (store_reader_content (in), i);
+    const struct store_chunk *chunk = store_chunk_at (&a->content, i);
     struct checked key = { { 0 }, 0 }, *c;
     const void *bytes;
     bool is_new;
@@ -151,7 +156,7 @@ static int check_chunk (struct archive *a, struct store_reader *in, size_t i,
         return err_set (err, ENOMEM, "no memory to verify");
     if (is_new) {
         a->read += chunk->place.stored;
-        return (int)(c->rc = store_reader_check_chunk (in, i, &bytes, err));
+        return (int)(c->rc = store_reader_check_chunk (a->in, i, &bytes, err));
     }
     return c->rc < 0 ? err_set (err, -(int)c->rc, "it has a chunk that is "
                                 "damaged, as another file has") : 0;
@@ -160,12 +165,10 @@ static int check_chunk (struct archive *a, struct store_reader *in, size_t i,
 int archive_check (struct archive *a, const struct ledger_item *item,
                    struct err *err)
 {
-    struct store_reader *in;
-    int rc = open_content (a, item, &in, err);
+    int rc = open_content (a, item, err);
 
-    for (size_t i = 0; rc == 0 && i < store_reader_content (in)->n; i++)
-        rc = check_chunk (a, in, i, err);
-    store_reader_destroy (in);
+    for (size_t i = 0; rc == 0 && i < a->content.n; i++)
+        rc = check_chunk (a, i, err);
     return rc;
 }
 
@@ -177,13 +180,9 @@ static int write_bytes (void *arg, const void *bytes, size_t size)
 int archive_read (struct archive *a, const struct ledger_item *item,
                   store_bytes_fn *fn, void *arg, struct err *err)
 {
-    struct store_reader *in;
-    int rc = open_content (a, item, &in, err);
+    int rc = open_content (a, item, err);
 
-    if (rc == 0)
-        rc = store_reader_check (in, fn, arg, NULL, err);
-    store_reader_destroy (in);
-    return rc;
+    return rc < 0 ? rc : store_reader_check (a->in, fn, arg, NULL, err);
 }
 
 /* What a file is written with, and given. */
@@ -285,12 +284,8 @@ int archive_get (struct archive *a, const struct ledger_item *item,
                  const struct tree *to, const char *path, bool owner,
                  struct err *err)
 {
-    struct store_reader *in;
-    int rc = open_content (a, item, &in, err);
+    int rc = open_content (a, item, err);
 
-    if (rc == 0)
-        rc = archive_write (to, path, &item->facts, owner, fill_from_store, in,
-                            err);
-    store_reader_destroy (in);
-    return rc;
+    return rc < 0 ? rc : archive_write (to, path, &item->facts, owner,
+                                        fill_from_store, a->in, err);
 }

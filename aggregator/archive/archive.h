@@ -23,7 +23,12 @@ struct archive {
     struct lease lease;         // nothing is collected while it is open
     struct map checked;         // chunks, and the result of their check
     uint64_t read;              // bytes that archive_check has read
+    struct store_content content;       // the last one that was read, ...
+    struct store_reader *in;    // ... by this, whose buffers stay
 };
+
+/* The reason for an item whose content a check had moved away, of ROOT. */
+#define ARCHIVE_SET_ASIDE "it was damaged and set aside, see %s/quarantine"
 
 /* The items of a job, all kinds, oldest first. */
 struct archive_items {

@@ -221,6 +221,15 @@ int ledger_add_content (struct ledger *l, const struct digest *content,
 int ledger_drop_content (struct ledger *l, const struct digest *content,
                          struct err *err);
 
+/* The first segment after *segment that has a content: 1, 0.  Its chunks and
+ * lists, in the order of their places.
+ */
+int ledger_next_used (struct ledger *l, int64_t *segment, struct err *err);
+int ledger_each_stored (struct ledger *l, int64_t segment,
+                        int (*fn) (void *arg, const struct digest *id,
+                                   const struct ledger_place *place),
+                        void *arg, struct err *err);
+
 /* List the contents of several chunks, in the order of their ids. */
 int ledger_each_list (struct ledger *l,
                       int (*fn) (void *arg, const struct digest *id,

@@ -62,22 +62,50 @@ int ledger_drop_content (struct ledger *l, const struct digest *content,
     return ledger_do (l, err, "DELETE FROM content WHERE id=?1", content);
 }
 
+#define CONTENT "SELECT id, segment, offset, stored, size, form, sum FROM content "
+
+/* The rows of a query that begins with these columns. */
+static int each_place (struct db_rows *r,
+                       int (*fn) (void *arg, const struct digest *id,
+                                  const struct ledger_place *place), void *arg)
+{
+    struct ledger_place p;
+    struct digest id;
+    int64_t sum;
+
+    while (db_row (r, id, p.segment, p.offset, p.stored, p.size, p.form, sum))
+        r->rc = ledger_valid_place (&p) && sum == ledger_content_sum (&id, &p)
+                    ? fn (arg, &id, &p) : ledger_damaged (r->err);
+    return db_end (r);
+}
+
 int ledger_each_list (struct ledger *l,
                       int (*fn) (void *arg, const struct digest *id,
                                  const struct ledger_place *place),
                       void *arg, struct err *err)
 {
-    struct db_rows r = ledger_rows (l, err, "SELECT id, segment, offset, "
-                                    "stored, size, form, sum FROM content "
-                                    "WHERE form=16 ORDER BY id");
-    struct ledger_place p;
-    struct digest id;
-    int64_t sum;
+    struct db_rows r = ledger_rows (l, err, CONTENT "WHERE form=16 ORDER BY "
+                                    "id");
 
-    while (db_row (&r, id, p.segment, p.offset, p.stored, p.size, p.form, sum))
-        r.rc = ledger_valid_place (&p) && sum == ledger_content_sum (&id, &p)
-                   ? fn (arg, &id, &p) : ledger_damaged (err);
-    return db_end (&r);
+    return each_place (&r, fn, arg);
+}
+
+int ledger_next_used (struct ledger *l, int64_t *segment, struct err *err)
+{
+    return db_one (ledger_rows (l, err, "SELECT segment FROM content WHERE "
+                                "segment>?1 ORDER BY segment LIMIT 1",
+                                *segment), *segment);
+}
+
+int ledger_each_stored (struct ledger *l, int64_t segment,
+                        int (*fn) (void *arg, const struct digest *id,
+                                   const struct ledger_place *place),
+                        void *arg, struct err *err)
+{
+    struct db_rows r = ledger_rows (l, err, CONTENT "WHERE segment=?1 ORDER BY "
+                                    "offset", segment);
+
+    return each_place (&r, fn, arg);
 }
 
 int ledger_each_content (struct ledger *l,

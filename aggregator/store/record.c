@@ -13,6 +13,8 @@
 #define SUM_SIZE 8                      // bytes of a SHA-256, at the end
 #define SEARCH_BYTES (1u << 20)         // read at once to find a record
 
+_Static_assert (CONTENT_CHUNK == PACK_ROOM, "there is room to unpack a chunk");
+
 static void put_content (struct buf *b, const struct record *r)
 {
     buf_put (b, r->id.bytes, DIGEST_SIZE);

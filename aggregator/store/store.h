@@ -176,8 +176,9 @@ int store_find_chunks (const struct store *s, struct ledger *ledger,
                        struct store_content *ret, struct err *err);
 void store_content_fini (struct store_content *c);
 
-/* Open a content to read it; 'c' and 's' have to last as long: -ENOMEM.  Or find
- * its chunks and open it, as store_find_chunks.
+/* Open a content to read it; 'c' and 's' have to last as long, and 'c' may become
+ * another content before a check: -ENOMEM.  Or find its chunks and open it, as
+ * store_find_chunks.
  */
 struct store_reader;
 int store_reader_create (const struct store *s, const struct store_content *c,
@@ -200,8 +201,7 @@ typedef int store_bytes_fn (void *arg, const void *bytes, size_t size);
 int store_reader_check (struct store_reader *r, store_bytes_fn *fn, void *arg,
                         const atomic_bool *cancel, struct err *err);
 
-/* The chunks of what is open, and a check of one of them, as above. */
-const struct store_content *store_reader_content (const struct store_reader *r);
+/* A chunk of a content; and a check of one of what is open, as above. */
 const struct store_chunk *store_chunk_at (const struct store_content *c,
                                           size_t i);
 int store_reader_check_chunk (struct store_reader *r, size_t i,

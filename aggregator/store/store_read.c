@@ -163,11 +163,6 @@ int store_reader_open (const struct store *s, struct ledger *ledger,
     return 0;
 }
 
-const struct store_content *store_reader_content (const struct store_reader *r)
-{
-    return r->content;
-}
-
 const struct store_chunk *store_chunk_at (const struct store_content *c,
                                           size_t i)
 {

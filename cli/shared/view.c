@@ -34,9 +34,20 @@ bool cli_needs_view (const char *root)
 }
 
 struct view_words {
+    const struct command_spec *c;
     struct json *list;
-    bool skip;                  // the next word: a value
+    bool value;                 // the next word is the value of an option ...
+    bool skip;                  // ... that stays here
 };
+
+static bool has_value (const struct command_spec *c, const char *word)
+{
+    for (size_t i = 0; i < c->noptions; i++) {
+        if (strcmp (word + 2, c->options[i].name) == 0)
+            return c->options[i].kind != OPTION_FLAG;
+    }
+    return false;
+}
 
 /* All but what only this process can do, and what other commands of the verb
  * take.
@@ -45,17 +56,19 @@ static int add_word (void *arg, const char *word)
 {
     static const char *const own[] = {
         "--root", "--state", "--expect", "--file", "--compress", "--threads",
-        "--grace", "--unused", "--forget-metadata-after",
+        "--grace", "--unused", "--forget-metadata-after", "--owner",
+        "--foreign-output",
     };
     struct view_words *w = arg;
-    bool was = w->skip;
 
-    w->skip = false;
-    if (was || strcmp (word, "--owner") == 0 ||
-        strcmp (word, "--foreign-output") == 0)
-        return 0;
-    for (size_t i = 0; i < sizeof (own) / sizeof (own[0]); i++)
-        w->skip = w->skip || strcmp (word, own[i]) == 0;
+    if (w->value) {
+        w->value = false;
+    } else {
+        w->value = has_value (w->c, word);
+        w->skip = false;
+        for (size_t i = 0; i < sizeof (own) / sizeof (own[0]); i++)
+            w->skip = w->skip || strcmp (word, own[i]) == 0;
+    }
     if (!w->skip)
         json_push_text (w->list, word);
     return 0;
@@ -66,7 +79,7 @@ static struct json *make_request (const struct command_spec *c,
                                   char *const *operands)
 {
     struct json *j = json_object (), *list;
-    struct view_words w = { NULL, false };
+    struct view_words w = { .c = c };
 
     json_add_text (j, "do", "view");
     json_add_text (j, "verb", strchr (c->name, ' ') + 1);

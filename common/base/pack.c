@@ -46,7 +46,8 @@ static int frame_error (LZ4F_dctx *dctx, size_t code, struct err *err)
                                         : "its size is not the stated one");
 }
 
-static int lz4_open (const void *frame, size_t size, void *raw,
+/* 'room': of 'raw', raw_size or more. */
+static int lz4_open (const void *frame, size_t size, void *raw, size_t room,
                      size_t raw_size, bool sums, struct err *err)
 {
     const LZ4F_decompressOptions_t how = { .skipChecksums = !sums };
@@ -57,7 +58,7 @@ static int lz4_open (const void *frame, size_t size, void *raw,
     if (LZ4F_isError (code))
         return err_set (err, ENOMEM, "LZ4: %s", LZ4F_getErrorName (code));
     do {
-        size_t in = size - used, out = raw_size - got;
+        size_t in = size - used, out = room - got;
 
         code = LZ4F_decompress (dctx, (char *)raw + got, &out,
                                 (const char *)frame + used, &in, &how);
@@ -77,7 +78,7 @@ static int lz4_open (const void *frame, size_t size, void *raw,
 int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
                struct err *err)
 {
-    return lz4_open (frame, size, raw, raw_size, true, err);
+    return lz4_open (frame, size, raw, raw_size, raw_size, true, err);
 }
 
 #ifdef ROLLCALL_ZSTD
@@ -139,11 +140,13 @@ int pack_chunk_open (enum chunk_codec codec, const void *stored, size_t size,
                      void *raw, size_t raw_size, bool sums, const void **ret)
 {
     *ret = codec == CODEC_PLAIN ? stored : raw;
+    if (raw_size > PACK_ROOM)
+        return -EBADMSG;
     switch (codec) {
     case CODEC_PLAIN:
         return size == raw_size ? 0 : -EBADMSG;
     case CODEC_LZ4:
-        return lz4_open (stored, size, raw, raw_size, sums, NULL);
+        return lz4_open (stored, size, raw, PACK_ROOM, raw_size, sums, NULL);
     case CODEC_ZSTD:
         return zstd_open (stored, size, raw, raw_size);
     default:

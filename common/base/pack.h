@@ -63,11 +63,14 @@ struct pack_trial {
 bool pack_smaller (struct pack_trial *t, uint64_t i, enum chunk_codec codec,
                    const void *data, size_t size, struct buf *out);
 
-/* Unpack a chunk of 'raw_size' bytes: as pack_open; plain bytes are not copied.
- * Without 'sums' the checksums of LZ4 are not compared: for callers that hash
- * the bytes.  *ret gets the bytes, in 'raw' or in 'stored'.  -ENOTSUP: this build does not
- * have the codec, and nothing is known of the bytes.
+/* Unpack a chunk of 'raw_size' bytes, at most PACK_ROOM, into 'raw', which has
+ * PACK_ROOM bytes, whatever the size: LZ4 then needs no buffer in between.  As
+ * pack_open; plain bytes are not copied.  Without 'sums' the checksums of LZ4 are
+ * not compared: for callers that hash the bytes.  *ret gets the bytes, in 'raw'
+ * or in 'stored'.  -ENOTSUP: this build does not have the codec, and nothing is
+ * known of the bytes.
  */
+#define PACK_ROOM (1u << 20)
 int pack_chunk_open (enum chunk_codec codec, const void *stored, size_t size,
                      void *raw, size_t raw_size, bool sums, const void **ret);
 

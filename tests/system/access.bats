@@ -130,6 +130,12 @@ times_of ()                         # DIR: of raw files, and modes
     shows "nothing is overwritten"
     "$ROLLCALL" archive get alice 0 root.own >/dev/null
     diff -r mine root.own
+    # and all ranks of it
+    mkdir all && chown daemon all
+    run as daemon "$ROLLCALL" archive get alice all
+    expect_status 0
+    "$ROLLCALL" archive get alice root.all >/dev/null
+    diff -r all root.all
     is "times and modes" "$(times_of root.own)" "$(times_of mine)"
     is owners daemon "$(find mine -printf '%u\n' | sort -u)"
     # where he may not write, the service does not, either

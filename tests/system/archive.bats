@@ -156,6 +156,25 @@ spoil ()                            # RANK NAME
     stop_service
 }
 
+@test "archive get: all ranks of a job" {
+    delivered
+    run "$ROLLCALL" archive get j all
+    expect_status 0
+    shows "raw files and 3 shipments in all"
+    diff -r -x rollcall.shipment all job
+    is "shipments" 3 "$(find all -name rollcall.shipment | wc -l)"
+    run "$ROLLCALL" archive get j all
+    expect_status 73
+    run "$ROLLCALL" archive get --file '*.json' j some
+    expect_status 0
+    is "files" "$(find job -name '*.json' | wc -l)" "$(find some -type f | wc -l)"
+    run "$ROLLCALL" archive get --superseded j old
+    expect_status 66
+    shows "job j has no capture with superseded versions"
+    [ ! -e old ]
+    stop_service
+}
+
 # Whoever compares or packs what came back sees no difference.
 @test "archive get: modes and times are those of the node; owners on request" {
     local name file
@@ -500,7 +519,7 @@ spoil_record ()
     shows "get: to which directory?"
     run "$ROLLCALL" archive get j
     expect_status 2
-    shows "get: which capture or rank of that job"
+    shows "get: to which directory? (usage: rollcall archive get JOB [CAPTURE|RANK] DIR)"
     run "$ROLLCALL" archive ls j k
     expect_status 2
     shows "unexpected argument \"k\""

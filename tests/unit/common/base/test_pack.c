@@ -197,7 +197,7 @@ static void test_out_full (void **state)
  */
 static void test_codecs (void **state)
 {
-    uint8_t *raw = make_raw (50000), *back = malloc (50000);
+    uint8_t *raw = make_raw (50000), *back = malloc (PACK_ROOM);
     const void *got;
 
     (void)state;

@@ -1,0 +1,23 @@
+/* aggregator/archive/archive_verify.h - check every hash of a root */
+#ifndef ROLLCALL_ARCHIVE_ARCHIVE_VERIFY_H
+#define ROLLCALL_ARCHIVE_ARCHIVE_VERIFY_H
+
+#include "archive/archive.h"
+
+struct archive_verified {
+    int64_t items;
+    uint64_t bytes;             // of the items
+    uint64_t stored;            // bytes of segments that were read
+};
+
+/* Read each chunk and each list of chunks once, in the order of the segments.
+ * Then 'fn' gets each item, of any job, that was set aside, or of which a chunk
+ * is damaged or not there, with the reason.  Memory grows with the damage only.
+ * 0; -EBADMSG: the ledger is damaged; -ENOMEM; what 'fn' says, if negative.
+ */
+typedef int archive_damaged_fn (void *arg, const struct ledger_item *item,
+                                const struct err *why);
+int archive_verify (struct archive *a, archive_damaged_fn *fn, void *arg,
+                    struct archive_verified *ret, struct err *err);
+
+#endif

@@ -1,0 +1,192 @@
+/* tests/unit/aggregator/interchange/test_backup.c - a root, its backup, and a
+ * new root of that
+ */
+#include "aggregator/ledger/ledger_check.h"
+
+#include "interchange/backup.h"
+
+#include <fcntl.h>
+
+/* Names beside the root, which are removed with it. */
+struct places {
+    struct root *root;
+    char dir[PATH_MAX / 2], back[PATH_MAX - 64], again[PATH_MAX - 64];
+};
+
+static void begin (struct places *p, struct root *r)
+{
+    p->root = r;
+    (void)snprintf (p->dir, sizeof (p->dir), "%s/more", r->dir);
+    assert_int_equal (mkdir (p->dir, 0700), 0);
+    (void)snprintf (p->back, sizeof (p->back), "%s/back", p->dir);
+    (void)snprintf (p->again, sizeof (p->again), "%s/again", p->dir);
+    assert_int_equal (enter (r, true_item ("a", "first"), "first"), 1);
+}
+
+static int backup (const struct places *p, struct backup_sums *sums)
+{
+    struct backup_sums ignored;
+
+    return backup_make (p->root->dir, p->back, false, NULL,
+                        sums ? sums : &ignored, NULL);
+}
+
+/* The backup makes a root, with this content or without it; which is removed. */
+static void restores (const struct places *p, const char *bytes, bool has)
+{
+    struct digest id = root_digest (bytes);
+    struct backup_sums sums;
+    struct ledger_place place;
+    struct root r;
+
+    assert_int_equal (backup_restore (p->back, p->again, NULL, &sums, NULL), 0);
+    (void)snprintf (r.dir, sizeof (r.dir), "%.1000s", p->again);
+    (void)snprintf (r.db, sizeof (r.db), "%.1000s/ledger.db", p->again);
+    root_open (&r);
+    assert_int_equal (ledger_find_content (r.l, &id, &place, NULL), has);
+    if (has)
+        check_bytes (&r, &id, bytes);
+    root_remove (&r);
+}
+
+static void test_there_and_back (void **state)
+{
+    struct backup_sums sums;
+    struct places p;
+    uint64_t former;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, &sums), 0);
+    assert_int_equal (sums.segments, 1);
+    assert_int_equal (sums.copied, sums.bytes);
+    restores (&p, "first", true);
+    // what is there already is not copied again
+    assert_int_equal (backup (&p, &sums), 0);
+    assert_int_equal (sums.copied, 0);
+    former = sums.bytes;
+    assert_int_equal (enter (p.root, true_item ("b", "second"), "second"), 1);
+    restores (&p, "second", false);
+    assert_int_equal (backup (&p, &sums), 0);
+    assert_int_equal (sums.copied, sums.bytes - former);
+    restores (&p, "second", true);
+    assert_int_equal (mkdir (p.again, 0700), 0);        // an empty one will do
+    restores (&p, "first", true);
+}
+
+static void put_file (const char *dir, const char *name)
+{
+    char path[PATH_MAX + 64];
+
+    (void)mkdir (dir, 0700);
+    (void)snprintf (path, sizeof (path), "%s/%s", dir, name);
+    (void)close (open (path, O_WRONLY | O_CREAT, 0600));
+}
+
+static void test_other_places (void **state)
+{
+    struct backup_sums sums;
+    struct places p;
+    char path[PATH_MAX];
+
+    begin (&p, *state);
+    put_file (p.back, "thesis.tex");
+    assert_int_equal (backup (&p, NULL), -EEXIST);
+    assert_int_equal (fileio_remove_tree (p.back, NULL), 0);
+    put_file (p.back, "jobs");          // as a root has
+    assert_int_equal (backup (&p, NULL), -EEXIST);
+    assert_int_equal (fileio_remove_tree (p.back, NULL), 0);
+    assert_int_equal (backup_make (p.root->dir, p.root->dir, false, NULL, &sums,
+                                   NULL), -EEXIST);
+    (void)snprintf (path, sizeof (path), "%s/none", p.dir);
+    assert_int_equal (backup_make (path, p.back, false, NULL, &sums, NULL),
+                      -ENOENT);
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (backup_make (path, p.back, false, NULL, &sums, NULL),
+                      -ENOENT);
+    assert_int_equal (backup_restore (path, p.again, NULL, &sums, NULL),
+                      -ENOENT);
+    assert_int_equal (backup (&p, NULL), 0);
+    put_file (p.again, "thesis.tex");
+    assert_int_equal (backup_restore (p.back, p.again, NULL, &sums, NULL),
+                      -EEXIST);
+    (void)snprintf (path, sizeof (path), "%s/thesis.tex", p.again);
+    assert_int_equal (access (path, F_OK), 0);
+}
+
+/* A directory for the backups of one root does not become that of another. */
+static void test_other_root (void **state)
+{
+    struct backup_sums sums;
+    struct root other;
+    struct places p;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    root_make (&other);
+    assert_int_equal (enter (&other, true_item ("x", "of another root, and it "
+                                                "is longer"),
+                             "of another root, and it is longer"), 1);
+    assert_int_equal (backup_make (other.dir, p.back, false, NULL, &sums, NULL),
+                      -EEXIST);
+    root_remove (&other);
+    restores (&p, "first", true);
+}
+
+/* What fails leaves the former backup. */
+static void test_former_stays (void **state)
+{
+    atomic_bool cancel = true;
+    struct backup_sums sums;
+    char path[PATH_MAX], aside[PATH_MAX + 8];
+    struct places p;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_int_equal (enter (p.root, true_item ("b", "second"), "second"), 1);
+    assert_int_equal (backup_make (p.root->dir, p.back, false, &cancel, &sums,
+                                   NULL), -EINTR);
+    restores (&p, "first", true);
+    restores (&p, "second", false);
+    // a segment is gone, and no newer ledger does without it
+    store_segment_path (p.root->dir, 1, path);
+    (void)snprintf (aside, sizeof (aside), "%s.aside", path);
+    assert_int_equal (rename (path, aside), 0);
+    assert_int_equal (backup (&p, NULL), -ENOENT);
+    restores (&p, "first", true);
+    // or shorter than the ledger says
+    assert_int_equal (rename (aside, path), 0);
+    assert_int_equal (truncate (path, 150), 0);
+    assert_true (backup (&p, NULL) < 0);
+    restores (&p, "first", true);
+}
+
+static void test_damaged (void **state)
+{
+    struct backup_sums sums;
+    char path[PATH_MAX], part[PATH_MAX + 16];
+    struct stat st;
+    struct places p;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    store_segment_path (p.back, 1, path);
+    assert_int_equal (stat (path, &st), 0);
+    assert_int_equal (truncate (path, st.st_size / 2), 0);
+    assert_int_equal (truncate (path, st.st_size), 0);
+    assert_int_equal (backup_restore (p.back, p.again, NULL, &sums, NULL),
+                      -EBADMSG);
+    assert_int_equal (access (p.again, F_OK), -1);
+    (void)snprintf (part, sizeof (part), "%s.restoring", p.again);
+    assert_int_equal (access (part, F_OK), -1);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_there_and_back), ROOT_TEST (test_other_places),
+        ROOT_TEST (test_other_root), ROOT_TEST (test_former_stays),
+        ROOT_TEST (test_damaged),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

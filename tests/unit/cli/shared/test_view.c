@@ -1,0 +1,119 @@
+/* tests/unit/cli/shared/test_view.c - which words of a command line a service
+ * gets
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "archive/root_control.h"
+#include "shared/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct json *asked;      // the last request
+
+int __wrap_control_ask_for (const char *root, struct json *request,
+                            const int pipes[CONTROL_PIPES], struct err *err);
+
+int __wrap_control_ask_for (const char *root, struct json *request,
+                            const int pipes[CONTROL_PIPES], struct err *err)
+{
+    (void)root;
+    (void)err;
+    assert_true (pipes[0] >= 0 && pipes[1] >= 0);
+    asked = request;
+    return dup (pipes[0]);
+}
+
+struct words {
+    const char *root, *file, *where, *compress;
+    bool json, owner, foreign, superseded;
+    int64_t grace_ns;
+};
+
+static const struct option_spec rows[] = {
+    OPTION (TEXT, "root", 'r', struct words, root, "DIR", NULL, NULL, "."),
+    OPTION (TEXT, "file", 'F', struct words, file, "PATTERN", NULL, NULL, "."),
+    OPTION (TEXT, "where", 'w', struct words, where, "SQL", NULL, NULL, "."),
+    OPTION (TEXT, "compress", 0, struct words, compress, "CODEC", "lz4", NULL,
+      "."),
+    OPTION_SWITCH ("json", 0, struct words, json, "."),
+    OPTION_SWITCH ("owner", 0, struct words, owner, "."),
+    OPTION_SWITCH ("foreign-output", 0, struct words, foreign, "."),
+    OPTION_SWITCH ("superseded", 0, struct words, superseded, "."),
+    OPTION (DURATION, "grace", 0, struct words, grace_ns, "TIME", "24h", NULL,
+      "."),
+};
+
+static const struct command_spec command = {
+    "rollcall archive", "", ".", rows, sizeof (rows) / sizeof (rows[0]),
+};
+
+/* The request for these words of a command line, as text, until the next one. */
+static const char *ask (const struct words *opt, int n, char *const *operands)
+{
+    static char *text;
+    struct cli_view v;
+
+    assert_int_equal (cli_view_begin (&command, "root", opt, n, operands, &v),
+                      0);
+    (void)close (v.fd);
+    (void)close (v.out);
+    (void)close (v.said);
+    free (text);
+    text = json_print (asked, false);
+    json_free (asked);
+    return text;
+}
+
+static void has (const char *text, const char *part)
+{
+    if (!strstr (text, part))
+        fail_msg ("no %s in %s", part, text);
+}
+
+static void has_not (const char *text, const char *part)
+{
+    if (strstr (text, part))
+        fail_msg ("%s in %s", part, text);
+}
+
+/* What names places here, and what other commands take, stays here with its
+ * value, and everything else goes as it is, also a value that looks like an
+ * option.
+ */
+static void test_words (void **state)
+{
+    char get[] = "get", job[] = "j", dir[] = "--root";
+    char *operands[] = { get, job, dir };
+    struct words opt = { .root = "--json", .file = "--superseded",
+                         .where = "--root", .compress = "zstd", .owner = true,
+                         .foreign = true, .grace_ns = 5 };
+    const char *text;
+
+    (void)state;
+    text = ask (&opt, 3, operands);
+    has (text, "\"do\":\"view\"");
+    has (text, "\"verb\":\"archive\"");
+    has (text, "\"options\":[\"--where\",\"--root\"]");
+    has (text, "\"operands\":[\"get\",\"j\",\"--root\"]");
+    has_not (text, "zstd");
+    opt = (struct words){ .json = true, .superseded = true, .root = "there" };
+    text = ask (&opt, 1, operands);
+    has (text, "\"options\":[\"--json\",\"--superseded\"]");
+    has (text, "\"operands\":[\"get\"]");
+    has_not (text, "there");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test (test_words) };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
