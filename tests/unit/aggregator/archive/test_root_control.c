@@ -258,6 +258,23 @@ static void test_alone (void **state)
     (void)close (fd);
 }
 
+/* A verb that a service runs for somebody else has the service's rights. */
+static void test_view (void **state)
+{
+    struct fixture *f = *state;
+    struct ledger *l = NULL;
+    char path[2 * PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->root);
+    assert_int_equal (ledger_open (path, &l, NULL), 0);
+    ledger_close (l);
+    assert_int_equal (setenv (ROOT_VIEW_VARIABLE, "1", 1), 0);
+    ask_alone (f);
+    assert_int_equal (f->rc, -EACCES);
+    assert_null (f->answer);
+    assert_int_equal (unsetenv (ROOT_VIEW_VARIABLE), 0);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown (t, setup, teardown)
 
 int main (void)
@@ -267,6 +284,7 @@ int main (void)
         TEST (test_garbage),
         TEST (test_again),
         TEST (test_alone),
+        TEST (test_view),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -113,12 +113,24 @@ static void test_words (void **state)
         "{\"verb\": \"trend\", \"options\": [\"--html\", \"/tmp/x\"]}",
         "{\"verb\": \"archive\"}",
         "{\"verb\": \"archive\", \"operands\": [\"rm\", \"j\"]}",
-        "{\"verb\": \"archive\", \"options\": [\"--owner\"]}",
+        "{\"verb\": \"archive\", \"options\": [\"--owner\"], "
+            "\"operands\": [\"ls\"]}",
+        "{\"verb\": \"jobs\", \"operands\": [\"merge\", \"a\", \"b\"]}",
+        "{\"verb\": \"jobs\", \"operands\": [\"split\", \"a\", \"rank0\"]}",
+        "{\"verb\": \"jobs\", \"operands\": [\"a\"]}",
+        "{\"verb\": \"trend\", \"operands\": [\"a\"]}",
+        "{\"verb\": \"show\"}",
+        "{\"verb\": \"show\", \"operands\": [\"a\", \"b\"]}",
+        "{\"verb\": \"archive\", \"operands\": [\"ls\", \"j\", \"x\"]}",
+        "{\"verb\": \"archive\", \"operands\": [\"get\", \"j\"]}",
+        "{\"verb\": \"archive\", \"operands\": [\"get\", \"j\", \"0\", \"d\", "
+            "\"x\"]}",
     };
     static const char *const good[] = {
         "{\"verb\": \"jobs\", \"options\": [\"--where\", \"--root\"]}",
         "{\"verb\": \"show\", \"operands\": [\"--root=/\"]}",
         "{\"verb\": \"archive\", \"operands\": [\"ls\"]}",
+        "{\"verb\": \"archive\", \"operands\": [\"get\", \"j\", \"0\", \"d\"]}",
     };
     struct service *s = *state;
     struct err err = { "" };
