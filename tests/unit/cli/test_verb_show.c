@@ -86,6 +86,8 @@ static void test_visible (void **state)
 
     fill (r);
     assert_int_equal (setenv ("ROLLCALL_VISIBLE_TO", "alice", 1), 0);
+    assert_int_equal (status_of (r->dir, "a"), EX_NOINPUT);     // not built
+    all_built (r, "a");
     assert_int_equal (status_of (r->dir, "a"), 0);
     assert_int_equal (status_of (r->dir, "b"), EX_NOINPUT);
     assert_int_equal (setenv ("ROLLCALL_VISIBLE_TO", "you", 1), 0);

@@ -110,6 +110,11 @@ static void test_visible (void **state)
     fill (r);
     o = open_catalogue (r);
     catalogue_show_only (o.c, "me");
+    assert_string_equal (names (o.c, WHERE ("1")), "");  // it is not built
+    close_catalogue (&o);
+    all_built (r, "a");
+    o = open_catalogue (r);
+    catalogue_show_only (o.c, "me");
     for (size_t i = 0; i < sizeof (breaks_out) / sizeof (*breaks_out); i++) {
         struct catalogue_filter f = { .where = breaks_out[i] };
         struct err err = { "" };

@@ -89,6 +89,24 @@ static void test_may (void **state)
     assert_int_equal (may (s, &p, "{\"do\": \"rm\"}", &visible, &err), 0);
 }
 
+/* Somebody's job that others have added to since its last build. */
+static void test_added (void **state)
+{
+    struct service *s = *state;
+    struct ledger_item i = { .job = "j", .kind = ITEM_ROWS, .capture = "c",
+                             .host = "n0", .received_ns = 1 };
+
+    say_user (s, "j", "me");
+    assert_int_equal (ledger_is_of_user (s->a.ledger, "j", "me", NULL), 1);
+    assert_int_equal (ledger_add_item (s->a.ledger, &i, NULL), 1);
+    assert_int_equal (ledger_is_of_user (s->a.ledger, "j", "me", NULL), 0);
+    assert_int_equal (ledger_set_built (s->a.ledger, "j",
+                                        ledger_newest (s->a.ledger, "j", ITEM_ROWS), NULL,
+                                        NULL), 0);
+    assert_int_equal (ledger_is_of_user (s->a.ledger, "j", "me", NULL), 1);
+    assert_int_equal (ledger_is_of_user (s->a.ledger, "j", "you", NULL), 0);
+}
+
 static int view (struct service *s, const char *request, struct err *err)
 {
     const struct control_peer p = { .pipes = { -1, -1 } };
@@ -169,7 +187,7 @@ int main (void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_may), TEST (test_words), TEST (test_root),
+        TEST (test_may), TEST (test_added), TEST (test_words), TEST (test_root),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
