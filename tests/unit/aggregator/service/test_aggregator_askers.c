@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -164,22 +165,37 @@ static void test_words (void **state)
     }
 }
 
+static bool meant (struct service *s, bool owner, const char *under,
+                   const char *name)
+{
+    const struct control_peer p = { .owner = owner };
+    char text[PATH_MAX + 64];
+    struct json *j;
+    bool yes;
+
+    (void)snprintf (text, sizeof (text), "{\"root\": \"%s%s\"}", under, name);
+    j = asks (text);
+    yes = aggregator_is_meant (&s->a, &p, j);
+    json_free (j);
+    return yes;
+}
+
+/* What is not the text of its path may be anywhere: only the owner has it looked
+ * at.
+ */
 static void test_root (void **state)
 {
     struct service *s = *state;
-    char text[PATH_MAX + 32];
+    const struct control_peer p = { .owner = false };
     struct json *j = asks ("{}");
 
-    assert_true (aggregator_is_meant (&s->a, j));
+    assert_non_null (realpath (s->root, s->a.root_path));
+    assert_true (aggregator_is_meant (&s->a, &p, j));
     json_free (j);
-    (void)snprintf (text, sizeof (text), "{\"root\": \"%s/../root\"}",
-                    s->root);
-    j = asks (text);
-    assert_true (aggregator_is_meant (&s->a, j));
-    json_free (j);
-    j = asks ("{\"root\": \"/\"}");
-    assert_false (aggregator_is_meant (&s->a, j));
-    json_free (j);
+    assert_true (meant (s, false, s->a.root_path, ""));
+    assert_false (meant (s, false, s->root, "/../root"));
+    assert_true (meant (s, true, s->root, "/../root"));
+    assert_false (meant (s, true, "/", ""));
 }
 
 int main (void)
