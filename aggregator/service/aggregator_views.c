@@ -46,13 +46,15 @@ static const struct {
 } known[] = {
     { "jobs", NULL, 0, 0,
       { "--job=", "--where=", "--since=", "--user=", "--tag=", "--host=",
-        "--json", NULL } },
+        "--width=", "--json", NULL } },
     { "trend", NULL, 0, 0,
       { "--by=", "--where=", "--since=", "--user=", "--tag=", "--host=",
         "--json", NULL } },
     { "show", NULL, 1, 1, { "--json", NULL } },
-    { "archive", "ls", 1, 2, { "--json", "--superseded", NULL } },
-    { "archive", "get", 3, 4, { "--json", "--superseded", NULL } },
+    { "archive", "ls", 1, 2,
+      { "--width=", "--json", "--superseded", NULL } },
+    { "archive", "get", 3, 4,
+      { "--width=", "--json", "--superseded", NULL } },
 };
 #define KNOWN (sizeof (known) / sizeof (known[0]))
 

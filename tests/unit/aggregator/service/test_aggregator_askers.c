@@ -147,6 +147,7 @@ static void test_words (void **state)
     };
     static const char *const good[] = {
         "{\"verb\": \"jobs\", \"options\": [\"--where\", \"--root\"]}",
+        "{\"verb\": \"jobs\", \"options\": [\"--width\", \"80\"]}",
         "{\"verb\": \"show\", \"operands\": [\"--root=/\"]}",
         "{\"verb\": \"archive\", \"operands\": [\"ls\"]}",
         "{\"verb\": \"archive\", \"operands\": [\"get\", \"j\", \"0\", \"d\"]}",
