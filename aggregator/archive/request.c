@@ -303,10 +303,12 @@ static int do_unpin (const struct request *r, struct err *err)
 
 static int do_rm (const struct request *r, struct err *err)
 {
+    const char *verb = json_text (json_get (r->asked, "verb"), "");
     struct remove_what what = {
         .job = r->job, .uid = uid_of (r), .now_ns = clock_wall_ns (),
         .what = json_text (json_get (r->asked, "what"), ""),
-        .verb = json_text (json_get (r->asked, "verb"), "archive rm"),
+        .verb = strcmp (verb, "archive prune") == 0 ? "archive prune"
+                                                    : "archive rm",
         .by = json_text (json_get (r->asked, "by"), ""),
     };
     struct err why = { "" };
@@ -332,7 +334,7 @@ static int do_forget (const struct request *r, struct err *err)
     const struct remove_what what = {
         .job = r->job, .uid = uid_of (r), .now_ns = clock_wall_ns (),
         .what = "", .by = json_text (json_get (r->asked, "by"), ""),
-        .verb = json_text (json_get (r->asked, "verb"), "archive prune"),
+        .verb = "archive prune",
     };
     int rc = has_job (r, err);
 
@@ -364,7 +366,7 @@ int request_audit_gc (const char *root, const struct json *asked,
 {
     struct request r = { .asked = asked };
     struct audit line = {
-        .verb = json_text (json_get (asked, "verb"), "archive gc"),
+        .verb = "archive gc",
         .user = json_text (json_get (asked, "by"), ""),
         .uid = uid_of (&r), .at_ns = clock_wall_ns (),
     };

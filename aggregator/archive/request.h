@@ -14,7 +14,7 @@
  *     {"do": "unpin", "job": ID, "by": USER}
  *     {"do": "rm", "job": ID, "what": CAPTURE or RANK or "", "by": USER,
  *      "uid": N, "verb": VERB, "newest": N}           remove it (archive/remove.h)
- *     {"do": "forget", "job": ID, "by": USER, "uid": N, "verb": VERB}
+ *     {"do": "forget", "job": ID, "by": USER, "uid": N}
  *                                                     its command and environment
  *     {"do": "gc", "by": USER, "uid": N, "grace_s": N, "percent": N, "run": N}
  *                                                     collect (store/gc.h)
@@ -24,6 +24,8 @@
  *     {"do": "report", "job": ID, "ranks": [...]}     what agents reported of
  *                                                     ranks in another root
  *     {"do": "divide", "job": SCOPE}                  assign what is open to jobs
+ *
+ * An aggregator sets "by" and "uid" itself.  VERB: "archive rm" or "archive prune".
  *
  * After the last two, "jobs" has those that changed.  After merge and split, 'answer' has "job", which has the captures now,
  * "captures", the number of their versions, and "jobs": all whose captures

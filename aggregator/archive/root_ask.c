@@ -250,6 +250,11 @@ int control_ask (const char *root, struct json *request, struct json **answer,
     int rc = -EBUSY;
 
     *answer = NULL;
+    // what a service runs for others reads: asking, it would be its owner
+    if (getenv (ROOT_VIEW_VARIABLE)) {
+        json_free (request);
+        return err_set (err, EACCES, "a view asks for nothing");
+    }
     name_root (root, request);
     text = json_print (request, false);
     if (!text || strlen (text) >= CONTROL_LINE_MAX)

@@ -112,15 +112,12 @@ static int status_of (int rc)
                            : EX_IOERR;
 }
 
-/* Who changes something is recorded as the kernel says. */
+/* Who asks is recorded as the kernel says, whatever the request says or lacks. */
 static void name_asker (const struct control_asker *x, struct json *asked)
 {
-    const struct passwd *user;
+    const struct passwd *user = getpwuid (x->peer.uid);
     char text[32];
 
-    if (!json_get (asked, "by"))
-        return;
-    user = getpwuid (x->peer.uid);
     PRINT (text, "%ld", (long)x->peer.uid);
     json_drop (asked, "by");
     json_add_text (asked, "by", user ? user->pw_name : text);
@@ -137,10 +134,12 @@ static void answer_line (struct control_asker *x, size_t size)
     int rc;
 
     loop_del_timer (c->loop, on_late, x);
-    name_asker (x, asked);
-    rc = asked && json_is_object (asked)
-             ? c->fn (c->arg, &x->peer, asked, answer, &err)
-             : err_set (&err, EINVAL, "the request is not a JSON object");
+    if (asked && json_is_object (asked)) {
+        name_asker (x, asked);
+        rc = c->fn (c->arg, &x->peer, asked, answer, &err);
+    } else {
+        rc = err_set (&err, EINVAL, "the request is not a JSON object");
+    }
     json_free (asked);
     if (x->deferred) {
         json_free (answer);

@@ -73,7 +73,8 @@ void control_answer (struct control_asker *x, struct json *answer); // frees it
  * (request_execute): 0, and the caller frees *answer; else a negative errno.
  * Takes over the request.  Who may not enter the root, or has no root where it
  * is by default, asks at the socket for every user.  '*served': an aggregator
- * executed it.  -EBUSY: another process has the root.
+ * executed it.  -EBUSY: another process has the root; -EACCES: also in a process
+ * that shows a root to others (ROOT_VIEW_VARIABLE).
  */
 int control_ask (const char *root, struct json *request, struct json **answer,
                  bool *served, struct err *err);

@@ -77,29 +77,25 @@ static unsigned count_selects (sqlite3 *db, const char *sql)
 
 /* ---- the statement ---- */
 
-/* What is not visible is not computed with, either: an error would tell. */
-#define HEAD "SELECT %s FROM job WHERE (?1 IS NULL OR job=?1) AND (?2 IS NULL " \
-    "OR user=?2) AND (?3 IS NULL OR instr(','||tags||',', ','||?3||',')>0) " \
-    "AND (?4=0 OR since_ns>=?4) AND (?5 IS NULL OR row_id IN (SELECT job FROM " \
-    "host WHERE host=?5)) AND CASE WHEN ?6 IS NULL OR owner IS ?6 THEN (%s\n) " \
-    "ELSE 0 END ORDER BY job"
+/* The expression gets the rows that are visible and chosen, so it cannot show
+ * others, whatever it is; nor tell of them by an error.  With a LIMIT, SQLite
+ * moves no condition into a subquery.
+ */
+#define HEAD "SELECT %s FROM (SELECT * FROM job WHERE (?1 IS NULL OR job=?1) " \
+    "AND (?2 IS NULL OR user=?2) AND (?3 IS NULL OR instr(','||tags||',', " \
+    "','||?3||',')>0) AND (?4=0 OR since_ns>=?4) AND (?5 IS NULL OR row_id IN " \
+    "(SELECT job FROM host WHERE host=?5)) AND (?6 IS NULL OR owner IS ?6) " \
+    "LIMIT -1 OFFSET 0) AS job WHERE (%s\n) ORDER BY job"
 #define PARAMETERS 6
 
-/* A copy of 'sql' with 'columns' and 'where'; the caller frees it. */
-static char *make (const char *columns, const char *where)
+/* Prepare 'sql', with as many SELECTs as 'plain' has; frees both. */
+static int prepare_like (sqlite3 *db, char *plain, char *sql, int parameters,
+                         sqlite3_stmt **ret, struct err *err)
 {
-    return sqlite3_mprintf (HEAD, columns, where);
-}
-
-/* Prepare it so that 'where' can only compute. */
-static int prepare (sqlite3 *db, const char *columns, const char *where,
-                    sqlite3_stmt **ret, struct err *err)
-{
-    char *plain = make (columns, "1"), *sql = make (columns, where);
+    int rc = plain && sql ? 0 : err_set (err, ENOMEM, "no memory");
     struct guard g = { .selects = 0 };
     const char *tail = "";
     struct err why;
-    int rc = plain && sql ? 0 : err_set (err, ENOMEM, "no memory");
 
     if (rc == 0) {
         g.selects_max = count_selects (db, plain);
@@ -113,7 +109,7 @@ static int prepare (sqlite3 *db, const char *columns, const char *where,
         (void)sqlite3_set_authorizer (db, NULL, NULL);
     }
     if (rc == 0 && (tail[strspn (tail, " \t\r\n;")] ||
-                    sqlite3_bind_parameter_count (*ret) != PARAMETERS))
+                    sqlite3_bind_parameter_count (*ret) != parameters))
         rc = refuse ("it is more than one expression, or has parameters", err);
     if (rc < 0) {
         (void)sqlite3_finalize (*ret);
@@ -122,6 +118,29 @@ static int prepare (sqlite3 *db, const char *columns, const char *where,
     sqlite3_free (plain);
     sqlite3_free (sql);
     return rc;
+}
+
+/* Prepare it so that 'where' can only compute.  It has to be closed in itself:
+ * alone it ends no parenthesis, and in one it ends there.
+ */
+static int prepare (sqlite3 *db, const char *columns, const char *where,
+                    sqlite3_stmt **ret, struct err *err)
+{
+    static const char *const alone[] = { "SELECT job, %s\n FROM job",
+                                         "SELECT job, (%s\n) FROM job" };
+
+    for (size_t i = 0; i < 2; i++) {
+        int rc = prepare_like (db, sqlite3_mprintf (alone[i], "1"),
+                               sqlite3_mprintf (alone[i], where), 0, ret, err);
+
+        if (rc < 0)
+            return rc;
+        (void)sqlite3_finalize (*ret);
+        *ret = NULL;
+    }
+    return prepare_like (db, sqlite3_mprintf (HEAD, columns, "1"),
+                         sqlite3_mprintf (HEAD, columns, where), PARAMETERS,
+                         ret, err);
 }
 
 static int open_filter (struct catalogue *c, const struct catalogue_filter *f,

@@ -42,9 +42,10 @@ static const char schema_sql[] =
     " percent REAL);"
     "CREATE INDEX slow_job ON slow(job);"
     // what users see: the names of CATALOGUE_BASICS and CATALOGUE_DETAILS, and
-    // at_ns and since_ns; owner: who may see it
+    // at_ns and since_ns; owner: who may see it, see
+    // ledger_is_of_user
     "CREATE VIEW job AS SELECT name AS job, coalesce(user, its_user) AS user,"
-    " job_row.user AS owner,"
+    " iif(newest>built_seq, NULL, job_row.user) AS owner,"
     " coalesce(scheduler_id, its_scheduler_id) AS scheduler_id,"
     " coalesce(command, its_command) AS command, tags, pinned,"
     " CASE WHEN divided=0 THEN 'given' WHEN by_hand>0 THEN 'hand' WHEN"

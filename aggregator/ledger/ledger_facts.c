@@ -75,11 +75,17 @@ int ledger_is_of_user (struct ledger *l, const char *job, const char *user,
                        struct err *err)
 {
     struct ledger_fact f = { .gone = false };
+    int64_t more = 0;
+    // a build finds whose captures they are: nothing is known of later ones
+    int rc = db_one (ledger_rows (l, err, "SELECT ifnull(max(seq), 0)>ifnull(("
+                                  "SELECT built FROM job WHERE id=?1), 0) FROM "
+                                  "item WHERE job=?1 AND kind<=?2", job,
+                                  ITEM_ROWS), more);
 
     PRINT (f.job, "%s", job);
     PRINT (f.key, FACT_USER);
     PRINT (f.value, "%s", user);
-    return ledger_has_fact (l, &f, err);
+    return rc < 0 ? rc : more ? 0 : ledger_has_fact (l, &f, err);
 }
 
 static int drop_replaced (struct ledger *l, const struct ledger_fact *f,

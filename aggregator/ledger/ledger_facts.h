@@ -59,7 +59,9 @@ int ledger_set_fact (struct ledger *l, const struct ledger_fact *f,
 int ledger_has_fact (struct ledger *l, const struct ledger_fact *f,
                      struct err *err);
 
-/* Whether it says that a job is of this user: 1, 0. */
+/* Whether all of a job is of this user, as its last build found: 1; 0: it is
+ * not, or has items that are in no result yet.
+ */
 int ledger_is_of_user (struct ledger *l, const char *job, const char *user,
                        struct err *err);
 

@@ -357,6 +357,8 @@ static int aggregator_start (struct aggregator *a, struct err *err)
         transfers_share (a->transfers);
         aggregator_count_usage (a);
     }
+    if (!realpath (a->opt->root, a->root_path))
+        return err_sys (err, errno, "cannot find %s", a->opt->root);
     rc = control_open (a->opt->root, a->loop, aggregator_on_request, a,
                        &a->control, err);
     return rc == 0 && a->opt->socket && !a->opt->job

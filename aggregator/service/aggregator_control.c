@@ -68,7 +68,7 @@ int aggregator_on_request (void *arg, const struct control_peer *peer,
 
     if (!aggregator_has_root (a))
         return err_set (err, EIO, "%s no longer exists", a->opt->root);
-    if (!aggregator_is_meant (a, request))
+    if (!aggregator_is_meant (a, peer, request))
         return err_set (err, ENOENT, "the aggregator that answers here has "
                         "another root than that");
     if ((rc = aggregator_may_ask (a, peer, request, &visible_to, err)) < 0)

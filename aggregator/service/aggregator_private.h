@@ -85,6 +85,7 @@ struct aggregator {
     struct control *control;
     struct view *views;         // verbs that read for users
     int root_fd;                // the lock
+    char root_path[PATH_MAX];   // absolute, without links
     struct ledger *ledger;
     struct store *store;
     struct transfers *transfers;
@@ -398,6 +399,7 @@ int aggregator_may_ask (struct aggregator *a, const struct control_peer *peer,
                         const struct json *request, const char **visible_to,
                         struct err *err);
 bool aggregator_is_meant (const struct aggregator *a,
+                          const struct control_peer *peer,
                           const struct json *request);
 
 /* aggregator_views.c: run the verb of a request {"do": "view", "verb": VERB,

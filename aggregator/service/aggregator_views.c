@@ -35,23 +35,28 @@ struct view {
 };
 
 /* What may be asked for: the words that a verb may get.  None of them may name
- * a file, or a directory.
+ * a file, or a directory, or be a command that changes the root: the verb runs
+ * as its owner.
  */
 static const struct {
     const char *verb;
-    const char *commands[3];    // the first operand, or NULL: any
+    const char *command;        // the first operand, or NULL: none is a command
+    size_t least, most;         // operands, with the command
     const char *options[9];     // with "=": a word follows, its value
 } known[] = {
-    { "jobs", { NULL },
+    { "jobs", NULL, 0, 0,
       { "--job=", "--where=", "--since=", "--user=", "--tag=", "--host=",
-        "--json", NULL } },
-    { "trend", { NULL },
+        "--width=", "--json", NULL } },
+    { "trend", NULL, 0, 0,
       { "--by=", "--where=", "--since=", "--user=", "--tag=", "--host=",
         "--json", NULL } },
-    { "show", { NULL }, { "--json", NULL } },
-    { "archive", { "ls", "get", NULL },
-      { "--json", "--superseded", NULL } },
+    { "show", NULL, 1, 1, { "--json", NULL } },
+    { "archive", "ls", 1, 2,
+      { "--width=", "--json", "--superseded", NULL } },
+    { "archive", "get", 3, 4,
+      { "--width=", "--json", "--superseded", NULL } },
 };
+#define KNOWN (sizeof (known) / sizeof (known[0]))
 
 /* How many words an option has, with this one: 1, 2; 0: it is none of the verb.
  */
@@ -66,13 +71,18 @@ static int words_of (size_t verb, const char *word)
     return 0;
 }
 
-static bool is_command (size_t verb, const char *word)
+/* Where a verb with these operands is, or KNOWN. */
+static size_t find_verb (const char *verb, const struct json *operands)
 {
-    const char *const *c = known[verb].commands;
+    const char *first = json_text (json_first (operands), "");
+    size_t v = 0, n = json_count (operands);
 
-    while (*c && strcmp (*c, word) != 0)
-        c++;
-    return *c || !known[verb].commands[0];
+    while (v < KNOWN && (strcmp (known[v].verb, verb) != 0 ||
+                         (known[v].command &&
+                          strcmp (known[v].command, first) != 0) ||
+                         n < known[v].least || n > known[v].most))
+        v++;
+    return v;
 }
 
 struct words {
@@ -87,15 +97,11 @@ static int take_words (const struct json *request, const char *root,
     const char *verb = json_text (json_get (request, "verb"), "");
     const struct json *options = json_get (request, "options");
     const struct json *operands = json_get (request, "operands");
-    size_t v = 0;
+    size_t v = find_verb (verb, operands);
 
-    while (v < sizeof (known) / sizeof (known[0]) &&
-           strcmp (known[v].verb, verb) != 0)
-        v++;
-    if (v == sizeof (known) / sizeof (known[0]) ||
-        json_count (options) + json_count (operands) > WORDS_MAX)
-        return err_set (err, EINVAL, "this aggregator cannot show \"%.80s\": "
-                        "its version differs", verb);
+    if (v == KNOWN || json_count (options) + json_count (operands) > WORDS_MAX)
+        return err_set (err, EINVAL, "\"%.80s\" with these operands cannot be "
+                        "asked for here", verb);
     *w = (struct words){ { "rollcall", known[v].verb, "--root", root }, 4 };
     for (const struct json *j = json_first (options); j; j = json_next (j)) {
         int n = words_of (v, json_text (j, ""));
@@ -112,9 +118,6 @@ static int take_words (const struct json *request, const char *root,
     w->list[w->n++] = "--";
     for (const struct json *j = json_first (operands); j; j = json_next (j))
         w->list[w->n++] = json_text (j, "");
-    if (!is_command (v, json_text (json_first (operands), "")))
-        return err_set (err, EINVAL, "%s %.80s cannot be asked for", verb,
-                        json_text (json_first (operands), ""));
     return 0;
 }
 

@@ -212,14 +212,29 @@ static struct want *find_over (const struct wants *w)
     return NULL;
 }
 
+static unsigned count_open (const struct wants *w, const char *job)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < w->n; i++)
+        n += w->list[i].state == WANT_OPEN && strcmp (w->list[i].job, job) == 0;
+    return n;
+}
+
 int wants_add (struct wants *w, const struct want *like, bool again,
                struct want **ret, struct err *err)
 {
     struct want *one = find_like (w, like);
+    bool known = one && one->newest_ns == like->newest_ns;
 
-    if ((*ret = one) && one->newest_ns == like->newest_ns) {
-        if (one->state != WANT_GONE || !again)
-            return 0;
+    if ((*ret = one) && known && (one->state != WANT_GONE || !again))
+        return 0;
+    if (!(one && one->state == WANT_OPEN) &&
+        count_open (w, like->job) >= WANTS_OF_JOB)
+        return err_set (err, ENOSPC, "%u captures of job %s are wanted already, "
+                        "whose agents have not answered", WANTS_OF_JOB,
+                        like->job);
+    if (known) {
         open_again (one);
         return 1;
     }

@@ -11,6 +11,7 @@
 
 #define WANTS_NAME "wants.json"
 #define WANTS_MAX 1024          // 3 MB
+#define WANTS_OF_JOB 128        // open ones: others need room
 #define WANTS_AT_ONCE 16        // that an agent is sent at a time
 #define WANTS_WHY_MAX 256
 
@@ -52,7 +53,7 @@ void wants_fini (struct wants *w);
 /* Add a want like this one, whose id, state and numbers are ignored.  If there
  * is one, it is opened again if 'again' and not all files came; one of another
  * version gives way.  1: one is open now that was not; 0: nothing has changed;
- * -ENOSPC: too many are open; -ENOMEM.  '*ret' is the want in the list, until the
+ * -ENOSPC: too many are open, of all or of its job; -ENOMEM.  '*ret' is the want in the list, until the
  * next call.
  */
 int wants_add (struct wants *w, const struct want *like, bool again,

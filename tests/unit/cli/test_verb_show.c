@@ -3,6 +3,10 @@
 
 #include "aggregator/catalogue/catalogue_check.h"
 
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 static void has (const char *text, const char *want)
 {
     if (!strstr (text, want))
@@ -86,6 +90,8 @@ static void test_visible (void **state)
 
     fill (r);
     assert_int_equal (setenv ("ROLLCALL_VISIBLE_TO", "alice", 1), 0);
+    assert_int_equal (status_of (r->dir, "a"), EX_NOINPUT);     // not built
+    all_built (r, "a");
     assert_int_equal (status_of (r->dir, "a"), 0);
     assert_int_equal (status_of (r->dir, "b"), EX_NOINPUT);
     assert_int_equal (setenv ("ROLLCALL_VISIBLE_TO", "you", 1), 0);
@@ -95,10 +101,44 @@ static void test_visible (void **state)
     assert_int_equal (status_of (r->dir, "../a"), EXIT_USAGE);
 }
 
+/* Whether show says that a job was removed. */
+static bool tells_removed (struct root *r, const char *job)
+{
+    char path[PATH_MAX], text[4096] = "";
+    int kept = dup (STDERR_FILENO), fd;
+    ssize_t n;
+
+    (void)snprintf (path, sizeof (path), "%s/said", r->dir);
+    fd = open (path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_true (dup2 (fd, STDERR_FILENO) >= 0);
+    assert_int_equal (status_of (r->dir, job), EX_NOINPUT);
+    (void)dup2 (kept, STDERR_FILENO);
+    (void)close (kept);
+    n = pread (fd, text, sizeof (text) - 1, 0);
+    (void)close (fd);
+    return n > 0 && strstr (text, "was removed on") != NULL;
+}
+
+static void test_removed (void **state)
+{
+    const struct ledger_deletion d = { .scope = "old", .rank = 1, .job = "old",
+                                       .capture = "c", .newest_ns = 1,
+                                       .at_ns = 1, .by = "bob" };
+    struct root *r = *state;
+
+    fill (r);
+    assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
+    assert_true (tells_removed (r, "old"));
+    assert_int_equal (setenv ("ROLLCALL_VISIBLE_TO", "alice", 1), 0);
+    assert_false (tells_removed (r, "old"));
+    assert_int_equal (unsetenv ("ROLLCALL_VISIBLE_TO"), 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_text), ROOT_TEST (test_json), ROOT_TEST (test_visible),
+        ROOT_TEST (test_removed),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,10 +67,17 @@ static int on_request (void *arg, const struct control_peer *peer,
                        struct json *answer, struct err *err)
 {
     struct fixture *f = arg;
+    const struct passwd *me = getpwuid (getuid ());
+    int64_t uid = -1;
 
     f->asked++;
     assert_true (peer->owner);
     assert_int_equal (peer->uid, getuid ());
+    assert_true (json_int (json_get (request, "uid"), &uid));
+    assert_int_equal (uid, getuid ());
+    if (me)
+        assert_string_equal (json_text (json_get (request, "by"), ""),
+                             me->pw_name);
     if (strcmp (json_text (json_get (request, "do"), ""), "good") != 0)
         return err_set (err, EINVAL, "not good");
     json_add_int (answer, "number", 7);
@@ -185,6 +193,21 @@ static void test_garbage (void **state)
     free (huge);
 }
 
+/* It may say who asks, twice, or not (test_served): on_request hears the truth. */
+static void test_forged (void **state)
+{
+    struct fixture *f = *state;
+
+    f->line = "{\"do\": \"good\", \"uid\": 1, \"by\": \"x\", \"by\": \"y\"}\n";
+    f->size = strlen (f->line);
+    serve (f, babble);
+    assert_non_null (strstr (f->heard, "\"ok\":true"));
+    f->line = "{\"do\": \"good\", \"uid\": 1}\n";
+    f->size = strlen (f->line);
+    serve (f, babble);
+    assert_non_null (strstr (f->heard, "\"ok\":true"));
+}
+
 static void see_mode (const char *root)
 {
     char path[2 * PATH_MAX];
@@ -258,6 +281,23 @@ static void test_alone (void **state)
     (void)close (fd);
 }
 
+/* A verb that a service runs for somebody else has the service's rights. */
+static void test_view (void **state)
+{
+    struct fixture *f = *state;
+    struct ledger *l = NULL;
+    char path[2 * PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->root);
+    assert_int_equal (ledger_open (path, &l, NULL), 0);
+    ledger_close (l);
+    assert_int_equal (setenv (ROOT_VIEW_VARIABLE, "1", 1), 0);
+    ask_alone (f);
+    assert_int_equal (f->rc, -EACCES);
+    assert_null (f->answer);
+    assert_int_equal (unsetenv (ROOT_VIEW_VARIABLE), 0);
+}
+
 #define TEST(t) cmocka_unit_test_setup_teardown (t, setup, teardown)
 
 int main (void)
@@ -265,8 +305,10 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_served),
         TEST (test_garbage),
+        TEST (test_forged),
         TEST (test_again),
         TEST (test_alone),
+        TEST (test_view),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -26,6 +26,13 @@ void add_fact (struct root *r, const char *job, const char *key,
     assert_int_equal (ledger_set_fact (r->l, &f, NULL), 1);
 }
 
+void all_built (struct root *r, const char *job)
+{
+    assert_int_equal (ledger_set_built (r->l, job,
+                                        ledger_newest (r->l, job, ITEM_ROWS),
+                                        NULL, NULL), 0);
+}
+
 void publish_job (struct root *r, struct job *j, const char *name)
 {
     char dir[PATH_MAX], path[PATH_MAX];

@@ -14,6 +14,9 @@ void add_job (struct root *r, const char *job, int64_t received_ns);
 void add_fact (struct root *r, const char *job, const char *key,
                const char *value);
 
+/* As if a result had all that a job has now. */
+void all_built (struct root *r, const char *job);
+
 /* Publish a job's tables as the result of a job; the job ends. */
 void publish_job (struct root *r, struct job *j, const char *name);
 

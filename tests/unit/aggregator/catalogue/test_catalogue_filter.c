@@ -63,7 +63,8 @@ static void test_refused (void **state)
         "1) UNION SELECT (1", "job IN (SELECT name FROM job_row)",
         "job IN (SELECT job FROM job)", "EXISTS (SELECT 1 FROM sqlite_schema)",
         "load_extension('x')", ")", "'", "max(step_ms) > 1", "user = ?9",
-        "", "1 LIMIT 1; --", "abs(-9223372036854775808)",
+        "", "1 LIMIT 1; --", "1) OR (1", "1) AND (1", "1 /*",
+        "1, 1", "1) ELSE 0 END OR CASE WHEN 1 THEN (1", "*", "abs(-9223372036854775808)",
     };
     struct root *r = *state;
     struct opened o;
@@ -83,6 +84,48 @@ static void test_refused (void **state)
                              "no such column: usr"));
     assert_non_null (strstr (names (o.c, WHERE ("usr='me'")), "step_ms"));
     assert_string_equal (names (o.c, WHERE ("1")), "a b c ");
+    close_catalogue (&o);
+}
+
+/* Whatever an expression is, or is not: it sees no job of others. */
+static void test_visible (void **state)
+{
+    static const char *const breaks_out[] = {
+        "1) ELSE 0 END OR CASE WHEN 1 THEN (1", "1) OR (1", "0) OR NOT (0",
+        "1) THEN 1 ELSE 1 END) OR (CASE WHEN (1", "1 OR 1",
+        "1) OR 1 --", "1) OR 1 /*", "1 /*", "1 */", "1) ORDER BY job --",
+        "1) LIMIT 9 --", "') OR ('", "'1') OR ('1", "\"job\") OR (\"job\"",
+        "1) UNION VALUES ('b', 1, 1", "1) FROM job WHERE (1", "*", "job.*",
+        "1, 1", "1) AS x, (1", "1 AS x", "1 FROM job --", "1;", "1; --",
+        "abs(iif(job='b', -9223372036854775807-1, 1)) > 0",
+        "1) AND 1=abs(iif(job='b', -9223372036854775807-1, 1)) OR (1",
+    };
+    static const char *const good[] = {
+        "1", "1 -- all", "1 /* all */", "(1) OR (1)", "job LIKE '%)%' OR 1",
+        "CASE WHEN 1 THEN 1 ELSE 0 END", "tags <> ') OR (' /* ) */",
+    };
+    struct root *r = *state;
+    struct opened o;
+
+    fill (r);
+    o = open_catalogue (r);
+    catalogue_show_only (o.c, "me");
+    assert_string_equal (names (o.c, WHERE ("1")), "");  // it is not built
+    close_catalogue (&o);
+    all_built (r, "a");
+    o = open_catalogue (r);
+    catalogue_show_only (o.c, "me");
+    for (size_t i = 0; i < sizeof (breaks_out) / sizeof (*breaks_out); i++) {
+        struct catalogue_filter f = { .where = breaks_out[i] };
+        struct err err = { "" };
+        size_t n = 0;
+        int rc = catalogue_each (o.c, &f, count, &n, &err);
+
+        if (rc == 0 ? strpbrk (names (o.c, f), "bc") != NULL : rc != -EINVAL)
+            fail_msg ("%s: %s", f.where, rc ? err.text : names (o.c, f));
+    }
+    for (size_t i = 0; i < sizeof (good) / sizeof (*good); i++)
+        assert_string_equal (names (o.c, WHERE (good[i])), "a ");
     close_catalogue (&o);
 }
 
@@ -153,6 +196,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_chosen), ROOT_TEST (test_refused),
+        ROOT_TEST (test_visible),
         cmocka_unit_test (test_since), ROOT_TEST (test_parts),
     };
 

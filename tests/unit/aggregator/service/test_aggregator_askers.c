@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,6 +90,24 @@ static void test_may (void **state)
     assert_int_equal (may (s, &p, "{\"do\": \"rm\"}", &visible, &err), 0);
 }
 
+/* Somebody's job that others have added to since its last build. */
+static void test_added (void **state)
+{
+    struct service *s = *state;
+    struct ledger_item i = { .job = "j", .kind = ITEM_ROWS, .capture = "c",
+                             .host = "n0", .received_ns = 1 };
+
+    say_user (s, "j", "me");
+    assert_int_equal (ledger_is_of_user (s->a.ledger, "j", "me", NULL), 1);
+    assert_int_equal (ledger_add_item (s->a.ledger, &i, NULL), 1);
+    assert_int_equal (ledger_is_of_user (s->a.ledger, "j", "me", NULL), 0);
+    assert_int_equal (ledger_set_built (s->a.ledger, "j",
+                                        ledger_newest (s->a.ledger, "j", ITEM_ROWS), NULL,
+                                        NULL), 0);
+    assert_int_equal (ledger_is_of_user (s->a.ledger, "j", "me", NULL), 1);
+    assert_int_equal (ledger_is_of_user (s->a.ledger, "j", "you", NULL), 0);
+}
+
 static int view (struct service *s, const char *request, struct err *err)
 {
     const struct control_peer p = { .pipes = { -1, -1 } };
@@ -113,12 +132,25 @@ static void test_words (void **state)
         "{\"verb\": \"trend\", \"options\": [\"--html\", \"/tmp/x\"]}",
         "{\"verb\": \"archive\"}",
         "{\"verb\": \"archive\", \"operands\": [\"rm\", \"j\"]}",
-        "{\"verb\": \"archive\", \"options\": [\"--owner\"]}",
+        "{\"verb\": \"archive\", \"options\": [\"--owner\"], "
+            "\"operands\": [\"ls\"]}",
+        "{\"verb\": \"jobs\", \"operands\": [\"merge\", \"a\", \"b\"]}",
+        "{\"verb\": \"jobs\", \"operands\": [\"split\", \"a\", \"rank0\"]}",
+        "{\"verb\": \"jobs\", \"operands\": [\"a\"]}",
+        "{\"verb\": \"trend\", \"operands\": [\"a\"]}",
+        "{\"verb\": \"show\"}",
+        "{\"verb\": \"show\", \"operands\": [\"a\", \"b\"]}",
+        "{\"verb\": \"archive\", \"operands\": [\"ls\", \"j\", \"x\"]}",
+        "{\"verb\": \"archive\", \"operands\": [\"get\", \"j\"]}",
+        "{\"verb\": \"archive\", \"operands\": [\"get\", \"j\", \"0\", \"d\", "
+            "\"x\"]}",
     };
     static const char *const good[] = {
         "{\"verb\": \"jobs\", \"options\": [\"--where\", \"--root\"]}",
+        "{\"verb\": \"jobs\", \"options\": [\"--width\", \"80\"]}",
         "{\"verb\": \"show\", \"operands\": [\"--root=/\"]}",
         "{\"verb\": \"archive\", \"operands\": [\"ls\"]}",
+        "{\"verb\": \"archive\", \"operands\": [\"get\", \"j\", \"0\", \"d\"]}",
     };
     struct service *s = *state;
     struct err err = { "" };
@@ -134,22 +166,37 @@ static void test_words (void **state)
     }
 }
 
+static bool meant (struct service *s, bool owner, const char *under,
+                   const char *name)
+{
+    const struct control_peer p = { .owner = owner };
+    char text[PATH_MAX + 64];
+    struct json *j;
+    bool yes;
+
+    (void)snprintf (text, sizeof (text), "{\"root\": \"%s%s\"}", under, name);
+    j = asks (text);
+    yes = aggregator_is_meant (&s->a, &p, j);
+    json_free (j);
+    return yes;
+}
+
+/* What is not the text of its path may be anywhere: only the owner has it looked
+ * at.
+ */
 static void test_root (void **state)
 {
     struct service *s = *state;
-    char text[PATH_MAX + 32];
+    const struct control_peer p = { .owner = false };
     struct json *j = asks ("{}");
 
-    assert_true (aggregator_is_meant (&s->a, j));
+    assert_non_null (realpath (s->root, s->a.root_path));
+    assert_true (aggregator_is_meant (&s->a, &p, j));
     json_free (j);
-    (void)snprintf (text, sizeof (text), "{\"root\": \"%s/../root\"}",
-                    s->root);
-    j = asks (text);
-    assert_true (aggregator_is_meant (&s->a, j));
-    json_free (j);
-    j = asks ("{\"root\": \"/\"}");
-    assert_false (aggregator_is_meant (&s->a, j));
-    json_free (j);
+    assert_true (meant (s, false, s->a.root_path, ""));
+    assert_false (meant (s, false, s->root, "/../root"));
+    assert_true (meant (s, true, s->root, "/../root"));
+    assert_false (meant (s, true, "/", ""));
 }
 
 int main (void)
@@ -157,7 +204,7 @@ int main (void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_may), TEST (test_words), TEST (test_root),
+        TEST (test_may), TEST (test_added), TEST (test_words), TEST (test_root),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

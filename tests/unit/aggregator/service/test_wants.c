@@ -63,15 +63,31 @@ static int teardown (void **state)
     return 0;
 }
 
-static int add (struct fixture *f, int64_t rank, const char *path, bool again,
-                struct want **ret)
+static int add_to (struct fixture *f, const char *job, int64_t rank,
+                   const char *path, bool again, struct want **ret)
 {
-    struct want like = { .rank = rank, .job = "j", .scope = "s", .host = "h",
+    struct want like = { .rank = rank, .scope = "s", .host = "h",
                          .capture = "c_pt", .place = "0123",
                          .newest_ns = newest_ns };
 
+    PRINT (like.job, "%s", job);
     PRINT (like.path, "%s", path);
     return wants_add (&f->wants, &like, again, ret, &f->err);
+}
+
+static int add (struct fixture *f, int64_t rank, const char *path, bool again,
+                struct want **ret)
+{
+    return add_to (f, "j", rank, path, again, ret);
+}
+
+/* To a job of as many as one may have. */
+static int add_spread (struct fixture *f, int64_t i, struct want **ret)
+{
+    char job[24];
+
+    (void)snprintf (job, sizeof (job), "j%lld", (long long)i / WANTS_OF_JOB);
+    return add_to (f, job, i, "", false, ret);
 }
 
 static bool hear (struct fixture *f, uint64_t id, enum have_state have,
@@ -273,14 +289,34 @@ static void test_room (void **state)
     struct want *w;
 
     for (int64_t i = 0; i < WANTS_MAX; i++)
-        assert_int_equal (add (f, i, "", false, &w), 1);
-    assert_int_equal (add (f, WANTS_MAX, "", false, &w), -ENOSPC);
+        assert_int_equal (add_spread (f, i, &w), 1);
+    assert_int_equal (add_spread (f, WANTS_MAX, &w), -ENOSPC);
     assert_non_null (strstr (f->err.text, "1024 captures are wanted already"));
     assert_true (hear (f, 7, HAVE_ALL_SAID, 1, 1, 0));
     assert_true (hear (f, 5, HAVE_ALL_SAID, 1, 1, 0));
-    assert_int_equal (add (f, WANTS_MAX, "", false, &w), 1);
+    assert_int_equal (add_spread (f, WANTS_MAX, &w), 1);
     assert_true (w->id == WANTS_MAX + 1 && f->wants.n == WANTS_MAX);
     assert_true (f->wants.list[4].id == 6 && f->wants.list[5].id == 7);
+}
+
+/* One job leaves room to others, also when it asks again. */
+static void test_room_of_job (void **state)
+{
+    struct fixture *f = *state;
+    struct want *w;
+
+    for (int64_t i = 0; i < WANTS_OF_JOB; i++)
+        assert_int_equal (add (f, i, "", false, &w), 1);
+    assert_int_equal (add (f, WANTS_OF_JOB, "", false, &w), -ENOSPC);
+    assert_non_null (strstr (f->err.text, "128 captures of job j are wanted"));
+    assert_int_equal (add (f, 5, "", true, &w), 0);     // it is open
+    assert_int_equal (add_to (f, "k", 1, "", false, &w), 1);
+    assert_true (hear (f, 7, HAVE_ALL_SAID, 1, 0, 1));
+    assert_int_equal (add (f, WANTS_OF_JOB, "", false, &w), 1);
+    assert_int_equal (add (f, 6, "", true, &w), -ENOSPC);
+    newest_ns++;
+    assert_int_equal (add (f, 5, "", false, &w), 1);    // another version
+    newest_ns--;
 }
 
 static void test_no_memory (void **state)
@@ -301,6 +337,7 @@ int main (void)
         TEST (test_add), TEST (test_version), TEST (test_hear),
         TEST (test_who_hears), TEST (test_next), TEST (test_file),
         TEST (test_ids), TEST (test_damaged_file), TEST (test_room),
+        TEST (test_room_of_job),
         TEST (test_no_memory),
     };
 
