@@ -1,6 +1,8 @@
 /* aggregator/interchange/import_tar.c - an export into a root */
 #include "interchange/import_tar.h"
 
+#include "base/clock.h"
+#include "base/map.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "interchange/content_writer.h"
@@ -21,6 +23,11 @@ struct came {
     uint64_t size;
 };
 
+/* A version that the manifest assigns to the job, by its hash. */
+struct assigned {
+    uint64_t version[DIGEST_SIZE / 8];
+};
+
 struct import {
     struct tar_reader *from;
     struct intake *in;
@@ -30,8 +37,10 @@ struct import {
     uint64_t ncame, nlines, manifest_bytes;
     uint64_t read;              // of 'came'
     bool ended;                 // the last line was seen
+    struct map assigned;
     struct json *reports;       // of ranks, to be said
     const atomic_bool *cancel;
+    int64_t now;
     struct import_sums *sums;
     struct err *err;
     uint8_t block[65536];
@@ -211,14 +220,49 @@ static int check_item (struct import *x, const struct json *line,
     return 0;
 }
 
+/* The hash of what identifies a version. */
+static int hash_version (const char *scope, const char *dir, int64_t rank,
+                         const char *capture, int64_t newest_ns,
+                         uint64_t ret[DIGEST_SIZE / 8])
+{
+    char text[2 * MESSAGE_NAME_MAX + MESSAGE_PLACE_MAX + 64];
+    struct digest id;
+    int n = snprintf (text, sizeof (text), "%s%c%s%c%s%c%lld %lld", scope, 0,
+                      dir, 0, capture, 0, (long long)rank,
+                      (long long)newest_ns);
+
+    if (digest_of (text, (size_t)n, &id) < 0)
+        return -ENOMEM;
+    memcpy (ret, id.bytes, DIGEST_SIZE);
+    return 0;
+}
+
+static int note_assigned (struct import *x, const struct ledger_assignment *a)
+{
+    struct assigned key;
+    bool is_new;
+
+    if (hash_version (a->scope, a->dir, a->rank, a->capture, a->newest_ns,
+                      key.version) < 0 ||
+        !map_put (&x->assigned, &key, &is_new))
+        return err_set (x->err, ENOMEM, "no memory for an assignment");
+    return 0;
+}
+
+/* An item that came without a job is of this one if its manifest says so. */
 static bool is_of_job (const struct import *x, const struct record *r)
 {
-    const char *job = r->kind == RECORD_ASSIGN ? r->assignment.job
-                      : r->kind == RECORD_FACT ? r->fact.job : r->item.job;
+    const struct ledger_item *i = &r->item;
+    struct assigned key;
 
-    // that of an item which came without a job is in its assignment
-    return strcmp (job, x->sums->job) == 0 ||
-           (r->kind == RECORD_ITEM && *r->item.dir);
+    if (r->kind == RECORD_ASSIGN || r->kind == RECORD_FACT)
+        return strcmp (r->kind == RECORD_FACT ? r->fact.job : r->assignment.job,
+                       x->sums->job) == 0;
+    if (strcmp (*i->dir ? i->scope : i->job, x->sums->job) == 0)
+        return true;
+    return *i->dir && hash_version (i->scope, i->dir, i->rank, i->capture,
+                                    i->newest_ns, key.version) == 0 &&
+           map_get (&x->assigned, &key);
 }
 
 /* Check a line, all of which are checked before any is put. */
@@ -245,6 +289,8 @@ static int check_line (struct import *x, const struct json *line,
                               r->kind != RECORD_ASSIGN &&
                               r->kind != RECORD_FACT && r->kind != RECORD_JOB))
         return changed (x, "a record of another job");
+    if (r->kind == RECORD_ASSIGN)
+        return note_assigned (x, &r->assignment);
     return r->kind == RECORD_ITEM ? check_item (x, line, r) : 0;
 }
 
@@ -288,7 +334,15 @@ static int add_report (struct import *x, const struct json *line)
 }
 
 /* Whether the root has another job for this version: that stays. */
-static int is_elsewhere (struct import *x, const struct ledger_assignment *a)
+static int is_elsewhere (struct import *x, struct ledger_item *i)
+{
+    int rc = intake_find_job (x->in, i, x->err);
+
+    return rc < 0 ? rc : strcmp (i->job, i->scope) != 0 &&
+                             strcmp (i->job, x->sums->job) != 0;
+}
+
+static int has_assigned (struct import *x, const struct ledger_assignment *a)
 {
     struct ledger_item i = { .kind = ITEM_ROWS, .rank = a->rank,
                              .newest_ns = a->newest_ns };
@@ -299,6 +353,18 @@ static int is_elsewhere (struct import *x, const struct ledger_assignment *a)
     PRINT (i.capture, "%s", a->capture);
     rc = intake_find_job (x->in, &i, x->err);
     return rc < 0 ? rc : strcmp (i.job, i.scope) != 0;
+}
+
+/* 1: it is left out. */
+static int prepare_item (struct import *x, struct ledger_item *i)
+{
+    int rc = *i->dir ? is_elsewhere (x, i) : 0;
+
+    if (i->received_ns > x->now)
+        i->received_ns = x->now;        // else nothing could supersede it
+    if (rc == 1)
+        x->sums->elsewhere++;
+    return rc;
 }
 
 static int put_line (struct import *x, const struct json *line,
@@ -314,8 +380,10 @@ static int put_line (struct import *x, const struct json *line,
     if ((rc = record_of (x, line, r)) < 0)
         return rc;
     if (r->kind == RECORD_ASSIGN)
-        rc = is_elsewhere (x, &r->assignment);
-    else if (r->kind != RECORD_ITEM)
+        rc = has_assigned (x, &r->assignment);
+    else if (r->kind == RECORD_ITEM)
+        rc = prepare_item (x, &r->item);
+    else
         rc = intake_knows (x->in, r, x->err);
     return rc != 0 ? rc < 0 ? rc : 0 : intake_put_record (x->in, r, x->err);
 }
@@ -374,6 +442,8 @@ int import_export (struct tar_reader *from, struct intake *in,
     x->cancel = cancel;
     x->sums = ret;
     x->err = err;
+    x->now = clock_wall_ns ();
+    x->assigned = (struct map)MAP (struct assigned, DIGEST_SIZE / 8);
     rc = x->came = content_temp (err);
     if (rc >= 0)
         rc = x->manifest = content_temp (err);
@@ -390,6 +460,7 @@ int import_export (struct tar_reader *from, struct intake *in,
     content_writer_destroy (x->writer);
     digester_destroy (x->digester);
     json_free (x->reports);
+    map_fini (&x->assigned);
     fileio_close (x->manifest);
     fileio_close (x->came);
     free (x);

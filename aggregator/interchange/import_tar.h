@@ -15,6 +15,8 @@ struct import_sums {
     char job[MESSAGE_NAME_MAX]; // of an export
     uint64_t files, bytes;
     size_t refused;             // members that were not taken
+    uint64_t elsewhere;         // items of versions that the root has assigned
+                                // to another job, where they stay
 };
 
 /* Read the first member: 1 if it is the mark of an export, whose job is in
@@ -26,8 +28,8 @@ int import_begin (struct tar_reader *from, struct tar_member *first,
                   struct import_sums *ret, struct err *err);
 
 /* Put the rest of an export into the root; its names only when all of it has
- * come and each hash is right.  What the root says already stays.  -EBADMSG: the
- * file is damaged, cut short, or was changed.
+ * come and each hash is right.  What the root says already stays, and no other job
+ * changes.  -EBADMSG: the file is damaged, cut short, or was changed.
  */
 int import_export (struct tar_reader *from, struct intake *in,
                    enum chunk_codec codec, const atomic_bool *cancel,

@@ -137,7 +137,7 @@ static int import_plain (const struct archive_options *opt, struct intake *in,
                          const char *file)
 {
     struct adding a = { .opt = opt, .called = file, .in = in, .unpacked = true };
-    struct import_sums sums = { "", 0, 0, 0 };
+    struct import_sums sums = { .files = 0 };
     struct tree to = { .fd = -1 };
     struct err err = { "" };
     char path[PATH_MAX];
@@ -170,12 +170,16 @@ static int print_import (const struct archive_options *opt, struct intake *in,
         json_add_int (o, "files", (int64_t)s->files);
         json_add_int (o, "bytes", (int64_t)s->bytes);
         json_add_int (o, "stored", (int64_t)stored);
+        json_add_int (o, "elsewhere", (int64_t)s->elsewhere);
         return cli_flush (opt->command, cli_print_json (o));
     }
     (void)printf ("job %s\n%llu file%s, %llu bytes; %llu new bytes are "
                   "stored\n", utf8_escape (s->job, UTF8_COLUMN, shown),
                   (unsigned long long)s->files, units_s (s->files),
                   (unsigned long long)s->bytes, (unsigned long long)stored);
+    if (s->elsewhere > 0)
+        (void)printf ("%llu of them stay in the jobs that this root has "
+                      "assigned them to\n", (unsigned long long)s->elsewhere);
     return cli_flush (opt->command, 0);
 }
 

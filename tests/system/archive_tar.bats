@@ -253,3 +253,40 @@ digest_of ()                        # ROOT: of the rows of job j, built
     is "the restored root" "$(rollcall archive ls)" \
         "$(rollcall archive --root restored ls)"
 }
+
+# forge NEW: plain/, which was unpacked from j.tar, as NEW
+forge ()
+{
+    tar tf j.tar >order
+    tar -C plain --format=pax --no-recursion -cf "$1" -T order
+}
+
+@test "import: a job cannot reach into another one" {
+    local job before
+
+    make --ranks 2
+    archive root add job >/dev/null
+    job=$(archive root ls | cut -f 1 | sort -u)
+    archive other add job >/dev/null
+    # the same versions, with another content
+    printf forged >"$(capture_of 1)/forged"
+    touch -d '2001-01-01' "$(capture_of 1)/forged"
+    archive root add job >/dev/null
+    archive root export "$job" j.tar >/dev/null
+    mkdir plain
+    tar xpf j.tar -C plain
+    sed -i "s/$job/evil/" plain/rollcall-export.json
+    sed -i '/"what":"assigned"/d; /"what":"\(fact\|claim\|rank\)"/d' \
+        plain/rollcall-manifest.jsonl
+    forge evil.tar
+    before=$(archive other ls)
+    run archive other import evil.tar
+    expect_status 65
+    shows "a record of another job"
+    is "items" "$before" "$(archive other ls)"
+    # what is whole says how much stays elsewhere
+    "$ROLLCALL" jobs --root other split "$job" rank1 >/dev/null
+    run archive other import j.tar
+    expect_status 0
+    shows "stay in the jobs that this root has assigned them to"
+}
