@@ -502,6 +502,34 @@ int intake_find_job (struct intake *in, struct ledger_item *item,
                   : leave (in, ledger_choose_job (in->ledger, item, err), err);
 }
 
+int intake_has_item (struct intake *in, const struct ledger_item *item,
+                     struct err *err)
+{
+    int rc = enter (in, err);
+
+    return rc < 0 ? rc
+                  : leave (in, ledger_has_item (in->ledger, item, err), err);
+}
+
+static int count_item (void *arg, const struct ledger_item *item)
+{
+    *(uint64_t *)arg += !item->lost;
+    return 0;
+}
+
+int intake_count_items (struct intake *in, const char *job, uint64_t *ret,
+                        struct err *err)
+{
+    int rc = enter (in, err);
+
+    *ret = 0;
+    if (rc < 0)
+        return rc;
+    for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
+        rc = ledger_each (in->ledger, job, k, count_item, ret, err);
+    return leave (in, rc, err);
+}
+
 struct asked_fact {
     const struct ledger_fact *fact;
     bool known;

@@ -75,6 +75,14 @@ int intake_flush (struct intake *in, struct err *err);
 int intake_find_job (struct intake *in, struct ledger_item *item,
                      struct err *err);
 
+/* Whether the root has the item in some job: 1, 0; and how many items a job has
+ * there that are not lost.
+ */
+int intake_has_item (struct intake *in, const struct ledger_item *item,
+                     struct err *err);
+int intake_count_items (struct intake *in, const char *job, uint64_t *ret,
+                        struct err *err);
+
 /* Whether the root has said something of what a fact or a claim is about: 1, 0.
  */
 int intake_knows (struct intake *in, const struct record *r, struct err *err);

@@ -41,6 +41,9 @@ struct import {
     struct json *reports;       // of ranks, to be said
     const atomic_bool *cancel;
     int64_t now;
+    const struct import_options *opt;
+    const char *job;            // in the root
+    uint64_t known;             // its items that the root has in it
     struct import_sums *sums;
     struct err *err;
     uint8_t block[65536];
@@ -199,6 +202,16 @@ static int record_of (struct import *x, const struct json *line,
     return 0;
 }
 
+static void give_job (const struct import *x, struct record *r)
+{
+    if (r->kind == RECORD_ASSIGN)
+        PRINT (r->assignment.job, "%s", x->job);
+    else if (r->kind == RECORD_FACT)
+        PRINT (r->fact.job, "%s", x->job);
+    else if (r->kind == RECORD_JOB || !*r->item.dir)
+        PRINT (r->item.job, "%s", x->job);
+}
+
 /* Compare a line with the next member that came. */
 static int check_item (struct import *x, const struct json *line,
                        const struct record *r)
@@ -265,6 +278,35 @@ static bool is_of_job (const struct import *x, const struct record *r)
            map_get (&x->assigned, &key);
 }
 
+/* Count an item that the root has in this job already. */
+static int count_known (struct import *x, struct record *r)
+{
+    struct ledger_item *i = &r->item;
+    int rc;
+
+    give_job (x, r);
+    rc = *i->dir ? intake_find_job (x->in, i, x->err) : 0;
+    if (rc == 0 && strcmp (i->job, x->job) == 0)
+        rc = intake_has_item (x->in, i, x->err);
+    x->known += rc == 1;
+    return rc < 0 ? rc : 0;
+}
+
+/* A job of the root with this name must not be another one. */
+static int check_same (struct import *x)
+{
+    uint64_t n;
+    int rc = x->opt->merge ? 0
+             : intake_count_items (x->in, x->job, &n, x->err);
+
+    if (x->opt->merge || rc < 0 || n <= x->known)
+        return rc;
+    return err_set (x->err, EEXIST, "the root has a job %s with %llu items that "
+                    "the exported job %s lacks: --job NAME imports it as "
+                    "another job, --merge into this one", x->job,
+                    (unsigned long long)(n - x->known), x->sums->job);
+}
+
 /* Check a line, all of which are checked before any is put. */
 static int check_line (struct import *x, const struct json *line,
                        struct record *r)
@@ -291,7 +333,10 @@ static int check_line (struct import *x, const struct json *line,
         return changed (x, "a record of another job");
     if (r->kind == RECORD_ASSIGN)
         return note_assigned (x, &r->assignment);
-    return r->kind == RECORD_ITEM ? check_item (x, line, r) : 0;
+    if (r->kind != RECORD_ITEM)
+        return 0;
+    rc = check_item (x, line, r);
+    return rc < 0 ? rc : count_known (x, r);
 }
 
 static int say_reports (struct import *x)
@@ -316,7 +361,7 @@ static int add_report (struct import *x, const struct json *line)
     if (!x->reports) {
         x->reports = json_object ();
         json_add_text (x->reports, "do", "report");
-        json_add_text (x->reports, "job", x->sums->job);
+        json_add_text (x->reports, "job", x->job);
         (void)json_add_array (x->reports, "ranks");
     }
     one = json_push_object ((struct json *)json_get (x->reports, "ranks"));
@@ -339,7 +384,7 @@ static int is_elsewhere (struct import *x, struct ledger_item *i)
     int rc = intake_find_job (x->in, i, x->err);
 
     return rc < 0 ? rc : strcmp (i->job, i->scope) != 0 &&
-                             strcmp (i->job, x->sums->job) != 0;
+                             strcmp (i->job, x->job) != 0;
 }
 
 static int has_assigned (struct import *x, const struct ledger_assignment *a)
@@ -355,6 +400,27 @@ static int has_assigned (struct import *x, const struct ledger_assignment *a)
     return rc < 0 ? rc : strcmp (i.job, i.scope) != 0;
 }
 
+/* An item whose scope is the job is in another one only if that is said. */
+static int assign_renamed (struct import *x, const struct ledger_item *i)
+{
+    struct record r = { .kind = RECORD_ASSIGN };
+    struct ledger_assignment *a = &r.assignment;
+    uint32_t before = x->assigned.n;
+    int rc;
+
+    PRINT (a->scope, "%s", i->scope);
+    PRINT (a->dir, "%s", i->dir);
+    PRINT (a->capture, "%s", i->capture);
+    PRINT (a->job, "%s", x->job);
+    PRINT (a->why, LEDGER_BY_HAND);
+    a->rank = i->rank;
+    a->newest_ns = i->newest_ns;
+    a->at_ns = x->now;
+    rc = note_assigned (x, a);
+    return rc < 0 || x->assigned.n == before
+               ? rc : intake_put_record (x->in, &r, x->err);
+}
+
 /* 1: it is left out. */
 static int prepare_item (struct import *x, struct ledger_item *i)
 {
@@ -364,6 +430,8 @@ static int prepare_item (struct import *x, struct ledger_item *i)
         i->received_ns = x->now;        // else nothing could supersede it
     if (rc == 1)
         x->sums->elsewhere++;
+    else if (rc == 0 && *i->dir && strcmp (x->job, i->scope) != 0)
+        rc = assign_renamed (x, i);
     return rc;
 }
 
@@ -379,6 +447,7 @@ static int put_line (struct import *x, const struct json *line,
         return add_report (x, line);
     if ((rc = record_of (x, line, r)) < 0)
         return rc;
+    give_job (x, r);
     if (r->kind == RECORD_ASSIGN)
         rc = has_assigned (x, &r->assignment);
     else if (r->kind == RECORD_ITEM)
@@ -422,6 +491,8 @@ static int enter_all (struct import *x)
         rc = err_set (x->err, EBADMSG, "it is cut short: its manifest has no "
                       "end, and nothing of it is entered");
     if (rc == 0)
+        rc = check_same (x);
+    if (rc == 0)
         rc = each_line (x, put_line);
     if (rc == 0)
         rc = intake_flush (x->in, x->err);
@@ -429,7 +500,7 @@ static int enter_all (struct import *x)
 }
 
 int import_export (struct tar_reader *from, struct intake *in,
-                   enum chunk_codec codec, const atomic_bool *cancel,
+                   const struct import_options *opt, const atomic_bool *cancel,
                    struct import_sums *ret, struct err *err)
 {
     struct import *x = calloc (1, sizeof (*x));
@@ -440,7 +511,9 @@ int import_export (struct tar_reader *from, struct intake *in,
     x->from = from;
     x->in = in;
     x->cancel = cancel;
+    x->opt = opt;
     x->sums = ret;
+    x->job = opt->job ? opt->job : ret->job;
     x->err = err;
     x->now = clock_wall_ns ();
     x->assigned = (struct map)MAP (struct assigned, DIGEST_SIZE / 8);
@@ -452,7 +525,7 @@ int import_export (struct tar_reader *from, struct intake *in,
     if (rc >= 0 && !(x->digester = digester_create ()))
         rc = err_set (err, ENOMEM, "no memory for a hash");
     if (rc >= 0)
-        rc = content_writer_create (in, codec, &x->writer, err);
+        rc = content_writer_create (in, opt->codec, &x->writer, err);
     if (rc == 0)
         rc = take_members (x);
     if (rc == 0)

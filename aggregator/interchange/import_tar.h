@@ -27,12 +27,19 @@ struct import_sums {
 int import_begin (struct tar_reader *from, struct tar_member *first,
                   struct import_sums *ret, struct err *err);
 
+struct import_options {
+    enum chunk_codec codec;
+    const char *job;            // in the root; NULL: that of the export
+    bool merge;                 // also into a job with other items
+};
+
 /* Put the rest of an export into the root; its names only when all of it has
  * come and each hash is right.  What the root says already stays, and no other job
- * changes.  -EBADMSG: the file is damaged, cut short, or was changed.
+ * changes.  -EBADMSG: the file is damaged, cut short, or was changed; -EEXIST: the
+ * root has a job of that name with items that the export lacks.
  */
 int import_export (struct tar_reader *from, struct intake *in,
-                   enum chunk_codec codec, const atomic_bool *cancel,
+                   const struct import_options *opt, const atomic_bool *cancel,
                    struct import_sums *ret, struct err *err);
 
 /* Unpack an ordinary tar file into a directory, from 'first' on.  Only regular

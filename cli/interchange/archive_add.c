@@ -748,8 +748,8 @@ int archive_fail (const struct archive_options *opt, int rc,
                          : rc == -ENOENT  ? EX_NOINPUT
                          : rc == -EBUSY   ? EX_TEMPFAIL
                          : rc == -EBADMSG ? EX_DATAERR
-                         : rc == -ENOTSUP ? EX_CANTCREAT
-                         : rc == -ENOSPC  ? EX_CANTCREAT
+                         : rc == -ENOTSUP || rc == -EEXIST || rc == -ENOSPC
+                             ? EX_CANTCREAT
                          : rc == -EACCES || rc == -EPERM ? EX_NOPERM
                                                          : EX_IOERR,
                          "%s", err->text);

@@ -186,12 +186,17 @@ static int print_import (const struct archive_options *opt, struct intake *in,
 static int import_job (const struct archive_options *opt, struct intake *in,
                        struct tar_reader *from, struct import_sums *sums)
 {
-    enum chunk_codec codec = CODEC_LZ4;
+    struct import_options how = { CODEC_LZ4, opt->job, opt->merge };
     struct err err = { "" };
-    int rc = pack_parse_codec (opt->compress, &codec, &err);
+    int rc = pack_parse_codec (opt->compress, &how.codec, &err);
 
+    if (rc == 0 && opt->no_raw)
+        rc = err_set (&err, EINVAL, "--no-raw is nothing for an exported job, "
+                      "which is imported as a whole");
     if (rc == 0)
-        rc = import_export (from, in, codec, &cli_cancelled, sums, &err);
+        rc = import_export (from, in, &how, &cli_cancelled, sums, &err);
+    if (rc == 0 && opt->job)
+        PRINT (sums->job, "%s", opt->job);
     if (rc == 0)
         rc = archive_give_tags (in, sums->job, &opt->tags, &err);
     return rc < 0 ? archive_fail (opt, rc, &err) : print_import (opt, in, sums);

@@ -290,3 +290,35 @@ forge ()
     expect_status 0
     shows "stay in the jobs that this root has assigned them to"
 }
+
+@test "import: another job of that name is not mixed with this one" {
+    local before
+
+    filled
+    archive root export j j.tar >/dev/null
+    make --ranks 2 --seed 7
+    archive other add --job j job >/dev/null
+    before=$(archive other ls)
+    run archive other import j.tar
+    expect_status 73
+    shows "has a job j with" "--job NAME" "--merge"
+    is "items" "$before" "$(archive other ls)"
+    run archive other import --no-raw j.tar
+    expect_status 2
+    run archive other import --job k j.tar
+    expect_status 0
+    shows "job k"
+    is "items of k" "$(archive root ls | cut -f 2-)" \
+        "$(archive other ls k | cut -f 2-)"
+    is "items of j" "$before" "$(archive other ls j)"
+    run archive other import --merge j.tar
+    expect_status 0
+    # what came without a job
+    archive third add job >/dev/null
+    job=$(archive third ls | cut -f 1 | sort -u)
+    archive third export "$job" - | archive other import --job l - >/dev/null
+    is "items of l" "$(archive third ls | cut -f 2-)" \
+        "$(archive other ls l | cut -f 2-)"
+    run "$ROLLCALL" fsck aggregator other
+    expect_status 0
+}
