@@ -1,6 +1,6 @@
 /* aggregator/interchange/backup.h - back up a root, and restore it
  *
- * A backup is a directory with ledger.db and segments/, as in a root.  The
+ * A backup is a directory with id, ledger.db and segments/, as in a root.  The
  * ledger is copied first, then the segments as far as that copy goes: what a
  * ledger knows is in segments already, which only grow.  In the other order a
  * commit between the two would name bytes that were not copied.  The new ledger
@@ -26,7 +26,7 @@ struct backup_sums {
 /* Back up the root into 'dir', which may have an earlier backup of it: only what
  * is new is copied.  An aggregator may serve the root.  Full segments are linked
  * if that is possible and 'links', else copied.  -EEXIST: 'dir' has something
- * else; -EBUSY: another process is at work there; -EBADMSG: the root is damaged;
+ * else, or the backup of another root; -EBUSY: another process is at work there; -EBADMSG: the root is damaged;
  * -ENOSPC, -EIO: the former backup stays; -EINTR once *cancel is true.
  */
 int backup_make (const char *root, const char *dir, bool links,

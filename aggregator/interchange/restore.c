@@ -41,6 +41,7 @@ static int copy_segment (void *arg, int64_t n, uint64_t end)
 static int copy_all (struct restoring *r)
 {
     char path[PATH_MAX], copy[PATH_MAX];
+    char id[ROOT_ID_SIZE];
     struct ledger *l = NULL;
     int rc;
 
@@ -53,7 +54,9 @@ static int copy_all (struct restoring *r)
     if (rc == 0)
         rc = ledger_each_segment (l, copy_segment, r, r->err);
     ledger_close (l);
-    return rc;
+    if (rc == 0 && (rc = root_read_id (r->dir, id, r->err)) == 0)
+        rc = root_write_id (r->part, id, r->err);
+    return rc == -ENOENT ? 0 : rc;
 }
 
 static void keep_first (void *arg, const char *sentence)

@@ -13,6 +13,11 @@ items ()                            # ROOT
     "$ROLLCALL" archive --root "$1" ls
 }
 
+cat_backup ()
+{
+    find bak -type f ! -name lock -exec sha256sum {} + | sort
+}
+
 # filled JOB [OPTION of the maker]...
 filled ()
 {
@@ -200,4 +205,32 @@ filled ()
     run "$ROLLCALL" archive --root root get a 1 back
     [ "$status" -ne 0 ] || fail "it was written"
     is "outside" "" "$(ls outside)"
+}
+
+@test "backup: that of another root stays, whatever its segments are called" {
+    local before
+
+    filled a
+    backup bak
+    before=$(cat_backup)
+    mv root first
+    filled b --seed 9
+    # as after a collection of all of the first segments
+    mv bak/segments/00000001 bak/segments/00000009
+    run "$ROLLCALL" backup --root root bak
+    expect_status 73
+    shows "is of another root"
+    mv bak/segments/00000009 bak/segments/00000001
+    is "the backup" "$before" "$(cat_backup)"
+    # only names of segments are removed
+    touch bak/segments/9.notes
+    run "$ROLLCALL" backup --root first bak
+    expect_status 0
+    [ -e bak/segments/9.notes ] || fail "9.notes is gone"
+    # the restored root has the id, and its ledger can be rebuilt
+    run "$ROLLCALL" restore bak new
+    rm new/ledger.db
+    run "$ROLLCALL" fsck aggregator --repair new
+    run "$ROLLCALL" backup --root new bak
+    expect_status 0
 }
