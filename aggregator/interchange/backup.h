@@ -34,8 +34,9 @@ int backup_make (const char *root, const char *dir, bool links,
                  struct err *err);
 
 /* Make a root of a backup, which is checked first, each hash.  'root' must not
- * exist, or be empty: -EEXIST.  It appears when it is whole.  -EBADMSG: the
- * backup is damaged, and 'err' says how much.
+ * exist, or be empty: -EEXIST.  It appears when it is whole: under its name, or,
+ * in a directory that is there, with its ledger.  -EBADMSG: the backup is
+ * damaged, and 'err' says how much; -EBUSY: another restore to it is under way.
  */
 int backup_restore (const char *dir, const char *root,
                     const atomic_bool *cancel, struct backup_sums *ret,
