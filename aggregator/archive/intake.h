@@ -32,8 +32,9 @@ struct intake_sums {
 };
 
 /* Begin, in a root that is locked here or served by an aggregator; 'make': it
- * need not exist.  -EBUSY: another process has it; -ENOENT; -EBADMSG: it is
- * damaged; or what opening says.
+ * need not exist.  -EBUSY: another process has it; -EPERM: this is root, and
+ * the root belongs to another user; -ENOENT; -EBADMSG: it is damaged; or what
+ * opening says.
  */
 int intake_open (const char *root, bool make, struct intake **ret,
                  struct err *err);

@@ -322,3 +322,16 @@ forge ()
     run "$ROLLCALL" fsck aggregator other
     expect_status 0
 }
+
+@test "add, import: root puts nothing into the root of another user" {
+    [ "$(id -u)" -eq 0 ] || skip "it needs root"
+    filled
+    archive root export j j.tar >/dev/null
+    mkdir -p "it's" && chown daemon "it's"
+    run archive "it's" add --job j job
+    expect_status 77
+    shows "belongs to user daemon" "sudo -u daemon"
+    run archive "it's" import j.tar
+    expect_status 77
+    is "what is there" "" "$(ls -A "it's")"
+}
