@@ -105,7 +105,9 @@ int archive_export (const struct archive_options *opt, struct archive *a,
     cli_catch_signals ();
     rc = export_file (opt, a, job, file, &sums, &err);
     if (rc == -EINTR)
-        return cli_interrupted (opt->command, "nothing was written");
+        return cli_interrupted (opt->command, strcmp (file, "-") == 0
+                                ? "what was written is no whole tar file"
+                                : "nothing was written");
     if (rc < 0)
         return cli_fail (opt->command, rc == -ENOENT    ? EX_NOINPUT
                              : rc == -EBADMSG ? EX_DATAERR
