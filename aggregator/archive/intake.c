@@ -36,7 +36,7 @@ static int intake_create (struct intake **ret, struct err *err)
     if (!in)
         return no_memory (err);
     (void)pthread_mutex_init (&in->lock, NULL);
-    in->root_lock = -1;
+    in->root_lock = in->scratch = -1;
     in->lease.fd = -1;
     in->put = (struct map)MAP (struct intake_put, DIGEST_SIZE / 8);
     buf_init (&in->records, RECORD_BYTES_MAX);
@@ -56,6 +56,7 @@ void intake_close (struct intake *in)
     }
     lease_end (&in->lease);
     fileio_close (in->root_lock);
+    fileio_close (in->scratch);
     vec_free_texts (in->jobs, in->njobs);
     buf_fini (&in->records);
     map_fini (&in->put);

@@ -335,3 +335,40 @@ forge ()
     expect_status 77
     is "what is there" "" "$(ls -A "it's")"
 }
+
+@test "export -: one that is interrupted says that it is not whole" {
+    make --ranks 1
+    head -c 3000000 /dev/urandom >"$(capture_of 0)/noise"
+    archive root add --job j job >/dev/null
+    mkfifo pipe
+    "$ROLLCALL" archive --root root export j - >pipe 2>said 3>&- &
+    exec 5<pipe
+    head -c 1 <&5 >/dev/null
+    kill $!
+    cat <&5 >/dev/null
+    wait $! || true
+    grep -q "no whole tar file" said || fail "$(cat said)"
+}
+
+@test "rm: the commands that are suggested can be typed" {
+    make --ranks 1
+    archive root add --job "it's" job >/dev/null
+    run archive root rm "it's" 9
+    shows "archive ls 'it'\\''s' lists them"
+    archive root pin "it's" >/dev/null
+    run archive root rm --apply "it's"
+    shows "archive unpin 'it'\\''s' lets"
+}
+
+@test "import: batches are removed when nobody holds them, whatever their names" {
+    filled
+    archive root export j j.tar >/dev/null
+    mkdir -p other/incoming/1-1-files other/incoming/999999999-2-files
+    touch other/incoming/1-1-0 other/incoming/999999999-1-0
+    exec 6<other/incoming/999999999-1-0 7<other/incoming/999999999-2-files
+    flock 6
+    flock 7
+    archive other import j.tar >/dev/null
+    is "what is held" "999999999-1-0 999999999-2-files" \
+        "$(ls other/incoming | paste -sd ' ')"
+}
