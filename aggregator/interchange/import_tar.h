@@ -44,7 +44,8 @@ int import_export (struct tar_reader *from, struct intake *in,
 
 /* Unpack an ordinary tar file into a directory, from 'first' on.  Only regular
  * files are taken; 'refuse' gets a sentence for each other member.  Nothing is
- * written elsewhere.  -ENOSPC: the disk is full, or nearly.
+ * written elsewhere.  -ENOSPC: the disk is full, or nearly, also of files; -EFBIG:
+ * more than 10,000,000 files.
  */
 int import_unpack (struct tar_reader *from, struct tar_member *first,
                    const struct tree *to, bool owner,

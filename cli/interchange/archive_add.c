@@ -747,7 +747,7 @@ int archive_fail (const struct archive_options *opt, int rc,
     return cli_fail (opt->command, rc == -EINVAL    ? EXIT_USAGE
                          : rc == -ENOENT  ? EX_NOINPUT
                          : rc == -EBUSY   ? EX_TEMPFAIL
-                         : rc == -EBADMSG ? EX_DATAERR
+                         : rc == -EBADMSG || rc == -EFBIG ? EX_DATAERR
                          : rc == -ENOTSUP || rc == -EEXIST || rc == -ENOSPC
                              ? EX_CANTCREAT
                          : rc == -EACCES || rc == -EPERM ? EX_NOPERM

@@ -372,3 +372,20 @@ forge ()
     is "what is held" "999999999-1-0 999999999-2-files" \
         "$(ls other/incoming | paste -sd ' ')"
 }
+
+@test "import: files without bytes do not use up a disk" {
+    [ "$(id -u)" -eq 0 ] || skip "it needs root"
+    mkdir disk many
+    (cd many && seq 5000 | xargs touch)
+    make --ranks 1
+    tar cf many.tar many job
+    mount -t tmpfs -o size=64m,nr_inodes=6000 tmpfs disk 2>/dev/null ||
+        skip "no mount"
+    run archive disk/root import --job j many.tar
+    local was=$status said=$output left
+    left=$(stat -f -c %d disk)
+    umount disk
+    is "status" 73 "$was"
+    grep -q "more files only" <<<"$said" || fail "$said"
+    [ "$left" -gt 5000 ] || fail "$left inodes are free"
+}
