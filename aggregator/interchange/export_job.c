@@ -338,7 +338,7 @@ int export_job (struct archive *a, const char *job, int fd,
     int rc;
 
     memset (ret, 0, sizeof (*ret));
-    if ((x.lines = content_temp (err)) < 0)
+    if ((x.lines = content_temp (NULL, err)) < 0)
         return x.lines;
     if (!(x.digester = digester_create ()))
         rc = err_set (err, ENOMEM, "no memory for a hash");

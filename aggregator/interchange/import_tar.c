@@ -8,6 +8,7 @@
 #include "interchange/content_writer.h"
 #include "interchange/export_job.h"
 #include "store/fileio.h"
+#include "store/space.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +16,10 @@
 #include <unistd.h>
 
 #define REPORT_RANKS 64         // of a request
+#define MEMBERS_MAX 10000000
+#define MANIFEST_MAX (UINT64_C (16) << 30)      // bytes
+#define ROOM_BYTES (UINT64_C (16) << 20)        // noted between two looks at
+                                                // the free space
 
 /* What came of a member, to be compared with its line. */
 struct came {
@@ -36,6 +41,8 @@ struct import {
     int came, manifest;         // files without a name
     uint64_t ncame, nlines, manifest_bytes;
     uint64_t read;              // of 'came'
+    uint64_t unlooked;          // bytes since the last look
+    struct space_floor floor;
     bool ended;                 // the last line was seen
     struct map assigned;
     struct json *reports;       // of ranks, to be said
@@ -97,9 +104,29 @@ static int hash_name (const char *name, struct digest *ret)
     return digest_of (text, strlen (text), ret);
 }
 
+/* What is noted has limits, too. */
+static int look_at_room (struct import *x, size_t n)
+{
+    if (x->cancel && atomic_load (x->cancel))
+        return err_set (x->err, EINTR, "interrupted");
+    if (x->ncame >= MEMBERS_MAX || x->manifest_bytes > MANIFEST_MAX)
+        return err_set (x->err, EFBIG, "it has more than %d members, or a "
+                        "manifest of more than %llu bytes", MEMBERS_MAX,
+                        (unsigned long long)MANIFEST_MAX);
+    if ((x->unlooked += n) < ROOM_BYTES)
+        return 0;
+    x->unlooked = 0;
+    return space_check_floor (&x->floor, x->opt->root, x->err) == 0 ? -ENOSPC
+                                                                    : 0;
+}
+
 static int note_came (struct import *x, const struct came *c)
 {
-    int rc = fileio_pwrite_all (x->came, c, sizeof (*c),
+    int rc = look_at_room (x, sizeof (*c));
+
+    if (rc < 0)
+        return rc;
+    rc = fileio_pwrite_all (x->came, c, sizeof (*c),
                                 (off_t)(x->ncame++ * sizeof (*c)));
 
     return rc < 0 ? err_sys (x->err, -rc, "cannot note what came") : 0;
@@ -139,8 +166,10 @@ static int take_manifest (struct import *x)
 
     while (rc == 0 && (n = tar_reader_get (x->from, x->block, sizeof (x->block),
                                            x->err)) > 0) {
-        rc = fileio_write_all (x->manifest, x->block, (size_t)n);
         x->manifest_bytes += (uint64_t)n;
+        if ((rc = look_at_room (x, (size_t)n)) < 0)
+            return rc;
+        rc = fileio_write_all (x->manifest, x->block, (size_t)n);
     }
     if (rc == 0 && n < 0)
         return (int)n;
@@ -473,7 +502,9 @@ static int each_line (struct import *x,
     while (rc == 0 && fgets (line, EXPORT_LINE_MAX, f)) {
         struct json *j = json_parse (line, strlen (line), x->err);
 
-        rc = j ? fn (x, j, r) : changed (x, "a line of its manifest");
+        rc = !j ? changed (x, "a line of its manifest")
+             : x->cancel && atomic_load (x->cancel)
+                 ? err_set (x->err, EINTR, "interrupted") : fn (x, j, r);
         json_free (j);
     }
     free (line);
@@ -517,9 +548,9 @@ int import_export (struct tar_reader *from, struct intake *in,
     x->err = err;
     x->now = clock_wall_ns ();
     x->assigned = (struct map)MAP (struct assigned, DIGEST_SIZE / 8);
-    rc = x->came = content_temp (err);
+    rc = x->came = content_temp (opt->root, err);
     if (rc >= 0)
-        rc = x->manifest = content_temp (err);
+        rc = x->manifest = content_temp (opt->root, err);
     else
         x->manifest = -1;
     if (rc >= 0 && !(x->digester = digester_create ()))

@@ -28,6 +28,7 @@ int import_begin (struct tar_reader *from, struct tar_member *first,
                   struct import_sums *ret, struct err *err);
 
 struct import_options {
+    const char *root;           // whose disk has what is noted meanwhile
     enum chunk_codec codec;
     const char *job;            // in the root; NULL: that of the export
     bool merge;                 // also into a job with other items
@@ -36,7 +37,8 @@ struct import_options {
 /* Put the rest of an export into the root; its names only when all of it has
  * come and each hash is right.  What the root says already stays, and no other job
  * changes.  -EBADMSG: the file is damaged, cut short, or was changed; -EEXIST: the
- * root has a job of that name with items that the export lacks.
+ * root has a job of that name with items that the export lacks; -EFBIG: more than
+ * 10,000,000 members, or a manifest of more than 16 GiB; -ENOSPC.
  */
 int import_export (struct tar_reader *from, struct intake *in,
                    const struct import_options *opt, const atomic_bool *cancel,

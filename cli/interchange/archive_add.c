@@ -245,7 +245,7 @@ static int add_rows (struct add_capture *c, struct content_writer *w,
                      struct err *err)
 {
     uint64_t size = 0;
-    int fd = content_temp (err), rc, bad = 0;
+    int fd = content_temp (NULL, err), rc, bad = 0;
 
     if (fd < 0)
         return fd;

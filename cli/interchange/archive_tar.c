@@ -188,7 +188,7 @@ static int print_import (const struct archive_options *opt, struct intake *in,
 static int import_job (const struct archive_options *opt, struct intake *in,
                        struct tar_reader *from, struct import_sums *sums)
 {
-    struct import_options how = { CODEC_LZ4, opt->job, opt->merge };
+    struct import_options how = { opt->root, CODEC_LZ4, opt->job, opt->merge };
     struct err err = { "" };
     int rc = pack_parse_codec (opt->compress, &how.codec, &err);
 

@@ -389,3 +389,23 @@ forge ()
     grep -q "more files only" <<<"$said" || fail "$said"
     [ "$left" -gt 5000 ] || fail "$left inodes are free"
 }
+
+@test "import: what is noted meanwhile goes to the disk of the root" {
+    filled
+    archive root export j j.tar >/dev/null
+    export TMPDIR=$PWD/nowhere
+    run archive other import j.tar
+    expect_status 0
+    # a manifest that the disk has no room for
+    mkdir plain
+    tar xpf j.tar -C plain
+    yes '{"what":"rank"}' | head -c 40000000 >plain/rollcall-manifest.jsonl
+    tar tf j.tar >order
+    [ "$(id -u)" -eq 0 ] || skip "the rest needs root"
+    mkdir disk
+    mount -t tmpfs -o size=32m tmpfs disk 2>/dev/null || skip "no mount"
+    tar -C plain --format=pax --no-recursion -cf full.tar -T order
+    run archive disk/root import full.tar
+    umount disk
+    expect_status 73
+}
