@@ -409,3 +409,20 @@ forge ()
     umount disk
     expect_status 73
 }
+
+@test "export: captures of one name and rank in two directories have two names" {
+    local job
+
+    make --ranks 1
+    mkdir both
+    mv job both/one
+    cp -rp both/one both/two
+    find both/two -name '*.csv' -exec sh -c 'echo >>"$1"' - {} \;
+    archive root add both >/dev/null
+    for job in $(archive root ls | cut -f 1 | sort -u); do
+        archive root export "$job" "$job.tar" >/dev/null
+        is "names that are there twice" "" \
+            "$(tar tf "$job.tar" | sort | uniq -d)"
+    done
+    is "jobs" 1 "$(archive root ls | cut -f 1 | sort -u | wc -l)"
+}
