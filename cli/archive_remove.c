@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "options/shell.h"
 #include "store/gc.h"
 
 #include <errno.h>
@@ -95,6 +96,7 @@ static struct json *removal_json (const struct archive_remove_options *opt,
 int archive_rm (const struct archive_remove_options *opt, const char *job,
                 const char *what)
 {
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
     struct remove_what w = { .job = job, .what = what ? what : "" };
     struct err err = { "" };
     struct removal r = { .all = true };
@@ -111,7 +113,7 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
                      err.text);
     if (r.pinned)
         return FAIL (opt, EX_NOPERM, "job %s is pinned: rollcall archive unpin "
-                     "%s lets it be removed", job, job);
+                     "%s lets it be removed", job, shell_word (job, word));
     if (opt->apply &&
         (status = ask (opt, ask_rm (job, w.what, "archive rm", 0))) != 0)
         return status;

@@ -37,7 +37,7 @@ static const struct option_spec options[] = {
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
     OPTION (TEXT, "job", 'J', struct archive_options, job, "ID", NULL, NULL,
       "add, import: the job of the captures. Without it they are divided into "
-      "jobs by their content."),
+      "jobs by their content, and an exported job keeps its name."),
     OPTION (LIST, "tag", 't', struct archive_options, tags, "TAG", NULL, NULL,
       "add, import: give their jobs this tag (may be repeated). prune: only jobs "
       "with this tag."),
@@ -45,6 +45,8 @@ static const struct option_spec options[] = {
       "add: raw files, too, which is the default."),
     OPTION_SWITCH ("verify", 0, struct archive_options, verify,
       "add, import: read what is stored already, and replace what is damaged."),
+    OPTION_SWITCH ("merge", 0, struct archive_options, merge,
+      "import: an exported job also into a job of that name with other items."),
     OPTION (TEXT, "file", 'F', struct archive_options, file, "PATTERN", NULL,
       NULL, "get: only raw files whose path, or last name, is like that, with * "
       "for any bytes and ? for one."),

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 #include "jobs/jobs.h"
+#include "options/shell.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -168,6 +169,7 @@ static int divide_by_hand_choose (struct by_hand *h, const char *job,
     size_t kept = 0, had = h->n;
 
     for (size_t k = 0; k < n; k++) {
+        char word[SHELL_WORD (MESSAGE_NAME_MAX)];
         bool found = false;
 
         for (size_t i = 0; i < had && !found; i++)
@@ -176,7 +178,7 @@ static int divide_by_hand_choose (struct by_hand *h, const char *job,
         if (!found)
             return err_set (err, ENOENT, "job %s has no capture %s: rollcall "
                             "archive ls %s lists them", job,
-                            captures[k], job);
+                            captures[k], shell_word (job, word));
     }
     for (size_t i = 0; i < had; i++) {
         bool wanted = false;

@@ -5,12 +5,15 @@
 #include "archive/root_control.h"
 #include "base/clock.h"
 #include "base/vec.h"
+#include "options/shell.h"
 #include "store/fileio.h"
 #include "store/root.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define RECORDS_MAX 4096        // of a commit, and of a batch ...
@@ -33,7 +36,7 @@ static int intake_create (struct intake **ret, struct err *err)
     if (!in)
         return no_memory (err);
     (void)pthread_mutex_init (&in->lock, NULL);
-    in->root_lock = -1;
+    in->root_lock = in->scratch = -1;
     in->lease.fd = -1;
     in->put = (struct map)MAP (struct intake_put, DIGEST_SIZE / 8);
     buf_init (&in->records, RECORD_BYTES_MAX);
@@ -53,6 +56,7 @@ void intake_close (struct intake *in)
     }
     lease_end (&in->lease);
     fileio_close (in->root_lock);
+    fileio_close (in->scratch);
     vec_free_texts (in->jobs, in->njobs);
     buf_fini (&in->records);
     map_fini (&in->put);
@@ -86,6 +90,26 @@ static int ask_served (const char *root, struct err *err)
         return rc;
     json_free (answer);
     return served;
+}
+
+/* What root makes in the root of another user is a file that his service cannot
+ * open, or cannot replace.
+ */
+static int check_owner (const char *root, struct err *err)
+{
+    const struct passwd *owner;
+    char name[64], word[SHELL_WORD (sizeof (name))];
+    struct stat st;
+
+    if (geteuid () != 0 || stat (root, &st) < 0 || st.st_uid == 0)
+        return 0;
+    if ((owner = getpwuid (st.st_uid)))
+        PRINT (name, "%s", owner->pw_name);
+    else
+        PRINT (name, "#%ld", (long)st.st_uid);
+    return err_set (err, EPERM, "%s belongs to user %s, whose service could not "
+                    "read what root puts there: sudo -u %s with the same "
+                    "command", root, name, shell_word (name, word));
 }
 
 /* Lock the root, or learn that an aggregator serves it. */
@@ -134,7 +158,8 @@ int intake_open (const char *root, bool make, struct intake **ret,
 
     if (rc < 0)
         return rc;
-    if ((rc = take_root (in, root, make, err)) < 0 ||
+    if ((rc = check_owner (root, err)) < 0 ||
+        (rc = take_root (in, root, make, err)) < 0 ||
         (rc = open_files (in, root, make, err)) < 0) {
         intake_close (in);
         return rc;
@@ -500,6 +525,34 @@ int intake_find_job (struct intake *in, struct ledger_item *item,
 
     return rc < 0 ? rc
                   : leave (in, ledger_choose_job (in->ledger, item, err), err);
+}
+
+int intake_has_item (struct intake *in, const struct ledger_item *item,
+                     struct err *err)
+{
+    int rc = enter (in, err);
+
+    return rc < 0 ? rc
+                  : leave (in, ledger_has_item (in->ledger, item, err), err);
+}
+
+static int count_item (void *arg, const struct ledger_item *item)
+{
+    *(uint64_t *)arg += !item->lost;
+    return 0;
+}
+
+int intake_count_items (struct intake *in, const char *job, uint64_t *ret,
+                        struct err *err)
+{
+    int rc = enter (in, err);
+
+    *ret = 0;
+    if (rc < 0)
+        return rc;
+    for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
+        rc = ledger_each (in->ledger, job, k, count_item, ret, err);
+    return leave (in, rc, err);
 }
 
 struct asked_fact {

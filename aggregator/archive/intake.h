@@ -32,8 +32,9 @@ struct intake_sums {
 };
 
 /* Begin, in a root that is locked here or served by an aggregator; 'make': it
- * need not exist.  -EBUSY: another process has it; -ENOENT; -EBADMSG: it is
- * damaged; or what opening says.
+ * need not exist.  -EBUSY: another process has it; -EPERM: this is root, and
+ * the root belongs to another user; -ENOENT; -EBADMSG: it is damaged; or what
+ * opening says.
  */
 int intake_open (const char *root, bool make, struct intake **ret,
                  struct err *err);
@@ -74,6 +75,14 @@ int intake_flush (struct intake *in, struct err *err);
 /* The job that an item has, or would have, in the root. */
 int intake_find_job (struct intake *in, struct ledger_item *item,
                      struct err *err);
+
+/* Whether the root has the item in some job: 1, 0; and how many items a job has
+ * there that are not lost.
+ */
+int intake_has_item (struct intake *in, const struct ledger_item *item,
+                     struct err *err);
+int intake_count_items (struct intake *in, const char *job, uint64_t *ret,
+                        struct err *err);
 
 /* Whether the root has said something of what a fact or a claim is about: 1, 0.
  */

@@ -8,14 +8,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BATCH_MAX (INTAKE_BATCH + 2 * CONTENT_CHUNK)    // bytes, with the last
                                                         // content
+#define HOLD_TRIES 8            // others may remove what is not locked yet
 
 /* ---- in the verb ---- */
 
@@ -35,17 +38,59 @@ static void forget (const char *dir, const char *name)
         (void)fileio_remove_tree (path, NULL);
 }
 
+/* Whether the open file still has this name. */
+static bool is_named (int fd, const char *path)
+{
+    struct stat held, named;
+
+    return fstat (fd, &held) == 0 && lstat (path, &named) == 0 &&
+           held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+/* Open what has been made, and hold it: intake_forget_batches removes what
+ * nobody holds, whatever process and container it is of.
+ */
+static int hold (const char *path, int flags, struct err *err)
+{
+    int fd = open (path, flags | O_CLOEXEC | O_NOFOLLOW, FILEIO_FILE_MODE);
+
+    if (fd < 0)
+        return err_sys (err, errno, "cannot create %s", path);
+    if (flock (fd, LOCK_EX) == 0 && is_named (fd, path))
+        return fd;
+    (void)close (fd);
+    return err_set (err, EAGAIN, "%s was removed at once", path);
+}
+
+/* A name of digits that no other process uses, in another container neither. */
+static int choose_name (struct intake *in, const char *end, char path[PATH_MAX],
+                        char name[64], struct err *err)
+{
+    uint32_t random;
+
+    if (getrandom (&random, sizeof (random), 0) != sizeof (random))
+        return err_sys (err, errno, "no random numbers");
+    (void)snprintf (name, 64, "%ld-%lu-%s", (long)getpid (),
+                    (unsigned long)random, end);
+    return batch_path (store_root (in->store), name, path)
+               ? 0 : err_set (err, ENAMETOOLONG, "path is too long: %s",
+                              store_root (in->store));
+}
+
 int intake_scratch (struct intake *in, char path[PATH_MAX], struct err *err)
 {
-    char name[48];
-    int rc;
+    char name[64];
+    int rc = choose_name (in, "files", path, name, err);
 
-    PRINT (name, "%ld-files", (long)getpid ());
-    if (!batch_path (store_root (in->store), name, path))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s",
-                        store_root (in->store));
-    rc = fileio_remove_tree (path, err);
-    return rc < 0 ? rc : fileio_mkdirs (path, 0700, err);
+    for (unsigned i = 0; i < HOLD_TRIES && rc == 0; i++) {
+        fileio_close (in->scratch);
+        if ((rc = fileio_mkdirs (path, 0700, err)) == 0 &&
+            (in->scratch = hold (path, O_RDONLY | O_DIRECTORY, err)) >= 0)
+            return 0;
+        if (rc == 0 && in->scratch != -EAGAIN && in->scratch != -ENOENT)
+            rc = in->scratch;
+    }
+    return rc < 0 ? rc : -EAGAIN;
 }
 
 void intake_forget_batches (const char *root)
@@ -58,45 +103,51 @@ void intake_forget_batches (const char *root)
     if (!batch_path (root, "", path) || !(dir = opendir (path)))
         return;
     while ((e = fileio_next_entry (dir, &listed))) {
-        long pid = strtol (e->d_name, NULL, 10);
+        int fd = openat (dirfd (dir), e->d_name, O_RDONLY | O_CLOEXEC |
+                         O_NOFOLLOW | O_NONBLOCK);
 
-        if (pid > 0 && kill ((pid_t)pid, 0) < 0 && errno == ESRCH)
+        if (fd >= 0 && flock (fd, LOCK_EX | LOCK_NB) == 0)
             forget (path, e->d_name);
+        fileio_close (fd);
     }
     (void)closedir (dir);
 }
 
-/* It is not fsynced: the aggregator copies it into a segment. */
+/* Write it, and hold it: its descriptor.  It is not fsynced: the aggregator
+ * copies it into a segment.
+ */
 static int write_batch (const struct intake *in, const char *path,
                         struct err *err)
 {
     char dir[PATH_MAX];
-    int fd, rc;
+    int fd = -EAGAIN, rc;
 
     (void)batch_path (store_root (in->store), "", dir);
     if ((rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err)) < 0)
         return rc;
-    fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-               FILEIO_FILE_MODE);
+    for (unsigned i = 0; i < HOLD_TRIES && fd == -EAGAIN; i++)
+        fd = hold (path, O_WRONLY | O_CREAT | O_EXCL, err);
     if (fd < 0)
-        return err_sys (err, errno, "cannot create %s", path);
+        return fd;
     rc = fileio_write_all (fd, in->records.data, in->records.size);
-    rc = fileio_close_written (fd, rc);
-    return rc < 0 ? err_sys (err, -rc, "cannot write %s", path) : 0;
+    if (rc == 0)
+        return fd;
+    (void)unlink (path);
+    (void)close (fd);
+    return err_sys (err, -rc, "cannot write %s", path);
 }
 
 int intake_deliver (struct intake *in, struct err *err)
 {
     const char *root = store_root (in->store);
     struct json *request, *answer;
-    char name[48], path[PATH_MAX];
+    char name[64], path[PATH_MAX];
     bool served;
-    int rc;
+    int fd, rc = choose_name (in, "0", path, name, err);
 
-    PRINT (name, "%ld-%u", (long)getpid (), ++in->batch);
-    if (!batch_path (root, name, path))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    if ((rc = write_batch (in, path, err)) == 0) {
+    if (rc < 0)
+        return rc;
+    if ((rc = fd = write_batch (in, path, err)) >= 0) {
         request = json_object ();
         json_add_text (request, "do", "take");
         json_add_text (request, "job", INTAKE_DIR);
@@ -105,8 +156,9 @@ int intake_deliver (struct intake *in, struct err *err)
         rc = control_ask (root, request, &answer, &served, err);
         if (rc == 0)
             json_free (answer);
+        (void)unlink (path);
+        (void)close (fd);
     }
-    (void)unlink (path);
     return rc;
 }
 

@@ -36,7 +36,7 @@ struct intake {
     size_t njobs;
     struct intake_sums sums;
     struct space_floor floor;
-    unsigned batch;             // the number of the last one
+    int scratch;                // holds the directory of intake_scratch; -1
     int failed;                 // for good: a negative errno, and the reason
     struct err why;
 };
@@ -44,7 +44,7 @@ struct intake {
 /* Hand what was put to the aggregator. */
 int intake_deliver (struct intake *in, struct err *err);
 
-/* Remove batches of processes that were killed. */
+/* Remove batches that nobody holds (flock): their processes were killed. */
 void intake_forget_batches (const char *root);
 
 #endif

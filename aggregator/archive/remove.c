@@ -3,6 +3,7 @@
 
 #include "archive/audit.h"
 #include "base/vec.h"
+#include "options/shell.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static int say_none (struct ledger *ledger, const struct remove_what *what,
                      struct err *err)
 {
     struct ledger_deletion d;
-    char text[DELETION_TEXT_MAX];
+    char text[DELETION_TEXT_MAX], word[SHELL_WORD (MESSAGE_NAME_MAX)];
     int rc = ledger_last_deletion (ledger, what->job, &d, err);
 
     if (rc < 0)
@@ -62,7 +63,7 @@ static int say_none (struct ledger *ledger, const struct remove_what *what,
     if (*what->what)
         return err_set (err, ENOENT, "job %s has no capture and no rank %s: "
                         "rollcall archive ls %s lists them", what->job,
-                        what->what, what->job);
+                        what->what, shell_word (what->job, word));
     return err_set (err, ENOENT, "there is no job %s here: rollcall jobs lists "
                     "them", what->job);
 }
@@ -235,6 +236,7 @@ int remove_apply (struct ledger *ledger, struct store *store,
                   const struct remove_what *what, struct removal *ret,
                   struct err *err)
 {
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
     struct audit line = { .verb = what->verb, .user = what->by,
                           .uid = what->uid, .job = what->job,
                           .what = what->what, .at_ns = what->now_ns };
@@ -248,7 +250,8 @@ int remove_apply (struct ledger *ledger, struct store *store,
         return rc;
     if (ret->pinned)
         return err_set (err, EPERM, "job %s is pinned: rollcall archive unpin "
-                        "%s lets it be removed", what->job, what->job);
+                        "%s lets it be removed", what->job,
+                        shell_word (what->job, word));
     if (what->newest > 0 &&
         ledger_newest (ledger, what->job, ITEM_RAW) > what->newest)
         return err_set (err, EBUSY, "job %s has data that came after this was "

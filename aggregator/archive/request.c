@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "options/shell.h"
 #include "model/capture.h"
 
 #include <errno.h>
@@ -129,13 +130,14 @@ static int do_split (const struct request *r, struct err *err)
 /* Only an aggregator can ask agents. */
 static int do_fetch (const struct request *r, struct err *err)
 {
+    char word[SHELL_WORD (PATH_MAX)];
     int rc = has_job (r, err);
 
     return rc < 0 ? rc : err_set (err, EHOSTUNREACH, "no aggregator serves "
                                   "%s, so no agent can be asked: start "
                                   "rollcall-aggregator --root %s",
                                   store_root (r->store),
-                                  store_root (r->store));
+                                  shell_word (store_root (r->store), word));
 }
 
 /* ---- tags and pins ---- */

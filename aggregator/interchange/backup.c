@@ -201,6 +201,15 @@ static int save_segment (void *arg, int64_t n, uint64_t end)
     return backup_copy_segment (from, to, at, end, b->cancel, b->err);
 }
 
+/* The number in the name of a segment; 0: it is none. */
+static int64_t segment_number (const char *name)
+{
+    size_t digits = strspn (name, "0123456789");
+
+    return digits >= 8 && digits < 16 && !name[digits]
+               ? strtoll (name, NULL, 10) : 0;
+}
+
 /* Remove segments that the ledger has no more. */
 static void drop_unwanted (const struct backup *b, struct ledger *l)
 {
@@ -214,7 +223,7 @@ static void drop_unwanted (const struct backup *b, struct ledger *l)
     dir = ledger_each_segment (l, note_extent, &wanted, NULL) == 0
               ? opendir (path) : NULL;
     while (dir && (e = fileio_next_entry (dir, &listed))) {
-        int64_t n = strtoll (e->d_name, NULL, 10);
+        int64_t n = segment_number (e->d_name);
 
         if (n > 0 && !find_extent (&wanted, n, NULL))
             (void)unlinkat (dirfd (dir), e->d_name, 0);
@@ -293,6 +302,44 @@ static int save_once (struct backup *b)
     return rc;
 }
 
+/* The id of the root that is backed up.  One that nobody has written to since
+ * there are ids gets its id here.
+ */
+static int read_id (const char *root, char id[ROOT_ID_SIZE], struct err *err)
+{
+    int lock, rc = root_read_id (root, id, err);
+
+    if (rc != -ENOENT || !fileio_has (root, "ledger.db"))
+        return rc == -ENOENT ? err_set (err, ENOMEDIUM, "%s is not the root of "
+                                        "an aggregator", root) : rc;
+    if ((lock = root_lock (root, false, err)) < 0)
+        return lock;
+    rc = root_make_id (root, err);
+    (void)close (lock);
+    return rc < 0 ? rc : root_read_id (root, id, err);
+}
+
+/* A former backup must be of this root; a first one gets its id before anything
+ * else.
+ */
+static int check_id (struct backup *b)
+{
+    char mine[ROOT_ID_SIZE], theirs[ROOT_ID_SIZE];
+    int rc = read_id (b->root, mine, b->err);
+
+    if (rc < 0)
+        return rc;
+    rc = root_read_id (b->dir, theirs, b->err);
+    if (rc == -ENOENT && !fileio_has (b->dir, "ledger.db"))
+        return root_write_id (b->dir, mine, b->err);
+    if (rc == -ENOENT)
+        return err_set (b->err, EEXIST, "the backup in %s does not say of which "
+                        "root it is: choose another directory", b->dir);
+    return rc < 0 || strcmp (mine, theirs) == 0
+               ? rc : err_set (b->err, EEXIST, "the backup in %s is of another "
+                               "root: choose another directory", b->dir);
+}
+
 /* What the former backup has, if there is one. */
 static int read_former (struct backup *b)
 {
@@ -326,7 +373,8 @@ static int check_dir (const char *dir, struct err *err)
     while (rc == 0 && (e = fileio_next_entry (d, &listed))) {
         if (strncmp (e->d_name, "ledger.db", 9) != 0 &&
             strcmp (e->d_name, "segments") != 0 &&
-            strcmp (e->d_name, "lock") != 0)
+            strcmp (e->d_name, "lock") != 0 &&
+            strncmp (e->d_name, ROOT_ID, strlen (ROOT_ID)) != 0)
             rc = err_set (err, EEXIST, "%s has something else in it (%.80s): "
                           "name a directory for the backup alone", dir,
                           e->d_name);
@@ -361,7 +409,8 @@ int backup_make (const char *root, const char *dir, bool links,
         return rc;
     if ((lock = root_lock (dir, false, err)) < 0)
         return lock;
-    rc = read_former (&b);
+    if ((rc = check_id (&b)) == 0)
+        rc = read_former (&b);
     rc = rc < 0 ? rc : -ENOENT;
     for (unsigned i = 0; i < BACKUP_TRIES && rc == -ENOENT; i++)
         rc = save_once (&b);

@@ -1,6 +1,6 @@
 /* aggregator/interchange/backup.h - back up a root, and restore it
  *
- * A backup is a directory with ledger.db and segments/, as in a root.  The
+ * A backup is a directory with id, ledger.db and segments/, as in a root.  The
  * ledger is copied first, then the segments as far as that copy goes: what a
  * ledger knows is in segments already, which only grow.  In the other order a
  * commit between the two would name bytes that were not copied.  The new ledger
@@ -26,7 +26,7 @@ struct backup_sums {
 /* Back up the root into 'dir', which may have an earlier backup of it: only what
  * is new is copied.  An aggregator may serve the root.  Full segments are linked
  * if that is possible and 'links', else copied.  -EEXIST: 'dir' has something
- * else; -EBUSY: another process is at work there; -EBADMSG: the root is damaged;
+ * else, or the backup of another root; -EBUSY: another process is at work there; -EBADMSG: the root is damaged;
  * -ENOSPC, -EIO: the former backup stays; -EINTR once *cancel is true.
  */
 int backup_make (const char *root, const char *dir, bool links,
@@ -34,8 +34,9 @@ int backup_make (const char *root, const char *dir, bool links,
                  struct err *err);
 
 /* Make a root of a backup, which is checked first, each hash.  'root' must not
- * exist, or be empty: -EEXIST.  It appears when it is whole.  -EBADMSG: the
- * backup is damaged, and 'err' says how much.
+ * exist, or be empty: -EEXIST.  It appears when it is whole: under its name, or,
+ * in a directory that is there, with its ledger.  -EBADMSG: the backup is
+ * damaged, and 'err' says how much; -EBUSY: another restore to it is under way.
  */
 int backup_restore (const char *dir, const char *root,
                     const atomic_bool *cancel, struct backup_sums *ret,

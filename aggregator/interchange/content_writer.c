@@ -168,12 +168,13 @@ int content_writer_put (struct content_writer *w, int fd, uint64_t size,
     return rc < 0 ? rc : content_writer_end (w, id, &got, err);
 }
 
-int content_temp (struct err *err)
+int content_temp (const char *dir, struct err *err)
 {
-    const char *dir = getenv ("TMPDIR");
     char path[PATH_MAX];
     int fd;
 
+    if (!dir)
+        dir = getenv ("TMPDIR");
     if (!dir || !*dir)
         dir = "/tmp";
     fd = open (dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

@@ -36,7 +36,9 @@ int content_writer_put (struct content_writer *w, int fd, uint64_t size,
                         bool pack, struct digest *id, int *bad,
                         struct err *err);
 
-/* A new file without a name in TMPDIR, which the caller closes, or -errno. */
-int content_temp (struct err *err);
+/* A new file without a name in 'dir' (NULL: TMPDIR), which the caller closes, or
+ * -errno.
+ */
+int content_temp (const char *dir, struct err *err);
 
 #endif

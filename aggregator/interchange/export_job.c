@@ -2,6 +2,7 @@
 #include "interchange/export_job.h"
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/utf8.h"
 #include "interchange/content_writer.h"
 #include "interchange/tar_stream.h"
@@ -16,6 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A name that captures have in the file, and the place of the first of them. */
+struct named {
+    uint64_t name[DIGEST_SIZE / 8];
+    struct digest place;
+};
+
 struct export {
     struct archive *a;
     const char *job;
@@ -23,6 +30,7 @@ struct export {
     int lines;                  // the manifest, a file without a name
     uint64_t manifest_bytes;
     struct digester *digester;  // of the member under way
+    struct map names;
     void (*lose) (void *arg, const struct ledger_item *item, const struct err *why);
     void *arg;
     const atomic_bool *cancel;
@@ -100,25 +108,60 @@ static int put_record (struct export *x, const char *what,
 
 /* ---- items ---- */
 
-/* Where people find it when they unpack the file. */
-static void member_name (const struct export *x, const struct ledger_item *i,
-                         char out[PATH_MAX])
+/* Captures of several places or dates may have one name: what is put between, so
+ * that each member has its own.
+ */
+static int place_of (struct export *x, const struct ledger_item *i,
+                     char out[40])
 {
-    char hex[DIGEST_HEX_SIZE], between[64] = "", old[24] = "";
+    bool open = *i->dir && strcmp (i->job, i->scope) == 0;
+    char text[MESSAGE_NAME_MAX + MESSAGE_PLACE_MAX + 32], hex[DIGEST_HEX_SIZE];
+    struct digest name, place;
+    struct named key, *first;
+    bool is_new;
+
+    PRINT (text, "%s %lld", i->capture,
+           (long long)(i->shared_name ? i->rank : -1));
+    if (digest_of (text, strlen (text), &name) < 0)
+        return -ENOMEM;
+    // none of the versions of a job's own scope supersedes another
+    PRINT (text, "%s %s %lld", i->scope, i->dir,
+           (long long)(open ? i->newest_ns : 0));
+    if (digest_of (text, strlen (text), &place) < 0)
+        return -ENOMEM;
+    memcpy (key.name, name.bytes, DIGEST_SIZE);
+    if (!(first = map_put (&x->names, &key, &is_new)))
+        return -ENOMEM;
+    if (is_new)
+        first->place = place;
+    digest_hex (&place, hex);
+    (void)snprintf (out, 40, digest_is (&first->place, &place)
+                                 ? "" : "place-%.16s/", hex);
+    return 0;
+}
+
+/* Where people find it when they unpack the file. */
+static int member_name (struct export *x, const struct ledger_item *i,
+                        char out[PATH_MAX])
+{
+    char hex[DIGEST_HEX_SIZE], between[64] = "", old[24] = "", place[40];
     bool beside = i->kind == ITEM_RAW && beside_size (i->capture, i->path) > 0;
 
+    if (place_of (x, i, place) < 0)
+        return err_set (x->err, ENOMEM, "no memory for a name");
     digest_hex (&i->content, hex);
     if (i->shared_name)
         PRINT (between, "rank%lld/", (long long)i->rank);
     if (i->superseded)
         PRINT (old, "~%.16s", hex);
     if (i->kind == ITEM_ROWS)
-        (void)snprintf (out, PATH_MAX, "%s/rows/%s%s%s.shipment%s", x->job,
-                        between, i->capture, *i->dir ? "~" : "", old);
+        (void)snprintf (out, PATH_MAX, "%s/rows/%s%s%s%s.shipment%s", x->job,
+                        between, place, i->capture, *i->dir ? "~" : "", old);
     else
-        (void)snprintf (out, PATH_MAX, "%s/captures/%s%s%s%s%s", x->job,
-                        between, beside ? "" : i->capture, beside ? "" : "/",
-                        i->path, old);
+        (void)snprintf (out, PATH_MAX, "%s/captures/%s%s%s%s%s%s", x->job,
+                        between, place, beside ? "" : i->capture,
+                        beside ? "" : "/", i->path, old);
+    return 0;
 }
 
 static int write_bytes (void *arg, const void *bytes, size_t n)
@@ -185,9 +228,10 @@ static int export_item (void *arg, const struct ledger_item *i)
     int rc = check_item (x, i, &in);
 
     if (rc == 1) {
-        member_name (x, i, name);
-        rc = tar_writer_begin (x->out, name, i->place.size, i->facts.mode
-                                   ? &i->facts : &plain_facts, x->err);
+        rc = member_name (x, i, name);
+        if (rc == 0)
+            rc = tar_writer_begin (x->out, name, i->place.size, i->facts.mode
+                                       ? &i->facts : &plain_facts, x->err);
         if (rc == 0)
             rc = store_reader_check (in, write_bytes, x, x->cancel, x->err);
         if (rc == 0 && digest_end (x->digester, &sum) < 0)
@@ -338,7 +382,8 @@ int export_job (struct archive *a, const char *job, int fd,
     int rc;
 
     memset (ret, 0, sizeof (*ret));
-    if ((x.lines = content_temp (err)) < 0)
+    x.names = (struct map)MAP (struct named, DIGEST_SIZE / 8);
+    if ((x.lines = content_temp (NULL, err)) < 0)
         return x.lines;
     if (!(x.digester = digester_create ()))
         rc = err_set (err, ENOMEM, "no memory for a hash");
@@ -348,6 +393,7 @@ int export_job (struct archive *a, const char *job, int fd,
     ledger_end_read (a->ledger);
     tar_writer_destroy (x.out);
     digester_destroy (x.digester);
+    map_fini (&x.names);
     (void)close (x.lines);
     return rc;
 }

@@ -1,11 +1,14 @@
 /* aggregator/interchange/import_tar.c - an export into a root */
 #include "interchange/import_tar.h"
 
+#include "base/clock.h"
+#include "base/map.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "interchange/content_writer.h"
 #include "interchange/export_job.h"
 #include "store/fileio.h"
+#include "store/space.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,12 +16,21 @@
 #include <unistd.h>
 
 #define REPORT_RANKS 64         // of a request
+#define MEMBERS_MAX 10000000
+#define MANIFEST_MAX (UINT64_C (16) << 30)      // bytes
+#define ROOM_BYTES (UINT64_C (16) << 20)        // noted between two looks at
+                                                // the free space
 
 /* What came of a member, to be compared with its line. */
 struct came {
     struct digest name;         // of the name as the manifest has it
     struct digest sum, id;
     uint64_t size;
+};
+
+/* A version that the manifest assigns to the job, by its hash. */
+struct assigned {
+    uint64_t version[DIGEST_SIZE / 8];
 };
 
 struct import {
@@ -29,9 +41,16 @@ struct import {
     int came, manifest;         // files without a name
     uint64_t ncame, nlines, manifest_bytes;
     uint64_t read;              // of 'came'
+    uint64_t unlooked;          // bytes since the last look
+    struct space_floor floor;
     bool ended;                 // the last line was seen
+    struct map assigned;
     struct json *reports;       // of ranks, to be said
     const atomic_bool *cancel;
+    int64_t now;
+    const struct import_options *opt;
+    const char *job;            // in the root
+    uint64_t known;             // its items that the root has in it
     struct import_sums *sums;
     struct err *err;
     uint8_t block[65536];
@@ -85,9 +104,29 @@ static int hash_name (const char *name, struct digest *ret)
     return digest_of (text, strlen (text), ret);
 }
 
+/* What is noted has limits, too. */
+static int look_at_room (struct import *x, size_t n)
+{
+    if (x->cancel && atomic_load (x->cancel))
+        return err_set (x->err, EINTR, "interrupted");
+    if (x->ncame >= MEMBERS_MAX || x->manifest_bytes > MANIFEST_MAX)
+        return err_set (x->err, EFBIG, "it has more than %d members, or a "
+                        "manifest of more than %llu bytes", MEMBERS_MAX,
+                        (unsigned long long)MANIFEST_MAX);
+    if ((x->unlooked += n) < ROOM_BYTES)
+        return 0;
+    x->unlooked = 0;
+    return space_check_floor (&x->floor, x->opt->root, x->err) == 0 ? -ENOSPC
+                                                                    : 0;
+}
+
 static int note_came (struct import *x, const struct came *c)
 {
-    int rc = fileio_pwrite_all (x->came, c, sizeof (*c),
+    int rc = look_at_room (x, sizeof (*c));
+
+    if (rc < 0)
+        return rc;
+    rc = fileio_pwrite_all (x->came, c, sizeof (*c),
                                 (off_t)(x->ncame++ * sizeof (*c)));
 
     return rc < 0 ? err_sys (x->err, -rc, "cannot note what came") : 0;
@@ -127,8 +166,10 @@ static int take_manifest (struct import *x)
 
     while (rc == 0 && (n = tar_reader_get (x->from, x->block, sizeof (x->block),
                                            x->err)) > 0) {
-        rc = fileio_write_all (x->manifest, x->block, (size_t)n);
         x->manifest_bytes += (uint64_t)n;
+        if ((rc = look_at_room (x, (size_t)n)) < 0)
+            return rc;
+        rc = fileio_write_all (x->manifest, x->block, (size_t)n);
     }
     if (rc == 0 && n < 0)
         return (int)n;
@@ -190,6 +231,16 @@ static int record_of (struct import *x, const struct json *line,
     return 0;
 }
 
+static void give_job (const struct import *x, struct record *r)
+{
+    if (r->kind == RECORD_ASSIGN)
+        PRINT (r->assignment.job, "%s", x->job);
+    else if (r->kind == RECORD_FACT)
+        PRINT (r->fact.job, "%s", x->job);
+    else if (r->kind == RECORD_JOB || !*r->item.dir)
+        PRINT (r->item.job, "%s", x->job);
+}
+
 /* Compare a line with the next member that came. */
 static int check_item (struct import *x, const struct json *line,
                        const struct record *r)
@@ -211,14 +262,78 @@ static int check_item (struct import *x, const struct json *line,
     return 0;
 }
 
+/* The hash of what identifies a version. */
+static int hash_version (const char *scope, const char *dir, int64_t rank,
+                         const char *capture, int64_t newest_ns,
+                         uint64_t ret[DIGEST_SIZE / 8])
+{
+    char text[2 * MESSAGE_NAME_MAX + MESSAGE_PLACE_MAX + 64];
+    struct digest id;
+    int n = snprintf (text, sizeof (text), "%s%c%s%c%s%c%lld %lld", scope, 0,
+                      dir, 0, capture, 0, (long long)rank,
+                      (long long)newest_ns);
+
+    if (digest_of (text, (size_t)n, &id) < 0)
+        return -ENOMEM;
+    memcpy (ret, id.bytes, DIGEST_SIZE);
+    return 0;
+}
+
+static int note_assigned (struct import *x, const struct ledger_assignment *a)
+{
+    struct assigned key;
+    bool is_new;
+
+    if (hash_version (a->scope, a->dir, a->rank, a->capture, a->newest_ns,
+                      key.version) < 0 ||
+        !map_put (&x->assigned, &key, &is_new))
+        return err_set (x->err, ENOMEM, "no memory for an assignment");
+    return 0;
+}
+
+/* An item that came without a job is of this one if its manifest says so. */
 static bool is_of_job (const struct import *x, const struct record *r)
 {
-    const char *job = r->kind == RECORD_ASSIGN ? r->assignment.job
-                      : r->kind == RECORD_FACT ? r->fact.job : r->item.job;
+    const struct ledger_item *i = &r->item;
+    struct assigned key;
 
-    // that of an item which came without a job is in its assignment
-    return strcmp (job, x->sums->job) == 0 ||
-           (r->kind == RECORD_ITEM && *r->item.dir);
+    if (r->kind == RECORD_ASSIGN || r->kind == RECORD_FACT)
+        return strcmp (r->kind == RECORD_FACT ? r->fact.job : r->assignment.job,
+                       x->sums->job) == 0;
+    if (strcmp (*i->dir ? i->scope : i->job, x->sums->job) == 0)
+        return true;
+    return *i->dir && hash_version (i->scope, i->dir, i->rank, i->capture,
+                                    i->newest_ns, key.version) == 0 &&
+           map_get (&x->assigned, &key);
+}
+
+/* Count an item that the root has in this job already. */
+static int count_known (struct import *x, struct record *r)
+{
+    struct ledger_item *i = &r->item;
+    int rc;
+
+    give_job (x, r);
+    rc = *i->dir ? intake_find_job (x->in, i, x->err) : 0;
+    if (rc == 0 && strcmp (i->job, x->job) == 0)
+        rc = intake_has_item (x->in, i, x->err);
+    x->known += rc == 1;
+    return rc < 0 ? rc : 0;
+}
+
+/* A job of the root with this name must not be another one. */
+static int check_same (struct import *x)
+{
+    uint64_t n;
+    int rc = x->opt->merge ? 0
+             : intake_count_items (x->in, x->job, &n, x->err);
+
+    if (x->opt->merge || rc < 0 || n <= x->known)
+        return rc;
+    return err_set (x->err, EEXIST, "the root has a job %s with %llu items that "
+                    "the exported job %s lacks: --job NAME imports it as "
+                    "another job, --merge into this one", x->job,
+                    (unsigned long long)(n - x->known), x->sums->job);
 }
 
 /* Check a line, all of which are checked before any is put. */
@@ -245,7 +360,12 @@ static int check_line (struct import *x, const struct json *line,
                               r->kind != RECORD_ASSIGN &&
                               r->kind != RECORD_FACT && r->kind != RECORD_JOB))
         return changed (x, "a record of another job");
-    return r->kind == RECORD_ITEM ? check_item (x, line, r) : 0;
+    if (r->kind == RECORD_ASSIGN)
+        return note_assigned (x, &r->assignment);
+    if (r->kind != RECORD_ITEM)
+        return 0;
+    rc = check_item (x, line, r);
+    return rc < 0 ? rc : count_known (x, r);
 }
 
 static int say_reports (struct import *x)
@@ -270,7 +390,7 @@ static int add_report (struct import *x, const struct json *line)
     if (!x->reports) {
         x->reports = json_object ();
         json_add_text (x->reports, "do", "report");
-        json_add_text (x->reports, "job", x->sums->job);
+        json_add_text (x->reports, "job", x->job);
         (void)json_add_array (x->reports, "ranks");
     }
     one = json_push_object ((struct json *)json_get (x->reports, "ranks"));
@@ -288,7 +408,15 @@ static int add_report (struct import *x, const struct json *line)
 }
 
 /* Whether the root has another job for this version: that stays. */
-static int is_elsewhere (struct import *x, const struct ledger_assignment *a)
+static int is_elsewhere (struct import *x, struct ledger_item *i)
+{
+    int rc = intake_find_job (x->in, i, x->err);
+
+    return rc < 0 ? rc : strcmp (i->job, i->scope) != 0 &&
+                             strcmp (i->job, x->job) != 0;
+}
+
+static int has_assigned (struct import *x, const struct ledger_assignment *a)
 {
     struct ledger_item i = { .kind = ITEM_ROWS, .rank = a->rank,
                              .newest_ns = a->newest_ns };
@@ -299,6 +427,41 @@ static int is_elsewhere (struct import *x, const struct ledger_assignment *a)
     PRINT (i.capture, "%s", a->capture);
     rc = intake_find_job (x->in, &i, x->err);
     return rc < 0 ? rc : strcmp (i.job, i.scope) != 0;
+}
+
+/* An item whose scope is the job is in another one only if that is said. */
+static int assign_renamed (struct import *x, const struct ledger_item *i)
+{
+    struct record r = { .kind = RECORD_ASSIGN };
+    struct ledger_assignment *a = &r.assignment;
+    uint32_t before = x->assigned.n;
+    int rc;
+
+    PRINT (a->scope, "%s", i->scope);
+    PRINT (a->dir, "%s", i->dir);
+    PRINT (a->capture, "%s", i->capture);
+    PRINT (a->job, "%s", x->job);
+    PRINT (a->why, LEDGER_BY_HAND);
+    a->rank = i->rank;
+    a->newest_ns = i->newest_ns;
+    a->at_ns = x->now;
+    rc = note_assigned (x, a);
+    return rc < 0 || x->assigned.n == before
+               ? rc : intake_put_record (x->in, &r, x->err);
+}
+
+/* 1: it is left out. */
+static int prepare_item (struct import *x, struct ledger_item *i)
+{
+    int rc = *i->dir ? is_elsewhere (x, i) : 0;
+
+    if (i->received_ns > x->now)
+        i->received_ns = x->now;        // else nothing could supersede it
+    if (rc == 1)
+        x->sums->elsewhere++;
+    else if (rc == 0 && *i->dir && strcmp (x->job, i->scope) != 0)
+        rc = assign_renamed (x, i);
+    return rc;
 }
 
 static int put_line (struct import *x, const struct json *line,
@@ -313,9 +476,12 @@ static int put_line (struct import *x, const struct json *line,
         return add_report (x, line);
     if ((rc = record_of (x, line, r)) < 0)
         return rc;
+    give_job (x, r);
     if (r->kind == RECORD_ASSIGN)
-        rc = is_elsewhere (x, &r->assignment);
-    else if (r->kind != RECORD_ITEM)
+        rc = has_assigned (x, &r->assignment);
+    else if (r->kind == RECORD_ITEM)
+        rc = prepare_item (x, &r->item);
+    else
         rc = intake_knows (x->in, r, x->err);
     return rc != 0 ? rc < 0 ? rc : 0 : intake_put_record (x->in, r, x->err);
 }
@@ -336,7 +502,9 @@ static int each_line (struct import *x,
     while (rc == 0 && fgets (line, EXPORT_LINE_MAX, f)) {
         struct json *j = json_parse (line, strlen (line), x->err);
 
-        rc = j ? fn (x, j, r) : changed (x, "a line of its manifest");
+        rc = !j ? changed (x, "a line of its manifest")
+             : x->cancel && atomic_load (x->cancel)
+                 ? err_set (x->err, EINTR, "interrupted") : fn (x, j, r);
         json_free (j);
     }
     free (line);
@@ -354,6 +522,8 @@ static int enter_all (struct import *x)
         rc = err_set (x->err, EBADMSG, "it is cut short: its manifest has no "
                       "end, and nothing of it is entered");
     if (rc == 0)
+        rc = check_same (x);
+    if (rc == 0)
         rc = each_line (x, put_line);
     if (rc == 0)
         rc = intake_flush (x->in, x->err);
@@ -361,7 +531,7 @@ static int enter_all (struct import *x)
 }
 
 int import_export (struct tar_reader *from, struct intake *in,
-                   enum chunk_codec codec, const atomic_bool *cancel,
+                   const struct import_options *opt, const atomic_bool *cancel,
                    struct import_sums *ret, struct err *err)
 {
     struct import *x = calloc (1, sizeof (*x));
@@ -372,17 +542,21 @@ int import_export (struct tar_reader *from, struct intake *in,
     x->from = from;
     x->in = in;
     x->cancel = cancel;
+    x->opt = opt;
     x->sums = ret;
+    x->job = opt->job ? opt->job : ret->job;
     x->err = err;
-    rc = x->came = content_temp (err);
+    x->now = clock_wall_ns ();
+    x->assigned = (struct map)MAP (struct assigned, DIGEST_SIZE / 8);
+    rc = x->came = content_temp (opt->root, err);
     if (rc >= 0)
-        rc = x->manifest = content_temp (err);
+        rc = x->manifest = content_temp (opt->root, err);
     else
         x->manifest = -1;
     if (rc >= 0 && !(x->digester = digester_create ()))
         rc = err_set (err, ENOMEM, "no memory for a hash");
     if (rc >= 0)
-        rc = content_writer_create (in, codec, &x->writer, err);
+        rc = content_writer_create (in, opt->codec, &x->writer, err);
     if (rc == 0)
         rc = take_members (x);
     if (rc == 0)
@@ -390,6 +564,7 @@ int import_export (struct tar_reader *from, struct intake *in,
     content_writer_destroy (x->writer);
     digester_destroy (x->digester);
     json_free (x->reports);
+    map_fini (&x->assigned);
     fileio_close (x->manifest);
     fileio_close (x->came);
     free (x);

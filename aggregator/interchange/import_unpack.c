@@ -14,6 +14,11 @@
 #define ROOM_BYTES (UINT64_C (16) << 20)        // written between two looks at
                                                 // the free space
 
+#define FILES_MAX 10000000      // of a tar file
+#define FILES_ROOM 16           // between two looks at the free inodes, ...
+#define INODES_FLOOR 2000       // ... which are more than these take, with 65
+                                // directories each
+
 struct unpacking {
     struct tar_reader *from;
     const struct tree *to;
@@ -23,6 +28,7 @@ struct unpacking {
     const atomic_bool *cancel;
     struct space_floor floor;
     uint64_t unlooked;          // bytes since the last look
+    uint64_t tried;             // files
     struct import_sums *sums;
     struct err *err;
     uint8_t block[65536];
@@ -45,6 +51,24 @@ static int look_at_room (struct unpacking *u, size_t n)
     u->unlooked = 0;
     return space_check_floor (&u->floor, u->to->path, u->err) == 0 ? -ENOSPC
                                                                    : 0;
+}
+
+/* Files without bytes fill a disk, too. */
+static int look_at_inodes (struct unpacking *u)
+{
+    struct space space;
+
+    if (u->cancel && atomic_load (u->cancel))
+        return err_set (u->err, EINTR, "interrupted");
+    if (u->tried++ >= FILES_MAX)
+        return err_set (u->err, EFBIG, "it has more than %d files", FILES_MAX);
+    if (u->tried % FILES_ROOM != 1 ||
+        space_of (u->to->path, &space, NULL) < 0 ||
+        space.free_inodes > INODES_FLOOR)
+        return 0;
+    return err_set (u->err, ENOSPC, "the file system of %s has room for %llu "
+                    "more files only", u->to->path,
+                    (unsigned long long)space.free_inodes);
 }
 
 static int write_file (struct unpacking *u, int fd, const struct tar_member *m)
@@ -76,8 +100,11 @@ static int write_file (struct unpacking *u, int fd, const struct tar_member *m)
 static int take_file (struct unpacking *u, const struct tar_member *m)
 {
     const char *name;
-    int fd, rc, dir = tree_make_parent (u->to, m->name, 0700, &name, u->err);
+    int fd, dir, rc = look_at_inodes (u);
 
+    if (rc < 0)
+        return rc;
+    dir = tree_make_parent (u->to, m->name, 0700, &name, u->err);
     if (dir < 0) {
         if (dir == -ENOSPC || dir == -EIO || dir == -EDQUOT)
             return dir;

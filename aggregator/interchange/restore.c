@@ -11,14 +11,20 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define UNFINISHED ".restoring" // follows the name of a root that is not whole
+#define UNFINISHED ".restoring" // follows the name of a root that is not whole,
+                                // or is in the directory that becomes one
+#define MARK "restoring"        // a locked file in it: nothing there is of
+                                // others
 
 struct restoring {
     const char *dir, *root;
     char part[PATH_MAX];        // the root until it is whole
+    bool inside;                // the directory 'root' is there
+    int root_lock, part_lock;   // -1: none
     const atomic_bool *cancel;
     struct backup_sums *sums;
     char said[ERR_TEXT_MAX];    // the first thing that a check finds
@@ -41,6 +47,7 @@ static int copy_segment (void *arg, int64_t n, uint64_t end)
 static int copy_all (struct restoring *r)
 {
     char path[PATH_MAX], copy[PATH_MAX];
+    char id[ROOT_ID_SIZE];
     struct ledger *l = NULL;
     int rc;
 
@@ -53,7 +60,9 @@ static int copy_all (struct restoring *r)
     if (rc == 0)
         rc = ledger_each_segment (l, copy_segment, r, r->err);
     ledger_close (l);
-    return rc;
+    if (rc == 0 && (rc = root_read_id (r->dir, id, r->err)) == 0)
+        rc = root_write_id (r->part, id, r->err);
+    return rc == -ENOENT ? 0 : rc;
 }
 
 static void keep_first (void *arg, const char *sentence)
@@ -77,26 +86,179 @@ static int check (struct restoring *r)
     return rc;
 }
 
-/* An empty directory is a place for it. */
-static int check_target (const char *root, struct err *err)
+/* ---- the place ---- */
+
+/* Whether 'name' may be in a directory that becomes a root, or in the part. */
+static bool is_ours (const struct restoring *r, const char *name, bool marked)
 {
-    if (rmdir (root) == 0 || errno == ENOENT)
-        return 0;
-    if (errno == ENOTEMPTY || errno == EEXIST)
-        return err_set (err, EEXIST, "%s is not empty: name a new directory",
-                        root);
-    return err_sys (err, errno, "cannot restore to %s", root);
+    if (strcmp (name, "lock") == 0 || strcmp (name, UNFINISHED) == 0 ||
+        (r->inside && strcmp (name, "lost+found") == 0))
+        return true;
+    return marked && (strcmp (name, "segments") == 0 ||
+                      strncmp (name, ROOT_ID, strlen (ROOT_ID)) == 0);
+}
+
+/* An empty directory is a place for it, also one where a disk is mounted. */
+static int check_root (struct restoring *r)
+{
+    bool marked = fileio_has (r->part, MARK);
+    struct dirent *e;
+    int listed = 0, rc = 0;
+    DIR *dir = opendir (r->root);
+
+    if (!dir)
+        return err_sys (r->err, errno, "cannot restore to %s", r->root);
+    while (rc == 0 && (e = fileio_next_entry (dir, &listed))) {
+        if (!is_ours (r, e->d_name, marked))
+            rc = err_set (r->err, EEXIST, "%s is not empty: name a new "
+                          "directory", r->root);
+    }
+    (void)closedir (dir);
+    return rc < 0 ? rc : listed;
+}
+
+/* Where the parts are until all of them are whole: beside a root that is to be
+ * made, or in the directory that is there.
+ */
+static int choose_part (struct restoring *r)
+{
+    size_t n = strlen (r->root);
+    struct stat st;
+
+    while (n > 1 && r->root[n - 1] == '/')
+        n--;
+    if (n + sizeof (UNFINISHED) + 64 > sizeof (r->part))
+        return err_set (r->err, ENAMETOOLONG, "path is too long: %s", r->root);
+    r->inside = lstat (r->root, &st) == 0;
+    PRINT (r->part, "%.*s%s" UNFINISHED, (int)n, r->root, r->inside ? "/" : "");
+    return r->inside ? check_root (r) : 0;
+}
+
+/* What is there must have been left by a restore. */
+static int check_part (struct restoring *r)
+{
+    DIR *dir = fileio_has (r->part, MARK) ? NULL : opendir (r->part);
+    int rc = 0;
+
+    if (dir && fileio_next_entry (dir, &rc))
+        rc = err_set (r->err, EEXIST, "%s is in the way, and no restore has "
+                      "left it: move it elsewhere", r->part);
+    fileio_close_dir (dir);
+    return rc;
+}
+
+static int remove_below (const char *dir, const char *name, struct err *err)
+{
+    char path[PATH_MAX];
+
+    if (!fileio_join (path, sizeof (path), dir, name))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+    return unlink (path) == 0 || errno == ENOENT
+               ? 0 : fileio_remove_tree (path, err);
+}
+
+/* Remove what a restore that was killed has left: only under the locks. */
+static int clear (struct restoring *r)
+{
+    static const char *const names[] = { "segments", ROOT_ID, "ledger.db",
+                                         "ledger.db-wal", "ledger.db-shm" };
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0; i++) {
+        rc = remove_below (r->part, names[i], r->err);
+        if (rc == 0 && r->inside && i < 2)
+            rc = remove_below (r->root, names[i], r->err);
+    }
+    return rc;
+}
+
+/* store_check has the other lock. */
+static int lock_part (struct restoring *r)
+{
+    char path[PATH_MAX];
+    struct stat held, named;
+    int fd, rc;
+
+    if (r->inside && (r->root_lock = root_lock (r->root, false, r->err)) < 0)
+        return r->root_lock;
+    if ((rc = fileio_mkdirs (r->part, FILEIO_DIR_MODE, r->err)) < 0)
+        return rc;
+    PRINT (path, "%.4000s/" MARK, r->part);
+    fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+               FILEIO_FILE_MODE);
+    if (fd < 0)
+        return err_sys (r->err, errno, "cannot create %s", path);
+    if (flock (fd, LOCK_EX | LOCK_NB) < 0 || fstat (fd, &held) < 0 ||
+        lstat (path, &named) < 0 || held.st_ino != named.st_ino) {
+        (void)close (fd);
+        return err_set (r->err, EBUSY, "another restore to %s is under way",
+                        r->root);
+    }
+    r->part_lock = fd;
+    return 0;
 }
 
 static int begin (struct restoring *r)
 {
     char path[PATH_MAX];
-    int rc = fileio_remove_tree (r->part, r->err);
+    int rc = check_part (r);
+
+    if (rc == 0)
+        rc = lock_part (r);
+    if (rc == 0)
+        rc = r->inside ? check_root (r) : 0;    // nobody else is there now
+    if (rc == 0)
+        rc = clear (r);
+    PRINT (path, "%.4000s/segments", r->part);
+    return rc < 0 ? rc : fileio_mkdirs (path, FILEIO_DIR_MODE, r->err);
+}
+
+/* ---- the end ---- */
+
+static int move_in (struct restoring *r, const char *name)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+
+    if (!fileio_join (from, sizeof (from), r->part, name) ||
+        !fileio_join (to, sizeof (to), r->root, name))
+        return err_set (r->err, ENAMETOOLONG, "path is too long: %s", r->root);
+    if (access (from, F_OK) < 0 && errno == ENOENT)
+        return 0;               // a backup without an id
+    return fileio_rename (from, to, r->err);
+}
+
+/* The root appears: what makes it one, the ledger, comes last. */
+static int publish (struct restoring *r)
+{
+    char path[PATH_MAX];
+    int rc;
 
     PRINT (path, "%.4000s/segments", r->part);
+    rc = fileio_sync_dir (path, r->err);
+    if (rc == 0 && !r->inside)
+        rc = remove_below (r->part, MARK, r->err);
     if (rc == 0)
-        rc = fileio_mkdirs (path, FILEIO_DIR_MODE, r->err);
+        rc = fileio_sync_dir (r->part, r->err);
+    if (rc < 0 || !r->inside)
+        return rc < 0 ? rc : fileio_rename (r->part, r->root, r->err);
+    if ((rc = move_in (r, "segments")) == 0 &&
+        (rc = move_in (r, ROOT_ID)) == 0 &&
+        (rc = move_in (r, "ledger.db")) == 0)
+        (void)fileio_remove_tree (r->part, NULL);
     return rc;
+}
+
+static void end (struct restoring *r, int rc)
+{
+    if (rc < 0 && r->part_lock >= 0) {
+        if (r->inside)
+            (void)clear (r);
+        (void)fileio_remove_tree (r->part, NULL);
+        if (r->inside)
+            (void)remove_below (r->root, "lock", NULL);
+    }
+    fileio_close (r->part_lock);
+    fileio_close (r->root_lock);
 }
 
 int backup_restore (const char *dir, const char *root,
@@ -104,28 +266,22 @@ int backup_restore (const char *dir, const char *root,
                     struct err *err)
 {
     struct restoring r = { .dir = dir, .root = root, .cancel = cancel,
-                           .sums = ret, .err = err };
-    size_t n = strlen (root);
+                           .sums = ret, .err = err, .root_lock = -1,
+                           .part_lock = -1 };
     int lock, rc;
 
     memset (ret, 0, sizeof (*ret));
-    while (n > 1 && root[n - 1] == '/')
-        n--;
-    if (n + sizeof (UNFINISHED) + 32 > sizeof (r.part))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    PRINT (r.part, "%.*s" UNFINISHED, (int)n, root);
     if (!fileio_has (dir, "ledger.db"))
         return err_set (err, ENOENT, "%s has no backup", dir);
-    if ((rc = check_target (root, err)) < 0)
+    if ((rc = choose_part (&r)) < 0)
         return rc;
     lock = root_lock (dir, false, err);
     if (lock < 0 && lock != -EROFS && lock != -EACCES)
         return lock;            // nobody writes to a disk that cannot be written
     if ((rc = begin (&r)) == 0 && (rc = copy_all (&r)) == 0 &&
         (rc = check (&r)) == 0)
-        rc = fileio_rename (r.part, root, err);
-    if (rc < 0)
-        (void)fileio_remove_tree (r.part, NULL);
+        rc = publish (&r);
+    end (&r, rc);
     fileio_close (lock);
     return rc;
 }

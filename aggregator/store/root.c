@@ -1,4 +1,4 @@
-/* aggregator/store/root.c - the lock of an aggregator's root */
+/* aggregator/store/root.c - the lock and the id of an aggregator's root */
 #include "store/root.h"
 
 #include "store/fileio.h"
@@ -6,9 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,4 +64,47 @@ bool root_is_there (int fd, const char *root)
     if (lstat (path, &named) < 0)
         return errno != ENOENT && errno != ENOTDIR;
     return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+int root_read_id (const char *root, char id[ROOT_ID_SIZE], struct err *err)
+{
+    char path[PATH_MAX];
+    int fd, rc;
+
+    if (!fileio_join (path, sizeof (path), root, ROOT_ID))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    if ((fd = fileio_open_at (AT_FDCWD, path, err)) < 0)
+        return fd;
+    rc = fileio_pread_all (fd, id, ROOT_ID_SIZE - 1, 0);
+    (void)close (fd);
+    id[ROOT_ID_SIZE - 1] = '\0';
+    if (rc < 0 && rc != -ENODATA)
+        return err_sys (err, -rc, "cannot read %s", path);
+    return rc < 0 || strspn (id, "0123456789abcdef") != ROOT_ID_SIZE - 1
+               ? -ENOENT : 0;
+}
+
+int root_write_id (const char *root, const char *id, struct err *err)
+{
+    char path[PATH_MAX];
+
+    if (!fileio_join (path, sizeof (path), root, ROOT_ID))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    return fileio_replace (path, id, strlen (id), 0644, err);
+}
+
+int root_make_id (const char *root, struct err *err)
+{
+    char id[ROOT_ID_SIZE];
+    uint64_t random[2];
+    int rc = root_read_id (root, id, err);
+
+    if (rc != -ENOENT)
+        return rc;
+    if (getrandom (random, sizeof (random), 0) != sizeof (random))
+        return err_sys (err, errno, "no random numbers");
+    (void)snprintf (id, sizeof (id), "%016llx%016llx",
+                    (unsigned long long)random[0],
+                    (unsigned long long)random[1]);
+    return root_write_id (root, id, err);
 }

@@ -1,4 +1,4 @@
-/* aggregator/store/root.h - the lock of an aggregator's root */
+/* aggregator/store/root.h - the lock and the id of an aggregator's root */
 #ifndef ROLLCALL_STORE_ROOT_H
 #define ROLLCALL_STORE_ROOT_H
 
@@ -32,5 +32,15 @@ int root_lock (const char *root, bool make, struct err *err);
  * replaced.
  */
 bool root_is_there (int fd, const char *root);
+
+/* The id of a root, which its backups have, too: 32 digits in the file ROOT_ID.
+ * Make one if there is none, under the lock of the root; read it (-ENOENT: there
+ * is none); write that of a copy.  Or an error of the file.
+ */
+#define ROOT_ID "id"
+#define ROOT_ID_SIZE 33
+int root_make_id (const char *root, struct err *err);
+int root_read_id (const char *root, char id[ROOT_ID_SIZE], struct err *err);
+int root_write_id (const char *root, const char *id, struct err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/fault.h"
 #include "base/vec.h"
 #include "store/fileio.h"
+#include "store/root.h"
 #include "store/lease.h"
 #include "store/record.h"
 
@@ -36,6 +37,8 @@ int store_make_dirs (const struct store *s, struct err *err)
         rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
     if (rc == 0)                // an earlier process may have made names
         rc = fileio_sync_dir (path, err);       // without syncing them
+    if (rc == 0)
+        rc = root_make_id (s->root, err);
     return rc < 0 ? rc : fileio_sync_dir (s->root, err);
 }
 

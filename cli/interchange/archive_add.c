@@ -245,7 +245,7 @@ static int add_rows (struct add_capture *c, struct content_writer *w,
                      struct err *err)
 {
     uint64_t size = 0;
-    int fd = content_temp (err), rc, bad = 0;
+    int fd = content_temp (NULL, err), rc, bad = 0;
 
     if (fd < 0)
         return fd;
@@ -747,9 +747,9 @@ int archive_fail (const struct archive_options *opt, int rc,
     return cli_fail (opt->command, rc == -EINVAL    ? EXIT_USAGE
                          : rc == -ENOENT  ? EX_NOINPUT
                          : rc == -EBUSY   ? EX_TEMPFAIL
-                         : rc == -EBADMSG ? EX_DATAERR
-                         : rc == -ENOTSUP ? EX_CANTCREAT
-                         : rc == -ENOSPC  ? EX_CANTCREAT
+                         : rc == -EBADMSG || rc == -EFBIG ? EX_DATAERR
+                         : rc == -ENOTSUP || rc == -EEXIST || rc == -ENOSPC
+                             ? EX_CANTCREAT
                          : rc == -EACCES || rc == -EPERM ? EX_NOPERM
                                                          : EX_IOERR,
                          "%s", err->text);

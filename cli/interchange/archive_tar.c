@@ -105,7 +105,9 @@ int archive_export (const struct archive_options *opt, struct archive *a,
     cli_catch_signals ();
     rc = export_file (opt, a, job, file, &sums, &err);
     if (rc == -EINTR)
-        return cli_interrupted (opt->command, "nothing was written");
+        return cli_interrupted (opt->command, strcmp (file, "-") == 0
+                                ? "what was written is no whole tar file"
+                                : "nothing was written");
     if (rc < 0)
         return cli_fail (opt->command, rc == -ENOENT    ? EX_NOINPUT
                              : rc == -EBADMSG ? EX_DATAERR
@@ -137,7 +139,7 @@ static int import_plain (const struct archive_options *opt, struct intake *in,
                          const char *file)
 {
     struct adding a = { .opt = opt, .called = file, .in = in, .unpacked = true };
-    struct import_sums sums = { "", 0, 0, 0 };
+    struct import_sums sums = { .files = 0 };
     struct tree to = { .fd = -1 };
     struct err err = { "" };
     char path[PATH_MAX];
@@ -170,24 +172,33 @@ static int print_import (const struct archive_options *opt, struct intake *in,
         json_add_int (o, "files", (int64_t)s->files);
         json_add_int (o, "bytes", (int64_t)s->bytes);
         json_add_int (o, "stored", (int64_t)stored);
+        json_add_int (o, "elsewhere", (int64_t)s->elsewhere);
         return cli_flush (opt->command, cli_print_json (o));
     }
     (void)printf ("job %s\n%llu file%s, %llu bytes; %llu new bytes are "
                   "stored\n", utf8_escape (s->job, UTF8_COLUMN, shown),
                   (unsigned long long)s->files, units_s (s->files),
                   (unsigned long long)s->bytes, (unsigned long long)stored);
+    if (s->elsewhere > 0)
+        (void)printf ("%llu of them stay in the jobs that this root has "
+                      "assigned them to\n", (unsigned long long)s->elsewhere);
     return cli_flush (opt->command, 0);
 }
 
 static int import_job (const struct archive_options *opt, struct intake *in,
                        struct tar_reader *from, struct import_sums *sums)
 {
-    enum chunk_codec codec = CODEC_LZ4;
+    struct import_options how = { opt->root, CODEC_LZ4, opt->job, opt->merge };
     struct err err = { "" };
-    int rc = pack_parse_codec (opt->compress, &codec, &err);
+    int rc = pack_parse_codec (opt->compress, &how.codec, &err);
 
+    if (rc == 0 && opt->no_raw)
+        rc = err_set (&err, EINVAL, "--no-raw is nothing for an exported job, "
+                      "which is imported as a whole");
     if (rc == 0)
-        rc = import_export (from, in, codec, &cli_cancelled, sums, &err);
+        rc = import_export (from, in, &how, &cli_cancelled, sums, &err);
+    if (rc == 0 && opt->job)
+        PRINT (sums->job, "%s", opt->job);
     if (rc == 0)
         rc = archive_give_tags (in, sums->job, &opt->tags, &err);
     return rc < 0 ? archive_fail (opt, rc, &err) : print_import (opt, in, sums);

@@ -21,7 +21,7 @@ struct archive_options {
     const char *root, *job, *file, *compress;
     struct option_list tags;
     int64_t threads, width;
-    bool json, superseded, owner, foreign, no_raw, raw, verify, apply;
+    bool json, superseded, owner, foreign, no_raw, raw, verify, merge, apply;
     struct archive_prune_options prune;
     int64_t grace_ns, percent;  // of gc
 };

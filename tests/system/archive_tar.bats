@@ -253,3 +253,176 @@ digest_of ()                        # ROOT: of the rows of job j, built
     is "the restored root" "$(rollcall archive ls)" \
         "$(rollcall archive --root restored ls)"
 }
+
+# forge NEW: plain/, which was unpacked from j.tar, as NEW
+forge ()
+{
+    tar tf j.tar >order
+    tar -C plain --format=pax --no-recursion -cf "$1" -T order
+}
+
+@test "import: a job cannot reach into another one" {
+    local job before
+
+    make --ranks 2
+    archive root add job >/dev/null
+    job=$(archive root ls | cut -f 1 | sort -u)
+    archive other add job >/dev/null
+    # the same versions, with another content
+    printf forged >"$(capture_of 1)/forged"
+    touch -d '2001-01-01' "$(capture_of 1)/forged"
+    archive root add job >/dev/null
+    archive root export "$job" j.tar >/dev/null
+    mkdir plain
+    tar xpf j.tar -C plain
+    sed -i "s/$job/evil/" plain/rollcall-export.json
+    sed -i '/"what":"assigned"/d; /"what":"\(fact\|claim\|rank\)"/d' \
+        plain/rollcall-manifest.jsonl
+    forge evil.tar
+    before=$(archive other ls)
+    run archive other import evil.tar
+    expect_status 65
+    shows "a record of another job"
+    is "items" "$before" "$(archive other ls)"
+    # what is whole says how much stays elsewhere
+    "$ROLLCALL" jobs --root other split "$job" rank1 >/dev/null
+    run archive other import j.tar
+    expect_status 0
+    shows "stay in the jobs that this root has assigned them to"
+}
+
+@test "import: another job of that name is not mixed with this one" {
+    local before
+
+    filled
+    archive root export j j.tar >/dev/null
+    make --ranks 2 --seed 7
+    archive other add --job j job >/dev/null
+    before=$(archive other ls)
+    run archive other import j.tar
+    expect_status 73
+    shows "has a job j with" "--job NAME" "--merge"
+    is "items" "$before" "$(archive other ls)"
+    run archive other import --no-raw j.tar
+    expect_status 2
+    run archive other import --job k j.tar
+    expect_status 0
+    shows "job k"
+    is "items of k" "$(archive root ls | cut -f 2-)" \
+        "$(archive other ls k | cut -f 2-)"
+    is "items of j" "$before" "$(archive other ls j)"
+    run archive other import --merge j.tar
+    expect_status 0
+    # what came without a job
+    archive third add job >/dev/null
+    job=$(archive third ls | cut -f 1 | sort -u)
+    archive third export "$job" - | archive other import --job l - >/dev/null
+    is "items of l" "$(archive third ls | cut -f 2-)" \
+        "$(archive other ls l | cut -f 2-)"
+    run "$ROLLCALL" fsck aggregator other
+    expect_status 0
+}
+
+@test "add, import: root puts nothing into the root of another user" {
+    [ "$(id -u)" -eq 0 ] || skip "it needs root"
+    filled
+    archive root export j j.tar >/dev/null
+    mkdir -p "it's" && chown daemon "it's"
+    run archive "it's" add --job j job
+    expect_status 77
+    shows "belongs to user daemon" "sudo -u daemon"
+    run archive "it's" import j.tar
+    expect_status 77
+    is "what is there" "" "$(ls -A "it's")"
+}
+
+@test "export -: one that is interrupted says that it is not whole" {
+    make --ranks 1
+    head -c 3000000 /dev/urandom >"$(capture_of 0)/noise"
+    archive root add --job j job >/dev/null
+    mkfifo pipe
+    "$ROLLCALL" archive --root root export j - >pipe 2>said 3>&- &
+    exec 5<pipe
+    head -c 1 <&5 >/dev/null
+    kill $!
+    cat <&5 >/dev/null
+    wait $! || true
+    grep -q "no whole tar file" said || fail "$(cat said)"
+}
+
+@test "rm: the commands that are suggested can be typed" {
+    make --ranks 1
+    archive root add --job "it's" job >/dev/null
+    run archive root rm "it's" 9
+    shows "archive ls 'it'\\''s' lists them"
+    archive root pin "it's" >/dev/null
+    run archive root rm --apply "it's"
+    shows "archive unpin 'it'\\''s' lets"
+}
+
+@test "import: batches are removed when nobody holds them, whatever their names" {
+    filled
+    archive root export j j.tar >/dev/null
+    mkdir -p other/incoming/1-1-files other/incoming/999999999-2-files
+    touch other/incoming/1-1-0 other/incoming/999999999-1-0
+    exec 6<other/incoming/999999999-1-0 7<other/incoming/999999999-2-files
+    flock 6
+    flock 7
+    archive other import j.tar >/dev/null
+    is "what is held" "999999999-1-0 999999999-2-files" \
+        "$(ls other/incoming | paste -sd ' ')"
+}
+
+@test "import: files without bytes do not use up a disk" {
+    [ "$(id -u)" -eq 0 ] || skip "it needs root"
+    mkdir disk many
+    (cd many && seq 5000 | xargs touch)
+    make --ranks 1
+    tar cf many.tar many job
+    mount -t tmpfs -o size=64m,nr_inodes=6000 tmpfs disk 2>/dev/null ||
+        skip "no mount"
+    run archive disk/root import --job j many.tar
+    local was=$status said=$output left
+    left=$(stat -f -c %d disk)
+    umount disk
+    is "status" 73 "$was"
+    grep -q "more files only" <<<"$said" || fail "$said"
+    [ "$left" -gt 5000 ] || fail "$left inodes are free"
+}
+
+@test "import: what is noted meanwhile goes to the disk of the root" {
+    filled
+    archive root export j j.tar >/dev/null
+    export TMPDIR=$PWD/nowhere
+    run archive other import j.tar
+    expect_status 0
+    # a manifest that the disk has no room for
+    mkdir plain
+    tar xpf j.tar -C plain
+    yes '{"what":"rank"}' | head -c 40000000 >plain/rollcall-manifest.jsonl
+    tar tf j.tar >order
+    [ "$(id -u)" -eq 0 ] || skip "the rest needs root"
+    mkdir disk
+    mount -t tmpfs -o size=32m tmpfs disk 2>/dev/null || skip "no mount"
+    tar -C plain --format=pax --no-recursion -cf full.tar -T order
+    run archive disk/root import full.tar
+    umount disk
+    expect_status 73
+}
+
+@test "export: captures of one name and rank in two directories have two names" {
+    local job
+
+    make --ranks 1
+    mkdir both
+    mv job both/one
+    cp -rp both/one both/two
+    find both/two -name '*.csv' -exec sh -c 'echo >>"$1"' - {} \;
+    archive root add both >/dev/null
+    for job in $(archive root ls | cut -f 1 | sort -u); do
+        archive root export "$job" "$job.tar" >/dev/null
+        is "names that are there twice" "" \
+            "$(tar tf "$job.tar" | sort | uniq -d)"
+    done
+    is "jobs" 1 "$(archive root ls | cut -f 1 | sort -u | wc -l)"
+}

@@ -13,6 +13,11 @@ items ()                            # ROOT
     "$ROLLCALL" archive --root "$1" ls
 }
 
+cat_backup ()
+{
+    find bak -type f ! -name lock -exec sha256sum {} + | sort
+}
+
 # filled JOB [OPTION of the maker]...
 filled ()
 {
@@ -200,4 +205,89 @@ filled ()
     run "$ROLLCALL" archive --root root get a 1 back
     [ "$status" -ne 0 ] || fail "it was written"
     is "outside" "" "$(ls outside)"
+}
+
+@test "backup: that of another root stays, whatever its segments are called" {
+    local before
+
+    filled a
+    backup bak
+    before=$(cat_backup)
+    mv root first
+    filled b --seed 9
+    # as after a collection of all of the first segments
+    mv bak/segments/00000001 bak/segments/00000009
+    run "$ROLLCALL" backup --root root bak
+    expect_status 73
+    shows "is of another root"
+    mv bak/segments/00000009 bak/segments/00000001
+    is "the backup" "$before" "$(cat_backup)"
+    # only names of segments are removed
+    touch bak/segments/9.notes
+    run "$ROLLCALL" backup --root first bak
+    expect_status 0
+    [ -e bak/segments/9.notes ] || fail "9.notes is gone"
+    # the restored root has the id, and its ledger can be rebuilt
+    run "$ROLLCALL" restore bak new
+    rm new/ledger.db
+    run "$ROLLCALL" fsck aggregator --repair new
+    run "$ROLLCALL" backup --root new bak
+    expect_status 0
+}
+
+@test "restore: nothing of others is removed, and two do not meet" {
+    filled a
+    backup bak
+    # of somebody else
+    mkdir new.restoring && touch new.restoring/mine
+    run "$ROLLCALL" restore bak new
+    expect_status 73
+    shows "new.restoring is in the way"
+    is "what is there" mine "$(ls new.restoring)"
+    # of a restore that was killed, and of one that is under way
+    rm new.restoring/mine
+    mkdir new.restoring/segments
+    touch new.restoring/{restoring,segments/1,ledger.db,lock}
+    flock new.restoring/restoring "$ROLLCALL" restore bak new >said 2>&1 &&
+        fail "two at once"
+    grep -q "another restore to new is under way" said || fail "$(cat said)"
+    run "$ROLLCALL" restore bak new
+    expect_status 0
+    is "what is there" "id ledger.db lock segments" "$(echo $(ls new))"
+    # into a directory, which stays if the backup is damaged
+    mkdir -m 711 there
+    cp -r bak bad
+    printf 'XX' | dd of=bad/segments/00000001 bs=1 seek=1000 conv=notrunc \
+        status=none
+    run "$ROLLCALL" restore bad there
+    expect_status 65
+    is "what is there" "" "$(ls -A there)"
+    run "$ROLLCALL" restore bak there
+    expect_status 0
+    is "what is there" "id ledger.db lock segments" "$(echo $(ls -A there))"
+    is "mode" 711 "$(stat -c %a there)"
+    is "items" "$(items root)" "$(items there)"
+    # of one that was killed at its end
+    mkdir there/.restoring && touch there/.restoring/restoring
+    mv there/ledger.db there/.restoring
+    run "$ROLLCALL" restore bak there
+    expect_status 0
+    is "items" "$(items root)" "$(items there)"
+    run "$ROLLCALL" restore bak there
+    expect_status 73
+}
+
+@test "restore: to a disk that is mounted" {
+    [ "$(id -u)" -eq 0 ] || skip "it needs root"
+    filled a
+    backup bak
+    mkdir disk
+    mount -t tmpfs -o size=32m tmpfs disk 2>/dev/null || skip "no mount"
+    mkdir disk/lost+found
+    run "$ROLLCALL" restore bak disk
+    local was=$status said=$output there
+    there=$(items disk 2>&1) || true
+    umount disk
+    is "status" 0 "$was" || fail "$said"
+    is "items" "$(items root)" "$there"
 }
