@@ -325,7 +325,7 @@ static int has (struct intake *in, const struct digest *id, struct err *err)
     if (map_get (&in->put, key.id))
         return 1;
     rc = ledger_find_content (in->ledger, id, &place, err);
-    if (rc != 1 || !store_has_place (in->store, &place))
+    if (rc != 1 || !store_has (in->store, in->ledger, id, &place))
         return rc < 0 ? rc : 0;
     if (!in->verify)
         return 1;
