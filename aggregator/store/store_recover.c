@@ -61,7 +61,7 @@ int store_enter (const struct store *s, struct ledger *ledger,
     rc = ledger_find_content (ledger, &i->content, &place, err);
     if (rc > 0)                 // else it was not acknowledged
         item.rows = store_sum_rows (s, ledger, i, &place);
-    return rc <= 0 ? rc : ledger_add_item (ledger, &item, err);
+    return rc <= 0 ? rc : ledger_add_recorded (ledger, &item, err);
 }
 
 static int store_recover_enter (void *arg, const struct record *r, int bad,
@@ -214,6 +214,8 @@ int store_write_all (struct store *s, struct ledger *ledger, struct err *err)
     int rc = open_empty (s, ledger, err);
 
     if (rc == 0)
+        rc = ledger_each_deletion (ledger, NULL, refer_deletion, &t, err);
+    if (rc == 0)
         rc = ledger_each_job (ledger, ITEM_RAW, refer_job, &t, err);
     if (rc == 0)
         rc = ledger_each_assignment (ledger, NULL, refer_assignment, &t, err);
@@ -221,8 +223,6 @@ int store_write_all (struct store *s, struct ledger *ledger, struct err *err)
         rc = ledger_each_bound (ledger, refer_bound, &t, err);
     if (rc == 0)
         rc = ledger_each_fact (ledger, NULL, 0, refer_fact, &t, err);
-    if (rc == 0)
-        rc = ledger_each_deletion (ledger, NULL, refer_deletion, &t, err);
     return rc < 0 ? rc : store_sync (s, err);
 }
 

@@ -49,6 +49,7 @@ static struct ledger_item dated (const char *capture, const char *bytes)
     struct ledger_item i = true_item (capture, bytes);
 
     i.newest_ns = 10;
+    i.received_ns = 1;
     return i;
 }
 
@@ -255,6 +256,7 @@ static void test_list_again (void **state)
         rc = gc_step (g, NULL);
     assert_int_equal (rc, 1);
     b.newest_ns++;
+    b.received_ns = 6;
     assert_int_equal (ledger_add_item (r->l, &b, NULL), 1);
     run_to_the_end (g);
     check_large (r, &b);
