@@ -207,7 +207,7 @@ static void test_offered (void **state)
     check_bytes (r, &a.content, "aaaa");
 }
 
-static void run_to_the_end (struct gc *g)
+static void run_to_the_end (struct gc *g, uint64_t unused)
 {
     int rc;
 
@@ -215,6 +215,7 @@ static void run_to_the_end (struct gc *g)
         rc = gc_step (g, NULL);
     while (rc == 1);
     assert_int_equal (rc, 0);
+    assert_int_equal (gc_report (g).unused, unused);
     gc_end (g);
 }
 
@@ -238,7 +239,7 @@ static void test_asked_list (void **state)
 
     assert_int_equal (gc_begin (r->l, r->s, &all, &g, NULL), 0);
     assert_int_equal (ledger_find_content (r->l, &a.content, &place, NULL), 1);
-    run_to_the_end (g);
+    run_to_the_end (g, 0);
     check_large (r, &a);
 }
 
@@ -258,7 +259,7 @@ static void test_list_again (void **state)
     b.newest_ns++;
     b.received_ns = 6;
     assert_int_equal (ledger_add_item (r->l, &b, NULL), 1);
-    run_to_the_end (g);
+    run_to_the_end (g, gc_report (g).unused);
     check_large (r, &b);
 }
 
