@@ -1,6 +1,7 @@
 /* aggregator/archive/intake.c - put into a root what no agent delivers */
 #include "archive/intake_private.h"
 
+#include "archive/audit.h"
 #include "archive/request.h"
 #include "archive/root_control.h"
 #include "base/clock.h"
@@ -58,6 +59,7 @@ void intake_close (struct intake *in)
     fileio_close (in->root_lock);
     fileio_close (in->scratch);
     vec_free_texts (in->jobs, in->njobs);
+    free (in->withdrawn);
     buf_fini (&in->records);
     map_fini (&in->put);
     (void)pthread_mutex_destroy (&in->lock);
@@ -226,8 +228,12 @@ static int enter_record (struct intake *in, const struct record *r,
                          struct err *err)
 {
     struct ledger_item item = r->item;
-    int rc = store_enter (in->store, in->ledger, r, err);
+    int rc = r->kind == RECORD_ITEM
+                 ? ledger_has_item (in->ledger, &item, err) : 0;
 
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    rc = store_enter (in->store, in->ledger, r, err);
     if (rc < 0 || (rc == 0 && r->kind != RECORD_JOB))
         return rc;
     if (r->kind != RECORD_ITEM)
@@ -258,10 +264,33 @@ static void note_restored (void *arg, const struct ledger_item *item)
     (void)note_job (arg, item->job, NULL);
 }
 
+/* One line for a job's withdrawals that follow each other. */
+static int write_audit (struct intake *in, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0, n; i < in->nwithdrawn && rc == 0; i += n) {
+        const struct ledger_deletion *d = &in->withdrawn[i];
+        struct audit line = {
+            .verb = "withdraw", .user = "",
+            .uid = in->opened ? (int64_t)geteuid () : -1,
+            .job = d->job, .at_ns = d->at_ns,
+        };
+
+        for (n = 1; i + n < in->nwithdrawn && strcmp (d[n].job, d->job) == 0;)
+            n++;
+        line.captures = (int64_t)n;
+        rc = audit_write (store_root (in->store), &line, err);
+    }
+    return rc;
+}
+
 static int commit (struct intake *in, struct err *err)
 {
-    int rc = each_record (in, append_record, err);
+    int rc = write_audit (in, err);
 
+    if (rc == 0)
+        rc = each_record (in, append_record, err);
     if (rc == 0)
         rc = store_sync (in->store, err);
     if (rc == 0 && (rc = ledger_begin (in->ledger, err)) == 0)
@@ -293,6 +322,7 @@ static int flush (struct intake *in, struct err *err)
     buf_clear (&in->records);
     in->appended = 0;
     in->nrecords = in->njobs_named = 0;
+    in->nwithdrawn = 0;
     if (in->served)
         ledger_end_read (in->ledger);
     return rc;
@@ -350,7 +380,7 @@ static int has (struct intake *in, const struct digest *id, struct err *err)
     if (map_get (&in->put, key.id))
         return 1;
     rc = ledger_find_content (in->ledger, id, &place, err);
-    if (rc != 1 || !store_has_place (in->store, &place))
+    if (rc != 1 || !store_has (in->store, in->ledger, id, &place))
         return rc < 0 ? rc : 0;
     if (!in->verify)
         return 1;
@@ -474,38 +504,89 @@ static int encode (struct intake *in, const struct record *r, struct err *err)
     return 0;
 }
 
-/* What was removed on purpose is put again on purpose: withdraw the deletion,
- * before anything counts on that.
- */
-static int withdraw (struct intake *in, const struct ledger_item *item,
-                     struct err *err)
+static struct ledger_deletion *find_withdrawn (const struct intake *in,
+                                               const struct ledger_deletion *d)
 {
-    struct record r = { .kind = RECORD_DELETION };
-    int rc = ledger_find_deletion (in->ledger, item, &r.deletion, err);
+    for (size_t i = in->nwithdrawn; i-- > 0;) {
+        struct ledger_deletion *w = &in->withdrawn[i];
 
-    if (rc <= 0)
-        return rc;
-    r.deletion.gone = true;
-    r.deletion.at_ns = clock_wall_ns () > r.deletion.at_ns
-                           ? clock_wall_ns () : r.deletion.at_ns + 1;
-    if ((rc = flush (in, err)) == 0)
-        rc = encode (in, &r, err);
-    return rc < 0 ? rc : flush (in, err);
+        if (w->seq == d->seq)
+            return w;
+    }
+    return NULL;
 }
 
-static int put_record (struct intake *in, const struct record *r,
-                       struct err *err)
+struct withdrawing {
+    struct intake *in;
+    struct ledger_item *item;
+    struct err *err;
+};
+
+static int withdraw_one (void *arg, const struct ledger_deletion *d)
 {
-    bool is_item = r->kind == RECORD_ITEM;
-    int rc = is_item ? has (in, &r->item.content, err) : 1;
+    struct withdrawing *w = arg;
+    struct intake *in = w->in;
+    struct ledger_deletion *known = find_withdrawn (in, d);
+    struct record r = { .kind = RECORD_DELETION, .deletion = *d };
+    int64_t now = clock_wall_ns ();
+    int rc = 0;
+
+    if (known) {
+        r.deletion.at_ns = known->at_ns;
+    } else {
+        r.deletion.gone = true;
+        r.deletion.at_ns = now > d->at_ns ? now : d->at_ns + 1;
+        if (vec_push (&in->withdrawn, &in->nwithdrawn, &r.deletion,
+                      sizeof (r.deletion)) < 0)
+            return no_memory (w->err);
+        rc = encode (in, &r, w->err);
+    }
+    if (w->item->received_ns <= r.deletion.at_ns)
+        w->item->received_ns = r.deletion.at_ns + 1;
+    return rc;
+}
+
+/* What was removed on purpose is put again on purpose: withdraw the deletions,
+ * in the commit that enters it.  It arrives after that.
+ */
+static int withdraw (struct intake *in, struct ledger_item *item,
+                     struct err *err)
+{
+    struct withdrawing w = { in, item, err };
+    int64_t at_ns;
+    int rc;
+
+    if (item->received_ns == 0)
+        item->received_ns = clock_wall_ns ();
+    if (in->served)             // its owner does that
+        return 0;
+    rc = ledger_each_deletion_of (in->ledger, item, withdraw_one, &w, err);
+    if (rc < 0 || (rc = ledger_removed_at (in->ledger, item, &at_ns, err)) <= 0)
+        return rc;
+    if (item->received_ns <= at_ns)
+        item->received_ns = at_ns + 1;
+    return 0;
+}
+
+static int put_item (struct intake *in, const struct record *r,
+                     struct err *err)
+{
+    struct record copy = *r;
+    int rc = has (in, &r->item.content, err);
 
     if (rc <= 0)
         return rc < 0 ? rc : err_set (err, ENOENT, "the content of %s/%s was "
                                       "removed meanwhile: try again",
                                       r->item.capture, r->item.path);
-    if (is_item && (rc = withdraw (in, &r->item, err)) < 0)
-        return rc;
-    return encode (in, r, err);
+    rc = withdraw (in, &copy.item, err);
+    return rc < 0 ? rc : encode (in, &copy, err);
+}
+
+static int put_record (struct intake *in, const struct record *r,
+                       struct err *err)
+{
+    return r->kind == RECORD_ITEM ? put_item (in, r, err)
+                                  : encode (in, r, err);
 }
 
 int intake_put_record (struct intake *in, const struct record *r,

@@ -29,6 +29,8 @@ struct intake {
     struct map put;
     struct buf records;         // that are no contents; of a batch: all
     unsigned nrecords;
+    struct ledger_deletion *withdrawn;  // by these records
+    size_t nwithdrawn;
     uint64_t appended;          // bytes of contents, not committed
     char last_job[MESSAGE_NAME_MAX];
     unsigned njobs_named;       // in the records, one after the other

@@ -98,7 +98,7 @@ static int take (void *arg, const struct ledger_deletion *d)
     struct batch *b = arg;
     struct ledger_deletion copy = *d;
 
-    copy.at_ns = b->what->now_ns;
+    copy.at_ns = b->what->now_ns > d->at_ns ? b->what->now_ns : d->at_ns + 1;
     PRINT (copy.by, "%s", b->what->by);
     return vec_push (&b->list, &b->n, &copy, sizeof (copy));
 }
@@ -127,10 +127,20 @@ static int remove_some (struct ledger *ledger, struct store *store,
     return rc;
 }
 
+static bool is_same (const struct ledger_deletion *a,
+                     const struct ledger_deletion *b)
+{
+    return strcmp (a->scope, b->scope) == 0 && strcmp (a->dir, b->dir) == 0 &&
+           a->rank == b->rank && strcmp (a->capture, b->capture) == 0 &&
+           a->newest_ns == b->newest_ns;
+}
+
+/* None that was removed is listed again: else it would go on for ever. */
 static int remove_all (struct ledger *ledger, struct store *store,
                        const struct remove_what *what, struct err *err)
 {
     struct ledger_choice choice = choice_of (what);
+    struct ledger_deletion last = { .rank = -1 };
     size_t n = 1;
     int rc = 0;
 
@@ -140,8 +150,13 @@ static int remove_all (struct ledger *ledger, struct store *store,
         rc = ledger_each_version (ledger, &choice, AT_ONCE, take, &b, err);
         if (rc == -ENOMEM)
             rc = err_set (err, ENOMEM, "no memory to remove captures");
-        if (rc == 0 && b.n > 0)
+        if (rc == 0 && b.n > 0 && is_same (b.list, &last))
+            rc = err_set (err, EIO, "job %s: %s was removed, and is there all "
+                          "the same", last.job, last.capture);
+        if (rc == 0 && b.n > 0) {
+            last = b.list[0];
             rc = remove_some (ledger, store, &b, err);
+        }
         n = b.n;
         free (b.list);
     }

@@ -427,10 +427,8 @@ static void check_last_segment (struct check *c)
 
 static int take_over (struct check *c, sqlite3 *db)
 {
-    int rc = take_over_deletions (c, db);
+    int rc = take_over_items (c, db);
 
-    if (rc == 0)
-        rc = take_over_items (c, db);
     if (rc == 0)
         rc = take_over_assignments (c, db);
     if (rc == 0)
@@ -455,7 +453,9 @@ int check_old_ledger (struct check *c)
         (void)sqlite3_close (db);
         db = NULL;
     }
-    rc = check_contents (c, db);
+    rc = db ? take_over_deletions (c, db) : 0;
+    if (rc == 0)                // what was removed has no content to be missed
+        rc = check_contents (c, db);
     if (rc == 0)
         rc = c->old ? compare_old (c) : blame_old (c);
     check_last_segment (c);

@@ -48,12 +48,9 @@ struct check {
 void check_say (struct check *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
-/* check_segments.c: list the numbers that are names in a directory of the root;
- * read the records of all segments into c->fresh; then, with the old ledger
+/* check_segments.c: read the records of all segments into c->fresh; then, with the old ledger
  * (NULL: there is none), find what is damaged.
  */
-int check_list_names (const char *root, const char *name, int64_t **numbers,
-                      size_t *n, struct err *err);
 int check_segments (struct check *c);
 int check_contents (struct check *c, sqlite3 *old);
 

@@ -1,7 +1,6 @@
 /* aggregator/fsck/check_root.c - check that all acknowledged data is intact */
 #include "fsck/check_private.h"
 
-#include "base/cmp.h"
 #include "store/root.h"
 
 #include <errno.h>
@@ -20,22 +19,11 @@ static void remove_fresh (const struct check *c)
     }
 }
 
-/* List the existing segments, whatever a ledger says. */
-static int list_segments (struct check *c)
-{
-    int rc = check_list_names (c->root, "segments", &c->segments,
-                               &c->nsegments, c->err);
-
-    if (rc == 0 && c->nsegments > 0)
-        qsort (c->segments, c->nsegments, sizeof (*c->segments),
-               cmp_int64);
-    return rc;
-}
-
 static int check_all (struct check *c)
 {
     char path[PATH_MAX];
-    int rc = list_segments (c);
+    int rc = store_list_segments (c->root, &c->segments, &c->nsegments,
+                                  c->err);
 
     remove_fresh (c);
     check_ledger_path (c, ".check", path);

@@ -1,42 +1,14 @@
 /* aggregator/fsck/check_segments.c - read the records of a root's segments */
 #include "fsck/check_private.h"
 
-#include "base/units.h"
 #include "base/vec.h"
 #include "store/fileio.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-int check_list_names (const char *root, const char *name, int64_t **numbers,
-                      size_t *n, struct err *err)
-{
-    char path[PATH_MAX];
-    struct dirent *e;
-    DIR *dir;
-    int rc = 0;
-
-    if (!fileio_join (path, sizeof (path), root, name))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    if (!(dir = opendir (path)))
-        return errno == ENOENT ? err_set (err, ENOENT, "%s is not the root of "
-                                          "an aggregator: it has no %s", root,
-                                          name)
-                               : err_sys (err, errno, "cannot read %s", path);
-    while (rc == 0 && (e = readdir (dir))) {
-        int64_t number;
-
-        if (units_int (e->d_name, 0, LEDGER_SEGMENT_MAX, &number) == 0 &&
-            vec_push (numbers, n, &number, sizeof (number)) < 0)
-            rc = err_set (err, ENOMEM, "no memory to check");
-    }
-    (void)closedir (dir);
-    return rc;
-}
 
 static int add_gap (struct check *c, const struct ledger_place *gap)
 {
@@ -69,7 +41,7 @@ static int on_item (struct check *c, const struct ledger_item *i)
 
     item.rows = rc > 0 ? store_sum_rows (c->store, c->fresh, i, &place) : 0;
     if (rc >= 0)
-        rc = ledger_add_item (c->fresh, &item, c->err);
+        rc = ledger_add_recorded (c->fresh, &item, c->err);
     c->report->items += rc == 1;
     return rc < 0 ? rc : 0;
 }

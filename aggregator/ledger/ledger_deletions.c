@@ -94,21 +94,78 @@ static int one_deletion (struct db_rows r, struct ledger_deletion *ret,
     return rc < 0 ? rc : found;
 }
 
-int ledger_find_deletion (struct ledger *l, const struct ledger_item *item,
-                          struct ledger_deletion *ret, struct err *err)
+// of a place this version, else it and those of newer versions
+#define DELETES \
+    ITS_CAPTURE "AND (newest_ns=?5 OR (place='' AND ?5>0 AND newest_ns>?5)) "
+
+int ledger_removed_at (struct ledger *l, const struct ledger_item *item,
+                       int64_t *at_ns, struct err *err)
 {
-    struct ledger_deletion d, found;
+    struct ledger_deletion d;
+    int found = 0, rc;
+
+    *at_ns = 0;
+    if (!l->any_deleted)
+        return 0;
+    ledger_deletion_of (item, &d);
+    rc = db_one (ledger_rows (l, err, "SELECT count(*), ifnull(max(at_ns), 0) "
+                              "FROM deletion WHERE " DELETES,
+                              ITS_VERSION (&d)), found, *at_ns);
+    return rc < 0 ? rc : found > 0;
+}
+
+int ledger_each_deletion_of (struct ledger *l, const struct ledger_item *item,
+                             ledger_deletion_fn *fn, void *arg,
+                             struct err *err)
+{
+    struct ledger_deletion d;
+    struct db_rows r;
 
     if (!l->any_deleted)
         return 0;
     ledger_deletion_of (item, &d);
-    return one_deletion (ledger_rows (l, err, "SELECT " LEDGER_DELETION " FROM "
-                                      "deletion WHERE " ITS_CAPTURE "AND "
-                                      "(newest_ns=?5 OR (place='' AND ?5>0 "
-                                      "AND newest_ns>?5)) AND gone=0 ORDER BY "
-                                      "newest_ns DESC LIMIT 1",
-                                      ITS_VERSION (&d)),
-                         ret ? ret : &found, err);
+    r = ledger_rows (l, err, "SELECT " LEDGER_DELETION " FROM deletion WHERE "
+                     DELETES "AND gone=0 ORDER BY newest_ns DESC",
+                     ITS_VERSION (&d));
+    while (db_step (&r))
+        r.rc = ledger_read_deletion (r.st, &d) ? fn (arg, &d)
+                                               : ledger_damaged (err);
+    return db_end (&r);
+}
+
+static int note_any (void *arg, const struct ledger_deletion *d)
+{
+    struct ledger_deletion *ret = arg;
+
+    if (!*ret->job)
+        *ret = *d;
+    return 0;
+}
+
+int ledger_find_deletion (struct ledger *l, const struct ledger_item *item,
+                          struct ledger_deletion *ret, struct err *err)
+{
+    struct ledger_deletion d = { .rank = 0 };
+    int rc = ledger_each_deletion_of (l, item, note_any, &d, err);
+
+    if (rc == 0 && ret)
+        *ret = d;
+    return rc < 0 ? rc : *d.job != '\0';
+}
+
+int ledger_date_arrival (struct ledger *l, struct ledger_item *item,
+                         struct err *err)
+{
+    int64_t at_ns;
+    int rc = ledger_find_deletion (l, item, NULL, err);
+
+    if (rc == 1)
+        item->received_ns = 0;
+    if (rc != 0 || (rc = ledger_removed_at (l, item, &at_ns, err)) <= 0)
+        return rc;
+    if (item->received_ns <= at_ns)
+        item->received_ns = at_ns + 1;
+    return 0;
 }
 
 static int find_same (struct ledger *l, const struct ledger_deletion *d,
@@ -131,9 +188,7 @@ int ledger_has_deletion (struct ledger *l, const struct ledger_deletion *d,
 }
 
 int ledger_each_deletion (struct ledger *l, const char *job,
-                          int (*fn) (void *arg,
-                                     const struct ledger_deletion *d),
-                          void *arg, struct err *err)
+                          ledger_deletion_fn *fn, void *arg, struct err *err)
 {
     struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_DELETION " FROM "
                                     "deletion WHERE ?1 IS NULL OR job=?1 "
@@ -159,25 +214,30 @@ int ledger_last_deletion (struct ledger *l, const char *job,
 // of a place this version, else all up to it that have a date, if it has one
 #define ITS_ITEMS_OF_PLACE \
     "scope=?1 AND place=?2 AND place<>'' AND capture=?3 AND rank=?4 AND " \
-    "newest_ns=?5"
+    "newest_ns=?5 AND received_ns<=?6"
 #define ITS_ITEMS_OF_JOB \
     "job=?1 AND place=?2 AND capture=?3 AND rank=?4 AND kind IN (1, 2) AND " \
-    "(newest_ns=?5 OR (newest_ns>0 AND newest_ns<?5))"
-#define READ_ITEM "SELECT seq, superseded, sum, content, job FROM item WHERE "
+    "(newest_ns=?5 OR (newest_ns>0 AND newest_ns<?5)) AND received_ns<=?6"
+#define READ_ITEM \
+    "SELECT seq, superseded, sum, content, job, kind, path FROM item WHERE "
 
 struct forgotten {
     int64_t seq, sum;
     bool superseded;
     struct digest content;
     char job[MESSAGE_NAME_MAX];
+    int kind;
+    char path[MESSAGE_PATH_MAX];
 };
 
 static int list_items (struct ledger *l, const struct ledger_deletion *d,
                        struct forgotten **list, size_t *n, struct err *err)
 {
     struct db_rows r = *d->dir
-        ? ledger_rows (l, err, READ_ITEM ITS_ITEMS_OF_PLACE, ITS_VERSION (d))
-        : ledger_rows (l, err, READ_ITEM ITS_ITEMS_OF_JOB, ITS_VERSION (d));
+        ? ledger_rows (l, err, READ_ITEM ITS_ITEMS_OF_PLACE, ITS_VERSION (d),
+                       d->at_ns)
+        : ledger_rows (l, err, READ_ITEM ITS_ITEMS_OF_JOB, ITS_VERSION (d),
+                       d->at_ns);
 
     while (db_step (&r)) {
         struct forgotten *f = vec_add (list, n, sizeof (*f));
@@ -186,7 +246,8 @@ static int list_items (struct ledger *l, const struct ledger_deletion *d,
             r.rc = err_set (err, ENOMEM, "no memory to remove items");
             break;
         }
-        db_columns (r.st, f->seq, f->superseded, f->sum, f->content, f->job);
+        db_columns (r.st, f->seq, f->superseded, f->sum, f->content, f->job,
+                    f->kind, f->path);
     }
     return db_end (&r);
 }
@@ -208,6 +269,19 @@ static int forget_item (struct ledger *l, const struct forgotten *f,
     return rc;
 }
 
+/* If the item superseded one that arrived after the removal, this one counts. */
+static int restore_older (struct ledger *l, const struct ledger_deletion *d,
+                          const struct forgotten *f, struct err *err)
+{
+    if (f->superseded || *d->dir)
+        return 0;
+    return ledger_do (l, err, "UPDATE item SET superseded=0, sum=~sum WHERE "
+                      "superseded=1 AND seq=(SELECT seq FROM item WHERE job=?1 "
+                      "AND kind=+?2 AND rank=?3 AND capture=?4 AND path=?5 AND "
+                      "place='' ORDER BY newest_ns DESC, received_ns DESC LIMIT "
+                      "1)", f->job, f->kind, d->rank, d->capture, f->path);
+}
+
 static int forget_assignment (struct ledger *l,
                               const struct ledger_deletion *d,
                               struct err *err)
@@ -221,8 +295,8 @@ static int forget_assignment (struct ledger *l,
     PRINT (a.capture, "%s", d->capture);
     if (!*d->dir || (rc = ledger_find_assignment (l, &a, err)) == 0)
         return 0;
-    if (rc < 0)
-        return rc;
+    if (rc < 0 || a.at_ns > d->at_ns)
+        return rc < 0 ? rc : 0;
     l->total.rows--;
     l->total.sum -= (uint64_t)ledger_assignment_sum (&a);
     return ledger_do (l, err, "DELETE FROM assignment WHERE " ITS_CAPTURE "AND "
@@ -253,6 +327,8 @@ static int forget_items (struct ledger *l, const struct ledger_deletion *d,
 
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = forget_item (l, &list[i], err);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = restore_older (l, d, &list[i], err);
     if (rc == 0)
         rc = forget_assignment (l, d, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
@@ -275,7 +351,8 @@ static int drop_older (struct ledger *l, const struct ledger_deletion *d,
     if (rc <= 0)
         return rc < 0 ? rc : 1;
     if (old.at_ns > d->at_ns ||
-        ledger_deletion_sum (&old) == ledger_deletion_sum (d))
+        (old.at_ns == d->at_ns &&
+         ledger_deletion_sum (&old) >= ledger_deletion_sum (d)))
         return 0;
     l->total.rows--;
     l->total.sum -= (uint64_t)ledger_deletion_sum (&old);
@@ -298,7 +375,7 @@ static int enter (struct ledger *l, void *arg, struct err *err)
                     "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)", seq, d->scope,
                     d->dir, d->rank, d->capture, d->newest_ns, d->job,
                     d->at_ns, d->by, d->gone, sum);
-    if (rc == 0 && !d->gone)
+    if (rc == 0)
         rc = forget_items (l, d, err);
     return rc < 0 ? rc : 1;
 }
@@ -317,8 +394,8 @@ int ledger_delete (struct ledger *l, const struct ledger_deletion *d,
 #define CHOICE(c) (c)->job, (c)->rank, (c)->capture
 // versions of one deletion
 #define VERSIONS \
-    "SELECT scope, place, rank, capture, max(newest_ns) AS ns, job FROM item " \
-    "WHERE " CHOSEN "GROUP BY scope, place, rank, capture, CASE place WHEN '' " \
+    "SELECT scope, place, rank, capture, max(newest_ns) AS ns, job, " \
+    "max(received_ns) FROM item WHERE " CHOSEN "GROUP BY scope, place, rank, capture, CASE place WHEN '' " \
     "THEN newest_ns>0 ELSE newest_ns END "
 
 int ledger_sum_chosen (struct ledger *l, const struct ledger_choice *c,
@@ -343,20 +420,23 @@ int ledger_sum_chosen (struct ledger *l, const struct ledger_choice *c,
 }
 
 int ledger_each_version (struct ledger *l, const struct ledger_choice *c,
-                         size_t limit,
-                         int (*fn) (void *arg,
-                                    const struct ledger_deletion *d),
-                         void *arg, struct err *err)
+                         size_t limit, ledger_deletion_fn *fn, void *arg,
+                         struct err *err)
 {
     struct db_rows r = ledger_rows (l, err, VERSIONS "LIMIT ?4", CHOICE (c),
                                     limit);
-    struct ledger_deletion d;
+    struct ledger_deletion d, old;
 
     memset (&d, 0, sizeof (d));
-    while (db_row (&r, d.scope, d.dir, d.rank, d.capture, d.newest_ns, d.job)) {
+    while (db_row (&r, d.scope, d.dir, d.rank, d.capture, d.newest_ns, d.job,
+                   d.at_ns)) {
+        int rc;
+
         if (!*d.dir)
             PRINT (d.scope, "%s", d.job);
-        r.rc = fn (arg, &d);
+        if ((rc = find_same (l, &d, &old, err)) == 1 && old.at_ns > d.at_ns)
+            d.at_ns = old.at_ns;
+        r.rc = rc < 0 ? rc : fn (arg, &d);
     }
     return db_end (&r);
 }

@@ -8,13 +8,15 @@
 
 static const char marks_sql[] =
     "CREATE TEMP TABLE IF NOT EXISTS used (id BLOB PRIMARY KEY) WITHOUT ROWID;"
+    "CREATE TEMP TABLE IF NOT EXISTS walked (id BLOB PRIMARY KEY) WITHOUT "
+    "ROWID;"
     "CREATE TEMP TABLE IF NOT EXISTS freed (id BLOB PRIMARY KEY) WITHOUT "
     "ROWID;"
     "CREATE TEMP TABLE IF NOT EXISTS young (segment INTEGER PRIMARY KEY);"
     "CREATE TEMP TABLE IF NOT EXISTS doomed (segment INTEGER, id BLOB, stored "
     "INTEGER, PRIMARY KEY (segment, id)) WITHOUT ROWID;"
-    "DELETE FROM temp.used; DELETE FROM temp.freed; DELETE FROM temp.young;"
-    "DELETE FROM temp.doomed";
+    "DELETE FROM temp.used; DELETE FROM temp.walked; DELETE FROM temp.freed;"
+    "DELETE FROM temp.young; DELETE FROM temp.doomed";
 
 #define PLACE "segment, offset, stored, size, form, sum"
 #define IS_USED "EXISTS (SELECT 1 FROM temp.used u WHERE u.id=c.id)"
@@ -56,16 +58,30 @@ static int find_place (struct ledger *l, const struct digest *id,
     return rc;
 }
 
+static int note_walked (struct ledger *l, const struct digest *id,
+                        struct err *err)
+{
+    int rc = ledger_do (l, err, "INSERT OR IGNORE INTO temp.walked VALUES "
+                        "(?1)", id);
+
+    return rc < 0 ? rc : sqlite3_changes (l->db) > 0;
+}
+
+/* The mark of a list says nothing of its chunks: whoever asked for the list
+ * made it.
+ */
 static int mark_item (struct ledger *l, const struct digest *content,
                       ledger_content_fn *fn, void *arg, struct err *err)
 {
     struct ledger_place place;
-    int rc = ledger_mark_content (l, content, err);
+    int is_new = ledger_mark_content (l, content, err);
+    int rc = is_new < 0 ? is_new : find_place (l, content, &place, err);
 
     if (rc <= 0)
         return rc;
-    rc = find_place (l, content, &place, err);
-    return rc <= 0 ? rc : fn (arg, content, &place);
+    if (place.form == FORM_LIST)
+        is_new = note_walked (l, content, err);
+    return is_new <= 0 ? is_new : fn (arg, content, &place);
 }
 
 int ledger_mark_items (struct ledger *l, const char *job, int64_t *seq,
@@ -118,6 +134,16 @@ int ledger_each_unused_list (struct ledger *l, ledger_content_fn *fn,
                                     IS_USED), fn, arg, err);
     l->marking = was;
     return rc;
+}
+
+int ledger_each_marked_list (struct ledger *l, ledger_content_fn *fn,
+                             void *arg, struct err *err)
+{
+    return each_content (ledger_rows (l, err, "SELECT id, " PLACE " FROM "
+                                      "main.content c WHERE form=16 AND "
+                                      IS_USED " AND NOT EXISTS (SELECT 1 FROM "
+                                      "temp.walked w WHERE w.id=c.id)"),
+                         fn, arg, err);
 }
 
 int ledger_note_freed (struct ledger *l, const struct digest *id,

@@ -26,8 +26,9 @@ bool ledger_set_marking (struct ledger *l, bool marking);
 bool ledger_has_unused (struct ledger *l);
 
 /* Mark the contents of at most 'limit' items (of a job, if that is not NULL)
- * after *seq, which moves on, and call 'fn' for each that was not marked and is
- * here: 1, or 0 if there are no more.
+ * after *seq, which moves on, and call 'fn' once for each list that is here, and
+ * each other content that is here and was not marked: 1, or 0 if there are no
+ * more.
  */
 typedef int ledger_content_fn (void *arg, const struct digest *id,
                                const struct ledger_place *place);
@@ -53,6 +54,13 @@ int ledger_each_doomed (struct ledger *l,
                         int (*fn) (void *arg, int64_t segment,
                                    uint64_t doomed, uint64_t live),
                         void *arg, struct err *err);
+
+/* Call 'fn' for each list that is marked, but not by ledger_mark_items: it was
+ * asked for, or entered, since.  Its chunks have to be marked before any list is
+ * dropped; from then on a list is entered only with chunks that are marked.
+ */
+int ledger_each_marked_list (struct ledger *l, ledger_content_fn *fn,
+                             void *arg, struct err *err);
 
 /* In a transaction: forget the doomed lists, before any of their chunks, since a
  * list has a row only if all its chunks have; and note that all that is doomed

@@ -142,6 +142,22 @@ struct known {
     struct ledger_item item;
 };
 
+#define READ_KNOWN \
+    "SELECT seq, superseded, newest_ns, host, received_ns, who, rows, job, " \
+    LEDGER_FACTS_OF ("") " FROM item WHERE "
+
+/* For an item whose job was unknown on arrival, each version is distinct. */
+static struct db_rows known_version (struct ledger *l,
+                                     const struct ledger_item *i,
+                                     struct err *err)
+{
+    return ledger_rows (l, err, READ_KNOWN "scope=?1 AND place=?7 AND place<>'' "
+                        "AND capture=?4 AND rank=?3 AND newest_ns=?8 AND "
+                        "kind=+?2 AND path=?5 AND content=?6", i->scope,
+                        i->kind, i->rank, i->capture, i->path, &i->content,
+                        i->dir, i->newest_ns);
+}
+
 static int find_item (struct ledger *l, const struct ledger_item *item,
                       struct known *k, struct err *err)
 {
@@ -149,14 +165,14 @@ static int find_item (struct ledger *l, const struct ledger_item *item,
 
     k->seq = 0;
     *i = *item;
-    return db_one (ledger_rows (l, err,
-                       "SELECT seq, superseded, newest_ns, host, received_ns, "
-                       "who, rows, " LEDGER_FACTS_OF ("") " FROM item WHERE "
-                       ITS_NAME "AND content=?6 "
-                       "AND place='' ORDER BY superseded, newest_ns DESC "
-                       "LIMIT 1", LEDGER_NAME (item), &item->content),
+    return db_one (*item->dir
+                       ? known_version (l, item, err)
+                       : ledger_rows (l, err, READ_KNOWN ITS_NAME "AND "
+                                      "content=?6 AND place='' ORDER BY "
+                                      "superseded, newest_ns DESC LIMIT 1",
+                                      LEDGER_NAME (item), &item->content),
                    k->seq, k->superseded, i->newest_ns, i->host,
-                   i->received_ns, i->who, i->rows, LEDGER_FACTS (i));
+                   i->received_ns, i->who, i->rows, i->job, LEDGER_FACTS (i));
 }
 
 /* Whether the item adds nothing: it counts already, or is a repeated,
@@ -165,38 +181,31 @@ static int find_item (struct ledger *l, const struct ledger_item *item,
  */
 static bool is_known (const struct known *k, const struct ledger_item *item)
 {
+    if (*item->dir)
+        return k->seq > 0;
     return k->seq > 0 && k->item.newest_ns >= item->newest_ns &&
            (!k->superseded || item->newest_ns > 0);
 }
 
-/* For an item whose job was unknown on arrival, each version is distinct: 1 if
- * this version is already entered.
- */
-static int find_version (struct ledger *l, const struct ledger_item *i,
-                         struct err *err)
+/* Whether the version was removed after the item had arrived. */
+static int is_removed (struct ledger *l, const struct ledger_item *item,
+                       struct err *err)
 {
-    int64_t seq;
+    int64_t at_ns;
+    int rc = ledger_removed_at (l, item, &at_ns, err);
 
-    return db_one (ledger_rows (l, err,
-                       "SELECT seq FROM item WHERE scope=?1 AND place=?7 AND "
-                       "place<>'' AND capture=?4 AND rank=?3 AND newest_ns=?8 "
-                       "AND kind=+?2 AND path=?5 AND content=?6", i->scope,
-                       i->kind, i->rank, i->capture, i->path, &i->content,
-                       i->dir, i->newest_ns), seq);
+    return rc <= 0 ? rc : item->received_ns <= at_ns;
 }
 
 int ledger_has_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err)
 {
     struct known k;
-    int rc = ledger_find_deletion (l, item, NULL, err);
+    int rc = is_removed (l, item, err);
 
     if (rc != 0)
         return rc;
-    if (*item->dir)
-        return find_version (l, item, err);
     rc = find_item (l, item, &k, err);
-
     return rc < 0 ? rc : is_known (&k, item);
 }
 
@@ -204,11 +213,28 @@ int ledger_find_same (struct ledger *l, const struct ledger_item *item,
                       struct ledger_item *ret, struct err *err)
 {
     struct known k;
-    int rc = *item->dir ? find_version (l, item, err)
-                        : find_item (l, item, &k, err);
+    int rc = find_item (l, item, &k, err);
 
-    if (rc == 1)
-        *ret = *item->dir ? *item : k.item;
+    if (rc != 1)
+        return rc;
+    *ret = *item->dir ? *item : k.item;
+    ret->received_ns = k.item.received_ns;
+    return 1;
+}
+
+/* Give the existing item other times and facts. */
+static int change_item (struct ledger *l, const struct known *k,
+                        const struct ledger_item *now, struct err *err)
+{
+    int64_t sum = ledger_item_sum (now);
+    int rc = ledger_do (l, err, "UPDATE item SET newest_ns=?2, sum=?3, mode=?4, "
+                        "mtime_ns=?5, uid=?6, gid=?7, received_ns=?8 WHERE "
+                        "seq=?1", k->seq, now->newest_ns,
+                        k->superseded ? ~sum : sum, LEDGER_FACTS (now),
+                        now->received_ns);
+
+    if (rc == 0)
+        l->total.sum += (uint64_t)sum - (uint64_t)ledger_item_sum (&k->item);
     return rc;
 }
 
@@ -216,21 +242,31 @@ int ledger_find_same (struct ledger *l, const struct ledger_item *item,
  * may have another mode.
  */
 static int renew_item (struct ledger *l, const struct known *k,
-                       const struct ledger_item *item, struct err *err)
+                       const struct ledger_item *item, bool recorded,
+                       struct err *err)
 {
     struct ledger_item renewed = k->item;
-    int64_t sum;
-    int rc;
 
     renewed.newest_ns = item->newest_ns;
     renewed.facts = item->facts;
-    sum = ledger_item_sum (&renewed);
-    rc = ledger_do (l, err, "UPDATE item SET newest_ns=?2, sum=?3, mode=?4, "
-                    "mtime_ns=?5, uid=?6, gid=?7 WHERE seq=?1", k->seq,
-                    renewed.newest_ns, sum, LEDGER_FACTS (&renewed));
-    if (rc == 0)
-        l->total.sum += (uint64_t)sum - (uint64_t)ledger_item_sum (&k->item);
-    return rc;
+    if ((recorded || l->any_deleted) &&
+        renewed.received_ns < item->received_ns)
+        renewed.received_ns = item->received_ns;
+    return change_item (l, k, &renewed, err);
+}
+
+/* The item arrived again.  A deletion of which no record was met yet may lie
+ * between: it must not take this one.
+ */
+static int note_arrival (struct ledger *l, const struct known *k,
+                         const struct ledger_item *item, struct err *err)
+{
+    struct ledger_item later = k->item;
+
+    if (later.received_ns >= item->received_ns)
+        return 0;
+    later.received_ns = item->received_ns;
+    return change_item (l, k, &later, err);
 }
 
 /* 1 if a newer item is already entered; else mark the existing ones as
@@ -278,41 +314,44 @@ static int insert_item (struct ledger *l, const struct ledger_item *i,
     return 1;
 }
 
-static int add_version (struct ledger *l, struct ledger_item *item,
+static int add_version (struct ledger *l, const struct ledger_item *item,
                         struct err *err)
 {
-    int rc = find_version (l, item, err);
+    struct ledger_item i = *item;
+    int rc = ledger_choose_job (l, &i, err);
 
-    if (rc != 0)
-        return rc < 0 ? rc : 0;
-    if (item->received_ns == 0)
-        item->received_ns = clock_wall_ns ();
-    if ((rc = ledger_choose_job (l, item, err)) < 0)
+    if (rc < 0)
         return rc;
-    if ((rc = insert_item (l, item, false, err)) > 0 &&
-        strcmp (item->job, item->scope) != 0 &&
-        ledger_settle_versions (l, item, err) < 0)
+    if ((rc = insert_item (l, &i, false, err)) > 0 &&
+        strcmp (i.job, i.scope) != 0 && ledger_settle_versions (l, &i, err) < 0)
         return -EIO;
     return rc;
 }
 
+struct adding {
+    struct ledger_item item;
+    bool recorded;              // a record of a segment says so
+};
+
 static int add_item (struct ledger *l, void *arg, struct err *err)
 {
-    struct ledger_item item = *(const struct ledger_item *)arg;
+    const struct adding *a = arg;
+    struct ledger_item item = a->item;
     struct known k;
-    int rc = ledger_find_deletion (l, &item, NULL, err);
+    int rc = is_removed (l, &item, err);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
+    if ((rc = find_item (l, &item, &k, err)) < 0)
+        return rc;
+    if (is_known (&k, &item))
+        return a->recorded ? note_arrival (l, &k, &item, err) : 0;
+    if (k.seq > 0 && !k.superseded)
+        return renew_item (l, &k, &item, a->recorded, err);
+    if (item.received_ns == 0 && !a->recorded)
+        item.received_ns = clock_wall_ns ();
     if (*item.dir)
         return add_version (l, &item, err);
-    rc = find_item (l, &item, &k, err);
-    if (rc < 0 || is_known (&k, &item))
-        return rc < 0 ? rc : 0;
-    if (k.seq > 0 && !k.superseded)
-        return renew_item (l, &k, &item, err);
-    if (item.received_ns == 0)
-        item.received_ns = clock_wall_ns ();
     rc = supersede (l, &item, err);
     return rc < 0 ? rc : insert_item (l, &item, rc == 1, err);
 }
@@ -320,9 +359,17 @@ static int add_item (struct ledger *l, void *arg, struct err *err)
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err)
 {
-    struct ledger_item copy = *item;
+    struct adding a = { *item, false };
 
-    return ledger_within (l, add_item, &copy, err);
+    return ledger_within (l, add_item, &a, err);
+}
+
+int ledger_add_recorded (struct ledger *l, const struct ledger_item *item,
+                         struct err *err)
+{
+    struct adding a = { *item, true };
+
+    return ledger_within (l, add_item, &a, err);
 }
 
 static int set_rows (struct ledger *l, int64_t seq,

@@ -162,11 +162,13 @@ static int block_leases (struct gc *g, int *fd, struct err *err)
 /* Somebody may read with one of these lists: block leases. */
 static int drop_lists (struct gc *g, struct err *err)
 {
+    struct marking m = { g->ledger, g->store, err, NULL, false };
     int fd, rc = block_leases (g, &fd, err);
 
     if (rc < 0)
         return rc;
-    if ((rc = ledger_begin (g->ledger, err)) == 0)
+    rc = ledger_each_marked_list (g->ledger, mark_list, &m, err);
+    if (rc == 0 && (rc = ledger_begin (g->ledger, err)) == 0)
         rc = ledger_finish (g->ledger, ledger_drop_lists (g->ledger, err),
                             err);
     lease_unblock (fd);

@@ -42,13 +42,13 @@ int store_make_dirs (const struct store *s, struct err *err)
     return rc < 0 ? rc : fileio_sync_dir (s->root, err);
 }
 
-int store_open_segment (struct store *s, int64_t n, struct err *err)
+static int open_file (struct store *s, int64_t n, int flags, struct err *err)
 {
     char path[PATH_MAX];
     int fd;
 
     store_segment_path (s->root, n, path);
-    fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+    fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags,
                FILEIO_FILE_MODE);
     if (fd < 0)
         return err_sys (err, errno, "cannot open %s", path);
@@ -57,6 +57,29 @@ int store_open_segment (struct store *s, int64_t n, struct err *err)
     s->segment = n;
     s->names_dirty = true;
     return 0;
+}
+
+int store_open_segment (struct store *s, int64_t n, struct err *err)
+{
+    return open_file (s, n, 0, err);
+}
+
+static bool is_file (const struct store *s, int64_t n)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    store_segment_path (s->root, n, path);
+    return lstat (path, &st) == 0 && S_ISREG (st.st_mode);
+}
+
+int store_create_segment (struct store *s, int64_t n, struct err *err)
+{
+    int rc;
+
+    while ((rc = open_file (s, n, O_EXCL, err)) == -EEXIST && is_file (s, n))
+        n++;
+    return rc;
 }
 
 bool store_is_there (const struct store *s)
@@ -136,7 +159,7 @@ int store_open_next (struct store *s, struct err *err)
         return err_sys (err, -rc, "cannot open segment %" PRId64,
                         s->segment + 1);
     if ((rc = store_seal (s, err)) < 0 ||
-        (rc = store_open_segment (s, s->segment + 1, err)) < 0)
+        (rc = store_create_segment (s, s->segment + 1, err)) < 0)
         return rc;
     s->end = s->committed = 0;
     s->distrusted = false;
@@ -162,6 +185,7 @@ static int say_gone (const struct store *s, struct err *err)
 /* Continue in the next segment; the full one counts up to its current end. */
 static int next_segment (struct store *s, struct err *err)
 {
+    int64_t segment = s->segment;
     uint64_t end = s->end;
     int rc;
 
@@ -184,7 +208,7 @@ static int next_segment (struct store *s, struct err *err)
     }
     if ((rc = store_open_next (s, err)) < 0)
         return rc;
-    s->full[s->nfull].segment = s->segment - 1;
+    s->full[s->nfull].segment = segment;
     s->full[s->nfull++].end = end;
     return 0;
 }

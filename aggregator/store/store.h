@@ -225,6 +225,13 @@ int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
                         const struct ledger_item *item,
                         const struct ledger_place *place);
 
+/* The numbers of the files of segments in a root, whatever a ledger says, in
+ * order; *numbers is the caller's.  -ENOENT: it is no root; -ENOMEM, or the
+ * system's error.
+ */
+int store_list_segments (const char *root, int64_t **numbers, size_t *n,
+                         struct err *err);
+
 /* The path of a segment, for tools. */
 void store_segment_path (const char *root, int64_t n, char out[PATH_MAX]);
 

@@ -36,7 +36,12 @@ struct store {
 /* Open or create a segment; if that fails, the current one stays open. */
 int store_open_segment (struct store *s, int64_t n, struct err *err);
 
-/* Begin an empty segment after the current one, which stays open if that fails.
+/* Create a segment: the first number from 'n' on that no file has.  None that
+ * is there is ever written over, whatever the ledger knows of it.
+ */
+int store_create_segment (struct store *s, int64_t n, struct err *err);
+
+/* Begin an empty segment behind the current one, which stays open if that fails.
  */
 int store_open_next (struct store *s, struct err *err);
 

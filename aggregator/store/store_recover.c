@@ -8,9 +8,13 @@
  */
 #include "store/store_private.h"
 
+#include "base/cmp.h"
+#include "base/units.h"
+#include "base/vec.h"
 #include "store/fileio.h"
 #include "store/record.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -57,7 +61,7 @@ int store_enter (const struct store *s, struct ledger *ledger,
     rc = ledger_find_content (ledger, &i->content, &place, err);
     if (rc > 0)                 // else it was not acknowledged
         item.rows = store_sum_rows (s, ledger, i, &place);
-    return rc <= 0 ? rc : ledger_add_item (ledger, &item, err);
+    return rc <= 0 ? rc : ledger_add_recorded (ledger, &item, err);
 }
 
 static int store_recover_enter (void *arg, const struct record *r, int bad,
@@ -192,8 +196,8 @@ static int open_empty (struct store *s, struct ledger *ledger,
     if (s->segment <= last || s->committed > 0 || s->distrusted ||
         !store_is_there (s)) {
         if ((rc = store_seal (s, err)) == 0)
-            rc = store_open_segment (s, (s->segment > last ? s->segment
-                                                           : last) + 1, err);
+            rc = store_create_segment (s, (s->segment > last ? s->segment
+                                                             : last) + 1, err);
     }
     if (rc == 0 && ftruncate (s->segment_fd, 0) < 0)
         rc = err_sys (err, errno, "cannot cut segment %" PRId64, s->segment);
@@ -210,6 +214,8 @@ int store_write_all (struct store *s, struct ledger *ledger, struct err *err)
     int rc = open_empty (s, ledger, err);
 
     if (rc == 0)
+        rc = ledger_each_deletion (ledger, NULL, refer_deletion, &t, err);
+    if (rc == 0)
         rc = ledger_each_job (ledger, ITEM_RAW, refer_job, &t, err);
     if (rc == 0)
         rc = ledger_each_assignment (ledger, NULL, refer_assignment, &t, err);
@@ -217,8 +223,6 @@ int store_write_all (struct store *s, struct ledger *ledger, struct err *err)
         rc = ledger_each_bound (ledger, refer_bound, &t, err);
     if (rc == 0)
         rc = ledger_each_fact (ledger, NULL, 0, refer_fact, &t, err);
-    if (rc == 0)
-        rc = ledger_each_deletion (ledger, NULL, refer_deletion, &t, err);
     return rc < 0 ? rc : store_sync (s, err);
 }
 
@@ -247,64 +251,100 @@ int store_describe (struct store *s, struct ledger *ledger, struct err *err)
     return rc;
 }
 
-static bool segment_exists (const struct store *s, int64_t n)
+/* ---- the segments that are there ---- */
+
+int store_list_segments (const char *root, int64_t **numbers, size_t *n,
+                         struct err *err)
 {
     char path[PATH_MAX];
+    struct dirent *e;
+    DIR *dir;
+    int rc = 0;
 
-    store_segment_path (s->root, n, path);
-    return access (path, F_OK) == 0;
+    if (!fileio_join (path, sizeof (path), root, "segments"))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    if (!(dir = opendir (path)))
+        return errno == ENOENT ? err_set (err, ENOENT, "%s is not the root of "
+                                          "an aggregator: it has no segments",
+                                          root)
+                               : err_sys (err, errno, "cannot read %s", path);
+    while (rc == 0 && (e = readdir (dir))) {
+        int64_t number;
+
+        if (units_int (e->d_name, 0, LEDGER_SEGMENT_MAX, &number) == 0 &&
+            vec_push (numbers, n, &number, sizeof (number)) < 0)
+            rc = err_set (err, ENOMEM, "no memory for the names of segments");
+    }
+    (void)closedir (dir);
+    if (rc == 0 && *n > 0)
+        qsort (*numbers, *n, sizeof (**numbers), cmp_int64);
+    return rc;
 }
 
-/* Whether any segment has data.  The first one is empty if it could not be
- * fsynced.
- */
-static bool has_segments (const struct store *s)
+/* Whether any segment has data: those that could not be fsynced are empty. */
+static bool has_data (const struct store *s, const int64_t *numbers, size_t n)
 {
     char path[PATH_MAX];
-    struct stat st = { .st_size = 0 };
+    struct stat st;
 
-    for (int64_t n = 1; st.st_size == 0; n++) {
-        store_segment_path (s->root, n, path);
-        if (stat (path, &st) < 0)
-            return false;
+    for (size_t i = 0; i < n; i++) {
+        store_segment_path (s->root, numbers[i], path);
+        if (stat (path, &st) == 0 && st.st_size > 0)
+            return true;
     }
-    return true;
+    return false;
 }
 
 /* Enter a segment in the ledger before anything is appended: if a ledger knows
  * of no segment although there are some, the original ledger was lost.
  */
-static int store_recover_begin (struct store *s, struct ledger *ledger,
-                                struct err *err)
+static int begin (struct store *s, struct ledger *ledger,
+                  const int64_t *numbers, size_t n, struct err *err)
 {
-    int rc = store_open_segment (s, 1, err);
+    int rc;
 
-    if (rc == 0 && has_segments (s))
+    if (has_data (s, numbers, n))
         return err_set (err, EBADMSG, "%s has segments, but its ledger.db is "
                         "empty or gone: rollcall fsck aggregator --repair "
                         "rebuilds it", s->root);
+    rc = store_open_segment (s, 1, err);
     return rc < 0 ? rc : ledger_set_segment (ledger, 1, 0, err);
+}
+
+/* Go on behind what the ledger knows.  Numbers may be missing: collecting
+ * removes segments.
+ */
+static int resume (struct store *s, struct ledger *ledger, int64_t last,
+                   const int64_t *numbers, size_t n, struct err *err)
+{
+    int rc = store_open_segment (s, last, err);
+
+    if (rc == 0)
+        rc = roll_forward (s, ledger, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (numbers[i] <= last)
+            continue;
+        s->committed = s->end = 0;
+        if ((rc = store_open_segment (s, numbers[i], err)) == 0)
+            rc = roll_forward (s, ledger, err);
+    }
+    return rc;
 }
 
 static int store_recover (struct store *s, struct ledger *ledger,
                           struct err *err)
 {
-    int64_t last = 0;
-    uint64_t end = 0;
-    int rc = ledger_last_segment (ledger, &last, &end, err);
+    int64_t last = 0, *numbers = NULL;
+    size_t n = 0;
+    int rc = ledger_last_segment (ledger, &last, &s->end, err);
 
-    if (rc < 0)
-        return rc;
-    if (last == 0)
-        return store_recover_begin (s, ledger, err);
-    s->committed = s->end = end;
-    if ((rc = store_open_segment (s, last, err)) == 0)
-        rc = roll_forward (s, ledger, err);
-    while (rc == 0 && segment_exists (s, s->segment + 1)) {
-        s->committed = s->end = 0;
-        if ((rc = store_open_segment (s, s->segment + 1, err)) == 0)
-            rc = roll_forward (s, ledger, err);
-    }
+    s->committed = s->end;
+    if (rc == 0)
+        rc = store_list_segments (s->root, &numbers, &n, err);
+    if (rc == 0)
+        rc = last == 0 ? begin (s, ledger, numbers, n, err)
+                       : resume (s, ledger, last, numbers, n, err);
+    free (numbers);
     return rc;
 }
 

@@ -292,7 +292,7 @@ static int take_empty (struct transfers *t, struct transfer *x,
 static int offer_new (struct transfers *t, struct transfer *x,
                       const struct message *m, struct err *err)
 {
-    int rc = ledger_find_deletion (t->ledger, &x->item, NULL, err);
+    int rc = ledger_date_arrival (t->ledger, &x->item, err);
 
     if (rc > 0)                 // acknowledged, and never entered
         transfer_complete (t, x, ITEM_IS_HERE);

@@ -1,7 +1,11 @@
 /* tests/unit/aggregator/archive/test_intake.c - what verbs put into a root */
 #include "aggregator/store/root_check.h"
 
+#include "archive/audit.h"
 #include "archive/intake.h"
+#include "archive/remove.h"
+
+#include "store/store_private.h"
 
 #include <fcntl.h>
 
@@ -158,6 +162,118 @@ static void test_removed_is_there_again (void **state)
     root_close (r);
     root_open (r);
     assert_int_equal (count (r, "j"), 1);
+    // agents may deliver the rest of it, too
+    assert_int_equal (ledger_find_deletion (r->l, &item.item, NULL, NULL), 0);
+}
+
+static void remove_job (struct root *r, int64_t now_ns)
+{
+    const struct remove_what what = { .job = "j", .what = "", .verb = "rm",
+                                      .by = "me", .now_ns = now_ns };
+    struct removal removal;
+
+    assert_int_equal (remove_apply (r->l, r->s, &what, &removal, NULL), 0);
+    assert_int_equal (count (r, "j"), 0);
+}
+
+static void add (struct root *r, const char *text, int64_t newest_ns)
+{
+    struct intake *in = begin (r);
+    struct record item = item_record ("j", "a", text);
+
+    item.item.newest_ns = newest_ns;
+    assert_int_equal (put_text (in, text, NULL), 0);
+    assert_int_equal (intake_put_record (in, &item, NULL), 0);
+    assert_int_equal (intake_flush (in, NULL), 0);
+    intake_close (in);
+}
+
+/* The clock stepped back between adding and removing. */
+static void test_clock_steps_back (void **state)
+{
+    struct root *r = *state;
+
+    for (int64_t now_ns = 9; now_ns > 6; now_ns--) {
+        add (r, "bytes", 7);
+        assert_int_equal (count (r, "j"), 1);
+        remove_job (r, now_ns);
+    }
+}
+
+/* An older version, which two deletions cover. */
+static void test_all_are_withdrawn (void **state)
+{
+    struct root *r = *state;
+
+    add (r, "old", 7);
+    remove_job (r, 9);
+    add (r, "new", 17);
+    remove_job (r, 10);
+    add (r, "old", 7);
+    assert_int_equal (count (r, "j"), 1);
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count (r, "j"), 1);
+}
+
+/* A deletion is withdrawn in the commit that enters what was added, and not
+ * without a line in the log.
+ */
+static void test_withdrawn_with_its_item (void **state)
+{
+    struct root *r = *state;
+    struct record a = item_record ("j", "a", "bytes"),
+                  b = item_record ("j", "b", "bytes");
+    char path[PATH_MAX], line[512];
+    struct intake *in;
+    FILE *f;
+
+    add (r, "bytes", 7);
+    remove_job (r, 9);
+    PRINT (path, "%s/" AUDIT_LOG, r->dir);
+    assert_int_equal (unlink (path), 0);
+    in = begin (r);
+    assert_int_equal (put_text (in, "bytes", NULL), 0);
+    assert_int_equal (intake_put_record (in, &a, NULL), 0);
+    assert_int_equal (intake_put_record (in, &b, NULL), 0);
+    assert_int_equal (ledger_find_deletion (r->l, &a.item, NULL, NULL), 1);
+    assert_int_equal (access (path, F_OK), -1);
+    assert_int_equal (intake_flush (in, NULL), 0);
+    assert_int_equal (count (r, "j"), 2);
+    intake_close (in);
+    assert_non_null (f = fopen (path, "r"));
+    assert_non_null (fgets (line, sizeof (line), f));
+    assert_non_null (strstr (line, "\"verb\":\"withdraw\""));
+    assert_non_null (strstr (line, "\"job\":\"j\""));
+    assert_null (fgets (line, sizeof (line), f));
+    (void)fclose (f);
+}
+
+/* A list is here if its chunks are. */
+static void test_list_without_chunk (void **state)
+{
+    struct root *r = *state;
+    struct intake *in = begin (r);
+    static const char full[CONTENT_CHUNK];
+    struct digest chunks[2] = { root_digest ("one"), root_digest ("two") }, id;
+    char path[PATH_MAX];
+
+    assert_int_equal (digest_of (full, sizeof (full), &chunks[0]), 0);
+    assert_int_equal (content_list_id (chunks, 2, &id), 0);
+    assert_int_equal (intake_put_chunk (in, &chunks[0], sizeof (full),
+                                        CODEC_PLAIN, full, sizeof (full),
+                                        NULL), 0);
+    assert_int_equal (put_text (in, "two", NULL), 0);
+    assert_int_equal (intake_flush (in, NULL), 0);
+    assert_int_equal (store_open_next (r->s, NULL), 0);
+    assert_int_equal (intake_put_list (in, &id, CONTENT_CHUNK + 3, chunks, 2,
+                                       NULL), 0);
+    assert_int_equal (intake_flush (in, NULL), 0);
+    assert_int_equal (intake_has (in, &id, NULL), 1);
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (unlink (path), 0);
+    assert_int_equal (intake_has (in, &id, NULL), 0);
+    intake_close (in);
 }
 
 /* ---- batches ---- */
@@ -246,6 +362,10 @@ int main (void)
         ROOT_TEST (test_item_without_content),
         ROOT_TEST (test_list_needs_its_chunks),
         ROOT_TEST (test_removed_is_there_again),
+        ROOT_TEST (test_clock_steps_back),
+        ROOT_TEST (test_all_are_withdrawn),
+        ROOT_TEST (test_withdrawn_with_its_item),
+        ROOT_TEST (test_list_without_chunk),
         ROOT_TEST (test_batch_is_taken),
         ROOT_TEST (test_damaged_batch_is_not_taken),
     };

@@ -86,6 +86,33 @@ static off_t last_of (const char *path, const char *text)
     return at;
 }
 
+/* What was removed is not missed, also if only the ledger knows of that. */
+static void test_removed (void **state)
+{
+    struct fixture *f = *state;
+    struct ledger_item item = { .kind = ITEM_ROWS };
+    struct ledger_deletion d;
+    struct ledger *l = NULL;
+    char path[PATH_MAX];
+
+    fsck_copy (f);
+    (void)snprintf (item.job, sizeof (item.job), "j");
+    (void)snprintf (item.capture, sizeof (item.capture), "c0");
+    ledger_deletion_of (&item, &d);
+    d.at_ns = INT64_MAX / 2;
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->copy);
+    assert_int_equal (ledger_open (path, &l, NULL), 0);
+    assert_int_equal (ledger_delete (l, &d, NULL), 1);
+    ledger_close (l);
+    (void)snprintf (path, sizeof (path), "%s/segments/00000001", f->copy);
+    fsck_flip (path, last_of (path, "the bytes of item 0"));
+    assert_true (fsck_check (f, f->copy, false).damaged > 0);
+    assert_non_null (strstr (f->said, "the record of that is damaged"));
+    assert_null (strstr (f->said, "its stored data is damaged"));
+    assert_null (strstr (f->said, "the ledger does not have it"));
+    fsck_mended (f, "123");
+}
+
 /* What was set aside once is looked at again when it has come again: neither
  * is it said that it has not, nor is damage to the second copy overlooked.
  */
@@ -392,6 +419,7 @@ int main (void)
         TEST (test_homeless), TEST (test_locked), TEST (test_damaged_twice),
         TEST (test_repair_cut_short), TEST (test_aside_twice),
         TEST (test_superseded), TEST (test_superseded_undated),
+        TEST (test_removed),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -13,6 +13,7 @@ static struct ledger_item version (const char *capture, const char *bytes,
     struct ledger_item i = true_item (capture, bytes);
 
     i.newest_ns = newest_ns;
+    i.received_ns = 1;
     return i;
 }
 
@@ -120,12 +121,194 @@ static void test_withdrawn (void **state)
     struct ledger_deletion d = deletion (&a, 5), back = deletion (&a, 6);
 
     back.gone = true;
+    a.received_ns = 7;
     assert_int_equal (ledger_delete (r->l, &back, NULL), 1);
     assert_int_equal (ledger_delete (r->l, &d, NULL), 0);
     assert_int_equal (enter (r, a, "a"), 1);
     assert_int_equal (delete (r, &a, 7), 1);
     assert_int_equal (ledger_delete (r->l, &back, NULL), 0);
     assert_int_equal (count_all (r).n, 0);
+}
+
+/* ---- records in any order ---- */
+
+struct told {                   // what a record says
+    struct ledger_item item;
+    struct ledger_deletion deletion;    // of a job, else it is the item
+};
+
+static struct told item_told (const char *path, const char *bytes,
+                              int64_t newest_ns, int64_t received_ns)
+{
+    struct told t = { .item = version ("c", bytes, newest_ns) };
+
+    t.item.kind = ITEM_RAW;
+    t.item.received_ns = received_ns;
+    (void)snprintf (t.item.path, sizeof (t.item.path), "%s", path);
+    return t;
+}
+
+static struct told deletion_told (int64_t at_ns, bool gone)
+{
+    struct told t = item_told ("", "", 20, 0);
+
+    t.deletion = deletion (&t.item, at_ns);
+    t.deletion.gone = gone;
+    return t;
+}
+
+struct seen {
+    char text[256];
+};
+
+static int see (void *arg, const struct ledger_item *i)
+{
+    struct seen *s = arg;
+    size_t n = strlen (s->text);
+
+    if (!i->superseded)
+        (void)snprintf (s->text + n, sizeof (s->text) - n, "%s%lld ", i->path,
+                        (long long)i->received_ns);
+    return 0;
+}
+
+static void tell (struct root *r, const struct told *t, size_t n,
+                  const size_t *order, const char *want)
+{
+    struct seen seen = { "" };
+
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    for (size_t i = 0; i < n; i++) {
+        const struct told *one = &t[order[i]];
+        int rc = *one->deletion.job
+                     ? ledger_delete (r->l, &one->deletion, NULL)
+                     : ledger_add_recorded (r->l, &one->item, NULL);
+
+        assert_true (rc >= 0);
+    }
+    assert_int_equal (ledger_each (r->l, "j", ITEM_RAW, see, &seen, NULL), 0);
+    assert_string_equal (seen.text, want);
+    assert_int_equal (ledger_finish (r->l, -ECANCELED, NULL), -ECANCELED);
+}
+
+static void each_order (struct root *r, const struct told *t, size_t n,
+                        size_t *order, size_t at, const char *want)
+{
+    if (at == n)
+        tell (r, t, n, order, want);
+    for (size_t i = at; i < n; i++) {
+        size_t first = order[at];
+
+        order[at] = order[i];
+        order[i] = first;
+        each_order (r, t, n, order, at + 1, want);
+        order[i] = order[at];
+        order[at] = first;
+    }
+}
+
+/* All orders of records; and without the first one, which is a deletion that was
+ * withdrawn: it is not kept.
+ */
+static void all_orders (struct root *r, const struct told *t, size_t n,
+                        const char *want)
+{
+    size_t order[8];
+
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+    each_order (r, t, n, order, 0, want);
+    for (size_t i = 0; i + 1 < n; i++)
+        order[i] = i;
+    each_order (r, t + 1, n - 1, order, 0, want);
+}
+
+/* Collecting moves records: what was added again after a removal is there, and
+ * nothing else, in whatever order they are met.
+ */
+static void test_any_order (void **state)
+{
+    struct root *r = *state;
+    const struct told again[] = {
+        deletion_told (5, false), deletion_told (6, true),
+        item_told ("a", "x", 20, 3), item_told ("a", "x", 20, 7),
+        item_told ("b", "y", 20, 3),
+    };
+    const struct told older[] = {       // the content of then is another one
+        deletion_told (5, false), deletion_told (6, true),
+        item_told ("a", "x", 20, 3), item_told ("a", "z", 10, 7),
+    };
+    const struct told newer[] = {
+        deletion_told (5, false), deletion_told (6, true),
+        item_told ("a", "x", 10, 3), item_told ("a", "x", 20, 7),
+    };
+    const struct told twice[] = {
+        deletion_told (5, false), deletion_told (6, true),
+        item_told ("a", "x", 20, 3), item_told ("a", "x", 20, 7),
+        deletion_told (8, false),
+    };
+
+    all_orders (r, again, 5, "a7 ");
+    all_orders (r, older, 4, "a7 ");
+    all_orders (r, newer, 4, "a7 ");
+    all_orders (r, twice, 5, "");
+}
+
+/* What arrives is dated after the withdrawal that lets it in, and what was
+ * removed is entered at no time.
+ */
+static void test_arrival (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = version ("c", "a", 10);
+    struct ledger_deletion d = deletion (&a, 5);
+
+    assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
+    a.received_ns = 9;
+    assert_int_equal (ledger_date_arrival (r->l, &a, NULL), 1);
+    assert_int_equal (ledger_has_item (r->l, &a, NULL), 1);
+    assert_int_equal (ledger_add_item (r->l, &a, NULL), 0);
+    d.gone = true;
+    d.at_ns = 12;
+    assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
+    a.received_ns = 9;
+    assert_int_equal (ledger_date_arrival (r->l, &a, NULL), 0);
+    assert_int_equal (a.received_ns, 13);
+    assert_int_equal (ledger_add_item (r->l, &a, NULL), 1);
+}
+
+static int note_time (void *arg, const struct ledger_deletion *d)
+{
+    *(int64_t *)arg = d->at_ns;
+    return 0;
+}
+
+/* A deletion is later than its items, and than the one of before. */
+static void test_least_time (void **state)
+{
+    struct root *r = *state;
+    const struct ledger_choice all = { "j", -1, "" };
+    struct ledger_item a = version ("c", "a", 10);
+    struct ledger_deletion d = deletion (&a, 8);
+    int64_t at_ns = 0;
+
+    d.gone = true;
+    a.received_ns = 9;
+    assert_int_equal (enter (r, a, "a"), 1);
+    assert_int_equal (ledger_each_version (r->l, &all, 9, note_time, &at_ns,
+                                           NULL), 0);
+    assert_int_equal (at_ns, 9);
+    assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
+    assert_int_equal (ledger_each_version (r->l, &all, 9, note_time, &at_ns,
+                                           NULL), 0);
+    assert_int_equal (at_ns, 9);
+    d.at_ns = 20;               // it forgets the item, which comes again
+    assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
+    a.received_ns = 21;
+    assert_int_equal (enter (r, a, "a"), 1);
+    assert_int_equal (ledger_each_version (r->l, &all, 9, note_time, &at_ns,
+                                           NULL), 0);
+    assert_int_equal (at_ns, 21);
 }
 
 /* The commit was not finished: the next start removes what the record says. */
@@ -215,6 +398,9 @@ int main (void)
         ROOT_TEST (test_undated),
         ROOT_TEST (test_place),
         ROOT_TEST (test_withdrawn),
+        ROOT_TEST (test_any_order),
+        ROOT_TEST (test_arrival),
+        ROOT_TEST (test_least_time),
         ROOT_TEST (test_recovered),
         ROOT_TEST (test_marks),
         ROOT_TEST (test_verified),

@@ -49,6 +49,7 @@ static struct ledger_item dated (const char *capture, const char *bytes)
     struct ledger_item i = true_item (capture, bytes);
 
     i.newest_ns = 10;
+    i.received_ns = 1;
     return i;
 }
 
@@ -206,6 +207,62 @@ static void test_offered (void **state)
     check_bytes (r, &a.content, "aaaa");
 }
 
+static void run_to_the_end (struct gc *g, uint64_t unused)
+{
+    int rc;
+
+    do
+        rc = gc_step (g, NULL);
+    while (rc == 1);
+    assert_int_equal (rc, 0);
+    assert_int_equal (gc_report (g).unused, unused);
+    gc_end (g);
+}
+
+static void check_large (struct root *r, const struct ledger_item *i)
+{
+    struct ledger_place place;
+
+    assert_int_equal (ledger_find_content (r->l, &i->content, &place, NULL),
+                      1);
+    assert_int_equal (store_check_content (r->s, r->l, &i->content, &place,
+                                           NULL), 0);
+}
+
+/* A list that was only asked for before its item is met is walked, too. */
+static void test_asked_list (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = enter_large (r, "a", 'x');
+    struct ledger_place place;
+    struct gc *g;
+
+    assert_int_equal (gc_begin (r->l, r->s, &all, &g, NULL), 0);
+    assert_int_equal (ledger_find_content (r->l, &a.content, &place, NULL), 1);
+    run_to_the_end (g, 0);
+    check_large (r, &a);
+}
+
+/* Of a list that gets an item again after it was doomed, the chunks stay. */
+static void test_list_again (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = enter_large (r, "a", 'x'), b = a;
+    struct gc *g;
+    int rc = 1;
+
+    remove_it (r, &a);
+    assert_int_equal (gc_begin (r->l, r->s, &all, &g, NULL), 0);
+    while (rc == 1 && gc_report (g).unused == 0)
+        rc = gc_step (g, NULL);
+    assert_int_equal (rc, 1);
+    b.newest_ns++;
+    b.received_ns = 6;
+    assert_int_equal (ledger_add_item (r->l, &b, NULL), 1);
+    run_to_the_end (g, gc_report (g).unused);
+    check_large (r, &b);
+}
+
 /* While somebody has a lease, nothing is removed; the dead have none. */
 static void test_lease (void **state)
 {
@@ -262,6 +319,8 @@ int main (void)
         ROOT_TEST (test_lists),
         ROOT_TEST (test_grace),
         ROOT_TEST (test_offered),
+        ROOT_TEST (test_asked_list),
+        ROOT_TEST (test_list_again),
         ROOT_TEST (test_lease),
         ROOT_TEST (test_damaged),
     };

@@ -201,10 +201,10 @@ static void test_no_next_segment (void **state)
 
     fill_segment (r);
     block_segment (r, true);
-    assert_int_equal (put_item (r, &a, "waits", NULL), -EISDIR);
-    assert_int_equal (put_item (r, &a, "waits", NULL), -EISDIR);
+    assert_int_equal (put_item (r, &a, "waits", NULL), -EEXIST);
+    assert_int_equal (put_item (r, &a, "waits", NULL), -EEXIST);
     store_revert (r->s);
-    assert_int_equal (put_item (r, &a, "waits", NULL), -EISDIR);
+    assert_int_equal (put_item (r, &a, "waits", NULL), -EEXIST);
     block_segment (r, false);
     (void)enter (r, a, "waits");
     root_close (r);
@@ -226,7 +226,7 @@ static void test_distrusted (void **state)
     block_segment (r, true);
     store_revert (r->s);
     assert_int_equal (segment_size (r), 0);
-    assert_int_equal (put_item (r, &b, "first", NULL), -EISDIR);
+    assert_int_equal (put_item (r, &b, "first", NULL), -EEXIST);
     assert_int_equal (segment_size (r), 0);
     block_segment (r, false);
     (void)enter (r, a, "first");
@@ -362,6 +362,77 @@ static void test_ledger_gone_later (void **state)
     assert_int_equal (ledger_open (r->db, &r->l, NULL), 0);
     r->s = NULL;
     assert_int_equal (store_open (r->dir, r->l, &r->s, NULL), -EBADMSG);
+}
+
+static void rename_segment (struct root *r, int64_t was, int64_t is)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+
+    store_segment_path (r->dir, was, from);
+    store_segment_path (r->dir, is, to);
+    assert_int_equal (rename (from, to), 0);
+}
+
+/* The same when the first segments were collected. */
+static void test_ledger_gone_collected (void **state)
+{
+    struct root *r = *state;
+
+    (void)enter (r, true_item ("a", "bytes"), "bytes");
+    root_close (r);
+    rename_segment (r, 1, 3);
+    assert_int_equal (unlink (r->db), 0);
+    assert_int_equal (ledger_open (r->db, &r->l, NULL), 0);
+    r->s = NULL;
+    assert_int_equal (store_open (r->dir, r->l, &r->s, NULL), -EBADMSG);
+}
+
+/* A segment that is there is never written over, nor is a number used twice. */
+static void test_no_overwriting (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first"), b = true_item ("b", "2");
+    char path[PATH_MAX], got[5];
+    int fd;
+
+    store_segment_path (r->dir, 2, path);
+    assert_true ((fd = open (path, O_RDWR | O_CREAT, 0600)) >= 0);
+    assert_int_equal (write (fd, "here", 5), 5);
+    fill_segment (r);
+    assert_int_equal (put_item (r, &a, "first", NULL), 0);
+    assert_int_equal (a.place.segment, 3);
+    assert_int_equal (r->s->full[0].segment, 1);
+    (void)enter (r, b, "2");
+    assert_int_equal (pread (fd, got, 5, 0), 5);
+    assert_string_equal (got, "here");
+    (void)close (fd);
+}
+
+/* An older ledger, and after it segments with a gap between: what was
+ * acknowledged is entered, and appending goes on behind all of it.
+ */
+static void test_gap_in_numbers (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first"), b = true_item ("b", "2nd"),
+                       c = true_item ("c", "3rd"), d = true_item ("d", "4th");
+
+    (void)enter (r, a, "first");
+    put_back (r, false);
+    assert_int_equal (store_open_next (r->s, NULL), 0);
+    (void)enter (r, b, "2nd");
+    assert_int_equal (store_open_next (r->s, NULL), 0);
+    (void)enter (r, c, "3rd");
+    put_back (r, true);
+    rename_segment (r, 3, 5);
+    rename_segment (r, 2, 4);
+    root_open (r);
+    assert_int_equal (count_all (r).n, 3);
+    assert_int_equal (r->s->segment, 5);
+    (void)enter (r, d, "4th");
+    check_bytes (r, &b.content, "2nd");
+    check_bytes (r, &c.content, "3rd");
+    check_bytes (r, &d.content, "4th");
 }
 
 /* A disk that is full when a repair writes records again: it is said. */
@@ -507,6 +578,9 @@ int main (void)
         ROOT_TEST (test_doomed),
         ROOT_TEST (test_short_segment), ROOT_TEST (test_ledger_gone),
         ROOT_TEST (test_ledger_gone_later),
+        ROOT_TEST (test_ledger_gone_collected),
+        ROOT_TEST (test_no_overwriting),
+        ROOT_TEST (test_gap_in_numbers),
         ROOT_TEST (test_large), ROOT_TEST (test_take_back),
     };
 
