@@ -30,6 +30,7 @@ static void refuse (void *arg, const char *why)
 /* 0 or negative, with the reason. */
 static int take (int fd, struct intake *in)
 {
+    const struct import_options how = { .codec = CODEC_LZ4 };
     struct tar_member *first = malloc (sizeof (*first));
     struct tar_reader *from = NULL;
     struct import_sums sums;
@@ -44,7 +45,7 @@ static int take (int fd, struct intake *in)
     if (rc == 0)
         rc = import_begin (from, first, &sums, &err);
     if (rc == 1) {
-        rc = import_export (from, in, CODEC_LZ4, NULL, &sums, &err);
+        rc = import_export (from, in, &how, NULL, &sums, &err);
     } else if (rc == 0) {
         if (tree_open (&to, fuzz_path (path, FILES), NULL) < 0)
             abort ();

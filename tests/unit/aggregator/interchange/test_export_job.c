@@ -96,6 +96,7 @@ static int export (struct root *r, char lost[64], struct export_sums *sums)
 
 static int import (struct root *r, int fd, struct err *err)
 {
+    const struct import_options how = { .codec = CODEC_LZ4 };
     struct tar_member *first = malloc (sizeof (*first));
     struct tar_reader *from = NULL;
     struct import_sums sums;
@@ -107,7 +108,7 @@ static int import (struct root *r, int fd, struct err *err)
     assert_int_equal (intake_begin (r->l, r->s, &in, NULL), 0);
     rc = import_begin (from, first, &sums, err);
     if (rc == 1)
-        rc = import_export (from, in, CODEC_LZ4, NULL, &sums, err);
+        rc = import_export (from, in, &how, NULL, &sums, err);
     intake_close (in);
     tar_reader_destroy (from);
     free (first);
