@@ -124,7 +124,7 @@ times_of ()                         # DIR: of raw files, and modes
     mkdir mine && chown daemon mine
     run as daemon "$ROLLCALL" archive get alice 0 mine
     expect_status 0
-    shows "files in mine"
+    shows "raw files and rollcall.shipment in mine"
     run as daemon "$ROLLCALL" archive get alice 0 mine
     expect_status 73
     shows "nothing is overwritten"
