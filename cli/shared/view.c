@@ -55,8 +55,8 @@ static bool has_value (const struct command_spec *c, const char *word)
 static int add_word (void *arg, const char *word)
 {
     static const char *const own[] = {
-        "--root", "--state", "--expect", "--file", "--compress", "--threads",
-        "--grace", "--unused", "--forget-metadata-after", "--owner",
+        "--root", "--state", "--expect", "--file", "--width", "--compress",
+        "--threads", "--grace", "--unused", "--forget-metadata-after", "--owner",
         "--foreign-output",
     };
     struct view_words *w = arg;

@@ -34,7 +34,7 @@ int __wrap_control_ask_for (const char *root, struct json *request,
 struct words {
     const char *root, *file, *where, *compress;
     bool json, owner, foreign, superseded;
-    int64_t grace_ns;
+    int64_t grace_ns, width;
 };
 
 static const struct option_spec rows[] = {
@@ -43,6 +43,7 @@ static const struct option_spec rows[] = {
     OPTION (TEXT, "where", 'w', struct words, where, "SQL", NULL, NULL, "."),
     OPTION (TEXT, "compress", 0, struct words, compress, "CODEC", "lz4", NULL,
       "."),
+    OPTION_NUMBER ("width", 'W', struct words, width, "N", NULL, NULL, 0, 9, "."),
     OPTION_SWITCH ("json", 0, struct words, json, "."),
     OPTION_SWITCH ("owner", 0, struct words, owner, "."),
     OPTION_SWITCH ("foreign-output", 0, struct words, foreign, "."),
