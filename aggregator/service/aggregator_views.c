@@ -6,6 +6,7 @@
  */
 #include "service/aggregator_private.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "store/fileio.h"
@@ -18,12 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define VIEWS_MAX 8             // at a time, ...
 #define VIEWS_OF_USER 2         // ... and of one user
 #define WORDS_MAX 32            // of a request
 #define END_FD 3                // closed when the verb has ended
+#define STALLED_NS (120 * NS_PER_S)     // whoever does not read for so long
+                                // keeps a place, and what collection waits for
 
 struct view {
     struct aggregator *a;
@@ -31,6 +35,7 @@ struct view {
     uid_t uid;
     pid_t pid;
     int end_fd;
+    int64_t cpu_ns;             // when it was last looked at
     struct view *next;
 };
 
@@ -190,6 +195,28 @@ static int spawn (const struct words *w, const char *visible_to,
     return -rc;
 }
 
+bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns)
+{
+    struct timespec t;
+    int64_t before = *cpu_ns;
+    clockid_t cpu;
+
+    if (clock_getcpuclockid (pid, &cpu) != 0 || clock_gettime (cpu, &t) < 0)
+        return false;
+    *cpu_ns = t.tv_sec * NS_PER_S + t.tv_nsec;
+    return *cpu_ns == before;
+}
+
+static void on_watch (void *arg)
+{
+    struct view *v = arg;
+
+    if (aggregator_view_stalls (v->pid, &v->cpu_ns))
+        (void)kill (v->pid, SIGKILL);           // on_end tells the asker
+    else
+        (void)loop_add_timer (v->a->loop, STALLED_NS, on_watch, v);
+}
+
 /* Wait for the process, which has ended or will at once. */
 static int forget_view (struct view *v)
 {
@@ -199,6 +226,7 @@ static int forget_view (struct view *v)
     while (*at != v)
         at = &(*at)->next;
     *at = v->next;
+    loop_del_timer (v->a->loop, on_watch, v);
     loop_del_fd (v->a->loop, v->end_fd);
     (void)close (v->end_fd);
     while (waitpid (v->pid, &status, 0) < 0 && errno == EINTR)
@@ -272,6 +300,8 @@ static int begin_view (struct aggregator *a, const struct control_peer *peer,
         (void)forget_view (v);
         return err_set (err, ENOMEM, "no memory to ask");
     }
+    // no memory: it may stay longer
+    (void)loop_add_timer (a->loop, STALLED_NS, on_watch, v);
     control_defer (v->asker, on_gone, v);
     return CONTROL_LATER;
 }

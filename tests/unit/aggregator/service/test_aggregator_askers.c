@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NOBODY 54321            // whom no host knows
@@ -199,12 +201,37 @@ static void test_root (void **state)
     assert_false (meant (s, true, "/", ""));
 }
 
+/* One that computes goes on; one that waits does not. */
+static void test_stalls (void **state)
+{
+    int64_t cpu_ns = -1;
+    pid_t pid;
+
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        if ((pid = fork ()) == 0) {
+            volatile bool busy = !waits;
+
+            while (busy)
+                ;
+            (void)pause ();
+            _exit (0);
+        }
+        cpu_ns = -1;
+        assert_false (aggregator_view_stalls (pid, &cpu_ns));
+        while (aggregator_view_stalls (pid, &cpu_ns) != waits)
+            ;
+        assert_int_equal (kill (pid, SIGKILL), 0);
+        assert_int_equal (waitpid (pid, NULL, 0), pid);
+    }
+}
+
 int main (void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_may), TEST (test_added), TEST (test_words), TEST (test_root),
+        TEST (test_may), TEST (test_added), TEST (test_words), TEST (test_root), TEST (test_stalls),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
