@@ -36,6 +36,7 @@ static int take (int fd, struct intake *in)
     struct err err = { "" };
     struct tree to;
     char path[PATH_MAX];
+    struct import_options how = { fuzz_path (path, "."), CODEC_LZ4, NULL, true };
     int rc;
 
     if (!first || lseek (fd, 0, SEEK_SET) < 0)
@@ -44,7 +45,7 @@ static int take (int fd, struct intake *in)
     if (rc == 0)
         rc = import_begin (from, first, &sums, &err);
     if (rc == 1) {
-        rc = import_export (from, in, CODEC_LZ4, NULL, &sums, &err);
+        rc = import_export (from, in, &how, NULL, &sums, &err);
     } else if (rc == 0) {
         if (tree_open (&to, fuzz_path (path, FILES), NULL) < 0)
             abort ();
