@@ -135,8 +135,9 @@ static int place_of (struct export *x, const struct ledger_item *i,
     if (is_new)
         first->place = place;
     digest_hex (&place, hex);
-    (void)snprintf (out, 40, digest_is (&first->place, &place)
-                                 ? "" : "place-%.16s/", hex);
+    out[0] = '\0';
+    if (!digest_is (&first->place, &place))
+        (void)snprintf (out, 40, "place-%.16s/", hex);
     return 0;
 }
 

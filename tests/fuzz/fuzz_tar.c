@@ -30,13 +30,13 @@ static void refuse (void *arg, const char *why)
 /* 0 or negative, with the reason. */
 static int take (int fd, struct intake *in)
 {
-    const struct import_options how = { .codec = CODEC_LZ4 };
     struct tar_member *first = malloc (sizeof (*first));
     struct tar_reader *from = NULL;
     struct import_sums sums;
     struct err err = { "" };
     struct tree to;
     char path[PATH_MAX];
+    struct import_options how = { fuzz_path (path, "."), CODEC_LZ4, NULL, true };
     int rc;
 
     if (!first || lseek (fd, 0, SEEK_SET) < 0)

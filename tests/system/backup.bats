@@ -82,7 +82,7 @@ filled ()
 
     filled a
     service
-    (i=0; while [ ! -e enough ]; do
+    (i=0; while [ ! -e enough ] && [ "$i" -lt 1000 ]; do
         cp -r job "job.$((++i))"
         "$ROLLCALL" archive --root root add --job "j$i" "job.$i" >/dev/null ||
             echo failed >>trouble
@@ -253,7 +253,7 @@ filled ()
     grep -q "another restore to new is under way" said || fail "$(cat said)"
     run "$ROLLCALL" restore bak new
     expect_status 0
-    is "what is there" "id ledger.db lock segments" "$(echo $(ls new))"
+    is "what is there" "id ledger.db lock segments" "$(ls new | paste -sd ' ')"
     # into a directory, which stays if the backup is damaged
     mkdir -m 711 there
     cp -r bak bad
@@ -264,7 +264,7 @@ filled ()
     is "what is there" "" "$(ls -A there)"
     run "$ROLLCALL" restore bak there
     expect_status 0
-    is "what is there" "id ledger.db lock segments" "$(echo $(ls -A there))"
+    is "what is there" "id ledger.db lock segments" "$(ls -A there | paste -sd ' ')"
     is "mode" 711 "$(stat -c %a there)"
     is "items" "$(items root)" "$(items there)"
     # of one that was killed at its end
