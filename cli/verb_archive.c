@@ -766,7 +766,6 @@ int verb_archive (int argc, char **argv)
         return mark (&opt, argc - rest, argv + rest);
     if ((status = remove_something (&opt, v, argc - rest, argv + rest)) >= 0)
         return status;
-    opt.width = (int64_t)cli_width (opt.width);     // of this terminal
     if (cli_needs_view (opt.root))
         return strcmp (v->name, "get") == 0
                    ? get_by_view (&opt, argc - rest, argv + rest)

@@ -566,7 +566,6 @@ int verb_jobs (int argc, char **argv)
         return expect (&opt);
     if ((status = cli_filter_read (&jobs_command, &opt.filter, &filter)) != 0)
         return status;
-    opt.width = (int64_t)cli_width (opt.width);     // of this terminal
     if (cli_needs_view (opt.root))
         return cli_view (&jobs_command, opt.root, &opt, 0, NULL);
     if (has_no_service (&opt) && !is_filtered (&opt))
