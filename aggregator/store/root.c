@@ -90,7 +90,7 @@ int root_write_id (const char *root, const char *id, struct err *err)
 
     if (!fileio_join (path, sizeof (path), root, ROOT_ID))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    return fileio_replace (path, id, strlen (id), 0644, err);
+    return fileio_replace (path, id, strlen (id), FILEIO_FILE_MODE, err);
 }
 
 int root_make_id (const char *root, struct err *err)
