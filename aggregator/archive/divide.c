@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "builder/groups.h"
 #include "jobs/jobs.h"
+#include "store/store_commit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -479,30 +480,24 @@ int divide_enter (const struct divide *d, struct ledger *ledger,
     return rc < 0 ? rc : 0;
 }
 
-static int enter_all (const struct divide *d, struct ledger *ledger,
-                      struct store *store, struct err *err)
+static int append (void *arg, struct store *store, struct err *err)
 {
-    int rc = ledger_begin (ledger, err);
+    const struct divide *const *d = arg;
 
-    if (rc < 0)
-        return rc;
-    if ((rc = divide_enter (d, ledger, err)) == 0)
-        rc = store_account (store, ledger, err);
-    return ledger_finish (ledger, rc, err);
+    return divide_append (*d, store, err);
+}
+
+static int enter (void *arg, struct ledger *ledger, struct err *err)
+{
+    const struct divide *const *d = arg;
+
+    return divide_enter (*d, ledger, err);
 }
 
 int divide_commit (const struct divide *d, struct ledger *ledger,
                    struct store *store, struct err *err)
 {
-    int rc = divide_append (d, store, err);
+    const struct store_change change = { append, enter, &d };
 
-    if (rc == 0)
-        rc = store_sync (store, err);
-    if (rc == 0)
-        rc = enter_all (d, ledger, store, err);
-    if (rc < 0)
-        store_revert (store);
-    else
-        store_committed (store);
-    return rc;
+    return store_commit (store, ledger, &change, err);
 }

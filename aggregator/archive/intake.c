@@ -9,6 +9,7 @@
 #include "options/shell.h"
 #include "store/fileio.h"
 #include "store/root.h"
+#include "store/store_commit.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -243,8 +244,9 @@ static int enter_record (struct intake *in, const struct record *r,
     return note_job (in, item.job, err);
 }
 
-static int enter_all (struct intake *in, struct err *err)
+static int enter_all (void *arg, struct ledger *ledger, struct err *err)
 {
+    struct intake *in = arg;
     int rc = 0;
 
     for (uint32_t i = 0; i < in->put.n && rc == 0; i++) {
@@ -252,11 +254,9 @@ static int enter_all (struct intake *in, struct err *err)
         struct digest id;
 
         memcpy (id.bytes, p->id, DIGEST_SIZE);
-        rc = ledger_add_content (in->ledger, &id, &p->place, err);
+        rc = ledger_add_content (ledger, &id, &p->place, err);
     }
-    if (rc == 0)
-        rc = each_record (in, enter_record, err);
-    return rc < 0 ? rc : store_account (in->store, in->ledger, err);
+    return rc < 0 ? rc : each_record (in, enter_record, err);
 }
 
 static void note_restored (void *arg, const struct ledger_item *item)
@@ -285,22 +285,21 @@ static int write_audit (struct intake *in, struct err *err)
     return rc;
 }
 
+static int append_all (void *arg, struct store *store, struct err *err)
+{
+    int rc = write_audit (arg, err);
+
+    (void)store;
+    return rc < 0 ? rc : each_record (arg, append_record, err);
+}
+
 static int commit (struct intake *in, struct err *err)
 {
-    int rc = write_audit (in, err);
+    const struct store_change change = { append_all, enter_all, in };
+    int rc = store_commit (in->store, in->ledger, &change, err);
 
-    if (rc == 0)
-        rc = each_record (in, append_record, err);
-    if (rc == 0)
-        rc = store_sync (in->store, err);
-    if (rc == 0 && (rc = ledger_begin (in->ledger, err)) == 0)
-        rc = ledger_finish (in->ledger, enter_all (in, err), err);
-    if (rc < 0) {
-        store_revert (in->store);
-        return rc;
-    }
-    store_committed (in->store);
-    return ledger_each_restored (in->ledger, note_restored, in, err);
+    return rc < 0 ? rc
+                  : ledger_each_restored (in->ledger, note_restored, in, err);
 }
 
 /* A disk is not filled to its end: the ledger needs room, too. */

@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "options/shell.h"
 #include "store/fileio.h"
+#include "store/store_commit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -103,27 +104,23 @@ static int take (void *arg, const struct ledger_deletion *d)
     return vec_push (&b->list, &b->n, &copy, sizeof (copy));
 }
 
-/* Some versions, in one commit: the records first, as for all that counts. */
-static int remove_some (struct ledger *ledger, struct store *store,
-                        const struct batch *b, struct err *err)
+static int note_deletions (void *arg, struct store *store, struct err *err)
 {
+    const struct batch *b = arg;
     int rc = 0;
 
     for (size_t i = 0; i < b->n && rc == 0; i++)
         rc = store_note_deletion (store, &b->list[i], err);
-    if (rc == 0)
-        rc = store_sync (store, err);
-    if (rc == 0 && (rc = ledger_begin (ledger, err)) == 0) {
-        for (size_t i = 0; i < b->n && rc >= 0; i++)
-            rc = ledger_delete (ledger, &b->list[i], err);
-        if (rc >= 0)
-            rc = store_account (store, ledger, err);
-        rc = ledger_finish (ledger, rc, err);
-    }
-    if (rc < 0)
-        store_revert (store);
-    else
-        store_committed (store);
+    return rc;
+}
+
+static int delete_versions (void *arg, struct ledger *ledger, struct err *err)
+{
+    const struct batch *b = arg;
+    int rc = 0;
+
+    for (size_t i = 0; i < b->n && rc >= 0; i++)
+        rc = ledger_delete (ledger, &b->list[i], err);
     return rc;
 }
 
@@ -146,6 +143,8 @@ static int remove_all (struct ledger *ledger, struct store *store,
 
     while (n > 0 && rc == 0) {
         struct batch b = { .what = what };
+        const struct store_change change = { note_deletions, delete_versions,
+                                             &b };
 
         rc = ledger_each_version (ledger, &choice, AT_ONCE, take, &b, err);
         if (rc == -ENOMEM)
@@ -155,7 +154,7 @@ static int remove_all (struct ledger *ledger, struct store *store,
                           "the same", last.job, last.capture);
         if (rc == 0 && b.n > 0) {
             last = b.list[0];
-            rc = remove_some (ledger, store, &b, err);
+            rc = store_commit (store, ledger, &change, err);
         }
         n = b.n;
         free (b.list);
@@ -199,26 +198,27 @@ static bool has_remains (struct ledger *ledger, const struct store *store,
 
 /* ---- facts ---- */
 
-static int set_fact (struct ledger *ledger, struct store *store,
-                   const struct ledger_fact *f, struct err *err)
+static int note_fact (void *arg, struct store *store, struct err *err)
 {
-    int rc = store_note_fact (store, f, err);
+    return store_note_fact (store, arg, err);
+}
 
-    if (rc == 0)
-        rc = store_sync (store, err);
-    if (rc == 0 && (rc = ledger_begin (ledger, err)) == 0) {
-        rc = ledger_set_fact (ledger, f, err);
-        if (rc >= 0 && ledger_built (ledger, f->job) != 0)
-            rc = ledger_set_built (ledger, f->job, 0, NULL, err);
-        if (rc >= 0)
-            rc = store_account (store, ledger, err);
-        rc = ledger_finish (ledger, rc, err);
-    }
-    if (rc < 0)
-        store_revert (store);
-    else
-        store_committed (store);
-    return rc;
+/* Its result shows the fact once it is built again. */
+static int enter_fact (void *arg, struct ledger *ledger, struct err *err)
+{
+    const struct ledger_fact *f = arg;
+    int rc = ledger_set_fact (ledger, f, err);
+
+    return rc >= 0 && ledger_built (ledger, f->job) != 0
+               ? ledger_set_built (ledger, f->job, 0, NULL, err) : rc;
+}
+
+static int set_fact (struct ledger *ledger, struct store *store,
+                     struct ledger_fact *f, struct err *err)
+{
+    const struct store_change change = { note_fact, enter_fact, f };
+
+    return store_commit (store, ledger, &change, err);
 }
 
 static int find_command (void *arg, const struct ledger_fact *f)

@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "options/shell.h"
 #include "model/capture.h"
+#include "store/store_commit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,38 +41,37 @@ static int has_job (const struct request *r, struct err *err)
     return rc;
 }
 
-/* Write records first: they and the rows belong to one commit, as for agents.
- */
-static int keep_word (const struct request *r, const struct size_claim *word,
-                      struct err *err)
-{
-    int rc = store_note_claim (r->store, r->job, word, err);
+struct expected {               // a claim about a job
+    const char *job;
+    struct size_claim claim;
+};
 
-    if (rc == 0)
-        rc = store_sync (r->store, err);
-    if (rc == 0 && (rc = ledger_begin (r->ledger, err)) == 0) {
-        rc = ledger_set_claim (r->ledger, r->job, word, err);
-        if (rc == 0)
-            rc = store_account (r->store, r->ledger, err);
-        rc = ledger_finish (r->ledger, rc, err);
-    }
-    if (rc < 0)
-        store_revert (r->store);
-    else
-        store_committed (r->store);
-    return rc;
+static int note_expected (void *arg, struct store *store, struct err *err)
+{
+    const struct expected *e = arg;
+
+    return store_note_claim (store, e->job, &e->claim, err);
+}
+
+static int enter_expected (void *arg, struct ledger *ledger, struct err *err)
+{
+    const struct expected *e = arg;
+
+    return ledger_set_claim (ledger, e->job, &e->claim, err);
 }
 
 static int do_expect (const struct request *r, struct err *err)
 {
-    struct size_claim word = { .by = CLAIM_EXPECT };
+    struct expected e = { .job = r->job, .claim.by = CLAIM_EXPECT };
+    const struct store_change change = { note_expected, enter_expected, &e };
     int rc;
 
-    if (!json_int (json_get (r->asked, "world_size"), &word.world_size) ||
-        word.world_size < 0 || word.world_size > CAPTURE_WORLD_MAX)
+    if (!json_int (json_get (r->asked, "world_size"), &e.claim.world_size) ||
+        e.claim.world_size < 0 || e.claim.world_size > CAPTURE_WORLD_MAX)
         return err_set (err, EINVAL, "how many ranks are expected is not "
                         "between 0 and %d", CAPTURE_WORLD_MAX);
-    if ((rc = has_job (r, err)) < 0 || (rc = keep_word (r, &word, err)) < 0)
+    if ((rc = has_job (r, err)) < 0 ||
+        (rc = store_commit (r->store, r->ledger, &change, err)) < 0)
         return rc;
     json_add_int (r->answer, "world_size",
                   ledger_world_size (r->ledger, r->job));
@@ -142,28 +142,38 @@ static int do_fetch (const struct request *r, struct err *err)
 
 /* ---- tags and pins ---- */
 
-/* Write facts in one commit: their records first, as for agents. */
-static int keep_facts (const struct request *r, const struct ledger_fact *facts,
-                       size_t n, struct err *err)
+struct facts {
+    const struct ledger_fact *list;
+    size_t n;
+};
+
+static int note_facts (void *arg, struct store *store, struct err *err)
 {
+    const struct facts *f = arg;
     int rc = 0;
 
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = store_note_fact (r->store, &facts[i], err);
-    if (rc == 0)
-        rc = store_sync (r->store, err);
-    if (rc == 0 && (rc = ledger_begin (r->ledger, err)) == 0) {
-        for (size_t i = 0; i < n && rc >= 0; i++)
-            rc = ledger_set_fact (r->ledger, &facts[i], err);
-        if (rc >= 0)
-            rc = store_account (r->store, r->ledger, err);
-        rc = ledger_finish (r->ledger, rc, err);
-    }
-    if (rc < 0)
-        store_revert (r->store);
-    else
-        store_committed (r->store);
+    for (size_t i = 0; i < f->n && rc == 0; i++)
+        rc = store_note_fact (store, &f->list[i], err);
     return rc;
+}
+
+static int enter_facts (void *arg, struct ledger *ledger, struct err *err)
+{
+    const struct facts *f = arg;
+    int rc = 0;
+
+    for (size_t i = 0; i < f->n && rc >= 0; i++)
+        rc = ledger_set_fact (ledger, &f->list[i], err);
+    return rc;
+}
+
+static int keep_facts (const struct request *r, const struct ledger_fact *list,
+                       size_t n, struct err *err)
+{
+    struct facts facts = { list, n };
+    const struct store_change change = { note_facts, enter_facts, &facts };
+
+    return store_commit (r->store, r->ledger, &change, err);
 }
 
 struct marks {                  // what a job has

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "store/store_commit.h"
 
 #include <errno.h>
 
@@ -51,8 +52,9 @@ static int describe (struct transfers *t, struct transfer *x, struct err *err)
     return rc != 0 ? rc : store_put_item (t->store, &x->item, err);
 }
 
-static int make_durable (struct transfers *t, struct err *err)
+static int append_all (void *arg, struct store *store, struct err *err)
 {
+    struct transfers *t = arg;
     struct transfer *x;
     int rc = 0;
 
@@ -60,8 +62,8 @@ static int make_durable (struct transfers *t, struct err *err)
         if ((rc = describe (t, x, err)) < 0)
             return rc;
     }
-    rc = also (t, TRANSFER_APPEND, err);
-    return rc < 0 ? rc : store_sync (t->store, err);
+    (void)store;
+    return also (t, TRANSFER_APPEND, err);
 }
 
 /* Compute the checksum that tells an item's rows from those of other keys. */
@@ -90,41 +92,31 @@ static int transfer_commit_enter (struct transfers *t, struct transfer *x,
     return 0;
 }
 
-static int write_ledger (struct transfers *t, struct err *err)
+static int enter_all (void *arg, struct ledger *ledger, struct err *err)
 {
+    struct transfers *t = arg;
     struct transfer *x;
     int rc = transfer_enter_pending (t, err);
 
     if (rc == 0 && !TAILQ_EMPTY (&t->complete))
-        rc = ledger_enter_epoch (t->ledger, err);
+        rc = ledger_enter_epoch (ledger, err);
     TAILQ_FOREACH (x, &t->complete, of_body) {
         if (rc == 0)
             rc = transfer_commit_enter (t, x, err);
     }
-    if (rc == 0)
-        rc = also (t, TRANSFER_ENTER, err);
-    if (rc == 0)
-        rc = store_account (t->store, t->ledger, err);
-    return rc < 0 ? rc : ledger_commit (t->ledger, err);
+    return rc < 0 ? rc : also (t, TRANSFER_ENTER, err);
 }
 
 static int commit_all (struct transfers *t, struct err *err)
 {
-    int rc = make_durable (t, err);
+    const struct store_change change = { append_all, enter_all, t };
+    int rc = store_commit (t->store, t->ledger, &change, err);
 
-    if (rc == 0 && (rc = ledger_begin (t->ledger, err)) == 0 &&
-        (rc = write_ledger (t, err)) < 0)
-        ledger_rollback (t->ledger);
     counter_add (rc < 0 ? COUNTER_COMMITS_FAILED : COUNTER_COMMITS, 1);
-    if (rc < 0) {
-        store_revert (t->store);
-        transfer_end_pending (t, false);
-        return rc;
-    }
-    store_committed (t->store);
-    transfer_end_pending (t, true);
-    (void)also (t, TRANSFER_COMMITTED, err);
-    return 0;
+    transfer_end_pending (t, rc == 0);
+    if (rc == 0)
+        (void)also (t, TRANSFER_COMMITTED, err);
+    return rc;
 }
 
 /* Nothing was acknowledged, so agents offer everything again. */

@@ -12,12 +12,12 @@
 
 static bool full;               // the disk, when a commit is written
 
-int __real_ledger_commit (struct ledger *l, struct err *err);
-int __wrap_ledger_commit (struct ledger *l, struct err *err);
+int __real_ledger_finish (struct ledger *l, int rc, struct err *err);
+int __wrap_ledger_finish (struct ledger *l, int rc, struct err *err);
 
-int __wrap_ledger_commit (struct ledger *l, struct err *err)
+int __wrap_ledger_finish (struct ledger *l, int rc, struct err *err)
 {
-    return full ? -ENOSPC : __real_ledger_commit (l, err);
+    return __real_ledger_finish (l, full ? -ENOSPC : rc, err);
 }
 
 /* HELLO of a host, with somebody's key: how it is answered. */
