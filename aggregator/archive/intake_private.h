@@ -43,6 +43,22 @@ struct intake {
     struct err why;
 };
 
+int intake_no_memory (struct err *err);         // -ENOMEM
+
+/* Each call of another thread is between these two.  intake_enter: 0, with the
+ * lock; or what failed before, without it: the first failure is that of all
+ * later calls, so that nothing is half there.  intake_leave unlocks, after a
+ * commit if one is due: 'rc', or why that failed.
+ */
+int intake_enter (struct intake *in, struct err *err);
+int intake_leave (struct intake *in, int rc, struct err *err);
+
+/* Make durable what was put, with the lock. */
+int intake_flush_locked (struct intake *in, struct err *err);
+
+/* The job that a record is about. */
+const char *intake_job_of (const struct record *r);
+
 /* Hand what was put to the aggregator. */
 int intake_deliver (struct intake *in, struct err *err);
 
