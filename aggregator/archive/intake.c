@@ -17,8 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RECORD_BYTES_MAX (64u << 20)            // of all records between two
-                                                // commits
+#define RECORD_BYTES_MAX (64u << 20)            // of all records of a commit
 #define OPEN_TRIES 3            // the aggregator may be ending
 
 int intake_no_memory (struct err *err)
