@@ -1,14 +1,14 @@
 /* cli/cli.h - the verbs
  *
  * This folder: rollcall's front door and its verbs: verb_VERB.c, with what
- * is behind one of them (analyze_*.c) or several (cli_*.c, find_result.c).
+ * is behind one of them (analyze_*.c) or several (cli_derive.c, find_result.c).
  */
 #ifndef ROLLCALL_CLI_CLI_H
 #define ROLLCALL_CLI_CLI_H
 
 #include "shared/command.h"
+#include "shared/root.h"
 #include "shared/view.h"
-#include "store/root.h"
 
 #include <limits.h>
 
@@ -37,31 +37,6 @@ int verb_status (int argc, char **argv);
 int verb_trend (int argc, char **argv);
 int verb_wait (int argc, char **argv);
 int verb_key (int argc, char **argv);
-
-/* Open the root of an aggregator for reading; 0, or an exit status after a
- * message.  For the option --root use CLI_ROOT_OPTION.
- */
-struct archive;
-int cli_open_archive (const struct command_spec *c, const char *root,
-                      struct archive *ret);
-
-/* Say that a root has nothing of a job, or who removed it and when: EX_NOINPUT.
- * 'more' follows the name of a job that never was there.
- */
-int cli_no_job (const struct command_spec *c, const char *root,
-                const char *job, const char *more);
-/* " (it is of user NAME)", or "" if nobody can tell. */
-const char *cli_owner_text (const char *path, char out[PATH_MAX]);
-
-/* Ask whoever serves the root, or do it here (control_ask): 0 and *answer, which
- * the caller frees, or an exit status after a message.  Frees the request.
- */
-int cli_ask (const struct command_spec *c, const char *root,
-             struct json *request, struct json **answer, bool *served);
-
-#define CLI_ROOT_OPTION(type) \
-    OPTION (TEXT, "root", 'r', type, root, "DIR", ROOT_DEFAULT, ROOT_VARIABLE, \
-      "The aggregator's root.")
 
 /* archive_remove.c: rollcall archive rm, prune and gc, which print a plan, and
  * do it only with --apply.

@@ -1,23 +1,17 @@
-/* cli/verb_archive.c - rollcall archive: list, extract and verify stored data,
- * and mark jobs
+/* cli/verb_archive.c - rollcall archive: its options and commands, of which ls,
+ * verify and marking a job are here
  */
 #include "cli.h"
 #include "interchange/archive_verb.h"
 
 #include "archive/archive.h"
-#include "archive/archive_stream.h"
 #include "archive/archive_verify.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "model/beside.h"
-#include "options/shell.h"
 #include "query/grid.h"
-#include "store/fileio.h"
-#include "store/tree.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,8 +83,6 @@ static const struct command_spec archive_command = {
 
 #define FAIL(status, ...) cli_fail (&archive_command, status, __VA_ARGS__)
 
-#define SHIPMENT_NAME "rollcall.shipment"       // of a capture's rows
-
 static const char *kind_name (enum item_kind k)
 {
     return k == ITEM_ROWS ? "rows" : "raw";
@@ -101,51 +93,10 @@ static const char *state_of (const struct ledger_item *i)
     return i->lost ? "quarantined" : i->superseded ? "superseded" : "stored";
 }
 
-/* Rank by rank, and of each its rows first. */
-static int compare_ranks (const void *a, const void *b)
-{
-    const struct ledger_item *x = a, *y = b;
-
-    return x->rank != y->rank   ? x->rank < y->rank ? -1 : 1
-           : x->kind != y->kind ? x->kind < y->kind ? -1 : 1
-           : x->seq != y->seq   ? x->seq < y->seq ? -1 : 1 : 0;
-}
-
-/* Call 'fn' for each item of a job, or of all jobs if it is NULL.  Returns the
- * number of items, or a negative errno after a message.
- */
-static long for_items (struct archive *a, const char *job, bool by_rank,
-                       int (*fn) (void *arg, struct archive *a,
-                                  const struct ledger_item *item), void *arg)
-{
-    struct err err = { "" };
-    char **names = NULL;
-    size_t n = 0;
-    long count = 0;
-    int rc = archive_jobs (a, &names, &n, &err);
-
-    for (size_t i = 0; i < n; i++) {
-        struct archive_items list = { NULL, 0 };
-
-        if (rc == 0 && (!job || strcmp (job, names[i]) == 0))
-            rc = archive_list (a, names[i], &list, &err);
-        if (by_rank && list.n > 0)
-            qsort (list.items, list.n, sizeof (*list.items), compare_ranks);
-        for (size_t k = 0; k < list.n && rc == 0; k++, count++)
-            rc = fn (arg, a, &list.items[k]);
-        free (list.items);
-        free (names[i]);
-    }
-    free (names);
-    if (rc < 0 && err.text[0])
-        (void)FAIL (0, "%s", err.text);
-    return rc < 0 ? rc : count;
-}
-
 static int nothing_of (const struct archive *a, const char *job)
 {
     return cli_no_job (&archive_command, a->root, job,
-                       ": rollcall jobs lists its jobs");
+                       ARCHIVE_JOBS_LISTED);
 }
 
 /* ---- ls ---- */
@@ -239,7 +190,7 @@ static int verb_archive_list (const struct archive_options *opt,
 
     if (l.g)
         grid_head (l.g, names, sizeof (names) / sizeof (names[0]));
-    n = for_items (a, job, false, list_item, &l);
+    n = cli_each_item (&archive_command, a, job, false, list_item, &l);
     if (l.g && n > 0)
         rc = grid_finish (l.g);
     grid_destroy (l.g);
@@ -303,7 +254,8 @@ static long verify_items (struct verifying *v, struct archive *a,
     int rc = 0;
 
     if (job)
-        rc = (int)for_items (a, job, false, verify_item, v);
+        rc = (int)cli_each_item (&archive_command, a, job, false, verify_item,
+                                 v);
     else if ((rc = archive_verify (a, tell_damaged, v, &v->sums, &err)) < 0)
         (void)FAIL (0, "%s", err.text);
     if (job)
@@ -337,243 +289,6 @@ static int verify (const struct archive_options *opt, struct archive *a,
                     "that are damaged in DIR, repairs them");
     rc = cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
     return rc ? rc : v.bad > 0;
-}
-
-/* ---- get ---- */
-
-struct getting {
-    const char *job, *what, *dir, *file;        // what: NULL: all of the job
-    struct tree out;            // 'dir', once there is something to get
-    int64_t rank;               // -1: 'what' is the name of a capture
-    bool superseded;            // those, and only those
-    bool owner;                 // restore it
-    bool foreign;               // it may be another user's
-    FILE *in;                   // the items come from there; or NULL
-    bool read;                  // the bytes of this one have been read
-    size_t files, bad, shipments;       // of the files
-    int64_t got;                // the rank of one of them
-};
-
-/* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
- * rows; a file that was beside its capture is beside it.  It is below rankN/ if
- * captures of several ranks share a name, and below the capture's place if
- * another directory had the same name and rank ('apart').  A path may have any
- * number of superseded versions, each followed by the name that ls gives it.
- */
-static bool target_path (const struct getting *g, const struct ledger_item *i,
-                         bool apart, char path[PATH_MAX])
-{
-    char between[32] = "", hex[DIGEST_HEX_SIZE];
-    bool beside;
-    int n;
-
-    digest_hex (&i->content, hex);
-    if (i->shared_name)
-        PRINT (between, "rank%lld/", (long long)i->rank);
-    beside = i->kind == ITEM_RAW && beside_size (i->capture, i->path) > 0;
-    n = snprintf (path, PATH_MAX, "%s%s%s%s%s%s%s%.*s", apart ? i->dir : "",
-                  apart ? "/" : "", between, beside ? "" : i->capture,
-                  beside ? "" : "/",
-                  i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
-                  g->superseded ? "~" : "", g->superseded ? 16 : 0, hex);
-    return n > 0 && n < PATH_MAX;
-}
-
-static int open_out (struct getting *g, struct err *err)
-{
-    int rc = tree_make_out (g->dir, FILEIO_DIR_MODE, g->foreign, err);
-
-    if (rc == 0)
-        rc = tree_open (&g->out, g->dir, err);
-    if (rc == 0 && (rc = tree_check_owner (&g->out, g->foreign, err)) < 0)
-        tree_close (&g->out);
-    return rc;
-}
-
-/* Whether --file names it. */
-static bool has_file (const struct getting *g, const struct ledger_item *i)
-{
-    const char *slash = strrchr (i->path, '/');
-
-    return !g->file || (i->kind == ITEM_RAW &&
-                        (fnmatch (g->file, i->path, FNM_NOESCAPE) == 0 ||
-                         (slash && !strchr (g->file, '/') &&
-                          fnmatch (g->file, slash + 1, FNM_NOESCAPE) == 0)));
-}
-
-static bool is_wanted (const struct getting *g, const struct ledger_item *i)
-{
-    return i->superseded == g->superseded && has_file (g, i) &&
-           (!g->what || (g->rank >= 0 && i->rank == g->rank) ||
-            strcmp (i->capture, g->what) == 0);
-}
-
-static int fill_from_stream (void *arg, int out, struct err *err)
-{
-    struct getting *g = arg;
-
-    g->read = true;
-    return archive_stream_fill (g->in, out, err);
-}
-
-/* From the root, or what has come of it. */
-static int write_item (struct getting *g, struct archive *a,
-                       const struct ledger_item *i, const char *path,
-                       struct err *err)
-{
-    return g->in ? archive_write (&g->out, path, &i->facts, g->owner,
-                                  fill_from_stream, g, err)
-                 : archive_get (a, i, &g->out, path, g->owner, err);
-}
-
-static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
-{
-    struct getting *g = arg;
-    struct err err = { "" };
-    char path[PATH_MAX];
-    int rc;
-
-    if (!is_wanted (g, i))
-        return 0;
-    if (cli_is_view ()) {
-        g->files++;
-        return archive_stream_put (a, i);
-    }
-    if (!g->out.path[0] && (rc = open_out (g, &err)) < 0)
-        return FAIL (rc, "%s", err.text);
-    if (!target_path (g, i, false, path))
-        return FAIL (-ENAMETOOLONG, "path is too long: %s", g->dir);
-    rc = write_item (g, a, i, path, &err);
-    if (rc == -EEXIST && g->files > 0 && *i->dir &&
-        target_path (g, i, true, path))
-        rc = write_item (g, a, i, path, &err);
-    if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
-        rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
-        (rc == -EEXIST && g->files > 0)) {
-        g->bad++;               // the others are worth having
-        rc = FAIL (0, "%s/%s: %s", g->dir, path, err.text);
-    } else if (rc == -EEXIST) {
-        (void)FAIL (rc, "%s/%s exists, and nothing is overwritten: name a "
-                    "directory that does not have it", g->dir, path);
-    } else if (rc < 0) {
-        (void)FAIL (rc, "%s/%s: %s", g->dir, path, err.text);
-    } else {
-        g->files++;
-        g->shipments += i->kind == ITEM_ROWS;
-        g->got = i->rank;
-    }
-    return rc;
-}
-
-static void tell_got (const struct getting *g)
-{
-    size_t raw = g->files - g->shipments;
-    char job[SHELL_WORD (MESSAGE_NAME_MAX)];
-
-    if (raw > 0)
-        (void)printf ("%zu raw file%s", raw, units_s (raw));
-    if (g->shipments == 1)
-        (void)printf ("%s" SHIPMENT_NAME, raw > 0 ? " and " : "");
-    else if (g->shipments > 1 || raw == 0)
-        (void)printf ("%s%zu shipment%s", raw > 0 ? " and " : "",
-                      g->shipments, units_s (g->shipments));
-    (void)printf (" in %s%s", g->dir, g->bad ? ", others are damaged or cannot "
-                                               "be written" : "");
-    if (raw == 0 && g->bad == 0)
-        (void)printf (": rows only. Raw files of rank %lld were not delivered: "
-                      "rollcall fetch --rank %lld %s asks for them",
-                      (long long)g->got, (long long)g->got,
-                      shell_word (g->job, job));
-    (void)fputc ('\n', stdout);
-}
-
-/* The words behind get. */
-static void begin_get (struct getting *g, const struct archive_options *opt,
-                       int n, char *const *words)
-{
-    *g = (struct getting){ .job = words[0], .what = n > 2 ? words[1] : NULL,
-                           .dir = words[n - 1], .rank = -1,
-                           .superseded = opt->superseded, .owner = opt->owner,
-                           .file = opt->file, .foreign = opt->foreign };
-    if (g->what)
-        (void)units_rank (g->what, &g->rank);
-}
-
-static int told (const struct getting *g)
-{
-    if (!cli_is_view ())
-        tell_got (g);
-    return cli_flush (&archive_command, 0) ? EX_IOERR : g->bad > 0;
-}
-
-/* What comes of the service, which cannot name another place: the names are
- * checked as those of agents are.
- */
-static int get_all_of (struct getting *g, FILE *in)
-{
-    struct ledger_item i;
-    struct err err = { "" };
-    int rc;
-
-    g->in = in;
-    while ((rc = archive_stream_next (in, &i, &err)) > 0) {
-        g->read = false;
-        if (is_wanted (g, &i) && (rc = get_item (g, NULL, &i)) < 0)
-            return rc;
-        if (!g->read)
-            (void)archive_stream_fill (in, -1, &err);
-    }
-    return rc < 0 ? FAIL (rc, "%s", err.text) : 0;
-}
-
-/* The service reads, and this process writes. */
-static int get_by_view (const struct archive_options *opt, int n,
-                        char *const *words)
-{
-    struct cli_view v;
-    struct getting g;
-    FILE *in;
-    int status = cli_view_begin (&archive_command, opt->root, opt, n, words,
-                                 &v), rc;
-
-    if (status)
-        return status;
-    if (!(in = fdopen (v.out, "r")))
-        return FAIL (EX_OSERR, "no memory");
-    v.out = -1;
-    begin_get (&g, opt, n - 1, words + 1);
-    rc = get_all_of (&g, in);
-    (void)fclose (in);
-    tree_close (&g.out);
-    status = cli_view_end (&archive_command, &v);
-    return rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
-}
-
-static int nothing_wanted (const struct getting *g)
-{
-    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
-
-    return FAIL (EX_NOINPUT, "job %s has no capture%s%s%s%s: rollcall archive "
-                 "ls %s lists them", g->job, g->what ? " and no rank " : "",
-                 g->what ? g->what : "",
-                 g->superseded ? " with superseded versions" : "",
-                 g->file ? " with such a file" : "", shell_word (g->job, word));
-}
-
-static int get (const struct archive_options *opt, struct archive *a, int n,
-                char *const *words)
-{
-    struct getting g;
-    long items;
-
-    begin_get (&g, opt, n, words);
-    items = for_items (a, g.job, true, get_item, &g);
-    tree_close (&g.out);
-    if (items < 0)
-        return cli_output_status ((int)items);
-    if (items == 0)
-        return nothing_of (a, g.job);
-    return g.files + g.bad == 0 ? nothing_wanted (&g) : told (&g);
 }
 
 /* ---- tags and pins ---- */
@@ -648,7 +363,6 @@ static const struct archive_verb *find_verb (const char *name)
     return NULL;
 }
 
-
 static int dispatch (const struct archive_options *opt, struct archive *a,
                      int argc, char **argv)
 {
@@ -658,7 +372,7 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (argv[0], "export") == 0)
         return archive_export (opt, a, argv[1], argv[2]);
-    return get (opt, a, argc - 1, argv + 1);
+    return archive_get_files (opt, a, argc - 1, argv + 1);
 }
 
 static bool is_get (const struct archive_verb *v)
@@ -768,7 +482,7 @@ int verb_archive (int argc, char **argv)
         return status;
     if (cli_needs_view (opt.root))
         return strcmp (v->name, "get") == 0
-                   ? get_by_view (&opt, argc - rest, argv + rest)
+                   ? archive_get_by_view (&opt, argc - rest, argv + rest)
                    : cli_view (&archive_command, opt.root, &opt, argc - rest,
                                argv + rest);
     if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)

@@ -26,6 +26,8 @@ struct archive_options {
     int64_t grace_ns, percent;  // of gc
 };
 
+#define ARCHIVE_JOBS_LISTED ": rollcall jobs lists its jobs"     // of no job
+
 /* The exit status of a failed intake, after its sentence was printed. */
 int archive_fail (const struct archive_options *opt, int rc,
                   const struct err *err);
@@ -51,6 +53,13 @@ int archive_give_tags (struct intake *in, const char *job,
 
 /* The verbs: exit statuses. */
 int archive_add (const struct archive_options *opt, int n, char **dirs);
+/* get JOB [CAPTURE|RANK] DIR, from an open root: 'words' begin with JOB; or from
+ * what its service reads for a user who cannot (shared/view.h): with "get".
+ */
+int archive_get_files (const struct archive_options *opt, struct archive *a,
+                       int n, char *const *words);
+int archive_get_by_view (const struct archive_options *opt, int n,
+                         char *const *words);
 int archive_export (const struct archive_options *opt, struct archive *a,
                     const char *job, const char *file);
 int archive_import (const struct archive_options *opt, const char *file);

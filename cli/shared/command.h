@@ -52,9 +52,6 @@ int cli_flush (const struct command_spec *c, int rc);
       "As root, write into a directory of another user, who can read and " \
       "replace what is there. Without this option, that is refused.")
 
-/* Whether it is a valid job name. */
-bool cli_valid_job (const char *name);
-
 /* The integer member of an object; 0: there is none. */
 int64_t cli_number (const struct json *j, const char *key);
 

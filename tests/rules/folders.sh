@@ -71,7 +71,7 @@ aggregator/service              all net publish findings builder ledger
     transfer archive catalogue aggregator/store
 
 cli/shared                      all aggregator/query aggregator/builder
-    aggregator/archive aggregator/store
+    aggregator/ledger aggregator/archive aggregator/store
 cli/check                       all net shared node_agent/throttle
     node_agent/ship
 cli/run                         all net shared check node_agent/control

@@ -1,9 +1,11 @@
-/* cli/cli_archive.c - shared by the verbs that read a root */
-#include "cli.h"
+/* cli/shared/root.c - shared by the verbs that read a root, or ask its owner */
+#include "shared/root.h"
 
-#include "archive/archive.h"
+#include "shared/view.h"
+
 #include "archive/root_control.h"
 #include "store/fileio.h"
+#include "store/root.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -41,6 +43,43 @@ int cli_open_archive (const struct command_spec *c, const char *root,
     if (rc == -ENOENT)
         return cli_fail (c, EX_NOINPUT, ROOT_IS_NONE, root);
     return cli_fail (c, cli_input_status (rc), "%s", err.text);
+}
+
+/* Rank by rank, and of each its rows first. */
+static int compare_ranks (const void *a, const void *b)
+{
+    const struct ledger_item *x = a, *y = b;
+
+    return x->rank != y->rank   ? x->rank < y->rank ? -1 : 1
+           : x->kind != y->kind ? x->kind < y->kind ? -1 : 1
+           : x->seq != y->seq   ? x->seq < y->seq ? -1 : 1 : 0;
+}
+
+long cli_each_item (const struct command_spec *c, struct archive *a,
+                    const char *job, bool by_rank, cli_item_fn *fn, void *arg)
+{
+    struct err err = { "" };
+    char **names = NULL;
+    size_t n = 0;
+    long count = 0;
+    int rc = archive_jobs (a, &names, &n, &err);
+
+    for (size_t i = 0; i < n; i++) {
+        struct archive_items list = { NULL, 0 };
+
+        if (rc == 0 && (!job || strcmp (job, names[i]) == 0))
+            rc = archive_list (a, names[i], &list, &err);
+        if (by_rank && list.n > 0)
+            qsort (list.items, list.n, sizeof (*list.items), compare_ranks);
+        for (size_t k = 0; k < list.n && rc == 0; k++, count++)
+            rc = fn (arg, a, &list.items[k]);
+        free (list.items);
+        free (names[i]);
+    }
+    free (names);
+    if (rc < 0 && err.text[0])
+        (void)cli_fail (c, 0, "%s", err.text);
+    return rc < 0 ? rc : count;
 }
 
 int cli_no_job (const struct command_spec *c, const char *root,

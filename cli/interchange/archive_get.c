@@ -1,0 +1,260 @@
+/* cli/interchange/archive_get.c - rollcall archive get: stored files, byte for
+ * byte
+ */
+#include "archive_verb.h"
+
+#include "archive/archive_stream.h"
+#include "base/units.h"
+#include "model/beside.h"
+#include "options/shell.h"
+#include "shared/root.h"
+#include "shared/view.h"
+#include "store/fileio.h"
+#include "store/tree.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SHIPMENT_NAME "rollcall.shipment"       // of a capture's rows
+
+struct getting {
+    const struct command_spec *command;         // for messages
+    const char *job, *what, *dir, *file;        // what: NULL: all of the job
+    struct tree out;            // 'dir', once there is something to get
+    int64_t rank;               // -1: 'what' is the name of a capture
+    bool superseded;            // those, and only those
+    bool owner;                 // restore it
+    bool foreign;               // it may be another user's
+    FILE *in;                   // the items come from there; or NULL
+    bool read;                  // the bytes of this one have been read
+    size_t files, bad, shipments;       // of the files
+    int64_t got;                // the rank of one of them
+};
+
+/* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
+ * rows; a file that was beside its capture is beside it.  It is below rankN/ if
+ * captures of several ranks share a name, and below the capture's place if
+ * another directory had the same name and rank ('apart').  A path may have any
+ * number of superseded versions, each followed by the name that ls gives it.
+ */
+static bool target_path (const struct getting *g, const struct ledger_item *i,
+                         bool apart, char path[PATH_MAX])
+{
+    char between[32] = "", hex[DIGEST_HEX_SIZE];
+    bool beside;
+    int n;
+
+    digest_hex (&i->content, hex);
+    if (i->shared_name)
+        PRINT (between, "rank%lld/", (long long)i->rank);
+    beside = i->kind == ITEM_RAW && beside_size (i->capture, i->path) > 0;
+    n = snprintf (path, PATH_MAX, "%s%s%s%s%s%s%s%.*s", apart ? i->dir : "",
+                  apart ? "/" : "", between, beside ? "" : i->capture,
+                  beside ? "" : "/",
+                  i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
+                  g->superseded ? "~" : "", g->superseded ? 16 : 0, hex);
+    return n > 0 && n < PATH_MAX;
+}
+
+static int open_out (struct getting *g, struct err *err)
+{
+    int rc = tree_make_out (g->dir, FILEIO_DIR_MODE, g->foreign, err);
+
+    if (rc == 0)
+        rc = tree_open (&g->out, g->dir, err);
+    if (rc == 0 && (rc = tree_check_owner (&g->out, g->foreign, err)) < 0)
+        tree_close (&g->out);
+    return rc;
+}
+
+/* Whether --file names it. */
+static bool has_file (const struct getting *g, const struct ledger_item *i)
+{
+    const char *slash = strrchr (i->path, '/');
+
+    return !g->file || (i->kind == ITEM_RAW &&
+                        (fnmatch (g->file, i->path, FNM_NOESCAPE) == 0 ||
+                         (slash && !strchr (g->file, '/') &&
+                          fnmatch (g->file, slash + 1, FNM_NOESCAPE) == 0)));
+}
+
+static bool is_wanted (const struct getting *g, const struct ledger_item *i)
+{
+    return i->superseded == g->superseded && has_file (g, i) &&
+           (!g->what || (g->rank >= 0 && i->rank == g->rank) ||
+            strcmp (i->capture, g->what) == 0);
+}
+
+static int fill_from_stream (void *arg, int out, struct err *err)
+{
+    struct getting *g = arg;
+
+    g->read = true;
+    return archive_stream_fill (g->in, out, err);
+}
+
+/* From the root, or what has come of it. */
+static int write_item (struct getting *g, struct archive *a,
+                       const struct ledger_item *i, const char *path,
+                       struct err *err)
+{
+    return g->in ? archive_write (&g->out, path, &i->facts, g->owner,
+                                  fill_from_stream, g, err)
+                 : archive_get (a, i, &g->out, path, g->owner, err);
+}
+
+static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
+{
+    struct getting *g = arg;
+    struct err err = { "" };
+    char path[PATH_MAX];
+    int rc;
+
+    if (!is_wanted (g, i))
+        return 0;
+    if (cli_is_view ()) {
+        g->files++;
+        return archive_stream_put (a, i);
+    }
+    if (!g->out.path[0] && (rc = open_out (g, &err)) < 0)
+        return cli_fail (g->command, rc, "%s", err.text);
+    if (!target_path (g, i, false, path))
+        return cli_fail (g->command, -ENAMETOOLONG, "path is too long: %s",
+                         g->dir);
+    rc = write_item (g, a, i, path, &err);
+    if (rc == -EEXIST && g->files > 0 && *i->dir &&
+        target_path (g, i, true, path))
+        rc = write_item (g, a, i, path, &err);
+    if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
+        rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
+        (rc == -EEXIST && g->files > 0)) {
+        g->bad++;               // the others are worth having
+        rc = cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err.text);
+    } else if (rc == -EEXIST) {
+        (void)cli_fail (g->command, rc, "%s/%s exists, and nothing is "
+                        "overwritten: name a directory that does not have it",
+                        g->dir, path);
+    } else if (rc < 0) {
+        (void)cli_fail (g->command, rc, "%s/%s: %s", g->dir, path, err.text);
+    } else {
+        g->files++;
+        g->shipments += i->kind == ITEM_ROWS;
+        g->got = i->rank;
+    }
+    return rc;
+}
+
+static void tell_got (const struct getting *g)
+{
+    size_t raw = g->files - g->shipments;
+    char job[SHELL_WORD (MESSAGE_NAME_MAX)];
+
+    if (raw > 0)
+        (void)printf ("%zu raw file%s", raw, units_s (raw));
+    if (g->shipments == 1)
+        (void)printf ("%s" SHIPMENT_NAME, raw > 0 ? " and " : "");
+    else if (g->shipments > 1 || raw == 0)
+        (void)printf ("%s%zu shipment%s", raw > 0 ? " and " : "",
+                      g->shipments, units_s (g->shipments));
+    (void)printf (" in %s%s", g->dir, g->bad ? ", others are damaged or cannot "
+                                               "be written" : "");
+    if (raw == 0 && g->bad == 0)
+        (void)printf (": rows only. Raw files of rank %lld were not delivered: "
+                      "rollcall fetch --rank %lld %s asks for them",
+                      (long long)g->got, (long long)g->got,
+                      shell_word (g->job, job));
+    (void)fputc ('\n', stdout);
+}
+
+/* The words behind get. */
+static void begin_get (struct getting *g, const struct archive_options *opt,
+                       int n, char *const *words)
+{
+    *g = (struct getting){ .command = opt->command, .job = words[0],
+                           .what = n > 2 ? words[1] : NULL,
+                           .dir = words[n - 1], .rank = -1,
+                           .superseded = opt->superseded, .owner = opt->owner,
+                           .file = opt->file, .foreign = opt->foreign };
+    if (g->what)
+        (void)units_rank (g->what, &g->rank);
+}
+
+static int told (const struct getting *g)
+{
+    if (!cli_is_view ())
+        tell_got (g);
+    return cli_flush (g->command, 0) ? EX_IOERR : g->bad > 0;
+}
+
+/* What comes of the service, which cannot name another place: the names are
+ * checked as those of agents are.
+ */
+static int get_all_of (struct getting *g, FILE *in)
+{
+    struct ledger_item i;
+    struct err err = { "" };
+    int rc;
+
+    g->in = in;
+    while ((rc = archive_stream_next (in, &i, &err)) > 0) {
+        g->read = false;
+        if (is_wanted (g, &i) && (rc = get_item (g, NULL, &i)) < 0)
+            return rc;
+        if (!g->read)
+            (void)archive_stream_fill (in, -1, &err);
+    }
+    return rc < 0 ? cli_fail (g->command, rc, "%s", err.text) : 0;
+}
+
+/* The service reads, and this process writes. */
+int archive_get_by_view (const struct archive_options *opt, int n,
+                         char *const *words)
+{
+    struct cli_view v;
+    struct getting g;
+    FILE *in;
+    int status = cli_view_begin (opt->command, opt->root, opt, n, words, &v);
+    int rc;
+
+    if (status)
+        return status;
+    if (!(in = fdopen (v.out, "r")))
+        return cli_fail (opt->command, EX_OSERR, "no memory");
+    v.out = -1;
+    begin_get (&g, opt, n - 1, words + 1);
+    rc = get_all_of (&g, in);
+    (void)fclose (in);
+    tree_close (&g.out);
+    status = cli_view_end (opt->command, &v);
+    return rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
+}
+
+static int nothing_wanted (const struct getting *g)
+{
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
+
+    return cli_fail (g->command, EX_NOINPUT, "job %s has no capture%s%s%s%s: "
+                     "rollcall archive ls %s lists them", g->job,
+                     g->what ? " and no rank " : "", g->what ? g->what : "",
+                     g->superseded ? " with superseded versions" : "",
+                     g->file ? " with such a file" : "",
+                     shell_word (g->job, word));
+}
+
+int archive_get_files (const struct archive_options *opt, struct archive *a,
+                       int n, char *const *words)
+{
+    struct getting g;
+    long items;
+
+    begin_get (&g, opt, n, words);
+    items = cli_each_item (opt->command, a, g.job, true, get_item, &g);
+    tree_close (&g.out);
+    if (items < 0)
+        return cli_output_status ((int)items);
+    if (items == 0)
+        return cli_no_job (opt->command, a->root, g.job, ARCHIVE_JOBS_LISTED);
+    return g.files + g.bad == 0 ? nothing_wanted (&g) : told (&g);
+}
