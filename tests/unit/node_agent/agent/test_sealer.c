@@ -1,4 +1,4 @@
-/* tests/unit/node_agent/agent/test_sealer.c - what is sealed of a capture, and when */
+/* tests/unit/node_agent/agent/test_sealer.c - what is sealed, and when */
 #include "node_agent/agent/sealer_check.h"
 
 #include <sched.h>
