@@ -4,17 +4,6 @@
 
 load service_helper
 
-# A job of three ranks with its raw files, delivered and built.
-delivered ()                        # [OPTION of the service]...
-{
-    make --ranks 3
-    service "$@"
-    run agent --once --raw job
-    expect_status 0
-    eventually captures_are 3
-    export ROLLCALL_ROOT=$TEST_DIR/root
-}
-
 # json FILTER: of the output
 json ()
 {
@@ -39,7 +28,7 @@ spoil ()                            # RANK NAME
 }
 
 @test "jobs: what there is of each job, beside the aggregator" {
-    delivered
+    deliver_raw_job
     noted () { "$ROLLCALL" jobs | grep -q ' built: '; }
     eventually noted
     run "$ROLLCALL" jobs
@@ -58,7 +47,7 @@ spoil ()                            # RANK NAME
 
 # With a service the runs of the same machine were in no list.
 @test "jobs: the runs of this machine are listed below those of the service" {
-    delivered
+    deliver_raw_job
     stop_service
     run "$ROLLCALL" jobs
     expect_status 0
@@ -85,7 +74,7 @@ spoil ()                            # RANK NAME
 @test "jobs, archive ls, status: on a terminal the list fits" {
     script -qec true /dev/null >/dev/null 2>&1 ||
         skip "there is no script(1), or no pseudo-terminal"
-    delivered
+    deliver_raw_job
     script -qec "stty cols 72; '$ROLLCALL' status root" /dev/null |
         tr -d '\r' >seen
     grep -q "^rollcall-aggregator  " seen || fail "$(cat seen)"
@@ -136,7 +125,7 @@ spoil ()                            # RANK NAME
 @test "archive get: a capture back byte for byte, and never over another" {
     local capture
 
-    delivered
+    deliver_raw_job
     capture=$(of_rank 1)
     run "$ROLLCALL" archive get j 1 back
     expect_status 0
@@ -157,7 +146,7 @@ spoil ()                            # RANK NAME
 }
 
 @test "archive get: all ranks of a job" {
-    delivered
+    deliver_raw_job
     run "$ROLLCALL" archive get j all
     expect_status 0
     shows "raw files and 3 shipments in all"
@@ -223,7 +212,7 @@ spoil ()                            # RANK NAME
     local capture
     local -a old
 
-    delivered
+    deliver_raw_job
     capture=$(of_rank 1)
     cp -r "job/$capture" before
     echo >>"job/$capture/profiler_info_1.json"
@@ -245,7 +234,7 @@ spoil ()                            # RANK NAME
 }
 
 @test "archive ls and verify: every item, and every one that is damaged" {
-    delivered
+    deliver_raw_job
     run "$ROLLCALL" archive ls j
     expect_status 0
     is "lines" "$(($(find job -type f | wc -l) + 3))" "${#lines[@]}"
@@ -303,7 +292,7 @@ same_cluster ()
 }
 
 @test "build: the result again, elsewhere beside the aggregator" {
-    delivered
+    deliver_raw_job
     "$ROLLCALL" analyze -o ref job >ref.log 2>&1
     run "$ROLLCALL" build --text -o again j
     expect_status 0
@@ -339,7 +328,7 @@ same_cluster ()
 @test "build: on a terminal each phase is told, and no line of it stays" {
     script -qec true /dev/null >/dev/null 2>&1 ||
         skip "there is no script(1), or no pseudo-terminal"
-    delivered
+    deliver_raw_job
     stop_service
     script -qec "'$ROLLCALL' build -o again j" /dev/null >seen
     tr '\r' '\n' <seen >lines
@@ -353,7 +342,7 @@ same_cluster ()
 }
 
 @test "build: interrupted, it leaves files that are whole, and no others" {
-    delivered
+    deliver_raw_job
     stop_service
     paused_at 0.report.html "$ROLLCALL" build --only report.html -o again j
     kill -INT "$pid"
@@ -365,7 +354,7 @@ same_cluster ()
 }
 
 @test "what is damaged is named in the result" {
-    delivered
+    deliver_raw_job
     stop_service
     place=$(sqlite3 root/ledger.db "SELECT printf('root/segments/%08d %d',
         segment, offset + size / 2) FROM content JOIN item ON id=content
@@ -378,7 +367,7 @@ same_cluster ()
 }
 
 @test "fsck aggregator: a ledger that is lost, content that is damaged" {
-    delivered
+    deliver_raw_job
     run "$ROLLCALL" fsck aggregator root
     expect_status 75
     shows "process $service has it"
@@ -435,7 +424,7 @@ spoil_record ()
     local point
 
     grep -q ROLLCALL_FAULT_ONCE "$AGGREGATOR" || skip "no fault points in this build"
-    delivered
+    deliver_raw_job
     stop_service
     spoil_record
     "$ROLLCALL" archive ls | sort >before
@@ -457,7 +446,7 @@ spoil_record ()
 }
 
 @test "fsck --repair: what is made again is not for everybody to read" {
-    delivered
+    deliver_raw_job
     stop_service
     is "before" "" "$(find root -perm /007)"
     spoil_record
@@ -472,7 +461,7 @@ spoil_record ()
     service
     stop_service
     cp root/ledger.db backup.db
-    delivered
+    deliver_raw_job
     stop_service
     cp backup.db root/ledger.db
     items=$(($(find job -type f | wc -l) + 3))
@@ -499,7 +488,7 @@ spoil_record ()
         shows "empty is not the root of an aggregator"
     done
     [ -z "$(ls empty)" ]
-    delivered
+    deliver_raw_job
     stop_service
     sqlite3 root/ledger.db "UPDATE item SET rank=7 WHERE rank=1"
     run "$ROLLCALL" jobs

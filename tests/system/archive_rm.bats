@@ -4,17 +4,6 @@
 
 load service_helper
 
-# A job of three ranks with its raw files, delivered and built.
-delivered ()                        # [OPTION of the service]...
-{
-    make --ranks 3
-    service "$@"
-    run agent --once --raw job
-    expect_status 0
-    eventually captures_are 3
-    export ROLLCALL_ROOT=$TEST_DIR/root
-}
-
 items ()                            # [WHERE]: in the ledger
 {
     sqlite3 root/ledger.db "SELECT count(*) FROM item ${1:+WHERE $1}"
@@ -36,7 +25,7 @@ sound ()
 @test "archive rm: a rank is removed, says so, and does not come back" {
     local before
 
-    delivered
+    deliver_raw_job
     before=$(items "rank=1")
     run "$ROLLCALL" archive rm j 1
     expect_status 0
@@ -69,7 +58,7 @@ sound ()
 }
 
 @test "archive rm: a job is removed with its result, but not if it is pinned" {
-    delivered
+    deliver_raw_job
     run "$ROLLCALL" archive rm nothing
     expect_status 66
     "$ROLLCALL" archive pin j
@@ -112,7 +101,7 @@ segments ()
 @test "archive gc: frees what was removed, beside a service and without" {
     local before verify
 
-    delivered
+    deliver_raw_job
     "$ROLLCALL" archive rm j 1 --apply
     before=$(segments)
     run "$ROLLCALL" archive gc
@@ -159,7 +148,7 @@ jobs_are ()                         # NAME...
 }
 
 @test "archive prune, and a service that does it by itself" {
-    delivered
+    deliver_raw_job
     another_job k
     another_job l
     "$ROLLCALL" archive pin j
@@ -206,7 +195,7 @@ of_environment ()                   # how many values of it the result has
     local rows
 
     command -v python3 >/dev/null || skip "needs python3"
-    delivered
+    deliver_raw_job
     [ "$(of_environment)" -gt 0 ] || fail "there is none"
     rows=$(sql "SELECT count(*) FROM CommAnalyzerTime")
     run "$ROLLCALL" archive prune --forget-metadata-after 1
@@ -235,7 +224,7 @@ print (s.recv (4096))") >answer
 
     for served in yes no; do
         rm -rf root spool job
-        delivered
+        deliver_raw_job
         before=$(items superseded=0)
         "$ROLLCALL" archive rm j 1 --apply >/dev/null
         [ "$(items superseded=0)" -lt "$before" ] || fail "nothing was removed"

@@ -109,6 +109,17 @@ captures_are ()                     # N: in the result
                               state='complete'" 2>/dev/null)" = "$1" ]
 }
 
+# A job of three ranks with its raw files, delivered and built.
+deliver_raw_job ()                  # [OPTION of the service]...
+{
+    make --ranks 3
+    service "$@"
+    run agent --once --raw job
+    expect_status 0
+    eventually captures_are 3
+    export ROLLCALL_ROOT=$TEST_DIR/root
+}
+
 builds ()                           # [JOB]: how many there were
 {
     grep -c "event=built job=${1:-j} " service.log

@@ -1,5 +1,5 @@
 /* tests/unit/aggregator/archive/test_intake.c - what verbs put into a root */
-#include "aggregator/store/root_check.h"
+#include "aggregator/ledger/ledger_check.h"
 
 #include "archive/audit.h"
 #include "archive/intake.h"
@@ -136,7 +136,6 @@ static void test_removed_is_there_again (void **state)
 {
     struct root *r = *state;
     struct record item = item_record ("j", "a", "bytes");
-    struct ledger_deletion d;
 
     for (int i = 0; i < 2; i++) {
         struct intake *in = begin (r);
@@ -148,15 +147,7 @@ static void test_removed_is_there_again (void **state)
         assert_int_equal (count (r, "j"), 1);
         if (i > 0)
             break;
-        ledger_deletion_of (&item.item, &d);
-        d.at_ns = 9;
-        assert_int_equal (store_note_deletion (r->s, &d, NULL), 0);
-        assert_int_equal (store_sync (r->s, NULL), 0);
-        assert_int_equal (ledger_begin (r->l, NULL), 0);
-        assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
-        assert_int_equal (store_account (r->s, r->l, NULL), 0);
-        assert_int_equal (ledger_commit (r->l, NULL), 0);
-        store_committed (r->s);
+        remove_item (r, &item.item, 9);
         assert_int_equal (count (r, "j"), 0);
     }
     root_close (r);

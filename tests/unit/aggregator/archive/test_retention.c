@@ -23,33 +23,12 @@ static void add (struct root *r, const char *job, int64_t days,
 /* A job with a content of three chunks. */
 static void add_large (struct root *r, const char *job, int64_t days)
 {
-    static char bytes[CONTENT_CHUNK];
-    const uint64_t size = 3 * (uint64_t)CONTENT_CHUNK;
+    const char fill[3] = { *job, (char)(*job + 1), (char)(*job + 2) };
     struct ledger_item i = item_of ("c", 0);
-    struct ledger_place place;
-    struct digest ids[3];
 
     (void)snprintf (i.job, sizeof (i.job), "%s", job);
     i.received_ns = NOW - days * DAY;
-    assert_int_equal (ledger_begin (r->l, NULL), 0);
-    for (int k = 0; k < 3; k++) {
-        memset (bytes, *job + k, sizeof (bytes));
-        assert_int_equal (digest_of (bytes, sizeof (bytes), &ids[k]), 0);
-        assert_int_equal (store_put_chunk (r->s, &ids[k], sizeof (bytes),
-                                           CODEC_PLAIN, bytes, sizeof (bytes),
-                                           &place, NULL), 0);
-        assert_int_equal (ledger_add_content (r->l, &ids[k], &place, NULL), 0);
-    }
-    assert_int_equal (content_list_id (ids, 3, &i.content), 0);
-    assert_int_equal (store_put_list (r->s, &i.content, size, ids, 3, &place,
-                                      NULL), 0);
-    assert_int_equal (ledger_add_content (r->l, &i.content, &place, NULL), 0);
-    assert_int_equal (store_put_item (r->s, &i, NULL), 0);
-    assert_int_equal (ledger_add_item (r->l, &i, NULL), 1);
-    assert_int_equal (store_sync (r->s, NULL), 0);
-    assert_int_equal (store_account (r->s, r->l, NULL), 0);
-    assert_int_equal (ledger_commit (r->l, NULL), 0);
-    store_committed (r->s);
+    enter_large (r, &i, fill);
 }
 
 static void mark (struct root *r, const char *job, const char *key,

@@ -49,6 +49,55 @@ int enter (struct root *r, struct ledger_item item, const char *bytes)
     return rc;
 }
 
+static void commit (struct root *r)
+{
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+}
+
+void enter_large (struct root *r, struct ledger_item *item, const char fill[3])
+{
+    static char bytes[CONTENT_CHUNK];
+    const uint64_t size = 3 * (uint64_t)CONTENT_CHUNK;
+    struct ledger_place place;
+    struct digest ids[3];
+
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    for (int k = 0; k < 3; k++) {
+        memset (bytes, fill[k], sizeof (bytes));
+        assert_int_equal (digest_of (bytes, sizeof (bytes), &ids[k]), 0);
+        if (ledger_find_content (r->l, &ids[k], &place, NULL) == 1)
+            continue;
+        assert_int_equal (store_put_chunk (r->s, &ids[k], sizeof (bytes),
+                                           CODEC_PLAIN, bytes, sizeof (bytes),
+                                           &place, NULL), 0);
+        assert_int_equal (ledger_add_content (r->l, &ids[k], &place, NULL), 0);
+    }
+    assert_int_equal (content_list_id (ids, 3, &item->content), 0);
+    assert_int_equal (store_put_list (r->s, &item->content, size, ids, 3,
+                                      &place, NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &item->content, &place, NULL),
+                      0);
+    assert_int_equal (store_put_item (r->s, item, NULL), 0);
+    assert_int_equal (ledger_add_item (r->l, item, NULL), 1);
+    commit (r);
+}
+
+void remove_item (struct root *r, const struct ledger_item *item,
+                  int64_t at_ns)
+{
+    struct ledger_deletion d;
+
+    ledger_deletion_of (item, &d);
+    d.at_ns = at_ns;
+    assert_int_equal (store_note_deletion (r->s, &d, NULL), 0);
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
+    commit (r);
+}
+
 int deliver (struct root *r, const char *capture, uint8_t content,
              const char *bytes)
 {

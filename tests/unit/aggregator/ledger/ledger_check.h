@@ -20,6 +20,13 @@ int enter (struct root *r, struct ledger_item item, const char *bytes);
 int deliver (struct root *r, const char *capture, uint8_t content,
              const char *bytes);
 
+/* Commit an item whose content has three chunks, each of one of these bytes;
+ * and the removal of an item, at a time.
+ */
+void enter_large (struct root *r, struct ledger_item *item, const char fill[3]);
+void remove_item (struct root *r, const struct ledger_item *item,
+                  int64_t at_ns);
+
 /* The rows of job "j". */
 struct count {
     unsigned n, superseded;

@@ -13,17 +13,7 @@ static const struct gc_options all = { .grace_s = 0, .least_percent = 0,
 
 static void remove_it (struct root *r, const struct ledger_item *i)
 {
-    struct ledger_deletion d;
-
-    ledger_deletion_of (i, &d);
-    d.at_ns = 5;
-    assert_int_equal (store_note_deletion (r->s, &d, NULL), 0);
-    assert_int_equal (store_sync (r->s, NULL), 0);
-    assert_int_equal (ledger_begin (r->l, NULL), 0);
-    assert_int_equal (ledger_delete (r->l, &d, NULL), 1);
-    assert_int_equal (store_account (r->s, r->l, NULL), 0);
-    assert_int_equal (ledger_commit (r->l, NULL), 0);
-    store_committed (r->s);
+    remove_item (r, i, 5);
 }
 
 static struct gc_report collect (struct root *r, const struct gc_options *opt,
@@ -103,37 +93,13 @@ static void test_shared (void **state)
     check_bytes (r, &b.content, "same");
 }
 
-/* Enter a content of three chunks, the last of which is its own. */
-static struct ledger_item enter_large (struct root *r, const char *capture,
-                                       char own)
+/* A content of three chunks, the last of which is its own. */
+static struct ledger_item large (struct root *r, const char *capture, char own)
 {
-    static char bytes[CONTENT_CHUNK];
+    const char fill[3] = { 'a', 'b', own };
     struct ledger_item i = dated (capture, "");
-    struct digest ids[3];
-    struct ledger_place place;
-    const uint64_t size = 3 * (uint64_t)CONTENT_CHUNK;
 
-    assert_int_equal (ledger_begin (r->l, NULL), 0);
-    for (int k = 0; k < 3; k++) {
-        memset (bytes, k < 2 ? 'a' + k : own, sizeof (bytes));
-        assert_int_equal (digest_of (bytes, sizeof (bytes), &ids[k]), 0);
-        if (ledger_find_content (r->l, &ids[k], &place, NULL) == 1)
-            continue;
-        assert_int_equal (store_put_chunk (r->s, &ids[k], sizeof (bytes),
-                                           CODEC_PLAIN, bytes, sizeof (bytes),
-                                           &place, NULL), 0);
-        assert_int_equal (ledger_add_content (r->l, &ids[k], &place, NULL), 0);
-    }
-    assert_int_equal (content_list_id (ids, 3, &i.content), 0);
-    assert_int_equal (store_put_list (r->s, &i.content, size, ids, 3, &place,
-                                      NULL), 0);
-    assert_int_equal (ledger_add_content (r->l, &i.content, &place, NULL), 0);
-    assert_int_equal (store_put_item (r->s, &i, NULL), 0);
-    assert_int_equal (ledger_add_item (r->l, &i, NULL), 1);
-    assert_int_equal (store_sync (r->s, NULL), 0);
-    assert_int_equal (store_account (r->s, r->l, NULL), 0);
-    assert_int_equal (ledger_commit (r->l, NULL), 0);
-    store_committed (r->s);
+    enter_large (r, &i, fill);
     return i;
 }
 
@@ -143,8 +109,8 @@ static struct ledger_item enter_large (struct root *r, const char *capture,
 static void test_lists (void **state)
 {
     struct root *r = *state;
-    struct ledger_item a = enter_large (r, "a", 'x');
-    struct ledger_item b = enter_large (r, "b", 'y');
+    struct ledger_item a = large (r, "a", 'x');
+    struct ledger_item b = large (r, "b", 'y');
     struct gc_options few = all;
     struct ledger_place place;
 
@@ -233,7 +199,7 @@ static void check_large (struct root *r, const struct ledger_item *i)
 static void test_asked_list (void **state)
 {
     struct root *r = *state;
-    struct ledger_item a = enter_large (r, "a", 'x');
+    struct ledger_item a = large (r, "a", 'x');
     struct ledger_place place;
     struct gc *g;
 
@@ -247,7 +213,7 @@ static void test_asked_list (void **state)
 static void test_list_again (void **state)
 {
     struct root *r = *state;
-    struct ledger_item a = enter_large (r, "a", 'x'), b = a;
+    struct ledger_item a = large (r, "a", 'x'), b = a;
     struct gc *g;
     int rc = 1;
 

@@ -280,6 +280,14 @@ static void deliver (struct fixture *f, enum item_kind kind)
     assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
 }
 
+/* Its spool has the rows of one version, which were delivered. */
+static void begin_with_rows (struct giving *g, struct fixture *f)
+{
+    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
+    deliver (f, ITEM_ROWS);
+    begin (g, f, true);
+}
+
 static void says (enum have_state have, uint64_t files, uint64_t came,
                   uint64_t gone)
 {
@@ -294,9 +302,7 @@ static void test_want (void **state)
     struct fixture *f = *state;
     struct giving g;
 
-    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
-    deliver (f, ITEM_ROWS);
-    begin (&g, f, true);
+    begin_with_rows (&g, f);
     want (&g, 7, "");
     assert_int_equal (said.item, 7);
     says (HAVE_BUSY, 0, 0, 0);
@@ -328,9 +334,7 @@ static void test_two (void **state)
     struct fixture *f = *state;
     struct giving g;
 
-    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
-    deliver (f, ITEM_ROWS);
-    begin (&g, f, true);
+    begin_with_rows (&g, f);
     want (&g, 1, "x");
     want (&g, 2, "nothing");
     says (HAVE_BUSY, 0, 0, 0);
@@ -354,9 +358,7 @@ static void test_gone (void **state)
     struct spool_item got;
     struct giving g;
 
-    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
-    deliver (f, ITEM_ROWS);
-    begin (&g, f, true);
+    begin_with_rows (&g, f);
     want (&g, 1, "");
     sealed (&g, "x", 1);        // another one was left out
     assert_int_equal (spool_next (f->s, ITEM_RAW, 0, &got, NULL), 1);
@@ -376,9 +378,7 @@ static void test_removed (void **state)
     struct fixture *f = *state;
     struct giving g;
 
-    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
-    deliver (f, ITEM_ROWS);
-    begin (&g, f, true);
+    begin_with_rows (&g, f);
     want (&g, 1, "x");
     sealed (&g, "x", 0);
     deliver (f, ITEM_RAW);
@@ -436,9 +436,7 @@ static void test_newer (void **state)
     struct fixture *f = *state;
     struct giving g;
 
-    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
-    deliver (f, ITEM_ROWS);
-    begin (&g, f, true);
+    begin_with_rows (&g, f);
     want (&g, 1, "");
     sealed (&g, "x", 0);
     deliver (f, ITEM_RAW);
@@ -458,9 +456,7 @@ static void test_lost (void **state)
     struct spool_redelivery r = { 0 };
     struct giving g;
 
-    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
-    deliver (f, ITEM_ROWS);
-    begin (&g, f, true);
+    begin_with_rows (&g, f);
     want (&g, 1, "");
     sealed (&g, "x", 0);
     deliver (f, ITEM_RAW);
@@ -488,9 +484,7 @@ static void test_pause (void **state)
     struct fixture *f = *state;
     struct giving g;
 
-    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
-    deliver (f, ITEM_ROWS);
-    begin (&g, f, true);
+    begin_with_rows (&g, f);
     want (&g, 1, "x");
     fails (&g);
     want (&g, 1, "x");
