@@ -1,9 +1,9 @@
 /* common/model/capture.c - one profiler output of one rank, as known */
 #include "model/capture.h"
 
-#include "base/owned_text.h"
 #include "base/utf8.h"
 #include "base/vec.h"
+#include "model/owned_text.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -67,7 +67,7 @@ struct capture {
     char framework[CAPTURE_TEXT_MAX];
     char level[CAPTURE_TEXT_MAX];       // profiler level, "": unknown
     char *source;                       // which files the rows came from;
-                                        // CAPTURE_SOURCE_MAX, base/owned_text.h
+                                        // CAPTURE_SOURCE_MAX, model/owned_text.h
     enum capture_state state;
     char *reason;                       // "" when there is nothing to say;
                                         // CAPTURE_REASON_MAX, likewise

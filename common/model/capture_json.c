@@ -1,9 +1,9 @@
 /* common/model/capture_json.c - a capture's metadata as a document */
 #include "model/capture.h"
 
-#include "base/owned_text.h"
 #include "base/units.h"
 #include "json/scan.h"
+#include "model/owned_text.h"
 #include "model/schema.h"
 
 #include <errno.h>

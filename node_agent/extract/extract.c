@@ -6,9 +6,9 @@
 #include "identity/identity.h"
 #include "identity/other_files.h"
 
-#include "base/owned_text.h"
 #include "base/utf8.h"
 #include "model/job_mark.h"
+#include "model/owned_text.h"
 #include "store/fileio.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include "extract/timeline/read_timeline.h"
 #include "identity/other_files.h"
 
-#include "base/owned_text.h"
+#include "model/owned_text.h"
 
 #include <errno.h>
 #include <fnmatch.h>

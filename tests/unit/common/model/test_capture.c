@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "base/owned_text.h"
 #include "base/utf8.h"
 #include "model/capture.h"
+#include "model/owned_text.h"
 
 #include <errno.h>
 #include <stdio.h>

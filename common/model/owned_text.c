@@ -1,5 +1,5 @@
-/* common/base/owned_text.c - texts that are usually empty */
-#include "base/owned_text.h"
+/* common/model/owned_text.c - texts that are usually empty */
+#include "model/owned_text.h"
 
 #include <errno.h>
 #include <stdlib.h>

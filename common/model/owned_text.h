@@ -1,10 +1,10 @@
-/* common/base/owned_text.h - texts that are usually empty
+/* common/model/owned_text.h - texts that are usually empty
  *
  * A text is never NULL; an empty one has no memory of its own.  The owner calls
  * owned_text_init first and owned_text_fini at the end.
  */
-#ifndef ROLLCALL_BASE_OWNED_TEXT_H
-#define ROLLCALL_BASE_OWNED_TEXT_H
+#ifndef ROLLCALL_MODEL_OWNED_TEXT_H
+#define ROLLCALL_MODEL_OWNED_TEXT_H
 
 #include <stddef.h>
 

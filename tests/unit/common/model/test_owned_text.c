@@ -1,4 +1,4 @@
-/* tests/unit/common/base/test_owned_text.c - texts that are mostly empty */
+/* tests/unit/common/model/test_owned_text.c - texts that are mostly empty */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/owned_text.h"
+#include "model/owned_text.h"
 
 /* Its reader never meets NULL; the address sanitizer sees what is not freed. */
 static void test_life (void **state)
