@@ -53,8 +53,8 @@ int ledger_choose_job (struct ledger *l, struct ledger_item *item,
 /* Of a job's versions of one place, rank and name the newest counts, separately
  * for each path; among equals the last one to arrive.
  */
-static int assign_settle (struct ledger *l, const char *job, const char *dir,
-                          int64_t rank, const char *capture, struct err *err)
+int ledger_settle_versions (struct ledger *l, const char *job, const char *dir,
+                            int64_t rank, const char *capture, struct err *err)
 {
     return ledger_do (l, err,
         "UPDATE item SET superseded=1-superseded, sum=~sum WHERE job=?1 AND "
@@ -66,13 +66,6 @@ static int assign_settle (struct ledger *l, const char *job, const char *dir,
         "item.received_ns OR (n.received_ns=item.received_ns AND n.seq>"
         "item.seq)))))",
         job, dir, rank, capture);
-}
-
-int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
-                            struct err *err)
-{
-    return assign_settle (l, item->job, item->dir, item->rank, item->capture,
-                          err);
 }
 
 /* ---- assigning ---- */
@@ -169,12 +162,13 @@ static int assign (struct ledger *l, void *arg, struct err *err)
     }
     if ((rc = write_row (l, a, err)) == 0 &&
         (rc = move_items (l, a, err)) == 0)
-        rc = assign_settle (l, a->job, a->dir, a->rank, a->capture, err);
+        rc = ledger_settle_versions (l, a->job, a->dir, a->rank, a->capture,
+                                     err);
     if (rc == 0)
         rc = ledger_set_built (l, a->job, 0, NULL, err);
     if (rc == 0 && had &&
-        (rc = assign_settle (l, was.job, a->dir, a->rank, a->capture,
-                             err)) == 0)
+        (rc = ledger_settle_versions (l, was.job, a->dir, a->rank, a->capture,
+                                      err)) == 0)
         rc = ledger_set_built (l, was.job, 0, NULL, err);
     return rc < 0 ? rc : 1;
 }

@@ -323,7 +323,8 @@ static int add_version (struct ledger *l, const struct ledger_item *item,
     if (rc < 0)
         return rc;
     if ((rc = insert_item (l, &i, false, err)) > 0 &&
-        strcmp (i.job, i.scope) != 0 && ledger_settle_versions (l, &i, err) < 0)
+        strcmp (i.job, i.scope) != 0 &&
+        ledger_settle_versions (l, i.job, i.dir, i.rank, i.capture, err) < 0)
         return -EIO;
     return rc;
 }

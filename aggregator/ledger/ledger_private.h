@@ -120,10 +120,11 @@ void ledger_note_mark (struct ledger *l);
 int ledger_note_deleted (struct ledger *l, struct err *err);
 int64_t ledger_last_seq (struct ledger *l);
 
-/* ledger_assign.c: when an item with a place is entered, decide which versions
- * of its job count.
+/* ledger_assign.c: when an item with a place was entered or forgotten, decide
+ * which versions of its job count.
  */
-int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
+int ledger_settle_versions (struct ledger *l, const char *job, const char *dir,
+                            int64_t rank, const char *capture,
                             struct err *err);
 
 /* content_restored.c: record which items have lost their content, and that some

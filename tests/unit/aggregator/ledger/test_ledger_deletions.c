@@ -84,22 +84,37 @@ static void test_undated (void **state)
     assert_int_equal (ledger_find_deletion (r->l, &a, NULL, NULL), 1);
 }
 
+/* One whose job was unknown on arrival. */
+static struct ledger_item of_scope (const char *bytes, int64_t newest_ns)
+{
+    struct ledger_item i = version ("c", bytes, newest_ns);
+
+    (void)snprintf (i.scope, sizeof (i.scope), "s");
+    (void)snprintf (i.job, sizeof (i.job), "s");
+    memset (i.dir, 'a', sizeof (i.dir) - 1);
+    return i;
+}
+
+static struct ledger_assignment assignment (const struct ledger_item *i,
+                                            int64_t at_ns)
+{
+    struct ledger_assignment g = { .rank = i->rank, .newest_ns = i->newest_ns,
+                                   .at_ns = at_ns };
+
+    memcpy (g.scope, i->scope, sizeof (g.scope));
+    memcpy (g.dir, i->dir, sizeof (g.dir));
+    memcpy (g.capture, i->capture, sizeof (g.capture));
+    (void)snprintf (g.job, sizeof (g.job), "j");
+    return g;
+}
+
 /* Of a place it is one version, whatever job has it; its assignment goes. */
 static void test_place (void **state)
 {
     struct root *r = *state;
-    struct ledger_item a = version ("c", "a", 10), b = version ("c", "b", 20);
-    struct ledger_assignment g = { .rank = a.rank, .newest_ns = 20 };
+    struct ledger_item a = of_scope ("a", 10), b = of_scope ("b", 20);
+    struct ledger_assignment g = assignment (&b, 0);
 
-    for (struct ledger_item *i = &a; i; i = i == &a ? &b : NULL) {
-        (void)snprintf (i->scope, sizeof (i->scope), "s");
-        (void)snprintf (i->job, sizeof (i->job), "s");
-        memset (i->dir, 'a', sizeof (i->dir) - 1);
-    }
-    memcpy (g.scope, b.scope, sizeof (g.scope));
-    memcpy (g.dir, b.dir, sizeof (g.dir));
-    memcpy (g.capture, b.capture, sizeof (g.capture));
-    (void)snprintf (g.job, sizeof (g.job), "j");
     assert_int_equal (enter (r, a, "a"), 1);
     assert_int_equal (enter (r, b, "b"), 1);
     assert_int_equal (ledger_assign (r->l, &g, NULL), 1);
@@ -109,6 +124,28 @@ static void test_place (void **state)
     assert_int_equal (ledger_find_assignment (r->l, &g, NULL), 0);
     assert_int_equal (ledger_find_deletion (r->l, &a, NULL, NULL), 0);
     assert_int_equal (ledger_count_open (r->l, "s"), 1);
+    root_close (r);
+    root_open (r);
+}
+
+/* The older version was added again after the newer one was removed: it counts,
+ * though collecting has moved the record of the deletion behind it.
+ */
+static void test_place_settled (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = of_scope ("a", 10), b = of_scope ("b", 20);
+    struct ledger_assignment ga = assignment (&a, 7), gb = assignment (&b, 2);
+
+    a.received_ns = 7;
+    assert_int_equal (enter (r, b, "b"), 1);
+    assert_int_equal (ledger_assign (r->l, &gb, NULL), 1);
+    assert_int_equal (enter (r, a, "a"), 1);
+    assert_int_equal (ledger_assign (r->l, &ga, NULL), 1);
+    assert_int_equal (count_all (r).superseded, 1);
+    assert_int_equal (delete (r, &b, 5), 1);
+    assert_int_equal (count_all (r).n, 1);
+    assert_int_equal (count_all (r).superseded, 0);
     root_close (r);
     root_open (r);
 }
@@ -397,6 +434,7 @@ int main (void)
         ROOT_TEST (test_versions),
         ROOT_TEST (test_undated),
         ROOT_TEST (test_place),
+        ROOT_TEST (test_place_settled),
         ROOT_TEST (test_withdrawn),
         ROOT_TEST (test_any_order),
         ROOT_TEST (test_arrival),
