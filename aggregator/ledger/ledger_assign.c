@@ -188,9 +188,10 @@ int ledger_each_assignment (struct ledger *l, const char *job,
                                        const struct ledger_assignment *a),
                             void *arg, struct err *err)
 {
-    struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_ASSIGNMENT " FROM "
-                                    "assignment WHERE ?1 IS NULL OR job=?1",
-                                    job);
+    struct db_rows r = job
+        ? ledger_rows (l, err, "SELECT " LEDGER_ASSIGNMENT " FROM assignment "
+                       "WHERE job=?1", job)
+        : ledger_rows (l, err, "SELECT " LEDGER_ASSIGNMENT " FROM assignment");
     struct ledger_assignment a;
 
     while (db_step (&r))

@@ -190,9 +190,11 @@ int ledger_has_deletion (struct ledger *l, const struct ledger_deletion *d,
 int ledger_each_deletion (struct ledger *l, const char *job,
                           ledger_deletion_fn *fn, void *arg, struct err *err)
 {
-    struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_DELETION " FROM "
-                                    "deletion WHERE ?1 IS NULL OR job=?1 "
-                                    "ORDER BY seq", job);
+    struct db_rows r = job
+        ? ledger_rows (l, err, "SELECT " LEDGER_DELETION " FROM deletion "
+                       "WHERE job=?1 ORDER BY seq", job)
+        : ledger_rows (l, err, "SELECT " LEDGER_DELETION " FROM deletion "
+                       "ORDER BY seq");
     struct ledger_deletion d;
 
     while (db_step (&r))
@@ -312,11 +314,15 @@ static int forget_assignment (struct ledger *l,
  */
 static int end_job (struct ledger *l, const char *job, struct err *err)
 {
+    int left = 0;
     int rc = ledger_built (l, job) == 0
                  ? 0 : ledger_set_built (l, job, 0, NULL, err);
 
-    if (rc < 0 || ledger_newest (l, job, ITEM_RAW) > 0)
-        return rc;
+    if (rc == 0)
+        rc = db_one (ledger_rows (l, err, "SELECT EXISTS (SELECT 1 FROM item "
+                                  "WHERE job=?1)", job), left);
+    if (rc < 0 || left)
+        return rc < 0 ? rc : 0;
     rc = ledger_do (l, err, "DELETE FROM heard WHERE job=?1", job);
     return rc < 0 ? rc : ledger_do (l, err, "DELETE FROM clock WHERE job=?1",
                                     job);

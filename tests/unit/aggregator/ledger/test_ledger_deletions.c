@@ -3,6 +3,7 @@
  */
 #include "aggregator/ledger/ledger_check.h"
 
+#include "ledger/ledger_private.h"
 #include "store/db.h"
 #include "store/record.h"
 
@@ -428,6 +429,82 @@ static void test_verified (void **state)
     (void)sqlite3_close (db);
 }
 
+/* ---- what it costs ---- */
+
+#define MANY 2000               // captures
+#define FEW_STEPS 1000          // of SQLite's machine: no table is read
+
+static int64_t steps;
+
+static int count_step (void *arg)
+{
+    (void)arg;
+    steps++;
+    return 0;
+}
+
+static struct ledger_item numbered (const char *job, int n)
+{
+    struct ledger_item i = version ("c", "a", 10);
+
+    (void)snprintf (i.job, sizeof (i.job), "%s", job);
+    (void)snprintf (i.capture, sizeof (i.capture), "c%d", n);
+    return i;
+}
+
+/* In a job of many captures, and in a root where many others were removed and
+ * assigned.
+ */
+static void enter_many (struct root *r)
+{
+    struct ledger_assignment g;
+
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    for (int n = 0; n < MANY; n++) {
+        struct ledger_item i = numbered ("j", n), k = numbered ("k", n);
+        struct ledger_item s = of_scope ("a", 10 + n);
+
+        assert_int_equal (ledger_add_item (r->l, &i, NULL), 1);
+        assert_int_equal (delete (r, &k, 5), 1);
+        g = assignment (&s, 1);
+        (void)snprintf (g.job, sizeof (g.job), "k");
+        assert_int_equal (ledger_assign (r->l, &g, NULL), 1);
+    }
+}
+
+static int no_assignment (void *arg, const struct ledger_assignment *a)
+{
+    (void)arg;
+    (void)a;
+    return -1;
+}
+
+static int any_deletion (void *arg, const struct ledger_deletion *d)
+{
+    (void)arg;
+    (void)d;
+    return 0;
+}
+
+/* No step of a removal, and no build, reads all that there is. */
+static void test_cost (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item i = numbered ("j", 7);
+
+    enter_many (r);
+    sqlite3_progress_handler (r->l->db, 1, count_step, NULL);
+    assert_int_equal (delete (r, &i, 5), 1);
+    assert_true (steps > 0 && steps < FEW_STEPS);
+    steps = 0;
+    assert_int_equal (ledger_each_deletion (r->l, "j", any_deletion, NULL,
+                                            NULL), 0);
+    assert_int_equal (ledger_each_assignment (r->l, "j", no_assignment, NULL,
+                                              NULL), 0);
+    assert_true (steps > 0 && steps < FEW_STEPS);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +519,7 @@ int main (void)
         ROOT_TEST (test_recovered),
         ROOT_TEST (test_marks),
         ROOT_TEST (test_verified),
+        ROOT_TEST (test_cost),
         cmocka_unit_test (test_record),
     };
 
