@@ -94,9 +94,12 @@ static int one_deletion (struct db_rows r, struct ledger_deletion *ret,
     return rc < 0 ? rc : found;
 }
 
-// of a place this version, else it and those of newer versions
+// of a place this version, else it and those of newer versions; of what had
+// arrived before also if it has no date
 #define DELETES \
     ITS_CAPTURE "AND (newest_ns=?5 OR (place='' AND ?5>0 AND newest_ns>?5)) "
+#define DELETED \
+    ITS_CAPTURE "AND (newest_ns=?5 OR (place='' AND newest_ns>?5)) "
 
 int ledger_removed_at (struct ledger *l, const struct ledger_item *item,
                        int64_t *at_ns, struct err *err)
@@ -109,7 +112,7 @@ int ledger_removed_at (struct ledger *l, const struct ledger_item *item,
         return 0;
     ledger_deletion_of (item, &d);
     rc = db_one (ledger_rows (l, err, "SELECT count(*), ifnull(max(at_ns), 0) "
-                              "FROM deletion WHERE " DELETES,
+                              "FROM deletion WHERE " DELETED,
                               ITS_VERSION (&d)), found, *at_ns);
     return rc < 0 ? rc : found > 0;
 }
@@ -213,13 +216,13 @@ int ledger_last_deletion (struct ledger *l, const char *job,
 
 /* ---- forgetting items ---- */
 
-// of a place this version, else all up to it that have a date, if it has one
+// of a place this version, else all up to it, and those without a date
 #define ITS_ITEMS_OF_PLACE \
     "scope=?1 AND place=?2 AND place<>'' AND capture=?3 AND rank=?4 AND " \
     "newest_ns=?5 AND received_ns<=?6"
 #define ITS_ITEMS_OF_JOB \
     "job=?1 AND place=?2 AND capture=?3 AND rank=?4 AND kind IN (1, 2) AND " \
-    "(newest_ns=?5 OR (newest_ns>0 AND newest_ns<?5)) AND received_ns<=?6"
+    "newest_ns<=?5 AND received_ns<=?6"
 #define READ_ITEM \
     "SELECT seq, superseded, sum, content, job, kind, path FROM item WHERE "
 

@@ -7,7 +7,8 @@
  *
  * It is a mark in time: what arrived (received_ns) up to at_ns is deleted, and
  * stays so if the deletion is withdrawn later, at its new at_ns.  Whatever
- * arrived after that was let in, and counts.  So the order in which records are
+ * arrived after that was let in, and counts.  Items without a date that arrived
+ * up to then are deleted, too: the same content may have got a date later.  So the order in which records are
  * met does not matter.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_DELETIONS_H
@@ -34,8 +35,8 @@ typedef int ledger_deletion_fn (void *arg, const struct ledger_deletion *d);
 
 bool ledger_valid_deletion (const struct ledger_deletion *d);
 
-/* What deletes this item, with job, time and user left to the caller.  Items
- * without a date are deleted only by deletions without one.
+/* What deletes this item, with job, time and user left to the caller.  What
+ * arrives without a date is refused only by a deletion without one.
  */
 void ledger_deletion_of (const struct ledger_item *item,
                          struct ledger_deletion *ret);

@@ -69,7 +69,9 @@ static void test_versions (void **state)
     assert_int_equal (count_all (r).n, 2);
 }
 
-/* Without a date nobody knows what is older. */
+/* Without a date nobody knows what is older: what had arrived before goes, what
+ * arrives later is refused only by a deletion without a date.
+ */
 static void test_undated (void **state)
 {
     struct root *r = *state;
@@ -78,8 +80,12 @@ static void test_undated (void **state)
     assert_int_equal (enter (r, a, "a"), 1);
     assert_int_equal (enter (r, b, "b"), 1);
     assert_int_equal (delete (r, &b, 5), 1);
-    assert_int_equal (count_all (r).n, 1);
+    assert_int_equal (count_all (r).n, 0);
     assert_int_equal (ledger_find_deletion (r->l, &a, NULL, NULL), 0);
+    a.received_ns = 4;
+    assert_int_equal (ledger_date_arrival (r->l, &a, NULL), 0);
+    assert_int_equal (a.received_ns, 6);
+    assert_int_equal (enter (r, a, "a"), 1);
     assert_int_equal (delete (r, &a, 6), 1);
     assert_int_equal (count_all (r).n, 0);
     assert_int_equal (ledger_find_deletion (r->l, &a, NULL, NULL), 1);
@@ -286,10 +292,18 @@ static void test_any_order (void **state)
         deletion_told (8, false),
     };
 
+    const struct told dated[] = {       // first it came without a date
+        deletion_told (5, false), item_told ("a", "x", 0, 3),
+        item_told ("a", "x", 20, 4), item_told ("b", "y", 0, 3),
+        item_told ("c", "z", 0, 6),
+    };
+
     all_orders (r, again, 5, "a7 ");
     all_orders (r, older, 4, "a7 ");
     all_orders (r, newer, 4, "a7 ");
     all_orders (r, twice, 5, "");
+    each_order (r, dated, 5, (size_t[]){ 0, 1, 2, 3, 4 }, 0, "c6 ");
+    each_order (r, dated, 2, (size_t[]){ 0, 1 }, 0, "");
 }
 
 /* What arrives is dated after the withdrawal that lets it in, and what was
