@@ -41,7 +41,7 @@ static int on_item (struct check *c, const struct ledger_item *i)
 
     item.rows = rc > 0 ? store_sum_rows (c->store, c->fresh, i, &place) : 0;
     if (rc >= 0)
-        rc = ledger_add_recorded (c->fresh, &item, c->err);
+        rc = ledger_add_item (c->fresh, &item, c->err);
     c->report->items += rc == 1;
     return rc < 0 ? rc : 0;
 }

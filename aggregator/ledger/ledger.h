@@ -249,20 +249,14 @@ int ledger_each_content (struct ledger *l,
 int ledger_has_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err);
 
-/* Enter an item whose content is here: 1.  Repeating it changes nothing: 0,
- * also if it now belongs to a newer version of its capture.  Of items with
+/* Enter an item whose content is here: 1.  Repeating it changes only when it
+ * arrived last: 0, also if it now belongs to a newer version of its capture.  Of items with
  * different content the one with the latest newest_ns counts, then the last one
  * to arrive (received_ns).  An item that arrived (received_ns) before a deletion
  * of its version, or its withdrawal, is not entered: 0.
  */
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err);
-
-/* The same for a record of a segment, which are met in any order: a repeated one
- * tells when the item arrived last.
- */
-int ledger_add_recorded (struct ledger *l, const struct ledger_item *item,
-                         struct err *err);
 
 /* Set the checksum of rows (ledger_item.rows) of items that have a key and no
  * such checksum, to what 'fn' says, 0: unknown.

@@ -242,15 +242,13 @@ static int change_item (struct ledger *l, const struct known *k,
  * may have another mode.
  */
 static int renew_item (struct ledger *l, const struct known *k,
-                       const struct ledger_item *item, bool recorded,
-                       struct err *err)
+                       const struct ledger_item *item, struct err *err)
 {
     struct ledger_item renewed = k->item;
 
     renewed.newest_ns = item->newest_ns;
     renewed.facts = item->facts;
-    if ((recorded || l->any_deleted) &&
-        renewed.received_ns < item->received_ns)
+    if (renewed.received_ns < item->received_ns)
         renewed.received_ns = item->received_ns;
     return change_item (l, k, &renewed, err);
 }
@@ -329,15 +327,9 @@ static int add_version (struct ledger *l, const struct ledger_item *item,
     return rc;
 }
 
-struct adding {
-    struct ledger_item item;
-    bool recorded;              // a record of a segment says so
-};
-
 static int add_item (struct ledger *l, void *arg, struct err *err)
 {
-    const struct adding *a = arg;
-    struct ledger_item item = a->item;
+    struct ledger_item item = *(const struct ledger_item *)arg;
     struct known k;
     int rc = is_removed (l, &item, err);
 
@@ -346,10 +338,10 @@ static int add_item (struct ledger *l, void *arg, struct err *err)
     if ((rc = find_item (l, &item, &k, err)) < 0)
         return rc;
     if (is_known (&k, &item))
-        return a->recorded ? note_arrival (l, &k, &item, err) : 0;
+        return note_arrival (l, &k, &item, err);
     if (k.seq > 0 && !k.superseded)
-        return renew_item (l, &k, &item, a->recorded, err);
-    if (item.received_ns == 0 && !a->recorded)
+        return renew_item (l, &k, &item, err);
+    if (item.received_ns == 0)
         item.received_ns = clock_wall_ns ();
     if (*item.dir)
         return add_version (l, &item, err);
@@ -360,17 +352,9 @@ static int add_item (struct ledger *l, void *arg, struct err *err)
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err)
 {
-    struct adding a = { *item, false };
+    struct ledger_item copy = *item;
 
-    return ledger_within (l, add_item, &a, err);
-}
-
-int ledger_add_recorded (struct ledger *l, const struct ledger_item *item,
-                         struct err *err)
-{
-    struct adding a = { *item, true };
-
-    return ledger_within (l, add_item, &a, err);
+    return ledger_within (l, add_item, &copy, err);
 }
 
 static int set_rows (struct ledger *l, int64_t seq,

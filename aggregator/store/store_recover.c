@@ -61,7 +61,7 @@ int store_enter (const struct store *s, struct ledger *ledger,
     rc = ledger_find_content (ledger, &i->content, &place, err);
     if (rc > 0)                 // else it was not acknowledged
         item.rows = store_sum_rows (s, ledger, i, &place);
-    return rc <= 0 ? rc : ledger_add_recorded (ledger, &item, err);
+    return rc <= 0 ? rc : ledger_add_item (ledger, &item, err);
 }
 
 static int store_recover_enter (void *arg, const struct record *r, int bad,

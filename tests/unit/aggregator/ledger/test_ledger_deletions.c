@@ -226,7 +226,7 @@ static void tell (struct root *r, const struct told *t, size_t n,
         const struct told *one = &t[order[i]];
         int rc = *one->deletion.job
                      ? ledger_delete (r->l, &one->deletion, NULL)
-                     : ledger_add_recorded (r->l, &one->item, NULL);
+                     : ledger_add_item (r->l, &one->item, NULL);
 
         assert_true (rc >= 0);
     }
@@ -361,6 +361,31 @@ static void test_least_time (void **state)
     assert_int_equal (ledger_each_version (r->l, &all, 9, note_time, &at_ns,
                                            NULL), 0);
     assert_int_equal (at_ns, 21);
+}
+
+/* What arrived again has a record of then: a removal is later, also if the clock
+ * stepped back since.
+ */
+static void test_later_than_renewed (void **state)
+{
+    struct root *r = *state;
+    const struct ledger_choice all = { "j", -1, "" };
+    struct ledger_item a = version ("c", "a", 10), b = version ("c", "a", 20);
+    int64_t at_ns = 0;
+
+    b.received_ns = 9;
+    assert_int_equal (enter (r, a, "a"), 1);
+    (void)enter (r, b, "a");
+    assert_int_equal (ledger_each_version (r->l, &all, 9, note_time, &at_ns,
+                                           NULL), 0);
+    assert_int_equal (at_ns, 9);
+    b.received_ns = 11;         // twice in one commit
+    (void)enter (r, b, "a");
+    assert_int_equal (ledger_each_version (r->l, &all, 9, note_time, &at_ns,
+                                           NULL), 0);
+    assert_int_equal (at_ns, 11);
+    root_close (r);
+    root_open (r);
 }
 
 /* The commit was not finished: the next start removes what the record says. */
@@ -530,6 +555,7 @@ int main (void)
         ROOT_TEST (test_any_order),
         ROOT_TEST (test_arrival),
         ROOT_TEST (test_least_time),
+        ROOT_TEST (test_later_than_renewed),
         ROOT_TEST (test_recovered),
         ROOT_TEST (test_marks),
         ROOT_TEST (test_verified),
