@@ -113,14 +113,6 @@ static int check_segment (struct check *c, int64_t n)
     return rc;
 }
 
-static int64_t sum_rows (void *arg, const struct ledger_item *item)
-{
-    const struct check *c = arg;
-
-    return item->lost ? 0 : store_sum_rows (c->store, c->fresh, item,
-                                            &item->place);
-}
-
 /* A content may be behind the item, where it was moved to. */
 int check_segments (struct check *c)
 {
@@ -128,5 +120,5 @@ int check_segments (struct check *c)
 
     for (size_t i = 0; i < c->nsegments && rc == 0; i++)
         rc = check_segment (c, c->segments[i]);
-    return rc < 0 ? rc : ledger_sum_rows (c->fresh, sum_rows, c, c->err);
+    return rc < 0 ? rc : store_sum_all_rows (c->store, c->fresh, c->err);
 }

@@ -225,6 +225,12 @@ int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
                         const struct ledger_item *item,
                         const struct ledger_place *place);
 
+/* Set it, in a transaction, for all items that have none: their contents were
+ * met after them.
+ */
+int store_sum_all_rows (const struct store *s, struct ledger *ledger,
+                        struct err *err);
+
 /* The numbers of the files of segments in a root, whatever a ledger says, in
  * order; *numbers is the caller's.  -ENOENT: it is no root; -ENOMEM, or the
  * system's error.

@@ -344,3 +344,24 @@ int64_t store_sum_rows (const struct store *s, struct ledger *ledger,
     store_reader_destroy (r);
     return rc < 0 ? 0 : digest_number (&digest);
 }
+
+struct summing {
+    const struct store *store;
+    struct ledger *ledger;
+};
+
+static int64_t sum_rows (void *arg, const struct ledger_item *item)
+{
+    const struct summing *s = arg;
+
+    return item->lost ? 0 : store_sum_rows (s->store, s->ledger, item,
+                                            &item->place);
+}
+
+int store_sum_all_rows (const struct store *s, struct ledger *ledger,
+                        struct err *err)
+{
+    struct summing all = { s, ledger };
+
+    return ledger_sum_rows (ledger, sum_rows, &all, err);
+}

@@ -4,7 +4,9 @@
  * may be records of the last commit, which was not finished.  Whole records are
  * entered: nobody was told, but an agent did offer them.  The rest is cut off.
  * If the ledger is an older one (from a backup), much more follows, all of it
- * acknowledged: so nothing is cut off that has a whole record behind it.
+ * acknowledged: so nothing is cut off that has a whole record behind it.  And
+ * what collecting has moved since may be in any order: all of it is entered in
+ * one transaction, and items whose content follows behind them once more.
  */
 #include "store/store_private.h"
 
@@ -16,6 +18,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +33,7 @@ struct tail {
     uint64_t at;                // end of what was checked
     uint64_t end;               // end of the last whole record
     bool lists;                 // there were some
+    bool again;                 // the content of an item was not met yet
 };
 
 int store_enter (const struct store *s, struct ledger *ledger,
@@ -59,9 +63,11 @@ int store_enter (const struct store *s, struct ledger *ledger,
     }
     item = *i;
     rc = ledger_find_content (ledger, &i->content, &place, err);
-    if (rc > 0)                 // else it was not acknowledged
+    if (rc <= 0 || (rc = ledger_has_item (ledger, i, err)) < 0)
+        return rc;
+    if (rc == 0)
         item.rows = store_sum_rows (s, ledger, i, &place);
-    return rc <= 0 ? rc : ledger_add_item (ledger, &item, err);
+    return ledger_add_item (ledger, &item, err);
 }
 
 static int store_recover_enter (void *arg, const struct record *r, int bad,
@@ -77,6 +83,8 @@ static int store_recover_enter (void *arg, const struct record *r, int bad,
     t->lists = t->lists || r->kind == RECORD_LIST;
     if ((rc = store_enter (t->store, t->ledger, r, t->err)) < 0)
         return rc;
+    if (rc == 0 && r->kind == RECORD_ITEM)
+        t->again = t->again || ledger_has_item (t->ledger, &r->item, NULL) == 0;
     t->store->recovered.records++;
     t->store->recovered.entered += size;
     t->store->recovered.between += t->at - size - t->end;
@@ -98,33 +106,58 @@ static int cut_behind (struct tail *t)
 }
 
 /* Enter the records of the open segment from 'committed' on. */
-static int roll_forward (struct store *s, struct ledger *ledger,
-                         struct err *err)
+static int roll_forward (struct tail *t)
 {
-    struct tail t = { s, ledger, err, s->committed, s->committed, false };
+    struct store *s = t->store;
     struct stat st;
     int rc;
 
+    t->at = t->end = s->committed;
     if (fstat (s->segment_fd, &st) < 0)
-        return err_sys (err, errno, "cannot read segment %" PRId64,
+        return err_sys (t->err, errno, "cannot read segment %" PRId64,
                         s->segment);
     if ((uint64_t)st.st_size < s->committed)
-        return err_set (err, EBADMSG, "segment %" PRId64 " of %s is cut short: "
-                        "rollcall fsck aggregator --repair lists what is "
-                        "missing", s->segment, s->root);
-    if ((rc = ledger_begin (ledger, err)) < 0)
-        return rc;
+        return err_set (t->err, EBADMSG, "segment %" PRId64 " of %s is cut "
+                        "short: rollcall fsck aggregator --repair lists what "
+                        "is missing", s->segment, s->root);
     rc = record_scan (s->segment_fd, s->segment, s->committed,
-                      (uint64_t)st.st_size, store_recover_enter, &t, err);
-    if (rc == 0 && t.lists)
-        rc = store_drop_broken (s, ledger, err);
-    if (rc == 0)
-        rc = cut_behind (&t);
-    if ((rc = ledger_finish (ledger, rc, err)) < 0)
+                      (uint64_t)st.st_size, store_recover_enter, t, t->err);
+    if (rc < 0 || (rc = cut_behind (t)) < 0)
         return rc;
-    s->recovered.cut += (uint64_t)st.st_size - t.end;
-    s->end = s->committed = t.end;
+    s->recovered.cut += (uint64_t)st.st_size - t->end;
+    s->end = s->committed = t->end;
     return 0;
+}
+
+/* The contents are here by now; an item without one was not acknowledged. */
+static int enter_again (void *arg, const struct record *r, int bad,
+                        const struct ledger_place *gap)
+{
+    struct tail *t = arg;
+    int rc;
+
+    (void)gap;
+    if (!r || bad < 0 || r->kind != RECORD_ITEM)
+        return 0;
+    rc = store_enter (t->store, t->ledger, r, t->err);
+    return rc < 0 ? rc : 0;
+}
+
+static int roll_again (struct tail *t, int64_t segment, uint64_t from)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int fd, rc;
+
+    store_segment_path (t->store->root, segment, path);
+    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || fstat (fd, &st) < 0)
+        rc = err_sys (t->err, errno, "cannot read %s", path);
+    else
+        rc = record_scan (fd, segment, from, (uint64_t)st.st_size, enter_again,
+                          t, t->err);
+    fileio_close (fd);
+    return rc;
 }
 
 struct store_recovered store_recovered (const struct store *s)
@@ -210,7 +243,7 @@ static int open_empty (struct store *s, struct ledger *ledger,
 
 int store_write_all (struct store *s, struct ledger *ledger, struct err *err)
 {
-    struct tail t = { s, ledger, err, 0, 0, false };
+    struct tail t = { .store = s, .ledger = ledger, .err = err };
     int rc = open_empty (s, ledger, err);
 
     if (rc == 0)
@@ -311,24 +344,48 @@ static int begin (struct store *s, struct ledger *ledger,
     return rc < 0 ? rc : ledger_set_segment (ledger, 1, 0, err);
 }
 
-/* Go on behind what the ledger knows.  Numbers may be missing: collecting
- * removes segments.
+/* Go on behind what the ledger knows.  Numbers may be missing, that of its last
+ * segment too: collecting removes segments.
  */
+static int enter_segments (struct tail *t, int64_t last, const int64_t *numbers,
+                           size_t n)
+{
+    struct store *s = t->store;
+    uint64_t from = s->committed;
+    int rc = 0;
+
+    if (n == 0 || numbers[n - 1] < last) {
+        numbers = &last;
+        n = 1;
+    }
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (numbers[i] < last)
+            continue;
+        s->committed = s->end = numbers[i] == last ? from : 0;
+        if ((rc = store_open_segment (s, numbers[i], t->err)) == 0)
+            rc = roll_forward (t);
+    }
+    for (size_t i = 0; i < n && rc == 0 && t->again; i++) {
+        if (numbers[i] >= last)
+            rc = roll_again (t, numbers[i], numbers[i] == last ? from : 0);
+    }
+    return rc;
+}
+
 static int resume (struct store *s, struct ledger *ledger, int64_t last,
                    const int64_t *numbers, size_t n, struct err *err)
 {
-    int rc = store_open_segment (s, last, err);
+    struct tail t = { .store = s, .ledger = ledger, .err = err };
+    int rc = ledger_begin (ledger, err);
 
-    if (rc == 0)
-        rc = roll_forward (s, ledger, err);
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        if (numbers[i] <= last)
-            continue;
-        s->committed = s->end = 0;
-        if ((rc = store_open_segment (s, numbers[i], err)) == 0)
-            rc = roll_forward (s, ledger, err);
-    }
-    return rc;
+    if (rc < 0)
+        return rc;
+    rc = enter_segments (&t, last, numbers, n);
+    if (rc == 0 && t.lists)
+        rc = store_drop_broken (s, ledger, err);
+    if (rc == 0 && (t.lists || t.again))
+        rc = store_sum_all_rows (s, ledger, err);
+    return ledger_finish (ledger, rc, err);
 }
 
 static int store_recover (struct store *s, struct ledger *ledger,

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "store/gc.h"
+#include "store/store_private.h"
 
 #include <sys/stat.h>
 
@@ -255,6 +256,80 @@ static void test_lease (void **state)
     assert_false (has_segment (r, 1));
 }
 
+/* ---- an older ledger, from before something was collected ---- */
+
+static void put_back (struct root *r, bool back)
+{
+    char command[3 * PATH_MAX];
+
+    (void)snprintf (command, sizeof (command), back ? "cp '%s.old' '%s'"
+                                                    : "cp '%s' '%s.old'",
+                    r->db, r->db);
+    root_close (r);
+    assert_int_equal (system (command), 0);
+    root_open (r);
+}
+
+/* Enter an item whose content is here. */
+static void enter_known (struct root *r, const struct ledger_item *i)
+{
+    assert_int_equal (store_put_item (r->s, i, NULL), 0);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_add_item (r->l, i, NULL), 1);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+}
+
+/* Contents are behind their items now: all that was acknowledged is entered. */
+static void test_older_ledger (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = dated ("a", "aaaa"), b, d, c = dated ("c", "cccc"),
+                       e = dated ("e", "eeee");
+
+    assert_int_equal (enter (r, e, "eeee"), 1);
+    put_back (r, false);
+    assert_int_equal (store_open_next (r->s, NULL), 0);
+    assert_int_equal (enter (r, a, "aaaa"), 1);
+    assert_int_equal (enter (r, c, "cccc"), 1);
+    b = large (r, "b", 'x');
+    assert_int_equal (store_open_next (r->s, NULL), 0);
+    a = dated ("a2", "aaaa");
+    enter_known (r, &a);
+    d = large (r, "d", 'y');      // its list is before its chunks then
+    remove_it (r, &c);
+    remove_it (r, &b);
+    assert_int_equal (collect (r, &all, 0).removed, 1);
+    assert_false (has_segment (r, 2));
+    put_back (r, true);
+    assert_int_equal (count_all (r).n, 4);
+    check_bytes (r, &a.content, "aaaa");
+    check_bytes (r, &e.content, "eeee");
+    check_large (r, &d);
+    root_close (r);
+    root_open (r);
+}
+
+/* The last segment that it knows was collected. */
+static void test_older_ledger_collected (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = dated ("a", "aaaa"), b = dated ("b", "bb");
+
+    assert_int_equal (enter (r, a, "aaaa"), 1);
+    assert_int_equal (enter (r, b, "bb"), 1);
+    put_back (r, false);
+    remove_it (r, &a);
+    assert_int_equal (collect (r, &all, 0).removed, 1);
+    assert_false (has_segment (r, 1));
+    put_back (r, true);
+    assert_false (has_segment (r, 1));
+    assert_int_equal (count_all (r).n, 1);
+    check_bytes (r, &b.content, "bb");
+}
+
 /* A damaged segment stays, for a check. */
 static void test_damaged (void **state)
 {
@@ -288,6 +363,8 @@ int main (void)
         ROOT_TEST (test_asked_list),
         ROOT_TEST (test_list_again),
         ROOT_TEST (test_lease),
+        ROOT_TEST (test_older_ledger),
+        ROOT_TEST (test_older_ledger_collected),
         ROOT_TEST (test_damaged),
     };
 
