@@ -270,7 +270,7 @@ int ledger_sum_rows (struct ledger *l,
  * another.  This assigns one version to a job, with its present and future raw
  * files: then the newest of the job's versions of that place, rank and name
  * counts.  It may move from another job.  Results of both must be rebuilt.  1,
- * or 0 if it was assigned to that job already.
+ * or 0 if it was assigned to that job already: then the later time counts.
  */
 int ledger_assign (struct ledger *l, const struct ledger_assignment *a,
                    struct err *err);

@@ -154,12 +154,16 @@ static int assign (struct ledger *l, void *arg, struct err *err)
     int rc = ledger_find_assignment (l, &was, err);
     bool had = rc == 1;
 
-    if (rc < 0 || (had && strcmp (was.job, a->job) == 0))
+    bool same = had && strcmp (was.job, a->job) == 0;
+
+    if (rc < 0 || (same && was.at_ns >= a->at_ns))
         return rc < 0 ? rc : 0;
     if (had) {
         l->total.rows--;
         l->total.sum -= (uint64_t)ledger_assignment_sum (&was);
     }
+    if (same)                   // a deletion may lie between
+        return write_row (l, a, err);
     if ((rc = write_row (l, a, err)) == 0 &&
         (rc = move_items (l, a, err)) == 0)
         rc = ledger_settle_versions (l, a->job, a->dir, a->rank, a->capture,

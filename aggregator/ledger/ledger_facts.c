@@ -56,18 +56,26 @@ bool ledger_read_fact (sqlite3_stmt *st, struct ledger_fact *f)
 #define REPLACED " FROM fact WHERE job=?1 AND key=?2 AND (key<>'" FACT_TAG \
     "' OR value=?3)"
 
-int ledger_has_fact (struct ledger *l, const struct ledger_fact *f,
-                     struct err *err)
+/* Its row: seq 0 if there is none, which is as if it was gone. */
+static int find_fact (struct ledger *l, const struct ledger_fact *f,
+                      struct ledger_fact *ret, struct err *err)
 {
     struct db_rows r = ledger_rows (l, err, "SELECT " LEDGER_FACT " FROM fact "
                                     "WHERE job=?1 AND key=?2 AND value=?3",
                                     f->job, f->key, f->value);
-    struct ledger_fact known = { .gone = true };        // without a row, too
-    int rc;
 
-    if (db_step (&r) && !ledger_read_fact (r.st, &known))
+    *ret = (struct ledger_fact){ .gone = true };
+    if (db_step (&r) && !ledger_read_fact (r.st, ret))
         r.rc = ledger_damaged (err);
-    rc = db_end (&r);
+    return db_end (&r);
+}
+
+int ledger_has_fact (struct ledger *l, const struct ledger_fact *f,
+                     struct err *err)
+{
+    struct ledger_fact known;
+    int rc = find_fact (l, f, &known, err);
+
     return rc < 0 ? rc : known.gone == f->gone;
 }
 
@@ -132,12 +140,28 @@ static int forget_command (struct ledger *l, const struct ledger_fact *f,
                ? drop_replaced (l, &command, err) : 0;
 }
 
+/* It was said again: the record of what was said between may be gone. */
+static int say_again (struct ledger *l, const struct ledger_fact *known,
+                      const struct ledger_fact *f, struct err *err)
+{
+    int64_t sum = ledger_fact_sum (f);
+
+    if (known->seq == 0 || known->at_ns >= f->at_ns)
+        return 0;
+    l->total.sum += (uint64_t)sum - (uint64_t)ledger_fact_sum (known);
+    return ledger_do (l, err, "UPDATE fact SET at_ns=?2, by=?3, sum=?4 WHERE "
+                      "seq=?1", known->seq, f->at_ns, f->by, sum);
+}
+
 static int set_fact (struct ledger *l, void *arg, struct err *err)
 {
     const struct ledger_fact *f = arg;
+    struct ledger_fact known;
     int64_t sum = ledger_fact_sum (f), seq;
-    int rc = ledger_has_fact (l, f, err);
+    int rc = find_fact (l, f, &known, err);
 
+    if (rc == 0 && known.gone == f->gone)
+        return say_again (l, &known, f, err);
     if (rc == 0)
         rc = is_forgotten (l, f, err);
     if (rc == 0 && (rc = forget_command (l, f, err)) < 0)

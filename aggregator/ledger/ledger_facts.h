@@ -50,7 +50,8 @@ bool ledger_valid_fact (const struct ledger_fact *f);
 bool ledger_valid_tag (const char *tag);
 
 /* Enter a fact, or that it is gone; it replaces another value of its key,
- * unless that is FACT_TAG.  1, or 0 if the ledger says so already.
+ * unless that is FACT_TAG.  1, or 0 if the ledger says so already: then the
+ * later time counts, and who said it then.
  */
 int ledger_set_fact (struct ledger *l, const struct ledger_fact *f,
                      struct err *err);

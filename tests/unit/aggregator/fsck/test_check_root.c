@@ -64,6 +64,39 @@ static void deliver (const char *root, const char *capture, const char *bytes,
     ledger_close (l);
 }
 
+/* Of a pin, its end and another pin, collecting has left the records of the
+ * pins: nothing is missing.
+ */
+static void test_pinned_again (void **state)
+{
+    struct fixture *f = *state;
+    struct ledger *l = NULL;
+    struct store *s = NULL;
+    char path[PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->root);
+    assert_int_equal (ledger_open (path, &l, NULL), 0);
+    assert_int_equal (store_open (f->root, l, &s, NULL), 0);
+    assert_int_equal (ledger_begin (l, NULL), 0);
+    for (int at_ns = 6; at_ns < 9; at_ns++) {
+        const struct ledger_fact pin = { .job = "j", .key = FACT_PIN,
+                                         .value = "1", .at_ns = at_ns,
+                                         .gone = at_ns == 7 };
+
+        if (!pin.gone)
+            assert_int_equal (store_note_fact (s, &pin, NULL), 0);
+        assert_int_equal (ledger_set_fact (l, &pin, NULL), 1);
+    }
+    assert_int_equal (store_sync (s, NULL), 0);
+    assert_int_equal (store_account (s, l, NULL), 0);
+    assert_int_equal (ledger_commit (l, NULL), 0);
+    store_committed (s);
+    store_close (s);
+    ledger_close (l);
+    assert_int_equal (fsck_check (f, f->root, false).damaged, 0);
+    assert_string_equal (f->said, "");
+}
+
 /* Item 0 once more, into the root that a check has mended. */
 static void deliver_again (const char *root)
 {
@@ -419,7 +452,7 @@ int main (void)
         TEST (test_homeless), TEST (test_locked), TEST (test_damaged_twice),
         TEST (test_repair_cut_short), TEST (test_aside_twice),
         TEST (test_superseded), TEST (test_superseded_undated),
-        TEST (test_removed),
+        TEST (test_removed), TEST (test_pinned_again),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

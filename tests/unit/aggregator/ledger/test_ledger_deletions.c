@@ -157,6 +157,28 @@ static void test_place_settled (void **state)
     root_open (r);
 }
 
+/* It was assigned again when the deletion was withdrawn, whose record collecting
+ * has moved behind that.
+ */
+static void test_place_again (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = of_scope ("a", 10);
+    struct ledger_assignment was = assignment (&a, 2), is = assignment (&a, 7);
+    struct ledger_deletion back = deletion (&a, 6);
+
+    back.gone = true;
+    a.received_ns = 7;
+    assert_int_equal (ledger_assign (r->l, &was, NULL), 1);
+    assert_int_equal (ledger_assign (r->l, &is, NULL), 0);
+    assert_int_equal (ledger_assign (r->l, &was, NULL), 0);
+    assert_int_equal (ledger_delete (r->l, &back, NULL), 1);
+    assert_int_equal (enter (r, a, "a"), 1);
+    assert_int_equal (count_all (r).n, 1);
+    root_close (r);
+    root_open (r);
+}
+
 /* A later word counts, in whatever order they come. */
 static void test_withdrawn (void **state)
 {
@@ -551,6 +573,7 @@ int main (void)
         ROOT_TEST (test_undated),
         ROOT_TEST (test_place),
         ROOT_TEST (test_place_settled),
+        ROOT_TEST (test_place_again),
         ROOT_TEST (test_withdrawn),
         ROOT_TEST (test_any_order),
         ROOT_TEST (test_arrival),

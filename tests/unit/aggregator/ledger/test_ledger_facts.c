@@ -65,6 +65,28 @@ static void test_values (void **state)
     has (r, 0, "tag=b user=y tag=a ");
 }
 
+static int note_time (void *arg, const struct ledger_fact *f)
+{
+    *(int64_t *)arg = f->at_ns;
+    return 0;
+}
+
+/* The record of what was said between may be gone: the last time counts. */
+static void test_again (void **state)
+{
+    struct root *r = *state;
+    int64_t at_ns = 0;
+
+    assert_int_equal (set (r, fact (FACT_PIN, "1", 3)), 1);
+    assert_int_equal (set (r, fact (FACT_PIN, "1", 5)), 0);
+    assert_int_equal (set (r, fact (FACT_PIN, "1", 4)), 0);
+    assert_int_equal (ledger_each_fact (r->l, "j", 0, note_time, &at_ns, NULL),
+                      0);
+    assert_int_equal (at_ns, 5);
+    root_close (r);
+    root_open (r);              // all is verified
+}
+
 /* A command that was forgotten is in no row, and does not come back, in
  * whatever order the records are read.
  */
@@ -181,7 +203,7 @@ static void test_recovered (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        ROOT_TEST (test_values), ROOT_TEST (test_forgotten), ROOT_TEST (test_later),
+        ROOT_TEST (test_values), ROOT_TEST (test_again), ROOT_TEST (test_forgotten), ROOT_TEST (test_later),
         ROOT_TEST (test_verified), cmocka_unit_test (test_tags),
         cmocka_unit_test (test_record), ROOT_TEST (test_recovered),
     };
