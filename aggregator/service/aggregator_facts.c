@@ -41,6 +41,8 @@ void aggregator_note_origin (struct aggregator *a)
 
     if (a->opt->run_dir || a->build_rc < 0)
         return;                 // its root does not last
+    if (ledger_newest (a->ledger, a->building->job.id, ITEM_RAW) == 0)
+        return;                 // it was removed meanwhile, with its command
     about = job_build_about (a->build);
     if (job_build_is_of (a->build, about.user))
         add_fact (a, FACT_USER, about.user, false);

@@ -33,7 +33,7 @@ static bool says (struct service *s, const char *key, const char *value)
     return ledger_has_fact (s->a.ledger, &f, NULL) == 1;
 }
 
-static void built_by (struct service *s, const char *user, bool one)
+static void build_ends (struct service *s, const char *user, bool one)
 {
     struct served served = { .noted_size = 0 };
 
@@ -46,6 +46,15 @@ static void built_by (struct service *s, const char *user, bool one)
     s->a.building = NULL;
     assert_int_equal (service_commit (s), 0);
     assert_int_equal (s->a.nfacts, 0);
+}
+
+static void built_by (struct service *s, const char *user, bool one)
+{
+    const struct ledger_item i = { .job = "j", .kind = ITEM_ROWS,
+                                   .capture = "c", .received_ns = 1 };
+
+    assert_true (ledger_add_item (s->a.ledger, &i, NULL) >= 0);
+    build_ends (s, user, one);
 }
 
 static void test_facts (void **state)
@@ -84,6 +93,16 @@ static void test_two_users (void **state)
     usage_fini (&s->a.usage);
 }
 
+/* Its command went with its last capture, while it was built. */
+static void test_removed (void **state)
+{
+    struct service *s = *state;
+
+    build_ends (s, "alice", true);
+    assert_false (says (s, FACT_COMMAND, "train.py"));
+    assert_false (says (s, FACT_USER, "alice"));
+}
+
 /* A run's root does not last. */
 static void test_run (void **state)
 {
@@ -100,6 +119,7 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_facts), TEST (test_two_users), TEST (test_run),
+        TEST (test_removed),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
