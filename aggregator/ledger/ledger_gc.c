@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 static const char marks_sql[] =
     "CREATE TEMP TABLE IF NOT EXISTS used (id BLOB PRIMARY KEY) WITHOUT ROWID;"
@@ -98,52 +99,78 @@ int ledger_mark_items (struct ledger *l, const char *job, int64_t *seq,
     unsigned n = 0;
     int rc;
 
-    while (db_row (&r, *seq, content)) {
+    while (r.rc == 0 && db_row (&r, *seq, content)) {
         n++;
-        rc = mark_item (l, &content, fn, arg, err);
-        r.rc = rc < 0 ? rc : 0;
+        r.rc = mark_item (l, &content, fn, arg, err);
     }
+    n = r.rc > 0 ? limit : n;
     rc = db_end (&r);
     return rc < 0 ? rc : n == limit;
 }
 
 /* ---- what is to go ---- */
 
-static int each_content (struct db_rows r, ledger_content_fn *fn, void *arg,
-                         struct err *err)
+/* 1: 'fn' has enough, and *last was the last one. */
+static int each_content (struct db_rows r, struct digest *last,
+                         ledger_content_fn *fn, void *arg, struct err *err)
 {
     struct ledger_place p;
-    struct digest id;
+    bool enough;
     int64_t sum;
+    int rc;
 
-    while (db_row (&r, id, p.segment, p.offset, p.stored, p.size, p.form, sum))
-        r.rc = ledger_valid_place (&p) && sum == ledger_content_sum (&id, &p)
-                   ? fn (arg, &id, &p) : ledger_damaged (err);
-    return db_end (&r);
+    while (r.rc == 0 && db_row (&r, *last, p.segment, p.offset, p.stored,
+                                p.size, p.form, sum))
+        r.rc = ledger_valid_place (&p) && sum == ledger_content_sum (last, &p)
+                   ? fn (arg, last, &p) : ledger_damaged (err);
+    enough = r.rc > 0;
+    rc = db_end (&r);
+    return rc < 0 ? rc : enough;
 }
 
-int ledger_each_unused_list (struct ledger *l, ledger_content_fn *fn,
-                             void *arg, struct err *err)
+int ledger_each_unused_list (struct ledger *l, struct digest *id,
+                             ledger_content_fn *fn, void *arg, struct err *err)
 {
     bool was = l->marking;
     int rc;
 
     l->marking = false;         // 'fn' looks up chunks to free them
     rc = each_content (ledger_rows (l, err, "SELECT id, " PLACE " FROM "
-                                    "main.content c WHERE form=16 AND NOT "
-                                    IS_USED), fn, arg, err);
+                                    "main.content c WHERE form=16 AND id>?1 "
+                                    "AND NOT " IS_USED " ORDER BY id", id), id,
+                       fn, arg, err);
     l->marking = was;
     return rc;
+}
+
+struct walking {
+    struct ledger *l;
+    ledger_content_fn *fn;
+    void *arg;
+    struct err *err;
+};
+
+static int walk (void *arg, const struct digest *id,
+                 const struct ledger_place *place)
+{
+    const struct walking *w = arg;
+    int enough = w->fn (w->arg, id, place);
+    int rc = enough < 0 ? enough : note_walked (w->l, id, w->err);
+
+    return rc < 0 ? rc : enough;
 }
 
 int ledger_each_marked_list (struct ledger *l, ledger_content_fn *fn,
                              void *arg, struct err *err)
 {
+    struct walking w = { l, fn, arg, err };
+    struct digest id;
+
     return each_content (ledger_rows (l, err, "SELECT id, " PLACE " FROM "
                                       "main.content c WHERE form=16 AND "
                                       IS_USED " AND NOT EXISTS (SELECT 1 FROM "
                                       "temp.walked w WHERE w.id=c.id)"),
-                         fn, arg, err);
+                         &id, walk, &w, err);
 }
 
 int ledger_note_freed (struct ledger *l, const struct digest *id,
@@ -159,50 +186,74 @@ int ledger_note_young (struct ledger *l, int64_t segment, struct err *err)
                       segment);
 }
 
-int ledger_doom (struct ledger *l, unsigned part, struct err *err)
+int ledger_doom (struct ledger *l, struct digest *id, unsigned limit,
+                 struct err *err)
 {
-    char sql[640], end[16] = "";
+    struct digest first = *id;
+    int rc, more = db_one (ledger_rows (l, err, "SELECT id FROM main.content "
+                                        "WHERE id>?1 ORDER BY id LIMIT 1 OFFSET "
+                                        "?2", &first, limit - 1), *id);
 
-    if (part + 1 < LEDGER_DOOM_PARTS)
-        PRINT (end, "AND id<x'%02x' ", part + 1);
+    if (more < 0)
+        return more;
+    if (more == 0)
+        memset (id, 0xff, sizeof (*id));
     // a list without an item is one of something that was removed
-    PRINT (sql, "INSERT OR IGNORE INTO temp.doomed SELECT segment, id, stored "
-           "FROM main.content c WHERE id>=x'%02x' %sAND NOT " IS_USED " AND "
-           "(form=16 OR EXISTS (SELECT 1 FROM temp.freed f WHERE f.id=c.id) OR "
-           "EXISTS (SELECT 1 FROM main.dead d WHERE d.content=c.id) OR NOT "
-           "EXISTS (SELECT 1 FROM temp.young y WHERE y.segment=c.segment))",
-           part, end);
-    return db_exec (l->db, sql, err);
+    rc = ledger_do (l, err, "INSERT OR IGNORE INTO temp.doomed SELECT segment, "
+                    "id, stored FROM main.content c WHERE id>?1 AND id<=?2 AND "
+                    "NOT " IS_USED " AND (form=16 OR EXISTS (SELECT 1 FROM "
+                    "temp.freed f WHERE f.id=c.id) OR EXISTS (SELECT 1 FROM "
+                    "main.dead d WHERE d.content=c.id) OR NOT EXISTS (SELECT 1 "
+                    "FROM temp.young y WHERE y.segment=c.segment))", &first,
+                    id);
+    return rc < 0 ? rc : more;
 }
 
-#define STILL_DOOMED "SELECT d.id FROM temp.doomed d WHERE NOT EXISTS " \
-    "(SELECT 1 FROM temp.used u WHERE u.id=d.id)"
+int ledger_next_doomed (struct ledger *l, int64_t *segment, uint64_t *doomed,
+                        struct err *err)
+{
+    return db_one (ledger_rows (l, err, "SELECT segment, sum(stored) FROM "
+                                "temp.doomed WHERE segment=(SELECT "
+                                "min(segment) FROM temp.doomed WHERE "
+                                "segment>?1) GROUP BY segment", *segment),
+                   *segment, *doomed);
+}
+
+int ledger_segment_bytes (struct ledger *l, int64_t segment, uint64_t *ret,
+                          struct err *err)
+{
+    int rc = db_one (ledger_rows (l, err, "SELECT ifnull(sum(stored), 0) FROM "
+                                  "main.content WHERE segment=?1", segment),
+                     *ret);
+
+    return rc < 0 ? rc : 0;
+}
+
+#define BEHIND "FROM temp.doomed d WHERE (segment, id)>(?1, ?2) "
+
+int ledger_note_doomed (struct ledger *l, int64_t *segment, struct digest *id,
+                        unsigned limit, struct err *err)
+{
+    struct digest first = *id;
+    int64_t from = *segment;
+    int rc, more = db_one (ledger_rows (l, err, "SELECT segment, id " BEHIND
+                                        "ORDER BY segment, id LIMIT 1 OFFSET "
+                                        "?3", from, &first, limit - 1),
+                           *segment, *id);
+
+    if (more < 0)
+        return more;
+    rc = ledger_do (l, err, "INSERT OR IGNORE INTO main.dead SELECT id " BEHIND
+                    "AND NOT EXISTS (SELECT 1 FROM temp.used u WHERE u.id=d.id)"
+                    " ORDER BY segment, id LIMIT ?3", from, &first, limit);
+    return rc < 0 ? rc : more;
+}
 
 int ledger_drop_lists (struct ledger *l, struct err *err)
 {
-    int rc = ledger_do (l, err, "INSERT OR IGNORE INTO main.dead "
-                        STILL_DOOMED);
-
-    return rc < 0 ? rc : ledger_do (l, err, "DELETE FROM main.content WHERE "
-                                    "form=16 AND id IN (" STILL_DOOMED ")");
-}
-
-int ledger_each_doomed (struct ledger *l,
-                        int (*fn) (void *arg, int64_t segment,
-                                   uint64_t doomed, uint64_t live),
-                        void *arg, struct err *err)
-{
-    struct db_rows r = ledger_rows (l, err, "SELECT d.segment, sum(d.stored), "
-                                    "(SELECT ifnull(sum(c.stored), 0) FROM "
-                                    "main.content c WHERE c.segment="
-                                    "d.segment) FROM temp.doomed d GROUP BY "
-                                    "d.segment");
-    uint64_t doomed, all;
-    int64_t segment;
-
-    while (db_row (&r, segment, doomed, all))
-        r.rc = fn (arg, segment, doomed, all > doomed ? all - doomed : 0);
-    return db_end (&r);
+    return ledger_do (l, err, "DELETE FROM main.content WHERE form=16 AND id IN "
+                      "(SELECT d.id FROM temp.doomed d WHERE NOT EXISTS (SELECT "
+                      "1 FROM temp.used u WHERE u.id=d.id))");
 }
 
 int ledger_is_live (struct ledger *l, const struct digest *id,
@@ -224,9 +275,11 @@ int ledger_is_live (struct ledger *l, const struct digest *id,
 int ledger_each_spared (struct ledger *l, int64_t segment,
                         ledger_content_fn *fn, void *arg, struct err *err)
 {
+    struct digest id;
+
     return each_content (ledger_rows (l, err, "SELECT id, " PLACE " FROM "
                                       "main.content c WHERE segment=?1 AND "
-                                      IS_USED, segment), fn, arg, err);
+                                      IS_USED, segment), &id, fn, arg, err);
 }
 
 /* ---- segments ---- */

@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ITEMS_AT_ONCE 4096
-#define PARTS_AT_ONCE 4         // of LEDGER_DOOM_PARTS
+#define AT_ONCE 4096            // contents and chunks of a step: some ms
 
 /* ---- marking ---- */
 
@@ -23,14 +23,16 @@ struct marking {
     struct err *err;
     uint64_t *bytes;            // stored, of what is marked; or NULL
     bool free;                  // chunks of lists that nothing refers to
+    unsigned chunks;            // of lists, that were looked at
 };
 
 static int mark_chunk (void *arg, const struct store_chunk *chunk)
 {
-    const struct marking *m = arg;
+    struct marking *m = arg;
     int rc = m->free ? ledger_note_freed (m->ledger, &chunk->id, m->err)
                      : ledger_mark_content (m->ledger, &chunk->id, m->err);
 
+    m->chunks++;
     if (rc > 0 && m->bytes)
         *m->bytes += chunk->place.stored;
     return rc < 0 ? rc : 0;
@@ -54,15 +56,15 @@ static int mark_list (void *arg, const struct digest *id,
     rc = store_each_chunk (m->store, m->ledger, id, place, mark_chunk, arg,
                            m->err);
     (void)ledger_set_marking (m->ledger, was);
-    return rc == -EBADMSG && m->free ? 0 : rc;
+    return rc < 0 && (rc != -EBADMSG || !m->free) ? rc : m->chunks >= AT_ONCE;
 }
 
 /* A damaged list of an item says nothing of its chunks: collect nothing. */
 static int mark_items (struct gc *g, struct err *err)
 {
-    struct marking m = { g->ledger, g->store, err, NULL, false };
-    int rc = ledger_mark_items (g->ledger, NULL, &g->seq, ITEMS_AT_ONCE,
-                                mark_list, &m, err);
+    struct marking m = { .ledger = g->ledger, .store = g->store, .err = err };
+    int rc = ledger_mark_items (g->ledger, NULL, &g->seq, AT_ONCE, mark_list,
+                                &m, err);
 
     if (rc == 0)
         g->phase = GC_LISTS;
@@ -72,13 +74,14 @@ static int mark_items (struct gc *g, struct err *err)
 int gc_count_job (struct ledger *ledger, const struct store *store,
                   const char *job, uint64_t *bytes, struct err *err)
 {
-    struct marking m = { ledger, store, err, bytes, false };
+    struct marking m = { .ledger = ledger, .store = store, .err = err,
+                         .bytes = bytes };
     int64_t seq = 0;
     int rc;
 
     do
-        rc = ledger_mark_items (ledger, job, &seq, ITEMS_AT_ONCE, mark_list,
-                                &m, err);
+        rc = ledger_mark_items (ledger, job, &seq, AT_ONCE, mark_list, &m,
+                                err);
     while (rc > 0);
     return rc;
 }
@@ -101,41 +104,39 @@ static int note_young (void *arg, int64_t segment, uint64_t end)
 
 static int free_lists (struct gc *g, struct err *err)
 {
-    struct marking m = { g->ledger, g->store, err, NULL, true };
-    int rc = ledger_each_unused_list (g->ledger, mark_list, &m, err);
+    struct marking m = { .ledger = g->ledger, .store = g->store, .err = err,
+                         .free = true };
+    int rc = ledger_each_unused_list (g->ledger, &g->id, mark_list, &m, err);
 
     g->err = err;
     if (rc == 0)
         rc = ledger_each_segment (g->ledger, note_young, g, err);
+    else
+        return rc;
+    memset (&g->id, 0, sizeof (g->id));
     g->phase = GC_DOOM;
     return rc < 0 ? rc : 1;
 }
 
 static int doom (struct gc *g, struct err *err)
 {
-    int rc = 0;
+    int rc = ledger_doom (g->ledger, &g->id, AT_ONCE, err);
 
-    for (unsigned i = 0; i < PARTS_AT_ONCE && rc == 0; i++)
-        rc = ledger_doom (g->ledger, g->part++, err);
-    if (g->part >= LEDGER_DOOM_PARTS)
+    if (rc == 0)
         g->phase = GC_CHOOSE;
     return rc < 0 ? rc : 1;
 }
 
-static int choose_segment (void *arg, int64_t number, uint64_t doomed,
-                           uint64_t live)
+static int choose_segment (struct gc *g, const struct gc_segment *s)
 {
-    struct gc_segment s = { number, doomed, live };
-    struct gc *g = arg;
-
-    g->report.unused += doomed;
-    if ((double)doomed * 100 <
-        (double)g->opt.least_percent * (double)(doomed + live))
+    g->report.unused += s->doomed;
+    if ((double)s->doomed * 100 <
+        (double)g->opt.least_percent * (double)(s->doomed + s->live))
         return 0;
     g->report.segments++;
-    g->report.freed += doomed;
-    g->report.copied += live;
-    return vec_push (&g->segments, &g->n, &s, sizeof (s));
+    g->report.freed += s->doomed;
+    g->report.copied += s->live;
+    return vec_push (&g->segments, &g->n, s, sizeof (*s));
 }
 
 /* Those that need the least room come first: the disk may be full. */
@@ -162,34 +163,55 @@ static int block_leases (struct gc *g, int *fd, struct err *err)
 /* Somebody may read with one of these lists: block leases. */
 static int drop_lists (struct gc *g, struct err *err)
 {
-    struct marking m = { g->ledger, g->store, err, NULL, false };
+    struct marking m = { .ledger = g->ledger, .store = g->store, .err = err };
     int fd, rc = block_leases (g, &fd, err);
 
     if (rc < 0)
         return rc;
     rc = ledger_each_marked_list (g->ledger, mark_list, &m, err);
-    if (rc == 0 && (rc = ledger_begin (g->ledger, err)) == 0)
-        rc = ledger_finish (g->ledger, ledger_drop_lists (g->ledger, err),
-                            err);
+    if (rc == 0 && (rc = ledger_drop_lists (g->ledger, err)) == 0)
+        g->phase = GC_EMPTY;
     lease_unblock (fd);
-    g->phase = GC_EMPTY;
     return rc < 0 ? rc : 1;
+}
+
+static int note_doomed (struct gc *g, struct err *err)
+{
+    int rc = ledger_note_doomed (g->ledger, &g->segment, &g->id, AT_ONCE, err);
+
+    if (rc == 0)
+        g->phase = GC_DROP;
+    return rc < 0 ? rc : 1;
+}
+
+static int chosen (struct gc *g)
+{
+    if (g->n > 0)
+        qsort (g->segments, g->n, sizeof (*g->segments), compare);
+    g->phase = g->opt.plan || g->n == 0 ? GC_OVER : GC_NOTE;
+    if (!g->opt.plan)
+        g->report.freed = g->report.copied = 0;
+    memset (&g->id, 0, sizeof (g->id));
+    g->segment = 0;
+    return g->phase == GC_NOTE;
 }
 
 static int choose (struct gc *g, struct err *err)
 {
-    int rc = ledger_each_doomed (g->ledger, choose_segment, g, err);
+    struct gc_segment s = { .number = 0 };
+    uint64_t all;
+    int rc = ledger_next_doomed (g->ledger, &g->segment, &s.doomed, err);
 
-    if (rc == -ENOMEM)
-        return err_set (err, ENOMEM, "no memory to collect");
+    if (rc == 0)
+        return chosen (g);
+    if (rc > 0)
+        rc = ledger_segment_bytes (g->ledger, g->segment, &all, err);
     if (rc < 0)
         return rc;
-    if (g->n > 0)
-        qsort (g->segments, g->n, sizeof (*g->segments), compare);
-    g->phase = g->opt.plan || g->n == 0 ? GC_OVER : GC_DROP;
-    if (!g->opt.plan)
-        g->report.freed = g->report.copied = 0;
-    return g->phase == GC_DROP;
+    s.number = g->segment;
+    s.live = all > s.doomed ? all - s.doomed : 0;
+    return choose_segment (g, &s) < 0
+               ? err_set (err, ENOMEM, "no memory to collect") : 1;
 }
 
 /* ---- emptying a segment ---- */
@@ -364,6 +386,8 @@ int gc_step (struct gc *g, struct err *err)
         return doom (g, err);
     case GC_CHOOSE:
         return choose (g, err);
+    case GC_NOTE:
+        return note_doomed (g, err);
     case GC_DROP:
         return drop_lists (g, err);
     case GC_EMPTY:

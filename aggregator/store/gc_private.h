@@ -8,7 +8,7 @@
 #include "store/store_private.h"
 
 enum gc_phase {
-    GC_ITEMS, GC_LISTS, GC_DOOM, GC_CHOOSE, GC_DROP, GC_EMPTY, GC_OVER
+    GC_ITEMS, GC_LISTS, GC_DOOM, GC_CHOOSE, GC_NOTE, GC_DROP, GC_EMPTY, GC_OVER
 };
 
 struct gc_segment {
@@ -23,7 +23,8 @@ struct gc {
     struct gc_report report;
     enum gc_phase phase;
     int64_t seq;                // the last item that was marked
-    unsigned part;              // the next one of ledger_doom
+    struct digest id;           // the last content of a phase that goes on
+    int64_t segment;            // ... and its segment
     struct gc_segment *segments;        // to be emptied
     size_t n, at;
     uint64_t offset;            // of the next record in the current one

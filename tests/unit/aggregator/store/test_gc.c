@@ -4,6 +4,7 @@
 #include "aggregator/ledger/ledger_check.h"
 
 #include "base/clock.h"
+#include "ledger/ledger_private.h"
 #include "store/gc.h"
 #include "store/store_private.h"
 
@@ -256,6 +257,76 @@ static void test_lease (void **state)
     assert_false (has_segment (r, 1));
 }
 
+#define LISTS 60                // the shorter half of which is removed ...
+#define CHUNKS 500              // ... and more, all of them the same
+
+static void enter_lists (struct root *r, struct ledger_item items[LISTS])
+{
+    static char bytes[CONTENT_CHUNK];
+    struct digest ids[CHUNKS + LISTS];
+    struct ledger_place place;
+    char name[16];
+
+    assert_int_equal (digest_of (bytes, sizeof (bytes), &ids[0]), 0);
+    for (size_t i = 1; i < CHUNKS + LISTS; i++)
+        ids[i] = ids[0];
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (store_put_chunk (r->s, &ids[0], sizeof (bytes),
+                                       CODEC_PLAIN, bytes, sizeof (bytes),
+                                       &place, NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &ids[0], &place, NULL), 0);
+    for (size_t i = 0; i < LISTS; i++) {
+        size_t n = CHUNKS + i;
+
+        (void)snprintf (name, sizeof (name), "c%zu", i);
+        items[i] = dated (name, "");
+        assert_int_equal (content_list_id (ids, n, &items[i].content), 0);
+        assert_int_equal (store_put_list (r->s, &items[i].content,
+                                          n * CONTENT_CHUNK, ids, n, &place,
+                                          NULL), 0);
+        assert_int_equal (ledger_add_content (r->l, &items[i].content, &place,
+                                              NULL), 0);
+        assert_int_equal (store_put_item (r->s, &items[i], NULL), 0);
+        assert_int_equal (ledger_add_item (r->l, &items[i], NULL), 1);
+    }
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+}
+
+static int count_one (void *arg)
+{
+    ++*(int64_t *)arg;
+    return 0;
+}
+
+/* Few items with many chunks are the work of many steps, too. */
+static void test_small_steps (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item items[LISTS];
+    int64_t n, most = 0, sum = 0;
+    struct gc *g;
+    int rc;
+
+    enter_lists (r, items);
+    for (size_t i = 0; i < LISTS / 2; i++)
+        remove_it (r, &items[i]);
+    sqlite3_progress_handler (r->l->db, 10, count_one, &n);
+    assert_int_equal (gc_begin (r->l, r->s, &all, &g, NULL), 0);
+    do {
+        n = 0;
+        rc = gc_step (g, NULL);
+        sum += n;
+        most = n > most ? n : most;
+    } while (rc == 1);
+    assert_int_equal (rc, 0);
+    sqlite3_progress_handler (r->l->db, 0, NULL, NULL);
+    gc_end (g);
+    assert_true (most > 0 && most < sum / 5);
+}
+
 /* ---- an older ledger, from before something was collected ---- */
 
 static void put_back (struct root *r, bool back)
@@ -363,6 +434,7 @@ int main (void)
         ROOT_TEST (test_asked_list),
         ROOT_TEST (test_list_again),
         ROOT_TEST (test_lease),
+        ROOT_TEST (test_small_steps),
         ROOT_TEST (test_older_ledger),
         ROOT_TEST (test_older_ledger_collected),
         ROOT_TEST (test_damaged),
