@@ -363,8 +363,10 @@ int gc_begin (struct ledger *ledger, struct store *store,
         rc = remove_files (g, err);
         lease_unblock (fd);
     }
-    if (rc == -EAGAIN)          // the next one does it
+    if (rc == -EAGAIN) {        // the next one does it
+        g->report.held[0] = '\0';
         rc = 0;
+    }
     if (rc == 0)
         rc = ledger_marks_begin (ledger, err);
     if (rc < 0) {

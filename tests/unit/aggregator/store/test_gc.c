@@ -257,6 +257,18 @@ static void test_lease (void **state)
     assert_false (has_segment (r, 1));
 }
 
+/* Somebody reads, but nothing has to go: nobody keeps anything. */
+static void test_lease_of_nothing (void **state)
+{
+    struct root *r = *state;
+    struct lease lease;
+
+    assert_int_equal (enter (r, dated ("a", "aaaa"), "aaaa"), 1);
+    assert_int_equal (lease_take (r->dir, "a test", &lease, NULL), 0);
+    assert_string_equal (collect (r, &all, 0).held, "");
+    lease_end (&lease);
+}
+
 #define LISTS 60                // the shorter half of which is removed ...
 #define CHUNKS 500              // ... and more, all of them the same
 
@@ -434,6 +446,7 @@ int main (void)
         ROOT_TEST (test_asked_list),
         ROOT_TEST (test_list_again),
         ROOT_TEST (test_lease),
+        ROOT_TEST (test_lease_of_nothing),
         ROOT_TEST (test_small_steps),
         ROOT_TEST (test_older_ledger),
         ROOT_TEST (test_older_ledger_collected),
