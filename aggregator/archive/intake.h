@@ -64,7 +64,8 @@ int intake_put_list (struct intake *in, const struct digest *id, uint64_t size,
                      const struct digest *chunks, size_t n, struct err *err);
 
 /* Put a record that is no content; -ENOENT: the content of an item is not here.
- * An item that was removed on purpose is there again.
+ * An item that was removed on purpose is there again; the assignment of its
+ * version comes before it.
  */
 int intake_put_record (struct intake *in, const struct record *r,
                        struct err *err);

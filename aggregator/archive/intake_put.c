@@ -222,11 +222,34 @@ static int put_item (struct intake *in, const struct record *r,
     return rc < 0 ? rc : encode (in, &copy, err);
 }
 
+/* It comes before the items of its version: their deletion, which would take it
+ * along, is withdrawn before it.
+ */
+static int put_assignment (struct intake *in, const struct record *r,
+                           struct err *err)
+{
+    struct record copy = *r;
+    struct ledger_assignment *a = &copy.assignment;
+    struct ledger_item version = { .kind = ITEM_ROWS, .rank = a->rank,
+                                   .newest_ns = a->newest_ns,
+                                   .received_ns = a->at_ns };
+    int rc;
+
+    PRINT (version.job, "%s", a->job);
+    PRINT (version.scope, "%s", a->scope);
+    PRINT (version.dir, "%s", a->dir);
+    PRINT (version.capture, "%s", a->capture);
+    rc = withdraw (in, &version, err);
+    a->at_ns = version.received_ns;
+    return rc < 0 ? rc : encode (in, &copy, err);
+}
+
 static int put_record (struct intake *in, const struct record *r,
                        struct err *err)
 {
     return r->kind == RECORD_ITEM ? put_item (in, r, err)
-                                  : encode (in, r, err);
+           : r->kind == RECORD_ASSIGN ? put_assignment (in, r, err)
+           : encode (in, r, err);
 }
 
 int intake_put_record (struct intake *in, const struct record *r,

@@ -179,6 +179,40 @@ static void add (struct root *r, const char *text, int64_t newest_ns)
     intake_close (in);
 }
 
+/* The job of an export has it from an assignment, which comes first: it is there
+ * again, with its items.
+ */
+static void test_removed_is_assigned_again (void **state)
+{
+    struct root *r = *state;
+    struct record item = item_record ("s", "a", "bytes"),
+                  a = { .kind = RECORD_ASSIGN, .assignment.at_ns = 5 };
+
+    PRINT (item.item.scope, "s");
+    memset (item.item.dir, 'a', sizeof (item.item.dir) - 1);
+    a.assignment.rank = item.item.rank;
+    a.assignment.newest_ns = item.item.newest_ns;
+    PRINT (a.assignment.scope, "s");
+    PRINT (a.assignment.dir, "%s", item.item.dir);
+    PRINT (a.assignment.capture, "%s", item.item.capture);
+    PRINT (a.assignment.job, "j");
+    for (int i = 0; i < 2; i++) {
+        struct intake *in = begin (r);
+
+        assert_int_equal (put_text (in, "bytes", NULL), 0);
+        assert_int_equal (intake_put_record (in, &a, NULL), 0);
+        assert_int_equal (intake_put_record (in, &item, NULL), 0);
+        assert_int_equal (intake_flush (in, NULL), 0);
+        intake_close (in);
+        assert_int_equal (count (r, "j"), 1);
+        if (i == 0)
+            remove_job (r, 9);
+    }
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count (r, "j"), 1);
+}
+
 /* The clock stepped back between adding and removing. */
 static void test_clock_steps_back (void **state)
 {
@@ -353,6 +387,7 @@ int main (void)
         ROOT_TEST (test_item_without_content),
         ROOT_TEST (test_list_needs_its_chunks),
         ROOT_TEST (test_removed_is_there_again),
+        ROOT_TEST (test_removed_is_assigned_again),
         ROOT_TEST (test_clock_steps_back),
         ROOT_TEST (test_all_are_withdrawn),
         ROOT_TEST (test_withdrawn_with_its_item),
