@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,6 +57,16 @@ static char *line_of (const struct audit *a)
     }
     free (text);
     return NULL;
+}
+
+void audit_name_user (uid_t uid, char out[AUDIT_USER_MAX])
+{
+    const struct passwd *user = getpwuid (uid);
+
+    if (user)
+        (void)snprintf (out, AUDIT_USER_MAX, "%s", user->pw_name);
+    else
+        (void)snprintf (out, AUDIT_USER_MAX, "%ld", (long)uid);
 }
 
 /* A line that could be written only in part is cut off again. */

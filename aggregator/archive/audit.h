@@ -11,6 +11,7 @@
 #include "base/err.h"
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #define AUDIT_LOG "audit.log"
 
@@ -22,6 +23,10 @@ struct audit {
     int64_t captures, files, bytes;     // 0: not said
     int64_t at_ns;              // since 1970
 };
+
+/* The name of a user, or the number if there is none. */
+#define AUDIT_USER_MAX 64
+void audit_name_user (uid_t uid, char out[AUDIT_USER_MAX]);
 
 /* Append a line, fsynced.  Negative: the act must not take place. */
 int audit_write (const char *root, const struct audit *a, struct err *err);

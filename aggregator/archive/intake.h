@@ -100,10 +100,12 @@ int intake_ask (struct intake *in, struct json *request, struct json **answer,
 
 struct intake_sums intake_sums (struct intake *in);
 
-/* Take a batch: for the request "take".  'answer' gets "jobs": those that have
- * something new.  -EBADMSG: it is no whole batch, and nothing of it is taken.
+/* Take the batch that 'asked', the request "take", names, for the user whom it
+ * names.  'answer' gets "jobs": those that have something new.  -EBADMSG: it is no
+ * whole batch, and nothing of it is taken.
  */
-int intake_take (struct ledger *ledger, struct store *store, const char *name,
-                 bool verify, struct json *answer, struct err *err);
+int intake_take (struct ledger *ledger, struct store *store,
+                 const struct json *asked, struct json *answer,
+                 struct err *err);
 
 #endif

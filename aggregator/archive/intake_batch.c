@@ -236,9 +236,11 @@ static int take_all (struct taking *t, struct err *err)
     return rc;
 }
 
-int intake_take (struct ledger *ledger, struct store *store, const char *name,
-                 bool verify, struct json *answer, struct err *err)
+int intake_take (struct ledger *ledger, struct store *store,
+                 const struct json *asked, struct json *answer,
+                 struct err *err)
 {
+    const char *name = json_text (json_get (asked, "batch"), "");
     struct json *jobs = json_add_array (answer, "jobs");
     struct taking t = { .err = err };
     int rc;
@@ -248,7 +250,9 @@ int intake_take (struct ledger *ledger, struct store *store, const char *name,
     if ((t.fd = open_batch (store_root (store), name, err)) < 0)
         return t.fd;
     if ((rc = intake_begin (ledger, store, &t.in, err)) == 0) {
-        t.in->verify = verify;
+        t.in->verify = json_is_true (json_get (asked, "verify"));
+        if (json_int (json_get (asked, "uid"), &t.in->uid))
+            PRINT (t.in->by, "%s", json_text (json_get (asked, "by"), ""));
         rc = take_all (&t, err);
         for (size_t i = 0; i < t.in->njobs && rc == 0; i++)
             json_push_text (jobs, t.in->jobs[i]);

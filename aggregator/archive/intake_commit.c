@@ -3,7 +3,6 @@
  */
 #include "archive/intake_private.h"
 
-#include "archive/audit.h"
 #include "base/vec.h"
 #include "store/store_commit.h"
 
@@ -111,12 +110,15 @@ static int write_audit (struct intake *in, struct err *err)
 {
     int rc = 0;
 
+    if (in->nwithdrawn > 0 && !*in->by) {
+        audit_name_user (getuid (), in->by);
+        in->uid = (int64_t)getuid ();
+    }
     for (size_t i = 0, n; i < in->nwithdrawn && rc == 0; i += n) {
         const struct ledger_deletion *d = &in->withdrawn[i];
         struct audit line = {
-            .verb = "withdraw", .user = "",
-            .uid = in->opened ? (int64_t)geteuid () : -1,
-            .job = d->job, .at_ns = d->at_ns,
+            .verb = "withdraw", .user = in->by, .uid = in->uid, .job = d->job,
+            .at_ns = d->at_ns,
         };
 
         for (n = 1; i + n < in->nwithdrawn && strcmp (d[n].job, d->job) == 0;)

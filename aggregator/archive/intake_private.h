@@ -4,6 +4,7 @@
 
 #include "archive/intake.h"
 
+#include "archive/audit.h"
 #include "base/map.h"
 #include "store/lease.h"
 #include "store/space.h"
@@ -26,6 +27,8 @@ struct intake {
     bool opened;                // they are ours
     bool served;
     bool verify;                // known contents are read
+    char by[AUDIT_USER_MAX];    // who puts it, for the log; "": this user
+    int64_t uid;
     struct map put;
     struct buf records;         // that are no contents; of a batch: all
     unsigned nrecords;

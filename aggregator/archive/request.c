@@ -407,10 +407,7 @@ static int do_gc (const struct request *r, struct err *err)
 
 static int do_take (const struct request *r, struct err *err)
 {
-    return intake_take (r->ledger, r->store,
-                        json_text (json_get (r->asked, "batch"), ""),
-                        json_is_true (json_get (r->asked, "verify")),
-                        r->answer, err);
+    return intake_take (r->ledger, r->store, r->asked, r->answer, err);
 }
 
 static int do_divide (const struct request *r, struct err *err)

@@ -1,6 +1,7 @@
 /* aggregator/archive/root_control.c - answer requests of verbs */
 #include "archive/root_control.h"
 
+#include "archive/audit.h"
 #include "base/clock.h"
 #include "base/vec.h"
 #include "store/fileio.h"
@@ -8,8 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <grp.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -115,12 +116,11 @@ static int status_of (int rc)
 /* Who asks is recorded as the kernel says, whatever the request says or lacks. */
 static void name_asker (const struct control_asker *x, struct json *asked)
 {
-    const struct passwd *user = getpwuid (x->peer.uid);
-    char text[32];
+    char name[AUDIT_USER_MAX];
 
-    PRINT (text, "%ld", (long)x->peer.uid);
+    audit_name_user (x->peer.uid, name);
     json_drop (asked, "by");
-    json_add_text (asked, "by", user ? user->pw_name : text);
+    json_add_text (asked, "by", name);
     json_drop (asked, "uid");
     json_add_int (asked, "uid", (int64_t)x->peer.uid);
 }

@@ -10,12 +10,12 @@
  */
 #include "archive_add_private.h"
 
+#include "archive/audit.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "discovery/raw_files.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,13 +68,10 @@ static int divide (struct adding_all *all, struct err *err)
 
 const char *archive_my_name (void)
 {
-    const struct passwd *me = getpwuid (getuid ());
-    static char number[24];
+    static char name[AUDIT_USER_MAX];
 
-    if (me)
-        return me->pw_name;
-    PRINT (number, "%ld", (long)getuid ());
-    return number;
+    audit_name_user (getuid (), name);
+    return name;
 }
 
 int archive_give_tags (struct intake *in, const char *job,

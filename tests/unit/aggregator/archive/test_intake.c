@@ -241,6 +241,31 @@ static void test_all_are_withdrawn (void **state)
     assert_int_equal (count (r, "j"), 1);
 }
 
+/* The one line of the log, which is without it afterwards. */
+static void check_withdrawal (struct root *r, const char *user, int64_t uid)
+{
+    char path[PATH_MAX], line[512], want[128];
+    FILE *f;
+
+    PRINT (path, "%s/" AUDIT_LOG, r->dir);
+    assert_non_null (f = fopen (path, "r"));
+    assert_non_null (fgets (line, sizeof (line), f));
+    PRINT (want, "\"uid\":%lld,\"user\":\"%s\",\"verb\":\"withdraw\"",
+           (long long)uid, user);
+    assert_non_null (strstr (line, want));
+    assert_non_null (strstr (line, "\"job\":\"j\""));
+    assert_null (fgets (line, sizeof (line), f));
+    (void)fclose (f);
+}
+
+static void forget_log (struct root *r)
+{
+    char path[PATH_MAX];
+
+    PRINT (path, "%s/" AUDIT_LOG, r->dir);
+    assert_int_equal (unlink (path), 0);
+}
+
 /* A deletion is withdrawn in the commit that enters what was added, and not
  * without a line in the log.
  */
@@ -249,14 +274,13 @@ static void test_withdrawn_with_its_item (void **state)
     struct root *r = *state;
     struct record a = item_record ("j", "a", "bytes"),
                   b = item_record ("j", "b", "bytes");
-    char path[PATH_MAX], line[512];
+    char path[PATH_MAX], me[AUDIT_USER_MAX];
     struct intake *in;
-    FILE *f;
 
     add (r, "bytes", 7);
     remove_job (r, 9);
+    forget_log (r);
     PRINT (path, "%s/" AUDIT_LOG, r->dir);
-    assert_int_equal (unlink (path), 0);
     in = begin (r);
     assert_int_equal (put_text (in, "bytes", NULL), 0);
     assert_int_equal (intake_put_record (in, &a, NULL), 0);
@@ -266,12 +290,8 @@ static void test_withdrawn_with_its_item (void **state)
     assert_int_equal (intake_flush (in, NULL), 0);
     assert_int_equal (count (r, "j"), 2);
     intake_close (in);
-    assert_non_null (f = fopen (path, "r"));
-    assert_non_null (fgets (line, sizeof (line), f));
-    assert_non_null (strstr (line, "\"verb\":\"withdraw\""));
-    assert_non_null (strstr (line, "\"job\":\"j\""));
-    assert_null (fgets (line, sizeof (line), f));
-    (void)fclose (f);
+    audit_name_user (getuid (), me);
+    check_withdrawal (r, me, getuid ());
 }
 
 /* A list is here if its chunks are. */
@@ -334,9 +354,15 @@ static void make_batch (struct buf *b, const char *text)
 
 static int take (struct root *r, const char *name)
 {
-    struct json *answer = json_object ();
+    struct json *asked = json_object (), *answer = json_object ();
     struct err err = { "" };
-    int rc = intake_take (r->l, r->s, name, false, answer, &err);
+    int rc;
+
+    json_add_text (asked, "batch", name);
+    json_add_text (asked, "by", "alice");
+    json_add_int (asked, "uid", 1234);
+    rc = intake_take (r->l, r->s, asked, answer, &err);
+    json_free (asked);
 
     if (rc == 0)
         assert_string_equal (json_text (json_first (json_get (answer, "jobs")),
@@ -356,6 +382,23 @@ static void test_batch_is_taken (void **state)
     write_batch (r, "12-1", b.data, b.size);
     assert_int_equal (take (r, "12-1"), 0);
     assert_int_equal (count (r, "j"), 1);
+    buf_fini (&b);
+}
+
+/* The log names the user who asked for it, not that of the service. */
+static void test_batch_of_a_user (void **state)
+{
+    struct root *r = *state;
+    struct buf b;
+
+    add (r, "bytes", 7);
+    remove_job (r, 9);
+    forget_log (r);
+    make_batch (&b, "bytes");
+    write_batch (r, "12-1", b.data, b.size);
+    assert_int_equal (take (r, "12-1"), 0);
+    assert_int_equal (count (r, "j"), 1);
+    check_withdrawal (r, "alice", 1234);
     buf_fini (&b);
 }
 
@@ -392,7 +435,7 @@ int main (void)
         ROOT_TEST (test_all_are_withdrawn),
         ROOT_TEST (test_withdrawn_with_its_item),
         ROOT_TEST (test_list_without_chunk),
-        ROOT_TEST (test_batch_is_taken),
+        ROOT_TEST (test_batch_is_taken), ROOT_TEST (test_batch_of_a_user),
         ROOT_TEST (test_damaged_batch_is_not_taken),
     };
 
