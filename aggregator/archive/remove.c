@@ -69,8 +69,9 @@ static int say_none (struct ledger *ledger, const struct remove_what *what,
                     "them", what->job);
 }
 
-int remove_plan (struct ledger *ledger, const struct remove_what *what,
-                 struct removal *ret, struct err *err)
+/* All but 'shared'. */
+static int sum_up (struct ledger *ledger, const struct remove_what *what,
+                   struct removal *ret, struct err *err)
 {
     struct ledger_choice choice = choice_of (what);
     struct ledger_chosen sum;
@@ -79,11 +80,20 @@ int remove_plan (struct ledger *ledger, const struct remove_what *what,
     if (rc < 0)
         return rc;
     *ret = (struct removal){ .captures = sum.captures, .files = sum.items,
-                             .bytes = sum.bytes, .shared = sum.shared,
+                             .bytes = sum.bytes,
                              .all = sum.items == sum.of_job };
     if (sum.items == 0)
         return say_none (ledger, what, err);
     return is_pinned (ledger, what->job, &ret->pinned, err);
+}
+
+int remove_plan (struct ledger *ledger, const struct remove_what *what,
+                 struct removal *ret, struct err *err)
+{
+    struct ledger_choice choice = choice_of (what);
+    int rc = sum_up (ledger, what, ret, err);
+
+    return rc < 0 ? rc : ledger_sum_shared (ledger, &choice, &ret->shared, err);
 }
 
 /* ---- removing it ---- */
@@ -255,7 +265,7 @@ int remove_apply (struct ledger *ledger, struct store *store,
     struct audit line = { .verb = what->verb, .user = what->by,
                           .uid = what->uid, .job = what->job,
                           .what = what->what, .at_ns = what->now_ns };
-    int rc = remove_plan (ledger, what, ret, err);
+    int rc = sum_up (ledger, what, ret, err);
 
     if (rc == -ENOENT && has_remains (ledger, store, what->job)) {
         ret->all = true;

@@ -28,7 +28,7 @@ struct removal {
     int64_t captures, files;    // versions of captures; their items
     uint64_t bytes;             // of these, unpacked
     uint64_t shared;            // of these, that other jobs or captures have,
-                                // too
+                                // too; only remove_plan finds that out
     bool pinned;                // the job is: nothing will be removed
     bool all;                   // nothing of the job remains
 };

@@ -411,24 +411,31 @@ int ledger_delete (struct ledger *l, const struct ledger_deletion *d,
     "max(received_ns) FROM item WHERE " CHOSEN "GROUP BY scope, place, rank, capture, CASE place WHEN '' " \
     "THEN newest_ns>0 ELSE newest_ns END "
 
+#define MINE "WITH mine AS (SELECT DISTINCT content FROM item WHERE " CHOSEN ")"
+
 int ledger_sum_chosen (struct ledger *l, const struct ledger_choice *c,
                        struct ledger_chosen *ret, struct err *err)
 {
     int rc;
 
     *ret = (struct ledger_chosen){ .items = 0 };
-    rc = db_one (ledger_rows (l, err,
-                     "WITH mine AS (SELECT DISTINCT content FROM item WHERE "
-                     CHOSEN "), others AS (SELECT DISTINCT content FROM item "
-                     "WHERE content IN mine AND NOT (" CHOSEN ")) SELECT "
-                     "(SELECT count(*) FROM item WHERE " CHOSEN "), "
-                     "(SELECT count(*) FROM (" VERSIONS ")), "
+    rc = db_one (ledger_rows (l, err, MINE "SELECT (SELECT count(*) FROM item "
+                     "WHERE " CHOSEN "), (SELECT count(*) FROM (" VERSIONS ")), "
                      "(SELECT ifnull(sum(size), 0) FROM content WHERE id IN "
-                     "mine), (SELECT ifnull(sum(size), 0) FROM content WHERE "
-                     "id IN others), (SELECT count(*) FROM item WHERE job=?1)",
+                     "mine), (SELECT count(*) FROM item WHERE job=?1)",
                      CHOICE (c)),
-                 ret->items, ret->captures, ret->bytes, ret->shared,
-                 ret->of_job);
+                 ret->items, ret->captures, ret->bytes, ret->of_job);
+    return rc < 0 ? rc : 0;
+}
+
+int ledger_sum_shared (struct ledger *l, const struct ledger_choice *c,
+                       uint64_t *ret, struct err *err)
+{
+    int rc = db_one (ledger_rows (l, err, MINE "SELECT ifnull(sum(size), 0) FROM "
+                         "content WHERE id IN (SELECT content FROM item WHERE "
+                         "content IN mine AND NOT (" CHOSEN "))",
+                         CHOICE (c)), *ret);
+
     return rc < 0 ? rc : 0;
 }
 

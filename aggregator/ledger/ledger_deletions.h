@@ -94,13 +94,16 @@ struct ledger_choice {
 struct ledger_chosen {
     int64_t items, captures;    // versions of captures
     uint64_t bytes;             // of the items' contents, each counted once
-    uint64_t shared;            // of these, that other items have, too
     int64_t of_job;             // items of the job, chosen or not
 };
 
-/* Add up what is chosen; it reads all items of the root. */
+/* Add up what is chosen; and the bytes of that which other items have, too: this
+ * reads all items of the root.
+ */
 int ledger_sum_chosen (struct ledger *l, const struct ledger_choice *c,
                        struct ledger_chosen *ret, struct err *err);
+int ledger_sum_shared (struct ledger *l, const struct ledger_choice *c,
+                       uint64_t *ret, struct err *err);
 
 /* The deletions of what is chosen, without user; at most 'limit'.  They must be
  * entered with a later time than the one that they have.

@@ -152,6 +152,7 @@ struct aggregator {
         size_t removed, skipped, forgotten;     // in this run
         uint64_t bytes;
         int64_t next_ns;        // when to decide again, 0: not yet known
+        int64_t go_on_ns;       // when to remove the next one
         struct retention_job next;      // to go, when nothing arrives
         int rc;
     } keep;

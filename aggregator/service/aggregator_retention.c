@@ -1,7 +1,7 @@
 /* aggregator/service/aggregator_retention.c - remove jobs that are no longer kept
  *
- * Once an hour what goes is decided; then one job is removed at each turn of the
- * loop, and then what nothing refers to is collected.
+ * Once an hour what goes is decided; then one job is removed after the other, in
+ * a quarter of the time, and then what nothing refers to is collected.
  */
 #include "service/aggregator_private.h"
 
@@ -17,6 +17,7 @@
 
 #define FIRST_NS (5 * NS_PER_S)         // after the start
 #define EVERY_NS (3600 * NS_PER_S)
+#define SHARE 3                 // pauses are so much longer than removals
 #define CLOCK_DAYS 400          // no data for so long: the clock may be wrong
 
 static int64_t wall_ns (const struct aggregator *a)
@@ -156,9 +157,10 @@ static void end_run (struct aggregator *a)
         log_error ("collect-failed", "%s", err.text);
 }
 
-static void go_on (struct aggregator *a)
+static void go_on (struct aggregator *a, int64_t now)
 {
     const struct retention_plan *p = &a->keep.plan;
+    int64_t began = clock_mono_ns ();
 
     while (a->keep.at > 0 && !p->jobs[a->keep.at - 1].goes &&
            !p->jobs[a->keep.at - 1].forgets)
@@ -167,6 +169,7 @@ static void go_on (struct aggregator *a)
         end_run (a);
     else
         remove_one (a, &p->jobs[--a->keep.at]);
+    a->keep.go_on_ns = now + (1 + SHARE) * (clock_mono_ns () - began);
 }
 
 void aggregator_check_retention (struct aggregator *a, int64_t now)
@@ -176,7 +179,7 @@ void aggregator_check_retention (struct aggregator *a, int64_t now)
     if ((a->opt->keep.n == 0 && a->opt->keep.forget_days == 0) || a->building || a->unrepaired || a->gc ||
         a->ending_ns > 0 || !aggregator_has_root (a))
         return;
-    if (!a->keep.under_way && now < a->keep.next_ns)
+    if (now < (a->keep.under_way ? a->keep.go_on_ns : a->keep.next_ns))
         return;
     if (a->keep.next_ns == 0) {
         a->keep.next_ns = now + FIRST_NS;
@@ -186,7 +189,7 @@ void aggregator_check_retention (struct aggregator *a, int64_t now)
     if (!aggregator_is_quiet (a))
         return;
     if (a->keep.under_way) {
-        go_on (a);
+        go_on (a, now);
         return;
     }
     a->keep.next_ns = now + EVERY_NS;

@@ -2,6 +2,7 @@
 #include "aggregator/ledger/ledger_check.h"
 
 #include "archive/remove.h"
+#include "ledger/ledger_private.h"
 
 static const struct remove_what all_of_j = {
     .job = "j", .what = "", .verb = "archive rm", .by = "me", .uid = -1,
@@ -113,10 +114,45 @@ static void test_command (void **state)
     check_command (r, "next");
 }
 
+static int64_t steps;           // of SQLite's machine
+
+static int count_step (void *arg)
+{
+    (void)arg;
+    steps++;
+    return 0;
+}
+
+/* It costs what the job is, not what else is in the root. */
+static void test_cost (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item i = true_item ("c", "bytes");
+    struct removal done;
+    char result[PATH_MAX];
+
+    (void)make (r, result);
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    (void)snprintf (i.job, sizeof (i.job), "k");
+    for (int n = 0; n < 2000; n++) {
+        (void)snprintf (i.capture, sizeof (i.capture), "c%d", n);
+        assert_int_equal (ledger_add_item (r->l, &i, NULL), 1);
+    }
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    assert_int_equal (remove_plan (r->l, &all_of_j, &done, NULL), 0);
+    assert_int_equal (done.shared, 5);
+    sqlite3_progress_handler (r->l->db, 1, count_step, NULL);
+    assert_int_equal (remove_apply (r->l, r->s, &all_of_j, &done, NULL), 0);
+    assert_true (steps > 0 && steps < 2000);
+    sqlite3_progress_handler (r->l->db, 0, NULL, NULL);
+}
+
 int main (void)
 {
-    const struct CMUnitTest tests[] = { ROOT_TEST (test_killed),
-                                        ROOT_TEST (test_command) };
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_killed), ROOT_TEST (test_command),
+        ROOT_TEST (test_cost),
+    };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

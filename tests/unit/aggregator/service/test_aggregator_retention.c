@@ -33,7 +33,8 @@ static void turn (struct service *s, int64_t now)
 {
     for (unsigned i = 0; i < 1000; i++) {
         aggregator_check_gc (&s->a, now + NS_PER_S * i);
-        aggregator_check_retention (&s->a, now);
+        aggregator_check_retention (&s->a, s->a.keep.under_way
+                                               ? s->a.keep.go_on_ns : now);
     }
     assert_false (s->a.keep.under_way);
     assert_null (s->a.gc);
@@ -169,10 +170,28 @@ static void test_pinned_meanwhile (void **state)
     PRINT (pin.value, "1");
     assert_int_equal (ledger_set_fact (s->a.ledger, &pin, NULL), 1);
     for (int i = 0; i < 3; i++)
-        aggregator_check_retention (&s->a, now);
+        aggregator_check_retention (&s->a, s->a.keep.go_on_ns);
     assert_int_equal (s->a.keep.skipped, 1);
     assert_true (has (s, "a"));
     assert_false (has (s, "b"));
+}
+
+/* A removal that takes long does not take all of the time. */
+static void test_pauses (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_LAST, "0");
+    deliver (s, 1, "a", "c1");
+    deliver (s, 2, "b", "c2");
+    aggregator_check_retention (&s->a, now);
+    aggregator_check_retention (&s->a, now += 5 * NS_PER_S);
+    for (int i = 0; i < 3; i++)
+        aggregator_check_retention (&s->a, now);
+    assert_int_equal (has (s, "a") + has (s, "b"), 1);
+    turn (s, now);
+    assert_int_equal (has (s, "a") + has (s, "b"), 0);
 }
 
 /* A collection that did not end is begun again, also by the next service. */
@@ -185,7 +204,8 @@ static void test_collected_later (void **state)
     deliver (s, 1, "j", "c1");
     aggregator_check_retention (&s->a, now);
     for (int i = 0; i < 4; i++)
-        aggregator_check_retention (&s->a, now + 5 * NS_PER_S);
+        aggregator_check_retention (&s->a, i == 0 ? now + 5 * NS_PER_S
+                                                  : s->a.keep.go_on_ns);
     assert_non_null (s->a.gc);
     assert_false (has (s, "j"));
     aggregator_end_gc (&s->a);
@@ -248,7 +268,7 @@ int main (void)
         SERVICE_TEST (test_days), SERVICE_TEST (test_busy),
         SERVICE_TEST (test_busy_scope), SERVICE_TEST (test_newer),
         SERVICE_TEST (test_pinned_meanwhile), SERVICE_TEST (test_clock),
-        SERVICE_TEST (test_collected_later),
+        SERVICE_TEST (test_pauses), SERVICE_TEST (test_collected_later),
         SERVICE_TEST (test_offered_again),
     };
 
