@@ -5,6 +5,7 @@
 #include "archive/archive.h"
 #include "archive/remove.h"
 #include "archive/retention.h"
+#include "archive/root_control.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -45,12 +46,14 @@ static struct json *ask_rm (const char *job, const char *what,
     return request;
 }
 
-/* Execute a request that has no answer: 0, or the status after a message. */
-static int ask (const struct archive_remove_options *opt, struct json *request)
+/* Remove it, or forget its command and environment ('what' is NULL). */
+static int ask (const struct archive_remove_options *opt,
+                struct control_root *root, const char *job, const char *what,
+                const char *verb)
 {
     struct json *answer;
-    bool served;
-    int status = cli_ask (opt->command, opt->root, request, &answer, &served);
+    int status = cli_ask_again (opt->command, root,
+                                ask_rm (job, what, verb, 0), &answer);
 
     if (status == 0)
         json_free (answer);
@@ -98,6 +101,7 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
 {
     char word[SHELL_WORD (MESSAGE_NAME_MAX)];
     struct remove_what w = { .job = job, .what = what ? what : "" };
+    struct control_root root = CONTROL_ROOT (opt->root);
     struct err err = { "" };
     struct removal r = { .all = true };
     struct archive a;
@@ -114,8 +118,10 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     if (r.pinned)
         return FAIL (opt, EX_NOPERM, "job %s is pinned: rollcall archive unpin "
                      "%s lets it be removed", job, shell_word (job, word));
-    if (opt->apply &&
-        (status = ask (opt, ask_rm (job, w.what, "archive rm", 0))) != 0)
+    if (opt->apply)
+        status = ask (opt, &root, job, w.what, "archive rm");
+    control_release (&root);
+    if (status != 0)
         return status;
     if (!opt->json)
         print_removal (opt, job, &r);
@@ -216,14 +222,14 @@ static void add_pruned (struct json *list, const struct retention_job *j)
 
 /* Remove a job, unless that is no longer right: then say so. */
 static int prune_job (const struct archive_remove_options *opt,
-                      struct retention_plan *p, struct retention_job *j)
+                      struct control_root *root, struct retention_plan *p,
+                      struct retention_job *j)
 {
     struct json *answer;
     const char *why;
-    bool served;
-    int status = cli_ask (opt->command, opt->root,
-                          ask_rm (j->job, "", "archive prune", j->newest),
-                          &answer, &served);
+    int status = cli_ask_again (opt->command, root,
+                                ask_rm (j->job, "", "archive prune",
+                                        j->newest), &answer);
 
     if (status != 0)
         return status;
@@ -241,15 +247,16 @@ static int prune_job (const struct archive_remove_options *opt,
 static int prune_jobs (const struct archive_remove_options *opt,
                        struct retention_plan *p, struct json *list)
 {
+    struct control_root root = CONTROL_ROOT (opt->root);
     int status = 0;
 
     for (size_t i = p->n; i > 0 && status == 0; i--) {
         struct retention_job *j = &p->jobs[i - 1];
 
         if (j->goes && opt->apply)
-            status = prune_job (opt, p, j);
+            status = prune_job (opt, &root, p, j);
         else if (j->forgets && opt->apply)
-            status = ask (opt, ask_rm (j->job, NULL, "archive prune", 0));
+            status = ask (opt, &root, j->job, NULL, "archive prune");
         if (status == 0 && (j->goes || j->pinned || j->forgets)) {
             if (list)
                 add_pruned (list, j);
@@ -257,6 +264,7 @@ static int prune_jobs (const struct archive_remove_options *opt,
                 print_pruned (opt, j);
         }
     }
+    control_release (&root);
     return status;
 }
 

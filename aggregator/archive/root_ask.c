@@ -187,34 +187,35 @@ int control_hear (int fd, struct json **answer, struct err *err)
 
 /* ---- asking ---- */
 
-/* Nobody serves the root: lock it and execute the request here. */
-static int do_here (const char *root, const struct json *request,
-                    struct json *answer, struct err *err)
+/* Nobody serves the root, which is locked. */
+static int open_here (struct control_root *r, struct err *err)
 {
-    struct ledger *ledger = NULL;
-    struct store *store = NULL;
     char path[PATH_MAX];
     int rc;
 
-    if (!fileio_join (path, sizeof (path), root, "ledger.db"))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    if (!fileio_join (path, sizeof (path), r->root, "ledger.db"))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", r->root);
     if (access (path, F_OK) < 0)
-        return errno == ENOENT ? err_set (err, ENOENT, ROOT_IS_NONE, root)
+        return errno == ENOENT ? err_set (err, ENOENT, ROOT_IS_NONE, r->root)
                                : err_sys (err, errno, "cannot open %s", path);
-    if ((rc = ledger_open (path, &ledger, err)) == 0 &&
-        (rc = store_open (root, ledger, &store, err)) == 0)
-        rc = request_execute (ledger, store, request, answer, err);
-    store_close (store);
-    ledger_close (ledger);
-    return rc;
+    rc = ledger_open (path, &r->ledger, err);
+    return rc < 0 ? rc : store_open (r->root, r->ledger, &r->store, err);
+}
+
+void control_release (struct control_root *r)
+{
+    store_close (r->store);
+    ledger_close (r->ledger);
+    fileio_close (r->lock);
+    *r = (struct control_root)CONTROL_ROOT (r->root);
 }
 
 /* Try once; -EBUSY if another process has the root and does not listen. */
-static int try_once (const char *root, const struct json *request,
+static int try_once (struct control_root *r, const struct json *request,
                      const char *text, struct json **answer, bool *served,
                      struct err *err)
 {
-    int fd = connect_to (root, err), lock, rc;
+    int fd = r->lock < 0 ? connect_to (r->root, err) : -ENOENT, rc;
 
     *served = fd >= 0;
     if (fd >= 0) {
@@ -225,12 +226,16 @@ static int try_once (const char *root, const struct json *request,
     }
     if (fd != -ENOENT && fd != -ECONNREFUSED)
         return fd;
-    if ((lock = root_lock (root, false, err)) < 0)
-        return lock;
+    if (r->lock < 0) {
+        if ((r->lock = root_lock (r->root, false, err)) < 0)
+            return r->lock;
+        if ((rc = open_here (r, err)) < 0) {
+            control_release (r);
+            return rc;
+        }
+    }
     *answer = json_object ();
-    rc = do_here (root, request, *answer, err);
-    (void)close (lock);
-    return rc;
+    return request_execute (r->ledger, r->store, request, *answer, err);
 }
 
 /* Tell a service for users which root is meant, unless any will do. */
@@ -242,8 +247,8 @@ static void name_root (const char *root, struct json *request)
         json_add_text (request, "root", realpath (root, path) ? path : root);
 }
 
-int control_ask (const char *root, struct json *request, struct json **answer,
-                 bool *served, struct err *err)
+int control_ask_again (struct control_root *r, struct json *request,
+                       struct json **answer, bool *served, struct err *err)
 {
     const struct timespec pause = { .tv_nsec = TRY_MS * NS_PER_MS };
     char *text;
@@ -255,14 +260,14 @@ int control_ask (const char *root, struct json *request, struct json **answer,
         json_free (request);
         return err_set (err, EACCES, "a view asks for nothing");
     }
-    name_root (root, request);
+    name_root (r->root, request);
     text = json_print (request, false);
     if (!text || strlen (text) >= CONTROL_LINE_MAX)
         rc = err_set (err, E2BIG, "the request is too long");
     for (unsigned i = 0; i < TRIES && rc == -EBUSY; i++) {
         if (i > 0)
             (void)nanosleep (&pause, NULL);
-        rc = try_once (root, request, text, answer, served, err);
+        rc = try_once (r, request, text, answer, served, err);
     }
     if (rc < 0) {
         json_free (*answer);
@@ -270,6 +275,16 @@ int control_ask (const char *root, struct json *request, struct json **answer,
     }
     free (text);
     json_free (request);
+    return rc;
+}
+
+int control_ask (const char *root, struct json *request, struct json **answer,
+                 bool *served, struct err *err)
+{
+    struct control_root r = CONTROL_ROOT (root);
+    int rc = control_ask_again (&r, request, answer, served, err);
+
+    control_release (&r);
     return rc;
 }
 

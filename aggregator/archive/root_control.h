@@ -79,6 +79,20 @@ void control_answer (struct control_asker *x, struct json *answer); // frees it
 int control_ask (const char *root, struct json *request, struct json **answer,
                  bool *served, struct err *err);
 
+/* The same for several requests: a root that nobody serves stays locked and open
+ * from the first of them until it is released.
+ */
+struct control_root {
+    const char *root;
+    int lock;                   // -1: it is not open here
+    struct ledger *ledger;
+    struct store *store;
+};
+#define CONTROL_ROOT(dir) { .root = dir, .lock = -1 }
+int control_ask_again (struct control_root *r, struct json *request,
+                       struct json **answer, bool *served, struct err *err);
+void control_release (struct control_root *r);
+
 /* Whether this user cannot read the root, and there is a socket to ask at. */
 bool control_is_needed (const char *root);
 

@@ -103,12 +103,8 @@ int cli_no_job (const struct command_spec *c, const char *root,
     return cli_fail (c, EX_NOINPUT, "job %s was %s", job, text);
 }
 
-int cli_ask (const struct command_spec *c, const char *root,
-             struct json *request, struct json **answer, bool *served)
+static int tell (const struct command_spec *c, int rc, const struct err *err)
 {
-    struct err err = { "" };
-    int rc = control_ask (root, request, answer, served, &err);
-
     return rc == 0 ? 0
                    : cli_fail (c, rc == -EINVAL   ? EXIT_USAGE
                                   : rc == -ENOENT ? EX_NOINPUT
@@ -116,5 +112,23 @@ int cli_ask (const struct command_spec *c, const char *root,
                                   : rc == -EBADMSG ? EX_DATAERR
                                   : rc == -EACCES || rc == -EPERM ? EX_NOPERM
                                                                   : EX_IOERR,
-                               "%s", err.text);
+                               "%s", err->text);
+}
+
+int cli_ask (const struct command_spec *c, const char *root,
+             struct json *request, struct json **answer, bool *served)
+{
+    struct err err = { "" };
+
+    return tell (c, control_ask (root, request, answer, served, &err), &err);
+}
+
+int cli_ask_again (const struct command_spec *c, struct control_root *r,
+                   struct json *request, struct json **answer)
+{
+    struct err err = { "" };
+    bool served;
+
+    return tell (c, control_ask_again (r, request, answer, &served, &err),
+                 &err);
 }

@@ -42,6 +42,11 @@ long cli_each_item (const struct command_spec *c, struct archive *a,
 int cli_ask (const struct command_spec *c, const char *root,
              struct json *request, struct json **answer, bool *served);
 
+/* The same for several requests (control_ask_again). */
+struct control_root;
+int cli_ask_again (const struct command_spec *c, struct control_root *r,
+                   struct json *request, struct json **answer);
+
 #define CLI_ROOT_OPTION(type) \
     OPTION (TEXT, "root", 'r', type, root, "DIR", ROOT_DEFAULT, ROOT_VARIABLE, \
       "The aggregator's root.")

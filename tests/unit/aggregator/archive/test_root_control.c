@@ -281,6 +281,52 @@ static void test_alone (void **state)
     (void)close (fd);
 }
 
+static int ask_again (struct control_root *r, int64_t world_size)
+{
+    struct json *request = json_object (), *answer = NULL;
+    bool served = true;
+    int rc;
+
+    json_add_text (request, "do", "expect");
+    json_add_text (request, "job", "j");
+    json_add_int (request, "world_size", world_size);
+    rc = control_ask_again (r, request, &answer, &served, NULL);
+    if (rc == 0)
+        assert_false (served);
+    json_free (answer);
+    return rc;
+}
+
+/* Of several requests the root is opened once, and nobody else has it until it
+ * is released, also after one that failed.
+ */
+static void test_alone_again (void **state)
+{
+    struct fixture *f = *state;
+    struct control_root r = CONTROL_ROOT (f->root);
+    struct size_claim word = { .by = CLAIM_NODE, .world_size = 4 };
+    struct ledger *l = NULL;
+    char path[2 * PATH_MAX];
+    int fd;
+
+    assert_int_equal (ask_again (&r, 6), -ENOENT);
+    assert_int_equal (r.lock, -1);
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->root);
+    assert_int_equal (ledger_open (path, &l, NULL), 0);
+    assert_int_equal (ledger_set_claim (l, "j", &word, NULL), 0);
+    ledger_close (l);
+    assert_int_equal (ask_again (&r, 6), 0);
+    l = r.ledger;
+    assert_int_equal (ask_again (&r, -1), -EINVAL);
+    assert_int_equal (ask_again (&r, 7), 0);
+    assert_ptr_equal (r.ledger, l);
+    assert_int_equal (ledger_world_size (l, "j"), 7);
+    assert_int_equal (root_lock (f->root, false, NULL), -EBUSY);
+    control_release (&r);
+    assert_true ((fd = root_lock (f->root, false, NULL)) >= 0);
+    (void)close (fd);
+}
+
 /* A verb that a service runs for somebody else has the service's rights. */
 static void test_view (void **state)
 {
@@ -308,6 +354,7 @@ int main (void)
         TEST (test_forged),
         TEST (test_again),
         TEST (test_alone),
+        TEST (test_alone_again),
         TEST (test_view),
     };
 
