@@ -1,8 +1,8 @@
 /* aggregator/service/aggregator_gc.c - collect what nothing refers to, while
  * data arrives
  *
- * A step at a time, for a quarter of the time, and not while something is built:
- * a build reads places that a step would change.
+ * Some steps at a time, for a quarter of the time, and not while something is
+ * built: a build reads places that a step would change.
  */
 #include "service/aggregator_private.h"
 
@@ -11,7 +11,8 @@
 
 #include <errno.h>
 
-#define SHARE 3                 // pauses are so much longer than steps
+#define TURN_NS (25 * NS_PER_MS)        // of steps, until the last one ends
+#define SHARE 3                 // pauses are so much longer than turns
 #define HELD_NS NS_PER_S        // before a lease is looked at again
 #define HELD_MAX 60             // such pauses, before it is given up
 
@@ -68,15 +69,18 @@ bool aggregator_is_quiet (struct aggregator *a)
 
 void aggregator_check_gc (struct aggregator *a, int64_t now)
 {
+    int64_t began = clock_mono_ns ();
     struct err err = { "" };
     int rc;
 
     if (!a->gc || a->building || a->unrepaired || now < a->gc_next_ns ||
         !aggregator_has_root (a) || !aggregator_is_quiet (a))
         return;
-    rc = gc_step (a->gc, &err);
+    do
+        rc = gc_step (a->gc, &err);
+    while (rc > 0 && clock_mono_ns () - began < TURN_NS);
     a->gc_report = gc_report (a->gc);
-    a->gc_next_ns = clock_mono_ns () + SHARE * (clock_mono_ns () - now);
+    a->gc_next_ns = now + (1 + SHARE) * (clock_mono_ns () - began);
     if (rc == -EAGAIN && ++a->gc_held < HELD_MAX)
         a->gc_next_ns = now + HELD_NS;
     else if (rc <= 0)
