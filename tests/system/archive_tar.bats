@@ -92,6 +92,14 @@ digest_of ()                        # ROOT: of the rows of job j, built
     is "items" "$(archive root ls)" "$(archive other ls)"
     is "assignments" "$(sqlite3 root/ledger.db "SELECT * FROM assignment")" \
         "$(sqlite3 other/ledger.db "SELECT * FROM assignment")"
+    # what was removed is there again, also in a new ledger
+    archive other rm "$job" --apply >/dev/null
+    is "items of a removed job" "" "$(archive other ls)"
+    archive other import - <job.tar.gz >/dev/null
+    is "items after a removal" "$(archive root ls)" "$(archive other ls)"
+    rm other/ledger.db*
+    "$ROLLCALL" fsck aggregator --repair other >/dev/null || :
+    is "items of a new ledger" "$(archive root ls)" "$(archive other ls)"
     # what a user has changed since then stays
     "$ROLLCALL" jobs --root other split "$job" rank1 >/dev/null
     mine=$(archive other ls | cut -f 1-3 | sort)
