@@ -46,7 +46,7 @@ int aggregator_start_gc (struct aggregator *a, const struct gc_options *opt,
 
     if (a->gc)
         return 0;
-    now.now_ns = a->opt->wall ? a->opt->wall () : clock_wall_ns ();
+    now.now_ns = clock_wall_ns ();
     if ((rc = gc_begin (a->ledger, a->store, &now, &a->gc, err)) < 0)
         return rc;
     transfers_touch (a->transfers);

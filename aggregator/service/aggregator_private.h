@@ -42,6 +42,7 @@
 #include "service/job.h"
 #include "service/wants.h"
 #include "store/gc.h"
+#include "store/steady_clock.h"
 #include "transfer/transfer.h"
 
 #include <limits.h>
@@ -145,6 +146,7 @@ struct aggregator {
     struct err gc_err;
     struct {                    // of what is kept
         struct retention_plan plan;
+        struct steady_clock clock;
         bool under_way, has_next;
         bool gc_due;            // until a collection has ended
         size_t at;              // the last of the plan's jobs that was looked

@@ -10,9 +10,12 @@
 
 static int64_t days;            // from now on
 
-static int64_t later (void)
+int64_t __real_clock_wall_ns (void);
+int64_t __wrap_clock_wall_ns (void);
+
+int64_t __wrap_clock_wall_ns (void)
 {
-    return clock_wall_ns () + days * DAY_NS;
+    return __real_clock_wall_ns () + days * DAY_NS;
 }
 
 /* The rows of a capture of a job, from an agent that ends then. */
@@ -48,7 +51,6 @@ static void keep (struct service *s, enum retention_limit which,
                   const char *text)
 {
     assert_int_equal (retention_add (&s->opt.keep, which, text, NULL), 0);
-    s->opt.wall = later;
     days = 0;
 }
 
@@ -71,7 +73,7 @@ static void test_days (void **state)
     days = 11;
     turn (s, now);              // not before the hour is over
     assert_true (has (s, "old"));
-    turn (s, now += hour);
+    turn (s, now += 11 * DAY_NS);
     assert_false (has (s, "old"));
     assert_int_equal (s->a.gc_report.removed, 1);
     service_close (s);
@@ -197,7 +199,7 @@ static void test_collected_later (void **state)
     assert_false (s->a.keep.gc_due);
 }
 
-/* With a clock that cannot be right nothing is removed. */
+/* The newest data came too long before now, or after it. */
 static void test_clock (void **state)
 {
     static const int wrong[] = { 500, -500 };
@@ -210,11 +212,63 @@ static void test_clock (void **state)
     for (int i = 0; i < 2; i++) {
         days = wrong[i];
         turn (s, now += 3600 * NS_PER_S);
+        turn (s, now += 1000 * DAY_NS);
         assert_true (has (s, "j"));
     }
     days = 399;
-    turn (s, now + 3600 * NS_PER_S);
+    turn (s, now += 3600 * NS_PER_S);
+    days += 4;
+    turn (s, now += 4 * DAY_NS);
+    assert_true (has (s, "j"));
+    days = 399;
+    turn (s, now += 3600 * NS_PER_S);
+    turn (s, now += 4 * DAY_NS);
+    assert_true (has (s, "j"));
+}
+
+/* A clock that jumps is believed when it has gone on for three days, although
+ * data is delivered under it.
+ */
+static void test_clock_jumps (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_DAYS, "10");
+    deliver (s, 1, "j", "c1");
+    turn (s, now);
+    turn (s, now += 3600 * NS_PER_S);
+    days = 300;
+    deliver (s, 2, "k", "c2");
+    turn (s, now += 3600 * NS_PER_S);
+    assert_true (has (s, "j"));
+    service_close (s);          // the next one has not seen the jump
+    service_open (s);
+    turn (s, now);
+    turn (s, now += 5 * NS_PER_S);
+    days += 2;
+    turn (s, now += 2 * DAY_NS);
+    assert_true (has (s, "j"));
+    days += 2;
+    turn (s, now += 2 * DAY_NS);
     assert_false (has (s, "j"));
+}
+
+/* Data of a clock that began in 1970 stays when it is right. */
+static void test_clock_of_1970 (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_DAYS, "10");
+    days = -20000;
+    deliver (s, 1, "early", "c1");
+    days = 0;
+    deliver (s, 2, "late", "c2");
+    turn (s, now);
+    turn (s, now += 3600 * NS_PER_S);
+    assert_true (has (s, "early"));
+    assert_true (has (s, "late"));
 }
 
 /* What was removed is acknowledged when it is offered again, and not asked for.
@@ -248,6 +302,7 @@ int main (void)
         SERVICE_TEST (test_days), SERVICE_TEST (test_busy),
         SERVICE_TEST (test_busy_scope), SERVICE_TEST (test_newer),
         SERVICE_TEST (test_pinned_meanwhile), SERVICE_TEST (test_clock),
+        SERVICE_TEST (test_clock_jumps), SERVICE_TEST (test_clock_of_1970),
         SERVICE_TEST (test_collected_later),
         SERVICE_TEST (test_offered_again),
     };
