@@ -419,7 +419,6 @@ static void stop (struct aggregator *a)
     aggregator_forget_bound (a);
     wants_fini (&a->wants);
     divide_fini (&a->divided);
-    aggregator_forget_facts (a);
     usage_fini (&a->usage);
     usage_fini (&a->promised);
     if (spent)

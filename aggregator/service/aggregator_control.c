@@ -36,10 +36,7 @@ static int change (struct aggregator *a, const struct control_peer *peer,
     struct logline l;
     int rc;
 
-    if (transfers_uncommitted (a->transfers))
-        transfers_due (a->transfers);
-    aggregator_commit (a);
-    if (transfers_uncommitted (a->transfers))
+    if (!aggregator_is_quiet (a))
         return err_set (err, EIO, "received data cannot be committed: see the "
                         "aggregator's log");
     if ((rc = request_execute (a->ledger, a->store, request, answer, err)) < 0)

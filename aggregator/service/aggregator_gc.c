@@ -57,15 +57,6 @@ int aggregator_start_gc (struct aggregator *a, const struct gc_options *opt,
     return 0;
 }
 
-bool aggregator_is_quiet (struct aggregator *a)
-{
-    if (transfers_uncommitted (a->transfers)) {
-        transfers_due (a->transfers);
-        aggregator_commit (a);
-    }
-    return !transfers_uncommitted (a->transfers);
-}
-
 void aggregator_check_gc (struct aggregator *a, int64_t now)
 {
     struct err err = { "" };

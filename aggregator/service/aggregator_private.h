@@ -104,8 +104,6 @@ struct aggregator {
     struct ledger_bound *bound; // to be committed
     size_t nbound;
     struct wants wants;         // raw files
-    struct ledger_fact *facts;  // to be committed
-    size_t nfacts;
     struct divide divided;      // to be committed
     bool divided_in;            // 'divided' was committed
     int64_t last_turn_ns, awake_ns;     // when the loop last turned, and when
@@ -323,8 +321,12 @@ const char *aggregator_waits (const struct aggregator *a,
 void aggregator_add_forecast (const struct aggregator *a, struct json *status);
 double aggregator_days_left (double room, double bytes_a_day);
 
-/* aggregator_commit.c: commit what has arrived, if anything, now or soon. */
+/* aggregator_commit.c: commit what has arrived, if anything, now or soon; and all
+ * that was appended, as who writes by himself needs the store to himself: false,
+ * that failed.
+ */
 void aggregator_commit (struct aggregator *a);
+bool aggregator_is_quiet (struct aggregator *a);
 void aggregator_commit_soon (struct aggregator *a);
 
 /* aggregator_enter.c: commit without checking files first.  As
@@ -351,13 +353,10 @@ int aggregator_commit_notes (void *arg, enum transfer_phase phase,
 bool aggregator_rank_is_due (const struct aggregator *a,
                              const struct job_rank *r);
 
-/* aggregator_facts.c: after a build, note what its captures say of who started
- * the job, for the next commit; that commit; and the end.
+/* aggregator_facts.c: after a build, commit what its captures say of who started
+ * the job; false: that failed, and was logged.
  */
-void aggregator_note_origin (struct aggregator *a);
-int aggregator_commit_facts (struct aggregator *a, enum transfer_phase phase,
-                             struct err *err);
-void aggregator_forget_facts (struct aggregator *a);
+bool aggregator_note_origin (struct aggregator *a);
 
 /* aggregator_divide.c: divide captures that were sent without a job into jobs,
  * and have changed jobs built; 'came_ns': when they arrived, 0: before this
@@ -426,9 +425,6 @@ void aggregator_check_gc (struct aggregator *a, int64_t now);
 void aggregator_end_gc (struct aggregator *a);
 int aggregator_gc_request (struct aggregator *a, const struct json *request,
                            struct json *answer, struct err *err);
-
-/* Commit what was appended: whether nothing more waits. */
-bool aggregator_is_quiet (struct aggregator *a);
 
 /* aggregator_retention.c: remove a job that is no longer kept, or decide which,
  * when it is time; what goes next, for the status; the end.
