@@ -152,6 +152,27 @@ times_of ()                         # DIR: of raw files, and modes
     diff -r mine damaged
 }
 
+# by one job, and by all: nobody serves the root meanwhile
+@test "a job that a verb builds is of whoever has all of its captures" {
+    setup_users
+    serves
+    stop_service
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 --seed 4 bins
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 --seed 5 own
+    chown -R bin bins
+    chown -R daemon own
+    "$ROLLCALL" archive add --job alice bins >/dev/null
+    "$ROLLCALL" archive add --job own own >/dev/null
+    "$ROLLCALL" build alice >/dev/null
+    "$ROLLCALL" build --all >/dev/null
+    service
+    run as daemon "$ROLLCALL" jobs
+    shows own
+    ! grep -qw alice <<<"$output" || fail "$output"
+    run as daemon "$ROLLCALL" archive ls alice
+    expect_status 66
+}
+
 @test "a user changes nothing, and is told who may" {
     setup_users
     serves --operator sys --operator @games
