@@ -9,6 +9,9 @@
 #define CATALOGUE_VERSION 3     // of its tables: raise it when they change, or
                                 // what their values mean
 
+#define CATALOGUE_TEXT_MAX (1 << 20)    // bytes of a row or text: there is a job's
+                                // tags, and what an expression makes
+
 struct catalogue {
     char root[PATH_MAX];
     char run_db[PATH_MAX];      // or ""
