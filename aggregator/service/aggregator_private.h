@@ -411,10 +411,10 @@ int aggregator_view (struct aggregator *a, const struct control_peer *peer,
                      const struct json *request, const char *visible_to,
                      struct err *err);
 
-/* Whether a process used no CPU since the last call, which left '*cpu_ns' (-1 at
- * first): it waits for whoever reads what it prints.
+/* Whether a process used less CPU than 'least_ns' since the last call, which left
+ * '*cpu_ns' (at first so far below 0): it waits for whoever reads what it prints.
  */
-bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns);
+bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns, int64_t least_ns);
 
 /* aggregator_gc.c: begin to collect, unless it is under way; a step of it, when
  * it is time; the end, finished or not; and the request "gc", as a control_fn.
