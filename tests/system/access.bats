@@ -104,6 +104,13 @@ only ()                             # JOB: of the three, in the output
         expect_status 66
         is "files of $job" 0 "$(find "mine.$job" -type f | wc -l)"
     done
+    # as wide as his terminal
+    for width in 40 100; do
+        is "ls at $width" "$("$ROLLCALL" archive ls --width "$width" alice)" \
+            "$(as daemon "$ROLLCALL" archive ls --width "$width" alice)"
+    done
+    [ "$(as daemon "$ROLLCALL" jobs --width 40)" != "$(as daemon "$ROLLCALL" \
+        jobs --width 100)" ] || fail "jobs has no width"
     # both of these are bin's own, and only one is all his
     run as bin "$ROLLCALL" jobs
     only bob
