@@ -17,6 +17,7 @@ void aggregator_take_up (struct aggregator *a, const char *id)
         aggregator_recall_claims (a, s);
     if (ledger_newest (a->ledger, id, aggregator_last_kind (a)) == 0) {
         aggregator_drop_result (a, id);
+        aggregator_forget_wants (a, id);
         return;
     }
     if (s)

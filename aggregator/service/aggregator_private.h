@@ -247,6 +247,9 @@ void aggregator_open_wants (struct aggregator *a);
 void aggregator_reopen_wants (struct aggregator *a, const struct served *s,
                               const struct job_agent *agent);
 
+/* Forget those of a job that was removed. */
+void aggregator_forget_wants (struct aggregator *a, const char *job);
+
 /* Find the suspects of the build that has ended, in its thread; and want their
  * raw files, before the build is recorded.
  */
