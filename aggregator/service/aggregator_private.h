@@ -136,6 +136,8 @@ struct aggregator {
     int build_fd;               // becomes readable when it has ended
     int build_rc;
     struct err build_err;
+    int64_t upkeep_waits_ns;    // since when it waits for builds, 0: it does not
+    int64_t upkeep_until_ns;    // until then it has its turn
     struct gc *gc;              // collecting, or NULL
     int64_t gc_run, gc_next_ns; // how many there were; when to go on
     unsigned gc_held;           // how often a lease kept it from that
@@ -418,6 +420,13 @@ int aggregator_view (struct aggregator *a, const struct control_peer *peer,
  * '*cpu_ns' (at first so far below 0): it waits for whoever reads what it prints.
  */
 bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns, int64_t least_ns);
+
+/* aggregator_gc.c: whether collection and retention, one of which is due, have to
+ * wait for a build; and whether they waited for so long that for some minutes no
+ * other build begins.
+ */
+bool aggregator_upkeep_waits (struct aggregator *a, int64_t now);
+bool aggregator_upkeep_has_turn (struct aggregator *a, int64_t now);
 
 /* aggregator_gc.c: begin to collect, unless it is under way; a step of it, when
  * it is time; the end, finished or not; and the request "gc", as a control_fn.

@@ -199,10 +199,10 @@ void aggregator_check_retention (struct aggregator *a, int64_t now)
     struct err err = { "" };
     int rc;
 
-    if ((a->opt->keep.n == 0 && a->opt->keep.forget_days == 0) || a->building || a->unrepaired || a->gc ||
+    if ((a->opt->keep.n == 0 && a->opt->keep.forget_days == 0) ||
+        (!a->keep.under_way && now < a->keep.next_ns) ||
+        aggregator_upkeep_waits (a, now) || a->unrepaired || a->gc ||
         a->ending_ns > 0 || !aggregator_has_root (a))
-        return;
-    if (!a->keep.under_way && now < a->keep.next_ns)
         return;
     if (a->keep.next_ns == 0) {
         a->keep.next_ns = now + FIRST_NS;

@@ -271,6 +271,35 @@ static void test_clock_of_1970 (void **state)
     assert_true (has (s, "late"));
 }
 
+/* Builds that follow each other give way when retention has waited for them. */
+static void test_turn (void **state)
+{
+    struct service *s = *state;
+    struct served busy = { .noted_size = 0 };
+    int64_t now = clock_mono_ns (), minute = 60 * NS_PER_S;
+
+    keep (s, RETENTION_LAST, "0");
+    deliver (s, 1, "j", "c1");
+    turn (s, now);
+    s->a.building = &busy;
+    aggregator_check_retention (&s->a, now += 60 * minute);
+    aggregator_check_retention (&s->a, now += 9 * minute);
+    s->a.building = NULL;       // before the next one begins
+    assert_false (aggregator_upkeep_has_turn (&s->a, now));
+    s->a.building = &busy;
+    aggregator_check_retention (&s->a, now += 2 * minute);
+    assert_false (aggregator_upkeep_has_turn (&s->a, now));
+    s->a.building = NULL;
+    assert_true (aggregator_upkeep_has_turn (&s->a, now));
+    aggregator_check_retention (&s->a, now);
+    assert_true (s->a.keep.under_way);
+    assert_true (aggregator_upkeep_has_turn (&s->a, now + minute));
+    assert_false (aggregator_upkeep_has_turn (&s->a, now + 3 * minute));
+    turn (s, now + minute);
+    assert_false (has (s, "j"));
+    assert_false (aggregator_upkeep_has_turn (&s->a, now + minute));
+}
+
 /* What was removed is acknowledged when it is offered again, and not asked for.
  */
 static void test_offered_again (void **state)
@@ -303,7 +332,7 @@ int main (void)
         SERVICE_TEST (test_busy_scope), SERVICE_TEST (test_newer),
         SERVICE_TEST (test_pinned_meanwhile), SERVICE_TEST (test_clock),
         SERVICE_TEST (test_clock_jumps), SERVICE_TEST (test_clock_of_1970),
-        SERVICE_TEST (test_collected_later),
+        SERVICE_TEST (test_collected_later), SERVICE_TEST (test_turn),
         SERVICE_TEST (test_offered_again),
     };
 
