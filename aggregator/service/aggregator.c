@@ -422,8 +422,7 @@ static void stop (struct aggregator *a)
     aggregator_forget_bound (a);
     wants_fini (&a->wants);
     divide_fini (&a->divided);
-    usage_fini (&a->usage);
-    usage_fini (&a->promised);
+    aggregator_end_usage (a);
     if (spent)
         (void)fileio_remove_tree (a->opt->root, NULL);
 }

@@ -26,5 +26,6 @@ bool aggregator_note_origin (struct aggregator *a)
         return false;
     }
     usage_set_user (&a->usage, job, one_user ? about.user : "");
+    a->usage_stale = a->usage_stale || a->counting != NULL;     // it may not see him
     return true;
 }

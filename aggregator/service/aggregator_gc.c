@@ -75,7 +75,8 @@ bool aggregator_upkeep_has_turn (struct aggregator *a, int64_t now)
         now - a->upkeep_waits_ns >= UPKEEP_WAITS_NS)
         a->upkeep_until_ns = now + UPKEEP_TURN_NS;
     return now < a->upkeep_until_ns &&
-           (a->upkeep_waits_ns > 0 || a->gc || a->keep.under_way);
+           (a->upkeep_waits_ns > 0 || a->gc || a->keep.reader ||
+            a->keep.under_way);
 }
 
 void aggregator_check_gc (struct aggregator *a, int64_t now)

@@ -42,6 +42,7 @@
 #include "service/job.h"
 #include "service/wants.h"
 #include "store/gc.h"
+#include "store/root_reader.h"
 #include "store/steady_clock.h"
 #include "transfer/transfer.h"
 
@@ -113,9 +114,11 @@ struct aggregator {
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
     struct usage usage;         // of a service's root
+    struct root_reader *counting;       // it again, or NULL: into 'counted', ...
+    struct usage counted, since;        // ... and what came since then
     struct usage promised;      // of this, to open transfers
     bool usage_stale;           // count it again
-    int64_t counted_ns, count_took_ns;
+    int64_t counted_ns, count_began_ns, count_took_ns;
     struct err no_room;         // the reason when it was reached
     bool unrepaired;            // something was removed below the root, and
                                 // the repair failed: it is tried again, and
@@ -145,6 +148,8 @@ struct aggregator {
     int gc_rc;                  // how that ended
     struct err gc_err;
     struct {                    // of what is kept
+        struct root_reader *reader;     // makes the plan, or NULL
+        int64_t now_ns, mono_ns;        // when it was begun
         struct retention_plan plan;
         struct steady_clock clock;
         bool under_way, has_next;
@@ -304,12 +309,13 @@ bool aggregator_has_share_of_job (const struct aggregator *a,
 void aggregator_check_shares (struct aggregator *a, int64_t now);
 
 /* aggregator_quota.c: count what the root holds, and from now on what comes;
- * again if it is stale: captures changed their job, were removed, or could not
- * be committed.  From then on an OFFER of new bytes beyond a quota is not
+ * again, in a thread, if it is stale: captures changed their job, were removed,
+ * or could not be committed.  From then on an OFFER of new bytes beyond a quota is not
  * answered.
  */
 void aggregator_count_usage (struct aggregator *a);
 void aggregator_check_usage (struct aggregator *a, int64_t now);
+void aggregator_end_usage (struct aggregator *a);
 
 /* The job for which an item counts: that of its version, if it was assigned;
  * 'i' holds the text.

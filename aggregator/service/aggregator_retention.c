@@ -23,13 +23,13 @@
 /* Whether the clock is not to be believed: it jumped, or the newest data is too
  * far away.
  */
-static int check_clock (struct aggregator *a, int64_t now_ns, int64_t mono_ns,
-                        struct err *err)
+static int check_clock (struct aggregator *a, struct err *err)
 {
     const struct retention_plan *p = &a->keep.plan;
+    int64_t now_ns = a->keep.now_ns;
     int64_t days = p->n == 0 ? 0 : (now_ns - p->jobs[0].last_ns) / DAY_NS;
-    int rc = steady_clock_look (&a->keep.clock, a->opt->root, now_ns, mono_ns,
-                                err);
+    int rc = steady_clock_look (&a->keep.clock, a->opt->root, now_ns,
+                                a->keep.mono_ns, err);
 
     return rc < 0 || llabs (days) <= CLOCK_DAYS ? rc
                : err_set (err, EDOM, "nothing is removed: the newest data came "
@@ -62,13 +62,32 @@ static void keep_doubtful (struct retention_plan *p)
                   p->jobs[first - 1].job);
 }
 
-static int decide (struct aggregator *a, int64_t mono_ns, struct err *err)
+static int make_plan (void *arg, struct ledger *ledger, struct store *store,
+                      struct err *err)
 {
-    int64_t now_ns = clock_wall_ns ();
-    int rc = retention_plan (a->ledger, a->store, &a->opt->keep, now_ns,
-                             &a->keep.plan, err);
+    struct aggregator *a = arg;
 
-    if (rc == 0 && (rc = check_clock (a, now_ns, mono_ns, err)) < 0)
+    return retention_plan (ledger, store, &a->opt->keep, a->keep.now_ns,
+                           &a->keep.plan, err);
+}
+
+/* All lists of chunks may have to be read: beside the loop. */
+static int begin_plan (struct aggregator *a, int64_t mono_ns, struct err *err)
+{
+    a->keep.now_ns = clock_wall_ns ();
+    a->keep.mono_ns = mono_ns;
+    return root_reader_begin (a->opt->root, make_plan, a, &a->keep.reader, err);
+}
+
+/* The plan is there.  What changed since it was begun is found when a job is to
+ * be removed.
+ */
+static int decide (struct aggregator *a, struct err *err)
+{
+    int rc = root_reader_end (a->keep.reader, err);
+
+    a->keep.reader = NULL;
+    if (rc == 0 && (rc = check_clock (a, err)) < 0)
         retention_free (&a->keep.plan);
     if (rc == 0)
         keep_doubtful (&a->keep.plan);
@@ -200,7 +219,8 @@ void aggregator_check_retention (struct aggregator *a, int64_t now)
     int rc;
 
     if ((a->opt->keep.n == 0 && a->opt->keep.forget_days == 0) ||
-        (!a->keep.under_way && now < a->keep.next_ns) ||
+        (!a->keep.under_way && !a->keep.reader && now < a->keep.next_ns) ||
+        (a->keep.reader && !root_reader_ended (a->keep.reader)) ||
         aggregator_upkeep_waits (a, now) || a->unrepaired || a->gc ||
         a->ending_ns > 0 || !aggregator_has_root (a))
         return;
@@ -216,7 +236,8 @@ void aggregator_check_retention (struct aggregator *a, int64_t now)
         return;
     }
     a->keep.next_ns = now + EVERY_NS;
-    if ((rc = decide (a, now, &err)) == -EAGAIN)
+    rc = a->keep.reader ? decide (a, &err) : begin_plan (a, now, &err);
+    if (rc == -EAGAIN)
         log_warn ("retention-waits", "%s", err.text);
     else if (rc < 0)
         log_error ("retention-failed", "%s", err.text);
@@ -240,5 +261,7 @@ void aggregator_add_retention (const struct aggregator *a, struct json *status)
 
 void aggregator_end_retention (struct aggregator *a)
 {
+    (void)root_reader_end (a->keep.reader, NULL);
+    a->keep.reader = NULL;
     retention_free (&a->keep.plan);
 }
