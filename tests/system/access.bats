@@ -159,6 +159,25 @@ times_of ()                         # DIR: of raw files, and modes
     diff -r mine damaged
 }
 
+# moved there by whoever may write to both directories, say
+@test "a capture with a file of another user is shown to operators only" {
+    setup_users
+    service
+    for job in rows raw mine; do
+        "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 --seed "${#job}" "$job"
+        chown -R daemon "$job"
+    done
+    chown bin "$(find rows -name step_trace_time.csv)"
+    chown bin "$(find raw -name 'profiler_info*.json')"
+    for job in rows raw mine; do
+        deliver "$job"
+    done
+    mine_is_known () { as daemon "$ROLLCALL" jobs | grep -q mine; }
+    eventually mine_is_known
+    run as daemon "$ROLLCALL" jobs
+    ! grep -qwE "rows|raw" <<<"$output" || fail "$output"
+}
+
 # by one job, and by all: nobody serves the root meanwhile
 @test "a job that a verb builds is of whoever has all of its captures" {
     setup_users
