@@ -21,8 +21,26 @@ extern const struct command_spec build_command;
 struct build_outcome {
     int64_t seq;                // the last item in it
     struct digest rows;         // zeros: unknown
+    struct job_origin about;    // of its captures, ...
+    bool one_user;              // ... which are all of that user
     bool built;
 };
+
+/* Where results are noted: a root that this process has locked. */
+struct build_ledger {           // begins as zeros
+    struct ledger *ledger;
+    struct store *store;
+};
+
+int build_ledger_open (struct build_ledger *l, const char *root,
+                       struct err *err);
+void build_ledger_close (struct build_ledger *l);
+
+/* Note what was built, so that the aggregator does not build it again, and
+ * before that whose it is.
+ */
+int build_ledger_note (struct build_ledger *l, const char *job,
+                       const struct build_outcome *o, struct err *err);
 
 #define BUILD_NOT_NOTED "job %s: the ledger cannot be told of its result, so " \
     "that it will be built again: %s"

@@ -34,7 +34,7 @@ struct builder_process {
 struct build_all {
     const struct build_options *opt;
     const struct derive_options *derive;
-    struct ledger *ledger;      // NULL: results go elsewhere
+    struct build_ledger to;     // NULL: results go elsewhere
     char **jobs;                // that need it
     size_t njobs, all;
     struct builder_process *running;
@@ -138,7 +138,7 @@ static int start_job (struct build_all *b, struct builder_process *p,
     struct err err = { "" };
     int ends[2];
 
-    if (b->ledger && ledger_forget_rows (b->ledger, job, &err) < 0)
+    if (b->to.ledger && ledger_forget_rows (b->to.ledger, job, &err) < 0)
         return FAIL (EX_IOERR, BUILD_NOT_NOTED, job, err.text);
     if (pipe (ends) < 0)
         return FAIL (EX_OSERR, "cannot make a pipe: %s", strerror (errno));
@@ -165,8 +165,8 @@ static void end_job (struct build_all *b, struct builder_process *p, int status)
 
     (void)close (p->report);
     p->pid = 0;
-    if (n == (ssize_t)sizeof (o) && b->ledger &&
-        ledger_set_built (b->ledger, p->job, o.seq, &o.rows, &err) < 0)
+    if (n == (ssize_t)sizeof (o) && b->to.ledger &&
+        build_ledger_note (&b->to, p->job, &o, &err) < 0)
         b->failed = FAIL (EX_IOERR, BUILD_NOT_NOTED, p->job, err.text);
     if (WIFSIGNALED (status))
         (void)FAIL (0, "job %s: its build was killed by signal %d", p->job,
@@ -261,13 +261,10 @@ static size_t choose_room (const struct build_options *opt)
 static int open_ledger (struct build_all *b)
 {
     struct err err = { "" };
-    char path[PATH_MAX];
 
     if (b->opt->out || b->njobs == 0)
         return 0;
-    if (!fileio_join (path, sizeof (path), b->opt->root, "ledger.db"))
-        return FAIL (EX_NOINPUT, "path is too long: %s", b->opt->root);
-    return ledger_open (path, &b->ledger, &err) == 0
+    return build_ledger_open (&b->to, b->opt->root, &err) == 0
                ? 0 : FAIL (EX_IOERR, "%s", err.text);
 }
 
@@ -302,7 +299,7 @@ int build_every_job (const struct build_options *opt,
 
     if (status == 0)
         status = build_chosen (&b);
-    ledger_close (b.ledger);
+    build_ledger_close (&b.to);
     for (size_t i = 0; i < b.njobs; i++)
         free (b.jobs[i]);
     free (b.jobs);

@@ -2,6 +2,7 @@
 #include "build.h"
 #include "run/run.h"
 
+#include "archive/job_facts.h"
 #include "options/shell.h"
 #include "base/units.h"
 #include "catalogue/catalogue.h"
@@ -118,6 +119,8 @@ static int build_and_print (const struct build_options *opt,
         catalogue_note_build (opt->root, job);
     if (job_build_rows (b))
         ret->rows = *job_build_rows (b);
+    ret->about = job_build_about (b);
+    ret->one_user = job_build_is_of (b, ret->about.user);
     if (rc == -EINTR)
         status = cli_interrupted (&build_command, "%s", !result.path[0]
                                   ? "nothing was written" : BUILD_DB_NAME
@@ -134,6 +137,34 @@ static int build_and_print (const struct build_options *opt,
     return status;
 }
 
+int build_ledger_open (struct build_ledger *l, const char *root,
+                       struct err *err)
+{
+    char path[PATH_MAX];
+    int rc;
+
+    if (!fileio_join (path, sizeof (path), root, "ledger.db"))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    rc = ledger_open (path, &l->ledger, err);
+    return rc < 0 ? rc : store_open (root, l->ledger, &l->store, err);
+}
+
+void build_ledger_close (struct build_ledger *l)
+{
+    store_close (l->store);
+    ledger_close (l->ledger);
+}
+
+int build_ledger_note (struct build_ledger *l, const char *job,
+                       const struct build_outcome *o, struct err *err)
+{
+    int rc = job_facts_note_build (l->ledger, l->store, job, &o->about,
+                                   o->one_user, err);
+
+    return rc < 0 ? rc : ledger_set_built (l->ledger, job, o->seq, &o->rows,
+                                           err);
+}
+
 int build_one (const struct build_options *opt,
                const struct derive_options *derive, struct archive *a,
                const char *job, const char *out, bool brief,
@@ -145,8 +176,8 @@ int build_one (const struct build_options *opt,
     int status, said = ledger_size_claims (a->ledger, job, &claims, &err);
     int64_t open = ledger_count_open (a->ledger, job);
 
-    *ret = (struct build_outcome){ ledger_newest (a->ledger, job, ITEM_ROWS),
-                                   { { 0 } }, false };
+    *ret = (struct build_outcome){ .seq = ledger_newest (a->ledger, job,
+                                                         ITEM_ROWS) };
     ledger_end_read (a->ledger);
     if (open > 0) {
         status = FAIL (EX_TEMPFAIL, "%lld capture%s that came as %s %s not yet "

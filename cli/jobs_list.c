@@ -55,6 +55,7 @@ int cli_jobs_open (const struct command_spec *c, const char *root,
         rc = catalogue_open (root, ret->ledger, *db ? db : NULL,
                              &ret->catalogue, &err);
     if (rc == 0) {
+        ledger_end_read (ret->ledger);  // or whoever pages holds back its log
         catalogue_show_only (ret->catalogue, cli_visible_to ());
         return 0;
     }

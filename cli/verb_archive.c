@@ -480,11 +480,14 @@ int verb_archive (int argc, char **argv)
         return mark (&opt, argc - rest, argv + rest);
     if ((status = remove_something (&opt, v, argc - rest, argv + rest)) >= 0)
         return status;
-    if (cli_needs_view (opt.root))
+    if (cli_needs_view (opt.root)) {
+        if (isatty (STDOUT_FILENO))
+            opt.width = (int64_t)cli_width (opt.width);
         return strcmp (v->name, "get") == 0
                    ? archive_get_by_view (&opt, argc - rest, argv + rest)
                    : cli_view (&archive_command, opt.root, &opt, argc - rest,
                                argv + rest);
+    }
     if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)
         return status;
     status = dispatch (&opt, &a, argc - rest, argv + rest);

@@ -6,28 +6,24 @@
 #include "store/fileio.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define FAIL(status, ...) cli_fail (&build_command, status, __VA_ARGS__)
 
 /* Before the job is built ('o' NULL): note that what its result has is not
- * known.  Then what was built, so that the aggregator does not build it again.
+ * known.  Then what was built.
  */
 static int note_built (const struct archive *a, const char *job,
                        const struct build_outcome *o)
 {
-    struct ledger *l = NULL;
+    struct build_ledger l = { NULL, NULL };
     struct err err = { "" };
-    char path[PATH_MAX];
-    int rc = fileio_join (path, sizeof (path), a->root, "ledger.db")
-                 ? ledger_open (path, &l, &err) : -ENAMETOOLONG;
+    int rc = build_ledger_open (&l, a->root, &err);
 
     if (rc == 0)
-        rc = o ? ledger_set_built (l, job, o->seq, &o->rows, &err)
-               : ledger_forget_rows (l, job, &err);
-    ledger_close (l);
-    return rc < 0 ? FAIL (EX_IOERR, BUILD_NOT_NOTED, job,
-                          err.text[0] ? err.text : strerror (-rc)) : 0;
+        rc = o ? build_ledger_note (&l, job, o, &err)
+               : ledger_forget_rows (l.ledger, job, &err);
+    build_ledger_close (&l);
+    return rc < 0 ? FAIL (EX_IOERR, BUILD_NOT_NOTED, job, err.text) : 0;
 }
 
 static int build_named (const struct build_options *opt,

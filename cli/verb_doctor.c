@@ -15,7 +15,9 @@
 #include "net/keyring.h"
 #include "query/labels.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -234,11 +236,36 @@ enum part { PART_OF_ROWS, PART_OF_RAW, PART_OF_RESULTS };
 static const char *const part_names[PARTS] = { "rows", "raw", "results" };
 
 struct root_seen {
+    const struct catalogue *catalogue;
     int64_t jobs;               // that have ranks and steps
     double rank_steps;
     double bytes[PARTS];
     struct texts known;         // these jobs
 };
+
+/* The files of a job's result: all of its directory. */
+static double result_bytes (const struct root_seen *s, const char *job)
+{
+    char path[PATH_MAX], *slash;
+    struct dirent *e;
+    double sum = 0;
+    struct stat st;
+    DIR *dir;
+
+    if (!catalogue_result_path (s->catalogue, job, path) ||
+        !(slash = strrchr (path, '/')))
+        return 0;
+    *slash = '\0';
+    if (!(dir = opendir (path)))
+        return 0;
+    while ((e = readdir (dir))) {
+        if (fstatat (dirfd (dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG (st.st_mode))
+            sum += (double)st.st_size;
+    }
+    (void)closedir (dir);
+    return sum;
+}
 
 /* A job that had no steps says nothing of the bytes of a step. */
 static int add_sized_job (void *arg, const struct catalogue_job *j)
@@ -251,8 +278,7 @@ static int add_sized_job (void *arg, const struct catalogue_job *j)
         return -ENOMEM;
     s->jobs++;
     s->rank_steps += (double)j->steps * (double)j->ranks;
-    s->bytes[PART_OF_RESULTS] += j->result_bytes > 0
-                                     ? (double)j->result_bytes : 0;
+    s->bytes[PART_OF_RESULTS] += result_bytes (s, j->job);
     return 0;
 }
 
@@ -277,6 +303,7 @@ static int look_at_root (const struct command_spec *c, const char *root,
 
     if (status)
         return status;
+    s->catalogue = jobs.catalogue;
     rc = catalogue_each (jobs.catalogue, &all, add_sized_job, s, &err);
     cli_jobs_close (&jobs);
     if (rc == 0 && (status = cli_open_archive (c, root, &a)) != 0)

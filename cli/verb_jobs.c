@@ -566,8 +566,10 @@ int verb_jobs (int argc, char **argv)
         return expect (&opt);
     if ((status = cli_filter_read (&jobs_command, &opt.filter, &filter)) != 0)
         return status;
-    if (cli_needs_view (opt.root))
+    if (cli_needs_view (opt.root)) {
+        opt.width = (int64_t)cli_width (opt.width);     // of this terminal
         return cli_view (&jobs_command, opt.root, &opt, 0, NULL);
+    }
     if (has_no_service (&opt) && !is_filtered (&opt))
         return list_runs (&opt);
     if ((status = cli_jobs_open (&jobs_command, opt.root, &jobs)) != 0)

@@ -427,6 +427,7 @@ void divide_fini (struct divide *d)
 {
     free (d->assignments);
     free (d->jobs);
+    job_facts_fini (&d->marks);
     memset (d, 0, sizeof (*d));
 }
 
@@ -444,18 +445,29 @@ static int add_job (struct divide *d, const char *job, struct err *err)
     return 0;
 }
 
+/* A capture moves from a job: what was said of that one is true of it. */
+static int leave_job (struct divide *d, struct ledger *ledger, const char *from,
+                      const char *to, struct err *err)
+{
+    int rc = add_job (d, from, err);
+
+    return rc < 0 || strcmp (from, to) == 0
+               ? rc : job_facts_inherit (&d->marks, ledger, from, to, err);
+}
+
 int divide_list_jobs (struct divide *d, struct ledger *ledger,
                       struct err *err)
 {
     int rc = 0;
 
     for (size_t i = 0; i < d->n && rc == 0; i++) {
+        const char *to = d->assignments[i].job;
         struct ledger_assignment was = d->assignments[i];
 
         if ((rc = ledger_find_assignment (ledger, &was, err)) == 1)
-            rc = add_job (d, was.job, err);
+            rc = leave_job (d, ledger, was.job, to, err);
         if (rc == 0)
-            rc = add_job (d, d->assignments[i].job, err);
+            rc = add_job (d, to, err);
     }
     return rc;
 }
@@ -467,7 +479,7 @@ int divide_append (const struct divide *d, struct store *store,
 
     for (size_t i = 0; i < d->n && rc == 0; i++)
         rc = store_note_assignment (store, &d->assignments[i], err);
-    return rc;
+    return rc < 0 ? rc : job_facts_append (&d->marks, store, err);
 }
 
 int divide_enter (const struct divide *d, struct ledger *ledger,
@@ -477,7 +489,7 @@ int divide_enter (const struct divide *d, struct ledger *ledger,
 
     for (size_t i = 0; i < d->n && rc >= 0; i++)
         rc = ledger_assign (ledger, &d->assignments[i], err);
-    return rc < 0 ? rc : 0;
+    return rc < 0 ? rc : job_facts_enter (&d->marks, ledger, err);
 }
 
 static int append (void *arg, struct store *store, struct err *err)

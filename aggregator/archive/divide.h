@@ -7,6 +7,7 @@
 #ifndef ROLLCALL_ARCHIVE_DIVIDE_H
 #define ROLLCALL_ARCHIVE_DIVIDE_H
 
+#include "archive/job_facts.h"
 #include "base/clock.h"
 #include "store/store.h"
 
@@ -19,6 +20,7 @@ struct divide {
     size_t n;
     char (*jobs)[MESSAGE_NAME_MAX];     // that gain or lose captures
     size_t njobs;
+    struct job_facts marks;     // that jobs get from those that lose captures
 };
 
 void divide_fini (struct divide *d);    // also of a zeroed one
@@ -52,7 +54,7 @@ int divide_split (struct ledger *ledger, struct store *store, const char *job,
                   const char *const *captures, size_t n, struct divide *ret,
                   struct err *err);
 
-/* Fill 'jobs' of a finished division. */
+/* Fill 'jobs' and 'marks' of a finished division. */
 int divide_list_jobs (struct divide *d, struct ledger *ledger,
                       struct err *err);
 

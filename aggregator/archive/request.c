@@ -4,10 +4,10 @@
 #include "archive/audit.h"
 #include "archive/divide.h"
 #include "archive/intake.h"
+#include "archive/job_facts.h"
 #include "archive/remove.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "base/vec.h"
 #include "options/shell.h"
 #include "model/capture.h"
 #include "store/store_commit.h"
@@ -142,40 +142,6 @@ static int do_fetch (const struct request *r, struct err *err)
 
 /* ---- tags and pins ---- */
 
-struct facts {
-    const struct ledger_fact *list;
-    size_t n;
-};
-
-static int note_facts (void *arg, struct store *store, struct err *err)
-{
-    const struct facts *f = arg;
-    int rc = 0;
-
-    for (size_t i = 0; i < f->n && rc == 0; i++)
-        rc = store_note_fact (store, &f->list[i], err);
-    return rc;
-}
-
-static int enter_facts (void *arg, struct ledger *ledger, struct err *err)
-{
-    const struct facts *f = arg;
-    int rc = 0;
-
-    for (size_t i = 0; i < f->n && rc >= 0; i++)
-        rc = ledger_set_fact (ledger, &f->list[i], err);
-    return rc;
-}
-
-static int keep_facts (const struct request *r, const struct ledger_fact *list,
-                       size_t n, struct err *err)
-{
-    struct facts facts = { list, n };
-    const struct store_change change = { note_facts, enter_facts, &facts };
-
-    return store_commit (r->store, r->ledger, &change, err);
-}
-
 struct marks {                  // what a job has
     struct json *tags;
     size_t n;
@@ -220,7 +186,7 @@ static struct ledger_fact fact_of (const struct request *r, const char *key,
 
 /* Check a tag, and append what has to be written, if anything. */
 static int add_tag (const struct request *r, const char *tag, bool gone,
-                    struct ledger_fact **facts, size_t *n, struct err *err)
+                    struct job_facts *facts, struct err *err)
 {
     struct ledger_fact f = fact_of (r, FACT_TAG, tag, gone);
     int rc;
@@ -228,13 +194,10 @@ static int add_tag (const struct request *r, const char *tag, bool gone,
     if (!ledger_valid_tag (tag))
         return err_set (err, EINVAL, "\"%.80s\" is not a tag: " FACT_TAG_RULE,
                         tag);
-    if ((rc = ledger_has_fact (r->ledger, &f, err)) < 0)
-        return rc;
-    if (rc == 1)
-        return gone ? err_set (err, ENOENT, "job %s has no tag %s", r->job, tag)
-                    : 0;
-    return vec_push (facts, n, &f, sizeof (f)) < 0
-               ? err_set (err, ENOMEM, "no memory for tags") : 0;
+    rc = job_facts_add (facts, r->ledger, &f, err);
+    if (rc == 0 && gone)
+        return err_set (err, ENOENT, "job %s has no tag %s", r->job, tag);
+    return rc < 0 ? rc : 0;
 }
 
 /* A list of thousands would be of a program that went wrong. */
@@ -252,20 +215,19 @@ static int check_count (const struct request *r, size_t more, struct err *err)
 static int change_tags (const struct request *r, bool gone, struct err *err)
 {
     const struct json *list = json_get (r->asked, "tags");
-    struct ledger_fact *facts = NULL;
-    size_t n = 0;
+    struct job_facts facts = { .n = 0 };
     int rc = has_job (r, err);
 
     if (rc == 0 && json_count (list) == 0)
         rc = err_set (err, EINVAL, "no tags were named");
     for (const struct json *j = json_first (list); j && rc == 0;
          j = json_next (j))
-        rc = add_tag (r, json_text (j, ""), gone, &facts, &n, err);
+        rc = add_tag (r, json_text (j, ""), gone, &facts, err);
     if (rc == 0 && !gone)
-        rc = check_count (r, n, err);
-    if (rc == 0 && n > 0)
-        rc = keep_facts (r, facts, n, err);
-    free (facts);
+        rc = check_count (r, facts.n, err);
+    if (rc == 0)
+        rc = job_facts_commit (&facts, r->ledger, r->store, err);
+    job_facts_fini (&facts);
     return rc < 0 ? rc : tell_marks (r, err);
 }
 
@@ -290,6 +252,7 @@ static int64_t uid_of (const struct request *r)
 static int change_pin (const struct request *r, bool gone, struct err *err)
 {
     struct ledger_fact f = fact_of (r, FACT_PIN, "1", gone);
+    const struct job_facts facts = { &f, 1 };
     struct audit line = { .verb = gone ? "archive unpin" : "archive pin",
                           .user = f.by, .uid = uid_of (r), .job = r->job,
                           .at_ns = f.at_ns };
@@ -297,7 +260,7 @@ static int change_pin (const struct request *r, bool gone, struct err *err)
 
     if (rc == 0 && (rc = ledger_has_fact (r->ledger, &f, err)) == 0 &&
         (rc = audit_write (store_root (r->store), &line, err)) == 0)
-        rc = keep_facts (r, &f, 1, err);
+        rc = job_facts_commit (&facts, r->ledger, r->store, err);
     return rc < 0 ? rc : tell_marks (r, err);
 }
 

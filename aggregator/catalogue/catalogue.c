@@ -50,6 +50,7 @@ static int open_db (struct catalogue *c, const char *path, int flags,
         SQLITE_OK)
         return db_error (c->db, path, err);
     db_harden (c->db);
+    (void)sqlite3_limit (c->db, SQLITE_LIMIT_LENGTH, CATALOGUE_TEXT_MAX);
     (void)sqlite3_db_config (c->db, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
     (void)sqlite3_busy_timeout (c->db, BUSY_MS);
     return 0;

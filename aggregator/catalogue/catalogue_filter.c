@@ -16,7 +16,10 @@
 #define WHERE_MAX 4096          // bytes of an expression
 #define LONGEST_NS (10 * NS_PER_S)      // of CPU: a list takes less, or its
                                 // expression has gone wrong
-#define LOOK_EACH 10000         // steps of SQLite's machine: about 0.1 ms
+#define LOOK_EACH 1000          // steps of SQLite's machine: about 10 us, but
+                                // one may make a text of CATALOGUE_TEXT_MAX
+#define MEMORY_MAX (INT64_C (256) << 20)        // bytes of all of SQLite, from
+                                // an expression on
 
 /* ---- what an expression may do ---- */
 
@@ -26,7 +29,9 @@ struct guard {
     unsigned selects_max;       // without those of an expression
 };
 
-/* The view may be read, and what it reads itself; functions compute. */
+/* The view may be read, and what it reads itself; functions compute.  A whole
+ * table may not: 'x IN host' is no SELECT, and tells of all jobs.
+ */
 static int authorize (void *arg, int action, const char *a, const char *b,
                       const char *database, const char *view)
 {
@@ -38,7 +43,8 @@ static int authorize (void *arg, int action, const char *a, const char *b,
         return ++g->selects > g->selects_max ? SQLITE_DENY : SQLITE_OK;
     case SQLITE_READ:
         return (view && strcmp (view, "job") == 0) || strcmp (a, "job") == 0 ||
-                       strcmp (a, "host") == 0
+                       (strcmp (a, "host") == 0 && (strcmp (b, "job") == 0 ||
+                                                    strcmp (b, "host") == 0))
                    ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_FUNCTION:
         return sqlite3_stricmp (b, "load_extension") ? SQLITE_OK
@@ -152,6 +158,8 @@ static int open_filter (struct catalogue *c, const struct catalogue_filter *f,
     *ret = NULL;
     if (f->where && strlen (f->where) > WHERE_MAX)
         return err_set (err, EINVAL, "it is longer than %d bytes", WHERE_MAX);
+    if (f->where)
+        (void)sqlite3_hard_heap_limit64 (MEMORY_MAX);
     // "name" is a column and nothing else: a misspelt one is no text
     (void)sqlite3_db_config (c->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
     if ((rc = prepare (c->db, columns, f->where ? f->where : "1", ret, err)) <
@@ -222,7 +230,7 @@ static int finish (sqlite3 *db, sqlite3_stmt *st, int code, struct err *err)
     if (code == SQLITE_INTERRUPT)
         rc = err_set (err, EINTR, "the expression takes too long");
     else if (code != SQLITE_DONE && code != SQLITE_ROW)
-        rc = sqlite3_errcode (db) == SQLITE_ERROR
+        rc = code == SQLITE_ERROR || code == SQLITE_TOOBIG
                  ? refuse (sqlite3_errmsg (db), err)
                  : db_error (db, CATALOGUE_NAME, err);
     (void)sqlite3_finalize (st);

@@ -36,7 +36,7 @@ struct facts {
     struct err *err;
     struct ledger_fact user, scheduler_id, command;     // the last of each
     struct buf tags;            // "a,b"
-    bool pinned;
+    bool pinned, forgotten;
 };
 
 static int add_tag (struct facts *x, const struct ledger_fact *f)
@@ -60,6 +60,8 @@ static int add_fact (void *arg, const struct ledger_fact *f)
         x->command = *f;
     else if (strcmp (f->key, FACT_PIN) == 0)
         x->pinned = true;
+    else if (strcmp (f->key, FACT_FORGOTTEN) == 0)
+        x->forgotten = true;
     return strcmp (f->key, FACT_TAG) == 0 ? add_tag (x, f) : 0;
 }
 
@@ -75,7 +77,7 @@ static int write_facts (struct catalogue *c, const char *job,
                          " command=?4, tags=?5, pinned=?6 WHERE name=?1", job,
                          or_null (x->user.value),
                          or_null (x->scheduler_id.value),
-                         or_null (x->command.value),
+                         x->forgotten ? "" : or_null (x->command.value),
                          buf_text (&x->tags), x->pinned);
 }
 

@@ -114,7 +114,8 @@ static int clear (struct catalogue *c, int64_t id, struct err *err)
         " failed=NULL, partial=NULL, raw=NULL, unexpected=NULL, hosts=NULL,"
         " began_ns=NULL, ended_ns=NULL, steps=NULL, step_us=NULL,"
         " longest_us=NULL, computing_us=NULL, comm_us=NULL, free_us=NULL,"
-        " high=NULL, medium=NULL, low=NULL, built=NULL WHERE id=?1",
+        " high=NULL, medium=NULL, low=NULL, built=NULL,"
+        " its_user=NULL, its_scheduler_id=NULL, its_command=NULL WHERE id=?1",
     };
     int rc = 0;
 

@@ -57,8 +57,9 @@ static struct served *find_due (const struct aggregator *a, int64_t now)
     return first;
 }
 
-/* Start the next build, one at a time.  Jobs that an earlier aggregator left
- * unbuilt come after those that are due, and before the end.
+/* Start the next build, one at a time, unless it is upkeep's turn.  Jobs that an
+ * earlier aggregator left unbuilt come after those that are due, and before the
+ * end.
  */
 static void check_service (struct aggregator *a, int64_t now)
 {
@@ -67,6 +68,8 @@ static void check_service (struct aggregator *a, int64_t now)
     struct served *due = a->building ? NULL : find_due (a, now);
     bool begun = a->building != NULL;
 
+    if (!ending && aggregator_upkeep_has_turn (a, now))
+        return;
     if (!begun && !late && due) {
         aggregator_start_build (a, due);
         begun = true;
@@ -419,9 +422,7 @@ static void stop (struct aggregator *a)
     aggregator_forget_bound (a);
     wants_fini (&a->wants);
     divide_fini (&a->divided);
-    aggregator_forget_facts (a);
-    usage_fini (&a->usage);
-    usage_fini (&a->promised);
+    aggregator_end_usage (a);
     if (spent)
         (void)fileio_remove_tree (a->opt->root, NULL);
 }

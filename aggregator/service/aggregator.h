@@ -38,8 +38,6 @@ struct aggregator_options {
     int64_t job_gap_ns;         // of a service, as in jobs_divide
     struct option_list keep_days, keep_last, max_size;  // of a service, as text
     struct retention_rules keep;        // the same, parsed
-    int64_t (*wall) (void);     // ns since 1970, for what is kept for how long;
-                                // NULL: clock_wall_ns
     const char *want_raw;       // of a service: raw files that it wants
     enum want_policy wants;     // the same, parsed
     const char *socket;         // of a service: for all users, or NULL

@@ -216,14 +216,15 @@ static void log_built (const struct aggregator *a)
     log_end (&l);
 }
 
-/* Record what was built, for the next start.  If that fails, or if claims about
- * the job changed meanwhile, the next start builds it again.
+/* Record what was built, for the next start, and before whose it is.  If that
+ * fails, or if claims about the job changed meanwhile, the next start builds it
+ * again.
  */
 static void note_built (struct aggregator *a)
 {
     struct err err = { "" };
 
-    if (a->build_rc == 0 &&
+    if (a->build_rc == 0 && aggregator_note_origin (a) &&
         build_schedule_due_ns (&a->building->schedule) == INT64_MAX &&
         ledger_set_built (a->ledger, a->building->job.id, a->build_seq,
                           job_build_rows (a->build), &err) < 0)
@@ -243,7 +244,6 @@ bool aggregator_end_build (struct aggregator *a)
     tell_left (a);
     aggregator_want_suspects (a);       // or a restart would not want them
     note_built (a);
-    aggregator_note_origin (a);
     counter_add (a->build_rc < 0 ? COUNTER_BUILDS_FAILED : COUNTER_BUILDS, 1);
     build_schedule_ended (&a->building->schedule, a->build_rc == 0,
                           clock_mono_ns ());

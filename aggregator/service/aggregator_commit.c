@@ -23,6 +23,15 @@ void aggregator_commit (struct aggregator *a)
         (void)aggregator_look (a, true);
 }
 
+bool aggregator_is_quiet (struct aggregator *a)
+{
+    if (transfers_uncommitted (a->transfers)) {
+        transfers_due (a->transfers);
+        aggregator_commit (a);
+    }
+    return !transfers_uncommitted (a->transfers);
+}
+
 /* Commit now, unless more items are about to arrive. */
 static void commit_gathered (void *arg)
 {

@@ -17,6 +17,7 @@ void aggregator_take_up (struct aggregator *a, const char *id)
         aggregator_recall_claims (a, s);
     if (ledger_newest (a->ledger, id, aggregator_last_kind (a)) == 0) {
         aggregator_drop_result (a, id);
+        aggregator_forget_wants (a, id);
         return;
     }
     if (s)
@@ -36,10 +37,7 @@ static int change (struct aggregator *a, const struct control_peer *peer,
     struct logline l;
     int rc;
 
-    if (transfers_uncommitted (a->transfers))
-        transfers_due (a->transfers);
-    aggregator_commit (a);
-    if (transfers_uncommitted (a->transfers))
+    if (!aggregator_is_quiet (a))
         return err_set (err, EIO, "received data cannot be committed: see the "
                         "aggregator's log");
     if ((rc = request_execute (a->ledger, a->store, request, answer, err)) < 0)

@@ -15,6 +15,9 @@
 #define SHARE 3                 // pauses are so much longer than turns
 #define HELD_NS NS_PER_S        // before a lease is looked at again
 #define HELD_MAX 60             // such pauses, before it is given up
+#define UPKEEP_WAITS_NS (600 * NS_PER_S)        // jobs that always have news
+                                // keep builds going, and the disk fills
+#define UPKEEP_TURN_NS (120 * NS_PER_S)
 
 static void gc_over (struct aggregator *a, int rc, const struct err *err)
 {
@@ -47,7 +50,7 @@ int aggregator_start_gc (struct aggregator *a, const struct gc_options *opt,
 
     if (a->gc)
         return 0;
-    now.now_ns = a->opt->wall ? a->opt->wall () : clock_wall_ns ();
+    now.now_ns = clock_wall_ns ();
     if ((rc = gc_begin (a->ledger, a->store, &now, &a->gc, err)) < 0)
         return rc;
     transfers_touch (a->transfers);
@@ -58,13 +61,23 @@ int aggregator_start_gc (struct aggregator *a, const struct gc_options *opt,
     return 0;
 }
 
-bool aggregator_is_quiet (struct aggregator *a)
+bool aggregator_upkeep_waits (struct aggregator *a, int64_t now)
 {
-    if (transfers_uncommitted (a->transfers)) {
-        transfers_due (a->transfers);
-        aggregator_commit (a);
-    }
-    return !transfers_uncommitted (a->transfers);
+    if (!a->building)
+        a->upkeep_waits_ns = 0;
+    else if (a->upkeep_waits_ns == 0)
+        a->upkeep_waits_ns = now;
+    return a->building;
+}
+
+bool aggregator_upkeep_has_turn (struct aggregator *a, int64_t now)
+{
+    if (!a->building && a->upkeep_waits_ns > 0 &&
+        now - a->upkeep_waits_ns >= UPKEEP_WAITS_NS)
+        a->upkeep_until_ns = now + UPKEEP_TURN_NS;
+    return now < a->upkeep_until_ns &&
+           (a->upkeep_waits_ns > 0 || a->gc || a->keep.reader ||
+            a->keep.under_way);
 }
 
 void aggregator_check_gc (struct aggregator *a, int64_t now)
@@ -73,8 +86,9 @@ void aggregator_check_gc (struct aggregator *a, int64_t now)
     struct err err = { "" };
     int rc;
 
-    if (!a->gc || a->building || a->unrepaired || now < a->gc_next_ns ||
-        !aggregator_has_root (a) || !aggregator_is_quiet (a))
+    if (!a->gc || aggregator_upkeep_waits (a, now) || a->unrepaired ||
+        now < a->gc_next_ns || !aggregator_has_root (a) ||
+        !aggregator_is_quiet (a))
         return;
     do
         rc = gc_step (a->gc, &err);

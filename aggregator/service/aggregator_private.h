@@ -42,6 +42,8 @@
 #include "service/job.h"
 #include "service/wants.h"
 #include "store/gc.h"
+#include "store/root_reader.h"
+#include "store/steady_clock.h"
 #include "transfer/transfer.h"
 
 #include <limits.h>
@@ -103,8 +105,6 @@ struct aggregator {
     struct ledger_bound *bound; // to be committed
     size_t nbound;
     struct wants wants;         // raw files
-    struct ledger_fact *facts;  // to be committed
-    size_t nfacts;
     struct divide divided;      // to be committed
     bool divided_in;            // 'divided' was committed
     int64_t last_turn_ns, awake_ns;     // when the loop last turned, and when
@@ -114,9 +114,11 @@ struct aggregator {
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
     struct usage usage;         // of a service's root
+    struct root_reader *counting;       // it again, or NULL: into 'counted', ...
+    struct usage counted, since;        // ... and what came since then
     struct usage promised;      // of this, to open transfers
     bool usage_stale;           // count it again
-    int64_t counted_ns, count_took_ns;
+    int64_t counted_ns, count_began_ns, count_took_ns;
     struct err no_room;         // the reason when it was reached
     bool unrepaired;            // something was removed below the root, and
                                 // the repair failed: it is tried again, and
@@ -137,6 +139,8 @@ struct aggregator {
     int build_fd;               // becomes readable when it has ended
     int build_rc;
     struct err build_err;
+    int64_t upkeep_waits_ns;    // since when it waits for builds, 0: it does not
+    int64_t upkeep_until_ns;    // until then it has its turn
     struct gc *gc;              // collecting, or NULL
     int64_t gc_run, gc_next_ns; // how many there were; when to go on
     unsigned gc_held;           // how often a lease kept it from that
@@ -144,7 +148,10 @@ struct aggregator {
     int gc_rc;                  // how that ended
     struct err gc_err;
     struct {                    // of what is kept
+        struct root_reader *reader;     // makes the plan, or NULL
+        int64_t now_ns, mono_ns;        // when it was begun
         struct retention_plan plan;
+        struct steady_clock clock;
         bool under_way, has_next;
         bool gc_due;            // until a collection has ended
         size_t at;              // the last of the plan's jobs that was looked
@@ -248,6 +255,9 @@ void aggregator_open_wants (struct aggregator *a);
 void aggregator_reopen_wants (struct aggregator *a, const struct served *s,
                               const struct job_agent *agent);
 
+/* Forget those of a job that was removed. */
+void aggregator_forget_wants (struct aggregator *a, const char *job);
+
 /* Find the suspects of the build that has ended, in its thread; and want their
  * raw files, before the build is recorded.
  */
@@ -300,12 +310,13 @@ bool aggregator_has_share_of_job (const struct aggregator *a,
 void aggregator_check_shares (struct aggregator *a, int64_t now);
 
 /* aggregator_quota.c: count what the root holds, and from now on what comes;
- * again if it is stale: captures changed their job, were removed, or could not
- * be committed.  From then on an OFFER of new bytes beyond a quota is not
+ * again, in a thread, if it is stale: captures changed their job, were removed,
+ * or could not be committed.  From then on an OFFER of new bytes beyond a quota is not
  * answered.
  */
 void aggregator_count_usage (struct aggregator *a);
 void aggregator_check_usage (struct aggregator *a, int64_t now);
+void aggregator_end_usage (struct aggregator *a);
 
 /* The job for which an item counts: that of its version, if it was assigned;
  * 'i' holds the text.
@@ -322,8 +333,12 @@ const char *aggregator_waits (const struct aggregator *a,
 void aggregator_add_forecast (const struct aggregator *a, struct json *status);
 double aggregator_days_left (double room, double bytes_a_day);
 
-/* aggregator_commit.c: commit what has arrived, if anything, now or soon. */
+/* aggregator_commit.c: commit what has arrived, if anything, now or soon; and all
+ * that was appended, as who writes by himself needs the store to himself: false,
+ * that failed.
+ */
 void aggregator_commit (struct aggregator *a);
+bool aggregator_is_quiet (struct aggregator *a);
 void aggregator_commit_soon (struct aggregator *a);
 
 /* aggregator_enter.c: commit without checking files first.  As
@@ -350,13 +365,10 @@ int aggregator_commit_notes (void *arg, enum transfer_phase phase,
 bool aggregator_rank_is_due (const struct aggregator *a,
                              const struct job_rank *r);
 
-/* aggregator_facts.c: after a build, note what its captures say of who started
- * the job, for the next commit; that commit; and the end.
+/* aggregator_facts.c: after a build, commit what its captures say of who started
+ * the job; false: that failed, and was logged.
  */
-void aggregator_note_origin (struct aggregator *a);
-int aggregator_commit_facts (struct aggregator *a, enum transfer_phase phase,
-                             struct err *err);
-void aggregator_forget_facts (struct aggregator *a);
+bool aggregator_note_origin (struct aggregator *a);
 
 /* aggregator_divide.c: divide captures that were sent without a job into jobs,
  * and have changed jobs built; 'came_ns': when they arrived, 0: before this
@@ -411,10 +423,17 @@ int aggregator_view (struct aggregator *a, const struct control_peer *peer,
                      const struct json *request, const char *visible_to,
                      struct err *err);
 
-/* Whether a process used no CPU since the last call, which left '*cpu_ns' (-1 at
- * first): it waits for whoever reads what it prints.
+/* Whether a process used less CPU than 'least_ns' since the last call, which left
+ * '*cpu_ns' (at first so far below 0): it waits for whoever reads what it prints.
  */
-bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns);
+bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns, int64_t least_ns);
+
+/* aggregator_gc.c: whether collection and retention, one of which is due, have to
+ * wait for a build; and whether they waited for so long that for some minutes no
+ * other build begins.
+ */
+bool aggregator_upkeep_waits (struct aggregator *a, int64_t now);
+bool aggregator_upkeep_has_turn (struct aggregator *a, int64_t now);
 
 /* aggregator_gc.c: begin to collect, unless it is under way; a step of it, when
  * it is time; the end, finished or not; and the request "gc", as a control_fn.
@@ -425,9 +444,6 @@ void aggregator_check_gc (struct aggregator *a, int64_t now);
 void aggregator_end_gc (struct aggregator *a);
 int aggregator_gc_request (struct aggregator *a, const struct json *request,
                            struct json *answer, struct err *err);
-
-/* Commit what was appended: whether nothing more waits. */
-bool aggregator_is_quiet (struct aggregator *a);
 
 /* aggregator_retention.c: remove a job that is no longer kept, or decide which,
  * when it is time; what goes next, for the status; the end.

@@ -29,6 +29,8 @@ static void on_stored (void *arg, const struct ledger_item *item,
     struct aggregator *a = arg;
 
     usage_add (&a->usage, aggregator_job_of (a, &i), bytes, clock_wall_ns ());
+    if (a->counting)
+        usage_add (&a->since, i.job, bytes, clock_wall_ns ());
 }
 
 static void say_waits (struct aggregator *a, const struct ledger_item *i,
@@ -95,10 +97,64 @@ void aggregator_count_usage (struct aggregator *a)
     transfers_set_room (a->transfers, &room);
 }
 
+/* ---- again, beside the loop ---- */
+
+static int count (void *arg, struct ledger *ledger, struct store *store,
+                  struct err *err)
+{
+    struct aggregator *a = arg;
+
+    return usage_count (&a->counted, ledger, store, clock_wall_ns (), err);
+}
+
+static void begin_count (struct aggregator *a, int64_t now)
+{
+    struct err err = { "" };
+
+    a->usage_stale = false;
+    a->count_began_ns = a->counted_ns = now;
+    if (root_reader_begin (a->opt->root, count, a, &a->counting, &err) < 0)
+        log_warn ("count-failed", "how much the root holds is not known: %s",
+                  err.text);
+}
+
+/* What came since it began is not in it. */
+static void end_count (struct aggregator *a, int64_t now)
+{
+    struct err err = { "" };
+    int rc = root_reader_end (a->counting, &err);
+
+    a->counting = NULL;
+    a->counted_ns = now;
+    a->count_took_ns = now - a->count_began_ns;
+    if (rc < 0) {
+        log_warn ("count-failed", "how much the root holds is not known: %s",
+                  err.text);
+        usage_fini (&a->counted);
+    } else {
+        usage_merge (&a->counted, &a->since, clock_wall_ns ());
+        usage_fini (&a->usage);
+        a->usage = a->counted;
+        a->counted = (struct usage){ .total = 0 };
+    }
+    usage_fini (&a->since);
+}
+
 void aggregator_check_usage (struct aggregator *a, int64_t now)
 {
-    if (a->usage_stale && now - a->counted_ns > COUNT_PART * a->count_took_ns)
-        aggregator_count_usage (a);
+    if (a->counting && root_reader_ended (a->counting))
+        end_count (a, now);
+    else if (!a->counting && a->usage_stale &&
+             now - a->counted_ns > COUNT_PART * a->count_took_ns)
+        begin_count (a, now);
+}
+
+void aggregator_end_usage (struct aggregator *a)
+{
+    if (a->counting)
+        end_count (a, a->counted_ns);
+    usage_fini (&a->usage);
+    usage_fini (&a->promised);
 }
 
 const char *aggregator_waits (const struct aggregator *a,

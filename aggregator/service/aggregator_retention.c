@@ -18,36 +18,80 @@
 #define FIRST_NS (5 * NS_PER_S)         // after the start
 #define EVERY_NS (3600 * NS_PER_S)
 #define SHARE 3                 // pauses are so much longer than removals
+#define DAY_NS (24 * 3600 * NS_PER_S)
 #define CLOCK_DAYS 400          // no data for so long: the clock may be wrong
 
-static int64_t wall_ns (const struct aggregator *a)
+/* Whether the clock is not to be believed: it jumped, or the newest data is too
+ * far away.
+ */
+static int check_clock (struct aggregator *a, struct err *err)
 {
-    return a->opt->wall ? a->opt->wall () : clock_wall_ns ();
-}
+    const struct retention_plan *p = &a->keep.plan;
+    int64_t now_ns = a->keep.now_ns;
+    int64_t days = p->n == 0 ? 0 : (now_ns - p->jobs[0].last_ns) / DAY_NS;
+    int rc = steady_clock_look (&a->keep.clock, a->opt->root, now_ns,
+                                a->keep.mono_ns, err);
 
-/* Whether a clock is not to be believed: the newest data is too far away. */
-static int check_clock (const struct retention_plan *p, int64_t now_ns,
-                        struct err *err)
-{
-    int64_t days = p->n == 0 ? 0
-                             : (now_ns - p->jobs[0].last_ns) / (24 * 3600 *
-                                                                NS_PER_S);
-
-    return llabs (days) <= CLOCK_DAYS ? 0
+    return rc < 0 || llabs (days) <= CLOCK_DAYS ? rc
                : err_set (err, EDOM, "nothing is removed: the newest data came "
                           "%lld days %s now by this host's clock",
                           (long long)llabs (days),
                           days > 0 ? "before" : "after");
 }
 
+/* Data that came so long before the next may have been received with a wrong
+ * clock: a host that starts in 1970 until a time server answers.
+ */
+static void keep_doubtful (struct retention_plan *p)
+{
+    size_t first = 1, n = 0;
+
+    while (first < p->n && p->jobs[first - 1].last_ns -
+                                   p->jobs[first].last_ns <=
+                               CLOCK_DAYS * DAY_NS)
+        first++;
+    for (size_t i = first; i < p->n; i++) {
+        n += p->jobs[i].goes || p->jobs[i].forgets;
+        p->jobs[i].goes = p->jobs[i].forgets = false;
+        p->jobs[i].goes_ns = INT64_MAX;
+    }
+    if (n > 0)
+        log_warn ("old-jobs-stay", "%zu job%s stay%s, first %s: their data came "
+                  "more than %d days before that of %s, perhaps by a wrong "
+                  "clock; rollcall archive prune removes them", n, units_s (n),
+                  n == 1 ? "s" : "", p->jobs[first].job, CLOCK_DAYS,
+                  p->jobs[first - 1].job);
+}
+
+static int make_plan (void *arg, struct ledger *ledger, struct store *store,
+                      struct err *err)
+{
+    struct aggregator *a = arg;
+
+    return retention_plan (ledger, store, &a->opt->keep, a->keep.now_ns,
+                           &a->keep.plan, err);
+}
+
+/* All lists of chunks may have to be read: beside the loop. */
+static int begin_plan (struct aggregator *a, int64_t mono_ns, struct err *err)
+{
+    a->keep.now_ns = clock_wall_ns ();
+    a->keep.mono_ns = mono_ns;
+    return root_reader_begin (a->opt->root, make_plan, a, &a->keep.reader, err);
+}
+
+/* The plan is there.  What changed since it was begun is found when a job is to
+ * be removed.
+ */
 static int decide (struct aggregator *a, struct err *err)
 {
-    int64_t now_ns = wall_ns (a);
-    int rc = retention_plan (a->ledger, a->store, &a->opt->keep, now_ns,
-                             &a->keep.plan, err);
+    int rc = root_reader_end (a->keep.reader, err);
 
-    if (rc == 0 && (rc = check_clock (&a->keep.plan, now_ns, err)) < 0)
+    a->keep.reader = NULL;
+    if (rc == 0 && (rc = check_clock (a, err)) < 0)
         retention_free (&a->keep.plan);
+    if (rc == 0)
+        keep_doubtful (&a->keep.plan);
     a->keep.at = rc < 0 ? 0 : a->keep.plan.n;
     a->keep.removed = a->keep.skipped = a->keep.forgotten = 0;
     a->keep.bytes = 0;
@@ -88,7 +132,7 @@ static void remove_one (struct aggregator *a, const struct retention_job *j)
 {
     const struct remove_what what = {
         .job = j->job, .what = "", .verb = "retention", .by = "service",
-        .uid = (int64_t)geteuid (), .now_ns = wall_ns (a),
+        .uid = (int64_t)geteuid (), .now_ns = clock_wall_ns (),
         .newest = j->newest,
     };
     struct removal done = { .files = 0 };
@@ -172,14 +216,22 @@ static void go_on (struct aggregator *a, int64_t now)
     a->keep.go_on_ns = now + (1 + SHARE) * (clock_mono_ns () - began);
 }
 
+static bool is_due (const struct aggregator *a, int64_t now)
+{
+    if (a->keep.under_way)
+        return now >= a->keep.go_on_ns;
+    return a->keep.reader ? root_reader_ended (a->keep.reader)
+                          : now >= a->keep.next_ns;
+}
+
 void aggregator_check_retention (struct aggregator *a, int64_t now)
 {
     struct err err = { "" };
+    int rc;
 
-    if ((a->opt->keep.n == 0 && a->opt->keep.forget_days == 0) || a->building || a->unrepaired || a->gc ||
-        a->ending_ns > 0 || !aggregator_has_root (a))
-        return;
-    if (now < (a->keep.under_way ? a->keep.go_on_ns : a->keep.next_ns))
+    if ((a->opt->keep.n == 0 && a->opt->keep.forget_days == 0) ||
+        !is_due (a, now) || aggregator_upkeep_waits (a, now) ||
+        a->unrepaired || a->gc || a->ending_ns > 0 || !aggregator_has_root (a))
         return;
     if (a->keep.next_ns == 0) {
         a->keep.next_ns = now + FIRST_NS;
@@ -193,7 +245,10 @@ void aggregator_check_retention (struct aggregator *a, int64_t now)
         return;
     }
     a->keep.next_ns = now + EVERY_NS;
-    if (decide (a, &err) < 0)
+    rc = a->keep.reader ? decide (a, &err) : begin_plan (a, now, &err);
+    if (rc == -EAGAIN)
+        log_warn ("retention-waits", "%s", err.text);
+    else if (rc < 0)
         log_error ("retention-failed", "%s", err.text);
 }
 
@@ -215,5 +270,7 @@ void aggregator_add_retention (const struct aggregator *a, struct json *status)
 
 void aggregator_end_retention (struct aggregator *a)
 {
+    (void)root_reader_end (a->keep.reader, NULL);
+    a->keep.reader = NULL;
     retention_free (&a->keep.plan);
 }

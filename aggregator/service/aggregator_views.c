@@ -26,8 +26,13 @@
 #define VIEWS_OF_USER 2         // ... and of one user
 #define WORDS_MAX 32            // of a request
 #define END_FD 3                // closed when the verb has ended
-#define STALLED_NS (120 * NS_PER_S)     // whoever does not read for so long
-                                // keeps a place, and what collection waits for
+#define WATCH_NS (120 * NS_PER_S)       // whoever reads nothing, or, of users,
+                                // next to nothing, for so long keeps a place,
+                                // and what collection waits for
+#define LEAST_CPU_NS (100 * NS_PER_MS)  // of users in that time: for some 30 MB
+                                // of files
+#define LIST_NS (600 * NS_PER_S)        // for users: so long, and no longer, ...
+#define GET_NS (24 * 3600 * NS_PER_S)   // ... and for files
 
 struct view {
     struct aggregator *a;
@@ -35,7 +40,9 @@ struct view {
     uid_t uid;
     pid_t pid;
     int end_fd;
-    int64_t cpu_ns;             // when it was last looked at
+    int64_t cpu_ns, least_ns;   // when it was last looked at; what it has to use
+    int64_t until_ns;           // when it is ended: INT64_MAX, never
+    const char *why;            // why it was ended, or ""
     struct view *next;
 };
 
@@ -47,18 +54,19 @@ static const struct {
     const char *verb;
     const char *command;        // the first operand, or NULL: none is a command
     size_t least, most;         // operands, with the command
+    int64_t longest_ns;         // for users
     const char *options[9];     // with "=": a word follows, its value
 } known[] = {
-    { "jobs", NULL, 0, 0,
+    { "jobs", NULL, 0, 0, LIST_NS,
       { "--job=", "--where=", "--since=", "--user=", "--tag=", "--host=",
         "--width=", "--json", NULL } },
-    { "trend", NULL, 0, 0,
+    { "trend", NULL, 0, 0, LIST_NS,
       { "--by=", "--where=", "--since=", "--user=", "--tag=", "--host=",
         "--json", NULL } },
-    { "show", NULL, 1, 1, { "--json", NULL } },
-    { "archive", "ls", 1, 2,
+    { "show", NULL, 1, 1, LIST_NS, { "--json", NULL } },
+    { "archive", "ls", 1, 2, LIST_NS,
       { "--width=", "--json", "--superseded", NULL } },
-    { "archive", "get", 3, 4,
+    { "archive", "get", 3, 4, GET_NS,
       { "--width=", "--json", "--superseded", NULL } },
 };
 #define KNOWN (sizeof (known) / sizeof (known[0]))
@@ -93,6 +101,7 @@ static size_t find_verb (const char *verb, const struct json *operands)
 struct words {
     const char *list[WORDS_MAX + 8];
     size_t n;
+    int64_t longest_ns;         // it may take
 };
 
 /* "rollcall VERB --root=ROOT OPTION... -- OPERAND..." */
@@ -107,7 +116,8 @@ static int take_words (const struct json *request, const char *root,
     if (v == KNOWN || json_count (options) + json_count (operands) > WORDS_MAX)
         return err_set (err, EINVAL, "\"%.80s\" with these operands cannot be "
                         "asked for here", verb);
-    *w = (struct words){ { "rollcall", known[v].verb, "--root", root }, 4 };
+    *w = (struct words){ { "rollcall", known[v].verb, "--root", root }, 4,
+                         known[v].longest_ns };
     for (const struct json *j = json_first (options); j; j = json_next (j)) {
         int n = words_of (v, json_text (j, ""));
 
@@ -195,7 +205,7 @@ static int spawn (const struct words *w, const char *visible_to,
     return -rc;
 }
 
-bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns)
+bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns, int64_t least_ns)
 {
     struct timespec t;
     int64_t before = *cpu_ns;
@@ -204,17 +214,21 @@ bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns)
     if (clock_getcpuclockid (pid, &cpu) != 0 || clock_gettime (cpu, &t) < 0)
         return false;
     *cpu_ns = t.tv_sec * NS_PER_S + t.tv_nsec;
-    return *cpu_ns == before;
+    return *cpu_ns - before < least_ns;
 }
 
 static void on_watch (void *arg)
 {
     struct view *v = arg;
 
-    if (aggregator_view_stalls (v->pid, &v->cpu_ns))
+    if (aggregator_view_stalls (v->pid, &v->cpu_ns, v->least_ns))
+        v->why = "its output was not read for some minutes";
+    else if (clock_mono_ns () >= v->until_ns)
+        v->why = "it took longer than a user may keep the service busy";
+    if (*v->why)
         (void)kill (v->pid, SIGKILL);           // on_end tells the asker
     else
-        (void)loop_add_timer (v->a->loop, STALLED_NS, on_watch, v);
+        (void)loop_add_timer (v->a->loop, WATCH_NS, on_watch, v);
 }
 
 /* Wait for the process, which has ended or will at once. */
@@ -243,6 +257,7 @@ static void on_end (void *arg)
     struct json *answer = json_object ();
 
     json_add_bool (answer, "ok", true);
+    json_add_nonempty (answer, "why", v->why);
     json_add_int (answer, "exit_status", forget_view (v));
     control_answer (asker, answer);
 }
@@ -293,6 +308,10 @@ static int begin_view (struct aggregator *a, const struct control_peer *peer,
     v->asker = peer->asker;
     v->uid = peer->uid;
     v->end_fd = end[0];
+    v->why = "";
+    v->least_ns = visible_to ? LEAST_CPU_NS : 1;
+    v->cpu_ns = -v->least_ns;   // its first minutes are no less busy
+    v->until_ns = visible_to ? clock_mono_ns () + w->longest_ns : INT64_MAX;
     v->next = a->views;
     a->views = v;
     if (loop_add_fd (a->loop, v->end_fd, on_end, v) < 0) {
@@ -301,7 +320,7 @@ static int begin_view (struct aggregator *a, const struct control_peer *peer,
         return err_set (err, ENOMEM, "no memory to ask");
     }
     // no memory: it may stay longer
-    (void)loop_add_timer (a->loop, STALLED_NS, on_watch, v);
+    (void)loop_add_timer (a->loop, WATCH_NS, on_watch, v);
     control_defer (v->asker, on_gone, v);
     return CONTROL_LATER;
 }

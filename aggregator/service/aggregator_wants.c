@@ -63,6 +63,12 @@ void aggregator_reopen_wants (struct aggregator *a, const struct served *s,
         (void)save (a, NULL);
 }
 
+void aggregator_forget_wants (struct aggregator *a, const char *job)
+{
+    if (wants_forget_job (&a->wants, job))
+        (void)save (a, NULL);
+}
+
 /* ---- agents ---- */
 
 static bool is_connected (const struct job_agent *agent)
@@ -78,6 +84,11 @@ static size_t count_agents (const struct served *s, const char *host)
         n += strcmp (s->job.agents[i].host, host) == 0 &&
              is_connected (&s->job.agents[i]);
     return n;
+}
+
+static bool is_there (void *arg, const struct want *w)
+{
+    return count_agents (aggregator_find_job (arg, w->scope), w->host) > 0;
 }
 
 /* Whether something of a job waits to be built. */
@@ -185,15 +196,13 @@ struct told {
 
 static const char *count_state (struct told *t, const struct want *w)
 {
-    const struct served *s = aggregator_find_job (t->a, w->scope);
-
     if (w->state == WANT_CAME)
         return "came";
     if (w->state == WANT_GONE) {
         t->gone++;
         return "gone";
     }
-    if (count_agents (s, w->host) > 0) {
+    if (is_there (t->a, w)) {
         t->coming++;
         return "coming";
     }
@@ -230,6 +239,21 @@ struct ranks {
     struct err *err;
 };
 
+/* An agent that is gone must not keep others from being asked. */
+static int add_want (struct aggregator *a, const struct want *like, bool again,
+                     struct want **ret, struct err *err)
+{
+    int rc = wants_add (&a->wants, like, again, ret, err);
+    struct want gone;
+
+    if (rc != -ENOSPC || !wants_give_way (&a->wants, is_there, a, &gone))
+        return rc;
+    gone.state = WANT_GONE;
+    PRINT (gone.why, "its agent is not connected, and others are wanted");
+    log_over (&gone);
+    return wants_add (&a->wants, like, again, ret, err);
+}
+
 static int want_of (void *arg, const struct ledger_item *item)
 {
     struct want like = { .rank = item->rank, .newest_ns = item->newest_ns };
@@ -243,7 +267,7 @@ static int want_of (void *arg, const struct ledger_item *item)
     PRINT (like.capture, "%s", item->capture);
     PRINT (like.place, "%s", item->dir);
     PRINT (like.path, "%s", r->path);
-    if ((rc = wants_add (&r->a->wants, &like, r->again, &one, r->err)) < 0)
+    if ((rc = add_want (r->a, &like, r->again, &one, r->err)) < 0)
         return rc;
     r->any = r->any || rc > 0;
     if (r->told)

@@ -114,6 +114,12 @@ void usage_add (struct usage *u, const char *job, uint64_t bytes,
     grow (u, bytes, now_ns, now_ns);
 }
 
+void usage_merge (struct usage *u, const struct usage *since, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < since->jobs.map.n; i++)
+        usage_add (u, texts_at (&since->jobs, i), since->job[i].bytes, now_ns);
+}
+
 int64_t usage_promise (struct usage *u, const char *job, uint64_t bytes)
 {
     struct usage_job *j = job_at (u, job);

@@ -38,6 +38,9 @@ int usage_count (struct usage *u, struct ledger *ledger, struct store *store,
                  int64_t now_ns, struct err *err);
 void usage_fini (struct usage *u);
 
+/* Add what came meanwhile, as others counted it. */
+void usage_merge (struct usage *u, const struct usage *since, int64_t now_ns);
+
 /* Bytes came for a job; and what is known of it ("": it has no user).  Without
  * memory they are left out until the next count.
  */

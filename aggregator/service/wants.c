@@ -253,6 +253,32 @@ int wants_add (struct wants *w, const struct want *like, bool again,
     return 1;
 }
 
+bool wants_give_way (struct wants *w,
+                     bool (*is_there) (void *arg, const struct want *one),
+                     void *arg, struct want *ret)
+{
+    for (size_t i = 0; i < w->n && w->n == WANTS_MAX; i++) {
+        if (w->list[i].state != WANT_OPEN || is_there (arg, &w->list[i]))
+            continue;
+        *ret = w->list[i];
+        forget (w, &w->list[i]);
+        return true;
+    }
+    return false;
+}
+
+bool wants_forget_job (struct wants *w, const char *job)
+{
+    size_t kept = 0, had = w->n;
+
+    for (size_t i = 0; i < had; i++) {
+        if (strcmp (w->list[i].job, job) != 0)
+            w->list[kept++] = w->list[i];
+    }
+    w->n = kept;
+    return kept < had;
+}
+
 static bool is_of (const struct want *w, const char *scope, const char *host)
 {
     return strcmp (w->host, host) == 0 && strcmp (w->scope, scope) == 0;

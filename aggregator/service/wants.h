@@ -59,6 +59,16 @@ void wants_fini (struct wants *w);
 int wants_add (struct wants *w, const struct want *like, bool again,
                struct want **ret, struct err *err);
 
+/* Make room for another one: forget the oldest open want that nobody 'is_there'
+ * for, which is '*ret' then.  False: there is none, or there is room.
+ */
+bool wants_give_way (struct wants *w,
+                     bool (*is_there) (void *arg, const struct want *one),
+                     void *arg, struct want *ret);
+
+/* Forget those of a job that was removed: whether there were any. */
+bool wants_forget_job (struct wants *w, const char *job);
+
 /* Take a HAVE of an agent: true if the want is over by that.  'alone': no other
  * agent of that host is there, which may have a capture that this one does not
  * know.  HAVEs for others than this scope and host are ignored.

@@ -55,7 +55,7 @@ static bool has_value (const struct command_spec *c, const char *word)
 static int add_word (void *arg, const char *word)
 {
     static const char *const own[] = {
-        "--root", "--state", "--expect", "--file", "--width", "--compress",
+        "--root", "--state", "--expect", "--file", "--compress",
         "--threads", "--grace", "--unused", "--forget-metadata-after", "--owner",
         "--foreign-output",
     };
@@ -133,6 +133,7 @@ int cli_view_end (const struct command_spec *c, struct cli_view *v)
 {
     struct json *answer = NULL;
     struct err err = { "" };
+    const char *why;
     int rc;
 
     (void)fflush (stdout);
@@ -152,7 +153,11 @@ int cli_view_end (const struct command_spec *c, struct cli_view *v)
                             : rc == -EACCES ? EX_NOPERM
                             : rc == -EAGAIN ? EX_TEMPFAIL
                                             : EX_IOERR, "%s", err.text);
-    rc = (int)cli_number (answer, "exit_status");
+    // the last lines may look like those of a whole list
+    why = json_text (json_get (answer, "why"), "it was killed");
+    if ((rc = (int)cli_number (answer, "exit_status")) >= 128)
+        rc = cli_fail (c, EX_TEMPFAIL, "the output is not complete, the service "
+                       "has ended it (signal %d): %s", rc - 128, why);
     json_free (answer);
     return rc;
 }

@@ -41,6 +41,7 @@ void capture_init (struct capture *c)
     c->rank = CAPTURE_NO_RANK;
     c->device_id = CAPTURE_NO_DEVICE;
     c->state = CAPTURE_FAILED;
+    c->owner = -1;
     owned_text_init (&c->source);
     owned_text_init (&c->reason);
     evidence_init (&c->evidence);

@@ -78,7 +78,10 @@ struct capture {
     uint64_t whole_tables;              // set of 1 << table_id: read to the end
     int transient_error;                // why a file was not read that may be
                                         // read later (-EMFILE, -EIO); 0; is
-                                        // told to nobody else
+                                        // told to nobody else, as the next two
+    int64_t owner;                      // uid of its directory, or file, as it
+                                        // was opened; -1: unknown
+    bool many_owners;                   // another's file was read, too
     struct comm_group *groups;
     uint32_t ngroups;
     char **steps;                       // ids, "" for a nameless step

@@ -375,6 +375,9 @@ static int write_value (const struct writer *w, const struct option_spec *o,
         text = *(const char *const *)at;
         return text ? write_option (w, o, text) : 0;
     case OPTION_INT:
+        if (*(const int64_t *)at < o->min)
+            return 0;           // not set
+        return write_number (w, o, *(const int64_t *)at);
     case OPTION_DURATION:
     case OPTION_BYTES:
         return write_number (w, o, *(const int64_t *)at);

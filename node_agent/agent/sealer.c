@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/thread.h"
+#include "discovery/raw_files.h"
 #include "extract/extract.h"
 #include "model/shipment.h"
 #include "spool/manifest.h"
@@ -78,22 +79,67 @@ static void tell_unfinished (struct capture *c)
     capture_reason (c, "%s", SEALER_UNFINISHED);
 }
 
+/* ---- whose it is ---- */
+
+static int see_owner (void *arg, int dirfd, const char *name, const char *path,
+                      struct err *err)
+{
+    struct capture *c = arg;
+    struct stat st;
+
+    (void)path;
+    (void)err;
+    if (fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        st.st_uid != c->owner)
+        c->many_owners = true;
+    return 0;
+}
+
+static int ignore (void *arg, const char *path, int rc, struct err *err)
+{
+    (void)arg;
+    (void)path;
+    (void)rc;
+    (void)err;
+    return 0;
+}
+
+static void ignore_left (void *arg, const char *path, const char *why)
+{
+    (void)ignore (arg, path, 0, NULL);
+    (void)why;
+}
+
+/* The owner of a capture is its user, unless a file of it is another's: whoever
+ * may move that into his directory must not get to see it.
+ */
+static void find_user (struct sealed *s, struct capture *c)
+{
+    const struct raw_files files = { see_owner, ignore, ignore_left, NULL, c };
+    struct passwd user, *found = NULL;
+    char text[1024];
+
+    if (s->raw && raw_files_each (s->what.path, &files, NULL) < 0)
+        return;
+    if (c->owner < 0 || c->many_owners ||
+        getpwuid_r ((uid_t)c->owner, &user, text, sizeof (text), &found) != 0 ||
+        !found || !evidence_about (&c->evidence))
+        return;
+    PRINT (c->evidence.about->user, "%s", found->pw_name);
+    s->user = c->owner;
+}
+
 /* Add on which host it was found, and for which job; not its directory, so that
  * the rows of a copy are the same.
  */
-static void sign (const struct sealer *x, const char *path,
-                  struct evidence *e)
+static void sign (const struct sealer *x, struct sealed *s, struct capture *c)
 {
-    struct passwd user, *found = NULL;
-    char text[1024];
-    struct stat st;
+    struct evidence *e = &c->evidence;
 
-    if (x->about && evidence_about (e))
+    if (!x->about)
+        find_user (s, c);
+    else if (evidence_about (e))
         *e->about = *x->about;
-    else if (stat (path, &st) == 0 &&
-             getpwuid_r (st.st_uid, &user, text, sizeof (text), &found) == 0 &&
-             found && evidence_about (e))
-        PRINT (e->about->user, "%s", found->pw_name);
     if (x->host)
         PRINT (e->host_key, "%s", x->host);
     if (x->job)
@@ -111,7 +157,7 @@ static int write_rows (struct sealer *x, struct sealed *s,
 
     capture_init (&c);
     rc = extract_capture (s->what.path, NULL, &sink, &c, err);
-    sign (x, s->what.path, &c.evidence);
+    sign (x, s, &c);
     if (c.rank == CAPTURE_NO_RANK && s->what.rank_hint >= 0)
         c.rank = s->what.rank_hint;
     if (rc == 0 && seal_may_pass (s, c.transient_error))
@@ -370,7 +416,7 @@ static struct node *new_node (const char *path, uint64_t id, const char *file,
         free (n);
         return NULL;
     }
-    n->s.rank = -1;
+    n->s.rank = n->s.user = -1;
     n->added_ns = clock_mono_ns ();
     buf_init (&n->s.manifest, MANIFEST_MAX);
     n->s.id = id;

@@ -48,6 +48,8 @@ struct sealed {
     bool raw;                           // its raw files, too
     struct seal_wanted *wanted;         // only these files; NULL: the capture
     bool owner;                         // keep the owners of raw files
+    int64_t user;                       // whose rows they are said to be: a uid,
+                                        // or -1
     char analysis[512];                 // its result; "": none is known
     bool analysis_failed;
     char name[MESSAGE_NAME_MAX];        // of the capture

@@ -111,6 +111,7 @@ static int source_open (struct source *src)
 
     if (lstat (src->path, &st) < 0)
         return cannot_open (src);
+    src->capture->owner = st.st_uid;
     if (S_ISREG (st.st_mode)) {
         src->form = FORM_TRACE;
         src->file = name;
@@ -119,8 +120,9 @@ static int source_open (struct source *src)
     }
     src->dir = open (src->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
                                     O_NOFOLLOW);
-    if (src->dir < 0)
+    if (src->dir < 0 || fstat (src->dir, &st) < 0)
         return cannot_open (src);
+    src->capture->owner = st.st_uid;    // of what was opened
     if (strcmp (capture_name_parse (name).framework, "msprof") != 0)
         return open_results (src, OUTPUT_DIR);
     src->form = FORM_MSPROF;

@@ -104,6 +104,13 @@ only ()                             # JOB: of the three, in the output
         expect_status 66
         is "files of $job" 0 "$(find "mine.$job" -type f | wc -l)"
     done
+    # as wide as his terminal
+    for width in 40 100; do
+        is "ls at $width" "$("$ROLLCALL" archive ls --width "$width" alice)" \
+            "$(as daemon "$ROLLCALL" archive ls --width "$width" alice)"
+    done
+    [ "$(as daemon "$ROLLCALL" jobs --width 40)" != "$(as daemon "$ROLLCALL" \
+        jobs --width 100)" ] || fail "jobs has no width"
     # both of these are bin's own, and only one is all his
     run as bin "$ROLLCALL" jobs
     only bob
@@ -150,6 +157,46 @@ times_of ()                         # DIR: of raw files, and modes
     "$ROLLCALL" archive get alice 0 damaged >own.out 2>&1 || true
     run as daemon "$ROLLCALL" archive get alice 0 mine
     diff -r mine damaged
+}
+
+# moved there by whoever may write to both directories, say
+@test "a capture with a file of another user is shown to operators only" {
+    setup_users
+    service
+    for job in rows raw mine; do
+        "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 --seed "${#job}" "$job"
+        chown -R daemon "$job"
+    done
+    chown bin "$(find rows -name step_trace_time.csv)"
+    chown bin "$(find raw -name 'profiler_info*.json')"
+    for job in rows raw mine; do
+        deliver "$job"
+    done
+    mine_is_known () { as daemon "$ROLLCALL" jobs | grep -q mine; }
+    eventually mine_is_known
+    run as daemon "$ROLLCALL" jobs
+    ! grep -qwE "rows|raw" <<<"$output" || fail "$output"
+}
+
+# by one job, and by all: nobody serves the root meanwhile
+@test "a job that a verb builds is of whoever has all of its captures" {
+    setup_users
+    serves
+    stop_service
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 --seed 4 bins
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 --seed 5 own
+    chown -R bin bins
+    chown -R daemon own
+    "$ROLLCALL" archive add --job alice bins >/dev/null
+    "$ROLLCALL" archive add --job own own >/dev/null
+    "$ROLLCALL" build alice >/dev/null
+    "$ROLLCALL" build --all >/dev/null
+    service
+    run as daemon "$ROLLCALL" jobs
+    shows own
+    ! grep -qw alice <<<"$output" || fail "$output"
+    run as daemon "$ROLLCALL" archive ls alice
+    expect_status 66
 }
 
 @test "a user changes nothing, and is told who may" {

@@ -32,6 +32,8 @@ enum reading capture_file_open (struct capture_file *w,
     } else if (w->st.st_size == 0) {
         err_set (err, EBADMSG, "%s is empty", name);
     } else {
+        if (w->st.st_uid != src->capture->owner)
+            src->capture->many_owners = true;
         (void)posix_fadvise (w->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
         return READING_WHOLE;
     }

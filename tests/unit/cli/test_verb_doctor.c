@@ -28,6 +28,7 @@ static void test_size (void **state)
 {
     struct root *r = *state;
     const struct json *each;
+    char page[PATH_MAX];
     struct json *j;
     double one;
 
@@ -46,6 +47,14 @@ static void test_size (void **state)
     one = 3.5 + real_of (each, "results");
     assert_true (one > 1000);
     assert_true (real_of (j, "bytes") == one * 100 * 10 * 5 * 4);
+    json_free (j);
+    // what is beside analysis.db is of the result, too
+    (void)snprintf (page, sizeof (page), "%s/jobs/a/cluster_analysis_output/"
+                    "report.html", r->dir);
+    assert_int_equal (fileio_replace (page, "pagepage", 8, 0600, NULL), 0);
+    j = verb_json (verb_text (verb_doctor, "--size", r->dir, "--json", NULL));
+    assert_true (real_of (json_get (j, "bytes_per_rank_and_step"), "results") ==
+                 one - 3.5 + 4);
     json_free (j);
     assert_non_null (strstr (verb_text (verb_doctor, "--size", r->dir, NULL),
                              "raw           3 B a rank and step\n"));

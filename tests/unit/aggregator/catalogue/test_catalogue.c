@@ -101,12 +101,16 @@ static void test_result (void **state)
     run (j, "UPDATE Roster SET state='present'");
     publish_job (r, j, "a");
     assert_int_equal (see (r, "a").present, 3);
+    assert_string_equal (see (r, "a").command, "train");
+    add_fact (r, "a", FACT_FORGOTTEN, "1");
+    assert_string_equal (see (r, "a").command, "");     // its result has it still
     (void)snprintf (path, sizeof (path), "%s/jobs", r->dir);
     assert_int_equal (fileio_remove_tree (path, NULL), 0);
     s = see (r, "a");
     assert_string_equal (s.result, "none");
     assert_int_equal (s.present, -1);
     assert_int_equal (s.high, -1);
+    assert_string_equal (s.command, "");
 }
 
 /* An item of a place, given to a job. */

@@ -65,6 +65,9 @@ static void test_refused (void **state)
         "load_extension('x')", ")", "'", "max(step_ms) > 1", "user = ?9",
         "", "1 LIMIT 1; --", "1) OR (1", "1) AND (1", "1 /*",
         "1, 1", "1) ELSE 0 END OR CASE WHEN 1 THEN (1", "*", "abs(-9223372036854775808)",
+        // an index is asked without a SELECT
+        "((NULL,'n1',NULL,NULL,NULL) IN host) IS NULL", "'n1' IN host",
+        "length(hex(randomblob(1000000))) > 0", "zeroblob(2000000) > 0",
     };
     struct root *r = *state;
     struct opened o;

@@ -74,8 +74,7 @@ void service_close (struct service *s)
     ledger_close (a->ledger);
     (void)close (a->root_fd);
     (void)close (a->build_fd);
-    usage_fini (&a->usage);
-    usage_fini (&a->promised);
+    aggregator_end_usage (a);
     aggregator_forget_unbuilt (a);
     aggregator_forget_bound (a);
     wants_fini (&a->wants);

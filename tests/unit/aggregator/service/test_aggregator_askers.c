@@ -218,8 +218,10 @@ static void test_stalls (void **state)
             _exit (0);
         }
         cpu_ns = -1;
-        assert_false (aggregator_view_stalls (pid, &cpu_ns));
-        while (aggregator_view_stalls (pid, &cpu_ns) != waits)
+        assert_false (aggregator_view_stalls (pid, &cpu_ns, 1));
+        // a little from time to time is not enough for a user
+        assert_true (aggregator_view_stalls (pid, &cpu_ns, 1000 * NS_PER_S));
+        while (aggregator_view_stalls (pid, &cpu_ns, 1) != waits)
             ;
         assert_int_equal (kill (pid, SIGKILL), 0);
         assert_int_equal (waitpid (pid, NULL, 0), pid);

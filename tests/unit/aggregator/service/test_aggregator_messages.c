@@ -649,6 +649,9 @@ static void test_usage_failed (void **state)
     assert_int_equal (aggregator_commit_now (&s->a), -EIO);
     assert_int_equal (s->a.usage.total, 9);
     aggregator_check_usage (&s->a, INT64_MAX);
+    assert_int_equal (s->a.usage.total, 9);
+    while (s->a.counting)
+        aggregator_check_usage (&s->a, INT64_MAX);
     assert_int_equal (s->a.usage.total, 0);
     assert_int_equal (s->a.promised.total, 0);
     usage_fini (&s->a.usage);

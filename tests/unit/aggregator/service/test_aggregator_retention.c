@@ -3,6 +3,7 @@
  */
 #include "aggregator/service/service_check.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,9 +11,12 @@
 
 static int64_t days;            // from now on
 
-static int64_t later (void)
+int64_t __real_clock_wall_ns (void);
+int64_t __wrap_clock_wall_ns (void);
+
+int64_t __wrap_clock_wall_ns (void)
 {
-    return clock_wall_ns () + days * DAY_NS;
+    return __real_clock_wall_ns () + days * DAY_NS;
 }
 
 /* The rows of a capture of a job, from an agent that ends then. */
@@ -28,13 +32,23 @@ static void deliver (struct service *s, unsigned peer, const char *job,
     service_hear (s, peer, &done);
 }
 
+/* A turn of the loop, or two around the making of a plan. */
+static void check (struct service *s, int64_t now)
+{
+    aggregator_check_retention (&s->a, now);
+    if (!s->a.keep.reader)
+        return;
+    while (!root_reader_ended (s->a.keep.reader))
+        (void)sched_yield ();
+    aggregator_check_retention (&s->a, now);
+}
+
 /* Turns of the loop, at a time of its own clock, until nothing is under way. */
 static void turn (struct service *s, int64_t now)
 {
     for (unsigned i = 0; i < 1000; i++) {
         aggregator_check_gc (&s->a, now + NS_PER_S * i);
-        aggregator_check_retention (&s->a, s->a.keep.under_way
-                                               ? s->a.keep.go_on_ns : now);
+        check (s, s->a.keep.under_way ? s->a.keep.go_on_ns : now);
     }
     assert_false (s->a.keep.under_way);
     assert_null (s->a.gc);
@@ -49,7 +63,6 @@ static void keep (struct service *s, enum retention_limit which,
                   const char *text)
 {
     assert_int_equal (retention_add (&s->opt.keep, which, text, NULL), 0);
-    s->opt.wall = later;
     days = 0;
 }
 
@@ -72,7 +85,7 @@ static void test_days (void **state)
     days = 11;
     turn (s, now);              // not before the hour is over
     assert_true (has (s, "old"));
-    turn (s, now += hour);
+    turn (s, now += 11 * DAY_NS);
     assert_false (has (s, "old"));
     assert_int_equal (s->a.gc_report.removed, 1);
     service_close (s);
@@ -142,11 +155,11 @@ static void test_newer (void **state)
 
     keep (s, RETENTION_LAST, "0");
     deliver (s, 1, "j", "c1");
-    aggregator_check_retention (&s->a, now);
-    aggregator_check_retention (&s->a, now += 5 * NS_PER_S);
+    check (s, now);
+    check (s, now += 5 * NS_PER_S);
     assert_true (s->a.keep.under_way);
     deliver (s, 2, "j", "c2");
-    aggregator_check_retention (&s->a, now);
+    check (s, now);
     assert_true (has (s, "j"));
     assert_int_equal (s->a.keep.skipped, 1);
     turn (s, now + 3600 * NS_PER_S);
@@ -163,14 +176,14 @@ static void test_pinned_meanwhile (void **state)
     keep (s, RETENTION_LAST, "0");
     deliver (s, 1, "a", "c1");
     deliver (s, 2, "b", "c2");
-    aggregator_check_retention (&s->a, now);
-    aggregator_check_retention (&s->a, now += 5 * NS_PER_S);
+    check (s, now);
+    check (s, now += 5 * NS_PER_S);
     PRINT (pin.job, "a");
     PRINT (pin.key, FACT_PIN);
     PRINT (pin.value, "1");
     assert_int_equal (ledger_set_fact (s->a.ledger, &pin, NULL), 1);
     for (int i = 0; i < 3; i++)
-        aggregator_check_retention (&s->a, s->a.keep.go_on_ns);
+        check (s, s->a.keep.go_on_ns);
     assert_int_equal (s->a.keep.skipped, 1);
     assert_true (has (s, "a"));
     assert_false (has (s, "b"));
@@ -185,10 +198,10 @@ static void test_pauses (void **state)
     keep (s, RETENTION_LAST, "0");
     deliver (s, 1, "a", "c1");
     deliver (s, 2, "b", "c2");
-    aggregator_check_retention (&s->a, now);
-    aggregator_check_retention (&s->a, now += 5 * NS_PER_S);
+    check (s, now);
+    check (s, now += 5 * NS_PER_S);
     for (int i = 0; i < 3; i++)
-        aggregator_check_retention (&s->a, now);
+        check (s, now);
     assert_int_equal (has (s, "a") + has (s, "b"), 1);
     turn (s, now);
     assert_int_equal (has (s, "a") + has (s, "b"), 0);
@@ -202,10 +215,9 @@ static void test_collected_later (void **state)
 
     keep (s, RETENTION_LAST, "0");
     deliver (s, 1, "j", "c1");
-    aggregator_check_retention (&s->a, now);
+    check (s, now);
     for (int i = 0; i < 4; i++)
-        aggregator_check_retention (&s->a, i == 0 ? now + 5 * NS_PER_S
-                                                  : s->a.keep.go_on_ns);
+        check (s, i == 0 ? now + 5 * NS_PER_S : s->a.keep.go_on_ns);
     assert_non_null (s->a.gc);
     assert_false (has (s, "j"));
     aggregator_end_gc (&s->a);
@@ -217,7 +229,7 @@ static void test_collected_later (void **state)
     assert_false (s->a.keep.gc_due);
 }
 
-/* With a clock that cannot be right nothing is removed. */
+/* The newest data came too long before now, or after it. */
 static void test_clock (void **state)
 {
     static const int wrong[] = { 500, -500 };
@@ -230,11 +242,92 @@ static void test_clock (void **state)
     for (int i = 0; i < 2; i++) {
         days = wrong[i];
         turn (s, now += 3600 * NS_PER_S);
+        turn (s, now += 1000 * DAY_NS);
         assert_true (has (s, "j"));
     }
     days = 399;
-    turn (s, now + 3600 * NS_PER_S);
+    turn (s, now += 3600 * NS_PER_S);
+    days += 4;
+    turn (s, now += 4 * DAY_NS);
+    assert_true (has (s, "j"));
+    days = 399;
+    turn (s, now += 3600 * NS_PER_S);
+    turn (s, now += 4 * DAY_NS);
+    assert_true (has (s, "j"));
+}
+
+/* A clock that jumps is believed when it has gone on for three days, although
+ * data is delivered under it.
+ */
+static void test_clock_jumps (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_DAYS, "10");
+    deliver (s, 1, "j", "c1");
+    turn (s, now);
+    turn (s, now += 3600 * NS_PER_S);
+    days = 300;
+    deliver (s, 2, "k", "c2");
+    turn (s, now += 3600 * NS_PER_S);
+    assert_true (has (s, "j"));
+    service_close (s);          // the next one has not seen the jump
+    service_open (s);
+    turn (s, now);
+    turn (s, now += 5 * NS_PER_S);
+    days += 2;
+    turn (s, now += 2 * DAY_NS);
+    assert_true (has (s, "j"));
+    days += 2;
+    turn (s, now += 2 * DAY_NS);
     assert_false (has (s, "j"));
+}
+
+/* Data of a clock that began in 1970 stays when it is right. */
+static void test_clock_of_1970 (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_DAYS, "10");
+    days = -20000;
+    deliver (s, 1, "early", "c1");
+    days = 0;
+    deliver (s, 2, "late", "c2");
+    turn (s, now);
+    turn (s, now += 3600 * NS_PER_S);
+    assert_true (has (s, "early"));
+    assert_true (has (s, "late"));
+}
+
+/* Builds that follow each other give way when retention has waited for them. */
+static void test_turn (void **state)
+{
+    struct service *s = *state;
+    struct served busy = { .noted_size = 0 };
+    int64_t now = clock_mono_ns (), minute = 60 * NS_PER_S;
+
+    keep (s, RETENTION_LAST, "0");
+    deliver (s, 1, "j", "c1");
+    turn (s, now);
+    s->a.building = &busy;
+    check (s, now += 60 * minute);
+    check (s, now += 9 * minute);
+    s->a.building = NULL;       // before the next one begins
+    assert_false (aggregator_upkeep_has_turn (&s->a, now));
+    s->a.building = &busy;
+    check (s, now += 2 * minute);
+    assert_false (aggregator_upkeep_has_turn (&s->a, now));
+    s->a.building = NULL;
+    assert_true (aggregator_upkeep_has_turn (&s->a, now));
+    check (s, now);
+    assert_true (s->a.keep.under_way);
+    assert_true (aggregator_upkeep_has_turn (&s->a, now + minute));
+    assert_false (aggregator_upkeep_has_turn (&s->a, now + 3 * minute));
+    turn (s, now + minute);
+    assert_false (has (s, "j"));
+    assert_false (aggregator_upkeep_has_turn (&s->a, now + minute));
 }
 
 /* What was removed is acknowledged when it is offered again, and not asked for.
@@ -268,7 +361,9 @@ int main (void)
         SERVICE_TEST (test_days), SERVICE_TEST (test_busy),
         SERVICE_TEST (test_busy_scope), SERVICE_TEST (test_newer),
         SERVICE_TEST (test_pinned_meanwhile), SERVICE_TEST (test_clock),
+        SERVICE_TEST (test_clock_jumps), SERVICE_TEST (test_clock_of_1970),
         SERVICE_TEST (test_pauses), SERVICE_TEST (test_collected_later),
+        SERVICE_TEST (test_turn),
         SERVICE_TEST (test_offered_again),
     };
 

@@ -380,6 +380,32 @@ static void test_suspects (void **state)
     s->a.building = NULL;
 }
 
+/* Wants whose agents are gone keep nobody from fetching; those of a job that is
+ * removed are forgotten.
+ */
+static void test_agents_are_gone (void **state)
+{
+    struct service *s = *state;
+    struct json *answer, *rm;
+
+    for (int64_t i = 0; i < WANTS_MAX; i++) {
+        struct want like = { .rank = i, .scope = "x", .host = "gone",
+                             .capture = "c" }, *w;
+
+        PRINT (like.job, "j%lld", (long long)i / WANTS_OF_JOB);
+        assert_int_equal (wants_add (&s->a.wants, &like, false, &w, NULL), 1);
+    }
+    service_hello (s, 1, "j", 1);
+    deliver (s, 1, 1, "c1");
+    fetch (s, FETCH, &answer);
+    assert_string_equal (state_of (answer), "coming");
+    json_free (answer);
+    assert_int_equal (s->a.wants.n, WANTS_MAX);
+    fetch (s, "{\"do\": \"rm\", \"job\": \"j\"}", &rm);
+    json_free (rm);
+    assert_int_equal (s->a.wants.n, WANTS_MAX - 1);
+}
+
 int main (void)
 {
 #define TEST(x) \
@@ -389,6 +415,7 @@ int main (void)
         TEST (test_question), TEST (test_two_requests),
         TEST (test_new_version), TEST (test_no_agent), TEST (test_next_life),
         TEST (test_lost), TEST (test_some_at_a_time), TEST (test_suspects),
+        TEST (test_agents_are_gone),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -299,6 +299,35 @@ static void test_room (void **state)
     assert_true (f->wants.list[4].id == 6 && f->wants.list[5].id == 7);
 }
 
+static bool is_even (void *arg, const struct want *w)
+{
+    (void)arg;
+    return w->id % 2 == 0;
+}
+
+/* The oldest open one whose agents are gone, when there is no room. */
+static void test_give_way (void **state)
+{
+    struct fixture *f = *state;
+    struct want *w, gone;
+
+    for (int64_t i = 0; i < WANTS_MAX; i++) {
+        assert_false (wants_give_way (&f->wants, is_even, NULL, &gone));
+        assert_int_equal (add_spread (f, i, &w), 1);
+    }
+    assert_true (hear (f, 1, HAVE_ALL_SAID, 1, 1, 0));
+    assert_int_equal (add_spread (f, WANTS_MAX, &w), 1);
+    assert_int_equal (add_spread (f, WANTS_MAX + 1, &w), -ENOSPC);
+    assert_true (wants_give_way (&f->wants, is_even, NULL, &gone));
+    assert_true (gone.id == 3 && f->wants.list[0].id == 2);
+    assert_int_equal (add_spread (f, WANTS_MAX + 1, &w), 1);
+    assert_false (wants_forget_job (&f->wants, "none"));
+    assert_true (wants_forget_job (&f->wants, "j1"));
+    assert_int_equal (f->wants.n, WANTS_MAX - WANTS_OF_JOB);
+    assert_int_equal (f->wants.list[0].id, 2);
+    assert_false (wants_forget_job (&f->wants, "j1"));
+}
+
 /* One job leaves room to others, also when it asks again. */
 static void test_room_of_job (void **state)
 {
@@ -337,7 +366,7 @@ int main (void)
         TEST (test_add), TEST (test_version), TEST (test_hear),
         TEST (test_who_hears), TEST (test_next), TEST (test_file),
         TEST (test_ids), TEST (test_damaged_file), TEST (test_room),
-        TEST (test_room_of_job),
+        TEST (test_room_of_job), TEST (test_give_way),
         TEST (test_no_memory),
     };
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 static struct json *asked;      // the last request
@@ -93,7 +94,7 @@ static void test_words (void **state)
 {
     char get[] = "get", job[] = "j", dir[] = "--root";
     char *operands[] = { get, job, dir };
-    struct words opt = { .root = "--json", .file = "--superseded",
+    struct words opt = { .width = -1, .root = "--json", .file = "--superseded",
                          .where = "--root", .compress = "zstd", .owner = true,
                          .foreign = true, .grace_ns = 5 };
     const char *text;
@@ -105,16 +106,39 @@ static void test_words (void **state)
     has (text, "\"options\":[\"--where\",\"--root\"]");
     has (text, "\"operands\":[\"get\",\"j\",\"--root\"]");
     has_not (text, "zstd");
-    opt = (struct words){ .json = true, .superseded = true, .root = "there" };
+    opt = (struct words){ .json = true, .superseded = true, .root = "there",
+                            .width = 7 };
     text = ask (&opt, 1, operands);
-    has (text, "\"options\":[\"--json\",\"--superseded\"]");
+    has (text, "\"options\":[\"--width\",\"7\",\"--json\",\"--superseded\"]");
     has (text, "\"operands\":[\"get\"]");
     has_not (text, "there");
 }
 
+int __wrap_control_hear (int fd, struct json **answer, struct err *err);
+
+int __wrap_control_hear (int fd, struct json **answer, struct err *err)
+{
+    (void)fd;
+    (void)err;
+    *answer = json_object ();
+    json_add_int (*answer, "exit_status", 128 + 9);
+    json_add_text (*answer, "why", "nobody read it");
+    return 0;
+}
+
+/* What was printed may look like all of it. */
+static void test_killed (void **state)
+{
+    struct cli_view v = { -1, -1, -1 };
+
+    (void)state;
+    assert_int_equal (cli_view_end (&command, &v), EX_TEMPFAIL);
+}
+
 int main (void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test (test_words) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test (test_words),
+                                        cmocka_unit_test (test_killed) };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "node_agent/extract/capture_check.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #define OUT "ASCEND_PROFILER_OUTPUT"
 #define CSV OUT "/step_trace_time.csv"
@@ -78,6 +79,26 @@ static void test_csv (void **state)
                "nan NULL 1 nan\n", CAPTURE_COMPLETE, "");
     check_csv ("New,Step" TAIL "\nx,13,1,0,0,0,0,0,0,0\n",
                "nan 13 1 nan\n", CAPTURE_COMPLETE, "");
+}
+
+/* Whose it is, and that a file which was read is another's. */
+static void test_owner (void **state)
+{
+    struct kept k = { .refuse = 0 };
+    struct capture c;
+
+    (void)state;
+    capture_put (CSV, "Step" TAIL "\n13,1,0,0,0,0,0,0,0\n");
+    for (int other = 0; other < 2; other++) {
+        if (other && geteuid () != 0)
+            skip ();            // only root gives files away
+        if (other)
+            assert_int_equal (chown (capture_path (CSV), 1, 1), 0);
+        assert_int_equal (read_it (&k, &c), 0);
+        assert_int_equal (c.owner, geteuid ());
+        assert_int_equal (c.many_owners, other);
+        capture_fini (&c);
+    }
 }
 
 static void test_bad_csv (void **state)
@@ -243,7 +264,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_csv),  IN_TOP (test_bad_csv), IN_TOP (test_sink_fails),
         IN_TOP (test_life), IN_TOP (test_rank),    IN_TOP (test_metadata),
-        IN_TOP (test_other_rank),
+        IN_TOP (test_other_rank), IN_TOP (test_owner),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
