@@ -11,6 +11,7 @@
 #include "store/lease.h"
 #include "store/root.h"
 #include "store/store.h"
+#include "store/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,7 @@ struct extents {
 
 struct backup {
     const char *root, *dir;
-    bool links;
+    const struct backup_how *how;
     struct extents former;      // what the former backup has: all else may be
                                 // of one that was interrupted
     const atomic_bool *cancel;
@@ -193,12 +194,12 @@ static int save_segment (void *arg, int64_t n, uint64_t end)
     if (at == 0 && !find_extent (&b->former, n, NULL) &&
         unlink (to) < 0 && errno != ENOENT)
         return err_sys (b->err, errno, "cannot replace %s", to);
-    if (at == 0 && b->links && n != b->last && link (from, to) == 0) {
+    if (at == 0 && !b->how->copy && n != b->last && link (from, to) == 0) {
         b->sums->linked += end;
         return 0;
     }
     b->sums->copied += end - at;
-    return backup_copy_segment (from, to, at, end, b->cancel, b->err);
+    return backup_copy_segment (from, to, at, end, b->how->cancel, b->err);
 }
 
 /* The number in the name of a segment; 0: it is none. */
@@ -358,8 +359,10 @@ static int read_former (struct backup *b)
                          : 0;
 }
 
-/* Only a backup, or nothing, may be there. */
-static int check_dir (const char *dir, struct err *err)
+/* Only a backup, or nothing, may be there; and its segments must not be in the
+ * directory of somebody who can make names there lead elsewhere.
+ */
+static int check_dir (const char *dir, bool foreign, struct err *err)
 {
     char path[PATH_MAX];
     struct dirent *e;
@@ -381,11 +384,12 @@ static int check_dir (const char *dir, struct err *err)
     }
     (void)closedir (d);
     if (rc == 0 && fileio_join (path, sizeof (path), dir, "segments"))
-        rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+        rc = tree_make_out (path, FILEIO_DIR_MODE, foreign, err);
     return rc;
 }
 
-static int check_roots (const char *root, const char *dir, struct err *err)
+static int check_roots (const char *root, const char *dir, bool foreign,
+                        struct err *err)
 {
     struct stat a, b;
 
@@ -393,19 +397,19 @@ static int check_roots (const char *root, const char *dir, struct err *err)
         return err_sys (err, errno, "cannot open %s", root);
     if (stat (dir, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
         return err_set (err, EEXIST, "%s is the root itself", dir);
-    return fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
+    return tree_make_out (dir, FILEIO_DIR_MODE, foreign, err);
 }
 
-int backup_make (const char *root, const char *dir, bool links,
-                 const atomic_bool *cancel, struct backup_sums *ret,
+int backup_make (const char *root, const char *dir,
+                 const struct backup_how *how, struct backup_sums *ret,
                  struct err *err)
 {
-    struct backup b = { .root = root, .dir = dir, .links = links,
-                        .cancel = cancel, .sums = ret, .err = err };
+    struct backup b = { .root = root, .dir = dir, .how = how, .sums = ret,
+                        .err = err };
     char fresh[PATH_MAX];
-    int lock, rc = check_roots (root, dir, err);
+    int lock, rc = check_roots (root, dir, how->foreign, err);
 
-    if (rc < 0 || (rc = check_dir (dir, err)) < 0)
+    if (rc < 0 || (rc = check_dir (dir, how->foreign, err)) < 0)
         return rc;
     if ((lock = root_lock (dir, false, err)) < 0)
         return lock;

@@ -23,23 +23,31 @@ struct backup_sums {
     uint64_t copied, linked;    // bytes that were not there before
 };
 
+struct backup_how {
+    bool copy;                  // also full segments, which could be linked
+    bool foreign;               // what is written may be in another user's
+                                // directory, see tree_check_path
+    const atomic_bool *cancel;  // or NULL
+};
+
 /* Back up the root into 'dir', which may have an earlier backup of it: only what
- * is new is copied.  An aggregator may serve the root.  Full segments are linked
- * if that is possible and 'links', else copied.  -EEXIST: 'dir' has something
- * else, or the backup of another root; -EBUSY: another process is at work there; -EBADMSG: the root is damaged;
+ * is new is copied.  An aggregator may serve the root.  -EEXIST: 'dir' has
+ * something else, or the backup of another root; -EBUSY: another process is at
+ * work there; -EBADMSG: the root is damaged; -EPERM: 'dir' is another user's;
  * -ENOSPC, -EIO: the former backup stays; -EINTR once *cancel is true.
  */
-int backup_make (const char *root, const char *dir, bool links,
-                 const atomic_bool *cancel, struct backup_sums *ret,
+int backup_make (const char *root, const char *dir,
+                 const struct backup_how *how, struct backup_sums *ret,
                  struct err *err);
 
 /* Make a root of a backup, which is checked first, each hash.  'root' must not
  * exist, or be empty: -EEXIST.  It appears when it is whole: under its name, or,
  * in a directory that is there, with its ledger.  -EBADMSG: the backup is
- * damaged, and 'err' says how much; -EBUSY: another restore to it is under way.
+ * damaged, and 'err' says how much; -EBUSY: another restore to it is under way;
+ * -EPERM: 'root', or the directory in which it would be, is another user's.
  */
 int backup_restore (const char *dir, const char *root,
-                    const atomic_bool *cancel, struct backup_sums *ret,
+                    const struct backup_how *how, struct backup_sums *ret,
                     struct err *err);
 
 /* Copy a segment from 'from' to 'to', of which *at bytes are there, up to 'end',

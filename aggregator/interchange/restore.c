@@ -6,6 +6,7 @@
 #include "store/fileio.h"
 #include "store/root.h"
 #include "store/store.h"
+#include "store/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@ struct restoring {
     char part[PATH_MAX];        // the root until it is whole
     bool inside;                // the directory 'root' is there
     int root_lock, part_lock;   // -1: none
-    const atomic_bool *cancel;
+    const struct backup_how *how;
     struct backup_sums *sums;
     char said[ERR_TEXT_MAX];    // the first thing that a check finds
     struct err *err;
@@ -41,7 +42,7 @@ static int copy_segment (void *arg, int64_t n, uint64_t end)
     r->sums->segments++;
     r->sums->bytes += end;
     r->sums->copied += end;
-    return backup_copy_segment (from, to, 0, end, r->cancel, r->err);
+    return backup_copy_segment (from, to, 0, end, r->how->cancel, r->err);
 }
 
 static int copy_all (struct restoring *r)
@@ -262,18 +263,18 @@ static void end (struct restoring *r, int rc)
 }
 
 int backup_restore (const char *dir, const char *root,
-                    const atomic_bool *cancel, struct backup_sums *ret,
+                    const struct backup_how *how, struct backup_sums *ret,
                     struct err *err)
 {
-    struct restoring r = { .dir = dir, .root = root, .cancel = cancel,
-                           .sums = ret, .err = err, .root_lock = -1,
-                           .part_lock = -1 };
+    struct restoring r = { .dir = dir, .root = root, .how = how, .sums = ret,
+                           .err = err, .root_lock = -1, .part_lock = -1 };
     int lock, rc;
 
     memset (ret, 0, sizeof (*ret));
     if (!fileio_has (dir, "ledger.db"))
         return err_set (err, ENOENT, "%s has no backup", dir);
-    if ((rc = choose_part (&r)) < 0)
+    if ((rc = tree_check_path (root, how->foreign, err)) < 0 ||
+        (rc = choose_part (&r)) < 0)
         return rc;
     lock = root_lock (dir, false, err);
     if (lock < 0 && lock != -EROFS && lock != -EACCES)

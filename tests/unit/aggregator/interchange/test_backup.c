@@ -13,6 +13,8 @@ struct places {
     char dir[PATH_MAX / 2], back[PATH_MAX - 64], again[PATH_MAX - 64];
 };
 
+static const struct backup_how plain = { .copy = true };
+
 static void begin (struct places *p, struct root *r)
 {
     p->root = r;
@@ -27,7 +29,7 @@ static int backup (const struct places *p, struct backup_sums *sums)
 {
     struct backup_sums ignored;
 
-    return backup_make (p->root->dir, p->back, false, NULL,
+    return backup_make (p->root->dir, p->back, &plain,
                         sums ? sums : &ignored, NULL);
 }
 
@@ -39,7 +41,7 @@ static void restores (const struct places *p, const char *bytes, bool has)
     struct ledger_place place;
     struct root r;
 
-    assert_int_equal (backup_restore (p->back, p->again, NULL, &sums, NULL), 0);
+    assert_int_equal (backup_restore (p->back, p->again, &plain, &sums, NULL), 0);
     (void)snprintf (r.dir, sizeof (r.dir), "%.1000s", p->again);
     (void)snprintf (r.db, sizeof (r.db), "%.1000s/ledger.db", p->again);
     root_open (&r);
@@ -95,19 +97,19 @@ static void test_other_places (void **state)
     put_file (p.back, "jobs");          // as a root has
     assert_int_equal (backup (&p, NULL), -EEXIST);
     assert_int_equal (fileio_remove_tree (p.back, NULL), 0);
-    assert_int_equal (backup_make (p.root->dir, p.root->dir, false, NULL, &sums,
+    assert_int_equal (backup_make (p.root->dir, p.root->dir, &plain, &sums,
                                    NULL), -EEXIST);
     (void)snprintf (path, sizeof (path), "%s/none", p.dir);
-    assert_int_equal (backup_make (path, p.back, false, NULL, &sums, NULL),
+    assert_int_equal (backup_make (path, p.back, &plain, &sums, NULL),
                       -ENOENT);
     assert_int_equal (mkdir (path, 0700), 0);
-    assert_int_equal (backup_make (path, p.back, false, NULL, &sums, NULL),
+    assert_int_equal (backup_make (path, p.back, &plain, &sums, NULL),
                       -ENOENT);
-    assert_int_equal (backup_restore (path, p.again, NULL, &sums, NULL),
+    assert_int_equal (backup_restore (path, p.again, &plain, &sums, NULL),
                       -ENOENT);
     assert_int_equal (backup (&p, NULL), 0);
     put_file (p.again, "thesis.tex");
-    assert_int_equal (backup_restore (p.back, p.again, NULL, &sums, NULL),
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
                       -EEXIST);
     (void)snprintf (path, sizeof (path), "%s/thesis.tex", p.again);
     assert_int_equal (access (path, F_OK), 0);
@@ -126,7 +128,7 @@ static void test_other_root (void **state)
     assert_int_equal (enter (&other, true_item ("x", "of another root, and it "
                                                 "is longer"),
                              "of another root, and it is longer"), 1);
-    assert_int_equal (backup_make (other.dir, p.back, false, NULL, &sums, NULL),
+    assert_int_equal (backup_make (other.dir, p.back, &plain, &sums, NULL),
                       -EEXIST);
     root_remove (&other);
     restores (&p, "first", true);
@@ -136,6 +138,7 @@ static void test_other_root (void **state)
 static void test_former_stays (void **state)
 {
     atomic_bool cancel = true;
+    const struct backup_how how = { .copy = true, .cancel = &cancel };
     struct backup_sums sums;
     char path[PATH_MAX], aside[PATH_MAX + 8];
     struct places p;
@@ -143,8 +146,7 @@ static void test_former_stays (void **state)
     begin (&p, *state);
     assert_int_equal (backup (&p, NULL), 0);
     assert_int_equal (enter (p.root, true_item ("b", "second"), "second"), 1);
-    assert_int_equal (backup_make (p.root->dir, p.back, false, &cancel, &sums,
-                                   NULL), -EINTR);
+    assert_int_equal (backup_make (p.root->dir, p.back, &how, &sums, NULL), -EINTR);
     restores (&p, "first", true);
     restores (&p, "second", false);
     // a segment is gone, and no newer ledger does without it
@@ -173,11 +175,45 @@ static void test_damaged (void **state)
     assert_int_equal (stat (path, &st), 0);
     assert_int_equal (truncate (path, st.st_size / 2), 0);
     assert_int_equal (truncate (path, st.st_size), 0);
-    assert_int_equal (backup_restore (p.back, p.again, NULL, &sums, NULL),
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
                       -EBADMSG);
     assert_int_equal (access (p.again, F_OK), -1);
     (void)snprintf (part, sizeof (part), "%s.restoring", p.again);
     assert_int_equal (access (part, F_OK), -1);
+}
+
+/* Root does not write where another user can make names lead elsewhere. */
+static void test_another_user (void **state)
+{
+    const struct backup_how foreign = { .foreign = true };
+    char segments[PATH_MAX];
+    struct backup_sums sums;
+    struct places p;
+
+    if (geteuid () != 0)
+        skip ();
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    (void)snprintf (segments, sizeof (segments), "%s/segments", p.back);
+    assert_int_equal (chown (segments, 65534, 65534), 0);
+    assert_int_equal (backup (&p, NULL), -EPERM);
+    assert_int_equal (chown (segments, 0, 0), 0);
+    assert_int_equal (chown (p.back, 65534, 65534), 0);
+    assert_int_equal (backup (&p, NULL), -EPERM);
+    assert_int_equal (backup_make (p.root->dir, p.back, &foreign, &sums, NULL),
+                      0);
+    restores (&p, "first", true);       // whose backup it is does not matter
+    assert_int_equal (chown (p.dir, 65534, 65534), 0);
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                      -EPERM);
+    assert_int_equal (mkdir (p.again, 0700), 0);
+    restores (&p, "first", true);
+    assert_int_equal (mkdir (p.again, 0700), 0);
+    assert_int_equal (chown (p.again, 65534, 65534), 0);
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                      -EPERM);
+    assert_int_equal (backup_restore (p.back, p.again, &foreign, &sums, NULL),
+                      0);
 }
 
 int main (void)
@@ -185,7 +221,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_there_and_back), ROOT_TEST (test_other_places),
         ROOT_TEST (test_other_root), ROOT_TEST (test_former_stays),
-        ROOT_TEST (test_damaged),
+        ROOT_TEST (test_damaged), ROOT_TEST (test_another_user),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
