@@ -25,6 +25,7 @@
 #define COPY_BYTES (8u << 20)   // at once, between two looks whether to go on
 #define EDGE_BYTES 4096         // that are compared at both ends of a segment
 #define NEW_LEDGER "ledger.db.new"
+#define NEW_FILE "new"          // becomes a segment
 
 struct extent {
     int64_t segment;
@@ -150,7 +151,9 @@ static bool find_extent (const struct extents *x, int64_t segment,
     return i < x->n;
 }
 
-/* What is there already must be of this root: 0, with the bytes that stay. */
+/* What is there already must be of this root: 0, with the bytes that stay; 1: it
+ * is linked, and a copy is wanted.
+ */
 static int look_at_copy (struct backup *b, int64_t n, const char *from,
                          const char *to, uint64_t end, uint64_t *at)
 {
@@ -168,13 +171,26 @@ static int look_at_copy (struct backup *b, int64_t n, const char *from,
     if ((uint64_t)st.st_size >= former)
         *at = former < end ? former : end;
     if (st.st_dev == original.st_dev && st.st_ino == original.st_ino) {
-        *at = end;              // linked
-        return 0;
+        *at = b->how->copy ? 0 : end;
+        return b->how->copy;
     }
     if ((same = same_edges (from, to, *at)) < 0)
         return err_set (b->err, EIO, "cannot compare %s and %s", from, to);
     return same ? 0 : err_set (b->err, EEXIST, "%s is of another root: choose "
                                "another directory", to);
+}
+
+/* The link stays until there is a copy. */
+static int replace_link (struct backup *b, const char *from, const char *to,
+                         uint64_t end)
+{
+    char fresh[PATH_MAX];
+    int rc;
+
+    PRINT (fresh, "%.4000s/" NEW_FILE, b->dir);
+    b->sums->copied += end;
+    rc = backup_copy_segment (from, fresh, 0, end, b->how->cancel, b->err);
+    return rc < 0 ? rc : fileio_rename (fresh, to, b->err);
 }
 
 static int save_segment (void *arg, int64_t n, uint64_t end)
@@ -188,8 +204,11 @@ static int save_segment (void *arg, int64_t n, uint64_t end)
     segment_path (b->dir, n, to);
     b->sums->segments++;
     b->sums->bytes += end;
-    if ((rc = look_at_copy (b, n, from, to, end, &at)) < 0 || (at == end && end > 0))
+    if ((rc = look_at_copy (b, n, from, to, end, &at)) < 0 ||
+        (at == end && end > 0))
         return rc;
+    if (rc == 1)
+        return replace_link (b, from, to, end);
     // what the former backup has stays until it is replaced
     if (at == 0 && !find_extent (&b->former, n, NULL) &&
         unlink (to) < 0 && errno != ENOENT)
@@ -377,6 +396,7 @@ static int check_dir (const char *dir, bool foreign, struct err *err)
         if (strncmp (e->d_name, "ledger.db", 9) != 0 &&
             strcmp (e->d_name, "segments") != 0 &&
             strcmp (e->d_name, "lock") != 0 &&
+            strcmp (e->d_name, NEW_FILE) != 0 &&
             strncmp (e->d_name, ROOT_ID, strlen (ROOT_ID)) != 0)
             rc = err_set (err, EEXIST, "%s has something else in it (%.80s): "
                           "name a directory for the backup alone", dir,
@@ -386,6 +406,18 @@ static int check_dir (const char *dir, bool foreign, struct err *err)
     if (rc == 0 && fileio_join (path, sizeof (path), dir, "segments"))
         rc = tree_make_out (path, FILEIO_DIR_MODE, foreign, err);
     return rc;
+}
+
+/* What became no part of the backup, also when it was killed. */
+static void drop_new (const char *dir)
+{
+    static const char *const names[] = { NEW_LEDGER, NEW_FILE };
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+        if (fileio_join (path, sizeof (path), dir, names[i]))
+            (void)unlink (path);
+    }
 }
 
 static int check_roots (const char *root, const char *dir, bool foreign,
@@ -406,7 +438,6 @@ int backup_make (const char *root, const char *dir,
 {
     struct backup b = { .root = root, .dir = dir, .how = how, .sums = ret,
                         .err = err };
-    char fresh[PATH_MAX];
     int lock, rc = check_roots (root, dir, how->foreign, err);
 
     if (rc < 0 || (rc = check_dir (dir, how->foreign, err)) < 0)
@@ -418,8 +449,7 @@ int backup_make (const char *root, const char *dir,
     rc = rc < 0 ? rc : -ENOENT;
     for (unsigned i = 0; i < BACKUP_TRIES && rc == -ENOENT; i++)
         rc = save_once (&b);
-    if (rc < 0 && fileio_join (fresh, sizeof (fresh), dir, NEW_LEDGER))
-        (void)unlink (fresh);
+    drop_new (dir);
     free (b.former.list);
     (void)close (lock);
     return rc == -ENOMEDIUM ? -ENOENT : rc;

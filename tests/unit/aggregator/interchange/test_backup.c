@@ -182,6 +182,39 @@ static void test_damaged (void **state)
     assert_int_equal (access (part, F_OK), -1);
 }
 
+/* What was linked is copied once that is wanted, and the link stays until then. */
+static void test_link_becomes_copy (void **state)
+{
+    const struct backup_how links = { .copy = false };
+    char from[PATH_MAX], to[PATH_MAX];
+    atomic_bool cancel = true;
+    const struct backup_how stopped = { .copy = true, .cancel = &cancel };
+    struct backup_sums sums;
+    struct places p;
+    struct stat st;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    store_segment_path (p.root->dir, 1, from);
+    store_segment_path (p.back, 1, to);
+    assert_int_equal (unlink (to), 0);
+    assert_int_equal (link (from, to), 0);      // as if it were full
+    assert_int_equal (backup_make (p.root->dir, p.back, &links, &sums, NULL), 0);
+    assert_int_equal (sums.copied + sums.linked, 0);
+    assert_int_equal (backup_make (p.root->dir, p.back, &stopped, &sums, NULL),
+                      -EINTR);
+    assert_int_equal (stat (to, &st), 0);
+    assert_int_equal (st.st_nlink, 2);
+    restores (&p, "first", true);
+    assert_int_equal (backup (&p, &sums), 0);
+    assert_int_equal (sums.copied, sums.bytes);
+    assert_int_equal (stat (to, &st), 0);
+    assert_int_equal (st.st_nlink, 1);
+    restores (&p, "first", true);
+    assert_int_equal (backup (&p, &sums), 0);
+    assert_int_equal (sums.copied, 0);
+}
+
 /* Root does not write where another user can make names lead elsewhere. */
 static void test_another_user (void **state)
 {
@@ -222,6 +255,7 @@ int main (void)
         ROOT_TEST (test_there_and_back), ROOT_TEST (test_other_places),
         ROOT_TEST (test_other_root), ROOT_TEST (test_former_stays),
         ROOT_TEST (test_damaged), ROOT_TEST (test_another_user),
+        ROOT_TEST (test_link_becomes_copy),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
