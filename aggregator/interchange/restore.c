@@ -25,6 +25,7 @@ struct restoring {
     const char *dir, *root;
     char part[PATH_MAX];        // the root until it is whole
     bool inside;                // the directory 'root' is there
+    bool ours;                  // with nothing of others in it, under the locks
     int root_lock, part_lock;   // -1: none
     const struct backup_how *how;
     struct backup_sums *sums;
@@ -206,8 +207,9 @@ static int begin (struct restoring *r)
 
     if (rc == 0)
         rc = lock_part (r);
-    if (rc == 0)
-        rc = r->inside ? check_root (r) : 0;    // nobody else is there now
+    if (rc == 0 && r->inside)
+        rc = check_root (r);    // others may have been there meanwhile
+    r->ours = rc == 0;
     if (rc == 0)
         rc = clear (r);
     PRINT (path, "%.4000s/segments", r->part);
@@ -252,10 +254,10 @@ static int publish (struct restoring *r)
 static void end (struct restoring *r, int rc)
 {
     if (rc < 0 && r->part_lock >= 0) {
-        if (r->inside)
+        if (r->inside && r->ours)
             (void)clear (r);
         (void)fileio_remove_tree (r->part, NULL);
-        if (r->inside)
+        if (r->inside && r->ours)
             (void)remove_below (r->root, "lock", NULL);
     }
     fileio_close (r->part_lock);

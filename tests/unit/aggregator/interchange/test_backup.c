@@ -15,6 +15,25 @@ struct places {
 
 static const struct backup_how plain = { .copy = true };
 
+static const char *late;        // where a root appears with the next lock
+
+int __real_root_lock (const char *root, bool make, struct err *err);
+int __wrap_root_lock (const char *root, bool make, struct err *err);
+int __wrap_root_lock (const char *root, bool make, struct err *err)
+{
+    struct root r;
+
+    if (late) {
+        (void)snprintf (r.dir, sizeof (r.dir), "%.1000s", late);
+        (void)snprintf (r.db, sizeof (r.db), "%.1000s/ledger.db", late);
+        late = NULL;
+        root_open (&r);
+        assert_int_equal (enter (&r, true_item ("b", "theirs"), "theirs"), 1);
+        root_close (&r);
+    }
+    return __real_root_lock (root, make, err);
+}
+
 static void begin (struct places *p, struct root *r)
 {
     p->root = r;
@@ -215,6 +234,30 @@ static void test_link_becomes_copy (void **state)
     assert_int_equal (sums.copied, 0);
 }
 
+/* A root that appears meanwhile is not what an earlier restore has left. */
+static void test_late_root (void **state)
+{
+    struct digest id = root_digest ("theirs");
+    struct backup_sums sums;
+    struct ledger_place place;
+    struct places p;
+    struct root r;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_int_equal (mkdir (p.again, 0700), 0);
+    late = p.again;
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                      -EEXIST);
+    assert_null (late);
+    (void)snprintf (r.dir, sizeof (r.dir), "%.1000s", p.again);
+    (void)snprintf (r.db, sizeof (r.db), "%.1000s/ledger.db", p.again);
+    root_open (&r);
+    assert_int_equal (ledger_find_content (r.l, &id, &place, NULL), 1);
+    check_bytes (&r, &id, "theirs");
+    root_remove (&r);
+}
+
 /* Root does not write where another user can make names lead elsewhere. */
 static void test_another_user (void **state)
 {
@@ -255,7 +298,7 @@ int main (void)
         ROOT_TEST (test_there_and_back), ROOT_TEST (test_other_places),
         ROOT_TEST (test_other_root), ROOT_TEST (test_former_stays),
         ROOT_TEST (test_damaged), ROOT_TEST (test_another_user),
-        ROOT_TEST (test_link_becomes_copy),
+        ROOT_TEST (test_link_becomes_copy), ROOT_TEST (test_late_root),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
