@@ -230,7 +230,9 @@ static int move_in (struct restoring *r, const char *name)
     return fileio_rename (from, to, r->err);
 }
 
-/* The root appears: what makes it one, the ledger, comes last. */
+/* The root appears: what makes it one, the ledger, comes last.  Until then the
+ * mark says whose it is.
+ */
 static int publish (struct restoring *r)
 {
     char path[PATH_MAX];
@@ -238,12 +240,13 @@ static int publish (struct restoring *r)
 
     PRINT (path, "%.4000s/segments", r->part);
     rc = fileio_sync_dir (path, r->err);
-    if (rc == 0 && !r->inside)
-        rc = remove_below (r->part, MARK, r->err);
     if (rc == 0)
         rc = fileio_sync_dir (r->part, r->err);
+    if (rc == 0 && !r->inside &&
+        (rc = fileio_rename (r->part, r->root, r->err)) == 0)
+        (void)remove_below (r->root, MARK, NULL);
     if (rc < 0 || !r->inside)
-        return rc < 0 ? rc : fileio_rename (r->part, r->root, r->err);
+        return rc;
     if ((rc = move_in (r, "segments")) == 0 &&
         (rc = move_in (r, ROOT_ID)) == 0 &&
         (rc = move_in (r, "ledger.db")) == 0)

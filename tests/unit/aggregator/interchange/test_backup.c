@@ -7,6 +7,20 @@
 
 #include <fcntl.h>
 
+static bool fails;              // the next rename to a root
+
+int __real_fileio_rename (const char *from, const char *to, struct err *err);
+int __wrap_fileio_rename (const char *from, const char *to, struct err *err);
+int __wrap_fileio_rename (const char *from, const char *to, struct err *err)
+{
+    if (!fails || !strstr (from, ".restoring"))
+        return __real_fileio_rename (from, to, err);
+    // if it were killed here, the next restore would know whose that is
+    assert_true (fileio_has (from, "restoring"));
+    fails = false;
+    return -EIO;
+}
+
 /* Names beside the root, which are removed with it. */
 struct places {
     struct root *root;
@@ -258,6 +272,20 @@ static void test_late_root (void **state)
     root_remove (&r);
 }
 
+static void test_killed_at_end (void **state)
+{
+    struct backup_sums sums;
+    struct places p;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    fails = true;
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                      -EIO);
+    assert_false (fails);
+    restores (&p, "first", true);
+}
+
 /* Root does not write where another user can make names lead elsewhere. */
 static void test_another_user (void **state)
 {
@@ -299,6 +327,7 @@ int main (void)
         ROOT_TEST (test_other_root), ROOT_TEST (test_former_stays),
         ROOT_TEST (test_damaged), ROOT_TEST (test_another_user),
         ROOT_TEST (test_link_becomes_copy), ROOT_TEST (test_late_root),
+        ROOT_TEST (test_killed_at_end),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
