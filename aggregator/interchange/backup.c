@@ -5,6 +5,7 @@
  */
 #include "interchange/backup.h"
 
+#include "archive/audit.h"
 #include "base/vec.h"
 #include "ledger/ledger.h"
 #include "store/fileio.h"
@@ -25,7 +26,7 @@
 #define COPY_BYTES (8u << 20)   // at once, between two looks whether to go on
 #define EDGE_BYTES 4096         // that are compared at both ends of a segment
 #define NEW_LEDGER "ledger.db.new"
-#define NEW_FILE "new"          // becomes a segment
+#define NEW_FILE "new"          // becomes a segment, or the audit log
 
 struct extent {
     int64_t segment;
@@ -100,6 +101,22 @@ int backup_copy_segment (const char *from, const char *to, uint64_t at,
     return rc == -ENODATA
                ? err_set (err, EBADMSG, "%s is cut short", from)
            : rc < 0 ? err_sys (err, -rc, "cannot copy %s to %s", from, to) : 0;
+}
+
+int backup_copy_audit (const char *from, const char *to,
+                       const atomic_bool *cancel, struct err *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int rc;
+
+    if (!fileio_join (path, sizeof (path), from, AUDIT_LOG))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", from);
+    if (lstat (path, &st) < 0)
+        return errno == ENOENT ? 0 : err_sys (err, errno, "cannot stat %s",
+                                              path);
+    rc = backup_copy_segment (path, to, 0, (uint64_t)st.st_size, cancel, err);
+    return rc < 0 ? rc : 1;
 }
 
 /* Whether two files have the same bytes at both ends of [0, size): 1, 0. */
@@ -271,6 +288,18 @@ static int publish (struct backup *b, const char *fresh)
     return fileio_rename (fresh, path, b->err);
 }
 
+/* After the ledger: what was removed from that has a line by now. */
+static int save_audit (struct backup *b)
+{
+    char fresh[PATH_MAX], path[PATH_MAX];
+    int rc;
+
+    PRINT (fresh, "%.4000s/" NEW_FILE, b->dir);
+    PRINT (path, "%.4000s/" AUDIT_LOG, b->dir);
+    rc = backup_copy_audit (b->root, fresh, b->how->cancel, b->err);
+    return rc <= 0 ? rc : fileio_rename (fresh, path, b->err);
+}
+
 static int save_segments (struct backup *b, const char *fresh)
 {
     struct ledger *l = NULL;
@@ -282,6 +311,8 @@ static int save_segments (struct backup *b, const char *fresh)
         rc = ledger_last_segment (l, &b->last, &end, b->err);
     if (rc == 0)
         rc = ledger_each_segment (l, save_segment, b, b->err);
+    if (rc == 0)
+        rc = save_audit (b);
     if (rc == 0)
         rc = publish (b, fresh);
     if (rc == 0)
@@ -397,6 +428,7 @@ static int check_dir (const char *dir, bool foreign, struct err *err)
             strcmp (e->d_name, "segments") != 0 &&
             strcmp (e->d_name, "lock") != 0 &&
             strcmp (e->d_name, NEW_FILE) != 0 &&
+            strcmp (e->d_name, AUDIT_LOG) != 0 &&
             strncmp (e->d_name, ROOT_ID, strlen (ROOT_ID)) != 0)
             rc = err_set (err, EEXIST, "%s has something else in it (%.80s): "
                           "name a directory for the backup alone", dir,

@@ -1,11 +1,12 @@
 /* aggregator/interchange/backup.h - back up a root, and restore it
  *
- * A backup is a directory with id, ledger.db and segments/, as in a root.  The
- * ledger is copied first, then the segments as far as that copy goes: what a
+ * A backup is a directory with id, ledger.db, segments/ and audit.log, as in a
+ * root.  The ledger is copied first, then the segments as far as that copy goes: what a
  * ledger knows is in segments already, which only grow.  In the other order a
  * commit between the two would name bytes that were not copied.  The new ledger
  * gets its name at the end, so that at any moment the directory is the former
- * backup or the new one.  Results are not in it: they are made again.
+ * backup or the new one.  Results are not in it: they are made again.  Nor are
+ * wants: they are asked for again.
  */
 #ifndef ROLLCALL_INTERCHANGE_BACKUP_H
 #define ROLLCALL_INTERCHANGE_BACKUP_H
@@ -49,6 +50,12 @@ int backup_make (const char *root, const char *dir,
 int backup_restore (const char *dir, const char *root,
                     const struct backup_how *how, struct backup_sums *ret,
                     struct err *err);
+
+/* Copy the audit log of 'from', as it is now, to the file 'to': 1; 0: there is
+ * none.
+ */
+int backup_copy_audit (const char *from, const char *to,
+                       const atomic_bool *cancel, struct err *err);
 
 /* Copy a segment from 'from' to 'to', of which *at bytes are there, up to 'end',
  * and fsync it.

@@ -1,6 +1,7 @@
 /* aggregator/interchange/restore.c - make a root of a backup */
 #include "interchange/backup.h"
 
+#include "archive/audit.h"
 #include "fsck/check_root.h"
 #include "ledger/ledger.h"
 #include "store/fileio.h"
@@ -62,6 +63,9 @@ static int copy_all (struct restoring *r)
     if (rc == 0)
         rc = ledger_each_segment (l, copy_segment, r, r->err);
     ledger_close (l);
+    if (rc == 0 && fileio_join (copy, sizeof (copy), r->part, AUDIT_LOG) &&
+        (rc = backup_copy_audit (r->dir, copy, r->how->cancel, r->err)) > 0)
+        rc = 0;
     if (rc == 0 && (rc = root_read_id (r->dir, id, r->err)) == 0)
         rc = root_write_id (r->part, id, r->err);
     return rc == -ENOENT ? 0 : rc;
@@ -97,6 +101,7 @@ static bool is_ours (const struct restoring *r, const char *name, bool marked)
         (r->inside && strcmp (name, "lost+found") == 0))
         return true;
     return marked && (strcmp (name, "segments") == 0 ||
+                      strcmp (name, AUDIT_LOG) == 0 ||
                       strncmp (name, ROOT_ID, strlen (ROOT_ID)) == 0);
 }
 
@@ -162,13 +167,14 @@ static int remove_below (const char *dir, const char *name, struct err *err)
 /* Remove what a restore that was killed has left: only under the locks. */
 static int clear (struct restoring *r)
 {
-    static const char *const names[] = { "segments", ROOT_ID, "ledger.db",
-                                         "ledger.db-wal", "ledger.db-shm" };
+    static const char *const names[] = { "segments", ROOT_ID, AUDIT_LOG,
+                                         "ledger.db", "ledger.db-wal",
+                                         "ledger.db-shm" };
     int rc = 0;
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0; i++) {
         rc = remove_below (r->part, names[i], r->err);
-        if (rc == 0 && r->inside && i < 2)
+        if (rc == 0 && r->inside && i < 3)
             rc = remove_below (r->root, names[i], r->err);
     }
     return rc;
@@ -226,7 +232,7 @@ static int move_in (struct restoring *r, const char *name)
         !fileio_join (to, sizeof (to), r->root, name))
         return err_set (r->err, ENAMETOOLONG, "path is too long: %s", r->root);
     if (access (from, F_OK) < 0 && errno == ENOENT)
-        return 0;               // a backup without an id
+        return 0;               // a backup without it
     return fileio_rename (from, to, r->err);
 }
 
@@ -249,6 +255,7 @@ static int publish (struct restoring *r)
         return rc;
     if ((rc = move_in (r, "segments")) == 0 &&
         (rc = move_in (r, ROOT_ID)) == 0 &&
+        (rc = move_in (r, AUDIT_LOG)) == 0 &&
         (rc = move_in (r, "ledger.db")) == 0)
         (void)fileio_remove_tree (r->part, NULL);
     return rc;

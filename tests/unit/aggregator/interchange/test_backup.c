@@ -3,6 +3,7 @@
  */
 #include "aggregator/ledger/ledger_check.h"
 
+#include "archive/audit.h"
 #include "interchange/backup.h"
 
 #include <fcntl.h>
@@ -286,6 +287,39 @@ static void test_killed_at_end (void **state)
     restores (&p, "first", true);
 }
 
+/* Who removed something is known of the new root, too. */
+static void test_audit (void **state)
+{
+    const struct audit a = { .verb = "archive rm", .user = "me", .uid = -1 };
+    char path[PATH_MAX];
+    struct backup_sums sums;
+    struct places p;
+    struct stat st;
+    off_t size;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);    // as yet there is none
+    assert_int_equal (audit_write (p.root->dir, &a, NULL), 0);
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_int_equal (audit_write (p.root->dir, &a, NULL), 0);
+    (void)snprintf (path, sizeof (path), "%s/" AUDIT_LOG, p.back);
+    assert_int_equal (stat (path, &st), 0);
+    size = st.st_size;
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_int_equal (stat (path, &st), 0);
+    assert_int_equal (st.st_size, 2 * size);
+    (void)snprintf (path, sizeof (path), "%s/" AUDIT_LOG, p.again);
+    for (int inside = 0; inside <= 1; inside++) {
+        if (inside)
+            assert_int_equal (mkdir (p.again, 0700), 0);
+        assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                          0);
+        assert_int_equal (stat (path, &st), 0);
+        assert_int_equal (st.st_size, 2 * size);
+        assert_int_equal (fileio_remove_tree (p.again, NULL), 0);
+    }
+}
+
 /* Root does not write where another user can make names lead elsewhere. */
 static void test_another_user (void **state)
 {
@@ -327,7 +361,7 @@ int main (void)
         ROOT_TEST (test_other_root), ROOT_TEST (test_former_stays),
         ROOT_TEST (test_damaged), ROOT_TEST (test_another_user),
         ROOT_TEST (test_link_becomes_copy), ROOT_TEST (test_late_root),
-        ROOT_TEST (test_killed_at_end),
+        ROOT_TEST (test_killed_at_end), ROOT_TEST (test_audit),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
