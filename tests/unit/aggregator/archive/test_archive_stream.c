@@ -1,5 +1,6 @@
 /* tests/unit/aggregator/archive/test_archive_stream.c - items in a pipe, there and back */
 #include "aggregator/ledger/ledger_check.h"
+#include "archive/archive_items.h"
 #include "archive/archive_stream.h"
 
 #include <fcntl.h>
@@ -9,12 +10,15 @@ static struct root *root;
 static int put_one (void *arg, struct archive *a, const char *job)
 {
     struct archive_items list;
+    struct ledger_item item;
 
     (void)arg;
-    assert_int_equal (archive_list (a, job, &list, NULL), 0);
-    for (size_t i = 0; i < list.n; i++)
-        assert_int_equal (archive_stream_put (a, &list.items[i]), 0);
-    free (list.items);
+    assert_int_equal (archive_list (a, job, NULL, &list, NULL), 0);
+    for (size_t i = 0; i < list.n; i++) {
+        archive_item (&list, i, &item);
+        assert_int_equal (archive_stream_put (a, &item), 0);
+    }
+    archive_items_fini (&list);
     return 0;
 }
 
