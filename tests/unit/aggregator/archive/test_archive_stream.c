@@ -39,6 +39,7 @@ static void enter_raw (const char *path, const char *bytes)
     struct ledger_item i = true_item ("c\n\x01 odd", bytes);
 
     i.kind = ITEM_RAW;
+    i.newest_ns = 77;
     i.facts = (struct file_facts){ 0100640, 12345, -1, -1 };
     (void)snprintf (i.path, sizeof (i.path), "%s", path);
     assert_int_equal (enter (root, i, bytes), 1);
@@ -81,6 +82,7 @@ static void test_there_and_back (void **state)
     assert_string_equal (i.capture, "c\n\x01 odd");
     assert_string_equal (i.path, "dir/one");
     assert_int_equal (i.rank, 4);
+    assert_int_equal (i.newest_ns, 77);
     assert_int_equal (i.kind, ITEM_RAW);
     assert_int_equal (i.facts.mode, 0100640);
     assert_int_equal (i.facts.mtime_ns, 12345);
