@@ -184,8 +184,22 @@ static void end_get (struct getting *g)
     capture_places_fini (&g->places);
 }
 
+static int nothing_wanted (const struct getting *g)
+{
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
+
+    return cli_fail (g->command, EX_NOINPUT, "job %s has no capture%s%s%s%s: "
+                     "rollcall archive ls %s lists them", g->job,
+                     g->what ? " and no rank " : "", g->what ? g->what : "",
+                     g->superseded ? " with superseded versions" : "",
+                     g->file ? " with such a file" : "",
+                     shell_word (g->job, word));
+}
+
 static int told (const struct getting *g)
 {
+    if (g->files + g->bad == 0)
+        return nothing_wanted (g);
     if (!cli_is_view ())
         tell_got (g);
     return cli_flush (g->command, 0) ? EX_IOERR : g->bad > 0;
@@ -234,18 +248,6 @@ int archive_get_by_view (const struct archive_options *opt, int n,
     return rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
 }
 
-static int nothing_wanted (const struct getting *g)
-{
-    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
-
-    return cli_fail (g->command, EX_NOINPUT, "job %s has no capture%s%s%s%s: "
-                     "rollcall archive ls %s lists them", g->job,
-                     g->what ? " and no rank " : "", g->what ? g->what : "",
-                     g->superseded ? " with superseded versions" : "",
-                     g->file ? " with such a file" : "",
-                     shell_word (g->job, word));
-}
-
 int archive_get_files (const struct archive_options *opt, struct archive *a,
                        int n, char *const *words)
 {
@@ -259,5 +261,5 @@ int archive_get_files (const struct archive_options *opt, struct archive *a,
         return cli_output_status ((int)items);
     if (items == 0)
         return cli_no_job (opt->command, a->root, g.job, ARCHIVE_JOBS_LISTED);
-    return g.files + g.bad == 0 ? nothing_wanted (&g) : told (&g);
+    return told (&g);
 }
