@@ -12,7 +12,6 @@
 #include "store/lease.h"
 #include "store/root.h"
 #include "store/store.h"
-#include "store/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +38,7 @@ struct extents {
 };
 
 struct backup {
-    const char *root, *dir;
+    const char *root, *dir;     // dir: its held path
     const struct backup_how *how;
     struct extents former;      // what the former backup has: all else may be
                                 // of one that was interrupted
@@ -409,12 +408,11 @@ static int read_former (struct backup *b)
                          : 0;
 }
 
-/* Only a backup, or nothing, may be there; and its segments must not be in the
- * directory of somebody who can make names there lead elsewhere.
- */
-static int check_dir (const char *dir, bool foreign, struct err *err)
+/* Only a backup, or nothing, may be there. */
+static int check_dir (const char *dir, struct err *err)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], held[TREE_HELD_MAX];
+    struct tree segments;
     struct dirent *e;
     int listed = 0, rc = 0;
     DIR *d;
@@ -436,7 +434,9 @@ static int check_dir (const char *dir, bool foreign, struct err *err)
     }
     (void)closedir (d);
     if (rc == 0 && fileio_join (path, sizeof (path), dir, "segments"))
-        rc = tree_make_out (path, FILEIO_DIR_MODE, foreign, err);
+        rc = backup_hold (path, &segments, held, err);
+    if (rc == 0)                // whose they are counts, since 'dir' is held
+        tree_close (&segments);
     return rc;
 }
 
@@ -452,8 +452,7 @@ static void drop_new (const char *dir)
     }
 }
 
-static int check_roots (const char *root, const char *dir, bool foreign,
-                        struct err *err)
+static int check_roots (const char *root, const char *dir, struct err *err)
 {
     struct stat a, b;
 
@@ -461,28 +460,68 @@ static int check_roots (const char *root, const char *dir, bool foreign,
         return err_sys (err, errno, "cannot open %s", root);
     if (stat (dir, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
         return err_set (err, EEXIST, "%s is the root itself", dir);
-    return tree_make_out (dir, FILEIO_DIR_MODE, foreign, err);
+    return 0;
+}
+
+static int not_ours (const char *dir, struct err *err)
+{
+    return err_set (err, EPERM, "%s is another user's, who could lead elsewhere "
+                    "what root writes there: run this as that user, or name "
+                    "another directory", dir);
+}
+
+int backup_hold (const char *dir, struct tree *t, char held[TREE_HELD_MAX],
+                 struct err *err)
+{
+    int rc;
+
+    if (tree_check_path (dir, false, NULL) < 0)
+        return not_ours (dir, err);
+    if ((rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err)) < 0 ||
+        (rc = tree_open (t, dir, err)) < 0)
+        return rc;
+    if (tree_check_owner (t, false, NULL) < 0)
+        rc = not_ours (dir, err);
+    if (rc == 0 && (rc = tree_can_hold (t, err)) == 0)
+        rc = tree_hold (t, "", held, err);
+    if (rc < 0)
+        tree_close (t);
+    return rc;
+}
+
+static int make_held (struct backup *b)
+{
+    int lock, rc = check_dir (b->dir, b->err);
+
+    if (rc < 0)
+        return rc;
+    if ((lock = root_lock (b->dir, false, b->err)) < 0)
+        return lock;
+    if ((rc = check_id (b)) == 0)
+        rc = read_former (b);
+    rc = rc < 0 ? rc : -ENOENT;
+    for (unsigned i = 0; i < BACKUP_TRIES && rc == -ENOENT; i++)
+        rc = save_once (b);
+    drop_new (b->dir);
+    free (b->former.list);
+    (void)close (lock);
+    return rc == -ENOMEDIUM ? -ENOENT : rc;
 }
 
 int backup_make (const char *root, const char *dir,
                  const struct backup_how *how, struct backup_sums *ret,
                  struct err *err)
 {
-    struct backup b = { .root = root, .dir = dir, .how = how, .sums = ret,
+    char held[TREE_HELD_MAX];
+    struct backup b = { .root = root, .dir = held, .how = how, .sums = ret,
                         .err = err };
-    int lock, rc = check_roots (root, dir, how->foreign, err);
+    int rc = check_roots (root, dir, err);
+    struct tree t;
 
-    if (rc < 0 || (rc = check_dir (dir, how->foreign, err)) < 0)
+    if (rc < 0 || (rc = backup_hold (dir, &t, held, err)) < 0)
         return rc;
-    if ((lock = root_lock (dir, false, err)) < 0)
-        return lock;
-    if ((rc = check_id (&b)) == 0)
-        rc = read_former (&b);
-    rc = rc < 0 ? rc : -ENOENT;
-    for (unsigned i = 0; i < BACKUP_TRIES && rc == -ENOENT; i++)
-        rc = save_once (&b);
-    drop_new (dir);
-    free (b.former.list);
-    (void)close (lock);
-    return rc == -ENOMEDIUM ? -ENOENT : rc;
+    rc = make_held (&b);
+    tree_tell (&t, err);
+    tree_close (&t);
+    return rc;
 }

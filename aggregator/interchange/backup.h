@@ -11,7 +11,7 @@
 #ifndef ROLLCALL_INTERCHANGE_BACKUP_H
 #define ROLLCALL_INTERCHANGE_BACKUP_H
 
-#include "base/err.h"
+#include "store/tree.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,15 +26,13 @@ struct backup_sums {
 
 struct backup_how {
     bool copy;                  // also full segments, which could be linked
-    bool foreign;               // what is written may be in another user's
-                                // directory, see tree_check_path
     const atomic_bool *cancel;  // or NULL
 };
 
 /* Back up the root into 'dir', which may have an earlier backup of it: only what
  * is new is copied.  An aggregator may serve the root.  -EEXIST: 'dir' has
  * something else, or the backup of another root; -EBUSY: another process is at
- * work there; -EBADMSG: the root is damaged; -EPERM: 'dir' is another user's;
+ * work there; -EBADMSG: the root is damaged; -EPERM: as backup_hold;
  * -ENOSPC, -EIO: the former backup stays; -EINTR once *cancel is true.
  */
 int backup_make (const char *root, const char *dir,
@@ -45,11 +43,18 @@ int backup_make (const char *root, const char *dir,
  * exist, or be empty: -EEXIST.  It appears when it is whole: under its name, or,
  * in a directory that is there, with its ledger.  -EBADMSG: the backup is
  * damaged, and 'err' says how much; -EBUSY: another restore to it is under way;
- * -EPERM: 'root', or the directory in which it would be, is another user's.
+ * -EPERM: as backup_hold, of 'root' or the directory in which it is made.
  */
 int backup_restore (const char *dir, const char *root,
                     const struct backup_how *how, struct backup_sums *ret,
                     struct err *err);
+
+/* Make a directory, if it is absent, and hold it open: 'held' is a path of it
+ * that nobody can lead elsewhere.  -EPERM: the caller is root, and it is another
+ * user's, who could do that below it; or another error.
+ */
+int backup_hold (const char *dir, struct tree *t, char held[TREE_HELD_MAX],
+                 struct err *err);
 
 /* Copy the audit log of 'from', as it is now, to the file 'to': 1; 0: there is
  * none.

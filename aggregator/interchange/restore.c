@@ -7,7 +7,6 @@
 #include "store/fileio.h"
 #include "store/root.h"
 #include "store/store.h"
-#include "store/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +21,15 @@
 #define MARK "restoring"        // a locked file in it: nothing there is of
                                 // others
 
+#define ROOT_MAX (TREE_HELD_MAX + NAME_MAX + 2)
+
 struct restoring {
-    const char *dir, *root;
-    char part[PATH_MAX];        // the root until it is whole
+    const char *dir;
+    const char *named;          // the root, for messages
+    struct tree above;          // it, or the directory in which it is made
+    char root[ROOT_MAX];        // a held path, like ...
+    char part[ROOT_MAX + sizeof (UNFINISHED)];  // ... the root until it is
+                                                // whole
     bool inside;                // the directory 'root' is there
     bool ours;                  // with nothing of others in it, under the locks
     int root_lock, part_lock;   // -1: none
@@ -124,20 +129,44 @@ static int check_root (struct restoring *r)
     return rc < 0 ? rc : listed;
 }
 
+/* The directory of a path, and the name in it: false: it is too long. */
+static bool split (const char *path, char dir[PATH_MAX],
+                   char name[NAME_MAX + 1])
+{
+    size_t n = strlen (path), at;
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    for (at = n; at > 0 && path[at - 1] != '/';)
+        at--;
+    if (at >= PATH_MAX || n - at > NAME_MAX)
+        return false;
+    (void)snprintf (name, NAME_MAX + 1, "%.*s", (int)(n - at), path + at);
+    (void)snprintf (dir, PATH_MAX, "%.*s", at > 1 ? (int)at - 1 : 1,
+                    at > 0 ? path : ".");
+    return true;
+}
+
 /* Where the parts are until all of them are whole: beside a root that is to be
  * made, or in the directory that is there.
  */
 static int choose_part (struct restoring *r)
 {
-    size_t n = strlen (r->root);
+    char above[PATH_MAX], held[TREE_HELD_MAX], name[NAME_MAX + 1];
     struct stat st;
+    int rc;
 
-    while (n > 1 && r->root[n - 1] == '/')
-        n--;
-    if (n + sizeof (UNFINISHED) + 64 > sizeof (r->part))
-        return err_set (r->err, ENAMETOOLONG, "path is too long: %s", r->root);
-    r->inside = lstat (r->root, &st) == 0;
-    PRINT (r->part, "%.*s%s" UNFINISHED, (int)n, r->root, r->inside ? "/" : "");
+    if (!split (r->named, above, name))
+        return err_set (r->err, ENAMETOOLONG, "path is too long: %s", r->named);
+    r->inside = lstat (r->named, &st) == 0;
+    rc = backup_hold (r->inside ? r->named : above, &r->above, held, r->err);
+    if (rc < 0)
+        return rc;
+    if (r->inside)
+        PRINT (r->root, "%s", held);
+    else
+        PRINT (r->root, "%s/%s", held, name);
+    PRINT (r->part, "%s%s" UNFINISHED, r->root, r->inside ? "/" : "");
     return r->inside ? check_root (r) : 0;
 }
 
@@ -200,7 +229,7 @@ static int lock_part (struct restoring *r)
         lstat (path, &named) < 0 || held.st_ino != named.st_ino) {
         (void)close (fd);
         return err_set (r->err, EBUSY, "another restore to %s is under way",
-                        r->root);
+                        r->named);
     }
     r->part_lock = fd;
     return 0;
@@ -274,27 +303,35 @@ static void end (struct restoring *r, int rc)
     fileio_close (r->root_lock);
 }
 
+static int restore_held (struct restoring *r)
+{
+    int lock = root_lock (r->dir, false, r->err), rc;
+
+    if (lock < 0 && lock != -EROFS && lock != -EACCES)
+        return lock;            // nobody writes to a disk that cannot be written
+    if ((rc = begin (r)) == 0 && (rc = copy_all (r)) == 0 &&
+        (rc = check (r)) == 0)
+        rc = publish (r);
+    end (r, rc);
+    fileio_close (lock);
+    return rc;
+}
+
 int backup_restore (const char *dir, const char *root,
                     const struct backup_how *how, struct backup_sums *ret,
                     struct err *err)
 {
-    struct restoring r = { .dir = dir, .root = root, .how = how, .sums = ret,
-                           .err = err, .root_lock = -1, .part_lock = -1 };
-    int lock, rc;
+    struct restoring r = { .dir = dir, .named = root, .how = how, .sums = ret,
+                           .err = err, .root_lock = -1, .part_lock = -1,
+                           .above = { .fd = -1 } };
+    int rc;
 
     memset (ret, 0, sizeof (*ret));
     if (!fileio_has (dir, "ledger.db"))
         return err_set (err, ENOENT, "%s has no backup", dir);
-    if ((rc = tree_check_path (root, how->foreign, err)) < 0 ||
-        (rc = choose_part (&r)) < 0)
-        return rc;
-    lock = root_lock (dir, false, err);
-    if (lock < 0 && lock != -EROFS && lock != -EACCES)
-        return lock;            // nobody writes to a disk that cannot be written
-    if ((rc = begin (&r)) == 0 && (rc = copy_all (&r)) == 0 &&
-        (rc = check (&r)) == 0)
-        rc = publish (&r);
-    end (&r, rc);
-    fileio_close (lock);
+    if ((rc = choose_part (&r)) == 0)
+        rc = restore_held (&r);
+    tree_tell (&r.above, err);
+    tree_close (&r.above);
     return rc;
 }

@@ -11,7 +11,7 @@
 
 struct backup_options {
     const char *root;
-    bool copy, foreign, json;
+    bool copy, json;
 };
 
 static const struct option_spec backup_rows[] = {
@@ -20,13 +20,11 @@ static const struct option_spec backup_rows[] = {
     OPTION_SWITCH ("copy", 0, struct backup_options, copy,
       "Copy full segments even if DIR is on the same file system, where they "
       "could be linked."),
-    CLI_FOREIGN_OPTION (struct backup_options, foreign),
     OPTION_SWITCH ("json", 0, struct backup_options, json,
       "Print one JSON object."),
 };
 
 static const struct option_spec restore_rows[] = {
-    CLI_FOREIGN_OPTION (struct backup_options, foreign),
     OPTION_SWITCH ("json", 0, struct backup_options, json,
       "Print one JSON object."),
 };
@@ -94,8 +92,7 @@ typedef int backup_fn (const char *from, const char *to,
 static int work (const struct command_spec *c, const struct backup_options *opt,
                  backup_fn *fn, const char *from, const char *to)
 {
-    const struct backup_how how = { .copy = opt->copy, .foreign = opt->foreign,
-                                    .cancel = &cli_cancelled };
+    const struct backup_how how = { opt->copy, &cli_cancelled };
     struct backup_sums sums = { 0, 0, 0, 0 };
     struct err err = { "" };
     int rc;

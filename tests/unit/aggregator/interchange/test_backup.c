@@ -30,7 +30,8 @@ struct places {
 
 static const struct backup_how plain = { .copy = true };
 
-static const char *late;        // where a root appears with the next lock
+// with the next lock: where a root appears; what becomes a link to "else"
+static const char *late, *move_from, *move_to;
 
 int __real_root_lock (const char *root, bool make, struct err *err);
 int __wrap_root_lock (const char *root, bool make, struct err *err);
@@ -38,6 +39,11 @@ int __wrap_root_lock (const char *root, bool make, struct err *err)
 {
     struct root r;
 
+    if (move_from) {
+        assert_int_equal (rename (move_from, move_to), 0);
+        assert_int_equal (symlink ("else", move_from), 0);
+        move_from = NULL;
+    }
     if (late) {
         (void)snprintf (r.dir, sizeof (r.dir), "%.1000s", late);
         (void)snprintf (r.db, sizeof (r.db), "%.1000s/ledger.db", late);
@@ -323,9 +329,9 @@ static void test_audit (void **state)
 /* Root does not write where another user can make names lead elsewhere. */
 static void test_another_user (void **state)
 {
-    const struct backup_how foreign = { .foreign = true };
-    char segments[PATH_MAX];
     struct backup_sums sums;
+    struct err err = { "" };
+    char segments[PATH_MAX];
     struct places p;
 
     if (geteuid () != 0)
@@ -334,15 +340,17 @@ static void test_another_user (void **state)
     assert_int_equal (backup (&p, NULL), 0);
     (void)snprintf (segments, sizeof (segments), "%s/segments", p.back);
     assert_int_equal (chown (segments, 65534, 65534), 0);
-    assert_int_equal (backup (&p, NULL), -EPERM);
+    assert_int_equal (backup_make (p.root->dir, p.back, &plain, &sums, &err),
+                      -EPERM);
+    assert_null (strstr (err.text, "/proc/"));
     assert_int_equal (chown (segments, 0, 0), 0);
     assert_int_equal (chown (p.back, 65534, 65534), 0);
     assert_int_equal (backup (&p, NULL), -EPERM);
-    assert_int_equal (backup_make (p.root->dir, p.back, &foreign, &sums, NULL),
-                      0);
     restores (&p, "first", true);       // whose backup it is does not matter
     assert_int_equal (chown (p.dir, 65534, 65534), 0);
     assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                      -EPERM);
+    assert_int_equal (backup_make (p.root->dir, p.again, &plain, &sums, NULL),
                       -EPERM);
     assert_int_equal (mkdir (p.again, 0700), 0);
     restores (&p, "first", true);
@@ -350,8 +358,28 @@ static void test_another_user (void **state)
     assert_int_equal (chown (p.again, 65534, 65534), 0);
     assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
                       -EPERM);
-    assert_int_equal (backup_restore (p.back, p.again, &foreign, &sums, NULL),
-                      0);
+}
+
+/* The directory of a backup gets another name, and a link has its own now. */
+static void test_moved_dir (void **state)
+{
+    char moved[PATH_MAX], path[PATH_MAX + 16];
+    struct places p;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_int_equal (enter (p.root, true_item ("b", "second"), "second"), 1);
+    (void)snprintf (moved, sizeof (moved), "%s/moved", p.dir);
+    (void)snprintf (path, sizeof (path), "%s/else", p.dir);
+    assert_int_equal (mkdir (path, 0700), 0);
+    move_from = p.back;
+    move_to = moved;
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_null (move_from);
+    assert_int_equal (rmdir (path), 0);         // nothing was written to it
+    assert_int_equal (unlink (p.back), 0);
+    assert_int_equal (rename (moved, p.back), 0);
+    restores (&p, "second", true);
 }
 
 int main (void)
@@ -362,6 +390,7 @@ int main (void)
         ROOT_TEST (test_damaged), ROOT_TEST (test_another_user),
         ROOT_TEST (test_link_becomes_copy), ROOT_TEST (test_late_root),
         ROOT_TEST (test_killed_at_end), ROOT_TEST (test_audit),
+        ROOT_TEST (test_moved_dir),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
