@@ -103,10 +103,11 @@ static int nothing_of (const struct archive *a, const char *job)
 
 #define HASH_SHOWN 16           // characters
 
-/* One of the two, or neither: lines for scripts. */
+/* A grid, JSON, or lines for scripts. */
 struct item_list {
-    struct json *array;
     struct grid *g;
+    bool json;
+    size_t printed;             // objects
 };
 
 static void print_item (const struct ledger_item *i, const char *hex)
@@ -137,24 +138,13 @@ static void add_item_row (struct grid *g, const struct ledger_item *i,
     grid_text (g, hex, HASH_SHOWN);
 }
 
-static int list_item (void *arg, struct archive *a,
-                      const struct ledger_item *i)
+/* Each object as it comes: there may be a million. */
+static int print_object (struct item_list *list, const struct ledger_item *i,
+                         const char *hex)
 {
-    const struct item_list *list = arg;
-    char hex[DIGEST_HEX_SIZE], mode[8];
-    struct json *o;
+    struct json *o = json_object ();
+    char mode[8], *text;
 
-    (void)a;
-    digest_hex (&i->content, hex);
-    if (list->g) {
-        add_item_row (list->g, i, hex);
-        return 0;
-    }
-    if (!list->array) {
-        print_item (i, hex);
-        return 0;
-    }
-    o = json_push_object (list->array);
     json_add_text (o, "job", i->job);
     json_add_int (o, "rank", i->rank);
     json_add_text (o, "capture", i->capture);
@@ -169,6 +159,29 @@ static int list_item (void *arg, struct archive *a,
     }
     json_add_text (o, "state", state_of (i));
     json_add_text (o, "content", hex);
+    text = json_print (o, false);
+    json_free (o);
+    if (!text)
+        return FAIL (-ENOMEM, "no memory for a list");
+    (void)printf ("%s%s", list->printed++ ? ",\n" : "{\"items\": [\n", text);
+    free (text);
+    return 0;
+}
+
+static int list_item (void *arg, struct archive *a,
+                      const struct ledger_item *i)
+{
+    struct item_list *list = arg;
+    char hex[DIGEST_HEX_SIZE];
+
+    (void)a;
+    digest_hex (&i->content, hex);
+    if (list->json)
+        return print_object (list, i, hex);
+    if (list->g)
+        add_item_row (list->g, i, hex);
+    else
+        print_item (i, hex);
     return 0;
 }
 
@@ -178,12 +191,11 @@ static int verb_archive_list (const struct archive_options *opt,
 {
     static const char *const names[] = { "job", "rank", "capture", "kind",
                                          "path", "bytes", "state", "content" };
-    struct json *doc = opt->json ? json_object () : NULL;
+    bool table = !opt->json && (opt->width >= 0 || isatty (STDOUT_FILENO));
     struct item_list l = {
-        .array = doc ? json_add_array (doc, "items") : NULL,
-        .g = !doc && (opt->width >= 0 || isatty (STDOUT_FILENO))
-                 ? grid_create (stdout, GRID_TABLE, cli_width (opt->width))
-                 : NULL,
+        .g = table ? grid_create (stdout, GRID_TABLE, cli_width (opt->width))
+                   : NULL,
+        .json = opt->json,
     };
     int rc = 0;
     long n;
@@ -194,11 +206,11 @@ static int verb_archive_list (const struct archive_options *opt,
     if (l.g && n > 0)
         rc = grid_finish (l.g);
     grid_destroy (l.g);
-    if (n <= 0 && (n < 0 || job)) {
-        json_free (doc);
+    if (n <= 0 && (n < 0 || job))
         return n < 0 ? EX_IOERR : nothing_of (a, job);
-    }
-    return cli_flush (&archive_command, opt->json ? cli_print_json (doc) : rc);
+    if (opt->json)
+        (void)puts (n > 0 ? "]}" : "{\"items\": []}");
+    return cli_flush (&archive_command, rc);
 }
 
 /* ---- verify ---- */

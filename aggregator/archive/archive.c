@@ -103,29 +103,6 @@ int archive_jobs (struct archive *a, char ***names, size_t *n,
     return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for a list") : rc;
 }
 
-static int add_item (void *arg, const struct ledger_item *item)
-{
-    struct archive_items *list = arg;
-
-    return vec_push (&list->items, &list->n, item, sizeof (*item));
-}
-
-int archive_list (struct archive *a, const char *job,
-                  struct archive_items *ret, struct err *err)
-{
-    int rc = ledger_begin_read (a->ledger, err);
-
-    memset (ret, 0, sizeof (*ret));
-    for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
-        rc = ledger_each (a->ledger, job, k, add_item, ret, err);
-    ledger_end_read (a->ledger);
-    if (rc < 0) {
-        free (ret->items);
-        memset (ret, 0, sizeof (*ret));
-    }
-    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for a list") : rc;
-}
-
 /* ---- content ---- */
 
 /* For a->in. */

@@ -30,25 +30,15 @@ struct archive {
 /* The reason for an item whose content a check had moved away, of ROOT. */
 #define ARCHIVE_SET_ASIDE "it was damaged and set aside, see %s/quarantine"
 
-/* The items of a job, all kinds, oldest first. */
-struct archive_items {
-    struct ledger_item *items;
-    size_t n;
-};
-
 /* -ENOENT: not a root; -EBADMSG: its ledger is damaged. */
 int archive_open (const char *root, struct archive *a, struct err *err);
 void archive_close (struct archive *a);
 
 /* The names of all jobs that are visible, sorted; the caller frees each and the
- * list.
+ * list.  Their items: archive_items.h.
  */
 int archive_jobs (struct archive *a, char ***names, size_t *n,
                   struct err *err);
-
-/* The current items; the caller frees ret->items. */
-int archive_list (struct archive *a, const char *job,
-                  struct archive_items *ret, struct err *err);
 
 /* Check that the bytes of an item exist (else -ENOENT) and have its hash (else
  * -EBADMSG).  A chunk is read once, of however many items it is: 40 bytes of

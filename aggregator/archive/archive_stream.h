@@ -14,7 +14,7 @@
  */
 int archive_stream_put (struct archive *a, const struct ledger_item *item);
 
-/* Read the next item, all but its place and its times of arrival: 1; 0: there
+/* Read the next item, all but its place and its time of arrival: 1; 0: there
  * are no more; -EPROTO: that is no item.
  */
 int archive_stream_next (FILE *f, struct ledger_item *item, struct err *err);

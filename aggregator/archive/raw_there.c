@@ -1,10 +1,9 @@
 /* aggregator/archive/raw_there.c - what a root already has of what is fetched */
 #include "archive/raw_there.h"
 
-#include "archive/archive.h"
+#include "archive/archive_items.h"
 #include "model/capture.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct raw {                    // files of a capture
@@ -15,17 +14,17 @@ static struct raw count_raw (const struct archive_items *l,
                              const struct ledger_item *rows)
 {
     struct raw raw = { 0, 0 };
+    struct ledger_item f;
 
     for (size_t i = 0; i < l->n; i++) {
-        const struct ledger_item *f = &l->items[i];
-
-        if (f->kind != ITEM_RAW || f->superseded || f->lost ||
-            f->rank != rows->rank || f->newest_ns != rows->newest_ns ||
-            strcmp (f->capture, rows->capture) != 0 ||
-            strcmp (f->dir, rows->dir) != 0)
+        archive_item (l, i, &f);
+        if (f.kind != ITEM_RAW || f.superseded || f.lost ||
+            f.newest_ns != rows->newest_ns ||
+            strcmp (f.capture, rows->capture) != 0 ||
+            strcmp (f.dir, rows->dir) != 0)
             continue;
         raw.files++;
-        raw.bytes += f->place.size;
+        raw.bytes += f.place.size;
     }
     return raw;
 }
@@ -69,45 +68,54 @@ static void tell_none (struct json *list, int64_t rank)
     json_add_text (j, "why", "no capture of this rank has come");
 }
 
-/* The captures of a rank: how many, or -1 if a file of one may be elsewhere.
- * With a list they are told.
+/* The captures of the rank whose items these are: how many, or -1 if a file of
+ * one may be elsewhere.  With a list they are told.
  */
 static int64_t look (struct archive *a, const struct archive_items *l,
-                     int64_t rank, struct json *list)
+                     struct json *list)
 {
+    struct ledger_item rows;
     int64_t n = 0;
 
     for (size_t i = 0; i < l->n; i++) {
-        const struct ledger_item *rows = &l->items[i];
         struct raw raw;
 
-        if (rows->kind != ITEM_ROWS || rows->superseded || rows->rank != rank)
+        archive_item (l, i, &rows);
+        if (rows.kind != ITEM_ROWS || rows.superseded)
             continue;
-        raw = count_raw (l, rows);
+        raw = count_raw (l, &rows);
         if (list)
-            tell_whole (list, rows, &raw);
-        else if (!is_whole (a, rows, &raw))
+            tell_whole (list, &rows, &raw);
+        else if (!is_whole (a, &rows, &raw))
             return -1;
         n++;
     }
     return n;
 }
 
+static bool has_items (struct archive *a, const char *job)
+{
+    struct ledger_summary sum;
+
+    return ledger_summary (a->ledger, job, &sum, NULL) == 0 && sum.items > 0;
+}
+
 bool raw_there (struct archive *a, const char *job, int64_t rank,
                       struct json *list, struct raw_there_counts *n)
 {
-    struct archive_items l = { NULL, 0 };
+    struct archive_items l;
     int64_t captures = -1;
 
-    if (archive_list (a, job, &l, NULL) == 0 && l.n > 0)
-        captures = look (a, &l, rank, NULL);
+    if (archive_list (a, job, &rank, &l, NULL) == 0 &&
+        (l.n > 0 || has_items (a, job)))
+        captures = look (a, &l, NULL);
     if (captures > 0)
-        (void)look (a, &l, rank, list);
+        (void)look (a, &l, list);
     if (captures == 0) {
         tell_none (list, rank);
         n->gone++;
     }
-    free (l.items);
+    archive_items_fini (&l);
     n->captures += captures > 0 ? captures : captures == 0;
     return captures >= 0;
 }

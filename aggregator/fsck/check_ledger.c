@@ -447,7 +447,7 @@ int check_old_ledger (struct check *c)
     int rc;
 
     check_ledger_path (c, "", path);
-    if (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
+    if (db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK) {
         db_harden (db);
     } else {
         (void)sqlite3_close (db);
@@ -502,7 +502,7 @@ static int fold_journal (struct check *c)
     int code;
 
     check_ledger_path (c, "", path);
-    code = sqlite3_open_v2 (path, &db, SQLITE_OPEN_READWRITE, NULL);
+    code = db_open (path, SQLITE_OPEN_READWRITE, &db);
     if (code == SQLITE_OK)
         code = sqlite3_exec (db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL,
                              NULL);

@@ -5,6 +5,7 @@
  */
 #include "interchange/backup.h"
 
+#include "archive/audit.h"
 #include "base/vec.h"
 #include "ledger/ledger.h"
 #include "store/fileio.h"
@@ -24,6 +25,7 @@
 #define COPY_BYTES (8u << 20)   // at once, between two looks whether to go on
 #define EDGE_BYTES 4096         // that are compared at both ends of a segment
 #define NEW_LEDGER "ledger.db.new"
+#define NEW_FILE "new"          // becomes a segment, or the audit log
 
 struct extent {
     int64_t segment;
@@ -36,8 +38,8 @@ struct extents {
 };
 
 struct backup {
-    const char *root, *dir;
-    bool links;
+    const char *root, *dir;     // dir: its held path
+    const struct backup_how *how;
     struct extents former;      // what the former backup has: all else may be
                                 // of one that was interrupted
     const atomic_bool *cancel;
@@ -100,6 +102,22 @@ int backup_copy_segment (const char *from, const char *to, uint64_t at,
            : rc < 0 ? err_sys (err, -rc, "cannot copy %s to %s", from, to) : 0;
 }
 
+int backup_copy_audit (const char *from, const char *to,
+                       const atomic_bool *cancel, struct err *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int rc;
+
+    if (!fileio_join (path, sizeof (path), from, AUDIT_LOG))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", from);
+    if (lstat (path, &st) < 0)
+        return errno == ENOENT ? 0 : err_sys (err, errno, "cannot stat %s",
+                                              path);
+    rc = backup_copy_segment (path, to, 0, (uint64_t)st.st_size, cancel, err);
+    return rc < 0 ? rc : 1;
+}
+
 /* Whether two files have the same bytes at both ends of [0, size): 1, 0. */
 static int same_edges (const char *a, const char *b, uint64_t size)
 {
@@ -149,7 +167,9 @@ static bool find_extent (const struct extents *x, int64_t segment,
     return i < x->n;
 }
 
-/* What is there already must be of this root: 0, with the bytes that stay. */
+/* What is there already must be of this root: 0, with the bytes that stay; 1: it
+ * is linked, and a copy is wanted.
+ */
 static int look_at_copy (struct backup *b, int64_t n, const char *from,
                          const char *to, uint64_t end, uint64_t *at)
 {
@@ -167,13 +187,26 @@ static int look_at_copy (struct backup *b, int64_t n, const char *from,
     if ((uint64_t)st.st_size >= former)
         *at = former < end ? former : end;
     if (st.st_dev == original.st_dev && st.st_ino == original.st_ino) {
-        *at = end;              // linked
-        return 0;
+        *at = b->how->copy ? 0 : end;
+        return b->how->copy;
     }
     if ((same = same_edges (from, to, *at)) < 0)
         return err_set (b->err, EIO, "cannot compare %s and %s", from, to);
     return same ? 0 : err_set (b->err, EEXIST, "%s is of another root: choose "
                                "another directory", to);
+}
+
+/* The link stays until there is a copy. */
+static int replace_link (struct backup *b, const char *from, const char *to,
+                         uint64_t end)
+{
+    char fresh[PATH_MAX];
+    int rc;
+
+    PRINT (fresh, "%.4000s/" NEW_FILE, b->dir);
+    b->sums->copied += end;
+    rc = backup_copy_segment (from, fresh, 0, end, b->how->cancel, b->err);
+    return rc < 0 ? rc : fileio_rename (fresh, to, b->err);
 }
 
 static int save_segment (void *arg, int64_t n, uint64_t end)
@@ -187,18 +220,21 @@ static int save_segment (void *arg, int64_t n, uint64_t end)
     segment_path (b->dir, n, to);
     b->sums->segments++;
     b->sums->bytes += end;
-    if ((rc = look_at_copy (b, n, from, to, end, &at)) < 0 || (at == end && end > 0))
+    if ((rc = look_at_copy (b, n, from, to, end, &at)) < 0 ||
+        (at == end && end > 0))
         return rc;
+    if (rc == 1)
+        return replace_link (b, from, to, end);
     // what the former backup has stays until it is replaced
     if (at == 0 && !find_extent (&b->former, n, NULL) &&
         unlink (to) < 0 && errno != ENOENT)
         return err_sys (b->err, errno, "cannot replace %s", to);
-    if (at == 0 && b->links && n != b->last && link (from, to) == 0) {
+    if (at == 0 && !b->how->copy && n != b->last && link (from, to) == 0) {
         b->sums->linked += end;
         return 0;
     }
     b->sums->copied += end - at;
-    return backup_copy_segment (from, to, at, end, b->cancel, b->err);
+    return backup_copy_segment (from, to, at, end, b->how->cancel, b->err);
 }
 
 /* The number in the name of a segment; 0: it is none. */
@@ -251,6 +287,18 @@ static int publish (struct backup *b, const char *fresh)
     return fileio_rename (fresh, path, b->err);
 }
 
+/* After the ledger: what was removed from that has a line by now. */
+static int save_audit (struct backup *b)
+{
+    char fresh[PATH_MAX], path[PATH_MAX];
+    int rc;
+
+    PRINT (fresh, "%.4000s/" NEW_FILE, b->dir);
+    PRINT (path, "%.4000s/" AUDIT_LOG, b->dir);
+    rc = backup_copy_audit (b->root, fresh, b->how->cancel, b->err);
+    return rc <= 0 ? rc : fileio_rename (fresh, path, b->err);
+}
+
 static int save_segments (struct backup *b, const char *fresh)
 {
     struct ledger *l = NULL;
@@ -262,6 +310,8 @@ static int save_segments (struct backup *b, const char *fresh)
         rc = ledger_last_segment (l, &b->last, &end, b->err);
     if (rc == 0)
         rc = ledger_each_segment (l, save_segment, b, b->err);
+    if (rc == 0)
+        rc = save_audit (b);
     if (rc == 0)
         rc = publish (b, fresh);
     if (rc == 0)
@@ -361,7 +411,8 @@ static int read_former (struct backup *b)
 /* Only a backup, or nothing, may be there. */
 static int check_dir (const char *dir, struct err *err)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], held[TREE_HELD_MAX];
+    struct tree segments;
     struct dirent *e;
     int listed = 0, rc = 0;
     DIR *d;
@@ -374,6 +425,8 @@ static int check_dir (const char *dir, struct err *err)
         if (strncmp (e->d_name, "ledger.db", 9) != 0 &&
             strcmp (e->d_name, "segments") != 0 &&
             strcmp (e->d_name, "lock") != 0 &&
+            strcmp (e->d_name, NEW_FILE) != 0 &&
+            strcmp (e->d_name, AUDIT_LOG) != 0 &&
             strncmp (e->d_name, ROOT_ID, strlen (ROOT_ID)) != 0)
             rc = err_set (err, EEXIST, "%s has something else in it (%.80s): "
                           "name a directory for the backup alone", dir,
@@ -381,8 +434,22 @@ static int check_dir (const char *dir, struct err *err)
     }
     (void)closedir (d);
     if (rc == 0 && fileio_join (path, sizeof (path), dir, "segments"))
-        rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+        rc = backup_hold (path, &segments, held, err);
+    if (rc == 0)                // whose they are counts, since 'dir' is held
+        tree_close (&segments);
     return rc;
+}
+
+/* What became no part of the backup, also when it was killed. */
+static void drop_new (const char *dir)
+{
+    static const char *const names[] = { NEW_LEDGER, NEW_FILE };
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+        if (fileio_join (path, sizeof (path), dir, names[i]))
+            (void)unlink (path);
+    }
 }
 
 static int check_roots (const char *root, const char *dir, struct err *err)
@@ -393,30 +460,68 @@ static int check_roots (const char *root, const char *dir, struct err *err)
         return err_sys (err, errno, "cannot open %s", root);
     if (stat (dir, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
         return err_set (err, EEXIST, "%s is the root itself", dir);
-    return fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
+    return 0;
 }
 
-int backup_make (const char *root, const char *dir, bool links,
-                 const atomic_bool *cancel, struct backup_sums *ret,
+static int not_ours (const char *dir, struct err *err)
+{
+    return err_set (err, EPERM, "%s is another user's, who could lead elsewhere "
+                    "what root writes there: run this as that user, or name "
+                    "another directory", dir);
+}
+
+int backup_hold (const char *dir, struct tree *t, char held[TREE_HELD_MAX],
                  struct err *err)
 {
-    struct backup b = { .root = root, .dir = dir, .links = links,
-                        .cancel = cancel, .sums = ret, .err = err };
-    char fresh[PATH_MAX];
-    int lock, rc = check_roots (root, dir, err);
+    int rc;
 
-    if (rc < 0 || (rc = check_dir (dir, err)) < 0)
+    if (tree_check_path (dir, false, NULL) < 0)
+        return not_ours (dir, err);
+    if ((rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err)) < 0 ||
+        (rc = tree_open (t, dir, err)) < 0)
         return rc;
-    if ((lock = root_lock (dir, false, err)) < 0)
+    if (tree_check_owner (t, false, NULL) < 0)
+        rc = not_ours (dir, err);
+    if (rc == 0 && (rc = tree_can_hold (t, err)) == 0)
+        rc = tree_hold (t, "", held, err);
+    if (rc < 0)
+        tree_close (t);
+    return rc;
+}
+
+static int make_held (struct backup *b)
+{
+    int lock, rc = check_dir (b->dir, b->err);
+
+    if (rc < 0)
+        return rc;
+    if ((lock = root_lock (b->dir, false, b->err)) < 0)
         return lock;
-    if ((rc = check_id (&b)) == 0)
-        rc = read_former (&b);
+    if ((rc = check_id (b)) == 0)
+        rc = read_former (b);
     rc = rc < 0 ? rc : -ENOENT;
     for (unsigned i = 0; i < BACKUP_TRIES && rc == -ENOENT; i++)
-        rc = save_once (&b);
-    if (rc < 0 && fileio_join (fresh, sizeof (fresh), dir, NEW_LEDGER))
-        (void)unlink (fresh);
-    free (b.former.list);
+        rc = save_once (b);
+    drop_new (b->dir);
+    free (b->former.list);
     (void)close (lock);
     return rc == -ENOMEDIUM ? -ENOENT : rc;
+}
+
+int backup_make (const char *root, const char *dir,
+                 const struct backup_how *how, struct backup_sums *ret,
+                 struct err *err)
+{
+    char held[TREE_HELD_MAX];
+    struct backup b = { .root = root, .dir = held, .how = how, .sums = ret,
+                        .err = err };
+    int rc = check_roots (root, dir, err);
+    struct tree t;
+
+    if (rc < 0 || (rc = backup_hold (dir, &t, held, err)) < 0)
+        return rc;
+    rc = make_held (&b);
+    tree_tell (&t, err);
+    tree_close (&t);
+    return rc;
 }

@@ -1,8 +1,8 @@
 /* aggregator/interchange/export_job.c - a job of a root as a tar file */
 #include "interchange/export_job.h"
 
+#include "archive/capture_place.h"
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/utf8.h"
 #include "interchange/content_writer.h"
 #include "interchange/tar_stream.h"
@@ -17,12 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A name that captures have in the file, and the place of the first of them. */
-struct named {
-    uint64_t name[DIGEST_SIZE / 8];
-    struct digest place;
-};
-
 struct export {
     struct archive *a;
     const char *job;
@@ -30,7 +24,7 @@ struct export {
     int lines;                  // the manifest, a file without a name
     uint64_t manifest_bytes;
     struct digester *digester;  // of the member under way
-    struct map names;
+    struct capture_places places;
     void (*lose) (void *arg, const struct ledger_item *item, const struct err *why);
     void *arg;
     const atomic_bool *cancel;
@@ -108,59 +102,24 @@ static int put_record (struct export *x, const char *what,
 
 /* ---- items ---- */
 
-/* Captures of several places or dates may have one name: what is put between, so
- * that each member has its own.
- */
-static int place_of (struct export *x, const struct ledger_item *i,
-                     char out[40])
-{
-    bool open = *i->dir && strcmp (i->job, i->scope) == 0;
-    char text[MESSAGE_NAME_MAX + MESSAGE_PLACE_MAX + 32], hex[DIGEST_HEX_SIZE];
-    struct digest name, place;
-    struct named key, *first;
-    bool is_new;
-
-    PRINT (text, "%s %lld", i->capture,
-           (long long)(i->shared_name ? i->rank : -1));
-    if (digest_of (text, strlen (text), &name) < 0)
-        return -ENOMEM;
-    // none of the versions of a job's own scope supersedes another
-    PRINT (text, "%s %s %lld", i->scope, i->dir,
-           (long long)(open ? i->newest_ns : 0));
-    if (digest_of (text, strlen (text), &place) < 0)
-        return -ENOMEM;
-    memcpy (key.name, name.bytes, DIGEST_SIZE);
-    if (!(first = map_put (&x->names, &key, &is_new)))
-        return -ENOMEM;
-    if (is_new)
-        first->place = place;
-    digest_hex (&place, hex);
-    out[0] = '\0';
-    if (!digest_is (&first->place, &place))
-        (void)snprintf (out, 40, "place-%.16s/", hex);
-    return 0;
-}
-
 /* Where people find it when they unpack the file. */
 static int member_name (struct export *x, const struct ledger_item *i,
                         char out[PATH_MAX])
 {
-    char hex[DIGEST_HEX_SIZE], between[64] = "", old[24] = "", place[40];
+    char hex[DIGEST_HEX_SIZE], old[24] = "", place[CAPTURE_PLACE_MAX];
     bool beside = i->kind == ITEM_RAW && beside_size (i->capture, i->path) > 0;
 
-    if (place_of (x, i, place) < 0)
+    if (capture_place (&x->places, i, place) < 0)
         return err_set (x->err, ENOMEM, "no memory for a name");
     digest_hex (&i->content, hex);
-    if (i->shared_name)
-        PRINT (between, "rank%lld/", (long long)i->rank);
     if (i->superseded)
         PRINT (old, "~%.16s", hex);
     if (i->kind == ITEM_ROWS)
-        (void)snprintf (out, PATH_MAX, "%s/rows/%s%s%s%s.shipment%s", x->job,
-                        between, place, i->capture, *i->dir ? "~" : "", old);
+        (void)snprintf (out, PATH_MAX, "%s/rows/%s%s%s.shipment%s", x->job,
+                        place, i->capture, *i->dir ? "~" : "", old);
     else
-        (void)snprintf (out, PATH_MAX, "%s/captures/%s%s%s%s%s%s", x->job,
-                        between, place, beside ? "" : i->capture,
+        (void)snprintf (out, PATH_MAX, "%s/captures/%s%s%s%s%s", x->job,
+                        place, beside ? "" : i->capture,
                         beside ? "" : "/", i->path, old);
     return 0;
 }
@@ -383,7 +342,7 @@ int export_job (struct archive *a, const char *job, int fd,
     int rc;
 
     memset (ret, 0, sizeof (*ret));
-    x.names = (struct map)MAP (struct named, DIGEST_SIZE / 8);
+    capture_places_init (&x.places);
     if ((x.lines = content_temp (NULL, err)) < 0)
         return x.lines;
     if (!(x.digester = digester_create ()))
@@ -394,7 +353,7 @@ int export_job (struct archive *a, const char *job, int fd,
     ledger_end_read (a->ledger);
     tar_writer_destroy (x.out);
     digester_destroy (x.digester);
-    map_fini (&x.names);
+    capture_places_fini (&x.places);
     (void)close (x.lines);
     return rc;
 }

@@ -1,6 +1,7 @@
 /* aggregator/interchange/restore.c - make a root of a backup */
 #include "interchange/backup.h"
 
+#include "archive/audit.h"
 #include "fsck/check_root.h"
 #include "ledger/ledger.h"
 #include "store/fileio.h"
@@ -20,12 +21,19 @@
 #define MARK "restoring"        // a locked file in it: nothing there is of
                                 // others
 
+#define ROOT_MAX (TREE_HELD_MAX + NAME_MAX + 2)
+
 struct restoring {
-    const char *dir, *root;
-    char part[PATH_MAX];        // the root until it is whole
+    const char *dir;
+    const char *named;          // the root, for messages
+    struct tree above;          // it, or the directory in which it is made
+    char root[ROOT_MAX];        // a held path, like ...
+    char part[ROOT_MAX + sizeof (UNFINISHED)];  // ... the root until it is
+                                                // whole
     bool inside;                // the directory 'root' is there
+    bool ours;                  // with nothing of others in it, under the locks
     int root_lock, part_lock;   // -1: none
-    const atomic_bool *cancel;
+    const struct backup_how *how;
     struct backup_sums *sums;
     char said[ERR_TEXT_MAX];    // the first thing that a check finds
     struct err *err;
@@ -41,7 +49,7 @@ static int copy_segment (void *arg, int64_t n, uint64_t end)
     r->sums->segments++;
     r->sums->bytes += end;
     r->sums->copied += end;
-    return backup_copy_segment (from, to, 0, end, r->cancel, r->err);
+    return backup_copy_segment (from, to, 0, end, r->how->cancel, r->err);
 }
 
 static int copy_all (struct restoring *r)
@@ -60,6 +68,9 @@ static int copy_all (struct restoring *r)
     if (rc == 0)
         rc = ledger_each_segment (l, copy_segment, r, r->err);
     ledger_close (l);
+    if (rc == 0 && fileio_join (copy, sizeof (copy), r->part, AUDIT_LOG) &&
+        (rc = backup_copy_audit (r->dir, copy, r->how->cancel, r->err)) > 0)
+        rc = 0;
     if (rc == 0 && (rc = root_read_id (r->dir, id, r->err)) == 0)
         rc = root_write_id (r->part, id, r->err);
     return rc == -ENOENT ? 0 : rc;
@@ -95,6 +106,7 @@ static bool is_ours (const struct restoring *r, const char *name, bool marked)
         (r->inside && strcmp (name, "lost+found") == 0))
         return true;
     return marked && (strcmp (name, "segments") == 0 ||
+                      strcmp (name, AUDIT_LOG) == 0 ||
                       strncmp (name, ROOT_ID, strlen (ROOT_ID)) == 0);
 }
 
@@ -117,20 +129,44 @@ static int check_root (struct restoring *r)
     return rc < 0 ? rc : listed;
 }
 
+/* The directory of a path, and the name in it: false: it is too long. */
+static bool split (const char *path, char dir[PATH_MAX],
+                   char name[NAME_MAX + 1])
+{
+    size_t n = strlen (path), at;
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    for (at = n; at > 0 && path[at - 1] != '/';)
+        at--;
+    if (at >= PATH_MAX || n - at > NAME_MAX)
+        return false;
+    (void)snprintf (name, NAME_MAX + 1, "%.*s", (int)(n - at), path + at);
+    (void)snprintf (dir, PATH_MAX, "%.*s", at > 1 ? (int)at - 1 : 1,
+                    at > 0 ? path : ".");
+    return true;
+}
+
 /* Where the parts are until all of them are whole: beside a root that is to be
  * made, or in the directory that is there.
  */
 static int choose_part (struct restoring *r)
 {
-    size_t n = strlen (r->root);
+    char above[PATH_MAX], held[TREE_HELD_MAX], name[NAME_MAX + 1];
     struct stat st;
+    int rc;
 
-    while (n > 1 && r->root[n - 1] == '/')
-        n--;
-    if (n + sizeof (UNFINISHED) + 64 > sizeof (r->part))
-        return err_set (r->err, ENAMETOOLONG, "path is too long: %s", r->root);
-    r->inside = lstat (r->root, &st) == 0;
-    PRINT (r->part, "%.*s%s" UNFINISHED, (int)n, r->root, r->inside ? "/" : "");
+    if (!split (r->named, above, name))
+        return err_set (r->err, ENAMETOOLONG, "path is too long: %s", r->named);
+    r->inside = lstat (r->named, &st) == 0;
+    rc = backup_hold (r->inside ? r->named : above, &r->above, held, r->err);
+    if (rc < 0)
+        return rc;
+    if (r->inside)
+        PRINT (r->root, "%s", held);
+    else
+        PRINT (r->root, "%s/%s", held, name);
+    PRINT (r->part, "%s%s" UNFINISHED, r->root, r->inside ? "/" : "");
     return r->inside ? check_root (r) : 0;
 }
 
@@ -160,13 +196,14 @@ static int remove_below (const char *dir, const char *name, struct err *err)
 /* Remove what a restore that was killed has left: only under the locks. */
 static int clear (struct restoring *r)
 {
-    static const char *const names[] = { "segments", ROOT_ID, "ledger.db",
-                                         "ledger.db-wal", "ledger.db-shm" };
+    static const char *const names[] = { "segments", ROOT_ID, AUDIT_LOG,
+                                         "ledger.db", "ledger.db-wal",
+                                         "ledger.db-shm" };
     int rc = 0;
 
     for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0; i++) {
         rc = remove_below (r->part, names[i], r->err);
-        if (rc == 0 && r->inside && i < 2)
+        if (rc == 0 && r->inside && i < 3)
             rc = remove_below (r->root, names[i], r->err);
     }
     return rc;
@@ -192,7 +229,7 @@ static int lock_part (struct restoring *r)
         lstat (path, &named) < 0 || held.st_ino != named.st_ino) {
         (void)close (fd);
         return err_set (r->err, EBUSY, "another restore to %s is under way",
-                        r->root);
+                        r->named);
     }
     r->part_lock = fd;
     return 0;
@@ -205,8 +242,9 @@ static int begin (struct restoring *r)
 
     if (rc == 0)
         rc = lock_part (r);
-    if (rc == 0)
-        rc = r->inside ? check_root (r) : 0;    // nobody else is there now
+    if (rc == 0 && r->inside)
+        rc = check_root (r);    // others may have been there meanwhile
+    r->ours = rc == 0;
     if (rc == 0)
         rc = clear (r);
     PRINT (path, "%.4000s/segments", r->part);
@@ -223,11 +261,13 @@ static int move_in (struct restoring *r, const char *name)
         !fileio_join (to, sizeof (to), r->root, name))
         return err_set (r->err, ENAMETOOLONG, "path is too long: %s", r->root);
     if (access (from, F_OK) < 0 && errno == ENOENT)
-        return 0;               // a backup without an id
+        return 0;               // a backup without it
     return fileio_rename (from, to, r->err);
 }
 
-/* The root appears: what makes it one, the ledger, comes last. */
+/* The root appears: what makes it one, the ledger, comes last.  Until then the
+ * mark says whose it is.
+ */
 static int publish (struct restoring *r)
 {
     char path[PATH_MAX];
@@ -235,14 +275,16 @@ static int publish (struct restoring *r)
 
     PRINT (path, "%.4000s/segments", r->part);
     rc = fileio_sync_dir (path, r->err);
-    if (rc == 0 && !r->inside)
-        rc = remove_below (r->part, MARK, r->err);
     if (rc == 0)
         rc = fileio_sync_dir (r->part, r->err);
+    if (rc == 0 && !r->inside &&
+        (rc = fileio_rename (r->part, r->root, r->err)) == 0)
+        (void)remove_below (r->root, MARK, NULL);
     if (rc < 0 || !r->inside)
-        return rc < 0 ? rc : fileio_rename (r->part, r->root, r->err);
+        return rc;
     if ((rc = move_in (r, "segments")) == 0 &&
         (rc = move_in (r, ROOT_ID)) == 0 &&
+        (rc = move_in (r, AUDIT_LOG)) == 0 &&
         (rc = move_in (r, "ledger.db")) == 0)
         (void)fileio_remove_tree (r->part, NULL);
     return rc;
@@ -251,37 +293,45 @@ static int publish (struct restoring *r)
 static void end (struct restoring *r, int rc)
 {
     if (rc < 0 && r->part_lock >= 0) {
-        if (r->inside)
+        if (r->inside && r->ours)
             (void)clear (r);
         (void)fileio_remove_tree (r->part, NULL);
-        if (r->inside)
+        if (r->inside && r->ours)
             (void)remove_below (r->root, "lock", NULL);
     }
     fileio_close (r->part_lock);
     fileio_close (r->root_lock);
 }
 
+static int restore_held (struct restoring *r)
+{
+    int lock = root_lock (r->dir, false, r->err), rc;
+
+    if (lock < 0 && lock != -EROFS && lock != -EACCES)
+        return lock;            // nobody writes to a disk that cannot be written
+    if ((rc = begin (r)) == 0 && (rc = copy_all (r)) == 0 &&
+        (rc = check (r)) == 0)
+        rc = publish (r);
+    end (r, rc);
+    fileio_close (lock);
+    return rc;
+}
+
 int backup_restore (const char *dir, const char *root,
-                    const atomic_bool *cancel, struct backup_sums *ret,
+                    const struct backup_how *how, struct backup_sums *ret,
                     struct err *err)
 {
-    struct restoring r = { .dir = dir, .root = root, .cancel = cancel,
-                           .sums = ret, .err = err, .root_lock = -1,
-                           .part_lock = -1 };
-    int lock, rc;
+    struct restoring r = { .dir = dir, .named = root, .how = how, .sums = ret,
+                           .err = err, .root_lock = -1, .part_lock = -1,
+                           .above = { .fd = -1 } };
+    int rc;
 
     memset (ret, 0, sizeof (*ret));
     if (!fileio_has (dir, "ledger.db"))
         return err_set (err, ENOENT, "%s has no backup", dir);
-    if ((rc = choose_part (&r)) < 0)
-        return rc;
-    lock = root_lock (dir, false, err);
-    if (lock < 0 && lock != -EROFS && lock != -EACCES)
-        return lock;            // nobody writes to a disk that cannot be written
-    if ((rc = begin (&r)) == 0 && (rc = copy_all (&r)) == 0 &&
-        (rc = check (&r)) == 0)
-        rc = publish (&r);
-    end (&r, rc);
-    fileio_close (lock);
+    if ((rc = choose_part (&r)) == 0)
+        rc = restore_held (&r);
+    tree_tell (&r.above, err);
+    tree_close (&r.above);
     return rc;
 }

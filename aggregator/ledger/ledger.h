@@ -67,8 +67,8 @@ struct ledger_item {
     int64_t seq;                // as it was entered; set when it is read
     bool superseded;            // a newer version of the same capture exists
     bool lost;                  // its content was damaged, and set aside
-    bool shared_name;           // another rank also has a capture with this
-                                // name
+    bool shared_name;           // another rank of the job also has a capture
+                                // with this name, rows or raw files
 };
 
 /* The host of a key whose file names none: the first host that the key was used

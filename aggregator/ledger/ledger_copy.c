@@ -37,8 +37,8 @@ int ledger_copy (struct ledger *l, const char *path, struct err *err)
 
     if (unlink (path) < 0 && errno != ENOENT)
         return err_sys (err, errno, "cannot replace %s", path);
-    if (sqlite3_open_v2 (path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                         SQLITE_OPEN_NOFOLLOW, NULL) != SQLITE_OK)
+    if (db_open (path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                 SQLITE_OPEN_NOFOLLOW, &to) != SQLITE_OK)
         rc = db_error (to, path, err);
     else
         rc = copy_pages (l, to, err);

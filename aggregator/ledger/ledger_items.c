@@ -393,11 +393,11 @@ int ledger_sum_rows (struct ledger *l,
     return db_end (&r);
 }
 
-// a raw file that the newest version of its capture no longer has is
-// superseded, too
+// of both kinds, rows and raw files of a capture have one name in a tree; a raw
+// file that the newest version of its capture no longer has is superseded, too
 static const char each_sql[] =
-    "WITH shared AS (SELECT capture FROM item WHERE job=?1 AND kind=?2 GROUP "
-    "BY capture HAVING min(rank)<max(rank)), "
+    "WITH shared AS (SELECT capture FROM (SELECT DISTINCT kind, rank, capture "
+    "FROM item WHERE job=?1) GROUP BY capture HAVING min(rank)<max(rank)), "
     "newest AS (SELECT rank, capture, place, max(newest_ns) AS ns FROM item "
     "WHERE job=?1 AND kind=?2 AND superseded=0 GROUP BY rank, capture, place) "
     LEDGER_ITEM ", i.capture IN shared, i.newest_ns<n.ns AND i.job<>"

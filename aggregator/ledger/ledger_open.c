@@ -53,7 +53,7 @@ static int open_frozen (struct ledger *l, int flags)
 static int open_file (struct ledger *l, int flags)
 {
     return is_frozen (l) ? open_frozen (l, flags)
-                         : sqlite3_open_v2 (l->path, &l->db, flags, NULL);
+                         : db_open (l->path, flags, &l->db);
 }
 
 static int open_db (struct ledger *l, int flags, struct err *err)

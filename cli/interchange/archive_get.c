@@ -4,6 +4,7 @@
 #include "archive_verb.h"
 
 #include "archive/archive_stream.h"
+#include "archive/capture_place.h"
 #include "base/units.h"
 #include "model/beside.h"
 #include "options/shell.h"
@@ -23,6 +24,7 @@ struct getting {
     const struct command_spec *command;         // for messages
     const char *job, *what, *dir, *file;        // what: NULL: all of the job
     struct tree out;            // 'dir', once there is something to get
+    struct capture_places places;
     int64_t rank;               // -1: 'what' is the name of a capture
     bool superseded;            // those, and only those
     bool owner;                 // restore it
@@ -34,28 +36,26 @@ struct getting {
 };
 
 /* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
- * rows; a file that was beside its capture is beside it.  It is below rankN/ if
- * captures of several ranks share a name, and below the capture's place if
- * another directory had the same name and rank ('apart').  A path may have any
- * number of superseded versions, each followed by the name that ls gives it.
+ * rows; a file that was beside its capture is beside it.  Captures of one name
+ * are kept apart by capture_place.  A path may have any number of superseded
+ * versions, each followed by the name that ls gives it.
  */
-static bool target_path (const struct getting *g, const struct ledger_item *i,
-                         bool apart, char path[PATH_MAX])
+static int target_path (struct getting *g, const struct ledger_item *i,
+                        char path[PATH_MAX])
 {
-    char between[32] = "", hex[DIGEST_HEX_SIZE];
-    bool beside;
+    bool beside = i->kind == ITEM_RAW && beside_size (i->capture, i->path) > 0;
+    char place[CAPTURE_PLACE_MAX], hex[DIGEST_HEX_SIZE];
     int n;
 
+    if (capture_place (&g->places, i, place) < 0)
+        return cli_fail (g->command, -ENOMEM, "no memory for a name");
     digest_hex (&i->content, hex);
-    if (i->shared_name)
-        PRINT (between, "rank%lld/", (long long)i->rank);
-    beside = i->kind == ITEM_RAW && beside_size (i->capture, i->path) > 0;
-    n = snprintf (path, PATH_MAX, "%s%s%s%s%s%s%s%.*s", apart ? i->dir : "",
-                  apart ? "/" : "", between, beside ? "" : i->capture,
-                  beside ? "" : "/",
+    n = snprintf (path, PATH_MAX, "%s%s%s%s%s%.*s", place,
+                  beside ? "" : i->capture, beside ? "" : "/",
                   i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
                   g->superseded ? "~" : "", g->superseded ? 16 : 0, hex);
-    return n > 0 && n < PATH_MAX;
+    return n < PATH_MAX ? 0 : cli_fail (g->command, -ENAMETOOLONG,
+                                        "path is too long: %s", g->dir);
 }
 
 static int open_out (struct getting *g, struct err *err)
@@ -120,13 +120,9 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     }
     if (!g->out.path[0] && (rc = open_out (g, &err)) < 0)
         return cli_fail (g->command, rc, "%s", err.text);
-    if (!target_path (g, i, false, path))
-        return cli_fail (g->command, -ENAMETOOLONG, "path is too long: %s",
-                         g->dir);
+    if ((rc = target_path (g, i, path)) < 0)
+        return rc;
     rc = write_item (g, a, i, path, &err);
-    if (rc == -EEXIST && g->files > 0 && *i->dir &&
-        target_path (g, i, true, path))
-        rc = write_item (g, a, i, path, &err);
     if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
         rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
         (rc == -EEXIST && g->files > 0)) {
@@ -177,12 +173,33 @@ static void begin_get (struct getting *g, const struct archive_options *opt,
                            .dir = words[n - 1], .rank = -1,
                            .superseded = opt->superseded, .owner = opt->owner,
                            .file = opt->file, .foreign = opt->foreign };
+    capture_places_init (&g->places);
     if (g->what)
         (void)units_rank (g->what, &g->rank);
 }
 
+static void end_get (struct getting *g)
+{
+    tree_close (&g->out);
+    capture_places_fini (&g->places);
+}
+
+static int nothing_wanted (const struct getting *g)
+{
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
+
+    return cli_fail (g->command, EX_NOINPUT, "job %s has no capture%s%s%s%s: "
+                     "rollcall archive ls %s lists them", g->job,
+                     g->what ? " and no rank " : "", g->what ? g->what : "",
+                     g->superseded ? " with superseded versions" : "",
+                     g->file ? " with such a file" : "",
+                     shell_word (g->job, word));
+}
+
 static int told (const struct getting *g)
 {
+    if (g->files + g->bad == 0)
+        return nothing_wanted (g);
     if (!cli_is_view ())
         tell_got (g);
     return cli_flush (g->command, 0) ? EX_IOERR : g->bad > 0;
@@ -226,21 +243,9 @@ int archive_get_by_view (const struct archive_options *opt, int n,
     begin_get (&g, opt, n - 1, words + 1);
     rc = get_all_of (&g, in);
     (void)fclose (in);
-    tree_close (&g.out);
+    end_get (&g);
     status = cli_view_end (opt->command, &v);
     return rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
-}
-
-static int nothing_wanted (const struct getting *g)
-{
-    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
-
-    return cli_fail (g->command, EX_NOINPUT, "job %s has no capture%s%s%s%s: "
-                     "rollcall archive ls %s lists them", g->job,
-                     g->what ? " and no rank " : "", g->what ? g->what : "",
-                     g->superseded ? " with superseded versions" : "",
-                     g->file ? " with such a file" : "",
-                     shell_word (g->job, word));
 }
 
 int archive_get_files (const struct archive_options *opt, struct archive *a,
@@ -251,10 +256,10 @@ int archive_get_files (const struct archive_options *opt, struct archive *a,
 
     begin_get (&g, opt, n, words);
     items = cli_each_item (opt->command, a, g.job, true, get_item, &g);
-    tree_close (&g.out);
+    end_get (&g);
     if (items < 0)
         return cli_output_status ((int)items);
     if (items == 0)
         return cli_no_job (opt->command, a->root, g.job, ARCHIVE_JOBS_LISTED);
-    return g.files + g.bad == 0 ? nothing_wanted (&g) : told (&g);
+    return told (&g);
 }

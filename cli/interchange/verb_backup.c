@@ -84,40 +84,47 @@ static int check_operands (const struct command_spec *c, int n, int wanted,
     return cli_empty_dir (c, n, operands) ? EXIT_USAGE : 0;
 }
 
+/* As backup_make, or backup_restore. */
+typedef int backup_fn (const char *from, const char *to,
+                       const struct backup_how *how, struct backup_sums *ret,
+                       struct err *err);
+
+static int work (const struct command_spec *c, const struct backup_options *opt,
+                 backup_fn *fn, const char *from, const char *to)
+{
+    const struct backup_how how = { opt->copy, &cli_cancelled };
+    struct backup_sums sums = { 0, 0, 0, 0 };
+    struct err err = { "" };
+    int rc;
+
+    cli_catch_signals ();
+    rc = fn (from, to, &how, &sums, &err);
+    return rc < 0 ? fail (c, rc, &err) : tell (c, opt, to, &sums);
+}
+
 int verb_backup (int argc, char **argv)
 {
     struct backup_options opt = { .root = NULL };
-    struct backup_sums sums = { 0, 0, 0, 0 };
-    struct err err = { "" };
-    int rest, status, rc;
+    int rest, status;
 
     if (!cli_options (&backup_command, argc, argv, &opt, &rest, &status))
         return status;
     if ((status = check_operands (&backup_command, argc - rest, 1,
                                   argv + rest)) != 0)
         return status;
-    cli_catch_signals ();
-    rc = backup_make (opt.root, argv[rest], !opt.copy, &cli_cancelled, &sums,
-                      &err);
-    return rc < 0 ? fail (&backup_command, rc, &err)
-                  : tell (&backup_command, &opt, argv[rest], &sums);
+    return work (&backup_command, &opt, backup_make, opt.root, argv[rest]);
 }
 
 int verb_restore (int argc, char **argv)
 {
     struct backup_options opt = { .root = NULL };
-    struct backup_sums sums = { 0, 0, 0, 0 };
-    struct err err = { "" };
-    int rest, status, rc;
+    int rest, status;
 
     if (!cli_options (&restore_command, argc, argv, &opt, &rest, &status))
         return status;
     if ((status = check_operands (&restore_command, argc - rest, 2,
                                   argv + rest)) != 0)
         return status;
-    cli_catch_signals ();
-    rc = backup_restore (argv[rest], argv[rest + 1], &cli_cancelled, &sums,
-                         &err);
-    return rc < 0 ? fail (&restore_command, rc, &err)
-                  : tell (&restore_command, &opt, argv[rest + 1], &sums);
+    return work (&restore_command, &opt, backup_restore, argv[rest],
+                 argv[rest + 1]);
 }

@@ -3,6 +3,7 @@
 
 #include "shared/view.h"
 
+#include "archive/archive_items.h"
 #include "archive/root_control.h"
 #include "store/fileio.h"
 #include "store/root.h"
@@ -45,19 +46,10 @@ int cli_open_archive (const struct command_spec *c, const char *root,
     return cli_fail (c, cli_input_status (rc), "%s", err.text);
 }
 
-/* Rank by rank, and of each its rows first. */
-static int compare_ranks (const void *a, const void *b)
-{
-    const struct ledger_item *x = a, *y = b;
-
-    return x->rank != y->rank   ? x->rank < y->rank ? -1 : 1
-           : x->kind != y->kind ? x->kind < y->kind ? -1 : 1
-           : x->seq != y->seq   ? x->seq < y->seq ? -1 : 1 : 0;
-}
-
 long cli_each_item (const struct command_spec *c, struct archive *a,
                     const char *job, bool by_rank, cli_item_fn *fn, void *arg)
 {
+    struct ledger_item item;
     struct err err = { "" };
     char **names = NULL;
     size_t n = 0;
@@ -65,15 +57,17 @@ long cli_each_item (const struct command_spec *c, struct archive *a,
     int rc = archive_jobs (a, &names, &n, &err);
 
     for (size_t i = 0; i < n; i++) {
-        struct archive_items list = { NULL, 0 };
+        struct archive_items list = { .n = 0 };
 
         if (rc == 0 && (!job || strcmp (job, names[i]) == 0))
-            rc = archive_list (a, names[i], &list, &err);
-        if (by_rank && list.n > 0)
-            qsort (list.items, list.n, sizeof (*list.items), compare_ranks);
-        for (size_t k = 0; k < list.n && rc == 0; k++, count++)
-            rc = fn (arg, a, &list.items[k]);
-        free (list.items);
+            rc = archive_list (a, names[i], NULL, &list, &err);
+        if (by_rank)
+            archive_sort_by_rank (&list);
+        for (size_t k = 0; k < list.n && rc == 0; k++, count++) {
+            archive_item (&list, k, &item);
+            rc = fn (arg, a, &item);
+        }
+        archive_items_fini (&list);
         free (names[i]);
     }
     free (names);

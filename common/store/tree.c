@@ -3,6 +3,7 @@
 
 #include "store/fileio.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -414,7 +415,8 @@ int tree_make_parent (const struct tree *t, const char *path, mode_t mode,
 int tree_hold (const struct tree *t, const char *name,
                char held[TREE_HELD_MAX], struct err *err)
 {
-    int n = snprintf (held, TREE_HELD_MAX, HELD "%d/%s", t->fd, name);
+    int n = snprintf (held, TREE_HELD_MAX, HELD "%d%s%s", t->fd,
+                      *name ? "/" : "", name);
 
     return n >= TREE_HELD_MAX
                ? err_set (err, ENAMETOOLONG, "path is too long: %s/%s",
@@ -447,12 +449,12 @@ void tree_tell (const struct tree *t, struct err *err)
 
     if (!err || !t->path[0])
         return;
-    n = (size_t)snprintf (held, sizeof (held), HELD "%d/", t->fd);
-    while ((at = strstr (err->text, held))) {
+    n = (size_t)snprintf (held, sizeof (held), HELD "%d", t->fd);
+    for (char *from = err->text; (at = strstr (from, held)); from = at + 1) {
+        if (isdigit ((unsigned char)at[n]))
+            continue;           // another one's
         (void)memcpy (text, err->text, sizeof (text));
         (void)snprintf (at, (size_t)(err->text + sizeof (err->text) - at),
-                        "%s/%s", t->path, text + (at - err->text) + n);
-        if (strstr (t->path, held))     // it would never end
-            break;
+                        "%s%s", t->path, text + (at - err->text) + n);
     }
 }

@@ -130,8 +130,8 @@ int tree_make_out (const char *path, mode_t mode, bool foreign,
 
 #define TREE_HELD_MAX (40 + NAME_MAX)
 
-/* Make the path "/proc/self/fd/N/NAME", in which nothing can be replaced.  It
- * is valid in this process while the tree is open.  Its last component can be
+/* Make the path "/proc/self/fd/N/NAME" (of the tree itself if NAME is ""), in
+ * which nothing can be replaced.  It is valid in this process while the tree is open.  Its last component can be
  * anything, also a link: open it with O_NOFOLLOW or by db_open.  -ENAMETOOLONG.
  */
 int tree_hold (const struct tree *t, const char *name,

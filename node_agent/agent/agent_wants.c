@@ -224,7 +224,8 @@ static void look (struct agent *a, struct agent_want *w, struct message *m)
         w->not_before_ns = 0;
         w->sealed = w->sealing = w->again = false;
     }
-    if ((gone = is_gone (v.path)))
+    // what was sealed comes whatever becomes of the capture
+    if ((gone = !w->sealed && !w->sealing && is_gone (v.path)))
         name_gone (a, w, v.path);
     m->have = HAVE_ALL_SAID;
     if (!gone && !w->sealed) {

@@ -5,7 +5,7 @@
  * believed.  Whatever comes: reading it ends, nothing is written outside of
  * the place that was named, and a repaired root is in order.
  */
-#include "archive/archive.h"
+#include "archive/archive_items.h"
 #include "archive/job_build.h"
 #include "fsck/check_root.h"
 #include "fuzz_root.h"
@@ -120,6 +120,7 @@ static void make_right (const char *path)
 static void look_at (struct archive *a, const char *job)
 {
     struct archive_items list;
+    struct ledger_item item;
     struct ledger_summary sum;
     struct raw_tree *tree = NULL;
     atomic_bool cancel = false;
@@ -129,14 +130,14 @@ static void look_at (struct archive *a, const char *job)
 
     if (tree_open (&to, fuzz_dir (), NULL) < 0)
         abort ();
-    if (archive_list (a, job, &list, NULL) == 0) {
-        for (size_t i = 0; i < list.n; i++) {
-            (void)archive_check (a, &list.items[i], NULL);
-            (void)archive_get (a, &list.items[i], &to, "got", false, NULL);
-            (void)unlinkat (to.fd, "got", 0);
-        }
-        free (list.items);
+    (void)archive_list (a, job, NULL, &list, NULL);
+    for (size_t i = 0; i < list.n; i++) {
+        archive_item (&list, i, &item);
+        (void)archive_check (a, &item, NULL);
+        (void)archive_get (a, &item, &to, "got", false, NULL);
+        (void)unlinkat (to.fd, "got", 0);
     }
+    archive_items_fini (&list);
     tree_close (&to);
     (void)ledger_summary (a->ledger, job, &sum, NULL);
     (void)ledger_world_size (a->ledger, job);

@@ -135,6 +135,9 @@ times_of ()                         # DIR: of raw files, and modes
     run as daemon "$ROLLCALL" archive get alice 0 mine
     expect_status 73
     shows "nothing is overwritten"
+    run as daemon "$ROLLCALL" archive get --file '*.none' alice 0 none
+    expect_status 66
+    shows "no rank 0 with such a file"
     "$ROLLCALL" archive get alice 0 root.own >/dev/null
     diff -r mine root.own
     # and all ranks of it

@@ -164,6 +164,28 @@ spoil ()                            # RANK NAME
     stop_service
 }
 
+@test "archive get: two captures of one name and rank stay two" {
+    local one two
+
+    make --ranks 1
+    one=$(of_rank 0)
+    mv job first
+    make --ranks 1 --seed 7
+    [ -e "job/$one" ] || mv "job/$(of_rank 0)" "job/$one"
+    mv job second
+    echo mine >"second/$one/only here"
+    export ROLLCALL_ROOT=$PWD/root
+    one=$("$ROLLCALL" archive add first | sed -n 's/^job //p')
+    two=$("$ROLLCALL" archive add second | sed -n 's/^job //p')
+    run "$ROLLCALL" jobs merge "$one" "$two"
+    expect_status 0
+    run "$ROLLCALL" archive get "$one" back
+    expect_status 0
+    diff -r -x rollcall.shipment -x 'place-*' back first
+    diff -r -x rollcall.shipment back/place-* second
+    is "rows" 2 "$(find back -name rollcall.shipment | wc -l)"
+}
+
 # Whoever compares or packs what came back sees no difference.
 @test "archive get: modes and times are those of the node; owners on request" {
     local name file

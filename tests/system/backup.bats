@@ -75,6 +75,9 @@ filled ()
     run "$ROLLCALL" restore copies new
     expect_status 0
     is "items" "$(items root)" "$(items new)"
+    backup --copy bak
+    expect_status 0
+    is "links of what was linked" 1 "$(stat -c %h bak/segments/00000001)"
 }
 
 @test "backup: while the root is served and captures come in" {

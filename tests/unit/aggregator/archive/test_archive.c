@@ -1,6 +1,6 @@
 /* tests/unit/aggregator/archive/test_archive.c - what is read back of a root */
 #include "aggregator/ledger/ledger_check.h"
-#include "archive/archive.h"
+#include "archive/archive_items.h"
 
 #include <dirent.h>
 
@@ -20,13 +20,13 @@ static void open_archive (struct root *r, struct archive *a,
 {
     root_close (r);
     assert_int_equal (archive_open (r->dir, a, NULL), 0);
-    assert_int_equal (archive_list (a, "j", list, NULL), 0);
+    assert_int_equal (archive_list (a, "j", NULL, list, NULL), 0);
 }
 
 static void close_archive (struct root *r, struct archive *a,
                            struct archive_items *list)
 {
-    free (list->items);
+    archive_items_fini (list);
     archive_close (a);
     root_open (r);
 }
@@ -38,6 +38,7 @@ static void test_checked_once (void **state)
 {
     struct root *r = *state;
     struct archive_items list;
+    struct ledger_item item;
     struct archive a;
     char path[PATH_MAX];
 
@@ -50,13 +51,15 @@ static void test_checked_once (void **state)
             assert_int_equal (truncate (path, 100), 0);
         }
         open_archive (r, &a, &list);
-        for (size_t i = 0; i < list.n; i++)
-            assert_int_equal (archive_check (&a, &list.items[i], NULL),
+        for (size_t i = 0; i < list.n; i++) {
+            archive_item (&list, i, &item);
+            assert_int_equal (archive_check (&a, &item, NULL),
                               bad ? -EBADMSG : 0);
+        }
         assert_int_equal (list.n, 3);
         assert_int_equal (a.read, 14 + 6);
         if (bad) {
-            free (list.items);
+            archive_items_fini (&list);
             archive_close (&a);
             assert_int_equal (ledger_open (r->db, &r->l, NULL), 0);
             r->s = NULL;
@@ -84,6 +87,7 @@ static void test_get (void **state)
 {
     struct root *r = *state;
     struct archive_items list;
+    struct ledger_item item;
     char dir[PATH_MAX], path[PATH_MAX + 8];
     struct archive a;
     struct stat st;
@@ -95,16 +99,17 @@ static void test_get (void **state)
     assert_int_equal (mkdir (dir, 0700), 0);
     assert_int_equal (tree_open (&to, dir, NULL), 0);
     open_archive (r, &a, &list);
-    assert_int_equal (archive_get (&a, &list.items[0], &to, "got", false, NULL),
-                      0);
+    archive_item (&list, 0, &item);
+    assert_int_equal (archive_get (&a, &item, &to, "got", false, NULL), 0);
     (void)snprintf (path, sizeof (path), "%s/got", dir);
     assert_int_equal (stat (path, &st), 0);
     assert_int_equal (st.st_mode, S_IFREG | 0604);
     assert_int_equal (st.st_size, 5);
     assert_int_equal (st.st_mtim.tv_nsec, 234567890);
-    assert_int_equal (archive_get (&a, &list.items[0], &to, "got", false, NULL),
+    assert_int_equal (archive_get (&a, &item, &to, "got", false, NULL),
                       -EEXIST);
-    assert_int_equal (archive_get (&a, &list.items[1], &to, "bad", false, NULL),
+    archive_item (&list, 1, &item);
+    assert_int_equal (archive_get (&a, &item, &to, "bad", false, NULL),
                       -EBADMSG);
     assert_int_equal (count_names (dir), 1);
     tree_close (&to);

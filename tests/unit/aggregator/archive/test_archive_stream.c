@@ -1,5 +1,6 @@
 /* tests/unit/aggregator/archive/test_archive_stream.c - items in a pipe, there and back */
 #include "aggregator/ledger/ledger_check.h"
+#include "archive/archive_items.h"
 #include "archive/archive_stream.h"
 
 #include <fcntl.h>
@@ -9,12 +10,15 @@ static struct root *root;
 static int put_one (void *arg, struct archive *a, const char *job)
 {
     struct archive_items list;
+    struct ledger_item item;
 
     (void)arg;
-    assert_int_equal (archive_list (a, job, &list, NULL), 0);
-    for (size_t i = 0; i < list.n; i++)
-        assert_int_equal (archive_stream_put (a, &list.items[i]), 0);
-    free (list.items);
+    assert_int_equal (archive_list (a, job, NULL, &list, NULL), 0);
+    for (size_t i = 0; i < list.n; i++) {
+        archive_item (&list, i, &item);
+        assert_int_equal (archive_stream_put (a, &item), 0);
+    }
+    archive_items_fini (&list);
     return 0;
 }
 
@@ -35,6 +39,7 @@ static void enter_raw (const char *path, const char *bytes)
     struct ledger_item i = true_item ("c\n\x01 odd", bytes);
 
     i.kind = ITEM_RAW;
+    i.newest_ns = 77;
     i.facts = (struct file_facts){ 0100640, 12345, -1, -1 };
     (void)snprintf (i.path, sizeof (i.path), "%s", path);
     assert_int_equal (enter (root, i, bytes), 1);
@@ -77,6 +82,7 @@ static void test_there_and_back (void **state)
     assert_string_equal (i.capture, "c\n\x01 odd");
     assert_string_equal (i.path, "dir/one");
     assert_int_equal (i.rank, 4);
+    assert_int_equal (i.newest_ns, 77);
     assert_int_equal (i.kind, ITEM_RAW);
     assert_int_equal (i.facts.mode, 0100640);
     assert_int_equal (i.facts.mtime_ns, 12345);

@@ -2,7 +2,7 @@
  * of it to be damaged and mended */
 #include "aggregator/fsck/fsck_check.h"
 
-#include "archive/archive.h"
+#include "archive/archive_items.h"
 
 #include <fcntl.h>
 
@@ -113,23 +113,25 @@ void fsck_whole (const char *root, char out[16])
 {
     struct archive a;
     struct archive_items list;
+    struct ledger_item item;
     struct err err = { "" };
     size_t n = 0;
     unsigned kept = 0;
 
     if (archive_open (root, &a, &err) < 0)
         fail_msg ("%s", err.text);
-    assert_int_equal (archive_list (&a, "j", &list, NULL), 0);
+    assert_int_equal (archive_list (&a, "j", NULL, &list, NULL), 0);
     for (size_t i = 0; i < list.n; i++) {
-        if (archive_check (&a, &list.items[i], NULL) == 0)
-            out[n++] = (char)('0' + list.items[i].rank);
+        archive_item (&list, i, &item);
+        if (archive_check (&a, &item, NULL) == 0)
+            out[n++] = (char)('0' + item.rank);
     }
     out[n] = '\0';
     assert_true (ledger_world_size (a.ledger, "j") == 8);
     assert_int_equal (ledger_each_fact (a.ledger, "j", 0, count_kept, &kept,
                                         NULL), 0);
     assert_int_equal (kept, 1);
-    free (list.items);
+    archive_items_fini (&list);
     archive_close (&a);
 }
 

@@ -2,7 +2,7 @@
  * and mended */
 #include "aggregator/fsck/fsck_check.h"
 
-#include "archive/archive.h"
+#include "archive/archive_items.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -183,21 +183,23 @@ static void check_versions (struct fixture *f, const char *capture,
 {
     struct archive a;
     struct archive_items list;
+    struct ledger_item item;
     char got[64] = "";
 
     assert_int_equal (archive_open (f->copy, &a, NULL), 0);
-    assert_int_equal (archive_list (&a, "j", &list, NULL), 0);
+    assert_int_equal (archive_list (&a, "j", NULL, &list, NULL), 0);
     for (size_t i = 0; i < list.n; i++) {
         size_t used = strlen (got);
 
-        if (strcmp (list.items[i].capture, capture) == 0 &&
-            archive_check (&a, &list.items[i], NULL) == 0)
+        archive_item (&list, i, &item);
+        if (strcmp (item.capture, capture) == 0 &&
+            archive_check (&a, &item, NULL) == 0)
             (void)snprintf (got + used, sizeof (got) - used, "%lld%s",
-                            (long long)list.items[i].newest_ns,
-                            list.items[i].superseded ? " " : "* ");
+                            (long long)item.newest_ns,
+                            item.superseded ? " " : "* ");
     }
     assert_string_equal (got, want);
-    free (list.items);
+    archive_items_fini (&list);
     archive_close (&a);
 }
 

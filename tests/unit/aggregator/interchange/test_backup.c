@@ -3,15 +3,57 @@
  */
 #include "aggregator/ledger/ledger_check.h"
 
+#include "archive/audit.h"
 #include "interchange/backup.h"
 
 #include <fcntl.h>
+
+static bool fails;              // the next rename to a root
+
+int __real_fileio_rename (const char *from, const char *to, struct err *err);
+int __wrap_fileio_rename (const char *from, const char *to, struct err *err);
+int __wrap_fileio_rename (const char *from, const char *to, struct err *err)
+{
+    if (!fails || !strstr (from, ".restoring"))
+        return __real_fileio_rename (from, to, err);
+    // if it were killed here, the next restore would know whose that is
+    assert_true (fileio_has (from, "restoring"));
+    fails = false;
+    return -EIO;
+}
 
 /* Names beside the root, which are removed with it. */
 struct places {
     struct root *root;
     char dir[PATH_MAX / 2], back[PATH_MAX - 64], again[PATH_MAX - 64];
 };
+
+static const struct backup_how plain = { .copy = true };
+
+// with the next lock: where a root appears; what becomes a link to "else"
+static const char *late, *move_from, *move_to;
+
+int __real_root_lock (const char *root, bool make, struct err *err);
+int __wrap_root_lock (const char *root, bool make, struct err *err);
+int __wrap_root_lock (const char *root, bool make, struct err *err)
+{
+    struct root r;
+
+    if (move_from) {
+        assert_int_equal (rename (move_from, move_to), 0);
+        assert_int_equal (symlink ("else", move_from), 0);
+        move_from = NULL;
+    }
+    if (late) {
+        (void)snprintf (r.dir, sizeof (r.dir), "%.1000s", late);
+        (void)snprintf (r.db, sizeof (r.db), "%.1000s/ledger.db", late);
+        late = NULL;
+        root_open (&r);
+        assert_int_equal (enter (&r, true_item ("b", "theirs"), "theirs"), 1);
+        root_close (&r);
+    }
+    return __real_root_lock (root, make, err);
+}
 
 static void begin (struct places *p, struct root *r)
 {
@@ -27,7 +69,7 @@ static int backup (const struct places *p, struct backup_sums *sums)
 {
     struct backup_sums ignored;
 
-    return backup_make (p->root->dir, p->back, false, NULL,
+    return backup_make (p->root->dir, p->back, &plain,
                         sums ? sums : &ignored, NULL);
 }
 
@@ -39,7 +81,7 @@ static void restores (const struct places *p, const char *bytes, bool has)
     struct ledger_place place;
     struct root r;
 
-    assert_int_equal (backup_restore (p->back, p->again, NULL, &sums, NULL), 0);
+    assert_int_equal (backup_restore (p->back, p->again, &plain, &sums, NULL), 0);
     (void)snprintf (r.dir, sizeof (r.dir), "%.1000s", p->again);
     (void)snprintf (r.db, sizeof (r.db), "%.1000s/ledger.db", p->again);
     root_open (&r);
@@ -95,19 +137,19 @@ static void test_other_places (void **state)
     put_file (p.back, "jobs");          // as a root has
     assert_int_equal (backup (&p, NULL), -EEXIST);
     assert_int_equal (fileio_remove_tree (p.back, NULL), 0);
-    assert_int_equal (backup_make (p.root->dir, p.root->dir, false, NULL, &sums,
+    assert_int_equal (backup_make (p.root->dir, p.root->dir, &plain, &sums,
                                    NULL), -EEXIST);
     (void)snprintf (path, sizeof (path), "%s/none", p.dir);
-    assert_int_equal (backup_make (path, p.back, false, NULL, &sums, NULL),
+    assert_int_equal (backup_make (path, p.back, &plain, &sums, NULL),
                       -ENOENT);
     assert_int_equal (mkdir (path, 0700), 0);
-    assert_int_equal (backup_make (path, p.back, false, NULL, &sums, NULL),
+    assert_int_equal (backup_make (path, p.back, &plain, &sums, NULL),
                       -ENOENT);
-    assert_int_equal (backup_restore (path, p.again, NULL, &sums, NULL),
+    assert_int_equal (backup_restore (path, p.again, &plain, &sums, NULL),
                       -ENOENT);
     assert_int_equal (backup (&p, NULL), 0);
     put_file (p.again, "thesis.tex");
-    assert_int_equal (backup_restore (p.back, p.again, NULL, &sums, NULL),
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
                       -EEXIST);
     (void)snprintf (path, sizeof (path), "%s/thesis.tex", p.again);
     assert_int_equal (access (path, F_OK), 0);
@@ -126,7 +168,7 @@ static void test_other_root (void **state)
     assert_int_equal (enter (&other, true_item ("x", "of another root, and it "
                                                 "is longer"),
                              "of another root, and it is longer"), 1);
-    assert_int_equal (backup_make (other.dir, p.back, false, NULL, &sums, NULL),
+    assert_int_equal (backup_make (other.dir, p.back, &plain, &sums, NULL),
                       -EEXIST);
     root_remove (&other);
     restores (&p, "first", true);
@@ -136,6 +178,7 @@ static void test_other_root (void **state)
 static void test_former_stays (void **state)
 {
     atomic_bool cancel = true;
+    const struct backup_how how = { .copy = true, .cancel = &cancel };
     struct backup_sums sums;
     char path[PATH_MAX], aside[PATH_MAX + 8];
     struct places p;
@@ -143,8 +186,7 @@ static void test_former_stays (void **state)
     begin (&p, *state);
     assert_int_equal (backup (&p, NULL), 0);
     assert_int_equal (enter (p.root, true_item ("b", "second"), "second"), 1);
-    assert_int_equal (backup_make (p.root->dir, p.back, false, &cancel, &sums,
-                                   NULL), -EINTR);
+    assert_int_equal (backup_make (p.root->dir, p.back, &how, &sums, NULL), -EINTR);
     restores (&p, "first", true);
     restores (&p, "second", false);
     // a segment is gone, and no newer ledger does without it
@@ -173,11 +215,171 @@ static void test_damaged (void **state)
     assert_int_equal (stat (path, &st), 0);
     assert_int_equal (truncate (path, st.st_size / 2), 0);
     assert_int_equal (truncate (path, st.st_size), 0);
-    assert_int_equal (backup_restore (p.back, p.again, NULL, &sums, NULL),
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
                       -EBADMSG);
     assert_int_equal (access (p.again, F_OK), -1);
     (void)snprintf (part, sizeof (part), "%s.restoring", p.again);
     assert_int_equal (access (part, F_OK), -1);
+}
+
+/* What was linked is copied once that is wanted, and the link stays until then. */
+static void test_link_becomes_copy (void **state)
+{
+    const struct backup_how links = { .copy = false };
+    char from[PATH_MAX], to[PATH_MAX];
+    atomic_bool cancel = true;
+    const struct backup_how stopped = { .copy = true, .cancel = &cancel };
+    struct backup_sums sums;
+    struct places p;
+    struct stat st;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    store_segment_path (p.root->dir, 1, from);
+    store_segment_path (p.back, 1, to);
+    assert_int_equal (unlink (to), 0);
+    assert_int_equal (link (from, to), 0);      // as if it were full
+    assert_int_equal (backup_make (p.root->dir, p.back, &links, &sums, NULL), 0);
+    assert_int_equal (sums.copied + sums.linked, 0);
+    assert_int_equal (backup_make (p.root->dir, p.back, &stopped, &sums, NULL),
+                      -EINTR);
+    assert_int_equal (stat (to, &st), 0);
+    assert_int_equal (st.st_nlink, 2);
+    restores (&p, "first", true);
+    assert_int_equal (backup (&p, &sums), 0);
+    assert_int_equal (sums.copied, sums.bytes);
+    assert_int_equal (stat (to, &st), 0);
+    assert_int_equal (st.st_nlink, 1);
+    restores (&p, "first", true);
+    assert_int_equal (backup (&p, &sums), 0);
+    assert_int_equal (sums.copied, 0);
+}
+
+/* A root that appears meanwhile is not what an earlier restore has left. */
+static void test_late_root (void **state)
+{
+    struct digest id = root_digest ("theirs");
+    struct backup_sums sums;
+    struct ledger_place place;
+    struct places p;
+    struct root r;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_int_equal (mkdir (p.again, 0700), 0);
+    late = p.again;
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                      -EEXIST);
+    assert_null (late);
+    (void)snprintf (r.dir, sizeof (r.dir), "%.1000s", p.again);
+    (void)snprintf (r.db, sizeof (r.db), "%.1000s/ledger.db", p.again);
+    root_open (&r);
+    assert_int_equal (ledger_find_content (r.l, &id, &place, NULL), 1);
+    check_bytes (&r, &id, "theirs");
+    root_remove (&r);
+}
+
+static void test_killed_at_end (void **state)
+{
+    struct backup_sums sums;
+    struct places p;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    fails = true;
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                      -EIO);
+    assert_false (fails);
+    restores (&p, "first", true);
+}
+
+/* Who removed something is known of the new root, too. */
+static void test_audit (void **state)
+{
+    const struct audit a = { .verb = "archive rm", .user = "me", .uid = -1 };
+    char path[PATH_MAX];
+    struct backup_sums sums;
+    struct places p;
+    struct stat st;
+    off_t size;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);    // as yet there is none
+    assert_int_equal (audit_write (p.root->dir, &a, NULL), 0);
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_int_equal (audit_write (p.root->dir, &a, NULL), 0);
+    (void)snprintf (path, sizeof (path), "%s/" AUDIT_LOG, p.back);
+    assert_int_equal (stat (path, &st), 0);
+    size = st.st_size;
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_int_equal (stat (path, &st), 0);
+    assert_int_equal (st.st_size, 2 * size);
+    (void)snprintf (path, sizeof (path), "%s/" AUDIT_LOG, p.again);
+    for (int inside = 0; inside <= 1; inside++) {
+        if (inside)
+            assert_int_equal (mkdir (p.again, 0700), 0);
+        assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                          0);
+        assert_int_equal (stat (path, &st), 0);
+        assert_int_equal (st.st_size, 2 * size);
+        assert_int_equal (fileio_remove_tree (p.again, NULL), 0);
+    }
+}
+
+/* Root does not write where another user can make names lead elsewhere. */
+static void test_another_user (void **state)
+{
+    struct backup_sums sums;
+    struct err err = { "" };
+    char segments[PATH_MAX];
+    struct places p;
+
+    if (geteuid () != 0)
+        skip ();
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    (void)snprintf (segments, sizeof (segments), "%s/segments", p.back);
+    assert_int_equal (chown (segments, 65534, 65534), 0);
+    assert_int_equal (backup_make (p.root->dir, p.back, &plain, &sums, &err),
+                      -EPERM);
+    assert_null (strstr (err.text, "/proc/"));
+    assert_int_equal (chown (segments, 0, 0), 0);
+    assert_int_equal (chown (p.back, 65534, 65534), 0);
+    assert_int_equal (backup (&p, NULL), -EPERM);
+    restores (&p, "first", true);       // whose backup it is does not matter
+    assert_int_equal (chown (p.dir, 65534, 65534), 0);
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                      -EPERM);
+    assert_int_equal (backup_make (p.root->dir, p.again, &plain, &sums, NULL),
+                      -EPERM);
+    assert_int_equal (mkdir (p.again, 0700), 0);
+    restores (&p, "first", true);
+    assert_int_equal (mkdir (p.again, 0700), 0);
+    assert_int_equal (chown (p.again, 65534, 65534), 0);
+    assert_int_equal (backup_restore (p.back, p.again, &plain, &sums, NULL),
+                      -EPERM);
+}
+
+/* The directory of a backup gets another name, and a link has its own now. */
+static void test_moved_dir (void **state)
+{
+    char moved[PATH_MAX], path[PATH_MAX + 16];
+    struct places p;
+
+    begin (&p, *state);
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_int_equal (enter (p.root, true_item ("b", "second"), "second"), 1);
+    (void)snprintf (moved, sizeof (moved), "%s/moved", p.dir);
+    (void)snprintf (path, sizeof (path), "%s/else", p.dir);
+    assert_int_equal (mkdir (path, 0700), 0);
+    move_from = p.back;
+    move_to = moved;
+    assert_int_equal (backup (&p, NULL), 0);
+    assert_null (move_from);
+    assert_int_equal (rmdir (path), 0);         // nothing was written to it
+    assert_int_equal (unlink (p.back), 0);
+    assert_int_equal (rename (moved, p.back), 0);
+    restores (&p, "second", true);
 }
 
 int main (void)
@@ -185,7 +387,10 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_there_and_back), ROOT_TEST (test_other_places),
         ROOT_TEST (test_other_root), ROOT_TEST (test_former_stays),
-        ROOT_TEST (test_damaged),
+        ROOT_TEST (test_damaged), ROOT_TEST (test_another_user),
+        ROOT_TEST (test_link_becomes_copy), ROOT_TEST (test_late_root),
+        ROOT_TEST (test_killed_at_end), ROOT_TEST (test_audit),
+        ROOT_TEST (test_moved_dir),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -163,6 +163,8 @@ static void enter_as (struct root *r, const char *job, enum item_kind kind,
     (void)snprintf (item.job, sizeof (item.job), "%s", job);
     item.kind = kind;
     item.rank = rank;
+    if (kind == ITEM_RAW)
+        (void)strcpy (item.path, "x");
     assert_int_equal (enter (r, item, "bytes"), 1);
 }
 
@@ -581,11 +583,17 @@ static void test_shared_name (void **state)
     enter_as (r, "j", ITEM_ROWS, 0, "x");
     enter_as (r, "j", ITEM_ROWS, -1, "x");
     enter_as (r, "j", ITEM_ROWS, 0, "y");
-    enter_as (r, "j", ITEM_RAW, 1, "y");        // of another kind
-    enter_as (r, "k", ITEM_ROWS, 1, "y");       // of another job
+    enter_as (r, "j", ITEM_RAW, 1, "y");        // its rows may come later
+    enter_as (r, "j", ITEM_ROWS, 0, "z");
+    enter_as (r, "j", ITEM_RAW, 0, "z");
+    enter_as (r, "k", ITEM_ROWS, 1, "z");       // of another job
     assert_int_equal (ledger_each (r->l, "j", ITEM_ROWS, list_shared, &b,
                                    NULL), 0);
-    assert_string_equal (b.text, "x0 shared, x-1 shared, y0, ");
+    assert_string_equal (b.text, "x0 shared, x-1 shared, y0 shared, z0, ");
+    b.text[0] = '\0';
+    assert_int_equal (ledger_each (r->l, "j", ITEM_RAW, list_shared, &b, NULL),
+                      0);
+    assert_string_equal (b.text, "y1 shared, z0, ");
 }
 
 int main (void)

@@ -275,6 +275,10 @@ static void test_paths (void **state)
     tree_tell (&tree, &err);
     assert_string_equal (err.text,
                          "cannot read typed/file, nor typed/file-wal");
+    assert_int_equal (tree_hold (&tree, "", held, &err), 0);
+    (void)err_set (&err, EBUSY, "%s is locked, %s0 is not", held, held);
+    tree_tell (&tree, &err);
+    assert_memory_equal (err.text, "typed is locked, /proc/", 23);
     memset (long_name, 'x', sizeof (long_name));
     long_name[sizeof (long_name) - 1] = '\0';
     assert_int_equal (tree_hold (&tree, long_name, held, &err), -ENAMETOOLONG);

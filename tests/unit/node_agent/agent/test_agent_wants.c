@@ -392,6 +392,28 @@ static void test_removed (void **state)
     end (&g);
 }
 
+/* What was sealed comes also if the capture is removed meanwhile. */
+static void test_removed_late (void **state)
+{
+    struct fixture *f = *state;
+    struct giving g;
+
+    (void)spool_put (f, f->raw, "1/3/0/0", "rows", NULL, false);
+    deliver (f, ITEM_ROWS);
+    begin (&g, f, true);
+    want (&g, 1, "");
+    assert_int_equal (fileio_remove_tree (f->raw, NULL), 0);
+    want (&g, 1, "");           // the sealer may have links to all of it
+    says (HAVE_BUSY, 0, 0, 0);
+    sealed (&g, "x", 0);
+    says (HAVE_BUSY, 1, 0, 0);
+    deliver (f, ITEM_RAW);
+    want (&g, 1, "");
+    says (HAVE_ALL_SAID, 1, 1, 0);
+    assert_int_equal (nqueued, 1);
+    end (&g);
+}
+
 static void test_unknown (void **state)
 {
     const struct err full = { "the disk is full" };
@@ -521,8 +543,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_policy), TEST (test_unwanted), TEST (test_decision),
         TEST (test_want), TEST (test_two), TEST (test_gone),
-        TEST (test_removed), TEST (test_unknown), TEST (test_without_raw),
-        TEST (test_newer), TEST (test_lost), TEST (test_pause),
+        TEST (test_removed), TEST (test_removed_late), TEST (test_unknown),
+        TEST (test_without_raw), TEST (test_newer), TEST (test_lost), TEST (test_pause),
         TEST (test_many),
     };
 
