@@ -167,7 +167,8 @@ static void test_names (void **state)
         size_t names, bytes;
         const char *refused;    // NULL: it is taken
     } cases[] = {
-        { 1, NAME_MAX, NULL }, { 1, NAME_MAX + 1, "its name is too long" },
+        { 1, NAME_MAX, NULL },
+        { 1, NAME_MAX + 1, NULL },      // older exports have these
         { 64, 60, NULL }, { 65, 1, "it is in too many directories" },
         { 16, 254, NULL }, { 17, 250, "its name is too long" },
     };
