@@ -142,16 +142,18 @@ static int import_plain (const struct archive_options *opt, struct intake *in,
     struct import_sums sums = { .files = 0 };
     struct tree to = { .fd = -1 };
     struct err err = { "" };
-    char path[PATH_MAX];
+    char path[PATH_MAX], real[PATH_MAX];
     int rc = intake_scratch (in, path, &err), status;
 
     if (rc == 0)
         rc = tree_open (&to, path, &err);
+    if (rc == 0 && !realpath (path, real))
+        rc = err_sys (&err, errno, "cannot resolve %s", path);
     if (rc == 0)
         rc = import_unpack (from, first, &to, opt->owner, tell_refused,
                             (void *)opt, &cli_cancelled, &sums, &err);
     tree_close (&to);
-    a.dir = path;
+    a.dir = real;               // places are what follows it
     status = rc < 0 ? archive_fail (opt, rc, &err) : archive_add_dir (&a);
     if (fileio_remove_tree (path, &err) < 0)
         (void)cli_fail (opt->command, 0, "%s", err.text);

@@ -131,6 +131,26 @@ digest_of ()                        # ROOT: of the rows of job j, built
     is "jobs" 2 "$(archive root ls | cut -f 1 | sort -u | wc -l)"
 }
 
+@test "import: an ordinary tar file is dated by its files, not by its unpacking" {
+    local before
+
+    make --ranks 1
+    tar -C job -cf dot.tar .
+    run archive root import dot.tar
+    expect_status 0
+    before=$(archive root ls)
+    ln -s root link
+    archive root import dot.tar >/dev/null
+    archive link import dot.tar >/dev/null
+    is "items" "$before" "$(archive root ls)"
+    # an older version than the one that is there
+    echo >>"$(find job -name '*.csv' | head -n 1)"
+    archive other add --job j job >/dev/null
+    before=$(archive other ls)
+    archive other import --job j dot.tar >/dev/null
+    is "what counts" "$before" "$(archive other ls | grep -v superseded)"
+}
+
 @test "import: what is cut short or was changed enters nothing" {
     local size at
 
