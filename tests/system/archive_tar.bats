@@ -255,6 +255,24 @@ digest_of ()                        # ROOT: of the rows of job j, built
     is "temporary files" "" "$(compgen -G 'j.tar.tmp*' || true)"
 }
 
+@test "export: into a pipe, and beside files of others" {
+    filled
+    mkfifo pipe
+    cat pipe >got &
+    archive root export j pipe
+    wait $!
+    [ -p pipe ] || fail "the pipe was replaced"
+    archive other import got >/dev/null
+    is "items" "$(archive root ls)" "$(archive other ls)"
+    run archive root export j job
+    expect_status 73
+    touch j.tar.tmp.1 j.tar.tmp.2 j.tar.tmp.notes
+    exec 6<j.tar.tmp.2
+    flock 6
+    archive root export j j.tar >/dev/null
+    is "what stays" "j.tar.tmp.2 j.tar.tmp.notes" "$(echo j.tar.tmp.*)"
+}
+
 @test "README: its ten lines work as they are printed" {
     local line
 
