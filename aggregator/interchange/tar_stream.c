@@ -215,14 +215,14 @@ static const char *refuse_kind (struct archive_entry *e)
 
 static void take_facts (struct archive_entry *e, struct file_facts *f)
 {
-    int64_t s = archive_entry_mtime (e);
+    const struct timespec mtime = { .tv_sec = archive_entry_mtime (e),
+                                    .tv_nsec = archive_entry_mtime_nsec (e) };
 
     *f = (struct file_facts){
         .mode = S_IFREG | ((uint32_t)archive_entry_perm (e) & FILE_FACTS_MODE),
         .uid = archive_entry_uid (e), .gid = archive_entry_gid (e),
+        .mtime_ns = clock_ns (&mtime),
     };
-    if (s > -INT64_MAX / NS_PER_S && s < INT64_MAX / NS_PER_S)
-        f->mtime_ns = s * NS_PER_S + archive_entry_mtime_nsec (e);
     if (f->uid < 0 || f->uid > UINT32_MAX || f->gid < 0 ||
         f->gid > UINT32_MAX)
         f->uid = f->gid = -1;

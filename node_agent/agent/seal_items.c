@@ -236,7 +236,7 @@ static bool is_to_seal (const struct raw *r, const char *path)
 static bool is_later (const struct raw *r, const char *path,
                       const struct stat *st)
 {
-    int64_t ns = st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec;
+    int64_t ns = clock_ns (&st->st_mtim);
     const struct seal_wanted *w = r->s->wanted;
 
     return w && w->newest_ns > 0 && ns > w->newest_ns &&
