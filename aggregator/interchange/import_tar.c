@@ -507,6 +507,8 @@ static int each_line (struct import *x,
                  ? err_set (x->err, EINTR, "interrupted") : fn (x, j, r);
         json_free (j);
     }
+    if (rc == 0 && ferror (f))  // not its end
+        rc = err_sys (x->err, errno, "cannot read what was noted");
     free (line);
     free (r);
     if (f)
