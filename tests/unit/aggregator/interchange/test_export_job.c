@@ -195,6 +195,40 @@ static void test_round_trip (void **state)
     (void)close (fd);
 }
 
+/* Files that a later analysis left alone have its date, and are the same. */
+static void test_analysed_again (void **state)
+{
+    struct root *r = *state, other;
+    struct export_sums sums;
+    struct intake *in = NULL;
+    struct err err = { "" };
+    char lost[64];
+    int fd;
+
+    root_make (&other);
+    for (int64_t ns = 7; ns <= 9; ns++) {
+        assert_int_equal (intake_begin (r->l, r->s, &in, NULL), 0);
+        put_version (in, ITEM_ROWS, 0, "c", "", ns, &"rows of"[ns - 7], 1);
+        put_version (in, ITEM_RAW, 0, "c", "x", ns, "x", 1);
+        assert_int_equal (intake_flush (in, NULL), 0);
+        intake_close (in);
+        fd = export (r, lost, &sums);
+        assert_int_equal (import (&other, fd, NULL), 0);
+        assert_string_equal (list (&other).text, list (r).text);
+        (void)close (fd);
+    }
+    // another job of that name
+    assert_int_equal (intake_begin (other.l, other.s, &in, NULL), 0);
+    put_version (in, ITEM_RAW, 0, "c", "x", 10, "y", 1);
+    assert_int_equal (intake_flush (in, NULL), 0);
+    intake_close (in);
+    fd = export (r, lost, &sums);
+    assert_int_equal (import (&other, fd, &err), -EEXIST);
+    assert_non_null (strstr (err.text, "with 1 items"));
+    root_remove (&other);
+    (void)close (fd);
+}
+
 /* Names of as many bytes as files can have: those of members are longer. */
 static void test_long_names (void **state)
 {
@@ -359,6 +393,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_round_trip), ROOT_TEST (test_long_names),
+        ROOT_TEST (test_analysed_again),
         ROOT_TEST (test_what_is_known_stays),
         ROOT_TEST (test_damaged_is_left_out), ROOT_TEST (test_changed),
     };
