@@ -21,8 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
-void add_tell (struct adding_all *all, const char *path, const char *file,
-               const char *why)
+void add_note (const struct adding_all *all, const char *path,
+               const char *file, const char *why)
 {
     char text[PATH_MAX + RAW_FILES_PATH_MAX + ERR_TEXT_MAX];
     char shown[UTF8_ESCAPED (sizeof (text))];
@@ -31,6 +31,12 @@ void add_tell (struct adding_all *all, const char *path, const char *file,
            file ? file : "", why);
     (void)cli_fail (all->a->opt->command, 0, "%s",
                     utf8_escape (text, UTF8_COLUMN, shown));
+}
+
+void add_tell (struct adding_all *all, const char *path, const char *file,
+               const char *why)
+{
+    add_note (all, path, file, why);
     all->failed++;
 }
 

@@ -281,8 +281,9 @@ int seal_raw (struct sealed *s, struct bulk *bulk, struct err *err)
 {
     const char *path = s->what.path, *slash = strrchr (path, '/');
     struct raw r = { s, slash ? slash + 1 : path, bulk };
-    const struct raw_files files = { seal_file, pass_over, leave_out, rest,
-                                     &r };
+    const struct raw_files files = { .file = seal_file, .pass_over = pass_over,
+                                     .leave_out = leave_out, .rest = rest,
+                                     .arg = &r };
 
     return raw_files_each (path, &files, err);
 }

@@ -48,6 +48,10 @@ static int list_entry (const struct listing *l, int dirfd, const char *name,
         to->leave_out (to->arg, path, "directories are not read any deeper");
     } else if (S_ISDIR (st.st_mode)) {
         rc = list_dir (l, dirfd, name, path, depth - 1, err);
+    } else if (to->skip) {
+        to->skip (to->arg, path, S_ISLNK (st.st_mode)
+                      ? "it is a symbolic link, which is not followed"
+                      : "it is no regular file");
     }
     return rc;
 }
