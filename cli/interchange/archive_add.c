@@ -191,7 +191,7 @@ static void end_all (struct adding_all *all)
     free (all->scoped);
 }
 
-int archive_add_dir (const struct adding *a)
+int archive_add_dir (struct adding *a)
 {
     struct adding_all all = { .a = a };
     struct found_list found = { .items = NULL };
@@ -212,6 +212,12 @@ int archive_add_dir (const struct adding *a)
     end_all (&all);
     find_free (&found);
     return status;
+}
+
+void archive_add_end (struct adding *a)
+{
+    map_fini (&a->added);
+    texts_fini (&a->paths);
 }
 
 int archive_fail (const struct archive_options *opt, int rc,
@@ -249,6 +255,7 @@ int archive_add (const struct archive_options *opt, int n, char **dirs)
         one = archive_add_dir (&a);
         status = one > status ? one : status;
     }
+    archive_add_end (&a);
     intake_close (a.in);
     return status;
 }

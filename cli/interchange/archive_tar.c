@@ -149,7 +149,9 @@ static int import_plain (const struct archive_options *opt, struct intake *in,
                             (void *)opt, &cli_cancelled, &sums, &err);
     tree_close (&to);
     a.dir = real;               // places are what follows it
-    status = rc < 0 ? archive_fail (opt, rc, &err) : archive_add_dir (&a);
+    status = rc == -EINTR ? cli_interrupted (opt->command, "nothing was imported")
+             : rc < 0 ? archive_fail (opt, rc, &err) : archive_add_dir (&a);
+    archive_add_end (&a);
     if (fileio_remove_tree (path, &err) < 0)
         (void)cli_fail (opt->command, 0, "%s", err.text);
     return status == 0 && sums.refused > 0 ? EXIT_NOT_ALL : status;
