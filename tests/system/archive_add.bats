@@ -212,6 +212,32 @@ the_job ()
     is "items" "" "$("$ROLLCALL" archive --root root ls)"
 }
 
+@test "add: again, with other modes and with owners" {
+    local file
+
+    [ "$(id -u)" -eq 0 ] || skip "it needs root"
+    make --ranks 1
+    file=$(find job -name step_trace_time.csv)
+    chown 12:34 "$file"
+    owners () { sqlite3 root/ledger.db "SELECT uid, gid FROM item WHERE kind=2
+        AND path LIKE '%step_trace_time.csv'"; }
+    add --job j job
+    is "owner" "-1|-1" "$(owners)"
+    chmod 751 "$file"
+    add --job j --owner job
+    shows "0 new bytes"
+    is "owner" "12|34" "$(owners)"
+    add --job j job
+    is "owner" "12|34" "$(owners)"
+    back j 0
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+    # a ledger that is made again says the same
+    rm root/ledger.db*
+    run "$ROLLCALL" fsck aggregator --repair root
+    is "owner" "12|34" "$(owners)"
+}
+
 @test "add: a full disk is one sentence, and what is there stays good" {
     [ "$(id -u)" -eq 0 ] || skip "it needs root"
     make --ranks 2
