@@ -14,10 +14,11 @@
 #define ROOM_BYTES (UINT64_C (16) << 20)        // written between two looks at
                                                 // the free space
 
+#define DEPTH_MAX 64            // names of a path
 #define FILES_MAX 10000000      // of a tar file
 #define FILES_ROOM 16           // between two looks at the free inodes, ...
-#define INODES_FLOOR 2000       // ... which are more than these take, with 65
-                                // directories each
+#define INODES_FLOOR 2000       // ... which are more than these take, with
+                                // DEPTH_MAX directories each
 
 struct unpacking {
     struct tar_reader *from;
@@ -97,6 +98,17 @@ static int write_file (struct unpacking *u, int fd, const struct tar_member *m)
                              "%s", m->name) : 0;
 }
 
+static bool is_deep (const char *name)
+{
+    size_t depth = 1;
+
+    while ((name = strchr (name, '/'))) {
+        name++;
+        depth++;
+    }
+    return depth > DEPTH_MAX;
+}
+
 static int take_file (struct unpacking *u, const struct tar_member *m)
 {
     const char *name;
@@ -104,6 +116,10 @@ static int take_file (struct unpacking *u, const struct tar_member *m)
 
     if (rc < 0)
         return rc;
+    if (is_deep (m->name)) {
+        refuse (u, m->name, "it is in too many directories");
+        return 0;
+    }
     dir = tree_make_parent (u->to, m->name, 0700, &name, u->err);
     fd = dir < 0 ? dir : tree_openat (dir, name, O_WRONLY | O_CREAT | O_EXCL,
                                       0600, true);

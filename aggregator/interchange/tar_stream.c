@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 64            // names of a path
 #define BLOCK_BYTES (64 << 10)          // of a read
 
 /* libarchive converts names to the character set of the locale: they must stay
@@ -168,7 +167,7 @@ int tar_reader_create (int fd, struct tar_reader **ret, struct err *err)
  */
 static const char *take_name (const char *name, char out[PATH_MAX])
 {
-    size_t n = 0, depth = 0;
+    size_t n = 0;
 
     if (*name == '/')
         return "its path is absolute";
@@ -177,8 +176,6 @@ static const char *take_name (const char *name, char out[PATH_MAX])
 
         if (part == 2 && memcmp (name, "..", 2) == 0)
             return "its path leads out with ..";
-        if (++depth > DEPTH_MAX)
-            return "it is in too many directories";
         if (n + part + 2 > PATH_MAX)
             return "its name is too long";
         if (part > 0 && !(part == 1 && *name == '.')) {

@@ -10,6 +10,7 @@
 
 #include <sys/mman.h>
 
+#define DEEP MESSAGE_PATH_MAX   // bytes of a path of one letter each
 #define LARGE (2 * CONTENT_CHUNK + 77)
 
 /* ---- one root ---- */
@@ -229,10 +230,12 @@ static void test_analysed_again (void **state)
     (void)close (fd);
 }
 
-/* Names of as many bytes as files can have: those of members are longer. */
+/* Names of as many bytes as files can have: those of members are longer.  And
+ * one of as many parts as can come.
+ */
 static void test_long_names (void **state)
 {
-    char capture[256], path[256], lost[64];
+    char capture[256], path[256], deep[DEEP], lost[64];
     struct tar_member *m = malloc (sizeof (*m));
     struct root *r = *state, other;
     struct tar_reader *from = NULL;
@@ -244,7 +247,11 @@ static void test_long_names (void **state)
         memcpy (capture + i, "\303\274", 3);
         memcpy (path + i, "\303\266", 3);
     }
+    for (size_t i = 0; i < DEEP; i++)
+        deep[i] = "d/"[i % 2];
+    deep[DEEP - 1] = '\0';
     assert_int_equal (intake_begin (r->l, r->s, &in, NULL), 0);
+    put_version (in, ITEM_RAW, 0, capture, deep, 3, "deep", 4);
     for (int i = 1; i <= 3; i++) {
         put_version (in, ITEM_ROWS, 0, capture, "", i, &"abc"[i - 1], 1);
         put_version (in, ITEM_RAW, 0, capture, path, i, &"xyz"[i - 1], 1);
@@ -252,10 +259,10 @@ static void test_long_names (void **state)
     assert_int_equal (intake_flush (in, NULL), 0);
     intake_close (in);
     fd = export (r, lost, &sums);
-    assert_int_equal (sums.files, 6);
+    assert_int_equal (sums.files, 7);
     assert_int_equal (lseek (fd, 0, SEEK_SET), 0);
     assert_int_equal (tar_reader_create (fd, &from, NULL), 0);
-    for (int i = 0; i < 8; i++) {       // any tar unpacks it
+    for (int i = 0; i < 9; i++) {       // any tar unpacks it
         assert_int_equal (tar_reader_next (from, m, NULL), 1);
         for (const char *at = m->name; *at; at += *at == '/') {
             assert_true (strcspn (at, "/") <= NAME_MAX);

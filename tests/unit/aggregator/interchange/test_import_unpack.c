@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define LONG_NAME 256           // bytes: no file system takes it
+#define DEPTH 64                // names of a path that is taken
 
 struct fixture {
     char dir[64];
@@ -113,14 +114,20 @@ static void test_names (void **state)
     name[LONG_NAME] = '/';
     name[LONG_NAME + 2] = '\0';
     put (f, name, 1);
+    for (size_t i = 0; i < DEPTH; i++)
+        memcpy (name + 2 * i, "d/", 3);
+    name[2 * DEPTH - 1] = '\0';
+    put (f, name, 1);           // as deep as may be
+    put (f, strcat (name, "/d"), 1);
     put (f, "b/last", 1);
     assert_int_equal (unpack (f), 0);
-    assert_int_equal (f->sums.refused, 5);
-    assert_int_equal (f->sums.files, 2);
+    assert_int_equal (f->sums.refused, 6);
+    assert_int_equal (f->sums.files, 3);
     assert_non_null (strstr (f->refused, "a/file: another member has that "
                              "name\na/file/below: a directory above it is a "
                              "file\na: another member has that name\nnnn"));
     assert_non_null (strstr (f->refused, "n/n: its name is too long"));
+    assert_non_null (strstr (f->refused, "d/d: it is in too many directories"));
     assert_true (there (f, "b/last"));
 }
 

@@ -115,6 +115,13 @@ static void test_files_in_it_and_beside (void **state)
     make (s, "c/c_op_arg/four");        // it would have the name of "two"
     PRINT (link, "%s/c/link", s->dir);
     assert_int_equal (symlink ("/etc/passwd", link), 0);
+    PRINT (link, "%s/d_op_arg", s->dir);
+    assert_int_equal (symlink ("/etc", link), 0);
+    make (s, "d/one");
+    assert_int_equal (list (s, "d"), 0);
+    assert_string_equal (s->files, "one ");
+    assert_string_equal (s->skipped, "d_op_arg: it is a symbolic link, which is "
+                         "not followed\n");
     assert_int_equal (list (s, "c"), 0);
     assert_string_equal (s->files, "sub/one c_op_arg/two ");
     assert_string_equal (s->left, "c_op_arg ");
