@@ -179,7 +179,7 @@ static bool is_history (const char *path, const struct json *j)
         cli_number (j, "undelivered") + cli_number (j, "unsettled") +
                 cli_number (j, "sealing") > 0)
         return false;
-    ns = clock_wall_ns () - (st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec);
+    ns = clock_wall_ns () - clock_ns (&st.st_mtim);
     return ns > HISTORY_NS;
 }
 

@@ -6,6 +6,7 @@
 #include "archive/request.h"
 #include "archive/root_control.h"
 #include "base/vec.h"
+#include "ledger/ledger_gc.h"
 #include "options/shell.h"
 #include "store/fileio.h"
 #include "store/root.h"
@@ -181,13 +182,15 @@ int intake_find_job (struct intake *in, struct ledger_item *item,
     return rc;
 }
 
-int intake_has_item (struct intake *in, const struct ledger_item *item,
+int intake_has_same (struct intake *in, const struct ledger_item *item,
                      struct err *err)
 {
     int rc = intake_enter (in, err);
+    struct ledger_item same;
 
     if (rc == 0)
-        rc = intake_leave (in, ledger_has_item (in->ledger, item, err), err);
+        rc = intake_leave (in, ledger_find_same (in->ledger, item, &same, err),
+                           err);
     return rc;
 }
 

@@ -77,10 +77,10 @@ int intake_flush (struct intake *in, struct err *err);
 int intake_find_job (struct intake *in, struct ledger_item *item,
                      struct err *err);
 
-/* Whether the root has the item in some job: 1, 0; and how many items a job has
- * there that are not lost.
+/* Whether the root has the item's content under its name in its job, of whatever
+ * date: 1, 0; and how many items a job has there that are not lost.
  */
-int intake_has_item (struct intake *in, const struct ledger_item *item,
+int intake_has_same (struct intake *in, const struct ledger_item *item,
                      struct err *err);
 int intake_count_items (struct intake *in, const char *job, uint64_t *ret,
                         struct err *err);

@@ -237,8 +237,7 @@ static int list_changed (struct catalogue *c, const char *job,
 
         if (find_result (c, name, &st, NULL) == 0) {
             now.ino = (int64_t)st.st_ino;
-            now.ns = (int64_t)st.st_mtim.tv_sec * NS_PER_S +
-                     st.st_mtim.tv_nsec;
+            now.ns = clock_ns (&st.st_mtim);
             now.bytes = st.st_size;
         }
         if (now.ino == was.ino && now.ns == was.ns && now.bytes == was.bytes)

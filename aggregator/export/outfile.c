@@ -51,14 +51,17 @@ bool outfile_is_replaced (const char *path)
            (stat (path, &st) < 0 || S_ISREG (st.st_mode));
 }
 
-/* Open a pipe or device, and check that it still is one. */
-static int open_special (struct outfile *o)
+int outfile_open_special (const char *path)
 {
+    int fd = open (path, O_WRONLY | O_CLOEXEC);
     struct stat st;
 
-    if ((o->fd = open (o->path, O_WRONLY | O_CLOEXEC)) < 0)
+    if (fd < 0)
         return -errno;
-    return fstat (o->fd, &st) == 0 && S_ISREG (st.st_mode) ? -EEXIST : 0;
+    if (fstat (fd, &st) == 0 && !S_ISREG (st.st_mode))
+        return fd;
+    (void)close (fd);
+    return -EEXIST;
 }
 
 static int open_temp (struct outfile *o)
@@ -129,7 +132,8 @@ int outfile_open (struct outfile *o, const char *path, bool foreign,
     if (strcmp (path, "-") == 0) {
         o->fd = STDOUT_FILENO;
     } else if (!outfile_is_replaced (path)) {
-        rc = open_special (o);
+        o->fd = outfile_open_special (path);
+        rc = o->fd < 0 ? o->fd : 0;
     } else if ((rc = open_dir (o, foreign, err)) == 0) {
         rc = open_temp (o);
     } else {

@@ -32,6 +32,11 @@ struct outfile {
  */
 bool outfile_is_replaced (const char *path);
 
+/* Open a pipe or device to write: a descriptor, which the caller closes; -EEXIST:
+ * it is a regular file by now; or an error of open(2).
+ */
+int outfile_open_special (const char *path);
+
 /* Open 'path' for writing.  Writes fail with -EINTR once *cancel is true, which
  * may be NULL.  -EACCES, -ENOENT (no directory), -EISDIR, -EPERM (for root: the
  * directory belongs to another user and 'foreign' is false), ...

@@ -102,6 +102,35 @@ static int put_record (struct export *x, const char *what,
 
 /* ---- items ---- */
 
+/* No file system takes a part of more than NAME_MAX bytes: it is cut, and its
+ * hash follows.
+ */
+static int shorten_parts (char name[PATH_MAX])
+{
+    char hex[DIGEST_HEX_SIZE], *to = name;
+    struct digest id;
+
+    for (const char *at = name; *at;) {
+        size_t n = strcspn (at, "/"), kept = n;
+
+        if (n > NAME_MAX) {
+            if (digest_of (at, n, &id) < 0)
+                return -ENOMEM;
+            digest_hex (&id, hex);
+            kept = utf8_cut (at, n, NAME_MAX - 17);
+        }
+        memmove (to, at, kept);
+        to += kept;
+        if (kept < n)
+            to += (size_t)sprintf (to, "~%.16s", hex);
+        at += n;
+        if (*at)
+            *to++ = *at++;
+    }
+    *to = '\0';
+    return 0;
+}
+
 /* Where people find it when they unpack the file. */
 static int member_name (struct export *x, const struct ledger_item *i,
                         char out[PATH_MAX])
@@ -121,7 +150,8 @@ static int member_name (struct export *x, const struct ledger_item *i,
         (void)snprintf (out, PATH_MAX, "%s/captures/%s%s%s%s%s", x->job,
                         place, beside ? "" : i->capture,
                         beside ? "" : "/", i->path, old);
-    return 0;
+    return shorten_parts (out) < 0
+               ? err_set (x->err, ENOMEM, "no memory for a name") : 0;
 }
 
 static int write_bytes (void *arg, const void *bytes, size_t n)

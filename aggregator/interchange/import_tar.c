@@ -316,7 +316,7 @@ static int count_known (struct import *x, struct record *r)
     give_job (x, r);
     rc = *i->dir ? intake_find_job (x->in, i, x->err) : 0;
     if (rc == 0 && strcmp (i->job, x->job) == 0)
-        rc = intake_has_item (x->in, i, x->err);
+        rc = intake_has_same (x->in, i, x->err);
     x->known += rc == 1;
     return rc < 0 ? rc : 0;
 }
@@ -507,6 +507,8 @@ static int each_line (struct import *x,
                  ? err_set (x->err, EINTR, "interrupted") : fn (x, j, r);
         json_free (j);
     }
+    if (rc == 0 && ferror (f))  // not its end
+        rc = err_sys (x->err, errno, "cannot read what was noted");
     free (line);
     free (r);
     if (f)

@@ -14,10 +14,11 @@
 #define ROOM_BYTES (UINT64_C (16) << 20)        // written between two looks at
                                                 // the free space
 
+#define DEPTH_MAX 64            // names of a path
 #define FILES_MAX 10000000      // of a tar file
 #define FILES_ROOM 16           // between two looks at the free inodes, ...
-#define INODES_FLOOR 2000       // ... which are more than these take, with 65
-                                // directories each
+#define INODES_FLOOR 2000       // ... which are more than these take, with
+                                // DEPTH_MAX directories each
 
 struct unpacking {
     struct tar_reader *from;
@@ -97,6 +98,17 @@ static int write_file (struct unpacking *u, int fd, const struct tar_member *m)
                              "%s", m->name) : 0;
 }
 
+static bool is_deep (const char *name)
+{
+    size_t depth = 1;
+
+    while ((name = strchr (name, '/'))) {
+        name++;
+        depth++;
+    }
+    return depth > DEPTH_MAX;
+}
+
 static int take_file (struct unpacking *u, const struct tar_member *m)
 {
     const char *name;
@@ -104,18 +116,18 @@ static int take_file (struct unpacking *u, const struct tar_member *m)
 
     if (rc < 0)
         return rc;
-    dir = tree_make_parent (u->to, m->name, 0700, &name, u->err);
-    if (dir < 0) {
-        if (dir == -ENOSPC || dir == -EIO || dir == -EDQUOT)
-            return dir;
-        refuse (u, m->name, "a directory above it is a file, or has too long a "
-                "name");
+    if (is_deep (m->name)) {
+        refuse (u, m->name, "it is in too many directories");
         return 0;
     }
-    fd = tree_openat (dir, name, O_WRONLY | O_CREAT | O_EXCL, 0600, true);
-    (void)close (dir);
-    if (fd == -EEXIST || fd == -EISDIR) {
-        refuse (u, m->name, "another member has that name");
+    dir = tree_make_parent (u->to, m->name, 0700, &name, u->err);
+    fd = dir < 0 ? dir : tree_openat (dir, name, O_WRONLY | O_CREAT | O_EXCL,
+                                      0600, true);
+    fileio_close (dir);
+    if (fd == -EEXIST || fd == -EISDIR || fd == -ENOTDIR || fd == -ENAMETOOLONG) {
+        refuse (u, m->name, fd == -ENOTDIR ? "a directory above it is a file"
+                            : fd == -ENAMETOOLONG ? "its name is too long"
+                                        : "another member has that name");
         return 0;
     }
     if (fd < 0)
@@ -127,6 +139,39 @@ static int take_file (struct unpacking *u, const struct tar_member *m)
     return rc;
 }
 
+/* The latest change below a directory, which each directory there gets: its own
+ * is the time of unpacking, and captures are dated by it.
+ */
+static int date_dirs (int dirfd, int64_t *newest_ns)
+{
+    struct file_facts f = { .mode = S_IFREG | 0700 };
+    DIR *dir = fileio_list (dirfd, ".");
+    struct dirent *e;
+    struct stat st;
+    int64_t ns, latest = INT64_MIN;
+    int rc = dir ? 0 : -errno;
+
+    while (rc == 0 && (e = fileio_next_entry (dir, &rc))) {
+        int fd = -1;
+
+        if (fstatat (dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            rc = -errno;
+        else if (!S_ISDIR (st.st_mode))
+            ns = file_facts_of (&st, false).mtime_ns;
+        else if ((fd = tree_openat (dirfd, e->d_name, O_RDONLY | O_DIRECTORY, 0,
+                                    true)) < 0)
+            rc = fd;
+        else
+            rc = date_dirs (fd, &ns);
+        fileio_close (fd);
+        if (rc == 0 && ns > latest)
+            latest = ns;
+    }
+    fileio_close_dir (dir);
+    *newest_ns = f.mtime_ns = latest == INT64_MIN ? 0 : latest;
+    return rc < 0 ? rc : file_facts_give (dirfd, &f, false);
+}
+
 int import_unpack (struct tar_reader *from, struct tar_member *first,
                    const struct tree *to, bool owner,
                    void (*refuse_fn) (void *arg, const char *why), void *arg,
@@ -135,6 +180,7 @@ int import_unpack (struct tar_reader *from, struct tar_member *first,
 {
     struct unpacking *u = calloc (1, sizeof (*u));
     struct tar_member *m = first;
+    int64_t newest_ns;
     int rc = 1;
 
     if (!u)
@@ -147,7 +193,7 @@ int import_unpack (struct tar_reader *from, struct tar_member *first,
     u->cancel = cancel;
     u->sums = ret;
     u->err = err;
-    if (!m->refused[0] && !m->name[0])
+    if (!m->refused[0] && !m->name[0] && !m->directory)
         rc = 0;                 // an empty file
     while (rc > 0) {
         rc = 0;
@@ -159,5 +205,7 @@ int import_unpack (struct tar_reader *from, struct tar_member *first,
             rc = tar_reader_next (from, m, err);
     }
     free (u);
+    if (rc == 0 && (rc = date_dirs (to->fd, &newest_ns)) < 0)
+        rc = err_sys (err, -rc, "cannot date what was unpacked");
     return rc;
 }

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 64            // names of a path
 #define BLOCK_BYTES (64 << 10)          // of a read
 
 /* libarchive converts names to the character set of the locale: they must stay
@@ -168,7 +167,7 @@ int tar_reader_create (int fd, struct tar_reader **ret, struct err *err)
  */
 static const char *take_name (const char *name, char out[PATH_MAX])
 {
-    size_t n = 0, depth = 0;
+    size_t n = 0;
 
     if (*name == '/')
         return "its path is absolute";
@@ -177,9 +176,7 @@ static const char *take_name (const char *name, char out[PATH_MAX])
 
         if (part == 2 && memcmp (name, "..", 2) == 0)
             return "its path leads out with ..";
-        if (++depth > DEPTH_MAX)
-            return "it is in too many directories";
-        if (part > NAME_MAX || n + part + 2 > PATH_MAX)
+        if (n + part + 2 > PATH_MAX)
             return "its name is too long";
         if (part > 0 && !(part == 1 && *name == '.')) {
             if (n > 0)
@@ -215,14 +212,14 @@ static const char *refuse_kind (struct archive_entry *e)
 
 static void take_facts (struct archive_entry *e, struct file_facts *f)
 {
-    int64_t s = archive_entry_mtime (e);
+    const struct timespec mtime = { .tv_sec = archive_entry_mtime (e),
+                                    .tv_nsec = archive_entry_mtime_nsec (e) };
 
     *f = (struct file_facts){
         .mode = S_IFREG | ((uint32_t)archive_entry_perm (e) & FILE_FACTS_MODE),
         .uid = archive_entry_uid (e), .gid = archive_entry_gid (e),
+        .mtime_ns = clock_ns (&mtime),
     };
-    if (s > -INT64_MAX / NS_PER_S && s < INT64_MAX / NS_PER_S)
-        f->mtime_ns = s * NS_PER_S + archive_entry_mtime_nsec (e);
     if (f->uid < 0 || f->uid > UINT32_MAX || f->gid < 0 ||
         f->gid > UINT32_MAX)
         f->uid = f->gid = -1;

@@ -175,16 +175,40 @@ static int find_item (struct ledger *l, const struct ledger_item *item,
                    i->received_ns, i->who, i->rows, i->job, LEDGER_FACTS (i));
 }
 
+/* The facts of a file that came again unchanged: an owner stays that only one
+ * of the two says.
+ */
+static struct file_facts merge_facts (const struct known *k,
+                                      const struct ledger_item *item)
+{
+    struct file_facts f = item->facts.mode ? item->facts : k->item.facts;
+
+    if (f.uid < 0 && k->item.facts.uid >= 0) {
+        f.uid = k->item.facts.uid;
+        f.gid = k->item.facts.gid;
+    }
+    return f;
+}
+
+static bool adds_facts (const struct known *k, const struct ledger_item *item)
+{
+    const struct file_facts f = merge_facts (k, item), *now = &k->item.facts;
+
+    return f.mode != now->mode || f.mtime_ns != now->mtime_ns ||
+           f.uid != now->uid || f.gid != now->gid;
+}
+
 /* Whether the item adds nothing: it counts already, or is a repeated,
  * superseded one.  If its time is unknown, an older content may become current
  * again.
  */
 static bool is_known (const struct known *k, const struct ledger_item *item)
 {
-    if (*item->dir)
-        return k->seq > 0;
-    return k->seq > 0 && k->item.newest_ns >= item->newest_ns &&
-           (!k->superseded || item->newest_ns > 0);
+    if (k->seq == 0 || k->item.newest_ns < item->newest_ns)
+        return false;
+    if (k->superseded)
+        return *item->dir || item->newest_ns > 0;
+    return k->item.newest_ns > item->newest_ns || !adds_facts (k, item);
 }
 
 /* Whether the version was removed after the item had arrived. */
@@ -219,6 +243,7 @@ int ledger_find_same (struct ledger *l, const struct ledger_item *item,
         return rc;
     *ret = *item->dir ? *item : k.item;
     ret->received_ns = k.item.received_ns;
+    ret->facts = k.item.facts;
     return 1;
 }
 
@@ -246,8 +271,9 @@ static int renew_item (struct ledger *l, const struct known *k,
 {
     struct ledger_item renewed = k->item;
 
+    renewed.facts = k->item.newest_ns == item->newest_ns
+                        ? merge_facts (k, item) : item->facts;
     renewed.newest_ns = item->newest_ns;
-    renewed.facts = item->facts;
     if (renewed.received_ns < item->received_ns)
         renewed.received_ns = item->received_ns;
     return change_item (l, k, &renewed, err);

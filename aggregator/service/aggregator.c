@@ -333,9 +333,7 @@ static void look_back (struct aggregator *a)
                  fileio_join (path, sizeof (path), a->opt->run_dir,
                               AGGREGATOR_JOINED) &&
                  stat (path, &st) == 0;
-    a->run_ns = a->resumed ? st.st_mtim.tv_sec * NS_PER_S +
-                                   st.st_mtim.tv_nsec
-                             : clock_wall_ns ();
+    a->run_ns = a->resumed ? clock_ns (&st.st_mtim) : clock_wall_ns ();
 }
 
 static int aggregator_start (struct aggregator *a, struct err *err)

@@ -21,8 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
-void add_tell (struct adding_all *all, const char *path, const char *file,
-               const char *why)
+void add_note (const struct adding_all *all, const char *path,
+               const char *file, const char *why)
 {
     char text[PATH_MAX + RAW_FILES_PATH_MAX + ERR_TEXT_MAX];
     char shown[UTF8_ESCAPED (sizeof (text))];
@@ -31,6 +31,12 @@ void add_tell (struct adding_all *all, const char *path, const char *file,
            file ? file : "", why);
     (void)cli_fail (all->a->opt->command, 0, "%s",
                     utf8_escape (text, UTF8_COLUMN, shown));
+}
+
+void add_tell (struct adding_all *all, const char *path, const char *file,
+               const char *why)
+{
+    add_note (all, path, file, why);
     all->failed++;
 }
 
@@ -182,7 +188,7 @@ static void end_all (struct adding_all *all)
     free (all->scoped);
 }
 
-int archive_add_dir (const struct adding *a)
+int archive_add_dir (struct adding *a)
 {
     struct adding_all all = { .a = a };
     struct found_list found = { .items = NULL };
@@ -203,6 +209,12 @@ int archive_add_dir (const struct adding *a)
     end_all (&all);
     find_free (&found);
     return status;
+}
+
+void archive_add_end (struct adding *a)
+{
+    map_fini (&a->added);
+    texts_fini (&a->paths);
 }
 
 int archive_fail (const struct archive_options *opt, int rc,
@@ -240,6 +252,7 @@ int archive_add (const struct archive_options *opt, int n, char **dirs)
         one = archive_add_dir (&a);
         status = one > status ? one : status;
     }
+    archive_add_end (&a);
     intake_close (a.in);
     return status;
 }

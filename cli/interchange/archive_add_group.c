@@ -26,6 +26,13 @@ static void leave_out (void *arg, const char *path, const char *why)
     add_tell (g->all, g->captures[g->n - 1].path, path, why);
 }
 
+static void skip (void *arg, const char *path, const char *why)
+{
+    const struct add_group *g = arg;
+
+    add_note (g->all, g->captures[g->n - 1].path, path, why);
+}
+
 static int note_file (void *arg, int dirfd, const char *name, const char *path,
                       struct err *err)
 {
@@ -72,29 +79,49 @@ static void read_mark (struct add_capture *c)
 static int list_files (struct add_group *g, struct add_capture *c,
                        struct err *err)
 {
-    const struct raw_files files = { note_file, pass_over, leave_out, NULL, g };
+    const struct raw_files files = { .file = note_file, .pass_over = pass_over,
+                                     .leave_out = leave_out, .skip = skip,
+                                     .arg = g };
 
     c->failed = false;
     c->nfiles = 0;
-    (void)extract_measure (c->path, &c->look);
-    return g->all->a->opt->no_raw ? 0 : raw_files_each (c->path, &files, err);
+    (void)extract_measure (c->held, &c->look);
+    return g->all->a->opt->no_raw ? 0 : raw_files_each (c->held, &files, err);
+}
+
+/* Since the search, the owner of a directory may have put a link in its place:
+ * from now on it is held.
+ */
+static int hold (struct add_capture *c, struct err *err)
+{
+    struct tree above = { .fd = -1 };
+    size_t n = (size_t)(c->name - c->path);
+
+    PRINT (above.path, "%.*s", n > 1 ? (int)n - 1 : (int)n, c->path);
+    above.fd = c->parent = tree_open_real (above.path, O_PATH | O_DIRECTORY |
+                                                           O_CLOEXEC);
+    if (above.fd < 0)
+        return err_sys (err, -above.fd, "cannot open %s", above.path);
+    return tree_hold (&above, c->name, c->held, err) < 0
+               ? -ENAMETOOLONG : tree_can_hold (&above, err);
 }
 
 static int open_capture (struct add_group *g, const struct found *found,
                          struct err *err)
 {
     struct add_capture *c = vec_add (&g->captures, &g->n, sizeof (*c));
-    char dir[PATH_MAX];
-    size_t n = (size_t)(found->name - found->path);
+    struct err why = { "" };
 
     if (!c)
         return err_set (err, ENOMEM, "no memory for captures");
     c->path = found->path;
     c->name = found->name;
-    PRINT (dir, "%.*s", (int)n, found->path);
-    c->parent = open (n ? dir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (c->parent < 0)
-        return err_sys (err, errno, "cannot open %s", dir);
+    if (hold (c, &why) < 0) {
+        add_tell (g->all, c->path, NULL, why.text);
+        fileio_close (c->parent);
+        g->n--;
+        return 0;
+    }
     if (g->all->a->opt->job)
         PRINT (c->job, "%s", g->all->a->opt->job);
     else
@@ -149,7 +176,7 @@ static bool has_changed (const struct add_group *g, size_t i)
         if (g->files[k].capture == i && g->files[k].rc == -EAGAIN)
             return true;
     }
-    return extract_measure (c->path, &now) < 0 ||
+    return extract_measure (c->held, &now) < 0 ||
            now.tree_sum != c->look.tree_sum ||
            now.newest_ns != c->look.newest_ns ||
            now.tree_bytes != c->look.tree_bytes ||

@@ -73,6 +73,54 @@ static int put_file (struct adding_all *all, const struct add_capture *c,
     return rc;
 }
 
+/* A capture that was added to a job, by the hash of job, rank and name. */
+struct added {
+    uint64_t key[DIGEST_SIZE / 8];
+    uint32_t path;
+    int64_t newest_ns;
+    uint64_t bytes, files;
+};
+
+/* Of captures of a job that have one rank and name only the newest counts, as if
+ * it were analysed again: tell of those in another directory, unless one is a copy.
+ */
+static int note_added (struct adding_all *all, const struct add_capture *c,
+                       const struct ledger_item *i, struct err *err)
+{
+    char text[2 * MESSAGE_NAME_MAX + 32], why[PATH_MAX + 128];
+    struct adding *a = all->a;
+    struct added key = { .path = 0 }, *known;
+    struct digest id;
+    bool is_new;
+    int n = snprintf (text, sizeof (text), "%s%c%s%c%lld", i->job, 0,
+                      i->capture, 0, (long long)i->rank);
+
+    if (!a->added.words)
+        a->added = (struct map)MAP (struct added, DIGEST_SIZE / 8);
+    if (digest_of (text, (size_t)n, &id) < 0)
+        return err_set (err, ENOMEM, "no memory for a hash");
+    memcpy (key.key, id.bytes, DIGEST_SIZE);
+    if (!(known = map_put (&a->added, &key, &is_new)))
+        return err_set (err, ENOMEM, "no memory for captures");
+    if (is_new) {
+        known->path = texts_intern (&a->paths, c->path, strlen (c->path));
+        known->newest_ns = c->look.newest_ns;
+        known->bytes = c->look.tree_bytes;
+        known->files = c->look.tree_files;
+        return known->path == TEXTS_NONE
+                   ? err_set (err, ENOMEM, "no memory for captures") : 0;
+    }
+    if (strcmp (texts_at (&a->paths, known->path), c->path) == 0 ||
+        (known->newest_ns == c->look.newest_ns &&
+         known->bytes == c->look.tree_bytes &&
+         known->files == c->look.tree_files))
+        return 0;
+    PRINT (why, "%s has its name and rank, and of both in one job only the "
+           "newest counts", texts_at (&a->paths, known->path));
+    add_tell (all, c->path, NULL, why);
+    return 0;
+}
+
 /* Remember what got the capture, to tell of its job. */
 static int note_put (struct adding_all *all, const struct ledger_item *i,
                      struct err *err)
@@ -111,6 +159,8 @@ int add_items (struct add_group *g, size_t i, struct err *err)
         }
         if (rc == 0)
             rc = note_put (all, &r->item, err);
+        if (rc == 0 && !*r->item.dir)
+            rc = note_added (all, c, &r->item, err);
     }
     for (size_t k = 0; k < g->nfiles && rc == 0; k++) {
         if (g->files[k].capture == i)

@@ -8,10 +8,10 @@
 
 #include "archive_verb.h"
 
-#include "base/texts.h"
 #include "discovery/find.h"
 #include "extract/extract.h"
 #include "interchange/content_writer.h"
+#include "store/tree.h"
 #include "world/host.h"
 
 #include <sys/stat.h>
@@ -28,7 +28,8 @@ struct add_file {
 };
 
 struct add_capture {
-    const char *path;           // where it was found
+    const char *path;           // where it was found, for people
+    char held[TREE_HELD_MAX];   // where it is read
     const char *name;
     char job[MESSAGE_NAME_MAX]; // given; "": as the scope is divided
     int64_t world_size;         // of a run's mark; 0: none
@@ -58,12 +59,12 @@ struct add_group {
 };
 
 struct adding_all {
-    const struct adding *a;
+    struct adding *a;
     struct content_writer *writers[ADD_THREADS_MAX];
     unsigned threads;
     char host[HOST_NAME_MAX_BYTES], host_id[HOST_KEY_SIZE];
     struct texts jobs;          // that got captures
-    struct add_scoped *scoped;      // captures that no job was given for
+    struct add_scoped *scoped;  // captures that no job was given for
     size_t nscoped;
     size_t captures, files, failed;
     uint64_t bytes;
@@ -72,6 +73,10 @@ struct adding_all {
 /* Name something that is not added: it costs that only.  'file' may be NULL. */
 void add_tell (struct adding_all *all, const char *path, const char *file,
                const char *why);
+
+/* The same for what nobody need miss, as a link: the exit status stays. */
+void add_note (const struct adding_all *all, const char *path,
+               const char *file, const char *why);
 
 /* Put the captures that were found, and flush: negative only if the root, or
  * memory, failed.

@@ -5,7 +5,6 @@
 
 #include "model/beside.h"
 #include "model/shipment.h"
-#include "store/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +43,7 @@ static bool is_same (const struct stat *a, const struct stat *b)
 }
 
 int add_read_file (struct add_group *g, struct add_file *f,
-                     struct content_writer *w, struct err *err)
+                   struct content_writer *w, struct err *err)
 {
     const struct add_capture *c = &g->captures[f->capture];
     char path[PATH_MAX];
@@ -84,7 +83,7 @@ static void sign (const struct add_capture *c, struct evidence *e)
     char text[1024];
     struct stat st;
 
-    if (lstat (c->path, &st) == 0 &&
+    if (lstat (c->held, &st) == 0 &&
         getpwuid_r (st.st_uid, &user, text, sizeof (text), &found) == 0 &&
         found && evidence_about (e))
         PRINT (e->about->user, "%s", found->pw_name);
@@ -102,7 +101,7 @@ static int write_rows (struct add_capture *c, int fd, uint64_t *size,
     if (!w)
         return err_set (err, ENOMEM, "no memory for rows");
     capture_init (&capture);
-    rc = extract_capture (c->path, NULL, shipment_sink (w), &capture, err);
+    rc = extract_capture (c->held, NULL, shipment_sink (w), &capture, err);
     sign (c, &capture.evidence);
     if (rc == 0 && capture.transient_error) {
         c->failed = true;
@@ -119,7 +118,7 @@ static int write_rows (struct add_capture *c, int fd, uint64_t *size,
 }
 
 int add_read_rows (struct add_capture *c, struct content_writer *w,
-                     struct err *err)
+                   struct err *err)
 {
     uint64_t size = 0;
     int fd = content_temp (NULL, err), rc, bad = 0;

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "export/outfile.h"
 #include "interchange/export_job.h"
 #include "interchange/import_tar.h"
 #include "store/fileio.h"
@@ -28,42 +29,42 @@ static void tell_lost (void *arg, const struct ledger_item *i,
     (void)cli_fail (opt->command, 0, "%s", utf8_escape (text, UTF8_COLUMN, shown));
 }
 
-/* A temporary file beside FILE, which a later export to FILE removes if this one
- * is killed.
- */
-static int create_temp (const struct tree *dir, const char *name,
-                        char temp[NAME_MAX + 1], struct err *err)
-{
-    int n = snprintf (temp, NAME_MAX + 1, "%s.tmp.%ld", name, (long)getpid ());
-    int fd;
-
-    if (n < 0 || n > NAME_MAX)
-        return err_set (err, ENAMETOOLONG, "%s: its name is too long", name);
-    fileio_forget_temps (dir->fd, name);
-    fd = tree_openat (dir->fd, temp, O_WRONLY | O_CREAT | O_EXCL,
-                      FILEIO_FILE_MODE, true);
-    return fd < 0 ? err_sys (err, -fd, "cannot create %s/%s", dir->path, temp)
-                  : fd;
-}
-
 static int export_to (const struct archive_options *opt, struct archive *a, const char *job,
                       const struct tree *dir, const char *name,
                       struct export_sums *sums, struct err *err)
 {
     char temp[NAME_MAX + 1];
-    int fd = create_temp (dir, name, temp, err), rc;
+    int fd = fileio_create_temp (dir->fd, name, temp), rc;
 
     if (fd < 0)
-        return fd;
+        return err_sys (err, -fd, "cannot create a file for %s in %s", name,
+                        dir->path);
     rc = export_job (a, job, fd, tell_lost, (void *)opt, &cli_cancelled, sums, err);
     if (rc == 0 && fsync (fd) < 0)
         rc = err_sys (err, errno, "cannot fsync %s", name);
-    rc = fileio_close_written (fd, rc);
-    if (rc == 0)
+    if (rc == 0)                // before its lock is gone
         rc = tree_rename (dir, temp, dir, name, err);
     if (rc < 0)
         (void)unlinkat (dir->fd, temp, 0);
-    return rc;
+    return fileio_close_written (fd, rc);
+}
+
+/* A pipe or device is written in place. */
+static int export_special (const struct archive_options *opt, struct archive *a,
+                           const char *job, const char *file,
+                           struct export_sums *sums, struct err *err)
+{
+    int fd = strcmp (file, "-") == 0 ? STDOUT_FILENO
+                                     : outfile_open_special (file);
+    int rc;
+
+    if (fd < 0)
+        return err_sys (err, -fd, "cannot write %s", file);
+    rc = isatty (fd) ? err_set (err, EINVAL, "a tar file is nothing for a "
+                                "terminal")
+                     : export_job (a, job, fd, tell_lost, (void *)opt,
+                                   &cli_cancelled, sums, err);
+    return fd == STDOUT_FILENO ? rc : fileio_close_written (fd, rc);
 }
 
 static int export_file (const struct archive_options *opt, struct archive *a,
@@ -76,19 +77,13 @@ static int export_file (const struct archive_options *opt, struct archive *a,
     struct tree dir = { .fd = -1 };
     int rc;
 
-    if (strcmp (file, "-") == 0) {
-        if (isatty (STDOUT_FILENO))
-            return err_set (err, EINVAL, "a tar file is nothing for a "
-                            "terminal");
-        return export_job (a, job, STDOUT_FILENO, tell_lost, (void *)opt, &cli_cancelled,
-                           sums, err);
-    }
+    if (!outfile_is_replaced (file))
+        return export_special (opt, a, job, file, sums, err);
     PRINT (path, "%.*s", slash ? (int)(slash - file) + 1 : 1,
            slash ? file : ".");
     if ((rc = tree_open (&dir, path, err)) < 0)
         return rc;
-    rc = *name ? tree_check_owner (&dir, opt->foreign, err)
-               : err_set (err, EISDIR, "%s is a directory", file);
+    rc = tree_check_owner (&dir, opt->foreign, err);
     if (rc == 0)
         rc = export_to (opt, a, job, &dir, name, sums, err);
     tree_close (&dir);
@@ -105,7 +100,7 @@ int archive_export (const struct archive_options *opt, struct archive *a,
     cli_catch_signals ();
     rc = export_file (opt, a, job, file, &sums, &err);
     if (rc == -EINTR)
-        return cli_interrupted (opt->command, strcmp (file, "-") == 0
+        return cli_interrupted (opt->command, !outfile_is_replaced (file)
                                 ? "what was written is no whole tar file"
                                 : "nothing was written");
     if (rc < 0)
@@ -142,17 +137,21 @@ static int import_plain (const struct archive_options *opt, struct intake *in,
     struct import_sums sums = { .files = 0 };
     struct tree to = { .fd = -1 };
     struct err err = { "" };
-    char path[PATH_MAX];
+    char path[PATH_MAX], real[PATH_MAX];
     int rc = intake_scratch (in, path, &err), status;
 
     if (rc == 0)
         rc = tree_open (&to, path, &err);
+    if (rc == 0 && !realpath (path, real))
+        rc = err_sys (&err, errno, "cannot resolve %s", path);
     if (rc == 0)
         rc = import_unpack (from, first, &to, opt->owner, tell_refused,
                             (void *)opt, &cli_cancelled, &sums, &err);
     tree_close (&to);
-    a.dir = path;
-    status = rc < 0 ? archive_fail (opt, rc, &err) : archive_add_dir (&a);
+    a.dir = real;               // places are what follows it
+    status = rc == -EINTR ? cli_interrupted (opt->command, "nothing was imported")
+             : rc < 0 ? archive_fail (opt, rc, &err) : archive_add_dir (&a);
+    archive_add_end (&a);
     if (fileio_remove_tree (path, &err) < 0)
         (void)cli_fail (opt->command, 0, "%s", err.text);
     return status == 0 && sums.refused > 0 ? EXIT_NOT_ALL : status;

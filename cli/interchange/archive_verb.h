@@ -6,6 +6,7 @@
 
 #include "archive/archive.h"
 #include "archive/intake.h"
+#include "base/texts.h"
 
 #include <stdint.h>
 
@@ -42,10 +43,14 @@ struct adding {
     const char *called;         // what messages call it
     struct intake *in;
     bool unpacked;              // it is a copy: its path means nothing
+    struct map added;           // to given jobs, by all calls: each has another
+    struct texts paths;         // directory, or is a version of the same
 };
 
 /* Put the captures below a directory into the root: an exit status. */
-int archive_add_dir (const struct adding *a);
+int archive_add_dir (struct adding *a);
+
+void archive_add_end (struct adding *a);
 
 /* Give a job the tags of the command line. */
 int archive_give_tags (struct intake *in, const char *job,

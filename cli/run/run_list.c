@@ -83,7 +83,7 @@ static void add_size (struct runs_one *r, const FTSENT *e)
         return;
     if (e->fts_info == FTS_F)
         r->bytes += (uint64_t)e->fts_statp->st_size;
-    ns = (int64_t)e->fts_statp->st_mtim.tv_sec * NS_PER_S;
+    ns = clock_ns (&e->fts_statp->st_mtim);
     if (r->ended_ns < ns)
         r->ended_ns = ns;
 }

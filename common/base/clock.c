@@ -3,14 +3,23 @@
 #include "base/clock.h"
 
 #include <stdio.h>
-#include <time.h>
+
+#define SECONDS_MAX (INT64_MAX / NS_PER_S - 1)  // each way
+
+int64_t clock_ns (const struct timespec *t)
+{
+    int64_t s = t->tv_sec < -SECONDS_MAX ? -SECONDS_MAX
+                : t->tv_sec > SECONDS_MAX ? SECONDS_MAX : t->tv_sec;
+
+    return s * NS_PER_S + t->tv_nsec;
+}
 
 static int64_t read_clock (clockid_t id)
 {
     struct timespec ts = { 0, 0 };
 
     (void)clock_gettime (id, &ts);
-    return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+    return clock_ns (&ts);
 }
 
 int64_t clock_mono_ns (void)

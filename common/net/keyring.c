@@ -238,7 +238,7 @@ static void refresh (struct keyring *k)
 
         if (fileio_join (path, sizeof (path), k->dir, places[i].name) &&
             stat (path, &st) == 0)
-            changed = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
+            changed = clock_ns (&st.st_mtim);
         // dates in the future are valid, too
         if (changed != k->changed_ns[i] ||
             (late && llabs (k->read_ns - changed) < RACY_NS))

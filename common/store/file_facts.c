@@ -12,7 +12,7 @@ struct file_facts file_facts_of (const struct stat *st, bool owner)
 {
     return (struct file_facts){
         .mode = S_IFREG | (st->st_mode & FILE_FACTS_MODE),
-        .mtime_ns = st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec,
+        .mtime_ns = clock_ns (&st->st_mtim),
         .uid = owner ? (int64_t)st->st_uid : -1,
         .gid = owner ? (int64_t)st->st_gid : -1,
     };

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -356,19 +357,52 @@ int fileio_replace (const char *path, const void *data, size_t size,
     return rc;
 }
 
+/* Whether it is called NAME.tmp.DIGITS. */
+static bool is_temp (const char *entry, const char *name)
+{
+    size_t n = strlen (name), t = strlen (TEMP);
+
+    return strncmp (entry, name, n) == 0 &&
+           strncmp (entry + n, TEMP, t) == 0 && entry[n + t] &&
+           !entry[n + t + strspn (entry + n + t, "0123456789")];
+}
+
 void fileio_forget_temps (int dirfd, const char *name)
 {
-    size_t n = strlen (name);
     DIR *dir = fileio_list (dirfd, ".");
     struct dirent *e;
     int rc;
 
     while (dir && (e = fileio_next_entry (dir, &rc))) {
-        if (strncmp (e->d_name, name, n) == 0 &&
-            strncmp (e->d_name + n, TEMP, strlen (TEMP)) == 0)
+        int fd = is_temp (e->d_name, name)
+                     ? openat (dirfd, e->d_name, O_WRONLY | O_NOFOLLOW |
+                               O_NONBLOCK | O_CLOEXEC) : -1;
+
+        if (fd >= 0 && flock (fd, LOCK_EX | LOCK_NB) == 0)
             (void)unlinkat (dirfd, e->d_name, 0);
+        fileio_close (fd);
     }
     fileio_close_dir (dir);
+}
+
+int fileio_create_temp (int dirfd, const char *name, char temp[NAME_MAX + 1])
+{
+    struct stat st;
+    int fd, n = snprintf (temp, NAME_MAX + 1, "%s" TEMP "%ld", name,
+                          (long)getpid ());
+
+    if (n < 0 || n > NAME_MAX)
+        return -ENAMETOOLONG;
+    fileio_forget_temps (dirfd, name);
+    fd = tree_openat (dirfd, temp, O_WRONLY | O_CREAT | O_EXCL,
+                      FILEIO_FILE_MODE, true);
+    if (fd < 0)
+        return fd;
+    if (flock (fd, LOCK_EX) == 0 && fstat (fd, &st) == 0 && st.st_nlink == 0) {
+        (void)close (fd);       // another process was faster than the lock
+        return -EAGAIN;
+    }
+    return fd;
 }
 
 static int remove_below (int dirfd, unsigned depth)

@@ -99,10 +99,18 @@ int fileio_rename (const char *from, const char *to, struct err *err);
 int fileio_replace (const char *path, const void *data, size_t size,
                     mode_t mode, struct err *err);
 
-/* Remove temporary files for 'name' that killed processes left in a directory.
- * The caller ensures that nobody replaces 'name' meanwhile.
+/* Remove temporary files for 'name' (NAME.tmp.DIGITS) that killed processes left
+ * in a directory.  The caller ensures that no fileio_replace of 'name' is under
+ * way; fileio_create_temp may be.
  */
 void fileio_forget_temps (int dirfd, const char *name);
+
+/* Create a temporary file for 'name', after those that killed processes left are
+ * removed.  Its name goes to 'temp'.  Returns a descriptor, which the caller closes
+ * and which holds the file meanwhile; -ENAMETOOLONG, -EAGAIN: another process has
+ * just removed it; or an error of open(2).
+ */
+int fileio_create_temp (int dirfd, const char *name, char temp[NAME_MAX + 1]);
 
 /* Remove a directory and everything below it.  Symbolic links are removed, not
  * followed; mounted file systems remain (-EXDEV).  A missing directory is no

@@ -99,8 +99,7 @@ static bool has_changed (const struct agent *a)
     struct stat st;
 
     return path_of_told (a, path) && stat (path, &st) == 0 &&
-           st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec >
-               a->reports.read_ns - LOOK_NS;
+           clock_ns (&st.st_mtim) > a->reports.read_ns - LOOK_NS;
 }
 
 void agent_look_at_reports (void *arg)

@@ -236,7 +236,7 @@ static bool is_to_seal (const struct raw *r, const char *path)
 static bool is_later (const struct raw *r, const char *path,
                       const struct stat *st)
 {
-    int64_t ns = st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec;
+    int64_t ns = clock_ns (&st->st_mtim);
     const struct seal_wanted *w = r->s->wanted;
 
     return w && w->newest_ns > 0 && ns > w->newest_ns &&
@@ -283,8 +283,9 @@ int seal_raw (struct sealed *s, struct bulk *bulk, struct err *err)
 {
     const char *path = s->what.path, *slash = strrchr (path, '/');
     struct raw r = { s, slash ? slash + 1 : path, bulk };
-    const struct raw_files files = { seal_file, pass_over, leave_out, rest,
-                                     &r };
+    const struct raw_files files = { .file = seal_file, .pass_over = pass_over,
+                                     .leave_out = leave_out, .rest = rest,
+                                     .arg = &r };
 
     return raw_files_each (path, &files, err);
 }

@@ -288,8 +288,7 @@ static int put_off (struct found_list *list, int dir, const char *name,
     if (fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : cannot_read (list, path, errno);
     return find_limit_wait (list->limit, path, above, depth,
-                            st.st_mtim.tv_sec * NS_PER_S +
-                                st.st_mtim.tv_nsec);
+                            clock_ns (&st.st_mtim));
 }
 
 static int visit_children (const char *path, DIR *dir, char **names, size_t n,

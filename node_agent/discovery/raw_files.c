@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define IS_LINK "it is a symbolic link, which is not followed"
+
 struct listing {
     const struct raw_files *to;
     const char *name;           // of the capture
@@ -48,6 +50,10 @@ static int list_entry (const struct listing *l, int dirfd, const char *name,
         to->leave_out (to->arg, path, "directories are not read any deeper");
     } else if (S_ISDIR (st.st_mode)) {
         rc = list_dir (l, dirfd, name, path, depth - 1, err);
+    } else if (to->skip) {
+        to->skip (to->arg, path, S_ISLNK (st.st_mode)
+                      ? IS_LINK
+                      : "it is no regular file");
     }
     return rc;
 }
@@ -89,9 +95,13 @@ static int list_beside (const struct listing *l, const char *capture,
         int n = snprintf (path, sizeof (path), "%s%s", capture,
                           beside_ends[i]);
 
-        if (n > 0 && (size_t)n < sizeof (path) && is_kind (path, S_IFDIR))
+        if (n < 0 || (size_t)n >= sizeof (path))
+            continue;
+        if (is_kind (path, S_IFDIR))
             rc = list_dir (l, AT_FDCWD, path, strrchr (path, '/') + 1,
                            RAW_FILES_DEPTH_MAX - 1, err);
+        else if (l->to->skip && is_kind (path, S_IFLNK))
+            l->to->skip (l->to->arg, strrchr (path, '/') + 1, IS_LINK);
     }
     return rc;
 }

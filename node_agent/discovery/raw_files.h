@@ -3,7 +3,7 @@
  *
  * Those in its directory, and those that a profiler left beside it
  * (model/beside.h).  No symbolic link is followed, and what is no regular file
- * is skipped, as is the mark of a run.
+ * is skipped.  So is the mark of a run, without a word.
  */
 #ifndef ROLLCALL_DISCOVERY_RAW_FILES_H
 #define ROLLCALL_DISCOVERY_RAW_FILES_H
@@ -27,6 +27,8 @@ struct raw_files {
     int (*pass_over) (void *arg, const char *path, int rc, struct err *err);
     // something that cannot be delivered, and why
     void (*leave_out) (void *arg, const char *path, const char *why);
+    // a link, or another thing without bytes; NULL: nobody wants to know
+    void (*skip) (void *arg, const char *path, const char *why);
     // before each entry; NULL: go on
     int (*rest) (void *arg, struct err *err);
     void *arg;

@@ -6,6 +6,7 @@
 #include "identity/identity.h"
 #include "identity/other_files.h"
 
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "model/job_mark.h"
 #include "model/owned_text.h"
@@ -145,8 +146,7 @@ static void hash_mix (uint64_t *sum, uint64_t word)
 static void add_entry (struct extract_look *look, const char *name,
                        const struct stat *st)
 {
-    int64_t mtime = st->st_mtim.tv_sec * INT64_C (1000000000) +
-                    st->st_mtim.tv_nsec;
+    int64_t mtime = clock_ns (&st->st_mtim);
     uint64_t sum = 0;
 
     if (mtime > look->newest_ns)

@@ -136,7 +136,7 @@ static void print_facts (char out[FACTS_MAX], const struct stat *st)
 {
     (void)snprintf (out, FACTS_MAX, "%" PRId64 " %" PRId64 " %" PRIu64,
                     (int64_t)st->st_size,
-                    st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec,
+                    clock_ns (&st->st_mtim),
                     (uint64_t)st->st_ino);
 }
 

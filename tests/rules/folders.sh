@@ -79,7 +79,7 @@ cli/run                         all net shared check node_agent/control
     aggregator/publish aggregator/query aggregator/builder aggregator/summary
 cli/interchange                 all net shared node_agent/extract
     node_agent/discovery node_agent/spool node_agent/world aggregator/ledger
-    aggregator/store aggregator/archive aggregator/interchange
+    aggregator/export aggregator/store aggregator/archive aggregator/interchange
 cli                             all net sqlite_pages cli/interchange cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship

@@ -160,6 +160,84 @@ the_job ()
 }
 
 # A few MiB hold none of it, or some captures.
+@test "add: captures of one name and rank in two directories are told" {
+    local here
+
+    make --ranks 1
+    mkdir one two copy
+    cp -rp job two/job
+    cp -rp job copy/job
+    mv job one/job
+    find two -name '*.csv' -exec sh -c 'echo >>"$1"' - {} \;
+    here=$(realpath "$PWD")
+    add --job j one copy one
+    expect_status 0
+    rm -r root
+    add --job j one two
+    expect_status 1
+    shows "$here/one/job" "has its name and rank" "only the newest counts"
+    is "versions" 2 "$("$ROLLCALL" archive --root root ls | grep -c rows)"
+    tar cf both.tar one two
+    run "$ROLLCALL" archive --root other import --job j both.tar
+    expect_status 1
+    shows "has its name and rank"
+    add one two                     # without a job, each has its place
+    expect_status 0
+}
+
+@test "add: links are named, and cost nothing" {
+    local dir
+
+    make --ranks 1
+    dir=$(capture_of 0)
+    ln -s "$(ls "$dir" | head -n 1)" "$dir/latest"
+    mkfifo "$dir/pipe"
+    add --job j job
+    expect_status 0
+    shows "/latest: it is a symbolic link" "/pipe: it is no regular file" \
+        "1 capture of 1 job"
+}
+
+@test "add: a directory that becomes a link after the search is not entered" {
+    make --ranks 1
+    mkdir theirs
+    mv job theirs/job
+    cp -rp theirs private
+    printf secret >"$(find private -name '*_ascend_pt')/secret"
+    ln -s "$PWD/private/job" theirs/job~
+    run env LD_PRELOAD="$SWAP_AT_OPEN" SWAP_AT="$(realpath theirs)/job" \
+        "$ROLLCALL" archive --root root add --job j theirs
+    expect_status 1
+    shows "cannot open" "theirs/job"
+    is "items" "" "$("$ROLLCALL" archive --root root ls)"
+}
+
+@test "add: again, with other modes and with owners" {
+    local file
+
+    [ "$(id -u)" -eq 0 ] || skip "it needs root"
+    make --ranks 1
+    file=$(find job -name step_trace_time.csv)
+    chown 12:34 "$file"
+    owners () { sqlite3 root/ledger.db "SELECT uid, gid FROM item WHERE kind=2
+        AND path LIKE '%step_trace_time.csv'"; }
+    add --job j job
+    is "owner" "-1|-1" "$(owners)"
+    chmod 751 "$file"
+    add --job j --owner job
+    shows "0 new bytes"
+    is "owner" "12|34" "$(owners)"
+    add --job j job
+    is "owner" "12|34" "$(owners)"
+    back j 0
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+    # a ledger that is made again says the same
+    rm root/ledger.db*
+    run "$ROLLCALL" fsck aggregator --repair root
+    is "owner" "12|34" "$(owners)"
+}
+
 @test "add: a full disk is one sentence, and what is there stays good" {
     [ "$(id -u)" -eq 0 ] || skip "it needs root"
     make --ranks 2

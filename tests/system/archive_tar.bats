@@ -139,6 +139,26 @@ digest_of ()                        # ROOT: of the rows of job j, built
     is "jobs" 2 "$(archive root ls | cut -f 1 | sort -u | wc -l)"
 }
 
+@test "import: an ordinary tar file is dated by its files, not by its unpacking" {
+    local before
+
+    make --ranks 1
+    tar -C job -cf dot.tar .
+    run archive root import dot.tar
+    expect_status 0
+    before=$(archive root ls)
+    ln -s root link
+    archive root import dot.tar >/dev/null
+    archive link import dot.tar >/dev/null
+    is "items" "$before" "$(archive root ls)"
+    # an older version than the one that is there
+    echo >>"$(find job -name '*.csv' | head -n 1)"
+    archive other add --job j job >/dev/null
+    before=$(archive other ls)
+    archive other import --job j dot.tar >/dev/null
+    is "what counts" "$before" "$(archive other ls | grep -v superseded)"
+}
+
 @test "import: what is cut short or was changed enters nothing" {
     local size at
 
@@ -241,6 +261,24 @@ digest_of ()                        # ROOT: of the rows of job j, built
     run archive other import j.tar
     expect_status 0
     is "temporary files" "" "$(compgen -G 'j.tar.tmp*' || true)"
+}
+
+@test "export: into a pipe, and beside files of others" {
+    filled
+    mkfifo pipe
+    cat pipe >got &
+    archive root export j pipe
+    wait $!
+    [ -p pipe ] || fail "the pipe was replaced"
+    archive other import got >/dev/null
+    is "items" "$(archive root ls)" "$(archive other ls)"
+    run archive root export j job
+    expect_status 73
+    touch j.tar.tmp.1 j.tar.tmp.2 j.tar.tmp.notes
+    exec 6<j.tar.tmp.2
+    flock 6
+    archive root export j j.tar >/dev/null
+    is "what stays" "j.tar.tmp.2 j.tar.tmp.notes" "$(echo j.tar.tmp.*)"
 }
 
 @test "README: its ten lines work as they are printed" {

@@ -3,23 +3,27 @@
  */
 #include "aggregator/ledger/ledger_check.h"
 
+#include "base/utf8.h"
 #include "interchange/content_writer.h"
 #include "interchange/export_job.h"
 #include "interchange/import_tar.h"
 
 #include <sys/mman.h>
 
+#define DEEP MESSAGE_PATH_MAX   // bytes of a path of one letter each
 #define LARGE (2 * CONTENT_CHUNK + 77)
 
 /* ---- one root ---- */
 
-static void put (struct intake *in, enum item_kind kind, int64_t rank,
-                 const char *path, const char *bytes, size_t size)
+static void put_version (struct intake *in, enum item_kind kind, int64_t rank,
+                         const char *capture, const char *path, int64_t newest_ns,
+                         const char *bytes, size_t size)
 {
     struct content_writer *w = NULL;
     struct record r = {
         .kind = RECORD_ITEM,
-        .item = { .kind = kind, .rank = rank, .newest_ns = 7, .received_ns = 5 },
+        .item = { .kind = kind, .rank = rank, .newest_ns = newest_ns,
+                  .received_ns = 5 },
     };
     uint64_t got;
 
@@ -29,13 +33,22 @@ static void put (struct intake *in, enum item_kind kind, int64_t rank,
     assert_int_equal (content_writer_end (w, &r.item.content, &got, NULL), 0);
     content_writer_destroy (w);
     PRINT (r.item.job, "j");
-    PRINT (r.item.capture, "c%d_ascend_pt", (int)rank);
+    PRINT (r.item.capture, "%s", capture);
     PRINT (r.item.path, "%s", path);
     PRINT (r.item.host, "here");
     if (kind == ITEM_RAW)
         r.item.facts = (struct file_facts){ S_IFREG | 0751,
                                             1234567890123456789, 3, 4 };
     assert_int_equal (intake_put_record (in, &r, NULL), 0);
+}
+
+static void put (struct intake *in, enum item_kind kind, int64_t rank,
+                 const char *path, const char *bytes, size_t size)
+{
+    char capture[32];
+
+    PRINT (capture, "c%d_ascend_pt", (int)rank);
+    put_version (in, kind, rank, capture, path, 7, bytes, size);
 }
 
 static void put_fact (struct intake *in, const char *key, const char *value)
@@ -115,8 +128,10 @@ static int import (struct root *r, int fd, struct err *err)
     return rc;
 }
 
+#define LISTED_MAX 16384
+
 struct listed {
-    char text[4096];
+    char text[LISTED_MAX];
 };
 
 static int list_item (void *arg, const struct ledger_item *i)
@@ -125,11 +140,11 @@ static int list_item (void *arg, const struct ledger_item *i)
     size_t n = strlen (text);
 
     digest_hex (&i->content, hex);
-    (void)snprintf (text + n, 4096 - n, "%d %d %s/%s %s %llu %o %lld %d %d %s\n",
+    (void)snprintf (text + n, LISTED_MAX - n, "%d %d %s/%s %s %llu %o %lld %d %d %d %s\n",
                     (int)i->kind, (int)i->rank, i->capture, i->path, i->host,
                     (unsigned long long)i->place.size, i->facts.mode,
                     (long long)i->facts.mtime_ns, (int)i->facts.uid,
-                    (int)i->facts.gid, hex);
+                    (int)i->facts.gid, i->superseded, hex);
     assert_false (i->lost);
     return 0;
 }
@@ -138,7 +153,7 @@ static int list_fact (void *arg, const struct ledger_fact *f)
 {
     size_t n = strlen (arg);
 
-    (void)snprintf ((char *)arg + n, 4096 - n, "%s=%s by %s at %lld\n", f->key,
+    (void)snprintf ((char *)arg + n, LISTED_MAX - n, "%s=%s by %s at %lld\n", f->key,
                     f->value, f->by, (long long)f->at_ns);
     return 0;
 }
@@ -179,6 +194,90 @@ static void test_round_trip (void **state)
     assert_int_equal (end[0], end[1]);
     root_remove (&other);
     (void)close (fd);
+}
+
+/* Files that a later analysis left alone have its date, and are the same. */
+static void test_analysed_again (void **state)
+{
+    struct root *r = *state, other;
+    struct export_sums sums;
+    struct intake *in = NULL;
+    struct err err = { "" };
+    char lost[64];
+    int fd;
+
+    root_make (&other);
+    for (int64_t ns = 7; ns <= 9; ns++) {
+        assert_int_equal (intake_begin (r->l, r->s, &in, NULL), 0);
+        put_version (in, ITEM_ROWS, 0, "c", "", ns, &"rows of"[ns - 7], 1);
+        put_version (in, ITEM_RAW, 0, "c", "x", ns, "x", 1);
+        assert_int_equal (intake_flush (in, NULL), 0);
+        intake_close (in);
+        fd = export (r, lost, &sums);
+        assert_int_equal (import (&other, fd, NULL), 0);
+        assert_string_equal (list (&other).text, list (r).text);
+        (void)close (fd);
+    }
+    // another job of that name
+    assert_int_equal (intake_begin (other.l, other.s, &in, NULL), 0);
+    put_version (in, ITEM_RAW, 0, "c", "x", 10, "y", 1);
+    assert_int_equal (intake_flush (in, NULL), 0);
+    intake_close (in);
+    fd = export (r, lost, &sums);
+    assert_int_equal (import (&other, fd, &err), -EEXIST);
+    assert_non_null (strstr (err.text, "with 1 items"));
+    root_remove (&other);
+    (void)close (fd);
+}
+
+/* Names of as many bytes as files can have: those of members are longer.  And
+ * one of as many parts as can come.
+ */
+static void test_long_names (void **state)
+{
+    char capture[256], path[256], deep[DEEP], lost[64];
+    struct tar_member *m = malloc (sizeof (*m));
+    struct root *r = *state, other;
+    struct tar_reader *from = NULL;
+    struct export_sums sums;
+    struct intake *in = NULL;
+    int fd;
+
+    for (size_t i = 0; i < 254; i += 2) {
+        memcpy (capture + i, "\303\274", 3);
+        memcpy (path + i, "\303\266", 3);
+    }
+    for (size_t i = 0; i < DEEP; i++)
+        deep[i] = "d/"[i % 2];
+    deep[DEEP - 1] = '\0';
+    assert_int_equal (intake_begin (r->l, r->s, &in, NULL), 0);
+    put_version (in, ITEM_RAW, 0, capture, deep, 3, "deep", 4);
+    for (int i = 1; i <= 3; i++) {
+        put_version (in, ITEM_ROWS, 0, capture, "", i, &"abc"[i - 1], 1);
+        put_version (in, ITEM_RAW, 0, capture, path, i, &"xyz"[i - 1], 1);
+    }
+    assert_int_equal (intake_flush (in, NULL), 0);
+    intake_close (in);
+    fd = export (r, lost, &sums);
+    assert_int_equal (sums.files, 7);
+    assert_int_equal (lseek (fd, 0, SEEK_SET), 0);
+    assert_int_equal (tar_reader_create (fd, &from, NULL), 0);
+    for (int i = 0; i < 9; i++) {       // any tar unpacks it
+        assert_int_equal (tar_reader_next (from, m, NULL), 1);
+        for (const char *at = m->name; *at; at += *at == '/') {
+            assert_true (strcspn (at, "/") <= NAME_MAX);
+            at += strcspn (at, "/");
+        }
+        for (const char *c = m->name; *c; c += utf8_size (c))
+            assert_true (utf8_size (c) > 0);
+    }
+    tar_reader_destroy (from);
+    root_make (&other);
+    assert_int_equal (import (&other, fd, NULL), 0);
+    assert_string_equal (list (&other).text, list (r).text);
+    root_remove (&other);
+    (void)close (fd);
+    free (m);
 }
 
 /* What the root knows stays. */
@@ -300,7 +399,9 @@ static void test_changed (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        ROOT_TEST (test_round_trip), ROOT_TEST (test_what_is_known_stays),
+        ROOT_TEST (test_round_trip), ROOT_TEST (test_long_names),
+        ROOT_TEST (test_analysed_again),
+        ROOT_TEST (test_what_is_known_stays),
         ROOT_TEST (test_damaged_is_left_out), ROOT_TEST (test_changed),
     };
 

@@ -139,6 +139,61 @@ static void test_raw_versions (void **state)
     assert_string_equal (paths, "same new ");
 }
 
+static int take_facts (void *arg, const struct ledger_item *i)
+{
+    *(struct file_facts *)arg = i->facts;
+    assert_false (i->superseded);
+    return 0;
+}
+
+/* Enter a raw file that has not changed but for its facts, which must then be
+ * 'mode', 'uid' and the same group, and be known.
+ */
+static void again (struct root *r, struct ledger_item *item, uint32_t mode,
+                   int64_t uid, uint32_t now_mode, int64_t now_uid)
+{
+    struct file_facts now;
+
+    item->facts = (struct file_facts){ mode, mode ? 5 : 0, uid, uid };
+    (void)enter (r, *item, "x");
+    assert_int_equal (ledger_has_item (r->l, item, NULL), 1);
+    assert_int_equal (ledger_each (r->l, "j", ITEM_RAW, take_facts, &now, NULL), 0);
+    assert_int_equal (now.mode, now_mode);
+    assert_int_equal (now.uid, now_uid);
+    assert_int_equal (now.gid, now_uid);
+}
+
+/* chmod and chown change no date and no byte. */
+static void check_facts (struct root *r, struct ledger_item *item)
+{
+    again (r, item, 0100600, -1, 0100600, -1);
+    again (r, item, 0100640, -1, 0100640, -1);
+    again (r, item, 0100640, 7, 0100640, 7);
+    again (r, item, 0100640, -1, 0100640, 7);   // it was not asked for
+    again (r, item, 0100644, -1, 0100644, 7);
+    again (r, item, 0100644, 8, 0100644, 8);
+    again (r, item, 0, 0, 0100644, 8);          // nothing is known
+}
+
+static void test_facts (void **state)
+{
+    struct ledger_item item = true_item ("c", "x");
+    struct root *r = *state, other;
+
+    item.kind = ITEM_RAW;
+    item.newest_ns = 9;
+    PRINT (item.path, "x");
+    check_facts (r, &item);
+    item.newest_ns = 8;         // an older version
+    again (r, &item, 0100600, 9, 0100644, 8);
+    item.newest_ns = 9;         // of a place, in a job's own scope
+    PRINT (item.scope, "j");
+    PRINT (item.dir, "00000000000000aa");
+    root_make (&other);
+    check_facts (&other, &item);
+    root_remove (&other);
+}
+
 /* A transaction that fails half way leaves nothing. */
 static void test_rollback (void **state)
 {
@@ -601,7 +656,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_twice), ROOT_TEST (test_supersede),
         ROOT_TEST (test_versions), ROOT_TEST (test_raw_versions),
-        ROOT_TEST (test_rollback), ROOT_TEST (test_built),
+        ROOT_TEST (test_facts), ROOT_TEST (test_rollback), ROOT_TEST (test_built),
         ROOT_TEST (test_built_raw),
         ROOT_TEST (test_forget_rows), ROOT_TEST (test_words),
         ROOT_TEST (test_word_rebuilds),

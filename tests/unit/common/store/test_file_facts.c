@@ -51,6 +51,26 @@ static void test_round_trip (void **state)
     (void)close (fd);
 }
 
+/* A file may have any time, also one that does not fit. */
+static void test_far_times (void **state)
+{
+    static const time_t far[] = { INT64_MAX, INT64_C (10413792000), INT64_MIN,
+                                  INT64_C (-62135596800) };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (far) / sizeof (far[0]); i++) {
+        struct stat st = { .st_mode = S_IFREG };
+        struct file_facts f;
+
+        st.st_mtim.tv_sec = far[i];
+        st.st_mtim.tv_nsec = 999999999;
+        f = file_facts_of (&st, false);
+        assert_true (file_facts_valid (&f));
+        assert_true (i < 2 ? f.mtime_ns > INT64_C (9223372035000000000)
+                           : f.mtime_ns < INT64_C (-9223372034000000000));
+    }
+}
+
 /* A file of another that runs as its owner comes back as a plain one. */
 static void test_special_bits (void **state)
 {
@@ -89,7 +109,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_round_trip),
-        cmocka_unit_test (test_special_bits),
+        cmocka_unit_test (test_far_times), cmocka_unit_test (test_special_bits),
         cmocka_unit_test (test_invalid),
     };
 

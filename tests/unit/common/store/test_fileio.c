@@ -483,6 +483,35 @@ static void test_replace_stale (void **state)
     assert_int_equal (count_entries ("."), 1);
 }
 
+/* What killed processes left is removed, and nothing else. */
+static void test_temps (void **state)
+{
+    static const char *const others[] = { "f.tmp.", "f.tmp.notes", "f.tmp.1x",
+                                          "f.tmp.1~", "g.tmp.1", "f.1" };
+    char temp[NAME_MAX + 1], again[NAME_MAX + 1], name[NAME_MAX + 1];
+    int fd;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (others) / sizeof (others[0]); i++)
+        put_file (others[i], "mine");
+    put_file ("f.tmp.1", "left");
+    fd = fileio_create_temp (AT_FDCWD, "f", temp);
+    assert_true (fd >= 0);
+    assert_false (exists ("f.tmp.1"));
+    for (size_t i = 0; i < sizeof (others) / sizeof (others[0]); i++)
+        assert_file (others[i], "mine");
+    // one that is being written
+    assert_int_equal (fileio_create_temp (AT_FDCWD, "f", again), -EEXIST);
+    assert_true (exists (temp));
+    (void)close (fd);
+    fd = fileio_create_temp (AT_FDCWD, "f", again);
+    assert_true (fd >= 0);
+    (void)close (fd);
+    memset (name, 'n', NAME_MAX);
+    name[NAME_MAX] = '\0';
+    assert_int_equal (fileio_create_temp (AT_FDCWD, name, temp), -ENAMETOOLONG);
+}
+
 /* No descriptor stays open, on any path through the file. */
 static void test_no_leak (void **state)
 {
@@ -534,6 +563,7 @@ int main (void)
         TEST (test_replace_fails),
         TEST (test_replace_planted_link),
         TEST (test_replace_stale),
+        TEST (test_temps),
         TEST (test_no_leak),
         TEST (test_join),
         TEST (test_remote_fs),

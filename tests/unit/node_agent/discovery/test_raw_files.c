@@ -19,7 +19,7 @@
 
 struct seen {
     char dir[PATH_MAX / 4];
-    char files[4096], left[4096];
+    char files[4096], left[4096], skipped[4096];
     int rc;                     // of the first file
 };
 
@@ -84,12 +84,21 @@ static void leave_out (void *arg, const char *path, const char *why)
     (void)strcat (strcat (((struct seen *)arg)->left, path), " ");
 }
 
+static void note_skipped (void *arg, const char *path, const char *why)
+{
+    struct seen *s = arg;
+
+    (void)strcat (strcat (strcat (strcat (s->skipped, path), ": "), why), "\n");
+}
+
 static int list (struct seen *s, const char *capture)
 {
-    const struct raw_files files = { on_file, pass_over, leave_out, NULL, s };
+    const struct raw_files files = { .file = on_file, .pass_over = pass_over,
+                                     .leave_out = leave_out, .skip = note_skipped,
+                                     .arg = s };
     char path[PATH_MAX];
 
-    s->files[0] = s->left[0] = '\0';
+    s->files[0] = s->left[0] = s->skipped[0] = '\0';
     PRINT (path, "%s/%s", s->dir, capture);
     return raw_files_each (path, &files, NULL);
 }
@@ -106,9 +115,18 @@ static void test_files_in_it_and_beside (void **state)
     make (s, "c/c_op_arg/four");        // it would have the name of "two"
     PRINT (link, "%s/c/link", s->dir);
     assert_int_equal (symlink ("/etc/passwd", link), 0);
+    PRINT (link, "%s/d_op_arg", s->dir);
+    assert_int_equal (symlink ("/etc", link), 0);
+    make (s, "d/one");
+    assert_int_equal (list (s, "d"), 0);
+    assert_string_equal (s->files, "one ");
+    assert_string_equal (s->skipped, "d_op_arg: it is a symbolic link, which is "
+                         "not followed\n");
     assert_int_equal (list (s, "c"), 0);
     assert_string_equal (s->files, "sub/one c_op_arg/two ");
     assert_string_equal (s->left, "c_op_arg ");
+    assert_string_equal (s->skipped, "link: it is a symbolic link, which is not "
+                         "followed\n");
 }
 
 static void test_one_file (void **state)
