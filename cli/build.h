@@ -5,7 +5,7 @@
 #include "cli_derive.h"
 
 #include "archive/archive.h"
-#include "archive/job_build.h"
+#include "job_build/job_build.h"
 
 struct build_options {
     const char *root, *state, *out, *only;

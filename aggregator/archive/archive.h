@@ -3,8 +3,8 @@
  * Works while an aggregator serves the root: nothing is locked, and nothing is
  * written but a lease, if possible.
  *
- * This folder: the content of a root: read, divided into jobs, built into
- * results, changed by hand.
+ * This folder: the content of a root: read, divided into jobs, put in, removed,
+ * changed by hand.
  */
 #ifndef ROLLCALL_ARCHIVE_ARCHIVE_H
 #define ROLLCALL_ARCHIVE_ARCHIVE_H

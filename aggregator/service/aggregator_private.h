@@ -31,7 +31,7 @@
 #define ROLLCALL_SERVICE_AGGREGATOR_PRIVATE_H
 
 #include "archive/divide.h"
-#include "archive/job_build.h"
+#include "job_build/job_build.h"
 #include "archive/root_control.h"
 #include "base/clock.h"
 #include "base/loop.h"

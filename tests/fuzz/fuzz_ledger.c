@@ -6,7 +6,7 @@
  * the place that was named, and a repaired root is in order.
  */
 #include "archive/archive_items.h"
-#include "archive/job_build.h"
+#include "job_build/job_build.h"
 #include "fsck/check_root.h"
 #include "fuzz_root.h"
 #include "ledger/ledger_private.h"

@@ -66,9 +66,11 @@ aggregator/catalogue            all net publish query ledger
 aggregator/trend                all net html_page findings ledger catalogue
 aggregator/archive              all net jobs select publish builder ledger
     aggregator/store
+aggregator/job_build            all net jobs select publish builder ledger
+    aggregator/store archive
 aggregator/interchange          all net ledger aggregator/store fsck archive
 aggregator/service              all net publish findings builder ledger
-    transfer archive catalogue aggregator/store
+    transfer archive job_build catalogue aggregator/store
 
 cli/shared                      all aggregator/query aggregator/builder
     aggregator/ledger aggregator/archive aggregator/store
@@ -87,7 +89,7 @@ cli                             all net sqlite_pages cli/interchange cli/shared 
     aggregator/query aggregator/html_page aggregator/findings aggregator/compare
     aggregator/export aggregator/builder aggregator/summary aggregator/ledger
     aggregator/store aggregator/fsck aggregator/archive aggregator/catalogue
-    aggregator/trend aggregator/interchange
+    aggregator/trend aggregator/interchange aggregator/job_build
 '
 
 awk '

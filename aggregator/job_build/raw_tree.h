@@ -1,6 +1,6 @@
-/* aggregator/archive/raw_tree.h - restore the trees of a job's raw files */
-#ifndef ROLLCALL_ARCHIVE_RAW_TREE_H
-#define ROLLCALL_ARCHIVE_RAW_TREE_H
+/* aggregator/job_build/raw_tree.h - restore the trees of a job's raw files */
+#ifndef ROLLCALL_JOB_BUILD_RAW_TREE_H
+#define ROLLCALL_JOB_BUILD_RAW_TREE_H
 
 #include "store/store.h"
 #include "store/tree.h"

@@ -1,8 +1,11 @@
-/* aggregator/archive/job_build.h - build analysis.db from a job's shipments */
-#ifndef ROLLCALL_ARCHIVE_JOB_BUILD_H
-#define ROLLCALL_ARCHIVE_JOB_BUILD_H
+/* aggregator/job_build/job_build.h - build analysis.db from a job's shipments
+ *
+ * This folder: the result of a job from a root alone.
+ */
+#ifndef ROLLCALL_JOB_BUILD_H
+#define ROLLCALL_JOB_BUILD_H
 
-#include "archive/raw_tree.h"
+#include "job_build/raw_tree.h"
 #include "builder/build.h"
 #include "builder/results.h"
 

@@ -1,8 +1,8 @@
-/* aggregator/archive/job_build_private.h - a job's build, between its files */
-#ifndef ROLLCALL_ARCHIVE_JOB_BUILD_PRIVATE_H
-#define ROLLCALL_ARCHIVE_JOB_BUILD_PRIVATE_H
+/* aggregator/job_build/job_build_private.h - a job's build, between its files */
+#ifndef ROLLCALL_JOB_BUILD_PRIVATE_H
+#define ROLLCALL_JOB_BUILD_PRIVATE_H
 
-#include "archive/job_build.h"
+#include "job_build/job_build.h"
 
 #define SENDERS_NAMED 8                 // in the summary; the log names all
 

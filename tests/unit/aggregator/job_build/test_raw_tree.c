@@ -2,7 +2,7 @@
  * go */
 #include "aggregator/store/root_check.h"
 
-#include "archive/raw_tree.h"
+#include "job_build/raw_tree.h"
 
 #include <fcntl.h>
 

@@ -1,7 +1,7 @@
-/* aggregator/archive/raw_tree.c - restore the directory trees of a job's raw
+/* aggregator/job_build/raw_tree.c - restore the directory trees of a job's raw
  * files
  */
-#include "archive/raw_tree.h"
+#include "job_build/raw_tree.h"
 
 #include "base/fault.h"
 #include "base/vec.h"

@@ -1,7 +1,7 @@
-/* aggregator/archive/job_versions.c - choose the versions of a job's captures,
+/* aggregator/job_build/job_versions.c - choose the versions of a job's captures,
  * and their raw files
  */
-#include "archive/job_build_private.h"
+#include "job_build/job_build_private.h"
 
 #include "model/job_mark.h"
 #include "select/select_hosts.h"

@@ -1,6 +1,6 @@
-/* aggregator/archive/job_build.c - build a job's analysis.db from its shipments
+/* aggregator/job_build/job_build.c - build a job's analysis.db from its shipments
  */
-#include "archive/job_build_private.h"
+#include "job_build/job_build_private.h"
 
 #include "base/cmp.h"
 #include "base/units.h"

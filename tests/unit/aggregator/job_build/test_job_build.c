@@ -2,7 +2,7 @@
  * count */
 #include "aggregator/store/root_check.h"
 
-#include "archive/job_build.h"
+#include "job_build/job_build.h"
 #include "model/shipment.h"
 
 #include <sys/mman.h>
