@@ -115,7 +115,8 @@ static void ignore_left (void *arg, const char *path, const char *why)
  */
 static void find_user (struct sealed *s, struct capture *c)
 {
-    const struct raw_files files = { see_owner, ignore, ignore_left, NULL, c };
+    const struct raw_files files = { .file = see_owner, .pass_over = ignore,
+                                     .leave_out = ignore_left, .arg = c };
     struct passwd user, *found = NULL;
     char text[1024];
 
