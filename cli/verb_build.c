@@ -63,8 +63,11 @@ static int lock_root (const struct build_options *opt, int *lock)
     struct err err = { "" };
 
     // a directory that is no root stays as it is
-    if (opt->out || !fileio_has (opt->root, "ledger.db") ||
-        (*lock = root_lock (opt->root, false, &err)) >= 0)
+    if (opt->out || !fileio_has (opt->root, "ledger.db"))
+        return 0;
+    if (root_check_backup (opt->root, &err) < 0)
+        return FAIL (EX_NOPERM, "%s; -o DIR builds elsewhere", err.text);
+    if ((*lock = root_lock (opt->root, false, &err)) >= 0)
         return 0;
     return *lock == -EBUSY
         ? FAIL (EX_TEMPFAIL, "%s; it builds by itself when it starts and "

@@ -7,12 +7,10 @@
 #include "archive/root_control.h"
 #include "base/vec.h"
 #include "ledger/ledger_gc.h"
-#include "options/shell.h"
 #include "store/fileio.h"
 #include "store/root.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,26 +90,6 @@ static int ask_served (const char *root, struct err *err)
     return served;
 }
 
-/* What root makes in the root of another user is a file that his service cannot
- * open, or cannot replace.
- */
-static int check_owner (const char *root, struct err *err)
-{
-    const struct passwd *owner;
-    char name[64], word[SHELL_WORD (sizeof (name))];
-    struct stat st;
-
-    if (geteuid () != 0 || stat (root, &st) < 0 || st.st_uid == 0)
-        return 0;
-    if ((owner = getpwuid (st.st_uid)))
-        PRINT (name, "%s", owner->pw_name);
-    else
-        PRINT (name, "#%ld", (long)st.st_uid);
-    return err_set (err, EPERM, "%s belongs to user %s, whose service could not "
-                    "read what root puts there: sudo -u %s with the same "
-                    "command", root, name, shell_word (name, word));
-}
-
 /* Lock the root, or learn that an aggregator serves it. */
 static int take_root (struct intake *in, const char *root, bool make,
                       struct err *err)
@@ -158,7 +136,8 @@ int intake_open (const char *root, bool make, struct intake **ret,
 
     if (rc < 0)
         return rc;
-    if ((rc = check_owner (root, err)) < 0 ||
+    if ((rc = root_check_owner (root, err)) < 0 ||
+        (rc = root_check_backup (root, err)) < 0 ||
         (rc = take_root (in, root, make, err)) < 0 ||
         (rc = open_files (in, root, make, err)) < 0) {
         intake_close (in);

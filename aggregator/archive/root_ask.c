@@ -227,6 +227,9 @@ static int try_once (struct control_root *r, const struct json *request,
     if (fd != -ENOENT && fd != -ECONNREFUSED)
         return fd;
     if (r->lock < 0) {
+        if ((rc = root_check_owner (r->root, err)) < 0 ||
+            (rc = root_check_backup (r->root, err)) < 0)
+            return rc;
         if ((r->lock = root_lock (r->root, false, err)) < 0)
             return r->lock;
         if ((rc = open_here (r, err)) < 0) {

@@ -408,26 +408,34 @@ static int read_former (struct backup *b)
                          : 0;
 }
 
+static bool is_of_backup (const char *name)
+{
+    return strncmp (name, "ledger.db", 9) == 0 ||
+           strcmp (name, "segments") == 0 || strcmp (name, NEW_FILE) == 0 ||
+           strcmp (name, AUDIT_LOG) == 0 ||
+           strncmp (name, ROOT_ID, strlen (ROOT_ID)) == 0 ||
+           strncmp (name, ROOT_BACKUP, strlen (ROOT_BACKUP)) == 0 ||
+           // the cache of verbs that look into it
+           strncmp (name, "catalogue.db", 12) == 0;
+}
+
 /* Only a backup, or nothing, may be there. */
 static int check_dir (const char *dir, struct err *err)
 {
+    bool ours = fileio_has (dir, ROOT_BACKUP);
     char path[PATH_MAX], held[TREE_HELD_MAX];
     struct tree segments;
     struct dirent *e;
     int listed = 0, rc = 0;
     DIR *d;
 
-    if (fileio_has (dir, "control.sock") || fileio_has (dir, "jobs"))
+    if (!ours && fileio_has (dir, "ledger.db"))
         return err_set (err, EEXIST, "%s is a root, not a backup", dir);
     if (!(d = opendir (dir)))
         return err_sys (err, errno, "cannot read %s", dir);
     while (rc == 0 && (e = fileio_next_entry (d, &listed))) {
-        if (strncmp (e->d_name, "ledger.db", 9) != 0 &&
-            strcmp (e->d_name, "segments") != 0 &&
-            strcmp (e->d_name, "lock") != 0 &&
-            strcmp (e->d_name, NEW_FILE) != 0 &&
-            strcmp (e->d_name, AUDIT_LOG) != 0 &&
-            strncmp (e->d_name, ROOT_ID, strlen (ROOT_ID)) != 0)
+        if (strcmp (e->d_name, "lock") != 0 &&
+            !(ours && is_of_backup (e->d_name)))
             rc = err_set (err, EEXIST, "%s has something else in it (%.80s): "
                           "name a directory for the backup alone", dir,
                           e->d_name);
@@ -489,6 +497,20 @@ int backup_hold (const char *dir, struct tree *t, char held[TREE_HELD_MAX],
     return rc;
 }
 
+/* From here on nothing else changes the directory. */
+static int mark (const struct backup *b)
+{
+    static const char text[] = "a backup: rollcall restore makes a root of it\n";
+    char path[PATH_MAX];
+
+    if (fileio_has (b->dir, ROOT_BACKUP))
+        return 0;
+    if (!fileio_join (path, sizeof (path), b->dir, ROOT_BACKUP))
+        return err_set (b->err, ENAMETOOLONG, "path is too long: %s", b->dir);
+    return fileio_replace (path, text, sizeof (text) - 1, FILEIO_FILE_MODE,
+                           b->err);
+}
+
 static int make_held (struct backup *b)
 {
     int lock, rc = check_dir (b->dir, b->err);
@@ -497,7 +519,7 @@ static int make_held (struct backup *b)
         return rc;
     if ((lock = root_lock (b->dir, false, b->err)) < 0)
         return lock;
-    if ((rc = check_id (b)) == 0)
+    if ((rc = mark (b)) == 0 && (rc = check_id (b)) == 0)
         rc = read_former (b);
     rc = rc < 0 ? rc : -ENOENT;
     for (unsigned i = 0; i < BACKUP_TRIES && rc == -ENOENT; i++)

@@ -327,8 +327,10 @@ int backup_restore (const char *dir, const char *root,
     int rc;
 
     memset (ret, 0, sizeof (*ret));
+    errno = 0;
     if (!fileio_has (dir, "ledger.db"))
-        return err_set (err, ENOENT, "%s has no backup", dir);
+        return errno == EACCES ? err_sys (err, errno, "cannot open %s", dir)
+                               : err_set (err, ENOENT, "%s has no backup", dir);
     if ((rc = choose_part (&r)) == 0)
         rc = restore_held (&r);
     tree_tell (&r.above, err);

@@ -280,6 +280,8 @@ static int open_disk (struct aggregator *a, struct err *err)
     if (!fileio_join (path, sizeof (path), a->opt->root, "ledger.db"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s",
                         a->opt->root);
+    if ((rc = root_check_backup (a->opt->root, err)) < 0)
+        return rc;
     if ((a->root_fd = root_lock (a->opt->root, true, err)) < 0)
         return a->root_fd;
     if ((rc = ledger_open (path, &a->ledger, err)) < 0 ||

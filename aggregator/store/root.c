@@ -1,11 +1,13 @@
 /* aggregator/store/root.c - the lock and the id of an aggregator's root */
 #include "store/root.h"
 
+#include "options/shell.h"
 #include "store/fileio.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +53,31 @@ int root_lock (const char *root, bool make, struct err *err)
         pwrite (fd, text, (size_t)n, 0) != (ssize_t)n)
         (void)errno;
     return fd;
+}
+
+int root_check_owner (const char *root, struct err *err)
+{
+    const struct passwd *owner;
+    char name[64], word[SHELL_WORD (sizeof (name))];
+    struct stat st;
+
+    if (geteuid () != 0 || stat (root, &st) < 0 || st.st_uid == 0)
+        return 0;
+    if ((owner = getpwuid (st.st_uid)))
+        PRINT (name, "%s", owner->pw_name);
+    else
+        PRINT (name, "#%ld", (long)st.st_uid);
+    return err_set (err, EPERM, "%s belongs to user %s, whose service could not "
+                    "read what root puts there: sudo -u %s with the same "
+                    "command", root, name, shell_word (name, word));
+}
+
+int root_check_backup (const char *root, struct err *err)
+{
+    return fileio_has (root, ROOT_BACKUP)
+               ? err_set (err, EPERM, "%s is a backup, which nothing but rollcall "
+                          "backup may change: rollcall restore makes a root of "
+                          "it", root) : 0;
 }
 
 bool root_is_there (int fd, const char *root)

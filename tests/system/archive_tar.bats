@@ -382,6 +382,20 @@ forge ()
     is "what is there" "" "$(ls -A "it's")"
 }
 
+@test "pin, gc, fsck --repair: root changes nothing in the root of another user" {
+    [ "$(id -u)" -eq 0 ] || skip "it needs root"
+    filled
+    chown -R daemon root
+    for verb in "archive --root root pin j" "archive --root root gc --apply" \
+        "archive --root root rm j --apply" "fsck aggregator --repair root"; do
+        # shellcheck disable=SC2086         # words
+        run "$ROLLCALL" $verb
+        expect_status 77
+        shows "belongs to user daemon" "sudo -u daemon"
+    done
+    is "files of root" "" "$(find root -user root)"
+}
+
 @test "export -: one that is interrupted says that it is not whole" {
     make --ranks 1
     head -c 3000000 /dev/urandom >"$(capture_of 0)/noise"

@@ -57,6 +57,33 @@ filled ()
     expect_status 0
 }
 
+@test "backup: verbs may look into it, and nothing else changes it" {
+    filled a
+    backup bak
+    expect_status 0
+    run "$ROLLCALL" jobs --root bak
+    expect_status 0
+    [ -e bak/catalogue.db ] || fail "no cache was left: the test says nothing"
+    for verb in "archive add --root bak --job b job" "build --root bak a" \
+        "archive --root bak pin a" "archive --root bak gc --apply"; do
+        # shellcheck disable=SC2086         # words
+        run "$ROLLCALL" $verb
+        expect_status 77
+        shows "bak is a backup" "rollcall restore"
+    done
+    run "$ROLLCALL" build --root bak -o out a
+    expect_status 0
+    run "$AGGREGATOR" --listen tcp://127.0.0.1:0 --root bak
+    [ "$status" -ne 0 ] || fail "an aggregator serves a backup"
+    shows "bak is a backup"
+    backup bak
+    expect_status 0
+    # a root is no place for a backup, also if it has no results
+    run "$ROLLCALL" backup --root bak root
+    expect_status 73
+    shows "root is a root"
+}
+
 # Segments of this build have 64 KiB.
 # bats test_tags=faults
 @test "backup: full segments are linked, or copied on demand" {

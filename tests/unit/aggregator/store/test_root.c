@@ -1,7 +1,11 @@
 /* tests/unit/aggregator/store/test_root.c - the id of a root */
 #include "aggregator/store/root_check.h"
 
+#include "store/fileio.h"
 #include "store/root.h"
+
+#include <errno.h>
+#include <limits.h>
 
 static void test_id_is_made_once (void **state)
 {
@@ -31,11 +35,25 @@ static void test_id_that_is_none (void **state)
     assert_int_equal (root_read_id (r->dir, id, NULL), 0);
 }
 
+/* A backup that something else changes is no copy of the root any more. */
+static void test_backup_is_no_root (void **state)
+{
+    struct root *r = *state;
+    struct err err = { "" };
+    char path[PATH_MAX];
+
+    assert_int_equal (root_check_backup (r->dir, &err), 0);
+    assert_true (fileio_join (path, sizeof (path), r->dir, ROOT_BACKUP));
+    assert_int_equal (fileio_replace (path, "", 0, 0600, &err), 0);
+    assert_int_equal (root_check_backup (r->dir, &err), -EPERM);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_id_is_made_once),
         ROOT_TEST (test_id_that_is_none),
+        ROOT_TEST (test_backup_is_no_root),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
