@@ -60,12 +60,12 @@ static int open_db (struct ledger *l, int flags, struct err *err)
 {
     int rc = 0;
 
-    if (!db_lets_write (l->path))
+    if (open_file (l, flags | SQLITE_OPEN_NOMUTEX) != SQLITE_OK)
+        return db_error (l->db, l->path, err);
+    if (!db_lets_write (l->db))
         return err_set (err, EBADMSG, "%s is damaged: its header; rollcall "
                         "fsck aggregator --repair rebuilds it from the "
                         "segments", l->path);
-    if (open_file (l, flags | SQLITE_OPEN_NOMUTEX) != SQLITE_OK)
-        return db_error (l->db, l->path, err);
     db_harden (l->db);
     (void)sqlite3_busy_timeout (l->db, BUSY_MS);
     if (!l->reader)

@@ -120,17 +120,19 @@ void db_harden (sqlite3 *db)
     (void)sqlite3_db_config (db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
 }
 
-bool db_lets_write (const char *path)
+bool db_lets_write (sqlite3 *db)
 {
-    uint8_t header[WRITE_VERSION_AT + 1];
-    int fd = open (path, O_RDONLY | O_CLOEXEC);
-    bool lets = fd < 0 || pread (fd, header, sizeof (header), 0) !=
-                              (ssize_t)sizeof (header) ||
-                header[WRITE_VERSION_AT] <= WRITE_VERSION_MAX;
+    sqlite3_file *file = NULL;
+    uint8_t version = 0;
 
-    if (fd >= 0)
-        (void)close (fd);
-    return lets;
+    // not with an open of its own: closing that would drop all locks that this
+    // process has of the file
+    if (sqlite3_file_control (db, "main", SQLITE_FCNTL_FILE_POINTER, &file) !=
+            SQLITE_OK || !file || !file->pMethods)
+        return true;
+    return file->pMethods->xRead (file, &version, sizeof (version),
+                                  WRITE_VERSION_AT) != SQLITE_OK ||
+           version <= WRITE_VERSION_MAX;
 }
 
 int db_exec (sqlite3 *db, const char *sql, struct err *err)

@@ -35,11 +35,11 @@ int db_error (sqlite3 *db, const char *what, struct err *err);
  */
 void db_harden (sqlite3 *db);
 
-/* Whether the file's header lets SQLite write to it, as in all of our
+/* Whether the header of the open file lets SQLite write to it, as in all of our
  * databases.  With one damaged byte it can be read, but every write fails.
  * True if the file is empty or missing.
  */
-bool db_lets_write (const char *path);
+bool db_lets_write (sqlite3 *db);
 
 /* Run statements that return no rows. */
 int db_exec (sqlite3 *db, const char *sql, struct err *err);

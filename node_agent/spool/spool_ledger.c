@@ -153,13 +153,13 @@ int spool_ledger_connect (struct spool *s, bool *empty, struct err *err)
     PRINT (path, "%s/%s", s->dir, SPOOL_LEDGER);
     if (!is_file (path))
         return err_set (err, EBADMSG, "it is not a regular file");
-    if (!db_lets_write (path))
-        return err_set (err, EBADMSG, "its header is damaged");
     if (sqlite3_open_v2 (path, &s->db,
                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
                              SQLITE_OPEN_NOMUTEX,
                          NULL) != SQLITE_OK)
         return db_error (s->db, path, err);
+    if (!db_lets_write (s->db))
+        return err_set (err, EBADMSG, "its header is damaged");
     db_harden (s->db);
     if (row_sum_register (s->db) != SQLITE_OK ||
         sqlite3_create_function (s->db, "is_gone", 1, SQLITE_UTF8, NULL,

@@ -3,6 +3,9 @@
  */
 #include "aggregator/ledger/ledger_check.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+
 static struct ledger *open_copy (const char *path)
 {
     struct ledger *l = NULL;
@@ -66,10 +69,43 @@ static void test_nowhere (void **state)
     assert_int_equal (access (path, F_OK), 0);
 }
 
+/* Whether another process sees that this one has the ledger open. */
+static bool is_seen (struct root *r)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET,
+                          .l_start = 0x40000002, .l_len = 510 };
+    pid_t pid = fork ();
+    int status;
+
+    if (pid == 0) {
+        int fd = open (r->db, O_RDWR | O_CLOEXEC);
+
+        _exit (fd < 0 || fcntl (fd, F_GETLK, &lock) < 0 ||
+               lock.l_type == F_UNLCK);
+    }
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    return status == 0;
+}
+
+/* Else whoever closes it elsewhere would remove the journal, and with it what is
+ * committed from then on.
+ */
+static void test_second_reader (void **state)
+{
+    struct root *r = *state;
+    struct ledger *l = NULL;
+
+    assert_true (is_seen (r));
+    assert_int_equal (ledger_open_quick (r->db, &l, NULL), 0);
+    ledger_close (l);
+    assert_true (is_seen (r));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_committed), ROOT_TEST (test_nowhere),
+        ROOT_TEST (test_second_reader),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
