@@ -7,7 +7,6 @@
 #define LIKELY(x) __builtin_expect (!!(x), 1)
 #define UNLIKELY(x) __builtin_expect (!!(x), 0)
 
-#define DIGITS_MAX 19           // digits that always fit 64 bits
 #define EXACT_MAX (UINT64_C (1) << 53)  // a double has all integers up to here
 
 #define POW5_MAX 27             // 5^27 is the largest below 2^63
@@ -64,60 +63,6 @@ double scan_decimal (uint64_t w, int e, bool *ok)
     return 0;
 }
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* The value of eight digits; the first one is the lowest byte.  A byte of 0
- * counts as '0'.
- */
-static inline uint64_t eight_digits (uint64_t v)
-{
-    // combine pairs, then fours, then all eight
-    v = ((v & UINT64_C (0x0f0f0f0f0f0f0f0f)) * 2561) >> 8;
-    v = ((v & UINT64_C (0x00ff00ff00ff00ff)) * 6553601) >> 16;
-    return ((v & UINT64_C (0x0000ffff0000ffff)) *
-            UINT64_C (42949672960001)) >> 32;
-}
-
-/* The lowest byte that is not zero is that of the first byte that is no digit.
- */
-static inline uint64_t no_digits (uint64_t v)
-{
-    const uint64_t high = UINT64_C (0xf0f0f0f0f0f0f0f0);
-    const uint64_t digit = UINT64_C (0x3030303030303030);
-
-    return ((v & high) ^ digit) |
-           (((v + UINT64_C (0x0606060606060606)) & high) ^ digit);
-}
-
-/* The number of digits varies, so a loop over them would be mispredicted. */
-static inline const char *take_digits (const char *p, uint64_t *w)
-{
-    static const uint64_t pow10[8] = { 1, 10, 100, 1000, 10000, 100000, 1000000,
-                                       10000000 };
-
-    for (;; p += 8) {
-        uint64_t v, stop;
-        unsigned n;
-
-        memcpy (&v, p, sizeof (v));
-        if ((stop = no_digits (v)) == 0) {
-            *w = *w * 100000000 + eight_digits (v);
-            continue;
-        }
-        n = (unsigned)__builtin_ctzll (stop) / 8;
-        if (n > 0)
-            *w = *w * pow10[n] + eight_digits (v << (64 - 8 * n));
-        return p + n;
-    }
-}
-#else
-static inline const char *take_digits (const char *p, uint64_t *w)
-{
-    for (unsigned digit; (digit = (unsigned)(*p - '0')) <= 9; p++)
-        *w = *w * 10 + digit;
-    return p;
-}
-#endif
-
 /* Parse the exponent after an 'e'.  NULL: there are no digits. */
 static const char *take_exponent (const char *p, int *ret)
 {
@@ -136,31 +81,6 @@ static const char *take_exponent (const char *p, int *ret)
     return p;
 }
 
-/* Parse digits, optionally with a point and more digits.  NULL as scan_number.
- */
-static inline const char *take_decimal (const char *whole, uint64_t *w,
-                                        int *places, ptrdiff_t *digits,
-                                        const char **why)
-{
-    const char *p = take_digits (whole, w);
-
-    *digits = p - whole;
-    if (UNLIKELY (*digits == 0 || (*whole == '0' && *digits > 1)))
-        return NULL;
-    if (LIKELY (*p == '.')) {
-        const char *fraction = ++p;
-
-        p = take_digits (p, w);
-        *places = (int)(p - fraction);
-        *digits += *places;
-        if (UNLIKELY (p == fraction)) {
-            *why = "a number without digits after its point";
-            return NULL;
-        }
-    }
-    return p;
-}
-
 const char *scan_number (const char *start, struct scan_number *n)
 {
     ptrdiff_t digits;
@@ -170,7 +90,8 @@ const char *scan_number (const char *start, struct scan_number *n)
     bool ok;
 
     n->why = NULL;
-    p = take_decimal (start + (*start == '-'), &w, &places, &digits, &n->why);
+    p = scan_take_decimal (start + (*start == '-'), &w, &places, &digits,
+                           &n->why);
     if (UNLIKELY (!p))
         return NULL;
     if (UNLIKELY ((*p | 32) == 'e') && !(p = take_exponent (p + 1, &e))) {
@@ -180,21 +101,9 @@ const char *scan_number (const char *start, struct scan_number *n)
     e -= places;
     ok = w <= EXACT_MAX && e <= 0 && e >= -22;  // nearly all
     n->value = ok ? (double)w / pow10_exact[-e] : scan_decimal (w, e, &ok);
-    n->slow = digits > DIGITS_MAX || !ok;       // leading zeros count, too,
-                                                // which is rare
+    // leading zeros count, too, which is rare
+    n->slow = digits > SCAN_PLAIN_DIGITS || !ok;
     if (*start == '-')
         n->value = -n->value;
     return p;
-}
-
-const char *scan_plain (const char *start, uint64_t *w, unsigned *places)
-{
-    const char *why, *p;
-    ptrdiff_t digits;
-    int n = 0;
-
-    *w = 0;
-    p = take_decimal (start, w, &n, &digits, &why);
-    *places = (unsigned)n;
-    return p && digits <= DIGITS_MAX && (*p | 32) != 'e' ? p : NULL;
 }

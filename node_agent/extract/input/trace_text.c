@@ -4,8 +4,8 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "json/digits.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,54 +249,28 @@ static bool us_any (struct span v, int64_t *ns)
     return true;
 }
 
-/* How many digits the 8 bytes at 'p' begin with, and their value; 'ret' is that
- * of all digits if there are fewer.
- */
-static inline unsigned eight_digits (const char *p, uint64_t *ret)
-{
-    uint64_t x, high;
-    unsigned n = 8;
-
-    memcpy (&x, p, sizeof (x));
-    x = le64toh (x) ^ UINT64_C (0x3030303030303030);
-    high = (x | (x + UINT64_C (0x7676767676767676))) &
-           UINT64_C (0x8080808080808080);
-    if (high)
-        n = (unsigned)__builtin_ctzll (high) / 8;
-    if (n == 0)
-        return 0;
-    x <<= 64 - 8 * n;           // zeros in front
-    x = (x * 10 + (x >> 8)) & UINT64_C (0x00ff00ff00ff00ff);
-    x = (x * 100 + (x >> 16)) & UINT64_C (0x0000ffff0000ffff);
-    *ret = (x * 10000 + (x >> 32)) & UINT64_C (0xffffffff);
-    return n;
-}
-
-static const uint32_t powers[] = { 1, 10, 100, 1000, 10000, 100000, 1000000,
-                                   10000000, 100000000 };
-
 /* The usual notation: up to 16 digits, and up to 3 behind the point.  Returns
  * the position after it; NULL: it is another one, or too large.
  */
 static inline const char *us_quick (const char *p, int64_t *ns)
 {
     uint64_t x = 0, more = 0;
-    unsigned n = eight_digits (p, &x);
+    unsigned n = digits_eight (p, &x);
 
     if (n == 0)
         return NULL;
     p += n;
-    if (n == 8 && (n = eight_digits (p, &more)) > 0) {
-        x = x * powers[n] + more;
+    if (n == 8 && (n = digits_eight (p, &more)) > 0) {
+        x = x * digits_power (n) + more;
         p += n;
     }
     if (x >= (uint64_t)(TIME_MAX / 10000 + 1) * 10)
         return NULL;
     x *= 1000;
-    if (*p == '.' && (n = eight_digits (++p, &more)) > 0) {
+    if (*p == '.' && (n = digits_eight (++p, &more)) > 0) {
         if (n > 3)
             return NULL;
-        x += more * powers[3 - n];
+        x += more * digits_power (3 - n);
         p += n;
     }
     *ns = (int64_t)x;
