@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "json/scan_number.h"
+#include "json/text_end.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -110,41 +111,6 @@ bool scan_array (struct scan *s)
 
 /* ---- strings ---- */
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-
-/* Find the first byte that a plain string cannot contain: a quote, a backslash,
- * a control character (including the zero after the end), or one that is not
- * ASCII.
- */
-static inline const char *plain_end (const char *p)
-{
-    const __m128i quote = _mm_set1_epi8 ('"');
-    const __m128i slash = _mm_set1_epi8 ('\\');
-    const __m128i space = _mm_set1_epi8 (' ');
-
-    for (;; p += 16) {
-        __m128i v = _mm_loadu_si128 ((const __m128i *)(const void *)p);
-        __m128i m = _mm_or_si128 (_mm_cmpeq_epi8 (v, quote),
-                                  _mm_cmpeq_epi8 (v, slash));
-        int bits;
-
-        m = _mm_or_si128 (m, _mm_cmplt_epi8 (v, space));    // also true for
-                                                            // bytes >= 128
-        if ((bits = _mm_movemask_epi8 (m)) != 0)
-            return p + __builtin_ctz ((unsigned)bits);
-    }
-}
-#else
-static inline const char *plain_end (const char *p)
-{
-    while ((unsigned char)*p >= ' ' && (unsigned char)*p < 128 && *p != '"' &&
-           *p != '\\')
-        p++;
-    return p;
-}
-#endif
-
 static int hex4 (const char *p)
 {
     int v = 0;
@@ -233,7 +199,7 @@ static bool text_slow (struct scan *s, char *out, size_t *size)
         size_t n;
 
         need (s);
-        stop = plain_end (s->at);
+        stop = text_plain_end (s->at);
         n = (size_t)(stop - s->at);
         if (n > SCAN_TEXT_MAX - used)
             return fail_long_text (s, SCAN_TEXT_MAX - used);
@@ -271,7 +237,7 @@ static bool text_slow (struct scan *s, char *out, size_t *size)
 static bool take_text (struct scan *s, char *scratch, const char **ret,
                        size_t *size)
 {
-    const char *stop = plain_end (s->at);
+    const char *stop = text_plain_end (s->at);
 
     if (LIKELY (*stop == '"')) {
         *ret = s->at;
@@ -297,7 +263,7 @@ static bool skip_text (struct scan *s)
 
     for (;;) {
         need (s);
-        s->at = plain_end (s->at);
+        s->at = text_plain_end (s->at);
         if (s->at >= s->end) {
             if (s->eof)
                 return fail_expected (s, "the rest of a string");

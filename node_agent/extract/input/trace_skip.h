@@ -10,6 +10,7 @@
 #define ROLLCALL_EXTRACT_INPUT_TRACE_SKIP_H
 
 #include "json/block_bits.h"
+#include "json/text_end.h"
 
 #include <stddef.h>
 
@@ -32,35 +33,6 @@ bool trace_skip_has (enum trace_skip_way way);
 const char *trace_skip_in (enum trace_skip_way way, const char *p,
                            const char *end);
 
-/* Find the first quote, backslash or control byte, including zero. */
-#ifdef __SSE2__
-static inline const char *trace_string_stop (const char *p)
-{
-    const __m128i quote = _mm_set1_epi8 ('"');
-    const __m128i slash = _mm_set1_epi8 ('\\');
-    const __m128i control = _mm_set1_epi8 (' ' - 1);
-
-    for (;; p += 16) {
-        __m128i v = _mm_loadu_si128 ((const __m128i *)(const void *)p);
-        __m128i m = _mm_or_si128 (
-            _mm_or_si128 (_mm_cmpeq_epi8 (v, quote),
-                          _mm_cmpeq_epi8 (v, slash)),
-            _mm_cmpeq_epi8 (_mm_min_epu8 (v, control), v));
-        int bits = _mm_movemask_epi8 (m);
-
-        if (bits)
-            return p + __builtin_ctz ((unsigned)bits);
-    }
-}
-#else
-static inline const char *trace_string_stop (const char *p)
-{
-    while ((unsigned char)*p >= ' ' && *p != '"' && *p != '\\')
-        p++;
-    return p;
-}
-#endif
-
 /* Find the closing quote of a string whose content begins at 'p': the first one
  * that is not escaped, and is followed by what may follow a string.  NULL: a
  * control byte or the end comes before it.
@@ -68,7 +40,7 @@ static inline const char *trace_string_stop (const char *p)
 static inline const char *trace_closing_quote (const char *p, const char *end)
 {
     for (;;) {
-        p = trace_string_stop (p);
+        p = text_end (p);
         if (p >= end)
             return NULL;
         if (*p == '\\')
