@@ -141,7 +141,7 @@ struct kineto {
     struct err *err;
     unsigned want;              // tables
     struct trace_text text;
-    struct trace_keys event_keys, arg_keys;
+    struct key_predictor event_keys, arg_keys;
     struct kineto_header header;
     struct sorter *events_by_call;      // and launches; see kineto_assign.c
     struct sorter *events_by_start;

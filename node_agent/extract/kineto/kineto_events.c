@@ -116,7 +116,7 @@ static void read_gpu_args (struct kineto *k, const struct event *e,
         return;
     p = e->args.s + 1;
     end = e->args.s + e->args.n;
-    trace_keys_begin (&k->arg_keys);
+    key_predictor_begin (&k->arg_keys);
     while (found < 15 &&
            (key = trace_keys_next (&k->arg_keys, &p, end)) >= TRACE_KEY_OTHER &&
            (p = trace_value (p, end, &v))) {
@@ -391,9 +391,9 @@ static void take_old_event (struct kineto *k, struct event *e)
 
 void kineto_events_init (struct kineto *k)
 {
-    trace_keys_init (&k->event_keys, event_keys,
+    key_predictor_init (&k->event_keys, event_keys,
                      sizeof (event_keys) / sizeof (event_keys[0]));
-    trace_keys_init (&k->arg_keys, arg_keys,
+    key_predictor_init (&k->arg_keys, arg_keys,
                      sizeof (arg_keys) / sizeof (arg_keys[0]));
 }
 
@@ -404,7 +404,7 @@ const char *kineto_event (struct kineto *k, const char *p, const char *end)
     int key;
 
     p++;                        // skip the brace
-    trace_keys_begin (&k->event_keys);
+    key_predictor_begin (&k->event_keys);
     while ((key = trace_keys_next (&k->event_keys, &p, end)) >=
            TRACE_KEY_OTHER) {
         if (!(p = take_member (&e, key, p, end)))

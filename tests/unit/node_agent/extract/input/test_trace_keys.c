@@ -42,14 +42,14 @@ static void by_member (const char *p, const char *end, struct buf *out)
     buf_printf (out, "%d %td\n", more, more < 0 ? 0 : p - start);
 }
 
-static void by_keys (struct trace_keys *k, const char *p, const char *end,
+static void by_keys (struct key_predictor *k, const char *p, const char *end,
                      struct buf *out)
 {
     const char *start = p++;
     struct span v;
     int key;
 
-    trace_keys_begin (k);
+    key_predictor_begin (k);
     while ((key = trace_keys_next (k, &p, end)) >= TRACE_KEY_OTHER) {
         char type = *p;
 
@@ -62,7 +62,7 @@ static void by_keys (struct trace_keys *k, const char *p, const char *end,
 }
 
 /* Read an object with all its ends. */
-static void check (struct trace_keys *k, const char *text, bool ends)
+static void check (struct key_predictor *k, const char *text, bool ends)
 {
     size_t n = strlen (text);
     char *own = calloc (1, n + TRACE_PAD);
@@ -106,11 +106,11 @@ static const char *const objects[] = {
 /* Each object after each other one, complete and cut anywhere. */
 static void test_pairs (void **state)
 {
-    static struct trace_keys k;
+    static struct key_predictor k;
 
     (void)state;
     for (unsigned i = 0; i < OBJECTS; i++) {
-        trace_keys_init (&k, fields, FIELDS);
+        key_predictor_init (&k, fields, FIELDS);
         for (unsigned j = 0; j < OBJECTS; j++) {
             check (&k, objects[i], false);
             check (&k, objects[j], true);
@@ -121,18 +121,18 @@ static void test_pairs (void **state)
 /* More texts than there is room for, and more after one than are remembered. */
 static void test_many (void **state)
 {
-    static struct trace_keys k;
+    static struct key_predictor k;
 
     (void)state;
-    trace_keys_init (&k, fields, FIELDS);
-    for (unsigned i = 0; i < 5 * TRACE_KEYS_TEXTS; i++) {
+    key_predictor_init (&k, fields, FIELDS);
+    for (unsigned i = 0; i < 5 * KEY_PREDICTOR_TEXTS; i++) {
         char text[100];
 
         (void)snprintf (text, sizeof (text), "{\"k%u\": 1,%*s\"ts\": 3, "
                         "\"name\": \"x\"%*s}", i % 100, (int)(i % 7), "",
                         (int)(i % 3), "");
         check (&k, text, i % 10 == 0);
-        assert_true (k.n <= TRACE_KEYS_TEXTS);
+        assert_true (k.n <= KEY_PREDICTOR_TEXTS);
     }
 }
 
@@ -140,16 +140,16 @@ static void test_many (void **state)
 static void test_remembered (void **state)
 {
     static const struct predicted_key none[] = { SCAN_FIELD ("x") };
-    static struct trace_keys k;
+    static struct key_predictor k;
     char text[64 + TRACE_PAD] = "{\"ts\": 1}";
     const char *p = text + 1;
 
     (void)state;
-    trace_keys_init (&k, fields, FIELDS);
+    key_predictor_init (&k, fields, FIELDS);
     assert_int_equal (trace_keys_next (&k, &p, text + 9), 0);
     k.fields = none;
     p = text + 1;
-    trace_keys_begin (&k);
+    key_predictor_begin (&k);
     assert_int_equal (trace_keys_next (&k, &p, text + 9), 0);
     assert_int_equal (*p, '1');
 }
