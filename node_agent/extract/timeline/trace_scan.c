@@ -6,10 +6,13 @@
 #include "base/units.h"
 #include "extract/rows/comm_tasks.h"
 #include "json/scan_number.h"
+#include "json/text_end.h"
 
 #include <strings.h>
 
 #define NS_MAX 9.0e18           // the largest time in an int64_t
+#define INLINE inline __attribute__ ((always_inline))
+
 #define PLACES_MAX 18u          // decimals, of 19 digits
 
 /* Hash with FNV-1a, and set the highest bit, so that texts differ from small
@@ -67,47 +70,56 @@ static bool all_digits (struct raw raw, uint64_t *ret)
     return true;
 }
 
-/* Read a plain number, possibly in quotes, with at most 'most' decimals.
- * False, and nothing is read: there is something else.
+/* Read a plain number at '*at', possibly in quotes, with at most 'most'
+ * decimals.  False, and nothing is read: there is something else.
  */
-static inline bool take_plain (struct scan *s, unsigned most, uint64_t *digits,
+static INLINE bool take_plain (const char **at, unsigned most, uint64_t *digits,
                                unsigned *places)
 {
-    bool quoted = scan_peek (s) == '"';
-    const char *end = scan_plain (s->at + quoted, digits, places);
+    bool quoted = **at == '"';
+    const char *end = scan_plain (*at + quoted, digits, places);
 
-    if (!end || *places > most || (quoted && *end != '"') || s->failed)
+    if (!end || *places > most || (quoted && *end != '"'))
         return false;
-    s->at = end + quoted;
+    *at = end + quoted;
     return true;
 }
 
 /* Read an identifier, a number or a text; equal ones give equal results. */
 static bool read_id (struct scan *s, uint64_t *ret)
 {
+    char c = scan_peek (s);
     unsigned places;
     struct raw raw;
 
-    if (take_plain (s, 0, ret, &places))
+    if (take_plain (&s->at, 0, ret, &places))
         return true;
-    if (!take_raw (s, scan_peek (s), &raw))
+    if (!take_raw (s, c, &raw))
         return false;
     if (!all_digits (raw, ret))
         *ret = hash_text (raw.s, raw.n);
     return true;
 }
 
+/* Read a usual time at '*at'.  False, and nothing is read: it is none. */
+static INLINE bool take_time (const char **at, struct trace_time *t)
+{
+    unsigned places = 0;
+
+    t->n = 1;
+    t->plain = take_plain (at, PLACES_MAX, &t->digits, &places);
+    t->places = (uint8_t)places;
+    return t->plain;
+}
+
 static bool read_time (struct scan *s, struct trace_time *t)
 {
-    unsigned places;
+    char c = scan_peek (s);
     struct raw raw;
 
-    t->plain = take_plain (s, PLACES_MAX, &t->digits, &places);
-    t->places = (uint8_t)places;
-    t->n = 1;
-    if (t->plain)
-        return true;
-    if (!take_raw (s, scan_peek (s), &raw))
+    if (take_time (&s->at, t))
+        return !s->failed;
+    if (!take_raw (s, c, &raw))
         return false;
     if (raw.n == 0 || raw.n > TRACE_TIME_MAX)
         return scan_fail (s, "a time has %zu characters", raw.n);
@@ -170,6 +182,12 @@ bool trace_time_exact (const struct trace_time *t, double *ret)
     return us >= 0 && us <= NS_MAX / 1000;
 }
 
+/* A number that is too large is -1. */
+static int64_t count_of (uint64_t digits)
+{
+    return digits <= INT64_MAX ? (int64_t)digits : -1;
+}
+
 /* Read an integer, possibly in quotes; anything else is -1. */
 static bool read_count (struct scan *s, int64_t *ret)
 {
@@ -179,36 +197,34 @@ static bool read_count (struct scan *s, int64_t *ret)
     char c;
 
     *ret = -1;
-    if (take_plain (s, 0, &v, &places)) {
-        *ret = v <= INT64_MAX ? (int64_t)v : -1;
+    c = scan_peek (s);
+    if (take_plain (&s->at, 0, &v, &places)) {
+        *ret = count_of (v);
         return true;
     }
-    c = scan_peek (s);
     if (c != '"' && c != '-' && (c < '0' || c > '9'))
         return scan_skip (s);
     if (!take_raw (s, c, &raw))
         return false;
-    if (all_digits (raw, &v) && v <= INT64_MAX)
-        *ret = (int64_t)v;
+    if (all_digits (raw, &v))
+        *ret = count_of (v);
     return true;
 }
 
+enum { ARG_NAME, ARG_LABELS, ARG_KIND, ARG_SRC, ARG_DST, ARG_TRANSPORT,
+       ARG_SIZE, ARG_LINK, ARG_TYPE };
+
 static const struct predicted_key arg_fields[] = {
-    SCAN_FIELD ("name"),           SCAN_FIELD ("labels"),
-    SCAN_FIELD ("task type"),      SCAN_FIELD ("src rank"),
-    SCAN_FIELD ("dst rank"),       SCAN_FIELD ("transport type"),
-    SCAN_FIELD ("size(Byte)"),     SCAN_FIELD ("link type"),
-    SCAN_FIELD ("Task Type"),
+    [ARG_NAME] = SCAN_FIELD ("name"),
+    [ARG_LABELS] = SCAN_FIELD ("labels"),
+    [ARG_KIND] = SCAN_FIELD ("task type"),
+    [ARG_SRC] = SCAN_FIELD ("src rank"),
+    [ARG_DST] = SCAN_FIELD ("dst rank"),
+    [ARG_TRANSPORT] = SCAN_FIELD ("transport type"),
+    [ARG_SIZE] = SCAN_FIELD ("size(Byte)"),
+    [ARG_LINK] = SCAN_FIELD ("link type"),
+    [ARG_TYPE] = SCAN_FIELD ("Task Type"),
 };
-
-#define ARG_FIELDS 9
-
-/* Read a text with one of a few words; any other value is skipped. */
-static bool read_word (struct scan *s, const char **text, size_t *n)
-{
-    *text = NULL;
-    return scan_peek (s) == '"' ? scan_text (s, text, n) : scan_skip (s);
-}
 
 /* Before 2025 some devices have the type "Other" for nearly all tasks. */
 static enum trace_type task_type (const char *text, size_t n)
@@ -227,49 +243,118 @@ static enum trace_type task_type (const char *text, size_t n)
     return TRACE_TYPE_NONE;
 }
 
-static bool read_arg (struct scan *s, int field, struct trace_event *e)
+#define KIND_SAID 0x100         // a kind that is not empty
+
+/* Read a text with one of a few words; any other value is skipped, and -1. */
+static bool read_word (struct scan *s, int field, int64_t *ret)
 {
-    struct trace_task *t = &e->task;
     const char *text;
     size_t n;
 
+    *ret = -1;
+    if (scan_peek (s) != '"')
+        return scan_skip (s);
+    if (!scan_text (s, &text, &n))
+        return false;
+    if (field == ARG_KIND)
+        *ret = (int64_t)comm_task_kind (text, n) | (n > 0 ? KIND_SAID : 0);
+    else if (field == ARG_TRANSPORT)
+        *ret = comm_task_transport (text, n);
+    else if (field == ARG_LINK)
+        *ret = comm_task_link (text, n);
+    else
+        *ret = task_type (text, n);
+    return true;
+}
+
+/* Read the value of an argument but a text. */
+static bool read_arg (struct scan *s, int field, int64_t *ret)
+{
     switch (field) {
-    case 0:
-    case 1:
-        return scan_copy (s, e->text, sizeof (e->text));
-    case 3:
-        return read_count (s, &t->src);
-    case 4:
-        return read_count (s, &t->dst);
-    case 6:
-        return read_count (s, &t->size);
-    case 2:
-    case 5:
-    case 7:
-        t->known = t->known || field == 5;
-        if (!read_word (s, &text, &n) || !text)
-            return !s->failed;
-        t->has_kind = field == 2 ? n > 0 : t->has_kind;
-        if (field == 2)
-            t->kind = (uint8_t)comm_task_kind (text, n);
-        else if (field == 5)
-            t->transport = (uint8_t)comm_task_transport (text, n);
-        else
-            t->link = (uint8_t)comm_task_link (text, n);
-        return true;
-    case 8:
-        if (!read_word (s, &text, &n) || !text)
-            return !s->failed;
-        t->type = (uint8_t)task_type (text, n);
-        return true;
+    case ARG_SRC:
+    case ARG_DST:
+    case ARG_SIZE:
+        return read_count (s, ret);
+    case ARG_KIND:
+    case ARG_TRANSPORT:
+    case ARG_LINK:
+    case ARG_TYPE:
+        return read_word (s, field, ret);
     default:
+        *ret = 0;
         return scan_skip (s);
     }
+}
+
+static void set_arg (struct trace_task *t, int field, int64_t value)
+{
+    t->known = t->known || field == ARG_TRANSPORT;
+    if (field == ARG_SRC)
+        t->src = value;
+    else if (field == ARG_DST)
+        t->dst = value;
+    else if (field == ARG_SIZE)
+        t->size = value;
+    else if (value < 0)
+        return;                 // it is no word
+    else if (field == ARG_TRANSPORT)
+        t->transport = (uint8_t)value;
+    else if (field == ARG_LINK)
+        t->link = (uint8_t)value;
+    else if (field == ARG_TYPE)
+        t->type = (uint8_t)value;
+    else if (field == ARG_KIND) {
+        t->kind = (uint8_t)value;
+        t->has_kind = (value & KIND_SAID) != 0;
+    }
+}
+
+/* Take the value at the cursor: the last one again, or what 'read' reads. */
+static INLINE bool take_value (struct scan *s, struct key_predictor *keys,
+                               struct key_cursor *c, int field,
+                               bool (*read) (struct scan *s, int field,
+                                             int64_t *ret), int64_t *ret)
+{
+    const char *from = c->at;
+    uint64_t offset = s->offset;
+
+    if (key_cursor_again (c, ret))
+        return true;
+    key_cursor_leave (c, keys, s);
+    if (!read (s, field, ret))
+        return false;
+    key_predictor_keep (keys, s, from, offset, *ret);
+    *c = key_cursor_enter (keys, s);
+    return true;
+}
+
+static inline bool take_arg (struct trace_scan *t, struct key_cursor *c,
+                             int field, struct trace_event *e)
+{
+    uint64_t digits = 0;
+    unsigned places;
+    int64_t value;
+
+    if (field == ARG_NAME || field == ARG_LABELS) {
+        key_cursor_leave (c, &t->arg_keys, &t->s);
+        if (!scan_copy (&t->s, e->text, sizeof (e->text)))
+            return false;
+        *c = key_cursor_enter (&t->arg_keys, &t->s);
+        return true;
+    }
+    if ((field == ARG_SIZE || field == ARG_DST) &&
+        take_plain (&c->at, 0, &digits, &places))
+        value = count_of (digits);
+    else if (!take_value (&t->s, &t->arg_keys, c, field, read_arg, &value))
+        return false;
+    set_arg (&e->task, field, value);
+    return true;
 }
 
 static bool read_args (struct trace_scan *t, struct trace_event *e)
 {
     struct scan *s = &t->s;
+    struct key_cursor c;
     int field;
 
     if (scan_peek (s) != '{')
@@ -277,10 +362,12 @@ static bool read_args (struct trace_scan *t, struct trace_event *e)
     if (!scan_object (s))
         return false;
     key_predictor_begin (&t->arg_keys);
-    while ((field = key_predictor_next (&t->arg_keys, s)) != SCAN_DONE) {
-        if (!read_arg (s, field, e))
+    c = key_cursor_enter (&t->arg_keys, s);
+    while ((field = key_cursor_next (&c, &t->arg_keys, s)) != SCAN_DONE) {
+        if (!take_arg (t, &c, field, e))
             return false;
     }
+    key_cursor_leave (&c, &t->arg_keys, s);
     return !s->failed;
 }
 
@@ -293,29 +380,28 @@ static bool read_name (struct scan *s, struct trace_event *e)
     return true;
 }
 
-static bool read_ph (struct scan *s, struct trace_event *e)
+static bool read_ph (struct scan *s, int64_t *ret)
 {
     const char *text;
     size_t n;
 
     if (!scan_text (s, &text, &n))
         return false;
-    e->ph = n == 1 ? text[0] : '?';
+    *ret = n == 1 ? text[0] : '?';
     return true;
 }
 
-static bool read_cat (struct scan *s, struct trace_event *e)
+/* Read the category, -1 for one that does not matter. */
+static bool read_cat (struct scan *s, int64_t *ret)
 {
     char cat[16] = "";          // those that matter are shorter
 
     if (!scan_copy (s, cat, sizeof (cat)))
         return false;
-    if (strcmp (cat, "cpu_op") == 0)
-        e->cat = TRACE_CAT_CPU_OP;
-    else if (strcmp (cat, "HostToDevice") == 0)
-        e->cat = TRACE_CAT_FLOW;
-    else if (strcmp (cat, "GC") == 0)
-        e->cat = TRACE_CAT_GC;
+    *ret = strcmp (cat, "cpu_op") == 0         ? TRACE_CAT_CPU_OP
+           : strcmp (cat, "HostToDevice") == 0 ? TRACE_CAT_FLOW
+           : strcmp (cat, "GC") == 0           ? TRACE_CAT_GC
+                                               : -1;
     return true;
 }
 
@@ -332,42 +418,110 @@ static bool args_wanted (const struct trace_scan *t,
     return !e->has_pid || t->wanted (t->arg, e->pid);
 }
 
+enum { EVENT_NAME, EVENT_TS, EVENT_DUR, EVENT_ARGS, EVENT_PH, EVENT_PID,
+       EVENT_TID, EVENT_CAT, EVENT_ID };
+
 static const struct predicted_key event_fields[] = {
-    SCAN_FIELD ("ph"),  SCAN_FIELD ("name"), SCAN_FIELD ("pid"),
-    SCAN_FIELD ("tid"), SCAN_FIELD ("ts"),   SCAN_FIELD ("dur"),
-    SCAN_FIELD ("cat"), SCAN_FIELD ("args"), SCAN_FIELD ("id"),
+    [EVENT_NAME] = SCAN_FIELD ("name"), [EVENT_TS] = SCAN_FIELD ("ts"),
+    [EVENT_DUR] = SCAN_FIELD ("dur"),   [EVENT_ARGS] = SCAN_FIELD ("args"),
+    [EVENT_PH] = SCAN_FIELD ("ph"),     [EVENT_PID] = SCAN_FIELD ("pid"),
+    [EVENT_TID] = SCAN_FIELD ("tid"),   [EVENT_CAT] = SCAN_FIELD ("cat"),
+    [EVENT_ID] = SCAN_FIELD ("id"),
 };
 
-#define EVENT_FIELDS 9
+/* Read a value that is often that of the last event. */
+static bool read_short (struct scan *s, int field, int64_t *ret)
+{
+    uint64_t id = 0;
+    bool good;
 
-/* Read the value of the member whose key was read. */
-static bool read_member (struct trace_scan *t, int field,
-                         struct trace_event *e)
+    switch (field) {
+    case EVENT_PH:
+        return read_ph (s, ret);
+    case EVENT_CAT:
+        return read_cat (s, ret);
+    case EVENT_PID:
+    case EVENT_TID:
+    case EVENT_ID:
+        good = read_id (s, &id);
+        *ret = (int64_t)id;
+        return good;
+    default:
+        *ret = 0;
+        return scan_skip (s);
+    }
+}
+
+static void set_short (struct trace_event *e, int field, int64_t value)
+{
+    if (field == EVENT_PID) {
+        e->pid = (uint64_t)value;
+        e->has_pid = true;
+    } else if (field == EVENT_TID) {
+        e->tid = (uint64_t)value;
+    } else if (field == EVENT_PH) {
+        e->ph = (char)value;
+    } else if (field == EVENT_ID) {
+        e->id = (uint64_t)value;
+    } else if (field == EVENT_CAT && value >= 0) {
+        e->cat = (enum trace_cat)value;
+    }
+}
+
+/* Read a value that is another one for most events. */
+static bool read_long (struct trace_scan *t, int field, struct trace_event *e)
 {
     struct scan *s = &t->s;
 
     switch (field) {
-    case 0:
-        return read_ph (s, e);
-    case 1:
+    case EVENT_NAME:
         return read_name (s, e);
-    case 2:
-        return (e->has_pid = read_id (s, &e->pid));
-    case 3:
-        return read_id (s, &e->tid);
-    case 4:
+    case EVENT_TS:
         return read_time (s, &e->ts);
-    case 5:
+    case EVENT_DUR:
         return read_time (s, &e->dur);
-    case 6:
-        return read_cat (s, e);
-    case 7:
-        return args_wanted (t, e) ? read_args (t, e) : scan_skip_quick (s);
-    case 8:
-        return read_id (s, &e->id);
     default:
-        return scan_skip (s);
+        return args_wanted (t, e) ? read_args (t, e) : scan_skip_quick (s);
     }
+}
+
+/* Read a plain name at the cursor.  False: it is another one. */
+static inline bool take_name (struct key_cursor *c, struct trace_event *e)
+{
+    const char *end = text_plain_end (c->at + 1);
+    size_t n = (size_t)(end - c->at) - 1;
+
+    if (*c->at != '"' || *end != '"' || n >= sizeof (e->name))
+        return false;
+    for (size_t i = 0; i <= n; i += 16) // as a call takes longer
+        memcpy (e->name + i, c->at + 1 + i, 16);
+    e->name[n] = '\0';
+    e->name_size = (uint32_t)n;
+    c->at = end + 1;
+    return true;
+}
+
+static inline bool take_member (struct trace_scan *t, struct key_cursor *c,
+                                int field, struct trace_event *e)
+{
+    int64_t value;
+
+    if (field > EVENT_ARGS || field == SCAN_OTHER) {
+        if (!take_value (&t->s, &t->event_keys, c, field, read_short, &value))
+            return false;
+        set_short (e, field, value);
+        return true;
+    }
+    if (field == EVENT_NAME   ? take_name (c, e)
+        : field == EVENT_TS  ? take_time (&c->at, &e->ts)
+        : field == EVENT_DUR ? take_time (&c->at, &e->dur)
+                             : false)
+        return true;
+    key_cursor_leave (c, &t->event_keys, &t->s);
+    if (!read_long (t, field, e))
+        return false;
+    *c = key_cursor_enter (&t->event_keys, &t->s);
+    return true;
 }
 
 static void clear (struct trace_event *e)
@@ -392,8 +546,10 @@ void trace_scan_begin (struct trace_scan *t,
     t->events = 0;
     t->wanted = wanted;
     t->arg = arg;
-    key_predictor_init (&t->event_keys, event_fields, EVENT_FIELDS);
-    key_predictor_init (&t->arg_keys, arg_fields, ARG_FIELDS);
+    key_predictor_init (&t->event_keys, event_fields,
+                        sizeof (event_fields) / sizeof (event_fields[0]));
+    key_predictor_init (&t->arg_keys, arg_fields,
+                        sizeof (arg_fields) / sizeof (arg_fields[0]));
 }
 
 /* Enter the array of events. */
@@ -425,25 +581,41 @@ static void leave (struct trace_scan *t)
     (void)scan_end (&t->s);
 }
 
+/* Enter the next event.  False at the end, and on failure. */
+static inline bool next_event (struct trace_scan *t)
+{
+    struct scan *s = &t->s;
+
+    // what is usually between two of them
+    if (!t->first && !s->failed && memcmp (s->at, ", {", 3) == 0) {
+        s->at += 3;
+        s->depth++;
+        return true;
+    }
+    if (scan_element (s, &t->first))
+        return scan_object (s);
+    leave (t);
+    return false;
+}
+
 bool trace_scan_next (struct trace_scan *t, struct trace_event *e)
 {
     struct scan *s = &t->s;
+    struct key_cursor c;
     int field;
 
     if (!t->open && !(t->open = trace_scan_enter (t)))
         return false;
-    if (!scan_element (s, &t->first)) {
-        leave (t);
+    if (!next_event (t))
         return false;
-    }
     clear (e);
-    if (!scan_object (s))
-        return false;
     key_predictor_begin (&t->event_keys);
-    while ((field = key_predictor_next (&t->event_keys, s)) != SCAN_DONE) {
-        if (!read_member (t, field, e))
+    c = key_cursor_enter (&t->event_keys, s);
+    while ((field = key_cursor_next (&c, &t->event_keys, s)) != SCAN_DONE) {
+        if (!take_member (t, &c, field, e))
             return false;
     }
+    key_cursor_leave (&c, &t->event_keys, s);
     t->events += !s->failed;
     return !s->failed;
 }
