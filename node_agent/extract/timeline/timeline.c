@@ -103,10 +103,12 @@ static struct timeline_thread *thread (struct timeline *t, uint64_t pid,
                                        uint64_t tid, int *rc)
 {
     const uint64_t key[] = { pid, tid };
-    struct timeline_thread *th;
+    struct timeline_thread *th = timeline_thread (t, t->last_thread);
     bool is_new;
 
     *rc = 0;
+    if (t->last_thread < t->threads.n && th->pid == pid && th->tid == tid)
+        return th;
     if (t->threads.n == TIMELINE_THREADS_MAX &&
         !map_get (&t->threads, key)) {
         (void)timeline_too_much (t, "threads");
@@ -114,6 +116,8 @@ static struct timeline_thread *thread (struct timeline *t, uint64_t pid,
     }
     if (!(th = map_put (&t->threads, key, &is_new)))
         *rc = -ENOMEM;
+    else
+        t->last_thread = (uint32_t)(th - timeline_thread (t, 0));
     return th;
 }
 

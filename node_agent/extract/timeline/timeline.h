@@ -118,6 +118,7 @@ struct timeline {
     struct timeline_process *processes;
     uint32_t nprocesses, last_process;
     struct map threads;
+    uint32_t last_thread;       // its number
     struct timeline_op *ops;
     uint32_t nops;
     char *names;

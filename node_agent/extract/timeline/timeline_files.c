@@ -10,6 +10,7 @@
 #include "extract/timeline/timeline.h"
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -83,10 +84,13 @@ static int by_slice (const void *pa, const void *pb)
 
 static int add_name (struct timeline_files *f, const char *name)
 {
+    char (*names)[CAPTURE_NAME_MAX];
+
     if (f->n == SLICES_MAX)
         return 0;
-    if (!f->names && !(f->names = calloc (SLICES_MAX, NAME_SIZE)))
+    if (!(names = vec_one_more (f->names, f->n, NAME_SIZE)))
         return -ENOMEM;
+    f->names = names;
     (void)snprintf (f->names[f->n++], NAME_SIZE, "%s", name);
     return 0;
 }
