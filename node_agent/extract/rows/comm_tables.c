@@ -125,9 +125,9 @@ static char *comm_tables_append (char *p, const char *end, const char *s)
 }
 
 static bool add_links (struct comm_tables *t, const struct comm_op *op,
-                       const struct comm_figures *f)
+                       bool p2p, const struct comm_figures *f)
 {
-    struct matrix_fold *fold = t->folds[comm_op_is_p2p (op->name) ? 0 : 1];
+    struct matrix_fold *fold = t->folds[p2p ? 0 : 1];
     char name[8192], *p;
     const char *end = name + sizeof (name) - 1;
 
@@ -174,8 +174,9 @@ static int put_link (void *arg, const struct matrix_row *m)
 bool comm_tables_op (struct comm_tables *t, const struct comm_op *op,
                      const struct comm_task *tasks, size_t n)
 {
+    const bool p2p = comm_op_is_p2p (op->name);
     const struct comm_texts x = { op->name, op->group, op->step,
-                                  comm_type (comm_op_is_p2p (op->name)) };
+                                  comm_type (p2p) };
     struct comm_figures f;
 
     if (comm_figures (t->work, op, tasks, n, &f) < 0)
@@ -185,7 +186,7 @@ bool comm_tables_op (struct comm_tables *t, const struct comm_op *op,
     return (!batch_full (&t->time) || comm_tables_emit (t, &t->time)) &&
            (!WANTED (t, TABLE_BANDWIDTH) ||
             comm_buckets_put (&t->bandwidth, &x, &f, t->src, t->err)) &&
-           (!WANTED (t, TABLE_MATRIX) || add_links (t, op, &f));
+           (!WANTED (t, TABLE_MATRIX) || add_links (t, op, p2p, &f));
 }
 
 bool comm_tables_step_end (struct comm_tables *t)

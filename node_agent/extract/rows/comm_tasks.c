@@ -435,6 +435,7 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
                   const struct comm_task *tasks, size_t n,
                   struct comm_figures *f)
 {
+    unsigned jump = jump_of (op->name);
     uint32_t master;
     bool known;
 
@@ -456,7 +457,7 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
     if (known)
         master_span (tasks, n, master, f);
     for (uint32_t i = 0, end; i < n; i = end) {
-        struct plane p = { tasks, w->order + i, 0, jump_of (op->name) };
+        struct plane p = { tasks, w->order + i, 0, jump };
         uint32_t id = task_at (&p, 0)->plane;
 
         for (end = i; end < n && tasks[w->order[end]].plane == id; end++)

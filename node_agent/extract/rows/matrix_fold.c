@@ -140,7 +140,8 @@ void matrix_op_kind (const char *op, char *out, size_t max)
         if (!strchr ("sribaSRIBA", *p))
             continue;           // no word begins with this letter
         for (size_t w = 0; w < sizeof (words) / sizeof (words[0]); w++) {
-            if (strncasecmp (p, words[w], strlen (words[w])) == 0) {
+            if (words[w][0] == (*p | 32) &&
+                strncasecmp (p, words[w], strlen (words[w])) == 0) {
                 (void)snprintf (out, max, "%s", words[w]);
                 return;
             }
@@ -191,6 +192,20 @@ static int take_op (struct matrix_fold *f, const char *op, struct record *r)
     return number_of (f, &f->keys, r->kind, r->group, &r->key_number);
 }
 
+/* Set the transport, which is mostly that of the last record. */
+static int take_transport (struct matrix_fold *f, const char *transport,
+                           struct record *r)
+{
+    const struct record *last = f->n > 0 ? &f->records[f->n - 1] : NULL;
+    size_t n = strlen (transport);
+
+    if (!last || last->transport == TEXTS_NONE ||
+        !same_text (f, last->transport, transport, n))
+        return add_text (f, transport, n, &r->transport);
+    r->transport = last->transport;
+    return 0;
+}
+
 /* Set the texts of a record, and its kind, group and link. */
 static int take_texts (struct matrix_fold *f, const struct matrix_record *in,
                        struct record *r)
@@ -199,9 +214,7 @@ static int take_texts (struct matrix_fold *f, const struct matrix_record *in,
 
     if ((rc = take_op (f, in->op, r)) < 0 ||
         (rc = add_text (f, in->link, strlen (in->link), &r->link)) < 0 ||
-        (in->transport && (rc = add_text (f, in->transport,
-                                          strlen (in->transport),
-                                          &r->transport)) < 0))
+        (in->transport && (rc = take_transport (f, in->transport, r)) < 0))
         return rc;
     return number_of (f, &f->links, r->key_number, r->link, &r->link_number);
 }
@@ -307,8 +320,9 @@ static int link_row (const struct taker *t, const struct record *r, size_t n,
                                    .time_ms = m->time_ms,
                                    .bandwidth = m->bandwidth };
     }
-    (void)snprintf (kind, sizeof (kind), "%s-%s", text_at (t->f, r->kind),
-                    places[place].name);
+    // a kind is shorter than KIND_MAX
+    (void)stpcpy (stpcpy (stpcpy (kind, text_at (t->f, r->kind)), "-"),
+                  places[place].name);
     out.kind = kind;
     out.group = text_at (t->f, r->group);
     out.link = text_at (t->f, r->link);
