@@ -48,10 +48,7 @@ static const struct sums_table {
         " large_time NUMERIC, max_transit_time NUMERIC" PLACE,
         "step, transport_type, count(*), sum(mb), sum(ms), "
         LARGE ("mb", "mb", "ms") ", " LARGE ("ms", "mb", "ms") ", max(ms)",
-        "(SELECT step, transport_type, max(transit_size) AS mb,"
-        " max(transit_time) AS ms, rank, capture FROM CommAnalyzerBandwidth"
-        " GROUP BY capture, step, group_name, hccl_op_name, transport_type)",
-        "step, transport_type", TABLE_BANDWIDTH, 2, -1, 4, 5,
+        "temp.op_move", "step, transport_type", TABLE_BANDWIDTH, 2, -1, 4, 5,
         { BW_STEP, BW_TRANSPORT }, { BW_SIZE, BW_TIME, BW_SIZE, BW_TIME,
                                      BW_TIME } },
     [SUMS_PACKET] = {
@@ -322,17 +319,24 @@ unsigned capture_sums_row (const struct capture_sums *c, enum sums_id id,
 
 /* ---- again ---- */
 
+/* Find what each op moved by each transport, for the first rows and the sums of
+ * transports.
+ */
 static int find_firsts_again (sqlite3 *db, const char *captures,
                               struct err *err)
 {
     return db_execf (db, err, "DELETE FROM main.LinkRow WHERE NOT EXISTS"
                      " (SELECT 1 FROM main.CommAnalyzerBandwidth b WHERE"
                      " b.rowid=LinkRow.rowid AND b.capture NOT IN (%s));"
-                     "INSERT INTO main.LinkRow (rowid, packets)"
-                     " SELECT min(rowid), sum(count)"
-                     " FROM main.CommAnalyzerBandwidth WHERE capture IN (%s)"
-                     " GROUP BY capture, step, group_name, hccl_op_name,"
-                     " transport_type ORDER BY 1", captures, captures);
+                     "CREATE TEMP TABLE op_move AS SELECT min(rowid) AS first,"
+                     " sum(count) AS packets, step, transport_type,"
+                     " max(transit_size) AS mb, max(transit_time) AS ms, rank,"
+                     " capture FROM main.CommAnalyzerBandwidth WHERE capture IN"
+                     " (%s) GROUP BY capture, step, group_name, hccl_op_name,"
+                     " transport_type;"
+                     "INSERT INTO main.LinkRow (rowid, packets) SELECT first,"
+                     " packets FROM temp.op_move ORDER BY 1", captures,
+                     captures);
 }
 
 int capture_sums_again (sqlite3 *db, const char *captures, bool links,
@@ -351,7 +355,7 @@ int capture_sums_again (sqlite3 *db, const char *captures, bool links,
                        captures, t->name, t->again, t->from, captures,
                        t->group_by);
     }
-    return rc;
+    return rc < 0 ? rc : db_exec (db, "DROP TABLE temp.op_move", err);
 }
 
 /* ---- life ---- */
