@@ -32,7 +32,8 @@ struct build_ledger {           // begins as zeros
     struct store *store;
 };
 
-int build_ledger_open (struct build_ledger *l, const char *root,
+// the store only if facts are to be written
+int build_ledger_open (struct build_ledger *l, const char *root, bool store,
                        struct err *err);
 void build_ledger_close (struct build_ledger *l);
 

@@ -264,7 +264,7 @@ static int open_ledger (struct build_all *b)
 
     if (b->opt->out || b->njobs == 0)
         return 0;
-    return build_ledger_open (&b->to, b->opt->root, &err) == 0
+    return build_ledger_open (&b->to, b->opt->root, true, &err) == 0
                ? 0 : FAIL (EX_IOERR, "%s", err.text);
 }
 

@@ -137,7 +137,7 @@ static int build_and_print (const struct build_options *opt,
     return status;
 }
 
-int build_ledger_open (struct build_ledger *l, const char *root,
+int build_ledger_open (struct build_ledger *l, const char *root, bool store,
                        struct err *err)
 {
     char path[PATH_MAX];
@@ -146,7 +146,8 @@ int build_ledger_open (struct build_ledger *l, const char *root,
     if (!fileio_join (path, sizeof (path), root, "ledger.db"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     rc = ledger_open (path, &l->ledger, err);
-    return rc < 0 ? rc : store_open (root, l->ledger, &l->store, err);
+    return rc < 0 || !store ? rc
+                            : store_open (root, l->ledger, &l->store, err);
 }
 
 void build_ledger_close (struct build_ledger *l)

@@ -17,7 +17,7 @@ static int note_built (const struct archive *a, const char *job,
 {
     struct build_ledger l = { NULL, NULL };
     struct err err = { "" };
-    int rc = build_ledger_open (&l, a->root, &err);
+    int rc = build_ledger_open (&l, a->root, o != NULL, &err);
 
     if (rc == 0)
         rc = o ? build_ledger_note (&l, job, o, &err)
@@ -67,6 +67,8 @@ static int lock_root (const struct build_options *opt, int *lock)
         return 0;
     if (root_check_backup (opt->root, &err) < 0)
         return FAIL (EX_NOPERM, "%s; -o DIR builds elsewhere", err.text);
+    if (root_check_owner (opt->root, &err) < 0)
+        return FAIL (EX_NOPERM, "%s; or give -o DIR", err.text);
     if ((*lock = root_lock (opt->root, false, &err)) >= 0)
         return 0;
     return *lock == -EBUSY

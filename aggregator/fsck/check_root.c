@@ -57,7 +57,8 @@ int store_check (const char *root, bool repair, struct check_report *report,
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     if (access (root, F_OK) < 0)
         return err_sys (err, errno, "cannot open %s", root);
-    if (repair && (rc = root_check_owner (root, err)) < 0)
+    if (repair && ((rc = root_check_owner (root, err)) < 0 ||
+                   (rc = root_check_backup (root, err)) < 0))
         return rc;
     if ((lock = root_lock (root, false, err)) < 0)
         return lock;

@@ -362,6 +362,8 @@ static int read_id (const char *root, char id[ROOT_ID_SIZE], struct err *err)
     if (rc != -ENOENT || !fileio_has (root, "ledger.db"))
         return rc == -ENOENT ? err_set (err, ENOMEDIUM, "%s is not the root of "
                                         "an aggregator", root) : rc;
+    if ((rc = root_check_owner (root, err)) < 0)
+        return rc;
     if ((lock = root_lock (root, false, err)) < 0)
         return lock;
     rc = root_make_id (root, err);
@@ -414,7 +416,6 @@ static bool is_of_backup (const char *name)
            strcmp (name, "segments") == 0 || strcmp (name, NEW_FILE) == 0 ||
            strcmp (name, AUDIT_LOG) == 0 ||
            strncmp (name, ROOT_ID, strlen (ROOT_ID)) == 0 ||
-           strncmp (name, ROOT_BACKUP, strlen (ROOT_BACKUP)) == 0 ||
            // the cache of verbs that look into it
            strncmp (name, "catalogue.db", 12) == 0;
 }
@@ -422,9 +423,7 @@ static bool is_of_backup (const char *name)
 /* Only a backup, or nothing, may be there. */
 static int check_dir (const char *dir, struct err *err)
 {
-    bool ours = fileio_has (dir, ROOT_BACKUP);
-    char path[PATH_MAX], held[TREE_HELD_MAX];
-    struct tree segments;
+    bool ours = root_is_backup (dir);
     struct dirent *e;
     int listed = 0, rc = 0;
     DIR *d;
@@ -435,16 +434,13 @@ static int check_dir (const char *dir, struct err *err)
         return err_sys (err, errno, "cannot read %s", dir);
     while (rc == 0 && (e = fileio_next_entry (d, &listed))) {
         if (strcmp (e->d_name, "lock") != 0 &&
+            strncmp (e->d_name, ROOT_BACKUP, strlen (ROOT_BACKUP)) != 0 &&
             !(ours && is_of_backup (e->d_name)))
             rc = err_set (err, EEXIST, "%s has something else in it (%.80s): "
                           "name a directory for the backup alone", dir,
                           e->d_name);
     }
     (void)closedir (d);
-    if (rc == 0 && fileio_join (path, sizeof (path), dir, "segments"))
-        rc = backup_hold (path, &segments, held, err);
-    if (rc == 0)                // whose they are counts, since 'dir' is held
-        tree_close (&segments);
     return rc;
 }
 
@@ -503,7 +499,7 @@ static int mark (const struct backup *b)
     static const char text[] = "a backup: rollcall restore makes a root of it\n";
     char path[PATH_MAX];
 
-    if (fileio_has (b->dir, ROOT_BACKUP))
+    if (root_is_backup (b->dir))
         return 0;
     if (!fileio_join (path, sizeof (path), b->dir, ROOT_BACKUP))
         return err_set (b->err, ENAMETOOLONG, "path is too long: %s", b->dir);
@@ -511,15 +507,31 @@ static int mark (const struct backup *b)
                            b->err);
 }
 
+/* Whose the segments are counts, since 'dir' is held. */
+static int make_segments (const struct backup *b)
+{
+    char path[PATH_MAX], held[TREE_HELD_MAX];
+    struct tree segments;
+    int rc;
+
+    if (!fileio_join (path, sizeof (path), b->dir, "segments"))
+        return err_set (b->err, ENAMETOOLONG, "path is too long: %s", b->dir);
+    if ((rc = backup_hold (path, &segments, held, b->err)) == 0)
+        tree_close (&segments);
+    return rc;
+}
+
 static int make_held (struct backup *b)
 {
+    char id[ROOT_ID_SIZE];
     int lock, rc = check_dir (b->dir, b->err);
 
     if (rc < 0)
         return rc;
     if ((lock = root_lock (b->dir, false, b->err)) < 0)
         return lock;
-    if ((rc = mark (b)) == 0 && (rc = check_id (b)) == 0)
+    if ((rc = read_id (b->root, id, b->err)) == 0 && (rc = mark (b)) == 0 &&
+        (rc = make_segments (b)) == 0 && (rc = check_id (b)) == 0)
         rc = read_former (b);
     rc = rc < 0 ? rc : -ENOENT;
     for (unsigned i = 0; i < BACKUP_TRIES && rc == -ENOENT; i++)

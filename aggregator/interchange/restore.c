@@ -91,8 +91,9 @@ static int check (struct restoring *r)
 
     if (rc == 0 && report.damaged > 0)
         return err_set (r->err, EBADMSG, "the backup is damaged in %zu places "
-                        "(%s); the rest can be had: copy it, and rollcall fsck "
-                        "aggregator --repair sets aside what is damaged",
+                        "(%s); the rest can be had: copy it without its file "
+                        ROOT_BACKUP ", and rollcall fsck aggregator --repair "
+                        "sets aside what is damaged",
                         report.damaged, r->said);
     return rc;
 }

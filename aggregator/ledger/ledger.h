@@ -17,6 +17,7 @@
 #include "net/message.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 
 #define LEDGER_WORLD_MAX (1 << 22)       // ranks of a job that a ledger may
                                          // have
@@ -170,6 +171,8 @@ int ledger_open_read (const char *path, struct ledger **ret, struct err *err);
  */
 #define LEDGER_QUICK_BYTES (INT64_C (8) << 20)
 int ledger_open_quick (const char *path, struct ledger **ret, struct err *err);
+/* From now on its queries fail soon after *cancel is true. */
+void ledger_cancel (struct ledger *l, const atomic_bool *cancel);
 void ledger_close (struct ledger *l);           // l may be NULL
 
 /* Copy it, as it is after its last commit, to the file 'path', which is replaced

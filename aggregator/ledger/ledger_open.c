@@ -140,6 +140,11 @@ static void close_db (struct ledger *l)
     l->db = NULL;
 }
 
+void ledger_cancel (struct ledger *l, const atomic_bool *cancel)
+{
+    db_cancel (l->db, cancel);
+}
+
 void ledger_close (struct ledger *l)
 {
     if (!l)

@@ -80,6 +80,13 @@ bool aggregator_upkeep_has_turn (struct aggregator *a, int64_t now)
             a->keep.under_way);
 }
 
+/* What a thread of this process reads stays until it has ended. */
+static bool is_read (const struct aggregator *a)
+{
+    return (a->keep.reader && !root_reader_ended (a->keep.reader)) ||
+           (a->counting && !root_reader_ended (a->counting));
+}
+
 void aggregator_check_gc (struct aggregator *a, int64_t now)
 {
     int64_t began = clock_mono_ns ();
@@ -87,7 +94,7 @@ void aggregator_check_gc (struct aggregator *a, int64_t now)
     int rc;
 
     if (!a->gc || aggregator_upkeep_waits (a, now) || a->unrepaired ||
-        now < a->gc_next_ns || !aggregator_has_root (a) ||
+        now < a->gc_next_ns || !aggregator_has_root (a) || is_read (a) ||
         !aggregator_is_quiet (a))
         return;
     do

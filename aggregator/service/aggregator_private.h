@@ -149,7 +149,7 @@ struct aggregator {
     struct err gc_err;
     struct {                    // of what is kept
         struct root_reader *reader;     // makes the plan, or NULL
-        int64_t now_ns, mono_ns;        // when it was begun
+        int64_t now_ns;         // when it was begun
         struct retention_plan plan;
         struct steady_clock clock;
         bool under_way, has_next;

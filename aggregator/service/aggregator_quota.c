@@ -13,6 +13,7 @@
 #define WAITS_NS (8 * NS_PER_S)         // an OFFER is repeated every 2 s
 #define TELL_NS (600 * NS_PER_S)        // between lines about a job
 #define COUNT_PART 20           // a count takes at most this part of the time
+#define COUNT_AGAIN_NS (60 * NS_PER_S)  // after a failure
 
 const char *aggregator_job_of (struct aggregator *a,
                                struct ledger_item *i)
@@ -107,6 +108,14 @@ static int count (void *arg, struct ledger *ledger, struct store *store,
     return usage_count (&a->counted, ledger, store, clock_wall_ns (), err);
 }
 
+static void count_again (struct aggregator *a, const struct err *err)
+{
+    log_warn ("count-failed", "how much the root holds is not known: %s",
+              err->text);
+    a->usage_stale = true;
+    a->count_took_ns = COUNT_AGAIN_NS / COUNT_PART;
+}
+
 static void begin_count (struct aggregator *a, int64_t now)
 {
     struct err err = { "" };
@@ -114,8 +123,7 @@ static void begin_count (struct aggregator *a, int64_t now)
     a->usage_stale = false;
     a->count_began_ns = a->counted_ns = now;
     if (root_reader_begin (a->opt->root, count, a, &a->counting, &err) < 0)
-        log_warn ("count-failed", "how much the root holds is not known: %s",
-                  err.text);
+        count_again (a, &err);
 }
 
 /* What came since it began is not in it. */
@@ -128,8 +136,7 @@ static void end_count (struct aggregator *a, int64_t now)
     a->counted_ns = now;
     a->count_took_ns = now - a->count_began_ns;
     if (rc < 0) {
-        log_warn ("count-failed", "how much the root holds is not known: %s",
-                  err.text);
+        count_again (a, &err);
         usage_fini (&a->counted);
     } else {
         usage_merge (&a->counted, &a->since, clock_wall_ns ());
@@ -151,8 +158,11 @@ void aggregator_check_usage (struct aggregator *a, int64_t now)
 
 void aggregator_end_usage (struct aggregator *a)
 {
-    if (a->counting)
-        end_count (a, a->counted_ns);
+    root_reader_cancel (a->counting);
+    (void)root_reader_end (a->counting, NULL);
+    a->counting = NULL;
+    usage_fini (&a->counted);
+    usage_fini (&a->since);
     usage_fini (&a->usage);
     usage_fini (&a->promised);
 }

@@ -21,18 +21,14 @@
 #define DAY_NS (24 * 3600 * NS_PER_S)
 #define CLOCK_DAYS 400          // no data for so long: the clock may be wrong
 
-/* Whether the clock is not to be believed: it jumped, or the newest data is too
- * far away.
- */
-static int check_clock (struct aggregator *a, struct err *err)
+/* Whether the clock is not to be believed: the newest data is too far away. */
+static int check_clock (const struct aggregator *a, struct err *err)
 {
     const struct retention_plan *p = &a->keep.plan;
-    int64_t now_ns = a->keep.now_ns;
-    int64_t days = p->n == 0 ? 0 : (now_ns - p->jobs[0].last_ns) / DAY_NS;
-    int rc = steady_clock_look (&a->keep.clock, a->opt->root, now_ns,
-                                a->keep.mono_ns, err);
+    int64_t days = p->n == 0 ? 0
+                             : (a->keep.now_ns - p->jobs[0].last_ns) / DAY_NS;
 
-    return rc < 0 || llabs (days) <= CLOCK_DAYS ? rc
+    return llabs (days) <= CLOCK_DAYS ? 0
                : err_set (err, EDOM, "nothing is removed: the newest data came "
                           "%lld days %s now by this host's clock",
                           (long long)llabs (days),
@@ -75,9 +71,13 @@ static int make_plan (void *arg, struct ledger *ledger, struct store *store,
 /* All lists of chunks may have to be read: beside the loop. */
 static int begin_plan (struct aggregator *a, int64_t mono_ns, struct err *err)
 {
+    int rc;
+
     a->keep.now_ns = clock_wall_ns ();
-    a->keep.mono_ns = mono_ns;
-    return root_reader_begin (a->opt->root, make_plan, a, &a->keep.reader, err);
+    rc = steady_clock_look (&a->keep.clock, a->opt->root, a->keep.now_ns,
+                            mono_ns, err);
+    return rc < 0 ? rc
+                  : root_reader_begin (a->opt->root, make_plan, a, &a->keep.reader, err);
 }
 
 /* The plan is there.  What changed since it was begun is found when a job is to
@@ -128,6 +128,39 @@ static bool is_busy (struct aggregator *a, const char *job)
     return transfers_any (a->transfers, is_of_job, &d);
 }
 
+struct changes {
+    int64_t since_ns;
+    bool any;
+};
+
+static int see_fact (void *arg, const struct ledger_fact *f)
+{
+    struct changes *c = arg;
+
+    c->any = c->any || f->at_ns > c->since_ns;
+    return 0;
+}
+
+static int see_assignment (void *arg, const struct ledger_assignment *x)
+{
+    struct changes *c = arg;
+
+    c->any = c->any || x->at_ns > c->since_ns;
+    return 0;
+}
+
+/* Whether somebody tagged, merged or split it since the plan was begun, which may
+ * keep it: the next plan knows.
+ */
+static bool is_changed (struct aggregator *a, const char *job)
+{
+    struct changes c = { a->keep.now_ns, false };
+
+    return ledger_each_fact (a->ledger, job, 0, see_fact, &c, NULL) < 0 ||
+           ledger_each_assignment (a->ledger, job, see_assignment, &c, NULL) <
+               0 || c.any;
+}
+
 static void remove_one (struct aggregator *a, const struct retention_job *j)
 {
     const struct remove_what what = {
@@ -138,7 +171,7 @@ static void remove_one (struct aggregator *a, const struct retention_job *j)
     struct removal done = { .files = 0 };
     struct err err = { "" };
 
-    if (is_busy (a, j->job)) {
+    if (is_busy (a, j->job) || is_changed (a, j->job)) {
         a->keep.skipped++;
         return;
     }
@@ -270,6 +303,7 @@ void aggregator_add_retention (const struct aggregator *a, struct json *status)
 
 void aggregator_end_retention (struct aggregator *a)
 {
+    root_reader_cancel (a->keep.reader);
     (void)root_reader_end (a->keep.reader, NULL);
     a->keep.reader = NULL;
     retention_free (&a->keep.plan);

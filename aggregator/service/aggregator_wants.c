@@ -246,7 +246,8 @@ static int add_want (struct aggregator *a, const struct want *like, bool again,
     int rc = wants_add (&a->wants, like, again, ret, err);
     struct want gone;
 
-    if (rc != -ENOSPC || !wants_give_way (&a->wants, is_there, a, &gone))
+    if (rc != -ENOSPC || !wants_has_room (&a->wants, like->job) ||
+        !wants_give_way (&a->wants, is_there, a, &gone))
         return rc;
     gone.state = WANT_GONE;
     PRINT (gone.why, "its agent is not connected, and others are wanted");

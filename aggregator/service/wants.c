@@ -253,6 +253,11 @@ int wants_add (struct wants *w, const struct want *like, bool again,
     return 1;
 }
 
+bool wants_has_room (const struct wants *w, const char *job)
+{
+    return count_open (w, job) < WANTS_OF_JOB;
+}
+
 bool wants_give_way (struct wants *w,
                      bool (*is_there) (void *arg, const struct want *one),
                      void *arg, struct want *ret)

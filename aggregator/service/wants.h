@@ -59,6 +59,9 @@ void wants_fini (struct wants *w);
 int wants_add (struct wants *w, const struct want *like, bool again,
                struct want **ret, struct err *err);
 
+/* Whether the job may have more open wants. */
+bool wants_has_room (const struct wants *w, const char *job);
+
 /* Make room for another one: forget the oldest open want that nobody 'is_there'
  * for, which is '*ret' then.  False: there is none, or there is room.
  */

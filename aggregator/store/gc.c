@@ -79,10 +79,11 @@ int gc_count_job (struct ledger *ledger, const struct store *store,
     int64_t seq = 0;
     int rc;
 
-    do
+    do {
+        m.chunks = 0;           // of each query: else one would end at a list
         rc = ledger_mark_items (ledger, job, &seq, AT_ONCE, mark_list, &m,
                                 err);
-    while (rc > 0);
+    } while (rc > 0);
     return rc;
 }
 

@@ -59,9 +59,13 @@ int root_check_owner (const char *root, struct err *err)
 {
     const struct passwd *owner;
     char name[64], word[SHELL_WORD (sizeof (name))];
+    char path[PATH_MAX];
     struct stat st;
 
-    if (geteuid () != 0 || stat (root, &st) < 0 || st.st_uid == 0)
+    // the directory may be that of a volume
+    if (geteuid () != 0 ||
+        !fileio_join (path, sizeof (path), root, "ledger.db") ||
+        (stat (path, &st) < 0 && stat (root, &st) < 0) || st.st_uid == 0)
         return 0;
     if ((owner = getpwuid (st.st_uid)))
         PRINT (name, "%s", owner->pw_name);
@@ -72,9 +76,18 @@ int root_check_owner (const char *root, struct err *err)
                     "command", root, name, shell_word (name, word));
 }
 
+bool root_is_backup (const char *root)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    return fileio_join (path, sizeof (path), root, ROOT_BACKUP) &&
+           lstat (path, &st) == 0 && S_ISREG (st.st_mode);
+}
+
 int root_check_backup (const char *root, struct err *err)
 {
-    return fileio_has (root, ROOT_BACKUP)
+    return root_is_backup (root)
                ? err_set (err, EPERM, "%s is a backup, which nothing but rollcall "
                           "backup may change: rollcall restore makes a root of "
                           "it", root) : 0;

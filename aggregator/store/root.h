@@ -29,14 +29,15 @@
 int root_lock (const char *root, bool make, struct err *err);
 
 /* Whether this process may change the root by itself.  -EPERM: it is root, and
- * the root is another user's, whose service could not open what root makes.
+ * the ledger is another user's, whose service could not open what root makes.
  */
 int root_check_owner (const char *root, struct err *err);
 
-/* A backup looks like a root, but is only to be read: ROOT_BACKUP is a file that
- * marks it.  -EPERM: the root is a backup.
+/* A backup looks like a root, but is only to be read: a file ROOT_BACKUP marks
+ * it.  -EPERM: the root is a backup.
  */
-#define ROOT_BACKUP "backup"
+#define ROOT_BACKUP "is-a-backup"
+bool root_is_backup (const char *root);
 int root_check_backup (const char *root, struct err *err);
 
 /* Whether the locked root still has this name; false only if it was removed or

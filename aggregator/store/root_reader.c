@@ -19,7 +19,7 @@ struct root_reader {
     root_reader_fn *fn;
     void *arg;
     pthread_t thread;
-    atomic_bool ended;
+    atomic_bool ended, cancel;
     int rc;
     struct err err;
 };
@@ -29,6 +29,7 @@ static void *work (void *arg)
     struct root_reader *r = arg;
 
     r->rc = r->fn (r->arg, r->ledger, r->store, &r->err);
+    lease_end (&r->lease);      // whoever waits for it may look late
     atomic_store (&r->ended, true);
     return NULL;
 }
@@ -51,6 +52,7 @@ static int open_root (struct root_reader *r, const char *root, struct err *err)
     if ((rc = lease_take (root, "the aggregator itself", &r->lease, err)) < 0 ||
         (rc = ledger_open_quick (path, &r->ledger, err)) < 0)
         return rc;
+    ledger_cancel (r->ledger, &r->cancel);
     return store_open_read (root, &r->store, err);
 }
 
@@ -78,6 +80,12 @@ int root_reader_begin (const char *root, root_reader_fn *fn, void *arg,
 bool root_reader_ended (const struct root_reader *r)
 {
     return atomic_load (&r->ended);
+}
+
+void root_reader_cancel (struct root_reader *r)
+{
+    if (r)
+        atomic_store (&r->cancel, true);
 }
 
 int root_reader_end (struct root_reader *r, struct err *err)

@@ -11,7 +11,8 @@
 struct root_reader;
 
 /* Runs in the thread, with a ledger and a store of its own: both as they were
- * when it began.  Nothing is collected meanwhile (store/lease.h).
+ * when it began.  Nothing is collected meanwhile (store/lease.h).  Once it is
+ * cancelled, its queries fail.
  */
 typedef int root_reader_fn (void *arg, struct ledger *l, struct store *s,
                             struct err *err);
@@ -20,6 +21,9 @@ typedef int root_reader_fn (void *arg, struct ledger *l, struct store *s,
 int root_reader_begin (const char *root, root_reader_fn *fn, void *arg,
                        struct root_reader **ret, struct err *err);
 bool root_reader_ended (const struct root_reader *r);
+
+/* Let it end soon.  'r' may be NULL. */
+void root_reader_cancel (struct root_reader *r);
 
 /* Wait until it has ended, and free it: what 'fn' returned.  'r' may be NULL. */
 int root_reader_end (struct root_reader *r, struct err *err);

@@ -15,6 +15,8 @@
 #define STEADY_CLOCK_JUMP_S (24 * 3600) // larger differences are jumps
 #define STEADY_CLOCK_WAIT_S (72 * 3600) // for so long somebody, or a time
                                         // server, can correct it: a weekend
+#define STEADY_CLOCK_OFF_S (30 * 24 * 3600)     // a host can be off for so long
+                                        // without waiting anew
 
 struct steady_clock {           // begins as zeros
     int64_t wall_ns, mono_ns;   // when it was last looked at; mono_ns 0: by an

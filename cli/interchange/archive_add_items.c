@@ -79,6 +79,7 @@ struct added {
     uint32_t path;
     int64_t newest_ns;
     uint64_t bytes, files;
+    struct digest rows;
 };
 
 /* Of captures of a job that have one rank and name only the newest counts, as if
@@ -107,13 +108,15 @@ static int note_added (struct adding_all *all, const struct add_capture *c,
         known->newest_ns = c->look.newest_ns;
         known->bytes = c->look.tree_bytes;
         known->files = c->look.tree_files;
+        known->rows = i->content;
         return known->path == TEXTS_NONE
                    ? err_set (err, ENOMEM, "no memory for captures") : 0;
     }
     if (strcmp (texts_at (&a->paths, known->path), c->path) == 0 ||
         (known->newest_ns == c->look.newest_ns &&
          known->bytes == c->look.tree_bytes &&
-         known->files == c->look.tree_files))
+         known->files == c->look.tree_files &&
+         digest_is (&known->rows, &i->content)))
         return 0;
     PRINT (why, "%s has its name and rank, and of both in one job only the "
            "newest counts", texts_at (&a->paths, known->path));

@@ -189,6 +189,30 @@ static void test_pinned_meanwhile (void **state)
     assert_false (has (s, "b"));
 }
 
+/* A tag that somebody gave after the plan was begun may keep the job. */
+static void test_tagged_meanwhile (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+    struct ledger_fact tag = { .by = "" };
+
+    keep (s, RETENTION_LAST, "0");
+    deliver (s, 1, "a", "c1");
+    deliver (s, 2, "b", "c2");
+    check (s, now);
+    check (s, now += 5 * NS_PER_S);
+    PRINT (tag.job, "a");
+    PRINT (tag.key, FACT_TAG);
+    PRINT (tag.value, "release");
+    tag.at_ns = s->a.keep.now_ns + 1;
+    assert_int_equal (ledger_set_fact (s->a.ledger, &tag, NULL), 1);
+    for (int i = 0; i < 3; i++)
+        check (s, s->a.keep.go_on_ns);
+    assert_int_equal (s->a.keep.skipped, 1);
+    assert_true (has (s, "a"));
+    assert_false (has (s, "b"));
+}
+
 /* A removal that takes long does not take all of the time. */
 static void test_pauses (void **state)
 {
@@ -360,7 +384,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         SERVICE_TEST (test_days), SERVICE_TEST (test_busy),
         SERVICE_TEST (test_busy_scope), SERVICE_TEST (test_newer),
-        SERVICE_TEST (test_pinned_meanwhile), SERVICE_TEST (test_clock),
+        SERVICE_TEST (test_pinned_meanwhile), SERVICE_TEST (test_tagged_meanwhile), SERVICE_TEST (test_clock),
         SERVICE_TEST (test_clock_jumps), SERVICE_TEST (test_clock_of_1970),
         SERVICE_TEST (test_pauses), SERVICE_TEST (test_collected_later),
         SERVICE_TEST (test_turn),

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void test_id_is_made_once (void **state)
 {
@@ -44,6 +46,9 @@ static void test_backup_is_no_root (void **state)
 
     assert_int_equal (root_check_backup (r->dir, &err), 0);
     assert_true (fileio_join (path, sizeof (path), r->dir, ROOT_BACKUP));
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (root_check_backup (r->dir, &err), 0);
+    assert_int_equal (rmdir (path), 0);
     assert_int_equal (fileio_replace (path, "", 0, 0600, &err), 0);
     assert_int_equal (root_check_backup (r->dir, &err), -EPERM);
 }

@@ -57,6 +57,17 @@ static void test_restart (void **state)
     assert_int_equal (look (*state, &c[4], NOW + 93 * DAY, 1 * HOUR), 0);
 }
 
+/* A host that is on every third day waits for three days, not for ever. */
+static void test_off_often (void **state)
+{
+    for (int day = 0; day <= 9; day += 3) {
+        struct steady_clock c = { .wall_ns = 0 };
+
+        assert_int_equal (look (*state, &c, NOW + day * DAY, HOUR),
+                          day == 3 ? -EAGAIN : day == 9 ? -EAGAIN : 0);
+    }
+}
+
 static void test_damaged (void **state)
 {
     struct root *r = *state;
@@ -74,7 +85,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_steady), ROOT_TEST (test_jumps),
-        ROOT_TEST (test_restart), ROOT_TEST (test_damaged),
+        ROOT_TEST (test_restart), ROOT_TEST (test_off_often),
+        ROOT_TEST (test_damaged),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
