@@ -7,6 +7,7 @@
 #include "archive/capture_place.h"
 #include "base/units.h"
 #include "model/beside.h"
+#include "model/job_mark.h"
 #include "options/shell.h"
 #include "shared/root.h"
 #include "shared/view.h"
@@ -17,8 +18,6 @@
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
-
-#define SHIPMENT_NAME "rollcall.shipment"       // of a capture's rows
 
 struct getting {
     const struct command_spec *command;         // for messages
@@ -69,15 +68,19 @@ static int open_out (struct getting *g, struct err *err)
     return rc;
 }
 
-/* Whether --file names it. */
+/* Whether --file names it, or it is no shipment that an earlier add took for a
+ * raw file.
+ */
 static bool has_file (const struct getting *g, const struct ledger_item *i)
 {
     const char *slash = strrchr (i->path, '/');
 
-    return !g->file || (i->kind == ITEM_RAW &&
-                        (fnmatch (g->file, i->path, FNM_NOESCAPE) == 0 ||
-                         (slash && !strchr (g->file, '/') &&
-                          fnmatch (g->file, slash + 1, FNM_NOESCAPE) == 0)));
+    if (!g->file)
+        return i->kind == ITEM_ROWS || strcmp (i->path, SHIPMENT_NAME) != 0;
+    return i->kind == ITEM_RAW &&
+           (fnmatch (g->file, i->path, FNM_NOESCAPE) == 0 ||
+            (slash && !strchr (g->file, '/') &&
+             fnmatch (g->file, slash + 1, FNM_NOESCAPE) == 0));
 }
 
 static bool is_wanted (const struct getting *g, const struct ledger_item *i)

@@ -9,9 +9,13 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define JOB_MARK_NAME ".rollcall-job"
+#define SHIPMENT_NAME "rollcall.shipment"       // of a capture's rows, that
+                                                // `archive get` lays into it
 #define JOB_MARK_ID_MAX 256             // bytes of a job's id, and its NUL
 
 struct job_mark {
@@ -19,6 +23,15 @@ struct job_mark {
     int64_t rank;                       // -1: of all ranks (OUT/captures)
     int64_t world_size;                 // -1: not known
 };
+
+/* Whether a file of this name in a capture's own directory is rollcall's: it is
+ * not part of the capture, and is not delivered.
+ */
+static inline bool job_mark_is_ours (const char *name)
+{
+    return strcmp (name, JOB_MARK_NAME) == 0 ||
+           strcmp (name, SHIPMENT_NAME) == 0;
+}
 
 /* Mark the existing 'dir' before anything is written into it.  Repeating a mark
  * changes nothing.  In a rank's directory the mark replaces another job's.  A
