@@ -20,6 +20,7 @@
 #include "builder/results.h"
 #include "discovery/find.h"
 #include "extract/extract.h"
+#include "identity/recall.h"
 #include "jobs/jobs.h"
 #include "shared/progress.h"
 #include "summary/job_list.h"
@@ -65,6 +66,7 @@ struct analysis {
     struct found_list found;
     struct select_item *items;          // one for each that was found; those of
     size_t nitems;                      // the job that is built come first
+    struct recalled *recalled;          // of found.items
     struct jobs jobs;                   // once they were read
     size_t printed;                     // documents, with --all-jobs
     bool divided;

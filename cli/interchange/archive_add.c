@@ -184,6 +184,7 @@ static void end_all (struct adding_all *all)
 {
     for (unsigned t = 0; t < all->threads; t++)
         content_writer_destroy (all->writers[t]);
+    job_marks_fini (&all->marks);
     texts_fini (&all->jobs);
     free (all->scoped);
 }
