@@ -110,6 +110,10 @@ int analyze_find (struct analysis *a);
  */
 int analyze_plan (struct analysis *a);
 
+/* Fill in what rollcall knew of a capture that it laid there. */
+void analyze_recall (const struct analysis *a, size_t source,
+                     struct capture *c);
+
 /* Record the result of analysing a capture that was examined before. */
 void analyze_tell_raw (const struct analysis *a, size_t source,
                        struct capture *c);

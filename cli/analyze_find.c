@@ -46,6 +46,14 @@ int analyze_find (struct analysis *a)
     return 0;
 }
 
+void analyze_recall (const struct analysis *a, size_t source,
+                     struct capture *c)
+{
+    recall_fill (&a->recalled[source], c);
+    if (!*c->host)
+        PRINT (c->host, "%s", a->recalled[source].host);
+}
+
 static int look_at (struct analysis *a, size_t i, struct err *err)
 {
     struct extract_look look;
@@ -55,7 +63,9 @@ static int look_at (struct analysis *a, size_t i, struct err *err)
     capture_init (c);
     if ((rc = extract_glance (a->found.items[i].path, c, &look, err)) < 0)
         return rc;
-    recall_fill (&a->recalled[i], c);
+    a->items[i].agent_host = a->recalled[i].host;
+    a->items[i].host_is_agents = c->host[0] == '\0';
+    analyze_recall (a, i, c);
     a->items[i].weight = look.work_bytes;
     a->items[i].source = i;
     a->items[i].skip = c->state != CAPTURE_COMPLETE;

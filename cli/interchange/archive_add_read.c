@@ -111,7 +111,7 @@ static int write_rows (struct add_capture *c, int fd, uint64_t *size,
     }
     c->rank = capture.rank == CAPTURE_NO_RANK ? -1 : capture.rank;
     PRINT (c->capture_name, "%s", capture.name);
-    PRINT (c->host, "%s", capture.host);
+    PRINT (c->host, "%s", *capture.host ? capture.host : c->recalled.host);
     if (rc == 0)
         rc = shipment_finish (w, &capture, size, err);
     capture_fini (&capture);

@@ -78,8 +78,6 @@ void recall_fill (const struct recalled *r, struct capture *c)
         c->rank = r->rank;
     if (c->world_size == 0)
         c->world_size = r->world_size;
-    if (!*c->host)
-        PRINT (c->host, "%s", r->host);
     if (!*e->job)
         PRINT (e->job, "%s", r->job);
     if (!*e->host_key)

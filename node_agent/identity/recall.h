@@ -24,7 +24,9 @@ struct recalled {
 void recall_capture (struct job_marks *m, int above, const char *name,
                      struct recalled *ret);
 
-/* Fill in what the capture does not say itself. */
+/* Fill in what the capture does not say itself, as an agent would: all but its
+ * host.
+ */
 void recall_fill (const struct recalled *r, struct capture *c);
 
 #endif
