@@ -20,6 +20,7 @@
 #include "builder/results.h"
 #include "discovery/find.h"
 #include "extract/extract.h"
+#include "identity/recall.h"
 #include "jobs/jobs.h"
 #include "shared/progress.h"
 #include "summary/job_list.h"
@@ -65,6 +66,7 @@ struct analysis {
     struct found_list found;
     struct select_item *items;          // one for each that was found; those of
     size_t nitems;                      // the job that is built come first
+    struct recalled *recalled;          // of found.items
     struct jobs jobs;                   // once they were read
     size_t printed;                     // documents, with --all-jobs
     bool divided;
@@ -107,6 +109,10 @@ int analyze_find (struct analysis *a);
  * needs a->out.
  */
 int analyze_plan (struct analysis *a);
+
+/* Fill in what rollcall knew of a capture that it laid there. */
+void analyze_recall (const struct analysis *a, size_t source,
+                     struct capture *c);
 
 /* Record the result of analysing a capture that was examined before. */
 void analyze_tell_raw (const struct analysis *a, size_t source,

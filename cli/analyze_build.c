@@ -68,6 +68,7 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
     int rc = extract_capture (a->found.items[source].path, &a->steps, sink, c,
                               err);
 
+    analyze_recall (a, source, c);
     if (rc == 0)
         analyze_tell_raw (a, source, c);
     return rc;

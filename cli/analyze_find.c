@@ -2,8 +2,10 @@
 #include "analyze.h"
 
 #include "base/thread.h"
+#include "store/fileio.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
 #define LOOKED_AT_ONCE 32       // captures: fewer than that need no thread
@@ -44,6 +46,14 @@ int analyze_find (struct analysis *a)
     return 0;
 }
 
+void analyze_recall (const struct analysis *a, size_t source,
+                     struct capture *c)
+{
+    recall_fill (&a->recalled[source], c);
+    if (!*c->host)
+        PRINT (c->host, "%s", a->recalled[source].host);
+}
+
 static int look_at (struct analysis *a, size_t i, struct err *err)
 {
     struct extract_look look;
@@ -53,6 +63,9 @@ static int look_at (struct analysis *a, size_t i, struct err *err)
     capture_init (c);
     if ((rc = extract_glance (a->found.items[i].path, c, &look, err)) < 0)
         return rc;
+    a->items[i].agent_host = a->recalled[i].host;
+    a->items[i].host_is_agents = c->host[0] == '\0';
+    analyze_recall (a, i, c);
     a->items[i].weight = look.work_bytes;
     a->items[i].source = i;
     a->items[i].skip = c->state != CAPTURE_COMPLETE;
@@ -81,6 +94,24 @@ static int looked (int rc, const struct err *err)
     return rc < 0 ? FAIL (EX_OSERR, "%s", err->text) : 0;
 }
 
+static void recall_all (struct analysis *a)
+{
+    struct job_marks marks = { .last[0].is = false };
+    char dir[PATH_MAX];
+
+    for (size_t i = 0; i < a->found.n; i++) {
+        const struct found *f = &a->found.items[i];
+        size_t n = (size_t)(f->name - f->path);
+        int above;
+
+        PRINT (dir, "%.*s", n > 0 ? (int)n : 1, n > 0 ? f->path : ".");
+        above = open (dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        recall_capture (&marks, above, f->name, &a->recalled[i]);
+        fileio_close (above);
+    }
+    job_marks_fini (&marks);
+}
+
 static int look_at_all (struct analysis *a)
 {
     struct thread_pieces pieces = {
@@ -92,8 +123,10 @@ static int look_at_all (struct analysis *a)
     struct err err = { "" };
 
     a->items = calloc (a->found.n, sizeof (*a->items));
-    if (!a->items)
+    a->recalled = calloc (a->found.n, sizeof (*a->recalled));
+    if (!a->items || !a->recalled)
         return FAIL (EX_OSERR, "no memory for %zu captures", a->found.n);
+    recall_all (a);
     a->nitems = a->found.n;
     if (threads > pieces.n)
         threads = (unsigned)pieces.n;

@@ -2,48 +2,16 @@
 #include "analyze.h"
 
 #include "base/utf8.h"
-#include "model/job_mark.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define CHANGED_BYTES 9         // "-" and 8 digits
-#define MARK_LEVELS 2           // of directories above a capture: OUT/captures
-                                // has some in rankN
-
-/* The id that `rollcall run` left in the directory that it created for
- * captures.
- */
-static void read_mark (const char *path, char job[EVIDENCE_TEXT_MAX])
-{
-    char dir[PATH_MAX];
-    struct job_mark mark;
-
-    PRINT (dir, "%s", path);
-    for (int i = 0; i < MARK_LEVELS; i++) {
-        const char *parent = dirname (dir);
-        int fd = open (parent, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
-
-        if (fd < 0)
-            return;
-        rc = job_mark_read (fd, &mark);
-        (void)close (fd);
-        if (rc == 0) {
-            (void)snprintf (job, EVIDENCE_TEXT_MAX, "%s", mark.job);
-            return;
-        }
-        if (parent != dir)
-            PRINT (dir, "%s", parent);
-    }
-}
-
 static int divide (struct analysis *a, struct select_item *items, size_t n,
                    struct err *err)
 {
@@ -51,8 +19,6 @@ static int divide (struct analysis *a, struct select_item *items, size_t n,
     int rc = list ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < n && list; i++) {
-        read_mark (a->found.items[items[i].source].path,
-                   items[i].capture.evidence.job);
         list[i] = (struct jobs_capture){ &items[i].capture, &items[i].groups,
                                          items[i].rank, JOBS_NONE };
     }

@@ -253,6 +253,7 @@ static void verb_analyze_fini (struct analysis *a)
     publish_close (&a->out);
     select_free (a->items, a->found.n);
     free (a->items);
+    free (a->recalled);
     free (a->raw);
     jobs_fini (&a->jobs);
     free (a->job_of);

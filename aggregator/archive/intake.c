@@ -161,6 +161,17 @@ int intake_find_job (struct intake *in, struct ledger_item *item,
     return rc;
 }
 
+bool intake_is_assumed (struct intake *in, const char *job)
+{
+    struct ledger_summary sum = { .assumed = 0 };
+    int rc = intake_enter (in, NULL);
+
+    if (rc == 0)
+        (void)intake_leave (in, ledger_summary (in->ledger, job, &sum, NULL),
+                            NULL);
+    return sum.assumed > 0;
+}
+
 int intake_has_same (struct intake *in, const struct ledger_item *item,
                      struct err *err)
 {

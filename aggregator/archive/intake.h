@@ -77,6 +77,11 @@ int intake_flush (struct intake *in, struct err *err);
 int intake_find_job (struct intake *in, struct ledger_item *item,
                      struct err *err);
 
+/* Whether captures were assigned to the job without evidence that they are of
+ * it; false if that cannot be read.
+ */
+bool intake_is_assumed (struct intake *in, const char *job);
+
 /* Whether the root has the item's content under its name in its job, of whatever
  * date: 1, 0; and how many items a job has there that are not lost.
  */

@@ -2,6 +2,7 @@
 #include "archive/remove.h"
 
 #include "archive/audit.h"
+#include "archive/job_facts.h"
 #include "base/vec.h"
 #include "options/shell.h"
 #include "store/fileio.h"
@@ -231,30 +232,84 @@ static int set_fact (struct ledger *ledger, struct store *store,
     return store_commit (store, ledger, &change, err);
 }
 
-static int find_command (void *arg, const struct ledger_fact *f)
-{
-    bool *found = arg;
+/* ---- what was said of a job ---- */
 
-    *found = *found || (strcmp (f->key, FACT_COMMAND) == 0 && !f->gone &&
-                        strcmp (f->value, NO_COMMAND) != 0);
-    return 0;
+/* What of it ends with the job's last capture. */
+struct sayings {
+    const struct remove_what *what;
+    struct job_facts facts;
+    struct size_claim expected;         // 0 ranks: no longer said
+    bool claimed;
+};
+
+static int end_fact (void *arg, const struct ledger_fact *old)
+{
+    struct sayings *s = arg;
+    struct ledger_fact f = *old;
+    bool command = strcmp (f.key, FACT_COMMAND) == 0;
+
+    if (f.gone || (!command && strcmp (f.key, FACT_TAG) != 0))
+        return 0;
+    if (command && strcmp (f.value, NO_COMMAND) == 0)
+        return 0;
+    if (command)                // what comes again may have another
+        PRINT (f.value, NO_COMMAND);
+    f.gone = !command;
+    f.at_ns = s->what->now_ns;
+    PRINT (f.by, "%s", s->what->by);
+    return vec_push (&s->facts.list, &s->facts.n, &f, sizeof (f));
 }
 
-/* Nobody forgets the command of a job without captures later.  What comes of the
- * job again may have one.
- */
-static int drop_command (struct ledger *ledger, struct store *store,
-                         const struct remove_what *what, struct err *err)
+static int find_expected (struct ledger *ledger, struct sayings *s,
+                          struct err *err)
 {
-    struct ledger_fact f = { .key = FACT_COMMAND, .value = NO_COMMAND,
-                             .at_ns = what->now_ns };
-    bool found = false;
-    int rc = ledger_each_fact (ledger, what->job, 0, find_command, &found,
-                               err);
+    struct size_claims claims;
+    int rc = ledger_size_claims (ledger, s->what->job, &claims, err);
 
-    PRINT (f.job, "%s", what->job);
-    PRINT (f.by, "%s", what->by);
-    return rc < 0 || !found ? rc : set_fact (ledger, store, &f, err);
+    s->expected = (struct size_claim){ .by = CLAIM_EXPECT };
+    for (size_t i = 0; i < claims.n && rc == 0; i++)
+        s->claimed = s->claimed || (claims.list[i].by == CLAIM_EXPECT &&
+                                    claims.list[i].world_size > 0);
+    size_claims_fini (&claims);
+    return rc;
+}
+
+static int note_end (void *arg, struct store *store, struct err *err)
+{
+    const struct sayings *s = arg;
+    int rc = job_facts_append (&s->facts, store, err);
+
+    return rc < 0 || !s->claimed ? rc : store_note_claim (store, s->what->job,
+                                                          &s->expected, err);
+}
+
+static int enter_end (void *arg, struct ledger *ledger, struct err *err)
+{
+    const struct sayings *s = arg;
+    int rc = job_facts_enter (&s->facts, ledger, err);
+
+    return rc < 0 || !s->claimed ? rc : ledger_set_claim (ledger, s->what->job,
+                                                          &s->expected, err);
+}
+
+/* Nobody can withdraw tags and the like of a job without captures later, and what
+ * comes of the job again has its own.
+ */
+static int end_sayings (struct ledger *ledger, struct store *store,
+                        const struct remove_what *what, struct err *err)
+{
+    struct sayings s = { .what = what };
+    const struct store_change change = { note_end, enter_end, &s };
+    int rc = ledger_each_fact (ledger, what->job, 0, end_fact, &s, err);
+
+    if (rc == -ENOMEM)
+        rc = err_set (err, ENOMEM, "no memory for facts");
+    if (rc == 0)
+        rc = find_expected (ledger, &s, err);
+    if (rc == 0 && (s.facts.n > 0 || s.claimed))
+        rc = store_commit (store, ledger, &change, err);
+    job_facts_fini (&s.facts);
+    return rc;
 }
 
 int remove_apply (struct ledger *ledger, struct store *store,
@@ -285,7 +340,7 @@ int remove_apply (struct ledger *ledger, struct store *store,
     line.files = ret->files;
     line.bytes = (int64_t)ret->bytes;
     if ((rc = audit_write (store_root (store), &line, err)) == 0 && ret->all)
-        rc = drop_command (ledger, store, what, err);
+        rc = end_sayings (ledger, store, what, err);
     if (rc < 0 || (rc = remove_all (ledger, store, what, err)) < 0)
         return rc;
     return ret->all ? remove_result (store, what->job, err) : 0;

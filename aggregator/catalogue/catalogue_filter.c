@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "model/roster.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -366,8 +367,12 @@ void catalogue_roll (const struct catalogue_job *j,
     out[0] = '\0';
     if (j->present < 0)
         return;
-    used = (size_t)snprintf (out, CATALOGUE_ROLL_MAX, "%lld of %lld present",
-                             (long long)j->present, (long long)j->in_roll);
+    used = j->in_roll == 0
+               ? (size_t)snprintf (out, CATALOGUE_ROLL_MAX, ROSTER_NO_RANKS)
+               : (size_t)snprintf (out, CATALOGUE_ROLL_MAX,
+                                   "%lld of %lld present",
+                                   (long long)j->present,
+                                   (long long)j->in_roll);
     for (size_t i = 0; i < sizeof (states) / sizeof (states[0]); i++) {
         if (states[i].n > 0)
             used += (size_t)snprintf (out + used, CATALOGUE_ROLL_MAX - used,

@@ -523,6 +523,8 @@ static int build_below (struct job_build *b, const struct tree *out,
     publish_close (&p);
     if (rc == 0 && b->how.digest)
         rc = digest_rows (b, ret->path, threads, err);
+    b->world_size = strcmp (roster->known_by, "guess") == 0
+                        ? -1 : roster->world_size;
     return rc < 0 || !b->raw ? rc : job_build_put_raw (b, out, err);
 }
 

@@ -36,6 +36,7 @@ struct job_build {
     struct select_item *items;
     size_t n;
     struct raw_tree *raw;               // NULL: no raw files
+    int64_t world_size;                 // of the result; -1: it is a guess
     char *senders[SENDERS_NAMED];       // ranks whose key changed
     size_t nsenders;
     struct select_mpi *mpi;             // by rank

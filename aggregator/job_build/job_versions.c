@@ -164,6 +164,21 @@ static int open_trusted (const struct tree *above, const char *name,
     return rc;
 }
 
+/* The captures need not say of which rank and host they are: the mark does. */
+static int list_captures (const struct job_build *b, const char *dir,
+                          struct err *err)
+{
+    struct job_mark_capture *list;
+    size_t n;
+    int rc = raw_tree_captures (b->raw, &list, &n);
+
+    rc = rc < 0 ? err_set (err, ENOMEM, "no memory for the raw files of %s",
+                           b->job)
+                : job_mark_list (dir, b->job, b->world_size, list, n, err);
+    free (list);
+    return rc;
+}
+
 /* Mark the directory, so that no other job takes its files for captures. */
 static int make_marked (const struct job_build *b, const struct tree *above,
                         const char *name, struct tree *ret, struct err *err)
@@ -178,7 +193,7 @@ static int make_marked (const struct job_build *b, const struct tree *above,
     if (rc == 0)
         rc = tree_hold (ret, ".", held, err);
     if (rc == 0)
-        rc = job_mark_write (held, b->job, -1, -1, err);
+        rc = list_captures (b, held, err);
     tree_tell (ret, err);
     return rc;
 }

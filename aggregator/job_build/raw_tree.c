@@ -26,8 +26,8 @@ struct raw_file {
     int broken;                 // 0, or why there are no chunks
     int64_t rank, newest_ns;
     size_t at;                  // order of arrival
-    char *capture;              // its name, and the memory of the next two
-    char *dir;                  // as in struct ledger_item
+    char *capture;              // its name, and the memory of the next three
+    char *dir, *host;           // as in struct ledger_item
     char *path;                 // below DIR
     size_t top;                 // size of the capture's own part of it
     bool beside;                // ... or of the part beside the capture
@@ -56,13 +56,15 @@ static int place_file (struct raw_file *f, const struct ledger_item *item)
     else
         PRINT (between, "rank%lld/", (long long)item->rank);
     f->beside = beside > 0;
-    if (asprintf (&f->capture, "%s%c%s%c%s%s%s%s%s%s", item->capture, '\0',
-                  item->dir, '\0', item->dir, *item->dir ? "/" : "", between,
+    if (asprintf (&f->capture, "%s%c%s%c%s%c%s%s%s%s%s%s", item->capture, '\0',
+                  item->dir, '\0', item->host, '\0', item->dir,
+                  *item->dir ? "/" : "", between,
                   f->beside ? "" : item->capture, f->beside ? "" : "/",
                   item->path) < 0)
         return -ENOMEM;
     f->dir = f->capture + strlen (f->capture) + 1;
-    f->path = f->dir + strlen (f->dir) + 1;
+    f->host = f->dir + strlen (f->dir) + 1;
+    f->path = f->host + strlen (f->host) + 1;
     f->top = strlen (f->dir) + (*f->dir ? 1 : 0) + strlen (between) +
              (f->beside ? beside : strlen (f->capture));
     return 0;
@@ -247,6 +249,24 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg)
                                                       f[i].capture, f[i].dir)
                                            : INT64_MAX);
     }
+}
+
+int raw_tree_captures (const struct raw_tree *t,
+                       struct job_mark_capture **ret, size_t *n)
+{
+    struct job_mark_capture *list = calloc (t->n + 1, sizeof (*list));
+
+    *ret = list;
+    *n = 0;
+    for (size_t i = 0; i < t->n && list; i++) {
+        const struct raw_file *f = &t->files[i];
+
+        if (!f->beside &&
+            (*n == 0 || strncmp (list[*n - 1].path, f->path, f->top + 1) != 0))
+            list[(*n)++] = (struct job_mark_capture){ f->path, f->top, f->host,
+                                                      f->rank };
+    }
+    return list ? 0 : -ENOMEM;
 }
 
 /* ---- writing ---- */

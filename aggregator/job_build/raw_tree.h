@@ -2,6 +2,7 @@
 #ifndef ROLLCALL_JOB_BUILD_RAW_TREE_H
 #define ROLLCALL_JOB_BUILD_RAW_TREE_H
 
+#include "model/job_mark.h"
 #include "store/store.h"
 #include "store/tree.h"
 
@@ -40,6 +41,12 @@ typedef int64_t raw_version_fn (void *arg, int64_t rank, const char *capture,
  * that are one file.
  */
 void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
+
+/* Where raw_tree_put will put which captures, with ranks and hosts: the caller
+ * frees the list, which is valid until the tree changes.  0 or -ENOMEM.
+ */
+int raw_tree_captures (const struct raw_tree *t,
+                       struct job_mark_capture **ret, size_t *n);
 
 /* Put the files into DIR, beneath which no symbolic link is followed: into
  * DIR/<capture>/..., durably.  A capture that is one file of that name in all

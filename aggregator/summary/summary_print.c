@@ -2,6 +2,7 @@
 #include "summary/summary.h"
 
 #include "base/units.h"
+#include "model/roster.h"
 #include "query/labels.h"
 #include "select/capture_select.h"
 
@@ -75,8 +76,11 @@ void summary_roll (const struct summary *s, char out[SUMMARY_ROLL_MAX])
 {
     size_t n, used;
 
-    (void)snprintf (out, SUMMARY_ROLL_MAX, "%lld of %lld present",
-                    (long long)s->present, (long long)s->expected);
+    if (s->expected == 0)
+        (void)snprintf (out, SUMMARY_ROLL_MAX, "%s", ROSTER_NO_RANKS);
+    else
+        (void)snprintf (out, SUMMARY_ROLL_MAX, "%lld of %lld present",
+                        (long long)s->present, (long long)s->expected);
     for (size_t k = 0; k < BAD_STATES; k++) {
         used = strlen (out);
         if ((n = count_state (s, bad_states[k])) > 0)
@@ -232,14 +236,18 @@ static void print_roll (const struct summary *s, FILE *f)
 {
     char list[512];
 
-    (void)fprintf (f, "ranks         %lld of %s%lld present%s\n",
-                   (long long)s->present,
-                   strcmp (s->known_by, SELECT_BY_OPS) == 0 ? "at least " : "",
-                   (long long)s->expected,
-                   strcmp (s->known_by, "guess") == 0
-                       ? " (the number of ranks is a guess: set it with "
-                         "--world-size)"
-                       : "");
+    if (s->expected == 0)
+        (void)fprintf (f, "ranks         %s\n", ROSTER_NO_RANKS);
+    else
+        (void)fprintf (f, "ranks         %lld of %s%lld present%s\n",
+                       (long long)s->present,
+                       strcmp (s->known_by, SELECT_BY_OPS) == 0 ? "at least "
+                                                                : "",
+                       (long long)s->expected,
+                       strcmp (s->known_by, "guess") == 0
+                           ? " (the number of ranks is a guess: set it with "
+                             "--world-size)"
+                           : "");
     for (size_t i = 0; i < BAD_STATES; i++) {
         if (rank_list (s, bad_states[i], list, sizeof (list)))
             (void)fprintf (f, "  %-11s %s\n", bad_states[i], list);

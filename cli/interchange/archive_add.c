@@ -112,28 +112,35 @@ static int give_tags (struct adding_all *all, struct err *err)
 
 /* ---- what it says ---- */
 
+static int print_json_sums (const struct adding_all *all,
+                            const struct intake_sums *sums)
+{
+    struct json *o = json_object (), *list = json_add_array (o, "jobs");
+
+    for (uint32_t i = 0; i < all->jobs.map.n; i++)
+        json_push_text (list, texts_at (&all->jobs, i));
+    json_add_int (o, "captures", (int64_t)all->captures);
+    json_add_int (o, "files", (int64_t)all->files);
+    json_add_int (o, "bytes", (int64_t)all->bytes);
+    json_add_int (o, "stored", (int64_t)sums->bytes);
+    json_add_int (o, "failed", (int64_t)all->failed);
+    return cli_flush (all->a->opt->command, cli_print_json (o));
+}
+
 static int print_sums (const struct adding_all *all)
 {
     struct intake_sums sums = intake_sums (all->a->in);
     uint32_t jobs = all->jobs.map.n;
     char shown[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
-    struct json *o, *list;
 
-    if (all->a->opt->json) {
-        o = json_object ();
-        list = json_add_array (o, "jobs");
-        for (uint32_t i = 0; i < jobs; i++)
-            json_push_text (list, texts_at (&all->jobs, i));
-        json_add_int (o, "captures", (int64_t)all->captures);
-        json_add_int (o, "files", (int64_t)all->files);
-        json_add_int (o, "bytes", (int64_t)all->bytes);
-        json_add_int (o, "stored", (int64_t)sums.bytes);
-        json_add_int (o, "failed", (int64_t)all->failed);
-        return cli_flush (all->a->opt->command, cli_print_json (o));
-    }
+    if (all->a->opt->json)
+        return print_json_sums (all, &sums);
     for (uint32_t i = 0; i < jobs; i++)
-        (void)printf ("job %s\n", utf8_escape (texts_at (&all->jobs, i),
-                                               UTF8_COLUMN, shown));
+        (void)printf ("job %s%s\n", utf8_escape (texts_at (&all->jobs, i),
+                                                 UTF8_COLUMN, shown),
+                      intake_is_assumed (all->a->in, texts_at (&all->jobs, i))
+                          ? " (assumed: nothing says that all of its captures "
+                            "are of one job)" : "");
     (void)printf ("%zu capture%s of %u job%s, %zu file%s, %llu bytes; %llu new "
                   "bytes are stored%s\n", all->captures,
                   units_s (all->captures), jobs, units_s (jobs), all->files,
@@ -184,6 +191,7 @@ static void end_all (struct adding_all *all)
 {
     for (unsigned t = 0; t < all->threads; t++)
         content_writer_destroy (all->writers[t]);
+    job_marks_fini (&all->marks);
     texts_fini (&all->jobs);
     free (all->scoped);
 }

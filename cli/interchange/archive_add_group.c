@@ -4,7 +4,6 @@
 #include "base/thread.h"
 #include "base/vec.h"
 #include "discovery/raw_files.h"
-#include "model/job_mark.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -59,23 +58,6 @@ static int pass_over (void *arg, const char *path, int rc, struct err *err)
     return 0;
 }
 
-/* A run's mark above the capture names its job. */
-static void read_mark (struct add_capture *c)
-{
-    struct job_mark mark;
-    int up = -1;
-    int rc = job_mark_read (c->parent, &mark);
-
-    if (rc < 0 && (up = openat (c->parent, "..", O_PATH | O_DIRECTORY |
-                                O_CLOEXEC)) >= 0)
-        rc = job_mark_read (up, &mark);
-    fileio_close (up);
-    if (rc == 0 && message_valid_name (mark.job)) {
-        PRINT (c->job, "%s", mark.job);
-        c->world_size = mark.world_size > 0 ? mark.world_size : 0;
-    }
-}
-
 static int list_files (struct add_group *g, struct add_capture *c,
                        struct err *err)
 {
@@ -122,10 +104,11 @@ static int open_capture (struct add_group *g, const struct found *found,
         g->n--;
         return 0;
     }
-    if (g->all->a->opt->job)
-        PRINT (c->job, "%s", g->all->a->opt->job);
-    else
-        read_mark (c);
+    recall_capture (&g->all->marks, c->parent, c->name, &c->recalled);
+    if (!message_valid_name (c->recalled.job))
+        c->recalled.job[0] = '\0';
+    PRINT (c->job, "%s", g->all->a->opt->job ? g->all->a->opt->job
+                                             : c->recalled.job);
     return list_files (g, c, err);
 }
 

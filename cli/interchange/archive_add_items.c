@@ -15,7 +15,7 @@ static void item_of (const struct adding_all *all, const struct add_capture *c,
     *i = (struct ledger_item){ .kind = kind, .rank = c->rank,
                                .newest_ns = c->look.newest_ns };
     PRINT (i->capture, "%s", c->capture_name);
-    PRINT (i->host, "%s", all->host);
+    PRINT (i->host, "%s", c->host);
     if (*c->job) {
         PRINT (i->job, "%s", c->job);
         return;
@@ -35,7 +35,7 @@ static int put_claim (const struct adding_all *all, const struct add_capture *c,
     r->kind = RECORD_JOB;
     PRINT (r->item.job, "%s", c->job);
     r->word.by = CLAIM_NODE;
-    r->word.world_size = c->world_size;
+    r->word.world_size = c->recalled.world_size;
     PRINT (r->word.host, "%s", all->host);
     return intake_put_record (all->a->in, r, err);
 }
@@ -149,7 +149,7 @@ int add_items (struct add_group *g, size_t i, struct err *err)
     struct record *r = calloc (1, sizeof (*r));
     int rc = r ? 0 : err_set (err, ENOMEM, "no memory for a capture");
 
-    if (rc == 0 && c->world_size > 0)
+    if (rc == 0 && *c->job && c->recalled.world_size > 0)
         rc = put_claim (all, c, r, err);
     if (rc == 0) {
         item_of (all, c, ITEM_ROWS, &r->item);

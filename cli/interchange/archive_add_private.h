@@ -10,6 +10,7 @@
 
 #include "discovery/find.h"
 #include "extract/extract.h"
+#include "identity/recall.h"
 #include "interchange/content_writer.h"
 #include "store/tree.h"
 #include "world/host.h"
@@ -32,7 +33,8 @@ struct add_capture {
     char held[TREE_HELD_MAX];   // where it is read
     const char *name;
     char job[MESSAGE_NAME_MAX]; // given; "": as the scope is divided
-    int64_t world_size;         // of a run's mark; 0: none
+    struct recalled recalled;
+    char host[CAPTURE_NAME_MAX];        // "": nothing says it
     int parent;                 // the directory above it, open
     struct extract_look look;   // before it was read
     int64_t rank;
@@ -60,6 +62,7 @@ struct add_group {
 
 struct adding_all {
     struct adding *a;
+    struct job_marks marks;
     struct content_writer *writers[ADD_THREADS_MAX];
     unsigned threads;
     char host[HOST_NAME_MAX_BYTES], host_id[HOST_KEY_SIZE];

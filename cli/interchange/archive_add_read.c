@@ -103,6 +103,7 @@ static int write_rows (struct add_capture *c, int fd, uint64_t *size,
     capture_init (&capture);
     rc = extract_capture (c->held, NULL, shipment_sink (w), &capture, err);
     sign (c, &capture.evidence);
+    recall_fill (&c->recalled, &capture);
     if (rc == 0 && capture.transient_error) {
         c->failed = true;
         (void)err_set (&c->why, EIO, "%s", capture.reason[0]
@@ -110,6 +111,7 @@ static int write_rows (struct add_capture *c, int fd, uint64_t *size,
     }
     c->rank = capture.rank == CAPTURE_NO_RANK ? -1 : capture.rank;
     PRINT (c->capture_name, "%s", capture.name);
+    PRINT (c->host, "%s", *capture.host ? capture.host : c->recalled.host);
     if (rc == 0)
         rc = shipment_finish (w, &capture, size, err);
     capture_fini (&capture);

@@ -2,11 +2,13 @@
  * byte
  */
 #include "archive_verb.h"
+#include "get_missing.h"
 
 #include "archive/archive_stream.h"
 #include "archive/capture_place.h"
 #include "base/units.h"
 #include "model/beside.h"
+#include "model/job_mark.h"
 #include "options/shell.h"
 #include "shared/root.h"
 #include "shared/view.h"
@@ -17,8 +19,6 @@
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
-
-#define SHIPMENT_NAME "rollcall.shipment"       // of a capture's rows
 
 struct getting {
     const struct command_spec *command;         // for messages
@@ -32,7 +32,7 @@ struct getting {
     FILE *in;                   // the items come from there; or NULL
     bool read;                  // the bytes of this one have been read
     size_t files, bad, shipments;       // of the files
-    int64_t got;                // the rank of one of them
+    struct get_missing missing;
 };
 
 /* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
@@ -69,15 +69,19 @@ static int open_out (struct getting *g, struct err *err)
     return rc;
 }
 
-/* Whether --file names it. */
+/* Whether --file names it, or it is no shipment that an earlier add took for a
+ * raw file.
+ */
 static bool has_file (const struct getting *g, const struct ledger_item *i)
 {
     const char *slash = strrchr (i->path, '/');
 
-    return !g->file || (i->kind == ITEM_RAW &&
-                        (fnmatch (g->file, i->path, FNM_NOESCAPE) == 0 ||
-                         (slash && !strchr (g->file, '/') &&
-                          fnmatch (g->file, slash + 1, FNM_NOESCAPE) == 0)));
+    if (!g->file)
+        return i->kind == ITEM_ROWS || strcmp (i->path, SHIPMENT_NAME) != 0;
+    return i->kind == ITEM_RAW &&
+           (fnmatch (g->file, i->path, FNM_NOESCAPE) == 0 ||
+            (slash && !strchr (g->file, '/') &&
+             fnmatch (g->file, slash + 1, FNM_NOESCAPE) == 0));
 }
 
 static bool is_wanted (const struct getting *g, const struct ledger_item *i)
@@ -110,6 +114,7 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     struct getting *g = arg;
     struct err err = { "" };
     char path[PATH_MAX];
+    bool bad = false;
     int rc;
 
     if (!is_wanted (g, i))
@@ -127,6 +132,7 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
         rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
         (rc == -EEXIST && g->files > 0)) {
         g->bad++;               // the others are worth having
+        bad = true;
         rc = cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err.text);
     } else if (rc == -EEXIST) {
         (void)cli_fail (g->command, rc, "%s/%s exists, and nothing is "
@@ -137,15 +143,14 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     } else {
         g->files++;
         g->shipments += i->kind == ITEM_ROWS;
-        g->got = i->rank;
     }
-    return rc;
+    return rc < 0 || g->file || g->superseded
+               ? rc : get_missing_note (&g->missing, &g->out, path, i, bad);
 }
 
 static void tell_got (const struct getting *g)
 {
     size_t raw = g->files - g->shipments;
-    char job[SHELL_WORD (MESSAGE_NAME_MAX)];
 
     if (raw > 0)
         (void)printf ("%zu raw file%s", raw, units_s (raw));
@@ -156,11 +161,7 @@ static void tell_got (const struct getting *g)
                       g->shipments, units_s (g->shipments));
     (void)printf (" in %s%s", g->dir, g->bad ? ", others are damaged or cannot "
                                                "be written" : "");
-    if (raw == 0 && g->bad == 0)
-        (void)printf (": rows only. Raw files of rank %lld were not delivered: "
-                      "rollcall fetch --rank %lld %s asks for them",
-                      (long long)g->got, (long long)g->got,
-                      shell_word (g->job, job));
+    get_missing_tell (&g->missing, g->job, raw == 0, stdout);
     (void)fputc ('\n', stdout);
 }
 
@@ -180,6 +181,7 @@ static void begin_get (struct getting *g, const struct archive_options *opt,
 
 static void end_get (struct getting *g)
 {
+    get_missing_fini (&g->missing);
     tree_close (&g->out);
     capture_places_fini (&g->places);
 }
@@ -196,8 +198,10 @@ static int nothing_wanted (const struct getting *g)
                      shell_word (g->job, word));
 }
 
-static int told (const struct getting *g)
+static int told (struct getting *g)
 {
+    if (get_missing_end (&g->missing) < 0)
+        return cli_fail (g->command, EX_OSERR, "no memory for ranks");
     if (g->files + g->bad == 0)
         return nothing_wanted (g);
     if (!cli_is_view ())
@@ -243,23 +247,25 @@ int archive_get_by_view (const struct archive_options *opt, int n,
     begin_get (&g, opt, n - 1, words + 1);
     rc = get_all_of (&g, in);
     (void)fclose (in);
-    end_get (&g);
     status = cli_view_end (opt->command, &v);
-    return rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
+    status = rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
+    end_get (&g);
+    return status;
 }
 
 int archive_get_files (const struct archive_options *opt, struct archive *a,
                        int n, char *const *words)
 {
     struct getting g;
+    int status;
     long items;
 
     begin_get (&g, opt, n, words);
     items = cli_each_item (opt->command, a, g.job, true, get_item, &g);
+    status = items < 0    ? cli_output_status ((int)items)
+             : items == 0 ? cli_no_job (opt->command, a->root, g.job,
+                                        ARCHIVE_JOBS_LISTED)
+                          : told (&g);
     end_get (&g);
-    if (items < 0)
-        return cli_output_status ((int)items);
-    if (items == 0)
-        return cli_no_job (opt->command, a->root, g.job, ARCHIVE_JOBS_LISTED);
-    return told (&g);
+    return status;
 }

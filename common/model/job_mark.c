@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define MARK_MAX 4096           // bytes of the file: an id and two numbers
+#define MARK_MAX (32u << 20)    // bytes of the file: a hundred for a capture
 
 static bool job_mark_take (const struct json *j, struct job_mark *ret)
 {
@@ -26,38 +29,68 @@ static bool job_mark_take (const struct json *j, struct job_mark *ret)
     return true;
 }
 
-int job_mark_read (int dirfd, struct job_mark *ret)
+static int parse_mark (int dirfd, struct job_mark *ret, struct json **json)
 {
-    struct json *j;
     struct buf b;
     int rc;
 
+    *json = NULL;
     buf_init (&b, MARK_MAX);
     rc = fileio_read_at (dirfd, JOB_MARK_NAME, &b, NULL);
     if (rc == -EFBIG || rc == -ELOOP || rc == -EINVAL)
         rc = -EBADMSG;
     if (rc == 0) {
-        j = json_parse (buf_text (&b), b.size, NULL);
-        rc = job_mark_take (j, ret) ? 0 : -EBADMSG;
-        json_free (j);
+        *json = json_parse (buf_text (&b), b.size, NULL);
+        rc = job_mark_take (*json, ret) ? 0 : -EBADMSG;
     }
     buf_fini (&b);
     return rc;
 }
 
+int job_mark_read (int dirfd, struct job_mark *ret)
+{
+    struct json *j;
+    int rc = parse_mark (dirfd, ret, &j);
+
+    json_free (j);
+    return rc;
+}
+
+/* ---- writing ---- */
+
 static int write_mark (const char *dir, const struct job_mark *m,
+                       const struct job_mark_capture *list, size_t n,
                        struct err *err)
 {
-    struct json *j = json_object ();
+    struct json *j = json_object (), *all, *one;
+    char path[PATH_MAX];
 
     json_add_text (j, "job", m->job);
     json_add_int (j, "rank", m->rank);
     json_add_int (j, "world_size", m->world_size);
+    all = n > 0 ? json_add_array (j, "captures") : NULL;
+    for (size_t i = 0; i < n; i++) {
+        one = json_push_object (all);
+        PRINT (path, "%.*s", (int)list[i].size, list[i].path);
+        json_add_text (one, "path", path);
+        json_add_int (one, "rank", list[i].rank);
+        json_add_nonempty (one, "host", list[i].host);
+    }
     return json_replace (j, false, dir, JOB_MARK_NAME, FILEIO_FILE_MODE, err);
 }
 
-int job_mark_write (const char *dir, const char *job, int64_t rank,
-                    int64_t world_size, struct err *err)
+/* Whether the old mark says all of this. */
+static bool says (const struct job_mark *old, const struct job_mark *m)
+{
+    return strcmp (old->job, m->job) == 0 && old->rank == m->rank &&
+           (old->world_size == m->world_size ||
+            (m->rank < 0 && m->world_size < 0));
+}
+
+static int replace_mark (const char *dir, const char *job, int64_t rank,
+                         int64_t world_size,
+                         const struct job_mark_capture *list, size_t n,
+                         struct err *err)
 {
     struct job_mark mark = { "", rank, world_size }, old;
     int fd, rc, there;
@@ -75,11 +108,118 @@ int job_mark_write (const char *dir, const char *job, int64_t rank,
     if (there == 0 && rank < 0 && strcmp (old.job, job) != 0)
         rc = err_set (err, EEXIST, "%s has captures of another job: %s", dir,
                       old.job);
-    else if (there == 0 && strcmp (old.job, job) == 0 && old.rank == rank &&
-             old.world_size == world_size)
+    else if (there == 0 && n == 0 && says (&old, &mark))
         rc = 0;
     else
-        rc = write_mark (dir, &mark, err);
+        rc = write_mark (dir, &mark, list, n, err);
     (void)close (fd);
+    return rc;
+}
+
+int job_mark_write (const char *dir, const char *job, int64_t rank,
+                    int64_t world_size, struct err *err)
+{
+    return replace_mark (dir, job, rank, world_size, NULL, 0, err);
+}
+
+int job_mark_list (const char *dir, const char *job, int64_t world_size,
+                   const struct job_mark_capture *list, size_t n,
+                   struct err *err)
+{
+    return replace_mark (dir, job, -1, world_size, list, n, err);
+}
+
+/* ---- what it says of captures ---- */
+
+static int compare_captures (const void *a, const void *b)
+{
+    return strcmp (((const struct job_mark_capture *)a)->path,
+                   ((const struct job_mark_capture *)b)->path);
+}
+
+static int read_list (struct job_marks_read *m)
+{
+    const struct json *all = json_get (m->json, "captures"), *j;
+    struct job_mark_capture *c;
+
+    if (!(m->list = calloc (json_count (all) + 1, sizeof (*m->list))))
+        return -ENOMEM;
+    for (j = json_first (all); j; j = json_next (j)) {
+        c = &m->list[m->n++];
+        c->path = json_text (json_get (j, "path"), "");
+        c->host = json_text (json_get (j, "host"), "");
+        c->rank = -1;
+        (void)json_int (json_get (j, "rank"), &c->rank);
+    }
+    qsort (m->list, m->n, sizeof (*m->list), compare_captures);
+    return 0;
+}
+
+static void forget (struct job_marks_read *m)
+{
+    json_free (m->json);
+    free (m->list);
+    *m = (struct job_marks_read){ .is = false };
+}
+
+void job_marks_fini (struct job_marks *m)
+{
+    forget (&m->last[0]);
+    forget (&m->last[1]);
+}
+
+static int load (struct job_marks_read *m, int dir)
+{
+    struct stat st;
+
+    if (fstat (dir, &st) < 0)
+        return -errno;
+    if (m->is && m->dev == st.st_dev && m->ino == st.st_ino)
+        return m->rc;
+    forget (m);
+    m->is = true;
+    m->dev = st.st_dev;
+    m->ino = st.st_ino;
+    m->rc = parse_mark (dir, &m->mark, &m->json);
+    return m->rc < 0 ? m->rc : (m->rc = read_list (m));
+}
+
+static int look_up (struct job_marks_read *m, int dir, const char *path,
+                    struct job_mark *ret, const char **host)
+{
+    const struct job_mark_capture key = { .path = path }, *c;
+    int rc = load (m, dir);
+
+    if (rc < 0)
+        return rc;
+    *ret = m->mark;
+    c = bsearch (&key, m->list, m->n, sizeof (key), compare_captures);
+    if (c) {
+        ret->rank = c->rank;
+        *host = c->host;
+    }
+    return 0;
+}
+
+int job_marks_find (struct job_marks *m, int above, const char *name,
+                    struct job_mark *ret, const char **host)
+{
+    char link[64], dir[PATH_MAX], path[PATH_MAX];
+    const char *slash;
+    int rc, up;
+    ssize_t n;
+
+    *host = "";
+    if ((rc = look_up (&m->last[0], above, name, ret, host)) == 0)
+        return 0;
+    PRINT (link, "/proc/self/fd/%d", above);
+    n = readlink (link, dir, sizeof (dir) - 1);
+    dir[n < 0 ? 0 : n] = '\0';
+    slash = strrchr (dir, '/');
+    if (!slash || !fileio_join (path, sizeof (path), slash + 1, name) ||
+        (up = openat (above, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return rc;
+    rc = look_up (&m->last[1], up, path, ret, host);
+    (void)close (up);
     return rc;
 }

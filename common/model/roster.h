@@ -25,6 +25,9 @@ struct command_end {
     int64_t status;             // else its exit status
 };
 
+// what is said of a job if no capture says its rank, and nobody how many there are
+#define ROSTER_NO_RANKS \
+    "no rank is known (--world-size says how many there are)"
 // the reason of a missing rank of which nothing is known
 #define ROSTER_NOT_FOUND "no capture of it was found"
 

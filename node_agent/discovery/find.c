@@ -309,14 +309,13 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
             rc = cannot_read (list, path, ENAMETOOLONG);
             continue;
         }
-        if (capture_name_is_trace (names[i])) {
-            rc = add_found (list, child, -1);
-            continue;
-        }
+        // archive get lays a trace into a directory of its name
         if (may_be_trace (names[i], list) &&
             fstatat (dirfd (dir), names[i], &file, AT_SYMLINK_NOFOLLOW) == 0 &&
             !S_ISDIR (file.st_mode)) {
-            rc = take_trace (list, dirfd (dir), names[i], child);
+            rc = capture_name_is_trace (names[i])
+                     ? add_found (list, child, -1)
+                     : take_trace (list, dirfd (dir), names[i], child);
             continue;
         }
         if (*dir_framework (names[i])) {        // need not be opened

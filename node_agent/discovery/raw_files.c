@@ -68,7 +68,7 @@ static int list_dir (const struct listing *l, int parent, const char *name,
     if (!dir)
         return l->to->pass_over (l->to->arg, path, -errno, err);
     while (rc == 0 && (e = fileio_next_entry (dir, &listed))) {
-        if (*path || strcmp (e->d_name, JOB_MARK_NAME) != 0)
+        if (*path || !job_mark_is_ours (e->d_name))
             rc = list_entry (l, dirfd (dir), e->d_name, path, depth, err);
     }
     if (rc == 0 && listed < 0)

@@ -3,7 +3,7 @@
  *
  * Those in its directory, and those that a profiler left beside it
  * (model/beside.h).  No symbolic link is followed, and what is no regular file
- * is skipped.  So is the mark of a run, without a word.
+ * is skipped.  So is what rollcall itself puts there, without a word (model/job_mark.h).
  */
 #ifndef ROLLCALL_DISCOVERY_RAW_FILES_H
 #define ROLLCALL_DISCOVERY_RAW_FILES_H

@@ -185,7 +185,7 @@ static void add_tree (struct source *src, int dirfd, unsigned depth,
     while ((e = fileio_next_entry (dir, &rc))) {
         uint64_t before = look->tree_bytes;
 
-        if (depth == TREE_DEPTH_MAX && strcmp (e->d_name, JOB_MARK_NAME) == 0)
+        if (depth == TREE_DEPTH_MAX && job_mark_is_ours (e->d_name))
             continue;
         if (fstatat (dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
             source_transient_error (src, -errno);

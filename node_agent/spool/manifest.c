@@ -156,14 +156,6 @@ static int print_root (int fd, char out[FACTS_MAX], struct err *err)
     return 0;
 }
 
-/* The run's own file in a rank's directory, which may itself be a capture: it
- * is not delivered, and nobody misses it.
- */
-static bool is_mark (const char *path)
-{
-    return strcmp (path, JOB_MARK_NAME) == 0;
-}
-
 /* ---- writing it ---- */
 
 static int take_file (struct walk *w, int dirfd, const char *name,
@@ -174,7 +166,7 @@ static int take_file (struct walk *w, int dirfd, const char *name,
 
     (void)dirfd;
     (void)name;
-    if (is_mark (path))
+    if (job_mark_is_ours (path))
         return 0;
     print_facts (facts, st);
     buf_put (w->out, path, strlen (path) + 1);
@@ -418,7 +410,7 @@ static int remove_file (struct walk *w, int dirfd, const char *name,
     int rc = FAULT ("agent.release.unlink");
 
     print_facts (facts, st);
-    if (!is_mark (path) && !is_listed (w, path, facts)) {
+    if (!job_mark_is_ours (path) && !is_listed (w, path, facts)) {
         w->left = true;
         return 0;
     }

@@ -79,7 +79,7 @@ cli/check                       all net shared node_agent/throttle
 cli/run                         all net shared check node_agent/control
     node_agent/world node_agent/disk node_agent/offline_analysis
     aggregator/publish aggregator/query aggregator/builder aggregator/summary
-cli/interchange                 all net shared node_agent/extract
+cli/interchange                 all net shared node_agent/extract node_agent/identity
     node_agent/discovery node_agent/spool node_agent/world aggregator/ledger
     aggregator/export aggregator/store aggregator/archive aggregator/interchange
 cli                             all net sqlite_pages cli/interchange cli/shared cli/check cli/run

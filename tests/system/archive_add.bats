@@ -286,3 +286,30 @@ of_files ()
             "$("$ROLLCALL" archive --root other ls "$name")"
     done
 }
+
+@test "get: whose raw files are missing, and add of what came" {
+    make --ranks 4
+    add --job first job
+    run "$ROLLCALL" archive --root root get first back
+    expect_status 0
+    is "said" "20 raw files and 4 shipments in back" "$output"
+    # the shipments in it are not files of the captures
+    add --job second back
+    expect_status 0
+    shows "4 captures of 1 job, 20 files"
+    run "$ROLLCALL" archive --root root get second again
+    expect_status 0
+    is "said" "20 raw files and 4 shipments in again" "$output"
+    is "files" "$(cd back && find . -type f | sort)" \
+        "$(cd again && find . -type f | sort)"
+    add --no-raw --job bare job
+    run "$ROLLCALL" archive --root root get bare rows
+    expect_status 0
+    is "said" "4 shipments in rows: rows only. Raw files of ranks 0-3 were not \
+delivered: rollcall fetch --rank R bare asks for them" "$output"
+    find back/*_20012_* -name step_trace_time.csv -delete
+    add --job some back
+    run "$ROLLCALL" archive --root root get some part
+    is "what is whole when it is added" \
+        "19 raw files and 4 shipments in part" "$output"
+}

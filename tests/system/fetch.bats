@@ -170,6 +170,10 @@ delivered ()                        # all rows, by the agent that stays
     raw_are "0 2 0 0"
     fetch --rank 1 --rank 3 j
     expect_status 0
+    run "$ROLLCALL" archive --root root get j some
+    is "what is not there" "10 raw files and 4 shipments in some: some raw files \
+of ranks 0, 2 were not delivered: rollcall fetch --rank R j asks for them" \
+        "$output"
     raw_are "0 5 0 5"
     as_it_was 1
     fetch --rank 1 --file nothing.json j

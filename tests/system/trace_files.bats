@@ -114,6 +114,59 @@ SCRIPT
     ! grep -q '/rank1.pt.trace.json/' laid
 }
 
+# ranks_of DB: what is known of captures that say nothing themselves
+ranks_of ()
+{
+    DB=$1 sql "SELECT rank, host, state FROM Capture ORDER BY rank"
+}
+
+# A launcher alone knows the ranks of these; nobody knows where the last is.
+@test "a run with --raw: analyze and archive add know its ranks and hosts" {
+    local root=$TEST_DIR/root
+
+    trace one/t.json 0
+    sed -i '/distributedInfo/d' one/t.json
+    cat >work <<'SCRIPT'
+#!/bin/sh
+[ "$RANK" = 3 ] || cp "$TEST_DIR"/one/t.json \
+    "$ROLLCALL_CAPTURE_DIR/h_$((99 - RANK)).1757664000000000000.pt.trace.json"
+SCRIPT
+    chmod +x work
+    run timeout 200 mpirun --oversubscribe -np 4 "$ROLLCALL" run --text -o out \
+        --raw --job four -- ./work
+    expect_status 1
+    shows "3 of 4 present"
+    is "ranks" 3 "$(ranks_of out/cluster_analysis_output/analysis.db |
+        grep -c "^[012]|[^|]\+|complete$")"
+    ranks_of out/cluster_analysis_output/analysis.db >known
+    run "$ROLLCALL" analyze --text -o again out
+    expect_status 1
+    shows "3 of 4 present" "missing" "3"
+    is "analyze" "$(cat known)" \
+        "$(ranks_of again/cluster_analysis_output/analysis.db)"
+    run "$ROLLCALL" archive --root "$root" add out
+    expect_status 0
+    shows "job four"
+    run "$ROLLCALL" build --root "$root" --text -o built four
+    expect_status 1
+    shows "3 of 4 present"
+    is "add" "$(cat known)" \
+        "$(ranks_of built/cluster_analysis_output/analysis.db)"
+    "$ROLLCALL" archive --root "$root" get four back
+    run "$ROLLCALL" archive --root other add back
+    expect_status 0
+    shows "job four"
+    run "$ROLLCALL" build --root other --text -o third four
+    shows "3 of 4 present"
+    is "get and add" $'0||complete\n1||complete\n2||complete' \
+        "$(ranks_of third/cluster_analysis_output/analysis.db)"
+    run "$ROLLCALL" archive --root other get four more
+    expect_status 0
+    is "raw files" "$(find back -type f | sort | sed s/^back//)" \
+        "$(find more -type f | sort | sed s/^more//)"
+    nothing_runs
+}
+
 @test "traces are released when they are delivered, each alone" {
     traces
     echo "not a capture" >job/notes.txt

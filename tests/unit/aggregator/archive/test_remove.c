@@ -114,6 +114,48 @@ static void test_command (void **state)
     check_command (r, "next");
 }
 
+static int count_tag (void *arg, const struct ledger_fact *f)
+{
+    *(unsigned *)arg += strcmp (f->key, FACT_TAG) == 0 && !f->gone;
+    return 0;
+}
+
+static void check_said (struct root *r, unsigned tags, int64_t expected)
+{
+    unsigned n = 0;
+
+    assert_int_equal (ledger_each_fact (r->l, "j", 0, count_tag, &n, NULL), 0);
+    assert_int_equal (n, tags);
+    assert_int_equal (ledger_world_size (r->l, "j"), expected);
+}
+
+/* So do its tags, and how many ranks a user expects. */
+static void test_sayings (void **state)
+{
+    struct ledger_fact f = { .job = "j", .key = FACT_TAG, .at_ns = 1 };
+    const struct size_claim claim = { .by = CLAIM_EXPECT, .world_size = 16 };
+    struct root *r = *state;
+    struct remove_what one = all_of_j;
+    char result[PATH_MAX];
+    struct removal done;
+
+    (void)make (r, result);
+    assert_int_equal (enter (r, true_item ("d", "more"), "more"), 1);
+    for (unsigned i = 0; i < 2; i++) {
+        (void)snprintf (f.value, sizeof (f.value), "tag%u", i);
+        assert_int_equal (ledger_set_fact (r->l, &f, NULL), 1);
+    }
+    assert_int_equal (ledger_set_claim (r->l, "j", &claim, NULL), 0);
+    one.what = "c";
+    assert_int_equal (remove_apply (r->l, r->s, &one, &done, NULL), 0);
+    check_said (r, 2, 16);
+    assert_int_equal (remove_apply (r->l, r->s, &all_of_j, &done, NULL), 0);
+    check_said (r, 0, 0);
+    root_close (r);
+    root_open (r);
+    check_said (r, 0, 0);
+}
+
 static int64_t steps;           // of SQLite's machine
 
 static int count_step (void *arg)
@@ -151,7 +193,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_killed), ROOT_TEST (test_command),
-        ROOT_TEST (test_cost),
+        ROOT_TEST (test_sayings), ROOT_TEST (test_cost),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

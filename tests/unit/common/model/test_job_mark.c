@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[] = "/tmp/test_job_mark.XXXXXX";
@@ -86,6 +87,51 @@ static void test_results (void **state)
     check ("a", -1, 4);
 }
 
+static void check_capture (struct job_marks *m, int above, const char *name,
+                           int64_t rank, const char *host)
+{
+    const char *of;
+    struct job_mark mark;
+
+    assert_int_equal (job_marks_find (m, above, name, &mark, &of), 0);
+    assert_string_equal (mark.job, "a");
+    assert_int_equal (mark.world_size, 4);
+    assert_int_equal (mark.rank, rank);
+    assert_string_equal (of, host);
+}
+
+/* A mark of all ranks says of which rank and host each capture is. */
+static void test_list (void **state)
+{
+    static const struct job_mark_capture list[] = {
+        { "one/file", 3, "left", 2 }, { "rank3/one/x", 9, "", 3 },
+        { "none", 4, "right", -1 },
+    };
+    struct job_marks m = { .last[0].is = false };
+    char path[128];
+    int above, below;
+
+    (void)state;
+    (void)snprintf (path, sizeof (path), "%s/rank3", dir);
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (job_mark_list (dir, "a", 4, list, 3, NULL), 0);
+    assert_true ((above = open (dir, O_PATH | O_DIRECTORY)) >= 0);
+    assert_true ((below = open (path, O_PATH | O_DIRECTORY)) >= 0);
+    check_capture (&m, above, "one", 2, "left");
+    check_capture (&m, below, "one", 3, "");
+    check_capture (&m, above, "none", -1, "right");
+    check_capture (&m, above, "other", -1, "");
+    check_capture (&m, below, "other", -1, "");
+    job_marks_fini (&m);
+    // who does not know them takes nothing away
+    assert_int_equal (job_mark_write (dir, "a", -1, -1, NULL), 0);
+    check_capture (&m, above, "one", 2, "left");
+    assert_int_equal (job_mark_list (dir, "b", 4, list, 3, NULL), -EEXIST);
+    job_marks_fini (&m);
+    (void)close (above);
+    (void)close (below);
+}
+
 static void test_bad (void **state)
 {
     static const char *const bad[] = { "", "{", "[]", "{\"job\": 1}", "null" };
@@ -141,6 +187,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_rank, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown (test_results, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown (test_list, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown (test_bad, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown (test_killed, make_dir, remove_dir),
     };

@@ -148,13 +148,17 @@ static void test_traces (void **state)
     make_dirs ("l_ascend_pt/ASCEND_PROFILER_OUTPUT");
     put_file ("l_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", TORCH_NPU);
     put_file ("l_ascend_pt/m.json", KINETO);
+    make_dirs ("n.pt.trace.json");      // as archive get lays it there
+    put_file ("n.pt.trace.json/n.pt.trace.json", "");
     assert_int_equal (find_captures (top, &list, &err), 0);
-    assert_int_equal (list.n, 5);
+    assert_int_equal (list.n, 6);
     assert_string_equal (name_at (&list, 0), "a.pt.trace.json");
     assert_string_equal (name_at (&list, 1), "b.json");
     assert_string_equal (name_at (&list, 2), "c.json");
     assert_string_equal (name_at (&list, 3), "k.json");
     assert_string_equal (name_at (&list, 4), "l_ascend_pt");
+    assert_string_equal (name_at (&list, 5), "n.pt.trace.json");
+    assert_non_null (strstr (list.items[5].path, "n.pt.trace.json/n"));
     // who meant them to be taken is told why they are not
     assert_int_equal (list.nproblems, 2);
     assert_non_null (strstr (list.problems[0], "d.json is not read as a "
@@ -164,7 +168,7 @@ static void test_traces (void **state)
     // large directories are not opened file by file
     list.names_only = true;
     assert_int_equal (find_captures (top, &list, &err), 0);
-    assert_int_equal (list.n, 2);
+    assert_int_equal (list.n, 3);
     find_free (&list);
 }
 

@@ -110,6 +110,7 @@ static void test_files_in_it_and_beside (void **state)
 
     make (s, "c/sub/one");
     make (s, "c/.rollcall-job");
+    make (s, "c/rollcall.shipment");    // of rollcall archive get
     make (s, "c_op_arg/two");
     make (s, "c_other/three");
     make (s, "c/c_op_arg/four");        // it would have the name of "two"

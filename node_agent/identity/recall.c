@@ -1,0 +1,85 @@
+/* node_agent/identity/recall.c - what rollcall knew of a capture that it laid
+ * somewhere
+ */
+#include "identity/recall.h"
+
+#include "model/shipment.h"
+#include "store/fileio.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The shipment in the directory of a capture; that of a capture which is one file
+ * is beside it.
+ */
+static int open_shipment (int above, const char *name)
+{
+    int flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, fd;
+    int dir = openat (above, name, O_PATH | O_DIRECTORY | O_NOFOLLOW |
+                                       O_CLOEXEC);
+
+    fd = openat (dir < 0 ? above : dir, SHIPMENT_NAME, flags);
+    fileio_close (dir);
+    return fd;
+}
+
+static void ask_shipment (int above, const char *name, struct recalled *ret)
+{
+    int fd = open_shipment (above, name);
+    struct byte_source from;
+    struct capture c;
+    struct stat st;
+
+    if (fd < 0)
+        return;
+    capture_init (&c);
+    if (fstat (fd, &st) == 0 && S_ISREG (st.st_mode)) {
+        from = byte_source_of (fd, 0, (uint64_t)st.st_size);
+        if (shipment_read_meta (&from, &c, NULL) == 0 &&
+            strcmp (c.name, name) == 0) {
+            PRINT (ret->job, "%s", c.evidence.job);
+            PRINT (ret->host, "%s", c.host);
+            PRINT (ret->host_key, "%s", c.evidence.host_key);
+            ret->rank = c.rank;
+            ret->world_size = c.world_size;
+        }
+    }
+    capture_fini (&c);
+    (void)close (fd);
+}
+
+void recall_capture (struct job_marks *m, int above, const char *name,
+                     struct recalled *ret)
+{
+    struct job_mark mark;
+    const char *host;
+
+    *ret = (struct recalled){ .rank = CAPTURE_NO_RANK };
+    ask_shipment (above, name, ret);
+    if (job_marks_find (m, above, name, &mark, &host) < 0)
+        return;
+    PRINT (ret->job, "%s", mark.job);
+    if (*host)
+        PRINT (ret->host, "%s", host);
+    if (mark.rank >= 0 && mark.rank < CAPTURE_WORLD_MAX)
+        ret->rank = mark.rank;
+    if (mark.world_size > 0 && mark.world_size <= CAPTURE_WORLD_MAX)
+        ret->world_size = mark.world_size;
+}
+
+void recall_fill (const struct recalled *r, struct capture *c)
+{
+    struct evidence *e = &c->evidence;
+
+    if (c->rank == CAPTURE_NO_RANK)
+        c->rank = r->rank;
+    if (c->world_size == 0)
+        c->world_size = r->world_size;
+    if (!*e->job)
+        PRINT (e->job, "%s", r->job);
+    if (!*e->host_key)
+        PRINT (e->host_key, "%s", r->host_key);
+}

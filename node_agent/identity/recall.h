@@ -1,0 +1,32 @@
+/* node_agent/identity/recall.h - what rollcall knew of a capture that it laid
+ * somewhere
+ *
+ * Many captures do not say of which rank they are: a launcher or an agent did.
+ * With captures of `run --raw` the mark of their directory says it
+ * (model/job_mark.h), and with those of `archive get` their shipments.
+ */
+#ifndef ROLLCALL_IDENTITY_RECALL_H
+#define ROLLCALL_IDENTITY_RECALL_H
+
+#include "model/capture.h"
+#include "model/job_mark.h"
+
+struct recalled {
+    char job[JOB_MARK_ID_MAX];          // that was given; "": none
+    char host[CAPTURE_NAME_MAX];        // "": unknown
+    char host_key[EVIDENCE_KEY_MAX];
+    int64_t rank, world_size;           // CAPTURE_NO_RANK; 0: unknown
+};
+
+/* Find out for the capture 'name' in the open directory 'above'.  What cannot be
+ * read is unknown.
+ */
+void recall_capture (struct job_marks *m, int above, const char *name,
+                     struct recalled *ret);
+
+/* Fill in what the capture does not say itself, as an agent would: all but its
+ * host.
+ */
+void recall_fill (const struct recalled *r, struct capture *c);
+
+#endif
