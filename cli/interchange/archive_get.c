@@ -31,7 +31,8 @@ struct getting {
     bool foreign;               // it may be another user's
     FILE *in;                   // the items come from there; or NULL
     bool read;                  // the bytes of this one have been read
-    size_t files, bad, shipments;       // of the files
+    size_t files, shipments;    // of the files
+    size_t bad, there;          // of the bad ones: DIR has them already
     int64_t got;                // the rank of one of them
 };
 
@@ -127,6 +128,7 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
         rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
         (rc == -EEXIST && g->files > 0)) {
         g->bad++;               // the others are worth having
+        g->there += rc == -EEXIST;
         rc = cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err.text);
     } else if (rc == -EEXIST) {
         (void)cli_fail (g->command, rc, "%s/%s exists, and nothing is "
@@ -154,8 +156,11 @@ static void tell_got (const struct getting *g)
     else if (g->shipments > 1 || raw == 0)
         (void)printf ("%s%zu shipment%s", raw > 0 ? " and " : "",
                       g->shipments, units_s (g->shipments));
-    (void)printf (" in %s%s", g->dir, g->bad ? ", others are damaged or cannot "
-                                               "be written" : "");
+    (void)printf (" in %s%s", g->dir,
+                  g->bad == 0          ? ""
+                  : g->bad == g->there ? ", which had others already"
+                                       : ", others are damaged or cannot be "
+                                         "written");
     if (raw == 0 && g->bad == 0)
         (void)printf (": rows only. Raw files of rank %lld were not delivered: "
                       "rollcall fetch --rank %lld %s asks for them",
@@ -202,7 +207,9 @@ static int told (const struct getting *g)
         return nothing_wanted (g);
     if (!cli_is_view ())
         tell_got (g);
-    return cli_flush (g->command, 0) ? EX_IOERR : g->bad > 0;
+    return cli_flush (g->command, 0)           ? EX_IOERR
+           : g->bad > 0 && g->bad == g->there ? EX_CANTCREAT
+                                              : g->bad > 0;
 }
 
 /* What comes of the service, which cannot name another place: the names are

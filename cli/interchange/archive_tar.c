@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- export ---- */
@@ -75,14 +76,19 @@ static int export_file (const struct archive_options *opt, struct archive *a,
     const char *name = slash ? slash + 1 : file;
     char path[PATH_MAX];
     struct tree dir = { .fd = -1 };
+    struct stat st;
     int rc;
 
+    if (!*name || (stat (file, &st) == 0 && S_ISDIR (st.st_mode)))
+        return err_set (err, EINVAL, "export: \"%s\" is not the name of a "
+                        "file: name one, such as %s%s%s.tar", file, file,
+                        *name ? "/" : "", job);
     if (!outfile_is_replaced (file))
         return export_special (opt, a, job, file, sums, err);
     PRINT (path, "%.*s", slash ? (int)(slash - file) + 1 : 1,
            slash ? file : ".");
     if ((rc = tree_open (&dir, path, err)) < 0)
-        return rc;
+        return rc == -ENOENT ? -ENOTDIR : rc;   // the job may be there
     rc = tree_check_owner (&dir, opt->foreign, err);
     if (rc == 0)
         rc = export_to (opt, a, job, &dir, name, sums, err);
@@ -236,14 +242,20 @@ static int import_from (const struct archive_options *opt, int fd,
 
 int archive_import (const struct archive_options *opt, const char *file)
 {
+    struct stat st;
     int fd, status;
 
     cli_catch_signals ();
     if (strcmp (file, "-") == 0)
         return import_from (opt, STDIN_FILENO, "standard input");
     if ((fd = open (file, O_RDONLY | O_CLOEXEC)) < 0)
-        return cli_fail (opt->command, EX_NOINPUT, "cannot open %s: %s", file,
-                             strerror (errno));
+        return cli_fail (opt->command, cli_input_status (-errno),
+                         "cannot open %s: %s", file, strerror (errno));
+    if (fstat (fd, &st) == 0 && S_ISDIR (st.st_mode)) {
+        (void)close (fd);
+        return cli_fail (opt->command, EXIT_USAGE, "import: %s is a directory: "
+                         "rollcall archive add takes those", file);
+    }
     status = import_from (opt, fd, file);
     (void)close (fd);
     return status;

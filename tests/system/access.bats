@@ -211,6 +211,14 @@ times_of ()                         # DIR: of raw files, and modes
         run as daemon "$ROLLCALL" $what
         [ "$status" -ne 0 ]
     done
+    for what in "verify" "verify alice" "export alice x.tar"; do
+        # shellcheck disable=SC2086     # words
+        run as daemon "$ROLLCALL" archive $what
+        expect_status 77
+        shows "archive ${what%% *} is only for users who can read the root"
+    done
+    run as daemon "$ROLLCALL" status "$PWD/root"
+    expect_status 77
     run as daemon "$ROLLCALL" archive tag alice x
     expect_status 77
     shows "for operators of this root: its owner, root, sys, @games"
