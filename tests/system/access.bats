@@ -202,6 +202,29 @@ times_of ()                         # DIR: of raw files, and modes
     expect_status 66
 }
 
+@test "a user who can read too little is told so, not that it is damaged" {
+    setup_users
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 job
+    "$ROLLCALL" archive add --job j job >/dev/null
+    chown -R daemon root
+    chown root root/segments/*
+    chmod 600 root/segments/*
+    for what in "verify" "verify j"; do
+        # shellcheck disable=SC2086     # words
+        run as daemon "$ROLLCALL" archive $what
+        expect_status 77
+        shows "root/segments/00000001: Permission denied"
+        ! grep -q damaged <<<"$output" || fail "$output"
+    done
+    chmod 700 root
+    for what in jobs "show j" trend "archive ls" "archive export j j.tar"; do
+        # shellcheck disable=SC2086     # words
+        run as bin "$ROLLCALL" $what
+        expect_status 77
+        shows "no service answers at $ROLLCALL_SOCKET (ROLLCALL_SOCKET)"
+    done
+}
+
 @test "a user changes nothing, and is told who may" {
     setup_users
     serves --operator sys --operator @games
