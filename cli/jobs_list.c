@@ -73,8 +73,12 @@ void cli_jobs_close (struct cli_jobs *j)
 int cli_jobs_failed (const struct command_spec *c, int rc,
                      const struct err *err)
 {
+    bool comma = strstr (err->text, "row value misused") != NULL;
+
     return rc == -EINVAL || rc == -EINTR
-               ? cli_fail (c, EXIT_USAGE, "--where: %s", err->text)
+               ? cli_fail (c, EXIT_USAGE, "--where: %s%s", err->text,
+                           comma ? " (is a comma to be a decimal point, as in "
+                                   "1.5?)" : "")
                : cli_fail (c, EX_IOERR, "%s", err->text);
 }
 

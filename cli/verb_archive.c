@@ -445,7 +445,9 @@ static const struct archive_verb *understand (int argc, char **argv)
                                                   : "name a command",
                     argc > 0 ? argv[0] : "", archive_command.name);
     else if (argc - 1 > v->most)
-        (void)FAIL (0, "unexpected argument \"%s\"", argv[v->most + 1]);
+        (void)FAIL (0, "unexpected argument \"%s\" (usage: %s %s%s%s)",
+                    argv[v->most + 1], archive_command.name, v->name,
+                    *v->usage ? " " : "", v->usage);
     else if (argc - 1 < v->least)
         (void)FAIL (0, "%s: %s? (usage: %s %s %s)", v->name,
                     v->marks ? argc == 1 ? "which job" : "which tags"

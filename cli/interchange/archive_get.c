@@ -113,6 +113,8 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     char path[PATH_MAX];
     int rc;
 
+    if (atomic_load (&cli_cancelled))
+        return -EINTR;
     if (!is_wanted (g, i))
         return 0;
     if (cli_is_view ()) {
@@ -194,11 +196,24 @@ static int nothing_wanted (const struct getting *g)
     char word[SHELL_WORD (MESSAGE_NAME_MAX)];
 
     return cli_fail (g->command, EX_NOINPUT, "job %s has no capture%s%s%s%s: "
-                     "rollcall archive ls %s lists them", g->job,
+                     "rollcall archive ls %s lists them%s", g->job,
                      g->what ? " and no rank " : "", g->what ? g->what : "",
                      g->superseded ? " with superseded versions" : "",
                      g->file ? " with such a file" : "",
-                     shell_word (g->job, word));
+                     shell_word (g->job, word),
+                     g->what && strcmp (g->what, "-1") == 0
+                         ? ", and those of rank -1, which is not known, are "
+                           "named" : "");
+}
+
+/* Files are whole, but the same command would find them in its way. */
+static int interrupted (const struct getting *g)
+{
+    if (g->files == 0)
+        return cli_interrupted (g->command, "nothing was written");
+    return cli_interrupted (g->command, "%zu file%s of %s %s whole in %s: remove "
+                            "that to get all", g->files, units_s (g->files),
+                            g->job, units_are (g->files), g->dir);
 }
 
 static int told (const struct getting *g)
@@ -229,7 +244,8 @@ static int get_all_of (struct getting *g, FILE *in)
         if (!g->read)
             (void)archive_stream_fill (in, -1, &err);
     }
-    return rc < 0 ? cli_fail (g->command, rc, "%s", err.text) : 0;
+    return rc < 0 && !atomic_load (&cli_cancelled)
+               ? cli_fail (g->command, rc, "%s", err.text) : rc;
 }
 
 /* The service reads, and this process writes. */
@@ -247,11 +263,14 @@ int archive_get_by_view (const struct archive_options *opt, int n,
     if (!(in = fdopen (v.out, "r")))
         return cli_fail (opt->command, EX_OSERR, "no memory");
     v.out = -1;
+    cli_catch_signals ();
     begin_get (&g, opt, n - 1, words + 1);
     rc = get_all_of (&g, in);
     (void)fclose (in);
     end_get (&g);
     status = cli_view_end (opt->command, &v);
+    if (atomic_load (&cli_cancelled))
+        return interrupted (&g);
     return rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
 }
 
@@ -261,9 +280,13 @@ int archive_get_files (const struct archive_options *opt, struct archive *a,
     struct getting g;
     long items;
 
+    if (!cli_is_view ())
+        cli_catch_signals ();
     begin_get (&g, opt, n, words);
     items = cli_each_item (opt->command, a, g.job, true, get_item, &g);
     end_get (&g);
+    if (items == -EINTR)
+        return interrupted (&g);
     if (items < 0)
         return cli_output_status ((int)items);
     if (items == 0)

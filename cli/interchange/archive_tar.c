@@ -41,6 +41,8 @@ static int export_to (const struct archive_options *opt, struct archive *a, cons
         return err_sys (err, -fd, "cannot create a file for %s in %s", name,
                         dir->path);
     rc = export_job (a, job, fd, tell_lost, (void *)opt, &cli_cancelled, sums, err);
+    if (rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG)
+        rc = err_sys (err, -rc, "cannot write %s%s", dir->path, name);
     if (rc == 0 && fsync (fd) < 0)
         rc = err_sys (err, errno, "cannot fsync %s", name);
     if (rc == 0)                // before its lock is gone
@@ -80,7 +82,7 @@ static int export_file (const struct archive_options *opt, struct archive *a,
     int rc;
 
     if (!*name || (stat (file, &st) == 0 && S_ISDIR (st.st_mode)))
-        return err_set (err, EINVAL, "export: \"%s\" is not the name of a "
+        return err_set (err, *file ? EISDIR : EINVAL, "export: \"%s\" is not the name of a "
                         "file: name one, such as %s%s%s.tar", file, file,
                         *name ? "/" : "", job);
     if (!outfile_is_replaced (file))
@@ -181,9 +183,11 @@ static int print_import (const struct archive_options *opt, struct intake *in,
         return cli_flush (opt->command, cli_print_json (o));
     }
     (void)printf ("job %s\n%llu file%s, %llu bytes; %llu new bytes are "
-                  "stored\n", utf8_escape (s->job, UTF8_COLUMN, shown),
+                  "stored%s\n", utf8_escape (s->job, UTF8_COLUMN, shown),
                   (unsigned long long)s->files, units_s (s->files),
-                  (unsigned long long)s->bytes, (unsigned long long)stored);
+                  (unsigned long long)s->bytes, (unsigned long long)stored,
+                  intake_sums (in).served ? "" : "; rollcall build --all builds "
+                                                 "results");
     if (s->elsewhere > 0)
         (void)printf ("%llu of them stay in the jobs that this root has "
                       "assigned them to\n", (unsigned long long)s->elsewhere);
