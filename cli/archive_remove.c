@@ -97,6 +97,29 @@ static struct json *removal_json (const struct archive_remove_options *opt,
     return doc;
 }
 
+/* For an operator, who cannot read the root to see what goes. */
+static int rm_asked (const struct archive_remove_options *opt, const char *job,
+                     const char *what)
+{
+    struct removal r = { .all = !*what };
+    struct json *answer;
+    bool served;
+    int status = cli_ask (opt->command, opt->root,
+                          ask_rm (job, what, "archive rm", 0), &answer,
+                          &served);
+
+    if (status != 0)
+        return status;
+    if (opt->json)
+        return finish (opt, answer);
+    r.captures = cli_number (answer, "captures");
+    r.files = cli_number (answer, "files");
+    r.bytes = (uint64_t)cli_number (answer, "bytes");
+    json_free (answer);
+    print_removal (opt, job, &r);
+    return finish (opt, NULL);
+}
+
 int archive_rm (const struct archive_remove_options *opt, const char *job,
                 const char *what)
 {
@@ -106,9 +129,11 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     struct err err = { "" };
     struct removal r = { .all = true };
     struct archive a;
-    int status = cli_open_archive (opt->command, opt->root, &a), rc;
+    int status, rc;
 
-    if (status != 0)
+    if (opt->apply && cli_needs_view (opt->root))
+        return rm_asked (opt, job, w.what);
+    if ((status = cli_open_archive (opt->command, opt->root, &a)) != 0)
         return status;
     rc = remove_plan (a.ledger, &w, &r, &err);
     archive_close (&a);

@@ -37,6 +37,9 @@ int cli_no_root (const struct command_spec *c, const char *root, int rc,
 {
     if (rc == -ENOENT)
         return cli_fail (c, EX_NOINPUT, ROOT_IS_NONE, root);
+    if (rc == -EACCES && cli_needs_view (root))
+        return cli_fail (c, EX_NOPERM, "%s: this is only for users who can read "
+                         "the root", err->text);
     if (rc == -EACCES)
         return cli_fail (c, EX_NOPERM, "%s, and no service answers at %s (%s)",
                          err->text, control_users_socket (),

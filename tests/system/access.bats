@@ -267,6 +267,15 @@ times_of ()                         # DIR: of raw files, and modes
     shows "by daemon"
     run as_member daemon games "$ROLLCALL" show bob
     expect_status 0
+    run as bin "$ROLLCALL" archive rm both --apply
+    expect_status 77
+    run as sys "$ROLLCALL" archive rm both
+    expect_status 77
+    shows "only for users who can read the root"
+    run as sys "$ROLLCALL" archive rm both --apply
+    expect_status 0
+    shows "removed of job both: 2 captures"
+    grep -q 'sys.*archive rm' root/audit.log || fail "$(cat root/audit.log)"
     run "$AGGREGATOR" --root other --operator nobody-of-this-name
     expect_status 2
     shows "no user nobody-of-this-name"
