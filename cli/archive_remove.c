@@ -77,7 +77,8 @@ static void print_removal (const struct archive_remove_options *opt,
         (void)printf ("%s of that stay, since other captures have the same "
                       "files\n", shared);
     if (opt->apply)
-        (void)printf ("rollcall archive gc --apply frees the bytes\n");
+        (void)printf ("rollcall archive gc --unused 0 --apply frees the "
+                      "bytes\n");
 }
 
 static struct json *removal_json (const struct archive_remove_options *opt,
@@ -96,6 +97,29 @@ static struct json *removal_json (const struct archive_remove_options *opt,
     return doc;
 }
 
+/* For an operator, who cannot read the root to see what goes. */
+static int rm_asked (const struct archive_remove_options *opt, const char *job,
+                     const char *what)
+{
+    struct removal r = { .all = !*what };
+    struct json *answer;
+    bool served;
+    int status = cli_ask (opt->command, opt->root,
+                          ask_rm (job, what, "archive rm", 0), &answer,
+                          &served);
+
+    if (status != 0)
+        return status;
+    if (opt->json)
+        return finish (opt, answer);
+    r.captures = cli_number (answer, "captures");
+    r.files = cli_number (answer, "files");
+    r.bytes = (uint64_t)cli_number (answer, "bytes");
+    json_free (answer);
+    print_removal (opt, job, &r);
+    return finish (opt, NULL);
+}
+
 int archive_rm (const struct archive_remove_options *opt, const char *job,
                 const char *what)
 {
@@ -105,9 +129,11 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     struct err err = { "" };
     struct removal r = { .all = true };
     struct archive a;
-    int status = cli_open_archive (opt->command, opt->root, &a), rc;
+    int status, rc;
 
-    if (status != 0)
+    if (opt->apply && cli_needs_view (opt->root))
+        return rm_asked (opt, job, w.what);
+    if ((status = cli_open_archive (opt->command, opt->root, &a)) != 0)
         return status;
     rc = remove_plan (a.ledger, &w, &r, &err);
     archive_close (&a);
@@ -385,18 +411,26 @@ static struct json *gc_json (const struct archive_remove_options *opt,
 }
 
 static void print_gc (const struct archive_remove_options *opt,
-                      const struct gc_report *r)
+                      const struct gc_options *how, const struct gc_report *r)
 {
-    char unused[16], freed[16], copied[16];
+    char unused[16], freed[16], copied[16], left[16];
 
     units_bytes_text (r->unused, unused);
     units_bytes_text (r->freed, freed);
     units_bytes_text (r->copied, copied);
-    (void)printf ("%s are not used; %s %s, in %zu segment%s, of which %s in "
-                  "use %s copied\n", unused, freed,
+    (void)printf ("%s are not used; %s %s, in %zu segment%s", unused, freed,
                   opt->apply ? "were freed" : "can be freed", r->segments,
-                  units_s (r->segments), copied,
-                  opt->apply ? "were" : "have to be");
+                  units_s (r->segments));
+    if (r->copied > 0)
+        (void)printf ("; %s there that are in use %s copied elsewhere", copied,
+                      opt->apply ? "were" : "are");
+    (void)fputc ('\n', stdout);
+    if (r->unused > r->freed && how->least_percent > 0 && !*r->held) {
+        units_bytes_text (r->unused - r->freed, left);
+        (void)printf ("%s stay in segments of which less than %lld %% are not "
+                      "used: --unused 0 frees these, too\n", left,
+                      (long long)how->least_percent);
+    }
     if (r->damaged > 0)
         (void)printf ("%zu damaged segment%s stay: rollcall fsck aggregator "
                       "says more\n", r->damaged, units_s (r->damaged));
@@ -416,7 +450,7 @@ int archive_gc (const struct archive_remove_options *opt, int64_t grace_s,
     if (status != 0)
         return status;
     if (!opt->json)
-        print_gc (opt, &r);
+        print_gc (opt, &how, &r);
     if ((status = finish (opt, opt->json ? gc_json (opt, &r) : NULL)) != 0)
         return status;
     return *r.held ? FAIL (opt, EX_TEMPFAIL, "it is not finished: %s keeps "

@@ -45,8 +45,8 @@ int cli_jobs_open (const struct command_spec *c, const char *root,
     *ret = (struct cli_jobs){ .ledger = NULL };
     if (!fileio_join (path, sizeof (path), root, "ledger.db"))
         return cli_fail (c, EX_NOINPUT, "path is too long: %s", root);
-    if ((rc = ledger_open_quick (path, &ret->ledger, &err)) == -ENOENT)
-        return cli_fail (c, EX_NOINPUT, ROOT_IS_NONE, root);
+    if ((rc = ledger_open_quick (path, &ret->ledger, &err)) < 0)
+        return cli_no_root (c, root, rc, &err);
     // the result of the run that owns the root
     if (!fileio_join (dir, sizeof (dir), root, "..") ||
         run_result_db (dir, db) < 0)
@@ -73,8 +73,12 @@ void cli_jobs_close (struct cli_jobs *j)
 int cli_jobs_failed (const struct command_spec *c, int rc,
                      const struct err *err)
 {
+    bool comma = strstr (err->text, "row value misused") != NULL;
+
     return rc == -EINVAL || rc == -EINTR
-               ? cli_fail (c, EXIT_USAGE, "--where: %s", err->text)
+               ? cli_fail (c, EXIT_USAGE, "--where: %s%s", err->text,
+                           comma ? " (is a comma to be a decimal point, as in "
+                                   "1.5?)" : "")
                : cli_fail (c, EX_IOERR, "%s", err->text);
 }
 

@@ -252,10 +252,14 @@ static int verify_item (void *arg, struct archive *a,
 {
     struct verifying *v = arg;
     struct err why = { "" };
+    int rc;
 
     v->sums.items++;
     v->sums.bytes += i->place.size;
-    return archive_check (a, i, &why) == 0 ? 0 : tell_damaged (v, i, &why);
+    rc = archive_check (a, i, &why);
+    if (rc == -EACCES || rc == -EPERM)
+        return FAIL (rc, "%s", why.text);
+    return rc == 0 ? 0 : tell_damaged (v, i, &why);
 }
 
 /* As for_items. */
@@ -286,7 +290,9 @@ static int verify (const struct archive_options *opt, struct archive *a,
 
     if (n <= 0 && (n < 0 || job)) {
         json_free (doc);
-        return n < 0 ? EX_IOERR : nothing_of (a, job);
+        return n == -EACCES || n == -EPERM ? EX_NOPERM
+               : n == -EBADMSG             ? EX_DATAERR
+               : n < 0                     ? EX_IOERR : nothing_of (a, job);
     }
     json_add_int (doc, "items", n);
     json_add_int (doc, "bytes", (int64_t)v.sums.bytes);
@@ -298,7 +304,9 @@ static int verify (const struct archive_options *opt, struct archive *a,
                       (unsigned long long)v.sums.stored, v.bad);
     if (v.bad > 0)
         (void)FAIL (0, "rollcall archive add --verify DIR, with the captures "
-                    "that are damaged in DIR, repairs them");
+                    "that are damaged in DIR, repairs them; if a segment is "
+                    "missing or cut short, rollcall fsck aggregator --repair "
+                    "%s comes first", a->root);
     rc = cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
     return rc ? rc : v.bad > 0;
 }
@@ -437,7 +445,9 @@ static const struct archive_verb *understand (int argc, char **argv)
                                                   : "name a command",
                     argc > 0 ? argv[0] : "", archive_command.name);
     else if (argc - 1 > v->most)
-        (void)FAIL (0, "unexpected argument \"%s\"", argv[v->most + 1]);
+        (void)FAIL (0, "unexpected argument \"%s\" (usage: %s %s%s%s)",
+                    argv[v->most + 1], archive_command.name, v->name,
+                    *v->usage ? " " : "", v->usage);
     else if (argc - 1 < v->least)
         (void)FAIL (0, "%s: %s? (usage: %s %s %s)", v->name,
                     v->marks ? argc == 1 ? "which job" : "which tags"

@@ -493,8 +493,9 @@ static int correct (const struct jobs_options *opt, int argc, char **argv)
     int status = 0;
 
     if (!merges && strcmp (argv[0], "split") != 0)
-        return FAIL (EXIT_USAGE, "unknown command jobs %s: use merge or split "
-                     "(%s --help says more)", argv[0], jobs_command.name);
+        return FAIL (EXIT_USAGE, "unknown command jobs %s: use merge or split; "
+                     "rollcall show JOB has one job (%s --help says more)",
+                     argv[0], jobs_command.name);
     if (opt->job || opt->expect >= 0)
         return FAIL (EXIT_USAGE, "%s: --job and --expect cannot be used with "
                      "it",

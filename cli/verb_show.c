@@ -272,7 +272,7 @@ static void print_all (const void *arg, FILE *f)
     else
         (void)fprintf (f, "%-13s %s%s\n", "result", s->db,
                        strcmp (j->result, "behind") == 0
-                           ? " (lacks what arrived later)"
+                           ? " (older than what arrived, or was set, since)"
                        : s->read ? "" : " (cannot be read: rollcall build "
                                         "makes it again)");
     line (f, "report", s->page);

@@ -217,7 +217,7 @@ static void verb_status_search (struct found *f, const char *dir,
     DIR *d = opendir (dir);
 
     if (!d && errno == EACCES)
-        f->status = FAIL (EX_NOINPUT, "this user cannot read %s: daemons there "
+        f->status = FAIL (EX_NOPERM, "this user cannot read %s: daemons there "
                           "are not shown", dir);
     while (d && (e = readdir (d))) {
         if (e->d_name[0] == '.' ||
@@ -269,6 +269,8 @@ static int search_for (struct found *f, const struct status_options *opt,
                access (path, F_OK) == 0;
     size_t before = f->n;
 
+    if (!run && access (what, F_OK) < 0 && errno == EACCES)
+        return FAIL (EX_NOPERM, "this user cannot read %s", what);
     if (!run && access (what, F_OK) < 0)
         return FAIL (EX_NOINPUT, "%s is neither a job below %s nor a directory"
                      "%s", what, *state ? state : "that of runs",

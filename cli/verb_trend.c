@@ -250,8 +250,9 @@ static int write_page (const struct trend_options *opt, const struct trend *t,
         return rc;
     dir_of (opt->html, dir);
     if ((rc = trend_page (o.f, t, c, by, dir)) < 0) {
-        (void)outfile_close (&o, false, NULL);
-        return err_set (err, -rc, "cannot make the page");
+        int lost = outfile_close (&o, false, err);
+
+        return lost < 0 ? lost : err_sys (err, -rc, "cannot make the page");
     }
     return outfile_close (&o, true, err);
 }
@@ -307,7 +308,8 @@ int verb_trend (int argc, char **argv)
     if (!cli_options (&trend_command, argc, argv, &opt, &rest, &status))
         return status;
     if (rest != argc)
-        return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest]);
+        return FAIL (EXIT_USAGE, "unexpected argument \"%s\": options such as "
+                     "--tag choose jobs, and rollcall show has one", argv[rest]);
     if ((status = find_by (opt.by, &by)) != 0 ||
         (status = cli_filter_read (&trend_command, &opt.filter, &filter)) != 0)
         return status;

@@ -75,8 +75,9 @@ static int check_stored (void *arg, const struct digest *id,
     rc = place->form == FORM_LIST
              ? check_list (v, id, place, &why)
              : store_reader_check_chunk (v->in, 0, &bytes, &why);
-    if (rc == -ENOMEM)
-        return err_set (v->err, ENOMEM, "%s", why.text);
+    // what may not be read is no damage
+    if (rc == -ENOMEM || rc == -EACCES || rc == -EPERM)
+        return err_set (v->err, -rc, "%s", why.text);
     return rc < 0 ? note_damage (v, id, why.text) : 0;
 }
 

@@ -13,7 +13,8 @@ struct archive_verified {
 /* Read each chunk and each list of chunks once, in the order of the segments.
  * Then 'fn' gets each item, of any job, that was set aside, or of which a chunk
  * is damaged or not there, with the reason.  Memory grows with the damage only.
- * 0; -EBADMSG: the ledger is damaged; -ENOMEM; what 'fn' says, if negative.
+ * 0; -EBADMSG: the ledger is damaged; -EACCES or -EPERM: this user may not read a
+ * segment; -ENOMEM; what 'fn' says, if negative.
  */
 typedef int archive_damaged_fn (void *arg, const struct ledger_item *item,
                                 const struct err *why);

@@ -138,6 +138,7 @@ int intake_open (const char *root, bool make, struct intake **ret,
         return rc;
     if ((rc = root_check_owner (root, err)) < 0 ||
         (rc = root_check_backup (root, err)) < 0 ||
+        (rc = make ? root_check_new (root, err) : 0) < 0 ||
         (rc = take_root (in, root, make, err)) < 0 ||
         (rc = open_files (in, root, make, err)) < 0) {
         intake_close (in);

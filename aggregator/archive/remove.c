@@ -67,7 +67,7 @@ static int say_none (struct ledger *ledger, const struct remove_what *what,
                         "rollcall archive ls %s lists them", what->job,
                         what->what, shell_word (what->job, word));
     return err_set (err, ENOENT, "there is no job %s here: rollcall jobs lists "
-                    "them", what->job);
+                    "its jobs", what->job);
 }
 
 /* All but 'shared'. */

@@ -178,8 +178,8 @@ static int64_t end_of (const struct retention_rule *r,
         return INT64_MAX;
     if (r->keep_last >= 0 && k < r->keep_last)
         return INT64_MAX;
-    *why = r->keep_days < 0 ? "more jobs are newer than are kept"
-                            : "older than jobs are kept";
+    *why = r->keep_days < 0 ? "not one of the last, which are kept"
+                            : "no new data in the days that are kept";
     return r->keep_days < 0 ? 0 : j->last_ns + r->keep_days * DAY_NS;
 }
 

@@ -44,7 +44,7 @@ static int connect_in (const char *dir, const char *name, struct err *err)
     return rc < 0 ? rc : fd;
 }
 
-static const char *users_socket (void)
+const char *control_users_socket (void)
 {
     const char *path = getenv (ROOT_SOCKET_VARIABLE);
 
@@ -53,14 +53,18 @@ static const char *users_socket (void)
 
 static int connect_as_user (struct err *err)
 {
-    const char *path = users_socket (), *slash = strrchr (path, '/');
+    const char *path = control_users_socket (), *slash = strrchr (path, '/');
     char dir[PATH_MAX];
+    int fd;
 
     if (!slash || slash == path)
         return err_set (err, ENOENT, "%s is not a path of a socket: %s", path,
                         ROOT_SOCKET_VARIABLE);
     PRINT (dir, "%.*s", (int)(slash - path), path);
-    return connect_in (dir, slash + 1, err);
+    fd = connect_in (dir, slash + 1, err);
+    return fd == -ENOENT || fd == -ECONNREFUSED
+               ? err_set (err, -fd, "no service answers at %s (%s)", path,
+                          ROOT_SOCKET_VARIABLE) : fd;
 }
 
 /* Whether 'rc', of reaching into the root, says that this user has nothing to do
@@ -72,7 +76,7 @@ static bool is_for_users (const char *root, int rc)
                 access (root, F_OK) < 0;
 
     return (rc == -EACCES || rc == -EPERM || none) &&
-           access (users_socket (), F_OK) == 0;
+           access (control_users_socket (), F_OK) == 0;
 }
 
 static int connect_to (const char *root, struct err *err)

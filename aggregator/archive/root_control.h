@@ -96,6 +96,9 @@ void control_release (struct control_root *r);
 /* Whether this user cannot read the root, and there is a socket to ask at. */
 bool control_is_needed (const char *root);
 
+/* The path of that socket. */
+const char *control_users_socket (void);
+
 /* Ask there for what goes into two pipes: the descriptor of a connection, at
  * which control_hear waits for the answer; else a negative errno.  Takes over
  * the request.

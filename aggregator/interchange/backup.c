@@ -456,14 +456,42 @@ static void drop_new (const char *dir)
     }
 }
 
+/* Cut a path off before its last name: false: it has one only. */
+static bool go_up (char *path)
+{
+    size_t n = strlen (path);
+    char *slash;
+
+    while (n > 1 && path[n - 1] == '/')
+        path[--n] = '\0';
+    if (!(slash = strrchr (path, '/')) || n == 1)
+        return false;
+    slash[slash == path] = '\0';
+    return true;
+}
+
+/* A directory that is to be made is where the first one above it is. */
 static int check_roots (const char *root, const char *dir, struct err *err)
 {
+    char path[PATH_MAX], named[PATH_MAX];
     struct stat a, b;
+    bool itself = true;
 
     if (stat (root, &a) < 0)
         return err_sys (err, errno, "cannot open %s", root);
-    if (stat (dir, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-        return err_set (err, EEXIST, "%s is the root itself", dir);
+    PRINT (named, "%s%.4000s", *dir == '/' ? "" : "./", dir);
+    while (!realpath (named, path)) {
+        itself = false;
+        if (!go_up (named))
+            return 0;
+    }
+    do {
+        if (stat (path, &b) == 0 && a.st_dev == b.st_dev &&
+            a.st_ino == b.st_ino)
+            return err_set (err, EEXIST, "%s is %sthe root itself: choose "
+                            "another directory", dir, itself ? "" : "in ");
+        itself = false;
+    } while (go_up (path));
     return 0;
 }
 
@@ -539,7 +567,8 @@ static int make_held (struct backup *b)
     drop_new (b->dir);
     free (b->former.list);
     (void)close (lock);
-    return rc == -ENOMEDIUM ? -ENOENT : rc;
+    // a segment that is missing at each try is not being collected
+    return rc == -ENOMEDIUM ? -ENOENT : rc == -ENOENT ? -EBADMSG : rc;
 }
 
 int backup_make (const char *root, const char *dir,

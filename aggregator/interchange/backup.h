@@ -31,9 +31,10 @@ struct backup_how {
 
 /* Back up the root into 'dir', which may have an earlier backup of it: only what
  * is new is copied.  An aggregator may serve the root.  -EEXIST: 'dir' has
- * something else, or the backup of another root; -EBUSY: another process is at
- * work there; -EBADMSG: the root is damaged; -EPERM: as backup_hold;
- * -ENOSPC, -EIO: the former backup stays; -EINTR once *cancel is true.
+ * something else, or the backup of another root, or is in the root; -EBUSY:
+ * another process is at work there; -EBADMSG: the root is damaged; -EPERM: as
+ * backup_hold; -ENOSPC, -EIO: the former backup stays; -EINTR once *cancel is
+ * true.
  */
 int backup_make (const char *root, const char *dir,
                  const struct backup_how *how, struct backup_sums *ret,

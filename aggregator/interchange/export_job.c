@@ -352,8 +352,8 @@ static int export_all (struct export *x)
     for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
         rc = ledger_each (x->a->ledger, x->job, k, export_item, x, x->err);
     if (rc == 0 && x->sums->files + x->sums->lost == 0)
-        return err_set (x->err, ENOENT, "%s has nothing of a job %s: rollcall "
-                        "jobs lists its jobs", x->a->root, x->job);
+        return err_set (x->err, ENOENT, "there is no job %s in %s: rollcall "
+                        "jobs lists its jobs", x->job, x->a->root);
     if (rc == 0)
         rc = export_rest (x);
     if (rc == 0)

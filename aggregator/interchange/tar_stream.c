@@ -154,7 +154,8 @@ int tar_reader_create (int fd, struct tar_reader **ret, struct err *err)
         archive_read_support_filter_gzip (r->a) != ARCHIVE_OK ||
         archive_read_support_filter_zstd (r->a) != ARCHIVE_OK ||
         archive_read_open_fd (r->a, fd, BLOCK_BYTES) != ARCHIVE_OK) {
-        int rc = say (r->a, EBADMSG, "it is no tar file that can be read", err);
+        int rc = err_set (err, EBADMSG, "it is no tar file, also not one packed "
+                          "with gzip or zstd");
 
         tar_reader_destroy (r);
         return rc;

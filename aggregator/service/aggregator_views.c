@@ -111,11 +111,15 @@ static int take_words (const struct json *request, const char *root,
     const char *verb = json_text (json_get (request, "verb"), "");
     const struct json *options = json_get (request, "options");
     const struct json *operands = json_get (request, "operands");
+    const char *first = json_text (json_first (operands), "");
     size_t v = find_verb (verb, operands);
 
-    if (v == KNOWN || json_count (options) + json_count (operands) > WORDS_MAX)
-        return err_set (err, EINVAL, "\"%.80s\" with these operands cannot be "
-                        "asked for here", verb);
+    if (v == KNOWN)
+        return err_set (err, EACCES, "%.80s%s%.80s is only for users who can "
+                        "read the root", *verb ? verb : "this",
+                        *first ? " " : "", first);
+    if (json_count (options) + json_count (operands) > WORDS_MAX)
+        return err_set (err, EINVAL, "%.80s: too many words", verb);
     *w = (struct words){ { "rollcall", known[v].verb, "--root", root }, 4,
                          known[v].longest_ns };
     for (const struct json *j = json_first (options); j; j = json_next (j)) {

@@ -385,7 +385,7 @@ int aggregator_fetch (struct aggregator *a, const struct json *request,
                         "capture, nor a pattern of one", path);
     if (!ledger_has_job (a->ledger, job))
         return err_set (err, ENOENT, "there is no job %.200s here: rollcall "
-                        "jobs lists them", job);
+                        "jobs lists its jobs", job);
     (void)json_int (json_get (request, "request"), &number);
     r.again = number <= 0;
     t.list = json_add_array (answer, "ranks");

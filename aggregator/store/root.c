@@ -93,6 +93,25 @@ int root_check_backup (const char *root, struct err *err)
                           "it", root) : 0;
 }
 
+int root_check_new (const char *root, struct err *err)
+{
+    // what one has whose ledger is not made yet, or lost
+    bool is_root = fileio_has (root, "lock") || fileio_has (root, "segments") ||
+                   fileio_has (root, "ledger.db");
+    DIR *dir = is_root ? NULL : opendir (root);
+    struct dirent *e;
+    int listed = 0, rc = 0;
+
+    while (rc == 0 && dir && (e = fileio_next_entry (dir, &listed))) {
+        if (strcmp (e->d_name, "lost+found") != 0)
+            rc = err_set (err, EEXIST, "%s is no root, and has something else in "
+                          "it (%.80s): name a new directory with --root", root,
+                          e->d_name);
+    }
+    fileio_close_dir (dir);
+    return rc;
+}
+
 bool root_is_there (int fd, const char *root)
 {
     struct stat held, named;

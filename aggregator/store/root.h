@@ -40,6 +40,9 @@ int root_check_owner (const char *root, struct err *err);
 bool root_is_backup (const char *root);
 int root_check_backup (const char *root, struct err *err);
 
+/* Whether a root may be made there: -EEXIST: the directory has other things. */
+int root_check_new (const char *root, struct err *err);
+
 /* Whether the locked root still has this name; false only if it was removed or
  * replaced.
  */

@@ -147,7 +147,7 @@ static int print_sums (const struct adding_all *all)
                   units_s (all->files), (unsigned long long)all->bytes,
                   (unsigned long long)sums.bytes, sums.served
                       ? "; the aggregator of this root builds their results"
-                      : "");
+                      : "; rollcall build --all builds their results");
     return cli_flush (all->a->opt->command, 0);
 }
 

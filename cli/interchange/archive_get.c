@@ -31,7 +31,8 @@ struct getting {
     bool foreign;               // it may be another user's
     FILE *in;                   // the items come from there; or NULL
     bool read;                  // the bytes of this one have been read
-    size_t files, bad, shipments;       // of the files
+    size_t files, shipments;    // of the files
+    size_t bad, there;          // of the bad ones: DIR has them already
     struct get_missing missing;
 };
 
@@ -117,6 +118,8 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     bool bad = false;
     int rc;
 
+    if (atomic_load (&cli_cancelled))
+        return -EINTR;
     if (!is_wanted (g, i))
         return 0;
     if (cli_is_view ()) {
@@ -133,6 +136,7 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
         (rc == -EEXIST && g->files > 0)) {
         g->bad++;               // the others are worth having
         bad = true;
+        g->there += rc == -EEXIST;
         rc = cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err.text);
     } else if (rc == -EEXIST) {
         (void)cli_fail (g->command, rc, "%s/%s exists, and nothing is "
@@ -159,8 +163,11 @@ static void tell_got (const struct getting *g)
     else if (g->shipments > 1 || raw == 0)
         (void)printf ("%s%zu shipment%s", raw > 0 ? " and " : "",
                       g->shipments, units_s (g->shipments));
-    (void)printf (" in %s%s", g->dir, g->bad ? ", others are damaged or cannot "
-                                               "be written" : "");
+    (void)printf (" in %s%s", g->dir,
+                  g->bad == 0          ? ""
+                  : g->bad == g->there ? ", which had others already"
+                                       : ", others are damaged or cannot be "
+                                         "written");
     get_missing_tell (&g->missing, g->job, raw == 0, stdout);
     (void)fputc ('\n', stdout);
 }
@@ -191,11 +198,24 @@ static int nothing_wanted (const struct getting *g)
     char word[SHELL_WORD (MESSAGE_NAME_MAX)];
 
     return cli_fail (g->command, EX_NOINPUT, "job %s has no capture%s%s%s%s: "
-                     "rollcall archive ls %s lists them", g->job,
+                     "rollcall archive ls %s lists them%s", g->job,
                      g->what ? " and no rank " : "", g->what ? g->what : "",
                      g->superseded ? " with superseded versions" : "",
                      g->file ? " with such a file" : "",
-                     shell_word (g->job, word));
+                     shell_word (g->job, word),
+                     g->what && strcmp (g->what, "-1") == 0
+                         ? ", and those of rank -1, which is not known, are "
+                           "named" : "");
+}
+
+/* Files are whole, but the same command would find them in its way. */
+static int interrupted (const struct getting *g)
+{
+    if (g->files == 0)
+        return cli_interrupted (g->command, "nothing was written");
+    return cli_interrupted (g->command, "%zu file%s of %s %s whole in %s: remove "
+                            "that to get all", g->files, units_s (g->files),
+                            g->job, units_are (g->files), g->dir);
 }
 
 static int told (struct getting *g)
@@ -206,7 +226,9 @@ static int told (struct getting *g)
         return nothing_wanted (g);
     if (!cli_is_view ())
         tell_got (g);
-    return cli_flush (g->command, 0) ? EX_IOERR : g->bad > 0;
+    return cli_flush (g->command, 0)           ? EX_IOERR
+           : g->bad > 0 && g->bad == g->there ? EX_CANTCREAT
+                                              : g->bad > 0;
 }
 
 /* What comes of the service, which cannot name another place: the names are
@@ -226,7 +248,8 @@ static int get_all_of (struct getting *g, FILE *in)
         if (!g->read)
             (void)archive_stream_fill (in, -1, &err);
     }
-    return rc < 0 ? cli_fail (g->command, rc, "%s", err.text) : 0;
+    return rc < 0 && !atomic_load (&cli_cancelled)
+               ? cli_fail (g->command, rc, "%s", err.text) : rc;
 }
 
 /* The service reads, and this process writes. */
@@ -244,11 +267,15 @@ int archive_get_by_view (const struct archive_options *opt, int n,
     if (!(in = fdopen (v.out, "r")))
         return cli_fail (opt->command, EX_OSERR, "no memory");
     v.out = -1;
+    cli_catch_signals ();
     begin_get (&g, opt, n - 1, words + 1);
     rc = get_all_of (&g, in);
     (void)fclose (in);
     status = cli_view_end (opt->command, &v);
-    status = rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
+    if (atomic_load (&cli_cancelled))
+        status = interrupted (&g);
+    else
+        status = rc < 0 ? cli_output_status (rc) : status ? status : told (&g);
     end_get (&g);
     return status;
 }
@@ -260,9 +287,12 @@ int archive_get_files (const struct archive_options *opt, struct archive *a,
     int status;
     long items;
 
+    if (!cli_is_view ())
+        cli_catch_signals ();
     begin_get (&g, opt, n, words);
     items = cli_each_item (opt->command, a, g.job, true, get_item, &g);
-    status = items < 0    ? cli_output_status ((int)items)
+    status = items == -EINTR ? interrupted (&g)
+             : items < 0  ? cli_output_status ((int)items)
              : items == 0 ? cli_no_job (opt->command, a->root, g.job,
                                         ARCHIVE_JOBS_LISTED)
                           : told (&g);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- export ---- */
@@ -40,6 +41,8 @@ static int export_to (const struct archive_options *opt, struct archive *a, cons
         return err_sys (err, -fd, "cannot create a file for %s in %s", name,
                         dir->path);
     rc = export_job (a, job, fd, tell_lost, (void *)opt, &cli_cancelled, sums, err);
+    if (rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG)
+        rc = err_sys (err, -rc, "cannot write %s%s", dir->path, name);
     if (rc == 0 && fsync (fd) < 0)
         rc = err_sys (err, errno, "cannot fsync %s", name);
     if (rc == 0)                // before its lock is gone
@@ -75,14 +78,19 @@ static int export_file (const struct archive_options *opt, struct archive *a,
     const char *name = slash ? slash + 1 : file;
     char path[PATH_MAX];
     struct tree dir = { .fd = -1 };
+    struct stat st;
     int rc;
 
+    if (!*name || (stat (file, &st) == 0 && S_ISDIR (st.st_mode)))
+        return err_set (err, *file ? EISDIR : EINVAL, "export: \"%s\" is not the name of a "
+                        "file: name one, such as %s%s%s.tar", file, file,
+                        *name ? "/" : "", job);
     if (!outfile_is_replaced (file))
         return export_special (opt, a, job, file, sums, err);
     PRINT (path, "%.*s", slash ? (int)(slash - file) + 1 : 1,
            slash ? file : ".");
     if ((rc = tree_open (&dir, path, err)) < 0)
-        return rc;
+        return rc == -ENOENT ? -ENOTDIR : rc;   // the job may be there
     rc = tree_check_owner (&dir, opt->foreign, err);
     if (rc == 0)
         rc = export_to (opt, a, job, &dir, name, sums, err);
@@ -175,9 +183,11 @@ static int print_import (const struct archive_options *opt, struct intake *in,
         return cli_flush (opt->command, cli_print_json (o));
     }
     (void)printf ("job %s\n%llu file%s, %llu bytes; %llu new bytes are "
-                  "stored\n", utf8_escape (s->job, UTF8_COLUMN, shown),
+                  "stored%s\n", utf8_escape (s->job, UTF8_COLUMN, shown),
                   (unsigned long long)s->files, units_s (s->files),
-                  (unsigned long long)s->bytes, (unsigned long long)stored);
+                  (unsigned long long)s->bytes, (unsigned long long)stored,
+                  intake_sums (in).served ? "" : "; rollcall build --all builds "
+                                                 "results");
     if (s->elsewhere > 0)
         (void)printf ("%llu of them stay in the jobs that this root has "
                       "assigned them to\n", (unsigned long long)s->elsewhere);
@@ -236,14 +246,20 @@ static int import_from (const struct archive_options *opt, int fd,
 
 int archive_import (const struct archive_options *opt, const char *file)
 {
+    struct stat st;
     int fd, status;
 
     cli_catch_signals ();
     if (strcmp (file, "-") == 0)
         return import_from (opt, STDIN_FILENO, "standard input");
     if ((fd = open (file, O_RDONLY | O_CLOEXEC)) < 0)
-        return cli_fail (opt->command, EX_NOINPUT, "cannot open %s: %s", file,
-                             strerror (errno));
+        return cli_fail (opt->command, cli_input_status (-errno),
+                         "cannot open %s: %s", file, strerror (errno));
+    if (fstat (fd, &st) == 0 && S_ISDIR (st.st_mode)) {
+        (void)close (fd);
+        return cli_fail (opt->command, EXIT_USAGE, "import: %s is a directory: "
+                         "rollcall archive add takes those", file);
+    }
     status = import_from (opt, fd, file);
     (void)close (fd);
     return status;

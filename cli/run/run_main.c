@@ -90,6 +90,11 @@ static int wrapper (struct run *r)
     if (r->opt->aggregator) {
         PRINT (r->job, "%s", r->opt->job);
         PRINT (r->endpoints, "%s", r->opt->aggregator);
+        if (!r->opt->launched && r->world.rank == 0 &&
+            strcmp (r->opt->out, ".") != 0)
+            (void)RUN_FAIL (0, "-o %s means nothing with --aggregator: that "
+                            "service has the result (rollcall show %s)",
+                            r->opt->out, r->job);
     } else {
         status = r->way == RUN_WAY_MPI ? run_discover (r)
                                        : run_meet_by_files (r);

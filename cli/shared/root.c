@@ -32,6 +32,21 @@ const char *cli_owner_text (const char *path, char out[PATH_MAX])
     return out;
 }
 
+int cli_no_root (const struct command_spec *c, const char *root, int rc,
+                 const struct err *err)
+{
+    if (rc == -ENOENT)
+        return cli_fail (c, EX_NOINPUT, ROOT_IS_NONE, root);
+    if (rc == -EACCES && cli_needs_view (root))
+        return cli_fail (c, EX_NOPERM, "%s: this is only for users who can read "
+                         "the root", err->text);
+    if (rc == -EACCES)
+        return cli_fail (c, EX_NOPERM, "%s, and no service answers at %s (%s)",
+                         err->text, control_users_socket (),
+                         ROOT_SOCKET_VARIABLE);
+    return cli_fail (c, cli_input_status (rc), "%s", err->text);
+}
+
 int cli_open_archive (const struct command_spec *c, const char *root,
                       struct archive *ret)
 {
@@ -41,9 +56,7 @@ int cli_open_archive (const struct command_spec *c, const char *root,
     ret->visible_to = cli_visible_to ();
     if (rc == 0)
         return 0;
-    if (rc == -ENOENT)
-        return cli_fail (c, EX_NOINPUT, ROOT_IS_NONE, root);
-    return cli_fail (c, cli_input_status (rc), "%s", err.text);
+    return cli_no_root (c, root, rc, &err);
 }
 
 long cli_each_item (const struct command_spec *c, struct archive *a,
@@ -91,8 +104,7 @@ int cli_no_job (const struct command_spec *c, const char *root,
         rc = ledger_last_deletion (l, job, &d, NULL);
     ledger_close (l);
     if (rc != 1)
-        return cli_fail (c, EX_NOINPUT, "%s has nothing of a job %s%s", root,
-                         job, more);
+        return cli_fail (c, EX_NOINPUT, "there is no job %s in %s%s", job, root, more);
     ledger_deletion_text (&d, text);
     return cli_fail (c, EX_NOINPUT, "job %s was %s", job, text);
 }

@@ -12,6 +12,10 @@
 /* Whether it is a valid job name. */
 bool cli_valid_job (const char *name);
 
+/* Say why a root cannot be read, which gave 'rc': an exit status. */
+int cli_no_root (const struct command_spec *c, const char *root, int rc,
+                 const struct err *err);
+
 /* Open the root of an aggregator for reading; 0, or an exit status after a
  * message.  For the option --root use CLI_ROOT_OPTION.
  */

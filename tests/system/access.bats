@@ -202,6 +202,29 @@ times_of ()                         # DIR: of raw files, and modes
     expect_status 66
 }
 
+@test "a user who can read too little is told so, not that it is damaged" {
+    setup_users
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 job
+    "$ROLLCALL" archive add --job j job >/dev/null
+    chown -R daemon root
+    chown root root/segments/*
+    chmod 600 root/segments/*
+    for what in "verify" "verify j"; do
+        # shellcheck disable=SC2086     # words
+        run as daemon "$ROLLCALL" archive $what
+        expect_status 77
+        shows "root/segments/00000001: Permission denied"
+        ! grep -q damaged <<<"$output" || fail "$output"
+    done
+    chmod 700 root
+    for what in jobs "show j" trend "archive ls" "archive export j j.tar"; do
+        # shellcheck disable=SC2086     # words
+        run as bin "$ROLLCALL" $what
+        expect_status 77
+        shows "no service answers at $ROLLCALL_SOCKET (ROLLCALL_SOCKET)"
+    done
+}
+
 @test "a user changes nothing, and is told who may" {
     setup_users
     serves --operator sys --operator @games
@@ -211,6 +234,14 @@ times_of ()                         # DIR: of raw files, and modes
         run as daemon "$ROLLCALL" $what
         [ "$status" -ne 0 ]
     done
+    for what in "verify" "verify alice" "export alice x.tar"; do
+        # shellcheck disable=SC2086     # words
+        run as daemon "$ROLLCALL" archive $what
+        expect_status 77
+        shows "archive ${what%% *} is only for users who can read the root"
+    done
+    run as daemon "$ROLLCALL" status "$PWD/root"
+    expect_status 77
     run as daemon "$ROLLCALL" archive tag alice x
     expect_status 77
     shows "for operators of this root: its owner, root, sys, @games"
@@ -236,6 +267,15 @@ times_of ()                         # DIR: of raw files, and modes
     shows "by daemon"
     run as_member daemon games "$ROLLCALL" show bob
     expect_status 0
+    run as bin "$ROLLCALL" archive rm both --apply
+    expect_status 77
+    run as sys "$ROLLCALL" archive rm both
+    expect_status 77
+    shows "only for users who can read the root"
+    run as sys "$ROLLCALL" archive rm both --apply
+    expect_status 0
+    shows "removed of job both: 2 captures"
+    grep -q 'sys.*archive rm' root/audit.log || fail "$(cat root/audit.log)"
     run "$AGGREGATOR" --root other --operator nobody-of-this-name
     expect_status 2
     shows "no user nobody-of-this-name"

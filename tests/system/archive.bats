@@ -154,6 +154,11 @@ spoil ()                            # RANK NAME
     is "shipments" 3 "$(find all -name rollcall.shipment | wc -l)"
     run "$ROLLCALL" archive get j all
     expect_status 73
+    "$ROLLCALL" archive get j 2 rest >/dev/null
+    run "$ROLLCALL" archive get j rest
+    expect_status 73
+    shows "in rest, which had others already"
+    diff -r -x rollcall.shipment rest job
     run "$ROLLCALL" archive get --file '*.json' j some
     expect_status 0
     is "files" "$(find job -name '*.json' | wc -l)" "$(find some -type f | wc -l)"

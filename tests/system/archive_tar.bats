@@ -253,6 +253,14 @@ digest_of ()                        # ROOT: of the rows of job j, built
     run archive root export nojob j.tar
     expect_status 66
     is "the file" before "$(cat j.tar)"
+    run archive root export j nodir/j.tar
+    expect_status 73
+    run archive root export j small
+    expect_status 73
+    shows "such as small/j.tar"
+    run archive other import job
+    expect_status 2
+    shows "job is a directory: rollcall archive add"
     printf X | dd of="${spoiled% *}" bs=1 seek="${spoiled#* }" conv=notrunc \
         status=none
     run archive root export j j.tar

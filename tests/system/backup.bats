@@ -163,6 +163,12 @@ filled ()
     backup full
     expect_status 73
     shows "something else in it"
+    backup root/bak
+    expect_status 73
+    shows "root/bak is in the root itself"
+    mv root/segments/00000001 away
+    backup bak2
+    expect_status 65
     backup
     expect_status 2
     run "$ROLLCALL" restore bak

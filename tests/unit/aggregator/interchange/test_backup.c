@@ -58,7 +58,7 @@ int __wrap_root_lock (const char *root, bool make, struct err *err)
 static void begin (struct places *p, struct root *r)
 {
     p->root = r;
-    (void)snprintf (p->dir, sizeof (p->dir), "%s/more", r->dir);
+    (void)snprintf (p->dir, sizeof (p->dir), "%s.more", r->dir);
     assert_int_equal (mkdir (p->dir, 0700), 0);
     (void)snprintf (p->back, sizeof (p->back), "%s/back", p->dir);
     (void)snprintf (p->again, sizeof (p->again), "%s/again", p->dir);
@@ -193,7 +193,7 @@ static void test_former_stays (void **state)
     store_segment_path (p.root->dir, 1, path);
     (void)snprintf (aside, sizeof (aside), "%s.aside", path);
     assert_int_equal (rename (path, aside), 0);
-    assert_int_equal (backup (&p, NULL), -ENOENT);
+    assert_int_equal (backup (&p, NULL), -EBADMSG);
     restores (&p, "first", true);
     // or shorter than the ledger says
     assert_int_equal (rename (aside, path), 0);
@@ -382,15 +382,29 @@ static void test_moved_dir (void **state)
     restores (&p, "second", true);
 }
 
+/* What is beside the root, too. */
+static int remove_places (void **state)
+{
+    const struct root *r = *state;
+    char dir[PATH_MAX];
+
+    (void)snprintf (dir, sizeof (dir), "%.1000s.more", r->dir);
+    assert_int_equal (fileio_remove_tree (dir, NULL), 0);
+    return root_teardown (state);
+}
+
+#define PLACES_TEST(name) \
+    cmocka_unit_test_setup_teardown (name, root_setup, remove_places)
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        ROOT_TEST (test_there_and_back), ROOT_TEST (test_other_places),
-        ROOT_TEST (test_other_root), ROOT_TEST (test_former_stays),
-        ROOT_TEST (test_damaged), ROOT_TEST (test_another_user),
-        ROOT_TEST (test_link_becomes_copy), ROOT_TEST (test_late_root),
-        ROOT_TEST (test_killed_at_end), ROOT_TEST (test_audit),
-        ROOT_TEST (test_moved_dir),
+        PLACES_TEST (test_there_and_back), PLACES_TEST (test_other_places),
+        PLACES_TEST (test_other_root), PLACES_TEST (test_former_stays),
+        PLACES_TEST (test_damaged), PLACES_TEST (test_another_user),
+        PLACES_TEST (test_link_becomes_copy), PLACES_TEST (test_late_root),
+        PLACES_TEST (test_killed_at_end), PLACES_TEST (test_audit),
+        PLACES_TEST (test_moved_dir),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -53,12 +53,34 @@ static void test_backup_is_no_root (void **state)
     assert_int_equal (root_check_backup (r->dir, &err), -EPERM);
 }
 
+/* Captures, say, where somebody has mistaken the directory. */
+static void test_place_of_new_root (void **state)
+{
+    struct root *r = *state;
+    char dir[PATH_MAX], path[PATH_MAX];
+    struct err err = { "" };
+
+    assert_int_equal (root_check_new (r->dir, &err), 0);
+    assert_true (fileio_join (dir, sizeof (dir), r->dir, "new"));
+    assert_int_equal (root_check_new (dir, &err), 0);
+    assert_int_equal (mkdir (dir, 0700), 0);
+    assert_int_equal (root_check_new (dir, &err), 0);
+    assert_true (fileio_join (path, sizeof (path), dir, "capture"));
+    assert_int_equal (fileio_replace (path, "", 0, 0600, &err), 0);
+    assert_int_equal (root_check_new (dir, &err), -EEXIST);
+    // a root may have anything
+    assert_true (fileio_join (path, sizeof (path), dir, "lock"));
+    assert_int_equal (fileio_replace (path, "", 0, 0600, &err), 0);
+    assert_int_equal (root_check_new (dir, &err), 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_id_is_made_once),
         ROOT_TEST (test_id_that_is_none),
         ROOT_TEST (test_backup_is_no_root),
+        ROOT_TEST (test_place_of_new_root),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
