@@ -97,6 +97,7 @@ int root_check_new (const char *root, struct err *err)
 {
     // what one has whose ledger is not made yet, or lost
     bool is_root = fileio_has (root, "lock") || fileio_has (root, "segments") ||
+                   fileio_has (root, "incoming") ||
                    fileio_has (root, "ledger.db");
     DIR *dir = is_root ? NULL : opendir (root);
     struct dirent *e;
