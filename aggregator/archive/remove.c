@@ -242,19 +242,18 @@ struct sayings {
     bool claimed;
 };
 
+/* What comes again may have another command.  Tags stay: whoever imports the job
+ * again has them, and rules of retention go by them.
+ */
 static int end_fact (void *arg, const struct ledger_fact *old)
 {
     struct sayings *s = arg;
     struct ledger_fact f = *old;
-    bool command = strcmp (f.key, FACT_COMMAND) == 0;
 
-    if (f.gone || (!command && strcmp (f.key, FACT_TAG) != 0))
+    if (f.gone || strcmp (f.key, FACT_COMMAND) != 0 ||
+        strcmp (f.value, NO_COMMAND) == 0)
         return 0;
-    if (command && strcmp (f.value, NO_COMMAND) == 0)
-        return 0;
-    if (command)                // what comes again may have another
-        PRINT (f.value, NO_COMMAND);
-    f.gone = !command;
+    PRINT (f.value, NO_COMMAND);
     f.at_ns = s->what->now_ns;
     PRINT (f.by, "%s", s->what->by);
     return vec_push (&s->facts.list, &s->facts.n, &f, sizeof (f));
@@ -292,9 +291,7 @@ static int enter_end (void *arg, struct ledger *ledger, struct err *err)
                                                           &s->expected, err);
 }
 
-/* Nobody can withdraw tags and the like of a job without captures later, and what
- * comes of the job again has its own.
- */
+/* What comes of the job again has its own command, and its own ranks. */
 static int end_sayings (struct ledger *ledger, struct store *store,
                         const struct remove_what *what, struct err *err)
 {

@@ -61,10 +61,13 @@ int steady_clock_look (struct steady_clock *c, const char *root,
     ahead_ns = c->wall_ns == 0 ? 0 : wall_ns - c->wall_ns;
     if (c->mono_ns > 0)
         ahead_ns -= mono_ns - c->mono_ns;
-    // what is off every other day would wait for ever
-    if (first && c->jumped_ns > 0 && ahead_ns > 0 &&
-        ahead_ns < STEADY_CLOCK_OFF_S * NS_PER_S)
+    // what is off every other day would wait for ever: it waits while it is on
+    if (first && c->jumped_ns > 0 &&
+        ahead_ns > STEADY_CLOCK_JUMP_S * NS_PER_S &&
+        ahead_ns < STEADY_CLOCK_OFF_S * NS_PER_S) {
+        c->jumped_ns += ahead_ns;
         ahead_ns = 0;
+    }
     if (llabs (ahead_ns) > STEADY_CLOCK_JUMP_S * NS_PER_S)
         c->jumped_ns = wall_ns;
     else if (wall_ns - c->jumped_ns >= STEADY_CLOCK_WAIT_S * NS_PER_S)
