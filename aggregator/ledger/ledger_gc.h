@@ -25,7 +25,9 @@ bool ledger_set_marking (struct ledger *l, bool marking);
 /* Whether something was removed that is not known to be collected. */
 bool ledger_has_unused (struct ledger *l);
 
-/* What functions call for contents: negative ends them; 1: enough for now. */
+/* What functions call for contents: negative ends them; 1 ends this query, which
+ * the next call goes on with.
+ */
 typedef int ledger_content_fn (void *arg, const struct digest *id,
                                const struct ledger_place *place);
 

@@ -77,7 +77,8 @@ static int begin_plan (struct aggregator *a, int64_t mono_ns, struct err *err)
     rc = steady_clock_look (&a->keep.clock, a->opt->root, a->keep.now_ns,
                             mono_ns, err);
     return rc < 0 ? rc
-                  : root_reader_begin (a->opt->root, make_plan, a, &a->keep.reader, err);
+                  : root_reader_begin (a->opt->root, make_plan, a,
+                                       &a->keep.reader, err);
 }
 
 /* The plan is there.  What changed since it was begun is found when a job is to
