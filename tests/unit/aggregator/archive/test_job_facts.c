@@ -9,17 +9,6 @@
 
 #include <fcntl.h>
 
-static void set (struct root *r, const char *job, const char *key,
-                 const char *value)
-{
-    struct ledger_fact f = { .at_ns = 1 };
-
-    (void)snprintf (f.job, sizeof (f.job), "%s", job);
-    (void)snprintf (f.key, sizeof (f.key), "%s", key);
-    (void)snprintf (f.value, sizeof (f.value), "%s", value);
-    assert_int_equal (ledger_set_fact (r->l, &f, NULL), 1);
-}
-
 static bool says (struct root *r, const char *job, const char *key,
                   const char *value)
 {
@@ -87,10 +76,10 @@ static void test_merge (void **state)
 
     assigned (r, "a", 0);
     assigned (r, "b", 1);
-    set (r, "a", FACT_TAG, "x");
-    set (r, "b", FACT_TAG, "release");
-    set (r, "b", FACT_PIN, "1");
-    set (r, "b", FACT_USER, "bob");
+    say_of (r, "a", FACT_TAG, "x");
+    say_of (r, "b", FACT_TAG, "release");
+    say_of (r, "b", FACT_PIN, "1");
+    say_of (r, "b", FACT_USER, "bob");
     keep_ledger (r);
     assert_int_equal (divide_merge (r->l, "b", "a", &d, NULL), 0);
     assert_int_equal (divide_commit (&d, r->l, r->s, NULL), 0);
@@ -112,8 +101,8 @@ static void test_split (void **state)
 
     assigned (r, "a", 0);
     assigned (r, "a", 1);
-    set (r, "a", FACT_PIN, "1");
-    set (r, "a", FACT_FORGOTTEN, "1");
+    say_of (r, "a", FACT_PIN, "1");
+    say_of (r, "a", FACT_FORGOTTEN, "1");
     assert_int_equal (divide_split (r->l, r->s, "a", named, 1, &d, NULL), 0);
     (void)snprintf (job, sizeof (job), "%s", d.assignments[0].job);
     assert_string_not_equal (job, "a");

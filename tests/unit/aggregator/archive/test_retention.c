@@ -31,17 +31,6 @@ static void add_large (struct root *r, const char *job, int64_t days)
     enter_large (r, &i, fill);
 }
 
-static void mark (struct root *r, const char *job, const char *key,
-                  const char *value)
-{
-    struct ledger_fact f = { .at_ns = 1 };
-
-    (void)snprintf (f.job, sizeof (f.job), "%s", job);
-    (void)snprintf (f.key, sizeof (f.key), "%s", key);
-    (void)snprintf (f.value, sizeof (f.value), "%s", value);
-    assert_int_equal (ledger_set_fact (r->l, &f, NULL), 1);
-}
-
 static void limit (struct retention_rules *rules, enum retention_limit which,
                    const char *text)
 {
@@ -89,7 +78,7 @@ static void test_limits (void **state)
     goes (r, &both, "d ");
     limit (&size, RETENTION_SIZE, "9");
     goes (r, &size, "c d ");
-    mark (r, "c", FACT_PIN, "1");
+    say_of (r, "c", FACT_PIN, "1");
     goes (r, &size, "d ");
     goes (r, &days, "d ");
 }
@@ -128,9 +117,9 @@ static void test_tags (void **state)
     struct retention_rules rules = { .n = 0 }, only = { .only_tag = true };
 
     fill (r);
-    mark (r, "a", FACT_TAG, "x=y");
-    mark (r, "d", FACT_TAG, "long");
-    mark (r, "a", FACT_TAG, "z");
+    say_of (r, "a", FACT_TAG, "x=y");
+    say_of (r, "d", FACT_TAG, "long");
+    say_of (r, "a", FACT_TAG, "z");
     limit (&only, RETENTION_DAYS, "long=1");
     goes (r, &only, "d ");
     limit (&rules, RETENTION_DAYS, "x=y=1");
@@ -170,8 +159,8 @@ static void test_forget (void **state)
     struct retention_plan p;
 
     fill (r);
-    mark (r, "c", FACT_PIN, "1");
-    mark (r, "d", FACT_FORGOTTEN, "1");
+    say_of (r, "c", FACT_PIN, "1");
+    say_of (r, "d", FACT_FORGOTTEN, "1");
     assert_int_equal (retention_plan (r->l, r->s, &rules, NOW, &p, NULL), 0);
     for (size_t i = 0; i < p.n; i++)
         assert_int_equal (p.jobs[i].forgets, *p.jobs[i].job == 'c');

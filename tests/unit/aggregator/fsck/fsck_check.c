@@ -16,6 +16,16 @@ void fsck_put (struct store *s, struct ledger_item *item,
     assert_int_equal (store_put_item (s, item, NULL), 0);
 }
 
+void fsck_end (struct store *s, struct ledger *l)
+{
+    assert_int_equal (store_sync (s, NULL), 0);
+    assert_int_equal (store_account (s, l, NULL), 0);
+    assert_int_equal (ledger_commit (l, NULL), 0);
+    store_committed (s);
+    store_close (s);
+    ledger_close (l);
+}
+
 /* Items of one chunk. */
 static void fill (const char *root)
 {
@@ -49,12 +59,7 @@ static void fill (const char *root)
                                               NULL), 0);
         assert_int_equal (ledger_add_item (l, &item, NULL), 1);
     }
-    assert_int_equal (store_sync (s, NULL), 0);
-    assert_int_equal (store_account (s, l, NULL), 0);
-    assert_int_equal (ledger_commit (l, NULL), 0);
-    store_committed (s);
-    store_close (s);
-    ledger_close (l);
+    fsck_end (s, l);
 }
 
 int fsck_setup (void **state)

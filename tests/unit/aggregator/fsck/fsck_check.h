@@ -37,6 +37,9 @@ void fsck_copy (struct fixture *f);
 /* Change one bit of the byte at 'at'; twice: as before. */
 void fsck_flip (const char *path, off_t at);
 
+/* Commit what was written, and close both. */
+void fsck_end (struct store *s, struct ledger *l);
+
 off_t fsck_size (const char *path);
 
 /* Check a root; what that says is in f->said. */

@@ -87,12 +87,7 @@ static void test_pinned_again (void **state)
             assert_int_equal (store_note_fact (s, &pin, NULL), 0);
         assert_int_equal (ledger_set_fact (l, &pin, NULL), 1);
     }
-    assert_int_equal (store_sync (s, NULL), 0);
-    assert_int_equal (store_account (s, l, NULL), 0);
-    assert_int_equal (ledger_commit (l, NULL), 0);
-    store_committed (s);
-    store_close (s);
-    ledger_close (l);
+    fsck_end (s, l);
     assert_int_equal (fsck_check (f, f->root, false).damaged, 0);
     assert_string_equal (f->said, "");
 }
@@ -360,12 +355,7 @@ static void deliver_large (const char *root, const char *capture)
     assert_int_equal (ledger_add_content (l, &item.content, &place, NULL), 0);
     assert_int_equal (store_put_item (s, &item, NULL), 0);
     assert_true (ledger_add_item (l, &item, NULL) >= 0);
-    assert_int_equal (store_sync (s, NULL), 0);
-    assert_int_equal (store_account (s, l, NULL), 0);
-    assert_int_equal (ledger_commit (l, NULL), 0);
-    store_committed (s);
-    store_close (s);
-    ledger_close (l);
+    fsck_end (s, l);
     buf_fini (&frame);
     free (bytes);
 }

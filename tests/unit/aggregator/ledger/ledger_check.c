@@ -113,6 +113,17 @@ static int count_item (void *arg, const struct ledger_item *item)
     return 0;
 }
 
+void say_of (struct root *r, const char *job, const char *key,
+             const char *value)
+{
+    struct ledger_fact f = { .at_ns = 1 };
+
+    (void)snprintf (f.job, sizeof (f.job), "%s", job);
+    (void)snprintf (f.key, sizeof (f.key), "%s", key);
+    (void)snprintf (f.value, sizeof (f.value), "%s", value);
+    assert_int_equal (ledger_set_fact (r->l, &f, NULL), 1);
+}
+
 struct count count_all (struct root *r)
 {
     struct count c = { 0, 0 };

@@ -27,6 +27,10 @@ void enter_large (struct root *r, struct ledger_item *item, const char fill[3]);
 void remove_item (struct root *r, const struct ledger_item *item,
                   int64_t at_ns);
 
+/* A fact of a job, committed; it is new. */
+void say_of (struct root *r, const char *job, const char *key,
+             const char *value);
+
 /* The rows of job "j". */
 struct count {
     unsigned n, superseded;

@@ -20,17 +20,6 @@ static void enter_for (struct root *r, const char *job, const char *capture,
     assert_int_equal (enter (r, i, bytes), 1);
 }
 
-static void say (struct root *r, const char *job, const char *key,
-                 const char *value)
-{
-    struct ledger_fact f = { .at_ns = 1 };
-
-    (void)snprintf (f.job, sizeof (f.job), "%s", job);
-    (void)snprintf (f.key, sizeof (f.key), "%s", key);
-    (void)snprintf (f.value, sizeof (f.value), "%s", value);
-    assert_int_equal (ledger_set_fact (r->l, &f, NULL), 1);
-}
-
 static uint64_t of (const struct usage *u, const char *job)
 {
     const struct usage_job *j = usage_of_job (u, job);
@@ -48,9 +37,9 @@ static void test_count (void **state)
     enter_for (r, "one", "b", "0123456789", NOW - HOUR_NS);
     enter_for (r, "two", "a", "0123456789", NOW);
     enter_for (r, "two", "b", "01234", NOW);
-    say (r, "one", FACT_USER, "alice");
-    say (r, "two", FACT_USER, "bob");
-    say (r, "two", FACT_PIN, "1");
+    say_of (r, "one", FACT_USER, "alice");
+    say_of (r, "two", FACT_USER, "bob");
+    say_of (r, "two", FACT_PIN, "1");
     assert_int_equal (usage_count (&u, r->l, r->s, NOW, NULL), 0);
     assert_int_equal (u.total, 15);
     assert_int_equal (of (&u, "one"), 10);
