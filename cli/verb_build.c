@@ -3,6 +3,7 @@
  */
 #include "build.h"
 
+#include "archive/root_control.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -69,7 +70,7 @@ static int lock_root (const struct build_options *opt, int *lock)
         return FAIL (EX_NOPERM, "%s; -o DIR builds elsewhere", err.text);
     if (root_check_owner (opt->root, &err) < 0)
         return FAIL (EX_NOPERM, "%s; or give -o DIR", err.text);
-    if ((*lock = root_lock (opt->root, false, &err)) >= 0)
+    if ((*lock = control_lock (opt->root, false, CONTROL_LOCK_NS, &err)) >= 0)
         return 0;
     return *lock == -EBUSY
         ? FAIL (EX_TEMPFAIL, "%s; it builds by itself when it starts and "

@@ -25,20 +25,26 @@ struct request {
 };
 
 /* Whether the ledger knows a job: it has items or claims. */
-static int has_job (const struct request *r, struct err *err)
+static int root_has_job (struct ledger *l, const char *root, const char *job,
+                         struct err *err)
 {
     struct ledger_summary s;
     struct size_claims claims;
-    int rc = ledger_summary (r->ledger, r->job, &s, err);
+    int rc = ledger_summary (l, job, &s, err);
 
     if (rc < 0 || s.items > 0)
         return rc;
-    rc = ledger_size_claims (r->ledger, r->job, &claims, err);
+    rc = ledger_size_claims (l, job, &claims, err);
     if (rc == 0 && claims.n == 0)
         rc = err_set (err, ENOENT, "there is no job %s in %s: rollcall jobs "
-                      "lists its jobs", r->job, store_root (r->store));
+                      "lists its jobs", job, root);
     size_claims_fini (&claims);
     return rc;
+}
+
+static int has_job (const struct request *r, struct err *err)
+{
+    return root_has_job (r->ledger, store_root (r->store), r->job, err);
 }
 
 struct expected {               // a claim about a job
@@ -125,19 +131,6 @@ static int do_split (const struct request *r, struct err *err)
         rc = request_give (r, &d, err);
     free (captures);
     return rc;
-}
-
-/* Only an aggregator can ask agents. */
-static int do_fetch (const struct request *r, struct err *err)
-{
-    char word[SHELL_WORD (PATH_MAX)];
-    int rc = has_job (r, err);
-
-    return rc < 0 ? rc : err_set (err, EHOSTUNREACH, "no aggregator serves "
-                                  "%s, so no agent can be asked: start "
-                                  "rollcall-aggregator --root %s",
-                                  store_root (r->store),
-                                  shell_word (store_root (r->store), word));
 }
 
 /* ---- tags and pins ---- */
@@ -440,7 +433,6 @@ static const struct {
     { "take", do_take },
     { "divide", do_divide },
     { "expect", do_expect },
-    { "fetch", do_fetch },
     { "merge", do_merge },
     { "split", do_split },
     { "tag", do_tag },
@@ -471,4 +463,22 @@ int request_execute (struct ledger *ledger, struct store *store,
     }
     return err_set (err, EINVAL, "this aggregator does not know the request "
                     "\"%.80s\": its version differs", what);
+}
+
+bool request_needs_service (const struct json *request)
+{
+    return strcmp (json_text (json_get (request, "do"), ""), "fetch") == 0;
+}
+
+int request_refuse_unserved (struct ledger *l, const char *root,
+                             const struct json *request, struct err *err)
+{
+    const char *job = json_text (json_get (request, "job"), "");
+    char word[SHELL_WORD (PATH_MAX)];
+    int rc = root_has_job (l, root, job, err);
+
+    return rc < 0 ? rc : err_set (err, EHOSTUNREACH, "no aggregator serves "
+                                  "%s, so no agent can be asked: start "
+                                  "rollcall-aggregator --root %s", root,
+                                  shell_word (root, word));
 }

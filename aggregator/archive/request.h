@@ -47,13 +47,20 @@
 
 /* Execute a request; it is durable on return.  Runs in its own transaction, so
  * nothing uncommitted may be appended to the store.  0, with the result in
- * 'answer'; -EINVAL, -ENOENT (no such job), -EHOSTUNREACH (a "fetch"), -EPERM (rm of a
- * pinned job), or as
- * ledger and store.
+ * 'answer'; -EINVAL (also a request that needs a service), -ENOENT (no such
+ * job), -EPERM (rm of a pinned job), or as ledger and store.
  */
 int request_execute (struct ledger *ledger, struct store *store,
                      const struct json *request, struct json *answer,
                      struct err *err);
+
+/* Whether only an aggregator can execute it: "fetch", as agents have to be asked.
+ * And why it cannot be where none serves the root, by a ledger that is only
+ * read: -EHOSTUNREACH, -ENOENT (no such job), or as ledger.
+ */
+bool request_needs_service (const struct json *request);
+int request_refuse_unserved (struct ledger *l, const char *root,
+                             const struct json *request, struct err *err);
 
 /* For an aggregator that executes "gc" step by step: what is asked for, a line of
  * the audit log, and the answer.

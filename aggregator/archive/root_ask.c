@@ -3,7 +3,6 @@
 
 #include "archive/request.h"
 #include "base/buf.h"
-#include "base/clock.h"
 #include "store/fileio.h"
 #include "store/root.h"
 
@@ -206,6 +205,27 @@ static int open_here (struct control_root *r, struct err *err)
     return rc < 0 ? rc : store_open (r->root, r->ledger, &r->store, err);
 }
 
+/* Nobody serves the root, which stays as it is: somebody may be about to. */
+static int refuse_here (const char *root, const struct json *request,
+                        struct err *err)
+{
+    struct ledger *l = NULL;
+    char path[PATH_MAX];
+    int rc;
+
+    if (!fileio_join (path, sizeof (path), root, "ledger.db"))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    if ((rc = root_check_backup (root, err)) < 0 ||
+        (rc = root_check_free (root, err)) < 0)
+        return rc;
+    if ((rc = ledger_open_quick (path, &l, err)) == -ENOENT)
+        rc = err_set (err, ENOENT, ROOT_IS_NONE, root);
+    if (rc == 0)
+        rc = request_refuse_unserved (l, root, request, err);
+    ledger_close (l);
+    return rc;
+}
+
 void control_release (struct control_root *r)
 {
     store_close (r->store);
@@ -230,6 +250,8 @@ static int try_once (struct control_root *r, const struct json *request,
     }
     if (fd != -ENOENT && fd != -ECONNREFUSED)
         return fd;
+    if (request_needs_service (request))
+        return refuse_here (r->root, request, err);
     if (r->lock < 0) {
         if ((rc = root_check_owner (r->root, err)) < 0 ||
             (rc = root_check_backup (r->root, err)) < 0)
@@ -293,6 +315,27 @@ int control_ask (const char *root, struct json *request, struct json **answer,
 
     control_release (&r);
     return rc;
+}
+
+static bool is_served (const char *root)
+{
+    int fd = connect_in (root, CONTROL_ROOT_SOCKET, NULL);
+
+    fileio_close (fd);
+    return fd >= 0;
+}
+
+int control_lock (const char *root, bool make, int64_t wait_ns,
+                  struct err *err)
+{
+    const struct timespec pause = { .tv_nsec = TRY_MS * NS_PER_MS };
+    int64_t until_ns = clock_mono_ns () + wait_ns;
+    int fd;
+
+    while ((fd = root_lock (root, make, err)) == -EBUSY && !is_served (root) &&
+           clock_mono_ns () < until_ns)
+        (void)nanosleep (&pause, NULL);
+    return fd;
 }
 
 bool control_is_needed (const char *root)

@@ -11,6 +11,7 @@
 #ifndef ROLLCALL_ARCHIVE_ROOT_CONTROL_H
 #define ROLLCALL_ARCHIVE_ROOT_CONTROL_H
 
+#include "base/clock.h"
 #include "base/loop.h"
 #include "json/json.h"
 
@@ -24,6 +25,7 @@
 #define CONTROL_OF_USER 4               // of these, of one user
 #define CONTROL_HEAR_S 10               // for the whole of a request
 #define CONTROL_WAIT_S 60               // for an answer: a commit on a slow disk
+#define CONTROL_LOCK_NS (10 * NS_PER_S) // for a verb to be done with a root
 #define CONTROL_GROUPS_MAX 1024         // of a user; further ones do not count
 #define CONTROL_PIPES 2
 
@@ -74,7 +76,8 @@ void control_answer (struct control_asker *x, struct json *answer); // frees it
  * Takes over the request.  Who may not enter the root, or has no root where it
  * is by default, asks at the socket for every user.  '*served': an aggregator
  * executed it.  -EBUSY: another process has the root; -EACCES: also in a process
- * that shows a root to others (ROOT_VIEW_VARIABLE).
+ * that shows a root to others (ROOT_VIEW_VARIABLE).  What needs a service
+ * (request_needs_service) locks nothing: -EHOSTUNREACH, nobody serves the root.
  */
 int control_ask (const char *root, struct json *request, struct json **answer,
                  bool *served, struct err *err);
@@ -92,6 +95,13 @@ struct control_root {
 int control_ask_again (struct control_root *r, struct json *request,
                        struct json **answer, bool *served, struct err *err);
 void control_release (struct control_root *r);
+
+/* Lock the root (root_lock) for as long as a service runs or a build takes: wait
+ * for a verb that has it, at most 'wait_ns', but not for an aggregator, which
+ * listens.  -EBUSY: it still has it.
+ */
+int control_lock (const char *root, bool make, int64_t wait_ns,
+                  struct err *err);
 
 /* Whether this user cannot read the root, and there is a socket to ask at. */
 bool control_is_needed (const char *root);

@@ -282,7 +282,8 @@ static int open_disk (struct aggregator *a, struct err *err)
                         a->opt->root);
     if ((rc = root_check_backup (a->opt->root, err)) < 0)
         return rc;
-    if ((a->root_fd = root_lock (a->opt->root, true, err)) < 0)
+    if ((a->root_fd = control_lock (a->opt->root, true, CONTROL_LOCK_NS,
+                                    err)) < 0)
         return a->root_fd;
     if ((rc = ledger_open (path, &a->ledger, err)) < 0 ||
         (rc = store_open (a->opt->root, a->ledger, &a->store, err)) < 0 ||

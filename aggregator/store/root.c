@@ -24,7 +24,8 @@ static int name_holder (int fd, const char *root, struct err *err)
     long pid = n > 0 ? strtol (text, NULL, 10) : 0;
 
     return err_set (err, EBUSY, "%s is locked: process %ld has it (an "
-                    "aggregator that serves, or a check)", root, pid);
+                    "aggregator that serves, or a verb that changes or checks "
+                    "it)", root, pid);
 }
 
 int root_lock (const char *root, bool make, struct err *err)
@@ -53,6 +54,20 @@ int root_lock (const char *root, bool make, struct err *err)
         pwrite (fd, text, (size_t)n, 0) != (ssize_t)n)
         (void)errno;
     return fd;
+}
+
+int root_check_free (const char *root, struct err *err)
+{
+    char path[PATH_MAX];
+    int fd, rc = 0;
+
+    if (!fileio_join (path, sizeof (path), root, "lock") ||
+        (fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) < 0)
+        return 0;
+    if (flock (fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        rc = name_holder (fd, root, err);
+    (void)close (fd);
+    return rc;
 }
 
 int root_check_owner (const char *root, struct err *err)

@@ -28,6 +28,12 @@
  */
 int root_lock (const char *root, bool make, struct err *err);
 
+/* Whether another process has it now, without taking it: -EBUSY as root_lock, or
+ * 0, also if nobody can tell.  It is shared for a moment, for which root_lock
+ * fails elsewhere: control_lock waits.
+ */
+int root_check_free (const char *root, struct err *err);
+
 /* Whether this process may change the root by itself.  -EPERM: it is root, and
  * the ledger is another user's, whose service could not open what root makes.
  */

@@ -13,6 +13,7 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 struct fixture {
@@ -281,6 +283,81 @@ static void test_alone (void **state)
     (void)close (fd);
 }
 
+static int ask_for_files (struct fixture *f)
+{
+    f->request = json_object ();
+    json_add_text (f->request, "do", "fetch");
+    json_add_text (f->request, "job", "j");
+    f->over[1] = -1;
+    (void)ask (f);
+    return f->rc;
+}
+
+/* What needs a service takes no lock: one may be about to start. */
+static void test_needs_service (void **state)
+{
+    struct fixture *f = *state;
+    struct size_claim word = { .by = CLAIM_NODE, .world_size = 4 };
+    struct ledger *l = NULL;
+    char path[2 * PATH_MAX], text[16];
+    int fd;
+
+    assert_int_equal (ask_for_files (f), -ENOENT);
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->root);
+    assert_int_equal (ledger_open (path, &l, NULL), 0);
+    assert_int_equal (ledger_set_claim (l, "other", &word, NULL), 0);
+    assert_int_equal (ask_for_files (f), -ENOENT);
+    assert_int_equal (ledger_set_claim (l, "j", &word, NULL), 0);
+    ledger_close (l);
+    assert_true ((fd = root_lock (f->root, false, NULL)) >= 0);
+    assert_int_equal (ftruncate (fd, 0), 0);
+    assert_int_equal (pwrite (fd, "mine", 4, 0), 4);
+    // an aggregator that does not listen yet, say
+    assert_int_equal (ask_for_files (f), -EBUSY);
+    (void)close (fd);
+    assert_int_equal (ask_for_files (f), -EHOSTUNREACH);
+    assert_non_null (strstr (f->err.text, "no aggregator serves"));
+    // who locks a root writes so
+    (void)snprintf (path, sizeof (path), "%s/lock", f->root);
+    assert_true ((fd = open (path, O_RDONLY)) >= 0);
+    assert_int_equal (read (fd, text, sizeof (text)), 4);
+    (void)close (fd);
+}
+
+static void *release_later (void *arg)
+{
+    const struct timespec pause = { .tv_nsec = 250 * NS_PER_MS };
+
+    (void)nanosleep (&pause, NULL);
+    (void)close (*(int *)arg);
+    return NULL;
+}
+
+/* A service waits for a verb, but not for a service. */
+static void test_lock_waits (void **state)
+{
+    struct fixture *f = *state;
+    struct control *control;
+    pthread_t thread;
+    int held, fd;
+
+    assert_true ((held = root_lock (f->root, true, NULL)) >= 0);
+    assert_int_equal (control_lock (f->root, true, 0, &f->err), -EBUSY);
+    assert_non_null (strstr (f->err.text, "is locked: process"));
+    f->loop = loop_create ();
+    assert_int_equal (control_open (f->root, f->loop, on_request, f, &control,
+                                    NULL), 0);
+    assert_int_equal (control_lock (f->root, true, INT64_MAX / 2, NULL),
+                      -EBUSY);
+    control_close (control);
+    loop_destroy (f->loop);
+    assert_int_equal (pthread_create (&thread, NULL, release_later, &held), 0);
+    assert_true ((fd = control_lock (f->root, true, INT64_MAX / 2,
+                                     NULL)) >= 0);
+    (void)pthread_join (thread, NULL);
+    (void)close (fd);
+}
+
 static int ask_again (struct control_root *r, int64_t world_size)
 {
     struct json *request = json_object (), *answer = NULL;
@@ -355,6 +432,8 @@ int main (void)
         TEST (test_again),
         TEST (test_alone),
         TEST (test_alone_again),
+        TEST (test_needs_service),
+        TEST (test_lock_waits),
         TEST (test_view),
     };
 
