@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "ledger/ledger_gc.h"
 #include "store/gc.h"
+#include "store/row_sum.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -223,11 +224,47 @@ static int apply (struct planning *x, size_t n, int64_t *ends)
     return rc;
 }
 
-static void settle (struct planning *x, const int64_t *ends)
+static int add_fact (void *arg, const struct ledger_fact *f)
+{
+    *(uint64_t *)arg += (uint64_t)row_sum (f->seq);
+    return 0;
+}
+
+static int add_assignment (void *arg, const struct ledger_assignment *a)
+{
+    *(uint64_t *)arg += (uint64_t)row_sum (a->scope, a->dir, a->rank,
+                                           a->capture, a->newest_ns, a->at_ns);
+    return 0;
+}
+
+/* The sum of what was said of a job: another one after each change. */
+static int sum_said (struct ledger *l, const char *job, int64_t *ret,
+                     struct err *err)
+{
+    uint64_t sum = 0;
+    int rc = ledger_each_fact (l, job, 0, add_fact, &sum, err);
+
+    if (rc == 0)
+        rc = ledger_each_assignment (l, job, add_assignment, &sum, err);
+    *ret = (int64_t)sum;
+    return rc;
+}
+
+int retention_changed (struct ledger *ledger, const struct retention_job *j,
+                       struct err *err)
+{
+    int64_t said;
+    int rc = sum_said (ledger, j->job, &said, err);
+
+    return rc < 0 ? rc : said != j->said;
+}
+
+static int settle (struct planning *x, const int64_t *ends)
 {
     struct retention_plan *p = x->plan;
+    int rc = 0;
 
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->n && rc == 0; i++) {
         struct retention_job *j = &p->jobs[i];
         int64_t end = x->rules_of[i] ? ends[i] : INT64_MAX;
         bool due = end <= x->now_ns;
@@ -238,7 +275,10 @@ static void settle (struct planning *x, const int64_t *ends)
         j->forgets = j->forgets && !j->goes;
         p->going += j->goes;
         p->bytes += j->goes ? j->bytes : 0;
+        if (j->goes || j->forgets)
+            rc = sum_said (x->ledger, j->job, &j->said, x->err);
     }
+    return rc;
 }
 
 int retention_plan (struct ledger *ledger, const struct store *store,
@@ -257,7 +297,7 @@ int retention_plan (struct ledger *ledger, const struct store *store,
     for (size_t i = 0; i < rules->n && rc == 0; i++)
         rc = apply (&x, i, ends);
     if (rc == 0)
-        settle (&x, ends);
+        rc = settle (&x, ends);
     free (ends);
     free (x.rules_of);
     if (rc == -ENOMEM)

@@ -52,6 +52,7 @@ struct retention_job {
     int64_t goes_ns;            // when, if nothing arrives: now_ns if it goes;
                                 // INT64_MAX: never
     const char *why;            // in words: "older than it is kept"
+    int64_t said;               // if it goes or forgets: what was said of it
 };
 
 struct retention_plan {
@@ -70,6 +71,12 @@ int retention_plan (struct ledger *ledger, const struct store *store,
                     const struct retention_rules *rules, int64_t now_ns,
                     struct retention_plan *ret, struct err *err);
 void retention_free (struct retention_plan *p);
+
+/* Whether a job that goes or forgets was tagged, pinned, merged or split since
+ * the plan was begun, which may keep it: 1, 0.  No clock decides.  Or as ledger.
+ */
+int retention_changed (struct ledger *ledger, const struct retention_job *j,
+                       struct err *err);
 
 /* What goes next: 1, its name, time and reason; 0: nothing goes by itself.  Jobs
  * that are only too many, or too large, go when others arrive: nobody knows

@@ -129,39 +129,6 @@ static bool is_busy (struct aggregator *a, const char *job)
     return transfers_any (a->transfers, is_of_job, &d);
 }
 
-struct changes {
-    int64_t since_ns;
-    bool any;
-};
-
-static int see_fact (void *arg, const struct ledger_fact *f)
-{
-    struct changes *c = arg;
-
-    c->any = c->any || f->at_ns > c->since_ns;
-    return 0;
-}
-
-static int see_assignment (void *arg, const struct ledger_assignment *x)
-{
-    struct changes *c = arg;
-
-    c->any = c->any || x->at_ns > c->since_ns;
-    return 0;
-}
-
-/* Whether somebody tagged, merged or split it since the plan was begun, which may
- * keep it: the next plan knows.
- */
-static bool is_changed (struct aggregator *a, const char *job)
-{
-    struct changes c = { a->keep.now_ns, false };
-
-    return ledger_each_fact (a->ledger, job, 0, see_fact, &c, NULL) < 0 ||
-           ledger_each_assignment (a->ledger, job, see_assignment, &c, NULL) <
-               0 || c.any;
-}
-
 static void remove_one (struct aggregator *a, const struct retention_job *j)
 {
     const struct remove_what what = {
@@ -172,7 +139,8 @@ static void remove_one (struct aggregator *a, const struct retention_job *j)
     struct removal done = { .files = 0 };
     struct err err = { "" };
 
-    if (is_busy (a, j->job) || is_changed (a, j->job)) {
+    // what was said of it meanwhile may keep it: the next plan knows
+    if (is_busy (a, j->job) || retention_changed (a->ledger, j, NULL) != 0) {
         a->keep.skipped++;
         return;
     }

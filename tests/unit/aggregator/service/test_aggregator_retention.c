@@ -189,28 +189,69 @@ static void test_pinned_meanwhile (void **state)
     assert_false (has (s, "b"));
 }
 
-/* A tag that somebody gave after the plan was begun may keep the job. */
-static void test_tagged_meanwhile (void **state)
+/* Two jobs that go, and their plan. */
+static void plan_two (struct service *s)
 {
-    struct service *s = *state;
     int64_t now = clock_mono_ns ();
-    struct ledger_fact tag = { .by = "" };
 
     keep (s, RETENTION_LAST, "0");
     deliver (s, 1, "a", "c1");
     deliver (s, 2, "b", "c2");
     check (s, now);
-    check (s, now += 5 * NS_PER_S);
-    PRINT (tag.job, "a");
-    PRINT (tag.key, FACT_TAG);
-    PRINT (tag.value, "release");
-    tag.at_ns = s->a.keep.now_ns + 1;
-    assert_int_equal (ledger_set_fact (s->a.ledger, &tag, NULL), 1);
+    check (s, now + 5 * NS_PER_S);
+    assert_true (s->a.keep.under_way);
+}
+
+static void only_a_stays (struct service *s)
+{
     for (int i = 0; i < 3; i++)
         check (s, s->a.keep.go_on_ns);
     assert_int_equal (s->a.keep.skipped, 1);
     assert_true (has (s, "a"));
     assert_false (has (s, "b"));
+}
+
+static void tag (struct service *s, const char *job, const char *value,
+                 int64_t at_ns)
+{
+    struct ledger_fact f = { .at_ns = at_ns };
+
+    PRINT (f.job, "%s", job);
+    PRINT (f.key, FACT_TAG);
+    PRINT (f.value, "%s", value);
+    assert_int_equal (ledger_set_fact (s->a.ledger, &f, NULL), 1);
+}
+
+/* A tag that somebody gave after the plan was begun may keep the job, whatever
+ * the clock said then.  What an import says of the future keeps nothing.
+ */
+static void test_tagged_meanwhile (void **state)
+{
+    struct service *s = *state;
+
+    tag (s, "b", "imported", INT64_MAX);
+    plan_two (s);
+    tag (s, "a", "release", 1);
+    only_a_stays (s);
+}
+
+/* So may a capture that was given to it. */
+static void test_merged_meanwhile (void **state)
+{
+    struct service *s = *state;
+    struct ledger_assignment x = { .newest_ns = 1, .at_ns = INT64_MAX };
+
+    PRINT (x.scope, "scope");
+    PRINT (x.dir, "d");
+    PRINT (x.capture, "c");
+    PRINT (x.job, "b");
+    assert_int_equal (ledger_assign (s->a.ledger, &x, NULL), 1);
+    plan_two (s);
+    x.newest_ns = 2;
+    x.at_ns = 1;
+    PRINT (x.job, "a");
+    assert_int_equal (ledger_assign (s->a.ledger, &x, NULL), 1);
+    only_a_stays (s);
 }
 
 /* A removal that takes long does not take all of the time. */
@@ -384,7 +425,9 @@ int main (void)
     const struct CMUnitTest tests[] = {
         SERVICE_TEST (test_days), SERVICE_TEST (test_busy),
         SERVICE_TEST (test_busy_scope), SERVICE_TEST (test_newer),
-        SERVICE_TEST (test_pinned_meanwhile), SERVICE_TEST (test_tagged_meanwhile), SERVICE_TEST (test_clock),
+        SERVICE_TEST (test_pinned_meanwhile),
+        SERVICE_TEST (test_tagged_meanwhile),
+        SERVICE_TEST (test_merged_meanwhile), SERVICE_TEST (test_clock),
         SERVICE_TEST (test_clock_jumps), SERVICE_TEST (test_clock_of_1970),
         SERVICE_TEST (test_pauses), SERVICE_TEST (test_collected_later),
         SERVICE_TEST (test_turn),
