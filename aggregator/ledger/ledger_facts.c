@@ -160,6 +160,8 @@ static int set_fact (struct ledger *l, void *arg, struct err *err)
     int64_t sum = ledger_fact_sum (f), seq;
     int rc = find_fact (l, f, &known, err);
 
+    // readers look for what is behind the last row that they have seen
+    seq = 1 + db_number (ledger_rows (l, NULL, "SELECT max(seq) FROM fact"), 0);
     if (rc == 0 && known.gone == f->gone)
         return say_again (l, &known, f, err);
     if (rc == 0)
@@ -168,8 +170,6 @@ static int set_fact (struct ledger *l, void *arg, struct err *err)
         return rc;
     if (rc != 0)
         return rc < 0 ? rc : 0;
-    // readers look for what is behind the last row that they have seen
-    seq = 1 + db_number (ledger_rows (l, NULL, "SELECT max(seq) FROM fact"), 0);
     if ((rc = drop_replaced (l, f, err)) < 0)
         return rc;
     l->total.rows++;

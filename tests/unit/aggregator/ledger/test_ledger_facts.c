@@ -97,6 +97,7 @@ static void test_forgotten (void **state)
     assert_int_equal (set (r, fact (FACT_COMMAND, "secret", 1)), 1);
     assert_int_equal (set (r, fact (FACT_FORGOTTEN, "1", 2)), 1);
     has (r, 0, "forgotten=1 ");
+    has (r, 1, "forgotten=1 ");         // who has seen the first row hears it
     assert_int_equal (set (r, fact (FACT_COMMAND, "secret", 1)), 0);
     has (r, 0, "forgotten=1 ");
     root_close (r);
