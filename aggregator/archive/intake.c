@@ -209,9 +209,14 @@ struct asked_fact {
     bool known;
 };
 
+/* A command that ended with its job is not known: the job may come back. */
 static int compare_fact (void *arg, const struct ledger_fact *f)
 {
     struct asked_fact *a = arg;
+
+    if (strcmp (f->key, FACT_COMMAND) == 0 &&
+        strcmp (f->value, FACT_NO_COMMAND) == 0)
+        return 0;
 
     a->known = a->known || (strcmp (f->key, a->fact->key) == 0 &&
                             (strcmp (f->key, FACT_TAG) != 0 ||

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NO_COMMAND "-"          // replaces that of a removed job
 #define AT_ONCE 512             // versions in one commit: half a MB of memory
 
 /* ---- what it is ---- */
@@ -97,12 +96,83 @@ int remove_plan (struct ledger *ledger, const struct remove_what *what,
     return rc < 0 ? rc : ledger_sum_shared (ledger, &choice, &ret->shared, err);
 }
 
+/* ---- what was said of a job ---- */
+
+/* What of it ends with the job's last capture. */
+struct sayings {
+    const struct remove_what *what;
+    struct job_facts facts;
+    struct size_claim expected;         // 0 ranks: no longer said
+    bool claimed;
+};
+
+/* What comes again may have another command.  Tags stay: whoever imports the job
+ * again has them, and rules of retention go by them.
+ */
+static int end_fact (void *arg, const struct ledger_fact *old)
+{
+    struct sayings *s = arg;
+    struct ledger_fact f = *old;
+
+    if (f.gone || strcmp (f.key, FACT_COMMAND) != 0 ||
+        strcmp (f.value, FACT_NO_COMMAND) == 0)
+        return 0;
+    PRINT (f.value, FACT_NO_COMMAND);
+    f.at_ns = s->what->now_ns;
+    PRINT (f.by, "%s", s->what->by);
+    return vec_push (&s->facts.list, &s->facts.n, &f, sizeof (f));
+}
+
+static int find_expected (struct ledger *ledger, struct sayings *s,
+                          struct err *err)
+{
+    struct size_claims claims;
+    int rc = ledger_size_claims (ledger, s->what->job, &claims, err);
+
+    s->expected = (struct size_claim){ .by = CLAIM_EXPECT };
+    for (size_t i = 0; i < claims.n && rc == 0; i++)
+        s->claimed = s->claimed || (claims.list[i].by == CLAIM_EXPECT &&
+                                    claims.list[i].world_size > 0);
+    size_claims_fini (&claims);
+    return rc;
+}
+
+static int note_end (const struct sayings *s, struct store *store,
+                     struct err *err)
+{
+    int rc = job_facts_append (&s->facts, store, err);
+
+    return rc < 0 || !s->claimed ? rc : store_note_claim (store, s->what->job,
+                                                          &s->expected, err);
+}
+
+static int enter_end (const struct sayings *s, struct ledger *ledger,
+                      struct err *err)
+{
+    int rc = job_facts_enter (&s->facts, ledger, err);
+
+    return rc < 0 || !s->claimed ? rc : ledger_set_claim (ledger, s->what->job,
+                                                          &s->expected, err);
+}
+
+/* What comes of the job again has its own command, and its own ranks. */
+static int find_sayings (struct ledger *ledger, struct sayings *s,
+                         struct err *err)
+{
+    int rc = ledger_each_fact (ledger, s->what->job, 0, end_fact, s, err);
+
+    if (rc == -ENOMEM)
+        rc = err_set (err, ENOMEM, "no memory for facts");
+    return rc < 0 ? rc : find_expected (ledger, s, err);
+}
+
 /* ---- removing it ---- */
 
 struct batch {
     const struct remove_what *what;
     struct ledger_deletion *list;
     size_t n;
+    const struct sayings *end;  // of the job's last captures; else NULL
 };
 
 static int take (void *arg, const struct ledger_deletion *d)
@@ -122,7 +192,7 @@ static int note_deletions (void *arg, struct store *store, struct err *err)
 
     for (size_t i = 0; i < b->n && rc == 0; i++)
         rc = store_note_deletion (store, &b->list[i], err);
-    return rc;
+    return rc < 0 || !b->end ? rc : note_end (b->end, store, err);
 }
 
 static int delete_versions (void *arg, struct ledger *ledger, struct err *err)
@@ -132,7 +202,7 @@ static int delete_versions (void *arg, struct ledger *ledger, struct err *err)
 
     for (size_t i = 0; i < b->n && rc >= 0; i++)
         rc = ledger_delete (ledger, &b->list[i], err);
-    return rc;
+    return rc < 0 || !b->end ? rc : enter_end (b->end, ledger, err);
 }
 
 static bool is_same (const struct ledger_deletion *a,
@@ -143,33 +213,46 @@ static bool is_same (const struct ledger_deletion *a,
            a->newest_ns == b->newest_ns;
 }
 
-/* None that was removed is listed again: else it would go on for ever. */
-static int remove_all (struct ledger *ledger, struct store *store,
-                       const struct remove_what *what, struct err *err)
+/* Commit the removal of the next versions: how many, or none of 'last' is left,
+ * which was removed before.  With the job's last ones ends what was said of it.
+ */
+static int remove_some (struct ledger *ledger, struct store *store,
+                        const struct remove_what *what,
+                        const struct sayings *end, struct ledger_deletion *last,
+                        struct err *err)
 {
     struct ledger_choice choice = choice_of (what);
-    struct ledger_deletion last = { .rank = -1 };
-    size_t n = 1;
-    int rc = 0;
+    struct batch b = { .what = what };
+    const struct store_change change = { note_deletions, delete_versions, &b };
+    int rc = ledger_each_version (ledger, &choice, AT_ONCE + 1, take, &b, err);
 
-    while (n > 0 && rc == 0) {
-        struct batch b = { .what = what };
-        const struct store_change change = { note_deletions, delete_versions,
-                                             &b };
-
-        rc = ledger_each_version (ledger, &choice, AT_ONCE, take, &b, err);
-        if (rc == -ENOMEM)
-            rc = err_set (err, ENOMEM, "no memory to remove captures");
-        if (rc == 0 && b.n > 0 && is_same (b.list, &last))
-            rc = err_set (err, EIO, "job %s: %s was removed, and is there all "
-                          "the same", last.job, last.capture);
-        if (rc == 0 && b.n > 0) {
-            last = b.list[0];
-            rc = store_commit (store, ledger, &change, err);
-        }
-        n = b.n;
-        free (b.list);
+    if (rc == -ENOMEM)
+        rc = err_set (err, ENOMEM, "no memory to remove captures");
+    if (rc == 0 && b.n > 0 && is_same (b.list, last))
+        rc = err_set (err, EIO, "job %s: %s was removed, and is there all the "
+                      "same", last->job, last->capture);
+    if (b.n > AT_ONCE)
+        b.n = AT_ONCE;
+    else
+        b.end = end;
+    if (rc == 0 && b.n > 0) {
+        *last = b.list[0];
+        rc = store_commit (store, ledger, &change, err);
     }
+    free (b.list);
+    return rc < 0 ? rc : (int)b.n;
+}
+
+/* None that was removed is listed again: else it would go on for ever. */
+static int remove_all (struct ledger *ledger, struct store *store,
+                       const struct remove_what *what,
+                       const struct sayings *end, struct err *err)
+{
+    struct ledger_deletion last = { .rank = -1 };
+    int rc;
+
+    while ((rc = remove_some (ledger, store, what, end, &last, err)) > 0)
+        continue;
     return rc;
 }
 
@@ -194,17 +277,32 @@ static int remove_result (const struct store *store, const char *job,
     return rc < 0 ? rc : fileio_remove_tree (path, err);
 }
 
-/* Whether an earlier removal was killed before it removed the result. */
-static bool has_remains (struct ledger *ledger, const struct store *store,
-                         const char *job)
+/* Finish a removal that was killed before it removed the result, or had written
+ * what ends with the job: 1; 0: there was none.
+ */
+static int finish (struct ledger *ledger, struct store *store,
+                   const struct remove_what *what, struct sayings *end,
+                   struct err *err)
 {
+    const struct batch rest = { .what = what, .end = end };
+    const struct store_change change = { note_deletions, delete_versions,
+                                         (void *)(uintptr_t)&rest };
     struct ledger_deletion d;
     char path[PATH_MAX];
+    int rc = ledger_last_deletion (ledger, what->job, &d, err);
+    bool said, has_result;
 
-    return ledger_last_deletion (ledger, job, &d, NULL) == 1 &&
-           ledger_newest (ledger, job, ITEM_RAW) == 0 &&
-           path_of_result (store, job, path, NULL) == 0 &&
-           access (path, F_OK) == 0;
+    if (rc <= 0 || ledger_newest (ledger, what->job, ITEM_RAW) > 0 ||
+        (rc = find_sayings (ledger, end, err)) < 0 ||
+        (rc = path_of_result (store, what->job, path, err)) < 0)
+        return rc < 0 ? rc : 0;
+    said = end->facts.n > 0 || end->claimed;
+    has_result = access (path, F_OK) == 0;
+    if (said)
+        rc = store_commit (store, ledger, &change, err);
+    if (rc == 0 && has_result)
+        rc = fileio_remove_tree (path, err);
+    return rc < 0 ? rc : said || has_result;
 }
 
 /* ---- facts ---- */
@@ -232,100 +330,19 @@ static int set_fact (struct ledger *ledger, struct store *store,
     return store_commit (store, ledger, &change, err);
 }
 
-/* ---- what was said of a job ---- */
-
-/* What of it ends with the job's last capture. */
-struct sayings {
-    const struct remove_what *what;
-    struct job_facts facts;
-    struct size_claim expected;         // 0 ranks: no longer said
-    bool claimed;
-};
-
-/* What comes again may have another command.  Tags stay: whoever imports the job
- * again has them, and rules of retention go by them.
- */
-static int end_fact (void *arg, const struct ledger_fact *old)
+static int apply (struct ledger *ledger, struct store *store,
+                  const struct remove_what *what, const struct removal *r,
+                  struct sayings *end, struct err *err)
 {
-    struct sayings *s = arg;
-    struct ledger_fact f = *old;
-
-    if (f.gone || strcmp (f.key, FACT_COMMAND) != 0 ||
-        strcmp (f.value, NO_COMMAND) == 0)
-        return 0;
-    PRINT (f.value, NO_COMMAND);
-    f.at_ns = s->what->now_ns;
-    PRINT (f.by, "%s", s->what->by);
-    return vec_push (&s->facts.list, &s->facts.n, &f, sizeof (f));
-}
-
-static int find_expected (struct ledger *ledger, struct sayings *s,
-                          struct err *err)
-{
-    struct size_claims claims;
-    int rc = ledger_size_claims (ledger, s->what->job, &claims, err);
-
-    s->expected = (struct size_claim){ .by = CLAIM_EXPECT };
-    for (size_t i = 0; i < claims.n && rc == 0; i++)
-        s->claimed = s->claimed || (claims.list[i].by == CLAIM_EXPECT &&
-                                    claims.list[i].world_size > 0);
-    size_claims_fini (&claims);
-    return rc;
-}
-
-static int note_end (void *arg, struct store *store, struct err *err)
-{
-    const struct sayings *s = arg;
-    int rc = job_facts_append (&s->facts, store, err);
-
-    return rc < 0 || !s->claimed ? rc : store_note_claim (store, s->what->job,
-                                                          &s->expected, err);
-}
-
-static int enter_end (void *arg, struct ledger *ledger, struct err *err)
-{
-    const struct sayings *s = arg;
-    int rc = job_facts_enter (&s->facts, ledger, err);
-
-    return rc < 0 || !s->claimed ? rc : ledger_set_claim (ledger, s->what->job,
-                                                          &s->expected, err);
-}
-
-/* What comes of the job again has its own command, and its own ranks. */
-static int end_sayings (struct ledger *ledger, struct store *store,
-                        const struct remove_what *what, struct err *err)
-{
-    struct sayings s = { .what = what };
-    const struct store_change change = { note_end, enter_end, &s };
-    int rc = ledger_each_fact (ledger, what->job, 0, end_fact, &s, err);
-
-    if (rc == -ENOMEM)
-        rc = err_set (err, ENOMEM, "no memory for facts");
-    if (rc == 0)
-        rc = find_expected (ledger, &s, err);
-    if (rc == 0 && (s.facts.n > 0 || s.claimed))
-        rc = store_commit (store, ledger, &change, err);
-    job_facts_fini (&s.facts);
-    return rc;
-}
-
-int remove_apply (struct ledger *ledger, struct store *store,
-                  const struct remove_what *what, struct removal *ret,
-                  struct err *err)
-{
-    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
     struct audit line = { .verb = what->verb, .user = what->by,
                           .uid = what->uid, .job = what->job,
-                          .what = what->what, .at_ns = what->now_ns };
-    int rc = sum_up (ledger, what, ret, err);
+                          .what = what->what, .at_ns = what->now_ns,
+                          .captures = r->captures, .files = r->files,
+                          .bytes = (int64_t)r->bytes };
+    char word[SHELL_WORD (MESSAGE_NAME_MAX)];
+    int rc;
 
-    if (rc == -ENOENT && has_remains (ledger, store, what->job)) {
-        ret->all = true;
-        return remove_result (store, what->job, err);
-    }
-    if (rc < 0)
-        return rc;
-    if (ret->pinned)
+    if (r->pinned)
         return err_set (err, EPERM, "job %s is pinned: rollcall archive unpin "
                         "%s lets it be removed", what->job,
                         shell_word (what->job, word));
@@ -333,14 +350,33 @@ int remove_apply (struct ledger *ledger, struct store *store,
         ledger_newest (ledger, what->job, ITEM_RAW) > what->newest)
         return err_set (err, EBUSY, "job %s has data that came after this was "
                         "decided", what->job);
-    line.captures = ret->captures;
-    line.files = ret->files;
-    line.bytes = (int64_t)ret->bytes;
-    if ((rc = audit_write (store_root (store), &line, err)) == 0 && ret->all)
-        rc = end_sayings (ledger, store, what, err);
-    if (rc < 0 || (rc = remove_all (ledger, store, what, err)) < 0)
+    if ((rc = audit_write (store_root (store), &line, err)) == 0 && r->all)
+        rc = find_sayings (ledger, end, err);
+    if (rc < 0 || (rc = remove_all (ledger, store, what, r->all ? end : NULL,
+                                    err)) < 0)
         return rc;
-    return ret->all ? remove_result (store, what->job, err) : 0;
+    return r->all ? remove_result (store, what->job, err) : 0;
+}
+
+int remove_apply (struct ledger *ledger, struct store *store,
+                  const struct remove_what *what, struct removal *ret,
+                  struct err *err)
+{
+    struct sayings end = { .what = what };
+    struct err why = { "" };
+    int rc = sum_up (ledger, what, ret, err);
+
+    if (rc == -ENOENT) {
+        int done = finish (ledger, store, what, &end, &why);
+
+        ret->all = done == 1;
+        rc = done == 0 ? rc : done == 1 ? 0 : err_set (err, -done, "%s",
+                                                       why.text);
+    } else if (rc == 0) {
+        rc = apply (ledger, store, what, ret, &end, err);
+    }
+    job_facts_fini (&end.facts);
+    return rc;
 }
 
 int remove_metadata (struct ledger *ledger, struct store *store,

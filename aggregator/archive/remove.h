@@ -38,11 +38,12 @@ int remove_plan (struct ledger *ledger, const struct remove_what *what,
                  struct removal *ret, struct err *err);
 
 /* Remove it; durable on return, and so are parts of it if this fails or is
- * killed: repeat it then.  A line of the audit log precedes it.  With the last
- * capture the ledger forgets the job's command, its tags, and how many ranks a user
- * expects.  The directory of the job's result is removed with its last capture; if that was killed in
- * between, the next one removes it, with nothing else in 'ret'.  Nothing uncommitted may
- * be appended to the store.  -EPERM: the job is pinned; -EBUSY: it has newer
+ * killed: repeat it then.  A line of the audit log precedes it.  In the commit
+ * of the last captures the ledger forgets the job's command, and how many ranks a
+ * user expects.  Tags stay: who imports the job again has them, and rules of
+ * retention go by them.  The directory of the job's result is removed then; if
+ * that was killed in between, the next one removes it, with nothing else in
+ * 'ret'.  Nothing uncommitted may be appended to the store.  -EPERM: the job is pinned; -EBUSY: it has newer
  * items; or as remove_plan, ledger and store.
  */
 int remove_apply (struct ledger *ledger, struct store *store,

@@ -22,6 +22,7 @@
 #define FACT_USER "user"
 #define FACT_SCHEDULER_ID "scheduler_id"
 #define FACT_COMMAND "command"
+#define FACT_NO_COMMAND "-"     // of a removed job
 #define FACT_TAG "tag"
 #define FACT_PIN "pin"          // its value is "1"
 #define FACT_FORGOTTEN "forgotten"      // as that of this: its command and its

@@ -1,7 +1,9 @@
 /* tests/unit/aggregator/archive/test_remove.c - what is left of a removed job */
 #include "aggregator/ledger/ledger_check.h"
 
+#include "archive/intake.h"
 #include "archive/remove.h"
+#include "archive/request.h"
 #include "ledger/ledger_private.h"
 
 static const struct remove_what all_of_j = {
@@ -158,6 +160,120 @@ static void test_sayings (void **state)
     check_said (r, 2, 0);
 }
 
+/* A removal that fails, or is killed, has ended nothing that was said of what is
+ * still there.
+ */
+static void test_all_or_nothing (void **state)
+{
+    const struct size_claim claim = { .by = CLAIM_EXPECT, .world_size = 16 };
+    struct root *r = *state;
+    char result[PATH_MAX];
+    struct removal done;
+
+    (void)make (r, result);
+    set_command (r, "secret");
+    assert_int_equal (ledger_set_claim (r->l, "j", &claim, NULL), 0);
+    assert_int_equal (sqlite3_exec (r->l->db, "CREATE TEMP TRIGGER no BEFORE "
+                                    "DELETE ON main.item BEGIN SELECT RAISE ("
+                                    "FAIL, 'no'); END", NULL, NULL, NULL), 0);
+    assert_true (remove_apply (r->l, r->s, &all_of_j, &done, NULL) < 0);
+    check_command (r, "secret");
+    check_said (r, 0, 16);
+    root_close (r);
+    root_open (r);
+    check_command (r, "secret");
+    check_said (r, 0, 16);
+    assert_int_equal (remove_apply (r->l, r->s, &all_of_j, &done, NULL), 0);
+    check_command (r, "-");
+    check_said (r, 0, 0);
+}
+
+/* One that was killed between its records is finished by the next one. */
+static void test_finished (void **state)
+{
+    struct root *r = *state;
+    char result[PATH_MAX];
+    struct ledger_item i = make (r, result);
+    struct removal done;
+
+    set_command (r, "secret");
+    remove_rows (r, &i);
+    assert_int_equal (fileio_remove_tree (result, NULL), 0);
+    assert_int_equal (remove_apply (r->l, r->s, &all_of_j, &done, NULL), 0);
+    check_command (r, "-");
+}
+
+static int count_commit (void *arg)
+{
+    ++*(unsigned *)arg;
+    return 0;
+}
+
+/* Of whatever number the last captures are, the command ends in their commit. */
+static void test_number (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item i = true_item ("c", "bytes");
+    struct removal done;
+    char result[PATH_MAX];
+    unsigned n = 0;
+
+    (void)make (r, result);
+    set_command (r, "secret");
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    for (int k = 0; k < 511; k++) {
+        (void)snprintf (i.capture, sizeof (i.capture), "c%d", k);
+        assert_int_equal (ledger_add_item (r->l, &i, NULL), 1);
+    }
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    (void)sqlite3_commit_hook (r->l->db, count_commit, &n);
+    assert_int_equal (remove_apply (r->l, r->s, &all_of_j, &done, NULL), 0);
+    (void)sqlite3_commit_hook (r->l->db, NULL, NULL);
+    assert_int_equal (done.captures, 512);
+    assert_int_equal (n, 1);
+    check_command (r, "-");
+}
+
+/* What is imported brings its command with it; its tags are here, and can be
+ * taken away.
+ */
+static void test_comes_back (void **state)
+{
+    static const int again[] = { 0, -ENOENT };
+    struct record f = { .kind = RECORD_FACT, .fact = { .at_ns = 1 } };
+    struct root *r = *state;
+    struct intake *in = NULL;
+    char result[PATH_MAX];
+    struct removal done;
+
+    (void)make (r, result);
+    set_command (r, "train");
+    say_of (r, "j", FACT_TAG, "x");
+    PRINT (f.fact.job, "j");
+    PRINT (f.fact.key, FACT_COMMAND);
+    PRINT (f.fact.value, "train");
+    assert_int_equal (intake_begin (r->l, r->s, &in, NULL), 0);
+    assert_int_equal (intake_knows (in, &f, NULL), 1);
+    intake_close (in);
+    assert_int_equal (remove_apply (r->l, r->s, &all_of_j, &done, NULL), 0);
+    assert_int_equal (intake_begin (r->l, r->s, &in, NULL), 0);
+    assert_int_equal (intake_knows (in, &f, NULL), 0);
+    intake_close (in);
+    check_said (r, 1, 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct json *j = json_object (), *answer = json_object ();
+
+        json_add_text (j, "do", "untag");
+        json_add_text (j, "job", "j");
+        json_push_text (json_add_array (j, "tags"), "x");
+        assert_int_equal (request_execute (r->l, r->s, j, answer, NULL),
+                          again[i]);
+        json_free (j);
+        json_free (answer);
+    }
+    check_said (r, 0, 0);
+}
+
 static int64_t steps;           // of SQLite's machine
 
 static int count_step (void *arg)
@@ -196,6 +312,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_killed), ROOT_TEST (test_command),
         ROOT_TEST (test_sayings), ROOT_TEST (test_cost),
+        ROOT_TEST (test_all_or_nothing), ROOT_TEST (test_finished),
+        ROOT_TEST (test_number), ROOT_TEST (test_comes_back),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
