@@ -78,6 +78,7 @@ struct planning {
     int64_t now_ns;
     struct retention_plan *plan;
     uint64_t *rules_of;         // for each job, a bit for each rule
+    size_t *order;              // of the jobs, for the rules
     struct err *err;
 };
 
@@ -148,8 +149,31 @@ static int find_rules (struct planning *x, size_t i)
     x->rules_of[i] = m.bits;
     x->plan->jobs[i].pinned = m.pinned;
     x->plan->jobs[i].forgets = x->rules->forget_days > 0 && !m.forgotten &&
+        !x->rules->timeless &&
         x->now_ns - x->plan->jobs[i].last_ns >= x->rules->forget_days * DAY_NS;
     return rc;
+}
+
+/* By date they are sorted. */
+static void order_by_date (struct planning *x)
+{
+    for (size_t i = 0; i < x->plan->n; i++)
+        x->order[i] = i;
+}
+
+static int last_first (const void *pa, const void *pb, void *arg)
+{
+    const struct retention_job *jobs = arg;
+    int64_t a = jobs[*(const size_t *)pa].newest;
+    int64_t b = jobs[*(const size_t *)pb].newest;
+
+    return (a < b) - (a > b);
+}
+
+static void order_by_arrival (struct planning *x)
+{
+    qsort_r (x->order, x->plan->n, sizeof (*x->order), last_first,
+             x->plan->jobs);
 }
 
 static int list_jobs (struct planning *x)
@@ -161,7 +185,9 @@ static int list_jobs (struct planning *x)
         rc = look_at_job (x, &p->jobs[i]);
     if (p->n > 0)
         qsort (p->jobs, p->n, sizeof (*p->jobs), newest_first);
-    if (rc == 0 && !(x->rules_of = calloc (p->n + 1, sizeof (*x->rules_of))))
+    if (rc == 0 &&
+        (!(x->rules_of = calloc (p->n + 1, sizeof (*x->rules_of))) ||
+         !(x->order = calloc (p->n + 1, sizeof (*x->order)))))
         rc = -ENOMEM;
     for (size_t i = 0; i < p->n && rc == 0; i++)
         rc = find_rules (x, i);
@@ -172,10 +198,10 @@ static int list_jobs (struct planning *x)
 
 /* When a rule lets a job go that is the k-th newest of its jobs. */
 static int64_t end_of (const struct retention_rule *r,
-                       const struct retention_job *j, int64_t k,
+                       const struct retention_job *j, int64_t k, bool timeless,
                        const char **why)
 {
-    if (r->keep_days < 0 && r->keep_last < 0)
+    if (r->keep_days < 0 ? r->keep_last < 0 : timeless)
         return INT64_MAX;
     if (r->keep_last >= 0 && k < r->keep_last)
         return INT64_MAX;
@@ -194,14 +220,15 @@ static int apply (struct planning *x, size_t n, int64_t *ends)
     int64_t k = 0;
     int rc = r->max_bytes < 0 ? 0 : ledger_marks_begin (x->ledger, x->err);
 
-    for (size_t i = 0; i < x->plan->n && rc == 0; i++) {
+    for (size_t nth = 0; nth < x->plan->n && rc == 0; nth++) {
+        size_t i = x->order[nth];
         struct retention_job *j = &x->plan->jobs[i];
         const char *why = j->why;
         int64_t end;
 
         if (!(x->rules_of[i] >> n & 1))
             continue;
-        end = end_of (r, j, k++, &why);
+        end = end_of (r, j, k++, x->rules->timeless, &why);
         bytes = 0;
         if (r->max_bytes >= 0 && (end > x->now_ns || j->pinned) &&
             (rc = gc_count_job (x->ledger, x->store, j->job, &bytes,
@@ -294,12 +321,19 @@ int retention_plan (struct ledger *ledger, const struct store *store,
     rc = list_jobs (&x);
     if (rc == 0 && !(ends = calloc (ret->n + 1, sizeof (*ends))))
         rc = -ENOMEM;
+    if (rc == 0)
+        order_by_date (&x);
     for (size_t i = 0; i < rules->n && rc == 0; i++)
+        rc = apply (&x, i, ends);
+    if (rc == 0 && rules->timeless)
+        order_by_arrival (&x);
+    for (size_t i = 0; i < rules->n && rc == 0 && rules->timeless; i++)
         rc = apply (&x, i, ends);
     if (rc == 0)
         rc = settle (&x, ends);
     free (ends);
     free (x.rules_of);
+    free (x.order);
     if (rc == -ENOMEM)
         (void)err_set (err, ENOMEM, "no memory for a list of jobs");
     if (rc < 0)

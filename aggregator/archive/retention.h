@@ -5,6 +5,10 @@
  * within N days; then the oldest go until the others take at most so many bytes.
  * Of a job with several such tags the rule that keeps it counts.  A pinned job
  * stays, whatever the rules are.
+ *
+ * While the host's clock may be wrong ('timeless'), nothing goes by its age; by
+ * number and size goes what would go by the dates of the jobs and by the order
+ * in which they arrived as well.
  */
 #ifndef ROLLCALL_ARCHIVE_RETENTION_H
 #define ROLLCALL_ARCHIVE_RETENTION_H
@@ -27,6 +31,7 @@ struct retention_rules {
     bool only_tag;              // jobs of no rule stay ('prune --tag')
     int64_t forget_days;        // command and environment go after so many days
                                 // without data; 0: never
+    bool timeless;
 };
 
 enum retention_limit { RETENTION_DAYS, RETENTION_LAST, RETENTION_SIZE };

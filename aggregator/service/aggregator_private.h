@@ -152,6 +152,7 @@ struct aggregator {
         int64_t now_ns;         // when it was begun
         struct retention_plan plan;
         struct steady_clock clock;
+        bool timeless;          // it may be wrong
         bool under_way, has_next;
         bool gc_due;            // until a collection has ended
         size_t at;              // the last of the plan's jobs that was looked

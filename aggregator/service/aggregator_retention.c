@@ -63,12 +63,25 @@ static int make_plan (void *arg, struct ledger *ledger, struct store *store,
                       struct err *err)
 {
     struct aggregator *a = arg;
+    struct retention_rules rules = a->opt->keep;
 
-    return retention_plan (ledger, store, &a->opt->keep, a->keep.now_ns,
+    rules.timeless = a->keep.timeless;
+    return retention_plan (ledger, store, &rules, a->keep.now_ns,
                            &a->keep.plan, err);
 }
 
-/* All lists of chunks may have to be read: beside the loop. */
+static bool has_limit (const struct retention_rules *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->rules[i].keep_last >= 0 || r->rules[i].max_bytes >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* All lists of chunks may have to be read: beside the loop.  A disk that is full
+ * cannot wait for the clock.
+ */
 static int begin_plan (struct aggregator *a, int64_t mono_ns, struct err *err)
 {
     int rc;
@@ -76,6 +89,11 @@ static int begin_plan (struct aggregator *a, int64_t mono_ns, struct err *err)
     a->keep.now_ns = clock_wall_ns ();
     rc = steady_clock_look (&a->keep.clock, a->opt->root, a->keep.now_ns,
                             mono_ns, err);
+    a->keep.timeless = rc == -EAGAIN;
+    if (a->keep.timeless && has_limit (&a->opt->keep)) {
+        log_warn ("retention-waits", "%s", err->text);
+        rc = 0;
+    }
     return rc < 0 ? rc
                   : root_reader_begin (a->opt->root, make_plan, a,
                                        &a->keep.reader, err);

@@ -79,7 +79,7 @@ int steady_clock_look (struct steady_clock *c, const char *root,
     if (jumped_ns == 0)
         return 0;
     clock_text (jumped_ns + STEADY_CLOCK_WAIT_S * NS_PER_S, text);
-    return err_set (err, EAGAIN, "nothing is removed until %s: this host's clock "
-                    "jumped by more than a day, or nobody served this root "
+    return err_set (err, EAGAIN, "nothing is removed by its age until %s: this "
+                    "host's clock jumped by more than a day, or nobody served this root "
                     "for a day; set the clock if it is wrong", text);
 }

@@ -151,6 +151,33 @@ static void test_forecast (void **state)
     retention_free (&p);
 }
 
+/* By number and size, if the order of dates and that of arrival agree. */
+static void test_timeless (void **state)
+{
+    struct root *r = *state;
+    struct retention_rules days = { .timeless = true }, last = days, size = days,
+                           both = days;
+
+    fill (r);
+    limit (&days, RETENTION_DAYS, "25");
+    days.forget_days = 1;
+    goes (r, &days, "");
+    limit (&last, RETENTION_LAST, "1");
+    goes (r, &last, "b c d ");
+    limit (&size, RETENTION_SIZE, "9");
+    goes (r, &size, "c d ");
+    limit (&both, RETENTION_DAYS, "1");
+    limit (&both, RETENTION_SIZE, "9");
+    goes (r, &both, "c d ");
+    add (r, "imported", 90, "iiii");
+    goes (r, &last, "b c d ");
+    goes (r, &size, "c d ");
+    add (r, "of 1970", 99, "1970");     // fills what the size allows
+    goes (r, &size, "c d ");
+    last.timeless = false;
+    goes (r, &last, "b c d imported of 1970 ");
+}
+
 /* Also of jobs that stay, once. */
 static void test_forget (void **state)
 {
@@ -188,6 +215,7 @@ int main (void)
         ROOT_TEST (test_limits), ROOT_TEST (test_shared),
         ROOT_TEST (test_tags),   ROOT_TEST (test_forecast),
         ROOT_TEST (test_forget), ROOT_TEST (test_large),
+        ROOT_TEST (test_timeless),
         cmocka_unit_test (test_wrong),
     };
 

@@ -301,7 +301,7 @@ static void test_clock (void **state)
     struct service *s = *state;
     int64_t now = clock_mono_ns ();
 
-    keep (s, RETENTION_LAST, "0");
+    keep (s, RETENTION_DAYS, "0");
     deliver (s, 1, "j", "c1");
     turn (s, now);
     for (int i = 0; i < 2; i++) {
@@ -346,6 +346,34 @@ static void test_clock_jumps (void **state)
     assert_true (has (s, "j"));
     days += 2;
     turn (s, now += 2 * DAY_NS);
+    assert_false (has (s, "j"));
+}
+
+/* What does not go by age does not wait: the disk may be full. */
+static void test_off_for_days (void **state)
+{
+    struct service *s = *state;
+    int64_t now = clock_mono_ns ();
+
+    keep (s, RETENTION_LAST, "1");
+    assert_int_equal (retention_add (&s->opt.keep, RETENTION_DAYS, "aged=1",
+                                     NULL), 0);
+    deliver (s, 1, "j", "c1");
+    tag (s, "j", "aged", 1);
+    deliver (s, 2, "k", "c2");
+    turn (s, now);
+    turn (s, now += 3600 * NS_PER_S);
+    service_close (s);
+    service_open (s);
+    days = 2;
+    deliver (s, 3, "l", "c3");
+    turn (s, now);
+    turn (s, now += 5 * NS_PER_S);
+    assert_true (has (s, "j"));
+    assert_false (has (s, "k"));
+    assert_true (has (s, "l"));
+    days = 6;
+    turn (s, now += 4 * DAY_NS);
     assert_false (has (s, "j"));
 }
 
@@ -430,7 +458,7 @@ int main (void)
         SERVICE_TEST (test_merged_meanwhile), SERVICE_TEST (test_clock),
         SERVICE_TEST (test_clock_jumps), SERVICE_TEST (test_clock_of_1970),
         SERVICE_TEST (test_pauses), SERVICE_TEST (test_collected_later),
-        SERVICE_TEST (test_turn),
+        SERVICE_TEST (test_off_for_days), SERVICE_TEST (test_turn),
         SERVICE_TEST (test_offered_again),
     };
 
