@@ -10,6 +10,7 @@
 #include "run/run.h"
 #include "run/run_list.h"
 #include "store/fileio.h"
+#include "store/root.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -135,6 +136,19 @@ static bool tell_awaited (const struct command_spec *c, const char *what,
            runs_each (a.state, tell_run, &a, NULL) > 0;
 }
 
+/* A backup has no results, and none is built in it. */
+static int tell_backup (const struct command_spec *c, const char *dir,
+                        const char *job)
+{
+    char word[SHELL_WORD (PATH_MAX)];
+
+    (void)shell_word (dir, word);
+    return cli_fail (c, EX_NOINPUT, "%s is a backup, which has no results: "
+                     "rollcall build --root %s %s -o DIR makes one in DIR; "
+                     "rollcall restore %s ROOT makes a root of it", dir, word,
+                     job, word);
+}
+
 /* The job is nowhere that has a result: say what the root has of it. */
 static int tell_unbuilt (const struct command_spec *c, const char *job,
                          const char *root)
@@ -146,6 +160,8 @@ static int tell_unbuilt (const struct command_spec *c, const char *job,
     bool there = rc == 0 && ledger_newest (l, job, ITEM_RAW) > 0;
 
     ledger_close (l);
+    if (there && root_is_backup (root))
+        return tell_backup (c, root, job);
     if (there)
         return cli_fail (c, EX_NOINPUT, "job %s of %s has no result yet: a "
                          "service builds it 2 s after the last item; without "
@@ -192,6 +208,8 @@ int cli_find_result (const struct command_spec *c, const char *what,
     if (rc == -ENOENT &&
         (tell_several (c, what, place) || tell_awaited (c, what, place)))
         return EX_NOINPUT;
+    if (root_is_backup (what))
+        return tell_backup (c, what, "JOB");
     if (access (what, F_OK) == 0 || !cli_valid_job (what))
         return cli_fail (c, cli_input_status (rc), "%s", err.text);
     return tell_unbuilt (c, what, place->root);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "json/json.h"
+#include "options/shell.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -84,6 +85,27 @@ static int append (int fd, const char *text)
     return fsync (fd) < 0 ? -errno : 0;
 }
 
+int audit_denied (const char *root, const char *what, struct err *err)
+{
+    char path[PATH_MAX], word[SHELL_WORD (PATH_MAX)];
+    char its[AUDIT_USER_MAX], owner[AUDIT_USER_MAX];
+    struct stat log, dir;
+
+    if (!fileio_join (path, sizeof (path), root, AUDIT_LOG) ||
+        lstat (path, &log) < 0 || stat (root, &dir) < 0)
+        return err_sys (err, EACCES, "cannot %s " AUDIT_LOG " of %s", what,
+                        root);
+    audit_name_user (log.st_uid, its);
+    audit_name_user (dir.st_uid, owner);
+    (void)shell_word (path, word);
+    return log.st_uid == dir.st_uid
+               ? err_set (err, EACCES, "cannot %s %s, which belongs to user %s: "
+                          "as this user, chmod u+rw %s", what, path, its, word)
+               : err_set (err, EACCES, "cannot %s %s, which belongs to user %s, "
+                          "and its root to %s: sudo chown %s %s", what, path,
+                          its, owner, owner, word);
+}
+
 int audit_write (const char *root, const struct audit *a, struct err *err)
 {
     char path[PATH_MAX], *text;
@@ -100,5 +122,6 @@ int audit_write (const char *root, const struct audit *a, struct err *err)
     free (text);
     if (rc == 0)
         return fileio_sync_dir (root, err);
-    return err_sys (err, -rc, "cannot write %s", path);
+    return rc == -EACCES ? audit_denied (root, "write", err)
+                         : err_sys (err, -rc, "cannot write %s", path);
 }

@@ -28,6 +28,11 @@ struct audit {
 #define AUDIT_USER_MAX 64
 void audit_name_user (uid_t uid, char out[AUDIT_USER_MAX]);
 
+/* Say that this user may not 'do' ("read") the log of a root, whose it is, and
+ * what gives it back: -EACCES.
+ */
+int audit_denied (const char *root, const char *what, struct err *err);
+
 /* Append a line, fsynced.  Negative: the act must not take place. */
 int audit_write (const char *root, const struct audit *a, struct err *err);
 

@@ -114,6 +114,8 @@ int backup_copy_audit (const char *from, const char *to,
     if (lstat (path, &st) < 0)
         return errno == ENOENT ? 0 : err_sys (err, errno, "cannot stat %s",
                                               path);
+    if (access (path, R_OK) < 0 && errno == EACCES)
+        return audit_denied (from, "read", err);
     rc = backup_copy_segment (path, to, 0, (uint64_t)st.st_size, cancel, err);
     return rc < 0 ? rc : 1;
 }

@@ -71,8 +71,17 @@ filled ()
         expect_status 77
         shows "bak is a backup" "rollcall restore"
     done
+    run "$ROLLCALL" findings --root bak a
+    expect_status 66
+    shows "bak is a backup, which has no results: rollcall build --root bak a \
+-o DIR" "rollcall restore bak ROOT"
+    run "$ROLLCALL" findings bak
+    expect_status 66
+    shows "rollcall build --root bak JOB -o DIR"
     run "$ROLLCALL" build --root bak -o out a
     expect_status 0
+    run "$ROLLCALL" findings out
+    [ "$status" -lt 2 ] || fail "status $status"
     run "$AGGREGATOR" --listen tcp://127.0.0.1:0 --root bak
     [ "$status" -ne 0 ] || fail "an aggregator serves a backup"
     shows "bak is a backup"

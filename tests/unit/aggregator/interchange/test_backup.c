@@ -293,6 +293,24 @@ static void test_killed_at_end (void **state)
     restores (&p, "first", true);
 }
 
+/* Who may not read the log of the root is told what gives it back. */
+static void test_audit_denied (void **state)
+{
+    const struct audit a = { .verb = "archive rm", .user = "me", .uid = -1 };
+    struct root *r = *state;
+    struct err err = { "" };
+    char path[PATH_MAX];
+
+    assert_int_equal (audit_write (r->dir, &a, NULL), 0);
+    assert_int_equal (audit_denied (r->dir, "read", &err), -EACCES);
+    assert_non_null (strstr (err.text, "chmod u+rw /"));
+    (void)snprintf (path, sizeof (path), "%s/" AUDIT_LOG, r->dir);
+    if (chown (path, 1, (gid_t)-1) < 0)
+        return;                 // only root may
+    assert_int_equal (audit_denied (r->dir, "read", &err), -EACCES);
+    assert_non_null (strstr (err.text, "sudo chown "));
+}
+
 /* Who removed something is known of the new root, too. */
 static void test_audit (void **state)
 {
@@ -404,6 +422,7 @@ int main (void)
         PLACES_TEST (test_damaged), PLACES_TEST (test_another_user),
         PLACES_TEST (test_link_becomes_copy), PLACES_TEST (test_late_root),
         PLACES_TEST (test_killed_at_end), PLACES_TEST (test_audit),
+        PLACES_TEST (test_audit_denied),
         PLACES_TEST (test_moved_dir),
     };
 
