@@ -62,7 +62,7 @@ static const struct option_spec options[] = {
     OPTION_NUMBER ("forget-metadata-after", 0, struct archive_options,
       prune.forget_days, "DAYS", "0", NULL, 0, 36500,
       "prune: forget command and environment of jobs without new data for so "
-      "long; 0: never."),
+      "long, in lists and results; 0: never."),
     OPTION (DURATION, "grace", 0, struct archive_options, grace_ns, "TIME",
       "24h", NULL,
       "gc: keep chunks of files that did not arrive completely for so long."),

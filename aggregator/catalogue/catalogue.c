@@ -14,7 +14,7 @@
 #define BUSY_MS 2000
 // no delivery waits for it, and a stamp must not outlive what it is a stamp of
 #define PRAGMAS "PRAGMA synchronous=FULL;PRAGMA journal_mode=DELETE;" \
-    "PRAGMA temp_store=MEMORY"
+    "PRAGMA temp_store=MEMORY;PRAGMA secure_delete=ON"
 
 /* ---- the file ---- */
 

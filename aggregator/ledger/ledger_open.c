@@ -69,8 +69,9 @@ static int open_db (struct ledger *l, int flags, struct err *err)
     db_harden (l->db);
     (void)sqlite3_busy_timeout (l->db, BUSY_MS);
     if (!l->reader)
+        // a command that is forgotten must not stay in pages that are free
         rc = db_exec (l->db, "PRAGMA journal_mode=WAL;PRAGMA "
-                             "synchronous=FULL;", err);
+                             "synchronous=FULL;PRAGMA secure_delete=ON;", err);
     else
         rc = db_exec (l->db, "BEGIN", err);
     if (rc == 0)

@@ -74,7 +74,7 @@ static const struct option_spec options[] = {
     OPTION_NUMBER ("forget-metadata-after", 0, struct aggregator_options,
       keep.forget_days, "DAYS", "0", NULL, 0, 36500,
       "Of a service: forget command and environment of jobs without new data "
-      "for so long, also of pinned ones; 0: never."),
+      "for so long, in lists and results, also of pinned ones; 0: never."),
     OPTION_NUMBER ("threads", 'j', struct aggregator_options, threads, "N", "2",
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build."),
     RESULTS_OPTION (struct aggregator_options),
