@@ -512,6 +512,8 @@ int verb_archive (int argc, char **argv)
     }
     if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)
         return status;
+    if (strcmp (v->name, "ls") == 0)
+        lease_end (&a.lease);   // lists need no contents: they may be collected
     status = dispatch (&opt, &a, argc - rest, argv + rest);
     archive_close (&a);
     return status;

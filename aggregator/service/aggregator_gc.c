@@ -14,7 +14,9 @@
 #define TURN_NS (25 * NS_PER_MS)        // of steps, until the last one ends
 #define SHARE 3                 // pauses are so much longer than turns
 #define HELD_NS NS_PER_S        // before a lease is looked at again
-#define HELD_MAX 60             // such pauses, before it is given up
+#define HELD_MAX 60             // such pauses, before it is given up; not if
+                                // users' verbs hold it: those end, and no others
+                                // begin (aggregator_views.c)
 #define UPKEEP_WAITS_NS (600 * NS_PER_S)        // jobs that always have news
                                 // keep builds going, and the disk fills
 #define UPKEEP_TURN_NS (120 * NS_PER_S)
@@ -56,6 +58,7 @@ int aggregator_start_gc (struct aggregator *a, const struct gc_options *opt,
     transfers_touch (a->transfers);
     a->gc_run++;
     a->gc_held = 0;
+    a->gc_blocked_ns = 0;
     a->gc_next_ns = 0;
     a->gc_report = gc_report (a->gc);
     return 0;
@@ -102,10 +105,19 @@ void aggregator_check_gc (struct aggregator *a, int64_t now)
     while (rc > 0 && clock_mono_ns () - began < TURN_NS);
     a->gc_report = gc_report (a->gc);
     a->gc_next_ns = now + (1 + SHARE) * (clock_mono_ns () - began);
-    if (rc == -EAGAIN && ++a->gc_held < HELD_MAX)
+    if (rc != -EAGAIN)
+        a->gc_blocked_ns = 0;
+    else if (a->gc_blocked_ns == 0)
+        a->gc_blocked_ns = now;
+    if (rc == -EAGAIN && (++a->gc_held < HELD_MAX || a->getting > 0))
         a->gc_next_ns = now + HELD_NS;
     else if (rc <= 0)
         gc_over (a, rc, &err);
+}
+
+int64_t aggregator_gc_waits (const struct aggregator *a, int64_t now)
+{
+    return a->gc && a->gc_blocked_ns > 0 ? now - a->gc_blocked_ns : 0;
 }
 
 void aggregator_end_gc (struct aggregator *a)

@@ -86,6 +86,8 @@ struct aggregator {
     struct access peer_access;
     struct control *control;
     struct view *views;         // verbs that read for users
+    unsigned getting;           // of these, that read contents, for so long as
+                                // nothing is collected
     int root_fd;                // the lock
     char root_path[PATH_MAX];   // absolute, without links
     struct ledger *ledger;
@@ -144,6 +146,7 @@ struct aggregator {
     struct gc *gc;              // collecting, or NULL
     int64_t gc_run, gc_next_ns; // how many there were; when to go on
     unsigned gc_held;           // how often a lease kept it from that
+    int64_t gc_blocked_ns;      // since when one does, 0: none does
     struct gc_report gc_report; // of the last one
     int gc_rc;                  // how that ended
     struct err gc_err;
@@ -418,7 +421,8 @@ bool aggregator_is_meant (const struct aggregator *a,
 
 /* aggregator_views.c: run the verb of a request {"do": "view", "verb": VERB,
  * "options": [WORD, ...], "operands": [WORD, ...]}: CONTROL_LATER, and the
- * answer has its "exit_status"; -EINVAL; -EBUSY: others are running.
+ * answer has its "exit_status"; -EINVAL; -EBUSY: others are running, or a
+ * collection waits for those that read contents.
  */
 int aggregator_view (struct aggregator *a, const struct control_peer *peer,
                      const struct json *request, const char *visible_to,
@@ -435,6 +439,11 @@ bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns, int64_t least_ns);
  */
 bool aggregator_upkeep_waits (struct aggregator *a, int64_t now);
 bool aggregator_upkeep_has_turn (struct aggregator *a, int64_t now);
+
+/* aggregator_gc.c: for how long a collection has waited for somebody who reads
+ * contents; 0: none does.
+ */
+int64_t aggregator_gc_waits (const struct aggregator *a, int64_t now);
 
 /* aggregator_gc.c: begin to collect, unless it is under way; a step of it, when
  * it is time; the end, finished or not; and the request "gc", as a control_fn.

@@ -33,6 +33,9 @@
                                 // of files
 #define LIST_NS (600 * NS_PER_S)        // for users: so long, and no longer, ...
 #define GET_NS (24 * 3600 * NS_PER_S)   // ... and for files
+#define FULL_NS (600 * NS_PER_S)        // a collection has waited so long: no
+                                // user begins to read contents, ...
+#define GIVE_WAY_NS (3600 * NS_PER_S)   // ... and so long: none goes on
 
 struct view {
     struct aggregator *a;
@@ -42,6 +45,7 @@ struct view {
     int end_fd;
     int64_t cpu_ns, least_ns;   // when it was last looked at; what it has to use
     int64_t until_ns;           // when it is ended: INT64_MAX, never
+    bool gets;                  // for a user: it reads contents
     const char *why;            // why it was ended, or ""
     struct view *next;
 };
@@ -224,11 +228,14 @@ bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns, int64_t least_ns)
 static void on_watch (void *arg)
 {
     struct view *v = arg;
+    int64_t now = clock_mono_ns ();
 
     if (aggregator_view_stalls (v->pid, &v->cpu_ns, v->least_ns))
         v->why = "its output was not read for some minutes";
-    else if (clock_mono_ns () >= v->until_ns)
+    else if (now >= v->until_ns)
         v->why = "it took longer than a user may keep the service busy";
+    else if (v->gets && aggregator_gc_waits (v->a, now) >= GIVE_WAY_NS)
+        v->why = "the root had to be collected, which waited for an hour";
     if (*v->why)
         (void)kill (v->pid, SIGKILL);           // on_end tells the asker
     else
@@ -244,6 +251,7 @@ static int forget_view (struct view *v)
     while (*at != v)
         at = &(*at)->next;
     *at = v->next;
+    v->a->getting -= v->gets;
     loop_del_timer (v->a->loop, on_watch, v);
     loop_del_fd (v->a->loop, v->end_fd);
     (void)close (v->end_fd);
@@ -273,6 +281,17 @@ static void on_gone (void *arg)
 
     (void)kill (v->pid, SIGKILL);
     (void)forget_view (v);
+}
+
+/* Users who read one after the other would keep it waiting for ever. */
+static int check_gc (const struct aggregator *a, const struct words *w,
+                     const char *visible_to, struct err *err)
+{
+    return !visible_to || w->longest_ns != GET_NS ||
+                   aggregator_gc_waits (a, clock_mono_ns ()) < FULL_NS
+               ? 0 : err_set (err, EBUSY, "the root is to be collected, which "
+                              "waits for those who read it now: try again "
+                              "later");
 }
 
 static int check_room (const struct aggregator *a,
@@ -316,6 +335,8 @@ static int begin_view (struct aggregator *a, const struct control_peer *peer,
     v->least_ns = visible_to ? LEAST_CPU_NS : 1;
     v->cpu_ns = -v->least_ns;   // its first minutes are no less busy
     v->until_ns = visible_to ? clock_mono_ns () + w->longest_ns : INT64_MAX;
+    v->gets = visible_to && w->longest_ns == GET_NS;
+    a->getting += v->gets;
     v->next = a->views;
     a->views = v;
     if (loop_add_fd (a->loop, v->end_fd, on_end, v) < 0) {
@@ -336,6 +357,8 @@ int aggregator_view (struct aggregator *a, const struct control_peer *peer,
     struct words w;
     int rc = take_words (request, a->opt->root, &w, err);
 
+    if (rc == 0)
+        rc = check_gc (a, &w, visible_to, err);
     if (rc == 0 && (peer->pipes[0] < 0 || peer->pipes[1] < 0 || !peer->asker))
         rc = err_set (err, EINVAL, "two pipes have to come along");
     if (rc == 0)

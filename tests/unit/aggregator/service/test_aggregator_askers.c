@@ -3,6 +3,9 @@
  */
 #include "aggregator/service/service_check.h"
 
+#include "archive/remove.h"
+#include "store/lease.h"
+
 #include <errno.h>
 #include <pwd.h>
 #include <signal.h>
@@ -110,14 +113,63 @@ static void test_added (void **state)
     assert_int_equal (ledger_is_of_user (s->a.ledger, "j", "you", NULL), 0);
 }
 
-static int view (struct service *s, const char *request, struct err *err)
+static int view_of (struct service *s, const char *user, const char *request,
+                    struct err *err)
 {
     const struct control_peer p = { .pipes = { -1, -1 } };
     struct json *j = asks (request);
-    int rc = aggregator_view (&s->a, &p, j, NULL, err);
+    int rc = aggregator_view (&s->a, &p, j, user, err);
 
     json_free (j);
     return rc;
+}
+
+static int view (struct service *s, const char *request, struct err *err)
+{
+    return view_of (s, NULL, request, err);
+}
+
+/* A collection that has waited for readers keeps others from beginning, and goes
+ * on when these have ended; it does not give up.
+ */
+static void test_collection_waits (void **state)
+{
+    static const char get[] = "{\"verb\": \"archive\", \"operands\": "
+                              "[\"get\", \"j\", \"0\", \"d\"]}";
+    static const char list[] = "{\"verb\": \"archive\", \"operands\": "
+                               "[\"ls\", \"j\"]}";
+    struct service *s = *state;
+    const struct remove_what all = { .job = "j", .what = "", .by = "me",
+                                     .verb = "archive rm", .now_ns = 1 };
+    struct removal gone;
+    struct lease lease = LEASE_NONE;
+    struct gc_options gc = GC_DEFAULTS;
+    int64_t now = clock_mono_ns ();
+    struct err err = { "" };
+
+    service_hello (s, 1, "j", 1);
+    service_offer (s, 1, 1, "c");
+    service_chunk (s, 1, 1, "c");
+    aggregator_commit (&s->a);
+    assert_int_equal (remove_apply (s->a.ledger, s->a.store, &all, &gone, NULL),
+                      0);
+    assert_int_equal (lease_take (s->root, "test", &lease, NULL), 0);
+    assert_int_equal (aggregator_start_gc (&s->a, &gc, NULL), 0);
+    s->a.getting = 1;
+    for (int i = 0; i < 700; i++)
+        aggregator_check_gc (&s->a, now - (700 - i) * NS_PER_S);
+    assert_non_null (s->a.gc);
+    assert_true (aggregator_gc_waits (&s->a, now) >= 600 * NS_PER_S);
+    assert_int_equal (view_of (s, "me", get, &err), -EBUSY);
+    assert_int_equal (view_of (s, "me", list, &err), -EINVAL);
+    assert_int_equal (view_of (s, NULL, get, &err), -EINVAL);
+    lease_end (&lease);
+    s->a.getting = 0;
+    for (int i = 0; i < 10 && s->a.gc; i++)
+        aggregator_check_gc (&s->a, now + i * NS_PER_S);
+    assert_null (s->a.gc);
+    assert_int_equal (s->a.gc_rc, 0);
+    assert_int_equal (view_of (s, "me", get, &err), -EINVAL);
 }
 
 /* No word may name another root, or a file to be written. */
@@ -236,6 +288,7 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_may), TEST (test_added), TEST (test_words), TEST (test_root), TEST (test_stalls),
+        TEST (test_collection_waits),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
