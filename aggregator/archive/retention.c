@@ -251,9 +251,11 @@ static int apply (struct planning *x, size_t n, int64_t *ends)
     return rc;
 }
 
+/* What may keep it: not what a build found of who started it. */
 static int add_fact (void *arg, const struct ledger_fact *f)
 {
-    *(uint64_t *)arg += (uint64_t)row_sum (f->seq);
+    if (strcmp (f->key, FACT_TAG) == 0 || strcmp (f->key, FACT_PIN) == 0)
+        *(uint64_t *)arg += (uint64_t)row_sum (f->seq);
     return 0;
 }
 

@@ -235,6 +235,19 @@ static void test_tagged_meanwhile (void **state)
     only_a_stays (s);
 }
 
+/* What a build found of a job keeps it not: it may end between. */
+static void test_built_meanwhile (void **state)
+{
+    struct ledger_fact f = { .job = "b", .key = FACT_COMMAND, .value = "x",
+                             .at_ns = INT64_MAX };
+    struct service *s = *state;
+
+    plan_two (s);
+    assert_int_equal (ledger_set_fact (s->a.ledger, &f, NULL), 1);
+    tag (s, "a", "release", 1);
+    only_a_stays (s);
+}
+
 /* So may a capture that was given to it. */
 static void test_merged_meanwhile (void **state)
 {
@@ -455,7 +468,9 @@ int main (void)
         SERVICE_TEST (test_busy_scope), SERVICE_TEST (test_newer),
         SERVICE_TEST (test_pinned_meanwhile),
         SERVICE_TEST (test_tagged_meanwhile),
-        SERVICE_TEST (test_merged_meanwhile), SERVICE_TEST (test_clock),
+        SERVICE_TEST (test_built_meanwhile),
+        SERVICE_TEST (test_merged_meanwhile),
+        SERVICE_TEST (test_clock),
         SERVICE_TEST (test_clock_jumps), SERVICE_TEST (test_clock_of_1970),
         SERVICE_TEST (test_pauses), SERVICE_TEST (test_collected_later),
         SERVICE_TEST (test_off_for_days), SERVICE_TEST (test_turn),
