@@ -200,6 +200,7 @@ enum jobs_column {
 };
 
 #define JOBS_COLUMNS (COLUMN_RESULT + 1)
+#define TAGS_TAKE 16            // of the width, as others need it, too
 
 /* Each with the least width of a terminal that has room for it. */
 static const struct {
@@ -207,9 +208,9 @@ static const struct {
     size_t least;
 } columns[JOBS_COLUMNS] = {
     [COLUMN_JOB] = { "job", 0 }, [COLUMN_RANKS] = { "ranks", 0 },
-    [COLUMN_EXPECTED] = { "expected", 0 },
+    [COLUMN_EXPECTED] = { "expected", 72 },
     [COLUMN_CAPTURES] = { "captures", 80 }, [COLUMN_BYTES] = { "bytes", 72 },
-    [COLUMN_USER] = { "user", 0 }, [COLUMN_TAGS] = { "tags", 0 },
+    [COLUMN_USER] = { "user", 64 }, [COLUMN_TAGS] = { "tags", 0 },
     [COLUMN_FIRST] = { "first", 100 }, [COLUMN_LAST] = { "last", 0 },
     [COLUMN_ID] = { "id", 72 }, [COLUMN_RESULT] = { "result", 0 },
 };
@@ -308,9 +309,10 @@ static void put_head (struct listing *l, size_t width)
     const bool users = catalogue_has_users (l->jobs->catalogue);
     const bool tags = catalogue_has_tags (l->jobs->catalogue);
     const char *names[JOBS_COLUMNS];
+    const size_t room = tags && width > TAGS_TAKE ? width - TAGS_TAKE : width;
 
     for (unsigned i = 0; i < JOBS_COLUMNS; i++) {
-        if ((width > 0 && width < columns[i].least) ||
+        if ((room > 0 && room < columns[i].least) ||
             (i == COLUMN_USER && !users) || (i == COLUMN_TAGS && !tags))
             continue;
         names[l->ncolumns] = columns[i].name;

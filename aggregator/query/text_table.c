@@ -67,7 +67,7 @@ static size_t longest_word (const char *s, const char *ends)
 
     for (size_t n; *s; s += n) {
         n = strcspn (s, ends);
-        n += s[n] == '_';
+        n += s[n] == '_' || s[n] == ',';
         size_t width = width_of_part (s, n);
 
         n += strspn (s + n, " ");
@@ -192,8 +192,8 @@ static void text_table_put (struct line *l, const char *s, size_t n)
     (void)fwrite (s, 1, n, l->f);
 }
 
-/* How many bytes of a text go into one line; at best whole words or parts of a
- * name.  *skip includes the blanks after them.
+/* How many bytes of a text go into one line; at best whole words, or parts of a
+ * list or a name.  *skip includes the blanks after them.
  */
 static size_t piece (const char *s, size_t want, size_t *skip)
 {
@@ -204,7 +204,7 @@ static size_t piece (const char *s, size_t want, size_t *skip)
     while (at > 0 && s[at - 1] == ' ' && s[n])
         at--;
     for (size_t i = n; at == 0 && s[n] && i > 1; i--) {
-        if (strchr ("_/", s[i - 1]))
+        if (strchr ("_/,", s[i - 1]))
             at = i;
     }
     if (at > 0)
@@ -308,6 +308,22 @@ static size_t larger (size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* Divide words, if the columns fit then: else lines get longer anyway. */
+static void divide_words (struct columns *c)
+{
+    size_t sum = (c->n - 1) * GAP;
+
+    for (unsigned i = 0; i < c->n; i++) {
+        struct column *v = &c->v[i];
+
+        v->hard = v->whole ? v->body : v->lead + v->tail;
+        sum += v->wide < COLUMNS_LEAST ? v->wide
+                                       : larger (v->hard, COLUMNS_LEAST);
+    }
+    if (sum <= c->width)
+        columns_share (c->v, c->n, c->width);
+}
+
 /* Shrink heads first, then wrap texts between words; never shrink numbers. */
 static void choose_widths (struct columns *c)
 {
@@ -333,10 +349,7 @@ static void choose_widths (struct columns *c)
             c->v[i].wide = least;
     }
     columns_share (c->v, c->n, c->width);
-    for (unsigned i = 0; i < c->n; i++)
-        c->v[i].hard = c->v[i].whole ? c->v[i].body
-                                     : c->v[i].lead + c->v[i].tail;
-    columns_share (c->v, c->n, c->width);
+    divide_words (c);
 }
 
 /* Print the kept rows and drop them. */
@@ -377,7 +390,7 @@ static void measure (struct column *v, const char *text, bool number)
         v->tail = larger (v->tail, tail);
         v->lead = larger (v->lead, w - tail);
     } else {
-        v->word = larger (v->word, longest_word (text, " "));
+        v->word = larger (v->word, longest_word (text, " ,"));
     }
 }
 

@@ -203,6 +203,33 @@ static void test_lines (void **state)
     free (text);
 }
 
+/* A list is divided at its commas.  Where a column that is whole takes the room,
+ * words are not divided: the lines would be too long anyway.
+ */
+static void test_words (void **state)
+{
+    static const char *const names[] = { "job", "tags" };
+
+    (void)state;
+    for (size_t width = 14; width <= 30; width += 16) {
+        FILE *f = open_memstream (&text, &text_size);
+        struct grid *g = grid_create (f, GRID_TABLE, width);
+
+        grid_head (g, names, 2);
+        grid_keep_whole (g, 0);
+        grid_word (g, "a-long-name");
+        grid_word (g, "before-upgrade,nightly");
+        assert_int_equal (grid_finish (g), 0);
+        (void)fflush (f);
+        assert_string_equal (text, "job          tags\n"
+                                   "a-long-name  before-upgrade,\n"
+                                   "             nightly\n");
+        grid_destroy (g);
+        (void)fclose (f);
+        free (text);
+    }
+}
+
 /* Names of jobs, times and paths are copied: they are not divided, and the head
  * of such a column is.  Why there are no rows is told.
  */
@@ -298,6 +325,7 @@ int main (void)
         cmocka_unit_test (test_forms),
         cmocka_unit_test (test_empty),
         cmocka_unit_test (test_wrap),
+        cmocka_unit_test (test_words),
         cmocka_unit_test (test_numbers),
         cmocka_unit_test (test_look_ahead),
         cmocka_unit_test (test_empty_column),
