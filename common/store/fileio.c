@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define TEMP ".tmp."            // follows the name; then the pid of the writer
+#define TEMPS 64                // names of a process, as others may remove them
 
 enum fileio_trouble fileio_trouble (int rc)
 {
@@ -367,6 +368,16 @@ static bool is_temp (const char *entry, const char *name)
            !entry[n + t + strspn (entry + n + t, "0123456789")];
 }
 
+/* Whether the open file still has this name. */
+static bool is_named (int fd, int dirfd, const char *name)
+{
+    struct stat held, named;
+
+    return fstat (fd, &held) == 0 &&
+           fstatat (dirfd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
 void fileio_forget_temps (int dirfd, const char *name)
 {
     DIR *dir = fileio_list (dirfd, ".");
@@ -378,30 +389,39 @@ void fileio_forget_temps (int dirfd, const char *name)
                      ? openat (dirfd, e->d_name, O_WRONLY | O_NOFOLLOW |
                                O_NONBLOCK | O_CLOEXEC) : -1;
 
-        if (fd >= 0 && flock (fd, LOCK_EX | LOCK_NB) == 0)
+        if (fd >= 0 && flock (fd, LOCK_EX | LOCK_NB) == 0 &&
+            is_named (fd, dirfd, e->d_name))
             (void)unlinkat (dirfd, e->d_name, 0);
         fileio_close (fd);
     }
     fileio_close_dir (dir);
 }
 
-int fileio_create_temp (int dirfd, const char *name, char temp[NAME_MAX + 1])
+/* The k-th name of this process: numbers of processes are below 2^22. */
+static int create_temp (int dirfd, const char *name, long k,
+                        char temp[NAME_MAX + 1])
 {
-    struct stat st;
     int fd, n = snprintf (temp, NAME_MAX + 1, "%s" TEMP "%ld", name,
-                          (long)getpid ());
+                          (long)getpid () + (k << 22));
 
     if (n < 0 || n > NAME_MAX)
         return -ENAMETOOLONG;
-    fileio_forget_temps (dirfd, name);
     fd = tree_openat (dirfd, temp, O_WRONLY | O_CREAT | O_EXCL,
                       FILEIO_FILE_MODE, true);
-    if (fd < 0)
-        return fd;
-    if (flock (fd, LOCK_EX) == 0 && fstat (fd, &st) == 0 && st.st_nlink == 0) {
+    if (fd >= 0 && flock (fd, LOCK_EX) == 0 && !is_named (fd, dirfd, temp)) {
         (void)close (fd);       // another process was faster than the lock
         return -EAGAIN;
     }
+    return fd;
+}
+
+int fileio_create_temp (int dirfd, const char *name, char temp[NAME_MAX + 1])
+{
+    int fd = -EAGAIN;
+
+    fileio_forget_temps (dirfd, name);
+    for (long k = 0; k < TEMPS && (fd == -EAGAIN || fd == -EEXIST); k++)
+        fd = create_temp (dirfd, name, k, temp);
     return fd;
 }
 

@@ -107,8 +107,8 @@ void fileio_forget_temps (int dirfd, const char *name);
 
 /* Create a temporary file for 'name', after those that killed processes left are
  * removed.  Its name goes to 'temp'.  Returns a descriptor, which the caller closes
- * and which holds the file meanwhile; -ENAMETOOLONG, -EAGAIN: another process has
- * just removed it; or an error of open(2).
+ * and which holds the file meanwhile; -ENAMETOOLONG; -EAGAIN, -EEXIST: other
+ * processes removed or have all of its names; or an error of open(2).
  */
 int fileio_create_temp (int dirfd, const char *name, char temp[NAME_MAX + 1]);
 

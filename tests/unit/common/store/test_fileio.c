@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- what the wrapped calls do ---- */
@@ -483,13 +484,45 @@ static void test_replace_stale (void **state)
     assert_int_equal (count_entries ("."), 1);
 }
 
+/* Whether each temporary file is its own until it removes it. */
+static bool makes_temps (void)
+{
+    char temp[NAME_MAX + 1];
+
+    for (int n = 0; n < 300; n++) {
+        int fd = fileio_create_temp (AT_FDCWD, "f", temp);
+
+        if (fd < 0 || unlink (temp) < 0)
+            return false;
+        (void)close (fd);
+    }
+    return true;
+}
+
+/* Processes that write to one file at once do not remove each other's. */
+static void test_temps_at_once (void **state)
+{
+    int status;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        pid_t pid = fork ();
+
+        assert_true (pid >= 0);
+        if (pid == 0)
+            _exit (!makes_temps ());
+    }
+    while (wait (&status) >= 0)
+        assert_int_equal (status, 0);
+}
+
 /* What killed processes left is removed, and nothing else. */
 static void test_temps (void **state)
 {
     static const char *const others[] = { "f.tmp.", "f.tmp.notes", "f.tmp.1x",
                                           "f.tmp.1~", "g.tmp.1", "f.1" };
     char temp[NAME_MAX + 1], again[NAME_MAX + 1], name[NAME_MAX + 1];
-    int fd;
+    int fd, other;
 
     (void)state;
     for (size_t i = 0; i < sizeof (others) / sizeof (others[0]); i++)
@@ -501,7 +534,10 @@ static void test_temps (void **state)
     for (size_t i = 0; i < sizeof (others) / sizeof (others[0]); i++)
         assert_file (others[i], "mine");
     // one that is being written
-    assert_int_equal (fileio_create_temp (AT_FDCWD, "f", again), -EEXIST);
+    other = fileio_create_temp (AT_FDCWD, "f", again);
+    assert_true (other >= 0);
+    assert_string_not_equal (temp, again);
+    (void)close (other);
     assert_true (exists (temp));
     (void)close (fd);
     fd = fileio_create_temp (AT_FDCWD, "f", again);
@@ -564,6 +600,7 @@ int main (void)
         TEST (test_replace_planted_link),
         TEST (test_replace_stale),
         TEST (test_temps),
+        TEST (test_temps_at_once),
         TEST (test_no_leak),
         TEST (test_join),
         TEST (test_remote_fs),
