@@ -109,13 +109,16 @@ captures_are ()                     # N: in the result
                               state='complete'" 2>/dev/null)" = "$1" ]
 }
 
-# A job of three ranks with its raw files, delivered and built.
+# A job of three ranks with its raw files, delivered and built: not only its
+# result is there, what was found of it is in the root, too.
 deliver_raw_job ()                  # [OPTION of the service]...
 {
     make --ranks 3
     service "$@"
     run agent --once --raw job
     expect_status 0
+    built_all () { grep -q "event=built job=j .* present=3 " service.log; }
+    eventually built_all
     eventually captures_are 3
     export ROLLCALL_ROOT=$TEST_DIR/root
 }
