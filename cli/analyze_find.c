@@ -63,6 +63,7 @@ static int look_at (struct analysis *a, size_t i, struct err *err)
     capture_init (c);
     if ((rc = extract_glance (a->found.items[i].path, c, &look, err)) < 0)
         return rc;
+    a->items[i].launcher_size = a->recalled[i].world_size;
     a->items[i].agent_host = a->recalled[i].host;
     a->items[i].host_is_agents = c->host[0] == '\0';
     analyze_recall (a, i, c);

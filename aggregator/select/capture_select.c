@@ -133,17 +133,20 @@ void select_settle (struct select_item *items, size_t n)
     }
 }
 
-/* The most frequent world size, so that one damaged file cannot make up ranks;
- * of two that are equally frequent, the larger one.  0: unknown.
+/* The most frequent world size of the captures, or of their launchers, so that
+ * one damaged file cannot make up ranks; of two that are equally frequent, the
+ * larger one.  0: unknown.
  */
-static int64_t usual_size (const struct select_item *items, size_t n)
+static int64_t usual_size (const struct select_item *items, size_t n,
+                           bool launcher)
 {
     int64_t *sizes = calloc (n + 1, sizeof (*sizes)), usual = 0;
     size_t used = 0, most = 0;
 
     for (size_t i = 0; sizes && i < n; i++) {
-        if (items[i].capture.world_size > 0)
-            sizes[used++] = items[i].capture.world_size;
+        sizes[used] = launcher ? items[i].launcher_size
+                               : items[i].capture.world_size;
+        used += sizes[used] > 0;
     }
     if (used > 0)
         qsort (sizes, used, sizeof (*sizes), cmp_int64);
@@ -202,9 +205,10 @@ static size_t count_places (struct select_item *const *places, size_t n)
 static void number_places (struct select_item *items, size_t n)
 {
     struct select_item **places = calloc (n + 1, sizeof (struct select_item *));
-    int64_t world = usual_size (items, n), rank = -1;
+    int64_t world = usual_size (items, n, false), rank = -1;
     size_t used = 0;
 
+    world = world > 0 ? world : usual_size (items, n, true);
     for (size_t i = 0; places && i < n; i++) {
         if (items[i].capture.rank != CAPTURE_NO_RANK)
             used = SIZE_MAX;            // some capture has a rank
@@ -335,7 +339,8 @@ static bool any_stranger (const struct select_item *items, size_t n)
 int64_t select_world_size (const struct select_item *items, size_t n,
                            const char **known_by)
 {
-    int64_t known = usual_size (items, n), highest = -1, shown = 0;
+    int64_t known = usual_size (items, n, false), highest = -1, shown = 0;
+    int64_t launcher = usual_size (items, n, true);
 
     for (size_t i = 0; i < n; i++) {
         const struct evidence *e = &items[i].capture.evidence;
@@ -346,9 +351,11 @@ int64_t select_world_size (const struct select_item *items, size_t n,
             shown = e->world_at_least;
     }
     if (highest < 0 && any_stranger (items, n))
-        known = shown = 0;      // which of the ranks are they?
-    *known_by = known > 0 ? "metadata of the captures" : "guess";
-    known = known > 0 ? known : highest + 1;
+        known = launcher = shown = 0;   // which of the ranks are they?
+    *known_by = known > 0            ? "metadata of the captures"
+                : launcher > highest ? SELECT_BY_MARKS : "guess";
+    known = known > 0            ? known
+            : launcher > highest ? launcher : highest + 1;
     if (shown > known)
         *known_by = SELECT_BY_OPS;
     return shown > known ? shown : known;
@@ -356,7 +363,7 @@ int64_t select_world_size (const struct select_item *items, size_t n,
 
 void select_tell_worlds (struct select_item *items, size_t n)
 {
-    int64_t world = usual_size (items, n);
+    int64_t world = usual_size (items, n, false);
 
     for (size_t i = 0; i < n; i++) {
         struct capture *c = &items[i].capture;
@@ -610,7 +617,7 @@ static void explain_missing (struct roster_entry *e, int64_t usual)
 int select_fill_roster (const struct select_item *items, size_t n,
                         struct roster *r)
 {
-    int64_t usual = usual_size (items, n);
+    int64_t usual = usual_size (items, n, false);
 
     for (size_t i = 0, end; i < n; i = end) {
         const struct capture *why, *c = &items[i].capture;

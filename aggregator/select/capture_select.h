@@ -34,6 +34,7 @@ struct select_item {
     uint64_t weight;            // bytes to read, to divide the work
     size_t source;              // the caller's index
     const char *rank_by;        // how its rank was guessed, or NULL
+    int64_t launcher_size;      // of the world, as its mark says; 0: unknown
     const char *agent_host;     // host of the agent that delivered it, or NULL
     bool host_is_agents;        // capture.host is the agent's, since the
                                 // capture names none
@@ -90,10 +91,12 @@ int select_grade (const struct capture *c);
 void select_settle (struct select_item *items, size_t n);
 
 #define SELECT_BY_OPS "ops of the captures"     // there may be more
+#define SELECT_BY_MARKS "marks of the captures"
 
 /* How many ranks are expected without a claim: by the captures' metadata, or
- * else the highest rank seen (*known_by is "guess" then).  Positions of ops in
- * groups are a lower bound (SELECT_BY_OPS) of both.
+ * else by their marks (SELECT_BY_MARKS), unless a rank is beyond that, or else
+ * the highest rank seen (*known_by is "guess" then).  Positions of ops in groups
+ * are a lower bound (SELECT_BY_OPS) of all.
  */
 int64_t select_world_size (const struct select_item *items, size_t n,
                            const char **known_by);

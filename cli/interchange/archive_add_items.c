@@ -28,6 +28,7 @@ static void item_of (const struct adding_all *all, const struct add_capture *c,
                  i->dir);
 }
 
+/* What an agent of the run would say on this host. */
 static int put_claim (const struct adding_all *all, const struct add_capture *c,
                       struct record *r, struct err *err)
 {
@@ -149,7 +150,7 @@ int add_items (struct add_group *g, size_t i, struct err *err)
     struct record *r = calloc (1, sizeof (*r));
     int rc = r ? 0 : err_set (err, ENOMEM, "no memory for a capture");
 
-    if (rc == 0 && *c->job && c->recalled.world_size > 0)
+    if (rc == 0 && *c->job && !all->a->opt->job && c->recalled.world_size > 0)
         rc = put_claim (all, c, r, err);
     if (rc == 0) {
         item_of (all, c, ITEM_ROWS, &r->item);

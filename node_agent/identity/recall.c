@@ -44,7 +44,6 @@ static void ask_shipment (int above, const char *name, struct recalled *ret)
             PRINT (ret->host, "%s", c.host);
             PRINT (ret->host_key, "%s", c.evidence.host_key);
             ret->rank = c.rank;
-            ret->world_size = c.world_size;
         }
     }
     capture_fini (&c);
@@ -66,7 +65,8 @@ void recall_capture (struct job_marks *m, int above, const char *name,
         PRINT (ret->host, "%s", host);
     if (mark.rank >= 0 && mark.rank < CAPTURE_WORLD_MAX)
         ret->rank = mark.rank;
-    if (mark.world_size > 0 && mark.world_size <= CAPTURE_WORLD_MAX)
+    // a world of one is that of any program without a launcher
+    if (mark.world_size > 1 && mark.world_size <= CAPTURE_WORLD_MAX)
         ret->world_size = mark.world_size;
 }
 
@@ -76,8 +76,6 @@ void recall_fill (const struct recalled *r, struct capture *c)
 
     if (c->rank == CAPTURE_NO_RANK)
         c->rank = r->rank;
-    if (c->world_size == 0)
-        c->world_size = r->world_size;
     if (!*e->job)
         PRINT (e->job, "%s", r->job);
     if (!*e->host_key)

@@ -15,7 +15,8 @@ struct recalled {
     char job[JOB_MARK_ID_MAX];          // that was given; "": none
     char host[CAPTURE_NAME_MAX];        // "": unknown
     char host_key[EVIDENCE_KEY_MAX];
-    int64_t rank, world_size;           // CAPTURE_NO_RANK; 0: unknown
+    int64_t rank;                       // CAPTURE_NO_RANK: unknown
+    int64_t world_size;                 // the launcher's; 0: unknown
 };
 
 /* Find out for the capture 'name' in the open directory 'above'.  What cannot be
@@ -25,7 +26,7 @@ void recall_capture (struct job_marks *m, int above, const char *name,
                      struct recalled *ret);
 
 /* Fill in what the capture does not say itself, as an agent would: all but its
- * host.
+ * host, and the size of its world, which is a claim of the launcher.
  */
 void recall_fill (const struct recalled *r, struct capture *c);
 

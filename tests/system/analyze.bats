@@ -211,6 +211,24 @@ source_of ()
                                 WHERE key='roster_known_by'")"
     analyze --world-size 4
     shows "2 of 4 present" "missing     2, 3"
+    echo '{"job":"j","rank":-1,"world_size":5}' >job/.rollcall-job
+    analyze
+    shows "2 of 5 present" "missing     2-4"
+    is "known by" "marks of the captures" "$(sql "SELECT value FROM Job
+                                WHERE key='roster_known_by'")"
+}
+
+# A launcher's number of ranks is no statement of the captures.
+@test "marks do not outvote what one capture says of its world" {
+    make --ranks 3
+    rm "$(capture_of 0)/profiler_metadata.json" \
+        "$(capture_of 2)/profiler_metadata.json"
+    echo '{"job":"j","rank":-1,"world_size":6}' >job/.rollcall-job
+    analyze
+    expect_status 0
+    shows "3 of 3 present"
+    is "known by" "metadata of the captures" "$(sql "SELECT value FROM Job
+                                WHERE key='roster_known_by'")"
 }
 
 @test "--repeat: all captures of a rank are kept" {

@@ -112,6 +112,13 @@ the_job ()
     is "job" mine "$(the_job)"
     is "expected ranks" 3 \
         "$(sqlite3 root/ledger.db "SELECT world_size FROM job")"
+    # of its job only, and a program without a launcher says nothing
+    add --job other job
+    printf '{"job": "alone", "rank": -1, "world_size": 1}\n' >job/.rollcall-job
+    add job
+    expect_status 0
+    is "claims" "mine 3" \
+        "$(sqlite3 -separator ' ' root/ledger.db "SELECT job, world_size FROM word")"
 }
 
 @test "add: a file that is written to meanwhile is read again, or named" {

@@ -626,9 +626,15 @@ static void test_world_size (void **state)
     select_plan (j.items, j.n);
     assert_int_equal (select_world_size (j.items, j.n, &by), 6);
     assert_string_equal (by, "guess");
-    j.items[0].capture.world_size = 8;
+    j.items[0].launcher_size = 5;       // of the launcher's nodes?
+    assert_int_equal (select_world_size (j.items, j.n, &by), 6);
+    assert_string_equal (by, "guess");
+    j.items[0].launcher_size = 12;
+    assert_int_equal (select_world_size (j.items, j.n, &by), 12);
+    assert_string_equal (by, SELECT_BY_MARKS);
+    j.items[0].capture.world_size = 8;  // the capture's own statement
     assert_int_equal (select_world_size (j.items, j.n, &by), 8);
-    assert_string_not_equal (by, "guess");
+    assert_string_equal (by, "metadata of the captures");
     fini (&j);
 }
 
