@@ -1,6 +1,6 @@
 /* aggregator/archive/archive_stream.c - items of an archive in a pipe
  *
- * An item is a line of numbers, five texts that end with NUL, and the id of its
+ * An item is a line of numbers, six texts that end with NUL, and the id of its
  * content.  Pieces of its bytes follow, each after its size in a line; 0 ends
  * them, a negative errno does so with a reason, in a line, too.
  */
@@ -29,7 +29,7 @@ static int put_piece (void *arg, const void *bytes, size_t size)
 int archive_stream_put (struct archive *a, const struct ledger_item *i)
 {
     const char *const texts[] = { i->job, i->capture, i->path, i->dir,
-                                  i->scope };
+                                  i->scope, i->host };
     const struct file_facts *f = &i->facts;
     struct err err = { "" };
     int rc;
@@ -85,6 +85,7 @@ int archive_stream_next (FILE *f, struct ledger_item *i, struct err *err)
         !take_text (f, i->path, sizeof (i->path)) ||
         !take_text (f, i->dir, sizeof (i->dir)) ||
         !take_text (f, i->scope, sizeof (i->scope)) ||
+        !take_text (f, i->host, sizeof (i->host)) ||
         fread (i->content.bytes, 1, DIGEST_SIZE, f) != DIGEST_SIZE)
         return ended (err);
     i->kind = kind == ITEM_ROWS ? ITEM_ROWS : ITEM_RAW;

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct getting {
@@ -37,7 +38,7 @@ struct getting {
 };
 
 /* The path in DIR: CAPTURE/PATH for a raw file, CAPTURE/rollcall.shipment for
- * rows; a file that was beside its capture is beside it.  Captures of one name
+ * rows, with a mark beside it; a file that was beside its capture is beside it.  Captures of one name
  * are kept apart by capture_place.  A path may have any number of superseded
  * versions, each followed by the name that ls gives it.
  */
@@ -110,6 +111,39 @@ static int write_item (struct getting *g, struct archive *a,
                  : archive_get (a, i, &g->out, path, g->owner, err);
 }
 
+static int fill_from_text (void *arg, int out, struct err *err)
+{
+    int rc = fileio_write_all (out, arg, strlen (arg));
+
+    return rc < 0 ? err_sys (err, -rc, "cannot write it") : 0;
+}
+
+/* Beside the shipment: whose capture it is, for who adds or analyses it. */
+static int write_mark (struct getting *g, const struct ledger_item *i,
+                       char path[PATH_MAX])
+{
+    static const struct file_facts facts = { .mode = 0 };
+    struct job_mark mark = { "", i->rank, -1, "" };
+    struct err err = { "" };
+    char *text;
+    int rc;
+
+    PRINT (mark.job, "%s", g->job);
+    PRINT (mark.host, "%s", i->host);
+    if (!(text = job_mark_text (&mark)))
+        return cli_fail (g->command, -ENOMEM, "no memory for a mark");
+    (void)strcpy (strrchr (path, '/') + 1, JOB_MARK_NAME);
+    rc = archive_write (&g->out, path, &facts, false, fill_from_text, text,
+                        &err);
+    free (text);
+    if (rc != -EEXIST)
+        return rc < 0 ? cli_fail (g->command, rc, "%s/%s: %s", g->dir, path,
+                                  err.text) : 0;
+    g->bad++;
+    g->there++;
+    return cli_fail (g->command, 0, "%s/%s: %s", g->dir, path, err.text);
+}
+
 static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
 {
     struct getting *g = arg;
@@ -148,8 +182,10 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
         g->files++;
         g->shipments += i->kind == ITEM_ROWS;
     }
-    return rc < 0 || g->file || g->superseded
-               ? rc : get_missing_note (&g->missing, &g->out, path, i, bad);
+    if (rc < 0 || g->file || g->superseded)
+        return rc;
+    rc = get_missing_note (&g->missing, &g->out, path, i, bad);
+    return rc < 0 || bad || i->kind != ITEM_ROWS ? rc : write_mark (g, i, path);
 }
 
 static void tell_got (const struct getting *g)

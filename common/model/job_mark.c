@@ -19,11 +19,14 @@
 static bool job_mark_take (const struct json *j, struct job_mark *ret)
 {
     const char *job = json_text (json_get (j, "job"), NULL);
+    const char *host = json_text (json_get (j, "host"), "");
 
-    *ret = (struct job_mark){ "", -1, -1 };
-    if (!job || strlen (job) >= sizeof (ret->job))
+    *ret = (struct job_mark){ "", -1, -1, "" };
+    if (!job || strlen (job) >= sizeof (ret->job) ||
+        strlen (host) >= sizeof (ret->host))
         return false;
     PRINT (ret->job, "%s", job);
+    PRINT (ret->host, "%s", host);
     (void)json_int (json_get (j, "rank"), &ret->rank);
     (void)json_int (json_get (j, "world_size"), &ret->world_size);
     return true;
@@ -58,16 +61,33 @@ int job_mark_read (int dirfd, struct job_mark *ret)
 
 /* ---- writing ---- */
 
-static int write_mark (const char *dir, const struct job_mark *m,
-                       const struct job_mark_capture *list, size_t n,
-                       struct err *err)
+static struct json *json_of (const struct job_mark *m)
 {
-    struct json *j = json_object (), *all, *one;
-    char path[PATH_MAX];
+    struct json *j = json_object ();
 
     json_add_text (j, "job", m->job);
     json_add_int (j, "rank", m->rank);
     json_add_int (j, "world_size", m->world_size);
+    json_add_nonempty (j, "host", m->host);
+    return j;
+}
+
+char *job_mark_text (const struct job_mark *m)
+{
+    struct json *j = json_of (m);
+    char *text = json_print (j, false);
+
+    json_free (j);
+    return text;
+}
+
+static int write_mark (const char *dir, const struct job_mark *m,
+                       const struct job_mark_capture *list, size_t n,
+                       struct err *err)
+{
+    struct json *j = json_of (m), *all, *one;
+    char path[PATH_MAX];
+
     all = n > 0 ? json_add_array (j, "captures") : NULL;
     for (size_t i = 0; i < n; i++) {
         one = json_push_object (all);
@@ -92,7 +112,7 @@ static int replace_mark (const char *dir, const char *job, int64_t rank,
                          const struct job_mark_capture *list, size_t n,
                          struct err *err)
 {
-    struct job_mark mark = { "", rank, world_size }, old;
+    struct job_mark mark = { "", rank, world_size, "" }, old;
     int fd, rc, there;
 
     if (snprintf (mark.job, sizeof (mark.job), "%s", job) >=
@@ -185,7 +205,7 @@ static int load (struct job_marks_read *m, int dir)
 }
 
 static int look_up (struct job_marks_read *m, int dir, const char *path,
-                    struct job_mark *ret, const char **host)
+                    struct job_mark *ret)
 {
     const struct job_mark_capture key = { .path = path }, *c;
     int rc = load (m, dir);
@@ -196,21 +216,20 @@ static int look_up (struct job_marks_read *m, int dir, const char *path,
     c = bsearch (&key, m->list, m->n, sizeof (key), compare_captures);
     if (c) {
         ret->rank = c->rank;
-        *host = c->host;
+        PRINT (ret->host, "%s", c->host);
     }
     return 0;
 }
 
 int job_marks_find (struct job_marks *m, int above, const char *name,
-                    struct job_mark *ret, const char **host)
+                    struct job_mark *ret)
 {
     char link[64], dir[PATH_MAX], path[PATH_MAX];
     const char *slash;
     int rc, up;
     ssize_t n;
 
-    *host = "";
-    if ((rc = look_up (&m->last[0], above, name, ret, host)) == 0)
+    if ((rc = look_up (&m->last[0], above, name, ret)) == 0)
         return 0;
     PRINT (link, "/proc/self/fd/%d", above);
     n = readlink (link, dir, sizeof (dir) - 1);
@@ -219,7 +238,7 @@ int job_marks_find (struct job_marks *m, int above, const char *name,
     if (!slash || !fileio_join (path, sizeof (path), slash + 1, name) ||
         (up = openat (above, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
         return rc;
-    rc = look_up (&m->last[1], up, path, ret, host);
+    rc = look_up (&m->last[1], up, path, ret);
     (void)close (up);
     return rc;
 }

@@ -1,8 +1,9 @@
 /* common/model/job_mark.h - the mark of a run's capture directory
  *
- * Directories that `rollcall run` creates for captures have a file of that
- * name, one JSON object: {"job": ID, "rank": N, "world_size": N}.  It is not
- * part of a capture.  A mark for all ranks may list captures below it, with
+ * Directories that `rollcall run` creates for captures, and each capture that
+ * `archive get` lays somewhere, have a file of that name, one JSON object:
+ * {"job": ID, "rank": N, "world_size": N, "host": H}.  It is not part of a
+ * capture.  A mark for all ranks may list captures below it, with
  * what they do not say themselves: "captures": [{"path": P, "rank": N,
  * "host": H}].
  */
@@ -19,11 +20,13 @@
 #define SHIPMENT_NAME "rollcall.shipment"       // of a capture's rows, that
                                                 // `archive get` lays into it
 #define JOB_MARK_ID_MAX 256             // bytes of a job's id, and its NUL
+#define JOB_MARK_HOST_MAX 256
 
 struct job_mark {
     char job[JOB_MARK_ID_MAX];
     int64_t rank;                       // -1: of all ranks (OUT/captures)
     int64_t world_size;                 // -1: not known
+    char host[JOB_MARK_HOST_MAX];       // of one capture; "": not known
 };
 
 /* A capture of the list. */
@@ -58,6 +61,9 @@ int job_mark_list (const char *dir, const char *job, int64_t world_size,
                    const struct job_mark_capture *list, size_t n,
                    struct err *err);
 
+/* The text of a mark, which the caller frees; NULL: no memory. */
+char *job_mark_text (const struct job_mark *m);
+
 /* The mark of a directory: 0, -ENOENT (none), -EBADMSG (a file of that name
  * that is not a mark), or another -errno.
  */
@@ -81,11 +87,10 @@ struct job_marks {
 
 /* What the mark of the open directory 'above', or else that of the directory
  * above it, says of the capture 'name': 'rank' and 'host' are its own if the mark
- * lists it.  'host' is valid until the next call.  Returns what job_mark_read
- * does, or -ENOMEM.
+ * lists it.  Returns what job_mark_read does, or -ENOMEM.
  */
 int job_marks_find (struct job_marks *m, int above, const char *name,
-                    struct job_mark *ret, const char **host);
+                    struct job_mark *ret);
 void job_marks_fini (struct job_marks *m);
 
 #endif

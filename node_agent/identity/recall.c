@@ -12,23 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The shipment in the directory of a capture; that of a capture which is one file
- * is beside it.
- */
-static int open_shipment (int above, const char *name)
+/* The key of the host that its rows were read on, of the shipment beside it. */
+static void ask_shipment (int beside, const char *name, struct recalled *ret)
 {
-    int flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, fd;
-    int dir = openat (above, name, O_PATH | O_DIRECTORY | O_NOFOLLOW |
-                                       O_CLOEXEC);
-
-    fd = openat (dir < 0 ? above : dir, SHIPMENT_NAME, flags);
-    fileio_close (dir);
-    return fd;
-}
-
-static void ask_shipment (int above, const char *name, struct recalled *ret)
-{
-    int fd = open_shipment (above, name);
+    int fd = openat (beside, SHIPMENT_NAME, O_RDONLY | O_NONBLOCK | O_NOFOLLOW |
+                                                O_CLOEXEC);
     struct byte_source from;
     struct capture c;
     struct stat st;
@@ -39,35 +27,39 @@ static void ask_shipment (int above, const char *name, struct recalled *ret)
     if (fstat (fd, &st) == 0 && S_ISREG (st.st_mode)) {
         from = byte_source_of (fd, 0, (uint64_t)st.st_size);
         if (shipment_read_meta (&from, &c, NULL) == 0 &&
-            strcmp (c.name, name) == 0) {
-            PRINT (ret->job, "%s", c.evidence.job);
-            PRINT (ret->host, "%s", c.host);
+            strcmp (c.name, name) == 0)
             PRINT (ret->host_key, "%s", c.evidence.host_key);
-            ret->rank = c.rank;
-        }
     }
     capture_fini (&c);
     (void)close (fd);
 }
 
+static void take (struct recalled *ret, const struct job_mark *mark)
+{
+    PRINT (ret->job, "%s", mark->job);
+    if (*mark->host)
+        PRINT (ret->host, "%s", mark->host);
+    if (mark->rank >= 0 && mark->rank < CAPTURE_WORLD_MAX)
+        ret->rank = mark->rank;
+    // a world of one is that of any program without a launcher
+    if (mark->world_size > 1 && mark->world_size <= CAPTURE_WORLD_MAX)
+        ret->world_size = mark->world_size;
+}
+
 void recall_capture (struct job_marks *m, int above, const char *name,
                      struct recalled *ret)
 {
+    int own = openat (above, name, O_PATH | O_DIRECTORY | O_NOFOLLOW |
+                                       O_CLOEXEC);
     struct job_mark mark;
-    const char *host;
 
     *ret = (struct recalled){ .rank = CAPTURE_NO_RANK };
-    ask_shipment (above, name, ret);
-    if (job_marks_find (m, above, name, &mark, &host) < 0)
-        return;
-    PRINT (ret->job, "%s", mark.job);
-    if (*host)
-        PRINT (ret->host, "%s", host);
-    if (mark.rank >= 0 && mark.rank < CAPTURE_WORLD_MAX)
-        ret->rank = mark.rank;
-    // a world of one is that of any program without a launcher
-    if (mark.world_size > 1 && mark.world_size <= CAPTURE_WORLD_MAX)
-        ret->world_size = mark.world_size;
+    if (own >= 0 && job_mark_read (own, &mark) == 0)
+        take (ret, &mark);
+    ask_shipment (own < 0 ? above : own, name, ret);
+    fileio_close (own);
+    if (job_marks_find (m, above, name, &mark) == 0)
+        take (ret, &mark);
 }
 
 void recall_fill (const struct recalled *r, struct capture *c)

@@ -2,8 +2,9 @@
  * somewhere
  *
  * Many captures do not say of which rank they are: a launcher or an agent did.
- * With captures of `run --raw` the mark of their directory says it
- * (model/job_mark.h), and with those of `archive get` their shipments.
+ * Marks say it (model/job_mark.h): that of the capture, which `archive get`
+ * writes, and that of a directory above it, which counts more, since a user may
+ * correct with it what the other says.
  */
 #ifndef ROLLCALL_IDENTITY_RECALL_H
 #define ROLLCALL_IDENTITY_RECALL_H

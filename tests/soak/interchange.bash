@@ -235,7 +235,7 @@ fetch_case ()                       # KILLS: while another rank is fetched, each
     stop_service
     whole_root root || return
     archive root get j back >get.log 2>&1 || complain "$(cat get.log)" || return
-    find back -name rollcall.shipment -delete
+    find back -name '*rollcall[.-]*' -delete
     read -r files lost doubled < <(raw_difference job back)
     doubled=$((doubled + $(sqlite3 -readonly root/ledger.db "SELECT count(*) -
         count(DISTINCT format('%d %s/%s', rank, capture, path)) FROM item

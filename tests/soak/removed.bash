@@ -178,7 +178,7 @@ raw_files_of ()
 {
     "$BIN/rollcall" archive get --root "$PLACE/root" j "$1" back >get.log 2>&1 ||
         complain "archive get: $(cat get.log)" || return
-    find back -name rollcall.shipment -delete
+    find back -name '*rollcall[.-]*' -delete
 }
 
 lost_ranks_of ()                    # DB: that have no whole capture in it

@@ -129,12 +129,12 @@ spoil ()                            # RANK NAME
     capture=$(of_rank 1)
     run "$ROLLCALL" archive get j 1 back
     expect_status 0
-    diff -r -x rollcall.shipment "back/$capture" "job/$capture"
+    diff -r -x '*rollcall[.-]*' "back/$capture" "job/$capture"
     is "captures" "$capture" "$(ls back)"
     run "$ROLLCALL" archive get j "$capture" back
     expect_status 73
     shows "back/$capture/" " exists, and nothing is overwritten: name a directory"
-    diff -r -x rollcall.shipment "back/$capture" "job/$capture"
+    diff -r -x '*rollcall[.-]*' "back/$capture" "job/$capture"
     run "$ROLLCALL" archive get j "$capture" back2
     expect_status 0
     run "$ROLLCALL" archive get j 7 back3
@@ -150,7 +150,7 @@ spoil ()                            # RANK NAME
     run "$ROLLCALL" archive get j all
     expect_status 0
     shows "raw files and 3 shipments in all"
-    diff -r -x rollcall.shipment all job
+    diff -r -x '*rollcall[.-]*' all job
     is "shipments" 3 "$(find all -name rollcall.shipment | wc -l)"
     run "$ROLLCALL" archive get j all
     expect_status 73
@@ -158,7 +158,7 @@ spoil ()                            # RANK NAME
     run "$ROLLCALL" archive get j rest
     expect_status 73
     shows "in rest, which had others already"
-    diff -r -x rollcall.shipment rest job
+    diff -r -x '*rollcall[.-]*' rest job
     run "$ROLLCALL" archive get --file '*.json' j some
     expect_status 0
     is "files" "$(find job -name '*.json' | wc -l)" "$(find some -type f | wc -l)"
@@ -186,8 +186,8 @@ spoil ()                            # RANK NAME
     expect_status 0
     run "$ROLLCALL" archive get "$one" back
     expect_status 0
-    diff -r -x rollcall.shipment -x 'place-*' back first
-    diff -r -x rollcall.shipment back/place-* second
+    diff -r -x '*rollcall[.-]*' -x 'place-*' back first
+    diff -r -x '*rollcall[.-]*' back/place-* second
     is "rows" 2 "$(find back -name rollcall.shipment | wc -l)"
 }
 
@@ -213,12 +213,12 @@ spoil ()                            # RANK NAME
     run "$ROLLCALL" archive get j 0 back
     expect_status 0
     facts () {
-        (cd "$1" && find . -type f ! -name rollcall.shipment \
+        (cd "$1" && find . -type f ! -name '*rollcall[.-]*' \
             -printf '%p %s %m %T@\n' | sort)
     }
     is "mode and time" "$(facts "job/$name" | sed 's/ 4755 / 755 /')" \
         "$(facts "back/$name")"
-    diff -r -x rollcall.shipment "job/$name" "back/$name"
+    diff -r -x '*rollcall[.-]*' "job/$name" "back/$name"
     # 2.5 MB that are all alike take next to nothing
     [ "$(stat -c %s root/segments/00000001)" -lt 200000 ] ||
         fail "$(ls -l root/segments)"
@@ -247,7 +247,7 @@ spoil ()                            # RANK NAME
     expect_status 0
     run "$ROLLCALL" archive get j 1 back
     expect_status 0
-    diff -r -x rollcall.shipment "job/$capture" "back/$capture"
+    diff -r -x '*rollcall[.-]*' "job/$capture" "back/$capture"
     run "$ROLLCALL" archive get --superseded j 1 old
     expect_status 0
     old=("old/$capture"/profiler_info_1.json~*)

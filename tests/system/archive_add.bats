@@ -12,8 +12,8 @@ add ()                              # [ARGUMENT]...
 # state_of DIR: content, mode and time of each file
 state_of ()
 {
-    (cd "$1" && find . -type f ! -name rollcall.shipment -printf '%P %m %T@\0' |
-        sort -z && find . -type f ! -name rollcall.shipment -print0 | sort -z |
+    (cd "$1" && find . -type f ! -name '*rollcall[.-]*' -printf '%P %m %T@\0' |
+        sort -z && find . -type f ! -name '*rollcall[.-]*' -print0 | sort -z |
         xargs -0 -r sha256sum -z) | tr '\0\n' '\n|'
 }
 
@@ -263,7 +263,7 @@ the_job ()
 # of_files DIR: content, mode and time of each file, whatever its name
 of_files ()
 {
-    find "$1" -type f ! -name rollcall.shipment -printf '%m %T@ %P\n' |
+    find "$1" -type f ! -name '*rollcall[.-]*' -printf '%m %T@ %P\n' |
         while read -r mode time path; do
             printf '%s %s %s\n' "$mode" "$time" \
                 "$(sha256sum <"$1/$path" | cut -c 1-64)"
@@ -286,12 +286,36 @@ of_files ()
         is "$name" "$(of_files job | grep -Fxf <(of_files back))" \
             "$(of_files back)"
         is "files of $name" "$(find job/*_pt -type f | wc -l)" \
-            "$(find back -type f ! -name rollcall.shipment | wc -l)"
+            "$(find back -type f ! -name '*rollcall[.-]*' | wc -l)"
         "$ROLLCALL" archive --root root export "$name" "$name.tar" >/dev/null
         "$ROLLCALL" archive --root other import "$name.tar" >/dev/null
         is "items of $name" "$("$ROLLCALL" archive --root root ls "$name")" \
             "$("$ROLLCALL" archive --root other ls "$name")"
     done
+}
+
+# hosts_of ROOT: with their job
+hosts_of ()
+{
+    sqlite3 "$1/ledger.db" "SELECT DISTINCT job, host FROM item"
+}
+
+@test "get, and add: the job that was asked for, and the host that an agent knew" {
+    make --form kineto --no-host --ranks 2
+    mkdir job/rank1
+    mv job/*_20012.*.json job/rank1/trace.json
+    echo '{"job":"old","rank":1,"host":"left"}' >job/rank1/.rollcall-job
+    add job/rank1
+    expect_status 0
+    is "host" "old|left" "$(hosts_of root)"
+    "$ROLLCALL" archive --root root export old old.tar
+    "$ROLLCALL" archive --root new import --job "a new" old.tar
+    is "host" "a new|left" "$(hosts_of new)"
+    "$ROLLCALL" archive --root new get "a new" back
+    "$ROLLCALL" archive --root other add back
+    is "host" "a new|left" "$(hosts_of other)"
+    "$ROLLCALL" archive --root other get "a new" again
+    diff -r -x rollcall.shipment back again
 }
 
 @test "get: whose raw files are missing, and add of what came" {

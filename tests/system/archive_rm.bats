@@ -131,7 +131,7 @@ segments ()
         "SELECT DISTINCT rank FROM item ORDER BY rank" | xargs)"
     "$ROLLCALL" archive get j 0 out
     diff -r "$(capture_of 0)" "out/$(basename "$(capture_of 0)")" |
-        grep -v "rollcall.shipment$" && fail "it differs"
+        grep -v "rollcall[.-][a-z]*$" && fail "it differs"
     # nothing is left of a root that is empty
     "$ROLLCALL" archive rm j --apply
     "$ROLLCALL" archive gc --apply

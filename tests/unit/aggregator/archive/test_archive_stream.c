@@ -40,6 +40,7 @@ static void enter_raw (const char *path, const char *bytes)
 
     i.kind = ITEM_RAW;
     i.newest_ns = 77;
+    (void)snprintf (i.host, sizeof (i.host), "left");
     i.facts = (struct file_facts){ 0100640, 12345, -1, -1 };
     (void)snprintf (i.path, sizeof (i.path), "%s", path);
     assert_int_equal (enter (root, i, bytes), 1);
@@ -81,6 +82,7 @@ static void test_there_and_back (void **state)
     assert_string_equal (i.job, "j");
     assert_string_equal (i.capture, "c\n\x01 odd");
     assert_string_equal (i.path, "dir/one");
+    assert_string_equal (i.host, "left");
     assert_int_equal (i.rank, 4);
     assert_int_equal (i.newest_ns, 77);
     assert_int_equal (i.kind, ITEM_RAW);

@@ -79,32 +79,56 @@ static void check (const char *name, const char *job, int64_t rank,
 
 static void test_shipment (void **state)
 {
+    struct job_marks marks = { .last[0].is = false };
+    struct recalled r;
+
     (void)state;
-    check ("c", "", CAPTURE_NO_RANK, 0, "");
     ship ("c/" SHIPMENT_NAME, "another", 3);
-    check ("c", "", CAPTURE_NO_RANK, 0, "");
+    recall_capture (&marks, above, "c", &r);
+    assert_string_equal (r.host_key, "");
+    // what its job was called then, it need not be called now
     ship ("c/" SHIPMENT_NAME, "c", 3);
-    check ("c", "of shipment", 3, 0, "");
+    check ("c", "", CAPTURE_NO_RANK, 0, "");
+    recall_capture (&marks, above, "c", &r);
+    assert_string_equal (r.host_key, "0123456789abcdef");
     // beside a capture that is one file
     ship (SHIPMENT_NAME, "file", 5);
-    check ("file", "of shipment", 5, 0, "");
-    check ("other", "", CAPTURE_NO_RANK, 0, "");
+    recall_capture (&marks, above, "file", &r);
+    assert_string_equal (r.host_key, "0123456789abcdef");
+    recall_capture (&marks, above, "other", &r);
+    assert_string_equal (r.host_key, "");
+    job_marks_fini (&marks);
 }
 
-/* A user may correct with a mark what a shipment says. */
+static void put_mark (const char *path, const struct job_mark *m)
+{
+    char at[128], *text = job_mark_text (m);
+
+    PRINT (at, "%s/%s", dir, path);
+    assert_int_equal (fileio_replace (at, text, strlen (text), 0600, NULL), 0);
+    free (text);
+}
+
+/* That of one capture; a user may correct it with a mark above it. */
 static void test_mark (void **state)
 {
     const struct job_mark_capture list[] = { { "c", 1, "left", 2 } };
+    const struct job_mark own = { "of get", 3, -1, "right \"hand\"" };
 
     (void)state;
-    ship ("c/" SHIPMENT_NAME, "c", 3);
+    check ("c", "", CAPTURE_NO_RANK, 0, "");
+    put_mark ("c/" JOB_MARK_NAME, &own);
+    check ("c", "of get", 3, 0, own.host);
+    check ("other", "", CAPTURE_NO_RANK, 0, "");
     assert_int_equal (job_mark_write (dir, "of mark", -1, -1, NULL), 0);
-    check ("c", "of mark", 3, 0, "");
+    check ("c", "of mark", 3, 0, own.host);
     assert_int_equal (job_mark_list (dir, "of mark", 4, list, 1, NULL), 0);
     check ("c", "of mark", 2, 4, "left");
     // what no launcher started is its own world
     assert_int_equal (job_mark_list (dir, "of mark", 1, list, 1, NULL), 0);
     check ("c", "of mark", 2, 0, "left");
+    put_mark (JOB_MARK_NAME, &own);     // of a capture that is one file
+    check ("file", "of get", 3, 0, own.host);
 }
 
 static void test_fill (void **state)
