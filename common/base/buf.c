@@ -31,6 +31,7 @@ void buf_clear (struct buf *b)
     b->failed = false;
 }
 
+/* Make room for 'n' bytes, and a NUL behind them. */
 static bool buf_reserve (struct buf *b, size_t n)
 {
     size_t cap = b->cap ? b->cap : BUF_FIRST;
@@ -40,7 +41,7 @@ static bool buf_reserve (struct buf *b, size_t n)
         b->failed = true;
         return false;
     }
-    while (cap < b->size + n)
+    while (cap <= b->size + n)
         cap *= 2;
     if (cap > b->cap) {
         if (!(data = realloc (b->data, cap))) {
@@ -80,7 +81,7 @@ void buf_printf (struct buf *b, const char *fmt, ...)
     va_start (ap, fmt);
     n = vsnprintf (NULL, 0, fmt, ap);
     va_end (ap);
-    if (n < 0 || !buf_reserve (b, (size_t)n + 1)) {
+    if (n < 0 || !buf_reserve (b, (size_t)n)) {
         b->failed = true;
         return;
     }
@@ -92,7 +93,7 @@ void buf_printf (struct buf *b, const char *fmt, ...)
 
 const char *buf_text (struct buf *b)
 {
-    if (!buf_reserve (b, 1))
+    if (b->size == 0 || !buf_reserve (b, 0))
         return "";
     b->data[b->size] = '\0';
     return (const char *)b->data;

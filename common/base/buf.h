@@ -31,7 +31,8 @@ void buf_put (struct buf *b, const void *data, size_t n);
 void buf_printf (struct buf *b, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
-/* The content as a C string, valid until the next change.  "" after a failure.
+/* The content as a C string, valid until the next change: its NUL does not count
+ * as a byte of it.  "" after a failure.
  */
 const char *buf_text (struct buf *b);
 
