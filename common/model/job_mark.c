@@ -1,6 +1,8 @@
 /* common/model/job_mark.c - whose captures a directory is for */
 #include "model/job_mark.h"
 
+#include "base/units.h"
+#include "base/vec.h"
 #include "json/json.h"
 #include "store/fileio.h"
 
@@ -14,7 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MARK_MAX (32u << 20)    // bytes of the file: a hundred for a capture
+#define MARK_MAX 4096           // bytes of the file
+#define LIST_MAX (16u << 20)    // of that with the list: a hundred for a capture
 
 static bool job_mark_take (const struct json *j, struct job_mark *ret)
 {
@@ -32,30 +35,22 @@ static bool job_mark_take (const struct json *j, struct job_mark *ret)
     return true;
 }
 
-static int parse_mark (int dirfd, struct job_mark *ret, struct json **json)
+int job_mark_read (int dirfd, struct job_mark *ret)
 {
+    struct json *j;
     struct buf b;
     int rc;
 
-    *json = NULL;
     buf_init (&b, MARK_MAX);
     rc = fileio_read_at (dirfd, JOB_MARK_NAME, &b, NULL);
     if (rc == -EFBIG || rc == -ELOOP || rc == -EINVAL)
         rc = -EBADMSG;
     if (rc == 0) {
-        *json = json_parse (buf_text (&b), b.size, NULL);
-        rc = job_mark_take (*json, ret) ? 0 : -EBADMSG;
+        j = json_parse (buf_text (&b), b.size, NULL);
+        rc = job_mark_take (j, ret) ? 0 : -EBADMSG;
+        json_free (j);
     }
     buf_fini (&b);
-    return rc;
-}
-
-int job_mark_read (int dirfd, struct job_mark *ret)
-{
-    struct json *j;
-    int rc = parse_mark (dirfd, ret, &j);
-
-    json_free (j);
     return rc;
 }
 
@@ -81,22 +76,33 @@ char *job_mark_text (const struct job_mark *m)
     return text;
 }
 
+/* Numbers and texts, each with a NUL behind it: as any name may be read. */
+static int write_list (const char *dir, const struct job_mark_capture *list,
+                       size_t n, struct err *err)
+{
+    char path[PATH_MAX];
+    struct buf b;
+    int rc;
+
+    buf_init (&b, LIST_MAX);
+    for (size_t i = 0; i < n; i++)
+        buf_printf (&b, "%lld%c%s%c%.*s%c", (long long)list[i].rank, 0,
+                    list[i].host, 0, (int)list[i].size, list[i].path, 0);
+    rc = b.failed || !fileio_join (path, sizeof (path), dir, JOB_MARK_CAPTURES)
+             ? err_set (err, EFBIG, "too many captures for one mark: %s", dir)
+             : fileio_replace (path, b.data, b.size, FILEIO_FILE_MODE, err);
+    buf_fini (&b);
+    return rc;
+}
+
 static int write_mark (const char *dir, const struct job_mark *m,
                        const struct job_mark_capture *list, size_t n,
                        struct err *err)
 {
-    struct json *j = json_of (m), *all, *one;
-    char path[PATH_MAX];
+    int rc = n > 0 ? write_list (dir, list, n, err) : 0;
 
-    all = n > 0 ? json_add_array (j, "captures") : NULL;
-    for (size_t i = 0; i < n; i++) {
-        one = json_push_object (all);
-        PRINT (path, "%.*s", (int)list[i].size, list[i].path);
-        json_add_text (one, "path", path);
-        json_add_int (one, "rank", list[i].rank);
-        json_add_nonempty (one, "host", list[i].host);
-    }
-    return json_replace (j, false, dir, JOB_MARK_NAME, FILEIO_FILE_MODE, err);
+    return rc < 0 ? rc : json_replace (json_of (m), false, dir, JOB_MARK_NAME,
+                                       FILEIO_FILE_MODE, err);
 }
 
 /* Whether the old mark says all of this. */
@@ -124,6 +130,7 @@ static int replace_mark (const char *dir, const char *job, int64_t rank,
         return err_sys (err, errno, "cannot open directory %s", dir);
     (void)flock (fd, LOCK_EX);  // of two that come at once one is the first
     fileio_forget_temps (fd, JOB_MARK_NAME);
+    fileio_forget_temps (fd, JOB_MARK_CAPTURES);
     there = job_mark_read (fd, &old);
     if (there == 0 && rank < 0 && strcmp (old.job, job) != 0)
         rc = err_set (err, EEXIST, "%s has captures of another job: %s", dir,
@@ -157,27 +164,40 @@ static int compare_captures (const void *a, const void *b)
                    ((const struct job_mark_capture *)b)->path);
 }
 
-static int read_list (struct job_marks_read *m)
+/* The next text, or NULL; 'at' becomes what is behind it. */
+static const char *next_text (const char **at, const char *end)
 {
-    const struct json *all = json_get (m->json, "captures"), *j;
-    struct job_mark_capture *c;
+    const char *text = *at, *nul = memchr (text, '\0', (size_t)(end - text));
 
-    if (!(m->list = calloc (json_count (all) + 1, sizeof (*m->list))))
-        return -ENOMEM;
-    for (j = json_first (all); j; j = json_next (j)) {
-        c = &m->list[m->n++];
-        c->path = json_text (json_get (j, "path"), "");
-        c->host = json_text (json_get (j, "host"), "");
-        c->rank = -1;
-        (void)json_int (json_get (j, "rank"), &c->rank);
+    *at = nul ? nul + 1 : end;
+    return nul ? text : NULL;
+}
+
+static int read_list (struct job_marks_read *m, int dir)
+{
+    struct job_mark_capture c = { .rank = -1 };
+    const char *at, *end, *rank;
+
+    buf_init (&m->texts, LIST_MAX);
+    if (fileio_read_at (dir, JOB_MARK_CAPTURES, &m->texts, NULL) < 0)
+        return 0;
+    at = buf_text (&m->texts);
+    end = at + m->texts.size;
+    while ((rank = next_text (&at, end)) && (c.host = next_text (&at, end)) &&
+           (c.path = next_text (&at, end))) {
+        if (units_int (rank, 0, INT64_MAX, &c.rank) < 0)
+            c.rank = -1;
+        if (vec_push (&m->list, &m->n, &c, sizeof (c)) < 0)
+            return -ENOMEM;
     }
-    qsort (m->list, m->n, sizeof (*m->list), compare_captures);
+    if (m->n > 0)
+        qsort (m->list, m->n, sizeof (*m->list), compare_captures);
     return 0;
 }
 
 static void forget (struct job_marks_read *m)
 {
-    json_free (m->json);
+    buf_fini (&m->texts);
     free (m->list);
     *m = (struct job_marks_read){ .is = false };
 }
@@ -200,8 +220,8 @@ static int load (struct job_marks_read *m, int dir)
     m->is = true;
     m->dev = st.st_dev;
     m->ino = st.st_ino;
-    m->rc = parse_mark (dir, &m->mark, &m->json);
-    return m->rc < 0 ? m->rc : (m->rc = read_list (m));
+    m->rc = job_mark_read (dir, &m->mark);
+    return m->rc < 0 ? m->rc : (m->rc = read_list (m, dir));
 }
 
 static int look_up (struct job_marks_read *m, int dir, const char *path,
@@ -213,7 +233,7 @@ static int look_up (struct job_marks_read *m, int dir, const char *path,
     if (rc < 0)
         return rc;
     *ret = m->mark;
-    c = bsearch (&key, m->list, m->n, sizeof (key), compare_captures);
+    c = m->n == 0 ? NULL : bsearch (&key, m->list, m->n, sizeof (key), compare_captures);
     if (c) {
         ret->rank = c->rank;
         PRINT (ret->host, "%s", c->host);

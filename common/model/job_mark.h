@@ -3,13 +3,14 @@
  * Directories that `rollcall run` creates for captures, and each capture that
  * `archive get` lays somewhere, have a file of that name, one JSON object:
  * {"job": ID, "rank": N, "world_size": N, "host": H}.  It is not part of a
- * capture.  A mark for all ranks may list captures below it, with
- * what they do not say themselves: "captures": [{"path": P, "rank": N,
- * "host": H}].
+ * capture.  Anybody may write one, so it has 4096 bytes at most.  Beside a mark
+ * for all ranks a file may list captures below it, with what they do not say
+ * themselves: rank, host and path of each, with a NUL behind each of these.
  */
 #ifndef ROLLCALL_MODEL_JOB_MARK_H
 #define ROLLCALL_MODEL_JOB_MARK_H
 
+#include "base/buf.h"
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #define JOB_MARK_NAME ".rollcall-job"
+#define JOB_MARK_CAPTURES ".rollcall-captures"
 #define SHIPMENT_NAME "rollcall.shipment"       // of a capture's rows, that
                                                 // `archive get` lays into it
 #define JOB_MARK_ID_MAX 256             // bytes of a job's id, and its NUL
@@ -55,7 +57,7 @@ int job_mark_write (const char *dir, const char *job, int64_t rank,
                     int64_t world_size, struct err *err);
 
 /* As job_mark_write for all ranks, with a list of captures, which replaces that
- * of an earlier mark.
+ * of an earlier mark.  -EFBIG: it has more than 16 MiB.
  */
 int job_mark_list (const char *dir, const char *job, int64_t world_size,
                    const struct job_mark_capture *list, size_t n,
@@ -77,7 +79,7 @@ struct job_marks_read {
     uint64_t dev, ino;                  // of its directory
     int rc;                             // as job_mark_read says
     struct job_mark mark;
-    struct json *json;                  // it has the texts of the list,
+    struct buf texts;                   // of the list,
     struct job_mark_capture *list;      // which is sorted by path
     size_t n;
 };

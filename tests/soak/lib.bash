@@ -245,9 +245,9 @@ raw_arrived ()
     [ -n "$RAW" ] || return 0
     [ -d "$RESULT/captures" ] || return
     want=$(find "$ORIGINAL" -type f | wc -l)
-    got=$(find "$RESULT/captures" -type f ! -name .rollcall-job | wc -l)
+    got=$(find "$RESULT/captures" -type f ! -name ".rollcall-*" | wc -l)
     [ "$got" -ge "$want" ] &&
-        diff -rqx .rollcall-job "$ORIGINAL" "$RESULT/captures" >/dev/null
+        diff -rqx '.rollcall-*' "$ORIGINAL" "$RESULT/captures" >/dev/null
 }
 
 all_arrived ()
@@ -320,7 +320,7 @@ raw_difference ()
     while IFS= read -r -d '' file; do
         [ -f "$1/$file" ] || doubled=$((doubled + 1))
     done < <(cd "$2" 2>/dev/null &&
-        find . -type f ! -name .rollcall-job -print0)   # a mark, of no capture
+        find . -type f ! -name ".rollcall-*" -print0)   # a mark, of no capture
     echo "$files $lost $doubled"
 }
 

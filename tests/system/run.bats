@@ -532,7 +532,7 @@ SCRIPT
     has_rows 1
     mkdir kept
     tar -xf kept.tar -C kept
-    diff -r -x .rollcall-job kept out/captures
+    diff -r -x '.rollcall-*' kept out/captures
     [ ! -e "$(run_dir)/root" ]      # the rest is in OUT, too
     nothing_runs
 }
@@ -891,7 +891,7 @@ SCRIPT
     expect_status 0
     shows "2 of 2 present"
     is "left" 0 "$(find state -path '*/captures/*' -type f \
-        ! -name .rollcall-job | wc -l)"
+        ! -name ".rollcall-*" | wc -l)"
     is "in OUT" 2000 "$(find out/captures -path '*/many/*' | wc -l)"
     # a later run does not take them for its own
     run mpirun_run 2 --raw -o later -- ./writer

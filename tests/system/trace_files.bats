@@ -102,7 +102,7 @@ SCRIPT
     run timeout 200 mpirun -np 3 "$ROLLCALL" run --text -o out --raw \
         --release never -- ./work
     [ -d out/captures ] || fail "$output"
-    (cd out/captures && find . -type f ! -name .rollcall-job | sort) >laid
+    (cd out/captures && find . -type f ! -name ".rollcall-*" | sort) >laid
     for file in ./rank0.1757664000000000000.pt.trace.json \
         ./rank1.pt.trace.json ./rank2.pt.trace.json.gz; do
         grep -qx "$file" laid || fail "$file is not in: $(cat laid)"

@@ -104,7 +104,7 @@ static void test_list (void **state)
 {
     static const struct job_mark_capture list[] = {
         { "one/file", 3, "left", 2 }, { "rank3/one/x", 9, "", 3 },
-        { "none", 4, "right", -1 },
+        { "none", 4, "right", -1 }, { "a\n\"b\tc/x", 6, "l", 0 },
     };
     struct job_marks m = { .last[0].is = false };
     char path[128];
@@ -113,19 +113,20 @@ static void test_list (void **state)
     (void)state;
     (void)snprintf (path, sizeof (path), "%s/rank3", dir);
     assert_int_equal (mkdir (path, 0700), 0);
-    assert_int_equal (job_mark_list (dir, "a", 4, list, 3, NULL), 0);
+    assert_int_equal (job_mark_list (dir, "a", 4, list, 4, NULL), 0);
     assert_true ((above = open (dir, O_PATH | O_DIRECTORY)) >= 0);
     assert_true ((below = open (path, O_PATH | O_DIRECTORY)) >= 0);
     check_capture (&m, above, "one", 2, "left");
     check_capture (&m, below, "one", 3, "");
     check_capture (&m, above, "none", -1, "right");
+    check_capture (&m, above, "a\n\"b\tc", 0, "l");
     check_capture (&m, above, "other", -1, "");
     check_capture (&m, below, "other", -1, "");
     job_marks_fini (&m);
     // who does not know them takes nothing away
     assert_int_equal (job_mark_write (dir, "a", -1, -1, NULL), 0);
     check_capture (&m, above, "one", 2, "left");
-    assert_int_equal (job_mark_list (dir, "b", 4, list, 3, NULL), -EEXIST);
+    assert_int_equal (job_mark_list (dir, "b", 4, list, 4, NULL), -EEXIST);
     job_marks_fini (&m);
     (void)close (above);
     (void)close (below);
@@ -134,7 +135,7 @@ static void test_list (void **state)
 static void test_bad (void **state)
 {
     static const char *const bad[] = { "", "{", "[]", "{\"job\": 1}", "null" };
-    char text[5000], path[128];
+    char text[4100], path[128];
     struct job_mark m;
 
     (void)state;
@@ -146,6 +147,14 @@ static void test_bad (void **state)
     text[sizeof (text) - 1] = '\0';
     put (text);
     assert_int_equal (read_mark (&m), -EBADMSG);
+    // anybody may write one, and everybody reads it
+    (void)snprintf (text, sizeof (text), "{\"job\": \"a\"%4086s", "}");
+    assert_true (strlen (text) == 4097);
+    put (text);
+    assert_int_equal (read_mark (&m), -EBADMSG);
+    (void)snprintf (text, sizeof (text), "{\"job\": \"a\"%4085s", "}");
+    put (text);
+    check ("a", -1, -1);
     memset (text, 'x', JOB_MARK_ID_MAX);
     text[JOB_MARK_ID_MAX] = '\0';
     assert_int_equal (job_mark_write (dir, text, 0, 1, NULL), -ENAMETOOLONG);
