@@ -35,9 +35,10 @@ int archive_stream_put (struct archive *a, const struct ledger_item *i)
     int rc;
 
     (void)printf ("%d %" PRId64 " %d %d %" PRId64 " %" PRIu32 " %" PRId64
-                  " %" PRId64 " %" PRId64 "\n", (int)i->kind, i->rank,
+                  " %" PRId64 " %" PRId64 " %" PRId64 "\n", (int)i->kind, i->rank,
                   i->superseded, i->shared_name, i->newest_ns, f->mode,
-                  f->mtime_ns, f->uid, f->gid);
+                  f->mtime_ns, f->uid, f->gid,
+                  ledger_world_size (a->ledger, i->job));
     for (size_t k = 0; k < sizeof (texts) / sizeof (texts[0]); k++)
         (void)fwrite (texts[k], 1, strlen (texts[k]) + 1, stdout);
     (void)fwrite (i->content.bytes, 1, DIGEST_SIZE, stdout);
@@ -68,7 +69,8 @@ static bool take_text (FILE *f, char *out, size_t size)
     return false;
 }
 
-int archive_stream_next (FILE *f, struct ledger_item *i, struct err *err)
+int archive_stream_next (FILE *f, struct ledger_item *i, int64_t *world_size,
+                         struct err *err)
 {
     int kind, superseded, shared;
     char line[256];
@@ -77,9 +79,9 @@ int archive_stream_next (FILE *f, struct ledger_item *i, struct err *err)
     if (!fgets (line, sizeof (line), f))
         return 0;
     if (sscanf (line, "%d %" SCNd64 " %d %d %" SCNd64 " %" SCNu32 " %" SCNd64
-                " %" SCNd64 " %" SCNd64, &kind, &i->rank, &superseded, &shared,
+                " %" SCNd64 " %" SCNd64 " %" SCNd64, &kind, &i->rank, &superseded, &shared,
                 &i->newest_ns, &i->facts.mode, &i->facts.mtime_ns,
-                &i->facts.uid, &i->facts.gid) != 9 ||
+                &i->facts.uid, &i->facts.gid, world_size) != 10 ||
         !take_text (f, i->job, sizeof (i->job)) ||
         !take_text (f, i->capture, sizeof (i->capture)) ||
         !take_text (f, i->path, sizeof (i->path)) ||

@@ -14,10 +14,12 @@
  */
 int archive_stream_put (struct archive *a, const struct ledger_item *item);
 
-/* Read the next item, all but its place and its time of arrival: 1; 0: there
- * are no more; -EPROTO: that is no item.
+/* Read the next item, all but its place and its time of arrival, and how many
+ * ranks somebody says that its job has (0: nobody does): 1; 0: there are no more;
+ * -EPROTO: that is no item.
  */
-int archive_stream_next (FILE *f, struct ledger_item *item, struct err *err);
+int archive_stream_next (FILE *f, struct ledger_item *item, int64_t *world_size,
+                         struct err *err);
 
 /* Write its bytes to a descriptor, which 'f' points to a FILE for
  * (archive_fill_fn); or pass over them if nobody has.  -EBADMSG, or another

@@ -31,6 +31,7 @@ struct getting {
     bool owner;                 // restore it
     bool foreign;               // it may be another user's
     FILE *in;                   // the items come from there; or NULL
+    int64_t world_size;         // of the job of this one; 0: nobody said it
     bool read;                  // the bytes of this one have been read
     size_t files, shipments;    // of the files
     size_t bad, there;          // of the bad ones: DIR has them already
@@ -123,7 +124,8 @@ static int write_mark (struct getting *g, const struct ledger_item *i,
                        char path[PATH_MAX])
 {
     static const struct file_facts facts = { .mode = 0 };
-    struct job_mark mark = { "", i->rank, -1, "" };
+    struct job_mark mark = { "", i->rank, g->world_size > 0 ? g->world_size : -1,
+                             "" };
     struct err err = { "" };
     char *text;
     int rc;
@@ -185,6 +187,8 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     if (rc < 0 || g->file || g->superseded)
         return rc;
     rc = get_missing_note (&g->missing, &g->out, path, i, bad);
+    if (a)
+        g->world_size = ledger_world_size (a->ledger, i->job);
     return rc < 0 || bad || i->kind != ITEM_ROWS ? rc : write_mark (g, i, path);
 }
 
@@ -277,7 +281,7 @@ static int get_all_of (struct getting *g, FILE *in)
     int rc;
 
     g->in = in;
-    while ((rc = archive_stream_next (in, &i, &err)) > 0) {
+    while ((rc = archive_stream_next (in, &i, &g->world_size, &err)) > 0) {
         g->read = false;
         if (is_wanted (g, &i) && (rc = get_item (g, NULL, &i)) < 0)
             return rc;

@@ -71,30 +71,34 @@ static FILE *stream (size_t size)
 static void test_there_and_back (void **state)
 {
     struct ledger_item i;
+    int64_t world = -1;
     FILE *f, *to = tmpfile ();
     char text[32] = "";
+    const struct size_claim six = { .by = CLAIM_EXPECT, .world_size = 6 };
 
     root = *state;
     enter_raw ("dir/one", "first\n5\n");
     enter_raw ("two", "second");
+    assert_int_equal (ledger_set_claim (root->l, "j", &six, NULL), 0);
     f = stream (0);
-    assert_int_equal (archive_stream_next (f, &i, NULL), 1);
+    assert_int_equal (archive_stream_next (f, &i, &world, NULL), 1);
     assert_string_equal (i.job, "j");
     assert_string_equal (i.capture, "c\n\x01 odd");
     assert_string_equal (i.path, "dir/one");
     assert_string_equal (i.host, "left");
+    assert_int_equal (world, 6);
     assert_int_equal (i.rank, 4);
     assert_int_equal (i.newest_ns, 77);
     assert_int_equal (i.kind, ITEM_RAW);
     assert_int_equal (i.facts.mode, 0100640);
     assert_int_equal (i.facts.mtime_ns, 12345);
     assert_int_equal (archive_stream_fill (f, -1, NULL), 0);
-    assert_int_equal (archive_stream_next (f, &i, NULL), 1);
+    assert_int_equal (archive_stream_next (f, &i, &world, NULL), 1);
     assert_string_equal (i.path, "two");
     assert_int_equal (archive_stream_fill (f, fileno (to), NULL), 0);
     assert_int_equal (pread (fileno (to), text, sizeof (text) - 1, 0), 6);
     assert_string_equal (text, "second");
-    assert_int_equal (archive_stream_next (f, &i, NULL), 0);
+    assert_int_equal (archive_stream_next (f, &i, &world, NULL), 0);
     (void)fclose (f);
     (void)fclose (to);
 }
@@ -103,6 +107,7 @@ static void test_there_and_back (void **state)
 static void test_cut (void **state)
 {
     struct ledger_item i;
+    int64_t world = -1;
     long whole;
     FILE *f;
     int rc;
@@ -115,7 +120,7 @@ static void test_cut (void **state)
     (void)fclose (f);
     for (long n = 1; n < whole - 1; n++) {
         f = stream ((size_t)n);
-        if ((rc = archive_stream_next (f, &i, NULL)) == 1)
+        if ((rc = archive_stream_next (f, &i, &world, NULL)) == 1)
             rc = archive_stream_fill (f, -1, NULL);
         assert_int_equal (rc, -EPROTO);
         (void)fclose (f);
@@ -126,6 +131,7 @@ static void test_cut (void **state)
 static void test_path (void **state)
 {
     struct ledger_item i;
+    int64_t world = -1;
     char text[4096];
     size_t n;
     char *at;
@@ -141,7 +147,7 @@ static void test_path (void **state)
     rewind (f);
     assert_int_equal (fwrite (text, 1, n, f), n);
     rewind (f);
-    assert_int_equal (archive_stream_next (f, &i, NULL), -EPROTO);
+    assert_int_equal (archive_stream_next (f, &i, &world, NULL), -EPROTO);
     (void)fclose (f);
 }
 
