@@ -23,7 +23,7 @@ static int divide (struct analysis *a, struct select_item *items, size_t n,
                                          items[i].rank, JOBS_NONE };
     }
     if (rc == 0)
-        rc = jobs_divide (list, n, 0, &a->jobs, err);
+        rc = jobs_divide (list, n, JOBS_GAP_NS, &a->jobs, err);
     if (rc == 0 && !(a->job_of = calloc (n + 1, sizeof (*a->job_of))))
         rc = -ENOMEM;
     for (size_t i = 0; i < n && rc == 0; i++)

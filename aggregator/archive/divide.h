@@ -11,9 +11,6 @@
 #include "base/clock.h"
 #include "store/store.h"
 
-#define DIVIDE_GAP_NS (3600 * NS_PER_S)         // of a verb: as a service does
-                                                // without --job-gap
-
 /* Assignments to be written with ledger_assign. */
 struct divide {
     struct ledger_assignment *assignments;

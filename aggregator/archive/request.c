@@ -8,6 +8,7 @@
 #include "archive/remove.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "jobs/jobs.h"
 #include "options/shell.h"
 #include "model/capture.h"
 #include "store/store_commit.h"
@@ -370,7 +371,7 @@ static int do_divide (const struct request *r, struct err *err)
 {
     struct json *jobs = json_add_array (r->answer, "jobs");
     struct divide d;
-    int rc = divide_scope (r->ledger, r->store, r->job, DIVIDE_GAP_NS, &d, err);
+    int rc = divide_scope (r->ledger, r->store, r->job, JOBS_GAP_NS, &d, err);
 
     if (rc < 0)
         return rc;

@@ -32,7 +32,7 @@ struct knot {
 
 /* The state of a draft while captures join it. */
 struct growth {
-    int64_t last_ns;            // its last capture's end
+    int64_t first_ns, last_ns;  // of its captures; 0: unknown
     size_t nknots;
     const struct knot *seed;    // its first knot
     bool given;                 // it has an id
@@ -65,8 +65,9 @@ static int compare_knots (const void *pa, const void *pb)
     return a->first < b->first ? -1 : 1;
 }
 
-static struct knot measure (const struct facts *f, size_t first)
+static struct knot measure (const struct divider *d, size_t first)
 {
+    const struct facts *f = &d->facts;
     struct knot k = { .first = first, .offset = INT64_MAX };
 
     for (size_t i = first; i != JOBS_NONE; i = f->list[i].next) {
@@ -74,13 +75,15 @@ static struct knot measure (const struct facts *f, size_t first)
         int64_t newest = fact_minus (x->end_ns, x->ahead_ns);
 
         k.newest_ns = newest > k.newest_ns ? newest : k.newest_ns;
+        k.ncaptures++;
+        k.fixed = k.fixed || x->in->fixed != JOBS_NONE;
+        k.given = k.given || x->e->job[0];
+        if (!x->dated && d->gap_ns >= JOBS_GAP_NS)
+            continue;           // when were its files copied?
         if (x->start_ns > 0 && (k.start_ns == 0 || x->start_ns < k.start_ns))
             k.start_ns = x->start_ns;
         if (x->end_ns > k.end_ns)
             k.end_ns = x->end_ns;
-        k.ncaptures++;
-        k.fixed = k.fixed || x->in->fixed != JOBS_NONE;
-        k.given = k.given || x->e->job[0];
     }
     return k;
 }
@@ -92,7 +95,7 @@ static int find_knots (struct divider *d)
         return -ENOMEM;
     for (size_t i = 0; i < d->facts.n; i++) {
         if (d->facts.list[i].knot == i)
-            d->knots[d->nknots++] = measure (&d->facts, i);
+            d->knots[d->nknots++] = measure (d, i);
     }
     qsort (d->knots, d->nknots, sizeof (*d->knots), compare_knots);
     d->of = calloc (d->nknots + 1, sizeof (*d->of));
@@ -105,6 +108,8 @@ static int join (struct divider *d, size_t draft, const struct knot *k)
 {
     struct growth *g = &d->of[draft];
 
+    if (k->start_ns > 0 && (g->first_ns == 0 || k->start_ns < g->first_ns))
+        g->first_ns = k->start_ns;
     if (k->end_ns > g->last_ns)
         g->last_ns = k->end_ns;
     if (g->nknots++ == 0)
@@ -118,9 +123,27 @@ static bool is_joined (const struct divider *d, const struct knot *k)
     return d->facts.list[k->first].draft != JOBS_NONE;
 }
 
+/* A silence longer than the gap is between them. */
+static bool is_far (const struct divider *d, const struct growth *g,
+                    const struct knot *k, char why[JOBS_WHY_MAX])
+{
+    int64_t after = k->start_ns > 0 && g->last_ns > 0
+                        ? k->start_ns - g->last_ns : 0;
+    int64_t before = k->end_ns > 0 && g->first_ns > 0
+                         ? g->first_ns - k->end_ns : 0;
+
+    if (d->gap_ns == 0 || (after <= d->gap_ns && before <= d->gap_ns))
+        return false;
+    (void)snprintf (why, JOBS_WHY_MAX, after > 0
+                    ? "it began %" PRId64 " s after the last capture of the "
+                      "other"
+                    : "it ended %" PRId64 " s before the first capture of the "
+                      "other", (after > 0 ? after : before) / 1000000000);
+    return true;
+}
+
 /* Whether a knot must stay out of a draft: because of different given ids or
- * assignments, in a service because of a silence longer than its gap, or
- * because evidence contradicts.
+ * assignments, a silence longer than the gap, or evidence that contradicts.
  */
 static bool is_apart (const struct divider *d, size_t draft,
                       const struct knot *k, char why[JOBS_WHY_MAX])
@@ -136,14 +159,8 @@ static bool is_apart (const struct divider *d, size_t draft,
         (void)snprintf (why, JOBS_WHY_MAX, "it was given another id");
         return true;
     }
-    if (d->gap_ns > 0 && k->start_ns > 0 && g->last_ns > 0 &&
-        k->start_ns - g->last_ns > d->gap_ns) {
-        (void)snprintf (why, JOBS_WHY_MAX, "it began %" PRId64 " s after the "
-                        "last capture of the other",
-                        (k->start_ns - g->last_ns) / 1000000000);
-        return true;
-    }
-    return drafts_contradict (&d->drafts, draft, k->first, why);
+    return drafts_contradict (&d->drafts, draft, k->first, why) ||
+           is_far (d, g, k, why);
 }
 
 static bool is_bound (const struct knot *k)
@@ -257,7 +274,7 @@ static int compare_clocks (struct divider *d)
     for (size_t i = 0; i < d->nknots && rc == 0; i++) {
         bool late = d->knots[i].late;
 
-        d->knots[i] = measure (&d->facts, d->knots[i].first);
+        d->knots[i] = measure (d, d->knots[i].first);
         d->knots[i].late = late;
     }
     qsort (d->knots, d->nknots, sizeof (*d->knots), compare_knots);
@@ -275,7 +292,7 @@ static void empty_drafts (struct divider *d)
     for (size_t i = 0; i < d->nknots; i++)
         d->knots[i].offset = INT64_MAX;
     for (size_t i = 0; i < n; i++) {    // 'why' stays until the next one
-        d->of[i].last_ns = 0;
+        d->of[i].first_ns = d->of[i].last_ns = 0;
         d->of[i].nknots = 0;
         d->of[i].given = false;
     }

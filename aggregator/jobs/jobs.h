@@ -19,6 +19,8 @@
 #define JOBS_NAME_MAX EVIDENCE_TEXT_MAX // of a job's id, with the NUL
 #define JOBS_WHY_MAX 256
 #define JOBS_NONE SIZE_MAX
+// of verbs: clocks of one job's hosts may be off by any two time zones
+#define JOBS_GAP_NS (26 * 3600 * INT64_C (1000000000))
 
 struct jobs_capture {
     const struct capture *capture;      // as read, with its evidence; borrowed
@@ -50,7 +52,9 @@ struct jobs {
 };
 
 /* Divide the captures.  'gap_ns': without evidence, a capture does not join a
- * job that ended so long before it began (0: no limit).  0 or -ENOMEM; always
+ * job that ended so long before it began, or began so long after it ended (0: no
+ * limit); from JOBS_GAP_NS on, the time of a file that may have been copied does
+ * not count.  0 or -ENOMEM; always
  * call jobs_fini.
  */
 int jobs_divide (const struct jobs_capture *captures, size_t n,

@@ -60,6 +60,7 @@ static void find_times (struct fact *f)
     if (f->window) {
         f->start_ns = e->boot_ns + e->mono_start_ns;
         f->end_ns = e->boot_ns + e->mono_end_ns;
+        f->dated = true;
         return;
     }
     for (uint32_t i = 0; i < e->nspans; i++) {
@@ -72,6 +73,7 @@ static void find_times (struct fact *f)
         if (s->end_ns > f->end_ns)
             f->end_ns = s->end_ns;
     }
+    f->dated = f->start_ns > 0 || f->c->started_ns > 0;
     if (f->start_ns == 0) {
         f->start_ns = f->c->started_ns ? f->c->started_ns : f->c->order_ns;
         f->end_ns = f->c->ended_ns ? f->c->ended_ns : f->c->order_ns;

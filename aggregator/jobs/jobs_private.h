@@ -28,7 +28,7 @@
 #define JOBS_CLOCKS_NS 10000000
 // the same limit for what may be several hosts of one name, whose clocks may be
 // off by any two time zones (UTC-12 to UTC+14)
-#define JOBS_ZONES_NS (26 * 3600 * INT64_C (1000000000))
+#define JOBS_ZONES_NS JOBS_GAP_NS
 #define JOBS_OPS_MIN 4          // common ops of two captures, to compare their
                                 // ends (5b)
 // measured: captures of one job differ by 0.25 to 9 us, of two by over 1.4 ms
@@ -42,6 +42,7 @@ struct fact {
     const struct evidence *e;
     int64_t rank;               // by its ops and groups, else as filed
     int64_t start_ns, end_ns;   // wall clock; 0: unknown
+    bool dated;                 // the capture says so itself, not its files
     size_t clock;               // clock of its host and boot; JOBS_NONE:
                                 // unknown
     int64_t ahead_ns;           // its offset from other clocks, if they were

@@ -101,13 +101,18 @@ void lists (struct capture *c, struct comm_group *g)
     l->list[l->n++] = g;
 }
 
-size_t divide (void)
+size_t divide_gap (int64_t gap_ns)
 {
     struct err err = { "" };
 
     jobs_fini (&jobs);
-    assert_int_equal (jobs_divide (list, n, 0, &jobs, &err), 0);
+    assert_int_equal (jobs_divide (list, n, gap_ns, &jobs, &err), 0);
     return jobs.n;
+}
+
+size_t divide (void)
+{
+    return divide_gap (0);
 }
 
 bool together (size_t a, size_t b)

@@ -46,6 +46,7 @@ void lists (struct capture *c, struct comm_group *g);
 
 /* How many jobs they are of, in 'jobs'. */
 size_t divide (void);
+size_t divide_gap (int64_t gap_ns);
 bool together (size_t a, size_t b);
 void why_has (const char *text);
 

@@ -44,6 +44,27 @@ static void test_nameless_again (void **state)
     assert_int_equal (divide (), 1);
 }
 
+/* Captures of other programs lie in a directory, older and newer ones. */
+static void test_silence (void **state)
+{
+    struct capture *c;
+
+    (void)state;
+    for (int64_t r = 0; r < 2; r++) {   // clocks of one job's hosts
+        c = anonymous (add (r, 0, 0));
+        c->started_ns = c->ended_ns = BOOT + r * 26 * 3600 * S;
+    }
+    assert_int_equal (divide_gap (JOBS_GAP_NS), 1);
+    captures[0].started_ns = captures[0].ended_ns -= S;
+    assert_int_equal (divide_gap (JOBS_GAP_NS), 2);
+    why_has (" capture of the other");
+    assert_int_equal (divide (), 1);
+    // the time of a file that was copied
+    c = anonymous (add (2, 0, 0));
+    c->order_ns = BOOT + 10000 * 3600 * S;
+    assert_int_equal (divide_gap (JOBS_GAP_NS), 2);
+}
+
 /* ... rank 0 now, rank 1 in an hour, as somebody asked for it. */
 static void test_nameless_by_turns (void **state)
 {
@@ -423,6 +444,7 @@ int main (void)
         CASE (test_nothing),
         CASE (test_one_job),
         CASE (test_nameless_again),
+        CASE (test_silence),
         CASE (test_nameless_by_turns),
         CASE (test_nameless_of_others),
         CASE (test_touching_windows),
