@@ -269,7 +269,7 @@ static int seal_file (void *arg, int dirfd, const char *name, const char *path,
         leave_out (r, path, "it was written to after the rows of its capture "
                    "were read");
     else if (r->s->user >= 0 && st.st_uid != r->s->user)
-        leave_out (r, path, "it has become another user's than its capture is");
+        leave_out (r, path, "it is another user's than its capture is");
     else if ((uint64_t)st.st_size > CONTENT_SIZE_MAX)
         leave_out (r, path, "it is larger than what can be delivered");
     else

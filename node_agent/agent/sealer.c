@@ -283,6 +283,18 @@ static void seal_capture (struct sealer *x, struct sealed *s)
     (void)close (fd);
 }
 
+/* The rows were said to be the owner's before these files were looked at, or were
+ * here: those of others are not for him to see.
+ */
+static void seal_wanted (struct sealer *x, struct sealed *s)
+{
+    struct stat st;
+
+    if (!x->about && lstat (s->what.path, &st) == 0)
+        s->user = st.st_uid;
+    s->rc = seal_raw (s, x->bulk, &s->err);
+}
+
 /* A capture that cannot be described, or of which a file was not sealed, is
  * never released.
  */
@@ -298,7 +310,7 @@ static void seal (struct sealer *x, struct sealed *s)
         return;
     }
     if (s->wanted)
-        s->rc = seal_raw (s, x->bulk, &s->err);
+        seal_wanted (x, s);
     else
         seal_capture (x, s);
     if (s->rc != -ECANCELED && (rc = check_place (s, held, &s->err)) < 0) {

@@ -104,8 +104,9 @@ int sealer_add (struct sealer *s, const struct watch_settled *what,
                 const struct sealer_analysis *analysis);
 
 /* Queue the raw files that are wanted of a sealed version, of which nothing else
- * may be queued.  Takes over 'wanted'.  A file that was written to later, or
- * cannot be read the second time ('again'), is left out.  0 or -ENOMEM.
+ * may be queued.  Takes over 'wanted'.  A file that was written to later, is
+ * another user's than the capture (without 'about'), or cannot be read the second
+ * time ('again'), is left out.  0 or -ENOMEM.
  */
 int sealer_add_wanted (struct sealer *s, const char *path, uint64_t id,
                        const char *file, bool again,

@@ -104,6 +104,23 @@ static void test_wanted_later (void **state)
     assert_non_null (strstr (f->why.text, "b.json: it was written to after"));
 }
 
+/* Whoever may move another's file into his capture must not get to see it. */
+static void test_wanted_of_others (void **state)
+{
+    struct fixture *f = *state;
+
+    if (geteuid () != 0)
+        skip ();
+    put (f, "a.json", 1);
+    put (f, "b.json", 1);
+    assert_int_equal (chown (in (f, "b.json"), 1234, (gid_t)-1), 0);
+    seal_wanted (f, wanted (""));
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 1);
+    assert_string_equal (f->raw_path, "a.json");
+    assert_non_null (strstr (f->why.text, "b.json: it is another user's"));
+}
+
 /* Nothing of it is left in the spool. */
 static void test_wanted_fails (void **state)
 {
@@ -131,6 +148,7 @@ int main (void)
         SEALER_TEST (test_wanted),
         SEALER_TEST (test_wanted_again),
         SEALER_TEST (test_wanted_later),
+        SEALER_TEST (test_wanted_of_others),
         SEALER_TEST (test_wanted_fails),
     };
 
