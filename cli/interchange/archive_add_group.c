@@ -93,15 +93,18 @@ static int open_capture (struct add_group *g, const struct found *found,
 {
     struct add_capture *c = vec_add (&g->captures, &g->n, sizeof (*c));
     struct err why = { "" };
+    int rc;
 
     if (!c)
         return err_set (err, ENOMEM, "no memory for captures");
     c->path = found->path;
     c->name = found->name;
-    if (hold (c, &why) < 0) {
-        add_tell (g->all, c->path, NULL, why.text);
+    if ((rc = hold (c, &why)) < 0) {
         fileio_close (c->parent);
         g->n--;
+        if (rc == -ENOSYS)      // it is so for all
+            return err_set (err, ENOSYS, "%s", why.text);
+        add_tell (g->all, c->path, NULL, why.text);
         return 0;
     }
     recall_capture (&g->all->marks, c->parent, c->name, &c->recalled);

@@ -438,8 +438,9 @@ int tree_can_hold (const struct tree *t, struct err *err)
     if (fstat (t->fd, &here) == 0 && stat (held, &st) == 0 &&
         st.st_dev == here.st_dev && st.st_ino == here.st_ino)
         return 0;
-    return err_set (err, ENOSYS, "cannot write a database into %s safely: that "
-                    "needs /proc, which is not mounted here", t->path);
+    return err_set (err, ENOSYS, "cannot use %s safely, whose path somebody may "
+                    "change: that needs /proc, which is not mounted here",
+                    t->path);
 }
 
 void tree_tell (const struct tree *t, struct err *err)

@@ -224,6 +224,10 @@ give_away ()
     shows "/proc, which is not mounted"
     # the sanitizer ends with 1 there: it has its options from /proc
     [[ $output == *LeakSanitizer* ]] || expect_status 73
+    run unshare -m sh -c "mount -t tmpfs none /proc && exec \"\$@\"" sh \
+        "$ROLLCALL" archive --root root add job
+    is "times" 1 "$(grep -c "/proc, which is not mounted" <<<"$output")"
+    [[ $output == *LeakSanitizer* ]] || expect_status 74
 }
 
 # ---- removing captures ----
