@@ -22,7 +22,6 @@ int pack_frame (const void *data, size_t size, struct buf *out,
 
     prefs.frameInfo.blockSizeID = LZ4F_max4MB;
     prefs.frameInfo.blockMode = LZ4F_blockIndependent;
-    prefs.frameInfo.contentChecksumFlag = LZ4F_contentChecksumEnabled;
     prefs.frameInfo.blockChecksumFlag = LZ4F_blockChecksumEnabled;
     prefs.frameInfo.contentSize = size;
     bound = LZ4F_compressFrameBound (size, &prefs);

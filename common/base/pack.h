@@ -1,7 +1,8 @@
 /* common/base/pack.h - compressed bytes (the only user of lz4frame.h and zstd.h)
  *
- * A frame has its content size and a checksum of the whole, that of LZ4 also of
- * each block, so `lz4 -d` and `zstd -d` read it and damage is detected.
+ * A frame has its content size and a checksum, that of LZ4 of each packed block
+ * (one of the content would take a third of the time), that of zstd of the
+ * content: `lz4 -d` and `zstd -d` read it, and damage is detected.
  */
 #ifndef ROLLCALL_BASE_PACK_H
 #define ROLLCALL_BASE_PACK_H
