@@ -39,6 +39,8 @@ static const struct option_spec options[] = {
       "add: raw files, too, which is the default."),
     OPTION_SWITCH ("verify", 0, struct archive_options, verify,
       "add, import: read what is stored already, and replace what is damaged."),
+    OPTION_SWITCH ("deep", 0, struct archive_options, deep,
+      "verify: also unpack each chunk, and compare its SHA-256."),
     OPTION_SWITCH ("merge", 0, struct archive_options, merge,
       "import: an exported job also into a job of that name with other items."),
     OPTION (TEXT, "file", 'F', struct archive_options, file, "PATTERN", NULL,
@@ -77,7 +79,7 @@ static const struct command_spec archive_command = {
     "add DIR... | export JOB FILE | import FILE | tag|untag JOB TAG... | "
     "pin|unpin JOB | rm JOB [CAPTURE|RANK] | prune | gc",
     "Put captures into a root, list them, get them back byte for byte, check "
-    "every hash, mark jobs with tags and pins, and remove what is not needed.",
+    "what is stored, mark jobs with tags and pins, and remove what is not needed.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -232,17 +234,23 @@ static int tell_damaged (void *arg, const struct ledger_item *i,
 
     v->bad++;
     if (!v->opt->json) {
-        PRINT (text, "job %s rank %lld %s%s%s: %s", i->job, (long long)i->rank,
-               i->capture, *i->path ? "/" : "", i->path, why->text);
+        if (i)
+            PRINT (text, "job %s rank %lld %s%s%s: %s", i->job,
+                   (long long)i->rank, i->capture, *i->path ? "/" : "",
+                   i->path, why->text);
+        else
+            PRINT (text, "%s", why->text);
         (void)printf ("damaged: %s\n",
                       utf8_escape (text, UTF8_COLUMN, shown));
         return 0;
     }
     o = json_push_object (v->damaged);
-    json_add_text (o, "job", i->job);
-    json_add_int (o, "rank", i->rank);
-    json_add_text (o, "capture", i->capture);
-    json_add_nonempty (o, "path", i->path);
+    if (i) {
+        json_add_text (o, "job", i->job);
+        json_add_int (o, "rank", i->rank);
+        json_add_text (o, "capture", i->capture);
+        json_add_nonempty (o, "path", i->path);
+    }
     json_add_text (o, "reason", why->text);
     return 0;
 }
@@ -285,8 +293,11 @@ static int verify (const struct archive_options *opt, struct archive *a,
     struct json *doc = opt->json ? json_object () : NULL;
     struct verifying v = { .opt = opt,
                            .damaged = json_add_array (doc, "damaged") };
-    long n = verify_items (&v, a, job);
+    long n;
     int rc;
+
+    a->deep = opt->deep;
+    n = verify_items (&v, a, job);
 
     if (n <= 0 && (n < 0 || job)) {
         json_free (doc);
@@ -305,8 +316,9 @@ static int verify (const struct archive_options *opt, struct archive *a,
     if (v.bad > 0)
         (void)FAIL (0, "rollcall archive add --verify DIR, with the captures "
                     "that are damaged in DIR, repairs them; if a segment is "
-                    "missing or cut short, rollcall fsck aggregator --repair "
-                    "%s comes first", a->root);
+                    "missing or cut short, or has bytes that are not a record, "
+                    "rollcall fsck aggregator --repair %s comes first",
+                    a->root);
     rc = cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
     return rc ? rc : v.bad > 0;
 }

@@ -120,21 +120,29 @@ static int open_content (struct archive *a, const struct ledger_item *item,
                                                        &a->in, err);
 }
 
+static int check_new (struct archive *a, size_t i, struct err *err)
+{
+    const struct store_chunk *chunk = store_chunk_at (&a->content, i);
+    const void *bytes;
+    int rc = store_reader_check_stored (a->in, chunk, err);
+
+    a->read += chunk->place.stored;
+    return rc < 0 || !a->deep
+               ? rc : store_reader_check_chunk (a->in, i, &bytes, err);
+}
+
 /* Check a chunk, unless that was done before. */
 static int check_chunk (struct archive *a, size_t i, struct err *err)
 {
     const struct store_chunk *chunk = store_chunk_at (&a->content, i);
     struct checked key = { { 0 }, 0 }, *c;
-    const void *bytes;
     bool is_new;
 
     memcpy (key.id, chunk->id.bytes, DIGEST_SIZE);
     if (!(c = map_put (&a->checked, &key, &is_new)))
         return err_set (err, ENOMEM, "no memory to verify");
-    if (is_new) {
-        a->read += chunk->place.stored;
-        return (int)(c->rc = store_reader_check_chunk (a->in, i, &bytes, err));
-    }
+    if (is_new)
+        return (int)(c->rc = check_new (a, i, err));
     return c->rc < 0 ? err_set (err, -(int)c->rc, "it has a chunk that is "
                                 "damaged, as another file has") : 0;
 }
@@ -142,8 +150,11 @@ static int check_chunk (struct archive *a, size_t i, struct err *err)
 int archive_check (struct archive *a, const struct ledger_item *item,
                    struct err *err)
 {
+    const struct store_chunk whole = { item->content, item->place };
     int rc = open_content (a, item, err);
 
+    if (rc == 0 && a->content.list)
+        rc = store_reader_check_stored (a->in, &whole, err);
     for (size_t i = 0; rc == 0 && i < a->content.n; i++)
         rc = check_chunk (a, i, err);
     return rc;

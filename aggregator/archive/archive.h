@@ -19,6 +19,7 @@ struct archive {
     char root[PATH_MAX];
     struct ledger *ledger;
     struct store *store;
+    bool deep;                  // archive_check and archive_verify unpack
     const char *visible_to;     // a user: only his jobs are there; or NULL
     struct lease lease;         // nothing is collected while it is open
     struct map checked;         // chunks, and the result of their check
@@ -40,8 +41,9 @@ void archive_close (struct archive *a);
 int archive_jobs (struct archive *a, char ***names, size_t *n,
                   struct err *err);
 
-/* Check that the bytes of an item exist (else -ENOENT) and have its hash (else
- * -EBADMSG).  A chunk is read once, of however many items it is: 40 bytes of
+/* Check that the bytes of an item exist (else -ENOENT) and are as they were
+ * written, with their records, and if a->deep have its hash (else -EBADMSG).  A
+ * chunk is read once, of however many items it is: 40 bytes of
  * memory for each, until the archive is closed.
  */
 int archive_check (struct archive *a, const struct ledger_item *item,

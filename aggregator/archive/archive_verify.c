@@ -1,4 +1,4 @@
-/* aggregator/archive/archive_verify.c - check every hash of a root
+/* aggregator/archive/archive_verify.c - check all that is stored in a root
  *
  * First what is stored, segment by segment; then, if anything is damaged, the
  * lists that have it; then all items.
@@ -18,6 +18,8 @@ struct verifying {
     struct archive *a;
     struct store_reader *in;
     struct store_content chunk; // the one that 'in' reads
+    int64_t segment;            // that is read now
+    uint64_t at;                // up to where it was read
     struct map damaged;
     archive_damaged_fn *fn;
     void *arg;
@@ -49,6 +51,47 @@ static int note_damage (struct verifying *v, const struct digest *id,
 
 /* ---- what is stored ---- */
 
+/* What may not be read is no damage. */
+static bool is_damage (int rc)
+{
+    return rc != -ENOMEM && rc != -EACCES && rc != -EPERM;
+}
+
+/* A record between contents of the ledger; what the ledger does not have hurts
+ * nobody.
+ */
+static int look_between (void *arg, const struct record *r, int bad,
+                         const struct ledger_place *gap)
+{
+    struct verifying *v = arg;
+    struct err why = { "" };
+    char name[64];
+
+    (void)bad;
+    if (r)
+        return 0;
+    store_gap_name (gap, name);
+    if (store_is_aside (v->a->root, name))
+        return 0;
+    (void)err_set (&why, EBADMSG, "segment %lld: %llu bytes at %llu are not a "
+                   "record", (long long)gap->segment,
+                   (unsigned long long)gap->stored,
+                   (unsigned long long)gap->offset);
+    return v->fn (v->arg, NULL, &why);
+}
+
+/* The records up to here, behind the last content. */
+static int check_between (struct verifying *v, uint64_t to)
+{
+    struct err why = { "" };
+    int rc = v->at >= to ? 0 : store_reader_scan (v->in, v->segment, v->at, to,
+                                                  look_between, v, &why);
+
+    if (rc < 0 && !is_damage (rc))
+        return err_set (v->err, -rc, "%s", why.text);
+    return rc < 0 ? v->fn (v->arg, NULL, &why) : 0;
+}
+
 /* A list, also whether its chunks are in the ledger. */
 static int check_list (struct verifying *v, const struct digest *id,
                        const struct ledger_place *place, struct err *why)
@@ -68,15 +111,20 @@ static int check_stored (void *arg, const struct digest *id,
     struct verifying *v = arg;
     struct err why = { "" };
     const void *bytes;
-    int rc;
+    int rc = check_between (v, place->offset < RECORD_CONTENT_SIZE
+                                   ? 0 : place->offset - RECORD_CONTENT_SIZE);
 
+    if (rc < 0)
+        return rc;
+    v->at = place->offset + place->stored;
     v->sums->stored += place->stored;
     v->chunk.one = (struct store_chunk){ *id, *place };
-    rc = place->form == FORM_LIST
-             ? check_list (v, id, place, &why)
-             : store_reader_check_chunk (v->in, 0, &bytes, &why);
-    // what may not be read is no damage
-    if (rc == -ENOMEM || rc == -EACCES || rc == -EPERM)
+    rc = store_reader_check_stored (v->in, &v->chunk.one, &why);
+    if (rc == 0 && place->form == FORM_LIST)
+        rc = check_list (v, id, place, &why);
+    else if (rc == 0 && v->a->deep)
+        rc = store_reader_check_chunk (v->in, 0, &bytes, &why);
+    if (rc < 0 && !is_damage (rc))
         return err_set (v->err, -rc, "%s", why.text);
     return rc < 0 ? note_damage (v, id, why.text) : 0;
 }
@@ -85,15 +133,18 @@ static int check_stored (void *arg, const struct digest *id,
 static int check_segments (struct verifying *v)
 {
     struct ledger *l = v->a->ledger;
-    int64_t segment = 0;
+    uint64_t end;
     int rc, bad;
 
     do {
+        v->at = 0;
         rc = ledger_begin_read (l, v->err);
         if (rc == 0)
-            rc = ledger_next_used (l, &segment, v->err);
+            rc = ledger_next_segment (l, &v->segment, &end, v->err);
         if (rc == 1 &&
-            (bad = ledger_each_stored (l, segment, check_stored, v, v->err)) < 0)
+            ((bad = ledger_each_stored (l, v->segment, check_stored, v,
+                                        v->err)) < 0 ||
+             (bad = check_between (v, end)) < 0))
             rc = bad;
         ledger_end_read (l);
     } while (rc == 1);

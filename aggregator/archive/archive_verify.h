@@ -1,4 +1,4 @@
-/* aggregator/archive/archive_verify.h - check every hash of a root */
+/* aggregator/archive/archive_verify.h - check all that is stored in a root */
 #ifndef ROLLCALL_ARCHIVE_ARCHIVE_VERIFY_H
 #define ROLLCALL_ARCHIVE_ARCHIVE_VERIFY_H
 
@@ -10,10 +10,12 @@ struct archive_verified {
     uint64_t stored;            // bytes of segments that were read
 };
 
-/* Read each chunk and each list of chunks once, in the order of the segments.
- * Then 'fn' gets each item, of any job, that was set aside, or of which a chunk
- * is damaged or not there, with the reason.  Memory grows with the damage only.
- * 0; -EBADMSG: the ledger is damaged; -EACCES or -EPERM: this user may not read a
+/* Read all records of the segments once, in order, with the chunks and lists of
+ * chunks behind them: that they are as they were written and, if a->deep, that
+ * each chunk has its hash.  'fn' gets bytes that are no record, with 'item' NULL,
+ * unless a check has set them aside; then each item, of any job, that was set
+ * aside, or of which a chunk is damaged or not there, with the reason.  Memory
+ * grows with the damage only.  0; -EBADMSG: the ledger is damaged; -EACCES or -EPERM: this user may not read a
  * segment; -ENOMEM; what 'fn' says, if negative.
  */
 typedef int archive_damaged_fn (void *arg, const struct ledger_item *item,

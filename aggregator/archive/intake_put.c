@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/vec.h"
+#include "store/checksum.h"
 
 #include <errno.h>
 #include <string.h>
@@ -49,7 +50,10 @@ static int put_content (struct intake *in, const struct record *r,
 
     memset (place, 0, sizeof (*place));
     if (in->served) {
-        if (record_encode (r, &in->records) < 0)
+        struct record copy = *r;
+
+        copy.sum = checksum_add (0, bytes, n);
+        if (record_encode (&copy, &in->records) < 0)
             return intake_no_memory (err);
         buf_put (&in->records, bytes, n);
         return in->records.failed ? intake_no_memory (err) : 0;

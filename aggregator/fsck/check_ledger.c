@@ -474,16 +474,16 @@ int check_old_ledger (struct check *c)
 /* Choose a name in the quarantine that no earlier repair used. */
 static int choose_aside (struct check *c, char name[PATH_MAX])
 {
-    (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE, c->root);
+    (void)snprintf (name, PATH_MAX, "%s/" STORE_QUARANTINE, c->root);
     int rc = fileio_mkdirs (name, FILEIO_DIR_MODE, c->err);
     char wal[PATH_MAX];
 
     for (unsigned n = 1; rc == 0; n++) {
         if (n == 1)
-            (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE
+            (void)snprintf (name, PATH_MAX, "%s/" STORE_QUARANTINE
                             "/ledger.db", c->root);
         else
-            (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE
+            (void)snprintf (name, PATH_MAX, "%s/" STORE_QUARANTINE
                             "/ledger-%u.db", c->root, n);
         PRINT (wal, "%.*s-wal", PATH_MAX - 5, name);
         if (access (name, F_OK) < 0 && access (wal, F_OK) < 0)
@@ -551,7 +551,7 @@ static int set_old_aside (struct check *c, char aside[PATH_MAX])
     check_ledger_path (c, "-wal", wal);
     if (access (wal, F_OK) == 0 || link (from, aside) < 0)
         return move_aside (c, aside);
-    PRINT (wal, "%s/" CHECK_QUARANTINE, c->root);
+    PRINT (wal, "%s/" STORE_QUARANTINE, c->root);
     return fileio_sync_dir (wal, c->err);
 }
 

@@ -28,9 +28,9 @@ static int quarantine_path (struct check *c, const char *name,
 {
     int rc;
 
-    (void)snprintf (out, PATH_MAX, "%s/" CHECK_QUARANTINE, c->root);
+    (void)snprintf (out, PATH_MAX, "%s/" STORE_QUARANTINE, c->root);
     rc = fileio_mkdirs (out, FILEIO_DIR_MODE, c->err);
-    (void)snprintf (out, PATH_MAX, "%s/" CHECK_QUARANTINE "/%s%s", c->root,
+    (void)snprintf (out, PATH_MAX, "%s/" STORE_QUARANTINE "/%s%s", c->root,
                     name, end);
     return rc;
 }
@@ -44,19 +44,10 @@ static int write_reason (struct check *c, const char *name, const char *text)
                                          FILEIO_FILE_MODE, c->err);
 }
 
-static void gap_name (const struct check_gap *g, char out[64])
+static struct ledger_place gap_place (const struct check_gap *g)
 {
-    (void)snprintf (out, 64, "segment-%08lld-%llu-%llu", (long long)g->segment,
-                    (unsigned long long)g->offset,
-                    (unsigned long long)g->size);
-}
-
-static bool has_reason (struct check *c, const char *name)
-{
-    char path[PATH_MAX];
-
-    PRINT (path, "%s/" CHECK_QUARANTINE "/%s.reason", c->root, name);
-    return access (path, F_OK) == 0;
+    return (struct ledger_place){ .segment = g->segment, .offset = g->offset,
+                                  .stored = g->size };
 }
 
 bool check_has_reason (struct check *c, const struct digest *id)
@@ -64,15 +55,16 @@ bool check_has_reason (struct check *c, const struct digest *id)
     char hex[DIGEST_HEX_SIZE];
 
     digest_hex (id, hex);
-    return has_reason (c, hex);
+    return store_is_aside (c->root, hex);
 }
 
 bool check_gap_is_aside (struct check *c, const struct check_gap *gap)
 {
+    struct ledger_place place = gap_place (gap);
     char name[64];
 
-    gap_name (gap, name);
-    return has_reason (c, name);
+    store_gap_name (&place, name);
+    return store_is_aside (c->root, name);
 }
 
 static int copy_block (int in, int out, off_t at, size_t n)
@@ -123,12 +115,10 @@ static int set_aside (struct check *c, const char *name,
 
 int check_quarantine_gap (struct check *c, const struct check_gap *gap)
 {
-    struct ledger_place place = { .segment = gap->segment,
-                                  .offset = gap->offset,
-                                  .stored = gap->size };
+    struct ledger_place place = gap_place (gap);
     char name[64];
 
-    gap_name (gap, name);
+    store_gap_name (&place, name);
     return set_aside (c, name, &place, "these bytes of a segment are not a "
                                        "record\n");
 }

@@ -14,8 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHECK_QUARANTINE "quarantine"   // in the root
-
 struct check_report {
     // one sentence for each thing that was found or done; may be NULL
     void (*say) (void *arg, const char *sentence);

@@ -85,12 +85,13 @@ static int scan (struct check *c, int fd, int64_t n, uint64_t size)
     struct ledger_stamp stamp;
     uint64_t end = n != c->last_segment || c->last_end > size ? size
                                                               : c->last_end;
-    int rc = record_scan (fd, n, 0, end, on_record, c, c->err);
+    int rc = record_scan (fd, n, 0, end, true, on_record, c, c->err);
 
     if (rc == 0 && n <= c->last_segment &&
         (rc = ledger_stamp (c->fresh, &stamp, c->err)) == 0)
         c->finished = stamp.items;
-    return rc < 0 ? rc : record_scan (fd, n, end, size, on_record, c, c->err);
+    return rc < 0 ? rc : record_scan (fd, n, end, size, true, on_record, c,
+                                      c->err);
 }
 
 static int check_segment (struct check *c, int64_t n)

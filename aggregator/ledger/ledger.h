@@ -224,10 +224,11 @@ int ledger_add_content (struct ledger *l, const struct digest *content,
 int ledger_drop_content (struct ledger *l, const struct digest *content,
                          struct err *err);
 
-/* The first segment after *segment that has a content: 1, 0.  Its chunks and
- * lists, in the order of their places.
+/* The first segment after *segment, and its committed end, 0 if only contents say
+ * that it is there: 1, 0.  Its chunks and lists, in the order of their places.
  */
-int ledger_next_used (struct ledger *l, int64_t *segment, struct err *err);
+int ledger_next_segment (struct ledger *l, int64_t *segment, uint64_t *end,
+                         struct err *err);
 int ledger_each_stored (struct ledger *l, int64_t segment,
                         int (*fn) (void *arg, const struct digest *id,
                                    const struct ledger_place *place),

@@ -90,11 +90,16 @@ int ledger_each_list (struct ledger *l,
     return each_place (&r, fn, arg);
 }
 
-int ledger_next_used (struct ledger *l, int64_t *segment, struct err *err)
+int ledger_next_segment (struct ledger *l, int64_t *segment, uint64_t *end,
+                         struct err *err)
 {
-    return db_one (ledger_rows (l, err, "SELECT segment FROM content WHERE "
-                                "segment>?1 ORDER BY segment LIMIT 1",
-                                *segment), *segment);
+    return db_one (ledger_rows (l, err, "SELECT n, ifnull((SELECT end FROM "
+                                "segment WHERE number=n), 0) FROM (SELECT "
+                                "min(number) AS n FROM (SELECT min(number) AS "
+                                "number FROM segment WHERE number>?1 UNION ALL "
+                                "SELECT min(segment) FROM content WHERE "
+                                "segment>?1)) WHERE n IS NOT NULL", *segment),
+                   *segment, *end);
 }
 
 int ledger_each_stored (struct ledger *l, int64_t segment,

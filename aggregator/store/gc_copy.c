@@ -198,7 +198,7 @@ int gc_copy (struct gc *g, struct err *err)
     end = lseek (c.fd, 0, SEEK_END);
     rc = end < 0 ? err_sys (err, errno, "cannot read segment %lld",
                             (long long)number)
-                 : record_scan (c.fd, number, g->offset, (uint64_t)end,
+                 : record_scan (c.fd, number, g->offset, (uint64_t)end, true,
                                 on_record, &c, err);
     free (c.bytes);
     (void)close (c.fd);

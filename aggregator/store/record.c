@@ -2,6 +2,7 @@
 #include "store/record.h"
 
 #include "base/wire.h"
+#include "store/checksum.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -14,6 +15,8 @@
 #define SEARCH_BYTES (1u << 20)         // read at once to find a record
 
 _Static_assert (CONTENT_CHUNK == PACK_ROOM, "there is room to unpack a chunk");
+_Static_assert (RECORD_CONTENT_SIZE == HEAD_SIZE + DIGEST_SIZE + 8 + 8 + 1 + 4 +
+                SUM_SIZE, "put_content writes that much");
 
 static void put_content (struct buf *b, const struct record *r)
 {
@@ -21,6 +24,7 @@ static void put_content (struct buf *b, const struct record *r)
     wire_put_u64 (b, r->place.size);
     wire_put_u64 (b, r->place.stored);
     wire_put_u8 (b, (uint8_t)r->place.form);
+    wire_put_u32 (b, r->sum);
 }
 
 static void put_item (struct buf *b, const struct ledger_item *i)
@@ -141,6 +145,7 @@ static void get_content (struct wire *w, struct record *r)
     r->place.size = wire_u64 (w);
     r->place.stored = wire_u64 (w);
     r->place.form = wire_u8 (w);
+    r->sum = wire_u32 (w);
 }
 
 static void get_item (struct wire *w, struct ledger_item *i)
@@ -282,7 +287,7 @@ int record_decode (struct record *r, const void *bytes, size_t size,
 
 int record_reader_init (struct record_reader *b)
 {
-    b->stored = malloc (CONTENT_CHUNK);
+    b->stored = malloc (RECORD_CONTENT_SIZE + CONTENT_CHUNK);
     b->plain = malloc (CONTENT_CHUNK);
     if (b->stored && b->plain)
         return 0;
@@ -356,13 +361,56 @@ int record_check (struct record_reader *b, int fd,
     return rc == -ENODATA ? -EBADMSG : rc;
 }
 
+/* Whether it is the record of this content here; *sum is what it says. */
+static int read_head (const void *bytes, const struct ledger_place *place,
+                      const struct digest *id, uint32_t *sum)
+{
+    struct record *r = malloc (sizeof (*r));
+    int rc = r ? record_decode (r, bytes, RECORD_CONTENT_SIZE, NULL) : -ENOMEM;
+
+    if (rc == 0 && (record_inside (r) != place->stored ||
+                    r->place.size != place->size ||
+                    r->place.form != place->form || !digest_is (&r->id, id)))
+        rc = -EBADMSG;
+    if (rc == 0)
+        *sum = r->sum;
+    free (r);
+    return rc == -ENODATA ? -EBADMSG : rc;
+}
+
+int record_check_stored (struct record_reader *b, int fd,
+                         const struct ledger_place *place,
+                         const struct digest *id)
+{
+    uint64_t at = place->offset - RECORD_CONTENT_SIZE;
+    uint64_t end = place->offset + place->stored;
+    size_t head = RECORD_CONTENT_SIZE;
+    uint32_t want = 0, sum = 0;
+    int rc = place->offset < head ? -EBADMSG : 0;
+
+    while (rc == 0 && at < end) {
+        size_t n = head + CONTENT_CHUNK;
+
+        n = end - at < n ? (size_t)(end - at) : n;
+        rc = fileio_pread_all (fd, b->stored, n, (off_t)at);
+        if (rc == 0 && head > 0)
+            rc = read_head (b->stored, place, id, &want);
+        if (rc == 0)
+            sum = checksum_add (sum, (const char *)b->stored + head, n - head);
+        at += n;
+        head = 0;
+    }
+    return rc == -ENODATA || (rc == 0 && sum != want) ? -EBADMSG : rc;
+}
+
 /* ---- scanning ---- */
 
 struct scan {
     int fd;
     int64_t segment;
     uint64_t at, to, gap;       // gap: the start of bytes that are no record
-    struct record_reader reader;
+    bool deep;
+    struct record_reader reader;        // once there is a content
     record_fn *fn;
     void *arg;
 };
@@ -402,6 +450,21 @@ static int find_magic (struct scan *s, struct err *err)
     return rc < 0 ? err_sys (err, -rc, "cannot read a segment") : 0;
 }
 
+/* The bytes behind a record: as record_check. */
+static int check_behind (struct scan *s, const struct record *r)
+{
+    int rc = 0;
+
+    if (record_inside (r) > s->to - s->at)
+        return -EBADMSG;
+    if (!s->reader.stored)
+        rc = record_reader_init (&s->reader);
+    if (rc == 0)
+        rc = record_check_stored (&s->reader, s->fd, &r->place, &r->id);
+    return rc < 0 || !s->deep ? rc : record_check (&s->reader, s->fd,
+                                                   &r->place, &r->id);
+}
+
 static int record_give (struct scan *s, struct record *r, struct err *err)
 {
     int rc = end_gap (s), bad = 0;
@@ -409,9 +472,7 @@ static int record_give (struct scan *s, struct record *r, struct err *err)
     if (r->kind == RECORD_CHUNK || r->kind == RECORD_LIST) {
         r->place.segment = s->segment;
         r->place.offset = s->at + r->size;
-        bad = record_inside (r) > s->to - s->at
-                  ? -EBADMSG
-                  : record_check (&s->reader, s->fd, &r->place, &r->id);
+        bad = check_behind (s, r);
         if (bad == -ENOTSUP)
             return err_set (err, ENOTSUP, "a content is packed with zstd, which "
                             "this build of rollcall does not have");
@@ -428,14 +489,13 @@ static int record_give (struct scan *s, struct record *r, struct err *err)
 }
 
 int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
-                 record_fn *fn, void *arg, struct err *err)
+                 bool deep, record_fn *fn, void *arg, struct err *err)
 {
     struct scan s = { .fd = fd, .segment = segment, .at = from, .to = to,
-                      .gap = from, .fn = fn, .arg = arg };
+                      .gap = from, .deep = deep, .fn = fn, .arg = arg };
     uint8_t head[RECORD_MAX];
     struct record *r = malloc (sizeof (*r));
-    int rc = r && record_reader_init (&s.reader) == 0
-                 ? 0 : err_set (err, ENOMEM, "no memory to read a segment");
+    int rc = r ? 0 : err_set (err, ENOMEM, "no memory to read a segment");
 
     while (rc >= 0 && s.at < to) {
         size_t n = to - s.at < sizeof (head) ? (size_t)(to - s.at)

@@ -26,6 +26,7 @@ struct record {
     enum record_kind kind;
     struct digest id;           // of a chunk or list, and where its bytes are
     struct ledger_place place;
+    uint32_t sum;               // of those bytes (checksum.h)
     struct ledger_item item;    // without place; for a claim: the job's name
     struct size_claim word;     // of RECORD_JOB
     struct ledger_assignment assignment;
@@ -53,7 +54,7 @@ static inline uint64_t record_inside (const struct record *r)
 
 /* Buffers to read chunks with. */
 struct record_reader {
-    void *stored, *plain;       // of CONTENT_CHUNK bytes each
+    void *stored, *plain;       // of CONTENT_CHUNK bytes, and a record
 };
 
 int record_reader_init (struct record_reader *b);       // -ENOMEM
@@ -77,8 +78,19 @@ int record_read_list (int fd, const struct ledger_place *place,
 int record_check (struct record_reader *b, int fd,
                   const struct ledger_place *place, const struct digest *id);
 
+/* Check that the record of this id and place is before it, and that the bytes at
+ * the place have its checksum; nothing is unpacked.  So they are as they were
+ * written: 0, -EBADMSG, -EIO, -ENOMEM.
+ */
+int record_check_stored (struct record_reader *b, int fd,
+                         const struct ledger_place *place,
+                         const struct digest *id);
+
+#define RECORD_CONTENT_SIZE 70          // bytes of the record of a content
+
 /* Read the records in [from, to) of a segment, in order.  'fn' gets each with
- * its place, and with 'bad' 0, or -EBADMSG if the bytes behind it are damaged.
+ * its place, and with 'bad' 0, or -EBADMSG if the bytes behind it are damaged:
+ * have another checksum or, if 'deep', another id.
  * Bytes that are not a record are given with 'r' NULL and their extent in
  * 'gap' (segment, offset, stored), and the search goes on behind them.  A
  * negative result of 'fn' ends it and is returned.  -EIO, -ENOMEM.
@@ -86,6 +98,6 @@ int record_check (struct record_reader *b, int fd,
 typedef int record_fn (void *arg, const struct record *r, int bad,
                        const struct ledger_place *gap);
 int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
-                 record_fn *fn, void *arg, struct err *err);
+                 bool deep, record_fn *fn, void *arg, struct err *err);
 
 #endif

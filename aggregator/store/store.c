@@ -3,6 +3,7 @@
 
 #include "base/fault.h"
 #include "base/vec.h"
+#include "store/checksum.h"
 #include "store/fileio.h"
 #include "store/root.h"
 #include "store/lease.h"
@@ -271,7 +272,8 @@ static int put_content (struct store *s, enum record_kind kind,
                         struct ledger_place *ret, struct err *err)
 {
     struct record r = { .kind = kind, .id = *id,
-                        .place = { .size = size, .stored = n, .form = form } };
+                        .place = { .size = size, .stored = n, .form = form },
+                        .sum = checksum_add (0, data, n) };
 
     return write_record (s, &r, data, n, ret, err);
 }

@@ -13,6 +13,7 @@
 #include "ledger/ledger.h"
 #include "model/capture.h"
 #include "store/byte_source.h"
+#include "store/record.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -86,7 +87,6 @@ int store_note_deletion (struct store *s, const struct ledger_deletion *d,
  * transaction: 1 if it says something new (claims: always 0), or 0.  An item
  * without content is not entered.
  */
-struct record;
 int store_note (struct store *s, const struct record *r, struct err *err);
 int store_enter (const struct store *s, struct ledger *ledger,
                  const struct record *r, struct err *err);
@@ -152,6 +152,13 @@ int store_repair (struct store *s, struct ledger *ledger,
                   void (*fn) (void *arg, const struct ledger_item *item),
                   void *arg, struct err *err);
 
+/* What a check has set aside has a reason in this directory of the root.  The
+ * name of bytes of a segment that are no record; whether a name is there.
+ */
+#define STORE_QUARANTINE "quarantine"
+void store_gap_name (const struct ledger_place *gap, char out[64]);
+bool store_is_aside (const char *root, const char *name);
+
 /* ---- reading: any thread may, with a reader of its own ---- */
 
 /* The chunks of a content, in order. */
@@ -207,8 +214,18 @@ const struct store_chunk *store_chunk_at (const struct store_content *c,
 int store_reader_check_chunk (struct store_reader *r, size_t i,
                               const void **bytes, struct err *err);
 
-/* The same for a content that is read once: check it; read the metadata of a
- * shipment, as shipment_read_meta.
+/* Check that a chunk or a list is stored as it was written, with its record, of
+ * whatever content it is: as above, but nothing is unpacked.  And read the
+ * records of a part of a segment: record_scan, not deep.
+ */
+int store_reader_check_stored (struct store_reader *r,
+                               const struct store_chunk *chunk,
+                               struct err *err);
+int store_reader_scan (struct store_reader *r, int64_t segment, uint64_t from,
+                       uint64_t to, record_fn *fn, void *arg, struct err *err);
+
+/* The same for a content that is read once: check it in both ways; read the
+ * metadata of a shipment, as shipment_read_meta.
  */
 int store_check_content (const struct store *s, struct ledger *ledger,
                          const struct digest *id,

@@ -8,9 +8,11 @@
 #include "base/vec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 // checked in one turn: it takes 1 or 2 ms, each second
 #define SEGMENTS_MAX 256                // 64 GiB of them
@@ -215,4 +217,21 @@ int store_repair (struct store *s, struct ledger *ledger,
     store_committed (s);
     rc = store_load_sealed (s, ledger, err);
     return rc < 0 ? rc : any;
+}
+
+/* ---- what was set aside ---- */
+
+void store_gap_name (const struct ledger_place *g, char out[64])
+{
+    (void)snprintf (out, 64, "segment-%08lld-%llu-%llu", (long long)g->segment,
+                    (unsigned long long)g->offset,
+                    (unsigned long long)g->stored);
+}
+
+bool store_is_aside (const char *root, const char *name)
+{
+    char path[PATH_MAX];
+
+    PRINT (path, "%s/" STORE_QUARANTINE "/%s.reason", root, name);
+    return access (path, F_OK) == 0;
 }

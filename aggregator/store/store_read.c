@@ -169,14 +169,13 @@ const struct store_chunk *store_chunk_at (const struct store_content *c,
     return c->list ? &c->list[i] : &c->one;
 }
 
-/* Open the chunk's segment: its descriptor, or negative. */
-static int reach (struct store_reader *r, const struct store_chunk *chunk,
-                  struct err *err)
+/* Open a segment: its descriptor, or negative. */
+static int reach (struct store_reader *r, int64_t segment, struct err *err)
 {
-    if (r->fd >= 0 && r->segment == chunk->place.segment)
+    if (r->fd >= 0 && r->segment == segment)
         return r->fd;
     fileio_close (r->fd);
-    r->segment = chunk->place.segment;
+    r->segment = segment;
     return r->fd = open_segment (r->store, r->segment, err);
 }
 
@@ -186,7 +185,7 @@ static int read_within (struct store_reader *r, size_t i, void *out, size_t n,
 {
     const struct store_chunk *chunk = store_chunk_at (r->content, i);
     const struct ledger_place *p = &chunk->place;
-    int fd = reach (r, chunk, NULL), rc;
+    int fd = reach (r, p->segment, NULL), rc;
 
     if (fd < 0)
         return fd;
@@ -234,7 +233,7 @@ int store_reader_check_chunk (struct store_reader *r, size_t i,
                               const void **bytes, struct err *err)
 {
     const struct store_chunk *chunk = store_chunk_at (r->content, i);
-    int fd = reach (r, chunk, err), rc;
+    int fd = reach (r, chunk->place.segment, err), rc;
 
     r->loaded = SIZE_MAX;
     if (fd < 0)
@@ -248,6 +247,30 @@ int store_reader_check_chunk (struct store_reader *r, size_t i,
         return err_set (err, ENOTSUP, "it is packed with zstd, which this "
                         "build of rollcall does not have");
     return rc < 0 ? err_sys (err, -rc, "cannot read it") : 0;
+}
+
+int store_reader_check_stored (struct store_reader *r,
+                               const struct store_chunk *chunk,
+                               struct err *err)
+{
+    int fd = reach (r, chunk->place.segment, err), rc;
+
+    r->loaded = SIZE_MAX;
+    if (fd < 0)
+        return fd;
+    rc = record_check_stored (&r->buffers, fd, &chunk->place, &chunk->id);
+    if (rc == -EBADMSG)
+        return err_set (err, EBADMSG, "it is not stored as it was written");
+    return rc < 0 ? err_sys (err, -rc, "cannot read it") : 0;
+}
+
+int store_reader_scan (struct store_reader *r, int64_t segment, uint64_t from,
+                       uint64_t to, record_fn *fn, void *arg, struct err *err)
+{
+    int fd = reach (r, segment, err);
+
+    return fd < 0 ? fd : record_scan (fd, segment, from, to, false, fn, arg,
+                                      err);
 }
 
 int store_reader_check (struct store_reader *r, store_bytes_fn *fn, void *arg,
@@ -275,9 +298,14 @@ int store_check_content (const struct store *s, struct ledger *ledger,
                          const struct digest *id,
                          const struct ledger_place *place, struct err *err)
 {
+    const struct store_chunk whole = { *id, *place };
     struct store_reader *r = NULL;
     int rc = store_reader_open (s, ledger, id, place, &r, err);
 
+    if (rc == 0)
+        rc = store_reader_check_stored (r, &whole, err);
+    for (size_t i = 0; rc == 0 && i < r->own.n; i++)
+        rc = store_reader_check_stored (r, store_chunk_at (&r->own, i), err);
     if (rc == 0)
         rc = store_reader_check (r, NULL, NULL, NULL, err);
     store_reader_destroy (r);

@@ -121,7 +121,8 @@ static int roll_forward (struct tail *t)
                         "short: rollcall fsck aggregator --repair lists what "
                         "is missing", s->segment, s->root);
     rc = record_scan (s->segment_fd, s->segment, s->committed,
-                      (uint64_t)st.st_size, store_recover_enter, t, t->err);
+                      (uint64_t)st.st_size, true, store_recover_enter, t,
+                      t->err);
     if (rc < 0 || (rc = cut_behind (t)) < 0)
         return rc;
     s->recovered.cut += (uint64_t)st.st_size - t->end;
@@ -154,8 +155,8 @@ static int roll_again (struct tail *t, int64_t segment, uint64_t from)
     if (fd < 0 || fstat (fd, &st) < 0)
         rc = err_sys (t->err, errno, "cannot read %s", path);
     else
-        rc = record_scan (fd, segment, from, (uint64_t)st.st_size, enter_again,
-                          t, t->err);
+        rc = record_scan (fd, segment, from, (uint64_t)st.st_size, true,
+                          enter_again, t, t->err);
     fileio_close (fd);
     return rc;
 }

@@ -23,6 +23,7 @@ struct archive_options {
     struct option_list tags;
     int64_t threads, width;
     bool json, superseded, owner, foreign, no_raw, raw, verify, merge, apply;
+    bool deep;
     struct archive_prune_options prune;
     int64_t grace_ns, percent;  // of gc
 };

@@ -7,6 +7,7 @@
  */
 #include "fsck/check_root.h"
 #include "fuzz_root.h"
+#include "store/checksum.h"
 #include "store/record.h"
 #include "store/store.h"
 
@@ -24,19 +25,23 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 #define SUM_SIZE 8u
 #define ID_AT HEAD_SIZE         // of a chunk, in its record
 #define SIZE_AT (ID_AT + DIGEST_SIZE + 8)       // of what is behind it
+#define CHECKSUM_AT (SIZE_AT + 8 + 1)   // of that
 
 /* ---- making it right ---- */
 
 static void put_hash (uint8_t *record, const uint8_t *end)
 {
     struct digest id;
-    uint32_t size, inside;
+    uint32_t size, inside, sum;
 
     memcpy (&size, record + 4, sizeof (size));
     memcpy (&inside, record + SIZE_AT, sizeof (inside));
-    if (inside <= (size_t)(end - record) - size &&
-        digest_of (record + size, inside, &id) == 0)
+    if (inside > (size_t)(end - record) - size)
+        return;
+    if (digest_of (record + size, inside, &id) == 0)
         memcpy (record + ID_AT, &id, sizeof (id));
+    sum = checksum_add (0, record + size, inside);
+    memcpy (record + CHECKSUM_AT, &sum, sizeof (sum));
 }
 
 static void make_right (uint8_t *bytes, size_t n)
@@ -51,7 +56,7 @@ static void make_right (uint8_t *bytes, size_t n)
             break;
         memcpy (&size, at + 4, sizeof (size));
         if (size >= HEAD_SIZE + SUM_SIZE && size <= (size_t)(end - at)) {
-            if (at[8] == RECORD_CHUNK && size >= SIZE_AT + 8 + SUM_SIZE)
+            if (at[8] == RECORD_CHUNK && size >= CHECKSUM_AT + 4 + SUM_SIZE)
                 put_hash (at, end);
             if (digest_of (at, size - SUM_SIZE, &sum) < 0)
                 abort ();
@@ -114,7 +119,7 @@ static void scan (const uint8_t *data, size_t size)
 
     if (fd < 0 || write (fd, data, size) != (ssize_t)size)
         abort ();
-    if (record_scan (fd, 1, 0, size, see, &s, NULL) < 0 || s.at != size)
+    if (record_scan (fd, 1, 0, size, true, see, &s, NULL) < 0 || s.at != size)
         abort ();
     (void)close (fd);
 }

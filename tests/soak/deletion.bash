@@ -51,7 +51,7 @@ compare ()
 
 intact ()
 {
-    archive verify >verify.log 2>&1 && return
+    archive verify --deep >verify.log 2>&1 && return
     total_lost=$((total_lost + 1))
     complain "damaged: $(head -n 5 verify.log)"
 }

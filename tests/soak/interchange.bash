@@ -163,7 +163,7 @@ kills_case ()                       # KILLS [served]
     fi
     whole_root root || return
     compare root || return
-    archive root verify >verify.log 2>&1 || complain "$(cat verify.log)" ||
+    archive root verify --deep >verify.log 2>&1 || complain "$(cat verify.log)" ||
         return
     whole_backup || return
     compare restored || return
@@ -267,7 +267,7 @@ full_case ()
             [ "$(grep -c 'No space left on device' full.log)" = 1 ] ||
             complain "exit status $status: $(cat full.log)" || return
     fi
-    archive root verify >verify.log 2>&1 || complain "$(cat verify.log)" ||
+    archive root verify --deep >verify.log 2>&1 || complain "$(cat verify.log)" ||
         return
     archive root "${import[@]}" >full.log 2>&1 || complain "$(cat full.log)" ||
         return

@@ -2,6 +2,7 @@
  * read once, and what it hurts is named */
 #include "aggregator/ledger/ledger_check.h"
 #include "archive/archive_verify.h"
+#include "fsck/check_root.h"
 
 #include <fcntl.h>
 
@@ -48,6 +49,7 @@ static void enter_list (struct root *r)
 
 struct named {
     char paths[64], why[ERR_TEXT_MAX];
+    unsigned n;                 // also what is no item
 };
 
 static int name_item (void *arg, const struct ledger_item *item,
@@ -55,20 +57,32 @@ static int name_item (void *arg, const struct ledger_item *item,
 {
     struct named *n = arg;
 
-    (void)strcat (strcat (n->paths, item->path), " ");
+    n->n++;
+    if (item)
+        (void)strcat (strcat (n->paths, item->path), " ");
     (void)snprintf (n->why, sizeof (n->why), "%s", why->text);
     return 0;
 }
 
 /* The items that are named, with the last reason. */
-static struct named verify (const struct root *r, struct archive_verified *sums)
+static struct named verify_as (const struct root *r, bool deep,
+                               struct archive_verified *sums)
 {
-    struct named n = { "", "" };
+    struct named n = { "", "", 0 };
     struct archive a;
 
     assert_int_equal (archive_open (r->dir, &a, NULL), 0);
+    a.deep = deep;
     assert_int_equal (archive_verify (&a, name_item, &n, sums, NULL), 0);
     archive_close (&a);
+    return n;
+}
+
+static struct named verify (const struct root *r, struct archive_verified *sums)
+{
+    struct named n = verify_as (r, false, sums);
+
+    assert_string_equal (verify_as (r, true, sums).paths, n.paths);
     return n;
 }
 
@@ -81,18 +95,24 @@ static void fill (struct root *r)
     enter_list (r);
 }
 
+static void spoil_at (const struct root *r, int64_t segment, uint64_t at)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    store_segment_path (r->dir, segment, path);
+    assert_true ((fd = open (path, O_WRONLY)) >= 0);
+    assert_int_equal (pwrite (fd, "?", 1, (off_t)at), 1);
+    (void)close (fd);
+}
+
 /* Change a byte of a content. */
 static void spoil (const struct root *r, const struct digest *id)
 {
     struct ledger_place place;
-    char path[PATH_MAX];
-    int fd;
 
     assert_int_equal (ledger_find_content (r->l, id, &place, NULL), 1);
-    store_segment_path (r->dir, place.segment, path);
-    assert_true ((fd = open (path, O_WRONLY)) >= 0);
-    assert_int_equal (pwrite (fd, "?", 1, (off_t)place.offset), 1);
-    (void)close (fd);
+    spoil_at (r, place.segment, place.offset);
 }
 
 static void test_whole (void **state)
@@ -120,7 +140,7 @@ static void test_chunk (void **state)
     spoil (r, &id);
     n = verify (r, &sums);
     assert_string_equal (n.paths, "z l ");
-    assert_string_equal (n.why, "its hash is wrong");
+    assert_string_equal (n.why, "it is not stored as it was written");
     assert_int_equal (sums.items, 4);
     id = root_digest ("the same bytes");
     spoil (r, &id);
@@ -144,7 +164,105 @@ static void test_list (void **state)
     spoil (r, &id);
     n = verify (r, &sums);
     assert_string_equal (n.paths, "l ");
-    assert_string_equal (n.why, "the list of its chunks is damaged");
+    assert_string_equal (n.why, "it is not stored as it was written");
+}
+
+/* No byte of a segment can be another one: of a chunk, a list, or any record.
+ * Of a chunk that stays whole, its record is a part.
+ */
+static void test_each_byte (void **state)
+{
+    struct archive_verified sums;
+    struct root *r = *state;
+    char path[PATH_MAX], byte;
+    struct named n;
+    struct stat st;
+    int fd;
+
+    (void)enter (r, raw_item ("x", "the same bytes"), "the same bytes");
+    (void)enter (r, raw_item ("z", "others"), "others");
+    store_segment_path (r->dir, 1, path);
+    assert_true ((fd = open (path, O_RDWR)) >= 0);
+    assert_int_equal (fstat (fd, &st), 0);
+    assert_int_equal (verify (r, &sums).n, 0);
+    for (off_t at = 0; at < st.st_size; at++) {
+        assert_int_equal (pread (fd, &byte, 1, at), 1);
+        byte = (char)(byte ^ 1 << at % 8);
+        assert_int_equal (pwrite (fd, &byte, 1, at), 1);
+        n = verify_as (r, false, &sums);
+        assert_int_equal (n.n, 1);
+        if (at < RECORD_CONTENT_SIZE + 14)
+            assert_string_equal (n.paths, "x ");
+        else
+            assert_true (!*n.paths || strcmp (n.paths, "z ") == 0);
+        byte = (char)(byte ^ 1 << at % 8);
+        assert_int_equal (pwrite (fd, &byte, 1, at), 1);
+    }
+    (void)close (fd);
+    assert_int_equal (verify (r, &sums).n, 0);
+}
+
+/* What a repair has set aside is not named again. */
+static void test_repaired (void **state)
+{
+    struct check_report report = { .say = NULL };
+    struct archive_verified sums;
+    struct root *r = *state;
+    struct ledger_place place;
+    struct digest id = root_digest ("others");
+    struct named n;
+
+    fill (r);
+    assert_int_equal (ledger_find_content (r->l, &id, &place, NULL), 1);
+    spoil_at (r, place.segment, place.offset + place.stored);   // an item
+    n = verify (r, &sums);
+    assert_int_equal (n.n, 1);
+    assert_non_null (strstr (n.why, "not a record"));
+    root_close (r);
+    assert_int_equal (store_check (r->dir, true, &report, NULL), 0);
+    root_open (r);
+    assert_int_equal (verify (r, &sums).n, 0);
+    assert_int_equal (sums.items, 4);
+}
+
+/* The row of a content names the place of another one of its size. */
+static void test_place_of_another (void **state)
+{
+    struct archive_verified sums;
+    struct root *r = *state;
+    struct ledger_place place;
+    struct digest id = root_digest ("another one");
+
+    (void)enter (r, raw_item ("x", "another one"), "another one");
+    (void)enter (r, raw_item ("z", "the content"), "the content");
+    assert_int_equal (ledger_find_content (r->l, &id, &place, NULL), 1);
+    id = root_digest ("the content");
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_drop_content (r->l, &id, NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &id, &place, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    assert_string_equal (verify (r, &sums).paths, "z ");
+}
+
+/* Bytes that were stored as they came, but are others: only unpacking shows it.
+ */
+static void test_never_right (void **state)
+{
+    struct archive_verified sums;
+    struct root *r = *state;
+    struct ledger_place place;
+    struct digest id = root_digest ("what it should be");
+
+    (void)enter (r, raw_item ("x", "what it should be"), "what it should be");
+    assert_int_equal (store_put_chunk (r->s, &id, 17, CODEC_PLAIN,
+                                       "what it shall be.", 17, &place, NULL),
+                      0);
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &id, &place, NULL), 0);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    assert_string_equal (verify_as (r, false, &sums).paths, "");
+    assert_string_equal (verify_as (r, true, &sums).paths, "x ");
 }
 
 static void test_no_segment (void **state)
@@ -190,6 +308,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_whole), ROOT_TEST (test_chunk), ROOT_TEST (test_list),
         ROOT_TEST (test_no_segment), ROOT_TEST (test_set_aside),
+        ROOT_TEST (test_each_byte), ROOT_TEST (test_repaired),
+        ROOT_TEST (test_place_of_another), ROOT_TEST (test_never_right),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

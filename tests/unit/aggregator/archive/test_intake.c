@@ -4,7 +4,7 @@
 #include "archive/audit.h"
 #include "archive/intake.h"
 #include "archive/remove.h"
-
+#include "store/checksum.h"
 #include "store/store_private.h"
 
 #include <fcntl.h>
@@ -343,7 +343,8 @@ static void make_batch (struct buf *b, const char *text)
     struct record chunk = { .kind = RECORD_CHUNK, .id = root_digest (text),
                             .place = { .size = strlen (text),
                                        .stored = strlen (text),
-                                       .form = FORM_PLAIN } };
+                                       .form = FORM_PLAIN },
+                            .sum = checksum_add (0, text, strlen (text)) };
     struct record item = item_record ("j", "a", text);
 
     buf_init (b, 1 << 20);

@@ -7,8 +7,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#define CHUNK_HEAD 66           // bytes of the record of a chunk
-
 static int syncs_fail;          // so many of directories
 
 int __real_fileio_sync_dir (const char *path, struct err *err);
@@ -68,7 +66,7 @@ static void test_unacknowledged (void **state)
     assert_int_equal (put_item (r, &b, "whole", NULL), 0);
     whole = segment_size (r);
     assert_int_equal (put_item (r, &c, "half", NULL), 0);
-    cut_segment (r, whole + CHUNK_HEAD + 3);
+    cut_segment (r, whole + RECORD_CONTENT_SIZE + 3);
     root_close (r);
     root_open (r);
     assert_int_equal (store_recovered (r->s).records, 2);
@@ -137,7 +135,7 @@ static void test_older_ledger (void **state)
     for (int i = 0; i < 2; i++) {       // its record, then that of its chunk
         put_back (r, true);
         flip_segment (r, i == 0 ? second - 1 : first + 9);
-        between = second - first - (i == 0 ? CHUNK_HEAD + 7 : 0);
+        between = second - first - (i == 0 ? RECORD_CONTENT_SIZE + 7 : 0);
         root_open (r);
         did = store_recovered (r->s);
         assert_int_equal (did.records, i == 0 ? 3 : 2);
@@ -532,6 +530,11 @@ static void test_large (void **state)
     assert_memory_equal (got, bytes + CONTENT_CHUNK - 2000, 6000);
     assert_int_equal (from.read (&from, got, 10, LARGE - 9), -ENODATA);
     store_reader_destroy (reader);
+    assert_int_equal (store_check_content (r->s, r->l, &id, &place, NULL), 0);
+    flip_segment (r, (off_t)place.offset - 1);  // in the record of the list
+    assert_int_equal (store_check_content (r->s, r->l, &id, &place, NULL),
+                      -EBADMSG);
+    flip_segment (r, (off_t)place.offset - 1);
     flip_segment (r, 500000);   // in the first chunk
     assert_int_equal (store_check_content (r->s, r->l, &id, &place, NULL),
                       -EBADMSG);
