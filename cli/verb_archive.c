@@ -51,7 +51,7 @@ static const struct option_spec options[] = {
     OPTION (TEXT, "compress", 0, struct archive_options, compress, "CODEC",
       "lz4", NULL, PACK_COMPRESS_HELP),
     OPTION_NUMBER ("threads", 'j', struct archive_options, threads, "N", NULL,
-      NULL, 1, 64, "add: threads. Without it: one for each CPU."),
+      NULL, 1, 64, "add, get: threads. Without it: one for each CPU."),
     OPTION_SWITCH ("apply", 0, struct archive_options, apply,
       "rm, prune, gc: do it. Without this, only what would happen is printed."),
     OPTION (TEXT, "keep-days", 0, struct archive_options, prune.keep_days, "N",
@@ -404,6 +404,7 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (argv[0], "export") == 0)
         return archive_export (opt, a, argv[1], argv[2]);
+    a->threads = (unsigned)opt->threads;
     return archive_get_files (opt, a, argc - 1, argv + 1);
 }
 

@@ -3,8 +3,8 @@
  */
 #include "archive/archive.h"
 
+#include "base/thread.h"
 #include "base/vec.h"
-
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define MIN_CHUNKS 2            // that are worth a thread
 
 struct checked {
     uint64_t id[DIGEST_SIZE / 8];
@@ -42,6 +44,9 @@ int archive_open (const char *root, struct archive *a, struct err *err)
 void archive_close (struct archive *a)
 {
     store_reader_destroy (a->in);
+    for (unsigned t = 0; t < ARCHIVE_THREADS - 1; t++)
+        store_reader_destroy (a->more[t]);
+    memset (a->more, 0, sizeof (a->more));
     store_content_fini (&a->content);
     store_close (a->store);
     ledger_close (a->ledger);
@@ -160,11 +165,6 @@ int archive_check (struct archive *a, const struct ledger_item *item,
     return rc;
 }
 
-static int write_bytes (void *arg, const void *bytes, size_t size)
-{
-    return fileio_write_all (*(const int *)arg, bytes, size);
-}
-
 int archive_read (struct archive *a, const struct ledger_item *item,
                   store_bytes_fn *fn, void *arg, struct err *err)
 {
@@ -263,9 +263,57 @@ int archive_write (const struct tree *to, const char *path,
     return rc;
 }
 
+/* What a thread writes. */
+struct filling {
+    struct store_reader *in;
+    const struct store_content *content;
+    int out;
+};
+
+static int fill_chunk (void *state, size_t i, struct err *err)
+{
+    const struct filling *f = state;
+    const void *bytes;
+    int rc = store_reader_check_chunk (f->in, i, &bytes, err);
+
+    if (rc < 0)
+        return rc;
+    rc = fileio_pwrite_all (f->out, bytes,
+                            (size_t)store_chunk_at (f->content, i)->place.size,
+                            (off_t)i * CONTENT_CHUNK);
+    return rc < 0 ? err_sys (err, -rc, "cannot copy") : 0;
+}
+
+/* Threads that have some chunks each. */
+static unsigned threads_for (const struct archive *a)
+{
+    long n = a->threads > 0 ? (long)a->threads
+                            : sysconf (_SC_NPROCESSORS_ONLN);
+    size_t most = a->content.n / MIN_CHUNKS;
+
+    n = n < ARCHIVE_THREADS ? n : ARCHIVE_THREADS;
+    n = (size_t)n < most ? n : (long)most;
+    return n > 0 ? (unsigned)n : 1;
+}
+
 static int fill_from_store (void *arg, int out, struct err *err)
 {
-    return store_reader_check (arg, write_bytes, &out, NULL, err);
+    struct archive *a = arg;
+    const struct thread_pieces pieces = { .n = a->content.n,
+                                          .work = fill_chunk };
+    struct filling each[ARCHIVE_THREADS] = { { a->in, &a->content, out } };
+    void *states[ARCHIVE_THREADS] = { &each[0] };
+    unsigned n = threads_for (a);
+    int rc = 0;
+
+    for (unsigned t = 1; t < n && rc == 0; t++) {
+        if (!a->more[t - 1])
+            rc = store_reader_create (a->store, &a->content, &a->more[t - 1],
+                                      err);
+        each[t] = (struct filling){ a->more[t - 1], &a->content, out };
+        states[t] = &each[t];
+    }
+    return rc < 0 ? rc : thread_each (&pieces, states, n, err);
 }
 
 int archive_get (struct archive *a, const struct ledger_item *item,
@@ -275,5 +323,5 @@ int archive_get (struct archive *a, const struct ledger_item *item,
     int rc = open_content (a, item, err);
 
     return rc < 0 ? rc : archive_write (to, path, &item->facts, owner,
-                                        fill_from_store, a->in, err);
+                                        fill_from_store, a, err);
 }

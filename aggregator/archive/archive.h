@@ -15,6 +15,8 @@
 #include "store/store.h"
 #include "store/tree.h"
 
+#define ARCHIVE_THREADS 8       // at most, of a large item
+
 struct archive {
     char root[PATH_MAX];
     struct ledger *ledger;
@@ -25,7 +27,9 @@ struct archive {
     struct map checked;         // chunks, and the result of their check
     uint64_t read;              // bytes that archive_check has read
     struct store_content content;       // the last one that was read, ...
-    struct store_reader *in;    // ... by this, whose buffers stay
+    struct store_reader *in;    // ... by this, whose buffers stay; and by
+    struct store_reader *more[ARCHIVE_THREADS - 1];     // these of threads
+    unsigned threads;           // of archive_get; 0: one for each CPU
 };
 
 /* The reason for an item whose content a check had moved away, of ROOT. */

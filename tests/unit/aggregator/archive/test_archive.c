@@ -3,6 +3,7 @@
 #include "archive/archive_items.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 
 /* A file of the root, by that name. */
 static struct ledger_item raw_item (const char *path, const char *bytes)
@@ -116,10 +117,75 @@ static void test_get (void **state)
     close_archive (r, &a, &list);
 }
 
+#define CHUNKS 7                // and some bytes
+
+/* A committed item of some chunks, each of one letter. */
+static void enter_chunks (struct root *r, struct ledger_item *item)
+{
+    const uint64_t size = CHUNKS * (uint64_t)CONTENT_CHUNK + 10;
+    char *bytes = malloc (CONTENT_CHUNK);
+    struct digest ids[CHUNKS + 1];
+    struct ledger_place place;
+
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    for (int i = 0; i <= CHUNKS; i++) {
+        size_t n = i < CHUNKS ? CONTENT_CHUNK : 10;
+
+        memset (bytes, 'a' + i, n);
+        assert_int_equal (digest_of (bytes, n, &ids[i]), 0);
+        assert_int_equal (store_put_chunk (r->s, &ids[i], n, CODEC_PLAIN, bytes,
+                                           n, &place, NULL), 0);
+        assert_int_equal (ledger_add_content (r->l, &ids[i], &place, NULL), 0);
+    }
+    free (bytes);
+    assert_int_equal (content_list_id (ids, CHUNKS + 1, &item->content), 0);
+    assert_int_equal (store_put_list (r->s, &item->content, size, ids,
+                                      CHUNKS + 1, &place, NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &item->content, &place, NULL),
+                      0);
+    assert_int_equal (ledger_add_item (r->l, item, NULL), 1);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+}
+
+/* Some threads write a large file, each chunk where it belongs. */
+static void test_get_large (void **state)
+{
+    struct ledger_item item = raw_item ("x", "");
+    struct root *r = *state;
+    struct archive_items list;
+    char dir[PATH_MAX], path[PATH_MAX + 8], letter;
+    struct archive a;
+    struct stat st;
+    struct tree to;
+    int fd;
+
+    enter_chunks (r, &item);
+    (void)snprintf (dir, sizeof (dir), "%s/out", r->dir);
+    assert_int_equal (mkdir (dir, 0700), 0);
+    assert_int_equal (tree_open (&to, dir, NULL), 0);
+    open_archive (r, &a, &list);
+    archive_item (&list, 0, &item);
+    a.threads = 3;
+    assert_int_equal (archive_get (&a, &item, &to, "got", false, NULL), 0);
+    (void)snprintf (path, sizeof (path), "%s/got", dir);
+    assert_int_equal (stat (path, &st), 0);
+    assert_int_equal (st.st_size, CHUNKS * CONTENT_CHUNK + 10);
+    assert_true ((fd = open (path, O_RDONLY)) >= 0);
+    for (off_t at = 0; at < st.st_size; at += CONTENT_CHUNK / 2) {
+        assert_int_equal (pread (fd, &letter, 1, at), 1);
+        assert_int_equal (letter, 'a' + at / CONTENT_CHUNK);
+    }
+    (void)close (fd);
+    tree_close (&to);
+    close_archive (r, &a, &list);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_checked_once), ROOT_TEST (test_get),
+        ROOT_TEST (test_get_large),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
