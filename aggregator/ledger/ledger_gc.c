@@ -131,16 +131,10 @@ static int each_content (struct db_rows r, struct digest *last,
 int ledger_each_unused_list (struct ledger *l, struct digest *id,
                              ledger_content_fn *fn, void *arg, struct err *err)
 {
-    bool was = l->marking;
-    int rc;
-
-    l->marking = false;         // 'fn' looks up chunks to free them
-    rc = each_content (ledger_rows (l, err, "SELECT id, " PLACE " FROM "
-                                    "main.content c WHERE form=16 AND id>?1 "
-                                    "AND NOT " IS_USED " ORDER BY id", id), id,
-                       fn, arg, err);
-    l->marking = was;
-    return rc;
+    return each_content (ledger_rows (l, err, "SELECT id, " PLACE " FROM "
+                                      "main.content c WHERE form=16 AND "
+                                      "id>?1 AND NOT " IS_USED " ORDER BY id",
+                                      id), id, fn, arg, err);
 }
 
 struct walking {

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -266,6 +267,8 @@ static void test_stalls (void **state)
         if ((pid = fork ()) == 0) {
             volatile bool busy = !waits;
 
+            // a test that fails leaves nobody who has its pipes open
+            (void)prctl (PR_SET_PDEATHSIG, SIGKILL);
             while (busy)
                 ;
             (void)pause ();
