@@ -53,19 +53,28 @@ int ledger_choose_job (struct ledger *l, struct ledger_item *item,
 /* Of a job's versions of one place, rank and name the newest counts, separately
  * for each path; among equals the last one to arrive.
  */
-int ledger_settle_versions (struct ledger *l, const char *job, const char *dir,
-                            int64_t rank, const char *capture, struct err *err)
+#define SETTLE(which) \
+    "UPDATE item SET superseded=1-superseded, sum=~sum WHERE job=?1 AND " \
+    "kind IN (1, 2) AND rank=?3 AND capture=?4 AND place=?2 AND " which \
+    "superseded<>EXISTS (SELECT 1 FROM item n WHERE n.job=item.job AND " \
+    "n.kind=item.kind AND n.rank=item.rank AND n.capture=item.capture AND " \
+    "n.path=item.path AND n.place=item.place AND (n.newest_ns>" \
+    "item.newest_ns OR (n.newest_ns=item.newest_ns AND (n.received_ns>" \
+    "item.received_ns OR (n.received_ns=item.received_ns AND n.seq>" \
+    "item.seq)))))"
+
+static int settle_capture (struct ledger *l, const char *job,
+                           const struct ledger_assignment *a, struct err *err)
 {
-    return ledger_do (l, err,
-        "UPDATE item SET superseded=1-superseded, sum=~sum WHERE job=?1 AND "
-        "kind IN (1, 2) AND rank=?3 AND capture=?4 AND place=?2 AND "
-        "superseded<>EXISTS (SELECT 1 FROM item n WHERE n.job=item.job AND "
-        "n.kind=item.kind AND n.rank=item.rank AND n.capture=item.capture AND "
-        "n.path=item.path AND n.place=item.place AND (n.newest_ns>"
-        "item.newest_ns OR (n.newest_ns=item.newest_ns AND (n.received_ns>"
-        "item.received_ns OR (n.received_ns=item.received_ns AND n.seq>"
-        "item.seq)))))",
-        job, dir, rank, capture);
+    return ledger_do (l, err, SETTLE (""), job, a->dir, a->rank, a->capture);
+}
+
+int ledger_settle_path (struct ledger *l, const char *job, const char *dir,
+                        int64_t rank, const char *capture, const char *path,
+                        struct err *err)
+{
+    return ledger_do (l, err, SETTLE ("path=?5 AND "), job, dir, rank, capture,
+                      path);
 }
 
 /* ---- assigning ---- */
@@ -166,13 +175,11 @@ static int assign (struct ledger *l, void *arg, struct err *err)
         return write_row (l, a, err);
     if ((rc = write_row (l, a, err)) == 0 &&
         (rc = move_items (l, a, err)) == 0)
-        rc = ledger_settle_versions (l, a->job, a->dir, a->rank, a->capture,
-                                     err);
+        rc = settle_capture (l, a->job, a, err);
     if (rc == 0)
         rc = ledger_set_built (l, a->job, 0, NULL, err);
     if (rc == 0 && had &&
-        (rc = ledger_settle_versions (l, was.job, a->dir, a->rank, a->capture,
-                                      err)) == 0)
+        (rc = settle_capture (l, was.job, a, err)) == 0)
         rc = ledger_set_built (l, was.job, 0, NULL, err);
     return rc < 0 ? rc : 1;
 }

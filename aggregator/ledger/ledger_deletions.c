@@ -282,8 +282,8 @@ static int restore_older (struct ledger *l, const struct ledger_deletion *d,
         return 0;
     if (*d->dir)                // without a job none superseded another
         return strcmp (f->job, d->scope) == 0
-            ? 0 : ledger_settle_versions (l, f->job, d->dir, d->rank,
-                                          d->capture, err);
+            ? 0 : ledger_settle_path (l, f->job, d->dir, d->rank, d->capture,
+                                      f->path, err);
     return ledger_do (l, err, "UPDATE item SET superseded=0, sum=~sum WHERE "
                       "superseded=1 AND seq=(SELECT seq FROM item WHERE job=?1 "
                       "AND kind=+?2 AND rank=?3 AND capture=?4 AND path=?5 AND "

@@ -353,7 +353,8 @@ static int add_version (struct ledger *l, const struct ledger_item *item,
         return rc;
     if ((rc = insert_item (l, &i, false, err)) > 0 &&
         strcmp (i.job, i.scope) != 0 &&
-        ledger_settle_versions (l, i.job, i.dir, i.rank, i.capture, err) < 0)
+        ledger_settle_path (l, i.job, i.dir, i.rank, i.capture, i.path,
+                            err) < 0)
         return -EIO;
     return rc;
 }

@@ -121,11 +121,12 @@ int ledger_note_deleted (struct ledger *l, struct err *err);
 int64_t ledger_last_seq (struct ledger *l);
 
 /* ledger_assign.c: when an item with a place was entered or forgotten, decide
- * which versions of its job count.
+ * which versions of its path count in the job.  A capture may have very many
+ * files: the others are not looked at.
  */
-int ledger_settle_versions (struct ledger *l, const char *job, const char *dir,
-                            int64_t rank, const char *capture,
-                            struct err *err);
+int ledger_settle_path (struct ledger *l, const char *job, const char *dir,
+                        int64_t rank, const char *capture, const char *path,
+                        struct err *err);
 
 /* content_restored.c: record which items have lost their content, and that some
  * of it is here again.

@@ -28,7 +28,8 @@ static const char schema_sql[] =
     " rows INTEGER NOT NULL, mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,"
     " uid INTEGER NOT NULL, gid INTEGER NOT NULL);"
     "CREATE INDEX item_identity ON item(job, kind, rank, capture, path);"
-    "CREATE INDEX item_place ON item(scope, place, capture) WHERE place<>'';"
+    "CREATE INDEX item_place ON item(scope, place, capture, path) WHERE"
+    " place<>'';"
     "CREATE INDEX item_sender ON item(job, rank, who) WHERE kind=1 AND"
     " who<>'';"
     // claims about a job, the last item (seq) in its result, and the digest

@@ -2,6 +2,7 @@
  * job's id, and the jobs that it is given to */
 #include "aggregator/ledger/ledger_check.h"
 
+#include "ledger/ledger_private.h"
 #include "store/db.h"
 
 #define SCOPE "default"
@@ -332,6 +333,46 @@ static void test_damage (void **state)
     }
 }
 
+static int count_step (void *arg)
+{
+    ++*(unsigned *)arg;
+    return 0;
+}
+
+/* Enter 'n' files of one capture; what the last one costs, in instructions of
+ * SQLite.
+ */
+static unsigned cost_of_file (struct root *r, struct ledger_item *item,
+                              unsigned n)
+{
+    unsigned entered = 0, steps = 0;
+
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    while (entered < n) {
+        steps = 0;
+        (void)snprintf (item->path, sizeof (item->path), "f%u", entered++);
+        sqlite3_progress_handler (r->l->db, 1, count_step, &steps);
+        assert_int_equal (ledger_add_item (r->l, item, NULL), 1);
+        sqlite3_progress_handler (r->l->db, 0, NULL, NULL);
+    }
+    ledger_rollback (r->l);
+    return steps;
+}
+
+/* A capture of 20,000 files would take hours if each file looked at all. */
+static void test_many_files (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item item = of_place (A, "c", "one", 9);
+    unsigned few;
+
+    item.kind = ITEM_RAW;
+    assert_int_equal (give (r, A, "c", 9, "job"), 1);
+    few = cost_of_file (r, &item, 20);
+    assert_true (few > 0);
+    assert_true (cost_of_file (r, &item, 500) < 2 * few);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,7 +380,7 @@ int main (void)
         ROOT_TEST (test_raw_follows), ROOT_TEST (test_rebuilds),
         ROOT_TEST (test_records), ROOT_TEST (test_damage),
         ROOT_TEST (test_senders), ROOT_TEST (test_shared_directory),
-        ROOT_TEST (test_sender_of_given),
+        ROOT_TEST (test_sender_of_given), ROOT_TEST (test_many_files),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
