@@ -1,11 +1,11 @@
 /* cli/jobs_list.c - the jobs of a root, for the verbs that list them */
 #include "jobs_list.h"
-#include "run/run.h"
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "builder/build.h"
+#include "postgres/facts.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -33,42 +33,7 @@ int cli_filter_read (const struct command_spec *c, const struct cli_filter *f,
     return 0;
 }
 
-/* ---- opening ---- */
-
-int cli_jobs_open (const struct command_spec *c, const char *root,
-                   struct cli_jobs *ret)
-{
-    char path[PATH_MAX], dir[PATH_MAX], db[PATH_MAX] = "";
-    struct err err = { "" };
-    int rc;
-
-    *ret = (struct cli_jobs){ .ledger = NULL };
-    if (!fileio_join (path, sizeof (path), root, "ledger.db"))
-        return cli_fail (c, EX_NOINPUT, "path is too long: %s", root);
-    if ((rc = ledger_open_quick (path, &ret->ledger, &err)) < 0)
-        return cli_no_root (c, root, rc, &err);
-    // the result of the run that owns the root
-    if (!fileio_join (dir, sizeof (dir), root, "..") ||
-        run_result_db (dir, db) < 0)
-        db[0] = '\0';
-    if (rc == 0)
-        rc = catalogue_open (root, ret->ledger, *db ? db : NULL,
-                             &ret->catalogue, &err);
-    if (rc == 0) {
-        ledger_end_read (ret->ledger);  // or whoever pages holds back its log
-        catalogue_show_only (ret->catalogue, cli_visible_to ());
-        return 0;
-    }
-    cli_jobs_close (ret);
-    return cli_fail (c, cli_input_status (rc), "%s", err.text);
-}
-
-void cli_jobs_close (struct cli_jobs *j)
-{
-    catalogue_close (j->catalogue);
-    ledger_close (j->ledger);
-    *j = (struct cli_jobs){ .ledger = NULL };
-}
+/* ---- errors ---- */
 
 int cli_jobs_failed (const struct command_spec *c, int rc,
                      const struct err *err)
@@ -232,14 +197,26 @@ static int put_clock (void *arg, const struct ledger_clock *c)
     return 0;
 }
 
+static int each_claim (const struct cli_jobs *jobs, const char *job,
+                       int (*fn) (void *arg, const struct size_claim *w),
+                       void *arg, struct err *err)
+{
+    return jobs->ledger
+               ? ledger_each_claim (jobs->ledger, job, fn, arg, err)
+               : facts_each_claim (jobs->catalogue, job, fn, arg, err);
+}
+
 void cli_claims_to_json (struct json_out *out, const struct cli_jobs *jobs,
                          const char *job)
 {
     json_out_open_of (out, "words", '[');
-    (void)ledger_each_claim (jobs->ledger, job, put_claim, out, NULL);
+    (void)each_claim (jobs, job, put_claim, out, NULL);
     json_out_close (out, ']');
     json_out_open_of (out, "clocks", '[');
-    (void)ledger_each_clock (jobs->ledger, job, put_clock, out, NULL);
+    if (jobs->ledger)
+        (void)ledger_each_clock (jobs->ledger, job, put_clock, out, NULL);
+    else
+        (void)facts_each_clock (jobs->catalogue, job, put_clock, out, NULL);
     json_out_close (out, ']');
 }
 
@@ -262,5 +239,5 @@ static int print_claim (void *arg, const struct size_claim *w)
 int cli_print_claims (const struct cli_jobs *jobs, const char *job,
                       struct err *err)
 {
-    return ledger_each_claim (jobs->ledger, job, print_claim, NULL, err);
+    return each_claim (jobs, job, print_claim, NULL, err);
 }

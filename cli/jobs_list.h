@@ -5,6 +5,7 @@
 #include "cli.h"
 
 #include "catalogue/catalogue.h"
+#include "jobs/open_jobs.h"
 #include "json/json_out.h"
 
 /* Which jobs: values of the options below. */
@@ -30,18 +31,6 @@ struct cli_filter {
 /* Check the values: 0, or an exit status after a message. */
 int cli_filter_read (const struct command_spec *c, const struct cli_filter *f,
                      struct catalogue_filter *ret);
-
-struct cli_jobs {
-    struct ledger *ledger;
-    struct catalogue *catalogue;
-};
-
-/* Open the ledger and the catalogue of a root: 0, or an exit status after a
- * message.
- */
-int cli_jobs_open (const struct command_spec *c, const char *root,
-                   struct cli_jobs *ret);
-void cli_jobs_close (struct cli_jobs *j);
 
 /* Say why catalogue_each, or what is like it, failed: an exit status. */
 int cli_jobs_failed (const struct command_spec *c, int rc,

@@ -1,6 +1,7 @@
 /* cli/rollcall_main.c - the main program: rollcall VERB ... */
 #include "cli.h"
 #include "interchange/backup_verbs.h"
+#include "jobs/verb_push.h"
 
 #include "base/log.h"
 #include "base/utf8.h"
@@ -35,6 +36,8 @@ static const struct verb verbs[] = {
       "show what is known of a job of an aggregator" },
     { "trend", verb_trend,
       "show how an aggregator's jobs change over weeks" },
+    { "push", verb_push,
+      "push what is known of an aggregator's jobs into PostgreSQL" },
     { "clean", verb_clean,
       "show or remove the files that finished runs have left here" },
     { "archive", verb_archive,

@@ -23,6 +23,7 @@
 struct jobs_options {
     const char *root, *job, *state;
     struct cli_filter filter;
+    struct cli_postgres postgres;
     int64_t expect;             // -1: not said
     int64_t width;
     bool json;
@@ -37,6 +38,7 @@ static const struct option_spec options[] = {
       "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
       "and captures report. 0 undoes that, -1 changes nothing."),
     CLI_FILTER_OPTIONS (struct jobs_options, filter),
+    CLI_POSTGRES_OPTIONS (struct jobs_options, postgres),
     CLI_STATE_OPTION (struct jobs_options, state,
       "Local directory of runs, as in rollcall run."),
     CLI_WIDTH_OPTION (struct jobs_options),
@@ -184,6 +186,7 @@ static void add_runs (const struct jobs_options *opt, struct json *doc)
     struct err err = { "" };
 
     if (opt->job || is_filtered (opt) || cli_is_view () ||
+        opt->postgres.uri ||
         run_state_dir (opt->state, state, NULL) < 0 ||
         !realpath (state, path) || is_of_run (opt->root, path))
         return;
@@ -336,10 +339,9 @@ static int count_job (void *arg, const struct catalogue_job *j)
 static int list_table (const struct jobs_options *opt, struct listing *l,
                        const struct catalogue_filter *f, struct err *err)
 {
-    const struct catalogue_filter all = { .brief = true };
     struct catalogue_filter brief = *f;
     char why[64] = "";
-    size_t n = 0;
+    int64_t n;
     int rc, failed;
 
     if (!(l->g = grid_create (stdout, GRID_TABLE, cli_width (opt->width))))
@@ -348,9 +350,11 @@ static int list_table (const struct jobs_options *opt, struct listing *l,
     put_head (l, cli_width (opt->width));
     brief.brief = true;
     rc = catalogue_each (l->jobs->catalogue, &brief, list_job, l, err);
-    if (rc == 0 && l->n == 0 && is_filtered (opt) &&
-        catalogue_each (l->jobs->catalogue, &all, count_job, &n, NULL) == 0)
-        PRINT (why, "none of %zu job%s matches", n, units_s (n));
+    if (rc == 0 && l->n == 0 && is_filtered (opt)) {
+        n = catalogue_count (l->jobs->catalogue);
+        PRINT (why, "none of %lld job%s matches", (long long)n,
+               units_s ((uint64_t)n));
+    }
     failed = rc == 0 && (!opt->job || l->n > 0)
                  ? grid_finish_why (l->g, *why ? why : NULL) : 0;
     grid_destroy (l->g);
@@ -397,6 +401,8 @@ static int list_all (const struct jobs_options *opt,
     int rc = opt->job ? catalogue_each (jobs->catalogue, f, count_job, &n, &err)
                       : catalogue_check (jobs->catalogue, f, &err);
 
+    if (rc == 0 && opt->job && n == 0 && opt->postgres.uri)
+        return FAIL (EX_NOINPUT, "no job %s there", opt->job);
     if (rc == 0 && opt->job && n == 0)
         return cli_no_job (&jobs_command, opt->root, opt->job,
                            f->where || f->since_ns || f->user || f->tag ||
@@ -498,9 +504,9 @@ static int correct (const struct jobs_options *opt, int argc, char **argv)
         return FAIL (EXIT_USAGE, "unknown command jobs %s: use merge or split; "
                      "rollcall show JOB has one job (%s --help says more)",
                      argv[0], jobs_command.name);
-    if (opt->job || opt->expect >= 0)
-        return FAIL (EXIT_USAGE, "%s: --job and --expect cannot be used with "
-                     "it",
+    if (opt->job || opt->expect >= 0 || opt->postgres.uri)
+        return FAIL (EXIT_USAGE, "%s: --job, --expect and --postgres cannot be "
+                     "used with it",
                      argv[0]);
     if (argc < 3)
         return FAIL (EXIT_USAGE, merges ? "merge: name two jobs"
@@ -563,19 +569,27 @@ int verb_jobs (int argc, char **argv)
     if (opt.job && !cli_valid_job (opt.job))
         return FAIL (EXIT_USAGE, "--job: \"%s\" is not the name of a job",
                      opt.job);
+    if (opt.expect >= 0 && opt.postgres.uri)
+        return FAIL (EXIT_USAGE, "--expect changes a root, not --postgres");
     if (opt.expect >= 0 && !opt.job)
         return FAIL (EXIT_USAGE, "--expect needs --job");
     if (opt.expect >= 0)
         return expect (&opt);
     if ((status = cli_filter_read (&jobs_command, &opt.filter, &filter)) != 0)
         return status;
-    if (cli_needs_view (opt.root)) {
+    if (opt.postgres.cluster && !opt.postgres.uri)
+        return FAIL (EXIT_USAGE, "--cluster is for --postgres");
+    if (!opt.postgres.uri && cli_needs_view (opt.root)) {
         opt.width = (int64_t)cli_width (opt.width);     // of this terminal
         return cli_view (&jobs_command, opt.root, &opt, 0, NULL);
     }
-    if (has_no_service (&opt) && !is_filtered (&opt))
+    if (!opt.postgres.uri && has_no_service (&opt) && !is_filtered (&opt))
         return list_runs (&opt);
-    if ((status = cli_jobs_open (&jobs_command, opt.root, &jobs)) != 0)
+    status = opt.postgres.uri
+                 ? cli_jobs_open_postgres (&jobs_command, &opt.postgres,
+                                           filter.since_ns, false, &jobs)
+                 : cli_jobs_open (&jobs_command, opt.root, &jobs);
+    if (status != 0)
         return status;
     filter.job = opt.job;
     status = list_all (&opt, &filter, &jobs);

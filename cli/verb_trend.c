@@ -18,6 +18,7 @@
 struct trend_options {
     const char *root, *by, *html;
     struct cli_filter filter;
+    struct cli_postgres postgres;
     bool json, foreign;
 };
 
@@ -26,6 +27,7 @@ static const struct option_spec options[] = {
     OPTION (TEXT, "by", 'b', struct trend_options, by, "KEY", "week", NULL,
       "One row for each: day, week, month, tag, user or host."),
     CLI_FILTER_OPTIONS (struct trend_options, filter),
+    CLI_POSTGRES_OPTIONS (struct trend_options, postgres),
     OPTION (TEXT, "html", 0, struct trend_options, html, "FILE", NULL, NULL,
       "Write one page with charts that link to the report of each job. It "
       "replaces FILE."),
@@ -315,12 +317,18 @@ int verb_trend (int argc, char **argv)
         return status;
     if (opt.html && !*opt.html)
         return FAIL (EXIT_USAGE, "--html: FILE is empty");
-    if (!opt.html && cli_needs_view (opt.root))
+    if (opt.postgres.cluster && !opt.postgres.uri)
+        return FAIL (EXIT_USAGE, "--cluster is for --postgres");
+    if (!opt.html && !opt.postgres.uri && cli_needs_view (opt.root))
         return cli_view (&trend_command, opt.root, &opt, 0, NULL);
     if (opt.html && stat (opt.html, &st) == 0 && S_ISDIR (st.st_mode))
         return FAIL (EXIT_USAGE, "%s is a directory: give --html a file",
                      opt.html);
-    if ((status = cli_jobs_open (&trend_command, opt.root, &jobs)) != 0)
+    status = opt.postgres.uri
+                 ? cli_jobs_open_postgres (&trend_command, &opt.postgres,
+                                           filter.since_ns, true, &jobs)
+                 : cli_jobs_open (&trend_command, opt.root, &jobs);
+    if (status != 0)
         return status;
     status = show (&opt, &jobs, &filter, by);
     cli_jobs_close (&jobs);

@@ -212,6 +212,29 @@ int catalogue_open (const char *root, struct ledger *ledger,
     return 0;
 }
 
+int catalogue_open_copy (struct catalogue **ret, struct err *err)
+{
+    struct catalogue *c = calloc (1, sizeof (*c));
+    int rc;
+
+    if (!c)
+        return err_set (err, ENOMEM, "no memory for a list of jobs");
+    c->jobs_fd = -1;
+    c->is_copy = true;
+    if ((rc = open_db (c, ":memory:", SQLITE_OPEN_READWRITE, err)) == 0)
+        rc = catalogue_create (c->db, err);
+    if (rc < 0)
+        catalogue_close (c);
+    else
+        *ret = c;
+    return rc;
+}
+
+void catalogue_set_beyond (struct catalogue *c, struct catalogue_beyond all)
+{
+    c->beyond = all;
+}
+
 void catalogue_close (struct catalogue *c)
 {
     if (!c)

@@ -12,6 +12,7 @@
 #define ROLLCALL_CATALOGUE_CATALOGUE_H
 
 #include "ledger/ledger.h"
+#include "store/tree.h"
 
 #include <limits.h>
 #include <sqlite3.h>
@@ -29,6 +30,20 @@ int catalogue_open (const char *root, struct ledger *ledger,
                     const char *run_db, struct catalogue **ret,
                     struct err *err);
 void catalogue_close (struct catalogue *c);     // c may be NULL
+
+/* What a copy lacks of the whole: how many jobs it has, and whether any of them
+ * has a user or a tag.
+ */
+struct catalogue_beyond {
+    int64_t jobs;
+    bool users, tags;
+};
+
+/* An empty catalogue in memory, without a root, that the caller fills with rows
+ * of another one (catalogue_db; the tables are in catalogue_schema.c).
+ */
+int catalogue_open_copy (struct catalogue **ret, struct err *err);
+void catalogue_set_beyond (struct catalogue *c, struct catalogue_beyond all);
 
 /* From now on there are only the jobs of this user, as the ledger says, whatever
  * is asked for; NULL: all.  The name is borrowed.
@@ -86,16 +101,33 @@ int catalogue_each (struct catalogue *c, const struct catalogue_filter *f,
 void catalogue_roll (const struct catalogue_job *j,
                      char out[CATALOGUE_ROLL_MAX]);
 
-/* The path of a job's result; false: there is none. */
+/* The path of a job's result; false: there is none.  Of a copy: on the machine
+ * of the aggregator.
+ */
 bool catalogue_result_path (const struct catalogue *c, const char *job,
                             char path[PATH_MAX]);
+
+/* Open a job's result as it must be by whoever lists it (see summary_read_back):
+ * -ENOENT: there is none; -EBADMSG, -EACCES, -EIO.  And close it; 'r' may be
+ * zeroed.
+ */
+struct catalogue_result {
+    struct tree above;
+    sqlite3 *db;
+};
+int catalogue_result_open (const struct catalogue *c, const char *job,
+                           struct catalogue_result *r);
+void catalogue_result_close (struct catalogue_result *r);
 
 /* Parse a date (2026-11-01, 2026-11-01T09:30:00Z), or how long ago (90m, 12h,
  * 7d, 4w): ns since 1970, UTC.  -EINVAL.
  */
 int catalogue_since (const char *text, int64_t now_ns, int64_t *ret_ns);
 
-/* Whether any job has a user, or a tag: the value of that column. */
+/* How many jobs there are; whether any has a user, or a tag: the value of that
+ * column.
+ */
+int64_t catalogue_count (struct catalogue *c);
 bool catalogue_has_users (struct catalogue *c);
 bool catalogue_has_tags (struct catalogue *c);
 

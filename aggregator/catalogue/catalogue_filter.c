@@ -307,15 +307,26 @@ void catalogue_show_only (struct catalogue *c, const char *user)
     c->visible_to = user;
 }
 
+int64_t catalogue_count (struct catalogue *c)
+{
+    return c->is_copy
+               ? c->beyond.jobs
+               : db_number (db_rows (c->db, NULL, "SELECT count(*) FROM job "
+                                     "WHERE ?1 IS NULL OR owner IS ?1",
+                                     c->visible_to), 0);
+}
+
 bool catalogue_has_users (struct catalogue *c)
 {
-    return c->visible_to || db_int (c->db, "SELECT EXISTS (SELECT 1 FROM job_row WHERE "
+    return c->visible_to || c->beyond.users ||
+           db_int (c->db, "SELECT EXISTS (SELECT 1 FROM job_row WHERE "
                           "ifnull(user, its_user) IS NOT NULL)", 0) != 0;
 }
 
 bool catalogue_has_tags (struct catalogue *c)
 {
-    return c->visible_to || db_int (c->db, "SELECT EXISTS (SELECT 1 FROM job_row WHERE "
+    return c->visible_to || c->beyond.tags ||
+           db_int (c->db, "SELECT EXISTS (SELECT 1 FROM job_row WHERE "
                           "tags<>'')", 0) != 0;
 }
 

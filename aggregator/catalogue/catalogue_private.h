@@ -20,6 +20,8 @@ struct catalogue {
     int jobs_fd;                // ROOT/jobs, or -1
     const char *visible_to;     // a user, or NULL: all
     bool writing;               // in a transaction
+    bool is_copy;               // without a root
+    struct catalogue_beyond beyond;     // of a copy
 };
 
 /* Statements stay prepared as long as it is open. */

@@ -125,19 +125,25 @@ static int clear (struct catalogue *c, int64_t id, struct err *err)
     return rc;
 }
 
-/* Open a result as whoever lists it must: see summary_read_back. */
-static int open_result (const char *path, struct tree *above, sqlite3 **ret)
+static int open_result (const char *path, struct catalogue_result *r)
 {
     char dir[PATH_MAX], held[TREE_HELD_MAX];
     const char *slash = strrchr (path, '/');
     int rc;
 
-    *ret = NULL;
+    *r = (struct catalogue_result){ .above = { .fd = -1 } };
     PRINT (dir, "%.*s", (int)(slash - path), path);
-    if ((rc = tree_open_later (above, dir, 0, NULL)) == 0 &&
-        (rc = tree_hold (above, slash + 1, held, NULL)) == 0)
-        rc = finished_open_analysis (held, ret, NULL);
+    if ((rc = tree_open_later (&r->above, dir, 0, NULL)) == 0 &&
+        (rc = tree_hold (&r->above, slash + 1, held, NULL)) == 0)
+        rc = finished_open_analysis (held, &r->db, NULL);
     return rc;
+}
+
+void catalogue_result_close (struct catalogue_result *r)
+{
+    (void)sqlite3_close (r->db);
+    tree_close (&r->above);
+    r->db = NULL;
 }
 
 /* Whether another try may read the result. */
@@ -153,17 +159,15 @@ static bool is_transient (int rc)
 static int read_result (struct catalogue *c, const struct found *f,
                         struct err *err)
 {
-    struct tree above = { .fd = -1 };
-    sqlite3 *db = NULL;
+    struct catalogue_result r = { .above = { .fd = -1 } };
     int rc = clear (c, f->id, err);
-    int from = rc == 0 && f->path ? open_result (f->path, &above, &db) : 0;
+    int from = rc == 0 && f->path ? open_result (f->path, &r) : 0;
 
-    for (size_t i = 0; i < sizeof (copies) / sizeof (copies[0]) && db &&
+    for (size_t i = 0; i < sizeof (copies) / sizeof (copies[0]) && r.db &&
                        rc == 0 && from == 0; i++)
-        rc = copy_rows (db, copies[i].query, c->db, copies[i].insert, f->id,
+        rc = copy_rows (r.db, copies[i].query, c->db, copies[i].insert, f->id,
                         &from, err);
-    (void)sqlite3_close (db);
-    tree_close (&above);
+    catalogue_result_close (&r);
     return rc < 0 ? rc
                   : catalogue_do (c, err, "UPDATE job_row SET file_ino=?2, "
                                   "file_ns=?3, file_bytes=?4 WHERE id=?1",
@@ -198,8 +202,28 @@ bool catalogue_result_path (const struct catalogue *c, const char *job,
                             char path[PATH_MAX])
 {
     struct stat st;
+    const char *text = NULL;
 
-    return find_result (c, job, &st, path) == 0;
+    if (!c->is_copy)
+        return find_result (c, job, &st, path) == 0;
+    path[0] = '\0';
+    struct db_rows r = db_rows (c->db, NULL, "SELECT path FROM job_row WHERE "
+                                             "name=?1", job);
+    if (db_row (&r, text) && text)
+        (void)snprintf (path, PATH_MAX, "%s", text);
+    (void)db_end (&r);
+    return path[0] != '\0';
+}
+
+int catalogue_result_open (const struct catalogue *c, const char *job,
+                           struct catalogue_result *r)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    *r = (struct catalogue_result){ .above = { .fd = -1 } };
+    return find_result (c, job, &st, path) == 0 && publish_is_our_db (path)
+               ? open_result (path, r) : -ENOENT;
 }
 
 static int add_changed (struct catalogue *c, const char *job,

@@ -68,9 +68,10 @@ aggregator/archive              all net jobs select publish builder ledger
     aggregator/store
 aggregator/job_build            all net jobs select publish builder ledger
     aggregator/store archive
+aggregator/postgres             all net publish query ledger catalogue
 aggregator/interchange          all net ledger aggregator/store fsck archive
 aggregator/service              all net publish findings builder ledger
-    transfer archive job_build catalogue aggregator/store
+    transfer archive job_build catalogue postgres aggregator/store
 
 cli/shared                      all aggregator/query aggregator/builder
     aggregator/ledger aggregator/archive aggregator/store
@@ -82,14 +83,16 @@ cli/run                         all net shared check node_agent/control
 cli/interchange                 all net shared node_agent/extract node_agent/identity
     node_agent/discovery node_agent/spool node_agent/world aggregator/ledger
     aggregator/export aggregator/store aggregator/archive aggregator/interchange
-cli                             all net sqlite_pages cli/interchange cli/shared cli/check cli/run
+cli/jobs                        all net shared cli/run aggregator/ledger
+    aggregator/store aggregator/catalogue aggregator/postgres
+cli                             all net sqlite_pages cli/interchange cli/jobs cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
     node_agent/offline_analysis aggregator/jobs aggregator/select aggregator/publish
     aggregator/query aggregator/html_page aggregator/findings aggregator/compare
     aggregator/export aggregator/builder aggregator/summary aggregator/ledger
     aggregator/store aggregator/fsck aggregator/archive aggregator/catalogue
-    aggregator/trend aggregator/interchange aggregator/job_build
+    aggregator/trend aggregator/interchange aggregator/postgres aggregator/job_build
 '
 
 awk '

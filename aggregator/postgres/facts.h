@@ -1,0 +1,53 @@
+/* aggregator/postgres/facts.h - the facts of a job, as tables
+ *
+ * One list for all: which tables PostgreSQL has, and where their rows come from:
+ * the catalogue of a root, or a job's result.  The tables of the catalogue have
+ * the same columns there, so that its questions get the same answers.
+ */
+#ifndef ROLLCALL_POSTGRES_FACTS_H
+#define ROLLCALL_POSTGRES_FACTS_H
+
+#include "catalogue/catalogue.h"
+
+enum facts_source { FACTS_CATALOGUE, FACTS_RESULT };
+
+struct facts_table {
+    const char *name;           // in schema "rollcall"
+    const char *columns;        // behind "job" and "at"; of "job" behind "id",
+                                // "cluster" and "at"
+    const char *types;          // of these: 'i' bigint, 'f' double precision,
+                                // 't' text
+    enum facts_source source;
+    const char *query;          // SQLite; of the catalogue with the job's id as
+                                // ?1; of "job" with its result's path as ?2
+    const char *into;           // the table of the catalogue, or NULL
+    bool trend;                 // only trend asks for it
+    size_t keys;                // not 0: so many columns are a key, and rows
+                                // with the same one become one row, the sums of
+                                // their other columns
+};
+
+#define FACTS_TABLES 16         // the first is "job"
+extern const struct facts_table facts_tables[FACTS_TABLES];
+
+/* An expression of SQLite (row_sum_register): a checksum of what is known of a
+ * row of job_row, another one after each change.
+ */
+extern const char *const facts_sum;
+
+/* Tables of this connection for what only the ledger knows: temp.claim and
+ * temp.clock, as in facts_tables.
+ */
+int facts_make_temp (sqlite3 *db, struct err *err);
+
+/* The claims of a job's number of ranks and the clocks of its hosts, as
+ * ledger_each_claim and ledger_each_clock, from these tables.
+ */
+int facts_each_claim (struct catalogue *c, const char *job,
+                      int (*fn) (void *arg, const struct size_claim *w),
+                      void *arg, struct err *err);
+int facts_each_clock (struct catalogue *c, const char *job,
+                      int (*fn) (void *arg, const struct ledger_clock *clock),
+                      void *arg, struct err *err);
+
+#endif

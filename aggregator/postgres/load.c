@@ -1,0 +1,178 @@
+/* aggregator/postgres/load.c - PostgreSQL's rows as a catalogue in memory */
+#include "postgres/load.h"
+
+#include "base/buf.h"
+#include "postgres/facts.h"
+#include "postgres/schema.h"
+#include "store/db_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SQL_MAX 8192
+#define SINCE "($1::text IS NULL OR j.cluster=$1) AND ($2::bigint=0 OR " \
+    "greatest(coalesce(j.began_ns, j.first_ns), j.first_ns)>=$2)"
+
+struct load {
+    struct pg *p;
+    sqlite3 *db;
+    const struct load_options *opt;
+    bool prefix;                // names have their cluster in front
+    sqlite3_stmt *st;           // INSERT
+    const char *types;          // behind the first column
+    struct err *err;
+};
+
+/* ---- rows ---- */
+
+static void bind (sqlite3_stmt *st, int at, const struct pg_row *row,
+                  unsigned i, char type)
+{
+    if (pg_is_null (row, i))
+        (void)sqlite3_bind_null (st, at);
+    else if (type == 'i')
+        (void)sqlite3_bind_int64 (st, at, pg_int (row, i));
+    else if (type == 'f')
+        (void)sqlite3_bind_double (st, at, strtod (pg_text (row, i), NULL));
+    else
+        (void)sqlite3_bind_text (st, at, pg_text (row, i), -1,
+                                 SQLITE_TRANSIENT);
+}
+
+static int take_row (void *arg, const struct pg_row *row)
+{
+    struct load *x = arg;
+
+    bind (x->st, 1, row, 0, 'i');
+    for (unsigned i = 1; i < pg_columns (row); i++)
+        bind (x->st, (int)i + 1, row, i, x->types[i - 1]);
+    return db_run (x->st, x->err);
+}
+
+/* The columns of a table, with the cluster in front of names of jobs and hosts. */
+static void put_columns (const struct load *x, const struct facts_table *t,
+                         struct buf *sql)
+{
+    const char *name = t == facts_tables ? "name" : NULL;
+
+    for (const char *p = t->columns; *p;) {
+        size_t n = strcspn (p, ",");
+        bool named = name ? n == strlen (name) && memcmp (p, name, n) == 0
+                          : (n == 4 && memcmp (p, "host", n) == 0) ||
+                                (n == 9 && memcmp (p, "peer_host", n) == 0);
+
+        buf_printf (sql, ", %st.%.*s", named && x->prefix
+                                           ? "j.cluster||'/'||" : "",
+                    (int)n, p);
+        p += n;
+        p += strspn (p, ", ");
+    }
+}
+
+static int load_table (struct load *x, const struct facts_table *t)
+{
+    const char *since;
+    struct buf insert, select;
+    char number[24];
+    int rc;
+
+    PRINT (number, "%lld", (long long)x->opt->since_ns);
+    since = number;
+    buf_init (&insert, SQL_MAX);
+    buf_init (&select, SQL_MAX);
+    buf_printf (&insert, "INSERT INTO %s (%s, %s) VALUES (?1", t->into,
+                t == facts_tables ? "id" : "job", t->columns);
+    for (size_t i = 0; t->types[i]; i++)
+        buf_printf (&insert, ",?%zu", i + 2);
+    buf_put (&insert, ")", 1);
+    buf_printf (&select, "SELECT j.id");
+    put_columns (x, t, &select);
+    if (t == facts_tables)
+        buf_printf (&select, " FROM job t JOIN job j ON j.id=t.id WHERE " SINCE);
+    else
+        buf_printf (&select, " FROM %s t JOIN job j ON j.id=t.job AND j.at=t.at"
+                    " WHERE " SINCE, t->name);
+    x->types = t->types;
+    rc = db_prepare (x->db, buf_text (&insert), &x->st, x->err);
+    if (rc == 0)
+        rc = pg_each (x->p, buf_text (&select), 2,
+                      (const char *const[]){ x->opt->cluster, since },
+                      take_row, x, x->err);
+    (void)sqlite3_finalize (x->st);
+    buf_fini (&insert);
+    buf_fini (&select);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static int take_beyond (void *arg, const struct pg_row *row)
+{
+    struct catalogue_beyond *b = arg;
+
+    b->jobs = pg_int (row, 0);
+    b->users = pg_int (row, 1) != 0;
+    b->tags = pg_int (row, 2) != 0;
+    return 0;
+}
+
+static int read_beyond (struct load *x, struct catalogue *c)
+{
+    struct catalogue_beyond all = { .jobs = 0 };
+    int64_t clusters = 0;
+    int rc = pg_each (x->p, "SELECT count(*), count(coalesce(\"user\", "
+                            "its_user)), count(nullif(tags, '')) FROM job "
+                            "WHERE $1::text IS NULL OR cluster=$1", 1,
+                      &x->opt->cluster, take_beyond, &all, x->err);
+
+    if (rc == 0)
+        rc = pg_number (x->p, "SELECT count(DISTINCT cluster) FROM job", 0,
+                        &clusters, x->err);
+    if (rc == 0 && x->opt->cluster && all.jobs == 0)
+        rc = err_set (x->err, ENOENT, "%s has no jobs of cluster %s",
+                      pg_name (x->p), x->opt->cluster);
+    x->prefix = !x->opt->cluster && clusters > 1;
+    catalogue_set_beyond (c, all);
+    return rc;
+}
+
+static int load_all (struct load *x, struct catalogue *c)
+{
+    int rc = pg_do (x->p, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+                    x->err);
+
+    if (rc == 0)
+        rc = schema_check (x->p, x->err);
+    if (rc == 0)
+        rc = read_beyond (x, c);
+    for (size_t i = 0; i < FACTS_TABLES && rc == 0; i++) {
+        if (facts_tables[i].into && (x->opt->trend || !facts_tables[i].trend))
+            rc = load_table (x, &facts_tables[i]);
+    }
+    return rc < 0 ? rc : pg_do (x->p, "COMMIT", x->err);
+}
+
+int load_catalogue (struct pg *p, const struct load_options *opt,
+                    struct catalogue **ret, struct err *err)
+{
+    struct load x = { .p = p, .opt = opt, .err = err };
+    struct catalogue *c;
+    int rc = catalogue_open_copy (&c, err);
+
+    if (rc < 0)
+        return rc;
+    x.db = catalogue_db (c);
+    rc = facts_make_temp (x.db, err);
+    if (rc == 0)
+        rc = db_exec (x.db, "BEGIN", err);
+    if (rc == 0)
+        rc = load_all (&x, c);
+    if (rc == 0)
+        rc = db_exec (x.db, "COMMIT", err);
+    if (rc < 0)
+        catalogue_close (c);
+    else
+        *ret = c;
+    return rc;
+}

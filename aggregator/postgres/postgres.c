@@ -1,0 +1,282 @@
+/* aggregator/postgres/postgres.c - a connection to PostgreSQL */
+#include "postgres/postgres.h"
+
+#include <errno.h>
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+// of a connection that nobody answers
+#define CONNECT_S "10"
+#define SILENT_MS "60000"
+// for a lock: a long question of another keeps one at most so long
+#define SET_UP "SET client_min_messages=error; SET timezone='UTC'; " \
+    "SET search_path=rollcall, pg_catalog; SET lock_timeout='10s'"
+
+struct pg {
+    PGconn *conn;
+    char name[PG_NAME_MAX];
+};
+
+struct pg_row {
+    const PGresult *res;
+    int at;
+};
+
+/* ---- errors ---- */
+
+static const struct {
+    const char *state;          // what an SQLSTATE begins with
+    int errnum;
+} states[] = {
+    { "08", EAGAIN }, { "57", EAGAIN }, { "40", EAGAIN }, { "55P03", EAGAIN },
+    { "53100", ENOSPC }, { "53", EAGAIN }, { "42501", EACCES },
+    { "28", EACCES }, { "3D", ENOENT }, { "3F", ENOENT }, { "42P01", ENOENT },
+    { "42704", ENOENT },
+};
+
+static int errnum_of (const char *state)
+{
+    for (size_t i = 0; i < sizeof (states) / sizeof (states[0]); i++) {
+        if (strncmp (state, states[i].state, strlen (states[i].state)) == 0)
+            return states[i].errnum;
+    }
+    return EIO;
+}
+
+/* The first line of a message, without "ERROR:  ". */
+static int say (const struct pg *p, int errnum, const char *message,
+                struct err *err)
+{
+    const char *text = strncmp (message, "ERROR:", 6) == 0 ? message + 6
+                                                           : message;
+
+    text += strspn (text, " ");
+    return err_set (err, errnum, "%s: %.*s", p->name,
+                    (int)strcspn (text, "\n"), text);
+}
+
+static int fail (struct pg *p, const PGresult *res, struct err *err)
+{
+    const char *state = res ? PQresultErrorField (res, PG_DIAG_SQLSTATE) : NULL;
+    const char *text = PQerrorMessage (p->conn);
+
+    if (PQstatus (p->conn) == CONNECTION_BAD)
+        return say (p, EAGAIN, *text ? text : "the connection is lost", err);
+    return say (p, state ? errnum_of (state) : EIO,
+                res && *PQresultErrorMessage (res) ? PQresultErrorMessage (res)
+                                                   : text, err);
+}
+
+/* ---- connecting ---- */
+
+static const char *value_of (const PQconninfoOption *list, const char *key)
+{
+    for (; list->keyword; list++) {
+        if (strcmp (list->keyword, key) == 0)
+            return list->val && *list->val ? list->val : NULL;
+    }
+    return NULL;
+}
+
+/* libpq's own message would have a part of the URI, perhaps of its password. */
+static int parse (const char *uri, PQconninfoOption **ret, struct err *err)
+{
+    char *message = NULL;
+
+    *ret = *uri ? PQconninfoParse (uri, &message) : NULL;
+    PQfreemem (message);
+    return *ret ? 0 : err_set (err, EINVAL, "that is not the URI of a "
+                               "PostgreSQL database, as in "
+                               "postgresql://HOST/DATABASE");
+}
+
+int pg_check (const char *uri, bool *has_password, struct err *err)
+{
+    PQconninfoOption *list;
+    int rc = parse (uri, &list, err);
+
+    if (rc < 0)
+        return rc;
+    if (has_password)
+        *has_password = value_of (list, "password") ||
+                        value_of (list, "sslpassword");
+    PQconninfoFree (list);
+    return 0;
+}
+
+static void no_notice (void *arg, const PGresult *res)
+{
+    (void)arg;
+    (void)res;
+}
+
+static void name (struct pg *p)
+{
+    const char *host = PQhost (p->conn), *db = PQdb (p->conn);
+
+    PRINT (p->name, "database %s of %s", db ? db : "?",
+           host && *host ? host : "this host");
+}
+
+/* Whether it was there, and did not want us. */
+static int refused (struct pg *p, struct err *err)
+{
+    const char *text = PQerrorMessage (p->conn);
+    bool access = PQconnectionNeedsPassword (p->conn) ||
+                  strstr (text, "authentication failed") ||
+                  strstr (text, "pg_hba.conf") ||
+                  (strstr (text, "role \"") && strstr (text, "not exist"));
+    bool none = strstr (text, "database \"") && strstr (text, "not exist");
+
+    return say (p, access ? EACCES : none ? ENOENT : EAGAIN,
+                strstr (text, "FATAL:") ? strstr (text, "FATAL:") + 6 : text,
+                err);
+}
+
+int pg_open (const char *uri, struct pg **ret, struct err *err)
+{
+    // those behind the URI's win, those before it do not
+    const char *const keys[] = { "connect_timeout", "tcp_user_timeout",
+                                 "application_name", "dbname",
+                                 "client_encoding", NULL };
+    const char *const values[] = { CONNECT_S, SILENT_MS, "rollcall", uri,
+                                   "UTF8", NULL };
+    struct pg *p;
+    int rc = pg_check (uri, NULL, err);
+
+    if (rc < 0)
+        return rc;
+    if (!(p = calloc (1, sizeof (*p))) ||
+        !(p->conn = PQconnectdbParams (keys, values, 1))) {
+        free (p);
+        return err_set (err, ENOMEM, "no memory for a connection");
+    }
+    name (p);
+    (void)PQsetNoticeReceiver (p->conn, no_notice, NULL);
+    rc = PQstatus (p->conn) == CONNECTION_OK ? pg_do (p, SET_UP, err)
+                                             : refused (p, err);
+    if (rc < 0) {
+        pg_close (p);
+        return rc;
+    }
+    *ret = p;
+    return 0;
+}
+
+void pg_close (struct pg *p)
+{
+    if (!p)
+        return;
+    PQfinish (p->conn);
+    free (p);
+}
+
+const char *pg_name (const struct pg *p)
+{
+    return p->name;
+}
+
+/* ---- statements ---- */
+
+static bool is_good (const PGresult *res)
+{
+    ExecStatusType status = res ? PQresultStatus (res) : PGRES_FATAL_ERROR;
+
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ||
+           status == PGRES_SINGLE_TUPLE;
+}
+
+int pg_do (struct pg *p, const char *sql, struct err *err)
+{
+    PGresult *res = PQexec (p->conn, sql);
+    int rc = is_good (res) ? 0 : fail (p, res, err);
+
+    PQclear (res);
+    return rc;
+}
+
+int pg_each (struct pg *p, const char *sql, size_t n,
+             const char *const values[],
+             int (*fn) (void *arg, const struct pg_row *row), void *arg,
+             struct err *err)
+{
+    PGresult *res;
+    int rc = 0;
+
+    if (!PQsendQueryParams (p->conn, sql, (int)n, NULL, values, NULL, NULL, 0))
+        return fail (p, NULL, err);
+    (void)PQsetSingleRowMode (p->conn);         // any number of rows
+    while ((res = PQgetResult (p->conn))) {
+        struct pg_row row = { .res = res };
+
+        if (rc == 0 && !is_good (res))
+            rc = fail (p, res, err);
+        for (row.at = 0; rc == 0 && fn && row.at < PQntuples (res); row.at++)
+            rc = fn (arg, &row);
+        PQclear (res);
+    }
+    return rc;
+}
+
+unsigned pg_columns (const struct pg_row *row)
+{
+    return (unsigned)PQnfields (row->res);
+}
+
+bool pg_is_null (const struct pg_row *row, unsigned column)
+{
+    return PQgetisnull (row->res, row->at, (int)column) != 0;
+}
+
+const char *pg_text (const struct pg_row *row, unsigned column)
+{
+    return PQgetvalue (row->res, row->at, (int)column);
+}
+
+/* ---- COPY ---- */
+
+int pg_copy_begin (struct pg *p, const char *sql, struct err *err)
+{
+    PGresult *res = PQexec (p->conn, sql);
+    int rc = PQresultStatus (res) == PGRES_COPY_IN ? 0 : fail (p, res, err);
+
+    PQclear (res);
+    return rc;
+}
+
+/* The rest of what the server says: the error that ended a COPY comes first. */
+static int drain (struct pg *p, struct err *err)
+{
+    PGresult *res;
+    bool copying;
+    int rc = 0;
+
+    while ((res = PQgetResult (p->conn))) {
+        if (rc == 0 && !is_good (res))
+            rc = fail (p, res, err);
+        copying = PQresultStatus (res) == PGRES_COPY_IN;
+        PQclear (res);
+        if (copying || PQstatus (p->conn) == CONNECTION_BAD)
+            break;              // it would say so for ever
+    }
+    return rc;
+}
+
+int pg_copy_put (struct pg *p, const void *data, size_t size, struct err *err)
+{
+    int rc;
+
+    if (PQputCopyData (p->conn, data, (int)size) == 1)
+        return 0;
+    rc = drain (p, err);
+    return rc < 0 ? rc : fail (p, NULL, err);
+}
+
+int pg_copy_end (struct pg *p, struct err *err)
+{
+    int sent = PQputCopyEnd (p->conn, NULL);
+    int rc = drain (p, err);
+
+    return rc == 0 && sent != 1 ? fail (p, NULL, err) : rc;
+}

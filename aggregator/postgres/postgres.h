@@ -1,0 +1,77 @@
+/* aggregator/postgres/postgres.h - a connection to PostgreSQL (the only user of libpq)
+ *
+ * Credentials are libpq's own: a password file, a service file, PGPASSWORD.  No
+ * message of this file has a password.  In a build without the library each
+ * connection fails with -ENOTSUP.
+ *
+ * This folder: what is known of jobs, in PostgreSQL: pushed there, and read from
+ * there as if it were the catalogue of a root.
+ */
+#ifndef ROLLCALL_POSTGRES_POSTGRES_H
+#define ROLLCALL_POSTGRES_POSTGRES_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PG_NAME_MAX 256         // of where a database is, for messages
+
+struct pg;
+struct pg_row;
+
+/* Check a URI ("postgresql://HOST/DATABASE", "service=NAME") without connecting,
+ * and whether it has a password, which may be NULL.  -EINVAL; -ENOTSUP.
+ */
+int pg_check (const char *uri, bool *has_password, struct err *err);
+
+/* Connect, with times in UTC and texts in UTF-8.  -EAGAIN: it is away; -EACCES:
+ * it wants another user or password; -EINVAL, -ENOTSUP, -ENOMEM.
+ */
+int pg_open (const char *uri, struct pg **ret, struct err *err);
+void pg_close (struct pg *p);           // p may be NULL
+
+/* "database DB of HOST" */
+const char *pg_name (const struct pg *p);
+
+/* All of these: -EAGAIN: the connection is lost, or a lock was not to be had:
+ * later it may succeed, after a new pg_open; -ENOSPC: its disk is full; -EACCES:
+ * this user may not; -ENOENT: there is no such table; -ENOMEM; -EIO.
+ */
+
+/* Run statements without parameters and rows. */
+int pg_do (struct pg *p, const char *sql, struct err *err);
+
+/* Run one statement with texts as its parameters (NULL is NULL), and call 'fn'
+ * with each row, which ends with it; a negative result of 'fn' ends that.  'fn'
+ * may be NULL.
+ */
+int pg_each (struct pg *p, const char *sql, size_t n,
+             const char *const values[],
+             int (*fn) (void *arg, const struct pg_row *row), void *arg,
+             struct err *err);
+
+unsigned pg_columns (const struct pg_row *row);
+bool pg_is_null (const struct pg_row *row, unsigned column);
+const char *pg_text (const struct pg_row *row, unsigned column);   // "": NULL
+int64_t pg_int (const struct pg_row *row, unsigned column);        // 0: NULL
+
+/* The integer in the first row of a query; 'fallback': there is none, or NULL.
+ */
+int pg_number (struct pg *p, const char *sql, int64_t fallback, int64_t *ret,
+               struct err *err);
+
+/* "COPY ... FROM STDIN (FORMAT binary)": begin; send bytes; end.  After a failure
+ * the transaction has to be rolled back.
+ */
+int pg_copy_begin (struct pg *p, const char *sql, struct err *err);
+int pg_copy_put (struct pg *p, const void *data, size_t size, struct err *err);
+int pg_copy_end (struct pg *p, struct err *err);
+
+/* Append an element to the text of an array: first "{", at last "}". */
+void pg_array_text (struct buf *array, const char *value);
+void pg_array_int (struct buf *array, int64_t value);
+
+#endif

@@ -1,0 +1,37 @@
+/* aggregator/postgres/push.h - bring PostgreSQL up to date with a root */
+#ifndef ROLLCALL_POSTGRES_PUSH_H
+#define ROLLCALL_POSTGRES_PUSH_H
+
+#include "catalogue/catalogue.h"
+#include "postgres/postgres.h"
+
+struct push_options {
+    const char *cluster;        // the root's name there
+    const char *job;            // only this one; NULL: all
+    bool prune;                 // of all: jobs that the root lacks go
+    /* Called for each job that has to be pushed, with the time of its last
+     * change (since 1970), before the first one is; and after each commit for
+     * each job of it.  Both may be NULL.
+     */
+    void (*behind) (void *arg, const char *job, int64_t since_ns);
+    void (*pushed) (void *arg, const char *job);
+    void *arg;
+};
+
+struct push_sums {
+    int64_t jobs, rows, transactions, pruned;
+    int64_t unnamed;            // left out: their names are not UTF-8
+    int64_t unreadable;         // results of which only the catalogue's sums
+                                // could be pushed, or not all rows
+};
+
+/* Push what has changed.  A job's rows are replaced in one transaction, which
+ * small jobs share; what was committed before a failure stays.  The ledger is
+ * that of the catalogue.  -ENOENT: there is no such job, or as pg_each; errors
+ * of the ledger.
+ */
+int push_jobs (struct pg *p, struct catalogue *c, struct ledger *l,
+               const struct push_options *opt, struct push_sums *sums,
+               struct err *err);
+
+#endif

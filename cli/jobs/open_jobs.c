@@ -1,0 +1,106 @@
+/* cli/jobs/open_jobs.c - the jobs of a root, or of PostgreSQL, opened
+ *
+ * This folder: what verbs ask about many jobs, and rollcall push.
+ */
+#include "jobs/open_jobs.h"
+
+#include "postgres/load.h"
+#include "run/run.h"
+#include "shared/root.h"
+#include "shared/view.h"
+#include "store/fileio.h"
+#include "store/root.h"
+
+#include <errno.h>
+
+int cli_jobs_open (const struct command_spec *c, const char *root,
+                   struct cli_jobs *ret)
+{
+    char path[PATH_MAX], dir[PATH_MAX], db[PATH_MAX] = "";
+    struct err err = { "" };
+    int rc;
+
+    *ret = (struct cli_jobs){ .ledger = NULL };
+    if (!fileio_join (path, sizeof (path), root, "ledger.db"))
+        return cli_fail (c, EX_NOINPUT, "path is too long: %s", root);
+    if ((rc = ledger_open_quick (path, &ret->ledger, &err)) < 0)
+        return cli_no_root (c, root, rc, &err);
+    // the result of the run that owns the root
+    if (!fileio_join (dir, sizeof (dir), root, "..") ||
+        run_result_db (dir, db) < 0)
+        db[0] = '\0';
+    if (rc == 0)
+        rc = catalogue_open (root, ret->ledger, *db ? db : NULL,
+                             &ret->catalogue, &err);
+    if (rc == 0) {
+        ledger_end_read (ret->ledger);  // or whoever pages holds back its log
+        catalogue_show_only (ret->catalogue, cli_visible_to ());
+        return 0;
+    }
+    cli_jobs_close (ret);
+    return cli_fail (c, cli_input_status (rc), "%s", err.text);
+}
+
+void cli_jobs_close (struct cli_jobs *j)
+{
+    catalogue_close (j->catalogue);
+    ledger_close (j->ledger);
+    *j = (struct cli_jobs){ .ledger = NULL };
+}
+
+/* ---- PostgreSQL ---- */
+
+int cli_postgres_check (const struct command_spec *c, const char *uri)
+{
+    struct err err = { "" };
+    bool password = false;
+    int rc = pg_check (uri, &password, &err);
+
+    if (rc < 0)
+        return cli_fail (c, rc == -EINVAL ? EXIT_USAGE
+                                          : cli_postgres_status (rc),
+                         "--postgres: %s", err.text);
+    return password
+               ? cli_fail (c, EXIT_USAGE, "--postgres: a password on a command "
+                           "line is seen by everybody in ps: put it into a "
+                           "password file (~/.pgpass, PGPASSFILE)") : 0;
+}
+
+int cli_postgres_status (int rc)
+{
+    switch (rc) {
+    case -EAGAIN:
+        return EX_TEMPFAIL;
+    case -ENOSPC:
+        return EX_CANTCREAT;
+    case -EACCES:
+        return EX_NOPERM;
+    case -ENOENT:
+    case -ENODATA:
+        return EX_NOINPUT;
+    case -EPROTO:
+        return EX_DATAERR;
+    case -ENOTSUP:
+        return EX_UNAVAILABLE;
+    default:
+        return EX_IOERR;
+    }
+}
+
+int cli_jobs_open_postgres (const struct command_spec *c,
+                            const struct cli_postgres *from, int64_t since_ns,
+                            bool trend, struct cli_jobs *ret)
+{
+    const struct load_options opt = { from->cluster, since_ns, trend };
+    struct err err = { "" };
+    struct pg *p = NULL;
+    int rc = cli_postgres_check (c, from->uri);
+
+    *ret = (struct cli_jobs){ .ledger = NULL };
+    if (rc != 0)
+        return rc;
+    if ((rc = pg_open (from->uri, &p, &err)) == 0)
+        rc = load_catalogue (p, &opt, &ret->catalogue, &err);
+    pg_close (p);
+    return rc < 0 ? cli_fail (c, cli_postgres_status (rc), "%s", err.text) : 0;
+}

@@ -1,0 +1,49 @@
+/* cli/jobs/open_jobs.h - the jobs of a root, or of PostgreSQL, opened */
+#ifndef ROLLCALL_JOBS_OPEN_JOBS_H
+#define ROLLCALL_JOBS_OPEN_JOBS_H
+
+#include "shared/root.h"
+
+#include "catalogue/catalogue.h"
+
+struct cli_jobs {
+    struct ledger *ledger;      // NULL: the catalogue is a copy
+    struct catalogue *catalogue;
+};
+
+/* Open the ledger and the catalogue of a root: 0, or an exit status after a
+ * message.
+ */
+int cli_jobs_open (const struct command_spec *c, const char *root,
+                   struct cli_jobs *ret);
+void cli_jobs_close (struct cli_jobs *j);
+
+/* Where PostgreSQL is, and whose jobs are meant. */
+struct cli_postgres {
+    const char *uri, *cluster;
+};
+
+#define CLI_POSTGRES_OPTIONS(type, member) \
+    OPTION (TEXT, "postgres", 0, type, member.uri, "URI", NULL, NULL, \
+      "Ask this PostgreSQL database, into which rollcall push puts the jobs of " \
+      "one or more roots: postgresql://HOST/DATABASE."), \
+    OPTION (TEXT, "cluster", 0, type, member.cluster, "NAME", NULL, NULL, \
+      "With --postgres: only the jobs of this cluster, as rollcall push " \
+      "--cluster named it.")
+
+/* The same from PostgreSQL: the jobs since a time, as in struct
+ * catalogue_filter; for trend also what only it asks for.
+ */
+int cli_jobs_open_postgres (const struct command_spec *c,
+                            const struct cli_postgres *from, int64_t since_ns,
+                            bool trend, struct cli_jobs *ret);
+
+/* Check a URI from the command line: 0, or an exit status after a message.  A
+ * password there would be seen by all users of the machine, in ps.
+ */
+int cli_postgres_check (const struct command_spec *c, const char *uri);
+
+/* The exit status for an error of aggregator/postgres. */
+int cli_postgres_status (int rc);
+
+#endif

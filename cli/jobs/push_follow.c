@@ -1,0 +1,218 @@
+/* cli/jobs/push_follow.c - rollcall push --follow: for a service
+ *
+ * The service writes names of jobs that have changed, one a line ("*": any may
+ * have), and ends this process by the end of its standard input.  It reads
+ *
+ *     behind NS JOB       which has to be pushed; its last change, since 1970
+ *     pushed JOB
+ *     ok                  all that was known to be behind is there
+ *     why TEXT            the last try has failed, and the next one comes later
+ *
+ * So the service waits for nothing here.
+ */
+#include "jobs/verb_push.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/vec.h"
+#include "postgres/push.h"
+#include "postgres/schema.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define GATHER_NS NS_PER_S      // jobs that change meanwhile go together
+#define NAMED_MAX 8             // more of them, and all sums are compared
+#define ALL_NS (3600 * NS_PER_S)        // also what nobody has named: marks
+#define RETRY_NS (2 * NS_PER_S)         // the first time; then twice as long ...
+#define RETRY_MAX_NS (60 * NS_PER_S)    // ... up to this
+#define LINES_MAX (1u << 20)
+
+struct follow {
+    const struct push_verb *opt;
+    struct pg *p;               // or NULL
+    struct buf lines;           // of stdin, not yet complete
+    char **names;               // that have changed
+    size_t n;
+    bool all;                   // any may have
+    bool ended;                 // stdin has
+    int64_t all_ns, due_ns, retry_ns;   // when: all, the next try; how long
+                                // until the one after that
+};
+
+/* ---- what the service says ---- */
+
+static void take_line (struct follow *f, const char *line)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (strcmp (f->names[i], line) == 0)
+            return;
+    }
+    if (f->n >= NAMED_MAX || !cli_valid_job (line) ||
+        vec_add_text (&f->names, &f->n, line) < 0)
+        f->all = true;
+}
+
+static void take_lines (struct follow *f)
+{
+    char *text = (char *)f->lines.data, *end;
+    size_t used = 0;
+
+    while (used < f->lines.size &&
+           (end = memchr (text + used, '\n', f->lines.size - used))) {
+        *end = '\0';
+        take_line (f, text + used);
+        used = (size_t)(end + 1 - text);
+    }
+    if (used > 0)
+        memmove (text, text + used, f->lines.size - used);
+    f->lines.size -= used;
+}
+
+/* Read until there is nothing more, or it is 'until_ns'. */
+static void listen_until (struct follow *f, int64_t until_ns)
+{
+    struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+    char data[4096];
+    ssize_t n;
+
+    while (!f->ended) {
+        int64_t left = until_ns - clock_mono_ns ();
+        int ms = left <= 0 ? 0 : (int)(left / NS_PER_MS) + 1;
+
+        if (poll (&in, 1, ms) <= 0) {
+            if (left <= 0)
+                return;
+            continue;
+        }
+        n = read (STDIN_FILENO, data, sizeof (data));
+        if (n <= 0) {
+            f->ended = n == 0 || errno != EINTR;
+            continue;
+        }
+        buf_put (&f->lines, data, (size_t)n);
+        f->all |= f->lines.failed;
+        if (f->lines.failed)
+            buf_clear (&f->lines);
+        take_lines (f);
+        if (until_ns > clock_mono_ns () + GATHER_NS)
+            until_ns = clock_mono_ns () + GATHER_NS;
+    }
+}
+
+/* ---- what it is told ---- */
+
+static void say_behind (void *arg, const char *job, int64_t since_ns)
+{
+    (void)arg;
+    (void)printf ("behind %lld %s\n", (long long)since_ns, job);
+    (void)fflush (stdout);
+}
+
+static void say_pushed (void *arg, const char *job)
+{
+    (void)arg;
+    (void)printf ("pushed %s\n", job);
+    (void)fflush (stdout);
+}
+
+/* ---- pushing ---- */
+
+static int push_some (struct follow *f, const struct cli_jobs *jobs,
+                      struct err *err)
+{
+    struct push_options how = { .cluster = f->opt->cluster,
+                                .behind = say_behind, .pushed = say_pushed };
+    struct push_sums sums;
+    int rc = 0;
+
+    if (f->all)
+        return push_jobs (f->p, jobs->catalogue, jobs->ledger, &how, &sums,
+                          err);
+    for (size_t i = 0; i < f->n && rc == 0; i++) {
+        how.job = f->names[i];
+        rc = push_jobs (f->p, jobs->catalogue, jobs->ledger, &how, &sums, err);
+        if (rc == -ENOENT) {    // it has no captures any more
+            say_pushed (NULL, f->names[i]);
+            rc = 0;
+        }
+    }
+    return rc;
+}
+
+static int try (struct follow *f, struct err *err)
+{
+    struct cli_jobs jobs;
+    int rc = f->p ? 0 : pg_open (f->opt->uri, &f->p, err);
+
+    if (rc == 0)
+        rc = schema_check (f->p, err);
+    if (rc < 0)
+        return rc;
+    if (cli_jobs_open (f->opt->command, f->opt->root, &jobs) != 0)
+        return err_set (err, EIO, "the root cannot be read");
+    rc = push_some (f, &jobs, err);
+    cli_jobs_close (&jobs);
+    return rc;
+}
+
+static void forget_names (struct follow *f)
+{
+    vec_free_texts (f->names, f->n);
+    f->names = NULL;
+    f->n = 0;
+}
+
+static void push_now (struct follow *f)
+{
+    struct err err = { "" };
+    int rc = try (f, &err);
+    int64_t now = clock_mono_ns ();
+
+    forget_names (f);
+    if (rc == 0) {
+        if (f->all)
+            f->all_ns = now + ALL_NS;
+        f->all = false;
+        f->due_ns = 0;
+        f->retry_ns = RETRY_NS;
+        (void)puts ("ok");
+    } else {
+        pg_close (f->p);        // it may be another one now
+        f->p = NULL;
+        f->all = true;
+        f->due_ns = now + f->retry_ns;
+        f->retry_ns = f->retry_ns * 2 < RETRY_MAX_NS ? f->retry_ns * 2
+                                                     : RETRY_MAX_NS;
+        (void)printf ("why %s\n", err.text);
+    }
+    (void)fflush (stdout);
+}
+
+int push_follow (const struct push_verb *opt)
+{
+    struct follow f = { .opt = opt, .all = true, .retry_ns = RETRY_NS };
+
+    (void)prctl (PR_SET_PDEATHSIG, SIGTERM);    // a service that was killed
+    (void)signal (SIGPIPE, SIG_DFL);
+    buf_init (&f.lines, LINES_MAX);
+    while (!f.ended) {
+        int64_t now = clock_mono_ns ();
+
+        f.all |= f.due_ns == 0 && now >= f.all_ns;
+        if ((f.all || f.n > 0) && now >= f.due_ns)
+            push_now (&f);
+        else
+            listen_until (&f, f.due_ns > 0 ? f.due_ns : f.all_ns);
+    }
+    pg_close (f.p);
+    forget_names (&f);
+    buf_fini (&f.lines);
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* cli/jobs/verb_push.h - rollcall push */
+#ifndef ROLLCALL_JOBS_VERB_PUSH_H
+#define ROLLCALL_JOBS_VERB_PUSH_H
+
+#include "jobs/open_jobs.h"
+
+struct push_verb {
+    const struct command_spec *command;         // for messages
+    const char *root, *uri, *cluster;
+    bool all, migrate, prune, json, follow;
+};
+
+int verb_push (int argc, char **argv);
+
+/* push_follow.c: push again and again, for the service that started this
+ * process, until its end of stdin: an exit status.
+ */
+int push_follow (const struct push_verb *opt);
+
+#endif

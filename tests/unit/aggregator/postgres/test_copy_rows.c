@@ -1,0 +1,236 @@
+/* tests/unit/aggregator/postgres/test_copy_rows.c - rows as COPY takes them, and
+ * the thread that sends them
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "postgres/copy_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {                 // what the connection got
+    uint8_t bytes[1 << 20];
+    size_t size, puts, fail_at; // the put that fails; 0: none
+    char sql[200];
+    int begins, ends;
+} got;
+
+int __wrap_pg_copy_begin (struct pg *p, const char *sql, struct err *err);
+int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
+                        struct err *err);
+int __wrap_pg_copy_end (struct pg *p, struct err *err);
+
+int __wrap_pg_copy_begin (struct pg *p, const char *sql, struct err *err)
+{
+    (void)p;
+    (void)err;
+    got.begins++;
+    (void)snprintf (got.sql, sizeof (got.sql), "%s", sql);
+    return 0;
+}
+
+int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
+                        struct err *err)
+{
+    (void)p;
+    if (++got.puts == got.fail_at)
+        return err_set (err, ENOSPC, "its disk is full");
+    assert_true (got.size + size <= sizeof (got.bytes));
+    memcpy (got.bytes + got.size, data, size);
+    got.size += size;
+    return 0;
+}
+
+int __wrap_pg_copy_end (struct pg *p, struct err *err)
+{
+    (void)p;
+    (void)err;
+    got.ends++;
+    return 0;
+}
+
+static int set_up (void **state)
+{
+    (void)state;
+    memset (&got, 0, sizeof (got));
+    return 0;
+}
+
+static struct copy_queue *start (void)
+{
+    struct copy_queue *q = NULL;
+
+    assert_int_equal (copy_queue_start (NULL, &q, NULL), 0);
+    return q;
+}
+
+#define HEAD "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0"
+#define TAIL "\377\377"
+
+static void is_sent (const char *rows, size_t size)
+{
+    assert_int_equal (got.size, 19 + size + 2);
+    assert_memory_equal (got.bytes, HEAD, 19);
+    assert_memory_equal (got.bytes + 19, rows, size);
+    assert_memory_equal (got.bytes + 19 + size, TAIL, 2);
+}
+
+/* Each kind of field, in network order; NULL has the length -1. */
+static void test_fields (void **state)
+{
+    static const char row[] =
+        "\0\6" "\0\0\0\10" "\0\0\0\0\0\0\1\2"
+        "\0\0\0\10" "\377\374\242\376\304\310\40\1"    // before 2000
+        "\0\0\0\10" "\300\10\0\0\0\0\0\0"
+        "\377\377\377\377"
+        "\0\0\0\2" "ab"
+        "\0\0\0\5" "a\357\277\275c";
+    struct copy_queue *q = start ();
+    struct copy_rows c;
+
+    (void)state;
+    assert_int_equal (copy_rows_begin (&c, q, "COPY t"), 0);
+    copy_rows_new (&c, 6);
+    copy_rows_int (&c, 258);
+    copy_rows_time (&c, 1000);
+    copy_rows_real (&c, -3.0);
+    copy_rows_null (&c);
+    copy_rows_text (&c, "ab\0c", 4);    // PostgreSQL has no NULs in texts
+    copy_rows_text (&c, "a\377c", 3);   // nor bytes that are not UTF-8
+    assert_int_equal (copy_rows_end (&c, 0), 0);
+    assert_int_equal (copy_queue_finish (q, NULL), 0);
+    is_sent (row, sizeof (row) - 1);
+    assert_string_equal (got.sql, "COPY t");
+    assert_int_equal (got.ends, 1);
+}
+
+/* Columns have the types of the table, whatever SQLite stored. */
+static void test_columns (void **state)
+{
+    static const char row[] =
+        "\0\4" "\0\0\0\10" "\0\0\0\0\0\0\0\7"
+        "\0\0\0\10" "\100\34\0\0\0\0\0\0"
+        "\0\0\0\1" "7" "\377\377\377\377";
+    struct copy_queue *q = start ();
+    struct copy_rows c;
+    sqlite3_stmt *st;
+    sqlite3 *db;
+
+    (void)state;
+    assert_int_equal (sqlite3_open (":memory:", &db), SQLITE_OK);
+    assert_int_equal (sqlite3_prepare_v2 (db, "SELECT 7, 7, 7, NULL", -1, &st,
+                                          NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_step (st), SQLITE_ROW);
+    assert_int_equal (copy_rows_begin (&c, q, "COPY t"), 0);
+    copy_rows_new (&c, 4);
+    copy_rows_columns (&c, st, "ifti", 4);
+    assert_int_equal (copy_rows_end (&c, 0), 0);
+    assert_int_equal (copy_queue_finish (q, NULL), 0);
+    is_sent (row, sizeof (row) - 1);
+    (void)sqlite3_finalize (st);
+    (void)sqlite3_close (db);
+}
+
+/* Many rows go out before the end; nothing is lost or changes its place. */
+static void test_many (void **state)
+{
+    struct copy_queue *q = start ();
+    struct copy_rows c;
+    uint8_t last[8];
+
+    (void)state;
+    assert_int_equal (copy_rows_begin (&c, q, "COPY t"), 0);
+    for (int64_t i = 0; i < 30000; i++) {
+        copy_rows_new (&c, 1);
+        copy_rows_int (&c, i);
+        assert_int_equal (copy_rows_flush (&c), 0);
+    }
+    assert_int_equal (c.rows, 30000);
+    assert_int_equal (copy_rows_end (&c, 0), 0);
+    assert_int_equal (copy_queue_finish (q, NULL), 0);
+    assert_int_equal (got.size, 19 + 30000 * 14 + 2);
+    assert_true (got.puts > 3);
+    for (int64_t i = 0; i < 30000; i++) {
+        memcpy (last, got.bytes + 19 + i * 14 + 6, 8);
+        assert_int_equal (last[6] << 8 | last[7], i);
+    }
+}
+
+/* Rows of another writer come between, whole. */
+static void test_writers (void **state)
+{
+    static const char rows[] = "\0\1" "\0\0\0\1" "b" "\0\1" "\0\0\0\1" "a";
+    struct copy_queue *q = start ();
+    struct copy_rows a, b;
+
+    (void)state;
+    assert_int_equal (copy_rows_begin (&a, q, "COPY t"), 0);
+    copy_rows_join (&b, q);
+    copy_rows_new (&a, 1);
+    copy_rows_text (&a, "a", 1);
+    copy_rows_new (&b, 1);
+    copy_rows_text (&b, "b", 1);
+    assert_int_equal (copy_rows_leave (&b, 0), 0);
+    assert_int_equal (copy_rows_end (&a, 0), 0);
+    assert_int_equal (copy_queue_finish (q, NULL), 0);
+    is_sent (rows, sizeof (rows) - 1);
+}
+
+/* The first failure is the one that is told; nothing is sent after it. */
+static void test_failure (void **state)
+{
+    struct copy_queue *q;
+    struct err err = { "" };
+    struct copy_rows c;
+    int rc;
+
+    (void)state;
+    got.fail_at = 2;
+    q = start ();
+    rc = copy_rows_begin (&c, q, "COPY t");
+    while (rc == 0) {
+        copy_rows_new (&c, 1);
+        copy_rows_int (&c, 1);
+        rc = copy_rows_flush (&c);
+    }
+    assert_int_equal (rc, -ECANCELED);
+    assert_int_equal (copy_rows_end (&c, rc), -ECANCELED);
+    assert_int_equal (copy_queue_finish (q, &err), -ENOSPC);
+    assert_string_equal (err.text, "its disk is full");
+    assert_int_equal (got.puts, 2);
+    assert_int_equal (got.ends, 0);
+}
+
+/* Whoever reads rows fails: the COPY is not ended, so nothing is committed. */
+static void test_no_rows (void **state)
+{
+    struct copy_queue *q = start ();
+    struct copy_rows c;
+
+    (void)state;
+    assert_int_equal (copy_rows_begin (&c, q, "COPY t"), 0);
+    assert_int_equal (copy_rows_end (&c, -EIO), -EIO);
+    assert_int_equal (copy_queue_finish (q, NULL), 0);
+    assert_int_equal (got.begins, 1);
+    assert_int_equal (got.ends, 0);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup (test_fields, set_up),
+        cmocka_unit_test_setup (test_columns, set_up),
+        cmocka_unit_test_setup (test_many, set_up),
+        cmocka_unit_test_setup (test_writers, set_up),
+        cmocka_unit_test_setup (test_failure, set_up),
+        cmocka_unit_test_setup (test_no_rows, set_up),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* tests/unit/aggregator/postgres/test_facts.c - the list of tables agrees with
+ * the databases that it names
+ */
+#include "aggregator/catalogue/catalogue_check.h"
+
+#include "postgres/facts.h"
+#include "postgres/schema.h"
+#include "store/db_rows.h"
+#include "store/row_sum.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t count_columns (const char *columns)
+{
+    size_t n = 1;
+
+    for (; *columns; columns++)
+        n += *columns == ',';
+    return n;
+}
+
+static void prepares (sqlite3 *db, const struct facts_table *t)
+{
+    sqlite3_stmt *st = NULL;
+    struct err err = { "" };
+
+    if (db_prepare (db, t->query, &st, &err) < 0)
+        fail_msg ("%s: %s", t->name, err.text);
+    assert_int_equal (sqlite3_column_count (st), strlen (t->types));
+    (void)sqlite3_finalize (st);
+}
+
+/* Each table has as many types as columns, and as its query. */
+static void test_tables (void **state)
+{
+    struct root *r = *state;
+    struct catalogue_result result;
+    struct opened o;
+    struct err err;
+
+    add_job (r, "a", 5);
+    publish_job (r, make_result (), "a");
+    o = open_catalogue (r);
+    assert_int_equal (facts_make_temp (catalogue_db (o.c), &err), 0);
+    assert_int_equal (catalogue_result_open (o.c, "b", &result), -ENOENT);
+    assert_int_equal (catalogue_result_open (o.c, "a", &result), 0);
+    for (size_t i = 0; i < FACTS_TABLES; i++) {
+        const struct facts_table *t = &facts_tables[i];
+
+        assert_int_equal (strlen (t->types), count_columns (t->columns));
+        assert_int_equal (strspn (t->types, "ift"), strlen (t->types));
+        prepares (t->source == FACTS_RESULT ? result.db : catalogue_db (o.c),
+                  t);
+    }
+    catalogue_result_close (&result);
+    close_catalogue (&o);
+}
+
+/* The tables of the catalogue can be filled from there, by the same names. */
+static void test_copy (void **state)
+{
+    struct catalogue *c;
+    char sql[2000], path[PATH_MAX];
+    sqlite3_stmt *st;
+    struct err err;
+
+    (void)state;
+    assert_int_equal (catalogue_open_copy (&c, &err), 0);
+    assert_int_equal (facts_make_temp (catalogue_db (c), &err), 0);
+    for (size_t i = 0; i < FACTS_TABLES; i++) {
+        const struct facts_table *t = &facts_tables[i];
+
+        if (!t->into)
+            continue;
+        (void)snprintf (sql, sizeof (sql), "SELECT %s FROM %s", t->columns,
+                        t->into);
+        assert_int_equal (db_prepare (catalogue_db (c), sql, &st, &err), 0);
+        (void)sqlite3_finalize (st);
+    }
+    assert_int_equal (catalogue_count (c), 0);
+    catalogue_set_beyond (c, (struct catalogue_beyond){ 7, true, false });
+    assert_int_equal (catalogue_count (c), 7);
+    assert_true (catalogue_has_users (c));
+    assert_false (catalogue_has_tags (c));
+    assert_false (catalogue_result_path (c, "a", path));
+    assert_int_equal (db_exec (catalogue_db (c), "INSERT INTO job_row (name, "
+                               "path) VALUES ('a', '/there')", &err), 0);
+    assert_true (catalogue_result_path (c, "a", path));
+    assert_string_equal (path, "/there");
+    catalogue_close (c);
+}
+
+static int64_t sum_of (sqlite3 *db)
+{
+    char sql[2000];
+
+    (void)snprintf (sql, sizeof (sql), "SELECT %s FROM job_row", facts_sum);
+    return db_int (db, sql, 0);
+}
+
+/* The checksum is another one after each change, of claims and clocks, too. */
+static void test_sum (void **state)
+{
+    static const char *const changes[] = {
+        "UPDATE job_row SET high=1", "UPDATE job_row SET tags='a'",
+        "UPDATE job_row SET file_ns=7", "UPDATE job_row SET its_command='x'",
+        "INSERT INTO temp.claim VALUES (1, 0, 3, '', '', 8)",
+        "UPDATE temp.claim SET world_size=9",
+        "INSERT INTO temp.clock VALUES (1, 0, 'k', 'h', 5, 1)",
+        "UPDATE temp.clock SET offset_ns=6",
+    };
+    int64_t seen[9];
+    struct catalogue *c;
+    sqlite3 *db;
+
+    (void)state;
+    assert_int_equal (catalogue_open_copy (&c, NULL), 0);
+    db = catalogue_db (c);
+    assert_int_equal (facts_make_temp (db, NULL), 0);
+    assert_int_equal (row_sum_register (db), SQLITE_OK);
+    assert_int_equal (db_exec (db, "INSERT INTO job_row (id, name) VALUES (1, "
+                                   "'a')", NULL), 0);
+    seen[0] = sum_of (db);
+    assert_int_not_equal (seen[0], 0);
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal (db_exec (db, changes[i], NULL), 0);
+        seen[i + 1] = sum_of (db);
+        for (size_t k = 0; k <= i; k++)
+            assert_int_not_equal (seen[i + 1], seen[k]);
+    }
+    catalogue_close (c);
+}
+
+static int take_claim (void *arg, const struct size_claim *w)
+{
+    struct size_claim *out = arg;
+
+    *out = *w;
+    return 0;
+}
+
+static int take_clock (void *arg, const struct ledger_clock *k)
+{
+    struct ledger_clock *out = arg;
+
+    *out = *k;
+    return 0;
+}
+
+static void test_claims (void **state)
+{
+    struct size_claim w = { .world_size = 0 };
+    struct ledger_clock k = { .offset_ns = 0 };
+    struct catalogue *c;
+    sqlite3 *db;
+
+    (void)state;
+    assert_int_equal (catalogue_open_copy (&c, NULL), 0);
+    db = catalogue_db (c);
+    assert_int_equal (facts_make_temp (db, NULL), 0);
+    assert_int_equal (db_exec (db, "INSERT INTO job_row (id, name) VALUES (4, "
+                               "'a');INSERT INTO temp.claim VALUES (4, 0, 3, "
+                               "'key', 'node', 8);INSERT INTO temp.clock VALUES"
+                               " (4, 0, 'k', 'h', 5, 1)", NULL), 0);
+    assert_int_equal (facts_each_claim (c, "b", take_claim, &w, NULL), 0);
+    assert_int_equal (w.world_size, 0);
+    assert_int_equal (facts_each_claim (c, "a", take_claim, &w, NULL), 0);
+    assert_int_equal (w.by, CLAIM_EXPECT);
+    assert_int_equal (w.world_size, 8);
+    assert_string_equal (w.host, "node");
+    assert_string_equal (w.who, "key");
+    assert_int_equal (facts_each_clock (c, "a", take_clock, &k, NULL), 0);
+    assert_int_equal (k.offset_ns, 5);
+    assert_string_equal (k.host, "h");
+    catalogue_close (c);
+}
+
+/* The steps to the present version are there, in order. */
+static void test_migrations (void **state)
+{
+    (void)state;
+    assert_true (pg_migration_count >= 2);
+    for (size_t i = 0; i < pg_migration_count; i++) {
+        assert_int_equal (atoi (pg_migration[i].name), i + 1);
+        assert_null (pg_migration[i].query);
+    }
+    for (size_t i = 0; i < FACTS_TABLES; i++) {
+        char text[80];
+
+        (void)snprintf (text, sizeof (text), "CREATE TABLE %s (",
+                        facts_tables[i].name);
+        assert_non_null (strstr (pg_migration[0].sql, text));
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_tables),
+        cmocka_unit_test (test_copy), cmocka_unit_test (test_sum),
+        cmocka_unit_test (test_claims), cmocka_unit_test (test_migrations),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* tests/unit/aggregator/postgres/test_postgres.c - URIs, and what is said of them; with
+ * a database: tests/system/postgres.bats
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "postgres/postgres.h"
+#include "postgres/pusher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In a build without libpq there is nothing else to test. */
+static void needs_library (void)
+{
+    struct err err = { "" };
+
+    if (pg_check ("postgresql://h/d", NULL, &err) != -ENOTSUP)
+        return;
+    assert_non_null (strstr (err.text, "built without libpq"));
+    skip ();
+}
+
+static void test_password (void **state)
+{
+    bool has = false;
+
+    (void)state;
+    needs_library ();
+    assert_int_equal (pg_check ("postgresql://me@h/d", &has, NULL), 0);
+    assert_false (has);
+    assert_int_equal (pg_check ("service=jobs", &has, NULL), 0);
+    assert_false (has);
+    assert_int_equal (pg_check ("postgresql://me:pw@h/d", &has, NULL), 0);
+    assert_true (has);
+    assert_int_equal (pg_check ("postgresql://h/d?sslpassword=pw", &has, NULL),
+                      0);
+    assert_true (has);
+    assert_int_equal (pg_check ("host=h password=pw", &has, NULL), 0);
+    assert_true (has);
+}
+
+/* One in the command line is refused, one in a variable is not. */
+static void test_option (void **state)
+{
+    struct err err = { "" };
+
+    (void)state;
+    needs_library ();
+    assert_int_equal (pusher_check ("host=h password=pw", true, &err), 0);
+    assert_int_equal (pusher_check ("host=h", false, &err), 0);
+    assert_int_equal (pusher_check ("host=h password=pw", false, &err),
+                      -EINVAL);
+    assert_non_null (strstr (err.text, "password file"));
+    assert_null (strstr (err.text, "pw"));
+}
+
+static void test_secret (void **state)
+{
+    static const char *const uris[] = {
+        "", "postgresql://me:%zzs3cr3t@h/d", "postgresql://me:s3cr3t@[h/d",
+        "host=h password='s3cr3t", "nothing s3cr3t",
+    };
+    struct err err;
+    struct pg *p;
+
+    (void)state;
+    needs_library ();
+    for (size_t i = 0; i < sizeof (uris) / sizeof (uris[0]); i++) {
+        assert_int_equal (pg_check (uris[i], NULL, &err), -EINVAL);
+        assert_null (strstr (err.text, "s3cr3t"));
+        assert_int_equal (pg_open (uris[i], &p, &err), -EINVAL);
+        assert_null (strstr (err.text, "s3cr3t"));
+    }
+    // nobody listens there
+    assert_int_equal (pg_open ("postgresql://me:s3cr3t@127.0.0.1:1/d", &p,
+                               &err), -EAGAIN);
+    assert_null (strstr (err.text, "s3cr3t"));
+    assert_non_null (strstr (err.text, "database d of 127.0.0.1"));
+}
+
+static void test_arrays (void **state)
+{
+    struct buf b;
+
+    (void)state;
+    buf_init (&b, 1000);
+    pg_array_text (&b, "a");
+    pg_array_text (&b, "b\"c\\d");
+    pg_array_text (&b, "");
+    assert_string_equal (buf_text (&b), "{\"a\",\"b\\\"c\\\\d\",\"\"");
+    buf_clear (&b);
+    pg_array_int (&b, -1);
+    pg_array_int (&b, 2);
+    assert_string_equal (buf_text (&b), "{-1,2");
+    buf_fini (&b);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_password), cmocka_unit_test (test_option),
+        cmocka_unit_test (test_secret), cmocka_unit_test (test_arrays),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
