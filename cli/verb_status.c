@@ -122,6 +122,27 @@ static void put_forecast (struct grid *g, const struct json *j)
     }
 }
 
+/* What a service still has to push into PostgreSQL. */
+static void put_postgres (struct grid *g, const struct json *j)
+{
+    const char *why = json_text (json_get (j, "why"), "");
+    int64_t n = cli_number (j, "backlog"), s = cli_number (j, "oldest_s");
+    char line[1200];
+
+    if (!j)
+        return;
+    if (n == 0)
+        PRINT (line, "PostgreSQL %s", json_is_true (json_get (j, "known"))
+                                          ? "is up to date"
+                                          : "has not answered yet");
+    else
+        PRINT (line, "PostgreSQL lacks %lld job%s, the first since %lld s",
+               (long long)n, units_s ((uint64_t)n), (long long)s);
+    grid_line (g, line);
+    if (*why)
+        grid_line (g, why);
+}
+
 static void print_text (struct found *f, const struct json *j, bool alive)
 {
     static const char *const names[] = { "program", "pid", "state", "unread",
@@ -143,6 +164,7 @@ static void print_text (struct found *f, const struct json *j, bool alive)
     if (*why)
         grid_line (g, why);
     put_forecast (g, j);
+    put_postgres (g, json_get (j, "postgres"));
 }
 
 /* {"path": ..., "alive": ..., "status": what the daemon wrote} */

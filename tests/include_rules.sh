@@ -19,7 +19,6 @@ archive.h     aggregator/interchange/tar_stream.c
 archive_entry.h aggregator/interchange/tar_stream.c
 zlib.h        common/store/inflate.c common/store/deflate.c common/store/checksum.c
 libpq-fe.h    aggregator/postgres/postgres.c
-zlib.h        common/store/inflate.c common/store/deflate.c
 sqlite3.h     common/store/db. node_agent/extract/ node_agent/identity/ node_agent/spool/ aggregator/
 '
 

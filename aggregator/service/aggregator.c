@@ -91,6 +91,8 @@ void aggregator_on_built (void *arg)
         aggregator_on_run_built (a);
     else if (ledger_newest (a->ledger, a->building->job.id, ITEM_RAW) == 0)
         aggregator_drop_result (a, a->building->job.id);  // it became empty
+    else
+        pusher_changed (a->pusher, a->building->job.id);
     aggregator_forget_build (a);
 }
 
@@ -194,6 +196,7 @@ static void write_status (void *arg)
     if (a->floor.below || nsilent > 0)
         json_add_text (j, "why", a->floor.below ? a->no_room.text : silent);
     aggregator_add_retention (a, j);
+    pusher_add_status (a->pusher, j);
     if (status_path (a, path))
         status_write (j, path, &a->status_text);
     else
@@ -339,6 +342,18 @@ static void look_back (struct aggregator *a)
     a->run_ns = a->resumed ? clock_ns (&st.st_mtim) : clock_wall_ns ();
 }
 
+static int start_pusher (struct aggregator *a, struct err *err)
+{
+    struct pusher_options opt = { a->opt->postgres, a->opt->cluster,
+                                  a->root_path, a->program };
+
+    if (!a->opt->postgres || a->opt->job)
+        return 0;
+    if (!fileio_beside_program ("rollcall", a->program))
+        return err_set (err, ENOENT, "cannot find rollcall, which pushes");
+    return pusher_start (&opt, a->loop, &a->pusher, err);
+}
+
 static int aggregator_start (struct aggregator *a, struct err *err)
 {
     int rc;
@@ -365,6 +380,8 @@ static int aggregator_start (struct aggregator *a, struct err *err)
         return err_sys (err, errno, "cannot find %s", a->opt->root);
     rc = control_open (a->opt->root, a->loop, aggregator_on_request, a,
                        &a->control, err);
+    if (rc == 0)
+        rc = start_pusher (a, err);
     return rc == 0 && a->opt->socket && !a->opt->job
                ? control_open_for_users (a->control, a->opt->socket, err) : rc;
 }
@@ -395,6 +412,7 @@ static void stop (struct aggregator *a)
     bool spent;
 
     aggregator_cancel_build (a);
+    pusher_end (a->pusher);
     aggregator_end_gc (a);
     aggregator_end_retention (a);
     end_status (a);

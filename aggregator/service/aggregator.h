@@ -45,6 +45,8 @@ struct aggregator_options {
     struct operators operators; // the same, looked up
     struct option_list quota_user;      // "SIZE", "USER=SIZE"
     struct quotas quotas;       // of a service; users are read from that
+    const char *postgres;       // of a service: where to push jobs, or NULL
+    const char *cluster;        // what to call the root there, or NULL
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes

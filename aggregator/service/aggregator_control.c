@@ -13,6 +13,7 @@ void aggregator_take_up (struct aggregator *a, const char *id)
 {
     struct served *s = aggregator_find_job (a, id);
 
+    pusher_changed (a->pusher, id);
     if (s)
         aggregator_recall_claims (a, s);
     if (ledger_newest (a->ledger, id, aggregator_last_kind (a)) == 0) {
@@ -48,6 +49,8 @@ static int change (struct aggregator *a, const struct control_peer *peer,
     log_int (&l, "uid", peer->uid);
     log_end (&l);
     a->usage_stale = true;
+    if (*job)
+        pusher_changed (a->pusher, job);        // a mark builds nothing
     jobs = json_get (answer, "jobs");
     for (const struct json *j = json_first (jobs); j; j = json_next (j))
         aggregator_take_up (a, json_text (j, ""));

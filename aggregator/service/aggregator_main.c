@@ -5,12 +5,14 @@
 #include "builder/build.h"
 #include "builder/results.h"
 #include "options/options.h"
+#include "postgres/pusher.h"
 #include "store/fileio.h"
 #include "store/root.h"
 
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 static const struct option_spec options[] = {
@@ -75,6 +77,15 @@ static const struct option_spec options[] = {
       keep.forget_days, "DAYS", "0", NULL, 0, 36500,
       "Of a service: forget command and environment of jobs without new data "
       "for so long, in lists and results, also of pinned ones; 0: never."),
+    OPTION (TEXT, "postgres", 0, struct aggregator_options, postgres, "URI",
+      NULL, "ROLLCALL_POSTGRES",
+      "Of a service: push what is known of each job into this database, as "
+      "rollcall push does. Nothing waits for it. A password belongs into a "
+      "password file (~/.pgpass, PGPASSFILE)."),
+    OPTION (TEXT, "cluster", 0, struct aggregator_options, cluster, "NAME",
+      NULL, "ROLLCALL_CLUSTER",
+      "With --postgres: what to call this root there. Without it: the name of "
+      "this host."),
     OPTION_NUMBER ("threads", 'j', struct aggregator_options, threads, "N", "2",
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build."),
     RESULTS_OPTION (struct aggregator_options),
@@ -145,6 +156,20 @@ static bool read_keep (struct aggregator_options *opt)
     return !opt->job || opt->keep.n == 0;
 }
 
+/* Check where to push: false after a message. */
+static bool check_postgres (const struct aggregator_options *opt)
+{
+    struct err err = { "" };
+
+    if (!opt->postgres || opt->job)
+        return true;            // the variable may be set where runs start
+    if (pusher_check (opt->postgres,
+                      opt->postgres == getenv ("ROLLCALL_POSTGRES"), &err) == 0)
+        return true;
+    (void)fprintf (stderr, "rollcall-aggregator: --postgres: %s\n", err.text);
+    return false;
+}
+
 int main (int argc, char **argv)
 {
     struct aggregator_options opt = { .root = NULL };
@@ -189,7 +214,7 @@ int main (int argc, char **argv)
         (void)fprintf (stderr, "rollcall-aggregator: %s\n", err.text);
         return 2;
     }
-    if (!read_keep (&opt))
+    if (!read_keep (&opt) || !check_postgres (&opt))
         return 2;
     return aggregator_serve (&opt);
 }

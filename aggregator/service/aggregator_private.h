@@ -36,6 +36,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "findings/suspects.h"
+#include "postgres/pusher.h"
 #include "service/access.h"
 #include "service/aggregator.h"
 #include "service/build_schedule.h"
@@ -143,6 +144,8 @@ struct aggregator {
     struct err build_err;
     int64_t upkeep_waits_ns;    // since when it waits for builds, 0: it does not
     int64_t upkeep_until_ns;    // until then it has its turn
+    struct pusher *pusher;      // into PostgreSQL, or NULL
+    char program[PATH_MAX];     // of it
     struct gc *gc;              // collecting, or NULL
     int64_t gc_run, gc_next_ns; // how many there were; when to go on
     unsigned gc_held;           // how often a lease kept it from that

@@ -146,21 +146,6 @@ static int take_words (const struct json *request, const char *root,
 
 /* ---- the process ---- */
 
-static bool find_program (char path[PATH_MAX])
-{
-    ssize_t n = readlink ("/proc/self/exe", path, PATH_MAX - 1);
-    char *slash;
-
-    if (n <= 0)
-        return false;
-    path[n] = '\0';
-    if (!(slash = strrchr (path, '/')) ||
-        (size_t)(slash + 1 - path) + sizeof ("rollcall") > PATH_MAX)
-        return false;
-    (void)strcpy (slash + 1, "rollcall");
-    return true;
-}
-
 /* They are all closed by exec anyway, as far as libraries did what they should.
  */
 static int close_others (posix_spawn_file_actions_t *files)
@@ -186,7 +171,7 @@ static int spawn (const struct words *w, const char *visible_to,
     sigset_t none, pipe;
     int rc;
 
-    if (!find_program (program))
+    if (!fileio_beside_program ("rollcall", program))
         return -ENOENT;
     PRINT (visible, ROOT_VISIBLE_VARIABLE "=%s", visible_to ? visible_to : "");
     (void)sigemptyset (&none);
