@@ -1,0 +1,551 @@
+#!/usr/bin/env bats
+# rollcall push, jobs and trend with --postgres, and a service that pushes: with a
+# PostgreSQL that the test starts, as it is and as it should not be
+
+load service_helper
+load postgres_helper
+
+eval "run_$(declare -f setup)"      # run_helper.bash's, under another name
+
+setup ()
+{
+    run_setup
+    needs_postgres
+    export ROLLCALL_ROOT=$TEST_DIR/root ROLLCALL_CLUSTER=here
+    unset ROLLCALL_POSTGRES
+    postgres_start
+}
+
+teardown ()
+{
+    ! mountpoint -q "$PG_DIR/small" || umount -l "$PG_DIR/small"
+    postgres_remove
+    kill_all
+}
+
+# job NAME DAY [OPTION]...: of 4 ranks, in the root and built
+job ()
+{
+    local name=$1 start=$((1790000000 + $2 * 86400))
+
+    shift 2
+    "$CAPTURE_MAKER" --quiet --ranks 4 --ops 8 --steady --start "$start" "$@" \
+        "$name.captures"
+    "$ROLLCALL" archive add --no-raw --job "$name" "$name.captures" >/dev/null
+    "$ROLLCALL" build "$name" >/dev/null
+}
+
+# four_jobs: rank 3 is slow in two of them; in three months
+four_jobs ()
+{
+    job one 0 --seed 1
+    job two 8 --seed 2 --slow-rank 3
+    job three 15 --seed 3 --slow-rank 3
+    job four 56 --seed 4
+}
+
+# jobs_json [OPTION]...: without the runs of this machine
+jobs_json ()
+{
+    "$ROLLCALL" jobs --json "$@" | sed 's/, "runs": .*/}/'
+}
+
+# same VERB [OPTION]...: from SQLite and from PostgreSQL
+same ()
+{
+    local verb=$1
+
+    shift
+    "$verb" "$@" >sqlite.out 2>&1 || true
+    "$verb" "$@" --postgres "$PG" >postgres.out 2>&1 || true
+    [ -s sqlite.out ] || fail "$verb $*: no answer" || return
+    diff sqlite.out postgres.out || fail "$verb $*: the answers differ"
+}
+
+as_verb ()
+{
+    "$ROLLCALL" "$@"
+}
+
+pushed_all ()                       # JOBS: so many were pushed
+{
+    push --all
+    expect_status 0
+    shows ": $1 job"
+}
+
+# rows TABLE...: of all jobs
+rows ()
+{
+    ask "SELECT count(*) FROM rollcall.$1"
+}
+
+# all_rows: a fingerprint of the rows of all tables, whatever their ids are
+all_rows ()
+{
+    local table
+
+    for table in $(ask "SELECT relname FROM pg_class WHERE relkind='p' AND
+            relnamespace='rollcall'::regnamespace ORDER BY 1"); do
+        ask "SELECT '$table', j.name, md5(string_agg(t::text, ',' ORDER BY t::text))
+            FROM (SELECT job, (to_jsonb(t)-'job')::text AS t FROM rollcall.$table t) t
+            JOIN rollcall.job j ON j.id=t.job GROUP BY j.name ORDER BY j.name"
+    done
+}
+
+@test "jobs and trend say the same from SQLite and from PostgreSQL" {
+    local by
+
+    four_jobs
+    "$ROLLCALL" archive tag two night gpt3
+    "$ROLLCALL" archive pin two
+    "$ROLLCALL" archive tag four night
+    "$ROLLCALL" jobs --job three --expect 5
+    "$ROLLCALL" build three >/dev/null || true
+    push --migrate --all
+    expect_status 0
+    shows "tables of version 2 made"
+    shows ": 4 jobs, "
+    shows " in 1 transaction"
+    same jobs_json
+    same as_verb jobs
+    same jobs_json --job three
+    same as_verb jobs --job three
+    grep -q "5 ranks: rollcall jobs --expect" postgres.out
+    same jobs_json --where "pinned AND present = 4"
+    same jobs_json --where "step_ms > 1 AND began > '2026-10'"
+    same jobs_json --tag night
+    same jobs_json --user "$(id -un)"
+    same jobs_json --host node0
+    same jobs_json --since 2026-10-01
+    same as_verb jobs --user nobody-else
+    same as_verb jobs --where "nothing_such"
+    for by in day week month tag user host; do
+        same as_verb trend --by "$by"
+        same as_verb trend --by "$by" --json
+        # and as PostgreSQL itself computes it
+        "$ROLLCALL" trend --by "$by" --json >json
+        sqlite3 -batch :memory: "SELECT value->>'key', value->>'jobs',
+            value->>'first', round(value->>'step_ms', 6),
+            round(value->>'computing_percent', 6),
+            round(value->>'comm_percent', 6), value->>'high'
+            FROM json_each(readfile('json'), '\$.rows')" >of_sqlite
+        ask "SELECT key, jobs, to_char(first AT TIME ZONE 'UTC',
+            'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), round(step_ms::numeric, 6)::float8,
+            round(computing_percent::numeric, 6)::float8,
+            round(comm_percent::numeric, 6)::float8, high
+            FROM rollcall.trend('$by')" >of_postgres
+        awk -F'|' '{ printf "%s|%s|%s|%.6f|%.6f|%.6f|%s\n", $1, $2, $3, $4, $5,
+                     $6, $7 }' of_sqlite >a
+        awk -F'|' '{ printf "%s|%s|%s|%.6f|%.6f|%.6f|%s\n", $1, $2, $3, $4, $5,
+                     $6, $7 }' of_postgres >b
+        diff a b
+    done
+    is "slow again" "$(sqlite3 -batch :memory: "SELECT value->>'kind',
+        value->>'what', value->>'jobs' FROM json_each(readfile('json'),
+        '\$.slow_again')")" "$(ask "SELECT kind, what, jobs FROM
+        rollcall.slow_again()")"
+    "$ROLLCALL" trend --html a.html >/dev/null
+    "$ROLLCALL" trend --html b.html --postgres "$PG" >/dev/null
+    cmp a.html b.html
+}
+
+@test "what is pushed is the result's, once, and parted by month" {
+    local before table
+
+    four_jobs
+    push --migrate
+    pushed_all 4
+    for table in roster:Roster capture:Capture finding:Finding \
+        rank_step:StepCounted step:StepTrend; do
+        is "${table#*:}" "$(for job in one two three four; do
+            sqlite3 "root/jobs/$job/cluster_analysis_output/analysis.db" \
+                "SELECT count(*) FROM ${table#*:}"
+            done | paste -sd+ | bc)" "$(rows "${table%:*}")"
+    done
+    is "computing" "$(sqlite3 root/jobs/two/cluster_analysis_output/analysis.db \
+        "SELECT rank, step, computing FROM StepCounted ORDER BY 1, 2" |
+        awk -F'|' '{ printf "%d %s %.3f\n", $1, $2, $3 }')" \
+        "$(ask "SELECT rank, s.step, s.computing_us FROM rollcall.rank_step s JOIN
+            rollcall.job j ON j.id=s.job WHERE j.name='two' ORDER BY 1, 2" |
+        awk -F'|' '{ printf "%d %s %.3f\n", $1, $2, $3 }')"
+    is "links" "$(sqlite3 root/jobs/two/cluster_analysis_output/analysis.db \
+        "SELECT count(*) FROM (SELECT DISTINCT src_rank, dst_rank,
+         transport_type, type FROM Link)")" \
+        "$(ask "SELECT count(*) FROM rollcall.link_sum s JOIN rollcall.job j ON
+            j.id=s.job WHERE j.name='two'")"
+    # never op rows
+    is "ops" "" "$(ask "SELECT relname FROM pg_class WHERE
+        relnamespace='rollcall'::regnamespace AND relname ~ '(op|Comm)'")"
+    is "months" "roster_202609 roster_202610 roster_202611" "$(ask "SELECT relname
+        FROM pg_class WHERE relname ~ '^roster_[0-9]*\$' ORDER BY 1" | xargs)"
+    # again: nothing; changed: replaced
+    before=$(all_rows)
+    pushed_all 0
+    ask "UPDATE rollcall.job SET sum=0" >/dev/null
+    pushed_all 4
+    is "rows" "$before" "$(all_rows)"
+    "$ROLLCALL" archive tag one night
+    push --all --json
+    shows $'"jobs":\t1,'
+    shows $'"transactions":\t1,'
+    push two
+    shows ": 0 jobs"
+    # what the root has no more stays, unless it is pruned
+    "$ROLLCALL" archive rm --apply four >/dev/null
+    pushed_all 0
+    is "jobs" 4 "$(rows job)"
+    push --all --prune
+    expect_status 0
+    shows "1 removed"
+    same jobs_json
+    is "left behind" 0 "$(ask "SELECT count(*) FROM rollcall.roster r LEFT JOIN
+        rollcall.job j ON j.id=r.job WHERE j.id IS NULL")"
+    # a name that is no text keeps no other job from it
+    job $'bad\xff' 1
+    job five 2
+    push --all
+    expect_status 0
+    shows ": 1 job, "
+    shows "1 job left out: a name that is not UTF-8"
+    push $'bad\xff'
+    expect_status 66
+    # another root
+    ROLLCALL_ROOT=$TEST_DIR/other job one 3 --seed 9
+    push --root other --cluster there --all
+    expect_status 0
+    is "all" "here/five here/one here/three here/two there/one" \
+        "$("$ROLLCALL" jobs --postgres "$PG" | sed -n '2,$s/ .*//p' | xargs)"
+    run "$ROLLCALL" jobs --postgres "$PG" --cluster there --job one
+    expect_status 0
+    run "$ROLLCALL" jobs --postgres "$PG" --cluster nowhere
+    expect_status 66
+}
+
+@test "a database that is away, or another, or changed by hand" {
+    push --all
+    expect_status 66
+    job one 0
+    push --all
+    expect_status 66
+    shows "has no tables of rollcall: rollcall push --migrate makes them"
+    push --migrate
+    push nothing
+    expect_status 66
+    shows "no job nothing"
+    pushed_all 1
+    # older: a table of the version before
+    ask "DELETE FROM rollcall.schema_version WHERE version=2;
+         DROP VIEW rollcall.jobs CASCADE; DROP FUNCTION rollcall.trend;
+         DROP FUNCTION rollcall.slow_again;
+         DROP INDEX rollcall.job_host_host, rollcall.finding_kind;
+         DELETE FROM rollcall.schema_shape WHERE relation='jobs'" >/dev/null
+    ask "WITH s AS (DELETE FROM rollcall.schema_shape WHERE relation IN
+         ('job_host', 'finding') RETURNING 1) SELECT count(*) FROM s" >/dev/null
+    push --all
+    expect_status 66
+    shows "has tables of version 1, and this rollcall needs 2"
+    run "$ROLLCALL" jobs --postgres "$PG"
+    expect_status 66
+    push --migrate --all
+    expect_status 0
+    # newer
+    ask "INSERT INTO rollcall.schema_version VALUES (99)" >/dev/null
+    push --all
+    expect_status 65
+    shows "has tables of version 99; this rollcall knows 2: use a newer one"
+    push --migrate
+    expect_status 65
+    ask "DELETE FROM rollcall.schema_version WHERE version=99" >/dev/null
+    # by hand
+    ask "ALTER TABLE rollcall.roster RENAME reason TO why" >/dev/null
+    push --all
+    expect_status 65
+    shows "somebody changed rollcall.roster"
+    run "$ROLLCALL" trend --postgres "$PG"
+    expect_status 65
+    ask "ALTER TABLE rollcall.roster RENAME why TO reason" >/dev/null
+    ask "CREATE TABLE rollcall.mine (a int)" >/dev/null     # does no harm
+    pushed_all 0
+    ask "DROP TABLE rollcall.link_sum" >/dev/null
+    push --all
+    expect_status 65
+    shows "somebody removed rollcall.link_sum"
+    # away
+    postgres_stop
+    push --all
+    expect_status 75
+    shows "No such file or directory"
+}
+
+# no_secret: neither its text nor a part of it
+no_secret ()
+{
+    [[ $output != *s3cr3t* ]] || fail "it prints the password: $output"
+}
+
+@test "a password is neither printed nor in ps; roles" {
+    job one 0
+    run "$ROLLCALL" push --all --postgres "postgresql://me:s3cr3t@127.0.0.1:9/x"
+    expect_status 2
+    shows "seen by everybody in ps"
+    no_secret
+    run "$ROLLCALL" push --all --postgres "postgresql://me:%zzs3cr3t@127.0.0.1/x"
+    expect_status 2
+    no_secret
+    run "$AGGREGATOR" --postgres "host=127.0.0.1 password=s3cr3t"
+    expect_status 2
+    no_secret
+    export ROLLCALL_POSTGRES="postgresql://me:s3cr3t@127.0.0.1:9/x"
+    run "$ROLLCALL" push --all
+    expect_status 75
+    no_secret
+    unset ROLLCALL_POSTGRES
+
+    push --migrate --all
+    expect_status 0
+    ask "CREATE ROLE grafana LOGIN PASSWORD 's3cr3t'; CREATE ROLE stranger LOGIN;
+         GRANT rollcall_reader TO grafana" >/dev/null
+    sed -i '1i local jobs grafana scram-sha-256' "$PG_DIR/data/pg_hba.conf"
+    ask "SELECT pg_reload_conf()" >/dev/null
+    PG=${PG%&*}
+    run env PGUSER=grafana "$ROLLCALL" jobs --postgres "$PG"
+    expect_status 77
+    no_secret
+    echo "*:*:*:grafana:s3cr3t" >pgpass
+    chmod 600 pgpass
+    export PGPASSFILE=$TEST_DIR/pgpass
+    run env PGUSER=grafana "$ROLLCALL" jobs --postgres "$PG"
+    expect_status 0
+    # it reads, and no more
+    run env PGUSER=grafana "$ROLLCALL" push --all --postgres "$PG"
+    expect_status 0
+    ask "UPDATE rollcall.job SET sum=0" >/dev/null
+    run env PGUSER=grafana "$ROLLCALL" push --all --postgres "$PG"
+    expect_status 77
+    no_secret
+    run env PGUSER=stranger "$ROLLCALL" jobs --postgres "$PG"
+    expect_status 77
+}
+
+# waits_in_copy: of a row that a trigger holds
+holds_copy ()
+{
+    ask "CREATE OR REPLACE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
+         \$\$ BEGIN PERFORM pg_advisory_xact_lock_shared(42); RETURN NEW; END \$\$;
+         CREATE TRIGGER hold BEFORE INSERT ON rollcall.roster FOR EACH ROW
+         EXECUTE FUNCTION hold()" >/dev/null
+    psql -X -q -c "SELECT pg_advisory_lock(42)" -c "SELECT pg_sleep(600)" \
+        >/dev/null 2>&1 3>&- &
+    holder=$!
+    eventually is_held
+}
+
+is_held ()
+{
+    [ "$(ask "SELECT count(*) FROM pg_locks WHERE locktype='advisory' AND
+        objid=42 AND mode='ExclusiveLock' AND granted")" = 1 ]
+}
+
+waits_in_copy ()
+{
+    [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE wait_event='advisory'
+        AND query LIKE 'COPY roster%'")" -ge 1 ]
+}
+
+let_copy_go ()
+{
+    ask "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype='advisory'
+        AND objid=42 AND mode='ExclusiveLock'" >/dev/null
+    wait "$holder" || true
+    ask "DROP TRIGGER IF EXISTS hold ON rollcall.roster" >/dev/null
+}
+
+@test "restarted in the middle of COPY: nothing, or all of it" {
+    local pid status
+
+    four_jobs
+    push --migrate
+    holds_copy
+    "$ROLLCALL" push --all --postgres "$PG" >push.out 2>&1 3>&- &
+    pid=$!
+    eventually waits_in_copy
+    postgres_stop immediate
+    status=0
+    wait "$pid" || status=$?
+    wait "$holder" || true
+    is "status" 75 "$status"
+    postgres_start
+    is "jobs" 0 "$(rows job)"
+    is "rows" 0 "$(rows roster)"
+    ask "DROP TRIGGER hold ON rollcall.roster" >/dev/null
+    pushed_all 4
+    same jobs_json
+}
+
+@test "its disk is full: it says so, and goes on when there is room" {
+    [ "$(id -u)" -eq 0 ] || skip "needs root, to mount"
+    mkdir "$PG_DIR/small"
+    mount -t tmpfs -o size=24m none "$PG_DIR/small" || skip "cannot mount"
+    chown nobody:nogroup "$PG_DIR/small"
+    mkdir "$PG_DIR/small/space"
+    chown nobody:nogroup "$PG_DIR/small/space"
+    ask "CREATE TABLESPACE small LOCATION '$PG_DIR/small/space'" >/dev/null
+    ask "CREATE DATABASE small TEMPLATE template0 TABLESPACE small" >/dev/null
+    export PGDATABASE=small
+    PG=${PG/jobs/small}
+    job one 0
+    push --migrate
+    expect_status 0
+    ask "CHECKPOINT" >/dev/null
+    cat /dev/zero >"$PG_DIR/small/filler" 2>/dev/null || true
+    push --all
+    expect_status 73
+    shows "No space left on device"
+    is "jobs" 0 "$(rows job)"
+    rm "$PG_DIR/small/filler"
+    pushed_all 1
+    same jobs_json
+}
+
+@test "with pg_partman its parts are used" {
+    [ "$(ask "SELECT count(*) FROM pg_available_extensions WHERE
+        name='pg_partman'")" = 1 ] || skip "needs pg_partman"
+    ask "CREATE SCHEMA partman; CREATE EXTENSION pg_partman SCHEMA partman" >/dev/null
+    four_jobs
+    push --migrate --all
+    expect_status 0
+    is "parents" "$(ask "SELECT count(*) FROM pg_class WHERE relkind='p' AND
+        relnamespace='rollcall'::regnamespace")" \
+        "$(ask "SELECT count(*) FROM partman.part_config WHERE
+        parent_table LIKE 'rollcall.%'")"
+    is "in the default part" 0 "$(rows roster_default)"
+    is "months" 3 "$(ask "SELECT count(DISTINCT tableoid) FROM rollcall.roster")"
+    pushed_all 0
+    same jobs_json
+    same as_verb trend
+}
+
+# ---- a service ----
+
+# status_of MEMBER: of "postgres" in the service's status
+status_of ()
+{
+    "$ROLLCALL" status --json root >status.json
+    sqlite3 -batch :memory: "SELECT json_extract(readfile('status.json'),
+        '\$.daemons[0].status.postgres.$1')"
+}
+
+backlog_is ()                       # JOBS
+{
+    [ "$(status_of backlog)" = "$1" ]
+}
+
+up_to_date ()                       # JOBS: so many are there
+{
+    [ "$(rows job)" = "$1" ] && backlog_is 0
+}
+
+deliver ()                          # JOB: delivered and built
+{
+    rm -rf captures
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 captures
+    run agent --once --job "$1" captures
+    expect_status 0
+    built () { [ "$(builds "$1")" -ge 1 ]; }
+    eventually built "$1"
+}
+
+@test "a service pushes, and waits for nothing" {
+    local pid
+
+    push --migrate
+    service --postgres "$PG"
+    deliver a
+    eventually up_to_date 1
+    for pid in $(processes); do
+        [[ $(tr '\0' ' ' <"/proc/$pid/cmdline") != *"push"*"$PG_DIR"* ]] ||
+            fail "the URI is in ps"
+    done
+    run "$ROLLCALL" status root
+    shows "PostgreSQL is up to date"
+    # a mark builds nothing, and is pushed
+    "$ROLLCALL" archive tag a night
+    tagged () { [ "$(rows job_tag)" = 1 ]; }
+    eventually tagged
+
+    # slow: what is delivered meanwhile is acknowledged and built
+    holds_copy
+    deliver b
+    eventually waits_in_copy
+    deliver c
+    eventually backlog_is 2
+    [ "$(status_of oldest_s)" -ge 0 ]
+    run "$ROLLCALL" status root
+    shows "PostgreSQL lacks 2 jobs, the first since"
+    let_copy_go
+    eventually up_to_date 3
+
+    # away
+    postgres_stop immediate
+    deliver d
+    eventually backlog_is 1
+    failed () { [ -n "$(status_of why)" ]; }
+    eventually failed
+    postgres_start
+    eventually up_to_date 4
+    is "why" "" "$(status_of why)"
+
+    # its process is killed: it comes again
+    kill -KILL "$(pgrep -f "push --follow --all --root $TEST_DIR/root")"
+    deliver e
+    eventually up_to_date 5
+    # the service is: its process ends
+    kill_service
+    eventually no_processes_but_postgres
+    # away from the start
+    postgres_stop immediate
+    service --postgres "$PG"
+    deliver f
+    eventually backlog_is 1
+    postgres_start
+    eventually up_to_date 6
+    stop_follows () { ! pgrep -f "push --follow.*$TEST_DIR/root" >/dev/null; }
+    kill "$service"
+    wait "$service"
+    eventually stop_follows
+    same jobs_json
+}
+
+no_processes_but_postgres ()
+{
+    ! pgrep -f "push --follow.*$TEST_DIR/root" >/dev/null
+}
+
+# ---- Grafana ----
+
+@test "the queries of the dashboard, as the reader" {
+    local dashboard=$BATS_TEST_DIRNAME/../../deploy/grafana/rollcall.json n=0 sql
+
+    four_jobs
+    push --migrate --all
+    expect_status 0
+    ask "CREATE ROLE grafana LOGIN; GRANT rollcall_reader TO grafana" >/dev/null
+    # the macros and variables as Grafana fills them in
+    sqlite3 -batch :memory: "SELECT replace(replace(replace(replace(atom,
+        '\$__timeFrom()', '''2026-01-01T00:00:00Z'''),
+        '\$__timeTo()', '''2027-01-01T00:00:00Z'''),
+        '\${cluster:sqlstring}', '''here'''), '\${by}', 'week')
+        FROM json_tree(readfile('$dashboard')) WHERE key IN ('rawSql',
+        'definition')" >queries
+    [ -s queries ]
+    while read -r sql; do
+        n=$((n + 1))
+        PGUSER=grafana psql -X -At -v ON_ERROR_STOP=1 -c "$sql" >rows.out 2>&1 ||
+            fail "$sql: $(cat rows.out)" || return
+        [ -s rows.out ] || fail "no rows: $sql" || return
+    done <queries
+    [ "$n" -ge 8 ]
+    run env PGUSER=grafana psql -X -c "DELETE FROM rollcall.job"
+    shows "permission denied"
+}
