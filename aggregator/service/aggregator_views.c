@@ -9,13 +9,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "options/program.h"
 #include "store/fileio.h"
 #include "store/root.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -146,56 +146,20 @@ static int take_words (const struct json *request, const char *root,
 
 /* ---- the process ---- */
 
-/* They are all closed by exec anyway, as far as libraries did what they should.
- */
-static int close_others (posix_spawn_file_actions_t *files)
-{
-#if __GLIBC_PREREQ (2, 34)
-    return posix_spawn_file_actions_addclosefrom_np (files, END_FD + 1);
-#else
-    (void)files;
-    return 0;
-#endif
-}
-
-/* Its signals are those of a process that nobody has prepared. */
-static int spawn (const struct words *w, const char *visible_to,
-                  const int pipes[CONTROL_PIPES], int end_fd, pid_t *pid)
+static int start_verb (const struct words *w, const char *visible_to,
+                       const int pipes[CONTROL_PIPES], int end_fd, pid_t *pid)
 {
     char program[PATH_MAX], visible[128];
     char *const env[] = { (char *)(uintptr_t)"LC_ALL=C.UTF-8",
                           (char *)(uintptr_t)ROOT_VIEW_VARIABLE "=1",
                           visible_to ? visible : NULL, NULL };
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    sigset_t none, pipe;
-    int rc;
+    // these are above END_FD
+    const int fds[] = { -1, pipes[0], pipes[1], [END_FD] = end_fd };
 
-    if (!fileio_beside_program ("rollcall", program))
+    if (!program_beside ("rollcall", program))
         return -ENOENT;
     PRINT (visible, ROOT_VISIBLE_VARIABLE "=%s", visible_to ? visible_to : "");
-    (void)sigemptyset (&none);
-    (void)sigemptyset (&pipe);
-    (void)sigaddset (&pipe, SIGPIPE);
-    (void)posix_spawn_file_actions_init (&files);
-    (void)posix_spawnattr_init (&how);
-    (void)posix_spawnattr_setsigmask (&how, &none);
-    (void)posix_spawnattr_setsigdefault (&how, &pipe);
-    rc = posix_spawnattr_setflags (&how, POSIX_SPAWN_SETSIGMASK |
-                                             POSIX_SPAWN_SETSIGDEF);
-    // the descriptors here are above END_FD
-    if (rc == 0 &&
-        (rc = posix_spawn_file_actions_addopen (&files, 0, "/dev/null",
-                                                O_RDONLY, 0)) == 0 &&
-        (rc = posix_spawn_file_actions_adddup2 (&files, pipes[0], 1)) == 0 &&
-        (rc = posix_spawn_file_actions_adddup2 (&files, pipes[1], 2)) == 0 &&
-        (rc = posix_spawn_file_actions_adddup2 (&files, end_fd, END_FD)) == 0 &&
-        (rc = close_others (&files)) == 0)
-        rc = posix_spawn (pid, program, &files, &how,
-                          (char *const *)(uintptr_t)w->list, env);
-    (void)posix_spawn_file_actions_destroy (&files);
-    (void)posix_spawnattr_destroy (&how);
-    return -rc;
+    return program_start (program, w->list, env, fds, END_FD + 1, pid);
 }
 
 bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns, int64_t least_ns)
@@ -304,7 +268,7 @@ static int begin_view (struct aggregator *a, const struct control_peer *peer,
 
     if (!v || pipe2 (end, O_CLOEXEC) < 0)
         rc = err_set (err, ENOMEM, "no memory to ask");
-    else if ((rc = spawn (w, visible_to, peer->pipes, end[1], &v->pid)) < 0)
+    else if ((rc = start_verb (w, visible_to, peer->pipes, end[1], &v->pid)) < 0)
         (void)err_sys (err, -rc, "cannot start rollcall");
     fileio_close (end[1]);
     if (rc < 0) {

@@ -98,3 +98,19 @@ const char *buf_text (struct buf *b)
     b->data[b->size] = '\0';
     return (const char *)b->data;
 }
+
+void buf_take_lines (struct buf *b, void (*fn) (void *arg, char *line),
+                     void *arg)
+{
+    char *text = (char *)b->data, *end;
+    size_t used = 0;
+
+    while (used < b->size && (end = memchr (text + used, '\n', b->size - used))) {
+        *end = '\0';
+        fn (arg, text + used);
+        used = (size_t)(end + 1 - text);
+    }
+    b->size -= used;
+    if (used > 0)
+        memmove (text, text + used, b->size);
+}

@@ -36,4 +36,8 @@ void buf_printf (struct buf *b, const char *fmt, ...)
  */
 const char *buf_text (struct buf *b);
 
+/* Take away each complete line, and call 'fn' with it, a NUL for its end. */
+void buf_take_lines (struct buf *b, void (*fn) (void *arg, char *line),
+                     void *arg);
+
 #endif

@@ -547,18 +547,3 @@ const char *fileio_local_fs (const char *path)
 
     return fs_among (path, kinds, sizeof (kinds) / sizeof (kinds[0]));
 }
-
-bool fileio_beside_program (const char *name, char path[PATH_MAX])
-{
-    ssize_t n = readlink ("/proc/self/exe", path, PATH_MAX - 1);
-    char *slash;
-
-    if (n <= 0)
-        return false;
-    path[n] = '\0';
-    if (!(slash = strrchr (path, '/')) ||
-        (size_t)(slash + 1 - path) + strlen (name) >= PATH_MAX)
-        return false;
-    (void)strcpy (slash + 1, name);
-    return true;
-}

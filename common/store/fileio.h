@@ -144,7 +144,4 @@ const char *fileio_remote_fs (const char *path);
  */
 const char *fileio_local_fs (const char *path);
 
-/* The path of a program that lies beside this one; false: it is not known. */
-bool fileio_beside_program (const char *name, char path[PATH_MAX]);
-
 #endif

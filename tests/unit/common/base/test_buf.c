@@ -140,6 +140,33 @@ static void test_nothing (void **state)
     buf_fini (&b);
 }
 
+static void take_line (void *arg, char *line)
+{
+    struct buf *said = arg;
+
+    buf_printf (said, "<%s>", line);
+}
+
+static void test_lines (void **state)
+{
+    struct buf b, said;
+
+    (void)state;
+    buf_init (&b, 100);
+    buf_init (&said, 100);
+    buf_take_lines (&b, take_line, &said);
+    buf_put (&b, "one\n\ntwo", 8);
+    buf_take_lines (&b, take_line, &said);
+    assert_string_equal (buf_text (&said), "<one><>");
+    assert_int_equal (b.size, 3);
+    buf_put (&b, "\n", 1);
+    buf_take_lines (&b, take_line, &said);
+    assert_string_equal (buf_text (&said), "<one><><two>");
+    assert_int_equal (b.size, 0);
+    buf_fini (&b);
+    buf_fini (&said);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +177,7 @@ int main (void)
         cmocka_unit_test (test_printf_full),
         cmocka_unit_test (test_fini_reusable),
         cmocka_unit_test (test_nothing),
+        cmocka_unit_test (test_lines),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
