@@ -27,6 +27,14 @@ struct pg_row;
  */
 int pg_check (const char *uri, bool *has_password, struct err *err);
 
+/* The same for what a user said, with a cluster's name or NULL: -EINVAL, also if
+ * a password is on the command line, which everybody would see, and not in
+ * variable PG_VARIABLE.
+ */
+#define PG_VARIABLE "ROLLCALL_POSTGRES"
+#define PG_CLUSTER_VARIABLE "ROLLCALL_CLUSTER"
+int pg_check_option (const char *uri, const char *cluster, struct err *err);
+
 /* Connect, with times in UTC and texts in UTF-8.  -EAGAIN: it is away; -EACCES:
  * it wants another user or password; -EINVAL, -ENOTSUP, -ENOMEM.
  */

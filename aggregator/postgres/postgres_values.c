@@ -1,7 +1,24 @@
-/* aggregator/postgres/postgres_values.c - values of rows, and of parameters */
+/* aggregator/postgres/postgres_values.c - what is said of a database, and values */
 #include "postgres/postgres.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+int pg_check_option (const char *uri, const char *cluster, struct err *err)
+{
+    bool password = false;
+    int rc = pg_check (uri, &password, err);
+
+    if (rc < 0)
+        return rc;
+    if (cluster && (!*cluster || strchr (cluster, '/')))
+        return err_set (err, EINVAL, "--cluster is a name without a slash");
+    return !password || uri == getenv (PG_VARIABLE)
+               ? 0 : err_set (err, EINVAL, "a password on a command line is "
+                              "seen by everybody in ps: put it into a password "
+                              "file (~/.pgpass, PGPASSFILE)");
+}
 
 int64_t pg_int (const struct pg_row *row, unsigned column)
 {

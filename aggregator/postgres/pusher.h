@@ -14,18 +14,13 @@
 struct pusher;
 
 struct pusher_options {
-    const char *uri;            // borrowed, as the next ones
-    const char *cluster;        // or NULL: the name of the host
+    const char *cluster;        // borrowed, as the next ones; NULL: the host
     const char *root;
     const char *program;        // rollcall
 };
 
-/* Check a URI that was given as an option, before it is used: -EINVAL, also if it
- * has a password, which everybody would see; -ENOTSUP.
- */
-int pusher_check (const char *uri, bool from_variable, struct err *err);
-
-/* Start to push, all that is behind first.  -ENOMEM; a process that cannot be
+/* Start to push into the database of the environment (PG_VARIABLE), where no ps
+ * shows it: all that is behind first.  -ENOMEM; a process that cannot be
  * started is tried again.
  */
 int pusher_start (const struct pusher_options *opt, struct loop *l,

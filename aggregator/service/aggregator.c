@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "json/status.h"
+#include "options/program.h"
 #include "store/fileio.h"
 #include "store/root.h"
 #include "store/tree.h"
@@ -344,12 +345,12 @@ static void look_back (struct aggregator *a)
 
 static int start_pusher (struct aggregator *a, struct err *err)
 {
-    struct pusher_options opt = { a->opt->postgres, a->opt->cluster,
-                                  a->root_path, a->program };
+    const struct pusher_options opt = { a->opt->cluster, a->root_path,
+                                        a->program };
 
     if (!a->opt->postgres || a->opt->job)
         return 0;
-    if (!fileio_beside_program ("rollcall", a->program))
+    if (!program_beside ("rollcall", a->program))
         return err_set (err, ENOENT, "cannot find rollcall, which pushes");
     return pusher_start (&opt, a->loop, &a->pusher, err);
 }

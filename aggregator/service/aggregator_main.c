@@ -5,7 +5,7 @@
 #include "builder/build.h"
 #include "builder/results.h"
 #include "options/options.h"
-#include "postgres/pusher.h"
+#include "postgres/postgres.h"
 #include "store/fileio.h"
 #include "store/root.h"
 
@@ -78,12 +78,12 @@ static const struct option_spec options[] = {
       "Of a service: forget command and environment of jobs without new data "
       "for so long, in lists and results, also of pinned ones; 0: never."),
     OPTION (TEXT, "postgres", 0, struct aggregator_options, postgres, "URI",
-      NULL, "ROLLCALL_POSTGRES",
+      NULL, PG_VARIABLE,
       "Of a service: push what is known of each job into this database, as "
       "rollcall push does. Nothing waits for it. A password belongs into a "
       "password file (~/.pgpass, PGPASSFILE)."),
     OPTION (TEXT, "cluster", 0, struct aggregator_options, cluster, "NAME",
-      NULL, "ROLLCALL_CLUSTER",
+      NULL, PG_CLUSTER_VARIABLE,
       "With --postgres: what to call this root there. Without it: the name of "
       "this host."),
     OPTION_NUMBER ("threads", 'j', struct aggregator_options, threads, "N", "2",
@@ -156,16 +156,18 @@ static bool read_keep (struct aggregator_options *opt)
     return !opt->job || opt->keep.n == 0;
 }
 
-/* Check where to push: false after a message. */
+/* Check where to push, and put that where the process that pushes looks for it:
+ * false after a message.
+ */
 static bool check_postgres (const struct aggregator_options *opt)
 {
     struct err err = { "" };
 
     if (!opt->postgres || opt->job)
         return true;            // the variable may be set where runs start
-    if (pusher_check (opt->postgres,
-                      opt->postgres == getenv ("ROLLCALL_POSTGRES"), &err) == 0)
-        return true;
+    if (pg_check_option (opt->postgres, opt->cluster, &err) == 0)
+        return opt->postgres == getenv (PG_VARIABLE) ||
+               setenv (PG_VARIABLE, opt->postgres, 1) == 0;
     (void)fprintf (stderr, "rollcall-aggregator: --postgres: %s\n", err.text);
     return false;
 }

@@ -50,25 +50,20 @@ void cli_jobs_close (struct cli_jobs *j)
 
 /* ---- PostgreSQL ---- */
 
-int cli_postgres_check (const struct command_spec *c, const char *uri)
+int cli_postgres_check (const struct command_spec *c,
+                        const struct cli_postgres *from)
 {
     struct err err = { "" };
-    bool password = false;
-    int rc = pg_check (uri, &password, &err);
+    int rc = pg_check_option (from->uri, from->cluster, &err);
 
-    if (rc < 0)
-        return cli_fail (c, rc == -EINVAL ? EXIT_USAGE
-                                          : cli_postgres_status (rc),
-                         "--postgres: %s", err.text);
-    return password
-               ? cli_fail (c, EXIT_USAGE, "--postgres: a password on a command "
-                           "line is seen by everybody in ps: put it into a "
-                           "password file (~/.pgpass, PGPASSFILE)") : 0;
+    return rc < 0 ? cli_fail (c, cli_postgres_status (rc), "%s", err.text) : 0;
 }
 
 int cli_postgres_status (int rc)
 {
     switch (rc) {
+    case -EINVAL:
+        return EXIT_USAGE;
     case -EAGAIN:
         return EX_TEMPFAIL;
     case -ENOSPC:
@@ -94,7 +89,7 @@ int cli_jobs_open_postgres (const struct command_spec *c,
     const struct load_options opt = { from->cluster, since_ns, trend };
     struct err err = { "" };
     struct pg *p = NULL;
-    int rc = cli_postgres_check (c, from->uri);
+    int rc = cli_postgres_check (c, from);
 
     *ret = (struct cli_jobs){ .ledger = NULL };
     if (rc != 0)

@@ -38,10 +38,9 @@ int cli_jobs_open_postgres (const struct command_spec *c,
                             const struct cli_postgres *from, int64_t since_ns,
                             bool trend, struct cli_jobs *ret);
 
-/* Check a URI from the command line: 0, or an exit status after a message.  A
- * password there would be seen by all users of the machine, in ps.
- */
-int cli_postgres_check (const struct command_spec *c, const char *uri);
+/* pg_check_option: 0, or an exit status after a message. */
+int cli_postgres_check (const struct command_spec *c,
+                        const struct cli_postgres *from);
 
 /* The exit status for an error of aggregator/postgres. */
 int cli_postgres_status (int rc);

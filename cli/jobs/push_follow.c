@@ -4,11 +4,12 @@
  * have), and ends this process by the end of its standard input.  It reads
  *
  *     behind NS JOB       which has to be pushed; its last change, since 1970
- *     pushed JOB
- *     ok                  all that was known to be behind is there
+ *     pushed N JOB        what the first N lines have said of it is there
+ *     ok N                the same of all jobs
  *     why TEXT            the last try has failed, and the next one comes later
  *
- * So the service waits for nothing here.
+ * So the service waits for nothing here.  Names with the end of a line in them
+ * are not said.
  */
 #include "jobs/verb_push.h"
 
@@ -38,6 +39,7 @@ struct follow {
     const struct push_verb *opt;
     struct pg *p;               // or NULL
     struct buf lines;           // of stdin, not yet complete
+    uint64_t taken, begun;      // how many lines were read; before this try
     char **names;               // that have changed
     size_t n;
     bool all;                   // any may have
@@ -48,31 +50,18 @@ struct follow {
 
 /* ---- what the service says ---- */
 
-static void take_line (struct follow *f, const char *line)
+static void take_line (void *arg, char *line)
 {
+    struct follow *f = arg;
+
+    f->taken++;
     for (size_t i = 0; i < f->n; i++) {
         if (strcmp (f->names[i], line) == 0)
             return;
     }
-    if (f->n >= NAMED_MAX || !cli_valid_job (line) ||
+    if (strcmp (line, "*") == 0 || f->n >= NAMED_MAX || !cli_valid_job (line) ||
         vec_add_text (&f->names, &f->n, line) < 0)
         f->all = true;
-}
-
-static void take_lines (struct follow *f)
-{
-    char *text = (char *)f->lines.data, *end;
-    size_t used = 0;
-
-    while (used < f->lines.size &&
-           (end = memchr (text + used, '\n', f->lines.size - used))) {
-        *end = '\0';
-        take_line (f, text + used);
-        used = (size_t)(end + 1 - text);
-    }
-    if (used > 0)
-        memmove (text, text + used, f->lines.size - used);
-    f->lines.size -= used;
 }
 
 /* Read until there is nothing more, or it is 'until_ns'. */
@@ -100,7 +89,7 @@ static void listen_until (struct follow *f, int64_t until_ns)
         f->all |= f->lines.failed;
         if (f->lines.failed)
             buf_clear (&f->lines);
-        take_lines (f);
+        buf_take_lines (&f->lines, take_line, f);
         if (until_ns > clock_mono_ns () + GATHER_NS)
             until_ns = clock_mono_ns () + GATHER_NS;
     }
@@ -108,18 +97,25 @@ static void listen_until (struct follow *f, int64_t until_ns)
 
 /* ---- what it is told ---- */
 
+static void say (const char *what, int64_t n, const char *job)
+{
+    if (strchr (job, '\n'))
+        return;
+    (void)printf ("%s %lld %s\n", what, (long long)n, job);
+    (void)fflush (stdout);
+}
+
 static void say_behind (void *arg, const char *job, int64_t since_ns)
 {
     (void)arg;
-    (void)printf ("behind %lld %s\n", (long long)since_ns, job);
-    (void)fflush (stdout);
+    say ("behind", since_ns, job);
 }
 
 static void say_pushed (void *arg, const char *job)
 {
-    (void)arg;
-    (void)printf ("pushed %s\n", job);
-    (void)fflush (stdout);
+    const struct follow *f = arg;
+
+    say ("pushed", (int64_t)f->begun, job);
 }
 
 /* ---- pushing ---- */
@@ -127,8 +123,9 @@ static void say_pushed (void *arg, const char *job)
 static int push_some (struct follow *f, const struct cli_jobs *jobs,
                       struct err *err)
 {
-    struct push_options how = { .cluster = f->opt->cluster,
-                                .behind = say_behind, .pushed = say_pushed };
+    struct push_options how = { .cluster = f->opt->to.cluster,
+                                .behind = say_behind, .pushed = say_pushed,
+                                .arg = f };
     struct push_sums sums;
     int rc = 0;
 
@@ -138,10 +135,8 @@ static int push_some (struct follow *f, const struct cli_jobs *jobs,
     for (size_t i = 0; i < f->n && rc == 0; i++) {
         how.job = f->names[i];
         rc = push_jobs (f->p, jobs->catalogue, jobs->ledger, &how, &sums, err);
-        if (rc == -ENOENT) {    // it has no captures any more
-            say_pushed (NULL, f->names[i]);
+        if (rc == -ENOENT)      // it has no captures any more
             rc = 0;
-        }
     }
     return rc;
 }
@@ -149,7 +144,7 @@ static int push_some (struct follow *f, const struct cli_jobs *jobs,
 static int try (struct follow *f, struct err *err)
 {
     struct cli_jobs jobs;
-    int rc = f->p ? 0 : pg_open (f->opt->uri, &f->p, err);
+    int rc = f->p ? 0 : pg_open (f->opt->to.uri, &f->p, err);
 
     if (rc == 0)
         rc = schema_check (f->p, err);
@@ -172,9 +167,12 @@ static void forget_names (struct follow *f)
 static void push_now (struct follow *f)
 {
     struct err err = { "" };
-    int rc = try (f, &err);
-    int64_t now = clock_mono_ns ();
+    int64_t now;
+    int rc;
 
+    f->begun = f->taken;
+    rc = try (f, &err);
+    now = clock_mono_ns ();
     forget_names (f);
     if (rc == 0) {
         if (f->all)
@@ -182,7 +180,7 @@ static void push_now (struct follow *f)
         f->all = false;
         f->due_ns = 0;
         f->retry_ns = RETRY_NS;
-        (void)puts ("ok");
+        (void)printf ("ok %llu\n", (unsigned long long)f->begun);
     } else {
         pg_close (f->p);        // it may be another one now
         f->p = NULL;

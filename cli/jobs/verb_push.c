@@ -11,20 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define URI_VARIABLE "ROLLCALL_POSTGRES"
-
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct push_verb),
-    OPTION (TEXT, "postgres", 0, struct push_verb, uri, "URI", NULL,
-      URI_VARIABLE,
+    OPTION (TEXT, "postgres", 0, struct push_verb, to.uri, "URI", NULL,
+      PG_VARIABLE,
       "The database: postgresql://HOST/DATABASE, or service=NAME. A password "
       "belongs into a password file (~/.pgpass, PGPASSFILE)."),
     OPTION_SWITCH ("all", 'a', struct push_verb, all,
       "Push all jobs that have changed since they were pushed."),
     OPTION_SWITCH ("migrate", 0, struct push_verb, migrate,
       "First make the tables, or bring those of an older version up to date."),
-    OPTION (TEXT, "cluster", 0, struct push_verb, cluster, "NAME", NULL,
-      "ROLLCALL_CLUSTER",
+    OPTION (TEXT, "cluster", 0, struct push_verb, to.cluster, "NAME", NULL,
+      PG_CLUSTER_VARIABLE,
       "What to call this root there: another name for each root that pushes. "
       "Without it: the name of this host."),
     OPTION_SWITCH ("prune", 0, struct push_verb, prune,
@@ -106,7 +104,7 @@ static int tell (const struct push_verb *opt, const struct pg *p,
 
 static int push (const struct push_verb *opt, struct pg *p, const char *job)
 {
-    const struct push_options how = { .cluster = opt->cluster, .job = job,
+    const struct push_options how = { .cluster = opt->to.cluster, .job = job,
                                       .prune = opt->prune };
     struct err err = { "" };
     struct push_sums sums;
@@ -131,7 +129,7 @@ static int run (const struct push_verb *opt, const char *job)
 
     if (opt->follow)
         return push_follow (opt);
-    if ((rc = pg_open (opt->uri, &p, &err)) < 0)
+    if ((rc = pg_open (opt->to.uri, &p, &err)) < 0)
         return FAIL (cli_postgres_status (rc), "%s", err.text);
     if (opt->migrate)
         status = migrate (opt, p);
@@ -139,23 +137,6 @@ static int run (const struct push_verb *opt, const char *job)
         status = push (opt, p, job);
     pg_close (p);
     return status ? status : cli_flush (&push_command, 0);
-}
-
-/* A password in a variable is this user's own matter. */
-static int check_uri (const struct push_verb *opt)
-{
-    const char *variable = getenv (URI_VARIABLE);
-    struct err err = { "" };
-    int rc;
-
-    if (!opt->uri)
-        return FAIL (EXIT_USAGE, "name the database with --postgres or "
-                     URI_VARIABLE);
-    if (opt->uri != variable)
-        return cli_postgres_check (&push_command, opt->uri);
-    return (rc = pg_check (opt->uri, NULL, &err)) < 0
-               ? FAIL (cli_postgres_status (rc), URI_VARIABLE ": %s", err.text)
-               : 0;
 }
 
 int verb_push (int argc, char **argv)
@@ -177,10 +158,11 @@ int verb_push (int argc, char **argv)
                      argv[rest]);
     if ((opt.prune || opt.follow) && !opt.all)
         return FAIL (EXIT_USAGE, "--prune and --follow are for --all");
-    if (gethostname (host, sizeof (host) - 1) == 0 && !opt.cluster)
-        opt.cluster = host;
-    if (!opt.cluster || !*opt.cluster || strchr (opt.cluster, '/'))
-        return FAIL (EXIT_USAGE, "--cluster is a name without a slash");
-    status = check_uri (&opt);
+    if (gethostname (host, sizeof (host) - 1) == 0 && !opt.to.cluster)
+        opt.to.cluster = host;
+    if (!opt.to.uri)
+        return FAIL (EXIT_USAGE, "name the database with --postgres or "
+                     PG_VARIABLE);
+    status = cli_postgres_check (&push_command, &opt.to);
     return status ? status : run (&opt, one ? argv[rest] : NULL);
 }

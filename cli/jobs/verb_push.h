@@ -6,7 +6,8 @@
 
 struct push_verb {
     const struct command_spec *command;         // for messages
-    const char *root, *uri, *cluster;
+    const char *root;
+    struct cli_postgres to;
     bool all, migrate, prune, json, follow;
 };
 

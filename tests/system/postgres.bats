@@ -480,7 +480,6 @@ deliver ()                          # JOB: delivered and built
     eventually waits_in_copy
     deliver c
     eventually backlog_is 2
-    [ "$(status_of oldest_s)" -ge 0 ]
     run "$ROLLCALL" status root
     shows "PostgreSQL lacks 2 jobs, the first since"
     let_copy_go
@@ -515,6 +514,32 @@ deliver ()                          # JOB: delivered and built
     wait "$service"
     eventually stop_follows
     same jobs_json
+}
+
+@test "what a service says to its process" {
+    local line
+
+    mkfifo said
+    job one 0
+    push --migrate
+    "$ROLLCALL" push --follow --all --postgres "$PG" <said >answers 3>&- &
+    exec 4>said
+    eventually grep -q "^ok 0$" answers
+    grep -q "^pushed 0 one$" answers
+    # any job may have changed, also one whose name is no line
+    job $'two\nlines' 1
+    echo "*" >&4
+    eventually grep -q "^ok 1$" answers
+    is "jobs" 2 "$(rows job)"
+    while read -r line; do
+        [[ $line =~ ^(ok|behind|pushed)\ [0-9]+ ]] || fail "it says: $line"
+    done <answers
+    # one that is gone
+    "$ROLLCALL" archive rm --apply one >/dev/null
+    echo one >&4
+    eventually grep -q "^ok 2$" answers
+    exec 4>&-
+    wait
 }
 
 no_processes_but_postgres ()

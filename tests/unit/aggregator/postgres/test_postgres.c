@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "postgres/postgres.h"
-#include "postgres/pusher.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -52,9 +51,12 @@ static void test_option (void **state)
 
     (void)state;
     needs_library ();
-    assert_int_equal (pusher_check ("host=h password=pw", true, &err), 0);
-    assert_int_equal (pusher_check ("host=h", false, &err), 0);
-    assert_int_equal (pusher_check ("host=h password=pw", false, &err),
+    assert_int_equal (setenv (PG_VARIABLE, "host=h password=pw", 1), 0);
+    assert_int_equal (pg_check_option (getenv (PG_VARIABLE), NULL, &err), 0);
+    assert_int_equal (pg_check_option ("host=h", "here", &err), 0);
+    assert_int_equal (pg_check_option ("host=h", "", &err), -EINVAL);
+    assert_int_equal (pg_check_option ("host=h", "a/b", &err), -EINVAL);
+    assert_int_equal (pg_check_option ("host=h password=pw", NULL, &err),
                       -EINVAL);
     assert_non_null (strstr (err.text, "password file"));
     assert_null (strstr (err.text, "pw"));

@@ -62,6 +62,7 @@ struct wait {
     int64_t pushed;             // ... and so many were pushed
     const char *why;            // ... and this is said, or NULL
     int64_t until_ns;
+    struct json *status;        // the last one
 };
 
 static int64_t number (const struct json *j, const char *key)
@@ -72,21 +73,19 @@ static int64_t number (const struct json *j, const char *key)
     return n;
 }
 
-static bool is_so (const struct wait *w)
+static bool is_so (struct wait *w)
 {
-    struct json *status = json_object ();
     const struct json *j;
     const char *why;
-    bool so;
 
-    pusher_add_status (w->p, status);
-    j = json_get (status, "postgres");
+    json_free (w->status);
+    w->status = json_object ();
+    pusher_add_status (w->p, w->status);
+    j = json_get (w->status, "postgres");
     why = json_text (json_get (j, "why"), "");
-    so = number (j, "backlog") == w->backlog &&
-         number (j, "pushed") == w->pushed &&
-         (w->why ? strstr (why, w->why) != NULL : !*why);
-    json_free (status);
-    return so;
+    return number (j, "backlog") == w->backlog &&
+           number (j, "pushed") == w->pushed &&
+           (w->why ? strstr (why, w->why) != NULL : !*why);
 }
 
 static void look (void *arg)
@@ -104,8 +103,7 @@ static void look (void *arg)
 static struct wait start (void)
 {
     struct wait w = { .l = loop_create () };
-    struct pusher_options opt = { "service=secret", "here", "/root/dir",
-                                  program };
+    struct pusher_options opt = { "here", "/root/dir", program };
 
     assert_non_null (w.l);
     assert_int_equal (pusher_start (&opt, w.l, &w.p, NULL), 0);
@@ -126,11 +124,12 @@ static void until (struct wait *w, int64_t backlog, int64_t pushed,
 static void end (struct wait *w)
 {
     pusher_end (w->p);
+    json_free (w->status);
     loop_destroy (w->l);
 }
 
 /* What is behind and what is pushed; a job counts once, however often it has
- * changed; names go to the process, and the URI is in no argument of it.
+ * changed; names go to the process.
  */
 static void test_backlog (void **state)
 {
@@ -139,10 +138,10 @@ static void test_backlog (void **state)
     FILE *f;
 
     (void)state;
-    script ("echo \"$*\" >$DIR/words; echo $ROLLCALL_POSTGRES >$DIR/uri\n"
+    script ("echo \"$*\" >$DIR/words\n"
             "echo behind 1000 old\necho behind 2000 older\n"
-            "read job; read other\n"
-            "echo pushed $job\necho pushed old\nexec sleep 100");
+            "read job; read other; read again\n"
+            "echo pushed 3 $job\necho pushed 3 old\nexec sleep 100");
     w = start ();
     pusher_changed (w.p, "a");
     pusher_changed (w.p, "b");
@@ -154,11 +153,64 @@ static void test_backlog (void **state)
     (void)fclose (f);
     assert_string_equal (line, "push --follow --all --root /root/dir --cluster "
                                "here\n");
-    (void)snprintf (path, sizeof (path), "%.200s/uri", dir);
-    assert_non_null (f = fopen (path, "r"));
-    assert_non_null (fgets (line, sizeof (line), f));
-    (void)fclose (f);
-    assert_string_equal (line, "service=secret\n");
+    end (&w);
+}
+
+/* What was told before a try is done when that has succeeded, whether the job was
+ * found or not; what was told after it began is not.
+ */
+static void test_ok (void **state)
+{
+    struct wait w;
+
+    (void)state;
+    script ("read a\nread b\necho behind 1000 old\nread c\n"
+            "[ $a$b$c = onetwoone ] && echo ok 2\nexec sleep 100");
+    w = start ();
+    pusher_changed (w.p, "one");
+    pusher_changed (w.p, "two");
+    pusher_changed (w.p, "one");
+    until (&w, 1, 0, NULL);     // "one", which has changed again
+    assert_int_equal (number (json_get (w.status, "postgres"), "oldest_s"), 0);
+    end (&w);
+    // one that was pushed, but as it was before
+    script ("read a\nread b\nread a\necho pushed 2 one\necho pushed 2 two\n"
+            "exec sleep 100");
+    w = start ();
+    pusher_changed (w.p, "one");
+    pusher_changed (w.p, "two");
+    pusher_changed (w.p, "one");
+    until (&w, 1, 2, NULL);
+    end (&w);
+}
+
+/* A name that is no line: any job may have changed. */
+static void test_odd_name (void **state)
+{
+    struct wait w;
+
+    (void)state;
+    script ("read a\nread b\n[ \"$a $b\" = 'plain *' ] && echo ok 2\n"
+            "exec sleep 100");
+    w = start ();
+    pusher_changed (w.p, "plain");
+    pusher_changed (w.p, "two\nlines");
+    until (&w, 0, 0, NULL);
+    end (&w);
+}
+
+/* How long the first one waits; many are no burden. */
+static void test_many (void **state)
+{
+    struct wait w;
+
+    (void)state;
+    script ("seq 100000 | sed 's/^/behind 1000000000 job-/'\n"
+            "seq 100000 | sed 1d | sed 's/^/pushed 0 job-/'\nexec sleep 100");
+    w = start ();
+    until (&w, 1, 99999, NULL);
+    assert_true (number (json_get (w.status, "postgres"), "oldest_s") >
+                 1000000000);
     end (&w);
 }
 
@@ -211,7 +263,11 @@ static void test_ends (void **state)
     (void)state;
     script ("echo behind 1 a\nexit 1");
     w = start ();
-    until (&w, 1, 0, "rollcall push has ended");
+    until (&w, 1, 0, "rollcall push has ended with exit status 1");
+    end (&w);
+    script ("kill -KILL $$");
+    w = start ();
+    until (&w, 0, 0, "rollcall push has ended by signal 9");
     end (&w);
     (void)unlink (program);
     w = start ();
@@ -223,6 +279,9 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_backlog, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_ok, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_odd_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_many, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_full, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_why, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_ends, set_up, tear_down),
