@@ -1,10 +1,17 @@
-/* aggregator/postgres/postgres.c - a connection to PostgreSQL */
+/* aggregator/postgres/postgres.c - a connection to PostgreSQL
+ *
+ * libpq is loaded by the first one who needs it: with what it loads itself it
+ * takes 2 ms, more than most questions of rollcall.
+ */
 #include "postgres/postgres.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <libpq-fe.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LIBRARY "libpq.so.5"
 
 // of a connection that nobody answers
 #define CONNECT_S "10"
@@ -22,6 +29,44 @@ struct pg_row {
     const PGresult *res;
     int at;
 };
+
+/* ---- the library ---- */
+
+#define FUNCTIONS(F) F (PQclear) F (PQconnectdbParams) \
+    F (PQconnectionNeedsPassword) F (PQconninfoFree) F (PQconninfoParse) \
+    F (PQdb) F (PQerrorMessage) F (PQexec) F (PQfinish) F (PQfreemem) \
+    F (PQgetResult) F (PQgetisnull) F (PQgetvalue) F (PQhost) F (PQnfields) \
+    F (PQntuples) F (PQputCopyData) F (PQputCopyEnd) F (PQresultErrorField) \
+    F (PQresultErrorMessage) F (PQresultStatus) F (PQsendQueryParams) \
+    F (PQsetNoticeReceiver) F (PQsetSingleRowMode) F (PQstatus)
+#define POINTER(name) __typeof__ (name) *name;
+#define NAME(name) #name,
+
+static struct {
+    FUNCTIONS (POINTER)
+} pq;
+
+static int load_library (struct err *err)
+{
+    static const char *const names[] = { FUNCTIONS (NAME) };
+    static void *library;
+    void *at;
+
+    if (library)
+        return 0;
+    if (!(library = dlopen (LIBRARY, RTLD_NOW | RTLD_LOCAL)))
+        return err_set (err, ENOTSUP, "PostgreSQL cannot be used without "
+                        LIBRARY ", package libpq5: %s", dlerror ());
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+        if (!(at = dlsym (library, names[i]))) {
+            (void)dlclose (library);
+            library = NULL;
+            return err_set (err, ENOTSUP, LIBRARY " has no %s", names[i]);
+        }
+        memcpy ((char *)&pq + i * sizeof (at), &at, sizeof (at));
+    }
+    return 0;
+}
 
 /* ---- errors ---- */
 
@@ -58,13 +103,13 @@ static int say (const struct pg *p, int errnum, const char *message,
 
 static int fail (struct pg *p, const PGresult *res, struct err *err)
 {
-    const char *state = res ? PQresultErrorField (res, PG_DIAG_SQLSTATE) : NULL;
-    const char *text = PQerrorMessage (p->conn);
+    const char *state = res ? pq.PQresultErrorField (res, PG_DIAG_SQLSTATE) : NULL;
+    const char *text = pq.PQerrorMessage (p->conn);
 
-    if (PQstatus (p->conn) == CONNECTION_BAD)
+    if (pq.PQstatus (p->conn) == CONNECTION_BAD)
         return say (p, EAGAIN, *text ? text : "the connection is lost", err);
     return say (p, state ? errnum_of (state) : EIO,
-                res && *PQresultErrorMessage (res) ? PQresultErrorMessage (res)
+                res && *pq.PQresultErrorMessage (res) ? pq.PQresultErrorMessage (res)
                                                    : text, err);
 }
 
@@ -84,8 +129,8 @@ static int parse (const char *uri, PQconninfoOption **ret, struct err *err)
 {
     char *message = NULL;
 
-    *ret = *uri ? PQconninfoParse (uri, &message) : NULL;
-    PQfreemem (message);
+    *ret = *uri ? pq.PQconninfoParse (uri, &message) : NULL;
+    pq.PQfreemem (message);
     return *ret ? 0 : err_set (err, EINVAL, "that is not the URI of a "
                                "PostgreSQL database, as in "
                                "postgresql://HOST/DATABASE");
@@ -94,14 +139,14 @@ static int parse (const char *uri, PQconninfoOption **ret, struct err *err)
 int pg_check (const char *uri, bool *has_password, struct err *err)
 {
     PQconninfoOption *list;
-    int rc = parse (uri, &list, err);
+    int rc = load_library (err);
 
-    if (rc < 0)
+    if (rc < 0 || (rc = parse (uri, &list, err)) < 0)
         return rc;
     if (has_password)
         *has_password = value_of (list, "password") ||
                         value_of (list, "sslpassword");
-    PQconninfoFree (list);
+    pq.PQconninfoFree (list);
     return 0;
 }
 
@@ -113,7 +158,7 @@ static void no_notice (void *arg, const PGresult *res)
 
 static void name (struct pg *p)
 {
-    const char *host = PQhost (p->conn), *db = PQdb (p->conn);
+    const char *host = pq.PQhost (p->conn), *db = pq.PQdb (p->conn);
 
     PRINT (p->name, "database %s of %s", db ? db : "?",
            host && *host ? host : "this host");
@@ -122,8 +167,8 @@ static void name (struct pg *p)
 /* Whether it was there, and did not want us. */
 static int refused (struct pg *p, struct err *err)
 {
-    const char *text = PQerrorMessage (p->conn);
-    bool access = PQconnectionNeedsPassword (p->conn) ||
+    const char *text = pq.PQerrorMessage (p->conn);
+    bool access = pq.PQconnectionNeedsPassword (p->conn) ||
                   strstr (text, "authentication failed") ||
                   strstr (text, "pg_hba.conf") ||
                   (strstr (text, "role \"") && strstr (text, "not exist"));
@@ -148,13 +193,13 @@ int pg_open (const char *uri, struct pg **ret, struct err *err)
     if (rc < 0)
         return rc;
     if (!(p = calloc (1, sizeof (*p))) ||
-        !(p->conn = PQconnectdbParams (keys, values, 1))) {
+        !(p->conn = pq.PQconnectdbParams (keys, values, 1))) {
         free (p);
         return err_set (err, ENOMEM, "no memory for a connection");
     }
     name (p);
-    (void)PQsetNoticeReceiver (p->conn, no_notice, NULL);
-    rc = PQstatus (p->conn) == CONNECTION_OK ? pg_do (p, SET_UP, err)
+    (void)pq.PQsetNoticeReceiver (p->conn, no_notice, NULL);
+    rc = pq.PQstatus (p->conn) == CONNECTION_OK ? pg_do (p, SET_UP, err)
                                              : refused (p, err);
     if (rc < 0) {
         pg_close (p);
@@ -168,7 +213,7 @@ void pg_close (struct pg *p)
 {
     if (!p)
         return;
-    PQfinish (p->conn);
+    pq.PQfinish (p->conn);
     free (p);
 }
 
@@ -181,7 +226,7 @@ const char *pg_name (const struct pg *p)
 
 static bool is_good (const PGresult *res)
 {
-    ExecStatusType status = res ? PQresultStatus (res) : PGRES_FATAL_ERROR;
+    ExecStatusType status = res ? pq.PQresultStatus (res) : PGRES_FATAL_ERROR;
 
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ||
            status == PGRES_SINGLE_TUPLE;
@@ -189,10 +234,10 @@ static bool is_good (const PGresult *res)
 
 int pg_do (struct pg *p, const char *sql, struct err *err)
 {
-    PGresult *res = PQexec (p->conn, sql);
+    PGresult *res = pq.PQexec (p->conn, sql);
     int rc = is_good (res) ? 0 : fail (p, res, err);
 
-    PQclear (res);
+    pq.PQclear (res);
     return rc;
 }
 
@@ -204,44 +249,44 @@ int pg_each (struct pg *p, const char *sql, size_t n,
     PGresult *res;
     int rc = 0;
 
-    if (!PQsendQueryParams (p->conn, sql, (int)n, NULL, values, NULL, NULL, 0))
+    if (!pq.PQsendQueryParams (p->conn, sql, (int)n, NULL, values, NULL, NULL, 0))
         return fail (p, NULL, err);
-    (void)PQsetSingleRowMode (p->conn);         // any number of rows
-    while ((res = PQgetResult (p->conn))) {
+    (void)pq.PQsetSingleRowMode (p->conn);         // any number of rows
+    while ((res = pq.PQgetResult (p->conn))) {
         struct pg_row row = { .res = res };
 
         if (rc == 0 && !is_good (res))
             rc = fail (p, res, err);
-        for (row.at = 0; rc == 0 && fn && row.at < PQntuples (res); row.at++)
+        for (row.at = 0; rc == 0 && fn && row.at < pq.PQntuples (res); row.at++)
             rc = fn (arg, &row);
-        PQclear (res);
+        pq.PQclear (res);
     }
     return rc;
 }
 
 unsigned pg_columns (const struct pg_row *row)
 {
-    return (unsigned)PQnfields (row->res);
+    return (unsigned)pq.PQnfields (row->res);
 }
 
 bool pg_is_null (const struct pg_row *row, unsigned column)
 {
-    return PQgetisnull (row->res, row->at, (int)column) != 0;
+    return pq.PQgetisnull (row->res, row->at, (int)column) != 0;
 }
 
 const char *pg_text (const struct pg_row *row, unsigned column)
 {
-    return PQgetvalue (row->res, row->at, (int)column);
+    return pq.PQgetvalue (row->res, row->at, (int)column);
 }
 
 /* ---- COPY ---- */
 
 int pg_copy_begin (struct pg *p, const char *sql, struct err *err)
 {
-    PGresult *res = PQexec (p->conn, sql);
-    int rc = PQresultStatus (res) == PGRES_COPY_IN ? 0 : fail (p, res, err);
+    PGresult *res = pq.PQexec (p->conn, sql);
+    int rc = pq.PQresultStatus (res) == PGRES_COPY_IN ? 0 : fail (p, res, err);
 
-    PQclear (res);
+    pq.PQclear (res);
     return rc;
 }
 
@@ -252,12 +297,12 @@ static int drain (struct pg *p, struct err *err)
     bool copying;
     int rc = 0;
 
-    while ((res = PQgetResult (p->conn))) {
+    while ((res = pq.PQgetResult (p->conn))) {
         if (rc == 0 && !is_good (res))
             rc = fail (p, res, err);
-        copying = PQresultStatus (res) == PGRES_COPY_IN;
-        PQclear (res);
-        if (copying || PQstatus (p->conn) == CONNECTION_BAD)
+        copying = pq.PQresultStatus (res) == PGRES_COPY_IN;
+        pq.PQclear (res);
+        if (copying || pq.PQstatus (p->conn) == CONNECTION_BAD)
             break;              // it would say so for ever
     }
     return rc;
@@ -267,7 +312,7 @@ int pg_copy_put (struct pg *p, const void *data, size_t size, struct err *err)
 {
     int rc;
 
-    if (PQputCopyData (p->conn, data, (int)size) == 1)
+    if (pq.PQputCopyData (p->conn, data, (int)size) == 1)
         return 0;
     rc = drain (p, err);
     return rc < 0 ? rc : fail (p, NULL, err);
@@ -275,7 +320,7 @@ int pg_copy_put (struct pg *p, const void *data, size_t size, struct err *err)
 
 int pg_copy_end (struct pg *p, struct err *err)
 {
-    int sent = PQputCopyEnd (p->conn, NULL);
+    int sent = pq.PQputCopyEnd (p->conn, NULL);
     int rc = drain (p, err);
 
     return rc == 0 && sent != 1 ? fail (p, NULL, err) : rc;

@@ -1,12 +1,12 @@
-/* aggregator/postgres/postgres_none.c - in place of postgres.c in a build without libpq */
+/* aggregator/postgres/postgres_none.c - in place of postgres.c in a build without the headers of libpq */
 #include "postgres/postgres.h"
 
 #include <errno.h>
 
 static int no_library (struct err *err)
 {
-    return err_set (err, ENOTSUP, "this rollcall was built without libpq: "
-                    "it cannot use PostgreSQL");
+    return err_set (err, ENOTSUP, "this build of rollcall has no PostgreSQL: "
+                    "it was built without libpq");
 }
 
 int pg_check (const char *uri, bool *has_password, struct err *err)

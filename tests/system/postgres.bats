@@ -286,6 +286,8 @@ no_secret ()
 
 @test "a password is neither printed nor in ps; roles" {
     job one 0
+    # whoever does not ask for it does not load it
+    [[ $(ldd "$ROLLCALL" "$AGGREGATOR") != *libpq* ]] || fail "libpq is linked"
     run "$ROLLCALL" push --all --postgres "postgresql://me:s3cr3t@127.0.0.1:9/x"
     expect_status 2
     shows "seen by everybody in ps"

@@ -14,6 +14,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_away;            // the library
+
+void *__real_dlopen (const char *name, int flags);
+void *__wrap_dlopen (const char *name, int flags);
+
+void *__wrap_dlopen (const char *name, int flags)
+{
+    return __real_dlopen (is_away ? "libnothing-such.so" : name, flags);
+}
+
+/* A machine without the library, where rollcall was not built; and a build
+ * without its headers.
+ */
+static void test_library (void **state)
+{
+    struct err err;
+    struct pg *p;
+
+    (void)state;
+    is_away = true;
+    assert_int_equal (pg_check ("postgresql://h/d", NULL, &err), -ENOTSUP);
+    assert_non_null (strstr (err.text, "libpq"));
+    assert_int_equal (pg_open ("postgresql://h/d", &p, &err), -ENOTSUP);
+    is_away = false;
+}
+
 /* In a build without libpq there is nothing else to test. */
 static void needs_library (void)
 {
@@ -106,6 +132,7 @@ static void test_arrays (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_library),
         cmocka_unit_test (test_password), cmocka_unit_test (test_option),
         cmocka_unit_test (test_secret), cmocka_unit_test (test_arrays),
     };
