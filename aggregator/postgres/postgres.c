@@ -13,9 +13,6 @@
 
 #define LIBRARY "libpq.so.5"
 
-// of a connection that nobody answers
-#define CONNECT_S "10"
-#define SILENT_MS "60000"
 // for a lock: a long question of another keeps one at most so long
 #define SET_UP "SET client_min_messages=error; SET timezone='UTC'; " \
     "SET search_path=rollcall, pg_catalog; SET lock_timeout='10s'"
@@ -124,6 +121,22 @@ static const char *value_of (const PQconninfoOption *list, const char *key)
     return NULL;
 }
 
+/* Whether no value that messages have may be a part of a password: in a URI, a /
+ * or an @ in it that is not written as %2F or %40 makes it another value.
+ */
+static bool is_plain (const PQconninfoOption *list)
+{
+    static const char *const keys[] = { "host", "hostaddr", "dbname" };
+    const char *port = value_of (list, "port"), *value;
+
+    for (size_t i = 0; i < sizeof (keys) / sizeof (keys[0]); i++) {
+        value = value_of (list, keys[i]);
+        if (value && strchr (value, '@'))
+            return false;
+    }
+    return !port || !port[strspn (port, "0123456789,")];
+}
+
 /* libpq's own message would have a part of the URI, perhaps of its password. */
 static int parse (const char *uri, PQconninfoOption **ret, struct err *err)
 {
@@ -131,9 +144,12 @@ static int parse (const char *uri, PQconninfoOption **ret, struct err *err)
 
     *ret = *uri ? pq.PQconninfoParse (uri, &message) : NULL;
     pq.PQfreemem (message);
-    return *ret ? 0 : err_set (err, EINVAL, "that is not the URI of a "
-                               "PostgreSQL database, as in "
-                               "postgresql://HOST/DATABASE");
+    if (*ret && is_plain (*ret))
+        return 0;
+    pq.PQconninfoFree (*ret);
+    return err_set (err, EINVAL, "that is not the URI of a PostgreSQL database, "
+                    "as in postgresql://HOST/DATABASE; in it, a / or an @ of "
+                    "a name or a password is %%2F or %%40");
 }
 
 int pg_check (const char *uri, bool *has_password, struct err *err)
@@ -181,12 +197,15 @@ static int refused (struct pg *p, struct err *err)
 
 int pg_open (const char *uri, struct pg **ret, struct err *err)
 {
-    // those behind the URI's win, those before it do not
-    const char *const keys[] = { "connect_timeout", "tcp_user_timeout",
-                                 "application_name", "dbname",
-                                 "client_encoding", NULL };
-    const char *const values[] = { CONNECT_S, SILENT_MS, "rollcall", uri,
-                                   "UTF8", NULL };
+    // a host that says nothing is away after a minute; what is before the URI
+    // is a default, what is behind it is not
+    const char *const keys[] = {
+        "connect_timeout", "tcp_user_timeout", "keepalives_idle",
+        "keepalives_interval", "keepalives_count", "application_name", "dbname",
+        "client_encoding", NULL
+    };
+    const char *const values[] = { "10", "60000", "30", "10", "3", "rollcall",
+                                   uri, "UTF8", NULL };
     struct pg *p;
     int rc = pg_check (uri, NULL, err);
 

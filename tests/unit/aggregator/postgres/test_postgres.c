@@ -93,6 +93,12 @@ static void test_secret (void **state)
     static const char *const uris[] = {
         "", "postgresql://me:%zzs3cr3t@h/d", "postgresql://me:s3cr3t@[h/d",
         "host=h password='s3cr3t", "nothing s3cr3t",
+        // a / or an @ in it that is not written as %2F or %40
+        "postgresql://me:pw/s3cr3t@h/d", "postgresql://me:12/s3cr3t@h/d",
+        "postgresql://me:s3cr3t/x@h/d", "postgresql://me:s3cr3t/x",
+        "postgresql://me:pw@s3cr3t@h/d", "postgresql://me:s3cr3t@x@h/d",
+        "postgresql://me@corp:s3cr3t@h/d", "postgresql://me:12/d?host=s3cr3t@h",
+        "dbname='postgresql://me:s3cr3t@h/d'",
     };
     struct err err;
     struct pg *p;
@@ -105,6 +111,10 @@ static void test_secret (void **state)
         assert_int_equal (pg_open (uris[i], &p, &err), -EINVAL);
         assert_null (strstr (err.text, "s3cr3t"));
     }
+    assert_int_equal (pg_check ("postgresql://me:p%40w%2F@h:1,2/d", NULL, NULL),
+                      0);
+    assert_int_equal (pg_check ("postgresql:///d?host=/tmp&port=1", NULL, NULL),
+                      0);
     // nobody listens there
     assert_int_equal (pg_open ("postgresql://me:s3cr3t@127.0.0.1:1/d", &p,
                                &err), -EAGAIN);
