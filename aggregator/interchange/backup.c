@@ -354,32 +354,13 @@ static int save_once (struct backup *b)
     return rc;
 }
 
-/* The id of the root that is backed up.  One that nobody has written to since
- * there are ids gets its id here.
- */
-static int read_id (const char *root, char id[ROOT_ID_SIZE], struct err *err)
-{
-    int lock, rc = root_read_id (root, id, err);
-
-    if (rc != -ENOENT || !fileio_has (root, "ledger.db"))
-        return rc == -ENOENT ? err_set (err, ENOMEDIUM, "%s is not the root of "
-                                        "an aggregator", root) : rc;
-    if ((rc = root_check_owner (root, err)) < 0)
-        return rc;
-    if ((lock = root_lock (root, false, err)) < 0)
-        return lock;
-    rc = root_make_id (root, err);
-    (void)close (lock);
-    return rc < 0 ? rc : root_read_id (root, id, err);
-}
-
 /* A former backup must be of this root; a first one gets its id before anything
  * else.
  */
 static int check_id (struct backup *b)
 {
     char mine[ROOT_ID_SIZE], theirs[ROOT_ID_SIZE];
-    int rc = read_id (b->root, mine, b->err);
+    int rc = root_need_id (b->root, mine, b->err);
 
     if (rc < 0)
         return rc;
@@ -560,7 +541,7 @@ static int make_held (struct backup *b)
         return rc;
     if ((lock = root_lock (b->dir, false, b->err)) < 0)
         return lock;
-    if ((rc = read_id (b->root, id, b->err)) == 0 && (rc = mark (b)) == 0 &&
+    if ((rc = root_need_id (b->root, id, b->err)) == 0 && (rc = mark (b)) == 0 &&
         (rc = make_segments (b)) == 0 && (rc = check_id (b)) == 0)
         rc = read_former (b);
     rc = rc < 0 ? rc : -ENOENT;

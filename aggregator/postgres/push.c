@@ -80,6 +80,47 @@ static int read_ledger (struct push *x)
     return db_end (&r);
 }
 
+/* ---- whose cluster it is ---- */
+
+struct owner {
+    const char *root_id;
+    bool known, other;
+};
+
+static int take_owner (void *arg, const struct pg_row *row)
+{
+    struct owner *o = arg;
+
+    o->known = true;
+    o->other = strcmp (pg_text (row, 0), o->root_id) != 0;
+    return 0;
+}
+
+/* Two roots of one name would overwrite each other's jobs. */
+static int bind_cluster (struct push *x)
+{
+    const char *const values[] = { x->opt->cluster, x->opt->root_id };
+    struct owner o = { .root_id = x->opt->root_id };
+    static const char query[] = "SELECT root FROM cluster WHERE name=$1";
+    int rc = pg_each (x->p, query, 1, values, take_owner, &o, x->err);
+
+    if (rc == 0 && (!o.known || (o.other && x->opt->rebind))) {
+        rc = pg_each (x->p, x->opt->rebind
+                                ? "INSERT INTO cluster VALUES ($1, $2) ON "
+                                  "CONFLICT (name) DO UPDATE SET root=$2"
+                                : "INSERT INTO cluster VALUES ($1, $2) ON "
+                                  "CONFLICT DO NOTHING", 2, values, NULL, NULL,
+                      x->err);
+        if (rc == 0)
+            rc = pg_each (x->p, query, 1, values, take_owner, &o, x->err);
+    }
+    return rc < 0 || !o.other
+               ? rc : err_set (x->err, EEXIST, "%s: cluster %s is another root: "
+                               "give this one a name of its own with --cluster, "
+                               "or --rebind that name to it",
+                               pg_name (x->p), x->opt->cluster);
+}
+
 /* ---- what has changed ---- */
 
 static int take_pushed (void *arg, const struct pg_row *row)
@@ -290,7 +331,9 @@ int push_jobs (struct pg *p, struct catalogue *c, struct ledger *l,
     *sums = (struct push_sums){ .jobs = 0 };
     if (!(x.batch = calloc (1, sizeof (*x.batch))))
         return err_set (err, ENOMEM, "no memory for jobs");
-    if ((rc = find_changed (&x)) == 0)
+    if ((rc = bind_cluster (&x)) == 0)
+        rc = find_changed (&x);
+    if (rc == 0)
         rc = make_months (&x);
     if (rc == 0)
         rc = send_all (&x);

@@ -183,3 +183,19 @@ int root_make_id (const char *root, struct err *err)
                     (unsigned long long)random[1]);
     return root_write_id (root, id, err);
 }
+
+int root_need_id (const char *root, char id[ROOT_ID_SIZE], struct err *err)
+{
+    int lock, rc = root_read_id (root, id, err);
+
+    if (rc != -ENOENT || !fileio_has (root, "ledger.db"))
+        return rc == -ENOENT ? err_set (err, ENOMEDIUM, "%s is not the root of "
+                                        "an aggregator", root) : rc;
+    if ((rc = root_check_owner (root, err)) < 0)
+        return rc;
+    if ((lock = root_lock (root, false, err)) < 0)
+        return lock;
+    rc = root_make_id (root, err);
+    (void)close (lock);
+    return rc < 0 ? rc : root_read_id (root, id, err);
+}

@@ -62,6 +62,10 @@ bool root_is_there (int fd, const char *root);
 #define ROOT_ID_SIZE 33
 int root_make_id (const char *root, struct err *err);
 int root_read_id (const char *root, char id[ROOT_ID_SIZE], struct err *err);
+/* The same of a root that has its ledger: one that nobody has written to since
+ * there are ids gets its id here, under its lock.  -ENOMEDIUM: it is no root.
+ */
+int root_need_id (const char *root, char id[ROOT_ID_SIZE], struct err *err);
 int root_write_id (const char *root, const char *id, struct err *err);
 
 #endif

@@ -69,6 +69,7 @@ int cli_postgres_status (int rc)
     case -ENOSPC:
         return EX_CANTCREAT;
     case -EACCES:
+    case -EEXIST:
         return EX_NOPERM;
     case -ENOENT:
     case -ENODATA:

@@ -124,6 +124,7 @@ static int push_some (struct follow *f, const struct cli_jobs *jobs,
                       struct err *err)
 {
     struct push_options how = { .cluster = f->opt->to.cluster,
+                                .root_id = f->opt->root_id,
                                 .behind = say_behind, .pushed = say_pushed,
                                 .arg = f };
     struct push_sums sums;

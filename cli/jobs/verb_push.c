@@ -23,11 +23,14 @@ static const struct option_spec options[] = {
       "First make the tables, or bring those of an older version up to date."),
     OPTION (TEXT, "cluster", 0, struct push_verb, to.cluster, "NAME", NULL,
       PG_CLUSTER_VARIABLE,
-      "What to call this root there: another name for each root that pushes. "
+      "What to call this root there, which no other root may then use. "
       "Without it: the name of this host."),
     OPTION_SWITCH ("prune", 0, struct push_verb, prune,
       "With --all: remove there what this root has no more. Without it, jobs "
       "stay."),
+    OPTION_SWITCH ("rebind", 0, struct push_verb, rebind,
+      "With --all: from now on that name is this root's, and no more that of "
+      "the root which had it."),
     OPTION_SWITCH ("follow", 0, struct push_verb, follow,
       "For a service: with --all, go on until the end of standard input, "
       "which names jobs that have changed."),
@@ -105,6 +108,8 @@ static int tell (const struct push_verb *opt, const struct pg *p,
 static int push (const struct push_verb *opt, struct pg *p, const char *job)
 {
     const struct push_options how = { .cluster = opt->to.cluster, .job = job,
+                                      .root_id = opt->root_id,
+                                      .rebind = opt->rebind,
                                       .prune = opt->prune };
     struct err err = { "" };
     struct push_sums sums;
@@ -121,12 +126,16 @@ static int push (const struct push_verb *opt, struct pg *p, const char *job)
     return tell (opt, p, &sums);
 }
 
-static int run (const struct push_verb *opt, const char *job)
+static int run (struct push_verb *opt, const char *job)
 {
     struct err err = { "" };
     struct pg *p;
     int rc, status = 0;
 
+    if ((job || opt->all) &&
+        (rc = root_need_id (opt->root, opt->root_id, &err)) < 0)
+        return FAIL (rc == -ENOMEDIUM ? EX_NOINPUT : cli_postgres_status (rc),
+                     "%s", err.text);
     if (opt->follow)
         return push_follow (opt);
     if ((rc = pg_open (opt->to.uri, &p, &err)) < 0)
@@ -156,8 +165,9 @@ int verb_push (int argc, char **argv)
     if (one && !cli_valid_job (argv[rest]))
         return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
                      argv[rest]);
-    if ((opt.prune || opt.follow) && !opt.all)
-        return FAIL (EXIT_USAGE, "--prune and --follow are for --all");
+    if ((opt.prune || opt.rebind || opt.follow) && !opt.all)
+        return FAIL (EXIT_USAGE, "--prune, --rebind and --follow are for "
+                     "--all");
     if (gethostname (host, sizeof (host) - 1) == 0 && !opt.to.cluster)
         opt.to.cluster = host;
     if (!opt.to.uri)

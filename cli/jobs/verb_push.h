@@ -3,12 +3,14 @@
 #define ROLLCALL_JOBS_VERB_PUSH_H
 
 #include "jobs/open_jobs.h"
+#include "store/root.h"
 
 struct push_verb {
     const struct command_spec *command;         // for messages
     const char *root;
     struct cli_postgres to;
-    bool all, migrate, prune, json, follow;
+    bool all, migrate, prune, rebind, json, follow;
+    char root_id[ROOT_ID_SIZE];
 };
 
 int verb_push (int argc, char **argv);

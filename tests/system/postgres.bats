@@ -80,7 +80,8 @@ rows ()
     ask "SELECT count(*) FROM rollcall.$1"
 }
 
-# all_rows: a fingerprint of the rows of all tables, whatever their ids are
+# all_rows: a fingerprint of the rows of all tables of cluster here, whatever
+# their ids are
 all_rows ()
 {
     local table
@@ -89,7 +90,7 @@ all_rows ()
             relnamespace='rollcall'::regnamespace ORDER BY 1"); do
         ask "SELECT '$table', j.name, md5(string_agg(t::text, ',' ORDER BY t::text))
             FROM (SELECT job, (to_jsonb(t)-'job')::text AS t FROM rollcall.$table t) t
-            JOIN rollcall.job j ON j.id=t.job GROUP BY j.name ORDER BY j.name"
+            JOIN rollcall.job j ON j.id=t.job AND j.cluster='here' GROUP BY j.name ORDER BY j.name"
     done
 }
 
@@ -210,10 +211,24 @@ all_rows ()
     shows "1 job left out: a name that is not UTF-8"
     push $'bad\xff'
     expect_status 66
-    # another root
+    # another root, which may not take the place of this one
+    before=$(all_rows)
     ROLLCALL_ROOT=$TEST_DIR/other job one 3 --seed 9
+    push --root other --all --prune
+    expect_status 77
+    shows "cluster here is another root: give this one a name of its own"
+    push --root other one
+    expect_status 77
+    is "rows" "$before" "$(all_rows)"
     push --root other --cluster there --all
     expect_status 0
+    push --root other --cluster here --all --rebind --prune
+    expect_status 0
+    push --all
+    expect_status 77
+    push --all --rebind --prune
+    expect_status 0
+    is "rows" "$before" "$(all_rows)"
     is "all" "here/five here/one here/three here/two there/one" \
         "$("$ROLLCALL" jobs --postgres "$PG" | sed -n '2,$s/ .*//p' | xargs)"
     run "$ROLLCALL" jobs --postgres "$PG" --cluster there --job one

@@ -4,6 +4,9 @@ CREATE TABLE schema_version (
 -- what the tables look like, to see whether somebody changed them
 CREATE TABLE schema_shape (relation text PRIMARY KEY, shape text NOT NULL);
 
+-- which root may use a name
+CREATE TABLE cluster (name text PRIMARY KEY, root text NOT NULL);
+
 -- one row for each job: the catalogue's (doc/format-postgres.md)
 CREATE SEQUENCE job_id;
 CREATE TABLE job (id bigint PRIMARY KEY, cluster text NOT NULL, at timestamptz NOT NULL,
