@@ -225,6 +225,7 @@ struct listing {
     bool narrow;
     enum jobs_column columns[JOBS_COLUMNS];     // of the table
     unsigned ncolumns;
+    char last[2 * MESSAGE_NAME_MAX];    // of PostgreSQL: perhaps CLUSTER/NAME
     struct json_out *out;
 };
 
@@ -299,6 +300,7 @@ static int list_job (void *arg, const struct catalogue_job *j)
     struct listing *l = arg;
 
     l->n++;
+    PRINT (l->last, "%s", j->job);
     if (l->g)
         to_row (l, j);
     else
@@ -360,8 +362,8 @@ static int list_table (const struct jobs_options *opt, struct listing *l,
     grid_destroy (l->g);
     if (rc == 0 && failed == 0)
         add_runs (opt, NULL);
-    if (rc == 0 && failed == 0 && opt->job && l->n > 0)
-        rc = cli_print_claims (l->jobs, opt->job, err);
+    if (rc == 0 && failed == 0 && opt->job && l->n == 1)
+        rc = cli_print_claims (l->jobs, l->last, err);
     return failed < 0 ? err_sys (err, -failed, "cannot print the list") : rc;
 }
 
@@ -577,6 +579,7 @@ int verb_jobs (int argc, char **argv)
         return expect (&opt);
     if ((status = cli_filter_read (&jobs_command, &opt.filter, &filter)) != 0)
         return status;
+    filter.job = opt.job;
     if (opt.postgres.cluster && !opt.postgres.uri)
         return FAIL (EXIT_USAGE, "--cluster is for --postgres");
     if (!opt.postgres.uri && cli_needs_view (opt.root)) {
@@ -587,11 +590,12 @@ int verb_jobs (int argc, char **argv)
         return list_runs (&opt);
     status = opt.postgres.uri
                  ? cli_jobs_open_postgres (&jobs_command, &opt.postgres,
-                                           filter.since_ns, false, &jobs)
+                                           &filter, opt.json || opt.job
+                                               ? FACTS_CLAIMS : FACTS_LIST,
+                                           &jobs)
                  : cli_jobs_open (&jobs_command, opt.root, &jobs);
     if (status != 0)
         return status;
-    filter.job = opt.job;
     status = list_all (&opt, &filter, &jobs);
     cli_jobs_close (&jobs);
     return status;

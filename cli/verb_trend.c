@@ -326,7 +326,7 @@ int verb_trend (int argc, char **argv)
                      opt.html);
     status = opt.postgres.uri
                  ? cli_jobs_open_postgres (&trend_command, &opt.postgres,
-                                           filter.since_ns, true, &jobs)
+                                           &filter, FACTS_TREND, &jobs)
                  : cli_jobs_open (&trend_command, opt.root, &jobs);
     if (status != 0)
         return status;

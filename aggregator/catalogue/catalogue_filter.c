@@ -19,8 +19,8 @@
                                 // expression has gone wrong
 #define LOOK_EACH 1000          // steps of SQLite's machine: about 10 us, but
                                 // one may make a text of CATALOGUE_TEXT_MAX
-#define MEMORY_MAX (INT64_C (256) << 20)        // bytes of all of SQLite, from
-                                // an expression on
+#define MEMORY_MAX (INT64_C (256) << 20)        // bytes that SQLite may take
+                                // from an expression on
 
 /* ---- what an expression may do ---- */
 
@@ -162,7 +162,7 @@ static int open_filter (struct catalogue *c, const struct catalogue_filter *f,
     if (f->where && strlen (f->where) > WHERE_MAX)
         return err_set (err, EINVAL, "it is longer than %d bytes", WHERE_MAX);
     if (f->where)
-        (void)sqlite3_hard_heap_limit64 (MEMORY_MAX);
+        (void)sqlite3_hard_heap_limit64 (sqlite3_memory_used () + MEMORY_MAX);
     // "name" is a column and nothing else: a misspelt one is no text
     (void)sqlite3_db_config (c->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
     if ((rc = prepare (c->db, columns, f->where, ret, err)) < 0)

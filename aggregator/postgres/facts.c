@@ -11,83 +11,70 @@
     " unexpected, began_ns, ended_ns, hosts, steps, step_us, longest_us," \
     " computing_us, comm_us, free_us, high, medium, low, built, its_user," \
     " its_scheduler_id, its_command"
-#define JOB_COLUMNS JOB_FACTS ", path"
 #define JOB_TYPES "tiiiiiiiiiiiiii" "ttttiiii" "iiiiiii" "iiiifffffiiit" "ttt" "t"
 
-#define OF_JOB " WHERE job=?1"
+#define CATALOGUE(name, columns, types, from, use, into) \
+    { name, columns, types, FACTS_CATALOGUE, columns, from " WHERE job=?1", \
+      use, into, 0 }
+#define RESULT(name, columns, types, select, from, keys) \
+    { name, columns, types, FACTS_RESULT, select, from, FACTS_PUSHED, NULL, \
+      keys }
 
 const struct facts_table facts_tables[FACTS_TABLES] = {
-    { "job", JOB_COLUMNS, JOB_TYPES, FACTS_CATALOGUE,
-      "SELECT " JOB_FACTS ", ?2 FROM job_row WHERE id=?1", "job_row", false, 0 },
-    { "job_host", "host, ranks, computing_us, step_us", "tiff",
-      FACTS_CATALOGUE,
-      "SELECT host, ranks, computing_us, step_us FROM host" OF_JOB, "host",
-      false, 0 },
-    { "job_claim", "seq, source, who, host, world_size", "iitti",
-      FACTS_CATALOGUE,
-      "SELECT seq, source, who, host, world_size FROM temp.claim" OF_JOB,
-      "claim", false, 0 },
-    { "job_clock", "seq, host_key, host, offset_ns, error_ns", "ittii",
-      FACTS_CATALOGUE,
-      "SELECT seq, host_key, host, offset_ns, error_ns FROM temp.clock" OF_JOB,
-      "clock", false, 0 },
-    { "job_tag", "tag", "t", FACTS_CATALOGUE, "SELECT tag FROM tag" OF_JOB,
-      "tag", true, 0 },
-    { "job_link", "transport, links, mb, ms", "tiff", FACTS_CATALOGUE,
-      "SELECT transport, links, mb, ms FROM link" OF_JOB, "link", true, 0 },
-    { "job_slow", "kind, host, device, rank, peer_host, peer_device, peer,"
-      " percent", "ttiitiif", FACTS_CATALOGUE,
-      "SELECT kind, host, device, rank, peer_host, peer_device, peer, percent"
-      " FROM slow" OF_JOB, "slow", true, 0 },
-    { "job_group", "kind, groups, ops, elapse_ms, wait_ms", "tiiff",
-      FACTS_CATALOGUE,
-      "SELECT kind, groups, ops, elapse_ms, wait_ms FROM grp" OF_JOB, NULL,
-      false, 0 },
-    { "job_finding", "kind, severity, n, percent", "ttif", FACTS_CATALOGUE,
-      "SELECT kind, severity, n, percent FROM finding" OF_JOB, NULL, false, 0 },
-    { "roster", "rank, host, local_rank, device, expected, state, reason,"
-      " verified, command_status, command_signal, command_ended_ns",
-      "itiiittiiii", FACTS_RESULT,
-      "SELECT rank, host, local_rank, device_id, expected, state, reason,"
-      " verified, command_status, command_signal, command_ended_ns"
-      " FROM Roster", NULL, false, 0 },
-    { "capture", "capture, rank, host, device, name, framework, source,"
-      " profiler_level, state, reason, steps, started_ns, ended_ns, raw_bytes",
-      "iitittttttiiii", FACTS_RESULT,
-      "SELECT id, rank, host, device_id, name, framework, source,"
-      " profiler_level, state, reason, steps, started_ns, ended_ns, raw_bytes"
-      " FROM Capture", NULL, false, 0 },
-    { "finding", "finding, kind, severity, step, rank, peer, comm_group,"
-      " effect_ms, effect_percent, value, unit, baseline, text, hint",
-      "itttiiiffftftt", FACTS_RESULT,
-      "SELECT id, kind, severity, step, rank, peer, comm_group, effect_ms,"
-      " effect_percent, value, unit, baseline, text, hint FROM Finding", NULL,
-      false, 0 },
-    { "rank_step", "rank, device, step, computing_us, comm_us, hidden_us,"
-      " free_us, stage_us, bubble_us, preparing_us", "iitfffffff",
-      FACTS_RESULT,
-      "SELECT rank, deviceId, step, computing, communication_not_overlapped,"
-      " overlapped, free, stage, bubble, preparing FROM StepCounted"
-      " WHERE rank IS NOT NULL", NULL, false, 0 },
-    { "step", "step, ord, ranks, step_us, min_step_us, max_step_us", "tiifff",
-      FACTS_RESULT,
-      "SELECT step, row_number() OVER (), ranks, step_time, min_step_time,"
-      " max_step_time FROM StepTrend", NULL, false, 0 },
+    { "job", JOB_FACTS ", path", JOB_TYPES, FACTS_CATALOGUE, JOB_FACTS ", ?2",
+      "job_row WHERE id=?1", FACTS_LIST, "job_row", 0 },
+    CATALOGUE ("job_host", "host, ranks, computing_us, step_us", "tiff",
+               "host", FACTS_TREND, "host"),
+    CATALOGUE ("job_claim", "seq, source, who, host, world_size", "iitti",
+               "temp.claim", FACTS_CLAIMS, "claim"),
+    CATALOGUE ("job_clock", "seq, host_key, host, offset_ns, error_ns", "ittii",
+               "temp.clock", FACTS_CLAIMS, "clock"),
+    CATALOGUE ("job_tag", "tag", "t", "tag", FACTS_TREND, "tag"),
+    CATALOGUE ("job_link", "transport, links, mb, ms", "tiff", "link",
+               FACTS_TREND, "link"),
+    CATALOGUE ("job_slow", "kind, host, device, rank, peer_host, peer_device,"
+               " peer, percent", "ttiitiif", "slow", FACTS_TREND, "slow"),
+    CATALOGUE ("job_group", "kind, groups, ops, elapse_ms, wait_ms", "tiiff",
+               "grp", FACTS_PUSHED, NULL),
+    CATALOGUE ("job_finding", "kind, severity, n, percent", "ttif", "finding",
+               FACTS_PUSHED, NULL),
+    RESULT ("roster", "rank, host, local_rank, device, expected, state, reason,"
+            " verified, command_status, command_signal, command_ended_ns",
+            "itiiittiiii", "rank, host, local_rank, device_id, expected, state,"
+            " reason, verified, command_status, command_signal,"
+            " command_ended_ns", "Roster", 0),
+    RESULT ("capture", "capture, rank, host, device, name, framework, source,"
+            " profiler_level, state, reason, steps, started_ns, ended_ns,"
+            " raw_bytes", "iitittttttiiii", "id, rank, host, device_id, name,"
+            " framework, source, profiler_level, state, reason, steps,"
+            " started_ns, ended_ns, raw_bytes", "Capture", 0),
+    RESULT ("finding", "finding, kind, severity, step, rank, peer, comm_group,"
+            " effect_ms, effect_percent, value, unit, baseline, text, hint",
+            "itttiiiffftftt", "id, kind, severity, step, rank, peer,"
+            " comm_group, effect_ms, effect_percent, value, unit, baseline,"
+            " text, hint", "Finding", 0),
+    RESULT ("rank_step", "rank, device, step, computing_us, comm_us, hidden_us,"
+            " free_us, stage_us, bubble_us, preparing_us", "iitfffffff",
+            "rank, deviceId, step, computing, communication_not_overlapped,"
+            " overlapped, free, stage, bubble, preparing",
+            "StepCounted WHERE rank IS NOT NULL", 0),
+    RESULT ("step", "step, ord, ranks, step_us, min_step_us, max_step_us",
+            "tiifff", "step, row_number() OVER (), ranks, step_time,"
+            " min_step_time, max_step_time", "StepTrend", 0),
     // over all steps
-    { "link_sum", "src_rank, dst_rank, transport, type, mb, ms, large_mb,"
-      " large_ms", "iittffff", FACTS_RESULT,
-      "SELECT src_rank, dst_rank, transport_type, type, transit_size,"
-      " transit_time, large_size, large_time FROM Link", NULL, false, 4 },
-    { "group_sum", "comm_group, group_name, kind, type, size, members, ops,"
-      " elapse_ms, wait_ms, sync_ms, transit_ms", "itttiiiffff", FACTS_RESULT,
-      "SELECT g.id, g.group_name, k.kind, g.type, g.size, m.members, t.ops,"
-      " t.elapse, t.wait, t.sync, t.transit FROM CommGroup g LEFT JOIN"
-      " (SELECT comm_group, count(*) AS members FROM CommGroupMember GROUP BY"
-      "  1) m ON m.comm_group=g.id LEFT JOIN (SELECT comm_group, sum(ops) AS"
-      "  ops, sum(elapse_time) AS elapse, sum(wait_time) AS wait,"
-      "  sum(synchronization_time) AS sync, sum(transit_time) AS transit"
-      "  FROM GroupTime GROUP BY 1) t ON t.comm_group=g.id LEFT JOIN GroupKind"
-      " k ON k.comm_group=g.id", NULL, false, 0 },
+    RESULT ("link_sum", "src_rank, dst_rank, transport, type, mb, ms, large_mb,"
+            " large_ms", "iittffff", "src_rank, dst_rank, transport_type, type,"
+            " transit_size, transit_time, large_size, large_time", "Link", 4),
+    RESULT ("group_sum", "comm_group, group_name, kind, type, size, members,"
+            " ops, elapse_ms, wait_ms, sync_ms, transit_ms", "itttiiiffff",
+            "g.id, g.group_name, k.kind, g.type, g.size, m.members, t.ops,"
+            " t.elapse, t.wait, t.sync, t.transit", "CommGroup g LEFT JOIN"
+            " (SELECT comm_group, count(*) AS members FROM CommGroupMember"
+            "  GROUP BY 1) m ON m.comm_group=g.id LEFT JOIN (SELECT comm_group,"
+            "  sum(ops) AS ops, sum(elapse_time) AS elapse, sum(wait_time) AS"
+            "  wait, sum(synchronization_time) AS sync, sum(transit_time) AS"
+            "  transit FROM GroupTime GROUP BY 1) t ON t.comm_group=g.id"
+            " LEFT JOIN GroupKind k ON k.comm_group=g.id", 0),
 };
 
 const char *const facts_sum = "row_sum (" JOB_FACTS ","

@@ -11,6 +11,11 @@
 
 enum facts_source { FACTS_CATALOGUE, FACTS_RESULT };
 
+/* Who needs a table's rows in a copy of the catalogue: nobody; any list; those
+ * that say who claims how many ranks; trend.
+ */
+enum facts_use { FACTS_PUSHED, FACTS_LIST, FACTS_CLAIMS, FACTS_TREND };
+
 struct facts_table {
     const char *name;           // in schema "rollcall"
     const char *columns;        // behind "job" and "at"; of "job" behind "id",
@@ -18,15 +23,16 @@ struct facts_table {
     const char *types;          // of these: 'i' bigint, 'f' double precision,
                                 // 't' text
     enum facts_source source;
-    const char *query;          // SQLite; of the catalogue with the job's id as
+    const char *select, *from;  // SQLite; of the catalogue with the job's id as
                                 // ?1; of "job" with its result's path as ?2
-    const char *into;           // the table of the catalogue, or NULL
-    bool trend;                 // only trend asks for it
+    enum facts_use use;
+    const char *into;           // then: the table of the catalogue
     size_t keys;                // not 0: so many columns are a key, and rows
                                 // with the same one become one row, the sums of
                                 // their other columns
 };
 
+#define FACTS_QUERY_MAX 1200    // bytes of a statement about one table
 #define FACTS_TABLES 16         // the first is "job"
 extern const struct facts_table facts_tables[FACTS_TABLES];
 

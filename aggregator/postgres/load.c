@@ -11,8 +11,15 @@
 #include <string.h>
 
 #define SQL_MAX 8192
-#define SINCE "($1::text IS NULL OR j.cluster=$1) AND ($2::bigint=0 OR " \
-    "greatest(coalesce(j.began_ns, j.first_ns), j.first_ns)>=$2)"
+// as catalogue_filter.c chooses
+#define CHOSEN "($1::text IS NULL OR j.cluster=$1) AND ($2::bigint=0 OR " \
+    "greatest(coalesce(j.began_ns, j.first_ns), j.first_ns)>=$2) AND " \
+    "($3::text IS NULL OR j.name=$3) AND ($4::text IS NULL OR " \
+    "coalesce(j.\"user\", j.its_user)=$4) AND ($5::text IS NULL OR " \
+    "strpos(','||j.tags||',', ','||$5||',')>0) AND ($6::text IS NULL OR " \
+    "EXISTS (SELECT 1 FROM job_host h WHERE h.job=j.id AND h.at=j.at AND " \
+    "h.host=$6))"
+#define PARAMETERS 6
 
 struct load {
     struct pg *p;
@@ -72,13 +79,14 @@ static void put_columns (const struct load *x, const struct facts_table *t,
 
 static int load_table (struct load *x, const struct facts_table *t)
 {
-    const char *since;
+    const struct catalogue_filter *f = x->opt->filter;
+    char since[24];
+    const char *const values[PARAMETERS] = { x->opt->cluster, since, f->job,
+                                             f->user, f->tag, f->host };
     struct buf insert, select;
-    char number[24];
     int rc;
 
-    PRINT (number, "%lld", (long long)x->opt->since_ns);
-    since = number;
+    PRINT (since, "%lld", (long long)f->since_ns);
     buf_init (&insert, SQL_MAX);
     buf_init (&select, SQL_MAX);
     buf_printf (&insert, "INSERT INTO %s (%s, %s) VALUES (?1", t->into,
@@ -89,16 +97,15 @@ static int load_table (struct load *x, const struct facts_table *t)
     buf_printf (&select, "SELECT j.id");
     put_columns (x, t, &select);
     if (t == facts_tables)
-        buf_printf (&select, " FROM job t JOIN job j ON j.id=t.id WHERE " SINCE);
+        buf_printf (&select, " FROM job t JOIN job j ON j.id=t.id WHERE " CHOSEN);
     else
         buf_printf (&select, " FROM %s t JOIN job j ON j.id=t.job AND j.at=t.at"
-                    " WHERE " SINCE, t->name);
+                    " WHERE " CHOSEN, t->name);
     x->types = t->types;
     rc = db_prepare (x->db, buf_text (&insert), &x->st, x->err);
     if (rc == 0)
-        rc = pg_each (x->p, buf_text (&select), 2,
-                      (const char *const[]){ x->opt->cluster, since },
-                      take_row, x, x->err);
+        rc = pg_each (x->p, buf_text (&select), PARAMETERS, values, take_row, x,
+                      x->err);
     (void)sqlite3_finalize (x->st);
     buf_fini (&insert);
     buf_fini (&select);
@@ -147,7 +154,8 @@ static int load_all (struct load *x, struct catalogue *c)
     if (rc == 0)
         rc = read_beyond (x, c);
     for (size_t i = 0; i < FACTS_TABLES && rc == 0; i++) {
-        if (facts_tables[i].into && (x->opt->trend || !facts_tables[i].trend))
+        if (facts_tables[i].use == FACTS_LIST ||
+            (facts_tables[i].into && facts_tables[i].use == x->opt->use))
             rc = load_table (x, &facts_tables[i]);
     }
     return rc < 0 ? rc : pg_do (x->p, "COMMIT", x->err);
@@ -170,9 +178,12 @@ int load_catalogue (struct pg *p, const struct load_options *opt,
         rc = load_all (&x, c);
     if (rc == 0)
         rc = db_exec (x.db, "COMMIT", err);
-    if (rc < 0)
+    if (rc < 0) {
         catalogue_close (c);
-    else
-        *ret = c;
-    return rc;
+        return rc;
+    }
+    *opt->filter = (struct catalogue_filter){ .where = opt->filter->where,
+                                              .brief = opt->filter->brief };
+    *ret = c;
+    return 0;
 }

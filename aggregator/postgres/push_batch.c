@@ -174,16 +174,18 @@ static int put_rows (struct copy_rows *out, const struct facts_table *t,
                      const char *cluster, bool *unreadable, struct err *err)
 {
     const char *path = *j->path ? j->path : NULL;
+    char sql[FACTS_QUERY_MAX];
     struct err why;
-    struct db_rows r = t->source == FACTS_RESULT
-                           ? db_rows (db, &why, t->query)
-                       : t == facts_tables
-                           ? db_rows_kept (db, err, t->query, j->id, path)
-                           : db_rows_kept (db, err, t->query, j->id);
-    int rc = t->keys > 0 ? put_sums (out, t, &r, j, err)
-                         : put_each (out, t, &r, j, cluster);
-    int failed = db_end (&r);
+    struct db_rows r;
+    int rc, failed;
 
+    PRINT (sql, "SELECT %s FROM %s", t->select, t->from);
+    r = t->source == FACTS_RESULT ? db_rows (db, &why, sql)
+        : t == facts_tables       ? db_rows (db, err, sql, j->id, path)
+                                  : db_rows (db, err, sql, j->id);
+    rc = t->keys > 0 ? put_sums (out, t, &r, j, err)
+                    : put_each (out, t, &r, j, cluster);
+    failed = db_end (&r);
     if (t->source == FACTS_CATALOGUE)
         return rc < 0 ? rc : failed;
     *unreadable |= failed < 0;
@@ -249,7 +251,7 @@ static int copy_table (struct copy_queue *q, const struct facts_table *t,
                        int64_t *rows, struct err *err)
 {
     struct copy_rows out;
-    char sql[1200];
+    char sql[FACTS_QUERY_MAX];
     int rc;
 
     PRINT (sql, "COPY %s (%s, %s) FROM STDIN (FORMAT binary)", t->name,

@@ -4,7 +4,6 @@
  */
 #include "jobs/open_jobs.h"
 
-#include "postgres/load.h"
 #include "run/run.h"
 #include "shared/root.h"
 #include "shared/view.h"
@@ -84,10 +83,11 @@ int cli_postgres_status (int rc)
 }
 
 int cli_jobs_open_postgres (const struct command_spec *c,
-                            const struct cli_postgres *from, int64_t since_ns,
-                            bool trend, struct cli_jobs *ret)
+                            const struct cli_postgres *from,
+                            struct catalogue_filter *filter,
+                            enum facts_use use, struct cli_jobs *ret)
 {
-    const struct load_options opt = { from->cluster, since_ns, trend };
+    const struct load_options opt = { from->cluster, filter, use };
     struct err err = { "" };
     struct pg *p = NULL;
     int rc = cli_postgres_check (c, from);

@@ -5,6 +5,7 @@
 #include "shared/root.h"
 
 #include "catalogue/catalogue.h"
+#include "postgres/load.h"
 
 struct cli_jobs {
     struct ledger *ledger;      // NULL: the catalogue is a copy
@@ -31,12 +32,13 @@ struct cli_postgres {
       "With --postgres: only the jobs of this cluster, as rollcall push " \
       "--cluster named it.")
 
-/* The same from PostgreSQL: the jobs since a time, as in struct
- * catalogue_filter; for trend also what only it asks for.
+/* The same from PostgreSQL: the jobs that a filter chooses, of which it has then
+ * no more to choose but by its expression; with what they are needed for.
  */
 int cli_jobs_open_postgres (const struct command_spec *c,
-                            const struct cli_postgres *from, int64_t since_ns,
-                            bool trend, struct cli_jobs *ret);
+                            const struct cli_postgres *from,
+                            struct catalogue_filter *filter,
+                            enum facts_use use, struct cli_jobs *ret);
 
 /* pg_check_option: 0, or an exit status after a message. */
 int cli_postgres_check (const struct command_spec *c,

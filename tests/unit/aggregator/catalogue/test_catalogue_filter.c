@@ -195,12 +195,29 @@ static void test_parts (void **state)
     close_catalogue (&o);
 }
 
+/* What a copy in memory takes already is none of an expression's. */
+static void test_memory (void **state)
+{
+    struct catalogue_filter f = { .where = "1" };
+    struct catalogue *c;
+    int64_t used;
+
+    (void)state;
+    assert_int_equal (catalogue_open_copy (&c, NULL), 0);
+    used = sqlite3_memory_used ();
+    assert_true (used > 0);
+    assert_int_equal (catalogue_check (c, &f, NULL), 0);
+    assert_true (sqlite3_hard_heap_limit64 (-1) >= used + (256 << 20));
+    (void)sqlite3_hard_heap_limit64 (0);
+    catalogue_close (c);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_chosen), ROOT_TEST (test_refused),
         ROOT_TEST (test_visible),
-        cmocka_unit_test (test_since), ROOT_TEST (test_parts),
+        cmocka_unit_test (test_since), cmocka_unit_test (test_memory), ROOT_TEST (test_parts),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -25,8 +25,10 @@ static void prepares (sqlite3 *db, const struct facts_table *t)
 {
     sqlite3_stmt *st = NULL;
     struct err err = { "" };
+    char sql[FACTS_QUERY_MAX];
 
-    if (db_prepare (db, t->query, &st, &err) < 0)
+    PRINT (sql, "SELECT %s FROM %s", t->select, t->from);
+    if (db_prepare (db, sql, &st, &err) < 0)
         fail_msg ("%s: %s", t->name, err.text);
     assert_int_equal (sqlite3_column_count (st), strlen (t->types));
     (void)sqlite3_finalize (st);
@@ -72,6 +74,7 @@ static void test_copy (void **state)
     for (size_t i = 0; i < FACTS_TABLES; i++) {
         const struct facts_table *t = &facts_tables[i];
 
+        assert_true ((t->into != NULL) == (t->use != FACTS_PUSHED));
         if (!t->into)
             continue;
         (void)snprintf (sql, sizeof (sql), "SELECT %s FROM %s", t->columns,
