@@ -134,7 +134,7 @@ static int read_beyond (struct load *x, struct catalogue *c)
                       &x->opt->cluster, take_beyond, &all, x->err);
 
     if (rc == 0)
-        rc = pg_number (x->p, "SELECT count(DISTINCT cluster) FROM job", 0,
+        rc = pg_number (x->p, "SELECT count(*) FROM cluster", 0,
                         &clusters, x->err);
     if (rc == 0 && x->opt->cluster && all.jobs == 0)
         rc = err_set (x->err, ENOENT, "%s has no jobs of cluster %s",

@@ -451,6 +451,35 @@ let_copy_go ()
     same week as_verb trend
 }
 
+@test "equal names of two clusters are two hosts" {
+    local of_sqlite
+
+    job one 0 --seed 1 --slow-rank 3
+    ROLLCALL_ROOT=$TEST_DIR/other job one 7 --seed 2 --slow-rank 3
+    push --migrate --all
+    # alone, hosts have their own names
+    is "hosts" "$("$ROLLCALL" trend --by host --json | keys)" "$(ask "SELECT key
+        FROM rollcall.trend('host')" | xargs)"
+    push --root other --cluster there --all
+    expect_status 0
+    of_sqlite=$("$ROLLCALL" trend --by host --json --postgres "$PG" | keys)
+    [[ $of_sqlite == here/*there/* ]] || fail "hosts: $of_sqlite"
+    is "hosts" "$of_sqlite" "$(ask "SELECT key FROM rollcall.trend('host')" | xargs)"
+    is "slow again" 0 "$(ask "SELECT count(*) FROM rollcall.slow_again()")"
+    is "hosts of one" "node0" "$(ask "SELECT key FROM rollcall.trend('host',
+        of_clusters => '{there}')" | xargs)"
+    # each has a job of this name
+    is "jobs" "here/one there/one" "$("$ROLLCALL" jobs --job one --postgres "$PG" |
+        sed -n '2,3s/ .*//p' | xargs)"
+}
+
+keys ()                             # of the rows of a trend
+{
+    cat >keys.json
+    sqlite3 -batch :memory: "SELECT value->>'key' FROM
+        json_each(readfile('keys.json'), '\$.rows')" | xargs
+}
+
 # ---- a service ----
 
 # status_of MEMBER: of "postgres" in the service's status

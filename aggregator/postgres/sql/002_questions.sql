@@ -16,6 +16,9 @@ CREATE VIEW jobs AS SELECT id, cluster, name AS job, coalesce("user", its_user) 
     100*free_us/nullif(computing_us+comm_us+free_us, 0) AS free_percent,
     high+medium+low AS findings, high, medium, low, built FROM job;
 
+-- Hosts are CLUSTER/HOST if there are several clusters, as rollcall names them then: equal names
+-- of two clusters are two hosts.
+
 -- as rollcall trend --by KEY: day, week, month, tag, user, host
 CREATE FUNCTION trend(by_key text, since timestamptz DEFAULT '-infinity',
     until timestamptz DEFAULT 'infinity', of_clusters text[] DEFAULT NULL)
@@ -23,7 +26,9 @@ CREATE FUNCTION trend(by_key text, since timestamptz DEFAULT '-infinity',
     step_ms double precision, computing_percent double precision,
     comm_percent double precision, high numeric)
     LANGUAGE sql STABLE SET search_path=rollcall, pg_catalog AS $trend$
-    WITH point AS (SELECT * FROM jobs j WHERE j.at>=since AND j.at<=until
+    WITH many AS (SELECT count(*)>1 AS yes FROM cluster c
+        WHERE of_clusters IS NULL OR c.name=ANY(of_clusters)),
+    point AS (SELECT * FROM jobs j WHERE j.at>=since AND j.at<=until
         AND (of_clusters IS NULL OR j.cluster=ANY(of_clusters))),
     member AS (
         SELECT p.*, CASE by_key
@@ -37,8 +42,10 @@ CREATE FUNCTION trend(by_key text, since timestamptz DEFAULT '-infinity',
         SELECT p.*, coalesce(t.tag, '-'), p.step_ms, p.computing_percent
         FROM point p LEFT JOIN job_tag t ON t.job=p.id AND t.at=p.at WHERE by_key='tag'
         UNION ALL
-        SELECT p.*, h.host, h.step_us/1000, 100*h.computing_us/nullif(h.step_us, 0)
-        FROM point p JOIN job_host h ON h.job=p.id AND h.at=p.at WHERE by_key='host')
+        SELECT p.*, CASE WHEN m.yes THEN p.cluster||'/' ELSE '' END||h.host, h.step_us/1000,
+            100*h.computing_us/nullif(h.step_us, 0)
+        FROM point p JOIN job_host h ON h.job=p.id AND h.at=p.at, many m
+        WHERE by_key='host')
     SELECT m.k, count(*), min(m.at), max(m.at),
         percentile_cont(0.5) WITHIN GROUP (ORDER BY m.s),
         percentile_cont(0.5) WITHIN GROUP (ORDER BY m.c),
@@ -52,14 +59,21 @@ CREATE FUNCTION slow_again(since timestamptz DEFAULT '-infinity',
     RETURNS TABLE (kind text, what text, jobs bigint, first timestamptz, last timestamptz,
     percent double precision)
     LANGUAGE sql STABLE SET search_path=rollcall, pg_catalog AS $slow_again$
-    WITH named AS (SELECT DISTINCT s.job, s.at, s.kind, s.percent,
+    WITH many AS (SELECT count(*)>1 AS yes FROM cluster c
+        WHERE of_clusters IS NULL OR c.name=ANY(of_clusters)),
+    s AS (SELECT s.job, s.at, s.kind, s.percent, s.device, s.peer_device,
+        CASE WHEN m.yes THEN j.cluster||'/' ELSE '' END||s.host AS host,
+        CASE WHEN m.yes THEN j.cluster||'/' ELSE '' END||s.peer_host AS peer_host
+        FROM job_slow s JOIN job j ON j.id=s.job AND j.at=s.at, many m
+        WHERE s.at>=since AND s.at<=until
+        AND (of_clusters IS NULL OR j.cluster=ANY(of_clusters))),
+    named AS (SELECT DISTINCT s.job, s.at, s.kind, s.percent,
         CASE WHEN s.kind IN ('slow_host', 'slow_port') THEN s.host
         ELSE coalesce(s.host, '?')||coalesce(' device '||s.device, '')||
             CASE WHEN s.kind='slow_link' THEN ' > '||coalesce(s.peer_host, '?')||
-                coalesce(' device '||s.peer_device, '') ELSE '' END END AS what
-        FROM job_slow s JOIN job j ON j.id=s.job WHERE s.at>=since AND s.at<=until
-        AND (of_clusters IS NULL OR j.cluster=ANY(of_clusters)))
-    SELECT n.kind, n.what, count(DISTINCT n.job), min(n.at), max(n.at), avg(n.percent)
+                coalesce(' device '||s.peer_device, '') ELSE '' END END AS what FROM s)
+    SELECT n.kind, n.what, count(DISTINCT n.job), min(n.at), max(n.at),
+        avg(n.percent ORDER BY n.at, n.job, n.percent)
     FROM named n GROUP BY n.kind, n.what HAVING count(DISTINCT n.job)>1
     ORDER BY 3 DESC, 6 DESC, n.what COLLATE "C" LIMIT 100 $slow_again$;
 
