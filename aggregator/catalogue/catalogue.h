@@ -119,6 +119,9 @@ int catalogue_result_open (const struct catalogue *c, const char *job,
                            struct catalogue_result *r);
 void catalogue_result_close (struct catalogue_result *r);
 
+/* Whether another try may read a result that gave this error. */
+bool catalogue_result_later (int rc);
+
 /* Parse a date (2026-11-01, 2026-11-01T09:30:00Z), or how long ago (90m, 12h,
  * 7d, 4w): ns since 1970, UTC.  -EINVAL.
  */

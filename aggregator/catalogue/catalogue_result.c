@@ -146,8 +146,7 @@ void catalogue_result_close (struct catalogue_result *r)
     r->db = NULL;
 }
 
-/* Whether another try may read the result. */
-static bool is_transient (int rc)
+bool catalogue_result_later (int rc)
 {
     return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -EBUSY ||
            rc == -EIO;
@@ -172,7 +171,7 @@ static int read_result (struct catalogue *c, const struct found *f,
                   : catalogue_do (c, err, "UPDATE job_row SET file_ino=?2, "
                                   "file_ns=?3, file_bytes=?4 WHERE id=?1",
                                   f->id, f->ino,
-                                  is_transient (from) ? OTHER_TIME : f->ns,
+                                  catalogue_result_later (from) ? OTHER_TIME : f->ns,
                                   f->bytes);
 }
 

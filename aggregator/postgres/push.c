@@ -251,7 +251,7 @@ static void add_job (struct push *x, const struct push_job *values,
     if (!catalogue_result_path (x->c, j->name, j->path))
         j->path[0] = '\0';
     if (*j->path)
-        (void)catalogue_result_open (x->c, j->name, &j->result);
+        j->failed = catalogue_result_open (x->c, j->name, &j->result);
 }
 
 static int send_all (struct push *x)
@@ -287,24 +287,15 @@ static int send_all (struct push *x)
 
 /* ---- jobs that are gone ---- */
 
-static int prune_one (struct push *x, const char *job)
+static int remove_some (struct push *x, struct buf *names, size_t n)
 {
-    const char *values[] = { x->opt->cluster, job };
-    char sql[200];
-    int rc = pg_do (x->p, "BEGIN", x->err);
+    int rc = push_begin (x->p, x->opt->cluster, x->err);
 
-    for (size_t i = FACTS_TABLES; i-- > 0 && rc == 0;) {
-        PRINT (sql, i == 0 ? "DELETE FROM job WHERE cluster=$1 AND name=$2"
-                           : "DELETE FROM %s t USING job j WHERE j.cluster=$1 "
-                             "AND j.name=$2 AND t.job=j.id AND t.at=j.at",
-               facts_tables[i].name);
-        rc = pg_each (x->p, sql, 2, values, NULL, NULL, x->err);
-    }
     if (rc == 0)
-        rc = pg_do (x->p, "COMMIT", x->err);
-    if (rc < 0)
-        (void)pg_do (x->p, "ROLLBACK", NULL);
-    x->sums->pruned += rc == 0;
+        rc = push_remove (x->p, x->opt->cluster, names, x->err);
+    rc = push_end (x->p, rc, x->err);
+    x->sums->pruned += rc < 0 ? 0 : (int64_t)n;
+    buf_clear (names);
     return rc;
 }
 
@@ -313,11 +304,24 @@ static int prune (struct push *x)
     struct db_rows r = db_rows (catalogue_db (x->c), x->err, "SELECT name FROM "
                                 "temp.pushed WHERE name NOT IN (SELECT name "
                                 "FROM job_row)");
+    struct buf names;
     const char *name;
+    size_t n = 0;
+    int rc;
 
-    while (db_row (&r, name))
-        r.rc = prune_one (x, name);
-    return db_end (&r);
+    buf_init (&names, ARRAY_MAX);
+    while (db_row (&r, name)) {
+        pg_array_text (&names, name);
+        if (++n < BATCH_JOBS)
+            continue;
+        r.rc = remove_some (x, &names, n);
+        n = 0;
+    }
+    rc = db_end (&r);
+    if (rc == 0 && n > 0)
+        rc = remove_some (x, &names, n);
+    buf_fini (&names);
+    return rc;
 }
 
 int push_jobs (struct pg *p, struct catalogue *c, struct ledger *l,

@@ -24,7 +24,8 @@ struct push_sums {
     int64_t jobs, rows, transactions, pruned;
     int64_t unnamed;            // left out: their names are not UTF-8
     int64_t unreadable;         // results of which only the catalogue's sums
-                                // could be pushed, or not all rows
+                                // could be pushed, or not all rows; of these,
+    int64_t later;              // those that another try may read
 };
 
 /* Push what has changed.  A job's rows are replaced in one transaction, which

@@ -10,61 +10,58 @@
 #include <errno.h>
 #include <string.h>
 
-#define ARRAY_MAX (1u << 20)    // of the names of a batch
 #define READERS 2               // threads that read results, beside the one that sends
 
-/* ---- what is there ---- */
+/* ---- the transaction ---- */
 
-struct known {
-    struct push_batch *b;
-    struct buf ids, times;      // arrays of those that are there
-};
-
-static int take_known (void *arg, const struct pg_row *row)
+int push_begin (struct pg *p, const char *cluster, struct err *err)
 {
-    struct known *k = arg;
+    int rc = pg_do (p, "BEGIN", err);
 
-    for (size_t i = 0; i < k->b->n; i++) {
-        struct push_job *j = &k->b->jobs[i];
-
-        if (strcmp (j->name, pg_text (row, 0)) == 0)
-            j->there = pg_int (row, 1);
-    }
-    pg_array_int (&k->ids, pg_int (row, 1));
-    pg_array_text (&k->times, pg_text (row, 2));
-    return 0;
+    // another one may have much to push
+    if (rc == 0)
+        rc = pg_do (p, "SET LOCAL lock_timeout='10min'", err);
+    if (rc == 0)
+        rc = pg_each (p, "SELECT pg_advisory_xact_lock(hashtextextended("
+                         "'rollcall '||$1, 0))", 1, &cluster, NULL, NULL, err);
+    return rc < 0 ? rc : pg_do (p, "SET LOCAL lock_timeout='10s'", err);
 }
 
-static int find_known (struct pg *p, const char *cluster, struct known *k,
-                       struct err *err)
+int push_end (struct pg *p, int rc, struct err *err)
 {
-    struct buf names;
-    int rc;
-
-    buf_init (&names, ARRAY_MAX);
-    for (size_t i = 0; i < k->b->n; i++) {
-        k->b->jobs[i].there = 0;
-        pg_array_text (&names, k->b->jobs[i].name);
-    }
-    buf_put (&names, "}", 1);
-    rc = pg_each (p, "SELECT name, id, at FROM job WHERE cluster=$1 AND "
-                     "name=ANY($2::text[])", 2,
-                  (const char *const[]){ cluster, buf_text (&names) },
-                  take_known, k, err);
-    buf_fini (&names);
-    buf_put (&k->ids, "}", 1);
-    buf_put (&k->times, "}", 1);
+    if (rc == 0)
+        rc = pg_do (p, "COMMIT", err);
+    if (rc < 0)
+        (void)pg_do (p, "ROLLBACK", NULL);
     return rc;
 }
 
-/* By the index of the job, in the parts of its month only. */
-static int delete_known (struct pg *p, struct known *k, struct err *err)
-{
-    const char *values[] = { buf_text (&k->ids), buf_text (&k->times) };
-    char sql[160];
-    int rc = pg_each (p, "DELETE FROM job WHERE id=ANY($1::bigint[])", 1,
-                      values, NULL, NULL, err);
+/* ---- what is there ---- */
 
+struct gone {
+    struct buf ids, times;      // arrays
+};
+
+static int take_gone (void *arg, const struct pg_row *row)
+{
+    struct gone *g = arg;
+
+    pg_array_int (&g->ids, pg_int (row, 0));
+    pg_array_text (&g->times, pg_text (row, 1));
+    return 0;
+}
+
+/* By the index of the job, in the parts of its month only. */
+static int remove_rows (struct pg *p, struct gone *g, struct err *err)
+{
+    const char *values[2];
+    char sql[160];
+    int rc = 0;
+
+    buf_put (&g->ids, "}", 1);
+    buf_put (&g->times, "}", 1);
+    values[0] = buf_text (&g->ids);
+    values[1] = buf_text (&g->times);
     for (size_t i = 1; i < FACTS_TABLES && rc == 0; i++) {
         PRINT (sql, "DELETE FROM %s WHERE job=ANY($1::bigint[]) AND "
                "at=ANY($2::timestamptz[])", facts_tables[i].name);
@@ -73,46 +70,59 @@ static int delete_known (struct pg *p, struct known *k, struct err *err)
     return rc;
 }
 
-static int take_id (void *arg, const struct pg_row *row)
+int push_remove (struct pg *p, const char *cluster, struct buf *names,
+                 struct err *err)
 {
-    struct push_batch *b = arg;
-    size_t i = 0;
+    struct gone g;
+    int rc;
 
-    while (i < b->n && b->jobs[i].there)
-        i++;
-    if (i < b->n)
-        b->jobs[i].there = pg_int (row, 0);
-    return 0;
+    buf_init (&g.ids, ARRAY_MAX);
+    buf_init (&g.times, ARRAY_MAX);
+    buf_put (names, "}", 1);
+    rc = pg_each (p, "DELETE FROM job WHERE cluster=$1 AND "
+                     "name=ANY($2::text[]) RETURNING id, at", 2,
+                  (const char *const[]){ cluster, buf_text (names) }, take_gone,
+                  &g, err);
+    if (rc == 0 && g.ids.size > 0)
+        rc = remove_rows (p, &g, err);
+    buf_fini (&g.ids);
+    buf_fini (&g.times);
+    return rc;
 }
 
-static int number_new (struct pg *p, struct push_batch *b, struct err *err)
-{
-    char number[24];
-    size_t n = 0;
+struct numbers {
+    struct push_batch *b;
+    size_t n;
+};
 
-    for (size_t i = 0; i < b->n; i++)
-        n += b->jobs[i].there == 0;
-    PRINT (number, "%zu", n);
-    return n == 0 ? 0
-                  : pg_each (p, "SELECT nextval('job_id') FROM "
-                                "generate_series(1, $1::bigint)", 1,
-                             (const char *const[]){ number }, take_id, b, err);
+static int take_number (void *arg, const struct pg_row *row)
+{
+    struct numbers *x = arg;
+
+    if (x->n < x->b->n)
+        x->b->jobs[x->n++].there = pg_int (row, 0);
+    return 0;
 }
 
 static int replace_known (struct pg *p, const char *cluster,
                           struct push_batch *b, struct err *err)
 {
-    struct known k = { .b = b };
+    struct numbers numbers = { .b = b };
+    struct buf names;
+    char n[24];
     int rc;
 
-    buf_init (&k.ids, ARRAY_MAX);
-    buf_init (&k.times, ARRAY_MAX);
-    rc = find_known (p, cluster, &k, err);
-    if (rc == 0 && k.ids.size > 1)
-        rc = delete_known (p, &k, err);
-    buf_fini (&k.ids);
-    buf_fini (&k.times);
-    return rc < 0 ? rc : number_new (p, b, err);
+    buf_init (&names, ARRAY_MAX);
+    for (size_t i = 0; i < b->n; i++)
+        pg_array_text (&names, b->jobs[i].name);
+    PRINT (n, "%zu", b->n);
+    rc = push_remove (p, cluster, &names, err);
+    if (rc == 0)
+        rc = pg_each (p, "SELECT nextval('job_id') FROM "
+                         "generate_series(1, $1::bigint)", 1,
+                      (const char *const[]){ n }, take_number, &numbers, err);
+    buf_fini (&names);
+    return rc;
 }
 
 /* ---- rows ---- */
@@ -168,10 +178,10 @@ static int put_each (struct copy_rows *out, const struct facts_table *t,
     return rc;
 }
 
-/* The rows of a job.  '*unreadable': its result could not be read to the end. */
+/* The rows of a job.  A result that cannot be read to its end fails no push. */
 static int put_rows (struct copy_rows *out, const struct facts_table *t,
-                     sqlite3 *db, const struct push_job *j,
-                     const char *cluster, bool *unreadable, struct err *err)
+                     sqlite3 *db, struct push_job *j, const char *cluster,
+                     struct err *err)
 {
     const char *path = *j->path ? j->path : NULL;
     char sql[FACTS_QUERY_MAX];
@@ -186,10 +196,11 @@ static int put_rows (struct copy_rows *out, const struct facts_table *t,
     rc = t->keys > 0 ? put_sums (out, t, &r, j, err)
                     : put_each (out, t, &r, j, cluster);
     failed = db_end (&r);
-    if (t->source == FACTS_CATALOGUE)
-        return rc < 0 ? rc : failed;
-    *unreadable |= failed < 0;
-    return rc;
+    if (t->source == FACTS_RESULT) {
+        j->failed = failed;
+        failed = 0;
+    }
+    return rc < 0 ? rc : failed;
 }
 
 /* One of the threads that read results. */
@@ -197,21 +208,19 @@ struct reader {
     struct copy_rows out;
     const struct facts_table *t;
     struct push_batch *b;
-    bool *unreadable;           // of each job
 };
 
 static int read_result (void *state, size_t i, struct err *err)
 {
     struct reader *r = state;
+    struct push_job *j = &r->b->jobs[i];
 
-    return !r->b->jobs[i].result.db || r->unreadable[i]
-               ? 0 : put_rows (&r->out, r->t, r->b->jobs[i].result.db,
-                               &r->b->jobs[i], NULL, &r->unreadable[i], err);
+    return !j->result.db || j->failed < 0
+               ? 0 : put_rows (&r->out, r->t, j->result.db, j, NULL, err);
 }
 
 static int read_results (struct copy_queue *q, const struct facts_table *t,
-                         struct push_batch *b, bool unreadable[BATCH_JOBS],
-                         int64_t *rows, struct err *err)
+                         struct push_batch *b, int64_t *rows, struct err *err)
 {
     const struct thread_pieces pieces = { .n = b->n, .work = read_result };
     struct reader readers[READERS];
@@ -219,8 +228,7 @@ static int read_results (struct copy_queue *q, const struct facts_table *t,
     int rc;
 
     for (size_t i = 0; i < READERS; i++) {
-        readers[i] = (struct reader){ .t = t, .b = b,
-                                      .unreadable = unreadable };
+        readers[i] = (struct reader){ .t = t, .b = b };
         copy_rows_join (&readers[i].out, q);
         states[i] = &readers[i];
     }
@@ -234,21 +242,18 @@ static int read_results (struct copy_queue *q, const struct facts_table *t,
 
 static int read_catalogue (struct copy_rows *out, const struct facts_table *t,
                            struct catalogue *c, const char *cluster,
-                           const struct push_batch *b, struct err *err)
+                           struct push_batch *b, struct err *err)
 {
-    bool none;
     int rc = 0;
 
     for (size_t i = 0; i < b->n && rc == 0; i++)
-        rc = put_rows (out, t, catalogue_db (c), &b->jobs[i], cluster, &none,
-                       err);
+        rc = put_rows (out, t, catalogue_db (c), &b->jobs[i], cluster, err);
     return rc;
 }
 
 static int copy_table (struct copy_queue *q, const struct facts_table *t,
                        struct catalogue *c, const char *cluster,
-                       struct push_batch *b, bool unreadable[BATCH_JOBS],
-                       int64_t *rows, struct err *err)
+                       struct push_batch *b, int64_t *rows, struct err *err)
 {
     struct copy_rows out;
     char sql[FACTS_QUERY_MAX];
@@ -259,29 +264,17 @@ static int copy_table (struct copy_queue *q, const struct facts_table *t,
     rc = copy_rows_begin (&out, q, sql);
     if (rc == 0)
         rc = t->source == FACTS_RESULT
-                 ? read_results (q, t, b, unreadable, rows, err)
+                 ? read_results (q, t, b, rows, err)
                  : read_catalogue (&out, t, c, cluster, b, err);
     rc = copy_rows_end (&out, rc);
     *rows += out.rows;
     return rc;
 }
 
-/* ---- the transaction ---- */
-
-static int begin (struct pg *p, const char *cluster, struct err *err)
-{
-    int rc = pg_do (p, "BEGIN", err);
-
-    // two who push the same job, one after the other
-    return rc < 0 ? rc
-                  : pg_each (p, "SELECT pg_advisory_xact_lock("
-                                "hashtextextended('rollcall '||$1, 0))", 1,
-                             &cluster, NULL, NULL, err);
-}
+/* ---- all of them ---- */
 
 static int copy_all (struct pg *p, struct catalogue *c, const char *cluster,
-                     struct push_batch *b, bool unreadable[BATCH_JOBS],
-                     int64_t *rows, struct err *err)
+                     struct push_batch *b, int64_t *rows, struct err *err)
 {
     struct copy_queue *q;
     int rc = copy_queue_start (p, &q, err);
@@ -289,8 +282,7 @@ static int copy_all (struct pg *p, struct catalogue *c, const char *cluster,
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < FACTS_TABLES && rc == 0; i++)
-        rc = copy_table (q, &facts_tables[i], c, cluster, b, unreadable, rows,
-                         err);
+        rc = copy_table (q, &facts_tables[i], c, cluster, b, rows, err);
     if (rc == -ENOMEM)
         (void)err_set (err, ENOMEM, "no memory for rows");
     // what was canceled has failed there
@@ -301,28 +293,47 @@ static int copy_all (struct pg *p, struct catalogue *c, const char *cluster,
     return copy_queue_finish (q, err);
 }
 
+/* Results that another try may read: their jobs are pushed again. */
+static int note_unread (struct pg *p, const struct push_batch *b,
+                        struct push_sums *sums, struct err *err)
+{
+    struct buf ids;
+    int rc = 0;
+
+    buf_init (&ids, ARRAY_MAX);
+    for (size_t i = 0; i < b->n; i++) {
+        sums->unreadable += b->jobs[i].failed < 0;
+        if (!catalogue_result_later (b->jobs[i].failed))
+            continue;
+        sums->later++;
+        pg_array_int (&ids, b->jobs[i].there);
+    }
+    if (ids.size > 0) {
+        buf_put (&ids, "}", 1);
+        rc = pg_each (p, "UPDATE job SET sum=0 WHERE id=ANY($1::bigint[])", 1,
+                      (const char *const[]){ buf_text (&ids) }, NULL, NULL,
+                      err);
+    }
+    buf_fini (&ids);
+    return rc;
+}
+
 int push_batch (struct pg *p, struct catalogue *c, const char *cluster,
                 struct push_batch *b, struct push_sums *sums, struct err *err)
 {
-    bool unreadable[BATCH_JOBS] = { false };
     int64_t rows = 0;
-    int rc = begin (p, cluster, err);
+    int rc = push_begin (p, cluster, err);
 
     if (rc == 0)
         rc = replace_known (p, cluster, b, err);
     if (rc == 0)
-        rc = copy_all (p, c, cluster, b, unreadable, &rows, err);
+        rc = copy_all (p, c, cluster, b, &rows, err);
     if (rc == 0)
-        rc = pg_do (p, "COMMIT", err);
-    if (rc < 0) {
-        (void)pg_do (p, "ROLLBACK", NULL);
+        rc = note_unread (p, b, sums, err);
+    if ((rc = push_end (p, rc, err)) < 0)
         return rc;
-    }
     sums->jobs += (int64_t)b->n;
     sums->rows += rows;
     sums->transactions++;
-    for (size_t i = 0; i < b->n; i++)
-        sums->unreadable += unreadable[i] ||
-                            (*b->jobs[i].path && !b->jobs[i].result.db);
     return 0;
 }

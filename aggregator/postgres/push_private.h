@@ -5,13 +5,15 @@
 #include "postgres/push.h"
 
 #define BATCH_JOBS 64           // in a transaction, whose results are open
+#define ARRAY_MAX (1u << 20)    // of the names of a batch
 
 struct push_job {
     char name[MESSAGE_NAME_MAX];
     int64_t id, sum, at_ns;     // of the catalogue
-    int64_t there;              // its id in PostgreSQL; 0: not yet
+    int64_t there;              // its id in PostgreSQL
     char path[PATH_MAX];        // of its result, or ""
     struct catalogue_result result;
+    int failed;                 // why that could not be read to its end, or 0
 };
 
 struct push_batch {
@@ -19,7 +21,17 @@ struct push_batch {
     size_t n;
 };
 
-/* push_batch.c: replace the rows of these jobs in a transaction. */
+/* push_batch.c: a transaction of one who pushes jobs of a cluster, while no other
+ * does; its end, with what came before: 'rc', or an error.
+ */
+int push_begin (struct pg *p, const char *cluster, struct err *err);
+int push_end (struct pg *p, int rc, struct err *err);
+
+/* In it, remove jobs: an array of their names, which it ends. */
+int push_remove (struct pg *p, const char *cluster, struct buf *names,
+                 struct err *err);
+
+/* Replace the rows of these jobs in a transaction. */
 int push_batch (struct pg *p, struct catalogue *c, const char *cluster,
                 struct push_batch *b, struct push_sums *sums, struct err *err);
 

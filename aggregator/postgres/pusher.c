@@ -87,8 +87,7 @@ static void on_why (struct pusher *p, const char *text)
     if (strcmp (p->why, text) == 0)
         return;
     PRINT (p->why, "%s", text);
-    log_warn ("postgres", "nothing can be pushed, it is tried again: %s",
-              p->why);
+    log_warn ("postgres", "it is tried again: %s", p->why);
 }
 
 static void on_ok (struct pusher *p, uint64_t told)

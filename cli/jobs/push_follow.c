@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "postgres/push.h"
 #include "postgres/schema.h"
@@ -31,6 +32,7 @@
 #define GATHER_NS NS_PER_S      // jobs that change meanwhile go together
 #define NAMED_MAX 8             // more of them, and all sums are compared
 #define ALL_NS (3600 * NS_PER_S)        // also what nobody has named: marks
+#define LATER_NS (600 * NS_PER_S)       // results that could not be read
 #define RETRY_NS (2 * NS_PER_S)         // the first time; then twice as long ...
 #define RETRY_MAX_NS (60 * NS_PER_S)    // ... up to this
 #define LINES_MAX (1u << 20)
@@ -46,6 +48,7 @@ struct follow {
     bool ended;                 // stdin has
     int64_t all_ns, due_ns, retry_ns;   // when: all, the next try; how long
                                 // until the one after that
+    int64_t later;              // results that another try may read
 };
 
 /* ---- what the service says ---- */
@@ -130,12 +133,15 @@ static int push_some (struct follow *f, const struct cli_jobs *jobs,
     struct push_sums sums;
     int rc = 0;
 
-    if (f->all)
-        return push_jobs (f->p, jobs->catalogue, jobs->ledger, &how, &sums,
-                          err);
+    if (f->all) {
+        rc = push_jobs (f->p, jobs->catalogue, jobs->ledger, &how, &sums, err);
+        f->later = sums.later;
+        return rc;
+    }
     for (size_t i = 0; i < f->n && rc == 0; i++) {
         how.job = f->names[i];
         rc = push_jobs (f->p, jobs->catalogue, jobs->ledger, &how, &sums, err);
+        f->later += sums.later;
         if (rc == -ENOENT)      // it has no captures any more
             rc = 0;
     }
@@ -178,10 +184,16 @@ static void push_now (struct follow *f)
     if (rc == 0) {
         if (f->all)
             f->all_ns = now + ALL_NS;
+        if (f->later > 0 && f->all_ns > now + LATER_NS)
+            f->all_ns = now + LATER_NS;
         f->all = false;
         f->due_ns = 0;
         f->retry_ns = RETRY_NS;
         (void)printf ("ok %llu\n", (unsigned long long)f->begun);
+        if (f->later > 0)
+            (void)printf ("why %lld result%s cannot be read now: only sums of "
+                          "them are there\n", (long long)f->later,
+                          units_s ((uint64_t)f->later));
     } else {
         pg_close (f->p);        // it may be another one now
         f->p = NULL;

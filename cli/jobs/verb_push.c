@@ -100,8 +100,9 @@ static int tell (const struct push_verb *opt, const struct pg *p,
                     (long long)s->unnamed, units_s ((uint64_t)s->unnamed));
     if (s->unreadable > 0)
         (void)FAIL (0, "%lld result%s could not be read: only their sums are "
-                    "there", (long long)s->unreadable,
-                    units_s ((uint64_t)s->unreadable));
+                    "there%s", (long long)s->unreadable,
+                    units_s ((uint64_t)s->unreadable),
+                    s->later > 0 ? "; push again" : "");
     return cli_flush (&push_command, 0);
 }
 

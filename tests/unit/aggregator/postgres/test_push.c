@@ -1,0 +1,179 @@
+/* tests/unit/aggregator/postgres/test_push.c - what is pushed when results cannot
+ * be read; with a database: tests/system/postgres.bats
+ */
+#include "aggregator/catalogue/catalogue_check.h"
+
+#include "postgres/push.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- a database that takes everything ---- */
+
+static const char *owner;       // of the cluster; NULL: nobody yet
+static const char *cell;        // of the current row
+static char again[80];          // whose sums were taken back
+static unsigned commits, rollbacks;
+static int open_rc;             // of results
+
+int __wrap_pg_do (struct pg *p, const char *sql, struct err *err);
+int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
+                    const char *const values[],
+                    int (*fn) (void *arg, const struct pg_row *row), void *arg,
+                    struct err *err);
+const char *__wrap_pg_name (const struct pg *p);
+const char *__wrap_pg_text (const struct pg_row *row, unsigned column);
+int __wrap_pg_copy_begin (struct pg *p, const char *sql, struct err *err);
+int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
+                        struct err *err);
+int __wrap_pg_copy_end (struct pg *p, struct err *err);
+int __real_catalogue_result_open (const struct catalogue *c, const char *job,
+                                  struct catalogue_result *r);
+int __wrap_catalogue_result_open (const struct catalogue *c, const char *job,
+                                  struct catalogue_result *r);
+
+int __wrap_pg_do (struct pg *p, const char *sql, struct err *err)
+{
+    (void)p;
+    (void)err;
+    commits += strcmp (sql, "COMMIT") == 0;
+    rollbacks += strcmp (sql, "ROLLBACK") == 0;
+    return 0;
+}
+
+int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
+                    const char *const values[],
+                    int (*fn) (void *arg, const struct pg_row *row), void *arg,
+                    struct err *err)
+{
+    (void)p;
+    (void)n;
+    (void)err;
+    if (strstr (sql, "INSERT INTO cluster") && (!owner || strstr (sql, "UPDATE")))
+        owner = values[1];
+    if (strstr (sql, "FROM cluster") && (cell = owner))
+        return fn (arg, NULL);
+    if (strstr (sql, "UPDATE job SET sum=0"))
+        (void)snprintf (again, sizeof (again), "%s", values[0]);
+    if (!strstr (sql, "nextval"))
+        return 0;
+    cell = "7";
+    return fn (arg, NULL);
+}
+
+const char *__wrap_pg_name (const struct pg *p)
+{
+    (void)p;
+    return "db";
+}
+
+const char *__wrap_pg_text (const struct pg_row *row, unsigned column)
+{
+    (void)row;
+    (void)column;
+    return cell;
+}
+
+int __wrap_pg_copy_begin (struct pg *p, const char *sql, struct err *err)
+{
+    (void)p;
+    (void)sql;
+    (void)err;
+    return 0;
+}
+
+int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
+                        struct err *err)
+{
+    (void)p;
+    (void)data;
+    (void)size;
+    (void)err;
+    return 0;
+}
+
+int __wrap_pg_copy_end (struct pg *p, struct err *err)
+{
+    (void)p;
+    (void)err;
+    return 0;
+}
+
+int __wrap_catalogue_result_open (const struct catalogue *c, const char *job,
+                                  struct catalogue_result *r)
+{
+    return open_rc < 0 ? open_rc : __real_catalogue_result_open (c, job, r);
+}
+
+/* ---- tests ---- */
+
+static int push (struct opened *o, const char *root_id, bool rebind,
+                 struct push_sums *sums)
+{
+    const struct push_options opt = { .cluster = "here", .root_id = root_id,
+                                      .rebind = rebind };
+    struct err err = { "" };
+
+    again[0] = '\0';
+    commits = rollbacks = 0;
+    return push_jobs (NULL, o->c, o->ledger, &opt, sums, &err);
+}
+
+/* A result that may be read later is pushed again, a damaged one is not. */
+static void test_unread (void **state)
+{
+    struct root *r = *state;
+    struct push_sums sums;
+    struct opened o;
+
+    add_job (r, "a", 5);
+    publish_job (r, make_result (), "a");
+    o = open_catalogue (r);
+    owner = "id";
+    open_rc = -EMFILE;
+    assert_int_equal (push (&o, "id", false, &sums), 0);
+    assert_int_equal (sums.jobs, 1);
+    assert_int_equal (sums.unreadable, 1);
+    assert_int_equal (sums.later, 1);
+    assert_string_equal (again, "{7}");
+    open_rc = -EBADMSG;
+    assert_int_equal (push (&o, "id", false, &sums), 0);
+    assert_int_equal (sums.unreadable, 1);
+    assert_int_equal (sums.later, 0);
+    assert_string_equal (again, "");
+    open_rc = 0;
+    assert_int_equal (push (&o, "id", false, &sums), 0);
+    assert_int_equal (sums.unreadable, 0);
+    assert_true (sums.rows > 10);
+    assert_int_equal (commits, 1);
+    assert_int_equal (rollbacks, 0);
+    close_catalogue (&o);
+}
+
+/* The first root has the name, until it is given to another one. */
+static void test_owner (void **state)
+{
+    struct root *r = *state;
+    struct push_sums sums;
+    struct opened o;
+
+    add_job (r, "a", 5);
+    o = open_catalogue (r);
+    owner = NULL;
+    assert_int_equal (push (&o, "one", false, &sums), 0);
+    assert_string_equal (owner, "one");
+    assert_int_equal (push (&o, "two", false, &sums), -EEXIST);
+    assert_int_equal (commits, 0);
+    assert_int_equal (push (&o, "two", true, &sums), 0);
+    assert_int_equal (push (&o, "one", false, &sums), -EEXIST);
+    close_catalogue (&o);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_unread), ROOT_TEST (test_owner),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
