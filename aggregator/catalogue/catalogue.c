@@ -223,6 +223,8 @@ int catalogue_open_copy (struct catalogue **ret, struct err *err)
     c->is_copy = true;
     if ((rc = open_db (c, ":memory:", SQLITE_OPEN_READWRITE, err)) == 0)
         rc = catalogue_create (c->db, err);
+    if (rc == 0)                // where the result is on that machine
+        rc = db_exec (c->db, "ALTER TABLE job_row ADD COLUMN path TEXT", err);
     if (rc < 0)
         catalogue_close (c);
     else

@@ -22,9 +22,7 @@ static const char schema_sql[] =
     " began_ns INTEGER, ended_ns INTEGER, hosts INTEGER, steps INTEGER,"
     " step_us REAL, longest_us REAL, computing_us REAL, comm_us REAL,"
     " free_us REAL, high INTEGER, medium INTEGER, low INTEGER, built TEXT,"
-    " its_user TEXT, its_scheduler_id TEXT, its_command TEXT,"
-    // of a copy: where the result is on the aggregator's machine
-    " path TEXT);"
+    " its_user TEXT, its_scheduler_id TEXT, its_command TEXT);"
     "CREATE TABLE tag (job INTEGER, tag TEXT, PRIMARY KEY (job, tag))"
     " WITHOUT ROWID;"
     // hosts with the means of their ranks; links of one transport, sums of

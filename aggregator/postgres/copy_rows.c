@@ -41,15 +41,10 @@ void copy_rows_null (struct copy_rows *c)
     put32 (c, UINT32_MAX);
 }
 
-static void begin_buf (struct copy_rows *c)
+void copy_rows_init (struct copy_rows *c, struct copy *to)
 {
+    *c = (struct copy_rows){ .to = to };
     buf_init (&c->buf, FLUSH_BYTES + ROW_MAX);
-}
-
-void copy_rows_join (struct copy_rows *c, struct copy_queue *q)
-{
-    *c = (struct copy_rows){ .q = q };
-    begin_buf (c);
 }
 
 void copy_rows_new (struct copy_rows *c, size_t fields)
@@ -117,47 +112,49 @@ void copy_rows_columns (struct copy_rows *c, sqlite3_stmt *st,
         put_column (c, sqlite3_column_value (st, (int)i), types[i]);
 }
 
-static int send (struct copy_rows *c)
+static int send (struct copy_rows *c, struct err *err)
 {
-    struct buf b = c->buf;
+    int rc = c->buf.failed ? err_set (err, ENOMEM, "no memory for rows") : 0;
 
-    if (b.failed)
-        return -ENOMEM;
-    if (b.size == 0)
-        return 0;
-    begin_buf (c);              // the bytes belong to the queue
-    return copy_queue_add (c->q, COPY_DATA, b.data, b.size);
+    if (rc == 0 && c->buf.size > 0) {
+        (void)pthread_mutex_lock (&c->to->lock);
+        rc = pg_copy_put (c->to->p, c->buf.data, c->buf.size, err);
+        (void)pthread_mutex_unlock (&c->to->lock);
+    }
+    buf_clear (&c->buf);
+    return rc;
 }
 
-int copy_rows_begin (struct copy_rows *c, struct copy_queue *q,
-                     const char *sql)
+int copy_rows_flush (struct copy_rows *c, struct err *err)
 {
-    static const char head[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
-    char *copy = strdup (sql);
-    int rc;
-
-    copy_rows_join (c, q);
-    rc = copy ? copy_queue_add (q, COPY_BEGIN, copy, 0) : -ENOMEM;
-    buf_put (&c->buf, head, sizeof (head));     // its last NUL, too: 19 bytes
-    return rc < 0 ? rc : send (c);      // before those of others
+    return c->buf.size < FLUSH_BYTES && !c->buf.failed ? 0 : send (c, err);
 }
 
-int copy_rows_flush (struct copy_rows *c)
-{
-    return c->buf.size < FLUSH_BYTES && !c->buf.failed ? 0 : send (c);
-}
-
-int copy_rows_leave (struct copy_rows *c, int rc)
+int copy_rows_fini (struct copy_rows *c, int rc, struct err *err)
 {
     if (rc == 0)
-        rc = send (c);
+        rc = send (c, err);
     buf_fini (&c->buf);
     return rc;
 }
 
-int copy_rows_end (struct copy_rows *c, int rc)
+/* ---- the whole ---- */
+
+int copy_begin (struct copy *c, struct pg *p, const char *sql, struct err *err)
 {
-    put16 (c, UINT16_MAX);
-    rc = copy_rows_leave (c, rc);
-    return rc < 0 ? rc : copy_queue_add (c->q, COPY_END, NULL, 0);
+    static const char head[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
+    int rc = pg_copy_begin (p, sql, err);
+
+    c->p = p;
+    (void)pthread_mutex_init (&c->lock, NULL);
+    // its last NUL, too: 19 bytes
+    return rc < 0 ? rc : pg_copy_put (p, head, sizeof (head), err);
+}
+
+int copy_end (struct copy *c, int rc, struct err *err)
+{
+    (void)pthread_mutex_destroy (&c->lock);
+    if (rc == 0)
+        rc = pg_copy_put (c->p, "\377\377", 2, err);
+    return rc < 0 ? rc : pg_copy_end (c->p, err);
 }

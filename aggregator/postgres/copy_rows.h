@@ -1,36 +1,44 @@
 /* aggregator/postgres/copy_rows.h - rows of SQLite into COPY, in binary form
  *
- *   rc = copy_rows_begin (&c, q, "COPY t (job, a) FROM STDIN (FORMAT binary)");
+ *   rc = copy_begin (&copy, pg, "COPY t (job, a) FROM STDIN (FORMAT binary)", err);
+ *   copy_rows_init (&c, &copy);        // in each thread that reads rows
  *   while (rc == 0 && db_step (&r)) {
  *       copy_rows_new (&c, 2);
  *       copy_rows_int (&c, job);
  *       copy_rows_columns (&c, r.st, "t", 1);
- *       rc = copy_rows_flush (&c);
+ *       rc = copy_rows_flush (&c, err);
  *   }
- *   rc = copy_rows_end (&c, rc);
+ *   rc = copy_rows_fini (&c, rc, err);
+ *   rc = copy_end (&copy, rc, err);
  */
 #ifndef ROLLCALL_POSTGRES_COPY_ROWS_H
 #define ROLLCALL_POSTGRES_COPY_ROWS_H
 
-#include "postgres/copy_queue.h"
+#include "postgres/postgres.h"
 
+#include <pthread.h>
 #include <sqlite3.h>
 
+/* A COPY, into which several threads put rows: one sends, while others read. */
+struct copy {
+    struct pg *p;
+    pthread_mutex_t lock;       // of the connection
+};
+
+/* Begin it, and end it unless 'rc' is negative, which is returned then: the
+ * transaction has to be rolled back.  As pg_copy_begin.
+ */
+int copy_begin (struct copy *c, struct pg *p, const char *sql, struct err *err);
+int copy_end (struct copy *c, int rc, struct err *err);
+
+/* Rows of one thread. */
 struct copy_rows {
-    struct copy_queue *q;
+    struct copy *to;
     struct buf buf;             // what was not sent yet
     int64_t rows;
 };
 
-/* As copy_queue_add, as the others. */
-int copy_rows_begin (struct copy_rows *c, struct copy_queue *q,
-                     const char *sql);
-
-/* Another writer of the same COPY, in a thread of its own, between its beginning
- * and its end: join, and leave when its rows are there ('rc' as for the end).
- */
-void copy_rows_join (struct copy_rows *c, struct copy_queue *q);
-int copy_rows_leave (struct copy_rows *c, int rc);
+void copy_rows_init (struct copy_rows *c, struct copy *to);
 
 /* Begin a row of so many fields, and add them. */
 void copy_rows_new (struct copy_rows *c, size_t fields);
@@ -46,12 +54,10 @@ void copy_rows_null (struct copy_rows *c);
 void copy_rows_columns (struct copy_rows *c, sqlite3_stmt *st,
                         const char *types, size_t n);
 
-/* Send the rows if they are many. */
-int copy_rows_flush (struct copy_rows *c);
-
-/* Send the rest and end, unless 'rc' is negative, which is returned then: the
- * transaction has to be rolled back.
+/* Send the rows if they are many; or the rest of them, unless 'rc' is negative,
+ * which is returned then.  As pg_copy_put; -ENOMEM.
  */
-int copy_rows_end (struct copy_rows *c, int rc);
+int copy_rows_flush (struct copy_rows *c, struct err *err);
+int copy_rows_fini (struct copy_rows *c, int rc, struct err *err);
 
 #endif

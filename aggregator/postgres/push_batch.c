@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define READERS 2               // threads that read results, beside the one that sends
+#define READERS 2               // threads that read results, and send
 
 /* ---- the transaction ---- */
 
@@ -157,7 +157,7 @@ static int put_sums (struct copy_rows *out, const struct facts_table *t,
     for (size_t i = 0; rc == 0 && i < sum_rows_count (&s); i++) {
         put_head (out, t, j, NULL);
         sum_rows_put (&s, i, out);
-        rc = copy_rows_flush (out);
+        rc = copy_rows_flush (out, err);
     }
     sum_rows_fini (&s);
     return rc;
@@ -165,7 +165,7 @@ static int put_sums (struct copy_rows *out, const struct facts_table *t,
 
 static int put_each (struct copy_rows *out, const struct facts_table *t,
                      struct db_rows *r, const struct push_job *j,
-                     const char *cluster)
+                     const char *cluster, struct err *err)
 {
     const size_t n = strlen (t->types);
     int rc = 0;
@@ -173,7 +173,7 @@ static int put_each (struct copy_rows *out, const struct facts_table *t,
     while (rc == 0 && db_step (r)) {
         put_head (out, t, j, cluster);
         copy_rows_columns (out, r->st, t->types, n);
-        rc = copy_rows_flush (out);
+        rc = copy_rows_flush (out, err);
     }
     return rc;
 }
@@ -194,7 +194,7 @@ static int put_rows (struct copy_rows *out, const struct facts_table *t,
         : t == facts_tables       ? db_rows (db, err, sql, j->id, path)
                                   : db_rows (db, err, sql, j->id);
     rc = t->keys > 0 ? put_sums (out, t, &r, j, err)
-                    : put_each (out, t, &r, j, cluster);
+                    : put_each (out, t, &r, j, cluster, err);
     failed = db_end (&r);
     if (t->source == FACTS_RESULT) {
         j->failed = failed;
@@ -203,95 +203,57 @@ static int put_rows (struct copy_rows *out, const struct facts_table *t,
     return rc < 0 ? rc : failed;
 }
 
-/* One of the threads that read results. */
+/* One of the threads that read: the catalogue in one, results in several. */
 struct reader {
     struct copy_rows out;
     const struct facts_table *t;
+    sqlite3 *catalogue;
+    const char *cluster;
     struct push_batch *b;
 };
 
-static int read_result (void *state, size_t i, struct err *err)
+static int read_job (void *state, size_t i, struct err *err)
 {
     struct reader *r = state;
     struct push_job *j = &r->b->jobs[i];
+    sqlite3 *db = r->t->source == FACTS_CATALOGUE ? r->catalogue
+                  : j->failed < 0                 ? NULL
+                                                  : j->result.db;
 
-    return !j->result.db || j->failed < 0
-               ? 0 : put_rows (&r->out, r->t, j->result.db, j, NULL, err);
+    return db ? put_rows (&r->out, r->t, db, j, r->cluster, err) : 0;
 }
 
-static int read_results (struct copy_queue *q, const struct facts_table *t,
-                         struct push_batch *b, int64_t *rows, struct err *err)
-{
-    const struct thread_pieces pieces = { .n = b->n, .work = read_result };
-    struct reader readers[READERS];
-    void *states[READERS];
-    int rc;
-
-    for (size_t i = 0; i < READERS; i++) {
-        readers[i] = (struct reader){ .t = t, .b = b };
-        copy_rows_join (&readers[i].out, q);
-        states[i] = &readers[i];
-    }
-    rc = thread_each (&pieces, states, READERS, err);
-    for (size_t i = 0; i < READERS; i++) {
-        rc = copy_rows_leave (&readers[i].out, rc);
-        *rows += readers[i].out.rows;
-    }
-    return rc;
-}
-
-static int read_catalogue (struct copy_rows *out, const struct facts_table *t,
-                           struct catalogue *c, const char *cluster,
-                           struct push_batch *b, struct err *err)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < b->n && rc == 0; i++)
-        rc = put_rows (out, t, catalogue_db (c), &b->jobs[i], cluster, err);
-    return rc;
-}
-
-static int copy_table (struct copy_queue *q, const struct facts_table *t,
+static int copy_table (struct pg *p, const struct facts_table *t,
                        struct catalogue *c, const char *cluster,
                        struct push_batch *b, int64_t *rows, struct err *err)
 {
-    struct copy_rows out;
+    const struct thread_pieces pieces = { .n = b->n, .work = read_job };
+    const unsigned n = t->source == FACTS_RESULT ? READERS : 1;
+    struct reader readers[READERS];
+    void *states[READERS];
     char sql[FACTS_QUERY_MAX];
+    struct copy copy;
     int rc;
 
     PRINT (sql, "COPY %s (%s, %s) FROM STDIN (FORMAT binary)", t->name,
            t == facts_tables ? "id, cluster, at, sum" : "job, at", t->columns);
-    rc = copy_rows_begin (&out, q, sql);
+    rc = copy_begin (&copy, p, sql, err);
+    for (unsigned i = 0; i < n; i++) {
+        readers[i] = (struct reader){ .t = t, .catalogue = catalogue_db (c),
+                                      .cluster = cluster, .b = b };
+        copy_rows_init (&readers[i].out, &copy);
+        states[i] = &readers[i];
+    }
     if (rc == 0)
-        rc = t->source == FACTS_RESULT
-                 ? read_results (q, t, b, rows, err)
-                 : read_catalogue (&out, t, c, cluster, b, err);
-    rc = copy_rows_end (&out, rc);
-    *rows += out.rows;
-    return rc;
+        rc = thread_each (&pieces, states, n, err);
+    for (unsigned i = 0; i < n; i++) {
+        rc = copy_rows_fini (&readers[i].out, rc, err);
+        *rows += readers[i].out.rows;
+    }
+    return copy_end (&copy, rc, err);
 }
 
 /* ---- all of them ---- */
-
-static int copy_all (struct pg *p, struct catalogue *c, const char *cluster,
-                     struct push_batch *b, int64_t *rows, struct err *err)
-{
-    struct copy_queue *q;
-    int rc = copy_queue_start (p, &q, err);
-
-    if (rc < 0)
-        return rc;
-    for (size_t i = 0; i < FACTS_TABLES && rc == 0; i++)
-        rc = copy_table (q, &facts_tables[i], c, cluster, b, rows, err);
-    if (rc == -ENOMEM)
-        (void)err_set (err, ENOMEM, "no memory for rows");
-    // what was canceled has failed there
-    if (rc < 0 && rc != -ECANCELED) {
-        (void)copy_queue_finish (q, NULL);
-        return rc;
-    }
-    return copy_queue_finish (q, err);
-}
 
 /* Results that another try may read: their jobs are pushed again. */
 static int note_unread (struct pg *p, const struct push_batch *b,
@@ -326,8 +288,8 @@ int push_batch (struct pg *p, struct catalogue *c, const char *cluster,
 
     if (rc == 0)
         rc = replace_known (p, cluster, b, err);
-    if (rc == 0)
-        rc = copy_all (p, c, cluster, b, &rows, err);
+    for (size_t i = 0; i < FACTS_TABLES && rc == 0; i++)
+        rc = copy_table (p, &facts_tables[i], c, cluster, b, &rows, err);
     if (rc == 0)
         rc = note_unread (p, b, sums, err);
     if ((rc = push_end (p, rc, err)) < 0)

@@ -1,5 +1,4 @@
-/* tests/unit/aggregator/postgres/test_copy_rows.c - rows as COPY takes them, and
- * the thread that sends them
+/* tests/unit/aggregator/postgres/test_copy_rows.c - rows as COPY takes them
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,12 +61,17 @@ static int set_up (void **state)
     return 0;
 }
 
-static struct copy_queue *start (void)
-{
-    struct copy_queue *q = NULL;
+static struct copy copy;
 
-    assert_int_equal (copy_queue_start (NULL, &q, NULL), 0);
-    return q;
+static void start (struct copy_rows *c)
+{
+    assert_int_equal (copy_begin (&copy, NULL, "COPY t", NULL), 0);
+    copy_rows_init (c, &copy);
+}
+
+static int end (struct copy_rows *c, int rc, struct err *err)
+{
+    return copy_end (&copy, copy_rows_fini (c, rc, err), err);
 }
 
 #define HEAD "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0"
@@ -91,11 +95,10 @@ static void test_fields (void **state)
         "\377\377\377\377"
         "\0\0\0\2" "ab"
         "\0\0\0\5" "a\357\277\275c";
-    struct copy_queue *q = start ();
     struct copy_rows c;
 
     (void)state;
-    assert_int_equal (copy_rows_begin (&c, q, "COPY t"), 0);
+    start (&c);
     copy_rows_new (&c, 6);
     copy_rows_int (&c, 258);
     copy_rows_time (&c, 1000);
@@ -103,8 +106,7 @@ static void test_fields (void **state)
     copy_rows_null (&c);
     copy_rows_text (&c, "ab\0c", 4);    // PostgreSQL has no NULs in texts
     copy_rows_text (&c, "a\377c", 3);   // nor bytes that are not UTF-8
-    assert_int_equal (copy_rows_end (&c, 0), 0);
-    assert_int_equal (copy_queue_finish (q, NULL), 0);
+    assert_int_equal (end (&c, 0, NULL), 0);
     is_sent (row, sizeof (row) - 1);
     assert_string_equal (got.sql, "COPY t");
     assert_int_equal (got.ends, 1);
@@ -117,7 +119,6 @@ static void test_columns (void **state)
         "\0\4" "\0\0\0\10" "\0\0\0\0\0\0\0\7"
         "\0\0\0\10" "\100\34\0\0\0\0\0\0"
         "\0\0\0\1" "7" "\377\377\377\377";
-    struct copy_queue *q = start ();
     struct copy_rows c;
     sqlite3_stmt *st;
     sqlite3 *db;
@@ -127,11 +128,10 @@ static void test_columns (void **state)
     assert_int_equal (sqlite3_prepare_v2 (db, "SELECT 7, 7, 7, NULL", -1, &st,
                                           NULL), SQLITE_OK);
     assert_int_equal (sqlite3_step (st), SQLITE_ROW);
-    assert_int_equal (copy_rows_begin (&c, q, "COPY t"), 0);
+    start (&c);
     copy_rows_new (&c, 4);
     copy_rows_columns (&c, st, "ifti", 4);
-    assert_int_equal (copy_rows_end (&c, 0), 0);
-    assert_int_equal (copy_queue_finish (q, NULL), 0);
+    assert_int_equal (end (&c, 0, NULL), 0);
     is_sent (row, sizeof (row) - 1);
     (void)sqlite3_finalize (st);
     (void)sqlite3_close (db);
@@ -140,20 +140,18 @@ static void test_columns (void **state)
 /* Many rows go out before the end; nothing is lost or changes its place. */
 static void test_many (void **state)
 {
-    struct copy_queue *q = start ();
     struct copy_rows c;
     uint8_t last[8];
 
     (void)state;
-    assert_int_equal (copy_rows_begin (&c, q, "COPY t"), 0);
+    start (&c);
     for (int64_t i = 0; i < 30000; i++) {
         copy_rows_new (&c, 1);
         copy_rows_int (&c, i);
-        assert_int_equal (copy_rows_flush (&c), 0);
+        assert_int_equal (copy_rows_flush (&c, NULL), 0);
     }
     assert_int_equal (c.rows, 30000);
-    assert_int_equal (copy_rows_end (&c, 0), 0);
-    assert_int_equal (copy_queue_finish (q, NULL), 0);
+    assert_int_equal (end (&c, 0, NULL), 0);
     assert_int_equal (got.size, 19 + 30000 * 14 + 2);
     assert_true (got.puts > 3);
     for (int64_t i = 0; i < 30000; i++) {
@@ -166,43 +164,38 @@ static void test_many (void **state)
 static void test_writers (void **state)
 {
     static const char rows[] = "\0\1" "\0\0\0\1" "b" "\0\1" "\0\0\0\1" "a";
-    struct copy_queue *q = start ();
     struct copy_rows a, b;
 
     (void)state;
-    assert_int_equal (copy_rows_begin (&a, q, "COPY t"), 0);
-    copy_rows_join (&b, q);
+    start (&a);
+    copy_rows_init (&b, &copy);
     copy_rows_new (&a, 1);
     copy_rows_text (&a, "a", 1);
     copy_rows_new (&b, 1);
     copy_rows_text (&b, "b", 1);
-    assert_int_equal (copy_rows_leave (&b, 0), 0);
-    assert_int_equal (copy_rows_end (&a, 0), 0);
-    assert_int_equal (copy_queue_finish (q, NULL), 0);
+    assert_int_equal (copy_rows_fini (&b, 0, NULL), 0);
+    assert_int_equal (end (&a, 0, NULL), 0);
     is_sent (rows, sizeof (rows) - 1);
 }
 
-/* The first failure is the one that is told; nothing is sent after it. */
+/* A failure is told, and nothing ends what it began. */
 static void test_failure (void **state)
 {
-    struct copy_queue *q;
     struct err err = { "" };
     struct copy_rows c;
-    int rc;
+    int rc = 0;
 
     (void)state;
     got.fail_at = 2;
-    q = start ();
-    rc = copy_rows_begin (&c, q, "COPY t");
+    start (&c);
     while (rc == 0) {
         copy_rows_new (&c, 1);
         copy_rows_int (&c, 1);
-        rc = copy_rows_flush (&c);
+        rc = copy_rows_flush (&c, &err);
     }
-    assert_int_equal (rc, -ECANCELED);
-    assert_int_equal (copy_rows_end (&c, rc), -ECANCELED);
-    assert_int_equal (copy_queue_finish (q, &err), -ENOSPC);
+    assert_int_equal (rc, -ENOSPC);
     assert_string_equal (err.text, "its disk is full");
+    assert_int_equal (end (&c, rc, &err), -ENOSPC);
     assert_int_equal (got.puts, 2);
     assert_int_equal (got.ends, 0);
 }
@@ -210,13 +203,13 @@ static void test_failure (void **state)
 /* Whoever reads rows fails: the COPY is not ended, so nothing is committed. */
 static void test_no_rows (void **state)
 {
-    struct copy_queue *q = start ();
     struct copy_rows c;
 
     (void)state;
-    assert_int_equal (copy_rows_begin (&c, q, "COPY t"), 0);
-    assert_int_equal (copy_rows_end (&c, -EIO), -EIO);
-    assert_int_equal (copy_queue_finish (q, NULL), 0);
+    start (&c);
+    copy_rows_new (&c, 1);
+    assert_int_equal (end (&c, -EIO, NULL), -EIO);
+    assert_int_equal (got.size, 19);
     assert_int_equal (got.begins, 1);
     assert_int_equal (got.ends, 0);
 }
