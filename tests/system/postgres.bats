@@ -321,6 +321,9 @@ no_secret ()
     run "$AGGREGATOR" --postgres "host=127.0.0.1 password=s3cr3t"
     expect_status 2
     no_secret
+    run "$AGGREGATOR" --postgres "postgresql://me@127.0.0.1/x" --cluster a/b
+    expect_status 2
+    shows "--cluster is a name without a slash"
     export ROLLCALL_POSTGRES="postgresql://me:s3cr3t@127.0.0.1:9/x"
     run "$ROLLCALL" push --all
     expect_status 75
