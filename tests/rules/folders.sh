@@ -7,7 +7,8 @@
 set -euo pipefail
 
 # A folder, and those that it may know.  base, store, sqlite_pages, json, model,
-# options and net are those of common/, "all" is these without sqlite_pages and net;
+# options, net and object_store are those of common/, "all" is these without
+# sqlite_pages, net and object_store;
 # any other word without a slash is beside the folder of the row.  A row goes on in
 # lines that begin with a blank.
 table='
@@ -18,6 +19,7 @@ common/json         base store
 common/model        base store json
 common/options      base store
 common/net          base store json model
+common/object_store base store json
 
 node_agent/extract/sink         all
 node_agent/extract/rows         all sink
@@ -94,7 +96,7 @@ cli                             all net sqlite_pages cli/interchange cli/shared 
 
 awk '
     BEGIN {
-        split ("base store sqlite_pages json model options net", words, " ")
+        split ("base store sqlite_pages json model options net object_store", words, " ")
         for (i in words)
             common["common/" words[i]] = 1
     }
