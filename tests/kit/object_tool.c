@@ -9,6 +9,8 @@
  *     object_tool URL abort KEY ID
  *     object_tool URL check KEY FILE
  *
+ *     object_tool --built                whether this build can
+ *
  * Before the URL: --resume ID, --ca FILE, --proxy URL, --rate BYTES, --tries N,
  * --silence S.  The id of an upload goes to the standard error as "upload ID".  Exit
  * status: 0; 1, and the sentence; its errno is "errno N".
@@ -107,12 +109,14 @@ int main (int argc, char **argv)
     static const struct option options[] = {
         { "resume", 1, NULL, 'r' }, { "ca", 1, NULL, 'c' },
         { "proxy", 1, NULL, 'p' }, { "rate", 1, NULL, 'm' },
-        { "tries", 1, NULL, 't' }, { "silence", 1, NULL, 's' }, { 0 },
+        { "tries", 1, NULL, 't' }, { "silence", 1, NULL, 's' },
+        { "built", 0, NULL, 'b' }, { 0 },
     };
     struct object_options opt = { .tries = 3 };
     struct object_store *s = NULL;
     const char *resume = "";
     struct err err = { "" };
+    bool built = false;
     int c, rc;
 
     while ((c = getopt_long (argc, argv, "+", options, NULL)) != -1) {
@@ -123,9 +127,12 @@ int main (int argc, char **argv)
         case 'm': opt.max_rate = strtoull (optarg, NULL, 10); break;
         case 't': opt.tries = (unsigned)strtoul (optarg, NULL, 10); break;
         case 's': opt.silence_s = (unsigned)strtoul (optarg, NULL, 10); break;
+        case 'b': built = true; break;
         default: return 2;
         }
     }
+    if (built)
+        return !object_store_is_built ();
     if (argc - optind < 2)
         return 2;
     opt.url = argv[optind];
