@@ -122,6 +122,33 @@ static void put_forecast (struct grid *g, const struct json *j)
     }
 }
 
+/* What an object store has, and what waits for it. */
+static void put_store (struct grid *g, const struct json *j)
+{
+    const char *why = json_text (json_get (j, "why"), "");
+    int64_t waiting = cli_number (j, "waiting");
+    char size[16], line[1200];
+
+    if (!j)
+        return;
+    units_bytes_text ((uint64_t)cli_number (j, "stored_bytes"), size);
+    PRINT (line, "%s has %lld segment%s (%s)",
+           json_text (json_get (j, "url"), "?"),
+           (long long)cli_number (j, "stored"),
+           units_s ((uint64_t)cli_number (j, "stored")), size);
+    grid_line (g, line);
+    if (waiting > 0) {
+        units_bytes_text ((uint64_t)cli_number (j, "waiting_bytes"), size);
+        PRINT (line, "%lld segment%s (%s) %s for upload since %s%s%s",
+               (long long)waiting, units_s ((uint64_t)waiting), size,
+               waiting == 1 ? "waits" : "wait",
+               json_text (json_get (j, "since"), "?"), *why ? ": " : "", why);
+        grid_line (g, line);
+    } else if (*why) {
+        grid_line (g, why);
+    }
+}
+
 static void print_text (struct found *f, const struct json *j, bool alive)
 {
     static const char *const names[] = { "program", "pid", "state", "unread",
@@ -143,6 +170,7 @@ static void print_text (struct found *f, const struct json *j, bool alive)
     if (*why)
         grid_line (g, why);
     put_forecast (g, j);
+    put_store (g, json_get (j, "store"));
 }
 
 /* {"path": ..., "alive": ..., "status": what the daemon wrote} */

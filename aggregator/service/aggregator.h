@@ -4,6 +4,7 @@
 
 #include "archive/retention.h"
 #include "base/err.h"
+#include "object_store/object_store.h"
 #include "options/options.h"
 #include "service/operators.h"
 #include "service/quota.h"
@@ -45,6 +46,8 @@ struct aggregator_options {
     struct operators operators; // the same, looked up
     struct option_list quota_user;      // "SIZE", "USER=SIZE"
     struct quotas quotas;       // of a service; users are read from that
+    struct object_options store;        // of a service: url, or NULL
+    int64_t store_rate;         // bytes/s; 0: no limit
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes

@@ -150,6 +150,22 @@ void store_forget_segment (struct store *s, int64_t segment)
     s->nsealed = n;
 }
 
+/* Those in 'full' wait for a commit, and so does all behind them. */
+int store_each_sealed (const struct store *s, int64_t after,
+                       int (*fn) (void *arg, const struct store_extent *e),
+                       void *arg)
+{
+    int64_t first = s->nfull > 0 ? s->full[0].segment : INT64_MAX;
+    size_t i = s->nsealed;
+    int rc = 0;
+
+    while (i > 0 && s->sealed[i - 1].segment > after)
+        i--;
+    for (; i < s->nsealed && rc == 0 && s->sealed[i].segment < first; i++)
+        rc = fn (arg, &s->sealed[i]);
+    return rc;
+}
+
 /* ---- appending ---- */
 
 int store_open_next (struct store *s, struct err *err)

@@ -159,6 +159,14 @@ int store_repair (struct store *s, struct ledger *ledger,
 void store_gap_name (const struct ledger_place *gap, char out[64]);
 bool store_is_aside (const char *root, const char *name);
 
+/* The segments behind number 'after' that are sealed and committed, with their
+ * sizes, in order: they never change.  A negative result of 'fn' ends it and is
+ * returned.
+ */
+int store_each_sealed (const struct store *s, int64_t after,
+                       int (*fn) (void *arg, const struct store_extent *e),
+                       void *arg);
+
 /* ---- reading: any thread may, with a reader of its own ---- */
 
 /* The chunks of a content, in order. */

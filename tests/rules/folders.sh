@@ -62,8 +62,9 @@ aggregator/builder              all sqlite_pages select publish row_sums waits c
 aggregator/summary              all jobs select query findings builder
 aggregator/ledger               all net
 aggregator/store                all net ledger
-aggregator/fsck                 all ledger publish aggregator/store
+aggregator/fsck                 all object_store ledger publish aggregator/store
 aggregator/transfer             all net ledger aggregator/store
+aggregator/uploads              all object_store ledger aggregator/store
 aggregator/catalogue            all net publish query ledger
 aggregator/trend                all net html_page findings ledger catalogue
 aggregator/archive              all net jobs select publish builder ledger
@@ -71,8 +72,8 @@ aggregator/archive              all net jobs select publish builder ledger
 aggregator/job_build            all net jobs select publish builder ledger
     aggregator/store archive
 aggregator/interchange          all net ledger aggregator/store fsck archive
-aggregator/service              all net publish findings builder ledger
-    transfer archive job_build catalogue aggregator/store
+aggregator/service              all net object_store publish findings builder ledger
+    transfer uploads archive job_build catalogue aggregator/store
 
 cli/shared                      all aggregator/query aggregator/builder
     aggregator/ledger aggregator/archive aggregator/store
@@ -84,7 +85,7 @@ cli/run                         all net shared check node_agent/control
 cli/interchange                 all net shared node_agent/extract node_agent/identity
     node_agent/discovery node_agent/spool node_agent/world aggregator/ledger
     aggregator/export aggregator/store aggregator/archive aggregator/interchange
-cli                             all net sqlite_pages cli/interchange cli/shared cli/check cli/run
+cli                             all net object_store sqlite_pages cli/interchange cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
     node_agent/offline_analysis aggregator/jobs aggregator/select aggregator/publish

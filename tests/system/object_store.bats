@@ -17,7 +17,7 @@ setup ()
 
 teardown ()
 {
-    kill_all
+    stop_store
 }
 
 is_ok ()                            # it went well, and no secret is in its words

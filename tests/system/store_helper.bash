@@ -13,8 +13,10 @@ start_store ()
     [ -d "${STORE_SERVER:?}" ] || skip "needs s3rver of npm: tests/kit/get_s3rver"
     "$OBJECT_TOOL" --built || skip "needs libcurl"
     mkdir -p store
-    node "$STORE_KIT/s3rver.js" "$STORE_SERVER" "$PWD/store" "$PWD/s3rver.port" \
+    # not of the processes that have to be gone when a service has ended
+    env -u ROLLCALL_TEST_ID node "$STORE_KIT/s3rver.js" "$STORE_SERVER" "$PWD/store" "$PWD/s3rver.port" \
         TESTKEY testsecret bucket >s3rver.log 2>&1 3>&- &
+    s3rver=$!
     LIMIT=60 eventually test -s s3rver.port || fail "$(cat s3rver.log)" || return
     start_proxy "$@"
     export AWS_ACCESS_KEY_ID=TESTKEY AWS_SECRET_ACCESS_KEY=testsecret
@@ -28,7 +30,7 @@ start_store ()
 start_proxy ()
 {
     rm -f proxy.port
-    python3 "$STORE_KIT/store_proxy.py" --key TESTKEY:testsecret --port \
+    env -u ROLLCALL_TEST_ID python3 "$STORE_KIT/store_proxy.py" --key TESTKEY:testsecret --port \
         "${STORE_PORT:-0}" --upstream "http://127.0.0.1:$(cat s3rver.port)" \
         --ready proxy.port "$@" >>proxy.log 2>&1 3>&- &
     proxy=$!
@@ -38,11 +40,18 @@ start_proxy ()
     [ "${1:-}" != --tls ] || AWS_ENDPOINT_URL=https://127.0.0.1:$STORE_PORT
 }
 
+stop_store ()                       # in teardown
+{
+    kill ${s3rver:-} ${proxy:-} 2>/dev/null || true
+    wait ${s3rver:-} ${proxy:-} 2>/dev/null || true
+}
+
 # stop_proxy: nobody listens there until start_proxy
 stop_proxy ()
 {
     kill "$proxy"
     wait "$proxy" || true
+    proxy=
 }
 
 # faults RULES: as store_proxy.py says

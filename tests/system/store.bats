@@ -1,0 +1,204 @@
+#!/usr/bin/env bats
+# tests/system/store.bats - the segments of a service, in an object store.  In the
+# build with fault points a segment has 64 KiB.
+
+load service_helper
+load store_helper
+
+eval "run_$(declare -f setup)"      # run_helper.bash's, under another name
+
+setup ()
+{
+    run_setup
+    start_store
+}
+
+teardown ()
+{
+    stop_store
+    kill_all
+}
+
+# store_says NAME: of the service's status
+store_says ()
+{
+    "$ROLLCALL" status --json root | python3 -c '
+import json, sys
+store = json.load(sys.stdin)["daemons"][0]["status"]["store"]
+print(store[sys.argv[1]] if store[sys.argv[1]] is not None else "")' "$1"
+}
+
+store_is ()                         # NAME VALUE
+{
+    [ "$(store_says "$1")" = "$2" ]
+}
+
+# deliver JOB [OPTION of the maker]...: several segments
+deliver ()
+{
+    local job=$1
+
+    shift
+    rm -rf "$job"
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 600 --extras "$@" "$job"
+    run agent --once --raw --job "$job" "$job"
+    expect_status 0
+}
+
+sealed ()                           # the paths of all but the last segment
+{
+    find root/segments -type f -size +0 | sort | sed '$d'
+}
+
+# all_stored: each sealed segment is in the store, byte by byte, and nothing waits
+all_stored ()
+{
+    local path n=0
+
+    # the last one is sealed when the next one is begun
+    as_sealed () { store_is stored "$(sealed | wc -l)" && store_is waiting 0; }
+    LIMIT=120 eventually as_sealed || fail "$(store_says why)" || return
+    for path in $(sealed); do
+        object check "$(cat root/id)/segments/${path##*/}" "$path"
+        expect_status 0
+        n=$((n + 1))
+    done
+    [ "$n" -ge 3 ] || fail "only $n segments were sealed"
+}
+
+fsck_store ()                       # [OPTION]...
+{
+    run "$ROLLCALL" fsck aggregator --store "$STORE" "$@" root
+}
+
+# bats test_tags=faults
+@test "segments go to the store when they are sealed, once" {
+    service --store "$STORE"
+    deliver j
+    all_stored
+    puts=$(counted requests.PUT)
+    [[ "$(cat service.log)" != *testsecret* ]]
+    stop_service
+    service --store "$STORE"
+    all_stored
+    is "PUTs of the next life" 0 $(($(counted requests.PUT) - puts))
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 holes, 0 orphans, 0 uploads"
+}
+
+# bats test_tags=faults
+@test "a store that is away delays nothing, and gets everything later" {
+    stop_proxy
+    service --store "$STORE"
+    deliver j
+    has_failed () { [ -n "$(store_says why)" ]; }
+    eventually has_failed
+    run "$ROLLCALL" status root
+    shows "wait for upload since 20" "$STORE has 0 segments"
+    says service.log event=store-failed
+    start_proxy
+    faults '[{"fault": "500", "times": 2}, {"fault": "slowdown", "times": 2},
+             {"fault": "cut", "method": "PUT", "times": 2},
+             {"fault": "lost-answer", "method": "PUT", "times": 2},
+             {"fault": "cut-answer", "method": "GET", "times": 1}]'
+    all_stored
+    says service.log event=store-back
+    is "no signature was wrong" 0 "$(counted refused.SignatureDoesNotMatch)"
+    stop_service
+}
+
+# bats test_tags=faults
+@test "killed at any time, each segment is there once" {
+    service --store "$STORE"
+    faults '[{"fault": "slow", "rate": 100000, "method": "HEAD"}]'
+    deliver j
+    for i in 1 2 3; do
+        kill_service
+        service --store "$STORE"
+    done
+    faults '[]'
+    all_stored
+    stop_service
+    fsck_store
+    expect_status 0
+}
+
+# bats test_tags=faults
+@test "what the collection empties is deleted there, too" {
+    service --store "$STORE"
+    deliver j
+    deliver k --seed 7
+    all_stored
+    "$ROLLCALL" archive --root root rm j --apply
+    "$ROLLCALL" archive --root root gc --apply --unused 0
+    deleted () { [ "$(store_says deleted)" -ge 1 ]; }
+    eventually deleted
+    none_waits () { [ -z "$(ls root/store/gone)" ]; }
+    eventually none_waits
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 orphans"
+}
+
+# bats test_tags=faults
+@test "holes, orphans and lost uploads are found" {
+    service --store "$STORE"
+    deliver j
+    all_stored
+    stop_service
+    id=$(cat root/id)
+    object rm "$id/segments/00000002"
+    object put "$id/segments/00000099" root/segments/00000001
+    head -c 40000000 /dev/zero >large
+    faults '[{"fault": "cut", "method": "PUT", "skip": 1}]'
+    object --tries 1 put "$id/segments/00000098" large
+    expect_status 1
+    faults '[{"fault": "stale-list"}]'
+    object put "$id/segments/00000097" root/segments/00000001
+    fsck_store
+    expect_status 1
+    shows "segment 2 counts as stored in $STORE, and is not there" \
+        "$id/segments/00000099 has no segment here" "1 hole, 1 orphan, 1 upload"
+    object rm "$id/segments/00000097"
+    faults '[]'
+    fsck_store --repair --delete-orphans
+    expect_status 1
+    service --store "$STORE"
+    all_stored
+    stop_service
+    fsck_store
+    expect_status 0
+}
+
+# bats test_tags=faults
+@test "an object with other bytes is not written over" {
+    service --store "$STORE"
+    deliver j
+    all_stored
+    stop_service
+    id=$(cat root/id)
+    object put "$id/segments/00000001" root/segments/00000002
+    rm -r root/store
+    service --store "$STORE"
+    conflict () { says service.log event=store-conflict; }
+    eventually conflict
+    is conflicts 1 "$(store_says conflicts)"
+    object check "$id/segments/00000001" root/segments/00000002
+    expect_status 0
+    stop_service
+}
+
+@test "what cannot be a store is refused" {
+    run "$AGGREGATOR" --root root --store /var/lib
+    expect_status 73
+    shows "s3://BUCKET/PREFIX is expected"
+    run "$AGGREGATOR" --root root --store s3://bucket --job j
+    expect_status 2
+    run "$AGGREGATOR" --root root --store s3://bucket --store-endpoint \
+        http://user:hidden@host
+    expect_status 73
+    [[ "$output" != *hidden* ]]
+}
