@@ -2,7 +2,6 @@
 #include "object_store/ask.h"
 
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/units.h"
 #include "base/vec.h"
 
@@ -99,14 +98,14 @@ static int put_headers (const struct ask *q, char ***list, size_t *n)
     const void *body = q->body ? q->body : "";
     struct digest sha256;
     struct md5 md5;
-    int rc = digest_of (body, q->size, &sha256);
+    int rc = q->sha256 ? 0 : digest_of (body, q->size, &sha256);
 
-    if (rc == 0)
+    if (rc == 0 && !q->md5)
         rc = digest_md5 (body, q->size, &md5);
     if (rc < 0)
         return rc;
-    digest_hex (&sha256, hex);
-    md5_base64 (&md5, base64);
+    digest_hex (q->sha256 ? q->sha256 : &sha256, hex);
+    md5_base64 (q->md5 ? q->md5 : &md5, base64);
     rc = vec_print_text (list, n, "x-amz-content-sha256: %s", hex);
     if (rc == 0)
         rc = vec_print_text (list, n, "Content-MD5: %s", base64);

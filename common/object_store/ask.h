@@ -4,6 +4,7 @@
 #ifndef ROLLCALL_OBJECT_STORE_ASK_H
 #define ROLLCALL_OBJECT_STORE_ASK_H
 
+#include "base/digest.h"
 #include "object_store/answer.h"
 #include "object_store/credentials.h"
 #include "object_store/http.h"
@@ -33,6 +34,8 @@ struct ask {
     const char *header;         // one more, "Range: bytes=0-9"; or NULL
     const void *body;
     size_t size;
+    const struct digest *sha256;        // of the body, and its MD5; both, or NULL:
+    const struct md5 *md5;              // they are computed
     void *out;                  // as http_request
     size_t room;
 };

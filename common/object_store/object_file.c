@@ -1,7 +1,7 @@
 /* common/object_store/object_file.c - files as objects, in parts */
 #include "object_store/ask.h"
 
-#include "base/digest.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "store/fileio.h"
@@ -12,11 +12,18 @@
 
 #define PARTS_MAX 10000         // S3's limit
 
+#define THREADS 3               // one sends a part while the others read and hash
+                                // the next ones, which takes longer
+
 struct file {
     struct object_store *store;
     struct object_file *file;
     struct err *err;
-    void *bytes;                // of one part
+    struct loaded {             // a part in memory, of each thread
+        struct file *of;
+        void *bytes;
+        struct digest sha256;
+    } parts[THREADS];
     struct md5 *sums;           // of the parts
     size_t nparts;
     char (*there)[OBJECT_ETAG_MAX];     // etags of parts that the store has; ""
@@ -31,19 +38,23 @@ static size_t part_size (const struct file *f, size_t i)
     return left < OBJECT_PART_BYTES ? (size_t)left : OBJECT_PART_BYTES;
 }
 
-/* Read a part, and hash it. */
-static int load_part (struct file *f, size_t i)
+/* Read a part, and note its MD5. */
+static int load_part (struct loaded *l, size_t i, struct err *err)
 {
+    struct file *f = l->of;
     size_t n = part_size (f, i);
-    int rc = fileio_pread_all (f->file->fd, f->bytes, n,
-                               (off_t)(i * OBJECT_PART_BYTES));
+    int rc = 0;
 
+    if (!l->bytes && !(l->bytes = malloc (part_size (f, 0) + 1)))
+        return err_set (err, ENOMEM, "no memory for an upload");
+    rc = fileio_pread_all (f->file->fd, l->bytes, n,
+                           (off_t)(i * OBJECT_PART_BYTES));
     if (rc == -ENODATA)
-        return err_set (f->err, EBADMSG, "the file of %s is shorter than it "
-                        "was", f->file->key);
+        return err_set (err, EBADMSG, "the file of %s is shorter than it was",
+                        f->file->key);
     if (rc == 0)
-        rc = digest_md5 (f->bytes, n, &f->sums[i]);
-    return rc < 0 ? err_sys (f->err, -rc, "cannot read the file of %s",
+        rc = digest_md5 (l->bytes, n, &f->sums[i]);
+    return rc < 0 ? err_sys (err, -rc, "cannot read the file of %s",
                              f->file->key) : 0;
 }
 
@@ -57,17 +68,18 @@ static int file_init (struct file *f, struct object_store *s,
     if (parts > PARTS_MAX)
         return err_set (err, EFBIG, "%s is larger than an object can be here",
                         file->key);
-    f->bytes = malloc (f->nparts > 1 ? OBJECT_PART_BYTES
-                                     : (size_t)file->size + 1);
+    for (int i = 0; i < THREADS; i++)
+        f->parts[i].of = f;
     f->sums = calloc (f->nparts, sizeof (*f->sums));
     f->there = calloc (f->nparts, sizeof (*f->there));
-    return f->bytes && f->sums && f->there
+    return f->sums && f->there
                ? 0 : err_set (err, ENOMEM, "no memory for an upload");
 }
 
 static void file_fini (struct file *f)
 {
-    free (f->bytes);
+    for (int i = 0; i < THREADS; i++)
+        free (f->parts[i].bytes);
     free (f->sums);
     free (f->there);
 }
@@ -100,11 +112,11 @@ static int compare_all (struct file *f)
     for (size_t i = 0; i < f->nparts && rc == 0; i++) {
         size_t n = part_size (f, i);
 
-        if ((rc = load_part (f, i)) == 0)
+        if ((rc = load_part (&f->parts[0], i, f->err)) == 0)
             rc = object_get (f->store, f->file->key,
                              (uint64_t)i * OBJECT_PART_BYTES, theirs, n,
                              f->err);
-        if (rc == 0 && memcmp (f->bytes, theirs, n) != 0)
+        if (rc == 0 && memcmp (f->parts[0].bytes, theirs, n) != 0)
             rc = err_set (f->err, EBADMSG, "%s/%s differs from the file",
                           f->store->url, f->file->key);
     }
@@ -137,7 +149,7 @@ int object_check_file (struct object_store *s, const char *key, int fd,
     int rc = file_init (&f, s, &file, err);
 
     for (size_t i = 0; i < f.nparts && rc == 0; i++)
-        rc = load_part (&f, i);
+        rc = load_part (&f.parts[0], i, err);
     if (rc == 0)
         rc = compare (&f);
     file_fini (&f);
@@ -222,28 +234,59 @@ static int resume (struct file *f)
     return rc == -EPROTO ? 0 : rc;
 }
 
-static int put_part (struct file *f, size_t i)
+static bool is_part_there (const struct file *f, size_t i)
 {
-    char number[24], hex[MD5_HEX_SIZE];
+    char hex[MD5_HEX_SIZE];
+
+    md5_hex (&f->sums[i], hex);
+    return strcmp (f->there[i], hex) == 0;
+}
+
+/* In any order, by several threads. */
+static int prepare_part (void *arg, size_t i, struct err *err)
+{
+    struct loaded *l = arg;
+    int rc = load_part (l, i, err);
+
+    if (rc == 0 && !is_part_there (l->of, i) &&
+        digest_of (l->bytes, part_size (l->of, i), &l->sha256) < 0)
+        rc = err_set (err, ENOMEM, "no memory to hash");
+    return rc;
+}
+
+/* In turn. */
+static int put_part (void *arg, size_t i, struct err *err)
+{
+    struct loaded *l = arg;
+    struct file *f = l->of;
+    char number[24];
     struct ask q = { .what = "write a part of", .method = "PUT",
-                     .key = f->file->key, .body = f->bytes,
-                     .size = part_size (f, i), .nquery = 2, .query = {
+                     .key = f->file->key, .body = l->bytes,
+                     .size = part_size (f, i), .sha256 = &l->sha256,
+                     .md5 = &f->sums[i], .nquery = 2, .query = {
                          { "uploadId", f->file->upload },
                          { "partNumber", number } } };
     struct http_answer a;
-    int rc = load_part (f, i);
+    int rc;
 
-    if (rc < 0)
-        return rc;
-    md5_hex (&f->sums[i], hex);
-    if (strcmp (f->there[i], hex) == 0)
+    if (is_part_there (f, i))
         return 0;
     PRINT (number, "%zu", i + 1);
-    if ((rc = object_ask (f->store, &q, &a, f->err)) < 0)
+    if ((rc = object_ask (f->store, &q, &a, err)) < 0)
         return rc;
     buf_fini (&a.body);
     object_etag (http_header (f->store->http, "ETag"), f->there[i]);
     return 0;
+}
+
+static int send_parts (struct file *f)
+{
+    struct thread_pieces p = { f->nparts, prepare_part, put_part };
+    void *states[THREADS];
+
+    for (int i = 0; i < THREADS; i++)
+        states[i] = &f->parts[i];
+    return thread_each (&p, states, THREADS, f->err);
 }
 
 static int complete (struct file *f)
@@ -268,15 +311,6 @@ static int complete (struct file *f)
     buf_fini (&xml);
     if (rc == 0)
         buf_fini (&a.body);
-    return rc;
-}
-
-static int send_parts (struct file *f)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < f->nparts && rc == 0; i++)
-        rc = put_part (f, i);
     return rc;
 }
 
@@ -327,8 +361,9 @@ int object_put_file (struct object_store *s, struct object_file *file,
 
     if (rc == 0 && f.nparts > 1)
         rc = put_parts (&f);
-    else if (rc == 0 && (rc = load_part (&f, 0)) == 0)
-        rc = object_put (s, file->key, f.bytes, (size_t)file->size, err);
+    else if (rc == 0 && (rc = load_part (&f.parts[0], 0, err)) == 0)
+        rc = object_put (s, file->key, f.parts[0].bytes, (size_t)file->size,
+                         err);
     if (rc == 0)
         rc = compare (&f);
     file_fini (&f);

@@ -9,6 +9,8 @@
  *     object_tool URL abort KEY ID
  *     object_tool URL check KEY FILE
  *
+ *     object_tool URL send KEY FILE      as single objects KEY, of a part each
+ *     object_tool URL receive KEY N      N bytes, in ranges of a part, to nowhere
  *     object_tool --built                whether this build can
  *
  * Before the URL: --resume ID, --ca FILE, --proxy URL, --rate BYTES, --tries N,
@@ -76,6 +78,35 @@ static int get (struct object_store *s, const char *key, const char *at,
     return rc;
 }
 
+/* What an upload does with its bytes, for tests/bench. */
+static int send_parts (struct object_store *s, const char *key,
+                       const char *path, struct err *err)
+{
+    void *bytes = malloc (OBJECT_PART_BYTES);
+    int fd = open (path, O_RDONLY), rc = fd < 0 || !bytes ? -EIO : 0;
+    ssize_t n;
+
+    while (rc == 0 && (n = read (fd, bytes, OBJECT_PART_BYTES)) > 0)
+        rc = object_put (s, key, bytes, (size_t)n, err);
+    free (bytes);
+    return rc;
+}
+
+static int receive_parts (struct object_store *s, const char *key,
+                          const char *count, struct err *err)
+{
+    uint64_t size = strtoull (count, NULL, 10);
+    void *bytes = malloc (OBJECT_PART_BYTES);
+    int rc = bytes ? 0 : -ENOMEM;
+
+    for (uint64_t at = 0; at < size && rc == 0; at += OBJECT_PART_BYTES)
+        rc = object_get (s, key, at, bytes, size - at < OBJECT_PART_BYTES
+                                                ? (size_t)(size - at)
+                                                : OBJECT_PART_BYTES, err);
+    free (bytes);
+    return rc;
+}
+
 static int carry_out (struct object_store *s, char **v, const char *resume,
                       struct err *err)
 {
@@ -94,6 +125,10 @@ static int carry_out (struct object_store *s, char **v, const char *resume,
             printf ("%llu %s\n", (unsigned long long)o.size, o.etag);
         return rc;
     }
+    if (strcmp (what, "send") == 0 && v[2] && v[3])
+        return send_parts (s, key, v[3], err);
+    if (strcmp (what, "receive") == 0 && v[2] && v[3])
+        return receive_parts (s, key, v[3], err);
     if (strcmp (what, "abort") == 0 && v[2] && v[3])
         return object_abort (s, key, v[3], err);
     if (strcmp (what, "get") == 0 && v[2] && v[3] && v[4])
