@@ -211,18 +211,21 @@ static void note (struct uploads *u, const struct store_extent *e, int rc,
     (void)pthread_mutex_unlock (&u->lock);
 }
 
+/* Who may not delete may write all the same. */
 static int do_some (struct uploads *u)
 {
+    struct err err = { "" }, why = { "" };
+    int deleted = delete_collected (u, &why), rc;
     struct store_extent e;
-    struct err err = { "" };
-    int rc = delete_collected (u, &err);
 
-    if (rc < 0 || !first_of (u, &e)) {
-        note (u, NULL, rc, &err);
-        return rc;
+    if (!first_of (u, &e)) {
+        note (u, NULL, deleted, &why);
+        return deleted;
     }
     rc = carry (u, &e, &err);
     note (u, &e, rc, &err);
+    if (rc >= 0 && deleted < 0)
+        note (u, NULL, deleted, &why);
     return rc == -EEXIST ? 0 : rc;
 }
 

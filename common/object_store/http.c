@@ -9,6 +9,7 @@
 
 #include <curl/curl.h>
 #include <pthread.h>
+#include <sys/socket.h>
 
 #define CONNECT_S 10L
 #define BUFFER_BYTES (512L << 10)       // fewer calls than with curl's 64 kB
@@ -110,6 +111,15 @@ static int look (void *arg, curl_off_t a, curl_off_t b, curl_off_t c,
 
 /* ---- the request ---- */
 
+/* No program that is started meanwhile gets the connection. */
+static curl_socket_t open_socket (void *arg, curlsocktype purpose,
+                                  struct curl_sockaddr *a)
+{
+    (void)arg;
+    (void)purpose;
+    return socket (a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
 /* What is the same for each. */
 static void set_connection (struct http *h)
 {
@@ -129,6 +139,7 @@ static void set_connection (struct http *h)
     (void)curl_easy_setopt (c, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
     (void)curl_easy_setopt (c, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);
     (void)curl_easy_setopt (c, CURLOPT_ERRORBUFFER, h->why);
+    (void)curl_easy_setopt (c, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     (void)curl_easy_setopt (c, CURLOPT_NOPROGRESS, 0L);
     (void)curl_easy_setopt (c, CURLOPT_XFERINFOFUNCTION, look);
     (void)curl_easy_setopt (c, CURLOPT_XFERINFODATA, h);

@@ -199,6 +199,30 @@ static void test_delete (void **state)
     end (&f);
 }
 
+/* Without the right to delete, segments go there all the same. */
+static void test_no_delete (void **state)
+{
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { DENIED, DENIED, NOT_THERE, NO_KEY, FINE, f.there };
+    struct root *r = *state;
+    int64_t *gone = NULL;
+    size_t n = 0;
+
+    as_there (&f, r, sealed (r, "first"));
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    begin (&f, r, answers, 6);
+    until (&f, has_failed);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, is_stored);
+    until (&f, has_failed);
+    assert_non_null (strstr (f.now.why, "AccessDenied"));
+    end (&f);
+    assert_int_equal (object_mark_list (r->dir, true, &gone, &n, NULL), 0);
+    assert_int_equal (n, 1);
+    free (gone);
+}
+
 /* Nothing that a commit may take back is offered. */
 static int count (void *arg, const struct store_extent *e)
 {
@@ -230,7 +254,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_upload), ROOT_TEST (test_conflict),
-        ROOT_TEST (test_delete), ROOT_TEST (test_sealed),
+        ROOT_TEST (test_delete), ROOT_TEST (test_no_delete),
+        ROOT_TEST (test_sealed),
     };
 
     return object_store_is_built ()

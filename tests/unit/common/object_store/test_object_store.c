@@ -205,8 +205,8 @@ static void test_get (void **state)
     static const char *const answers[] = {
         "HTTP/1.1 206 x\r\nContent-Length: 4\r\n\r\nabcd",
         "HTTP/1.1 206 x\r\nContent-Length: 2\r\n\r\nab",
-        "HTTP/1.1 200 x\r\nContent-Length: 9\r\nConnection: close\r\n\r\n"
-        "123456789",
+        ("HTTP/1.1 200 x\r\nContent-Length: 9\r\nConnection: close\r\n\r\n"
+         "123456789"),
         "HTTP/1.1 206 x\r\nContent-Length: 4\r\nConnection: close\r\n\r\nab",
         "HTTP/1.1 206 x\r\nContent-Length: 4\r\n\r\nwxyz",
     };
@@ -330,8 +330,8 @@ static void test_verify (void **state)
     static const char *const answers[] = {
         FINE, "HTTP/1.1 200 x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n",
         FINE,
-        "HTTP/1.1 200 x\r\nContent-Length: 1\r\nETag: odd\r\n"
-        "Connection: close\r\n\r\n",
+        ("HTTP/1.1 200 x\r\nContent-Length: 1\r\nETag: odd\r\n"
+         "Connection: close\r\n\r\n"),
         "HTTP/1.1 206 x\r\nContent-Length: 1\r\nConnection: close\r\n\r\ny",
     };
     struct object_file file = { .key = "k", .size = 1 };
