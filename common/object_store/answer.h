@@ -23,7 +23,9 @@ struct answer {
     char message[256];          // its sentence, or ""
 };
 
-/* Judge an answer by its status and the XML of an error; 'body' may be empty, as
+/* Texts here have a NUL behind them.
+ *
+ * Judge an answer by its status and the XML of an error; 'body' may be empty, as
  * for HEAD.  A body of an error counts with the status 200, too: the end of a
  * large upload says so.
  */
