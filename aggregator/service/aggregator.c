@@ -124,7 +124,7 @@ static void check_uploads (struct aggregator *a)
     (void)uploads_offer (a->uploads, a->store);
     uploads_state (a->uploads, &now);
     if (now.conflicts > was->conflicts)
-        log_error ("store-conflict", "%s", now.why);
+        log_error ("store-conflict", "%s", now.conflict);
     else if (now.error != 0 && now.error != was->error)
         log_warn ("store-failed", "%llu segment%s for upload: %s",
                   (unsigned long long)now.waiting,

@@ -201,11 +201,10 @@ static void note (struct uploads *u, const struct store_extent *e, int rc,
     struct uploads_state *s = &u->state;
 
     (void)pthread_mutex_lock (&u->lock);
-    s->error = rc < 0 ? -rc : 0;
-    if (rc < 0)
-        PRINT (s->why, "%s", err->text);
-    else if (s->conflicts == 0)
-        s->why[0] = '\0';
+    s->error = rc < 0 && rc != -EEXIST ? -rc : 0;
+    PRINT (s->why, "%s", s->error ? err->text : "");
+    if (rc == -EEXIST)
+        PRINT (s->conflict, "%s", err->text);
     if (e)
         take_off (u, e, rc);
     (void)pthread_mutex_unlock (&u->lock);
@@ -384,5 +383,5 @@ void uploads_add_status (struct uploads *u, struct json *status)
     json_add_nonempty (j, "since", since);
     json_add_int (j, "deleted", (int64_t)s.deleted);
     json_add_int (j, "conflicts", (int64_t)s.conflicts);
-    json_add_nonempty (j, "why", s.why);
+    json_add_nonempty (j, "why", *s.why ? s.why : s.conflict);
 }

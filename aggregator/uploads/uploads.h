@@ -40,8 +40,10 @@ struct uploads_state {
     uint64_t stored, stored_bytes;      // that are there
     uint64_t deleted;           // objects, by this process
     uint64_t conflicts;         // segments whose object has other bytes
-    int error;                  // errno of the last try; 0: it went well
-    char why[ERR_TEXT_MAX];     // its sentence; of a conflict, until the end
+    int error;                  // errno of the last try; 0: it went well, or
+                                // has shown a conflict
+    char why[ERR_TEXT_MAX];     // its sentence, or ""
+    char conflict[ERR_TEXT_MAX];        // of the last conflict, or ""
 };
 void uploads_state (struct uploads *u, struct uploads_state *ret);
 const char *uploads_url (const struct uploads *u);

@@ -166,7 +166,9 @@ static void test_conflict (void **state)
     assert_int_equal (uploads_offer (f.u, r->s), 0);
     until (&f, is_conflict);
     assert_int_equal (f.now.waiting, 0);
-    assert_non_null (strstr (f.now.why, "another root"));
+    assert_non_null (strstr (f.now.conflict, "another root"));
+    assert_int_equal (f.now.error, 0);
+    assert_string_equal (f.now.why, "");
     assert_int_equal (object_mark_read (r->dir, 1, &m, NULL), 0);
     assert_int_equal (m.state, OBJECT_UNMARKED);
     end (&f);
