@@ -7,7 +7,9 @@
 
 #ifdef ROLLCALL_CURL
 
+#define CURL_DISABLE_TYPECHECK          // it takes functions, not pointers
 #include <curl/curl.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -27,24 +29,63 @@ struct taking {
     bool over;                  // there was more than room
 };
 
-bool http_is_built (void)
+/* ---- the library: loaded by the first request, its start takes 5 ms ---- */
+
+#define LIBRARY "libcurl.so.4"
+#define FUNCTIONS(X) \
+    X (global_init) X (easy_init) X (easy_cleanup) X (easy_reset) \
+    X (easy_setopt) X (easy_getinfo) X (easy_perform) X (easy_strerror) \
+    X (easy_header) X (getdate) X (slist_append) X (slist_free_all)
+
+static struct {
+#define X(name) __typeof__ (curl_##name) *name;
+    FUNCTIONS (X)
+#undef X
+    bool whole;
+    char why[200];
+} lib;
+
+static void load (void)
 {
-    return true;
+    void *so = dlopen (LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    const char *why = so ? NULL : dlerror ();
+
+    lib.whole = so != NULL;
+#define X(name)                                                         \
+    if (lib.whole && !(*(void **)&lib.name = dlsym (so, "curl_" #name))) { \
+        lib.whole = false;                                              \
+        why = dlerror ();                                               \
+    }
+    FUNCTIONS (X)
+#undef X
+    if (!lib.whole)
+        PRINT (lib.why, "%s", why ? why : LIBRARY);
+    else
+        (void)lib.global_init (CURL_GLOBAL_DEFAULT);
 }
 
-static void init_all (void)
+static bool loaded (void)
 {
-    (void)curl_global_init (CURL_GLOBAL_DEFAULT);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once (&once, load);
+    return lib.whole;
+}
+
+bool http_is_built (void)
+{
+    return loaded ();
 }
 
 int http_create (const struct http_options *opt, struct http **ret,
                  struct err *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct http *h = calloc (1, sizeof (*h));
+    struct http *h = NULL;
 
-    (void)pthread_once (&once, init_all);
-    if (!h || !(h->curl = curl_easy_init ())) {
+    if (!loaded ())
+        return err_set (err, ENOTSUP, "an object store needs libcurl, and it "
+                        "cannot be loaded: %s", lib.why);
+    if (!(h = calloc (1, sizeof (*h))) || !(h->curl = lib.easy_init ())) {
         free (h);
         return err_set (err, ENOMEM, "no memory for a connection");
     }
@@ -56,7 +97,7 @@ int http_create (const struct http_options *opt, struct http **ret,
 void http_destroy (struct http *h)
 {
     if (h)
-        curl_easy_cleanup (h->curl);
+        lib.easy_cleanup (h->curl);
     free (h);
 }
 
@@ -64,7 +105,7 @@ const char *http_header (struct http *h, const char *name)
 {
     struct curl_header *found;
 
-    return curl_easy_header (h->curl, name, 0, CURLH_HEADER, -1, &found) ==
+    return lib.easy_header (h->curl, name, 0, CURLH_HEADER, -1, &found) ==
                    CURLHE_OK
                ? found->value : NULL;
 }
@@ -73,7 +114,7 @@ int64_t http_date (struct http *h)
 {
     const char *text = http_header (h, "Date");
 
-    return text ? (int64_t)curl_getdate (text, NULL) : -1;
+    return text ? (int64_t)lib.getdate (text, NULL) : -1;
 }
 
 /* ---- the body ---- */
@@ -85,7 +126,7 @@ static size_t take (char *bytes, size_t one, size_t n, void *arg)
     long status = 0;
 
     n *= one;
-    (void)curl_easy_getinfo (t->http->curl, CURLINFO_RESPONSE_CODE, &status);
+    (void)lib.easy_getinfo (t->http->curl, CURLINFO_RESPONSE_CODE, &status);
     if (t->q->out && status >= 200 && status < 300) {
         if (n > t->q->room - a->got) {
             t->over = true;
@@ -126,27 +167,27 @@ static void set_connection (struct http *h)
     CURL *c = h->curl;
     curl_off_t rate = (curl_off_t)h->opt.max_rate;
 
-    (void)curl_easy_setopt (c, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt (c, CURLOPT_PROTOCOLS_STR, "http,https");
-    (void)curl_easy_setopt (c, CURLOPT_FOLLOWLOCATION, 0L);
-    (void)curl_easy_setopt (c, CURLOPT_PATH_AS_IS, 1L);
-    (void)curl_easy_setopt (c, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    (void)curl_easy_setopt (c, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
-    (void)curl_easy_setopt (c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    (void)curl_easy_setopt (c, CURLOPT_LOW_SPEED_TIME, (long)h->opt.silence_s);
-    (void)curl_easy_setopt (c, CURLOPT_MAX_SEND_SPEED_LARGE, rate);
-    (void)curl_easy_setopt (c, CURLOPT_MAX_RECV_SPEED_LARGE, rate);
-    (void)curl_easy_setopt (c, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
-    (void)curl_easy_setopt (c, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);
-    (void)curl_easy_setopt (c, CURLOPT_ERRORBUFFER, h->why);
-    (void)curl_easy_setopt (c, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    (void)curl_easy_setopt (c, CURLOPT_NOPROGRESS, 0L);
-    (void)curl_easy_setopt (c, CURLOPT_XFERINFOFUNCTION, look);
-    (void)curl_easy_setopt (c, CURLOPT_XFERINFODATA, h);
+    (void)lib.easy_setopt (c, CURLOPT_NOSIGNAL, 1L);
+    (void)lib.easy_setopt (c, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)lib.easy_setopt (c, CURLOPT_FOLLOWLOCATION, 0L);
+    (void)lib.easy_setopt (c, CURLOPT_PATH_AS_IS, 1L);
+    (void)lib.easy_setopt (c, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    (void)lib.easy_setopt (c, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+    (void)lib.easy_setopt (c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    (void)lib.easy_setopt (c, CURLOPT_LOW_SPEED_TIME, (long)h->opt.silence_s);
+    (void)lib.easy_setopt (c, CURLOPT_MAX_SEND_SPEED_LARGE, rate);
+    (void)lib.easy_setopt (c, CURLOPT_MAX_RECV_SPEED_LARGE, rate);
+    (void)lib.easy_setopt (c, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
+    (void)lib.easy_setopt (c, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);
+    (void)lib.easy_setopt (c, CURLOPT_ERRORBUFFER, h->why);
+    (void)lib.easy_setopt (c, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    (void)lib.easy_setopt (c, CURLOPT_NOPROGRESS, 0L);
+    (void)lib.easy_setopt (c, CURLOPT_XFERINFOFUNCTION, look);
+    (void)lib.easy_setopt (c, CURLOPT_XFERINFODATA, h);
     if (h->opt.ca_file)
-        (void)curl_easy_setopt (c, CURLOPT_CAINFO, h->opt.ca_file);
+        (void)lib.easy_setopt (c, CURLOPT_CAINFO, h->opt.ca_file);
     if (h->opt.proxy)
-        (void)curl_easy_setopt (c, CURLOPT_PROXY, h->opt.proxy);
+        (void)lib.easy_setopt (c, CURLOPT_PROXY, h->opt.proxy);
 }
 
 static CURLcode set_signature (CURL *c, const struct http_request *q)
@@ -157,11 +198,11 @@ static CURLcode set_signature (CURL *c, const struct http_request *q)
     if (!q->region)
         return CURLE_OK;
     PRINT (how, "aws:amz:%.64s:s3", q->region);
-    rc = curl_easy_setopt (c, CURLOPT_AWS_SIGV4, how);
+    rc = lib.easy_setopt (c, CURLOPT_AWS_SIGV4, how);
     if (rc == CURLE_OK)
-        rc = curl_easy_setopt (c, CURLOPT_USERNAME, q->key_id);
+        rc = lib.easy_setopt (c, CURLOPT_USERNAME, q->key_id);
     if (rc == CURLE_OK)
-        rc = curl_easy_setopt (c, CURLOPT_PASSWORD, q->secret);
+        rc = lib.easy_setopt (c, CURLOPT_PASSWORD, q->secret);
     return rc;
 }
 
@@ -172,16 +213,16 @@ static CURLcode set_request (struct http *h, const struct http_request *q)
     CURL *c = h->curl;
     CURLcode rc;
 
-    rc = curl_easy_setopt (c, CURLOPT_URL, q->url);
+    rc = lib.easy_setopt (c, CURLOPT_URL, q->url);
     if (rc == CURLE_OK && sends) {
-        (void)curl_easy_setopt (c, CURLOPT_POSTFIELDSIZE_LARGE,
+        (void)lib.easy_setopt (c, CURLOPT_POSTFIELDSIZE_LARGE,
                                 (curl_off_t)q->size);
-        rc = curl_easy_setopt (c, CURLOPT_POSTFIELDS, q->body ? q->body : "");
+        rc = lib.easy_setopt (c, CURLOPT_POSTFIELDS, q->body ? q->body : "");
     }
     if (strcmp (q->method, "HEAD") == 0)
-        (void)curl_easy_setopt (c, CURLOPT_NOBODY, 1L);
+        (void)lib.easy_setopt (c, CURLOPT_NOBODY, 1L);
     else if (rc == CURLE_OK)
-        rc = curl_easy_setopt (c, CURLOPT_CUSTOMREQUEST, q->method);
+        rc = lib.easy_setopt (c, CURLOPT_CUSTOMREQUEST, q->method);
     return rc == CURLE_OK ? set_signature (c, q) : rc;
 }
 
@@ -193,8 +234,8 @@ static struct curl_slist *headers_of (const struct http_request *q)
     struct curl_slist *list = NULL, *more;
 
     for (size_t i = 0; i < q->nheaders; i++) {
-        if (!(more = curl_slist_append (list, q->headers[i]))) {
-            curl_slist_free_all (list);
+        if (!(more = lib.slist_append (list, q->headers[i]))) {
+            lib.slist_free_all (list);
             return NULL;
         }
         list = more;
@@ -204,7 +245,7 @@ static struct curl_slist *headers_of (const struct http_request *q)
 
 static int say (const struct taking *t, CURLcode rc, struct err *err)
 {
-    const char *why = *t->http->why ? t->http->why : curl_easy_strerror (rc);
+    const char *why = *t->http->why ? t->http->why : lib.easy_strerror (rc);
 
     switch (rc) {
     case CURLE_OK:
@@ -240,19 +281,19 @@ int http_ask (struct http *h, const struct http_request *q,
     ret->status = 0;
     ret->got = 0;
     buf_init (&ret->body, HTTP_BODY_MAX);
-    curl_easy_reset (h->curl);          // the connection stays
+    lib.easy_reset (h->curl);          // the connection stays
     h->why[0] = '\0';
     set_connection (h);
-    (void)curl_easy_setopt (h->curl, CURLOPT_HTTPHEADER, headers);
-    (void)curl_easy_setopt (h->curl, CURLOPT_WRITEFUNCTION, take);
-    (void)curl_easy_setopt (h->curl, CURLOPT_WRITEDATA, &t);
+    (void)lib.easy_setopt (h->curl, CURLOPT_HTTPHEADER, headers);
+    (void)lib.easy_setopt (h->curl, CURLOPT_WRITEFUNCTION, take);
+    (void)lib.easy_setopt (h->curl, CURLOPT_WRITEDATA, &t);
     if (rc == CURLE_OK)
         rc = set_request (h, q);
     if (rc == CURLE_OK)
-        rc = curl_easy_perform (h->curl);
-    (void)curl_easy_getinfo (h->curl, CURLINFO_RESPONSE_CODE, &status);
+        rc = lib.easy_perform (h->curl);
+    (void)lib.easy_getinfo (h->curl, CURLINFO_RESPONSE_CODE, &status);
     ret->status = (int)status;
-    curl_slist_free_all (headers);
+    lib.slist_free_all (headers);
     return say (&t, rc, err);
 }
 
