@@ -154,6 +154,10 @@ static int check_root (const struct fsck_options *opt, const char *root)
                       r.damaged == 0 ? "" : opt->repair ? ", and repaired"
                           : " (--repair sets damaged data aside)",
                       r.leftovers);
+    if (!opt->json && r.away > 0)
+        (void)printf ("%zu of the contents, of %llu bytes, are only in the object "
+                      "store, and were not read: rollcall archive verify reads "
+                      "them\n", r.away, (unsigned long long)r.away_bytes);
     rc = cli_flush (&fsck_command, 0);
     if (rc)
         return rc;

@@ -122,6 +122,28 @@ static void put_forecast (struct grid *g, const struct json *j)
     }
 }
 
+/* What segments have here, of a root that lets some go. */
+static void put_cache (struct grid *g, const struct json *j)
+{
+    uint64_t most = (uint64_t)cli_number (j, "cache_bytes");
+    uint64_t local = (uint64_t)cli_number (j, "local_bytes");
+    long long linked = (long long)cli_number (j, "linked");
+    char have[16], limit[16], line[160];
+
+    if (most == 0)
+        return;
+    units_bytes_text (local, have);
+    units_bytes_text (most, limit);
+    PRINT (line, "%s of segments are here, %s is the limit; %lld let go since the start",
+           have, limit, (long long)cli_number (j, "evicted"));
+    grid_line (g, line);
+    if (linked > 0) {
+        PRINT (line, "%lld segment%s stay here: a backup has links to them",
+               linked, units_s ((uint64_t)linked));
+        grid_line (g, line);
+    }
+}
+
 /* What an object store has, and what waits for it. */
 static void put_store (struct grid *g, const struct json *j)
 {
@@ -137,6 +159,7 @@ static void put_store (struct grid *g, const struct json *j)
            (long long)cli_number (j, "stored"),
            units_s ((uint64_t)cli_number (j, "stored")), size);
     grid_line (g, line);
+    put_cache (g, j);
     if (waiting > 0) {
         units_bytes_text ((uint64_t)cli_number (j, "waiting_bytes"), size);
         PRINT (line, "%lld segment%s (%s) %s for upload since %s%s%s",

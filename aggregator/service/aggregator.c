@@ -118,9 +118,12 @@ static void tick (void *arg)
 static void check_uploads (struct aggregator *a)
 {
     struct uploads_state now, *was = &a->uploaded;
+    struct err err = { "" };
 
     if (!a->uploads)
         return;
+    if (store_seal_after (a->store, a->opt->store_after_ns, &err) < 0)
+        log_warn ("store-seal-failed", "%s", err.text);
     (void)uploads_offer (a->uploads, a->store);
     uploads_state (a->uploads, &now);
     if (now.conflicts > was->conflicts)
@@ -314,9 +317,11 @@ static int open_disk (struct aggregator *a, struct err *err)
         (rc = ledger_begin_epoch (a->ledger, err)) < 0)
         return rc;
     tell_recovered (a);
+    segments_ask (store_segments (a->store), SEGMENTS_HURRY);
     aggregator_open_wants (a);
     return a->opt->store.url
-               ? uploads_start (a->opt->root, &a->opt->store, &a->uploads, err)
+               ? uploads_start (a->opt->root, &a->opt->store,
+                                (uint64_t)a->opt->cache_size, &a->uploads, err)
                : 0;
 }
 

@@ -48,6 +48,8 @@ struct aggregator_options {
     struct quotas quotas;       // of a service; users are read from that
     struct object_options store;        // of a service: url, or NULL
     int64_t store_rate;         // bytes/s; 0: no limit
+    int64_t store_after_ns;     // then a segment goes there, full or not
+    int64_t cache_size;         // bytes of segments here; 0: no limit
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes

@@ -80,6 +80,14 @@ static const struct option_spec options[] = {
     OPTION (BYTES, "store-rate", 0, struct aggregator_options, store_rate,
       "SIZE", NULL, "ROLLCALL_STORE_RATE",
       "Send at most so much a second to the store."),
+    OPTION (DURATION, "store-after", 0, struct aggregator_options,
+      store_after_ns, "TIME", "1h", NULL,
+      "Send a segment there that has had data for so long, even if it is not "
+      "full."),
+    OPTION (BYTES, "cache-size", 0, struct aggregator_options, cache_size,
+      "SIZE", NULL, "ROLLCALL_CACHE_SIZE",
+      "With --store: keep at most so much of segments here, and read the rest "
+      "from there."),
     OPTION (LIST, "keep-days", 0, struct aggregator_options, keep_days,
       "[TAG=]N", NULL, NULL,
       "Of a service: remove jobs without new data for N days, except pinned "
@@ -212,6 +220,11 @@ int main (int argc, char **argv)
     if (opt.job && opt.store.url) {
         (void)fprintf (stderr, "rollcall-aggregator: --store is for a service, "
                        "without --job\n");
+        return 2;
+    }
+    if (opt.cache_size > 0 && !opt.store.url) {
+        (void)fprintf (stderr, "rollcall-aggregator: --cache-size needs "
+                       "--store\n");
         return 2;
     }
     opt.store.max_rate = (uint64_t)opt.store_rate;

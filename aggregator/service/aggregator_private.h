@@ -43,6 +43,7 @@
 #include "service/wants.h"
 #include "store/gc.h"
 #include "store/root_reader.h"
+#include "store/segment.h"
 #include "store/steady_clock.h"
 #include "transfer/transfer.h"
 #include "uploads/uploads.h"

@@ -336,10 +336,11 @@ static int empty (struct gc *g, struct err *err)
         return rc;
     if ((rc = more = gc_copy (g, err)) < 0)
         store_revert (g->store);
-    if (rc == -EBADMSG) {
+    if (rc == -EBADMSG || rc == -EREMOTEIO) {
         g->nmoved = 0;
         g->copied = 0;
-        g->report.damaged++;
+        g->report.damaged += rc == -EBADMSG;
+        g->report.away += rc == -EREMOTEIO;
         return next_segment (g);
     }
     if (rc >= 0)

@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #define MARK_BYTES_MAX 4096
+#define PLACE "place.json"
+#define PLACE_BYTES_MAX 16384
 
 // between what a mark says and what it becomes nobody else changes it
 static pthread_mutex_t marks = PTHREAD_MUTEX_INITIALIZER;
@@ -60,6 +62,52 @@ int object_mark_begin (const char *root, struct err *err)
     return fileio_mkdirs (path, FILEIO_DIR_MODE, err);
 }
 
+/* ---- the place ---- */
+
+int object_place_write (const char *root, const struct object_options *opt,
+                        const struct object_store *s, struct err *err)
+{
+    // a password may be in the name of a proxy
+    bool secret = opt->proxy && strchr (opt->proxy, '@');
+    struct json *j = json_object ();
+    char dir[PATH_MAX];
+
+    dir_of (root, false, dir);
+    json_add_text (j, "store", object_store_url (s));
+    json_add_text (j, "endpoint", object_store_endpoint (s));
+    json_add_text (j, "region", object_store_region (s));
+    json_add_nonempty (j, "ca", opt->ca_file ? opt->ca_file : "");
+    json_add_nonempty (j, "proxy", opt->proxy && !secret ? opt->proxy : "");
+    return json_replace (j, true, dir, PLACE, FILEIO_FILE_MODE, err);
+}
+
+int object_place_read (const char *root, struct object_place *ret,
+                       struct err *err)
+{
+    char path[PATH_MAX];
+    struct json *j = NULL;
+    struct buf text;
+    int rc;
+
+    *ret = (struct object_place){ .url = "" };
+    (void)snprintf (path, sizeof (path), "%s/" OBJECT_MARK_DIR "/" PLACE, root);
+    buf_init (&text, PLACE_BYTES_MAX);
+    if ((rc = fileio_read_at (AT_FDCWD, path, &text, err)) == 0)
+        j = json_parse ((const char *)text.data, text.size, NULL);
+    buf_fini (&text);
+    PRINT (ret->url, "%s", json_text (json_get (j, "store"), ""));
+    PRINT (ret->endpoint, "%s", json_text (json_get (j, "endpoint"), ""));
+    PRINT (ret->region, "%s", json_text (json_get (j, "region"), ""));
+    PRINT (ret->ca_file, "%s", json_text (json_get (j, "ca"), ""));
+    PRINT (ret->proxy, "%s", json_text (json_get (j, "proxy"), ""));
+    json_free (j);
+    return rc < 0 || *ret->url
+               ? rc : err_set (err, EBADMSG, "%s does not say where the object "
+                               "store is", path);
+}
+
+/* ---- marks ---- */
+
 static void parse (const struct buf *text, struct object_mark *ret)
 {
     struct json *j = json_parse ((const char *)text->data, text->size, NULL);
@@ -72,6 +120,8 @@ static void parse (const struct buf *text, struct object_mark *ret)
         ret->size = (uint64_t)size;
         PRINT (ret->url, "%s", json_text (json_get (j, "store"), ""));
         PRINT (ret->upload, "%s", json_text (json_get (j, "upload"), ""));
+        PRINT (ret->etag, "%s", json_text (json_get (j, "etag"), ""));
+        ret->evicted = json_is_true (json_get (j, "evicted"));
     }
     json_free (j);
 }
@@ -105,6 +155,8 @@ int object_mark_set (const char *root, int64_t segment,
     json_add_int (j, "size", (int64_t)mark->size);
     json_add_bool (j, "whole", mark->state == OBJECT_WHOLE);
     json_add_nonempty (j, "upload", mark->upload);
+    json_add_nonempty (j, "etag", mark->etag);
+    json_add_bool (j, "evicted", mark->evicted);
     dir_of (root, false, dir);
     PRINT (name, "%08" PRId64, segment);
     (void)pthread_mutex_lock (&marks);

@@ -7,7 +7,9 @@
 #define ROLLCALL_STORE_OBJECT_MARK_H
 
 #include "base/err.h"
+#include "object_store/object_store.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +32,16 @@ struct object_mark {
     char url[OBJECT_MARK_URL_MAX];      // of the store
     uint64_t size;              // bytes of the segment
     char upload[OBJECT_MARK_UPLOAD_MAX];        // of an upload in parts, or ""
+    char etag[OBJECT_ETAG_MAX]; // of the whole object, when it was compared
+    bool evicted;               // bytes of contents are only there: holes here
+};
+
+/* Where the store is: what those who read the root need to ask it.  Credentials
+ * are not in it.
+ */
+struct object_place {
+    char url[OBJECT_MARK_URL_MAX], endpoint[512], region[64];
+    char ca_file[PATH_MAX], proxy[512]; // or ""
 };
 
 /* The key of a segment of the root with this id. */
@@ -38,6 +50,14 @@ void object_mark_key (const char *root_id, int64_t segment,
 
 /* Make the directories: from now on segments that are collected are noted. */
 int object_mark_begin (const char *root, struct err *err);
+
+/* Then note the place, which 's' is a client of; or read it.  -ENOENT: this root
+ * has no store.
+ */
+int object_place_write (const char *root, const struct object_options *opt,
+                        const struct object_store *s, struct err *err);
+int object_place_read (const char *root, struct object_place *ret,
+                       struct err *err);
 
 /* What a segment's mark says; a mark that cannot be parsed counts as none. */
 int object_mark_read (const char *root, int64_t segment,

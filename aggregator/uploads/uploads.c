@@ -1,6 +1,8 @@
 /* aggregator/uploads/uploads.c - the segments of a root, as objects in a store */
 #include "uploads/uploads.h"
 
+#include "uploads/cache.h"
+
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/vec.h"
@@ -29,6 +31,8 @@ struct uploads {
     pthread_t thread;
     atomic_bool stop;
     int64_t offered;            // the last segment that was
+    struct cache cache;
+    struct cache_state cached;  // of the thread
     // below: under the lock
     pthread_mutex_t lock;
     pthread_cond_t more;        // to do, or stop
@@ -61,28 +65,49 @@ static int note_upload (void *arg, const char *upload, struct err *err)
     return set_mark (c, OBJECT_BEGUN, err);
 }
 
+static int put_or_check (struct carried *c, struct object_file *f,
+                         struct err *err)
+{
+    struct object_facts there;
+    int rc = object_head (c->u->store, f->key, &there, err);
+
+    if (rc == 0) {
+        rc = object_check_file (c->u->store, f, err);
+        return rc != -EBADMSG ? rc
+                   : err_set (err, EEXIST, "%s/%s has other bytes than segment "
+                              "%lld: does another root have the id of this one?",
+                              uploads_url (c->u), f->key, (long long)c->segment);
+    }
+    if (rc != -ENOENT || (rc = set_mark (c, OBJECT_BEGUN, err)) < 0)
+        return rc;
+    return object_put_file (c->u->store, f, err);
+}
+
 /* Write it, unless it is there.  -EEXIST: with other bytes. */
 static int put (struct carried *c, int fd, uint64_t size, struct err *err)
 {
     char key[OBJECT_MARK_KEY_MAX];
     struct object_file f = { .key = key, .fd = fd, .size = size,
                              .begun = note_upload, .arg = c };
-    struct object_facts there;
     int rc;
 
     object_mark_key (c->u->id, c->segment, key);
     PRINT (f.upload, "%s", c->mark.upload);
-    rc = object_head (c->u->store, key, &there, err);
-    if (rc == 0) {
-        rc = object_check_file (c->u->store, key, fd, size, err);
-        return rc != -EBADMSG ? rc
-                   : err_set (err, EEXIST, "%s/%s has other bytes than segment "
-                              "%lld: does another root have the id of this one?",
-                              uploads_url (c->u), key, (long long)c->segment);
-    }
-    if (rc != -ENOENT || (rc = set_mark (c, OBJECT_BEGUN, err)) < 0)
-        return rc;
-    return object_put_file (c->u->store, &f, err);
+    rc = put_or_check (c, &f, err);
+    PRINT (c->mark.etag, "%s", f.etag);
+    c->mark.upload[0] = '\0';
+    return rc < 0 ? rc : set_mark (c, OBJECT_WHOLE, err);
+}
+
+/* What is not all here is never written there. */
+static int put_whole (struct carried *c, const struct store_extent *e, int fd,
+                      struct err *err)
+{
+    int rc = cache_adopt (&c->u->cache, e, fd, err);
+
+    if (rc == -EBADMSG)         // to try again is no use
+        return -EEXIST;
+    return rc == 0 ? put (c, fd, e->end, err) : rc < 0 ? rc : 0;
 }
 
 /* Carry a segment: 0: it is there; 1: there is none any more. */
@@ -96,6 +121,9 @@ static int carry (struct uploads *u, const struct store_extent *e,
 
     if (rc < 0 || c.mark.state == OBJECT_GONE)
         return rc < 0 ? rc : 1;
+    if (c.mark.evicted && strcmp (c.mark.url, url) != 0)
+        return err_set (err, EEXIST, "segment %lld is only in %s",
+                        (long long)e->segment, c.mark.url);
     if (strcmp (c.mark.url, url) != 0 || c.mark.size != e->end)
         c.mark = (struct object_mark){ .size = e->end };
     if (c.mark.state == OBJECT_WHOLE)
@@ -106,11 +134,8 @@ static int carry (struct uploads *u, const struct store_extent *e,
     if (fd < 0)
         return errno == ENOENT ? 1 : err_sys (err, errno, "cannot open %s",
                                               path);
-    rc = put (&c, fd, e->end, err);
+    rc = put_whole (&c, e, fd, err);
     (void)close (fd);
-    c.mark.upload[0] = '\0';
-    if (rc == 0)
-        rc = set_mark (&c, OBJECT_WHOLE, err);
     return rc == -ESTALE ? 1 : rc;
 }
 
@@ -210,6 +235,24 @@ static void note (struct uploads *u, const struct store_extent *e, int rc,
     (void)pthread_mutex_unlock (&u->lock);
 }
 
+/* Make room here; what the store has lost is uploaded again. */
+static int make_room (struct uploads *u, struct err *err)
+{
+    struct waiting lost = { .since_ns = clock_wall_ns () };
+    int rc = cache_trim (&u->cache, &u->cached, &lost.segment, err);
+
+    (void)pthread_mutex_lock (&u->lock);
+    if (rc == 1 && vec_push (&u->list, &u->n, &lost, sizeof (lost)) == 0) {
+        u->state.waiting_bytes += lost.segment.end;
+        u->state.lost++;
+    }
+    u->state.local_bytes = u->cached.local;
+    u->state.evicted = u->cached.evicted;
+    u->state.linked = u->cached.linked;
+    (void)pthread_mutex_unlock (&u->lock);
+    return rc < 0 ? rc : 0;
+}
+
 /* Who may not delete may write all the same. */
 static int do_some (struct uploads *u)
 {
@@ -217,6 +260,8 @@ static int do_some (struct uploads *u)
     int deleted = delete_collected (u, &why), rc;
     struct store_extent e;
 
+    if (deleted == 0)
+        deleted = make_room (u, &why);
     if (!first_of (u, &e)) {
         note (u, NULL, deleted, &why);
         return deleted;
@@ -250,7 +295,7 @@ static void *run (void *arg)
 /* ---- its life ---- */
 
 static int start (struct uploads *u, const struct object_options *opt,
-                  struct err *err)
+                  uint64_t cache_size, struct err *err)
 {
     struct object_options own = *opt;
     int rc;
@@ -258,8 +303,11 @@ static int start (struct uploads *u, const struct object_options *opt,
     own.cancel = &u->stop;
     if ((rc = object_store_open (&own, &u->store, err)) < 0 ||
         (rc = root_read_id (u->root, u->id, err)) < 0 ||
-        (rc = object_mark_begin (u->root, err)) < 0)
+        (rc = object_mark_begin (u->root, err)) < 0 ||
+        (rc = object_place_write (u->root, &own, u->store, err)) < 0)
         return rc;
+    u->cache = (struct cache){ .root = u->root, .id = u->id, .store = u->store,
+                               .most = cache_size, .stop = &u->stop };
     rc = thread_start (&u->thread, run, u);
     return rc < 0 ? err_sys (err, -rc, "cannot start a thread") : 0;
 }
@@ -286,7 +334,7 @@ static void destroy (struct uploads *u)
 }
 
 int uploads_start (const char *root, const struct object_options *opt,
-                   struct uploads **ret, struct err *err)
+                   uint64_t cache_size, struct uploads **ret, struct err *err)
 {
     struct uploads *u = calloc (1, sizeof (*u));
     int rc;
@@ -296,7 +344,7 @@ int uploads_start (const char *root, const struct object_options *opt,
         return err_set (err, ENOMEM, "no memory for uploads");
     }
     init_lock (u);
-    if ((rc = start (u, opt, err)) < 0)
+    if ((rc = start (u, opt, cache_size, err)) < 0)
         destroy (u);
     else
         *ret = u;
@@ -381,6 +429,11 @@ void uploads_add_status (struct uploads *u, struct json *status)
     json_add_int (j, "waiting", (int64_t)s.waiting);
     json_add_int (j, "waiting_bytes", (int64_t)s.waiting_bytes);
     json_add_nonempty (j, "since", since);
+    json_add_int (j, "local_bytes", (int64_t)s.local_bytes);
+    json_add_int (j, "cache_bytes", (int64_t)u->cache.most);
+    json_add_int (j, "evicted", (int64_t)s.evicted);
+    json_add_int (j, "linked", (int64_t)s.linked);
+    json_add_int (j, "lost", (int64_t)s.lost);
     json_add_int (j, "deleted", (int64_t)s.deleted);
     json_add_int (j, "conflicts", (int64_t)s.conflicts);
     json_add_nonempty (j, "why", *s.why ? s.why : s.conflict);

@@ -2,7 +2,8 @@
  *
  * A thread writes segments that are sealed to the store and compares what is
  * there, deletes the objects of those that were collected, and tries again what
- * failed, after pauses.  Whatever becomes of it, the root has everything.
+ * failed, after pauses; with a limit, it lets go here what is whole there.  Until
+ * then the root has everything, whatever becomes of the store.
  *
  * This folder: the thread that carries segments to an object store.
  */
@@ -21,10 +22,11 @@ struct uploads;
 /* Start the thread, for the root whose lock the caller has.  'opt' may go, but
  * its texts stay; 'cancel' in it is not used.  -EINVAL, -ENOTSUP as
  * object_store_open; -ENOMEM, or an error of the root.  A store that is away is
- * no error: it is tried again.
+ * no error: it is tried again.  'cache_size': bytes that segments may have here
+ * (uploads/cache.h); 0: all.
  */
 int uploads_start (const char *root, const struct object_options *opt,
-                   struct uploads **ret, struct err *err);
+                   uint64_t cache_size, struct uploads **ret, struct err *err);
 
 /* Break off what is under way, and end the thread.  'u' may be NULL. */
 void uploads_stop (struct uploads *u);
@@ -38,6 +40,9 @@ struct uploads_state {
     uint64_t waiting, waiting_bytes;    // segments that are not there yet
     int64_t since_ns;           // since 1970, of the oldest of them; 0: none
     uint64_t stored, stored_bytes;      // that are there
+    uint64_t local_bytes;       // that segments have here
+    uint64_t evicted, linked;   // as cache_state
+    uint64_t lost;              // objects that were gone, and are uploaded again
     uint64_t deleted;           // objects, by this process
     uint64_t conflicts;         // segments whose object has other bytes
     int error;                  // errno of the last try; 0: it went well, or

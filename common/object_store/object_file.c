@@ -138,15 +138,17 @@ static int compare (struct file *f)
                       (unsigned long long)f->file->size);
     if (rc == 0)
         rc = etag_of (f, etag);
-    return rc < 0 || strcmp (etag, o.etag) == 0 ? rc : compare_all (f);
+    if (rc == 0 && strcmp (etag, o.etag) != 0)
+        rc = compare_all (f);
+    PRINT (f->file->etag, "%s", rc == 0 ? o.etag : "");
+    return rc;
 }
 
-int object_check_file (struct object_store *s, const char *key, int fd,
-                       uint64_t size, struct err *err)
+int object_check_file (struct object_store *s, struct object_file *file,
+                       struct err *err)
 {
-    struct object_file file = { .key = key, .fd = fd, .size = size };
     struct file f;
-    int rc = file_init (&f, s, &file, err);
+    int rc = file_init (&f, s, file, err);
 
     for (size_t i = 0; i < f.nparts && rc == 0; i++)
         rc = load_part (&f.parts[0], i, err);

@@ -141,6 +141,16 @@ const char *object_store_url (const struct object_store *s)
     return s->url;
 }
 
+const char *object_store_endpoint (const struct object_store *s)
+{
+    return s->endpoint;
+}
+
+const char *object_store_region (const struct object_store *s)
+{
+    return s->region;
+}
+
 struct object_counts object_store_counts (const struct object_store *s)
 {
     return s->counts;

@@ -83,6 +83,8 @@ int object_store_open (const struct object_options *opt,
                        struct object_store **ret, struct err *err);
 void object_store_close (struct object_store *s);       // s may be NULL
 const char *object_store_url (const struct object_store *s);
+const char *object_store_endpoint (const struct object_store *s);
+const char *object_store_region (const struct object_store *s);
 
 /* What a client has done, retries too. */
 struct object_counts {
@@ -132,6 +134,8 @@ struct object_file {
     char upload[OBJECT_UPLOAD_MAX];
     int (*begun) (void *arg, const char *upload, struct err *err);
     void *arg;
+
+    char etag[OBJECT_ETAG_MAX]; // of the object, once it is whole
 };
 
 /* Write the file as an object, in parts if it has more than one; parts that the
@@ -148,8 +152,8 @@ int object_put_file (struct object_store *s, struct object_file *f,
  * another, as in a bucket that encrypts with keys of its own, the object is read
  * and compared byte by byte.
  */
-int object_check_file (struct object_store *s, const char *key, int fd,
-                       uint64_t size, struct err *err);
+int object_check_file (struct object_store *s, struct object_file *f,
+                       struct err *err);
 
 /* Uploads that were begun and not ended, of keys that begin with 'prefix'; and
  * give one up: its parts go.  It need not be there.

@@ -62,7 +62,7 @@ static int on_file (struct object_store *s, const char *what, const char *key,
     PRINT (f.upload, "%s", resume);
     return strcmp (what, "put") == 0
                ? object_put_file (s, &f, err)
-               : object_check_file (s, key, f.fd, f.size, err);
+               : object_check_file (s, &f, err);
 }
 
 static int get (struct object_store *s, const char *key, const char *at,

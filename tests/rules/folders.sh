@@ -61,7 +61,7 @@ aggregator/builder              all sqlite_pages select publish row_sums waits c
     html_page findings
 aggregator/summary              all jobs select query findings builder
 aggregator/ledger               all net
-aggregator/store                all net ledger
+aggregator/store                all net object_store ledger
 aggregator/fsck                 all object_store ledger publish aggregator/store
 aggregator/transfer             all net ledger aggregator/store
 aggregator/uploads              all object_store ledger aggregator/store

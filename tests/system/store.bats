@@ -202,3 +202,57 @@ fsck_store ()                       # [OPTION]...
     expect_status 73
     [[ "$output" != *hidden* ]]
 }
+
+@test "the library is loaded by the first request to a store only" {
+    for program in "$ROLLCALL" "$AGGREGATOR" "$AGENT"; do
+        run ldd "$program"
+        [[ "$output" != *libcurl* ]] || fail "$program needs libcurl"
+    done
+    service
+    ! grep libcurl "/proc/$service/maps"
+    stop_service
+}
+
+# deliver job j, and wait until nothing but heads, lists and items is here
+let_go ()
+{
+    service --store "$STORE" --store-after 1s --cache-size 1
+    deliver j
+    went () { [ "$(store_says evicted)" -ge 1 ] && store_is waiting 0; }
+    LIMIT=120 eventually went || fail "$(store_says why)"
+}
+
+@test "what was let go is read from the store, by each who reads" {
+    RESULT=root/jobs/j/cluster_analysis_output/analysis.db
+    service
+    deliver j
+    stop_service
+    "$ROLLCALL" build --root root j >/dev/null
+    rows=$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')
+    before=$(du -s --block-size=1 root/segments | cut -f 1)
+    let_go
+    [ "$(du -s --block-size=1 root/segments | cut -f 1)" -lt $((before / 2)) ]
+    run "$ROLLCALL" status root
+    shows "is the limit; 1 let go"
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    "$ROLLCALL" archive --root root get j 0 back
+    for dir in back/*_ascend_pt; do
+        diff -r -x rollcall.shipment "$dir" "j/${dir##*/}"
+    done
+    stop_service
+    rm -r root/jobs
+    run "$ROLLCALL" build --root root j
+    expect_status 0
+    is "rows" "$rows" "$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')"
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+    shows "are only in the object store"
+    fsck_store
+    expect_status 0
+    run "$ROLLCALL" backup --root root bak
+    expect_status 0
+    run "$ROLLCALL" restore bak again
+    expect_status 0
+    env -u AWS_ENDPOINT_URL "$ROLLCALL" archive --root again verify
+}

@@ -65,7 +65,7 @@ static void begin (struct fixture *f, struct root *r,
     (void)setenv ("AWS_EC2_METADATA_DISABLED", "true", 1);
     f->script = http_script_start (answers, n);
     opt.endpoint = http_script_endpoint (f->script);
-    assert_int_equal (uploads_start (r->dir, &opt, &f->u, &err), 0);
+    assert_int_equal (uploads_start (r->dir, &opt, 0, &f->u, &err), 0);
 }
 
 static void end (struct fixture *f)
