@@ -111,7 +111,7 @@ static int evict (const struct cache *c, int64_t segment,
     struct object_mark m;
     int rc = object_mark_read (c->root, segment, &m, err);
 
-    if (rc < 0 || m.state != OBJECT_WHOLE ||
+    if (rc < 0 || m.state != OBJECT_WHOLE || (m.evicted && ret->swept) ||
         strcmp (m.url, object_store_url (c->store)) != 0)
         return rc < 0 ? rc : 1;
     if ((rc = look (c, segment, &m, err)) < 0)
@@ -126,7 +126,6 @@ static int evict (const struct cache *c, int64_t segment,
     if ((rc = let_go (c, segment, &m, err)) == -ESTALE)
         return 1;
     ret->linked += rc == 1;
-    ret->evicted += rc == 0;
     return rc;
 }
 
@@ -156,7 +155,7 @@ static int trim (const struct cache *c, const int64_t *numbers, size_t n,
     int rc = 0;
 
     for (size_t i = 0; i < n && ret->local > c->most && rc < 2; i++) {
-        uint64_t had = bytes_of (c->root, numbers[i], &whole);
+        uint64_t had = bytes_of (c->root, numbers[i], &whole), has;
 
         if (atomic_load (c->stop))
             return 0;
@@ -164,8 +163,11 @@ static int trim (const struct cache *c, const int64_t *numbers, size_t n,
             continue;
         if ((rc = evict (c, numbers[i], ret, lost, err)) < 0)
             return rc;
-        ret->local -= had - bytes_of (c->root, numbers[i], &whole);
+        has = bytes_of (c->root, numbers[i], &whole);
+        ret->local -= has < had ? had - has : 0;
+        ret->evicted += has < had;
     }
+    ret->swept = ret->swept || rc != 2;
     return rc == 2;
 }
 

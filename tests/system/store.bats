@@ -256,3 +256,81 @@ let_go ()
     expect_status 0
     env -u AWS_ENDPOINT_URL "$ROLLCALL" archive --root again verify
 }
+
+@test "a store that is away is named by each who needs it" {
+    let_go
+    stop_service
+    stop_proxy
+    run "$ROLLCALL" archive --root root verify
+    expect_status 74
+    shows "segment 1 is not here any more" "s3://bucket/pre"
+    run "$ROLLCALL" archive --root root get j 0 back
+    expect_status 73
+    shows "segment 1 is not here any more"
+    run "$ROLLCALL" build --root root j
+    expect_status 74
+    shows "segment 1 is not here any more"
+    run "$ROLLCALL" backup --root root bak
+    expect_status 74
+    shows "segment 1 is not here any more"
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+    unset AWS_ACCESS_KEY_ID
+    start_proxy
+    run "$ROLLCALL" archive --root root verify
+    shows "segment 1 is not here any more" "AWS_ACCESS_KEY_ID"
+    # a service goes on taking in, and says that it cannot build
+    export AWS_ACCESS_KEY_ID=TESTKEY
+    faults '[{"fault": "500", "method": "GET"}]'
+    service --store "$STORE" --store-after 1s --cache-size 1
+    deliver k --seed 7
+    stop_service
+    faults '[]'
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+}
+
+@test "what is alive in a segment that was let go is copied out of the store" {
+    let_go
+    deliver k --seed 7
+    both () { [ "$(store_says evicted)" -ge 2 ] && store_is waiting 0; }
+    LIMIT=120 eventually both || fail "$(store_says why)"
+    "$ROLLCALL" archive --root root rm j --apply
+    faults '[{"fault": "denied", "method": "DELETE"}]'
+    "$ROLLCALL" archive --root root gc --apply --unused 0
+    refused () { [[ "$(store_says why)" == *AccessDenied* ]]; }
+    eventually refused
+    faults '[]'
+    none_waits () { [ -z "$(ls root/store/gone)" ]; }
+    LIMIT=120 eventually none_waits
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 holes, 0 orphans"
+}
+
+@test "an object that was deleted by others is uploaded again before its copy goes" {
+    service --store "$STORE" --store-after 1s
+    deliver j
+    one () { store_is stored 1 && store_is waiting 0; }
+    LIMIT=120 eventually one
+    stop_service
+    object rm "$(cat root/id)/segments/00000001"
+    service --store "$STORE" --store-after 1s --cache-size 1
+    went () { [ "$(store_says evicted)" -ge 1 ]; }
+    LIMIT=120 eventually went || fail "$(store_says why)"
+    is lost 1 "$(store_says lost)"
+    # marks that were removed are found out again
+    stop_service
+    rm -r root/store
+    run "$ROLLCALL" archive --root root verify
+    expect_status 1
+    service --store "$STORE" --store-after 1s --cache-size 1
+    again () { [ -f root/store/00000001 ] && store_is waiting 0; }
+    LIMIT=120 eventually again
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    stop_service
+}
