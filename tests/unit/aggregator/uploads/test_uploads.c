@@ -252,12 +252,29 @@ static void test_sealed (void **state)
     r->s->nfull = 0;
 }
 
+/* One that is not full is sealed by its age, when nothing waits for a commit. */
+static void test_age (void **state)
+{
+    struct root *r = *state;
+
+    assert_int_equal (store_seal_after (r->s, 0, NULL), 0);
+    (void)enter (r, true_item ("a", "first"), "first");
+    assert_int_equal (store_seal_after (r->s, NS_PER_S * 3600, NULL), 0);
+    r->s->end++;
+    assert_int_equal (store_seal_after (r->s, 0, NULL), 0);
+    r->s->end--;
+    assert_int_equal (r->s->segment, 1);
+    assert_int_equal (store_seal_after (r->s, 0, NULL), 1);
+    assert_int_equal (r->s->segment, 2);
+    assert_int_equal (store_seal_after (r->s, 0, NULL), 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_upload), ROOT_TEST (test_conflict),
         ROOT_TEST (test_delete), ROOT_TEST (test_no_delete),
-        ROOT_TEST (test_sealed),
+        ROOT_TEST (test_sealed), ROOT_TEST (test_age),
     };
 
     return object_store_is_built ()
