@@ -1,5 +1,6 @@
 /* common/object_store/object_file.c - files as objects, in parts */
 #include "object_store/ask.h"
+#include "object_store/md5_lanes.h"
 
 #include "base/thread.h"
 #include "base/units.h"
@@ -12,18 +13,19 @@
 
 #define PARTS_MAX 10000         // S3's limit
 
-#define THREADS 3               // one sends a part while the others read and hash
-                                // the next ones, which takes longer
+#define THREADS 2               // one sends parts while the other reads and hashes
+                                // the next ones
+#define GROUP MD5_LANES         // parts that are read and hashed at once
 
 struct file {
     struct object_store *store;
     struct object_file *file;
     struct err *err;
-    struct loaded {             // a part in memory, of each thread
+    struct loaded {             // a group of parts in memory, of each thread
         struct file *of;
-        void *bytes;
-        struct digest sha256;
-    } parts[THREADS];
+        char *bytes;
+        struct digest sha256[GROUP];
+    } groups[THREADS];
     struct md5 *sums;           // of the parts
     size_t nparts;
     char (*there)[OBJECT_ETAG_MAX];     // etags of parts that the store has; ""
@@ -38,22 +40,56 @@ static size_t part_size (const struct file *f, size_t i)
     return left < OBJECT_PART_BYTES ? (size_t)left : OBJECT_PART_BYTES;
 }
 
-/* Read a part, and note its MD5. */
-static int load_part (struct loaded *l, size_t i, struct err *err)
+static size_t groups_of (const struct file *f)
+{
+    return (f->nparts + GROUP - 1) / GROUP;
+}
+
+/* The parts of a group: from the i-th one on. */
+static size_t parts_of (const struct file *f, size_t group, size_t *i)
+{
+    *i = group * GROUP;
+    return f->nparts - *i < GROUP ? f->nparts - *i : GROUP;
+}
+
+static size_t group_size (const struct file *f, size_t group)
+{
+    size_t i, n = parts_of (f, group, &i);
+
+    return (n - 1) * OBJECT_PART_BYTES + part_size (f, i + n - 1);
+}
+
+static int hash_group (struct loaded *l, size_t group)
 {
     struct file *f = l->of;
-    size_t n = part_size (f, i);
+    size_t i, n = parts_of (f, group, &i);
     int rc = 0;
 
-    if (!l->bytes && !(l->bytes = malloc (part_size (f, 0) + 1)))
+    if (group_size (f, group) == GROUP * OBJECT_PART_BYTES) {
+        md5_lanes (l->bytes, OBJECT_PART_BYTES, &f->sums[i]);
+        return 0;
+    }
+    for (size_t k = 0; k < n && rc == 0; k++)
+        rc = digest_md5 (l->bytes + k * OBJECT_PART_BYTES,
+                         part_size (f, i + k), &f->sums[i + k]);
+    return rc;
+}
+
+/* Read parts, and note their MD5s. */
+static int load_group (struct loaded *l, size_t group, struct err *err)
+{
+    struct file *f = l->of;
+    int rc;
+
+    if (!l->bytes && !(l->bytes = malloc (group_size (f, 0) + 1)))
         return err_set (err, ENOMEM, "no memory for an upload");
-    rc = fileio_pread_all (f->file->fd, l->bytes, n,
-                           (off_t)(i * OBJECT_PART_BYTES));
+    rc = fileio_pread_all (f->file->fd, l->bytes, group_size (f, group),
+                           (off_t)(group * GROUP * OBJECT_PART_BYTES));
     if (rc == -ENODATA)
         return err_set (err, EBADMSG, "the file of %s is shorter than it was",
                         f->file->key);
     if (rc == 0)
-        rc = digest_md5 (l->bytes, n, &f->sums[i]);
+        rc = hash_group (l, group);
     return rc < 0 ? err_sys (err, -rc, "cannot read the file of %s",
                              f->file->key) : 0;
 }
@@ -69,7 +105,7 @@ static int file_init (struct file *f, struct object_store *s,
         return err_set (err, EFBIG, "%s is larger than an object can be here",
                         file->key);
     for (int i = 0; i < THREADS; i++)
-        f->parts[i].of = f;
+        f->groups[i].of = f;
     f->sums = calloc (f->nparts, sizeof (*f->sums));
     f->there = calloc (f->nparts, sizeof (*f->there));
     return f->sums && f->there
@@ -79,7 +115,7 @@ static int file_init (struct file *f, struct object_store *s,
 static void file_fini (struct file *f)
 {
     for (int i = 0; i < THREADS; i++)
-        free (f->parts[i].bytes);
+        free (f->groups[i].bytes);
     free (f->sums);
     free (f->there);
 }
@@ -103,20 +139,20 @@ static int etag_of (const struct file *f, char out[OBJECT_ETAG_MAX])
 
 /* ---- comparing ---- */
 
-/* Byte by byte, in parts. */
+/* Byte by byte, in groups. */
 static int compare_all (struct file *f)
 {
-    void *theirs = malloc (OBJECT_PART_BYTES);
+    void *theirs = malloc (group_size (f, 0) + 1);
     int rc = theirs ? 0 : err_set (f->err, ENOMEM, "no memory to compare");
 
-    for (size_t i = 0; i < f->nparts && rc == 0; i++) {
-        size_t n = part_size (f, i);
+    for (size_t g = 0; g < groups_of (f) && rc == 0; g++) {
+        size_t n = group_size (f, g);
 
-        if ((rc = load_part (&f->parts[0], i, f->err)) == 0)
+        if ((rc = load_group (&f->groups[0], g, f->err)) == 0)
             rc = object_get (f->store, f->file->key,
-                             (uint64_t)i * OBJECT_PART_BYTES, theirs, n,
-                             f->err);
-        if (rc == 0 && memcmp (f->parts[0].bytes, theirs, n) != 0)
+                             (uint64_t)g * GROUP * OBJECT_PART_BYTES, theirs,
+                             n, f->err);
+        if (rc == 0 && memcmp (f->groups[0].bytes, theirs, n) != 0)
             rc = err_set (f->err, EBADMSG, "%s/%s differs from the file",
                           f->store->url, f->file->key);
     }
@@ -150,8 +186,8 @@ int object_check_file (struct object_store *s, struct object_file *file,
     struct file f;
     int rc = file_init (&f, s, file, err);
 
-    for (size_t i = 0; i < f.nparts && rc == 0; i++)
-        rc = load_part (&f.parts[0], i, err);
+    for (size_t g = 0; rc == 0 && g < groups_of (&f); g++)
+        rc = load_group (&f.groups[0], g, err);
     if (rc == 0)
         rc = compare (&f);
     file_fini (&f);
@@ -245,26 +281,30 @@ static bool is_part_there (const struct file *f, size_t i)
 }
 
 /* In any order, by several threads. */
-static int prepare_part (void *arg, size_t i, struct err *err)
+static int prepare_group (void *arg, size_t group, struct err *err)
 {
     struct loaded *l = arg;
-    int rc = load_part (l, i, err);
+    size_t i, n = parts_of (l->of, group, &i);
+    int rc = load_group (l, group, err);
 
-    if (rc == 0 && !is_part_there (l->of, i) &&
-        digest_of (l->bytes, part_size (l->of, i), &l->sha256) < 0)
-        rc = err_set (err, ENOMEM, "no memory to hash");
+    for (size_t k = 0; k < n && rc == 0; k++) {
+        if (!is_part_there (l->of, i + k) &&
+            digest_of (l->bytes + k * OBJECT_PART_BYTES,
+                       part_size (l->of, i + k), &l->sha256[k]) < 0)
+            rc = err_set (err, ENOMEM, "no memory to hash");
+    }
     return rc;
 }
 
-/* In turn. */
-static int put_part (void *arg, size_t i, struct err *err)
+/* The k-th one of those that are loaded. */
+static int put_part (struct loaded *l, size_t i, size_t k, struct err *err)
 {
-    struct loaded *l = arg;
     struct file *f = l->of;
     char number[24];
     struct ask q = { .what = "write a part of", .method = "PUT",
-                     .key = f->file->key, .body = l->bytes,
-                     .size = part_size (f, i), .sha256 = &l->sha256,
+                     .key = f->file->key,
+                     .body = l->bytes + k * OBJECT_PART_BYTES,
+                     .size = part_size (f, i), .sha256 = &l->sha256[k],
                      .md5 = &f->sums[i], .nquery = 2, .query = {
                          { "uploadId", f->file->upload },
                          { "partNumber", number } } };
@@ -281,13 +321,25 @@ static int put_part (void *arg, size_t i, struct err *err)
     return 0;
 }
 
+/* In turn. */
+static int put_group (void *arg, size_t group, struct err *err)
+{
+    struct loaded *l = arg;
+    size_t i, n = parts_of (l->of, group, &i);
+    int rc = 0;
+
+    for (size_t k = 0; k < n && rc == 0; k++)
+        rc = put_part (l, i + k, k, err);
+    return rc;
+}
+
 static int send_parts (struct file *f)
 {
-    struct thread_pieces p = { f->nparts, prepare_part, put_part };
+    struct thread_pieces p = { groups_of (f), prepare_group, put_group };
     void *states[THREADS];
 
     for (int i = 0; i < THREADS; i++)
-        states[i] = &f->parts[i];
+        states[i] = &f->groups[i];
     return thread_each (&p, states, THREADS, f->err);
 }
 
@@ -363,8 +415,8 @@ int object_put_file (struct object_store *s, struct object_file *file,
 
     if (rc == 0 && f.nparts > 1)
         rc = put_parts (&f);
-    else if (rc == 0 && (rc = load_part (&f.parts[0], 0, err)) == 0)
-        rc = object_put (s, file->key, f.parts[0].bytes, (size_t)file->size,
+    else if (rc == 0 && (rc = load_group (&f.groups[0], 0, err)) == 0)
+        rc = object_put (s, file->key, f.groups[0].bytes, (size_t)file->size,
                          err);
     if (rc == 0)
         rc = compare (&f);

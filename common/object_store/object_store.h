@@ -43,7 +43,7 @@
 #define OBJECT_KEY_MAX 1024             // bytes, S3's limit
 #define OBJECT_ETAG_MAX 80
 #define OBJECT_UPLOAD_MAX 512           // bytes of an upload's id
-#define OBJECT_PART_BYTES ((size_t)16 << 20)    // of a large object; S3 wants at
+#define OBJECT_PART_BYTES ((size_t)8 << 20)     // of a large object; S3 wants at
                                                 // least 5 MiB, at most 10,000
 
 /* How a client waits: both may be NULL.  For tests. */
