@@ -121,9 +121,6 @@ static int carry (struct uploads *u, const struct store_extent *e,
 
     if (rc < 0 || c.mark.state == OBJECT_GONE)
         return rc < 0 ? rc : 1;
-    if (c.mark.evicted && strcmp (c.mark.url, url) != 0)
-        return err_set (err, EEXIST, "segment %lld is only in %s",
-                        (long long)e->segment, c.mark.url);
     if (strcmp (c.mark.url, url) != 0 || c.mark.size != e->end)
         c.mark = (struct object_mark){ .size = e->end };
     if (c.mark.state == OBJECT_WHOLE)
@@ -294,6 +291,29 @@ static void *run (void *arg)
 
 /* ---- its life ---- */
 
+/* What was let go is only in the former store. */
+static int check_place (struct uploads *u, struct err *err)
+{
+    struct object_mark m = { .evicted = false };
+    struct object_place former;
+    int64_t *numbers = NULL;
+    size_t n = 0;
+    int rc = object_place_read (u->root, &former, NULL);
+
+    if (rc < 0 || strcmp (former.url, uploads_url (u)) == 0)
+        return 0;
+    rc = object_mark_list (u->root, false, &numbers, &n, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = object_mark_read (u->root, numbers[i], &m, err);
+        if (rc == 0 && m.evicted)
+            rc = err_set (err, EEXIST, "segment %lld is only in %s, which has "
+                          "to be the store of this root",
+                          (long long)numbers[i], m.url);
+    }
+    free (numbers);
+    return rc;
+}
+
 static int start (struct uploads *u, const struct object_options *opt,
                   uint64_t cache_size, struct err *err)
 {
@@ -303,6 +323,7 @@ static int start (struct uploads *u, const struct object_options *opt,
     own.cancel = &u->stop;
     if ((rc = object_store_open (&own, &u->store, err)) < 0 ||
         (rc = root_read_id (u->root, u->id, err)) < 0 ||
+        (rc = check_place (u, err)) < 0 ||
         (rc = object_mark_begin (u->root, err)) < 0 ||
         (rc = object_place_write (u->root, &own, u->store, err)) < 0)
         return rc;

@@ -21,9 +21,9 @@ struct uploads;
 
 /* Start the thread, for the root whose lock the caller has.  'opt' may go, but
  * its texts stay; 'cancel' in it is not used.  -EINVAL, -ENOTSUP as
- * object_store_open; -ENOMEM, or an error of the root.  A store that is away is
- * no error: it is tried again.  'cache_size': bytes that segments may have here
- * (uploads/cache.h); 0: all.
+ * object_store_open; -EEXIST: segments are only in another store; -ENOMEM, or an
+ * error of the root.  A store that is away is no error: it is tried again.
+ * 'cache_size': bytes that segments may have here (uploads/cache.h); 0: all.
  */
 int uploads_start (const char *root, const struct object_options *opt,
                    uint64_t cache_size, struct uploads **ret, struct err *err);
