@@ -121,7 +121,7 @@ static int evict (const struct cache *c, int64_t segment,
         m.evicted = false;      // all of it is here
         *lost = (struct store_extent){ segment, m.size };
         rc = object_mark_set (c->root, segment, &m, err);
-        return rc < 0 ? rc : 2;
+        return rc == -ESTALE ? 1 : rc < 0 ? rc : 2;     // collected meanwhile
     }
     if ((rc = let_go (c, segment, &m, err)) == -ESTALE)
         return 1;
