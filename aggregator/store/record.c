@@ -420,10 +420,11 @@ int record_check_stored (struct record_reader *b, struct segment *f,
 {
     int rc = check_sum (b, f, place, id);
 
-    if (rc != -EBADMSG || !f->far)
-        return rc;
-    segment_forget (f);
-    return check_sum (b, f, place, id);
+    if (rc == -EBADMSG && f->far) {
+        segment_forget (f);
+        rc = check_sum (b, f, place, id);
+    }
+    return rc;
 }
 
 /* ---- scanning ---- */
