@@ -241,7 +241,7 @@ let_go ()
     expect_status 0
     "$ROLLCALL" archive --root root get j 0 back
     for dir in back/*_ascend_pt; do
-        diff -r -x rollcall.shipment "$dir" "j/${dir##*/}"
+        diff -r -x rollcall.shipment -x .rollcall-job "$dir" "j/${dir##*/}"
     done
     stop_service
     rm -r root/jobs
