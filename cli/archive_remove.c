@@ -387,6 +387,7 @@ static int run_gc (const struct archive_remove_options *opt,
             .copied = number_of (answer, "copied"),
             .segments = (size_t)number_of (answer, "segments"),
             .damaged = (size_t)number_of (answer, "damaged"),
+            .away = (size_t)number_of (answer, "away"),
         };
         PRINT (ret->held, "%s", json_text (json_get (answer, "held"), ""));
         held = *ret->held ? held + 1 : 0;
@@ -405,6 +406,7 @@ static struct json *gc_json (const struct archive_remove_options *opt,
     json_add_int (doc, "copied", (int64_t)r->copied);
     json_add_int (doc, "segments", (int64_t)r->segments);
     json_add_int (doc, "damaged", (int64_t)r->damaged);
+    json_add_int (doc, "away", (int64_t)r->away);
     json_add_nonempty (doc, "held", r->held);
     json_add_bool (doc, "applied", opt->apply);
     return doc;
@@ -434,6 +436,10 @@ static void print_gc (const struct archive_remove_options *opt,
     if (r->damaged > 0)
         (void)printf ("%zu damaged segment%s stay: rollcall fsck aggregator "
                       "says more\n", r->damaged, units_s (r->damaged));
+    if (r->away > 0)
+        (void)printf ("%zu segment%s stay: what is used of them is in the object "
+                      "store, and could not be read\n", r->away,
+                      units_s (r->away));
 }
 
 int archive_gc (const struct archive_remove_options *opt, int64_t grace_s,

@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 #include "find_result.h"
-#include "fsck/check_root.h"
+#include "fsck/check_objects.h"
 #include "json/json.h"
 #include "sqlite_pages/page_check.h"
 #include "publish/rows_digest.h"
@@ -23,7 +23,8 @@
 
 struct fsck_options {
     struct result_place place;
-    bool repair, json;
+    bool repair, json, delete_orphans;
+    struct object_options store;        // url, or NULL
 };
 
 static const struct option_spec options[] = {
@@ -31,6 +32,18 @@ static const struct option_spec options[] = {
       "Set damaged data aside, so that it is made or sent again."),
     OPTION_SWITCH ("json", 0, struct fsck_options, json,
       "Print each fault as one JSON object in a line."),
+    OPTION (TEXT, "store", 0, struct fsck_options, store.url, "URL", NULL,
+      "ROLLCALL_STORE",
+      "aggregator: compare its segments with its objects in this store, too: "
+      "s3://BUCKET/PREFIX, as for rollcall-aggregator."),
+    OPTION (TEXT, "store-endpoint", 0, struct fsck_options, store.endpoint,
+      "URL", NULL, "AWS_ENDPOINT_URL", "Where that store is."),
+    OPTION (TEXT, "store-ca", 0, struct fsck_options, store.ca_file, "FILE",
+      NULL, "AWS_CA_BUNDLE", "Certificates of those who may vouch for it."),
+    OPTION_SWITCH ("delete-orphans", 0, struct fsck_options, delete_orphans,
+      "Delete objects of this root in the store that have no segment here. If "
+      "the root is a copy from a backup, they may be all that is left of what "
+      "came later."),
     CLI_RESULT_OPTIONS (struct fsck_options),
 };
 
@@ -97,12 +110,38 @@ static void on_sentence (void *arg, const char *sentence)
         (void)puts (sentence);
 }
 
+/* Its objects in a store. */
+static int check_store (const struct fsck_options *opt, const char *root)
+{
+    struct check_objects_options how = { opt->store, opt->repair,
+                                         opt->delete_orphans };
+    struct fsck_options copy = *opt;
+    struct check_report r = { .say = on_sentence, .arg = &copy };
+    struct check_objects_report found;
+    struct err err = { "" };
+    int rc = check_objects (root, &how, &r, &found, &err);
+
+    if (rc < 0)
+        return FAIL (fail_status (rc), "%s", err.text);
+    if (!opt->json)
+        (void)printf ("in the store: %zu object%s of %llu bytes, %zu hole%s, "
+                      "%zu orphan%s, %zu upload%s that nobody goes on with, %zu "
+                      "not marked\n", found.objects, units_s (found.objects),
+                      (unsigned long long)found.bytes, found.holes,
+                      units_s (found.holes), found.orphans,
+                      units_s (found.orphans), found.uploads,
+                      units_s (found.uploads), found.unmarked);
+    rc = cli_flush (&fsck_command, 0);
+    return rc ? rc : found.holes + found.orphans + found.uploads > 0
+                         ? EXIT_FAULTS : 0;
+}
+
 static int check_root (const struct fsck_options *opt, const char *root)
 {
     struct fsck_options copy = *opt;
     struct check_report r = { .say = on_sentence, .arg = &copy };
     struct err err = { "" };
-    int rc = store_check (root, opt->repair, &r, &err);
+    int rc = store_check (root, opt->repair, &r, &err), status;
 
     if (rc < 0)
         return FAIL (fail_status (rc), "%s", err.text);
@@ -115,8 +154,15 @@ static int check_root (const struct fsck_options *opt, const char *root)
                       r.damaged == 0 ? "" : opt->repair ? ", and repaired"
                           : " (--repair sets damaged data aside)",
                       r.leftovers);
+    if (!opt->json && r.away > 0)
+        (void)printf ("%zu of the contents, of %llu bytes, are only in the object "
+                      "store, and were not read: rollcall archive verify reads "
+                      "them\n", r.away, (unsigned long long)r.away_bytes);
     rc = cli_flush (&fsck_command, 0);
-    return rc ? rc : r.damaged > 0 ? EXIT_FAULTS : 0;
+    if (rc)
+        return rc;
+    status = opt->store.url ? check_store (opt, root) : 0;
+    return status ? status : r.damaged > 0 ? EXIT_FAULTS : 0;
 }
 
 /* ---- an agent's spool ---- */

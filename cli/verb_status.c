@@ -143,6 +143,56 @@ static void put_postgres (struct grid *g, const struct json *j)
         grid_line (g, why);
 }
 
+/* What segments have here, of a root that lets some go. */
+static void put_cache (struct grid *g, const struct json *j)
+{
+    uint64_t most = (uint64_t)cli_number (j, "cache_bytes");
+    uint64_t local = (uint64_t)cli_number (j, "local_bytes");
+    long long linked = (long long)cli_number (j, "linked");
+    char have[16], limit[16], line[160];
+
+    if (most == 0)
+        return;
+    units_bytes_text (local, have);
+    units_bytes_text (most, limit);
+    PRINT (line, "%s of segments are here, %s is the limit; %lld let go since the start",
+           have, limit, (long long)cli_number (j, "evicted"));
+    grid_line (g, line);
+    if (linked > 0) {
+        PRINT (line, "%lld segment%s stay here: a backup has links to them",
+               linked, units_s ((uint64_t)linked));
+        grid_line (g, line);
+    }
+}
+
+/* What an object store has, and what waits for it. */
+static void put_store (struct grid *g, const struct json *j)
+{
+    const char *why = json_text (json_get (j, "why"), "");
+    int64_t waiting = cli_number (j, "waiting");
+    char size[16], line[1200];
+
+    if (!j)
+        return;
+    units_bytes_text ((uint64_t)cli_number (j, "stored_bytes"), size);
+    PRINT (line, "%s has %lld segment%s (%s)",
+           json_text (json_get (j, "url"), "?"),
+           (long long)cli_number (j, "stored"),
+           units_s ((uint64_t)cli_number (j, "stored")), size);
+    grid_line (g, line);
+    put_cache (g, j);
+    if (waiting > 0) {
+        units_bytes_text ((uint64_t)cli_number (j, "waiting_bytes"), size);
+        PRINT (line, "%lld segment%s (%s) %s for upload since %s%s%s",
+               (long long)waiting, units_s ((uint64_t)waiting), size,
+               waiting == 1 ? "waits" : "wait",
+               json_text (json_get (j, "since"), "?"), *why ? ": " : "", why);
+        grid_line (g, line);
+    } else if (*why) {
+        grid_line (g, why);
+    }
+}
+
 static void print_text (struct found *f, const struct json *j, bool alive)
 {
     static const char *const names[] = { "program", "pid", "state", "unread",
@@ -165,6 +215,7 @@ static void print_text (struct found *f, const struct json *j, bool alive)
         grid_line (g, why);
     put_forecast (g, j);
     put_postgres (g, json_get (j, "postgres"));
+    put_store (g, json_get (j, "store"));
 }
 
 /* {"path": ..., "alive": ..., "status": what the daemon wrote} */

@@ -11,7 +11,7 @@ export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 # them: the maker of captures is one of them) and to start a job.
 BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libsqlite3-dev
     libssl-dev liblz4-dev libzstd-dev libcjson-dev zlib1g-dev libarchive-dev libzmq3-dev
-    libpq-dev
+    libpq-dev libcurl4-openssl-dev
     libopenmpi-dev openmpi-bin libcmocka-dev libjs-d3 scdoc)
 
 SETUP_LOG=$(mktemp "${TMPDIR:-/tmp}/rollcall-setup-XXXXXX")

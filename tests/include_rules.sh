@@ -12,6 +12,7 @@ cd "${1:-$(dirname "$0")/..}"
 doors='
 mpi.h         node_agent/world/
 zmq.h         common/net/
+curl/         common/object_store/http.c
 cjson/        common/json/json.c
 lz4           common/base/pack.c
 openssl/      common/base/digest.c

@@ -146,7 +146,7 @@ static int check_chunk (struct archive *a, size_t i, struct err *err)
     memcpy (key.id, chunk->id.bytes, DIGEST_SIZE);
     if (!(c = map_put (&a->checked, &key, &is_new)))
         return err_set (err, ENOMEM, "no memory to verify");
-    if (is_new)
+    if (is_new || c->rc == -EREMOTEIO)
         return (int)(c->rc = check_new (a, i, err));
     return c->rc < 0 ? err_set (err, -(int)c->rc, "it has a chunk that is "
                                 "damaged, as another file has") : 0;

@@ -54,7 +54,8 @@ static int note_damage (struct verifying *v, const struct digest *id,
 /* What may not be read is no damage. */
 static bool is_damage (int rc)
 {
-    return rc != -ENOMEM && rc != -EACCES && rc != -EPERM;
+    return rc != -ENOMEM && rc != -EACCES && rc != -EPERM &&
+           rc != -EREMOTEIO;
 }
 
 /* A record between contents of the ledger; what the ledger does not have hurts

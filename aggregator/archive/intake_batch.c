@@ -221,6 +221,7 @@ static int open_batch (const char *root, const char *name, struct err *err)
 
 static int take_all (struct taking *t, struct err *err)
 {
+    struct segment f = { .fd = t->fd, .number = 1 };
     struct stat st;
     int rc = fstat (t->fd, &st) < 0 ? err_sys (err, errno, "cannot read a batch")
                                     : 0;
@@ -228,8 +229,8 @@ static int take_all (struct taking *t, struct err *err)
     if (rc == 0 && !(t->bytes = malloc (BATCH_MAX)))
         rc = err_set (err, ENOMEM, "no memory for a batch");
     if (rc == 0)
-        rc = record_scan (t->fd, 1, 0, (uint64_t)st.st_size, true, take_record,
-                          t, err);
+        rc = record_scan (&f, 0, (uint64_t)st.st_size, true, take_record, t,
+                          err);
     if (rc == 0)
         rc = intake_flush (t->in, err);
     free (t->bytes);

@@ -327,6 +327,7 @@ void request_gc_answer (const struct gc_report *r, struct json *answer)
     json_add_int (answer, "copied", (int64_t)r->copied);
     json_add_int (answer, "segments", (int64_t)r->removed);
     json_add_int (answer, "damaged", (int64_t)r->damaged);
+    json_add_int (answer, "away", (int64_t)r->away);
     json_add_text (answer, "held", r->held);
 }
 

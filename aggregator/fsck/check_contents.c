@@ -22,20 +22,19 @@
 static int is_good (struct check *c, const struct store_chunk *chunk)
 {
     struct record_reader reader;
-    char path[PATH_MAX];
-    int fd, rc = record_reader_init (&reader);
+    struct segment f;
+    int rc = record_reader_init (&reader);
 
     if (rc < 0)
         return err_set (c->err, ENOMEM, "no memory to check");
-    store_segment_path (c->root, chunk->place.segment, path);
-    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    rc = fd < 0 ? -EBADMSG
-                : record_check (&reader, fd, &chunk->place, &chunk->id);
-    fileio_close (fd);
+    rc = segment_open (store_segments (c->store), chunk->place.segment, &f, NULL);
+    rc = rc < 0 ? -EBADMSG
+                : record_check (&reader, &f, &chunk->place, &chunk->id);
+    segment_close (&f);
     record_reader_fini (&reader);
     if (rc == -ENOMEM)
         return err_set (c->err, ENOMEM, "no memory to check");
-    return rc == 0;
+    return rc == 0 || rc == -EREMOTEIO;
 }
 
 static int keep_homeless (struct check *c, const struct store_chunk *chunk)
@@ -76,18 +75,21 @@ static int find_homeless (struct check *c, sqlite3 *old)
 static int read_stored (struct check *c, const struct ledger_place *p,
                         void **ret)
 {
-    char path[PATH_MAX];
-    int fd, rc;
+    struct segment f;
+    int rc;
 
     if (!(*ret = malloc ((size_t)p->stored + 1)))
         return err_set (c->err, ENOMEM, "no memory to repair");
-    store_segment_path (c->root, p->segment, path);
-    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    rc = fd < 0 ? -errno
-                : fileio_pread_all (fd, *ret, (size_t)p->stored,
-                                    (off_t)p->offset);
-    fileio_close (fd);
-    return rc < 0 ? err_sys (c->err, -rc, "cannot read %s", path) : 0;
+    if ((rc = segment_open (store_segments (c->store), p->segment, &f, c->err)) < 0)
+        return rc;
+    rc = segment_read (&f, *ret, (size_t)p->stored, p->offset);
+    segment_close (&f);
+    if (rc == -EREMOTEIO)
+        segments_why (store_segments (c->store), c->err);
+    else if (rc < 0)
+        (void)err_sys (c->err, -rc, "cannot read segment %lld",
+                       (long long)p->segment);
+    return rc;
 }
 
 int check_rehouse (struct check *c, struct store *s, struct ledger *l)

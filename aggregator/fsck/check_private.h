@@ -5,6 +5,7 @@
 #include "fsck/check_root.h"
 #include "store/db.h"
 #include "store/record.h"
+#include "store/segment.h"
 #include "store/store.h"
 
 struct check_gap {              // bytes of a segment that are not a record
@@ -25,6 +26,7 @@ struct check {
     struct err *err;
     struct ledger *fresh;       // built from the records
     struct store *store;        // to read with
+    struct segment *current;    // that is read
     int64_t *segments;          // their numbers, in order
     size_t nsegments;
     struct check_gap *gaps;

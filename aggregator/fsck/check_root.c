@@ -33,6 +33,8 @@ static int check_all (struct check *c)
         rc = ledger_begin (c->fresh, c->err);
     if (rc == 0)
         rc = store_open_read (c->root, &c->store, c->err);
+    if (rc == 0 && !c->repair)
+        segments_ask (store_segments (c->store), SEGMENTS_HERE);
     if (rc == 0)
         rc = check_open_old (c);
     if (rc == 0)

@@ -21,6 +21,8 @@ struct check_report {
     size_t items, contents;     // intact ones; of contents, chunks and lists
     uint64_t bytes;             // stored, that were checked
     size_t results;             // that have the rows that were built
+    size_t away;                // chunks, of the contents: they are only in an
+    uint64_t away_bytes;        // object store, and were not read
     size_t damaged;             // damaged things
     size_t leftovers;           // never acknowledged: harmless
     size_t repaired;            // of the damaged ones: set aside, rebuilt

@@ -22,6 +22,10 @@ static int add_good (struct check *c, const struct store_chunk *chunk)
 {
     c->report->contents++;
     c->report->bytes += chunk->place.stored;
+    if (segment_is_far (c->current, chunk->place.stored, chunk->place.offset)) {
+        c->report->away++;
+        c->report->away_bytes += chunk->place.stored;
+    }
     return ledger_add_content (c->fresh, &chunk->id, &chunk->place, c->err);
 }
 
@@ -80,35 +84,33 @@ static int on_record (void *arg, const struct record *r, int bad,
 /* Read the records up to the end of the last finished commit, if that is here;
  * then the others.
  */
-static int scan (struct check *c, int fd, int64_t n, uint64_t size)
+static int scan (struct check *c, struct segment *f, uint64_t size)
 {
     struct ledger_stamp stamp;
+    int64_t n = f->number;
     uint64_t end = n != c->last_segment || c->last_end > size ? size
                                                               : c->last_end;
-    int rc = record_scan (fd, n, 0, end, true, on_record, c, c->err);
+    int rc = record_scan (f, 0, end, true, on_record, c, c->err);
 
     if (rc == 0 && n <= c->last_segment &&
         (rc = ledger_stamp (c->fresh, &stamp, c->err)) == 0)
         c->finished = stamp.items;
-    return rc < 0 ? rc : record_scan (fd, n, end, size, true, on_record, c,
+    return rc < 0 ? rc : record_scan (f, end, size, true, on_record, c,
                                       c->err);
 }
 
 static int check_segment (struct check *c, int64_t n)
 {
-    char path[PATH_MAX];
+    struct segment f;
     struct stat st;
-    int fd, rc;
+    int rc = segment_open (store_segments (c->store), n, &f, c->err);
 
-    store_segment_path (c->root, n, path);
-    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 || fstat (fd, &st) < 0) {
-        rc = err_sys (c->err, errno, "cannot read %s", path);
-        fileio_close (fd);
-        return rc;
-    }
-    rc = scan (c, fd, n, (uint64_t)st.st_size);
-    (void)close (fd);
+    if (rc == 0 && fstat (f.fd, &st) < 0)
+        rc = err_sys (c->err, errno, "cannot read segment %lld", (long long)n);
+    c->current = &f;
+    if (rc == 0)
+        rc = scan (c, &f, (uint64_t)st.st_size);
+    segment_close (&f);
     if (rc == 0)
         rc = ledger_set_segment (c->fresh, n, (uint64_t)st.st_size, c->err);
     return rc;

@@ -10,7 +10,9 @@
 #include "ledger/ledger.h"
 #include "store/fileio.h"
 #include "store/lease.h"
+#include "store/object_mark.h"
 #include "store/root.h"
+#include "store/segment.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -45,6 +47,7 @@ struct backup {
     const atomic_bool *cancel;
     struct backup_sums *sums;
     int64_t last;               // the open segment
+    struct segments *segments;  // of the root, to read with
     struct err *err;
 };
 
@@ -120,27 +123,87 @@ int backup_copy_audit (const char *from, const char *to,
     return rc < 0 ? rc : 1;
 }
 
-/* Whether two files have the same bytes at both ends of [0, size): 1, 0. */
-static int same_edges (const char *a, const char *b, uint64_t size)
+/* ---- what is only in an object store ---- */
+
+static int fail_read (struct backup *b, int rc, int64_t n)
+{
+    if (rc == -EREMOTEIO)
+        segments_why (b->segments, b->err);
+    else if (rc < 0)
+        (void)err_sys (b->err, -rc, "cannot copy segment %" PRId64, n);
+    return rc;
+}
+
+static bool is_evicted (const struct backup *b, int64_t n)
+{
+    struct object_mark m;
+
+    return object_mark_read (b->root, n, &m, NULL) == 0 && m.evicted;
+}
+
+static int copy_read (struct backup *b, struct segment *f, int out,
+                      uint64_t end)
+{
+    void *block = malloc (COPY_BYTES);
+    int rc = block ? 0 : -ENOMEM;
+
+    for (uint64_t at = 0; rc == 0 && at < end; at += COPY_BYTES) {
+        size_t n = end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES;
+
+        if (b->how->cancel && atomic_load (b->how->cancel))
+            rc = -EINTR;
+        if (rc == 0 && (rc = segment_read (f, block, n, at)) == 0)
+            rc = fileio_pwrite_all (out, block, n, (off_t)at);
+    }
+    free (block);
+    return rc;
+}
+
+/* A backup has all bytes: those that are not here come from the store. */
+static int fetch_segment (struct backup *b, int64_t n, const char *to,
+                          uint64_t end)
+{
+    char fresh[PATH_MAX];
+    struct segment f;
+    int out, rc = segment_open (b->segments, n, &f, b->err);
+
+    if (rc < 0)
+        return rc;
+    PRINT (fresh, "%.4000s/" NEW_FILE, b->dir);
+    out = open (fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                FILEIO_FILE_MODE);
+    rc = out < 0 ? -errno : copy_read (b, &f, out, end);
+    if (rc == 0 && fdatasync (out) < 0)
+        rc = -errno;
+    rc = fileio_close_written (out, rc);
+    segment_close (&f);
+    return rc < 0 ? fail_read (b, rc, n) : fileio_rename (fresh, to, b->err);
+}
+
+/* Whether a segment and a file have the same bytes at both ends of [0, size): 1,
+ * 0.
+ */
+static int same_edges (struct backup *b, int64_t n, const char *to,
+                       uint64_t size)
 {
     uint8_t x[EDGE_BYTES], y[EDGE_BYTES];
-    int fds[2] = { open (a, O_RDONLY | O_CLOEXEC | O_NOFOLLOW),
-                   open (b, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) };
-    size_t n = size < EDGE_BYTES ? (size_t)size : EDGE_BYTES;
-    int rc = fds[0] >= 0 && fds[1] >= 0 ? 1 : -EIO;
+    size_t some = size < EDGE_BYTES ? (size_t)size : EDGE_BYTES;
+    int fd = open (to, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct segment f;
+    int rc = segment_open (b->segments, n, &f, b->err);
+    bool same = true;
 
-    for (int i = 0; i < 2 && rc == 1; i++) {
-        off_t at = i == 0 ? 0 : (off_t)(size - n);
+    for (int i = 0; i < 2 && rc == 0 && same; i++) {
+        uint64_t at = i == 0 ? 0 : size - some;
 
-        if (fileio_pread_all (fds[0], x, n, at) < 0 ||
-            fileio_pread_all (fds[1], y, n, at) < 0)
-            rc = -EIO;
-        else
-            rc = memcmp (x, y, n) == 0;
+        rc = segment_read (&f, x, some, at);
+        if (rc == 0)
+            rc = fileio_pread_all (fd, y, some, (off_t)at);
+        same = rc == 0 && memcmp (x, y, some) == 0;
     }
-    fileio_close (fds[0]);
-    fileio_close (fds[1]);
-    return rc;
+    fileio_close (fd);
+    segment_close (&f);
+    return rc < 0 ? fail_read (b, rc, n) : same;
 }
 
 static void segment_path (const char *root, int64_t n, char path[PATH_MAX])
@@ -192,8 +255,8 @@ static int look_at_copy (struct backup *b, int64_t n, const char *from,
         *at = b->how->copy ? 0 : end;
         return b->how->copy;
     }
-    if ((same = same_edges (from, to, *at)) < 0)
-        return err_set (b->err, EIO, "cannot compare %s and %s", from, to);
+    if ((same = same_edges (b, n, to, *at)) < 0)
+        return same;
     return same ? 0 : err_set (b->err, EEXIST, "%s is of another root: choose "
                                "another directory", to);
 }
@@ -211,17 +274,12 @@ static int replace_link (struct backup *b, const char *from, const char *to,
     return rc < 0 ? rc : fileio_rename (fresh, to, b->err);
 }
 
-static int save_segment (void *arg, int64_t n, uint64_t end)
+static int copy_or_link (struct backup *b, int64_t n, const char *from,
+                         const char *to, uint64_t end)
 {
-    struct backup *b = arg;
-    char from[PATH_MAX], to[PATH_MAX];
     uint64_t at;
     int rc;
 
-    segment_path (b->root, n, from);
-    segment_path (b->dir, n, to);
-    b->sums->segments++;
-    b->sums->bytes += end;
     if ((rc = look_at_copy (b, n, from, to, end, &at)) < 0 ||
         (at == end && end > 0))
         return rc;
@@ -237,6 +295,27 @@ static int save_segment (void *arg, int64_t n, uint64_t end)
     }
     b->sums->copied += end - at;
     return backup_copy_segment (from, to, at, end, b->how->cancel, b->err);
+}
+
+/* Bytes may be let go while they are copied: then its mark says so. */
+static int save_segment (void *arg, int64_t n, uint64_t end)
+{
+    struct backup *b = arg;
+    char from[PATH_MAX], to[PATH_MAX];
+    uint64_t linked = b->sums->linked, copied = b->sums->copied;
+    int rc;
+
+    segment_path (b->root, n, from);
+    segment_path (b->dir, n, to);
+    b->sums->segments++;
+    b->sums->bytes += end;
+    rc = copy_or_link (b, n, from, to, end);
+    if (rc < 0 || (b->sums->linked == linked && b->sums->copied == copied) ||
+        !is_evicted (b, n))
+        return rc;
+    b->sums->linked = linked;
+    b->sums->copied = copied + end;
+    return fetch_segment (b, n, to, end);
 }
 
 /* The number in the name of a segment; 0: it is none. */
@@ -566,7 +645,9 @@ int backup_make (const char *root, const char *dir,
 
     if (rc < 0 || (rc = backup_hold (dir, &t, held, err)) < 0)
         return rc;
-    rc = make_held (&b);
+    if ((rc = segments_create (root, &b.segments, err)) == 0)
+        rc = make_held (&b);
+    segments_destroy (b.segments);
     tree_tell (&t, err);
     tree_close (&t);
     return rc;

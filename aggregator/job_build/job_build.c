@@ -62,6 +62,7 @@ static int read_shipment (struct job_build *b, size_t source,
     from = store_reader_source (r);
     rc = sink ? shipment_replay (&from, sink, c, err)
               : shipment_read_meta (&from, c, err);
+    rc = store_reader_why (r, rc, err);
     store_reader_destroy (r);
     return rc;
 }
@@ -96,8 +97,8 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
     item->weight = b->sources[i].chunks.size;
     capture_init (&item->capture);
     rc = read_shipment (b, i, NULL, &item->capture, &why);
-    if (rc == -ENOMEM)
-        return err_set (err, ENOMEM, "%s", why.text);
+    if (rc == -ENOMEM || rc == -EREMOTEIO)
+        return err_set (err, -rc, "%s", why.text);
     if (rc < 0)
         job_build_blame (b, i, &item->capture, &why);
     item->agent_host = b->sources[i].host;

@@ -402,6 +402,8 @@ static int put_file (struct put *p, const struct raw_file *f,
     if (rc == 0 && renameat (p->dir->fd, PART_NAME, dir, name) < 0)
         rc = -errno;
     (void)close (dir);
+    if (rc == -EREMOTEIO)
+        return rc;
     if (rc == -EBADMSG || rc == -ENOENT)
         return miss (p, f, "its stored data is damaged; after rollcall fsck "
                            "aggregator --repair an agent can deliver it again");

@@ -117,6 +117,30 @@ static void tick (void *arg)
     (void)loop_add_timer (a->loop, TICK_NS, tick, a);
 }
 
+/* Tell the thread that uploads what is sealed, and the log what changed. */
+static void check_uploads (struct aggregator *a)
+{
+    struct uploads_state now, *was = &a->uploaded;
+    struct err err = { "" };
+
+    if (!a->uploads)
+        return;
+    if (store_seal_after (a->store, a->opt->store_after_ns, &err) < 0)
+        log_warn ("store-seal-failed", "%s", err.text);
+    (void)uploads_offer (a->uploads, a->store);
+    uploads_state (a->uploads, &now);
+    if (now.conflicts > was->conflicts)
+        log_error ("store-conflict", "%s", now.conflict);
+    else if (now.error != 0 && now.error != was->error)
+        log_warn ("store-failed", "%llu segment%s for upload: %s",
+                  (unsigned long long)now.waiting,
+                  now.waiting == 1 ? " waits" : "s wait", now.why);
+    else if (now.error == 0 && was->error != 0)
+        log_info ("store-back", "%s is in reach again",
+                  uploads_url (a->uploads));
+    *was = now;
+}
+
 /* When the root has too little room, accept nothing: acknowledged data stays
  * safe, and the agents keep theirs.
  */
@@ -130,6 +154,7 @@ static void check_room (void *arg)
     if (!aggregator_has_root (a))
         return;
     (void)aggregator_look (a, false);
+    check_uploads (a);
     rc = space_check_floor (&a->floor, a->opt->root, &why);
     if (rc == 0 && !was) {
         counter_add (COUNTER_DISK_FLOORS, 1);
@@ -198,6 +223,8 @@ static void write_status (void *arg)
         json_add_text (j, "why", a->floor.below ? a->no_room.text : silent);
     aggregator_add_retention (a, j);
     pusher_add_status (a->pusher, j);
+    if (a->uploads)
+        uploads_add_status (a->uploads, j);
     if (status_path (a, path))
         status_write (j, path, &a->status_text);
     else
@@ -294,8 +321,12 @@ static int open_disk (struct aggregator *a, struct err *err)
         (rc = ledger_begin_epoch (a->ledger, err)) < 0)
         return rc;
     tell_recovered (a);
+    segments_ask (store_segments (a->store), SEGMENTS_HURRY);
     aggregator_open_wants (a);
-    return 0;
+    return a->opt->store.url
+               ? uploads_start (a->opt->root, &a->opt->store,
+                                (uint64_t)a->opt->cache_size, &a->uploads, err)
+               : 0;
 }
 
 static int open_loop (struct aggregator *a, struct err *err)
@@ -416,6 +447,7 @@ static void stop (struct aggregator *a)
     pusher_end (a->pusher);
     aggregator_end_gc (a);
     aggregator_end_retention (a);
+    uploads_stop (a->uploads);
     end_status (a);
     if (a->transfers && aggregator_has_root (a) &&
         transfers_note_all (a->transfers, &err) < 0)

@@ -4,6 +4,7 @@
 
 #include "archive/retention.h"
 #include "base/err.h"
+#include "object_store/object_store.h"
 #include "options/options.h"
 #include "service/operators.h"
 #include "service/quota.h"
@@ -47,6 +48,10 @@ struct aggregator_options {
     struct quotas quotas;       // of a service; users are read from that
     const char *postgres;       // of a service: where to push jobs, or NULL
     const char *cluster;        // what to call the root there, or NULL
+    struct object_options store;        // of a service: url, or NULL
+    int64_t store_rate;         // bytes/s; 0: no limit
+    int64_t store_after_ns;     // then a segment goes there, full or not
+    int64_t cache_size;         // bytes of segments here; 0: no limit
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes

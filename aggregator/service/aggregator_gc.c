@@ -34,6 +34,7 @@ static void gc_over (struct aggregator *a, int rc, const struct err *err)
     log_int (&l, "copied", (int64_t)a->gc_report.copied);
     log_int (&l, "segments", (int64_t)a->gc_report.removed);
     log_int (&l, "damaged", (int64_t)a->gc_report.damaged);
+    log_int (&l, "away", (int64_t)a->gc_report.away);
     if (rc < 0)
         log_str (&l, "text", err->text);
     log_end (&l);

@@ -64,6 +64,32 @@ static const struct option_spec options[] = {
       "repeated."),
     OPTION (BYTES, "quota-job", 0, struct aggregator_options, quotas.job,
       "SIZE", NULL, "ROLLCALL_QUOTA_JOB", "The same for each job."),
+    OPTION (TEXT, "store", 0, struct aggregator_options, store.url, "URL", NULL,
+      "ROLLCALL_STORE",
+      "Of a service: s3://BUCKET/PREFIX, an object store that gets each segment, "
+      "too."),
+    OPTION (TEXT, "store-endpoint", 0, struct aggregator_options,
+      store.endpoint, "URL", NULL, "AWS_ENDPOINT_URL",
+      "Where that store is: http://HOST:PORT or https://HOST:PORT. Without it: "
+      "Amazon's."),
+    OPTION (TEXT, "store-ca", 0, struct aggregator_options, store.ca_file,
+      "FILE", NULL, "AWS_CA_BUNDLE",
+      "Certificates of those who may vouch for it, as PEM. Without it: those of "
+      "the system."),
+    OPTION (TEXT, "store-proxy", 0, struct aggregator_options, store.proxy,
+      "URL", NULL, NULL,
+      "Ask through this proxy. Without it: as https_proxy and no_proxy say."),
+    OPTION (BYTES, "store-rate", 0, struct aggregator_options, store_rate,
+      "SIZE", NULL, "ROLLCALL_STORE_RATE",
+      "Send at most so much a second to the store."),
+    OPTION (DURATION, "store-after", 0, struct aggregator_options,
+      store_after_ns, "TIME", "1h", NULL,
+      "Send a segment there that has had data for so long, even if it is not "
+      "full."),
+    OPTION (BYTES, "cache-size", 0, struct aggregator_options, cache_size,
+      "SIZE", NULL, "ROLLCALL_CACHE_SIZE",
+      "With --store: keep at most so much of segments here, and read the rest "
+      "from there."),
     OPTION (LIST, "keep-days", 0, struct aggregator_options, keep_days,
       "[TAG=]N", NULL, NULL,
       "Of a service: remove jobs without new data for N days, except pinned "
@@ -218,5 +244,16 @@ int main (int argc, char **argv)
     }
     if (!read_keep (&opt) || !check_postgres (&opt))
         return 2;
+    if (opt.job && opt.store.url) {
+        (void)fprintf (stderr, "rollcall-aggregator: --store is for a service, "
+                       "without --job\n");
+        return 2;
+    }
+    if (opt.cache_size > 0 && !opt.store.url) {
+        (void)fprintf (stderr, "rollcall-aggregator: --cache-size needs "
+                       "--store\n");
+        return 2;
+    }
+    opt.store.max_rate = (uint64_t)opt.store_rate;
     return aggregator_serve (&opt);
 }

@@ -44,8 +44,10 @@
 #include "service/wants.h"
 #include "store/gc.h"
 #include "store/root_reader.h"
+#include "store/segment.h"
 #include "store/steady_clock.h"
 #include "transfer/transfer.h"
+#include "uploads/uploads.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -94,6 +96,8 @@ struct aggregator {
     struct ledger *ledger;
     struct store *store;
     struct transfers *transfers;
+    struct uploads *uploads;    // NULL: no object store
+    struct uploads_state uploaded;      // as the log knows it
     struct served *jobs;
     size_t njobs;
     void *peers;                // their agents by connection, for tsearch(3)

@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "base/vec.h"
 #include "store/fileio.h"
+#include "store/object_mark.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -225,6 +226,8 @@ static int remove_file (void *arg, int64_t segment)
 
     store_forget_segment (g->store, segment);
     store_segment_path (g->store->root, segment, path);
+    if ((rc = object_mark_condemn (g->store->root, segment, g->err)) < 0)
+        return rc;
     if ((rc = FAULT ("aggregator.gc.unlink")) < 0 ||
         (unlink (path) < 0 && errno != ENOENT))
         return err_sys (g->err, rc < 0 ? -rc : errno, "cannot remove %s",
@@ -333,10 +336,11 @@ static int empty (struct gc *g, struct err *err)
         return rc;
     if ((rc = more = gc_copy (g, err)) < 0)
         store_revert (g->store);
-    if (rc == -EBADMSG) {
+    if (rc == -EBADMSG || rc == -EREMOTEIO) {
         g->nmoved = 0;
         g->copied = 0;
-        g->report.damaged++;
+        g->report.damaged += rc == -EBADMSG;
+        g->report.away += rc == -EREMOTEIO;
         return next_segment (g);
     }
     if (rc >= 0)

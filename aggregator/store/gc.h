@@ -37,6 +37,8 @@ struct gc_report {
     uint64_t copied;            // that are alive in them
     size_t segments, removed;   // that go; whose files are removed
     size_t damaged;             // that stay, until they are repaired
+    size_t away;                // ... until the object store gives what is alive
+                                // in them
     char held[LEASE_TEXT_MAX];  // who keeps everything, with -EAGAIN
 };
 

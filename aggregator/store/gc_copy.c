@@ -13,7 +13,7 @@
 
 struct copying {
     struct gc *g;
-    int fd;                     // of the segment
+    struct segment f;
     uint64_t from;              // offset of this step
     void *bytes;                // room for a content
     size_t size;
@@ -32,6 +32,23 @@ static int make_room (struct copying *c, uint64_t size)
     return 0;
 }
 
+/* The scan has not verified what is only in a store. */
+static int read_stored (struct copying *c, const struct digest *id,
+                        const struct ledger_place *p)
+{
+    bool far = segment_is_far (&c->f, p->stored, p->offset);
+    int rc = segment_read (&c->f, c->bytes, (size_t)p->stored, p->offset);
+    struct record_reader b;
+
+    if (rc < 0 || !far)
+        return rc;
+    if ((rc = record_reader_init (&b)) == 0) {
+        rc = record_check (&b, &c->f, p, id);   // from memory
+        record_reader_fini (&b);
+    }
+    return rc;
+}
+
 static int copy_content (struct copying *c, const struct digest *id,
                          const struct ledger_place *p)
 {
@@ -40,8 +57,11 @@ static int copy_content (struct copying *c, const struct digest *id,
     int rc = make_room (c, p->stored);
 
     if (rc == 0)
-        rc = fileio_pread_all (c->fd, c->bytes, (size_t)p->stored,
-                               (off_t)p->offset);
+        rc = read_stored (c, id, p);
+    if (rc == -EREMOTEIO) {
+        segments_why (g->store->segments, g->err);
+        return rc;
+    }
     if (rc < 0)
         return err_sys (g->err, -rc, "cannot read a segment");
     if ((rc = FAULT ("aggregator.gc.copy")) < 0)
@@ -178,11 +198,9 @@ static int on_record (void *arg, const struct record *r, int bad,
 static int open_current (struct copying *c)
 {
     const struct gc *g = c->g;
-    char path[PATH_MAX];
 
-    store_segment_path (g->store->root, g->segments[g->at].number, path);
-    c->fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    return c->fd < 0 ? err_sys (g->err, errno, "cannot read %s", path) : 0;
+    return segment_open (g->store->segments, g->segments[g->at].number, &c->f,
+                         g->err);
 }
 
 int gc_copy (struct gc *g, struct err *err)
@@ -195,13 +213,13 @@ int gc_copy (struct gc *g, struct err *err)
     g->err = err;
     if ((rc = open_current (&c)) < 0)
         return rc;
-    end = lseek (c.fd, 0, SEEK_END);
+    end = lseek (c.f.fd, 0, SEEK_END);
     rc = end < 0 ? err_sys (err, errno, "cannot read segment %lld",
                             (long long)number)
-                 : record_scan (c.fd, number, g->offset, (uint64_t)end, true,
+                 : record_scan (&c.f, g->offset, (uint64_t)end, true,
                                 on_record, &c, err);
     free (c.bytes);
-    (void)close (c.fd);
+    segment_close (&c.f);
     return rc == -ECANCELED ? 1 : rc;
 }
 
@@ -221,7 +239,7 @@ static int add_spared (void *arg, const struct digest *id,
 
 int gc_copy_spared (struct gc *g, struct err *err)
 {
-    struct copying c = { .g = g, .fd = -1 };
+    struct copying c = { .g = g, .f = SEGMENT_NONE };
     struct spared s = { NULL, 0 };
     int rc = ledger_each_spared (g->ledger, g->segments[g->at].number,
                                  add_spared, &s, err);
@@ -233,6 +251,6 @@ int gc_copy_spared (struct gc *g, struct err *err)
         rc = copy_content (&c, &s.list[i].id, &s.list[i].place);
     free (c.bytes);
     free (s.list);
-    fileio_close (c.fd);
+    segment_close (&c.f);
     return rc;
 }

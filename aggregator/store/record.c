@@ -302,7 +302,7 @@ void record_reader_fini (struct record_reader *b)
     b->stored = b->plain = NULL;
 }
 
-int record_read (struct record_reader *b, int fd,
+static int read_chunk (struct record_reader *b, struct segment *f,
                  const struct ledger_place *place, const struct digest *id,
                  const void **ret)
 {
@@ -311,8 +311,7 @@ int record_read (struct record_reader *b, int fd,
 
     if (place->form == FORM_LIST || !ledger_valid_form (place))
         return -EBADMSG;
-    rc = fileio_pread_all (fd, b->stored, (size_t)place->stored,
-                           (off_t)place->offset);
+    rc = segment_read (f, b->stored, (size_t)place->stored, place->offset);
     if (rc == 0)
         rc = pack_chunk_open ((enum chunk_codec)place->form, b->stored,
                               (size_t)place->stored, b->plain,
@@ -323,7 +322,20 @@ int record_read (struct record_reader *b, int fd,
     return rc < 0 || digest_is (&got, id) ? rc : -EBADMSG;
 }
 
-int record_read_list (int fd, const struct ledger_place *place,
+/* What came wrong from a store may come right. */
+int record_read (struct record_reader *b, struct segment *f,
+                 const struct ledger_place *place, const struct digest *id,
+                 const void **ret)
+{
+    int rc = read_chunk (b, f, place, id, ret);
+
+    if (rc != -EBADMSG || !f->far)
+        return rc;
+    segment_forget (f);
+    return read_chunk (b, f, place, id, ret);
+}
+
+int record_read_list (struct segment *f, const struct ledger_place *place,
                       const struct digest *id, struct digest **ret)
 {
     struct digest *list, got;
@@ -333,8 +345,7 @@ int record_read_list (int fd, const struct ledger_place *place,
         return -EBADMSG;
     if (!(list = malloc ((size_t)place->stored)))
         return -ENOMEM;
-    rc = fileio_pread_all (fd, list, (size_t)place->stored,
-                           (off_t)place->offset);
+    rc = segment_read (f, list, (size_t)place->stored, place->offset);
     if (rc == 0)
         rc = content_list_id (list, (size_t)place->stored / DIGEST_SIZE, &got);
     if (rc == 0 && !digest_is (&got, id))
@@ -346,7 +357,7 @@ int record_read_list (int fd, const struct ledger_place *place,
     return rc;
 }
 
-int record_check (struct record_reader *b, int fd,
+int record_check (struct record_reader *b, struct segment *f,
                   const struct ledger_place *place, const struct digest *id)
 {
     struct digest *list;
@@ -354,8 +365,8 @@ int record_check (struct record_reader *b, int fd,
     int rc;
 
     if (place->form != FORM_LIST) {
-        rc = record_read (b, fd, place, id, &bytes);
-    } else if ((rc = record_read_list (fd, place, id, &list)) == 0) {
+        rc = record_read (b, f, place, id, &bytes);
+    } else if ((rc = record_read_list (f, place, id, &list)) == 0) {
         free (list);
     }
     return rc == -ENODATA ? -EBADMSG : rc;
@@ -378,9 +389,9 @@ static int read_head (const void *bytes, const struct ledger_place *place,
     return rc == -ENODATA ? -EBADMSG : rc;
 }
 
-int record_check_stored (struct record_reader *b, int fd,
-                         const struct ledger_place *place,
-                         const struct digest *id)
+static int check_sum (struct record_reader *b, struct segment *f,
+                      const struct ledger_place *place,
+                      const struct digest *id)
 {
     uint64_t at = place->offset - RECORD_CONTENT_SIZE;
     uint64_t end = place->offset + place->stored;
@@ -392,7 +403,7 @@ int record_check_stored (struct record_reader *b, int fd,
         size_t n = head + CONTENT_CHUNK;
 
         n = end - at < n ? (size_t)(end - at) : n;
-        rc = fileio_pread_all (fd, b->stored, n, (off_t)at);
+        rc = segment_read (f, b->stored, n, at);
         if (rc == 0 && head > 0)
             rc = read_head (b->stored, place, id, &want);
         if (rc == 0)
@@ -403,11 +414,23 @@ int record_check_stored (struct record_reader *b, int fd,
     return rc == -ENODATA || (rc == 0 && sum != want) ? -EBADMSG : rc;
 }
 
+int record_check_stored (struct record_reader *b, struct segment *f,
+                         const struct ledger_place *place,
+                         const struct digest *id)
+{
+    int rc = check_sum (b, f, place, id);
+
+    if (rc == -EBADMSG && f->far) {
+        segment_forget (f);
+        rc = check_sum (b, f, place, id);
+    }
+    return rc;
+}
+
 /* ---- scanning ---- */
 
 struct scan {
-    int fd;
-    int64_t segment;
+    struct segment *f;
     uint64_t at, to, gap;       // gap: the start of bytes that are no record
     bool deep;
     struct record_reader reader;        // once there is a content
@@ -417,7 +440,7 @@ struct scan {
 
 static int end_gap (struct scan *s)
 {
-    struct ledger_place gap = { .segment = s->segment, .offset = s->gap,
+    struct ledger_place gap = { .segment = s->f->number, .offset = s->gap,
                                 .stored = s->at - s->gap };
 
     return s->at > s->gap ? s->fn (s->arg, NULL, -EBADMSG, &gap) : 0;
@@ -436,7 +459,7 @@ static int find_magic (struct scan *s, struct err *err)
                                              : SEARCH_BYTES;
         const uint8_t *hit;
 
-        if ((rc = fileio_pread_all (s->fd, block, n, (off_t)at)) < 0)
+        if ((rc = fileio_pread_all (s->f->fd, block, n, (off_t)at)) < 0)
             break;
         if ((hit = memmem (block, n, magic, sizeof (magic)))) {
             at += (uint64_t)(hit - block);
@@ -457,12 +480,15 @@ static int check_behind (struct scan *s, const struct record *r)
 
     if (record_inside (r) > s->to - s->at)
         return -EBADMSG;
+    if (!s->f->check_far &&
+        segment_is_far (s->f, r->place.stored, r->place.offset))
+        return 0;
     if (!s->reader.stored)
         rc = record_reader_init (&s->reader);
     if (rc == 0)
-        rc = record_check_stored (&s->reader, s->fd, &r->place, &r->id);
-    return rc < 0 || !s->deep ? rc : record_check (&s->reader, s->fd,
-                                                   &r->place, &r->id);
+        rc = record_check_stored (&s->reader, s->f, &r->place, &r->id);
+    return rc < 0 || !s->deep ? rc : record_check (&s->reader, s->f, &r->place,
+                                                   &r->id);
 }
 
 static int record_give (struct scan *s, struct record *r, struct err *err)
@@ -470,12 +496,16 @@ static int record_give (struct scan *s, struct record *r, struct err *err)
     int rc = end_gap (s), bad = 0;
 
     if (r->kind == RECORD_CHUNK || r->kind == RECORD_LIST) {
-        r->place.segment = s->segment;
+        r->place.segment = s->f->number;
         r->place.offset = s->at + r->size;
         bad = check_behind (s, r);
         if (bad == -ENOTSUP)
             return err_set (err, ENOTSUP, "a content is packed with zstd, which "
                             "this build of rollcall does not have");
+        if (bad == -EREMOTEIO) {
+            segments_why (s->f->of, err);
+            return bad;
+        }
         if (bad < 0 && bad != -EBADMSG)
             return err_sys (err, -bad, "cannot verify a content");
     }
@@ -488,11 +518,11 @@ static int record_give (struct scan *s, struct record *r, struct err *err)
     return rc;
 }
 
-int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
-                 bool deep, record_fn *fn, void *arg, struct err *err)
+int record_scan (struct segment *f, uint64_t from, uint64_t to, bool deep,
+                 record_fn *fn, void *arg, struct err *err)
 {
-    struct scan s = { .fd = fd, .segment = segment, .at = from, .to = to,
-                      .gap = from, .deep = deep, .fn = fn, .arg = arg };
+    struct scan s = { .f = f, .at = from, .to = to, .gap = from, .deep = deep,
+                      .fn = fn, .arg = arg };
     uint8_t head[RECORD_MAX];
     struct record *r = malloc (sizeof (*r));
     int rc = r ? 0 : err_set (err, ENOMEM, "no memory to read a segment");
@@ -501,7 +531,7 @@ int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
         size_t n = to - s.at < sizeof (head) ? (size_t)(to - s.at)
                                              : sizeof (head);
 
-        if ((rc = fileio_pread_all (fd, head, n, (off_t)s.at)) < 0)
+        if ((rc = fileio_pread_all (f->fd, head, n, (off_t)s.at)) < 0)
             rc = err_sys (err, -rc, "cannot read a segment");
         else if (record_decode (r, head, n, NULL) == 0)
             rc = record_give (&s, r, err);

@@ -7,6 +7,7 @@
 #define ROLLCALL_STORE_RECORD_H
 
 #include "ledger/ledger.h"
+#include "store/segment.h"
 
 #define RECORD_MAX 4096                 // bytes, without the content
 #define RECORD_STORED_MAX (CONTENT_CHUNK - 1)   // bytes of a packed chunk
@@ -60,29 +61,31 @@ struct record_reader {
 int record_reader_init (struct record_reader *b);       // -ENOMEM
 void record_reader_fini (struct record_reader *b);
 
-/* Read a chunk in fd, and unpack it: *ret gets its place->size bytes, in one of
- * the buffers.  -ENODATA: cut short; -EBADMSG: it does not unpack, or ('id' is
- * not NULL) it has another id; -EIO.
+/* Read a chunk, and unpack it: *ret gets its place->size bytes, in one of the
+ * buffers.  -ENODATA: cut short; -EBADMSG: it does not unpack, or ('id' is not
+ * NULL) it has another id; -EIO, -EREMOTEIO: as segment_read.
  */
-int record_read (struct record_reader *b, int fd,
+int record_read (struct record_reader *b, struct segment *f,
                  const struct ledger_place *place, const struct digest *id,
                  const void **ret);
 
 /* Read a list of chunks, which the caller frees, and check its id: as
  * record_read, or -ENOMEM.
  */
-int record_read_list (int fd, const struct ledger_place *place,
+int record_read_list (struct segment *f, const struct ledger_place *place,
                       const struct digest *id, struct digest **ret);
 
-/* Check that the bytes at a place have this id: 0, -EBADMSG, -EIO, -ENOMEM. */
-int record_check (struct record_reader *b, int fd,
+/* Check that the bytes at a place have this id: 0, -EBADMSG, -EIO, -EREMOTEIO,
+ * -ENOMEM.
+ */
+int record_check (struct record_reader *b, struct segment *f,
                   const struct ledger_place *place, const struct digest *id);
 
 /* Check that the record of this id and place is before it, and that the bytes at
  * the place have its checksum; nothing is unpacked.  So they are as they were
  * written: 0, -EBADMSG, -EIO, -ENOMEM.
  */
-int record_check_stored (struct record_reader *b, int fd,
+int record_check_stored (struct record_reader *b, struct segment *f,
                          const struct ledger_place *place,
                          const struct digest *id);
 
@@ -90,14 +93,15 @@ int record_check_stored (struct record_reader *b, int fd,
 
 /* Read the records in [from, to) of a segment, in order.  'fn' gets each with
  * its place, and with 'bad' 0, or -EBADMSG if the bytes behind it are damaged:
- * have another checksum or, if 'deep', another id.
+ * have another checksum or, if 'deep', another id; those that are only in a
+ * store are not read, unless f->check_far.
  * Bytes that are not a record are given with 'r' NULL and their extent in
  * 'gap' (segment, offset, stored), and the search goes on behind them.  A
  * negative result of 'fn' ends it and is returned.  -EIO, -ENOMEM.
  */
 typedef int record_fn (void *arg, const struct record *r, int bad,
                        const struct ledger_place *gap);
-int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
-                 bool deep, record_fn *fn, void *arg, struct err *err);
+int record_scan (struct segment *f, uint64_t from, uint64_t to, bool deep,
+                 record_fn *fn, void *arg, struct err *err);
 
 #endif

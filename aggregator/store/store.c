@@ -1,6 +1,7 @@
 /* aggregator/store/store.c - append to segments, and commit */
 #include "store/store_private.h"
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/vec.h"
 #include "store/checksum.h"
@@ -150,6 +151,22 @@ void store_forget_segment (struct store *s, int64_t segment)
     s->nsealed = n;
 }
 
+/* Those in 'full' wait for a commit, and so does all behind them. */
+int store_each_sealed (const struct store *s, int64_t after,
+                       int (*fn) (void *arg, const struct store_extent *e),
+                       void *arg)
+{
+    int64_t first = s->nfull > 0 ? s->full[0].segment : INT64_MAX;
+    size_t i = s->nsealed;
+    int rc = 0;
+
+    while (i > 0 && s->sealed[i - 1].segment > after)
+        i--;
+    for (; i < s->nsealed && rc == 0 && s->sealed[i].segment < first; i++)
+        rc = fn (arg, &s->sealed[i]);
+    return rc;
+}
+
 /* ---- appending ---- */
 
 int store_open_next (struct store *s, struct err *err)
@@ -163,8 +180,23 @@ int store_open_next (struct store *s, struct err *err)
         (rc = store_create_segment (s, s->segment + 1, err)) < 0)
         return rc;
     s->end = s->committed = 0;
+    s->since_ns = 0;
     s->distrusted = false;
     return 0;
+}
+
+int store_seal_after (struct store *s, int64_t age_ns, struct err *err)
+{
+    int64_t now = clock_mono_ns ();
+    int rc;
+
+    if (s->committed > 0 && s->since_ns == 0)
+        s->since_ns = now;
+    if (s->committed == 0 || s->end != s->committed || s->nfull > 0 ||
+        now - s->since_ns < age_ns)
+        return 0;
+    rc = store_open_next (s, err);
+    return rc < 0 ? rc : 1;
 }
 
 /* Cut off what was appended but not committed. */
@@ -447,4 +479,9 @@ void store_revert (struct store *s)
 const char *store_root (const struct store *s)
 {
     return s->root;
+}
+
+struct segments *store_segments (const struct store *s)
+{
+    return s->segments;
 }

@@ -48,6 +48,9 @@ int store_open_read (const char *root, struct store **ret, struct err *err);
 void store_close (struct store *s);     // s may be NULL
 const char *store_root (const struct store *s);  // as store_open was given it
 
+/* Its segments, to read them (store/segment.h). */
+struct segments *store_segments (const struct store *s);
+
 /* Append a chunk of 'size' bytes, in a codec, with this id, which is not checked
  * here; or the list of the chunks of a content of 'size' bytes.  'ret' gets its
  * place.
@@ -159,6 +162,14 @@ int store_repair (struct store *s, struct ledger *ledger,
 void store_gap_name (const struct ledger_place *gap, char out[64]);
 bool store_is_aside (const char *root, const char *name);
 
+/* The segments behind number 'after' that are sealed and committed, with their
+ * sizes, in order: they never change.  A negative result of 'fn' ends it and is
+ * returned.
+ */
+int store_each_sealed (const struct store *s, int64_t after,
+                       int (*fn) (void *arg, const struct store_extent *e),
+                       void *arg);
+
 /* ---- reading: any thread may, with a reader of its own ---- */
 
 /* The chunks of a content, in order. */
@@ -199,8 +210,14 @@ void store_reader_destroy (struct store_reader *r);     // r may be NULL
 /* Its bytes, not checked except for what does not unpack. */
 struct byte_source store_reader_source (struct store_reader *r);
 
+/* What a failed read of these has meant: 'rc' and its sentence in 'err', or
+ * -EREMOTEIO and why the object store did not give the bytes.
+ */
+int store_reader_why (const struct store_reader *r, int rc, struct err *err);
+
 /* Read all of it and check the id of each chunk: 0, -EBADMSG: it is damaged,
- * -ENOENT: a segment is not there, another error, or what 'fn' (NULL: only
+ * -ENOENT: a segment is not there, -EREMOTEIO: it is only in an object store,
+ * which does not give it, another error, or what 'fn' (NULL: only
  * check) says of the bytes, which it gets in order; -EINTR once *cancel is true
  * ('cancel' may be NULL).
  */
@@ -254,6 +271,11 @@ int store_sum_all_rows (const struct store *s, struct ledger *ledger,
  */
 int store_list_segments (const char *root, int64_t **numbers, size_t *n,
                          struct err *err);
+
+/* Begin another segment if the open one has had committed bytes, and nothing that
+ * waits for a commit, for so long: then it is sealed.  1: it was; 0; negative.
+ */
+int store_seal_after (struct store *s, int64_t age_ns, struct err *err);
 
 /* The path of a segment, for tools. */
 void store_segment_path (const char *root, int64_t n, char out[PATH_MAX]);

@@ -31,6 +31,8 @@ struct store {
                                         // their minimum sizes
     size_t nsealed;
     size_t looked;              // the next of them to be checked: an index
+    int64_t since_ns;           // (monotonic) the open one has bytes; 0: none
+    struct segments *segments;  // to read with
 };
 
 /* Open or create a segment; if that fails, the current one stays open. */

@@ -11,18 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A segment, to read from. */
-static int open_segment (const struct store *s, int64_t segment,
-                         struct err *err)
-{
-    char path[PATH_MAX];
-    int fd;
-
-    store_segment_path (s->root, segment, path);
-    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    return fd < 0 ? err_sys (err, errno, "cannot open %s", path) : fd;
-}
-
 /* ---- which chunks ---- */
 
 /* Chunk i of a content of this size: 0, -ENOENT, -EBADMSG. */
@@ -50,10 +38,10 @@ int store_each_chunk (const struct store *s, struct ledger *ledger,
     struct digest *list = NULL;
     struct store_chunk chunk;
     size_t n = (size_t)place->stored / DIGEST_SIZE;
-    int fd = open_segment (s, place->segment, err);
-    int rc = fd < 0 ? fd : record_read_list (fd, place, id, &list);
+    struct segment f;
+    int rc = segment_open (s->segments, place->segment, &f, err);
 
-    if (fd >= 0 && rc < 0)
+    if (rc == 0 && (rc = record_read_list (&f, place, id, &list)) < 0)
         rc = rc == -EBADMSG || rc == -ENODATA
                  ? err_set (err, EBADMSG, "the list of its chunks is damaged")
                  : err_sys (err, -rc, "cannot read a list of chunks");
@@ -63,7 +51,7 @@ int store_each_chunk (const struct store *s, struct ledger *ledger,
             rc = fn (arg, &chunk);
     }
     free (list);
-    fileio_close (fd);
+    segment_close (&f);
     return rc;
 }
 
@@ -111,10 +99,10 @@ struct store_reader {
     const struct store_content *content;
     struct store_content own;   // of store_reader_open
     struct record_reader buffers;
-    int fd;                     // of the open segment, or -1
-    int64_t segment;
+    struct segment segment;     // the open one
     size_t loaded;              // the chunk in the buffers; SIZE_MAX: none
     const void *bytes;          // its bytes
+    bool away;                  // a read has failed because of a store
 };
 
 int store_reader_create (const struct store *s, const struct store_content *c,
@@ -128,7 +116,7 @@ int store_reader_create (const struct store *s, const struct store_content *c,
     }
     r->store = s;
     r->content = c;
-    r->fd = -1;
+    r->segment = (struct segment)SEGMENT_NONE;
     r->loaded = SIZE_MAX;
     *ret = r;
     return 0;
@@ -138,7 +126,7 @@ void store_reader_destroy (struct store_reader *r)
 {
     if (!r)
         return;
-    fileio_close (r->fd);
+    segment_close (&r->segment);
     record_reader_fini (&r->buffers);
     store_content_fini (&r->own);
     free (r);
@@ -169,33 +157,63 @@ const struct store_chunk *store_chunk_at (const struct store_content *c,
     return c->list ? &c->list[i] : &c->one;
 }
 
-/* Open a segment: its descriptor, or negative. */
-static int reach (struct store_reader *r, int64_t segment, struct err *err)
+/* Where chunks that lie behind each other end: who reads the first one mostly
+ * reads all of them.
+ */
+static uint64_t run_of (const struct store_content *c, size_t i)
 {
-    if (r->fd >= 0 && r->segment == segment)
-        return r->fd;
-    fileio_close (r->fd);
-    r->segment = segment;
-    return r->fd = open_segment (r->store, r->segment, err);
+    const struct ledger_place *p = &store_chunk_at (c, i)->place, *next;
+    uint64_t from = p->offset, end = from + p->stored;
+
+    for (i++; i < c->n && end - from < SEGMENT_AHEAD_MAX; i++) {
+        next = &store_chunk_at (c, i)->place;
+        if (next->segment != p->segment || next->offset < end ||
+            next->offset - end > RECORD_MAX)
+            break;
+        end = next->offset + next->stored;
+    }
+    return end;
 }
 
-/* Some bytes of one chunk; plain ones are read where they belong. */
+/* Open a segment. */
+static int reach (struct store_reader *r, int64_t segment, struct err *err)
+{
+    if (r->segment.fd >= 0 && r->segment.number == segment)
+        return 0;
+    segment_close (&r->segment);
+    return segment_open (r->store->segments, segment, &r->segment, err);
+}
+
+static int reach_chunk (struct store_reader *r, size_t i, struct err *err)
+{
+    const struct ledger_place *p = &store_chunk_at (r->content, i)->place;
+    int rc = reach (r, p->segment, err);
+
+    if (rc == 0 && (r->segment.far ||
+                    segment_is_far (&r->segment, p->stored, p->offset)))
+        r->segment.until = run_of (r->content, i);
+    return rc;
+}
+
+/* Some bytes of one chunk; plain ones that are here are read where they belong.
+ */
 static int read_within (struct store_reader *r, size_t i, void *out, size_t n,
                         uint64_t at)
 {
     const struct store_chunk *chunk = store_chunk_at (r->content, i);
     const struct ledger_place *p = &chunk->place;
-    int fd = reach (r, p->segment, NULL), rc;
+    int rc = reach_chunk (r, i, NULL);
 
-    if (fd < 0)
-        return fd;
+    if (rc < 0)
+        return rc;
     if (n > p->size || at > p->size - n)
         return -ENODATA;
-    if (p->form == FORM_PLAIN)
-        return fileio_pread_all (fd, out, n, (off_t)(p->offset + at));
+    if (p->form == FORM_PLAIN && !r->segment.far)
+        return segment_read (&r->segment, out, n, p->offset + at);
     if (r->loaded != i) {
         r->loaded = SIZE_MAX;
-        if ((rc = record_read (&r->buffers, fd, p, NULL, &r->bytes)) < 0)
+        if ((rc = record_read (&r->buffers, &r->segment, p, r->segment.far
+                               ? &chunk->id : NULL, &r->bytes)) < 0)
             return rc;
         r->loaded = i;
     }
@@ -220,25 +238,40 @@ static int read_any (const struct byte_source *from, void *out, size_t n,
         at += part;
         n -= part;
     }
+    r->away = r->away || rc == -EREMOTEIO;
     return rc;
 }
 
 struct byte_source store_reader_source (struct store_reader *r)
 {
+    r->away = false;
     return (struct byte_source){ .read = read_any, .arg = r, .fd = -1,
                                  .size = r->content->size };
+}
+
+int store_reader_why (const struct store_reader *r, int rc, struct err *err)
+{
+    if (rc >= 0 || !r->away)
+        return rc;
+    segments_why (r->store->segments, err);
+    return -EREMOTEIO;
 }
 
 int store_reader_check_chunk (struct store_reader *r, size_t i,
                               const void **bytes, struct err *err)
 {
     const struct store_chunk *chunk = store_chunk_at (r->content, i);
-    int fd = reach (r, chunk->place.segment, err), rc;
+    int rc = reach_chunk (r, i, err);
 
     r->loaded = SIZE_MAX;
-    if (fd < 0)
-        return fd;
-    rc = record_read (&r->buffers, fd, &chunk->place, &chunk->id, bytes);
+    if (rc < 0)
+        return rc;
+    rc = record_read (&r->buffers, &r->segment, &chunk->place, &chunk->id,
+                      bytes);
+    if (rc == -EREMOTEIO) {
+        segments_why (r->store->segments, err);
+        return rc;
+    }
     if (rc == -ENODATA)
         return err_set (err, EBADMSG, "it is cut short");
     if (rc == -EBADMSG)
@@ -253,12 +286,17 @@ int store_reader_check_stored (struct store_reader *r,
                                const struct store_chunk *chunk,
                                struct err *err)
 {
-    int fd = reach (r, chunk->place.segment, err), rc;
+    int rc = reach (r, chunk->place.segment, err);
 
     r->loaded = SIZE_MAX;
-    if (fd < 0)
-        return fd;
-    rc = record_check_stored (&r->buffers, fd, &chunk->place, &chunk->id);
+    if (rc < 0)
+        return rc;
+    rc = record_check_stored (&r->buffers, &r->segment, &chunk->place,
+                              &chunk->id);
+    if (rc == -EREMOTEIO) {
+        segments_why (r->store->segments, err);
+        return rc;
+    }
     if (rc == -EBADMSG)
         return err_set (err, EBADMSG, "it is not stored as it was written");
     return rc < 0 ? err_sys (err, -rc, "cannot read it") : 0;
@@ -267,9 +305,9 @@ int store_reader_check_stored (struct store_reader *r,
 int store_reader_scan (struct store_reader *r, int64_t segment, uint64_t from,
                        uint64_t to, record_fn *fn, void *arg, struct err *err)
 {
-    int fd = reach (r, segment, err);
+    int rc = reach (r, segment, err);
 
-    return fd < 0 ? fd : record_scan (fd, segment, from, to, false, fn, arg,
+    return rc < 0 ? rc : record_scan (&r->segment, from, to, false, fn, arg,
                                       err);
 }
 
@@ -324,7 +362,7 @@ int store_read_meta (const struct store *s, struct ledger *ledger,
     if (rc < 0)
         return rc;
     from = store_reader_source (r);
-    rc = shipment_read_meta (&from, ret, err);
+    rc = store_reader_why (r, shipment_read_meta (&from, ret, err), err);
     store_reader_destroy (r);
     return rc;
 }

@@ -109,6 +109,7 @@ static int cut_behind (struct tail *t)
 static int roll_forward (struct tail *t)
 {
     struct store *s = t->store;
+    struct segment f = { .of = s->segments, .number = s->segment };
     struct stat st;
     int rc;
 
@@ -120,9 +121,9 @@ static int roll_forward (struct tail *t)
         return err_set (t->err, EBADMSG, "segment %" PRId64 " of %s is cut "
                         "short: rollcall fsck aggregator --repair lists what "
                         "is missing", s->segment, s->root);
-    rc = record_scan (s->segment_fd, s->segment, s->committed,
-                      (uint64_t)st.st_size, true, store_recover_enter, t,
-                      t->err);
+    f.fd = s->segment_fd;
+    rc = record_scan (&f, s->committed, (uint64_t)st.st_size, true,
+                      store_recover_enter, t, t->err);
     if (rc < 0 || (rc = cut_behind (t)) < 0)
         return rc;
     s->recovered.cut += (uint64_t)st.st_size - t->end;
@@ -146,18 +147,16 @@ static int enter_again (void *arg, const struct record *r, int bad,
 
 static int roll_again (struct tail *t, int64_t segment, uint64_t from)
 {
-    char path[PATH_MAX];
+    struct segment f;
     struct stat st;
-    int fd, rc;
+    int rc = segment_open (t->store->segments, segment, &f, t->err);
 
-    store_segment_path (t->store->root, segment, path);
-    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 || fstat (fd, &st) < 0)
-        rc = err_sys (t->err, errno, "cannot read %s", path);
-    else
-        rc = record_scan (fd, segment, from, (uint64_t)st.st_size, true,
-                          enter_again, t, t->err);
-    fileio_close (fd);
+    if (rc == 0 && fstat (f.fd, &st) < 0)
+        rc = err_sys (t->err, errno, "cannot read segment %" PRId64, segment);
+    if (rc == 0)
+        rc = record_scan (&f, from, (uint64_t)st.st_size, true, enter_again, t,
+                          t->err);
+    segment_close (&f);
     return rc;
 }
 
@@ -420,7 +419,7 @@ static int store_recover_create (const char *root, struct store **ret,
     if (strlen (root) >= sizeof (s->root))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     PRINT (s->root, "%s", root);
-    return 0;
+    return segments_create (root, &s->segments, err);
 }
 
 int store_open (const char *root, struct ledger *ledger, struct store **ret,
@@ -465,6 +464,7 @@ void store_close (struct store *s)
     if (!s)
         return;
     fileio_close (s->segment_fd);
+    segments_destroy (s->segments);
     free (s->sealed);
     free (s);
 }

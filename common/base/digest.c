@@ -1,4 +1,4 @@
-/* common/base/digest.c - SHA-256 */
+/* common/base/digest.c - SHA-256, and MD5 */
 #include "base/digest.h"
 
 #include <errno.h>
@@ -60,15 +60,20 @@ bool digest_is (const struct digest *a, const struct digest *b)
     return memcmp (a->bytes, b->bytes, DIGEST_SIZE) == 0;
 }
 
-void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE])
+static void hex (const uint8_t *bytes, size_t n, char *out)
 {
     static const char digits[] = "0123456789abcdef";
 
-    for (size_t i = 0; i < DIGEST_SIZE; i++) {
-        out[2 * i] = digits[d->bytes[i] >> 4];
-        out[2 * i + 1] = digits[d->bytes[i] & 15];
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
     }
-    out[2 * DIGEST_SIZE] = '\0';
+    out[2 * n] = '\0';
+}
+
+void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE])
+{
+    hex (d->bytes, DIGEST_SIZE, out);
 }
 
 void digest_base64 (const struct digest *d, char out[DIGEST_BASE64_SIZE])
@@ -85,15 +90,15 @@ static int hex_value (char c)
     return -1;
 }
 
-int digest_parse (const char *hex, struct digest *out)
+int digest_parse (const char *text, struct digest *out)
 {
     struct digest d;
 
-    if (strlen (hex) != DIGEST_HEX_SIZE - 1)
+    if (strlen (text) != DIGEST_HEX_SIZE - 1)
         return -EINVAL;
     for (size_t i = 0; i < DIGEST_SIZE; i++) {
-        int high = hex_value (hex[2 * i]);
-        int low = hex_value (hex[2 * i + 1]);
+        int high = hex_value (text[2 * i]);
+        int low = hex_value (text[2 * i + 1]);
 
         if (high < 0 || low < 0)
             return -EINVAL;
@@ -110,4 +115,22 @@ int64_t digest_number (const struct digest *d)
     for (unsigned i = 0; i < sizeof (v); i++)
         v |= (uint64_t)d->bytes[i] << (8 * i);
     return (int64_t)v;
+}
+
+int digest_md5 (const void *data, size_t size, struct md5 *out)
+{
+    unsigned n = 0;
+
+    return EVP_Digest (data, size, out->bytes, &n, EVP_md5 (), NULL) &&
+                   n == MD5_SIZE ? 0 : -ENOTSUP;
+}
+
+void md5_hex (const struct md5 *m, char out[MD5_HEX_SIZE])
+{
+    hex (m->bytes, MD5_SIZE, out);
+}
+
+void md5_base64 (const struct md5 *m, char out[MD5_BASE64_SIZE])
+{
+    (void)EVP_EncodeBlock ((unsigned char *)out, m->bytes, MD5_SIZE);
 }

@@ -1,5 +1,5 @@
-/* common/base/digest.h - SHA-256 by libcrypto, which uses instructions of the
- * CPU for it; the only user of that library
+/* common/base/digest.h - SHA-256, and MD5, by libcrypto, which uses instructions
+ * of the CPU for it; the only user of that library
  */
 #ifndef ROLLCALL_BASE_DIGEST_H
 #define ROLLCALL_BASE_DIGEST_H
@@ -42,5 +42,20 @@ int64_t digest_number (const struct digest *d);
 /* Parse hexadecimal digits.  Returns 0, or -EINVAL if 'hex' is not 64 of them.
  */
 int digest_parse (const char *hex, struct digest *out);
+
+/* MD5, only where a protocol wants it: it finds damage, and no intent.
+ * digest_md5 returns 0, or -ENOTSUP if libcrypto is set up without it.
+ */
+#define MD5_SIZE 16                             // bytes
+#define MD5_HEX_SIZE (2 * MD5_SIZE + 1)
+#define MD5_BASE64_SIZE (4 * ((MD5_SIZE + 2) / 3) + 1)
+
+struct md5 {
+    uint8_t bytes[MD5_SIZE];
+};
+
+int digest_md5 (const void *data, size_t size, struct md5 *out);
+void md5_hex (const struct md5 *m, char out[MD5_HEX_SIZE]);
+void md5_base64 (const struct md5 *m, char out[MD5_BASE64_SIZE]);
 
 #endif

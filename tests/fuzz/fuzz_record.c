@@ -116,10 +116,11 @@ static void scan (const uint8_t *data, size_t size)
 {
     struct seen s = { 0, size };
     int fd = memfd_create ("fuzz", MFD_CLOEXEC);
+    struct segment f = { .fd = fd, .number = 1 };
 
     if (fd < 0 || write (fd, data, size) != (ssize_t)size)
         abort ();
-    if (record_scan (fd, 1, 0, size, true, see, &s, NULL) < 0 || s.at != size)
+    if (record_scan (&f, 0, size, true, see, &s, NULL) < 0 || s.at != size)
         abort ();
     (void)close (fd);
 }

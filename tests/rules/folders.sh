@@ -7,7 +7,8 @@
 set -euo pipefail
 
 # A folder, and those that it may know.  base, store, sqlite_pages, json, model,
-# options and net are those of common/, "all" is these without sqlite_pages and net;
+# options, net and object_store are those of common/, "all" is these without
+# sqlite_pages, net and object_store;
 # any other word without a slash is beside the folder of the row.  A row goes on in
 # lines that begin with a blank.
 table='
@@ -18,6 +19,7 @@ common/json         base store
 common/model        base store json
 common/options      base store
 common/net          base store json model
+common/object_store base store json
 
 node_agent/extract/sink         all
 node_agent/extract/rows         all sink
@@ -59,9 +61,10 @@ aggregator/builder              all sqlite_pages select publish row_sums waits c
     html_page findings
 aggregator/summary              all jobs select query findings builder
 aggregator/ledger               all net
-aggregator/store                all net ledger
-aggregator/fsck                 all ledger publish aggregator/store
+aggregator/store                all net object_store ledger
+aggregator/fsck                 all object_store ledger publish aggregator/store
 aggregator/transfer             all net ledger aggregator/store
+aggregator/uploads              all object_store ledger aggregator/store
 aggregator/catalogue            all net publish query ledger
 aggregator/trend                all net html_page findings ledger catalogue
 aggregator/archive              all net jobs select publish builder ledger
@@ -70,8 +73,8 @@ aggregator/job_build            all net jobs select publish builder ledger
     aggregator/store archive
 aggregator/postgres             all net publish query ledger catalogue
 aggregator/interchange          all net ledger aggregator/store fsck archive
-aggregator/service              all net publish findings builder ledger
-    transfer archive job_build catalogue postgres aggregator/store
+aggregator/service              all net object_store publish findings builder ledger
+    transfer uploads archive job_build catalogue postgres aggregator/store
 
 cli/shared                      all aggregator/query aggregator/builder
     aggregator/ledger aggregator/archive aggregator/store
@@ -85,7 +88,7 @@ cli/interchange                 all net shared node_agent/extract node_agent/ide
     aggregator/export aggregator/store aggregator/archive aggregator/interchange
 cli/jobs                        all net shared cli/run aggregator/ledger
     aggregator/store aggregator/catalogue aggregator/postgres
-cli                             all net sqlite_pages cli/interchange cli/jobs cli/shared cli/check cli/run
+cli                             all net object_store sqlite_pages cli/interchange cli/jobs cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
     node_agent/offline_analysis aggregator/jobs aggregator/select aggregator/publish
@@ -97,7 +100,7 @@ cli                             all net sqlite_pages cli/interchange cli/jobs cl
 
 awk '
     BEGIN {
-        split ("base store sqlite_pages json model options net", words, " ")
+        split ("base store sqlite_pages json model options net object_store", words, " ")
         for (i in words)
             common["common/" words[i]] = 1
     }

@@ -137,6 +137,31 @@ static void test_base64 (void **state)
     assert_string_equal (text, "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
 }
 
+/* RFC 1321. */
+static void test_md5 (void **state)
+{
+    static const struct {
+        const char *text, *hex;
+    } vectors[] = {
+        { "", "d41d8cd98f00b204e9800998ecf8427e" },
+        { "abc", "900150983cd24fb0d6963f7d28e17f72" },
+        { "message digest", "f96b697d7cb7938d525a2f31aaf161d0" },
+    };
+    char hex[MD5_HEX_SIZE], base64[MD5_BASE64_SIZE];
+    struct md5 m;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (vectors) / sizeof (*vectors); i++) {
+        assert_int_equal (digest_md5 (vectors[i].text,
+                                      strlen (vectors[i].text), &m), 0);
+        md5_hex (&m, hex);
+        assert_string_equal (hex, vectors[i].hex);
+    }
+    assert_int_equal (digest_md5 ("", 0, &m), 0);
+    md5_base64 (&m, base64);
+    assert_string_equal (base64, "1B2M2Y8AsgTpgAmY7PhCfg==");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +171,7 @@ int main (void)
         cmocka_unit_test (test_refused),
         cmocka_unit_test (test_is),
         cmocka_unit_test (test_base64),
+        cmocka_unit_test (test_md5),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

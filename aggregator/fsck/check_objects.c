@@ -1,0 +1,230 @@
+/* aggregator/fsck/check_objects.c - compare a root with its objects in a store */
+#include "fsck/check_objects.h"
+
+#include "base/cmp.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "ledger/ledger.h"
+#include "store/object_mark.h"
+#include "store/root.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct found {                  // an object of this root
+    int64_t segment;
+    uint64_t size;
+};
+
+struct objects {
+    const char *root;
+    const struct check_objects_options *opt;
+    struct check_report *report;
+    struct check_objects_report *ret;
+    struct err *err;
+    struct object_store *store;
+    char prefix[ROOT_ID_SIZE + 16];     // of its keys
+    struct found *list;         // in the order of their numbers
+    size_t n;
+};
+
+static void say (const struct objects *o, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+
+static void say (const struct objects *o, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start (args, fmt);
+    (void)vsnprintf (text, sizeof (text), fmt, args);
+    va_end (args);
+    if (o->report->say)
+        o->report->say (o->report->arg, text);
+}
+
+/* ---- what is there ---- */
+
+/* The segment of a key; false: it is of none. */
+static bool segment_of (const struct objects *o, const char *key, int64_t *ret)
+{
+    size_t n = strlen (o->prefix);
+
+    return strncmp (key, o->prefix, n) == 0 &&
+           units_int (key + n, 0, LEDGER_SEGMENT_MAX, ret) == 0;
+}
+
+static int on_object (void *arg, const struct object_facts *f)
+{
+    struct objects *o = arg;
+    struct found one = { .size = f->size };
+
+    if (!segment_of (o, f->key, &one.segment))
+        return 0;
+    return vec_push (&o->list, &o->n, &one, sizeof (one)) < 0
+               ? err_set (o->err, ENOMEM, "no memory to list a store") : 0;
+}
+
+static int compare (const void *pa, const void *pb)
+{
+    const struct found *a = pa, *b = pb;
+
+    return cmp_int64 (&a->segment, &b->segment);
+}
+
+static const struct found *find (const struct objects *o, int64_t segment)
+{
+    struct found key = { .segment = segment };
+
+    return o->n == 0 ? NULL
+               : bsearch (&key, o->list, o->n, sizeof (key), compare);
+}
+
+/* A list may be an older one: ask for the object itself.  1: there it is. */
+static int look (const struct objects *o, int64_t segment, uint64_t *size)
+{
+    char key[OBJECT_KEY_MAX + 1];
+    struct object_facts f;
+    int rc;
+
+    PRINT (key, "%s%08lld", o->prefix, (long long)segment);
+    rc = object_head (o->store, key, &f, o->err);
+    if (rc == -ENOENT)
+        return 0;
+    *size = f.size;
+    return rc < 0 ? rc : 1;
+}
+
+/* ---- holes ---- */
+
+static int check_mark (struct objects *o, int64_t segment)
+{
+    const struct found *f = find (o, segment);
+    struct object_mark m;
+    uint64_t size = f ? f->size : 0;
+    int there = f != NULL;
+    int rc = object_mark_read (o->root, segment, &m, o->err);
+
+    if (rc < 0 || m.state != OBJECT_WHOLE ||
+        strcmp (m.url, object_store_url (o->store)) != 0)
+        return rc;
+    if (!there || size != m.size)
+        there = look (o, segment, &size);
+    if (there < 0)
+        return there;
+    if (there && size == m.size) {
+        o->ret->objects++;
+        o->ret->bytes += size;
+        return 0;
+    }
+    o->ret->holes++;
+    say (o, "segment %lld counts as stored in %s, and %s%s", (long long)segment,
+         m.url, there ? "has another size there" : "is not there",
+         !o->opt->repair ? m.evicted ? ": its contents are lost" : ""
+         : m.evicted ? ": its contents are lost, and the next --repair says so "
+                       "to whoever can deliver them again"
+                     : ": it is uploaded again");
+    return o->opt->repair ? object_mark_drop (o->root, segment, o->err) : 0;
+}
+
+static int check_marks (struct objects *o)
+{
+    int64_t *numbers = NULL;
+    size_t n = 0;
+    int rc = object_mark_list (o->root, false, &numbers, &n, o->err);
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = check_mark (o, numbers[i]);
+    free (numbers);
+    return rc;
+}
+
+/* ---- orphans ---- */
+
+static int check_orphan (struct objects *o, const struct found *f)
+{
+    char key[OBJECT_KEY_MAX + 1], path[PATH_MAX];
+    struct object_mark m;
+    uint64_t size;
+    int rc = object_mark_read (o->root, f->segment, &m, o->err);
+
+    // what is collected is deleted by the next service
+    if (rc < 0 || m.state == OBJECT_WHOLE || m.state == OBJECT_GONE)
+        return rc;
+    store_segment_path (o->root, f->segment, path);
+    if (access (path, F_OK) == 0) {
+        o->ret->unmarked++;
+        return 0;
+    }
+    if ((rc = look (o, f->segment, &size)) <= 0)
+        return rc;
+    o->ret->orphans++;
+    PRINT (key, "%s%08lld", o->prefix, (long long)f->segment);
+    say (o, "%s/%s has no segment here%s", object_store_url (o->store), key,
+         o->opt->delete_orphans ? ": it is deleted" : "");
+    return o->opt->delete_orphans ? object_delete (o->store, key, o->err) : 0;
+}
+
+/* ---- uploads that nobody goes on with ---- */
+
+static int on_upload (void *arg, const char *key, const char *upload)
+{
+    struct objects *o = arg;
+    struct object_mark m = { .state = OBJECT_UNMARKED };
+    int64_t segment;
+    int rc = 0;
+
+    if (segment_of (o, key, &segment))
+        rc = object_mark_read (o->root, segment, &m, o->err);
+    if (rc < 0 || strcmp (m.upload, upload) == 0)
+        return rc;
+    o->ret->uploads++;
+    say (o, "%s/%s: an upload was begun, and nobody goes on with it%s",
+         object_store_url (o->store), key,
+         o->opt->repair ? ": it is given up" : "");
+    return o->opt->repair ? object_abort (o->store, key, upload, o->err) : 0;
+}
+
+/* ---- all ---- */
+
+static int check_all (struct objects *o)
+{
+    char id[ROOT_ID_SIZE];
+    int rc = root_read_id (o->root, id, o->err);
+
+    if (rc < 0)
+        return rc;
+    PRINT (o->prefix, "%s/segments/", id);
+    rc = object_list (o->store, o->prefix, on_object, o, o->err);
+    if (rc == 0 && o->n > 0)
+        qsort (o->list, o->n, sizeof (*o->list), compare);
+    if (rc == 0)
+        rc = check_marks (o);
+    for (size_t i = 0; i < o->n && rc == 0; i++)
+        rc = check_orphan (o, &o->list[i]);
+    return rc < 0 ? rc : object_list_uploads (o->store, o->prefix, on_upload, o,
+                                              o->err);
+}
+
+int check_objects (const char *root, const struct check_objects_options *opt,
+                   struct check_report *report,
+                   struct check_objects_report *ret, struct err *err)
+{
+    struct objects o = { .root = root, .opt = opt, .report = report,
+                         .ret = ret, .err = err };
+    int lock = root_lock (root, false, err), rc;
+
+    *ret = (struct check_objects_report){ .objects = 0 };
+    if (lock < 0)
+        return lock;
+    if ((rc = object_store_open (&opt->store, &o.store, err)) == 0)
+        rc = check_all (&o);
+    object_store_close (o.store);
+    free (o.list);
+    (void)close (lock);
+    return rc;
+}

@@ -1,0 +1,225 @@
+/* aggregator/store/segment.c - a segment to read from, here or in an object store
+ */
+#include "store/segment.h"
+
+#include "object_store/object_store.h"
+#include "store/fileio.h"
+#include "store/object_mark.h"
+#include "store/record.h"
+#include "store/root.h"
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define IDLE_MAX 32             // connections that are kept
+#define QUICK_TRIES 2
+#define QUICK_SILENCE_S 5
+
+struct segments {
+    char *root;
+    enum segments_how how;
+    pthread_mutex_t lock;       // of all below
+    struct object_store *idle[IDLE_MAX];
+    size_t n;
+    bool failed;                // the last question: then each is asked once
+    struct err why;
+};
+
+int segments_create (const char *root, struct segments **ret, struct err *err)
+{
+    struct segments *s = calloc (1, sizeof (*s));
+
+    if (!s || !(s->root = strdup (root))) {
+        free (s);
+        return err_set (err, ENOMEM, "no memory to read segments");
+    }
+    (void)pthread_mutex_init (&s->lock, NULL);
+    *ret = s;
+    return 0;
+}
+
+void segments_destroy (struct segments *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n; i++)
+        object_store_close (s->idle[i]);
+    (void)pthread_mutex_destroy (&s->lock);
+    free (s->root);
+    free (s);
+}
+
+void segments_ask (struct segments *s, enum segments_how how)
+{
+    s->how = how;
+}
+
+void segments_why (struct segments *s, struct err *err)
+{
+    (void)pthread_mutex_lock (&s->lock);
+    (void)err_set (err, EREMOTEIO, "%s", s->why.text);
+    (void)pthread_mutex_unlock (&s->lock);
+}
+
+/* ---- a segment ---- */
+
+int segment_open (struct segments *of, int64_t number, struct segment *ret,
+                  struct err *err)
+{
+    char path[PATH_MAX];
+
+    *ret = (struct segment){ .of = of, .number = number };
+    store_segment_path (of->root, number, path);
+    ret->fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    return ret->fd < 0 ? err_sys (err, errno, "cannot open %s", path) : 0;
+}
+
+void segment_close (struct segment *f)
+{
+    fileio_close (f->fd);
+    free (f->ahead);
+    *f = (struct segment)SEGMENT_NONE;
+}
+
+void segment_forget (struct segment *f)
+{
+    f->n = 0;
+}
+
+/* A hole alone says nothing: a copy of a root may have some where there are
+ * zeros.  Without a hole, what was read before this is right, whatever has been
+ * let go since.
+ */
+bool segment_is_far (struct segment *f, uint64_t n, uint64_t at)
+{
+    struct object_mark mark;
+    off_t hole = f->of && n > 0 ? lseek (f->fd, (off_t)at, SEEK_HOLE) : -1;
+
+    if (hole < 0 || (uint64_t)hole >= at + n)
+        return false;
+    if (!f->far && object_mark_read (f->of->root, f->number, &mark, NULL) == 0)
+        f->far = mark.evicted;
+    return f->far;
+}
+
+/* ---- the store ---- */
+
+static int connect_to (struct segments *s, bool failed, struct object_store **ret,
+                       struct err *err)
+{
+    struct object_place place;
+    struct object_options opt = {
+        .url = place.url, .endpoint = place.endpoint, .region = place.region,
+        .tries = failed ? 1 : s->how == SEGMENTS_HURRY ? QUICK_TRIES : 0,
+        .silence_s = s->how == SEGMENTS_HURRY ? QUICK_SILENCE_S : 0,
+    };
+    int rc = object_place_read (s->root, &place, err);
+
+    opt.ca_file = *place.ca_file ? place.ca_file : NULL;
+    opt.proxy = *place.proxy ? place.proxy : NULL;
+    return rc < 0 ? rc : object_store_open (&opt, ret, err);
+}
+
+/* *once: it asks once only, and is not kept. */
+static int take_client (struct segments *s, struct object_store **ret,
+                        bool *once, struct err *err)
+{
+    *ret = NULL;
+    (void)pthread_mutex_lock (&s->lock);
+    *once = s->failed;
+    if (s->n > 0 && !*once)
+        *ret = s->idle[--s->n];
+    (void)pthread_mutex_unlock (&s->lock);
+    return *ret ? 0 : connect_to (s, *once, ret, err);
+}
+
+static void give_back (struct segments *s, struct object_store *client,
+                       bool once, int rc, const struct err *err)
+{
+    (void)pthread_mutex_lock (&s->lock);
+    s->failed = rc < 0;
+    if (rc < 0)
+        s->why = *err;
+    if (rc == 0 && !once && s->n < IDLE_MAX) {
+        s->idle[s->n++] = client;
+        client = NULL;
+    }
+    (void)pthread_mutex_unlock (&s->lock);
+    object_store_close (client);
+}
+
+static int ask (struct segment *f, void *out, size_t n, uint64_t at)
+{
+    char id[ROOT_ID_SIZE], key[OBJECT_MARK_KEY_MAX];
+    struct object_store *client = NULL;
+    struct err err = { "" };
+    bool once = false;
+    int rc = f->of->how == SEGMENTS_HERE
+                 ? err_set (&err, EREMOTEIO, "the store is not asked")
+                 : root_read_id (f->of->root, id, &err);
+
+    if (rc == 0)
+        rc = take_client (f->of, &client, &once, &err);
+    if (rc == 0) {
+        object_mark_key (id, f->number, key);
+        rc = object_get (client, key, at, out, n, &err);
+    }
+    if (rc < 0)
+        (void)err_prefix (&err, rc, "segment %lld is not here any more",
+                          (long long)f->number);
+    give_back (f->of, client, once, rc, &err);
+    return rc < 0 ? -EREMOTEIO : 0;
+}
+
+/* How much to ask for: reads that follow each other get twice as much each time.
+ */
+static size_t choose (struct segment *f, size_t n, uint64_t at)
+{
+    uint64_t end = f->at + f->n;
+    bool follows = f->n > 0 && at >= end && at - end <= RECORD_MAX;
+    size_t most = f->until > at ? (size_t)(f->until - at) : n;
+
+    f->window = follows ? 2 * f->window : n;
+    if (f->window > SEGMENT_AHEAD_MAX)
+        f->window = SEGMENT_AHEAD_MAX;
+    if (most > f->window)
+        most = f->window;
+    return most > n ? most : n;
+}
+
+static int read_far (struct segment *f, void *out, size_t n, uint64_t at)
+{
+    size_t wanted;
+    void *more;
+    int rc;
+
+    if (at >= f->at && n <= f->n && at - f->at <= f->n - n) {
+        memcpy (out, (const char *)f->ahead + (at - f->at), n);
+        return 0;
+    }
+    wanted = choose (f, n, at);
+    if (!(more = realloc (f->ahead, wanted)))
+        return -ENOMEM;
+    f->ahead = more;
+    f->n = 0;
+    if ((rc = ask (f, f->ahead, wanted, at)) < 0)
+        return rc;
+    f->at = at;
+    f->n = wanted;
+    memcpy (out, f->ahead, n);
+    return 0;
+}
+
+int segment_read (struct segment *f, void *out, size_t n, uint64_t at)
+{
+    int rc = fileio_pread_all (f->fd, out, n, (off_t)at);
+
+    return rc < 0 || !segment_is_far (f, n, at) ? rc
+                                                : read_far (f, out, n, at);
+}

@@ -1,0 +1,461 @@
+/* aggregator/uploads/uploads.c - the segments of a root, as objects in a store */
+#include "uploads/uploads.h"
+
+#include "uploads/cache.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "base/vec.h"
+#include "store/fileio.h"
+#include "store/object_mark.h"
+#include "store/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOK_NS (5 * NS_PER_S)          // between looks for collected segments
+
+struct waiting {
+    struct store_extent segment;
+    int64_t since_ns;           // when it was written to for the last time
+};
+
+struct uploads {
+    char *root, id[ROOT_ID_SIZE];
+    struct object_store *store;
+    pthread_t thread;
+    atomic_bool stop;
+    int64_t offered;            // the last segment that was
+    struct cache cache;
+    struct cache_state cached;  // of the thread
+    // below: under the lock
+    pthread_mutex_t lock;
+    pthread_cond_t more;        // to do, or stop
+    struct waiting *list;       // in order; the first one is under way
+    size_t n;
+    struct uploads_state state;
+};
+
+/* One segment on its way. */
+struct carried {
+    struct uploads *u;
+    int64_t segment;
+    struct object_mark mark;
+};
+
+/* ---- one segment ---- */
+
+static int set_mark (struct carried *c, enum object_mark_state state,
+                     struct err *err)
+{
+    c->mark.state = state;
+    return object_mark_set (c->u->root, c->segment, &c->mark, err);
+}
+
+static int note_upload (void *arg, const char *upload, struct err *err)
+{
+    struct carried *c = arg;
+
+    PRINT (c->mark.upload, "%s", upload);
+    return set_mark (c, OBJECT_BEGUN, err);
+}
+
+static int put_or_check (struct carried *c, struct object_file *f,
+                         struct err *err)
+{
+    struct object_facts there;
+    int rc = object_head (c->u->store, f->key, &there, err);
+
+    if (rc == 0) {
+        rc = object_check_file (c->u->store, f, err);
+        return rc != -EBADMSG ? rc
+                   : err_set (err, EEXIST, "%s/%s has other bytes than segment "
+                              "%lld: does another root have the id of this one?",
+                              uploads_url (c->u), f->key, (long long)c->segment);
+    }
+    if (rc != -ENOENT || (rc = set_mark (c, OBJECT_BEGUN, err)) < 0)
+        return rc;
+    return object_put_file (c->u->store, f, err);
+}
+
+/* Write it, unless it is there.  -EEXIST: with other bytes. */
+static int put (struct carried *c, int fd, uint64_t size, struct err *err)
+{
+    char key[OBJECT_MARK_KEY_MAX];
+    struct object_file f = { .key = key, .fd = fd, .size = size,
+                             .begun = note_upload, .arg = c };
+    int rc;
+
+    object_mark_key (c->u->id, c->segment, key);
+    PRINT (f.upload, "%s", c->mark.upload);
+    rc = put_or_check (c, &f, err);
+    PRINT (c->mark.etag, "%s", f.etag);
+    c->mark.upload[0] = '\0';
+    return rc < 0 ? rc : set_mark (c, OBJECT_WHOLE, err);
+}
+
+/* What is not all here is never written there. */
+static int put_whole (struct carried *c, const struct store_extent *e, int fd,
+                      struct err *err)
+{
+    int rc = cache_adopt (&c->u->cache, e, fd, err);
+
+    if (rc == -EBADMSG)         // to try again is no use
+        return -EEXIST;
+    return rc == 0 ? put (c, fd, e->end, err) : rc < 0 ? rc : 0;
+}
+
+/* Carry a segment: 0: it is there; 1: there is none any more. */
+static int carry (struct uploads *u, const struct store_extent *e,
+                  struct err *err)
+{
+    struct carried c = { .u = u, .segment = e->segment };
+    const char *url = uploads_url (u);
+    char path[PATH_MAX];
+    int rc = object_mark_read (u->root, e->segment, &c.mark, err), fd;
+
+    if (rc < 0 || c.mark.state == OBJECT_GONE)
+        return rc < 0 ? rc : 1;
+    if (strcmp (c.mark.url, url) != 0 || c.mark.size != e->end)
+        c.mark = (struct object_mark){ .size = e->end };
+    if (c.mark.state == OBJECT_WHOLE)
+        return 0;
+    PRINT (c.mark.url, "%s", url);
+    store_segment_path (u->root, e->segment, path);
+    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return errno == ENOENT ? 1 : err_sys (err, errno, "cannot open %s",
+                                              path);
+    rc = put_whole (&c, e, fd, err);
+    (void)close (fd);
+    return rc == -ESTALE ? 1 : rc;
+}
+
+/* ---- collected segments ---- */
+
+static int delete_object (struct uploads *u, int64_t segment, struct err *err)
+{
+    char key[OBJECT_MARK_KEY_MAX];
+    struct object_mark mark;
+    int rc = object_mark_read (u->root, segment, &mark, err);
+
+    object_mark_key (u->id, segment, key);
+    if (rc == 0 && *mark.upload)
+        rc = object_abort (u->store, key, mark.upload, err);
+    if (rc == 0)
+        rc = object_delete (u->store, key, err);
+    return rc < 0 ? rc : object_mark_drop (u->root, segment, err);
+}
+
+static int delete_collected (struct uploads *u, struct err *err)
+{
+    int64_t *numbers = NULL;
+    size_t n = 0;
+    int rc = object_mark_list (u->root, true, &numbers, &n, err);
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if ((rc = delete_object (u, numbers[i], err)) == 0) {
+            (void)pthread_mutex_lock (&u->lock);
+            u->state.deleted++;
+            (void)pthread_mutex_unlock (&u->lock);
+        }
+    }
+    free (numbers);
+    return rc;
+}
+
+/* ---- the thread ---- */
+
+/* Wait for work, at most so long; false: it is to stop. */
+static bool wait_for_work (struct uploads *u, int64_t ns, bool failed)
+{
+    int64_t until = clock_mono_ns () + ns;
+    struct timespec t = { until / NS_PER_S, (long)(until % NS_PER_S) };
+    int rc = 0;
+
+    (void)pthread_mutex_lock (&u->lock);
+    while (rc == 0 && !atomic_load (&u->stop) && (failed || u->n == 0))
+        rc = pthread_cond_timedwait (&u->more, &u->lock, &t);
+    (void)pthread_mutex_unlock (&u->lock);
+    return !atomic_load (&u->stop);
+}
+
+static bool first_of (struct uploads *u, struct store_extent *ret)
+{
+    bool any;
+
+    (void)pthread_mutex_lock (&u->lock);
+    if ((any = u->n > 0))
+        *ret = u->list[0].segment;
+    (void)pthread_mutex_unlock (&u->lock);
+    return any;
+}
+
+/* What came of the first one.  If it failed, the others are tried before it is
+ * tried again: it may be the only one that cannot be read.
+ */
+static void take_off (struct uploads *u, const struct store_extent *e, int rc)
+{
+    struct uploads_state *s = &u->state;
+    struct waiting first = u->list[0];
+
+    memmove (u->list, u->list + 1, (u->n - 1) * sizeof (*u->list));
+    if (rc < 0 && rc != -EEXIST) {
+        u->list[u->n - 1] = first;
+        return;
+    }
+    u->n--;
+    s->waiting_bytes -= e->end;
+    s->stored += rc == 0;
+    s->stored_bytes += rc == 0 ? e->end : 0;
+    s->conflicts += rc == -EEXIST;
+}
+
+/* The same for the status; (e is NULL) of deletions. */
+static void note (struct uploads *u, const struct store_extent *e, int rc,
+                  const struct err *err)
+{
+    struct uploads_state *s = &u->state;
+
+    (void)pthread_mutex_lock (&u->lock);
+    s->error = rc < 0 && rc != -EEXIST ? -rc : 0;
+    PRINT (s->why, "%s", s->error ? err->text : "");
+    if (rc == -EEXIST)
+        PRINT (s->conflict, "%s", err->text);
+    if (e)
+        take_off (u, e, rc);
+    (void)pthread_mutex_unlock (&u->lock);
+}
+
+/* Make room here; what the store has lost is uploaded again. */
+static int make_room (struct uploads *u, struct err *err)
+{
+    struct waiting lost = { .since_ns = clock_wall_ns () };
+    int rc = cache_trim (&u->cache, &u->cached, &lost.segment, err);
+
+    (void)pthread_mutex_lock (&u->lock);
+    if (rc == 1 && vec_push (&u->list, &u->n, &lost, sizeof (lost)) == 0) {
+        u->state.waiting_bytes += lost.segment.end;
+        u->state.lost++;
+    }
+    u->state.local_bytes = u->cached.local;
+    u->state.evicted = u->cached.evicted;
+    u->state.linked = u->cached.linked;
+    (void)pthread_mutex_unlock (&u->lock);
+    return rc < 0 ? rc : 0;
+}
+
+/* Who may not delete may write all the same. */
+static int do_some (struct uploads *u)
+{
+    struct err err = { "" }, why = { "" };
+    int deleted = delete_collected (u, &why), rc;
+    struct store_extent e;
+
+    if (deleted == 0)
+        deleted = make_room (u, &why);
+    if (!first_of (u, &e)) {
+        note (u, NULL, deleted, &why);
+        return deleted;
+    }
+    rc = carry (u, &e, &err);
+    note (u, &e, rc, &err);
+    if (rc >= 0 && deleted < 0)
+        note (u, NULL, deleted, &why);
+    return rc == -EEXIST ? 0 : rc;
+}
+
+static void *run (void *arg)
+{
+    int64_t again_ns = UPLOADS_AGAIN_FIRST_NS, pause_ns;
+    struct uploads *u = arg;
+    int rc;
+
+    do {
+        pause_ns = LOOK_NS;
+        if ((rc = do_some (u)) < 0) {
+            pause_ns = again_ns;
+            again_ns = again_ns < UPLOADS_AGAIN_MAX_NS / 2
+                           ? 2 * again_ns : UPLOADS_AGAIN_MAX_NS;
+        } else {
+            again_ns = UPLOADS_AGAIN_FIRST_NS;
+        }
+    } while (wait_for_work (u, pause_ns, rc < 0));
+    return NULL;
+}
+
+/* ---- its life ---- */
+
+/* What was let go is only in the former store. */
+static int check_place (struct uploads *u, struct err *err)
+{
+    struct object_mark m = { .evicted = false };
+    struct object_place former;
+    int64_t *numbers = NULL;
+    size_t n = 0;
+    int rc = object_place_read (u->root, &former, NULL);
+
+    if (rc < 0 || strcmp (former.url, uploads_url (u)) == 0)
+        return 0;
+    rc = object_mark_list (u->root, false, &numbers, &n, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = object_mark_read (u->root, numbers[i], &m, err);
+        if (rc == 0 && m.evicted)
+            rc = err_set (err, EEXIST, "segment %lld is only in %s, which has "
+                          "to be the store of this root",
+                          (long long)numbers[i], m.url);
+    }
+    free (numbers);
+    return rc;
+}
+
+static int start (struct uploads *u, const struct object_options *opt,
+                  uint64_t cache_size, struct err *err)
+{
+    struct object_options own = *opt;
+    int rc;
+
+    own.cancel = &u->stop;
+    if ((rc = object_store_open (&own, &u->store, err)) < 0 ||
+        (rc = root_read_id (u->root, u->id, err)) < 0 ||
+        (rc = check_place (u, err)) < 0 ||
+        (rc = object_mark_begin (u->root, err)) < 0 ||
+        (rc = object_place_write (u->root, &own, u->store, err)) < 0)
+        return rc;
+    u->cache = (struct cache){ .root = u->root, .id = u->id, .store = u->store,
+                               .most = cache_size, .stop = &u->stop };
+    rc = thread_start (&u->thread, run, u);
+    return rc < 0 ? err_sys (err, -rc, "cannot start a thread") : 0;
+}
+
+static void init_lock (struct uploads *u)
+{
+    pthread_condattr_t attr;
+
+    (void)pthread_condattr_init (&attr);
+    (void)pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init (&u->more, &attr);
+    (void)pthread_condattr_destroy (&attr);
+    (void)pthread_mutex_init (&u->lock, NULL);
+}
+
+static void destroy (struct uploads *u)
+{
+    object_store_close (u->store);
+    (void)pthread_cond_destroy (&u->more);
+    (void)pthread_mutex_destroy (&u->lock);
+    free (u->list);
+    free (u->root);
+    free (u);
+}
+
+int uploads_start (const char *root, const struct object_options *opt,
+                   uint64_t cache_size, struct uploads **ret, struct err *err)
+{
+    struct uploads *u = calloc (1, sizeof (*u));
+    int rc;
+
+    if (!u || !(u->root = strdup (root))) {
+        free (u);
+        return err_set (err, ENOMEM, "no memory for uploads");
+    }
+    init_lock (u);
+    if ((rc = start (u, opt, cache_size, err)) < 0)
+        destroy (u);
+    else
+        *ret = u;
+    return rc;
+}
+
+void uploads_stop (struct uploads *u)
+{
+    if (!u)
+        return;
+    (void)pthread_mutex_lock (&u->lock);
+    atomic_store (&u->stop, true);
+    (void)pthread_cond_signal (&u->more);
+    (void)pthread_mutex_unlock (&u->lock);
+    (void)pthread_join (u->thread, NULL);
+    destroy (u);
+}
+
+/* ---- the loop's side ---- */
+
+static int offer (void *arg, const struct store_extent *e)
+{
+    struct uploads *u = arg;
+    struct waiting w = { *e, clock_wall_ns () };
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (e->end > 0) {
+        store_segment_path (u->root, e->segment, path);
+        if (stat (path, &st) == 0)
+            w.since_ns = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
+        if (vec_push (&u->list, &u->n, &w, sizeof (w)) < 0)
+            return -ENOMEM;
+        u->state.waiting_bytes += e->end;
+    }
+    u->offered = e->segment;
+    return 0;
+}
+
+int uploads_offer (struct uploads *u, const struct store *s)
+{
+    int rc;
+
+    (void)pthread_mutex_lock (&u->lock);
+    rc = store_each_sealed (s, u->offered, offer, u);
+    if (u->n > 0)
+        (void)pthread_cond_signal (&u->more);
+    (void)pthread_mutex_unlock (&u->lock);
+    return rc;
+}
+
+void uploads_state (struct uploads *u, struct uploads_state *ret)
+{
+    (void)pthread_mutex_lock (&u->lock);
+    *ret = u->state;
+    ret->waiting = u->n;
+    ret->since_ns = 0;
+    for (size_t i = 0; i < u->n; i++) {
+        if (i == 0 || u->list[i].since_ns < ret->since_ns)
+            ret->since_ns = u->list[i].since_ns;
+    }
+    (void)pthread_mutex_unlock (&u->lock);
+}
+
+const char *uploads_url (const struct uploads *u)
+{
+    return object_store_url (u->store);
+}
+
+void uploads_add_status (struct uploads *u, struct json *status)
+{
+    struct json *j = json_add_object (status, "store");
+    char since[CLOCK_TEXT_MAX] = "";
+    struct uploads_state s;
+
+    uploads_state (u, &s);
+    if (s.since_ns > 0)
+        clock_text (s.since_ns, since);
+    json_add_text (j, "url", uploads_url (u));
+    json_add_int (j, "stored", (int64_t)s.stored);
+    json_add_int (j, "stored_bytes", (int64_t)s.stored_bytes);
+    json_add_int (j, "waiting", (int64_t)s.waiting);
+    json_add_int (j, "waiting_bytes", (int64_t)s.waiting_bytes);
+    json_add_nonempty (j, "since", since);
+    json_add_int (j, "local_bytes", (int64_t)s.local_bytes);
+    json_add_int (j, "cache_bytes", (int64_t)u->cache.most);
+    json_add_int (j, "evicted", (int64_t)s.evicted);
+    json_add_int (j, "linked", (int64_t)s.linked);
+    json_add_int (j, "lost", (int64_t)s.lost);
+    json_add_int (j, "deleted", (int64_t)s.deleted);
+    json_add_int (j, "conflicts", (int64_t)s.conflicts);
+    json_add_nonempty (j, "why", *s.why ? s.why : s.conflict);
+}

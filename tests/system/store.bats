@@ -1,0 +1,394 @@
+#!/usr/bin/env bats
+# tests/system/store.bats - the segments of a service, in an object store.  In the
+# build with fault points a segment has 64 KiB.
+
+load service_helper
+load store_helper
+
+eval "run_$(declare -f setup)"      # run_helper.bash's, under another name
+
+setup ()
+{
+    run_setup
+    start_store
+}
+
+teardown ()
+{
+    stop_store
+    kill_all
+}
+
+# store_says NAME: of the service's status
+store_says ()
+{
+    "$ROLLCALL" status --json root | python3 -c '
+import json, sys
+store = json.load(sys.stdin)["daemons"][0]["status"]["store"]
+print(store[sys.argv[1]] if store[sys.argv[1]] is not None else "")' "$1"
+}
+
+store_is ()                         # NAME VALUE
+{
+    [ "$(store_says "$1")" = "$2" ]
+}
+
+# deliver JOB [OPTION of the maker]...: several segments
+deliver ()
+{
+    local job=$1
+
+    shift
+    rm -rf "$job"
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 600 --extras "$@" "$job"
+    run agent --once --raw --job "$job" "$job"
+    expect_status 0
+}
+
+sealed ()                           # the paths of all but the last segment
+{
+    find root/segments -type f -size +0 | sort | sed '$d'
+}
+
+# all_stored: each sealed segment is in the store, byte by byte, and nothing waits
+all_stored ()
+{
+    local path n=0
+
+    # the last one is sealed when the next one is begun
+    as_sealed () { store_is stored "$(sealed | wc -l)" && store_is waiting 0; }
+    LIMIT=120 eventually as_sealed || fail "$(store_says why)" || return
+    for path in $(sealed); do
+        object check "$(cat root/id)/segments/${path##*/}" "$path"
+        expect_status 0
+        n=$((n + 1))
+    done
+    [ "$n" -ge 3 ] || fail "only $n segments were sealed"
+}
+
+fsck_store ()                       # [OPTION]...
+{
+    run "$ROLLCALL" fsck aggregator --store "$STORE" "$@" root
+}
+
+# bats test_tags=faults
+@test "segments go to the store when they are sealed, once" {
+    service --store "$STORE"
+    deliver j
+    all_stored
+    puts=$(counted requests.PUT)
+    [[ "$(cat service.log)" != *testsecret* ]]
+    stop_service
+    service --store "$STORE"
+    all_stored
+    is "PUTs of the next life" 0 $(($(counted requests.PUT) - puts))
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 holes, 0 orphans, 0 uploads"
+}
+
+# bats test_tags=faults
+@test "a store that is away delays nothing, and gets everything later" {
+    stop_proxy
+    service --store "$STORE"
+    deliver j
+    has_failed () { [ -n "$(store_says why)" ]; }
+    eventually has_failed
+    run "$ROLLCALL" status root
+    shows "wait for upload since 20" "$STORE has 0 segments"
+    says service.log event=store-failed
+    start_proxy
+    faults '[{"fault": "500", "times": 2}, {"fault": "slowdown", "times": 2},
+             {"fault": "cut", "method": "PUT", "times": 2},
+             {"fault": "lost-answer", "method": "PUT", "times": 2},
+             {"fault": "cut-answer", "method": "GET", "times": 1}]'
+    all_stored
+    says service.log event=store-back
+    is "no signature was wrong" 0 "$(counted refused.SignatureDoesNotMatch)"
+    stop_service
+}
+
+# bats test_tags=faults
+@test "killed at any time, each segment is there once" {
+    service --store "$STORE"
+    faults '[{"fault": "slow", "rate": 100000, "method": "HEAD"}]'
+    deliver j
+    for i in 1 2 3; do
+        kill_service
+        service --store "$STORE"
+    done
+    faults '[]'
+    all_stored
+    stop_service
+    fsck_store
+    expect_status 0
+}
+
+# bats test_tags=faults
+@test "what the collection empties is deleted there, too" {
+    service --store "$STORE"
+    deliver j
+    deliver k --seed 7
+    all_stored
+    "$ROLLCALL" archive --root root rm j --apply
+    "$ROLLCALL" archive --root root gc --apply --unused 0
+    deleted () { [ "$(store_says deleted)" -ge 1 ]; }
+    eventually deleted
+    none_waits () { [ -z "$(ls root/store/gone)" ]; }
+    eventually none_waits
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 orphans"
+}
+
+# bats test_tags=faults
+@test "holes, orphans and lost uploads are found" {
+    service --store "$STORE"
+    deliver j
+    all_stored
+    stop_service
+    id=$(cat root/id)
+    object rm "$id/segments/00000002"
+    object put "$id/segments/00000099" root/segments/00000001
+    head -c 40000000 /dev/zero >large
+    faults '[{"fault": "cut", "method": "PUT", "skip": 1}]'
+    object --tries 1 put "$id/segments/00000098" large
+    expect_status 1
+    faults '[{"fault": "stale-list"}]'
+    object put "$id/segments/00000097" root/segments/00000001
+    fsck_store
+    expect_status 1
+    shows "segment 2 counts as stored in $STORE, and is not there" \
+        "$id/segments/00000099 has no segment here" "1 hole, 1 orphan, 1 upload"
+    object rm "$id/segments/00000097"
+    faults '[]'
+    fsck_store --repair --delete-orphans
+    expect_status 1
+    service --store "$STORE"
+    all_stored
+    stop_service
+    fsck_store
+    expect_status 0
+}
+
+# bats test_tags=faults
+@test "an object with other bytes is not written over" {
+    service --store "$STORE"
+    deliver j
+    all_stored
+    stop_service
+    id=$(cat root/id)
+    object put "$id/segments/00000001" root/segments/00000002
+    rm -r root/store
+    service --store "$STORE"
+    conflict () { says service.log event=store-conflict; }
+    eventually conflict
+    is conflicts 1 "$(store_says conflicts)"
+    object check "$id/segments/00000001" root/segments/00000002
+    expect_status 0
+    stop_service
+}
+
+@test "what cannot be a store is refused" {
+    run "$AGGREGATOR" --root root --store /var/lib
+    expect_status 73
+    shows "s3://BUCKET/PREFIX is expected"
+    run "$AGGREGATOR" --root root --store s3://bucket --job j
+    expect_status 2
+    run "$AGGREGATOR" --root root --store s3://bucket --store-endpoint \
+        http://user:hidden@host
+    expect_status 73
+    [[ "$output" != *hidden* ]]
+}
+
+@test "the library is loaded by the first request to a store only" {
+    for program in "$ROLLCALL" "$AGGREGATOR" "$AGENT"; do
+        run ldd "$program"
+        [[ "$output" != *libcurl* ]] || fail "$program needs libcurl"
+    done
+    service
+    ! grep libcurl "/proc/$service/maps"
+    stop_service
+}
+
+# deliver job j, and wait until nothing but heads, lists and items is here
+let_go ()
+{
+    service --store "$STORE" --store-after 1s --cache-size 1
+    deliver j
+    went () {
+        [ "$(store_says evicted)" -ge 1 ] && store_is waiting 0 &&
+            [ "$(store_says local_bytes)" -lt 300000 ]
+    }
+    LIMIT=120 eventually went || fail "$(store_says why)"
+}
+
+@test "what was let go is read from the store, by each who reads" {
+    RESULT=root/jobs/j/cluster_analysis_output/analysis.db
+    service
+    deliver j
+    stop_service
+    "$ROLLCALL" build --root root j >/dev/null
+    rows=$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')
+    before=$(du -s --block-size=1 root/segments | cut -f 1)
+    let_go
+    [ "$(du -s --block-size=1 root/segments | cut -f 1)" -lt $((before / 2)) ]
+    run "$ROLLCALL" status root
+    shows "is the limit; "
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    "$ROLLCALL" archive --root root get j 0 back
+    for dir in back/*_ascend_pt; do
+        diff -r -x rollcall.shipment -x .rollcall-job "$dir" "j/${dir##*/}"
+    done
+    stop_service
+    rm -r root/jobs
+    run "$ROLLCALL" build --root root j
+    expect_status 0
+    is "rows" "$rows" "$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')"
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+    shows "are only in the object store"
+    fsck_store
+    expect_status 0
+    run "$ROLLCALL" backup --root root bak
+    expect_status 0
+    run "$ROLLCALL" restore bak again
+    expect_status 0
+    env -u AWS_ENDPOINT_URL "$ROLLCALL" archive --root again verify
+    # the ledger, from what is here
+    rm -r root/ledger.db* root/catalogue.db*
+    run "$ROLLCALL" fsck aggregator --repair root
+    expect_status 1
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    run "$ROLLCALL" jobs --root root
+    shows j
+    run "$ROLLCALL" build --root root j
+    expect_status 0
+    is "rows" "$rows" "$("$ROLLCALL" fsck result "$RESULT" | sed 's/.*: //')"
+}
+
+@test "a store that is away is named by each who needs it" {
+    let_go
+    stop_service
+    stop_proxy
+    run "$ROLLCALL" archive --root root verify
+    expect_status 74
+    shows "segment 1 is not here any more" "s3://bucket/pre"
+    run "$ROLLCALL" archive --root root get j 0 back
+    expect_status 73
+    shows "segment 1 is not here any more"
+    run "$ROLLCALL" build --root root j
+    expect_status 74
+    shows "segment 1 is not here any more"
+    run "$ROLLCALL" backup --root root bak
+    expect_status 74
+    shows "segment 1 is not here any more"
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+    unset AWS_ACCESS_KEY_ID
+    start_proxy
+    run "$ROLLCALL" archive --root root verify
+    shows "segment 1 is not here any more" "AWS_ACCESS_KEY_ID"
+    # a service goes on taking in, and says that it cannot build
+    export AWS_ACCESS_KEY_ID=TESTKEY
+    faults '[{"fault": "500", "method": "GET"}]'
+    service --store "$STORE" --store-after 1s --cache-size 1
+    deliver k --seed 7
+    stop_service
+    faults '[]'
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+}
+
+@test "what is alive in a segment that was let go is copied out of the store" {
+    let_go
+    deliver k --seed 7
+    both () { [ "$(store_says evicted)" -ge 2 ] && store_is waiting 0; }
+    LIMIT=120 eventually both || fail "$(store_says why)"
+    "$ROLLCALL" archive --root root rm j --apply
+    faults '[{"fault": "denied", "method": "DELETE"}]'
+    "$ROLLCALL" archive --root root gc --apply --unused 0
+    refused () { [[ "$(store_says why)" == *AccessDenied* ]]; }
+    eventually refused
+    faults '[]'
+    none_waits () { [ -z "$(ls root/store/gone)" ]; }
+    LIMIT=120 eventually none_waits
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    stop_service
+    fsck_store
+    expect_status 0
+    shows "0 holes, 0 orphans"
+}
+
+@test "an object that was deleted by others is uploaded again before its copy goes" {
+    service --store "$STORE" --store-after 1s
+    deliver j
+    one () { [ "$(store_says stored)" -ge 1 ] && store_is waiting 0; }
+    LIMIT=120 eventually one
+    stop_service
+    object rm "$(cat root/id)/segments/00000001"
+    service --store "$STORE" --store-after 1s --cache-size 1
+    went () { [ "$(store_says evicted)" -ge 1 ]; }
+    LIMIT=120 eventually went || fail "$(store_says why)"
+    is lost 1 "$(store_says lost)"
+    # marks that were removed are found out again
+    stop_service
+    rm -r root/store
+    run "$ROLLCALL" archive --root root verify
+    expect_status 1
+    service --store "$STORE" --store-after 1s --cache-size 1
+    again () { [ -f root/store/00000001 ] && store_is waiting 0; }
+    LIMIT=120 eventually again
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+    stop_service
+    run "$AGGREGATOR" --root root --store s3://bucket/other
+    expect_status 73
+    shows "segment 1 is only in s3://bucket/pre"
+}
+
+# wrong TEXT [OPTION]...: the service says so, and takes in all the same
+wrong ()
+{
+    local text=$1
+
+    shift
+    service --store-after 1s "$@"
+    deliver j --seed "$((++seed))"
+    said () { [[ "$(store_says why)" == *"$text"* ]]; }
+    LIMIT=60 eventually said || fail "$(store_says why)"
+    stop_service
+}
+
+@test "what is wrong with the store is named, and delivery goes on" {
+    seed=0
+    wrong "there is no bucket elsewhere" --store s3://elsewhere/pre
+    faults '[{"fault": "skew", "off": 3600}]'
+    wrong "the clock of this machine is 3" --store "$STORE"
+    faults '[{"fault": "denied"}]'
+    wrong "AccessDenied" --store s3://bucket/theirs
+    faults '[{"fault": "expired", "token": ""}]'
+    wrong "have to be renewed there" --store "$STORE"
+    faults '[]'
+    wrong "127.0.0.1 port 1" --store "$STORE" --store-proxy http://127.0.0.1:1
+    wrong "SSL" --store "$STORE" --store-endpoint "${AWS_ENDPOINT_URL/http/https}"
+    # until the root is full
+    service --store s3://elsewhere --store-after 1s --disk-floor 100%
+    full () { [[ "$("$ROLLCALL" status root)" == *disk-floor*wait*"no bucket"* ]]; }
+    LIMIT=60 eventually full
+    stop_service
+    # all of it is there in the end
+    service --store "$STORE" --store-after 1s
+    none_waits () { store_is waiting 0; }
+    LIMIT=60 eventually none_waits
+    stop_service
+    fsck_store
+    expect_status 0
+    run "$ROLLCALL" archive --root root verify
+    expect_status 0
+}

@@ -1,0 +1,83 @@
+# tests/system/store_helper.bash - an object store with faults
+#
+# From the environment: STORE_SERVER (its module), OBJECT_TOOL, STORE_KIT (tests/kit).
+
+# shellcheck disable=SC2154         # bats sets status, output, BATS_*
+
+# start_store [OPTION of store_proxy.py]...: AWS_ENDPOINT_URL is where; bucket
+# "bucket" is there
+start_store ()
+{
+    command -v python3 >/dev/null || skip "needs python3"
+    command -v node >/dev/null || skip "needs node"
+    [ -d "${STORE_SERVER:?}" ] || skip "needs s3rver of npm: tests/kit/get_s3rver"
+    "$OBJECT_TOOL" --built || skip "needs libcurl"
+    mkdir -p store
+    # not of the processes that have to be gone when a service has ended
+    env -u ROLLCALL_TEST_ID node "$STORE_KIT/s3rver.js" "$STORE_SERVER" "$PWD/store" "$PWD/s3rver.port" \
+        TESTKEY testsecret bucket >s3rver.log 2>&1 3>&- &
+    s3rver=$!
+    LIMIT=60 eventually test -s s3rver.port || fail "$(cat s3rver.log)" || return
+    start_proxy "$@"
+    export AWS_ACCESS_KEY_ID=TESTKEY AWS_SECRET_ACCESS_KEY=testsecret
+    # no test asks the machine that it runs on
+    export AWS_EC2_METADATA_DISABLED=true AWS_SHARED_CREDENTIALS_FILE=$PWD/none
+    unset AWS_SESSION_TOKEN AWS_PROFILE AWS_REGION AWS_DEFAULT_REGION
+    unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY all_proxy
+    STORE=s3://bucket/pre
+}
+
+start_proxy ()
+{
+    rm -f proxy.port
+    env -u ROLLCALL_TEST_ID python3 "$STORE_KIT/store_proxy.py" --key TESTKEY:testsecret --port \
+        "${STORE_PORT:-0}" --upstream "http://127.0.0.1:$(cat s3rver.port)" \
+        --ready proxy.port "$@" >>proxy.log 2>&1 3>&- &
+    proxy=$!
+    LIMIT=60 eventually test -s proxy.port || fail "$(cat proxy.log)" || return
+    STORE_PORT=$(cat proxy.port)
+    export AWS_ENDPOINT_URL=http://127.0.0.1:$STORE_PORT
+    [ "${1:-}" != --tls ] || AWS_ENDPOINT_URL=https://127.0.0.1:$STORE_PORT
+}
+
+stop_store ()                       # in teardown
+{
+    kill ${s3rver:-} ${proxy:-} 2>/dev/null || true
+    wait ${s3rver:-} ${proxy:-} 2>/dev/null || true
+}
+
+# stop_proxy: nobody listens there until start_proxy
+stop_proxy ()
+{
+    kill "$proxy"
+    wait "$proxy" || true
+    proxy=
+}
+
+# faults RULES: as store_proxy.py says
+faults ()
+{
+    python3 -c 'import sys, urllib.request
+urllib.request.urlopen(sys.argv[1] + "/-/faults", sys.argv[2].encode()).read()' \
+        "http://127.0.0.1:$STORE_PORT" "$1"
+}
+
+# counted NAME: how often, since the proxy was started
+counted ()
+{
+    python3 -c 'import json, sys, urllib.request
+counts = json.load(urllib.request.urlopen(sys.argv[1] + "/-/counts"))
+print(counts.get(sys.argv[2], 0))' "http://127.0.0.1:$STORE_PORT" "$1"
+}
+
+# object ARGUMENT...: of object_tool, in the store; sets status and output
+object ()
+{
+    local options=()
+
+    while [[ "$1" == --* ]]; do
+        options+=("$1" "$2")
+        shift 2
+    done
+    run "$OBJECT_TOOL" "${options[@]}" "$STORE" "$@"
+}

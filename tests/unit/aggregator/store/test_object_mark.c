@@ -1,0 +1,89 @@
+/* tests/unit/aggregator/store/test_object_mark.c - which segments are objects */
+#include "aggregator/store/root_check.h"
+#include "store/object_mark.h"
+
+static void test_key (void **state)
+{
+    char key[OBJECT_MARK_KEY_MAX];
+
+    (void)state;
+    object_mark_key ("0123456789abcdef0123456789abcdef", 42, key);
+    assert_string_equal (key,
+                         "0123456789abcdef0123456789abcdef/segments/00000042");
+}
+
+static void test_marks (void **state)
+{
+    struct object_mark m = { .state = OBJECT_BEGUN, .url = "s3://b/p",
+                             .size = 7, .upload = "id" }, now;
+    const struct root *r = *state;
+    int64_t *list = NULL;
+    char path[PATH_MAX];
+    size_t n = 0;
+    FILE *f;
+
+    assert_int_equal (object_mark_list (r->dir, false, &list, &n, NULL), 0);
+    assert_int_equal (n, 0);
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_read (r->dir, 3, &now, NULL), 0);
+    assert_int_equal (now.state, OBJECT_UNMARKED);
+    assert_int_equal (object_mark_set (r->dir, 3, &m, NULL), 0);
+    assert_int_equal (object_mark_read (r->dir, 3, &now, NULL), 0);
+    assert_int_equal (now.state, OBJECT_BEGUN);
+    assert_string_equal (now.url, "s3://b/p");
+    assert_string_equal (now.upload, "id");
+    assert_int_equal (now.size, 7);
+    m = (struct object_mark){ .state = OBJECT_WHOLE, .url = "s3://b", .size = 1 };
+    assert_int_equal (object_mark_set (r->dir, 12, &m, NULL), 0);
+    assert_int_equal (object_mark_read (r->dir, 12, &now, NULL), 0);
+    assert_int_equal (now.state, OBJECT_WHOLE);
+    assert_string_equal (now.upload, "");
+    assert_int_equal (object_mark_list (r->dir, false, &list, &n, NULL), 0);
+    assert_int_equal (n, 2);
+    assert_int_equal (list[0], 3);
+    assert_int_equal (list[1], 12);
+    free (list);
+    // what cannot be parsed says nothing
+    PRINT (path, "%s/store/00000003", r->dir);
+    f = fopen (path, "w");
+    (void)fputs ("{", f);
+    (void)fclose (f);
+    assert_int_equal (object_mark_read (r->dir, 3, &now, NULL), 0);
+    assert_int_equal (now.state, OBJECT_UNMARKED);
+}
+
+/* That a segment was collected stays, until its object is deleted. */
+static void test_collected (void **state)
+{
+    struct object_mark m = { .state = OBJECT_WHOLE, .url = "s3://b" }, now;
+    const struct root *r = *state;
+    int64_t *list = NULL;
+    size_t n = 0;
+
+    // a root without a store notes nothing
+    assert_int_equal (object_mark_condemn (r->dir, 1, NULL), 0);
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_list (r->dir, true, &list, &n, NULL), 0);
+    assert_int_equal (n, 0);
+    assert_int_equal (object_mark_condemn (r->dir, 1, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 1, NULL), 0);
+    assert_int_equal (object_mark_set (r->dir, 1, &m, NULL), -ESTALE);
+    assert_int_equal (object_mark_read (r->dir, 1, &now, NULL), 0);
+    assert_int_equal (now.state, OBJECT_GONE);
+    assert_int_equal (object_mark_list (r->dir, true, &list, &n, NULL), 0);
+    assert_int_equal (n, 1);
+    assert_int_equal (list[0], 1);
+    assert_int_equal (object_mark_drop (r->dir, 1, NULL), 0);
+    assert_int_equal (object_mark_set (r->dir, 1, &m, NULL), 0);
+    free (list);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_key), ROOT_TEST (test_marks),
+        ROOT_TEST (test_collected),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/* tests/unit/aggregator/store/test_segment.c - bytes here, or in an object store */
+#include "aggregator/store/root_check.h"
+#include "common/object_store/http_script.h"
+#include "store/object_mark.h"
+#include "store/record.h"
+#include "store/segment.h"
+
+#include <fcntl.h>
+
+#define BLOCK 4096
+#define BLOCKS 8
+#define DENIED "HTTP/1.1 403 x\r\nConnection: close\r\n\r\n" \
+    "<Error><Code>AccessDenied</Code></Error>"
+#define AWAY "HTTP/1.1 503 x\r\nConnection: close\r\n\r\n"
+
+struct fixture {
+    struct root *r;
+    struct http_script *script;
+    struct segments *of;
+    struct segment f;
+    char bytes[BLOCK * BLOCKS], got[BLOCK * BLOCKS];
+};
+
+/* What the store answers for n bytes of this letter. */
+static char *answer (char letter, size_t n)
+{
+    char *text = malloc (n + 128);
+    int head = snprintf (text, 128, "HTTP/1.1 206 x\r\nContent-Length: %zu\r\n"
+                         "Connection: close\r\n\r\n", n);
+
+    memset (text + head, letter, n);
+    text[(size_t)head + n] = '\0';
+    return text;
+}
+
+/* Segment 7: a block of each letter from 'a' on; all but the first and the last
+ * are holes.
+ */
+static void begin (struct fixture *f, struct root *r, bool marked,
+                   const char *const *answers, size_t n)
+{
+    struct object_mark m = { .state = OBJECT_WHOLE, .url = "s3://bucket/pre",
+                             .size = BLOCK * BLOCKS, .evicted = true };
+    char path[PATH_MAX];
+    FILE *file;
+    int fd;
+
+    memset (f, 0, sizeof (*f));
+    f->r = r;
+    f->script = http_script_start (answers, n);
+    (void)setenv ("AWS_ACCESS_KEY_ID", "ID", 1);
+    (void)setenv ("AWS_SECRET_ACCESS_KEY", "secret", 1);
+    (void)setenv ("AWS_EC2_METADATA_DISABLED", "true", 1);
+    (void)setenv ("no_proxy", "*", 1);
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    PRINT (path, "%s/store/place.json", r->dir);
+    file = fopen (path, "w");
+    (void)fprintf (file, "{\"store\": \"s3://bucket/pre\", \"endpoint\": \"%s\"}",
+                   http_script_endpoint (f->script));
+    (void)fclose (file);
+    for (size_t i = 0; i < BLOCKS; i++)
+        memset (f->bytes + i * BLOCK, 'a' + (int)i, BLOCK);
+    store_segment_path (r->dir, 7, path);
+    fd = open (path, O_RDWR | O_CREAT, 0600);
+    assert_int_equal (write (fd, f->bytes, sizeof (f->bytes)),
+                      sizeof (f->bytes));
+    if (fallocate (fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, BLOCK,
+                   BLOCK * (BLOCKS - 2)) < 0)
+        skip ();                // no file system of an aggregator
+    (void)close (fd);
+    if (marked)
+        assert_int_equal (object_mark_set (r->dir, 7, &m, NULL), 0);
+    assert_int_equal (segments_create (r->dir, &f->of, NULL), 0);
+    assert_int_equal (segment_open (f->of, 7, &f->f, NULL), 0);
+}
+
+static void end (struct fixture *f)
+{
+    segment_close (&f->f);
+    segments_destroy (f->of);
+    http_script_end (f->script);
+}
+
+/* What is here is not asked for; holes of a copied root are zeros. */
+static void test_here (void **state)
+{
+    struct fixture f;
+
+    begin (&f, *state, false, NULL, 0);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, 0), 0);
+    assert_memory_equal (f.got, f.bytes, BLOCK);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, 2 * BLOCK), 0);
+    assert_int_equal (f.got[0], 0);
+    assert_false (segment_is_far (&f.f, BLOCK, 2 * BLOCK));
+    assert_int_equal (segment_read (&f.f, f.got, 1, sizeof (f.bytes)),
+                      -ENODATA);
+    assert_int_equal (http_script_count (f.script), 0);
+    end (&f);
+}
+
+static void test_far (void **state)
+{
+    char *c = answer ('c', BLOCK);
+    const char *answers[] = { c };
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 1);
+    assert_int_equal (segment_read (&f.f, f.got, 100, BLOCK - 100), 0);
+    assert_memory_equal (f.got, f.bytes + BLOCK - 100, 100);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, 2 * BLOCK), 0);
+    assert_memory_equal (f.got, f.bytes + 2 * BLOCK, BLOCK);
+    assert_int_equal (http_script_count (f.script), 1);
+    assert_non_null (strstr (http_script_request (f.script, 0),
+                             "Range: bytes=8192-12287\r\n"));
+    assert_non_null (strstr (http_script_request (f.script, 0),
+                             "/segments/00000007 HTTP"));
+    end (&f);
+    free (c);
+}
+
+/* Reads that follow each other get more at once, but nothing behind what is
+ * wanted.
+ */
+static void test_ahead (void **state)
+{
+    char *b = answer ('b', BLOCK), *cd = answer ('c', 2 * BLOCK);
+    char *efg = answer ('e', 3 * BLOCK);
+    const char *answers[] = { b, cd, efg };
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 3);
+    f.f.until = 7 * BLOCK;
+    for (uint64_t i = 1; i < 7; i++)
+        assert_int_equal (segment_read (&f.f, f.got, BLOCK, i * BLOCK), 0);
+    assert_int_equal (http_script_count (f.script), 3);
+    assert_non_null (strstr (http_script_request (f.script, 1),
+                             "Range: bytes=8192-16383\r\n"));
+    assert_non_null (strstr (http_script_request (f.script, 2),
+                             "Range: bytes=16384-28671\r\n"));
+    end (&f);
+    free (b);
+    free (cd);
+    free (efg);
+}
+
+/* It is said why; after a failure each question is asked once. */
+static void test_away (void **state)
+{
+    static const char *const answers[] = { DENIED, AWAY };
+    struct err err = { "" };
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 2);
+    assert_int_equal (segment_read (&f.f, f.got, 1, BLOCK), -EREMOTEIO);
+    segments_why (f.of, &err);
+    assert_non_null (strstr (err.text, "segment 7 is not here any more"));
+    assert_non_null (strstr (err.text, "AccessDenied"));
+    assert_int_equal (segment_read (&f.f, f.got, 1, BLOCK), -EREMOTEIO);
+    assert_int_equal (http_script_count (f.script), 2);
+    segments_ask (f.of, SEGMENTS_HERE);
+    assert_int_equal (segment_read (&f.f, f.got, 1, BLOCK), -EREMOTEIO);
+    assert_int_equal (http_script_count (f.script), 2);
+    end (&f);
+}
+
+/* What comes with another hash is asked for once more. */
+static void test_hash (void **state)
+{
+    char *bad = answer ('x', BLOCK), *good = answer ('c', BLOCK);
+    const char *answers[] = { bad, good };
+    struct ledger_place p = { .segment = 7, .offset = 2 * BLOCK,
+                              .stored = BLOCK, .size = BLOCK,
+                              .form = FORM_PLAIN };
+    struct record_reader reader;
+    struct digest id;
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 2);
+    assert_int_equal (digest_of (f.bytes + 2 * BLOCK, BLOCK, &id), 0);
+    assert_int_equal (record_reader_init (&reader), 0);
+    assert_int_equal (record_check (&reader, &f.f, &p, &id), 0);
+    assert_int_equal (http_script_count (f.script), 2);
+    record_reader_fini (&reader);
+    end (&f);
+    free (bad);
+    free (good);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_here), ROOT_TEST (test_far), ROOT_TEST (test_ahead),
+        ROOT_TEST (test_away), ROOT_TEST (test_hash),
+    };
+
+    return object_store_is_built ()
+               ? cmocka_run_group_tests (tests, NULL, NULL) : 77;
+}

@@ -1,0 +1,282 @@
+/* tests/unit/aggregator/uploads/test_uploads.c - segments on their way to a store
+ */
+#include "aggregator/ledger/ledger_check.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "common/object_store/http_script.h"
+#include "store/object_mark.h"
+#include "store/store_private.h"
+#include "uploads/uploads.h"
+
+#include <time.h>
+
+#define NOT_THERE "HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n"
+#define NO_KEY "HTTP/1.1 404 x\r\nConnection: close\r\n\r\n" \
+    "<Error><Code>NoSuchKey</Code></Error>"
+#define FINE "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+#define DENIED "HTTP/1.1 403 x\r\nConnection: close\r\n\r\n" \
+    "<Error><Code>AccessDenied</Code></Error>"
+
+struct fixture {
+    struct http_script *script;
+    struct uploads *u;
+    struct uploads_state now;
+    char there[256];            // the answer to HEAD, when it is there
+};
+
+/* A sealed segment with some content: its size. */
+static uint64_t sealed (struct root *r, const char *bytes)
+{
+    uint64_t size;
+
+    (void)enter (r, true_item (bytes, bytes), bytes);
+    size = r->s->committed;
+    assert_int_equal (store_open_next (r->s, NULL), 0);
+    return size;
+}
+
+/* The answer of a store that has segment 1. */
+static void as_there (struct fixture *f, const struct root *r, uint64_t size)
+{
+    char path[PATH_MAX], hex[MD5_HEX_SIZE], *bytes = malloc (size);
+    struct md5 md5;
+    FILE *file;
+
+    store_segment_path (r->dir, 1, path);
+    file = fopen (path, "r");
+    assert_int_equal (fread (bytes, 1, size, file), size);
+    (void)fclose (file);
+    assert_int_equal (digest_md5 (bytes, size, &md5), 0);
+    md5_hex (&md5, hex);
+    PRINT (f->there, "HTTP/1.1 200 OK\r\nContent-Length: %llu\r\nETag: \"%s\""
+           "\r\nConnection: close\r\n\r\n", (unsigned long long)size, hex);
+    free (bytes);
+}
+
+static void begin (struct fixture *f, struct root *r,
+                   const char *const *answers, size_t n)
+{
+    struct object_options opt = { .url = "s3://bucket/pre", .tries = 1,
+                                  .proxy = "" };
+    struct err err;
+
+    (void)setenv ("AWS_ACCESS_KEY_ID", "ID", 1);
+    (void)setenv ("AWS_SECRET_ACCESS_KEY", "secret", 1);
+    (void)setenv ("AWS_EC2_METADATA_DISABLED", "true", 1);
+    f->script = http_script_start (answers, n);
+    opt.endpoint = http_script_endpoint (f->script);
+    assert_int_equal (uploads_start (r->dir, &opt, 0, &f->u, &err), 0);
+}
+
+static void end (struct fixture *f)
+{
+    uploads_stop (f->u);
+    http_script_end (f->script);
+}
+
+/* Until something is so; it may take a pause of the thread. */
+static void until (struct fixture *f, bool (*is_so) (const struct fixture *))
+{
+    struct timespec t = { 0, NS_PER_MS };
+
+    for (unsigned i = 0; i < 60000; i++) {
+        uploads_state (f->u, &f->now);
+        if (is_so (f))
+            return;
+        (void)nanosleep (&t, NULL);
+    }
+    fail_msg ("it never became so");
+}
+
+static bool is_stored (const struct fixture *f)
+{
+    return f->now.stored == 1 && f->now.waiting == 0;
+}
+
+static bool has_failed (const struct fixture *f)
+{
+    return f->now.error != 0;
+}
+
+static bool is_conflict (const struct fixture *f)
+{
+    return f->now.conflicts == 1;
+}
+
+static bool is_deleted (const struct fixture *f)
+{
+    return f->now.deleted == 1;
+}
+
+/* It is sealed and committed, goes there, is looked at, and is marked.  What is
+ * open stays here.  A refusal is tried again.
+ */
+static void test_upload (void **state)
+{
+    struct root *r = *state;
+    struct object_mark m;
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { DENIED, DENIED, NOT_THERE, NO_KEY, FINE,
+                              f.there };
+    uint64_t size = sealed (r, "first");
+
+    (void)enter (r, true_item ("b", "second"), "second");
+    as_there (&f, r, size);
+    begin (&f, r, answers, 6);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, has_failed);
+    assert_int_equal (f.now.error, EACCES);
+    assert_int_equal (f.now.waiting, 1);
+    assert_int_equal (f.now.waiting_bytes, size);
+    assert_true (f.now.since_ns > 0);
+    assert_non_null (strstr (f.now.why, "AccessDenied"));
+    assert_int_equal (uploads_offer (f.u, r->s), 0);    // nothing new
+    until (&f, is_stored);
+    assert_int_equal (f.now.stored_bytes, size);
+    assert_int_equal (f.now.since_ns, 0);
+    assert_string_equal (f.now.why, "");
+    assert_int_equal (http_script_count (f.script), 6);
+    assert_non_null (strstr (http_script_request (f.script, 4),
+                             "/segments/00000001 HTTP"));
+    assert_int_equal (object_mark_read (r->dir, 1, &m, NULL), 0);
+    assert_int_equal (m.state, OBJECT_WHOLE);
+    assert_int_equal (m.size, size);
+    assert_string_equal (m.url, "s3://bucket/pre");
+    end (&f);
+    // the next life asks for nothing
+    begin (&f, r, NULL, 0);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, is_stored);
+    end (&f);
+}
+
+/* An object of that name with other bytes is never written over. */
+static void test_conflict (void **state)
+{
+    static const char *const answers[] = {
+        "HTTP/1.1 200 x\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 200 x\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
+    };
+    struct fixture f = { .u = NULL };
+    struct root *r = *state;
+    struct object_mark m;
+
+    (void)sealed (r, "first");
+    begin (&f, r, answers, 2);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, is_conflict);
+    assert_int_equal (f.now.waiting, 0);
+    assert_non_null (strstr (f.now.conflict, "another root"));
+    assert_int_equal (f.now.error, 0);
+    assert_string_equal (f.now.why, "");
+    assert_int_equal (object_mark_read (r->dir, 1, &m, NULL), 0);
+    assert_int_equal (m.state, OBJECT_UNMARKED);
+    end (&f);
+}
+
+/* What the collection removed goes there, too, and only that. */
+static void test_delete (void **state)
+{
+    static const char *const answers[] = { FINE, FINE };
+    struct object_mark m = { .state = OBJECT_BEGUN, .url = "s3://bucket/pre",
+                             .size = 3, .upload = "id" };
+    struct fixture f = { .u = NULL };
+    struct root *r = *state;
+
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
+    assert_int_equal (object_mark_set (r->dir, 9, &m, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    begin (&f, r, answers, 2);
+    until (&f, is_deleted);
+    assert_non_null (strstr (http_script_request (f.script, 0), "DELETE "));
+    assert_non_null (strstr (http_script_request (f.script, 0),
+                             "/segments/00000008?uploadId=id HTTP"));
+    assert_non_null (strstr (http_script_request (f.script, 1),
+                             "/segments/00000008 HTTP"));
+    assert_int_equal (object_mark_read (r->dir, 8, &m, NULL), 0);
+    assert_int_equal (m.state, OBJECT_UNMARKED);
+    assert_int_equal (object_mark_read (r->dir, 9, &m, NULL), 0);
+    assert_int_equal (m.state, OBJECT_BEGUN);
+    end (&f);
+}
+
+/* Without the right to delete, segments go there all the same. */
+static void test_no_delete (void **state)
+{
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { DENIED, DENIED, NOT_THERE, NO_KEY, FINE, f.there };
+    struct root *r = *state;
+    int64_t *gone = NULL;
+    size_t n = 0;
+
+    as_there (&f, r, sealed (r, "first"));
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    begin (&f, r, answers, 6);
+    until (&f, has_failed);
+    assert_int_equal (uploads_offer (f.u, r->s), 0);
+    until (&f, is_stored);
+    until (&f, has_failed);
+    assert_non_null (strstr (f.now.why, "AccessDenied"));
+    end (&f);
+    assert_int_equal (object_mark_list (r->dir, true, &gone, &n, NULL), 0);
+    assert_int_equal (n, 1);
+    free (gone);
+}
+
+/* Nothing that a commit may take back is offered. */
+static int count (void *arg, const struct store_extent *e)
+{
+    (void)e;
+    ++*(int *)arg;
+    return 0;
+}
+
+static void test_sealed (void **state)
+{
+    struct root *r = *state;
+    int n = 0;
+
+    (void)sealed (r, "first");
+    (void)sealed (r, "second");
+    assert_int_equal (store_each_sealed (r->s, 0, count, &n), 0);
+    assert_int_equal (n, 2);
+    assert_int_equal (store_each_sealed (r->s, 1, count, &n), 0);
+    assert_int_equal (n, 3);
+    r->s->full[0].segment = 2;
+    r->s->nfull = 1;
+    n = 0;
+    assert_int_equal (store_each_sealed (r->s, 0, count, &n), 0);
+    assert_int_equal (n, 1);
+    r->s->nfull = 0;
+}
+
+/* One that is not full is sealed by its age, when nothing waits for a commit. */
+static void test_age (void **state)
+{
+    struct root *r = *state;
+
+    assert_int_equal (store_seal_after (r->s, 0, NULL), 0);
+    (void)enter (r, true_item ("a", "first"), "first");
+    assert_int_equal (store_seal_after (r->s, NS_PER_S * 3600, NULL), 0);
+    r->s->end++;
+    assert_int_equal (store_seal_after (r->s, 0, NULL), 0);
+    r->s->end--;
+    assert_int_equal (r->s->segment, 1);
+    assert_int_equal (store_seal_after (r->s, 0, NULL), 1);
+    assert_int_equal (r->s->segment, 2);
+    assert_int_equal (store_seal_after (r->s, 0, NULL), 0);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_upload), ROOT_TEST (test_conflict),
+        ROOT_TEST (test_delete), ROOT_TEST (test_no_delete),
+        ROOT_TEST (test_sealed), ROOT_TEST (test_age),
+    };
+
+    return object_store_is_built ()
+               ? cmocka_run_group_tests (tests, NULL, NULL) : 77;
+}

@@ -1,0 +1,28 @@
+/* tests/unit/common/object_store/http_script.h - a server that says what it is
+ * told, and remembers what it was asked
+ */
+#ifndef HTTP_SCRIPT_H
+#define HTTP_SCRIPT_H
+
+#include <stddef.h>
+
+#define HTTP_SCRIPT_MAX 16
+
+struct http_script;
+
+/* Answer the i-th request with the i-th text: its bytes from the status line on,
+ * with a Content-Length or "Connection: close"; NULL: the connection is closed.
+ * Behind the last one nobody is answered.
+ */
+struct http_script *http_script_start (const char *const *answers, size_t n);
+const char *http_script_endpoint (const struct http_script *s);
+
+/* The header and the beginning of the body of a request; NULL: it has not come.
+ */
+const char *http_script_request (const struct http_script *s, size_t i);
+
+/* End it, and say how many requests there were; the texts above are freed. */
+size_t http_script_count (struct http_script *s);
+void http_script_end (struct http_script *s);
+
+#endif
