@@ -426,9 +426,31 @@ static int do_pass (struct pass *p, struct err *err)
     return rc;
 }
 
+/* The launcher ends us.  If rank 0 was killed, it could not remove its file: a lock
+ * tells whether it is alive.
+ */
+static void clean_up (char *path)
+{
+    struct err why;
+    struct tree t;
+
+    // FILE is in its build's directory, which is in that of results
+    for (unsigned i = 0; i < 2; i++) {
+        char *slash = strrchr (path, '/');
+
+        if (slash)
+            *slash = '\0';
+    }
+    if (*path && tree_open (&t, path, &why) == 0) {
+        scratch_clean (&t);
+        tree_close (&t);
+    }
+}
+
 int build_member_run (struct team *team, const struct build_member *how,
                       const atomic_bool *cancel, struct err *err)
 {
+    char path[PATH_MAX] = "";   // of the file, if it is here
     struct buf question, answer;
     bool over = false;
     int rc = 0;
@@ -449,7 +471,10 @@ int build_member_run (struct team *team, const struct build_member *how,
         team_get_pass (&w, &p.what);
         rc = w.failed ? err_set (err, EBADMSG, "rank 0 says what is not "
                                  "understood") : do_pass (&p, err);
+        PRINT (path, "%s", p.direct ? p.what.path : "");
     }
+    if (rc == -EINTR)
+        clean_up (path);
     buf_fini (&question);
     buf_fini (&answer);
     return rc;

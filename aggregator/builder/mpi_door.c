@@ -9,8 +9,12 @@
 #include <mpi.h>
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 
+#define SEND_NAP_NS 20000
 #define MPI_DOOR_CPUS 8192      // that a mask has room for
+
+static const atomic_bool *cancelled;
 
 static int outcome (int rc)
 {
@@ -61,12 +65,13 @@ static int find_place (struct mpi_place *ret)
     return rc;
 }
 
-static int door_begin (struct mpi_place *ret)
+static int door_begin (const atomic_bool *cancel, struct mpi_place *ret)
 {
     int level, rc = MPI_Init_thread (NULL, NULL, MPI_THREAD_SERIALIZED, &level);
 
     if (rc != MPI_SUCCESS || level < MPI_THREAD_SERIALIZED)
         return -EIO;
+    cancelled = cancel;
     // a build says itself what failed
     rc = MPI_Comm_set_errhandler (MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     return outcome (rc == MPI_SUCCESS ? find_place (ret) : rc);
@@ -74,10 +79,24 @@ static int door_begin (struct mpi_place *ret)
 
 static int door_send (unsigned to, int tag, const void *bytes, size_t size)
 {
+    const struct timespec nap = { .tv_nsec = SEND_NAP_NS };
+    MPI_Request request;
+    int rc, sent = 0;
+
     if (size > INT_MAX)
         return -EIO;
-    return outcome (MPI_Send (bytes, (int)size, MPI_BYTE, (int)to, tag,
-                              MPI_COMM_WORLD));
+    // MPI_Send would wait for ever for a process that was killed
+    rc = MPI_Isend (bytes, (int)size, MPI_BYTE, (int)to, tag, MPI_COMM_WORLD,
+                    &request);
+    for (;;) {
+        if (rc == MPI_SUCCESS)
+            rc = MPI_Test (&request, &sent, MPI_STATUS_IGNORE);
+        if (rc != MPI_SUCCESS || sent)
+            return outcome (rc);
+        if (atomic_load (cancelled))
+            return -EINTR;
+        (void)nanosleep (&nap, NULL);
+    }
 }
 
 static int door_look (int tag, struct mpi_message *ret)

@@ -6,6 +6,7 @@
 #ifndef ROLLCALL_BUILDER_MPI_DOOR_H
 #define ROLLCALL_BUILDER_MPI_DOOR_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -26,15 +27,18 @@ struct mpi_message {
 };
 
 /* One thread at a time may be in any of these, but it need not be the same one.
- * 0 or -EIO; after a failure the process can only end.
+ * 0, -EIO, or -EINTR once *cancel is true; after a failure the process can only
+ * end.
  */
 struct mpi_door {
     int version;
     /* MPI_Init.  The processes of a host may then all use all processors that the
      * launcher gave to any of them: while one works, the others wait.
      */
-    int (*begin) (struct mpi_place *ret);
-    /* Send; the bytes (less than 2 GiB) may be changed afterwards. */
+    int (*begin) (const atomic_bool *cancel, struct mpi_place *ret);
+    /* Send; the bytes (less than 2 GiB) may be changed afterwards.  A large
+     * message waits for the one who gets it.
+     */
     int (*send) (unsigned to, int tag, const void *bytes, size_t size);
     /* 1: there is a message with this tag, which receive gets; 0: not yet. */
     int (*look) (int tag, struct mpi_message *ret);

@@ -32,6 +32,13 @@ void team_nap (unsigned *us, unsigned most_us)
     (void)nanosleep (&ts, NULL);
 }
 
+/* What MPI says, as a sentence: 'rank' cannot be reached. */
+static int say_trouble (int rc, unsigned rank, struct err *err)
+{
+    return rc == -EINTR ? err_set (err, EINTR, "interrupted")
+                        : err_set (err, EIO, "rank %u cannot be reached", rank);
+}
+
 static int load_door (const char *path, const struct mpi_door **ret,
                       struct err *err)
 {
@@ -59,7 +66,7 @@ int team_begin (const char *door, unsigned said, const atomic_bool *cancel,
     buf_init (&t->in, TEAM_MESSAGE_MAX);
     t->cancel = cancel;
     rc = load_door (door, &t->door, err);
-    if (rc == 0 && t->door->begin (&t->place) < 0)
+    if (rc == 0 && t->door->begin (cancel, &t->place) < 0)
         rc = err_set (err, EIO, "MPI cannot be started");
     if (rc == 0 && !(t->held = calloc (t->place.size, sizeof (*t->held))))
         rc = err_set (err, ENOMEM, "no memory for %u processes", t->place.size);
@@ -107,10 +114,8 @@ static int send_question (struct team *t, enum team_word word,
         buf_put (&b, question->data, question->size);
     if (b.failed || (question && question->failed))
         rc = err_set (err, ENOMEM, "no memory for a message to rank 0");
-    else if (t->door->send (0, TAG_QUESTION, b.data, b.size) < 0)
-        rc = err_set (err, EIO, "rank 0 cannot be reached");
-    else
-        rc = 0;
+    else if ((rc = t->door->send (0, TAG_QUESTION, b.data, b.size)) < 0)
+        rc = say_trouble (rc, 0, err);
     buf_fini (&b);
     return rc;
 }
@@ -128,11 +133,11 @@ static int await_answer (struct team *t, struct buf *answer, struct err *err)
         team_nap (&us, NAP_MOST_US);
     }
     if (rc < 0)
-        return err_set (err, EIO, "rank 0 cannot be reached");
+        return say_trouble (rc, 0, err);
     if (!(room = buf_extend (answer, m.size)))
         return err_set (err, ENOMEM, "no memory for a message of rank 0");
-    return t->door->receive (&m, room) < 0
-               ? err_set (err, EIO, "rank 0 cannot be reached") : 0;
+    rc = t->door->receive (&m, room);
+    return rc < 0 ? say_trouble (rc, 0, err) : 0;
 }
 
 /* Take the outcome off the front of an answer. */
@@ -206,10 +211,8 @@ int team_answer (struct team *t, unsigned to, int rc, const struct buf *answer,
         buf_put (&b, answer->data, answer->size);
     if (b.failed || (answer && answer->failed))
         sent = err_set (err, ENOMEM, "no memory for a message to rank %u", to);
-    else if (t->door->send (to, TAG_ANSWER, b.data, b.size) < 0)
-        sent = err_set (err, EIO, "rank %u cannot be reached", to);
-    else
-        sent = 0;
+    else if ((sent = t->door->send (to, TAG_ANSWER, b.data, b.size)) < 0)
+        sent = say_trouble (sent, to, err);
     buf_fini (&b);
     return sent;
 }
