@@ -15,18 +15,16 @@
 
 #define NAP_MOST_US 1000u       // while members may ask
 
-struct member {
-    bool inside, done;          // of this pass
-};
-
 struct lead {
     struct team_pass pass;
     struct buf settings, order, out;
-    struct member *members;     // by rank
-    unsigned inside;
+    unsigned inside;            // members that are at work
     int rc;                     // the first failure of a member
     struct err why;
 };
+
+static int answer (struct builder *b, struct team_question *q,
+                   struct err *err);
 
 typedef int answer_fn (struct builder *b, struct team_question *q,
                        struct err *err);
@@ -68,21 +66,60 @@ static void lead_destroy (struct builder *b)
     buf_fini (&l->settings);
     buf_fini (&l->order);
     buf_fini (&l->out);
-    free (l->members);
     free (l);
     b->lead = NULL;
 }
 
-/* Let a member begin. */
+/* Let a member begin, which has asked. */
 static int admit (struct builder *b, unsigned rank, struct err *err)
 {
     struct lead *l = b->lead;
 
-    l->members[rank].inside = true;
     l->inside++;
     buf_clear (&l->out);
     team_put_pass (&l->out, &l->pass, &l->settings);
     return team_answer (team_of (b), rank, 0, &l->out, NULL, err);
+}
+
+/* A member asks for work: it waits for the next pass. */
+static int hear_ready (struct builder *b, struct team_question *q,
+                       struct err *err)
+{
+    char version[64];
+    int rc = 0;
+
+    wire_text (&q->in, version, sizeof (version));
+    if (q->in.failed || strcmp (version, ROLLCALL_VERSION) != 0)
+        rc = err_set (err, EPROTO, "rank %u is of another version of rollcall",
+                      q->from);
+    else
+        team_hold (team_of (b), q->from);
+    return rc;
+}
+
+/* All begin before there is anything to be left behind: whoever is alive when
+ * rank 0 is killed knows where its file is.
+ */
+static int admit_all (struct builder *b, struct err *err)
+{
+    const struct mpi_place *place = team_place (team_of (b));
+    struct team_question q;
+    unsigned us = 0;
+    int rc = 0;
+
+    for (unsigned i = 1; i < place->size && rc == 0;) {
+        if (team_unhold (team_of (b), i)) {
+            rc = admit (b, i++, err);
+        } else if (build_is_cancelled (b)) {
+            rc = err_set (err, EINTR, "interrupted");
+        } else if ((rc = team_listen (team_of (b), &q, err)) == 0) {
+            team_nap (&us, NAP_MOST_US);
+        } else if (rc > 0) {
+            rc = q.word == TEAM_READY || b->lead->inside == 0
+                     ? hear_ready (b, &q, err) : answer (b, &q, err);
+        }
+    }
+    return rc;
 }
 
 int lead_begin (struct builder *b, struct err *err)
@@ -92,11 +129,8 @@ int lead_begin (struct builder *b, struct err *err)
     struct lead *l = b->lead = calloc (1, sizeof (*l));
     int rc = 0;
 
-    if (!l || !(l->members = calloc (place->size, sizeof (*l->members)))) {
-        free (l);
-        b->lead = NULL;
-        return err_set (err, ENOMEM, "no memory for %u processes", place->size);
-    }
+    if (!l)
+        return err_set (err, ENOMEM, "no memory for other processes");
     buf_init (&l->settings, TEAM_MESSAGE_MAX);
     buf_init (&l->order, TEAM_MESSAGE_MAX);
     buf_init (&l->out, TEAM_MESSAGE_MAX);
@@ -108,11 +142,7 @@ int lead_begin (struct builder *b, struct err *err)
         rc = make_probe (b, err);
     if (rc == 0)
         rc = remote->settings (b->job->feed_arg, &l->settings, err);
-    for (unsigned i = 1; i < place->size && rc == 0; i++) {
-        if (team_unhold (remote->team, i))
-            rc = admit (b, i, err);
-    }
-    return rc;
+    return rc < 0 ? rc : admit_all (b, err);
 }
 
 bool lead_is_over (const struct builder *b)
@@ -304,7 +334,6 @@ static int hear_done (struct builder *b, struct team_question *q,
     (void)err;
     wire_text (&q->in, text, sizeof (text));
     b->member_rows += wire_u64 (&q->in);
-    l->members[q->from] = (struct member){ .done = true };
     l->inside--;
     if (rc < 0 && (l->rc == 0 || l->rc == -EINTR))
         l->rc = err_set (&l->why, (int)-rc, "%s", text);
@@ -334,33 +363,13 @@ static int answer (struct builder *b, struct team_question *q, struct err *err)
     int rc;
 
     buf_clear (&l->out);
-    if (!l->members[q->from].inside || (needs_file (q->word) && !b->out))
+    if (l->inside == 0 || (needs_file (q->word) && !b->out))
         rc = not_understood (q, &why);
     else if (q->word != TEAM_DONE && build_is_cancelled (b))
         rc = err_set (&why, EINTR, "interrupted");
     else
         rc = answers[q->word](b, q, &why);
     return team_answer (team_of (b), q->from, rc, &l->out, &why, err);
-}
-
-/* A member that has done its part of this pass waits for the next one. */
-static int hear_ready (struct builder *b, struct team_question *q,
-                       struct err *err)
-{
-    char version[64];
-    struct err why;
-
-    wire_text (&q->in, version, sizeof (version));
-    if (q->in.failed || strcmp (version, ROLLCALL_VERSION) != 0) {
-        int rc = err_set (&why, EPROTO, "rank %u is of another version of "
-                          "rollcall", q->from);
-
-        return team_answer (team_of (b), q->from, rc, NULL, &why, err);
-    }
-    if (!b->lead->members[q->from].done)
-        return admit (b, q->from, err);
-    team_hold (team_of (b), q->from);
-    return 0;
 }
 
 int lead_serve (struct builder *b, unsigned *idle, struct err *err)

@@ -21,7 +21,8 @@ struct pass {
     struct team_pass what;
     struct page_port port;
     struct row_file *file;      // NULL: rows are not wanted
-    bool direct;                // into the file itself
+    bool here;                  // the file can be written here ...
+    bool direct;                // ... and rank 0 sees that
     atomic_bool cancel;         // a thread has failed
 };
 
@@ -280,7 +281,8 @@ static int open_pass (struct pass *p, bool *part, struct err *err)
         return rc;
     buf_init (&question, TEAM_MESSAGE_MAX);
     buf_init (&answer, TEAM_MESSAGE_MAX);
-    wire_put_u8 (&question, answer_probe (p));
+    p->here = answer_probe (p);
+    wire_put_u8 (&question, p->here);
     rc = team_ask (p->team, TEAM_SEEN, &question, &answer, err);
     w = wire_reader (answer.data, answer.size);
     p->direct = rc == 0 && wire_u8 (&w);
@@ -471,7 +473,7 @@ int build_member_run (struct team *team, const struct build_member *how,
         team_get_pass (&w, &p.what);
         rc = w.failed ? err_set (err, EBADMSG, "rank 0 says what is not "
                                  "understood") : do_pass (&p, err);
-        PRINT (path, "%s", p.direct ? p.what.path : "");
+        PRINT (path, "%s", p.here ? p.what.path : "");
     }
     if (rc == -EINTR)
         clean_up (path);
