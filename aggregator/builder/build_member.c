@@ -185,7 +185,7 @@ static int read_item (struct member_thread *t, size_t index,
     struct capture c;
     int rc;
 
-    buf_init (&bytes.block, TEAM_READ_MAX);
+    buf_init (&bytes.block, TEAM_MESSAGE_MAX);
     capture_init (&c);
     if (t->part)
         part_begin_capture (t->part, item);
