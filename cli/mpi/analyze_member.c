@@ -1,5 +1,7 @@
 /* cli/mpi/analyze_member.c - captures on a shared file system, read by several
  * processes
+ *
+ * This folder: rollcall build and analyze under mpirun.
  */
 #include "mpi/team_verb.h"
 

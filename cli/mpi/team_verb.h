@@ -1,7 +1,4 @@
-/* cli/mpi/team_verb.h - verbs that several processes of a launch do together
- *
- * This folder: rollcall build and analyze under mpirun.
- */
+/* cli/mpi/team_verb.h - verbs that several processes of a launch do together */
 #ifndef ROLLCALL_CLI_MPI_TEAM_VERB_H
 #define ROLLCALL_CLI_MPI_TEAM_VERB_H
 
