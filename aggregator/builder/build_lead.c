@@ -86,14 +86,19 @@ static int hear_ready (struct builder *b, struct team_question *q,
                        struct err *err)
 {
     char version[64];
+    uint64_t order;
     int rc = 0;
 
     wire_text (&q->in, version, sizeof (version));
+    order = wire_u64 (&q->in);
+    team_hold (team_of (b), q->from);   // it is answered in any case
     if (q->in.failed || strcmp (version, ROLLCALL_VERSION) != 0)
         rc = err_set (err, EPROTO, "rank %u is of another version of rollcall",
                       q->from);
-    else
-        team_hold (team_of (b), q->from);
+    else if (order != team_order (team_of (b)))
+        rc = err_set (err, EPROTO, "rank %u was started with another command "
+                      "line; all processes of a launch build one result",
+                      q->from);
     return rc;
 }
 

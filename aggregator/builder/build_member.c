@@ -461,6 +461,7 @@ int build_member_run (struct team *team, const struct build_member *how,
     buf_init (&answer, TEAM_MESSAGE_MAX);
     build_keep_heap ();
     wire_put_text (&question, ROLLCALL_VERSION);
+    wire_put_u64 (&question, team_order (team));
     while (rc == 0 && !over) {
         struct pass p = { .team = team, .how = how, .cancelled = cancel };
         struct wire w;

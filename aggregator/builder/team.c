@@ -17,6 +17,7 @@ struct team {
     const struct mpi_door *door;
     struct mpi_place place;
     const atomic_bool *cancel;
+    uint64_t order;
     pthread_mutex_t lock;       // over MPI, among a member's threads
     struct buf in;              // of the lead: the question
     bool *held;                 // by rank: a member that waits for work
@@ -54,8 +55,8 @@ static int load_door (const char *path, const struct mpi_door **ret,
     return 0;
 }
 
-int team_begin (const char *door, unsigned said, const atomic_bool *cancel,
-                struct team **ret, struct err *err)
+int team_begin (const char *door, unsigned said, uint64_t order,
+                const atomic_bool *cancel, struct team **ret, struct err *err)
 {
     struct team *t = calloc (1, sizeof (*t));
     int rc;
@@ -65,6 +66,7 @@ int team_begin (const char *door, unsigned said, const atomic_bool *cancel,
     (void)pthread_mutex_init (&t->lock, NULL);
     buf_init (&t->in, TEAM_MESSAGE_MAX);
     t->cancel = cancel;
+    t->order = order;
     rc = load_door (door, &t->door, err);
     if (rc == 0 && t->door->begin (cancel, &t->place) < 0)
         rc = err_set (err, EIO, "MPI cannot be started");
@@ -84,6 +86,11 @@ int team_begin (const char *door, unsigned said, const atomic_bool *cancel,
 const struct mpi_place *team_place (const struct team *t)
 {
     return &t->place;
+}
+
+uint64_t team_order (const struct team *t)
+{
+    return t->order;
 }
 
 void team_forget (struct team *t)

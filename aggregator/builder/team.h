@@ -27,12 +27,16 @@ enum team_word {
     TEAM_READ, TEAM_CAPTURE, TEAM_LEAVES, TEAM_DONE, TEAM_WORDS
 };
 
-/* Load the module and start MPI.  Once *cancel is true, team_ask ends.
+/* What all processes of a team have to be told alike, and this process was. */
+uint64_t team_order (const struct team *t);
+
+/* Load the module and start MPI.  Once *cancel is true, team_ask ends.  'order'
+ * is as team_order: a process that was told something else is refused.
  * -ENOENT: the module cannot be loaded; -EINVAL: the launcher and MPI do not
  * match ('said': processes that the launcher names); -EIO: MPI failed.
  */
-int team_begin (const char *door, unsigned said, const atomic_bool *cancel,
-                struct team **ret, struct err *err);
+int team_begin (const char *door, unsigned said, uint64_t order,
+                const atomic_bool *cancel, struct team **ret, struct err *err);
 
 const struct mpi_place *team_place (const struct team *t);
 

@@ -4,7 +4,7 @@
  * Numbers are little-endian; a text is a u32 length and its bytes.
  *
  *   word     the member says                 the lead answers
- *   READY    version, host                   a pass (struct team_pass), once
+ *   READY    version, u64 team_order         a pass (struct team_pass), once
  *                                            there is one; nothing: it is over
  *   SEEN     u8 wrote the probe, u8 sees     u8 writes to the file itself
  *            the captures

@@ -1,6 +1,8 @@
 /* cli/mpi/team_verb.c - verbs that several processes of a launch do together */
 #include "mpi/team_verb.h"
 
+#include "base/map.h"
+#include "base/texts.h"
 #include "builder/build_member.h"
 #include "job_build/job_member.h"
 #include "run/run.h"
@@ -59,12 +61,17 @@ static bool parent_is_launcher (void)
     return false;
 }
 
-/* How many processes are to do it: Open MPI's mpirun, or srun --mpi=pmix. */
+/* How many processes are to do it: Open MPI's mpirun, or srun --mpi=pmix; of one
+ * program, not of several as in "mpirun A : B".
+ */
 static unsigned launched (void)
 {
+    const char *programs = getenv ("OMPI_NUM_APP_CTX");
     struct world w;
     struct err err;
 
+    if (programs && strcmp (programs, "1") != 0)
+        return 1;
     if (world_from_environment (&w, &err) < 0 || w.size < 2 ||
         !getenv ("PMIX_NAMESPACE") ||
         (strcmp (w.launcher, "open mpi") != 0 &&
@@ -115,6 +122,16 @@ static int follow (const char *name, struct team *t)
     return rc == -EINTR ? EX_TEMPFAIL : complain (name, EX_OSERR, &err);
 }
 
+/* A number for the command line. */
+static uint64_t hash_of (int argc, char **argv)
+{
+    uint64_t hash = 0;
+
+    for (int i = 0; i < argc; i++)
+        hash = map_key (hash, texts_hash (argv[i], strlen (argv[i])));
+    return hash;
+}
+
 int team_verb (const char *name, int (*verb) (int argc, char **argv), int argc,
                char **argv)
 {
@@ -129,7 +146,8 @@ int team_verb (const char *name, int (*verb) (int argc, char **argv), int argc,
     cli_catch_signals ();
     rc = run_module (MPI_MODULE, module, &err);
     if (rc == 0)
-        rc = team_begin (module, n, &cli_cancelled, &t, &err);
+        rc = team_begin (module, n, hash_of (argc, argv), &cli_cancelled, &t,
+                         &err);
     if (rc < 0)
         return complain (name, rc == -ENOENT ? EX_OSFILE : EX_OSERR, &err);
     if (team_place (t)->rank > 0)

@@ -71,6 +71,16 @@ seven_ranks ()                      # ROOT
     run mpirun -np 3 "$ROLLCALL" build --help
     expect_status 0
     is "helps" 1 "$(grep -c '^usage' <<<"$output")"
+    make --ranks 2 --steps 1 --ops 8
+    run mpirun -np 2 sh -c 'exec "$0" analyze -q \
+        -o out.$OMPI_COMM_WORLD_RANK job' "$ROLLCALL"
+    [ "$status" -ne 0 ]
+    shows "rank 1 was started with another command line"
+    run mpirun -np 1 "$ROLLCALL" analyze -q -o one job : \
+        -np 1 "$ROLLCALL" analyze -q -o two job
+    expect_status 0
+    only_results one
+    only_results two
     mkdir empty
     run mpirun -np 2 "$ROLLCALL" analyze empty
     expect_status 66

@@ -26,6 +26,7 @@ static atomic_bool never;
 
 /* What the processes of a case do. */
 static struct {
+    uint64_t orders[2];         // what each was told
     bool sees;                  // the member sees the captures
     int lead_fails, member_fails;       // at the first capture: -errno
     atomic_uint lead_read, member_read, bytes_asked;
@@ -229,7 +230,7 @@ static int build_together (const char *out, struct digest *rows,
     int rc;
 
     for (unsigned i = 0; i < 2; i++) {
-        if (team_begin (FAKE_DOOR, 2, &never, &teams[i], err) < 0)
+        if (team_begin (FAKE_DOOR, 2, how.orders[i], &never, &teams[i], err) < 0)
             fail_msg ("%s", err->text);
     }
     assert_int_equal (team_place (teams[1])->rank, 1);
@@ -299,17 +300,30 @@ static void test_failures (void **state)
     assert_string_equal (err.text, "rank 0 has failed");
 }
 
+/* Processes that are to do different things would leave some undone. */
+static void test_other_order (void **state)
+{
+    struct digest rows;
+    struct err err = { "" };
+
+    (void)state;
+    how.sees = false;
+    how.orders[1] = 1;
+    assert_int_equal (build_together ("none", &rows, &err), -EPROTO);
+    assert_non_null (strstr (err.text, "another command line"));
+}
+
 static void test_door (void **state)
 {
     struct team *t = NULL;
     struct err err = { "" };
 
     (void)state;
-    assert_int_equal (team_begin ("/nowhere.so", 2, &never, &t, &err), -ENOENT);
+    assert_int_equal (team_begin ("/nowhere.so", 2, 0, &never, &t, &err), -ENOENT);
     assert_non_null (strstr (err.text, "/nowhere.so"));
     // two processes, but the launcher has said three
-    assert_int_equal (team_begin (FAKE_DOOR, 3, &never, &t, &err), -EINVAL);
-    assert_int_equal (team_begin (FAKE_DOOR, 3, &never, &t, &err), -EINVAL);
+    assert_int_equal (team_begin (FAKE_DOOR, 3, 0, &never, &t, &err), -EINVAL);
+    assert_int_equal (team_begin (FAKE_DOOR, 3, 0, &never, &t, &err), -EINVAL);
     assert_null (t);
 }
 
@@ -319,6 +333,7 @@ int main (void)
         cmocka_unit_test_setup (test_same, begin),
         cmocka_unit_test_setup (test_sees_nothing, begin),
         cmocka_unit_test_setup (test_failures, begin),
+        cmocka_unit_test_setup (test_other_order, begin),
         cmocka_unit_test_setup (test_door, begin),
     };
     int rc;
