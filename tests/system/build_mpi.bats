@@ -124,6 +124,7 @@ killed ()
         timeout 90 sh -c ': >go.0'
     fi
     kill -KILL "$(cat "pid.$1")"
+    # shellcheck disable=SC2154
     end_of "$pid"
 }
 
