@@ -85,6 +85,7 @@ struct analysis {
     unsigned wanted;                    // of enum results_wanted
     struct results beside;              // what was made of it
     struct cli_progress progress;
+    struct build_remote remote;         // with other processes
 };
 
 extern const struct command_spec analyze_command;       // its table

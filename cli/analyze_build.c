@@ -1,10 +1,13 @@
 /* cli/analyze_build.c - build the result from the rows of captures */
 #include "analyze.h"
+#include "mpi/team_verb.h"
 
 #include "base/buf.h"
 #include "base/units.h"
 
 #include <errno.h>
+
+#define SEEN_CAPTURES 16        // that others look for, whether they are the same
 
 /* ---- steps that do not exist ---- */
 
@@ -74,9 +77,45 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
     return rc;
 }
 
+/* ---- with other processes ---- */
+
+static int settings (void *arg, struct buf *out, struct err *err)
+{
+    const char *some[SEEN_CAPTURES];
+    const struct analysis *a = arg;
+    size_t n = a->found.n < SEEN_CAPTURES ? a->found.n : SEEN_CAPTURES;
+
+    (void)err;
+    for (size_t i = 0; i < n; i++)
+        some[i] = a->found.items[i].path;
+    analyze_put_settings (out, a->dirs, (size_t)a->ndirs, some, n, a->opt.steps);
+    return 0;
+}
+
+static int order (void *arg, size_t source, struct buf *out, struct err *err)
+{
+    const struct analysis *a = arg;
+
+    (void)err;
+    analyze_put_order (out, a->found.items[source].path);
+    return 0;
+}
+
+static void took (void *arg, size_t source, struct capture *c)
+{
+    const struct analysis *a = arg;
+
+    analyze_recall (a, source, c);
+    analyze_tell_raw (a, source, c);
+}
+
 static struct build_job job_of (struct analysis *a)
 {
+    a->remote = (struct build_remote){
+        .team = cli_team, .settings = settings, .order = order, .took = took,
+    };
     return (struct build_job){
+        .remote = cli_team ? &a->remote : NULL,
         .items = a->items, .nitems = a->nitems, .roster = &a->roster,
         .threads = (unsigned)a->opt.threads, .feed = feed, .feed_arg = a,
         .decide = analyze_decide, .decide_arg = a,

@@ -6,6 +6,7 @@
  */
 #include "build.h"
 
+#include "base/texts.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "store/db.h"
@@ -80,11 +81,32 @@ static bool is_of_this_version (const char *dir)
     return same;
 }
 
+/* A task of an array of Slurm has its share of the jobs, whichever arrive
+ * meanwhile.  In the root itself only one process may build.
+ */
+static bool is_of_this_task (const struct build_options *opt, const char *job)
+{
+    const char *names[] = { "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN",
+                            "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT" };
+    int64_t v[4];
+
+    for (size_t i = 0; i < 4; i++) {
+        const char *text = getenv (names[i]);
+
+        if (!opt->out || !text || units_int (text, i > 1, INT32_MAX, &v[i]) < 0)
+            return true;
+    }
+    return (int64_t)(texts_hash (job, strlen (job)) % (uint64_t)v[3]) ==
+           (v[0] - v[1]) / v[2];
+}
+
 static int choose_job (void *arg, const struct ledger_job *j)
 {
     struct choosing *c = arg;
     char dir[PATH_MAX];
 
+    if (!is_of_this_task (c->b->opt, j->id))
+        return 0;
     c->b->all++;
     result_of (c->b->opt, c->root, j->id, dir);
     if ((c->b->opt->out ||

@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "interchange/backup_verbs.h"
 #include "jobs/verb_push.h"
+#include "mpi/team_verb.h"
 
 #include "base/log.h"
 #include "base/utf8.h"
@@ -130,7 +131,7 @@ int main (int argc, char **argv)
     fileio_open_std ();
     log_setup ("rollcall", LOG_LEVEL_INFO);
     if (v)
-        return v->run (argc - 1, argv + 1);
+        return team_verb (v->name, v->run, argc - 1, argv + 1);
     if (strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0)
         return help (NULL);
     if (strcmp (name, "help") == 0)

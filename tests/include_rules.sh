@@ -10,7 +10,7 @@ cd "${1:-$(dirname "$0")/..}"
 
 # A library's header (what it begins with), and where it may be included.
 doors='
-mpi.h         node_agent/world/
+mpi.h         node_agent/world/ aggregator/builder/mpi_door.c
 zmq.h         common/net/
 curl/         common/object_store/http.c
 cjson/        common/json/json.c

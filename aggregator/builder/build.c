@@ -6,14 +6,13 @@
  *
  * This folder: shipments into analysis.db, and the choice of result files.
  */
-#include "builder/build.h"
+#include "builder/build_private.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/units.h"
 #include "builder/conflicts.h"
 #include "builder/previous_result.h"
-#include "builder/part.h"
 #include "builder/rollup.h"
 #include "builder/tables.h"
 #include "select/select_hosts.h"
@@ -35,44 +34,19 @@
 #define PROGRESS_NS (200 * NS_PER_MS)
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
 #define HEAP_KEPT (4 << 20)     // free bytes kept at a heap's end, per thread
+#define RANGES_LEFT 4           // of each thread, while ranges are given out
 #define HEAP_CHUNK_MAX (1 << 20)        // bytes; larger blocks are mapped
-
-struct builder;
-
-struct worker {
-    struct builder *b;
-    struct part *part;          // NULL: rows are not wanted
-    size_t first, end;          // items
-    pthread_t thread;
-    bool started;
-    int rc;
-    struct err err;
-};
-
-struct builder {
-    const struct build_job *job;
-    struct publish *out;        // NULL: no result is written
-    char path[PATH_MAX];        // path of the file being written, or ""
-    struct row_file *file;
-    struct row_span *spans;     // one per item
-    sqlite3 *db;                // set when all rows are in the file
-    struct groups *groups;
-    struct worker workers[BUILD_THREADS_MAX];
-    unsigned nworkers;
-    atomic_bool cancel;         // a worker failed, or the caller cancelled
-    atomic_size_t captures;
-    _Atomic uint64_t bytes;
-    pthread_mutex_t lock;       // guards 'groups' and 'running'
-    pthread_cond_t ended;
-    unsigned running;
-    char began[CLOCK_TEXT_MAX]; // job->began_ns, or ""
-};
 
 /* Also a progress handler: a nonzero result ends the statement. */
 static int is_cancelled (void *arg)
 {
     const struct builder *b = arg;
 
+    return build_is_cancelled (b);
+}
+
+bool build_is_cancelled (const struct builder *b)
+{
     return atomic_load (&b->cancel) || atomic_load (b->job->cancel);
 }
 
@@ -111,24 +85,50 @@ static int feed_item (struct worker *w, size_t i)
         capture_fini (&fresh);
         return rc;
     }
-    select_take (item, &fresh);
-    if (w->part && (rc = part_end_capture (w->part, &w->err)) < 0)
+    if (w->part && (rc = part_end_capture (w->part, &w->err)) < 0) {
+        capture_fini (&fresh);
         return rc;
+    }
     if (w->part) {
         used = part_groups (w->part, &nused);
         part_span (w->part, &w->b->spans[i]);
     }
+    return build_took (w->b, i, &fresh, used, nused, &w->err);
+}
+
+int build_took (struct builder *b, size_t i, struct capture *c,
+                const struct part_group *used, size_t nused, struct err *err)
+{
+    struct select_item *item = &b->job->items[i];
+    int rc;
+
+    select_take (item, c);
     free (item->groups.list);
-    (void)pthread_mutex_lock (&w->b->lock);
-    rc = groups_add (w->b->groups, &item->capture, item->rank, used, nused,
-                     &item->groups, &w->err);
-    (void)pthread_mutex_unlock (&w->b->lock);
+    (void)pthread_mutex_lock (&b->lock);
+    rc = groups_add (b->groups, &item->capture, item->rank, used, nused,
+                     &item->groups, err);
+    (void)pthread_mutex_unlock (&b->lock);
     return rc;
 }
 
-static void *build_work (void *arg)
+bool build_next_range (struct builder *b, size_t *first, size_t *end)
 {
-    struct worker *w = arg;
+    const struct select_item *items = b->job->items;
+    uint64_t share, sum = 0;
+
+    (void)pthread_mutex_lock (&b->lock);
+    share = b->left / (RANGES_LEFT * b->readers);
+    *first = b->next;
+    while (b->next < b->job->nitems && (b->next == *first || sum < share))
+        sum += items[b->next++].weight + 1;
+    b->left -= sum;
+    *end = b->next;
+    (void)pthread_mutex_unlock (&b->lock);
+    return *first < *end;
+}
+
+static void read_range (struct worker *w)
+{
     struct builder *b = w->b;
 
     for (size_t i = w->first; i < w->end && w->rc == 0; i++) {
@@ -139,6 +139,28 @@ static void *build_work (void *arg)
         atomic_fetch_add (&b->captures, 1);
         atomic_fetch_add (&b->bytes, b->job->items[i].weight);
     }
+}
+
+/* Read ranges while there are any; rows of others lie between them. */
+static void read_ranges (struct worker *w)
+{
+    while (w->rc == 0 && build_next_range (w->b, &w->first, &w->end)) {
+        if (w->part)
+            w->rc = part_gap (w->part, &w->err);
+        if (w->rc == 0)
+            read_range (w);
+    }
+}
+
+static void *build_work (void *arg)
+{
+    struct worker *w = arg;
+    struct builder *b = w->b;
+
+    if (b->lead)
+        read_ranges (w);
+    else
+        read_range (w);
     if (w->rc == 0 && w->part)
         w->rc = part_close (w->part, &w->err);
     if (w->rc < 0)
@@ -188,12 +210,22 @@ static int create_file (struct builder *b, struct err *err)
     return rc < 0 ? rc : row_file_create (b->path, &b->file, err);
 }
 
+/* With members, processes of a host share its threads. */
+static int create_file_and_lead (struct builder *b, struct err *err)
+{
+    int rc = b->out ? create_file (b, err) : 0;
+
+    if (rc < 0 || !b->job->remote)
+        return rc;
+    b->next = 0;
+    b->left = total_weight (b);
+    return lead_begin (b, err);
+}
+
 static int start_workers (struct builder *b, struct err *err)
 {
     int rc = 0;
 
-    if (b->out)
-        rc = create_file (b, err);
     for (unsigned t = 0; t < b->nworkers && rc == 0 && b->out; t++)
         rc = part_create (b->file, &b->cancel, &b->workers[t].part, err);
     for (unsigned t = 0; t < b->nworkers && rc == 0; t++) {
@@ -246,7 +278,35 @@ static void wait_workers (struct builder *b)
         (void)pthread_mutex_lock (&b->lock);
     }
     (void)pthread_mutex_unlock (&b->lock);
-    report_progress (b, NULL);  // count the last captures, too
+}
+
+/* The same with members: answer them meanwhile, until they are done. */
+static int wait_members (struct builder *b, struct err *err)
+{
+    int64_t told = 0;
+    unsigned idle = 0;
+    bool running = true;
+    int rc = 0;
+
+    while (rc == 0 && (running || !lead_is_over (b))) {
+        rc = lead_serve (b, &idle, err);
+        if (clock_mono_ns () - told > PROGRESS_NS) {
+            report_progress (b, NULL);
+            told = clock_mono_ns ();
+        }
+        if (atomic_load (b->job->cancel))
+            rc = err_set (err, EINTR, "interrupted");
+        (void)pthread_mutex_lock (&b->lock);
+        running = b->running > 0;
+        (void)pthread_mutex_unlock (&b->lock);
+    }
+    if (rc < 0)
+        atomic_store (&b->cancel, true);
+    return rc;
+}
+
+static void join_workers (struct builder *b)
+{
     for (unsigned t = 0; t < b->nworkers; t++) {
         if (b->workers[t].started)
             (void)pthread_join (b->workers[t].thread, NULL);
@@ -270,6 +330,22 @@ static int worker_error (struct builder *b, struct err *err)
     return rc;
 }
 
+/* The same with members; ends their pass. */
+static int first_error (struct builder *b, int rc, struct err *err)
+{
+    struct err why = { "" };
+    int of_members = lead_finish (b, &why);
+
+    if (rc < 0)
+        return rc;
+    rc = worker_error (b, err);
+    if (of_members == 0 || (rc < 0 && of_members == -EINTR) ||
+        (rc < 0 && rc != -EINTR))
+        return rc;
+    *err = why;
+    return of_members;
+}
+
 /* ---- the database ---- */
 
 static int open_result (struct builder *b, struct err *err)
@@ -286,7 +362,7 @@ static int open_result (struct builder *b, struct err *err)
 /* Turn the file that the threads wrote into a database, and open it. */
 static int join_rows (struct builder *b, struct err *err)
 {
-    int rc = row_file_finish (b->file, b->spans, b->job->nitems, b->nworkers,
+    int rc = row_file_finish (b->file, b->spans, b->job->nitems, b->threads,
                               b->job->cancel, err);
 
     row_file_close (b->file);
@@ -444,7 +520,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = rollup_links (db, err);
     report_progress (b, "computing who waited for whom");
     if (rc == 0)
-        rc = wait_derive (db, job->items, job->nitems, temp, b->nworkers,
+        rc = wait_derive (db, job->items, job->nitems, temp, b->threads,
                           job->cancel, err);
     report_progress (b, "making indexes");
     if (rc == 0)
@@ -456,7 +532,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     report_progress (b, "computing findings");
     if (rc == 0)
         rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
-                              b->nworkers, job->cancel, err);
+                              b->threads, job->cancel, err);
     return rc < 0 ? rc : db_exec (db, "COMMIT", err);
 }
 
@@ -483,6 +559,7 @@ static int build_finish (struct builder *b, struct build_result *ret,
     char old[PATH_MAX];
     int rc;
 
+    ret->rows = b->member_rows;
     for (unsigned t = 0; t < b->nworkers; t++)
         ret->rows += part_rows (b->workers[t].part);
     if (ret->rows == 0 && b->job->steps && any_read (b))
@@ -493,7 +570,7 @@ static int build_finish (struct builder *b, struct build_result *ret,
         return rc;
     close_result (b);           // its lock was exclusive
     report_progress (b, "checking the file");
-    if ((rc = publish_check_db (b->path, b->nworkers, err)) < 0)
+    if ((rc = publish_check_db (b->path, b->threads, err)) < 0)
         return rc;
     if (is_cancelled (b))
         return err_set (err, EINTR, "interrupted");
@@ -527,11 +604,7 @@ static int init_sync (struct builder *b)
     return b->groups ? 0 : -ENOMEM;
 }
 
-/* Each capture allocates and frees the same few hundred KiB.  By default the C
- * library returns them to the system each time; getting them again takes a
- * tenth of the time if there are many small captures.
- */
-static void keep_heap (void)
+void build_keep_heap (void)
 {
     (void)mallopt (M_TRIM_THRESHOLD, HEAP_KEPT);
     (void)mallopt (M_MMAP_THRESHOLD, HEAP_CHUNK_MAX);
@@ -542,15 +615,22 @@ static int read_captures (struct builder *b, struct err *err)
 {
     int rc;
 
-    b->nworkers = b->job->threads;
-    if (b->nworkers > b->job->nitems)
-        b->nworkers = b->job->nitems ? (unsigned)b->job->nitems : 1;
+    b->threads = b->job->threads;
+    if (b->threads > b->job->nitems)
+        b->threads = b->job->nitems ? (unsigned)b->job->nitems : 1;
+    b->nworkers = b->threads;
     share_out (b);
-    rc = start_workers (b, err);
+    rc = create_file_and_lead (b, err);
+    if (rc == 0)
+        rc = start_workers (b, err);
+    if (rc == 0 && b->lead)
+        rc = wait_members (b, err);
     if (rc < 0)
         atomic_store (&b->cancel, true);
     wait_workers (b);
-    return rc < 0 ? rc : worker_error (b, err);
+    report_progress (b, NULL);  // count the last captures, too
+    join_workers (b);
+    return first_error (b, rc, err);
 }
 
 static void drop_parts (struct builder *b)
@@ -565,6 +645,7 @@ static void drop_parts (struct builder *b)
     b->spans = NULL;
     atomic_store (&b->captures, 0);
     atomic_store (&b->bytes, 0);
+    b->member_rows = 0;
 }
 
 /* Drop everything that was read, including the file. */
@@ -615,7 +696,7 @@ static struct builder *build_create (const struct build_job *job,
 {
     struct builder *b = calloc (1, sizeof (*b));
 
-    keep_heap ();
+    build_keep_heap ();
     if (!b || init_sync (b) < 0) {
         free (b);
         (void)err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);

@@ -7,6 +7,7 @@
 #ifndef ROLLCALL_BUILDER_BUILD_H
 #define ROLLCALL_BUILDER_BUILD_H
 
+#include "base/buf.h"
 #include "builder/derive_options.h"
 #include "model/batch.h"
 #include "publish/publish.h"
@@ -32,6 +33,25 @@ typedef int build_feed_fn (void *arg, size_t source,
 typedef int build_decide_fn (void *arg, struct select_item *items, size_t n,
                              struct err *err);
 
+/* How other processes of a launch read captures, for the process that has all of
+ * them (builder/team.h).  Functions get the job's feed_arg; each returns 0 or a
+ * negative error with a sentence, and is called by the calling thread.
+ */
+struct team;
+
+struct build_remote {
+    struct team *team;
+    // what a member has to know once, and for each capture
+    int (*settings) (void *arg, struct buf *out, struct err *err);
+    int (*order) (void *arg, size_t source, struct buf *out, struct err *err);
+    // complete the capture that a member has read, as the feed does; may be
+    // NULL
+    void (*took) (void *arg, size_t source, struct capture *c);
+    // bytes of what a member cannot see; NULL: it takes no part then
+    int (*read) (void *arg, size_t source, void *out, size_t n, uint64_t at,
+                 struct err *err);
+};
+
 struct build_progress {
     size_t captures, captures_all;
     uint64_t bytes, bytes_all;
@@ -49,6 +69,7 @@ struct build_job {
     unsigned threads;                   // 1 to BUILD_THREADS_MAX
     build_feed_fn *feed;
     void *feed_arg;
+    const struct build_remote *remote;  // or NULL: this process is alone
     build_decide_fn *decide;            // NULL: all captures count, as planned
     void *decide_arg;
     // called by the calling thread about five times a second while captures are

@@ -278,6 +278,25 @@ void part_begin_capture (struct part *p, const struct select_item *item)
     forget_groups (p);
 }
 
+static int open_gaps (struct page_writer **writers, unsigned n,
+                      struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; i < n && rc == 0; i++) {
+        if (writers[i])
+            rc = page_writer_gap (writers[i], err);
+    }
+    return rc;
+}
+
+int part_gap (struct part *p, struct err *err)
+{
+    int rc = open_gaps (p->writers, TABLE_COUNT, err);
+
+    return rc < 0 ? rc : open_gaps (p->sums_writers, SUMS_COUNT, err);
+}
+
 static int write_sums (struct part *p, enum sums_id id, struct err *err)
 {
     uint32_t n = capture_sums_sort (p->sums, id);

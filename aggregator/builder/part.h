@@ -35,6 +35,9 @@ const struct row_sink *part_sink (struct part *p);
 /* The next rows belong to this capture, behind those before in order. */
 void part_begin_capture (struct part *p, const struct select_item *item);
 
+/* Call it before the next capture if others have captures between. */
+int part_gap (struct part *p, struct err *err);
+
 /* Write the capture's sums. */
 int part_end_capture (struct part *p, struct err *err);
 

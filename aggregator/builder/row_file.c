@@ -73,19 +73,27 @@ static int make_file (const char *path, struct err *err)
     return rc;
 }
 
-static int find_trees (struct row_file *f, struct err *err)
+static int find_indexes (struct row_file *f, struct err *err)
 {
     int rc = 0;
 
-    for (unsigned i = 0; i < TABLE_COUNT && rc == 0; i++) {
-        const char *name = schema_table (i)->name;
+    for (unsigned i = 0; i < ROW_FILE_INDEXED && rc == 0; i++) {
         char index[80];
 
-        rc = page_file_tree (f->pages, name, &f->tables[i], err);
-        (void)snprintf (index, sizeof (index), INDEX_NAME, name);
-        if (rc == 0 && i < ROW_FILE_INDEXED)
-            rc = page_file_tree (f->pages, index, &f->indexes[i], err);
+        (void)snprintf (index, sizeof (index), INDEX_NAME,
+                        schema_table (i)->name);
+        rc = page_file_tree (f->pages, index, &f->indexes[i], err);
     }
+    return rc;
+}
+
+static int find_tables (struct row_file *f, struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned i = 0; i < TABLE_COUNT && rc == 0; i++)
+        rc = page_file_tree (f->pages, schema_table (i)->name, &f->tables[i],
+                             err);
     for (unsigned i = 0; i < SUMS_COUNT && rc == 0; i++)
         rc = page_file_tree (f->pages, capture_sums_name (i), &f->sums[i],
                              err);
@@ -103,13 +111,45 @@ int row_file_create (const char *path, struct row_file **ret, struct err *err)
     if (rc == 0)
         rc = page_file_open (path, &f->pages, err);
     if (rc == 0)
-        rc = find_trees (f, err);
+        rc = find_tables (f, err);
+    if (rc == 0)
+        rc = find_indexes (f, err);
     if (rc < 0) {
         row_file_close (f);
         return rc;
     }
     *ret = f;
     return 0;
+}
+
+int row_file_share (const char *path, uint32_t page_size,
+                    const struct page_port *port, struct row_file **ret,
+                    struct err *err)
+{
+    struct row_file *f = calloc (1, sizeof (*f));
+    int rc;
+
+    if (!f)
+        return err_set (err, ENOMEM, "no memory for the result");
+    rc = page_file_share (path, page_size, port, &f->pages, err);
+    if (rc == 0)
+        rc = find_tables (f, err);
+    if (rc < 0) {
+        row_file_close (f);
+        return rc;
+    }
+    *ret = f;
+    return 0;
+}
+
+struct page_file *row_file_pages (const struct row_file *f)
+{
+    return f->pages;
+}
+
+struct page_tree *row_file_at (const struct row_file *f, unsigned i)
+{
+    return i < TABLE_COUNT ? f->tables[i] : f->sums[i - TABLE_COUNT];
 }
 
 void row_file_close (struct row_file *f)

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "model/schema.h"
-#include "sqlite_pages/sqlite_pages.h"
+#include "sqlite_pages/page_share.h"
 #include "row_sums/capture_sums.h"
 
 #include <stdatomic.h>
@@ -26,6 +26,20 @@ struct row_file;
 /* Create the file, which must not exist. */
 int row_file_create (const char *path, struct row_file **ret,
                      struct err *err);
+
+/* The same file for another process, which fills tables only; as
+ * page_file_share.
+ */
+int row_file_share (const char *path, uint32_t page_size,
+                    const struct page_port *port, struct row_file **ret,
+                    struct err *err);
+
+struct page_file *row_file_pages (const struct row_file *f);
+
+#define ROW_FILE_TABLES (TABLE_COUNT + SUMS_COUNT)
+
+/* All of its tables, in an order that is the same in each process. */
+struct page_tree *row_file_at (const struct row_file *f, unsigned i);
 
 /* A table; any thread may open a writer in it. */
 struct page_tree *row_file_table (const struct row_file *f, enum table_id id);

@@ -41,14 +41,16 @@ static int add_source (void *arg, const struct ledger_item *item)
     return 0;
 }
 
+/* 'through': its bytes come from there; NULL: from the store. */
 static int read_shipment (struct job_build *b, size_t source,
+                          const struct byte_source *through,
                           const struct row_sink *sink, struct capture *c,
                           struct err *err)
 {
     const struct shipment_source *s = &b->sources[source];
+    struct store_reader *r = NULL;
     struct byte_source from;
-    struct store_reader *r;
-    int rc;
+    int rc = 0;
 
     if (s->lost)
         return err_set (err, EBADMSG, "its stored data was damaged and moved "
@@ -57,12 +59,13 @@ static int read_shipment (struct job_build *b, size_t source,
                         "agent's spool, or copy the capture");
     if (s->broken < 0)
         return err_sys (err, -s->broken, "cannot find its chunks");
-    if ((rc = store_reader_create (b->store, &s->chunks, &r, err)) < 0)
+    if (!through && (rc = store_reader_create (b->store, &s->chunks, &r,
+                                               err)) < 0)
         return rc;
-    from = store_reader_source (r);
+    from = through ? *through : store_reader_source (r);
     rc = sink ? shipment_replay (&from, sink, c, err)
               : shipment_read_meta (&from, c, err);
-    rc = store_reader_why (r, rc, err);
+    rc = r ? store_reader_why (r, rc, err) : rc;
     store_reader_destroy (r);
     return rc;
 }
@@ -96,7 +99,7 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
     item->source = i;
     item->weight = b->sources[i].chunks.size;
     capture_init (&item->capture);
-    rc = read_shipment (b, i, NULL, &item->capture, &why);
+    rc = read_shipment (b, i, NULL, NULL, &item->capture, &why);
     if (rc == -ENOMEM || rc == -EREMOTEIO)
         return err_set (err, -rc, "%s", why.text);
     if (rc < 0)
@@ -405,12 +408,13 @@ size_t job_build_captures (const struct job_build *b)
     return b->n;
 }
 
-static int feed (void *arg, size_t source, const struct row_sink *sink,
-                 struct capture *c, struct err *err)
+int job_build_feed_from (struct job_build *b, size_t source,
+                         const struct byte_source *through,
+                         const struct row_sink *sink, struct capture *c,
+                         struct err *err)
 {
-    struct job_build *b = arg;
     struct err why = { "" };
-    int rc = read_shipment (b, source, sink, c, &why);
+    int rc = read_shipment (b, source, through, sink, c, &why);
 
     if (rc == -EBADMSG || rc == -ENOENT) {
         for (unsigned t = 0; t < TABLE_COUNT; t++) {
@@ -420,10 +424,26 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
         job_build_blame (b, source, c, &why);
         return 0;
     }
-    if (rc < 0)
-        return err_set (err, -rc, "%s", why.text);
-    name_host (b, source, c);
-    return 0;
+    return rc < 0 ? err_set (err, -rc, "%s", why.text) : 0;
+}
+
+static void job_build_took (void *arg, size_t source, struct capture *c)
+{
+    struct job_build *b = arg;
+
+    // one that cannot be read has none
+    if (c->state != CAPTURE_FAILED)
+        name_host (b, source, c);
+}
+
+static int feed (void *arg, size_t source, const struct row_sink *sink,
+                 struct capture *c, struct err *err)
+{
+    int rc = job_build_feed_from (arg, source, NULL, sink, c, err);
+
+    if (rc == 0)
+        job_build_took (arg, source, c);
+    return rc;
 }
 
 size_t job_build_left (const struct job_build *b)
@@ -506,12 +526,17 @@ static int build_below (struct job_build *b, const struct tree *out,
         .assumed = &b->assumed, .forget = b->forget, .began_ns = b->how.began_ns,
         .progress = b->how.progress, .progress_arg = b->how.progress_arg,
     };
+    const struct build_remote remote = {
+        b->how.team, job_build_settings, job_build_order, job_build_took,
+        job_build_bytes,
+    };
     const struct build_progress beside = { .phase = RESULTS_PHASE };
     struct publish p;
     int rc = publish_open_in (&p, out, b->how.foreign, err);
 
     if (rc < 0)
         return rc;
+    job.remote = b->how.team ? &remote : NULL;
     note_senders (b, roster);
     give_mpi (b, roster->world_size);
     note_mpi (b, roster);

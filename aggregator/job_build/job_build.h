@@ -42,6 +42,8 @@ struct job_build_options {
     const struct derive_options *derive;        // of derived tables, or NULL
     const atomic_bool *cancel;  // stop when it is true, instead of at
                                 // job_build_cancel
+    struct team *team;          // other processes that read, with the functions
+                                // of job_member.h; or NULL
     bool digest;                // compute job_build_rows
     build_progress_fn *progress;        // as in struct build_job, and the phase
     void *progress_arg;         // in which files beside analysis.db are made

@@ -58,6 +58,21 @@ struct job_build {
     bool forget;                        // command and environment
 };
 
+/* Read a shipment, through a source or from the store; one that is damaged becomes
+ * a failed capture.
+ */
+int job_build_feed_from (struct job_build *b, size_t source,
+                         const struct byte_source *through,
+                         const struct row_sink *sink, struct capture *c,
+                         struct err *err);
+
+/* job_member.c: functions of struct build_remote, for rank 0. */
+int job_build_settings (void *arg, struct buf *out, struct err *err);
+int job_build_order (void *arg, size_t source, struct buf *out,
+                     struct err *err);
+int job_build_bytes (void *arg, size_t source, void *out, size_t n, uint64_t at,
+                     struct err *err);
+
 /* job_versions.c: skip the versions of each capture that do not count. 0 or
  * -ENOMEM.
  */

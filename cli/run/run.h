@@ -209,10 +209,11 @@ int run_start_agent (struct run *r, struct err *err);
  */
 int run_join_agent (struct run *r, bool start, struct err *err);
 
-/* The path of a program that is installed with this one; and of the library
- * that is loaded into COMMAND.
+/* The path of a program or a module that is installed with this one; and of the
+ * library that is loaded into COMMAND.
  */
 int run_program (const char *name, char out[PATH_MAX], struct err *err);
+int run_module (const char *name, char out[PATH_MAX], struct err *err);
 int run_library (char out[PATH_MAX], struct err *err);
 
 /* ---- run_state.c ---- */

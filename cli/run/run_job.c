@@ -143,9 +143,14 @@ int run_program (const char *name, char out[PATH_MAX], struct err *err)
     return find_beside (name, X_OK, out, err);
 }
 
+int run_module (const char *name, char out[PATH_MAX], struct err *err)
+{
+    return find_beside (name, R_OK, out, err);
+}
+
 int run_library (char out[PATH_MAX], struct err *err)
 {
-    return find_beside (PRELOAD_LIBRARY, R_OK, out, err);
+    return run_module (PRELOAD_LIBRARY, out, err);
 }
 
 /* ---- daemons ---- */

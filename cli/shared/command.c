@@ -99,6 +99,7 @@ bool cli_is_ignored (int sig)
 /* ---- signals ---- */
 
 atomic_bool cli_cancelled;
+const char *cli_interrupted_by = "interrupted, ";
 static volatile sig_atomic_t cancelled_by;
 
 static void on_signal (int sig)
@@ -123,7 +124,7 @@ int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
     va_list ap;
 
     va_start (ap, fmt);
-    say (c, "interrupted, ", fmt, ap);
+    say (c, cli_interrupted_by, fmt, ap);
     va_end (ap);
     return 128 + cancelled_by;
 }

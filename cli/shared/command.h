@@ -67,9 +67,10 @@ bool cli_is_ignored (int sig);
 extern atomic_bool cli_cancelled;
 void cli_catch_signals (void);
 
-/* Print "interrupted, " and the state of the output on standard error; returns
+/* Print "interrupted, ", or what cli_interrupted_by says instead, and the state of the output on standard error; returns
  * the exit status: 128 and the signal.
  */
+extern const char *cli_interrupted_by;
 int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 

@@ -67,26 +67,46 @@ static uint32_t pool_take (struct page_file *f, uint32_t n)
     return 0;
 }
 
+/* Take pages at the end of the file. */
+static int take_next (struct page_file *f, uint32_t n, uint32_t *ret,
+                      struct err *err)
+{
+    uint32_t lock = lock_page (f->page_size), next = f->next;
+    int rc = 0;
+
+    *ret = next <= lock && n > lock - next ? lock + 1 : next;
+    if (n > PAGE_COUNT_MAX - *ret)
+        rc = -EFBIG;
+    else
+        f->next = *ret + n;
+    if (rc == 0 && *ret > next)
+        rc = pool_add (f, next, lock - next);
+    return rc < 0 ? err_sys (err, -rc, "%s: no page to take", f->path) : 0;
+}
+
+/* Take pages from the owner of the file, more than are needed now. */
+static int take_extent (struct page_file *f, uint32_t n, uint32_t *ret,
+                        struct err *err)
+{
+    uint32_t some = n < PAGE_EXTENT ? PAGE_EXTENT : n;
+    int rc = f->port->take (f->port->arg, some, ret, err);
+
+    if (rc == 0 && pool_add (f, *ret + n, some - n) < 0)
+        rc = err_set (err, ENOMEM, "no memory for free pages");
+    return rc;
+}
+
 int page_file_take (struct page_file *f, uint32_t n, uint32_t *ret,
                     struct err *err)
 {
-    uint32_t lock = lock_page (f->page_size);
     int rc = 0;
 
     (void)pthread_mutex_lock (&f->lock);
-    if (!(*ret = pool_take (f, n))) {
-        uint32_t next = f->next;
-
-        *ret = next <= lock && n > lock - next ? lock + 1 : next;
-        if (n > PAGE_COUNT_MAX - *ret)
-            rc = -EFBIG;
-        else
-            f->next = *ret + n;
-        if (rc == 0 && *ret > next)
-            rc = pool_add (f, next, lock - next);
-    }
+    if (!(*ret = pool_take (f, n)))
+        rc = f->port ? take_extent (f, n, ret, err)
+                     : take_next (f, n, ret, err);
     (void)pthread_mutex_unlock (&f->lock);
-    return rc < 0 ? err_sys (err, -rc, "%s: no page to take", f->path) : 0;
+    return rc;
 }
 
 int page_file_read (const struct page_file *f, uint32_t page, uint8_t *bytes,
@@ -105,6 +125,8 @@ int page_file_write (const struct page_file *f, uint32_t page,
     off_t at = (off_t)(page - 1) * f->page_size, size = (off_t)n * f->page_size;
     int rc = FAULT ("aggregator.pages.write");
 
+    if (rc == 0 && f->fd < 0)
+        return f->port->write (f->port->arg, page, bytes, n, err);
     if (rc == 0)
         rc = fileio_pwrite_all (f->fd, bytes, (size_t)size, at);
     // let the disk begin, so that the fsync in the end is short
@@ -272,6 +294,8 @@ int page_file_tree (struct page_file *f, const char *name,
     struct page_tree *t = f->trees, *end = t + f->ntrees;
     int rc;
 
+    if (f->port)
+        return page_file_shared_tree (f, name, ret, err);
     while (t < end && strcmp (t->name, name) != 0)
         t++;
     if (t == end)
@@ -283,6 +307,27 @@ int page_file_tree (struct page_file *f, const char *name,
                     get2 (f->page + AT_CELLS) != 0))
         rc = err_set (err, ENOTEMPTY, "%s: %s is not empty", f->path, name);
     (void)pthread_mutex_unlock (&f->lock);
+    return rc;
+}
+
+int page_tree_join (struct page_tree *t, const struct page_leaf *leaves,
+                    size_t n, struct err *err)
+{
+    struct page_leaf *all;
+    int rc = 0;
+
+    if (n == 0)
+        return 0;
+    (void)pthread_mutex_lock (&t->file->lock);
+    all = realloc (t->leaves, (t->nleaves + n) * sizeof (*all));
+    if (all) {
+        memcpy (all + t->nleaves, leaves, n * sizeof (*all));
+        t->leaves = all;
+        t->nleaves += n;
+    } else {
+        rc = err_set (err, ENOMEM, "no memory for pages of %s", t->name);
+    }
+    (void)pthread_mutex_unlock (&t->file->lock);
     return rc;
 }
 

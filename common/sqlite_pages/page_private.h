@@ -3,17 +3,12 @@
 #define ROLLCALL_SQLITE_PAGES_PAGE_PRIVATE_H
 
 #include "sqlite_pages/page_format.h"
-#include "sqlite_pages/sqlite_pages.h"
+#include "sqlite_pages/page_share.h"
 
 #include <pthread.h>
 #include <string.h>
 
 /* ---- the file, and which pages of it are taken (page_file.c) ---- */
-
-struct page_leaf {
-    int64_t first, last;        // rowids
-    uint32_t page;              // 0: in memory
-};
 
 struct page_tree {
     struct page_file *file;
@@ -29,7 +24,8 @@ struct page_range {
 };
 
 struct page_file {
-    int fd;
+    int fd;                     // -1: pages are written by the port
+    const struct page_port *port;       // NULL: the file is our own
     char *path;
     uint32_t page_size;
     uint8_t *page;              // room for one, for whoever opens or finishes
@@ -44,6 +40,14 @@ struct page_file {
 /* As page_file_open, but read-only, so there may be free pages. */
 int page_file_begin (const char *path, bool write, struct page_file **ret,
                      struct err *err);
+
+/* page_share.c: a table of a file that is another process's. */
+int page_file_shared_tree (struct page_file *f, const char *name,
+                           struct page_tree **ret, struct err *err);
+
+/* Hand leaves over to a table. */
+int page_tree_join (struct page_tree *t, const struct page_leaf *leaves,
+                    size_t n, struct err *err);
 
 /* Take n adjacent pages; *ret is the first. */
 int page_file_take (struct page_file *f, uint32_t n, uint32_t *ret,

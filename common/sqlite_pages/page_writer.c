@@ -241,25 +241,12 @@ static int end_index (struct page_writer *w)
 /* Write the last leaves of a table, and hand all over to it. */
 static int end_table (struct page_writer *w)
 {
-    struct page_tree *t = w->tree;
-    struct page_leaf *all;
     int rc = close_leaf (w);
 
     if (rc == 0 && w->waiting > 0)
         rc = write_pages (w, w->waiting);
-    if (rc < 0 || w->nleaves == 0)
-        return rc;
-    (void)pthread_mutex_lock (&t->file->lock);
-    all = realloc (t->leaves, (t->nleaves + w->nleaves) * sizeof (*all));
-    if (all) {
-        memcpy (all + t->nleaves, w->leaves, w->nleaves * sizeof (*all));
-        t->leaves = all;
-        t->nleaves += w->nleaves;
-    } else {
-        rc = err_set (&w->why, ENOMEM, "no memory for pages of %s", t->name);
-    }
-    (void)pthread_mutex_unlock (&t->file->lock);
-    return rc;
+    return rc < 0 ? rc : page_tree_join (w->tree, w->leaves, w->nleaves,
+                                         &w->why);
 }
 
 int page_writer_close (struct page_writer *w, struct err *err)

@@ -42,7 +42,7 @@ objects=$(find common node_agent aggregator cli -name '*.c.o' 2> /dev/null |
         from = folder_of(source[$2])
         if ($4 == "U" || $4 == "w") {
             users[++nusers] = source[$2] " " $3
-        } else {
+        } else if ($3 !~ /^MPI_/) {     # stands in for that of the library
             defined[$3, from] = 1       # a program may have its own
             where[$3] = from
         }

@@ -88,7 +88,9 @@ cli/interchange                 all net shared node_agent/extract node_agent/ide
     aggregator/export aggregator/store aggregator/archive aggregator/interchange
 cli/jobs                        all net shared cli/run aggregator/ledger
     aggregator/store aggregator/catalogue aggregator/postgres
-cli                             all net object_store sqlite_pages cli/interchange cli/jobs cli/shared cli/check cli/run
+cli/mpi                         all net shared run node_agent/extract
+    node_agent/world aggregator/builder aggregator/job_build
+cli                             all net object_store sqlite_pages cli/interchange cli/jobs cli/mpi cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship
     node_agent/offline_analysis aggregator/jobs aggregator/select aggregator/publish

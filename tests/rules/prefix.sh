@@ -33,9 +33,11 @@ fi
 
 "$1" --install "$2" --prefix "$there/its own" >/dev/null
 units "$there/its own" ""
-# what is loaded into COMMANDs is where run looks for it
-if [ ! -r "$there/its own/libexec/rollcall/librollcall_world.so" ]; then
-    echo "librollcall_world.so is not beside rollcall-run"
-    exit 1
-fi
+# what is loaded into COMMANDs is where run looks for it, and MPI likewise
+for module in librollcall_world.so librollcall_mpi.so; do
+    if [ ! -r "$there/its own/libexec/rollcall/$module" ]; then
+        echo "$module is not beside rollcall-run"
+        exit 1
+    fi
+done
 "$there/its own/bin/rollcall" --version

@@ -28,7 +28,7 @@ db_of ()                            # JOB
 }
 
 @test "only the jobs that need it are built, and the result is the same" {
-    local before
+    local before built i
 
     three_jobs
     run "$ROLLCALL" build --all
@@ -49,6 +49,16 @@ db_of ()                            # JOB
     expect_status 0
     shows "3 of 3 jobs built"
     [ -s all.out/j1/cluster_analysis_output/analysis.db ]
+    # the tasks of an array divide the jobs
+    for i in 3 5; do
+        run env SLURM_ARRAY_TASK_ID=$i SLURM_ARRAY_TASK_MIN=3 \
+            SLURM_ARRAY_TASK_STEP=2 SLURM_ARRAY_TASK_COUNT=2 \
+            "$ROLLCALL" build -o tasks.out --all
+        expect_status 0
+        built+=$(grep -c present <<<"$output")+
+    done
+    is "jobs built by both" 3 $((${built}0))
+    is "jobs" "$(ls all.out)" "$(ls tasks.out)"
 }
 
 @test "fsck: a result that was changed is named, and built again" {

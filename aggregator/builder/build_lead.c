@@ -1,0 +1,391 @@
+/* aggregator/builder/build_lead.c - what rank 0 answers the other processes of a
+ * build
+ *
+ * It has the file, its pages and the list of captures.  Members read ranges of
+ * captures and fill pages, and hand over what the threads here leave in memory.
+ */
+#include "builder/build_private.h"
+#include "builder/team_words.h"
+
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define NAP_MOST_US 1000u       // while members may ask
+
+struct lead {
+    struct team_pass pass;
+    struct buf settings, order, out;
+    unsigned inside;            // members that are at work
+    int rc;                     // the first failure of a member
+    struct err why;
+};
+
+static int answer (struct builder *b, struct team_question *q,
+                   struct err *err);
+
+typedef int answer_fn (struct builder *b, struct team_question *q,
+                       struct err *err);
+
+static struct team *team_of (const struct builder *b)
+{
+    return b->job->remote->team;
+}
+
+/* ---- the pass ---- */
+
+/* Put bytes into the file that a member looks for. */
+static int make_probe (struct builder *b, struct err *err)
+{
+    struct page_file *f = row_file_pages (b->file);
+    struct team_pass *p = &b->lead->pass;
+    uint8_t *page;
+    int rc;
+
+    if (!realpath (b->path, p->path))
+        return err_sys (err, errno, "cannot find %s", b->path);
+    p->page_size = page_file_page_size (f);
+    if (getrandom (p->nonce, sizeof (p->nonce), 0) != sizeof (p->nonce))
+        return err_sys (err, errno, "no random bytes");
+    if (!(page = calloc (1, p->page_size)))
+        return err_set (err, ENOMEM, "no memory for a page");
+    memcpy (page, p->nonce, sizeof (p->nonce));
+    rc = page_file_reserve (f, 1, &p->probe, err);
+    if (rc == 0)
+        rc = page_file_put (f, p->probe, page, p->page_size, err);
+    free (page);
+    return rc;
+}
+
+static void lead_destroy (struct builder *b)
+{
+    struct lead *l = b->lead;
+
+    buf_fini (&l->settings);
+    buf_fini (&l->order);
+    buf_fini (&l->out);
+    free (l);
+    b->lead = NULL;
+}
+
+/* Let a member begin, which has asked. */
+static int admit (struct builder *b, unsigned rank, struct err *err)
+{
+    struct lead *l = b->lead;
+
+    l->inside++;
+    buf_clear (&l->out);
+    team_put_pass (&l->out, &l->pass, &l->settings);
+    return team_answer (team_of (b), rank, 0, &l->out, NULL, err);
+}
+
+/* A member asks for work: it waits for the next pass. */
+static int hear_ready (struct builder *b, struct team_question *q,
+                       struct err *err)
+{
+    char version[64];
+    uint64_t order;
+    int rc = 0;
+
+    wire_text (&q->in, version, sizeof (version));
+    order = wire_u64 (&q->in);
+    team_hold (team_of (b), q->from);   // it is answered in any case
+    if (q->in.failed || strcmp (version, ROLLCALL_VERSION) != 0)
+        rc = err_set (err, EPROTO, "rank %u is of another version of rollcall",
+                      q->from);
+    else if (order != team_order (team_of (b)))
+        rc = err_set (err, EPROTO, "rank %u was started with another command "
+                      "line; all processes of a launch build one result",
+                      q->from);
+    return rc;
+}
+
+/* All begin before there is anything to be left behind: whoever is alive when
+ * rank 0 is killed knows where its file is.
+ */
+static int admit_all (struct builder *b, struct err *err)
+{
+    const struct mpi_place *place = team_place (team_of (b));
+    struct team_question q;
+    unsigned us = 0;
+    int rc = 0;
+
+    for (unsigned i = 1; i < place->size && rc == 0;) {
+        if (team_unhold (team_of (b), i)) {
+            rc = admit (b, i++, err);
+        } else if (build_is_cancelled (b)) {
+            rc = err_set (err, EINTR, "interrupted");
+        } else if ((rc = team_listen (team_of (b), &q, err)) == 0) {
+            team_nap (&us, NAP_MOST_US);
+        } else if (rc > 0) {
+            rc = q.word == TEAM_READY || b->lead->inside == 0
+                     ? hear_ready (b, &q, err) : answer (b, &q, err);
+        }
+    }
+    return rc;
+}
+
+int lead_begin (struct builder *b, struct err *err)
+{
+    const struct build_remote *remote = b->job->remote;
+    const struct mpi_place *place = team_place (remote->team);
+    struct lead *l = b->lead = calloc (1, sizeof (*l));
+    int rc = 0;
+
+    if (!l)
+        return err_set (err, ENOMEM, "no memory for other processes");
+    buf_init (&l->settings, TEAM_MESSAGE_MAX);
+    buf_init (&l->order, TEAM_MESSAGE_MAX);
+    buf_init (&l->out, TEAM_MESSAGE_MAX);
+    b->nworkers = b->threads / place->here > 0 ? b->threads / place->here : 1;
+    b->readers = b->nworkers * place->size;
+    l->pass = (struct team_pass){ .rows = b->out != NULL,
+                                  .threads = b->threads };
+    if (b->out)
+        rc = make_probe (b, err);
+    if (rc == 0)
+        rc = remote->settings (b->job->feed_arg, &l->settings, err);
+    return rc < 0 ? rc : admit_all (b, err);
+}
+
+bool lead_is_over (const struct builder *b)
+{
+    return b->lead->inside == 0;
+}
+
+int lead_finish (struct builder *b, struct err *err)
+{
+    struct lead *l = b->lead;
+    int rc;
+
+    if (!l)
+        return 0;
+    rc = l->rc;
+    *err = l->why;
+    if (rc == 0 && b->file && l->pass.probe)
+        rc = page_file_release (row_file_pages (b->file), l->pass.probe, 1,
+                                err);
+    lead_destroy (b);
+    return rc;
+}
+
+/* ---- answers ---- */
+
+static int not_understood (const struct team_question *q, struct err *err)
+{
+    return err_set (err, EBADMSG, "rank %u says what is not understood",
+                    q->from);
+}
+
+static int hear_seen (struct builder *b, struct team_question *q,
+                      struct err *err)
+{
+    const struct team_pass *p = &b->lead->pass;
+    uint8_t want[TEAM_PROBE];
+    bool wrote = wire_u8 (&q->in);
+    uint32_t at = p->rows ? team_probe_offset (p, q->from) : 0;
+    uint8_t *page = NULL;
+    int rc = 0;
+
+    if (wrote && p->rows) {
+        if (!(page = malloc (p->page_size)))
+            return err_set (err, ENOMEM, "no memory for a page");
+        rc = page_file_peek (row_file_pages (b->file), p->probe, page,
+                             p->page_size, err);
+        team_probe_answer (p, want);
+        wrote = rc == 0 && memcmp (page + at, want, sizeof (want)) == 0;
+        free (page);
+    }
+    wire_put_u8 (&b->lead->out, wrote && p->rows);
+    return rc;
+}
+
+/* The items of a range that are to be read. */
+static int put_range (struct builder *b, size_t first, size_t end, uint32_t *n,
+                      struct err *err)
+{
+    const struct build_remote *remote = b->job->remote;
+    struct lead *l = b->lead;
+    int rc = 0;
+
+    for (size_t i = first; i < end && rc == 0; i++) {
+        const struct select_item *item = &b->job->items[i];
+
+        if (item->skip) {
+            atomic_fetch_add (&b->captures, 1);
+            continue;
+        }
+        buf_clear (&l->order);
+        rc = remote->order (b->job->feed_arg, item->source, &l->order, err);
+        team_put_item (&l->out, i, item, &l->order);
+        ++*n;
+    }
+    return rc;
+}
+
+static int hear_next (struct builder *b, struct team_question *q,
+                      struct err *err)
+{
+    struct buf *out = &b->lead->out;
+    size_t first, end;
+    uint32_t n = 0;
+    int rc = 0;
+
+    (void)q;
+    wire_put_u32 (out, 0);
+    while (n == 0 && rc == 0 && build_next_range (b, &first, &end))
+        rc = put_range (b, first, end, &n, err);
+    if (!out->failed)
+        for (unsigned i = 0; i < 4; i++)
+            out->data[i] = (uint8_t)(n >> (8 * i));
+    return rc;
+}
+
+static int hear_take (struct builder *b, struct team_question *q,
+                      struct err *err)
+{
+    uint32_t n = wire_u32 (&q->in), first = 0;
+    int rc = page_file_reserve (row_file_pages (b->file), n, &first, err);
+
+    wire_put_u32 (&b->lead->out, first);
+    return rc;
+}
+
+static int hear_give (struct builder *b, struct team_question *q,
+                      struct err *err)
+{
+    uint32_t first = wire_u32 (&q->in), n = wire_u32 (&q->in);
+
+    return page_file_release (row_file_pages (b->file), first, n, err);
+}
+
+static int hear_write (struct builder *b, struct team_question *q,
+                       struct err *err)
+{
+    uint32_t page = wire_u32 (&q->in);
+    size_t n = (size_t)(q->in.end - q->in.at);
+
+    return page_file_put (row_file_pages (b->file), page,
+                          wire_bytes (&q->in, n), n, err);
+}
+
+static int hear_read (struct builder *b, struct team_question *q,
+                      struct err *err)
+{
+    const struct build_remote *remote = b->job->remote;
+    uint64_t source = wire_u64 (&q->in), at = wire_u64 (&q->in);
+    uint32_t n = wire_u32 (&q->in);
+    void *room = n <= TEAM_READ_MAX ? buf_extend (&b->lead->out, n) : NULL;
+
+    if (!room || q->in.failed || !remote->read || source >= b->job->nitems)
+        return not_understood (q, err);
+    return remote->read (b->job->feed_arg, source, room, n, at, err);
+}
+
+static int hear_capture (struct builder *b, struct team_question *q,
+                         struct err *err)
+{
+    const struct build_job *job = b->job;
+    struct team_capture c;
+    size_t i;
+    int rc = team_get_capture (&q->in, &i, &c, err);
+
+    if (rc == 0 && (i >= job->nitems || job->items[i].skip)) {
+        capture_fini (&c.capture);
+        rc = not_understood (q, err);
+    }
+    if (rc == 0) {
+        if (b->out)
+            b->spans[i] = c.span;
+        if (job->remote->took)
+            job->remote->took (job->feed_arg, job->items[i].source, &c.capture);
+        rc = build_took (b, i, &c.capture, c.groups, c.ngroups, err);
+        atomic_fetch_add (&b->captures, 1);
+        atomic_fetch_add (&b->bytes, job->items[i].weight);
+    }
+    team_free_groups (&c);
+    return rc;
+}
+
+static int hear_leaves (struct builder *b, struct team_question *q,
+                        struct err *err)
+{
+    uint32_t table = wire_u32 (&q->in), n = wire_u32 (&q->in);
+    struct page_leaf *leaves;
+    int rc;
+
+    if (table >= ROW_FILE_TABLES || n > TEAM_LEAVES_MAX)
+        return not_understood (q, err);
+    if (!(leaves = calloc (n + 1, sizeof (*leaves))))
+        return err_set (err, ENOMEM, "no memory for pages");
+    for (uint32_t i = 0; i < n; i++)
+        team_get_leaf (&q->in, &leaves[i]);
+    rc = q->in.failed ? not_understood (q, err)
+                      : page_tree_add (row_file_at (b->file, table), leaves, n,
+                                       err);
+    free (leaves);
+    return rc;
+}
+
+static int hear_done (struct builder *b, struct team_question *q,
+                      struct err *err)
+{
+    struct lead *l = b->lead;
+    int64_t rc = wire_i64 (&q->in);
+    char text[ERR_TEXT_MAX];
+
+    (void)err;
+    wire_text (&q->in, text, sizeof (text));
+    b->member_rows += wire_u64 (&q->in);
+    l->inside--;
+    if (rc < 0 && (l->rc == 0 || l->rc == -EINTR))
+        l->rc = err_set (&l->why, (int)-rc, "%s", text);
+    if (rc < 0)
+        atomic_store (&b->cancel, true);
+    return 0;
+}
+
+static answer_fn *const answers[TEAM_WORDS] = {
+    [TEAM_SEEN] = hear_seen,       [TEAM_NEXT] = hear_next,
+    [TEAM_TAKE] = hear_take,       [TEAM_GIVE] = hear_give,
+    [TEAM_WRITE] = hear_write,     [TEAM_READ] = hear_read,
+    [TEAM_CAPTURE] = hear_capture, [TEAM_LEAVES] = hear_leaves,
+    [TEAM_DONE] = hear_done,
+};
+
+static bool needs_file (enum team_word word)
+{
+    return word == TEAM_TAKE || word == TEAM_GIVE || word == TEAM_WRITE ||
+           word == TEAM_LEAVES;
+}
+
+static int answer (struct builder *b, struct team_question *q, struct err *err)
+{
+    struct lead *l = b->lead;
+    struct err why = { "" };
+    int rc;
+
+    buf_clear (&l->out);
+    if (l->inside == 0 || (needs_file (q->word) && !b->out))
+        rc = not_understood (q, &why);
+    else if (q->word != TEAM_DONE && build_is_cancelled (b))
+        rc = err_set (&why, EINTR, "interrupted");
+    else
+        rc = answers[q->word](b, q, &why);
+    return team_answer (team_of (b), q->from, rc, &l->out, &why, err);
+}
+
+int lead_serve (struct builder *b, unsigned *idle, struct err *err)
+{
+    struct team_question q;
+    int rc = team_listen (team_of (b), &q, err);
+
+    if (rc == 0)
+        team_nap (idle, NAP_MOST_US);
+    if (rc <= 0)
+        return rc;
+    *idle = 0;
+    return q.word == TEAM_READY ? hear_ready (b, &q, err) : answer (b, &q, err);
+}

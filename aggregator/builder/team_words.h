@@ -1,0 +1,79 @@
+/* aggregator/builder/team_words.h - what the processes of a build tell each
+ * other
+ *
+ * Numbers are little-endian; a text is a u32 length and its bytes.
+ *
+ *   word     the member says                 the lead answers
+ *   READY    version, u64 team_order         a pass (struct team_pass), once
+ *                                            there is one; nothing: it is over
+ *   SEEN     u8 wrote the probe, u8 sees     u8 writes to the file itself
+ *            the captures
+ *   NEXT                                     u32 n, items; 0: no more
+ *   TAKE     u32 pages                       u32 the first
+ *   GIVE     u32 the first, u32 pages
+ *   WRITE    u32 page, bytes
+ *   READ     u64 source, u64 at, u32 bytes   the bytes
+ *   CAPTURE  u64 index, what was read        
+ *   LEAVES   u32 table, leaves
+ *   DONE     i64 outcome, text, u64 rows
+ *
+ * A pass: all captures are read once.
+ */
+#ifndef ROLLCALL_BUILDER_TEAM_WORDS_H
+#define ROLLCALL_BUILDER_TEAM_WORDS_H
+
+#include "builder/part.h"
+#include "builder/team.h"
+
+#include <limits.h>
+
+#define TEAM_LEAVES_MAX 32768u          // in one message
+#define TEAM_READ_MAX (1u << 20)        // bytes in one message
+#define TEAM_PROBE 16u                  // bytes, and their answer behind them
+
+struct team_pass {
+    bool rows;                  // false: nothing is written
+    char path[PATH_MAX];        // of the file
+    uint32_t page_size, probe;  // the page that has the bytes of 'nonce'
+    uint8_t nonce[TEAM_PROBE];
+    uint32_t threads;           // of a host
+    struct wire settings;       // borrowed: struct build_remote
+};
+
+/* Where a member writes its answer to the probe: the complement of its bytes. */
+uint32_t team_probe_offset (const struct team_pass *p, unsigned rank);
+void team_probe_answer (const struct team_pass *p, uint8_t out[TEAM_PROBE]);
+
+void team_put_pass (struct buf *b, const struct team_pass *p,
+                    const struct buf *settings);
+void team_get_pass (struct wire *w, struct team_pass *ret);
+
+/* An item as a member needs it: the struct select_item has its place and source
+ * only.  'order' as in struct build_remote; what is got is borrowed.
+ */
+void team_put_item (struct buf *b, size_t index, const struct select_item *item,
+                    const struct buf *order);
+void team_get_item (struct wire *w, size_t *index, struct select_item *ret,
+                    struct wire *order);
+
+/* A capture that was read, with what its ops used.  The groups, whose names are
+ * the caller's, are freed by team_free_groups.  -EBADMSG, -ENOMEM.
+ */
+struct team_capture {
+    struct capture capture;
+    struct row_span span;
+    struct part_group *groups;
+    size_t ngroups;
+};
+
+void team_put_capture (struct buf *b, size_t index,
+                       const struct capture *c, const struct row_span *span,
+                       const struct part_group *groups, size_t n);
+int team_get_capture (struct wire *w, size_t *index, struct team_capture *ret,
+                      struct err *err);
+void team_free_groups (struct team_capture *c);
+
+void team_put_leaf (struct buf *b, const struct page_leaf *leaf);
+void team_get_leaf (struct wire *w, struct page_leaf *ret);
+
+#endif

@@ -1,0 +1,203 @@
+/* aggregator/job_build/job_member.c - a job's shipments, read by several
+ * processes
+ */
+#include "job_build/job_member.h"
+
+#include "job_build/job_build_private.h"
+#include "model/shipment.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum shipment_kind { SHIPMENT_LOST, SHIPMENT_BROKEN, SHIPMENT_THERE };
+
+/* What tells this root from another of the same path: the identity of its ledger,
+ * which changes with each commit.  Then shipments come through rank 0.
+ */
+struct root_mark {
+    uint64_t ino, size;
+    int64_t mtime_ns;
+};
+
+static bool mark_root (const char *root, struct root_mark *ret)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (!fileio_join (path, sizeof (path), root, "ledger.db") ||
+        stat (path, &st) < 0)
+        return false;
+    *ret = (struct root_mark){ st.st_ino, (uint64_t)st.st_size,
+                               st.st_mtim.tv_sec * INT64_C (1000000000) +
+                                   st.st_mtim.tv_nsec };
+    return true;
+}
+
+/* ---- rank 0 ---- */
+
+int job_build_settings (void *arg, struct buf *out, struct err *err)
+{
+    const struct job_build *b = arg;
+    struct root_mark m = { 0, 0, 0 };
+    char root[PATH_MAX] = "";
+
+    (void)err;
+    // no mark: nobody sees it
+    if (realpath (store_root (b->store), root) && !mark_root (root, &m))
+        root[0] = '\0';
+    wire_put_text (out, root);
+    wire_put_u64 (out, m.ino);
+    wire_put_u64 (out, m.size);
+    wire_put_i64 (out, m.mtime_ns);
+    return 0;
+}
+
+static void put_chunk (struct buf *out, const struct store_chunk *c)
+{
+    buf_put (out, c->id.bytes, sizeof (c->id.bytes));
+    wire_put_i64 (out, c->place.segment);
+    wire_put_u64 (out, c->place.offset);
+    wire_put_u64 (out, c->place.stored);
+    wire_put_u64 (out, c->place.size);
+    wire_put_u8 (out, (uint8_t)c->place.form);
+}
+
+int job_build_order (void *arg, size_t source, struct buf *out, struct err *err)
+{
+    const struct job_build *b = arg;
+    const struct shipment_source *s = &b->sources[source];
+
+    (void)err;
+    wire_put_u8 (out, s->lost ? SHIPMENT_LOST : s->broken < 0
+                                  ? SHIPMENT_BROKEN : SHIPMENT_THERE);
+    wire_put_i64 (out, s->broken);
+    wire_put_i64 (out, s->rank);
+    wire_put_text (out, s->capture);
+    wire_put_u64 (out, s->chunks.size);
+    wire_put_u64 (out, s->chunks.n);
+    for (size_t i = 0; i < s->chunks.n; i++)
+        put_chunk (out, store_chunk_at (&s->chunks, i));
+    return 0;
+}
+
+int job_build_bytes (void *arg, size_t source, void *out, size_t n, uint64_t at,
+                     struct err *err)
+{
+    struct job_build *b = arg;
+    struct byte_source from;
+    struct store_reader *r;
+    int rc = store_reader_create (b->store, &b->sources[source].chunks, &r, err);
+
+    if (rc < 0)
+        return rc;
+    from = store_reader_source (r);
+    if ((rc = from.read (&from, out, n, at)) < 0)
+        rc = err_sys (err, -rc, "cannot read a shipment");
+    store_reader_destroy (r);
+    return rc;
+}
+
+/* ---- the others ---- */
+
+struct member_root {
+    struct store *store;        // NULL: the root is not here
+};
+
+static int member_open (struct wire *settings, void **state, bool *sees,
+                        struct err *err)
+{
+    struct member_root *m = calloc (1, sizeof (*m));
+    struct root_mark want, here;
+    char root[PATH_MAX];
+
+    if (!m)
+        return err_set (err, ENOMEM, "no memory to read shipments");
+    *state = m;
+    wire_text (settings, root, sizeof (root));
+    want.ino = wire_u64 (settings);
+    want.size = wire_u64 (settings);
+    want.mtime_ns = wire_i64 (settings);
+    *sees = !settings->failed && *root && mark_root (root, &here) &&
+            here.ino == want.ino && here.size == want.size &&
+            here.mtime_ns == want.mtime_ns &&
+            store_open_read (root, &m->store, err) == 0;
+    return 0;
+}
+
+static void member_close (void *state)
+{
+    struct member_root *m = state;
+
+    store_close (m->store);
+    free (m);
+}
+
+static void get_chunk (struct wire *w, struct store_chunk *c)
+{
+    const void *id = wire_bytes (w, sizeof (c->id.bytes));
+
+    if (id)
+        memcpy (c->id.bytes, id, sizeof (c->id.bytes));
+    c->place.segment = wire_i64 (w);
+    c->place.offset = wire_u64 (w);
+    c->place.stored = wire_u64 (w);
+    c->place.size = wire_u64 (w);
+    c->place.form = wire_u8 (w);
+}
+
+/* What an order names: the capture's name is borrowed. */
+static int get_source (struct wire *w, char name[MESSAGE_NAME_MAX],
+                       enum shipment_kind *kind, struct shipment_source *s,
+                       struct err *err)
+{
+    struct store_content *c = &s->chunks;
+    size_t n;
+
+    memset (s, 0, sizeof (*s));
+    *kind = wire_u8 (w);
+    s->lost = *kind == SHIPMENT_LOST;
+    s->broken = (int)wire_i64 (w);
+    s->rank = wire_i64 (w);
+    wire_text (w, name, MESSAGE_NAME_MAX);
+    s->capture = name;
+    c->size = wire_u64 (w);
+    n = wire_u64 (w);
+    if (w->failed || n > (size_t)(w->end - w->at))
+        return err_set (err, EBADMSG, "rank 0 says what is not understood");
+    if (n > 1 && !(c->list = calloc (n, sizeof (*c->list))))
+        return err_set (err, ENOMEM, "no memory to read a content");
+    for (c->n = 0; c->n < n; c->n++)
+        get_chunk (w, c->list ? &c->list[c->n] : &c->one);
+    return 0;
+}
+
+static int member_feed (void *state, struct wire *order,
+                        const struct byte_source *remote,
+                        const struct row_sink *sink, struct capture *c,
+                        struct err *err)
+{
+    const struct member_root *m = state;
+    struct job_build b = { .store = m->store };
+    struct byte_source through = *remote;
+    char name[MESSAGE_NAME_MAX];
+    struct shipment_source s;
+    enum shipment_kind kind;
+    int rc = get_source (order, name, &kind, &s, err);
+
+    if (rc == 0) {
+        through.size = s.chunks.size;
+        b.sources = &s;
+        rc = job_build_feed_from (&b, 0, m->store ? NULL : &through, sink, c,
+                                  err);
+    }
+    store_content_fini (&s.chunks);
+    return rc;
+}
+
+const struct build_member job_member = {
+    .open = member_open, .may_ask = true, .feed = member_feed,
+    .close = member_close,
+};

@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# rollcall build and analyze under mpirun: processes that read captures together
+
+load service_helper
+load hosts
+
+teardown ()
+{
+    kill_all
+    hosts_down
+}
+
+rows_of ()                          # RESULT: the SHA-256 of its rows
+{
+    "$ROLLCALL" fsck result "$1" | sed -n 's/.*: in order; rows //p'
+}
+
+# only_results DIR: no temporary file is beside them
+only_results ()
+{
+    is "files in $1" "$RESULTS" \
+        "$(ls -A -I analyses "$1/cluster_analysis_output")"
+}
+
+# A job of captures in job/, and of their rows in ROOT; 'one': the rows of one
+# process's result.
+seven_ranks ()                      # ROOT
+{
+    make --ranks 7 --steps 3 --extras
+    # one that takes a rank's rows back, and one that has none
+    "$CAPTURE_MAKER" --quiet --ranks 7 --steps 3 --extras --only-rank 2 \
+        --break truncated-json:2 other
+    mv other/*_ascend_pt job/second_2_ascend_pt
+    "$CAPTURE_MAKER" --quiet --ranks 7 --steps 3 --only-rank 3 --break raw:3 raw
+    mv raw/*_ascend_pt job/raw_3_ascend_pt
+    one_job
+    run "$ROLLCALL" analyze -q -j 1 -o one job
+    one=$(rows_of one)
+    is "digits" 64 "${#one}"
+    "$ROLLCALL" archive add --no-raw --root "$1" --job j job >added
+}
+
+@test "a result is the same for any number of processes" {
+    local n args
+
+    seven_ranks root
+    run "$ROLLCALL" build --root root -o one.built j
+    for n in 1 2 3 5; do
+        args=()
+        [ $n -ne 3 ] || args=(-j 6)         # two threads each
+        run mpirun -np $n "$ROLLCALL" analyze --text "${args[@]}" -o "a$n" job
+        shows "5 of 7 present"
+        is "summaries of $n" 1 "$(grep -c '^ranks' <<<"$output")"
+        is "analysed by $n" "$one" "$(rows_of "a$n")"
+        only_results "a$n"
+        run mpirun -np $n "$ROLLCALL" build --text "${args[@]}" --root root \
+            -o "b$n" j
+        is "built by $n" "$(rows_of one.built)" "$(rows_of "b$n")"
+        only_results "b$n"
+    done
+    # into the root, which one of them has locked
+    run mpirun -np 2 "$ROLLCALL" build --root root j
+    is "in the root" "$(rows_of one.built)" "$(rows_of root/jobs/j)"
+    "$ROLLCALL" fsck aggregator --root root
+}
+
+@test "what is wrong is said once, and ends all" {
+    run mpirun -np 3 "$ROLLCALL" analyze --text
+    expect_status 2
+    is "sentences" 1 "$(grep -c 'no directory was given' <<<"$output")"
+    run mpirun -np 3 "$ROLLCALL" build --help
+    expect_status 0
+    is "helps" 1 "$(grep -c '^usage' <<<"$output")"
+    make --ranks 2 --steps 1 --ops 8
+    run mpirun -np 2 sh -c 'exec "$0" analyze -q \
+        -o out.$OMPI_COMM_WORLD_RANK job' "$ROLLCALL"
+    [ "$status" -ne 0 ]
+    shows "rank 1 was started with another command line"
+    run mpirun -np 1 "$ROLLCALL" analyze -q -o one job : \
+        -np 1 "$ROLLCALL" analyze -q -o two job
+    expect_status 0
+    only_results one
+    only_results two
+    mkdir empty
+    run mpirun -np 2 "$ROLLCALL" analyze empty
+    expect_status 66
+}
+
+@test "several jobs in a directory are built one after the other" {
+    make --ranks 2 --steps 1 --ops 8
+    "$CAPTURE_MAKER" --quiet --ranks 2 --steps 1 --ops 8 --seed 7 \
+        --start 1764900000 --process 7 job/later
+    "$ROLLCALL" analyze -q --all-jobs -o one job || true
+    run mpirun -np 2 "$ROLLCALL" analyze -q --all-jobs -o two job
+    is "jobs" "$(cd one && ls)" "$(cd two && ls)"
+    for one in one/*; do
+        is "rows of $one" "$(rows_of "$one")" "$(rows_of "two/${one##*/}")"
+    done
+}
+
+@test "one process of many that calls it alone is alone" {
+    make --ranks 2 --steps 1 --ops 8
+    run mpirun -np 2 sh -c 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then
+        "$0" analyze --text -o out job; fi' "$ROLLCALL"
+    expect_status 0
+    shows "2 of 2 present"
+}
+
+# killed RANK: of two, in the middle of its reading
+killed ()
+{
+    rm -f reached.* go.*
+    mkfifo reached.0 reached.1 go.0 go.1
+    # shellcheck disable=SC2016
+    background mpirun -np 2 sh -c 'r=$OMPI_COMM_WORLD_RANK
+        echo $$ >pid.$r
+        [ $r -gt '"$1"' ] || export LD_PRELOAD="$PAUSE_READ" \
+            PAUSE_AT=communication.json PAUSE_REACHED=reached.$r PAUSE_GO=go.$r
+        exec "$0" analyze -q -j 2 -o out job' "$ROLLCALL"
+    timeout 90 cat reached.0 || fail "rank 0 has read nothing: $(cat log)"
+    if [ "$1" = 1 ]; then
+        # what rank 0 does not read
+        timeout 90 cat reached.1 || fail "rank 1 has read nothing: $(cat log)"
+        timeout 90 sh -c ': >go.0'
+    fi
+    kill -KILL "$(cat "pid.$1")"
+    # shellcheck disable=SC2154
+    end_of "$pid"
+}
+
+@test "a process is killed: the former result stays, and nothing else" {
+    local before rank
+
+    make --ranks 4 --steps 2 --ops 8
+    "$ROLLCALL" analyze -q -o out job
+    before=$(fingerprint out)
+    for rank in 1 0; do
+        killed $rank
+        expect_status 137
+        is "what is there after rank $rank" "$before" "$(fingerprint out)"
+        is "sentences of rollcall" "$rank" \
+            "$(grep -c '^rollcall analyze: .*nothing was written' log)"
+    done
+}
+
+# bats test_tags=hosts
+@test "3 hosts, and one has the root: the others read and write through it" {
+    local out
+
+    # of h0 alone
+    set_up_hosts 3
+    export PER_HOST=1
+    seven_ranks ../tmp.0/root
+    run "$ROLLCALL" build --root ../tmp.0/root -o one.built j
+    for out in "$TMPDIR/out" shared; do
+        run mpirun_hosts "$ROLLCALL" build --text --root "$TMPDIR/root" \
+            -o "$out" j
+        shows "5 of 7 present"
+        is "rows in $out" "$(rows_of one.built)" \
+            "$(rows_of "${out/$TMPDIR/../tmp.0}")"
+        only_results "${out/$TMPDIR/../tmp.0}"
+    done
+    # captures that all see, and those of one host
+    run mpirun_hosts "$ROLLCALL" analyze -q -o out.all job
+    is "rows of all" "$one" "$(rows_of out.all)"
+    cp -r job ../tmp.0/job
+    run mpirun_hosts "$ROLLCALL" analyze -q -o out.h0 "$TMPDIR/job"
+    shows "a process on h1 takes no part: $TMPDIR/job" \
+        "a process on h2 takes no part"
+    is "rows of h0" "$one" "$(rows_of out.h0)"
+    only_hosts_left
+}

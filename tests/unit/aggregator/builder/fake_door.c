@@ -1,0 +1,82 @@
+/* tests/unit/aggregator/builder/fake_door.c - a door to two processes that are
+ * threads of one: questions are of rank 1, answers of rank 0
+ */
+#include "builder/mpi_door.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TAGS 3
+
+struct message {
+    struct message *next;
+    size_t size;
+    char bytes[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct message *waiting[TAGS];   // of each tag, the first one first
+static unsigned ranks;
+
+static int fake_begin (const atomic_bool *cancel, struct mpi_place *ret)
+{
+    (void)cancel;
+    (void)pthread_mutex_lock (&lock);
+    *ret = (struct mpi_place){ ranks++ % 2, 2, 2, true };
+    (void)pthread_mutex_unlock (&lock);
+    return 0;
+}
+
+static int fake_send (unsigned to, int tag, const void *bytes, size_t size)
+{
+    struct message *m = malloc (sizeof (*m) + size), **at;
+
+    (void)to;
+    if (!m)
+        return -EIO;
+    m->next = NULL;
+    m->size = size;
+    memcpy (m->bytes, bytes, size);
+    (void)pthread_mutex_lock (&lock);
+    for (at = &waiting[tag]; *at; at = &(*at)->next)
+        ;
+    *at = m;
+    (void)pthread_mutex_unlock (&lock);
+    return 0;
+}
+
+static int fake_look (int tag, struct mpi_message *ret)
+{
+    const struct message *m;
+
+    (void)pthread_mutex_lock (&lock);
+    if ((m = waiting[tag]))
+        *ret = (struct mpi_message){ tag == 1, tag, m->size };
+    (void)pthread_mutex_unlock (&lock);
+    return m != NULL;
+}
+
+static int fake_receive (const struct mpi_message *m, void *bytes)
+{
+    struct message *first;
+
+    (void)pthread_mutex_lock (&lock);
+    first = waiting[m->tag];
+    waiting[m->tag] = first->next;
+    (void)pthread_mutex_unlock (&lock);
+    memcpy (bytes, first->bytes, first->size);
+    free (first);
+    return 0;
+}
+
+static int fake_end (void)
+{
+    return 0;
+}
+
+extern const struct mpi_door rollcall_mpi_door;
+const struct mpi_door rollcall_mpi_door = {
+    MPI_DOOR_VERSION, fake_begin, fake_send, fake_look, fake_receive, fake_end,
+};

@@ -1,0 +1,346 @@
+/* tests/unit/aggregator/builder/test_build_team.c - a build by rank 0 and a member,
+ * which are threads here (fake_door.c)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/thread.h"
+#include "builder/build.h"
+#include "builder/build_member.h"
+#include "publish/rows_digest.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CAPTURES 12
+
+static char dir[] = "/tmp/rollcall-team-XXXXXX";
+static atomic_bool never;
+
+/* What the processes of a case do. */
+static struct {
+    uint64_t orders[2];         // what each was told
+    bool sees;                  // the member sees the captures
+    int lead_fails, member_fails;       // at the first capture: -errno
+    atomic_uint lead_read, member_read, bytes_asked;
+    atomic_bool begun;          // the member has read one
+} how;
+
+/* ---- captures ---- */
+
+/* The rows of a source: ops of two groups, more for higher ranks. */
+static int make_rows (size_t source, const struct row_sink *sink,
+                      struct capture *c, struct err *err)
+{
+    struct batch b = { .nrows = 0 };
+    int rc = batch_init (&b, TABLE_TIME, err);
+
+    for (uint32_t i = 0; i < 40 * (source + 1) && rc == 0; i++) {
+        char op[32];
+
+        PRINT (op, "op_%u", i);
+        b.text[TIME_OP][b.nrows] = batch_string (&b, op);
+        b.text[TIME_GROUP][b.nrows] = batch_string (&b, i % 3 ? "1" : "22");
+        b.text[TIME_STEP][b.nrows] = batch_string (&b, "step1");
+        b.text[TIME_TYPE][b.nrows] = batch_string (&b, i % 3 ? "collective"
+                                                             : "p2p");
+        for (unsigned k = TIME_START; k <= TIME_IDLE; k++)
+            b.real[k][b.nrows] = (double)(i * k + source);
+        b.nrows++;
+        if (batch_full (&b))
+            rc = batch_flush (&b, sink, err);
+    }
+    if (rc == 0)
+        rc = batch_flush (&b, sink, err);
+    batch_fini (&b);
+    c->rank = (int64_t)source;
+    c->state = CAPTURE_COMPLETE;
+    c->whole_tables = 1u << TABLE_TIME;
+    PRINT (c->name, "capture_%zu", source);
+    (void)capture_note_step (c, "1", 1);
+    return rc;
+}
+
+static int lead_feed (void *arg, size_t source, const struct row_sink *sink,
+                      struct capture *c, struct err *err)
+{
+    const struct build_job *job = arg;
+    unsigned n = atomic_fetch_add (&how.lead_read, 1);
+
+    // the member is to have some
+    while (job->remote && how.sees && !atomic_load (&how.begun))
+        (void)usleep (1000);
+    if (n == 0 && how.lead_fails)
+        return err_set (err, how.lead_fails, "rank 0 has failed");
+    return make_rows (source, sink, c, err);
+}
+
+static int settings (void *arg, struct buf *out, struct err *err)
+{
+    (void)arg;
+    (void)err;
+    wire_put_u32 (out, 4711);
+    return 0;
+}
+
+static int order (void *arg, size_t source, struct buf *out, struct err *err)
+{
+    (void)arg;
+    (void)err;
+    wire_put_u64 (out, source);
+    return 0;
+}
+
+static void took (void *arg, size_t source, struct capture *c)
+{
+    (void)arg;
+    (void)source;
+    PRINT (c->host, "h");
+}
+
+static int read_bytes (void *arg, size_t source, void *out, size_t n,
+                       uint64_t at, struct err *err)
+{
+    (void)arg;
+    (void)err;
+    atomic_fetch_add (&how.bytes_asked, 1);
+    memset (out, (int)source, n);
+    assert_true (at + n <= 3000000);
+    return 0;
+}
+
+/* ---- the member ---- */
+
+static int member_open (struct wire *w, void **state, bool *sees,
+                        struct err *err)
+{
+    (void)err;
+    *state = NULL;
+    *sees = how.sees;
+    return wire_u32 (w) == 4711 ? 0 : -EBADMSG;
+}
+
+/* Its bytes come from rank 0, in whatever pieces they are read. */
+static int check_bytes (const struct byte_source *remote, size_t source)
+{
+    struct byte_source from = *remote;
+    char some[5000];
+    int rc;
+
+    from.size = 3000000;
+    if ((rc = from.read (&from, some, sizeof (some), 1048570)) < 0)
+        return rc;
+    for (size_t i = 0; i < sizeof (some); i++)
+        assert_int_equal (some[i], source);
+    assert_int_equal (from.read (&from, some, 11, 2999990), -ENODATA);
+    return from.read (&from, some, 10, 2999990);
+}
+
+static int member_feed (void *state, struct wire *w,
+                        const struct byte_source *remote,
+                        const struct row_sink *sink, struct capture *c,
+                        struct err *err)
+{
+    size_t source = wire_u64 (w);
+    int rc;
+
+    (void)state;
+    atomic_store (&how.begun, true);
+    if (atomic_fetch_add (&how.member_read, 1) == 0 && how.member_fails)
+        return err_set (err, how.member_fails, "the member has failed");
+    rc = check_bytes (remote, source);
+    return rc < 0 ? err_set (err, -rc, "cannot read")
+                  : make_rows (source, sink, c, err);
+}
+
+static void *member (void *arg)
+{
+    static const struct build_member reads = {
+        .open = member_open, .feed = member_feed,
+    };
+    struct err err = { "" };
+
+    if (build_member_run (arg, &reads, &never, &err) < 0)
+        fail_msg ("%s", err.text);
+    return NULL;
+}
+
+/* ---- a build ---- */
+
+static void plan (struct select_item items[CAPTURES])
+{
+    memset (items, 0, CAPTURES * sizeof (*items));
+    for (size_t i = 0; i < CAPTURES; i++) {
+        capture_init (&items[i].capture);
+        items[i].capture.rank = (int64_t)i;
+        items[i].capture.state = CAPTURE_COMPLETE;
+        items[i].source = i;
+        items[i].weight = 1;
+    }
+    items[4].skip = true;
+    items[4].capture.state = CAPTURE_FAILED;
+    select_plan (items, CAPTURES);
+}
+
+static int build (const char *out, struct team *team, struct digest *rows,
+                  struct err *err)
+{
+    const struct build_remote remote = { team, settings, order, took,
+                                         read_bytes };
+    struct select_item items[CAPTURES];
+    struct build_result result = { .rows = 0 };
+    struct build_job job = {
+        .items = items, .nitems = CAPTURES, .threads = 2, .feed = lead_feed,
+        .feed_arg = &job, .remote = team ? &remote : NULL, .cancel = &never,
+        .job_id = "j",
+    };
+    struct roster roster;
+    struct publish p;
+    char path[PATH_MAX];
+    int rc;
+
+    (void)snprintf (path, sizeof (path), "%s/%s", dir, out);
+    assert_int_equal (fileio_mkdirs (path, 0700, err), 0);
+    assert_int_equal (publish_open (&p, path, NULL, false, err), 0);
+    plan (items);
+    roster_init (&roster);
+    job.roster = &roster;
+    rc = build_run (&job, &p, &result, err);
+    publish_close (&p);
+    if (rc == 0)
+        rc = rows_digest (result.path, 1, &never, rows, err);
+    roster_fini (&roster);
+    select_free (items, CAPTURES);
+    return rc;
+}
+
+/* One with a member; the outcome of rank 0. */
+static int build_together (const char *out, struct digest *rows,
+                           struct err *err)
+{
+    struct team *teams[2];
+    pthread_t thread;
+    int rc;
+
+    for (unsigned i = 0; i < 2; i++) {
+        if (team_begin (FAKE_DOOR, 2, how.orders[i], &never, &teams[i], err) < 0)
+            fail_msg ("%s", err->text);
+    }
+    assert_int_equal (team_place (teams[1])->rank, 1);
+    assert_int_equal (thread_start (&thread, member, teams[1]), 0);
+    rc = build (out, teams[0], rows, err);
+    assert_int_equal (team_dismiss (teams[0], err), 0);
+    (void)pthread_join (thread, NULL);
+    team_end (teams[0]);
+    team_end (teams[1]);
+    return rc;
+}
+
+static int begin (void **state)
+{
+    (void)state;
+    memset (&how, 0, sizeof (how));
+    how.sees = true;
+    return 0;
+}
+
+/* Hosts are those that rank 0 fills in. */
+static void test_same (void **state)
+{
+    struct digest alone, together;
+    struct err err = { "" };
+
+    (void)state;
+    assert_int_equal (build ("alone", NULL, &alone, &err), 0);
+    atomic_store (&how.lead_read, 0);
+    if (build_together ("together", &together, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_true (atomic_load (&how.member_read) > 0);
+    assert_int_equal (how.lead_read + how.member_read, CAPTURES - 1);
+    assert_true (how.bytes_asked >= 3 * how.member_read);
+    // 'took' has given hosts to what the member has read; the rest is equal
+    assert_true (memcmp (&alone, &together, sizeof (alone)) != 0);
+}
+
+/* A member that sees nothing takes no part. */
+static void test_sees_nothing (void **state)
+{
+    struct digest alone, together;
+    struct err err = { "" };
+
+    (void)state;
+    how.sees = false;
+    assert_int_equal (build ("alone", NULL, &alone, &err), 0);
+    if (build_together ("together", &together, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (how.member_read, 0);
+    assert_memory_equal (&alone, &together, sizeof (alone));
+}
+
+/* The failure of one ends the build of all, and is what is said. */
+static void test_failures (void **state)
+{
+    struct digest rows;
+    struct err err = { "" };
+
+    (void)state;
+    how.member_fails = ENOSPC;
+    assert_int_equal (build_together ("none", &rows, &err), -ENOSPC);
+    assert_string_equal (err.text, "the member has failed");
+    (void)begin (NULL);
+    how.lead_fails = EIO;
+    assert_int_equal (build_together ("none", &rows, &err), -EIO);
+    assert_string_equal (err.text, "rank 0 has failed");
+}
+
+/* Processes that are to do different things would leave some undone. */
+static void test_other_order (void **state)
+{
+    struct digest rows;
+    struct err err = { "" };
+
+    (void)state;
+    how.sees = false;
+    how.orders[1] = 1;
+    assert_int_equal (build_together ("none", &rows, &err), -EPROTO);
+    assert_non_null (strstr (err.text, "another command line"));
+}
+
+static void test_door (void **state)
+{
+    struct team *t = NULL;
+    struct err err = { "" };
+
+    (void)state;
+    assert_int_equal (team_begin ("/nowhere.so", 2, 0, &never, &t, &err), -ENOENT);
+    assert_non_null (strstr (err.text, "/nowhere.so"));
+    // two processes, but the launcher has said three
+    assert_int_equal (team_begin (FAKE_DOOR, 3, 0, &never, &t, &err), -EINVAL);
+    assert_int_equal (team_begin (FAKE_DOOR, 3, 0, &never, &t, &err), -EINVAL);
+    assert_null (t);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup (test_same, begin),
+        cmocka_unit_test_setup (test_sees_nothing, begin),
+        cmocka_unit_test_setup (test_failures, begin),
+        cmocka_unit_test_setup (test_other_order, begin),
+        cmocka_unit_test_setup (test_door, begin),
+    };
+    int rc;
+
+    if (!mkdtemp (dir))
+        return 1;
+    rc = cmocka_run_group_tests (tests, NULL, NULL);
+    (void)fileio_remove_tree (dir, NULL);
+    return rc;
+}
