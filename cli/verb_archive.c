@@ -523,10 +523,11 @@ int verb_archive (int argc, char **argv)
                    : cli_view (&archive_command, opt.root, &opt, argc - rest,
                                argv + rest);
     }
-    if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)
+    status = strcmp (v->name, "ls") == 0
+                 ? cli_open_lists (&archive_command, opt.root, &a)
+                 : cli_open_archive (&archive_command, opt.root, &a);
+    if (status != 0)
         return status;
-    if (strcmp (v->name, "ls") == 0)
-        lease_end (&a.lease);   // lists need no contents: they may be collected
     status = dispatch (&opt, &a, argc - rest, argv + rest);
     archive_close (&a);
     return status;

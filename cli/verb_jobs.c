@@ -203,7 +203,7 @@ enum jobs_column {
 };
 
 #define JOBS_COLUMNS (COLUMN_RESULT + 1)
-#define TAGS_TAKE 16            // of the width, as others need it, too
+#define TAGS_TAKE 8             // of the width, as others need it, too
 
 /* Each with the least width of a terminal that has room for it. */
 static const struct {

@@ -20,7 +20,8 @@ struct checked {
     int64_t rc;
 };
 
-int archive_open (const char *root, struct archive *a, struct err *err)
+static int open_root (const char *root, bool contents, struct archive *a,
+                      struct err *err)
 {
     char path[PATH_MAX];
     int rc;
@@ -31,7 +32,7 @@ int archive_open (const char *root, struct archive *a, struct err *err)
     if (!fileio_join (path, sizeof (path), root, "ledger.db"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
     PRINT (a->root, "%s", root);
-    if (access (path, F_OK) == 0)
+    if (contents && access (path, F_OK) == 0)
         (void)lease_take (root, "a reader of the archive", &a->lease, NULL);
     rc = ledger_open_read (path, &a->ledger, err);
     if (rc == 0)
@@ -39,6 +40,16 @@ int archive_open (const char *root, struct archive *a, struct err *err)
     if (rc < 0)
         archive_close (a);
     return rc;
+}
+
+int archive_open (const char *root, struct archive *a, struct err *err)
+{
+    return open_root (root, true, a, err);
+}
+
+int archive_open_lists (const char *root, struct archive *a, struct err *err)
+{
+    return open_root (root, false, a, err);
 }
 
 void archive_close (struct archive *a)

@@ -23,7 +23,7 @@ struct archive {
     struct store *store;
     bool deep;                  // archive_check and archive_verify unpack
     const char *visible_to;     // a user: only his jobs are there; or NULL
-    struct lease lease;         // nothing is collected while it is open
+    struct lease lease;         // nothing is collected while it is open; or none
     struct map checked;         // chunks, and the result of their check
     uint64_t read;              // bytes that archive_check has read
     struct store_content content;       // the last one that was read, ...
@@ -37,6 +37,11 @@ struct archive {
 
 /* -ENOENT: not a root; -EBADMSG: its ledger is damaged. */
 int archive_open (const char *root, struct archive *a, struct err *err);
+
+/* The same, but without a lease: for lists, since contents may be collected.  A
+ * large ledger takes long to open.
+ */
+int archive_open_lists (const char *root, struct archive *a, struct err *err);
 void archive_close (struct archive *a);
 
 /* The names of all jobs that are visible, sorted; the caller frees each and the

@@ -209,18 +209,21 @@ struct asked_fact {
     bool known;
 };
 
-/* A command that ended with its job is not known: the job may come back. */
+/* A command that ended with its job is not known: the job may come back.  One
+ * that was forgotten is: it must not be written again.
+ */
 static int compare_fact (void *arg, const struct ledger_fact *f)
 {
     struct asked_fact *a = arg;
+    bool command = strcmp (a->fact->key, FACT_COMMAND) == 0;
 
-    if (strcmp (f->key, FACT_COMMAND) == 0 &&
-        strcmp (f->value, FACT_NO_COMMAND) == 0)
-        return 0;
-
-    a->known = a->known || (strcmp (f->key, a->fact->key) == 0 &&
-                            (strcmp (f->key, FACT_TAG) != 0 ||
-                             strcmp (f->value, a->fact->value) == 0));
+    if (strcmp (f->key, a->fact->key) == 0)
+        a->known = a->known ||
+                   (command ? strcmp (f->value, FACT_NO_COMMAND) != 0
+                            : strcmp (f->key, FACT_TAG) != 0 ||
+                                  strcmp (f->value, a->fact->value) == 0);
+    else if (command && strcmp (f->key, FACT_FORGOTTEN) == 0)
+        a->known = a->known || !f->gone;
     return 0;
 }
 

@@ -59,7 +59,6 @@ int aggregator_start_gc (struct aggregator *a, const struct gc_options *opt,
     transfers_touch (a->transfers);
     a->gc_run++;
     a->gc_held = 0;
-    a->gc_blocked_ns = 0;
     a->gc_next_ns = 0;
     a->gc_report = gc_report (a->gc);
     return 0;
@@ -106,19 +105,15 @@ void aggregator_check_gc (struct aggregator *a, int64_t now)
     while (rc > 0 && clock_mono_ns () - began < TURN_NS);
     a->gc_report = gc_report (a->gc);
     a->gc_next_ns = now + (1 + SHARE) * (clock_mono_ns () - began);
-    if (rc != -EAGAIN)
-        a->gc_blocked_ns = 0;
-    else if (a->gc_blocked_ns == 0)
-        a->gc_blocked_ns = now;
     if (rc == -EAGAIN && (++a->gc_held < HELD_MAX || a->getting > 0))
         a->gc_next_ns = now + HELD_NS;
     else if (rc <= 0)
         gc_over (a, rc, &err);
 }
 
-int64_t aggregator_gc_waits (const struct aggregator *a, int64_t now)
+int64_t aggregator_gc_waits (const struct aggregator *a)
 {
-    return a->gc && a->gc_blocked_ns > 0 ? now - a->gc_blocked_ns : 0;
+    return a->gc ? a->gc_held * HELD_NS : 0;
 }
 
 void aggregator_end_gc (struct aggregator *a)

@@ -153,7 +153,6 @@ struct aggregator {
     struct gc *gc;              // collecting, or NULL
     int64_t gc_run, gc_next_ns; // how many there were; when to go on
     unsigned gc_held;           // how often a lease kept it from that
-    int64_t gc_blocked_ns;      // since when one does, 0: none does
     struct gc_report gc_report; // of the last one
     int gc_rc;                  // how that ended
     struct err gc_err;
@@ -447,10 +446,10 @@ bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns, int64_t least_ns);
 bool aggregator_upkeep_waits (struct aggregator *a, int64_t now);
 bool aggregator_upkeep_has_turn (struct aggregator *a, int64_t now);
 
-/* aggregator_gc.c: for how long a collection has waited for somebody who reads
- * contents; 0: none does.
+/* aggregator_gc.c: for how long the collection that is under way has waited in
+ * all for those who read contents: not for builds.  0: there is none.
  */
-int64_t aggregator_gc_waits (const struct aggregator *a, int64_t now);
+int64_t aggregator_gc_waits (const struct aggregator *a);
 
 /* aggregator_gc.c: begin to collect, unless it is under way; a step of it, when
  * it is time; the end, finished or not; and the request "gc", as a control_fn.

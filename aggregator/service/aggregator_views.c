@@ -177,13 +177,12 @@ bool aggregator_view_stalls (pid_t pid, int64_t *cpu_ns, int64_t least_ns)
 static void on_watch (void *arg)
 {
     struct view *v = arg;
-    int64_t now = clock_mono_ns ();
 
     if (aggregator_view_stalls (v->pid, &v->cpu_ns, v->least_ns))
         v->why = "its output was not read for some minutes";
-    else if (now >= v->until_ns)
+    else if (clock_mono_ns () >= v->until_ns)
         v->why = "it took longer than a user may keep the service busy";
-    else if (v->gets && aggregator_gc_waits (v->a, now) >= GIVE_WAY_NS)
+    else if (v->gets && aggregator_gc_waits (v->a) >= GIVE_WAY_NS)
         v->why = "the root had to be collected, which waited for an hour";
     if (*v->why)
         (void)kill (v->pid, SIGKILL);           // on_end tells the asker
@@ -237,7 +236,7 @@ static int check_gc (const struct aggregator *a, const struct words *w,
                      const char *visible_to, struct err *err)
 {
     return !visible_to || w->longest_ns != GET_NS ||
-                   aggregator_gc_waits (a, clock_mono_ns ()) < FULL_NS
+                   aggregator_gc_waits (a) < FULL_NS
                ? 0 : err_set (err, EBUSY, "the root is to be collected, which "
                               "waits for those who read it now: try again "
                               "later");

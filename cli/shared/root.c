@@ -47,16 +47,29 @@ int cli_no_root (const struct command_spec *c, const char *root, int rc,
     return cli_fail (c, cli_input_status (rc), "%s", err->text);
 }
 
-int cli_open_archive (const struct command_spec *c, const char *root,
-                      struct archive *ret)
+static int open_root (const struct command_spec *c, const char *root,
+                      int (*fn) (const char *root, struct archive *a,
+                                 struct err *err), struct archive *ret)
 {
     struct err err = { "" };
-    int rc = archive_open (root, ret, &err);
+    int rc = fn (root, ret, &err);
 
     ret->visible_to = cli_visible_to ();
     if (rc == 0)
         return 0;
     return cli_no_root (c, root, rc, &err);
+}
+
+int cli_open_archive (const struct command_spec *c, const char *root,
+                      struct archive *ret)
+{
+    return open_root (c, root, archive_open, ret);
+}
+
+int cli_open_lists (const struct command_spec *c, const char *root,
+                    struct archive *ret)
+{
+    return open_root (c, root, archive_open_lists, ret);
 }
 
 long cli_each_item (const struct command_spec *c, struct archive *a,

@@ -21,6 +21,8 @@ int cli_no_root (const struct command_spec *c, const char *root, int rc,
  */
 int cli_open_archive (const struct command_spec *c, const char *root,
                       struct archive *ret);
+int cli_open_lists (const struct command_spec *c, const char *root,
+                    struct archive *ret);       // no contents
 
 /* Say that a root has nothing of a job, or who removed it and when: EX_NOINPUT.
  * 'more' follows the name of a job that never was there.

@@ -32,6 +32,26 @@ static void close_archive (struct root *r, struct archive *a,
     root_open (r);
 }
 
+/* Who only lists keeps nothing from being collected. */
+static void test_leases (void **state)
+{
+    struct root *r = *state;
+    char text[LEASE_TEXT_MAX];
+    struct archive_items list;
+    struct archive a;
+
+    (void)enter (r, raw_item ("x", "bytes"), "bytes");
+    open_archive (r, &a, &list);
+    assert_int_equal (lease_count (r->dir, text, NULL), 1);
+    archive_items_fini (&list);
+    archive_close (&a);
+    assert_int_equal (archive_open_lists (r->dir, &a, NULL), 0);
+    assert_int_equal (lease_count (r->dir, text, NULL), 0);
+    assert_int_equal (archive_list (&a, "j", NULL, &list, NULL), 0);
+    assert_int_equal (list.n, 1);
+    close_archive (r, &a, &list);
+}
+
 /* What many items have is read for the first of them, and what is wrong with it
  * is said of each.
  */
@@ -184,8 +204,8 @@ static void test_get_large (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        ROOT_TEST (test_checked_once), ROOT_TEST (test_get),
-        ROOT_TEST (test_get_large),
+        ROOT_TEST (test_leases), ROOT_TEST (test_checked_once),
+        ROOT_TEST (test_get), ROOT_TEST (test_get_large),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -274,6 +274,27 @@ static void test_comes_back (void **state)
     check_said (r, 0, 0);
 }
 
+/* A command that was forgotten is not written again by an import. */
+static void test_stays_forgotten (void **state)
+{
+    struct record f = { .kind = RECORD_FACT, .fact = { .at_ns = 1 } };
+    struct root *r = *state;
+    struct intake *in = NULL;
+    char result[PATH_MAX];
+
+    (void)make (r, result);
+    set_command (r, "train");
+    say_of (r, "j", FACT_FORGOTTEN, "1");
+    PRINT (f.fact.job, "j");
+    PRINT (f.fact.key, FACT_COMMAND);
+    PRINT (f.fact.value, "train");
+    assert_int_equal (intake_begin (r->l, r->s, &in, NULL), 0);
+    assert_int_equal (intake_knows (in, &f, NULL), 1);
+    PRINT (f.fact.key, FACT_USER);
+    assert_int_equal (intake_knows (in, &f, NULL), 0);
+    intake_close (in);
+}
+
 static int64_t steps;           // of SQLite's machine
 
 static int count_step (void *arg)
@@ -314,6 +335,7 @@ int main (void)
         ROOT_TEST (test_sayings), ROOT_TEST (test_cost),
         ROOT_TEST (test_all_or_nothing), ROOT_TEST (test_finished),
         ROOT_TEST (test_number), ROOT_TEST (test_comes_back),
+        ROOT_TEST (test_stays_forgotten),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
