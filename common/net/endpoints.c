@@ -80,11 +80,11 @@ static int take_text (struct endpoints *e, char *text, struct err *err)
 static int read_file (const char *name, struct buf *out, struct err *err)
 {
     char *path = realpath (name, NULL);
-    int rc = path ? fileio_read_at (AT_FDCWD, path, out, err) : -errno;
+    int rc = path ? fileio_read_at (AT_FDCWD, path, out, err)
+                  : err_set (err, errno, "%s: %s", name, strerror (errno));
 
     free (path);
-    return rc == -ENOENT ? err_set (err, ENOENT, "there is no file %s", name)
-                         : rc;
+    return rc;
 }
 
 static int read_list (const char *list, struct buf *out, struct err *err)
