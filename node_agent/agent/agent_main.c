@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 
 #include "offline_analysis/analyser.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "model/capture.h"
 #include "net/message.h"
@@ -17,6 +18,7 @@
 #include <sys/stat.h>
 
 #define SCOPE_DEFAULT "default"         // of services that were given no job
+#define AWAY_MIN_NS (5 * NS_PER_S)      // one is heard every two seconds
 
 static const struct option_spec options[] = {
     OPTION (ENDPOINT, "aggregator", 'a', struct agent_options, aggregator,
@@ -177,6 +179,11 @@ int main (int argc, char **argv)
     if (!opt.key != !opt.server_key && !opt.insecure &&
         (!opt.aggregators || !opt.key))
         return usage ("--key and --server-key belong together");
+    if (opt.copies > 1 && !opt.aggregators)
+        return usage ("--copies needs --aggregators");
+    if (opt.away_ns < AWAY_MIN_NS)
+        return usage ("--away: use 5s or more, since an aggregator is heard "
+                      "every two seconds");
     if (analyser_check (&opt.analyse, &err) < 0)
         return usage (err.text);
     if (opt.watch.n == 0 && !opt.run_dir)
