@@ -14,6 +14,7 @@
 #include "net/net.h"
 
 #define ENDPOINTS_MAX 64
+#define ENDPOINT_COPIES_MAX 2   // a job goes to so many of them
 
 struct endpoint {
     char *name;                 // "tcp://HOST:PORT", as it was written

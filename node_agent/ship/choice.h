@@ -8,7 +8,6 @@
 #ifndef ROLLCALL_SHIP_CHOICE_H
 #define ROLLCALL_SHIP_CHOICE_H
 
-#include "net/endpoints.h"
 #include "spool/spool.h"
 
 struct choice {

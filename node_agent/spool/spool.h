@@ -17,6 +17,7 @@
 #ifndef ROLLCALL_SPOOL_SPOOL_H
 #define ROLLCALL_SPOOL_SPOOL_H
 
+#include "net/endpoints.h"
 #include "net/message.h"
 #include "spool/spool_states.h"
 
@@ -27,7 +28,7 @@
 #define SPOOL_STATE_VARIABLE "ROLLCALL_STATE"
 #define SPOOL_PREFIX "spool-"
 
-#define SPOOL_COPIES_MAX 2              // aggregators that an item goes to
+#define SPOOL_COPIES_MAX ENDPOINT_COPIES_MAX
 
 #define SPOOL_SEGMENT 1024              // chunk hashes that are read at once
 

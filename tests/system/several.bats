@@ -246,3 +246,15 @@ built_at ()                         # N JOB COUNT
     kill "${agents[@]}"
     wait "${agents[@]}" || true
 }
+
+@test "a run with several aggregators, of which the first choice is away" {
+    local first second
+
+    services 2
+    read -r first second <<<"$(choices j)"
+    die "$first"
+    run timeout "$LIMIT" mpirun -np 2 "$ROLLCALL" run --text --job j \
+        --aggregators "$LIST" --away $AWAY -- ./writer
+    expect_status 0
+    eventually built_at "$second" j 2
+}
