@@ -277,8 +277,9 @@ static void agent_execute (struct agent *a)
     agent_look_at_connection (a);
     agent_look_at_targets (a);
     if (a->opt->once && !a->opt->run_dir)
-        log_info ("waiting", "until the captures here are read and %s has "
-                  "acknowledged them", agent_endpoints (a, to));
+        log_info ("waiting", "until the captures here are read and %s %s "
+                  "acknowledged them", agent_endpoints (a, to),
+                  a->targets.choice.copies > 1 ? "have" : "has");
     look_at_disks (a);
     agent_write_status (a);
     agent_search (a);

@@ -94,10 +94,13 @@ static int check_keyless (const struct agent *a, struct err *err)
     const struct endpoints *e = &a->targets.endpoints;
 
     for (size_t i = 0; i < e->n && !a->opt->insecure; i++) {
-        if (!net_is_loopback (e->all[i].name))
-            return err_set (err, ENOKEY, "%s is on another host: name the key "
-                            "of this one with --key, or use --insecure",
-                            e->all[i].name);
+        const struct endpoint *one = &e->all[i];
+
+        if (one->server_key || (e->n > 1 && !net_is_loopback (one->name)))
+            return err_set (err, ENOKEY, "%s %s: name the key of this node "
+                            "with --key, or use --insecure", one->name,
+                            one->server_key ? "has a server key"
+                                            : "is on another host");
     }
     return 0;
 }

@@ -9,12 +9,13 @@ AWAY=5s                             # the least that there is
 # begin N: the service N, again or for the first time; its root is rootN
 begin ()
 {
-    local before
+    local before keys=()
 
     touch "service$1.log"
     before=$(grep -c event=listening "service$1.log") || true
+    [ ! -d "keys$1" ] || keys=(--keys "$TEST_DIR/keys$1")
     "$AGGREGATOR" --root "$TEST_DIR/root$1" --listen "tcp://127.0.0.1:${ports[$1]}" \
-        >>"service$1.log" 2>&1 3>&- &
+        "${keys[@]}" >>"service$1.log" 2>&1 3>&- &
     services[$1]=$!
     begun ()
     {
@@ -129,6 +130,42 @@ built_at ()                         # N JOB COUNT
     # no list, despite the variable
     ROLLCALL_AGGREGATORS=nowhere run agent --once --aggregators '' job
     expect_status 0
+}
+
+# Each has a key of its own: with another's nobody would be talked to.
+@test "two copies: each aggregator has its key, and one is away for a while" {
+    local n first
+
+    "$ROLLCALL" key new node --dir mine
+    for n in 1 2; do
+        "$ROLLCALL" key new server --dir keys$n
+        "$ROLLCALL" key enrol mine/node.pub node --dir keys$n
+    done
+    services 2
+    LIST=
+    for n in 1 2; do
+        LIST+="tcp://127.0.0.1:${ports[n]} $TEST_DIR/keys$n/server.pub,"
+    done
+    LIST=${LIST%,}
+    make
+    run deliver j job --copies 2 --key mine/node.key
+    expect_status 0
+    for n in 1 2; do
+        is "captures at $n" 4 "$(captures_at $n j)"
+    done
+    run deliver j job --copies 2
+    expect_status 78
+    shows "--key"
+    # one copy, of a job whose first choice is away: it is found to be back
+    first=$(choices k | cut -d' ' -f1)
+    die "$first"
+    "$AGENT" --state "$TEST_DIR/spool" --job k --aggregators "$LIST" --away $AWAY \
+        --key mine/node.key --quiet-period 0.1s job >>agent.log 2>&1 3>&- &
+    watcher=$!
+    eventually says agent.log event=moved
+    begin "$first"
+    eventually captures_at_are "$first" k 4
+    ends_with 0
 }
 
 # What was released is nowhere else: it is named, by rank and by who had it.
@@ -248,13 +285,19 @@ built_at ()                         # N JOB COUNT
 }
 
 @test "a run with several aggregators, of which the first choice is away" {
-    local first second
+    local first second third
 
-    services 2
-    read -r first second <<<"$(choices j)"
+    services 3
+    read -r first second third <<<"$(choices j)"
     die "$first"
     run timeout "$LIMIT" mpirun -np 2 "$ROLLCALL" run --text --job j \
-        --aggregators "$LIST" --away $AWAY -- ./writer
+        --aggregators "$LIST" --copies 2 --away $AWAY -- ./writer
     expect_status 0
     eventually built_at "$second" j 2
+    eventually built_at "$third" j 2
+    run "$ROLLCALL" run --job k --aggregators nowhere -- touch started
+    expect_status 78
+    run "$ROLLCALL" run --aggregators "$LIST" -- touch started
+    expect_status 2
+    [ ! -e started ]
 }
