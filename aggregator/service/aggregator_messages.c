@@ -67,8 +67,9 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
     else if (rc == 0 && access_may_log (&a->peer_access))
         log_warn ("redelivery-requested", "data acknowledged to the agent of "
                   "host %s, job %s, is missing here: the root was replaced, "
-                  "restored from a backup or repaired, or files in it were "
-                  "removed.  The agent delivers again what it still has",
+                  "restored from a backup or repaired, files in it were "
+                  "removed, or another aggregator acknowledged it.  The agent "
+                  "delivers again what it still has",
                   aggregator_name (from, hello->host, name), hello->job);
     return rc < 0 ? rc : 1;
 }

@@ -12,6 +12,7 @@
  *   run_progress.c  a progress line
  *   run_job.c       directories, names and daemons of a run
  *   run_net.c       addresses: binding, announcing, probing
+ *   run_targets.c   several aggregators
  *   run_master.c    where the COMMANDs' own rendezvous is
  *   run_options.c   options, and what they may be
  *   run_child.c     what COMMAND is
@@ -33,6 +34,7 @@
 #include "offline_analysis/analyser.h"
 #include "options/shell.h"
 #include "json/json.h"
+#include "net/endpoints.h"
 #include "store/tree.h"
 #include "world/host.h"
 #include "world/world.h"
@@ -56,6 +58,8 @@ struct run_options {
     const char *child;          // auto, plain, mpi
     const char *launcher;       // "mpirun -np 8"
     const char *aggregator;     // its endpoints, comma separated
+    const char *aggregators;    // a list of several, or its file
+    int64_t copies, away_ns;    // of that
     const char *job;
     const char *state;          // local directory of runs
     const char *interface, *ports;
@@ -100,6 +104,7 @@ struct run {
     char out[PATH_MAX];         // OUT, absolute
     struct tree held;           // OUT, in the process that made the aggregator
     char dir[PATH_MAX];         // this host's directory of the run
+    struct endpoints targets;   // of --aggregators, in the order of the job
     char endpoints[1024];       // of the aggregator, as they are announced
     char endpoint[256];         // the one of them that this host can reach
     char master_addr[WORLD_TEXT_MAX];   // where COMMANDs meet each other
@@ -225,6 +230,19 @@ int run_library (char out[PATH_MAX], struct err *err);
  * there; -ENOTSUP: it is on a shared file system.
  */
 int run_state_dir (const char *option, char out[PATH_MAX], struct err *err);
+
+/* ---- run_targets.c ---- */
+
+/* Read --aggregators, for the job; they are then the endpoints that
+ * opt->aggregator has, the first choice first, as far as there is room.
+ */
+int run_read_targets (struct run *r, struct run_options *opt, struct err *err);
+
+/* The list for an agent, whose directory is another one; "": there is none. */
+const char *run_list_for_agent (const struct run *r, char path[PATH_MAX]);
+
+/* The server key of r->endpoint, or NULL: that of the environment. */
+const char *run_server_key (const struct run *r);
 
 /* ---- run_net.c ---- */
 

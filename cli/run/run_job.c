@@ -354,7 +354,7 @@ static void add_analyse (struct daemon_words *w,
 
 int run_start_agent (struct run *r, struct err *err)
 {
-    char program[PATH_MAX], key[PATH_MAX];
+    char program[PATH_MAX], key[PATH_MAX], list[PATH_MAX];
     struct daemon_words w = { .n = 0 };
     int rc = run_program ("rollcall-agent", program, err);
     pid_t pid;
@@ -367,6 +367,14 @@ int run_start_agent (struct run *r, struct err *err)
     daemon_option (&w, "--run-dir", r->dir);
     daemon_option (&w, "--job", r->job);
     daemon_option (&w, "--aggregator", r->endpoint);
+    // with "" none, despite the variable
+    daemon_option (&w, "--aggregators", run_list_for_agent (r, list));
+    if (r->targets.n > 0) {
+        daemon_number (&w, "--copies", r->opt->copies, "");
+        daemon_number (&w, "--away", r->opt->away_ns / NS_PER_MS, "ms");
+    } else {
+        daemon_number (&w, "--copies", 1, "");
+    }
     daemon_number (&w, "--world-size", r->world.size, "");
     daemon_number (&w, "--deadline", r->opt->deadline_ns / NS_PER_MS, "ms");
     daemon_number (&w, "--quiet-period", r->opt->quiet_ns / NS_PER_MS, "ms");

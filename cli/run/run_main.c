@@ -89,7 +89,8 @@ static int wrapper (struct run *r)
                         !run_is_local_only (r->opt);
     if (r->opt->aggregator) {
         PRINT (r->job, "%s", r->opt->job);
-        PRINT (r->endpoints, "%s", r->opt->aggregator);
+        if (r->opt->aggregator != r->endpoints)
+            PRINT (r->endpoints, "%s", r->opt->aggregator);
         if (!r->opt->launched && r->world.rank == 0 &&
             strcmp (r->opt->out, ".") != 0)
             (void)RUN_FAIL (0, "-o %s means nothing with --aggregator: that "
@@ -149,6 +150,8 @@ int main (int argc, char **argv)
     if ((status = run_check_options (&opt)) != 0 ||
         (status = run_choose_child (&r)) != 0)
         return status;
+    if (run_read_targets (&r, &opt, &err) < 0)
+        return RUN_FAIL (EX_CONFIG, "%s", err.text);
     if (opt.launcher)
         return front_end (&r);
     if (run_import_keys (&r, &err) < 0 ||

@@ -210,7 +210,7 @@ void run_choose_master (struct run *r)
 static int security_of (const struct run *r, struct net_security *ret)
 {
     const char *key = getenv ("ROLLCALL_KEY");
-    const char *server_key = getenv ("ROLLCALL_SERVER_KEY");
+    const char *server_key = run_server_key (r);
 
     memset (ret, 0, sizeof (*ret));
     ret->insecure = r->opt->insecure;

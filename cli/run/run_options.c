@@ -67,6 +67,19 @@ static const struct option_spec options[] = {
     OPTION (ENDPOINTS, "aggregator", 'a', struct run_options, aggregator,
       "ENDPOINT,...", NULL, NULL,
       "Deliver to an aggregator that is already running."),
+    OPTION (TEXT, "aggregators", 0, struct run_options, aggregators, "LIST",
+      NULL, NULL,
+      "Deliver to one of several aggregators that are already running: a list "
+      "with commas, as \"tcp://A:7077 KEY,tcp://B:7077 KEY\", or the name of a "
+      "file with a line for each; see rollcall-agent(8), SEVERAL "
+      "AGGREGATORS."),
+    OPTION_NUMBER ("copies", 0, struct run_options, copies, "N", "1",
+      NULL, 1, ENDPOINT_COPIES_MAX,
+      "Deliver to so many of the --aggregators."),
+    OPTION (DURATION, "away", 0, struct run_options, away_ns, "TIME", "30s",
+      NULL,
+      "One of the --aggregators that was not heard for so long is away: the "
+      "next one stands in for it."),
     OPTION (TEXT, "job", 'J', struct run_options, job, "ID", NULL, NULL,
       "The job's id, instead of a new one."),
     OPTION_SWITCH ("launched", 0, struct run_options, launched,
@@ -126,7 +139,10 @@ int run_check_options (const struct run_options *opt)
         memchr (command, '/', strcspn (command, " ")))
         return RUN_FAIL (EXIT_USAGE, "--analyse-with: it is run in another "
                          "directory: give the program's full path");
-    if (opt->aggregator && !opt->job)
-        return RUN_FAIL (EXIT_USAGE, "--aggregator needs --job");
+    if (opt->aggregator && opt->aggregators)
+        return RUN_FAIL (EXIT_USAGE, "use --aggregator or --aggregators");
+    if ((opt->aggregator || opt->aggregators) && !opt->job)
+        return RUN_FAIL (EXIT_USAGE, "--aggregator%s needs --job",
+                         opt->aggregators ? "s" : "");
     return 0;
 }

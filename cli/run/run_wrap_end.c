@@ -82,7 +82,7 @@ static void add_word (struct buf *b, const char *option, const char *value)
 /* The command that delivers what a run left in its own directory. */
 static void add_delivery (const struct run *r, struct buf *b)
 {
-    char captures[PATH_MAX];
+    char captures[PATH_MAX], list[PATH_MAX];
 
     if (!fileio_join (captures, sizeof (captures), r->dir, "captures"))
         captures[0] = '\0';
@@ -90,7 +90,10 @@ static void add_delivery (const struct run *r, struct buf *b)
                 r->opt->insecure ? " --insecure" : "");
     add_word (b, "--state", r->dir);
     add_word (b, "--job", r->job);
-    add_word (b, "--aggregator", r->endpoint);
+    add_word (b, "--aggregator", r->targets.n > 0 ? NULL : r->endpoint);
+    add_word (b, "--aggregators", run_list_for_agent (r, list));
+    if (r->opt->copies > 1)
+        add_word (b, "--copies", "2");
     add_word (b, "--key", getenv ("ROLLCALL_KEY"));
     add_word (b, "--server-key", getenv ("ROLLCALL_SERVER_KEY"));
     add_word (b, "", captures);

@@ -279,3 +279,29 @@ void units_bytes_text (uint64_t bytes, char out[16])
     (void)snprintf (out, 16, u && v < 9.95 ? "%.1f %s" : "%.0f %s", v,
                     units[u]);
 }
+
+/* Whether it is a host.  An address in brackets may contain colons. */
+static bool is_host (const char *s, size_t n)
+{
+    if (n > 0 && s[0] == '[')
+        return n > 2 && s[n - 1] == ']';
+    return n > 0 && !memchr (s, ':', n) && !memchr (s, '/', n);
+}
+
+bool units_is_endpoint (const char *s, size_t n)
+{
+    static const char prefix[] = "tcp://";
+    const size_t head = sizeof (prefix) - 1;
+    size_t at = n;              // offset of the port
+    char port[6];               // up to 65535
+    int64_t number;
+
+    while (at > 0 && s[at - 1] != ':')
+        at--;
+    if (at <= head || strncmp (s, prefix, head) != 0 ||
+        !is_host (s + head, at - 1 - head) || n - at >= sizeof (port))
+        return false;
+    memcpy (port, s + at, n - at);
+    port[n - at] = '\0';
+    return units_int (port, 0, 65535, &number) == 0;
+}

@@ -6,6 +6,7 @@
 #ifndef ROLLCALL_BASE_UNITS_H
 #define ROLLCALL_BASE_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,9 @@ double units_round4 (double x);
 
 /* How many decimals are useful for a reader; none for a whole number. */
 int units_decimals (double x);
+
+/* Whether s[0..n) is an endpoint: "tcp://HOST:PORT". */
+bool units_is_endpoint (const char *s, size_t n);
 
 /* Print the shortest decimal number that reads back as 'x'; "" if it is not
  * finite.

@@ -45,32 +45,6 @@ static int set_int (const struct option_spec *o, const char *value,
     return 0;
 }
 
-/* Whether it is a host.  An address in brackets may contain colons. */
-static bool is_host (const char *s, size_t n)
-{
-    if (n > 0 && s[0] == '[')
-        return n > 2 && s[n - 1] == ']';
-    return n > 0 && !memchr (s, ':', n) && !memchr (s, '/', n);
-}
-
-static bool is_endpoint (const char *s, size_t n)
-{
-    static const char prefix[] = "tcp://";
-    const size_t head = sizeof (prefix) - 1;
-    size_t at = n;              // offset of the port
-    char port[6];               // up to 65535
-    int64_t number;
-
-    while (at > 0 && s[at - 1] != ':')
-        at--;
-    if (at <= head || strncmp (s, prefix, head) != 0 ||
-        !is_host (s + head, at - 1 - head) || n - at >= sizeof (port))
-        return false;
-    memcpy (port, s + at, n - at);
-    port[n - at] = '\0';
-    return units_int (port, 0, 65535, &number) == 0;
-}
-
 static int set_endpoints (const struct option_spec *o, const char *value,
                           const char **at, struct err *err)
 {
@@ -79,7 +53,7 @@ static int set_endpoints (const struct option_spec *o, const char *value,
 
     do {
         n = o->kind == OPTION_ENDPOINT ? strlen (p) : strcspn (p, ",");
-        if (!is_endpoint (p, n))
+        if (!units_is_endpoint (p, n))
             return err_set (err, EINVAL, "--%s: \"%.*s\" is not of the form "
                             "tcp://HOST:PORT, as tcp://10.0.0.1:7077", o->name,
                             (int)n, p);

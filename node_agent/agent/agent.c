@@ -31,11 +31,12 @@ static void go_on_removing (struct agent *a)
 
 /* ---- the aggregator ---- */
 
-static void on_welcome (void *arg)
+static void on_welcome (void *arg, unsigned copy)
 {
     struct agent *a = arg;
 
-    agent_on_connected (a);
+    agent_on_connected (a, copy);
+    agent_keep_holder (a, copy);
     go_on_removing (a);         // all acknowledged data is there
     a->end.check (a);
 }
@@ -178,21 +179,21 @@ static void forget_key (const struct agent_options *opt)
         (void)unlink (opt->key);
 }
 
-/* -ENOKEY: the keys are invalid. */
-static int open_keys (struct agent *a, struct err *err)
+/* -ENOKEY: the list of aggregators, or the keys are invalid. */
+static int open_targets (struct agent *a, struct err *err)
 {
     const struct agent_options *opt = a->opt;
-    int rc = 0;
+    char to[MESSAGE_TEXT_MAX];
+    int rc;
 
-    a->self.security.insecure = opt->insecure;
-    if (!opt->insecure && opt->key) {
+    if (opt->key)
         key_forbid_cores ();
-        rc = key_client (opt->key, opt->server_key, &a->self.security, err);
+    rc = agent_open_targets (a, err);
+    if (!opt->insecure && opt->key)
         forget_key (opt);
-    }
-    if (opt->insecure)
+    if (rc == 0 && opt->insecure)
         log_warn ("insecure", "nothing is encrypted, and anybody can pretend "
-                  "to be %s", opt->aggregator);
+                  "to be %s", agent_endpoints (a, to));
     return rc < 0 ? -ENOKEY : 0;
 }
 
@@ -203,10 +204,6 @@ static int agent_start (struct agent *a, struct err *err)
                                         on_delivered, on_clock, agent_on_said,
                                         agent_on_lost, agent_on_raw,
                                         agent_on_want, a };
-    struct ship_identity who = { a->opt->job, a->self.host, a->self.key,
-                                 a->opt->world_size,
-                                 a->opt->key || a->opt->insecure
-                                     ? &a->self.security : NULL };
     int rc;
 
     host_name (a->self.host, sizeof (a->self.host));
@@ -229,12 +226,8 @@ static int agent_start (struct agent *a, struct err *err)
         (rc = agent_open_seals (a, err)) < 0 ||
         (rc = agent_open_analyses (a, err)) < 0 ||
         (rc = agent_open_wrappers (a, err)) < 0 ||
-        (rc = ship_create (a->loop, a->spool, a->opt->aggregator, &who,
-                           &events, &a->ship, err)) < 0)
-        return rc;
-    ship_limit (a->ship, a->opt->max_rate);
-    ship_pack (a->ship, a->opt->codec);
-    if ((rc = agent_recall_captures (a, err)) < 0)
+        (rc = agent_open_ship (a, &events, err)) < 0 ||
+        (rc = agent_recall_captures (a, err)) < 0)
         return rc;
     agent_recall_redelivery (a);
     (void)life_take (&a->life, LIFE_OPENED, NULL);
@@ -268,12 +261,13 @@ static void stop (struct agent *a)
         agent_remove_reports (a);
         remove_spool (a);
     }
+    agent_close_targets (a);
     loop_destroy (a->loop);
-    explicit_bzero (&a->self.security, sizeof (a->self.security));
 }
 
 static void agent_execute (struct agent *a)
 {
+    char to[MESSAGE_TEXT_MAX];
     int rc;
 
     if (a->opt->run_dir || a->opt->once)
@@ -281,9 +275,11 @@ static void agent_execute (struct agent *a)
     if (a->opt->run_dir)
         agent_look_at_reports (a);
     agent_look_at_connection (a);
+    agent_look_at_targets (a);
     if (a->opt->once && !a->opt->run_dir)
-        log_info ("waiting", "until the captures here are read and %s has "
-                  "acknowledged them", a->opt->aggregator);
+        log_info ("waiting", "until the captures here are read and %s %s "
+                  "acknowledged them", agent_endpoints (a, to),
+                  a->targets.choice.copies > 1 ? "have" : "has");
     look_at_disks (a);
     agent_write_status (a);
     agent_search (a);
@@ -304,7 +300,7 @@ int agent_run (const struct agent_options *opt)
     int rc;
 
     agent_begin_life (&a);
-    rc = open_keys (&a, &err);
+    rc = open_targets (&a, &err);
     if (rc == 0)
         rc = agent_start (&a, &err);
 

@@ -22,36 +22,47 @@
 /* A refusal lasts until the aggregator is heard; any other problem is forgotten
  * when it does not occur again.
  */
-const char *agent_not_connected (const struct agent *a,
-                                 char why[MESSAGE_TEXT_MAX])
+static const char *copy_not_connected (const struct agent *a, unsigned copy,
+                                       char why[MESSAGE_TEXT_MAX])
 {
-    const struct connection *c = &a->connection;
-    int64_t heard_ns = ship_heard_ns (a->ship);
+    const struct connection *c = &a->connection[copy];
+    int64_t heard_ns = ship_copy_heard_ns (a->ship, copy);
     bool met = c->met_ns > heard_ns &&
                (c->refused || clock_mono_ns () - c->met_ns < STALE_NS);
 
     why[0] = '\0';
     if (met)
         (void)snprintf (why, MESSAGE_TEXT_MAX, "%s", c->met);
-    else if (ship_is_heard (a->ship))
+    else if (ship_is_heard (a->ship, copy))
         return NULL;
-    else if (ship_is_silent (a->ship))
+    else if (ship_is_silent (a->ship, copy))
         (void)snprintf (why, MESSAGE_TEXT_MAX, "%s does not answer (timed "
                         "out): is it at work, is a firewall in between?",
-                        a->opt->aggregator);
+                        agent_endpoint (a, copy));
     return met && c->refused ? "refused" : "not-connected";
 }
 
-static void agent_connection_say (struct agent *a)
+const char *agent_not_connected (const struct agent *a,
+                                 char why[MESSAGE_TEXT_MAX])
 {
-    struct connection *c = &a->connection;
+    const char *event = NULL;
+
+    why[0] = '\0';
+    for (unsigned i = 0; i < a->targets.choice.copies && !event; i++)
+        event = copy_not_connected (a, i, why);
+    return event;
+}
+
+static void agent_connection_say (struct agent *a, unsigned copy)
+{
+    struct connection *c = &a->connection[copy];
     char why[MESSAGE_TEXT_MAX];
-    const char *event = agent_not_connected (a, why);
+    const char *event = copy_not_connected (a, copy, why);
     int64_t now = clock_mono_ns (), *said_ns;
     bool refused;
 
     if (!event && c->missed)
-        agent_on_connected (a);
+        agent_on_connected (a, copy);
     if (!event || !*why || life_is_over (&a->life))
         return;
     refused = strcmp (event, "refused") == 0;
@@ -67,14 +78,15 @@ void agent_look_at_connection (void *arg)
 {
     struct agent *a = arg;
 
-    agent_connection_say (a);
+    for (unsigned i = 0; i < a->targets.choice.copies; i++)
+        agent_connection_say (a, i);
     (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_connection, a);
 }
 
-void agent_on_connected (struct agent *a)
+void agent_on_connected (struct agent *a, unsigned copy)
 {
-    a->connection.missed = false;
-    log_info ("connected", "%s", a->opt->aggregator);
+    a->connection[copy].missed = false;
+    log_info ("connected", "%s", agent_endpoint (a, copy));
 }
 
 void agent_explain_end (struct agent *a, const char *end,
@@ -89,22 +101,23 @@ void agent_explain_end (struct agent *a, const char *end,
 
 /* ---- problems ---- */
 
-/* Whether to go on after a refusal: somebody may enrol our key, or another
- * agent may end.
+/* Whether to go on after a refusal: somebody may enrol our key, another agent
+ * may end, or another aggregator accept us.
  */
 static bool keeps_trying (const struct agent *a)
 {
-    return !a->opt->once && !a->opt->run_dir;
+    return (!a->opt->once && !a->opt->run_dir) || a->targets.endpoints.n > 1;
 }
 
-static void meet (struct agent *a, bool refused, const char *text)
+static void meet (struct agent *a, unsigned copy, bool refused,
+                  const char *text)
 {
-    struct connection *c = &a->connection;
+    struct connection *c = &a->connection[copy];
 
     c->refused = refused;
     c->met_ns = clock_mono_ns ();
     PRINT (c->met, "%s", text);
-    agent_connection_say (a);
+    agent_connection_say (a, copy);
 }
 
 /* The aggregator refuses this agent for good: end. */
@@ -115,16 +128,17 @@ static void give_up (struct agent *a, int status, const char *why)
     agent_stop (a, status, "refused");
 }
 
-void agent_on_refused (void *arg, enum refusal reason, const char *why)
+void agent_on_refused (void *arg, unsigned copy, enum refusal reason,
+                       const char *why)
 {
     struct agent *a = arg;
     char text[MESSAGE_TEXT_MAX];
 
-    PRINT (text, "%s refuses this agent: %.700s", a->opt->aggregator, why);
+    PRINT (text, "%s refuses this agent: %.700s", agent_endpoint (a, copy), why);
     if (reason == REFUSAL_VERSION)
         give_up (a, EX_PROTOCOL, text);
     else if (keeps_trying (a))
-        meet (a, true, text);
+        meet (a, copy, true, text);
     else
         give_up (a, reason == REFUSAL_KEY ? EX_NOPERM : EX_TEMPFAIL, text);
 }
@@ -132,26 +146,27 @@ void agent_on_refused (void *arg, enum refusal reason, const char *why)
 /* Whether connections have ended in the handshake, and nothing else has
  * happened, for too long.
  */
-static bool closed_for_good (struct agent *a)
+static bool closed_for_good (struct agent *a, unsigned copy)
 {
-    struct connection *c = &a->connection;
+    struct connection *c = &a->connection[copy];
     int64_t now = clock_mono_ns ();
 
-    if (c->closed_ns == 0 || ship_heard_ns (a->ship) > c->closed_ns)
+    if (c->closed_ns == 0 || ship_copy_heard_ns (a->ship, copy) > c->closed_ns)
         c->closed_ns = now;
     return now - c->closed_ns > CLOSED_LIMIT_NS;
 }
 
-void agent_on_problem (void *arg, enum net_problem what, const char *text)
+void agent_on_problem (void *arg, unsigned copy, enum net_problem what,
+                       const char *text)
 {
     struct agent *a = arg;
     bool refused = what == NET_KEY_REFUSED || what == NET_NOT_ALIKE ||
-                   (what == NET_CLOSED && closed_for_good (a));
+                   (what == NET_CLOSED && closed_for_good (a, copy));
 
     if (what == NET_UNREACHED)
-        a->connection.closed_ns = 0;
+        a->connection[copy].closed_ns = 0;
     if (!refused || keeps_trying (a))
-        meet (a, refused, text);
+        meet (a, copy, refused, text);
     else
         give_up (a, what == NET_CLOSED ? EX_UNAVAILABLE : EX_NOPERM, text);
 }

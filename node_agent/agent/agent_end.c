@@ -213,14 +213,14 @@ static void say_delivered (struct agent *a)
     unsigned long long items = counter_get (COUNTER_ITEMS_DURABLE);
     unsigned long long left = spool_undelivered (a->spool);
     size_t unsealed = a->captures.failed;
-    char size[16], unread[64] = "";
+    char size[16], unread[64] = "", to[MESSAGE_TEXT_MAX];
 
     units_bytes_text (counter_get (COUNTER_BYTES_SENT), size);
     if (unsealed > 0)
         PRINT (unread, "%zu capture%s could not be read", unsealed,
                units_s (unsealed));
     log_info ("delivered", "%llu item%s, %s, to %s; %s", items,
-              units_s (items), size, a->opt->aggregator,
+              units_s (items), size, agent_endpoints (a, to),
               left > 0           ? "not all is delivered"
               : *unread          ? unread
               : a->search.unread ? "not all was searched"
@@ -324,6 +324,8 @@ static const char *useless (const struct agent *a, int64_t now)
         .deadline_ns = a->opt->deadline_ns, .run = a->opt->run_dir,
         .once = a->opt->once, .joined = a->local.ranks,
         .served = a->opt->once || a->opt->no_roll,
+        .others_ns = a->opt->away_ns * (int64_t)(a->targets.endpoints.n -
+                                             a->targets.choice.copies),
         .done = *a->end.last_word || a->life.state.now == LIFE_ENDING,
     };
 

@@ -2,10 +2,12 @@
 #include "agent/agent.h"
 
 #include "offline_analysis/analyser.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "model/capture.h"
 #include "net/message.h"
 #include "disk/disk_quota.h"
+#include "spool/spool.h"
 #include "disk/release.h"
 #include "store/fileio.h"
 
@@ -16,11 +18,26 @@
 #include <sys/stat.h>
 
 #define SCOPE_DEFAULT "default"         // of services that were given no job
+#define AWAY_MIN_NS (5 * NS_PER_S)      // one is heard every two seconds
 
 static const struct option_spec options[] = {
     OPTION (ENDPOINT, "aggregator", 'a', struct agent_options, aggregator,
       "ENDPOINT", "tcp://127.0.0.1:7077", "ROLLCALL_AGGREGATOR",
       "Where the aggregator listens: tcp://ADDRESS:PORT."),
+    OPTION (TEXT, "aggregators", 0, struct agent_options, aggregators, "LIST",
+      NULL, "ROLLCALL_AGGREGATORS",
+      "Deliver to one of several aggregators: a list with commas, as "
+      "\"tcp://A:7077 KEY,tcp://B:7077 KEY\", or the name of a file with a "
+      "line for each; KEY is its public key, or a file. See SEVERAL "
+      "AGGREGATORS."),
+    OPTION_NUMBER ("copies", 0, struct agent_options, copies, "N", "1",
+      "ROLLCALL_COPIES", 1, SPOOL_COPIES_MAX,
+      "Deliver to so many of the --aggregators: what is acknowledged by all of "
+      "these is delivered."),
+    OPTION (DURATION, "away", 0, struct agent_options, away_ns, "TIME", "30s",
+      "ROLLCALL_AWAY",
+      "One of the --aggregators that was not heard for so long is away: the "
+      "next one stands in for it."),
     OPTION (TEXT, "job", 'J', struct agent_options, job, "ID", NULL,
       "ROLLCALL_JOB",
       "The job of the captures. Without it, the aggregator divides them into "
@@ -151,14 +168,22 @@ int main (int argc, char **argv)
             return usage ("too many directories");
         opt.watch.items[opt.watch.n++] = argv[rest];
     }
+    if (opt.aggregators && !*opt.aggregators)   // despite the variable
+        opt.aggregators = NULL;
     opt.divided = !opt.job && !opt.run_dir;
     if (!opt.job)
         opt.job = SCOPE_DEFAULT;
     if (!message_valid_name (opt.job))
         return usage ("--job: a job's id has 1 to 255 bytes, no slash in it, "
                       "and is not . or ..");
-    if (!opt.key != !opt.server_key && !opt.insecure)
+    if (!opt.key != !opt.server_key && !opt.insecure &&
+        (!opt.aggregators || !opt.key))
         return usage ("--key and --server-key belong together");
+    if (opt.copies > 1 && !opt.aggregators)
+        return usage ("--copies needs --aggregators");
+    if (opt.away_ns < AWAY_MIN_NS)
+        return usage ("--away: use 5s or more, since an aggregator is heard "
+                      "every two seconds");
     if (analyser_check (&opt.analyse, &err) < 0)
         return usage (err.text);
     if (opt.watch.n == 0 && !opt.run_dir)

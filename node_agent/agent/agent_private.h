@@ -3,6 +3,7 @@
  * Each file calls only those above it in this list, and what has a header of
  * its own: agent_life, capture_object, exit_rule, sealer.
  *
+ * agent_choice.c      which of several aggregators it delivers to
  * agent_basics.c      what all of them use
  * local_ranks.[ch]    the ranks of this host
  * agent_process_reports.c  what COMMANDs report of themselves
@@ -39,6 +40,7 @@
 #include "disk/disk_quota.h"
 #include "disk/release.h"
 #include "disk/roots.h"
+#include "ship/choice.h"
 #include "ship/ship.h"
 #include "spool/spool.h"
 #include "throttle/bulk.h"
@@ -66,9 +68,23 @@ struct connection {
     int64_t closed_ns;          // since when connections end in the handshake
 };
 
+/* Whether one of several aggregators that is away answers again. */
+struct probe {
+    struct net *net;            // NULL: nothing is probed now
+    size_t endpoint;
+    int64_t began_ns;           // or ended; 0: never
+    bool answers;
+};
+
+/* Where it delivers to. */
+struct targets {
+    struct endpoints endpoints; // in the order of the job
+    struct choice choice;
+    struct probe probe;
+};
+
 /* The agent's identity. */
 struct self {
-    struct net_security security;
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE], host_id[HOST_KEY_SIZE];
     struct job_origin about;    // of a run
 };
@@ -152,9 +168,10 @@ struct release {
     bool repaired;              // removals that were cut short are finished
 };
 
-/* Delivering again what the aggregator has lost. */
+/* Delivering again what the aggregator has lost, or never had. */
 struct redelivery {
     struct spool_redelivery spool;      // under way
+    char to[MESSAGE_NAME_MAX];  // another one than acknowledged it; "": the same
     bool asking;                // losses are to be reported when the
                                 // answers have come
 };
@@ -203,7 +220,8 @@ struct agent {
     struct owners *owners;      // NULL: not of a run
     struct life life;
     struct self self;
-    struct connection connection;
+    struct targets targets;
+    struct connection connection[SPOOL_COPIES_MAX];
     struct local local;
     struct reports reports;
     struct search search;
@@ -219,6 +237,36 @@ struct agent {
     bool ledger_gone;           // it could not be restored; logged
     char *status_text;          // the latest text for rollcall status
 };
+
+/* ---- agent_choice.c ---- */
+
+/* Read which aggregators there are, and the keys for them; -ENOKEY, or as
+ * endpoints_read.  agent_close_targets always cleans up.
+ */
+int agent_open_targets (struct agent *a, struct err *err);
+void agent_close_targets (struct agent *a);
+
+/* Begin to deliver to the first choices. */
+int agent_open_ship (struct agent *a, const struct ship_events *events,
+                     struct err *err);
+
+/* Where a copy goes now; where all of them go, for people. */
+const char *agent_endpoint (const struct agent *a, unsigned copy);
+const char *agent_endpoints (const struct agent *a,
+                             char out[MESSAGE_TEXT_MAX]);
+
+/* Keep the name of the aggregator whose mark the spool has for a copy; the name
+ * before that, if it is another one ("": not known), or NULL.
+ */
+void agent_keep_holder (struct agent *a, unsigned copy);
+const char *agent_former_holder (const struct agent *a, unsigned copy,
+                                 char out[MESSAGE_NAME_MAX]);
+
+/* Whether no aggregator stands in for another one. */
+bool agent_is_at_first_choice (const struct agent *a);
+
+/* Move to another one if one is away, or back: now and then by a timer. */
+void agent_look_at_targets (void *arg);
 
 /* ---- agent_basics.c ---- */
 
@@ -442,9 +490,11 @@ void agent_explain_end (struct agent *a, const char *end,
                         char text[MESSAGE_TEXT_MAX]);
 
 /* Handlers of struct ship_events. */
-void agent_on_connected (struct agent *a);
-void agent_on_refused (void *arg, enum refusal reason, const char *why);
-void agent_on_problem (void *arg, enum net_problem what, const char *text);
+void agent_on_connected (struct agent *a, unsigned copy);
+void agent_on_refused (void *arg, unsigned copy, enum refusal reason,
+                       const char *why);
+void agent_on_problem (void *arg, unsigned copy, enum net_problem what,
+                       const char *text);
 
 /* ---- agent_analyse.c ---- */
 
@@ -539,7 +589,7 @@ void agent_close_wants (struct agent *a);
 
 /* Handlers of struct ship_events. */
 void agent_on_raw (void *arg, enum raw_wanted raw, int64_t asked_ns);
-void agent_on_want (void *arg, const struct message *m);
+void agent_on_want (void *arg, unsigned copy, const struct message *m);
 
 /* Take the files that the sealer has sealed for a want. */
 void agent_take_wanted (struct agent *a, struct sealed *s);
@@ -585,7 +635,7 @@ void agent_on_said (void *arg);
 /* Redeliver: the aggregator has lost acknowledged data (see ship_events).
  * Resume what an earlier agent had begun.
  */
-void agent_on_lost (void *arg);
+void agent_on_lost (void *arg, unsigned copy);
 void agent_recall_redelivery (struct agent *a);
 
 /* Report losses once the aggregator has answered for all that is not here. */

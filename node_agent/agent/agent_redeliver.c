@@ -1,11 +1,13 @@
-/* node_agent/agent/agent_redeliver.c - the aggregator has lost what it
- * acknowledged
+/* node_agent/agent/agent_redeliver.c - an aggregator lacks what was acknowledged
  *
  * Its root was replaced, restored from a backup or repaired, or files in it
  * were removed.  Captures that still exist here are sealed again; the
  * aggregator requests only what it lacks.  Captures that no longer exist are
  * offered without their bytes: what it requests of them is lost until they are
  * delivered again.
+ *
+ * The same is done if one of several aggregators stands in for another one, or
+ * is back: it gets what is here, and may have the rest or not.
  *
  * This is also done once if items were acknowledged without a mark, because
  * nobody knows whether the aggregator still has them.
@@ -31,11 +33,21 @@ static void tell_doubt (const struct spool_redelivery *r)
               units_are (r->captures));
 }
 
+static void tell_other (struct agent *a, const struct spool_redelivery *r)
+{
+    agent_note (a, LOG_LEVEL_WARN, "redelivery", "%llu capture%s that other "
+                "aggregators have acknowledged %s delivered to %.255s, too",
+                (unsigned long long)r->captures, units_s (r->captures),
+                units_are (r->captures), a->redelivery.to);
+}
+
 static void agent_redeliver_tell (struct agent *a)
 {
     const struct spool_redelivery *r = &a->redelivery.spool;
 
-    if (r->in_doubt)
+    if (*a->redelivery.to)
+        tell_other (a, r);
+    else if (r->in_doubt)
         tell_doubt (r);
     else
         agent_note (a, LOG_LEVEL_ERROR, "redelivery", "the aggregator has lost "
@@ -146,16 +158,32 @@ static void agent_redeliver_begin (struct agent *a)
     (void)loop_add_timer (a->loop, 0, go_on, a);
 }
 
-void agent_on_lost (void *arg)
+/* The ledger says who has acknowledged what this aggregator lacks. */
+static int keep_former (struct agent *a, unsigned copy, struct err *err)
+{
+    char name[MESSAGE_NAME_MAX], old[MESSAGE_NAME_MAX];
+    const char *former = agent_former_holder (a, copy, name);
+
+    PRINT (a->redelivery.to, "%s", former ? agent_endpoint (a, copy) : "");
+    if (former && !*former)
+        former = "another aggregator";
+    if (!former && !spool_note (a->spool, SPOOL_FORMER, old, sizeof (old)))
+        return 0;
+    return spool_keep_note (a->spool, SPOOL_FORMER, former ? former : "", err);
+}
+
+void agent_on_lost (void *arg, unsigned copy)
 {
     struct agent *a = arg;
     struct err err = { "" };
 
-    if (spool_begin_redelivery (a->spool, &err) < 0) {
+    if (keep_former (a, copy, &err) < 0 ||
+        spool_begin_redelivery (a->spool, copy, &err) < 0) {
         // the next answer will report it again
         log_error ("spool-failed", "%s", err.text);
         return;
     }
+    agent_keep_holder (a, copy);
     (void)life_take (&a->life, LIFE_LOST, NULL);
     agent_redeliver_begin (a);
 }

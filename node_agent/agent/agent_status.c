@@ -42,12 +42,12 @@ void agent_write_status (void *arg)
 {
     struct agent *a = arg;
     const struct clock_sync *clock = ship_clock (a->ship);
-    char path[PATH_MAX], why[2 * MESSAGE_TEXT_MAX];
+    char path[PATH_MAX], why[2 * MESSAGE_TEXT_MAX], to[MESSAGE_TEXT_MAX];
     struct json *j = status_begin ("rollcall-agent", a->opt->job,
                                    state_of (a, why));
 
     json_add_text (j, "host", a->self.host);
-    json_add_text (j, "aggregator", a->opt->aggregator);
+    json_add_text (j, "aggregator", agent_endpoints (a, to));
     json_add_int (j, "unsettled", (int64_t)watch_unsettled (a->watch));
     json_add_int (j, "sealing", (int64_t)sealer_pending (a->sealer));
     json_add_int (j, "analysing", (int64_t)agent_open_count (a));

@@ -24,6 +24,7 @@
 
 struct agent_want {
     struct message said;        // WANT
+    unsigned copy;              // of the aggregator that said it
     uint64_t version;           // in the spool; 0: not known yet
     uint64_t first;             // item of it, see spool_list_raw
     bool sealing;               // the sealer has its files
@@ -250,7 +251,7 @@ static void answer (struct agent *a, struct agent_want *w)
                "without --raw)");
     }
     w->told = m.have != HAVE_BUSY;
-    ship_have (a->ship, &m);
+    ship_have (a->ship, w->copy, &m);
 }
 
 /* ---- WANTs ---- */
@@ -269,25 +270,28 @@ static void forget (struct wants *all, size_t i)
     all->n--;
 }
 
-static struct agent_want *find (struct wants *all, const struct message *m)
+static struct agent_want *find (struct wants *all, unsigned copy,
+                                const struct message *m)
 {
     struct agent_want *w;
 
     for (size_t i = 0; i < all->n; i++) {
-        if (is_same (&all->list[i].said, m))
+        if (all->list[i].copy == copy && is_same (&all->list[i].said, m))
             return &all->list[i];
     }
     if (all->n == WANTS_MAX)
         forget (all, 0);
-    if ((w = vec_add (&all->list, &all->n, sizeof (*w))))
+    if ((w = vec_add (&all->list, &all->n, sizeof (*w)))) {
         w->said = *m;
+        w->copy = copy;
+    }
     return w;
 }
 
-void agent_on_want (void *arg, const struct message *m)
+void agent_on_want (void *arg, unsigned copy, const struct message *m)
 {
     struct agent *a = arg;
-    struct agent_want *w = find (&a->wants, m);
+    struct agent_want *w = find (&a->wants, copy, m);
 
     if (w)                      // otherwise it is repeated
         answer (a, w);

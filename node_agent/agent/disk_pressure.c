@@ -211,8 +211,9 @@ static int release_one (struct agent *a, bool full)
     char path[PATH_MAX] = "";
     int rc;
 
-    // it may have more than was delivered
+    // it may have more than was delivered; and a first choice gets it again
     if (!a->search.looked || !agent_is_confirmed (a) ||
+        !agent_is_at_first_choice (a) ||
         (!full && waits_for_roll (a)))
         return 0;
     choose_rows (a);

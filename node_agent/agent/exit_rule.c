@@ -15,7 +15,8 @@
 const char *exit_reason (const struct exit_facts *f)
 {
     bool heard = f->heard_ns > 0, waiting = f->ended_ns > 0 || f->once;
-    int64_t silent = f->now_ns - (heard ? f->heard_ns : f->began_ns);
+    int64_t silent = f->now_ns - (heard ? f->heard_ns : f->began_ns) -
+                     f->others_ns;
 
     if (f->run && !f->joined && f->now_ns - f->began_ns > ALONE_LIMIT_NS)
         return "no wrapper has joined";

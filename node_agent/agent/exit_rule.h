@@ -14,6 +14,7 @@ struct exit_facts {             // monotonic times
     int64_t heard_ns;           // when the aggregator was heard, 0: never
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     int64_t deadline_ns;        // after ended_ns
+    int64_t others_ns;          // how long it takes to try other aggregators
     bool run, once;             // of a run; with --once
     bool served;                // by a service, which may be back soon
     bool joined;                // a wrapper has said hello

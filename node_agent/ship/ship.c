@@ -20,7 +20,8 @@ static void measure_clock (struct ship *s, const struct message *m)
     s->hello.clock_offset_ns = s->clock.offset_ns;
     s->hello.clock_error_ns = s->clock.error_ns;
     off = clock_sync_is_off (&s->clock);
-    if (s->events.clock && (!s->clock_told || off != s->clock_off))
+    if (s->copy == 0 && s->events.clock &&
+        (!s->clock_told || off != s->clock_off))
         s->events.clock (s->events.arg, &s->clock);
     s->clock_told = true;
     s->clock_off = off;
@@ -31,7 +32,7 @@ static void measure_clock (struct ship *s, const struct message *m)
  */
 static void check_mark (struct ship *s, const struct message *m)
 {
-    bool lost = m->lost || spool_lacks_mark (s->spool);
+    bool lost = m->lost || spool_lacks_mark (s->spool, s->copy);
 
     if (m->sent_ns <= s->lost_ns)
         return;
@@ -41,8 +42,9 @@ static void check_mark (struct ship *s, const struct message *m)
     if (!lost)
         return;
     ship_commit (s);       // or what came before would look newer
-    s->events.lost (s->events.arg);
-    s->loss_unrecorded = !spool_redelivers (s->spool);
+    s->events.lost (s->events.arg, s->copy);
+    s->loss_unrecorded = spool_mark (s->spool, s->copy).epoch != 0 ||
+                         spool_lacks_mark (s->spool, s->copy);
     s->lost_ns = clock_mono_ns ();
     s->is_done = s->done_due = false;   // nor does it know what was sent
     s->next_said = 0;
@@ -62,28 +64,32 @@ static void hear_waits (struct ship *s, const char *why)
 
 const char *ship_waits (const struct ship *s)
 {
-    return s->waits;
+    for EACH_COPY (c, s) {
+        if (*c->waits)
+            return c->waits;
+    }
+    return "";
 }
 
 static void on_welcome (struct ship *s, const struct message *m)
 {
     measure_clock (s, m);
-    if (s->events.raw && m->sent_ns > 0)        // else it answers no HELLO
+    if (s->copy == 0 && s->events.raw && m->sent_ns > 0)        // else it
+                                                        // answers no HELLO
         s->events.raw (s->events.arg, m->raw, m->sent_ns);
     if (m->sent_ns > 0)
         hear_waits (s, m->text);
     check_mark (s, m);
     s->codecs = m->codecs;
     // it answers a later HELLO: everything sent before has arrived
-    if (s->is_done && s->done_ns > 0 && m->sent_ns >= s->done_ns &&
-        s->events.said)
-        s->events.said (s->events.arg);
+    if (s->is_done && s->done_ns > 0 && m->sent_ns >= s->done_ns)
+        ship_word_heard (s);
     if (s->welcomed)
         return;
     s->welcomed = true;
     ship_repeat (s);
     if (s->events.welcome)
-        s->events.welcome (s->events.arg);
+        s->events.welcome (s->events.arg, s->copy);
 }
 
 static void on_message (void *arg, const struct net_peer *from,
@@ -96,7 +102,8 @@ static void on_message (void *arg, const struct net_peer *from,
     if (!m) {
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
         if (bad == -EPROTONOSUPPORT && s->events.refused)
-            s->events.refused (s->events.arg, REFUSAL_VERSION, err->text);
+            s->events.refused (s->events.arg, s->copy, REFUSAL_VERSION,
+                               err->text);
         return;
     }
     if (m->type != MESSAGE_REFUSED) {
@@ -115,7 +122,7 @@ static void on_message (void *arg, const struct net_peer *from,
         break;
     case MESSAGE_WANT:
         if (s->events.want)
-            s->events.want (s->events.arg, m);
+            s->events.want (s->events.arg, s->copy, m);
         break;
     case MESSAGE_STOP:
         s->events.stop (s->events.arg, m->text);
@@ -126,120 +133,182 @@ static void on_message (void *arg, const struct net_peer *from,
         s->events.roll (s->events.arg, m->complete, m->text);
         break;
     case MESSAGE_REFUSED:
-        s->events.refused (s->events.arg, m->reason, m->text);
+        s->events.refused (s->events.arg, s->copy, m->reason, m->text);
         break;
     default:
         break;
     }
 }
 
+static void on_problem (void *arg, enum net_problem what, const char *text)
+{
+    struct ship *s = arg;
+
+    s->events.problem (s->events.arg, s->copy, what, text);
+}
+
+/* ---- what the agent wants of all copies ---- */
+
+static struct ship *find_copy (const struct ship *s, unsigned copy)
+{
+    struct ship *c = s->first;
+
+    while (c->copy != copy)
+        c = c->next;
+    return c;
+}
+
 void ship_world (struct ship *s, int64_t world_size)
 {
-    s->hello.world_size = world_size;
+    for EACH_COPY (c, s)
+        c->hello.world_size = world_size;
 }
 
 void ship_limit (struct ship *s, int64_t bytes_per_s)
 {
+    int64_t n = 0;
+
+    for EACH_COPY (c, s)
+        n++;
     // at first no more than the smallest piece that is requested
-    bucket_init (&s->rate, bytes_per_s, CONTENT_CHUNK, clock_mono_ns ());
+    for EACH_COPY (c, s)
+        bucket_init (&c->rate, (bytes_per_s + n - 1) / n, CONTENT_CHUNK,
+                     clock_mono_ns ());
 }
 
 void ship_pack (struct ship *s, enum chunk_codec codec)
 {
-    s->codec = codec;
+    for EACH_COPY (c, s)
+        c->codec = codec;
 }
 
 void ship_hold (struct ship *s, bool held)
 {
-    s->held = held;
+    for EACH_COPY (c, s)
+        c->held = held;
 }
 
-void ship_kick (struct ship *s)
+void ship_have (struct ship *s, unsigned copy, const struct message *m)
 {
-    ship_offer_more (s);
-}
-
-void ship_have (struct ship *s, const struct message *m)
-{
-    (void)ship_say (s, m);
+    (void)ship_say (find_copy (s, copy), m);
 }
 
 int64_t ship_acked_ns (const struct ship *s)
 {
-    return s->acked_ns;
+    int64_t last = 0;
+
+    for EACH_COPY (c, s)
+        last = c->acked_ns > last ? c->acked_ns : last;
+    return last;
 }
 
 void ship_left (struct ship *s, uint64_t captures)
 {
-    s->left.type = MESSAGE_PING;
-    s->left.left_captures = captures;
+    for EACH_COPY (c, s) {
+        c->left.type = MESSAGE_PING;
+        c->left.left_captures = captures;
+    }
 }
 
 bool ship_confirmed (const struct ship *s, int64_t since_ns)
 {
-    return s->confirmed_ns > since_ns || !spool_has_delivered (s->spool);
+    bool all = true;
+
+    for EACH_COPY (c, s)
+        all = all && c->confirmed_ns > since_ns;
+    return all || !spool_has_delivered (s->spool);
 }
 
 const struct clock_sync *ship_clock (const struct ship *s)
 {
-    return &s->clock;
+    return &s->first->clock;
 }
 
-int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
-                 const struct ship_identity *who,
-                 const struct ship_events *events, struct ship **ret,
-                 struct err *err)
+int64_t ship_heard_ns (const struct ship *s)
+{
+    int64_t all = INT64_MAX;
+
+    for EACH_COPY (c, s)
+        all = c->heard_ns < all ? c->heard_ns : all;
+    return all;
+}
+
+int64_t ship_copy_heard_ns (const struct ship *s, unsigned copy)
+{
+    return find_copy (s, copy)->heard_ns;
+}
+
+bool ship_is_heard (const struct ship *s, unsigned copy)
+{
+    return ship_hears (find_copy (s, copy));
+}
+
+bool ship_is_silent (const struct ship *s, unsigned copy)
+{
+    return ship_hears_nothing (find_copy (s, copy));
+}
+
+/* ---- set-up ---- */
+
+static struct ship *make (struct loop *loop, struct spool *spool,
+                          const struct ship_events *events)
 {
     struct ship *s = calloc (1, sizeof (*s));
-    int rc;
 
-    if (s) {
-        buf_init (&s->packed, PACKED_MAX);
-        s->hello_ns = HELLO_NS;
-        if (getrandom (&s->random, sizeof (s->random), 0) < 0)
-            s->random = (uint64_t)clock_mono_ns ();
-        s->random |= 1;         // a state of 0 would stay so
-        s->queue = calloc (QUEUE_MAX, sizeof (*s->queue));
+    if (!s || !(s->queue = calloc (QUEUE_MAX, sizeof (*s->queue)))) {
+        free (s);
+        return NULL;
     }
-    if (!s || !s->queue) {
-        ship_destroy (s);
-        return err_set (err, ENOMEM, "no memory to ship");
-    }
+    buf_init (&s->packed, PACKED_MAX);
+    if (getrandom (&s->random, sizeof (s->random), 0) < 0)
+        s->random = (uint64_t)clock_mono_ns ();
+    s->random |= 1;             // a state of 0 would stay so
+    s->first = s;
     s->loop = loop;
     s->spool = spool;
     s->events = *events;
     s->on_room = ship_on_room;
+    s->done.type = MESSAGE_DONE;
+    return s;
+}
+
+static void greet (struct ship *s, const struct ship_identity *who)
+{
     s->hello.type = MESSAGE_HELLO;
     s->hello.world_size = who->world_size;
-    s->hello.clock_offset_ns = s->hello.clock_error_ns = MESSAGE_NO_CLOCK;
     PRINT (s->hello.job, "%s", who->job);
     PRINT (s->hello.host, "%s", who->host);
     PRINT (s->hello.host_key, "%s", who->host_key);
-    s->done.type = MESSAGE_DONE;
-    rc = net_connect (endpoint, who->security, &s->net, err);
-    if (rc == 0 && net_attach (s->net, loop, on_message, s) < 0)
+}
+
+/* Begin with an aggregator of which nothing is known. */
+static int begin (struct ship *s, const char *endpoint,
+                  const struct net_security *security, struct err *err)
+{
+    int rc;
+
+    s->nowhere = true;
+    s->hello_ns = HELLO_NS;
+    s->clock = (struct clock_sync){ .known = false };
+    s->hello.clock_offset_ns = s->hello.clock_error_ns = MESSAGE_NO_CLOCK;
+    rc = net_connect (endpoint, security, &s->net, err);
+    if (rc == 0 && net_attach (s->net, s->loop, on_message, s) < 0)
         rc = err_set (err, ENOMEM, "no memory to ship");
-    if (rc < 0) {
-        ship_destroy (s);
+    if (rc < 0)
         return rc;
-    }
-    net_watch (s->net, events->problem, events->arg);
+    s->nowhere = false;
+    net_watch (s->net, on_problem, s);
     ship_repeat (s);
-    // from the loop: callbacks may need '*ret'
-    (void)loop_add_timer (loop, 0, ship_offer_more, s);
-    *ret = s;
+    // from the loop: callbacks may need the ship
+    (void)loop_add_timer (s->loop, 0, ship_offer_more, s);
     return 0;
 }
 
-void ship_destroy (struct ship *s)
+static void destroy_one (struct ship *s)
 {
-    if (!s)
-        return;
-    if (s->loop) {
-        ship_stop_words (s);
-        ship_stop_offers (s);
-        ship_stop_answers (s);
-    }
+    ship_stop_words (s);
+    ship_stop_offers (s);
+    ship_stop_answers (s);
     net_close (s->net);
     for (size_t i = 0; i < s->nsaid; i++)
         free (s->said[i]);
@@ -248,4 +317,73 @@ void ship_destroy (struct ship *s)
     free (s->queue);
     free (s->chunk);
     free (s);
+}
+
+int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
+                 const struct ship_identity *who,
+                 const struct ship_events *events, struct ship **ret,
+                 struct err *err)
+{
+    struct ship *s = make (loop, spool, events);
+    int rc;
+
+    if (!s)
+        return err_set (err, ENOMEM, "no memory to ship");
+    greet (s, who);
+    if ((rc = begin (s, endpoint, who->security, err)) < 0) {
+        destroy_one (s);
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+int ship_add_copy (struct ship *s, const char *endpoint,
+                   const struct net_security *security, struct err *err)
+{
+    struct ship *last = s->first, *made = make (s->loop, s->spool, &s->events);
+    int rc;
+
+    if (!made)
+        return err_set (err, ENOMEM, "no memory to ship");
+    while (last->next)
+        last = last->next;
+    made->hello = s->first->hello;
+    made->first = s->first;
+    made->copy = last->copy + 1;
+    if ((rc = begin (made, endpoint, security, err)) < 0) {
+        destroy_one (made);
+        return rc;
+    }
+    last->next = made;
+    return 0;
+}
+
+int ship_move (struct ship *s, unsigned copy, const char *endpoint,
+               const struct net_security *security, struct err *err)
+{
+    struct ship *c = find_copy (s, copy);
+
+    ship_commit (c);            // what was acknowledged is
+    ship_stop_words (c);
+    ship_stop_answers (c);
+    ship_forget_offers (c);
+    net_close (c->net);
+    c->net = NULL;
+    c->nqueue = c->next_said = 0;
+    c->welcomed = c->full = c->loss_unrecorded = c->done_heard = false;
+    c->confirmed_ns = c->lost_ns = c->done_ns = c->wanted_ns = 0;
+    c->unanswered = c->codecs = 0;
+    c->waits[0] = '\0';
+    return begin (c, endpoint, security, err);
+}
+
+void ship_destroy (struct ship *s)
+{
+    struct ship *next;
+
+    for (struct ship *c = s ? s->first : NULL; c; c = next) {
+        next = c->next;
+        destroy_one (c);
+    }
 }

@@ -6,6 +6,11 @@
  * Messages that may be lost (ZeroMQ drops them when connections break) are
  * repeated every few seconds: the other side accepts repetitions.
  *
+ * With several copies, each goes to an aggregator of its own.  All are told the
+ * same, and an item is durable when all have acknowledged it; until then those
+ * that have wait for the others, so each has the same window of items.  If only
+ * some have an item that was asked about, it is durable, too.
+ *
  * This folder: offers, answers and chunks to the aggregator, and its clock.
  */
 #ifndef ROLLCALL_SHIP_SHIP_H
@@ -20,25 +25,30 @@
 
 struct ship;
 
-/* Callbacks to the agent. */
+/* Callbacks to the agent.  'copy' says which aggregator it is from. */
 struct ship_events {
-    void (*welcome) (void *arg);                        // connected
+    void (*welcome) (void *arg, unsigned copy);         // connected
     void (*stop) (void *arg, const char *why);          // end the COMMANDs
     void (*roll) (void *arg, bool complete, const char *text);  // job over
-    void (*refused) (void *arg, enum refusal reason, const char *why);
-    void (*problem) (void *arg, enum net_problem what, const char *text);
+    void (*refused) (void *arg, unsigned copy, enum refusal reason,
+                     const char *why);
+    void (*problem) (void *arg, unsigned copy, enum net_problem what,
+                     const char *text);
     void (*delivered) (void *arg);                      // spool is empty now
     void (*clock) (void *arg, const struct clock_sync *c);      // first known,
-                                        // or it began or ceased to be off
+                                        // or it began or ceased to be off;
+                                        // of the first copy
     void (*said) (void *arg);   // everything before ship_done has arrived
-    void (*lost) (void *arg);   // acknowledged data is lost there, or that
-                                // cannot be determined; repeated until
-                                // spool_begin_redelivery has been called
+    void (*lost) (void *arg, unsigned copy);    // acknowledged data is lost
+                                // there, or that cannot be determined; repeated
+                                // until spool_begin_redelivery has been called
     void (*raw) (void *arg, enum raw_wanted raw, int64_t asked_ns);
                                 // which raw files are wanted, as each WELCOME
-                                // says, before anything is offered by it; it
-                                // answers a HELLO of that time (monotonic)
-    void (*want) (void *arg, const struct message *m);  // answer: ship_have
+                                // of the first copy says, before anything is
+                                // offered by it; it answers a HELLO of that
+                                // time (monotonic)
+    void (*want) (void *arg, unsigned copy, const struct message *m);
+                                // answer: ship_have
     void *arg;
 };
 
@@ -55,7 +65,21 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
                  struct err *err);
 void ship_destroy (struct ship *s);     // s may be NULL
 
-/* Limit the bytes per second, 0: no limit. */
+/* Deliver one more copy, to that aggregator; at most SPOOL_COPIES_MAX in all.
+ * Call it before the loop runs and before anything is said.
+ */
+int ship_add_copy (struct ship *s, const char *endpoint,
+                   const struct net_security *security, struct err *err);
+
+/* Deliver this copy to another aggregator from now on.  What the former one has
+ * acknowledged stays acknowledged; the new one is told everything again, and
+ * lacks the mark: see ship_events.lost.  Returns as net_connect; after a failure
+ * this copy goes nowhere until the next call.
+ */
+int ship_move (struct ship *s, unsigned copy, const char *endpoint,
+               const struct net_security *security, struct err *err);
+
+/* Limit the bytes per second of all copies together, 0: no limit. */
 void ship_limit (struct ship *s, int64_t bytes_per_s);
 
 /* Pack raw files in this codec (CODEC_PLAIN: not at all, which holds until it is
@@ -68,8 +92,8 @@ void ship_hold (struct ship *s, bool held);
 /* Announce a larger world than the identity has, from the next HELLO on. */
 void ship_world (struct ship *s, int64_t world_size);
 
-/* Say once what became of a WANT: the aggregator repeats it. */
-void ship_have (struct ship *s, const struct message *m);
+/* Say once what became of a WANT of this copy: the aggregator repeats it. */
+void ship_have (struct ship *s, unsigned copy, const struct message *m);
 
 /* The spool has given up an item: if it is on offer, withdraw the offer. */
 void ship_withdraw (struct ship *s, uint64_t item);
@@ -117,25 +141,26 @@ void ship_not_done (struct ship *s);
  */
 void ship_left (struct ship *s, uint64_t captures);
 
-/* Whether the aggregator told this agent that it has everything it
+/* Whether all aggregators told this agent that they have everything they
  * acknowledged, or nothing ever was acknowledged; after 'since_ns' (monotonic),
  * if that is not 0.
  */
 bool ship_confirmed (const struct ship *s, int64_t since_ns);
 
-/* When the aggregator was last heard (monotonic ns), 0: never.  Refusals do not
- * count, here or below.
+/* When all aggregators were last heard (monotonic ns), 0: one never was; and
+ * when that of one copy was.  Refusals do not count, here or below.
  */
 int64_t ship_heard_ns (const struct ship *s);
+int64_t ship_copy_heard_ns (const struct ship *s, unsigned copy);
 
-/* Whether it is heard now; whether HELLOs have been unanswered for about 10 s.
- * Both are false at first.
+/* Whether that of a copy is heard now; whether HELLOs have been unanswered for
+ * about 10 s.  Both are false at first, and after ship_move.
  */
-bool ship_is_heard (const struct ship *s);
+bool ship_is_heard (const struct ship *s, unsigned copy);
+bool ship_is_silent (const struct ship *s, unsigned copy);
 
-/* Why the aggregator requests nothing now, as it says; "": it does not. */
+/* Why an aggregator requests nothing now, as it says; "": none does. */
 const char *ship_waits (const struct ship *s);
-bool ship_is_silent (const struct ship *s);
 
 /* The offset of the aggregator's clock to this host's, if it is known. */
 const struct clock_sync *ship_clock (const struct ship *s);

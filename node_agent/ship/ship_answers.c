@@ -28,8 +28,9 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
     int rc;
 
     // so that it is requested when offered again
-    (void)ship_say_gone (s, item.id, why);
-    ship_end_offer (s, o);
+    if (o->state.now == OFFER_DUE)
+        (void)ship_say_gone (s, item.id, why);
+    ship_end_all (s, item.id, why);
     if (how == OFFER_DAMAGED)
         rc = spool_quarantine (s->spool, &item, why, &err);
     else

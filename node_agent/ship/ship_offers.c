@@ -28,7 +28,7 @@ static bool is_small (const struct spool_item *item)
     return item->size <= CONTENT_SMALL;
 }
 
-struct offer *ship_find_offer (struct ship *s, uint64_t id)
+struct offer *ship_find_offer (const struct ship *s, uint64_t id)
 {
     struct offer *o;
 
@@ -54,16 +54,36 @@ void ship_end_offer (struct ship *s, struct offer *o)
     offer_end (o);
 }
 
+void ship_end_all (struct ship *s, uint64_t item, const char *why)
+{
+    for EACH_COPY (c, s) {
+        struct offer *o = ship_find_offer (c, item);
+
+        if (!o)
+            continue;
+        // if it fails, a GET is answered so
+        if (o->state.now == OFFER_SAID || o->state.now == OFFER_AGAIN)
+            (void)ship_say_gone (c, item, why);
+        ship_end_offer (c, o);
+    }
+}
+
+/* Whether a copy of it is not acknowledged yet. */
+static bool is_open_anywhere (const struct ship *s, uint64_t item)
+{
+    for EACH_COPY (c, s) {
+        const struct offer *o = ship_find_offer (c, item);
+
+        if (o && offer_is_open (o))
+            return true;
+    }
+    return false;
+}
+
 void ship_withdraw (struct ship *s, uint64_t item)
 {
-    struct offer *o = ship_find_offer (s, item);
-
-    if (o && offer_is_open (o)) {
-        if (o->state.now != OFFER_DUE)  // if it fails, a GET is answered so
-            (void)ship_say_gone (s, item, "raw files are wanted on demand "
-                                 "only");
-        ship_end_offer (s, o);
-    }
+    if (is_open_anywhere (s, item))
+        ship_end_all (s, item, "raw files are wanted on demand only");
 }
 
 /* The spool failed: try again later.  A damaged ledger is the end, which the
@@ -180,16 +200,27 @@ void ship_offer_more (void *arg)
         recount (s);
 }
 
+void ship_kick (struct ship *s)
+{
+    for EACH_COPY (c, s)
+        ship_offer_more (c);
+}
+
 void ship_next_items (struct ship *s)
 {
-    ship_offer_more (s);
-    if (all_delivered (s) && s->events.delivered)
+    bool all = true;
+
+    ship_kick (s);
+    for EACH_COPY (c, s)
+        all = all && all_delivered (c);
+    if (all && s->events.delivered)
         s->events.delivered (s->events.arg);
 }
 
 void ship_ask (struct ship *s)
 {
-    memset (s->last, 0, sizeof (s->last));
+    for EACH_COPY (c, s)
+        memset (c->last, 0, sizeof (c->last));
     ship_next_items (s);
 }
 
@@ -206,35 +237,63 @@ static void retry_spool (void *arg)
 typedef int settle_fn (struct spool *s, const uint64_t *ids, size_t n,
                        struct err *err);
 
-/* Commit offers with an answer; if the spool cannot record it, they are offered
- * again and answered again.
+/* What all copies together say of an item: OFFER_LOST if all have lost it,
+ * OFFER_DURABLE if all have answered otherwise, else OFFER_SAID.
+ */
+static enum offer_state answer_of_all (const struct ship *s, uint64_t item)
+{
+    enum offer_state answer = OFFER_LOST;
+
+    for EACH_COPY (c, s) {
+        const struct offer *o = ship_find_offer (c, item);
+
+        if (!o || (o->state.now != OFFER_DURABLE &&
+                   o->state.now != OFFER_LOST))
+            return OFFER_SAID;
+        if (o->state.now == OFFER_DURABLE)
+            answer = OFFER_DURABLE;
+    }
+    return answer;
+}
+
+static void end_settled (struct ship *s, const uint64_t *ids, size_t n,
+                         bool recorded)
+{
+    for EACH_COPY (c, s) {
+        for (size_t i = 0; i < n; i++) {
+            struct offer *o = ship_find_offer (c, ids[i]);
+
+            if (recorded)
+                ship_end_offer (c, o);
+            else
+                (void)offer_change (o, OFFER_UNRECORDED);
+        }
+    }
+}
+
+/* Commit offers that all copies have answered; if the spool cannot record it,
+ * they are offered again and answered again.
  */
 static bool ship_offers_settle (struct ship *s, enum offer_state which,
                                 settle_fn *fn)
 {
     uint64_t ids[OFFERS_MAX];
-    struct offer *of[OFFERS_MAX];
     struct err err = { "" };
     size_t n = 0;
-    int rc;
+    int rc = 0;
 
     for (size_t i = 0; i < OFFERS_MAX; i++) {
-        struct offer *o = &s->offers[i];
+        const struct offer *o = &s->offers[i];
 
-        if (o->state.now == which) {
-            of[n] = o;
+        if ((o->state.now == OFFER_DURABLE || o->state.now == OFFER_LOST) &&
+            answer_of_all (s, o->item.id) == which)
             ids[n++] = o->item.id;
-        }
     }
     if (n > 0 && (rc = fn (s->spool, ids, n, &err)) < 0) {
         counter_add (COUNTER_COMMITS_FAILED, 1);
         ship_spool_failed (s, rc, &err);
-        for (size_t i = 0; i < n; i++)
-            (void)offer_change (of[i], OFFER_UNRECORDED);
-        return true;
     }
-    for (size_t i = 0; i < n; i++)
-        ship_end_offer (s, of[i]);
+    end_settled (s, ids, n, rc >= 0);
     return n > 0;
 }
 
@@ -276,9 +335,18 @@ void ship_on_ack (struct ship *s, const struct message *m)
     (void)FAULT ("agent.ship.ack");
     (void)offer_change (o, OFFER_ACKNOWLEDGED);
     if (!s->loss_unrecorded)    // else nobody would request it again
-        spool_set_mark (s->spool, &m->mark);
+        spool_set_mark (s->spool, s->copy, &m->mark);
     s->wanted_ns = s->acked_ns = clock_mono_ns ();
     ship_commit_soon (s);
+}
+
+void ship_forget_offers (struct ship *s)
+{
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        if (s->offers[i].state.now != OFFER_FREE)
+            ship_end_offer (s, &s->offers[i]);
+    }
+    memset (s->last, 0, sizeof (s->last));
 }
 
 void ship_stop_offers (struct ship *s)
@@ -286,8 +354,5 @@ void ship_stop_offers (struct ship *s)
     loop_del_timer (s->loop, retry_spool, s);
     loop_del_timer (s->loop, ship_commit, s);
     loop_del_timer (s->loop, ship_offer_more, s);
-    for (size_t i = 0; i < OFFERS_MAX; i++) {
-        if (s->offers[i].state.now != OFFER_FREE)
-            ship_end_offer (s, &s->offers[i]);
-    }
+    ship_forget_offers (s);
 }

@@ -1,5 +1,8 @@
 /* node_agent/ship/ship_private.h - shipping, between its files
  *
+ * Each copy has a struct ship, and all of a spool are in a list.  What ship.h
+ * declares is done for all of them, whichever is given.
+ *
  * Each file calls only those above it in this list:
  *
  * ship_says.c         what is sent, and repeated until it arrives
@@ -32,6 +35,8 @@ struct get {
 };
 
 struct ship {
+    struct ship *first, *next;  // of all copies
+    unsigned copy;              // its number
     struct loop *loop;
     struct spool *spool;
     struct net *net;
@@ -55,6 +60,7 @@ struct ship {
     struct offer offers[OFFERS_MAX];
     LIST_HEAD (, offer) by_id[OFFER_BUCKETS];   // those that are used
     size_t noffers[ITEM_RAW + 1][2];    // by kind; large ones, small ones
+    bool nowhere;               // there is no connection at all
     bool full;                  // the socket: when there is room it calls
     void (*on_room) (void *arg);        // ship_on_room
     uint64_t last[ITEM_RAW + 1];        // ids offered, by kind
@@ -73,26 +79,35 @@ struct ship {
     int64_t acked_ns;           // the last ACK, 0: none
     unsigned unanswered;        // HELLOs since then, except quick ones
     int64_t done_ns;            // when DONE was first said, 0: not yet
+    bool done_heard;            // and that has arrived
     int64_t wanted_ns;          // see offers_ignored
     char waits[MESSAGE_TEXT_MAX];       // as ship_waits
 };
 
+#define EACH_COPY(c, s) (struct ship *c = (s)->first; c; c = c->next)
+
 // ship_says.c: from ship_repeat's first call on, until it is over
 int ship_say (struct ship *s, const struct message *m);
+bool ship_hears (const struct ship *s);         // see ship_is_heard
+bool ship_hears_nothing (const struct ship *s); // see ship_is_silent
 int ship_say_gone (struct ship *s, uint64_t item, const char *why);
 void ship_say_offers (struct ship *s);  // that are due, as there is room
 void ship_repeat (void *arg);
 void ship_stop_words (struct ship *s);
+void ship_word_heard (struct ship *s);  // DONE, and all before it, by this one
 
 // ship_offers.c
-struct offer *ship_find_offer (struct ship *s, uint64_t id);
+struct offer *ship_find_offer (const struct ship *s, uint64_t id);
 void ship_end_offer (struct ship *s, struct offer *o);
+void ship_end_all (struct ship *s, uint64_t item, const char *why);     // by
+                                        // all copies; GONE is said
 void ship_offer_more (void *arg);       // while there is room
 void ship_next_items (struct ship *s);  // the same; or all is delivered
 void ship_spool_failed (struct ship *s, int rc, const struct err *err);
 void ship_on_ack (struct ship *s, const struct message *m);
 void ship_commit_soon (struct ship *s); // what is acknowledged, or lost
 void ship_commit (void *arg);           // now
+void ship_forget_offers (struct ship *s);       // of this copy: all are due
 void ship_stop_offers (struct ship *s); // its timers, and all offers
 
 // ship_answers.c

@@ -17,7 +17,7 @@
 
 int ship_say (struct ship *s, const struct message *m)
 {
-    int rc = net_send (s->net, NULL, m);
+    int rc = s->nowhere ? -EHOSTUNREACH : net_send (s->net, NULL, m);
 
     if (rc == -EAGAIN && !s->full) {
         s->full = true;
@@ -34,17 +34,12 @@ int ship_say_gone (struct ship *s, uint64_t item, const char *why)
     return ship_say (s, &m);
 }
 
-int64_t ship_heard_ns (const struct ship *s)
+bool ship_hears (const struct ship *s)
 {
-    return s->heard_ns;
+    return s->heard_ns > 0 && s->welcomed && !ship_hears_nothing (s);
 }
 
-bool ship_is_heard (const struct ship *s)
-{
-    return s->heard_ns > 0 && !ship_is_silent (s);
-}
-
-bool ship_is_silent (const struct ship *s)
+bool ship_hears_nothing (const struct ship *s)
 {
     return s->unanswered > UNANSWERED_MAX;
 }
@@ -80,7 +75,7 @@ static void say_hello (struct ship *s)
 {
     s->hello.sent_ns = clock_mono_ns ();
     s->hello.wall_ns = clock_wall_ns ();
-    s->hello.mark = spool_mark (s->spool);
+    s->hello.mark = spool_mark (s->spool, s->copy);
     (void)ship_say (s, &s->hello);
 }
 
@@ -120,7 +115,7 @@ static void say_rest (void *arg)
 /* An aggregator whose disk is full answers, but requests nothing. */
 static void tell_ignored (struct ship *s)
 {
-    unsigned n = offers_ignored (s->offers, OFFERS_MAX, ship_is_heard (s),
+    unsigned n = offers_ignored (s->offers, OFFERS_MAX, ship_hears (s),
                                  clock_mono_ns (), &s->wanted_ns);
 
     if (n > 0)
@@ -206,6 +201,18 @@ static const struct message *said_of_rank (const struct ship *s, int64_t rank)
     return NULL;
 }
 
+/* The same by all copies. */
+static int keep_all (struct ship *s, const struct message *m)
+{
+    int rc = 0;
+
+    for EACH_COPY (c, s) {
+        if (ship_says_keep (c, m) < 0)
+            rc = -ENOMEM;
+    }
+    return rc;
+}
+
 int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
                enum rank_phase phase, int64_t status, const char *text,
                const struct command_end *end)
@@ -221,10 +228,12 @@ int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
         m.mpi_rank = before->mpi_rank;
         m.mpi_size = before->mpi_size;
     }
-    if (phase == RANK_RUNNING)          // it joined after the others had ended
-        s->is_done = s->done_due = false;
+    for EACH_COPY (c, s) {
+        if (phase == RANK_RUNNING)      // it joined after the others had ended
+            c->is_done = c->done_due = false;
+    }
     PRINT (m.text, "%s", text);
-    return ship_says_keep (s, &m);
+    return keep_all (s, &m);
 }
 
 void ship_rank_by_mpi (struct ship *s, int64_t rank, int64_t mpi_rank,
@@ -238,10 +247,10 @@ void ship_rank_by_mpi (struct ship *s, int64_t rank, int64_t mpi_rank,
     m = *before;
     m.mpi_rank = mpi_rank;
     m.mpi_size = mpi_size;
-    (void)ship_says_keep (s, &m);
+    (void)keep_all (s, &m);
 }
 
-void ship_forget_rank (struct ship *s, int64_t rank)
+static void forget_rank (struct ship *s, int64_t rank)
 {
     for (size_t i = 0; i < s->nsaid; i++) {
         if (s->said[i]->type != MESSAGE_RANK || s->said[i]->rank != rank)
@@ -255,12 +264,18 @@ void ship_forget_rank (struct ship *s, int64_t rank)
     }
 }
 
+void ship_forget_rank (struct ship *s, int64_t rank)
+{
+    for EACH_COPY (c, s)
+        forget_rank (c, rank);
+}
+
 int ship_note (struct ship *s, const char *text)
 {
     struct message m = { .type = MESSAGE_NOTE };
 
     PRINT (m.text, "%s", text);
-    return ship_says_keep (s, &m);
+    return keep_all (s, &m);
 }
 
 void ship_stop_words (struct ship *s)
@@ -271,16 +286,32 @@ void ship_stop_words (struct ship *s)
 
 void ship_done (struct ship *s, const char *text, uint64_t doubtful)
 {
-    s->is_done = s->done_due = true;
-    s->done_ns = 0;
-    s->done.doubtful = doubtful;
-    PRINT (s->done.text, "%s", text);
-    say_rest (s);
+    for EACH_COPY (c, s) {
+        c->is_done = c->done_due = true;
+        c->done_heard = false;
+        c->done_ns = 0;
+        c->done.doubtful = doubtful;
+        PRINT (c->done.text, "%s", text);
+        say_rest (c);
+    }
+}
+
+void ship_word_heard (struct ship *s)
+{
+    bool all = true;
+
+    s->done_heard = true;
+    for EACH_COPY (c, s)
+        all = all && c->is_done && c->done_heard;
+    if (all && s->events.said)
+        s->events.said (s->events.arg);
 }
 
 void ship_not_done (struct ship *s)
 {
-    s->is_done = s->done_due = false;
-    if (!s->over)
-        say_left (s);
+    for EACH_COPY (c, s) {
+        c->is_done = c->done_due = false;
+        if (!c->over)
+            say_left (c);
+    }
 }

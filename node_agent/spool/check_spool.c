@@ -157,7 +157,7 @@ static int check_ledger_rows (struct check *c, struct err *err)
           "DELETE FROM said WHERE rowid=%lld", "removed" },
         { bad_note_sql, "a note with a wrong checksum", NULL,
           // it may have been about a redelivery
-          "DELETE FROM note WHERE rowid=%lld OR name='mark'", "removed: the "
+          "DELETE FROM note WHERE rowid=%lld OR name GLOB 'mark*'", "removed: the "
           "aggregator is asked about everything here again" },
         { bad_loss_sql, "a note of a loss with a wrong checksum", NULL,
           "UPDATE note SET text='" LOSS_UNKNOWN "', "

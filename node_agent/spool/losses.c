@@ -126,10 +126,14 @@ enum there {                    // what it lost: bits
     THERE_RAW = 2,
 };
 
+static const char *const there_verbs[] = {
+    "the aggregator has lost", "the aggregator lacks",  // a former one has it
+};
+
 static const char *const there_texts[] = {
-    [THERE_ROWS] = "the aggregator has lost the rows of ",
-    [THERE_RAW] = "the aggregator has lost raw files of ",
-    [THERE_ROWS | THERE_RAW] = "the aggregator has lost rows and raw files of ",
+    [THERE_ROWS] = " the rows of ",
+    [THERE_RAW] = " raw files of ",
+    [THERE_ROWS | THERE_RAW] = " rows and raw files of ",
 };
 
 static void name_there (uint64_t capture, char name[64])
@@ -144,11 +148,27 @@ static unsigned said_there (struct spool *s, const char *name)
 
     if (!spool_note (s, name, text, sizeof (text)))
         return 0;
-    for (unsigned i = THERE_ROWS; i <= (THERE_ROWS | THERE_RAW); i++) {
-        if (strncmp (text, there_texts[i], strlen (there_texts[i])) == 0)
-            return i;
+    for (size_t v = 0; v < sizeof (there_verbs) / sizeof (there_verbs[0]); v++) {
+        size_t n = strlen (there_verbs[v]);
+
+        for (unsigned i = THERE_ROWS; i <= (THERE_ROWS | THERE_RAW); i++) {
+            if (strncmp (text, there_verbs[v], n) == 0 &&
+                strncmp (text + n, there_texts[i], strlen (there_texts[i])) == 0)
+                return i;
+        }
     }
     return 0;
+}
+
+/* " (rank N)", or "". */
+static void name_rank (struct spool *s, uint64_t capture, char out[32])
+{
+    int64_t rank = db_number (spool_rows (s, NULL, "SELECT rank FROM capture "
+                                          "WHERE id=?1", capture), -1);
+
+    out[0] = '\0';
+    if (rank >= 0)
+        (void)snprintf (out, 32, " (rank %lld)", (long long)rank);
 }
 
 /* If only raw files are lost, the first one is named. */
@@ -156,15 +176,19 @@ int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
                 enum item_kind kind, const char *path, struct err *err)
 {
     unsigned what = kind == ITEM_ROWS ? THERE_ROWS : THERE_RAW, before;
-    char name[64], text[SPOOL_LOSS_MAX];
+    char name[64], text[SPOOL_LOSS_MAX], former[MESSAGE_NAME_MAX], rank[32];
+    bool other = spool_note (s, SPOOL_FORMER, former, sizeof (former)) &&
+                 *former;
 
     name_there (capture, name);
     before = said_there (s, name);
     if ((before | what) == before)
         return 0;
     what |= before;
-    PRINT (text, "%s%.500s, which it had acknowledged, and which is no longer "
-           "here%s%.200s", there_texts[what], capture_path,
+    name_rank (s, capture, rank);
+    PRINT (text, "%s%s%.400s%s, which %.200s had acknowledged, and which is no "
+           "longer here%s%.200s", there_verbs[other], there_texts[what],
+           capture_path, rank, other ? former : "it",
            what == THERE_RAW ? "; the first is " : "",
            what == THERE_RAW ? path : "");
     return note_write (s, name, text, err);

@@ -14,24 +14,22 @@ bool spool_redelivers (const struct spool *s)
     return s->redeliver > 0;
 }
 
-int spool_begin_redelivery (struct spool *s, struct err *err)
+int spool_begin_redelivery (struct spool *s, unsigned copy, struct err *err)
 {
     static const struct ledger_mark none = { 0, 0 };
     uint64_t last = (uint64_t)db_number (spool_rows (s, NULL, "SELECT "
                                          "ifnull(max(id), 0) FROM item"), 0);
-    bool doubt = spool_lacks_mark (s);
+    bool doubt = spool_lacks_mark (s, copy);
     int rc = spool_ledger_begin (s, err);
 
     if (rc < 0)
         return rc;
     if ((rc = marks_drop_bad (s, err)) == 0 &&
-        (rc = mark_write (s, &none, err)) == 0)
+        (rc = mark_write (s, copy, &none, err)) == 0)
         rc = redeliver_write (s, last, doubt, err);
     rc = spool_ledger_finish (s, rc, "agent.spool.redeliver.commit", err);
     if (rc == 0) {
-        s->mark = none;
-        s->mark_due = false;
-        s->marked = true;
+        s->marks[copy] = (struct copy_mark){ .known = true };
         s->redeliver = last;
         s->in_doubt = doubt;
     }

@@ -17,6 +17,7 @@
 #ifndef ROLLCALL_SPOOL_SPOOL_H
 #define ROLLCALL_SPOOL_SPOOL_H
 
+#include "net/endpoints.h"
 #include "net/message.h"
 #include "spool/spool_states.h"
 
@@ -26,6 +27,8 @@
 #define SPOOL_STATE_DEFAULT "/var/lib/rollcall-agent"
 #define SPOOL_STATE_VARIABLE "ROLLCALL_STATE"
 #define SPOOL_PREFIX "spool-"
+
+#define SPOOL_COPIES_MAX ENDPOINT_COPIES_MAX
 
 #define SPOOL_SEGMENT 1024              // chunk hashes that are read at once
 
@@ -198,18 +201,26 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset);
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err);
 
-/* Record the mark of the acknowledgements with the next spool_durable; epoch 0
- * means none.  spool_mark returns the latest one, with epoch 0 if there was
- * none.
+/* How many copies there have to be before an item is durable, 1 unless it is
+ * called.  Each has a number below that, and a mark; those of others are
+ * forgotten.  The caller waits for all before it calls spool_durable.
  */
-void spool_set_mark (struct spool *s, const struct ledger_mark *mark);
-struct ledger_mark spool_mark (const struct spool *s);
+int spool_copies (struct spool *s, unsigned n, struct err *err);
 
-/* Whether anything was ever acknowledged; and whether that was without a mark:
- * the aggregator's version had none, or the note is damaged.
+/* Record the mark of the acknowledgements of a copy with the next
+ * spool_durable; epoch 0 means none.  spool_mark returns the latest one, with
+ * epoch 0 if there was none.
+ */
+void spool_set_mark (struct spool *s, unsigned copy,
+                     const struct ledger_mark *mark);
+struct ledger_mark spool_mark (const struct spool *s, unsigned copy);
+
+/* Whether anything was ever acknowledged; and whether that was without a mark
+ * of this copy: the aggregator's version had none, there was no such copy, or
+ * the note is damaged.
  */
 bool spool_has_delivered (const struct spool *s);
-bool spool_lacks_mark (const struct spool *s);
+bool spool_lacks_mark (const struct spool *s, unsigned copy);
 
 /* A raw file cannot be delivered: SPOOL_HAS_CHANGED or SPOOL_IS_GONE. */
 int spool_gone (struct spool *s, uint64_t id, enum spool_event event,
@@ -230,12 +241,12 @@ int spool_quarantine (struct spool *s, const struct spool_item *item,
 
 /* ---- delivered, and lost by the aggregator ---- */
 
-/* The aggregator lost what it has acknowledged until now: all captures have to
- * be sealed or asked about again, by this or a later agent.  Afterwards there
- * is no mark, and none is missing.  If one was missing, it is unknown whether
- * they are lost.
+/* The aggregator of this copy lost what was acknowledged until now, or never had
+ * it: all captures have to be sealed or asked about again, by this or a later
+ * agent.  Afterwards there is no mark of it, and none is missing.  If one was
+ * missing, it is unknown whether they are lost.
  */
-int spool_begin_redelivery (struct spool *s, struct err *err);
+int spool_begin_redelivery (struct spool *s, unsigned copy, struct err *err);
 
 /* Whether a redelivery is unfinished; and do a part of it: 1 there is more, 0
  * that was the last.  Afterwards check all captures: spool_knows no longer
@@ -374,5 +385,10 @@ int spool_each_report (struct spool *s,
 int spool_keep_note (struct spool *s, const char *name, const char *text,
                      struct err *err);
 bool spool_note (struct spool *s, const char *name, char *out, size_t size);
+
+/* The note of who has acknowledged what another aggregator is asked about: then
+ * that one lacks it, and has not lost it.  "": the same one.
+ */
+#define SPOOL_FORMER "former"
 
 #endif

@@ -222,11 +222,11 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
     for (size_t i = 0; i < n && rc >= 0; i++)
         rc = item_close (s, ids[i], SPOOL_ACKNOWLEDGED, "", err);
     if (rc >= 0)
-        rc = mark_save (s, err);
+        rc = marks_save (s, err);
     rc = spool_ledger_finish (s, rc, "agent.spool.durable.commit", err);
     if (rc < 0)
         return rc;
-    s->mark_due = false;
+    marks_saved (s);
     counter_add (COUNTER_ITEMS_DURABLE, n);
     for (size_t i = 0; i < n; i++)
         item_release (s, ids[i]);

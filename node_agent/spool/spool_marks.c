@@ -1,7 +1,8 @@
 /* node_agent/spool/spool_marks.c - how far acknowledgements are valid
  *
- * The table 'note' has two rows for this: the mark that came with the latest
- * acknowledgements, and, during a redelivery, the last item that it is about.
+ * The table 'note' has rows for this: for each copy the mark that came with its
+ * latest acknowledgements, and, during a redelivery, the last item that it is
+ * about.
  * If there are acknowledgements without any mark, they are from a version that
  * had none, or a note is damaged: nobody can tell whether they are still valid.
  */
@@ -10,7 +11,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MARK "mark"             // EPOCH SEQ
+// EPOCH SEQ, of the first copy and the second one
+static const char *const names[SPOOL_COPIES_MAX] = { "mark", "mark 2" };
+
 #define REDELIVER "redeliver"   // the item's id, or 0; whether it is in doubt
 
 // notes that are, or may have been, one of these
@@ -22,58 +25,102 @@ int marks_drop_bad (struct spool *s, struct err *err)
     return spool_do (s, err, "DELETE" BAD_NOTES);
 }
 
+static void mark_load (struct spool *s, unsigned copy, bool bad)
+{
+    struct copy_mark *m = &s->marks[copy];
+    char text[64];
+
+    m->known = !bad && spool_note (s, names[copy], text, sizeof (text)) &&
+               sscanf (text, "%" SCNu64 " %" SCNu64, &m->last.epoch,
+                       &m->last.seq) == 2;
+    if (!m->known)
+        m->last = (struct ledger_mark){ 0, 0 };
+}
+
 void marks_load (struct spool *s)
 {
+    bool bad = db_number (spool_rows (s, NULL, "SELECT EXISTS (SELECT 1"
+                                      BAD_NOTES ")"), 1) != 0;
     char text[64];
     int doubt = 0;
 
-    s->marked = !db_number (spool_rows (s, NULL, "SELECT EXISTS (SELECT 1"
-                                        BAD_NOTES ")"), 1) &&
-                spool_note (s, MARK, text, sizeof (text)) &&
-                sscanf (text, "%" SCNu64 " %" SCNu64, &s->mark.epoch,
-                        &s->mark.seq) == 2;
-    if (!s->marked)
-        s->mark = (struct ledger_mark){ 0, 0 };
+    for (unsigned i = 0; i < SPOOL_COPIES_MAX; i++)
+        mark_load (s, i, bad);
     if (!spool_note (s, REDELIVER, text, sizeof (text)) ||
         sscanf (text, "%" SCNu64 " %d", &s->redeliver, &doubt) < 1)
         s->redeliver = 0;
     s->in_doubt = doubt != 0;
 }
 
-int mark_write (struct spool *s, const struct ledger_mark *m,
-                       struct err *err)
+int mark_write (struct spool *s, unsigned copy, const struct ledger_mark *m,
+                struct err *err)
 {
     char text[64];
 
     PRINT (text, "%" PRIu64 " %" PRIu64, m->epoch, m->seq);
-    return note_write (s, MARK, text, err);
+    return note_write (s, names[copy], text, err);
 }
 
-int mark_save (struct spool *s, struct err *err)
+static int mark_remove (struct spool *s, unsigned copy, struct err *err)
 {
-    if (!s->mark_due)
-        return 0;
-    return s->mark.epoch == 0
-               ? spool_do (s, err, "DELETE FROM note WHERE name='" MARK "'")
-               : mark_write (s, &s->mark, err);
+    return spool_do (s, err, "DELETE FROM note WHERE name=?1", names[copy]);
 }
 
-struct ledger_mark spool_mark (const struct spool *s)
+int marks_save (struct spool *s, struct err *err)
 {
-    return s->mark;
+    int rc = 0;
+
+    for (unsigned i = 0; i < SPOOL_COPIES_MAX && rc >= 0; i++) {
+        const struct copy_mark *m = &s->marks[i];
+
+        if (m->due)
+            rc = m->last.epoch == 0 ? mark_remove (s, i, err)
+                                    : mark_write (s, i, &m->last, err);
+    }
+    return rc;
 }
 
-void spool_set_mark (struct spool *s, const struct ledger_mark *mark)
+void marks_saved (struct spool *s)
 {
+    for (unsigned i = 0; i < SPOOL_COPIES_MAX; i++)
+        s->marks[i].due = false;
+}
+
+int spool_copies (struct spool *s, unsigned n, struct err *err)
+{
+    char text[64];
+    int rc = 0;
+
+    for (unsigned i = n; i < SPOOL_COPIES_MAX && rc == 0; i++) {
+        s->marks[i] = (struct copy_mark){ .known = false };
+        if (!spool_note (s, names[i], text, sizeof (text)))
+            continue;
+        if ((rc = spool_ledger_begin (s, err)) == 0)
+            rc = spool_ledger_finish (s, mark_remove (s, i, err),
+                                      "agent.spool.note.commit", err);
+    }
+    return rc;
+}
+
+struct ledger_mark spool_mark (const struct spool *s, unsigned copy)
+{
+    return s->marks[copy].last;
+}
+
+void spool_set_mark (struct spool *s, unsigned copy,
+                     const struct ledger_mark *mark)
+{
+    struct copy_mark *m = &s->marks[copy];
+
     if (mark->epoch == 0) {     // earlier acknowledgements stay valid, unless
-        if (s->marked && s->mark.epoch == 0)    // these are none, either
-            s->mark_due = true;
-        s->marked = s->marked && s->mark.epoch != 0;
+        if (m->known && m->last.epoch == 0)     // these are none, either
+            m->due = true;
+        m->known = m->known && m->last.epoch != 0;
         return;
     }
-    s->mark_due = s->mark_due || mark->epoch != s->mark.epoch ||
-                  mark->seq != s->mark.seq;
-    s->mark = *mark;
+    m->due = m->due || mark->epoch != m->last.epoch ||
+             mark->seq != m->last.seq;
+    m->last = *mark;
 }
 
 bool spool_has_delivered (const struct spool *s)
@@ -86,13 +133,15 @@ bool spool_has_delivered (const struct spool *s)
     return n > 0;
 }
 
-bool spool_lacks_mark (const struct spool *s)
+bool spool_lacks_mark (const struct spool *s, unsigned copy)
 {
-    return !s->marked && s->mark.epoch == 0 && spool_has_delivered (s);
+    const struct copy_mark *m = &s->marks[copy];
+
+    return !m->known && m->last.epoch == 0 && spool_has_delivered (s);
 }
 
 int redeliver_write (struct spool *s, uint64_t last, bool doubt,
-                            struct err *err)
+                     struct err *err)
 {
     char text[32];
 

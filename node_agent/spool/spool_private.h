@@ -57,6 +57,13 @@ struct spool_since {
     int64_t since_ns;           // monotonic; 0: unknown
 };
 
+/* How far the acknowledgements of one copy are valid. */
+struct copy_mark {
+    struct ledger_mark last;    // recorded, unless it is due
+    bool due;
+    bool known;                 // one is recorded, perhaps of epoch 0
+};
+
 struct spool {
     char dir[PATH_SHORT];
     int lock;                   // descriptor, locked
@@ -73,9 +80,7 @@ struct spool {
     spool_reseal_fn *again;
     void *again_arg;
     char set_aside[ERR_TEXT_MAX];
-    struct ledger_mark mark;    // the latest; recorded, unless mark_due
-    bool mark_due;
-    bool marked;                // a mark is recorded, perhaps of epoch 0
+    struct copy_mark marks[SPOOL_COPIES_MAX];
     uint64_t redeliver;         // captures of items up to this one; 0: none
     bool in_doubt;              // it is unknown whether they are lost
     bool in_use;                // spool_open has ended
@@ -332,9 +337,13 @@ bool capture_is_elsewhere (struct spool *s, uint64_t capture);
 
 void marks_load (struct spool *s);
 
-/* Write the mark if it is due; write this mark. */
-int mark_save (struct spool *s, struct err *err);
-int mark_write (struct spool *s, const struct ledger_mark *m, struct err *err);
+/* Write the marks that are due (they were committed: marks_saved); write this
+ * mark.
+ */
+int marks_save (struct spool *s, struct err *err);
+void marks_saved (struct spool *s);
+int mark_write (struct spool *s, unsigned copy, const struct ledger_mark *m,
+                struct err *err);
 
 /* Record the redelivery: items up to 'last'. */
 int redeliver_write (struct spool *s, uint64_t last, bool doubt,

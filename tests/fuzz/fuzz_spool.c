@@ -193,7 +193,7 @@ static void redeliver (struct spool *s)
 {
     struct spool_redelivery r = { 0 };
 
-    if (spool_begin_redelivery (s, NULL) < 0)
+    if (spool_begin_redelivery (s, 0, NULL) < 0)
         return;
     while (spool_redeliver (s, &r, NULL) == 1)
         ;

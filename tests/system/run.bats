@@ -819,7 +819,8 @@ torch ()
         ROLLCALL_STATE=/nowhere ROLLCALL_AGGREGATOR=tcp://127.0.0.1:9 \
         ROLLCALL_JOB=other ROLLCALL_LISTEN=tcp://127.0.0.1:9 \
         ROLLCALL_ROOT=/nowhere ROLLCALL_KEYS=/nowhere ROLLCALL_KEY=/nowhere \
-        ROLLCALL_SERVER_KEY=/nowhere \
+        ROLLCALL_SERVER_KEY=/nowhere ROLLCALL_AGGREGATORS=/nowhere \
+        ROLLCALL_COPIES=2 ROLLCALL_AWAY=9s \
         mpirun -np 2 "$ROLLCALL" run --text -o out -- ./writer
     expect_status 0
     shows "2 of 2 present"

@@ -23,10 +23,12 @@ int64_t __wrap_clock_mono_ns (void)
     return now_ns;
 }
 
-void __wrap_ship_have (struct ship *s, const struct message *m);
-void __wrap_ship_have (struct ship *s, const struct message *m)
+void __wrap_ship_have (struct ship *s, unsigned copy,
+                       const struct message *m);
+void __wrap_ship_have (struct ship *s, unsigned copy, const struct message *m)
 {
     (void)s;
+    (void)copy;
     said = *m;
     nsaid++;
 }
@@ -232,7 +234,7 @@ static void want (struct giving *g, uint64_t id, const char *path)
                          .capture = "a_pt" };
 
     PRINT (m.path, "%s", path);
-    agent_on_want (&g->a, &m);
+    agent_on_want (&g->a, 0, &m);
 }
 
 /* The sealer has sealed this file, or none (NULL), and left out so many. */
@@ -484,7 +486,7 @@ static void test_lost (void **state)
     deliver (f, ITEM_RAW);
     agent_answer_wants (&g.a);
     says (HAVE_ALL_SAID, 1, 1, 0);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     want (&g, 1, "");
     says (HAVE_BUSY, 0, 0, 0);
     while (spool_redeliver (f->s, &r, NULL) > 0)

@@ -98,11 +98,24 @@ static void test_once (void **state)
     ends (&l, 110, "everything was delivered, but");
 }
 
+/* Each of several aggregators gets its time to answer. */
+static void test_others (void **state)
+{
+    struct exit_facts l = { .began_ns = BEGAN, .once = true, .served = true,
+                            .others_ns = 60 * NS_PER_S };
+
+    (void)state;
+    ends (&l, 120, "cannot be reached");
+    l.heard_ns = at (50);
+    ends (&l, 170, "undelivered data stays");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_alone), cmocka_unit_test (test_unheard),
         cmocka_unit_test (test_silent), cmocka_unit_test (test_once),
+        cmocka_unit_test (test_others),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

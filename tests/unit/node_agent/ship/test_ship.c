@@ -14,7 +14,11 @@
 static int64_t now_ns;
 static net_fn *hear;            // what the ship does with a message
 static void *hearer;
+static net_fn *hear_second;     // the same of the connection that was made last,
+static void *second_hearer;     // if there was another one before
+static unsigned connections;    // that were made; a net is the number of one
 static struct message said[SAID_MAX];
+static uintptr_t said_to[SAID_MAX];
 static unsigned nsaid;
 static unsigned room;           // so many are taken
 static loop_fn *tell_room;      // who waits for more
@@ -37,17 +41,27 @@ int __wrap_net_connect (const char *endpoint,
     (void)endpoint;
     (void)security;
     (void)err;
-    *ret = NULL;
+    *ret = (struct net *)(uintptr_t)++connections;
     return 0;
+}
+
+void __wrap_net_close (struct net *n);
+void __wrap_net_close (struct net *n)
+{
+    (void)n;
 }
 
 int __wrap_net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg);
 int __wrap_net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg)
 {
-    (void)n;
     (void)l;
-    hear = fn;
-    hearer = arg;
+    if ((uintptr_t)n == 1) {
+        hear = fn;
+        hearer = arg;
+    } else {
+        hear_second = fn;
+        second_hearer = arg;
+    }
     return 0;
 }
 
@@ -64,12 +78,12 @@ int __wrap_net_send (struct net *n, const struct net_peer *to,
 int __wrap_net_send (struct net *n, const struct net_peer *to,
                      const struct message *m)
 {
-    (void)n;
     (void)to;
     free (m->owned);
     if (room == 0)
         return -EAGAIN;
     room--;
+    said_to[nsaid % SAID_MAX] = (uintptr_t)n;
     said[nsaid++ % SAID_MAX] = *m;
     return 0;
 }
@@ -99,6 +113,26 @@ static void ignore (void *arg)
     (void)arg;
 }
 
+static void ignore_copy (void *arg, unsigned copy)
+{
+    (void)arg;
+    (void)copy;
+}
+
+static unsigned losses[SPOOL_COPIES_MAX], heard_done;
+
+static void on_said (void *arg)
+{
+    (void)arg;
+    heard_done++;
+}
+
+static void on_lost (void *arg, unsigned copy)
+{
+    (void)arg;
+    losses[copy]++;
+}
+
 static enum raw_wanted raw;     // as the last WELCOME said
 static int64_t raw_asked_ns;
 static struct message wanted;   // the last WANT
@@ -110,9 +144,10 @@ static void on_raw (void *arg, enum raw_wanted which, int64_t asked_ns)
     raw_asked_ns = asked_ns;
 }
 
-static void on_want (void *arg, const struct message *m)
+static void on_want (void *arg, unsigned copy, const struct message *m)
 {
     (void)arg;
+    assert_int_equal (copy, 0);
     wanted = *m;
 }
 
@@ -125,14 +160,16 @@ static struct shipping begin (struct fixture *f)
 {
     static const struct ship_identity who = { .job = "j", .host = "h",
                                               .host_key = "k" };
-    const struct ship_events events = { .welcome = ignore,
+    const struct ship_events events = { .welcome = ignore_copy,
                                         .delivered = ignore,
-                                        .lost = ignore, .raw = on_raw,
+                                        .said = on_said,
+                                        .lost = on_lost, .raw = on_raw,
                                         .want = on_want };
     struct shipping s = { .loop = loop_create () };
 
     now_ns = 100 * NS_PER_S;
-    nsaid = 0;
+    nsaid = connections = 0;
+    losses[0] = losses[1] = heard_done = 0;
     room = UINT_MAX;
     assert_non_null (s.loop);
     assert_int_equal (ship_create (s.loop, f->s, "tcp://127.0.0.1:1", &who,
@@ -176,7 +213,7 @@ static void test_stale_answer (void **state)
 
     (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
     assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
-    spool_set_mark (f->s, &mark);
+    spool_set_mark (f->s, 0, &mark);
     assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
     s = begin (f);
     asked_ns = now_ns;
@@ -238,7 +275,7 @@ static void test_asked (void **state)
         assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
         assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
     }
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     assert_int_equal (spool_redeliver (f->s, &r, NULL), 0);
     s = begin (f);
     ship_ask (s.ship);
@@ -397,7 +434,7 @@ static void test_want (void **state)
     hear (hearer, NULL, &want, 0, NULL);
     assert_true (wanted.item == 7 && wanted.rank == 2);
     assert_string_equal (wanted.path, "*.json");
-    ship_have (s.ship, &have);
+    ship_have (s.ship, 0, &have);
     assert_int_equal (count (MESSAGE_HAVE), 1);
     ship_repeat (s.ship);
     assert_int_equal (count (MESSAGE_HAVE), 1);
@@ -464,13 +501,195 @@ static void test_withdraw_unheard (void **state)
     end (&s);
 }
 
+/* ---- several copies, and several aggregators ---- */
+
+static void second (const struct message *m)
+{
+    hear_second (second_hearer, NULL, m, 0, NULL);
+}
+
+static void second_welcomes (bool lost)
+{
+    const struct message m = { .type = MESSAGE_WELCOME, .sent_ns = now_ns,
+                               .lost = lost };
+
+    second (&m);
+}
+
+static unsigned count_to (uintptr_t net, enum message_type type)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < nsaid && i < SAID_MAX; i++)
+        n += said[i].type == type && said_to[i] == net;
+    return n;
+}
+
+static struct shipping begin_two (struct fixture *f)
+{
+    struct shipping s = begin (f);
+
+    assert_int_equal (spool_copies (f->s, 2, NULL), 0);
+    assert_int_equal (ship_add_copy (s.ship, "tcp://127.0.0.1:2", NULL, NULL),
+                      0);
+    ship_ask (s.ship);
+    welcome (now_ns);
+    second_welcomes (false);
+    return s;
+}
+
+/* What only one of two has is not delivered: it would be gone with that one. */
+static void test_copies (void **state)
+{
+    struct message ack = { .type = MESSAGE_ACK, .mark = { 7, 1 } };
+    struct message ack2 = { .type = MESSAGE_ACK, .mark = { 8, 5 } };
+    struct fixture *f = *state;
+    struct shipping s;
+
+    for (unsigned i = 0; i < 2; i++)
+        ack.item = ack2.item = spool_put (f, i ? "/b" : "/a", "v1", "rows",
+                                          NULL, false);
+    s = begin_two (f);
+    assert_int_equal (count_to (1, MESSAGE_OFFER), 2);
+    assert_int_equal (count_to (2, MESSAGE_OFFER), 2);
+    hear (hearer, NULL, &ack, 0, NULL);
+    ship_commit (s.ship);
+    assert_int_equal (spool_undelivered (f->s), 2);
+    // nor is it by the same one's word again
+    ship_ask (s.ship);
+    hear (hearer, NULL, &ack, 0, NULL);
+    ship_commit (s.ship);
+    assert_int_equal (spool_undelivered (f->s), 2);
+    second (&ack2);
+    ship_commit (s.ship);
+    assert_int_equal (spool_undelivered (f->s), 1);
+    assert_int_equal (spool_mark (f->s, 0).epoch, 7);
+    assert_int_equal (spool_mark (f->s, 1).epoch, 8);
+    end (&s);
+    spool_reopen (f);
+    assert_int_equal (spool_mark (f->s, 1).seq, 5);
+    // with one copy nothing is known of a second one any more
+    assert_int_equal (spool_copies (f->s, 1, NULL), 0);
+    spool_reopen (f);
+    assert_int_equal (spool_mark (f->s, 0).epoch, 7);
+    assert_true (spool_lacks_mark (f->s, 1));
+}
+
+/* All is said to both, and both have to have heard it. */
+static void test_copies_say (void **state)
+{
+    struct fixture *f = *state;
+    struct shipping s = begin_two (f);
+
+    assert_int_equal (ship_note (s.ship, "x"), 0);
+    assert_int_equal (ship_rank (s.ship, 3, 0, RANK_ENDED, 0, "", NULL), 0);
+    ship_done (s.ship, "", 0);
+    for (uintptr_t net = 1; net <= 2; net++) {
+        assert_int_equal (count_to (net, MESSAGE_NOTE), 1);
+        assert_int_equal (count_to (net, MESSAGE_RANK), 1);
+        assert_int_equal (count_to (net, MESSAGE_DONE), 1);
+    }
+    assert_int_equal (heard_done, 0);
+    welcome (now_ns);
+    assert_int_equal (heard_done, 0);
+    second_welcomes (false);
+    assert_int_equal (heard_done, 1);
+    end (&s);
+}
+
+/* One of two has what is no longer here: it is not lost, but has one copy. */
+static void test_copies_asked (void **state)
+{
+    struct message get = { .type = MESSAGE_GET, .length = 4 };
+    struct message ack = { .type = MESSAGE_ACK, .mark = { 7, 1 } };
+    struct spool_redelivery r = { 0 };
+    struct fixture *f = *state;
+    struct spool_item item;
+    struct shipping s;
+
+    (void)spool_put (f, "/gone/1_pt", "v1", "rows", NULL, false);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+    assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
+    assert_int_equal (spool_redeliver (f->s, &r, NULL), 0);
+    s = begin_two (f);
+    get.item = ack.item = item.id;
+    second (&get);
+    ship_commit (s.ship);
+    assert_true (spool_asks (f->s));
+    hear (hearer, NULL, &ack, 0, NULL);
+    ship_commit (s.ship);
+    assert_false (spool_asks (f->s));
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 0);
+    end (&s);
+}
+
+/* Another aggregator has nothing of what the former one has acknowledged, and
+ * was told nothing.
+ */
+static void test_move (void **state)
+{
+    struct message ack = { .type = MESSAGE_ACK, .mark = { 7, 1 } };
+    struct fixture *f = *state;
+    struct shipping s;
+
+    for (unsigned i = 0; i < 2; i++)
+        ack.item = spool_put (f, i ? "/b" : "/a", "v1", "rows", NULL, false);
+    s = begin (f);
+    ship_ask (s.ship);
+    welcome (now_ns);
+    assert_int_equal (ship_note (s.ship, "x"), 0);
+    hear (hearer, NULL, &ack, 0, NULL);
+    nsaid = 0;
+    assert_int_equal (ship_move (s.ship, 0, "tcp://127.0.0.1:2", NULL, NULL),
+                      0);
+    assert_int_equal (spool_undelivered (f->s), 1);
+    assert_false (ship_is_heard (s.ship, 0));
+    assert_int_equal (said[0].type, MESSAGE_HELLO);
+    assert_int_equal (said[0].mark.epoch, 7);   // which it does not know
+    assert_int_equal (count (MESSAGE_NOTE), 0);
+    ship_kick (s.ship);
+    second_welcomes (true);
+    assert_int_equal (losses[0], 1);
+    assert_false (ship_confirmed (s.ship, 0));
+    assert_int_equal (count_to (2, MESSAGE_OFFER), 1);
+    assert_int_equal (count_to (2, MESSAGE_NOTE), 1);
+    assert_true (ship_is_heard (s.ship, 0));
+    end (&s);
+}
+
+/* The word of one that is gone is not that of the one that stands in for it. */
+static void test_copy_moves (void **state)
+{
+    struct message ack = { .type = MESSAGE_ACK, .mark = { 7, 1 } };
+    struct fixture *f = *state;
+    struct shipping s;
+
+    ack.item = spool_put (f, "/a", "v1", "rows", NULL, false);
+    s = begin_two (f);
+    second (&ack);
+    assert_int_equal (ship_move (s.ship, 1, "tcp://127.0.0.1:3", NULL, NULL),
+                      0);
+    ship_kick (s.ship);
+    hear (hearer, NULL, &ack, 0, NULL);
+    ship_commit (s.ship);
+    assert_int_equal (spool_undelivered (f->s), 1);
+    second_welcomes (false);
+    second (&ack);
+    ship_commit (s.ship);
+    assert_int_equal (spool_undelivered (f->s), 0);
+    end (&s);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (test_stale_answer), TEST (test_not_done), TEST (test_asked),
         TEST (test_no_room), TEST (test_unknown_ack),
         TEST (test_hello_slows_down), TEST (test_raw), TEST (test_want),
-        TEST (test_withdraw), TEST (test_withdraw_unheard),
+        TEST (test_withdraw), TEST (test_withdraw_unheard), TEST (test_copies),
+        TEST (test_copies_say), TEST (test_copies_asked), TEST (test_move),
+        TEST (test_copy_moves),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -14,7 +14,7 @@ void acknowledge_with (struct fixture *f, const struct ledger_mark *m,
 
     while (n-- > 0) {
         assert_int_equal (spool_next (f->s, kind, 0, &got, NULL), 1);
-        spool_set_mark (f->s, m);
+        spool_set_mark (f->s, 0, m);
         assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
     }
 }
@@ -26,7 +26,7 @@ void acknowledge (struct fixture *f, enum item_kind kind, unsigned n)
 
 bool mark_is (const struct fixture *f, uint64_t epoch, uint64_t seq)
 {
-    struct ledger_mark m = spool_mark (f->s);
+    struct ledger_mark m = spool_mark (f->s, 0);
 
     return m.epoch == epoch && m.seq == seq;
 }

@@ -19,7 +19,7 @@ static void begin_asking (struct fixture *f, char paths[2][PATH_MAX])
     }
     acknowledge (f, ITEM_ROWS, 2);
     acknowledge (f, ITEM_RAW, 2);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_int_equal (r.gone, 2);
     assert_int_equal (losses (f), 0);           // not known yet
@@ -106,7 +106,7 @@ static void test_asked_once_more (void **state)
     lose (f, ITEM_RAW, 1);
     acknowledge (f, ITEM_RAW, 1);
     assert_int_equal (losses (f), 2);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_int_equal (r.gone, 2);
     assert_int_equal (spool_undelivered (f->s), 4);
@@ -136,7 +136,7 @@ static void test_other_loss (void **state)
     assert_int_equal (unlink (file), 0);
     assert_int_equal (rmdir (path), 0);
     for (unsigned round = 0; round < 2; round++) {
-        assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+        assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
         redeliver (f, &r);
         assert_int_equal (losses (f), 1);
         if (round == 0)
@@ -179,7 +179,7 @@ static void test_damaged_and_gone (void **state)
     assert_int_equal (rmdir (path), 0);
     spool_sql (f, "UPDATE item SET content=zeroblob(32)");
     spool_reopen (f);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_false (spool_asks (f->s));
     assert_int_equal (losses (f), 1);

@@ -17,7 +17,7 @@ static void test_mark (void **state)
 
     assert_true (mark_is (f, 0, 0));
     (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
-    spool_set_mark (f->s, &mark);
+    spool_set_mark (f->s, 0, &mark);
     spool_reopen (f);
     assert_true (mark_is (f, 0, 0));
     acknowledge (f, ITEM_ROWS, 1);
@@ -44,7 +44,7 @@ static void test_again (void **state)
     acknowledge (f, ITEM_ROWS, 4);
     (void)spool_put (f, f->raw, "v1", "5", NULL, false);
     assert_int_equal (rmdir (gone), 0);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     assert_true (mark_is (f, 0, 0));
     redeliver (f, &r);
     assert_int_equal (r.captures, 2);
@@ -94,7 +94,7 @@ static void test_away (void **state)
     (void)spool_put (f, path, "v1", "1", NULL, false);
     acknowledge (f, ITEM_ROWS, 1);
     assert_int_equal (rmdir (path), 0);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_int_equal (r.gone, 1);
     lose (f, ITEM_ROWS, 1);
@@ -126,7 +126,7 @@ static void test_comes_elsewhere (void **state)
     acknowledge (f, ITEM_ROWS, 2);
     assert_int_equal (rmdir (away), 0);
     assert_int_equal (rmdir (lost), 0);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     lose (f, ITEM_ROWS, 2);
     assert_int_equal (losses (f), 2);
@@ -154,7 +154,7 @@ static void move_it (struct fixture *f, const char *content, unsigned lost)
     }
     assert_int_equal (rmdir (paths[0]), 0);
     assert_int_equal (rmdir (paths[2]), 0);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_int_equal (r.captures, 1);
     assert_int_equal (r.gone, lost);
@@ -191,7 +191,7 @@ static void test_next_life (void **state)
     path_below (f, "last", path);
     (void)spool_put (f, path, "v1", "rows", NULL, false);
     acknowledge (f, ITEM_ROWS, 1101);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     assert_int_equal (spool_redeliver (f->s, &r, NULL), 1);
     assert_true (spool_knows (f->s, path, "v1"));
     (void)spool_put (f, f->raw, "v3", "rows", NULL, false);
@@ -223,7 +223,7 @@ static void test_release (void **state)
     assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 2, &got,
                                           NULL), 1);
     buf_fini (&got.manifest);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_int_equal (r.captures, 1);
     assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 2, &got,
@@ -241,19 +241,19 @@ static void test_without_mark (void **state)
     char gone[PATH_MAX];
     struct spool_redelivery r;
 
-    assert_false (spool_lacks_mark (f->s));
+    assert_false (spool_lacks_mark (f->s, 0));
     assert_false (spool_has_delivered (f->s));
     path_below (f, "gone", gone);
     (void)spool_put (f, gone, "v1", "1", NULL, false);
     (void)spool_put (f, f->raw, "v1", "2", NULL, false);
-    assert_false (spool_lacks_mark (f->s));
+    assert_false (spool_lacks_mark (f->s, 0));
     acknowledge_with (f, &none, ITEM_ROWS, 2);
     spool_reopen (f);
-    assert_true (spool_lacks_mark (f->s));
+    assert_true (spool_lacks_mark (f->s, 0));
     assert_int_equal (rmdir (gone), 0);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     spool_reopen (f);
-    assert_false (spool_lacks_mark (f->s));
+    assert_false (spool_lacks_mark (f->s, 0));
     redeliver (f, &r);
     assert_true (r.in_doubt);
     assert_int_equal (r.captures, 1);
@@ -263,7 +263,7 @@ static void test_without_mark (void **state)
     (void)spool_put (f, f->raw, "v1", "2", NULL, false);
     assert_int_equal (losses (f), 0);
     acknowledge (f, ITEM_ROWS, 1);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_false (r.in_doubt);
 }
@@ -278,17 +278,17 @@ static void test_without_mark_again (void **state)
     struct spool_redelivery r;
 
     (void)spool_put (f, f->raw, "v1", "1", NULL, false);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
-    assert_false (spool_lacks_mark (f->s));
+    assert_false (spool_lacks_mark (f->s, 0));
     acknowledge_with (f, &none, ITEM_ROWS, 1);
-    assert_true (spool_lacks_mark (f->s));
+    assert_true (spool_lacks_mark (f->s, 0));
     spool_reopen (f);
-    assert_true (spool_lacks_mark (f->s));
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_true (spool_lacks_mark (f->s, 0));
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_int_equal (r.captures, 1);
-    assert_false (spool_lacks_mark (f->s));
+    assert_false (spool_lacks_mark (f->s, 0));
 }
 
 /* The same if the note of the mark is damaged. */
@@ -298,13 +298,13 @@ static void test_damaged_mark (void **state)
 
     (void)spool_put (f, f->raw, "v1", "1", NULL, false);
     acknowledge (f, ITEM_ROWS, 1);
-    assert_false (spool_lacks_mark (f->s));
+    assert_false (spool_lacks_mark (f->s, 0));
     assert_int_equal (spool_keep_note (f->s, "mark", "?", NULL), 0);
     spool_reopen (f);
-    assert_true (spool_lacks_mark (f->s));
+    assert_true (spool_lacks_mark (f->s, 0));
     (void)spool_put (f, f->raw, "v2", "2", NULL, false);
     acknowledge (f, ITEM_ROWS, 1);
-    assert_false (spool_lacks_mark (f->s));
+    assert_false (spool_lacks_mark (f->s, 0));
 }
 
 /* A life died in the middle of it, and the disk forgot that: what was called
@@ -327,21 +327,21 @@ static void test_damaged_redelivery (void **state)
     (void)spool_put (f, f->raw, "v1", "1", NULL, false);
     acknowledge (f, ITEM_ROWS, 1);
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
-        assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+        assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
         spool_sql (f, cases[i].damage);
         if (cases[i].repaired)
             assert_int_equal (spool_check (f->spool, true, NULL, NULL, NULL),
                               1);
         spool_reopen (f);
         assert_false (spool_redelivers (f->s));
-        assert_true (spool_lacks_mark (f->s));
+        assert_true (spool_lacks_mark (f->s, 0));
     }
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_true (r.in_doubt);
     assert_int_equal (r.captures, 1);
     spool_reopen (f);
-    assert_false (spool_lacks_mark (f->s));
+    assert_false (spool_lacks_mark (f->s, 0));
 }
 
 /* Set aside by a life that died of it: so many files were removed then. */
@@ -368,7 +368,7 @@ static void begin_release (struct fixture *f, unsigned removed,
     if (removed > 0)
         assert_int_equal (unlink (file), 0);
     spool_reopen (f);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
 }
 
 /* It was whole, under a name that nobody looks for: now it is the only one. */
@@ -479,7 +479,7 @@ static void test_only_left (void **state)
                                             NULL, NULL), 0);
     buf_fini (&release.manifest);
     assert_int_equal (access (f->raw, F_OK), 0);
-    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, 0, NULL), 0);
     redeliver (f, &r);
     assert_int_equal (r.captures, 0);
     assert_int_equal (r.gone, 1);

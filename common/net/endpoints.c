@@ -1,0 +1,185 @@
+/* common/net/endpoints.c - several aggregators, and which of them a job goes to
+ */
+#include "net/endpoints.h"
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "net/keys.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST_MAX (1 << 20)      // bytes
+#define BLANKS " \t\r"
+
+static bool is_known (const struct endpoints *e, const char *name)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        if (strcmp (e->all[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int add (struct endpoints *e, const char *name, const char *server_key,
+                struct err *err)
+{
+    struct endpoint *one = &e->all[e->n];
+
+    if (!units_is_endpoint (name, strlen (name)))
+        return err_set (err, EINVAL, "\"%s\" is not of the form "
+                        "tcp://HOST:PORT, as tcp://10.0.0.1:7077", name);
+    if (is_known (e, name))
+        return err_set (err, EINVAL, "%s is named twice", name);
+    if (e->n == ENDPOINTS_MAX)
+        return err_set (err, EINVAL, "more than %d aggregators are named",
+                        ENDPOINTS_MAX);
+    memset (one, 0, sizeof (*one));
+    one->name = strdup (name);
+    one->server_key = server_key ? strdup (server_key) : NULL;
+    e->n++;
+    return one->name && (one->server_key || !server_key)
+               ? 0 : err_set (err, ENOMEM, "no memory for the aggregators");
+}
+
+/* One line: it is cut into words. */
+static int take_line (struct endpoints *e, char *line, struct err *err)
+{
+    char *rest, *name = strtok_r (line, BLANKS, &rest), *key;
+
+    if (!name || name[0] == '#')
+        return 0;
+    key = strtok_r (NULL, BLANKS, &rest);
+    if (key && strtok_r (NULL, BLANKS, &rest))
+        return err_set (err, EINVAL, "behind %s and its server key there is "
+                        "more than a comma or the end of the line", name);
+    return add (e, name, key, err);
+}
+
+/* Keys have no comma: it ends a line in a file, too. */
+static int take_text (struct endpoints *e, char *text, struct err *err)
+{
+    int rc = 0;
+
+    for (char *line = text, *next; line && rc == 0; line = next) {
+        next = strpbrk (line, line[strspn (line, BLANKS)] == '#' ? "\n"
+                                                                 : ",\n");
+        if (next)
+            *next++ = '\0';
+        rc = take_line (e, line, err);
+    }
+    if (rc == 0 && e->n == 0)
+        rc = err_set (err, EINVAL, "no aggregator is named");
+    return rc;
+}
+
+/* A file that is mounted into a container is a symbolic link. */
+static int read_file (const char *name, struct buf *out, struct err *err)
+{
+    char *path = realpath (name, NULL);
+    int rc = path ? fileio_read_at (AT_FDCWD, path, out, err)
+                  : err_set (err, errno, "%s: %s", name, strerror (errno));
+
+    free (path);
+    return rc;
+}
+
+static int read_list (const char *list, struct buf *out, struct err *err)
+{
+    int rc = 0;
+
+    if (strstr (list, "://"))
+        buf_put (out, list, strlen (list));
+    else
+        rc = read_file (list, out, err);
+    if (rc == 0 && memchr (out->data, '\0', out->size))
+        rc = err_set (err, EINVAL, "%s has a NUL byte", list);
+    buf_put (out, "", 1);
+    if (rc == 0 && out->failed)
+        rc = err_set (err, ENOMEM, "no memory for the aggregators");
+    return rc;
+}
+
+int endpoints_read (const char *list, struct endpoints *ret, struct err *err)
+{
+    struct err why = { "" };
+    struct buf text;
+    int rc;
+
+    memset (ret, 0, sizeof (*ret));
+    buf_init (&text, LIST_MAX);
+    rc = read_list (list, &text, err);
+    if (rc == 0 && (rc = take_text (ret, (char *)text.data, &why)) < 0)
+        (void)err_set (err, -rc, "the list of aggregators, %.200s: %.600s",
+                       list, why.text);
+    buf_fini (&text);
+    return rc;
+}
+
+int endpoints_one (const char *name, const char *server_key,
+                   struct endpoints *ret, struct err *err)
+{
+    memset (ret, 0, sizeof (*ret));
+    return add (ret, name, server_key, err);
+}
+
+void endpoints_fini (struct endpoints *e)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        free (e->all[i].name);
+        free (e->all[i].server_key);
+    }
+    explicit_bzero (e, sizeof (*e));
+}
+
+/* ---- whose a job is ---- */
+
+static int weigh (struct endpoint *e, const char *job)
+{
+    struct digester *d = digester_create ();
+    int rc = d ? digest_add (d, e->name, strlen (e->name) + 1) : -ENOMEM;
+
+    if (rc == 0)
+        rc = digest_add (d, job, strlen (job));
+    if (rc == 0)
+        rc = digest_end (d, &e->weight);
+    digester_destroy (d);
+    return rc;
+}
+
+static int by_weight (const void *a, const void *b)
+{
+    const struct endpoint *x = a, *y = b;
+
+    return memcmp (y->weight.bytes, x->weight.bytes, DIGEST_SIZE);
+}
+
+int endpoints_sort (struct endpoints *e, const char *job, struct err *err)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        if (weigh (&e->all[i], job) < 0)
+            return err_set (err, ENOMEM, "no memory for the aggregators");
+    }
+    qsort (e->all, e->n, sizeof (e->all[0]), by_weight);
+    return 0;
+}
+
+int endpoints_secure (struct endpoints *e, const char *key,
+                      const char *server_key, struct err *err)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        struct endpoint *one = &e->all[i];
+        const char *theirs = one->server_key ? one->server_key : server_key;
+        int rc = theirs ? key_client (key, theirs, &one->security, err)
+                        : err_set (err, ENOKEY, "%s has no server key: name it "
+                                   "in the list, or with --server-key",
+                                   one->name);
+
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}

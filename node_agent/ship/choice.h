@@ -1,0 +1,49 @@
+/* node_agent/ship/choice.h - to which of several aggregators each copy goes
+ *
+ * Endpoints are numbered in the order of the job (endpoints_sort): the first
+ * ones that are not away have its copies.  One is away if it was not heard for a
+ * while.  It is back when it has answered for as long, or at once if a copy has
+ * nobody to talk to.  The caller gives the time, and moves the copies.
+ */
+#ifndef ROLLCALL_SHIP_CHOICE_H
+#define ROLLCALL_SHIP_CHOICE_H
+
+#include "spool/spool.h"
+
+struct choice {
+    size_t n;                   // endpoints
+    unsigned copies;            // at most n
+    int64_t away_ns;
+    struct choice_copy {
+        size_t at;              // its endpoint
+        int64_t since_ns;       // monotonic
+    } copy[SPOOL_COPIES_MAX];
+    struct {
+        bool away;
+        int64_t back_ns;        // since when it answers again, 0: it does not
+    } of[ENDPOINTS_MAX];
+};
+
+void choice_begin (struct choice *c, size_t n, unsigned copies,
+                   int64_t away_ns, int64_t now_ns);
+
+/* The aggregator of a copy was last heard then; 0: never. */
+void choice_heard (struct choice *c, unsigned copy, int64_t heard_ns,
+                   int64_t now_ns);
+
+/* The next endpoint after 'last' to probe, in turn: one that is away and has no
+ * copy.  ENDPOINTS_MAX: there is none.
+ */
+size_t choice_next_probe (const struct choice *c, size_t last);
+void choice_probed (struct choice *c, size_t endpoint, bool answers,
+                    int64_t now_ns);
+
+/* Find a copy that has to be moved; it is now noted to be at copy[].at.  Call it
+ * until there is none.
+ */
+bool choice_next_move (struct choice *c, unsigned *copy, int64_t now_ns);
+
+/* Whether all copies are at the first endpoints of the order. */
+bool choice_is_first (const struct choice *c);
+
+#endif
