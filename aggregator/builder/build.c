@@ -11,7 +11,9 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "builder/conflicts.h"
+#include "builder/former.h"
 #include "builder/previous_result.h"
 #include "builder/part.h"
 #include "builder/rollup.h"
@@ -34,6 +36,7 @@
 
 #define PROGRESS_NS (200 * NS_PER_MS)
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
+#define COPY_SHARE 4            // reading takes so many times as long
 #define HEAP_KEPT (4 << 20)     // free bytes kept at a heap's end, per thread
 #define HEAP_CHUNK_MAX (1 << 20)        // bytes; larger blocks are mapped
 
@@ -42,7 +45,9 @@ struct builder;
 struct worker {
     struct builder *b;
     struct part *part;          // NULL: rows are not wanted
+    struct former_reader *reader;       // NULL: nothing was copied yet
     size_t first, end;          // items
+    size_t copied;              // items before it have their rows
     pthread_t thread;
     bool started;
     int rc;
@@ -52,6 +57,10 @@ struct worker {
 struct builder {
     const struct build_job *job;
     struct publish *out;        // NULL: no result is written
+    struct former *former;      // NULL: everything is read
+    bool checked;               // the file is whole
+    bool plain;                 // the next build may use the rows of this one
+    struct page_sums sums;      // of the file
     char path[PATH_MAX];        // path of the file being written, or ""
     struct row_file *file;
     struct row_span *spans;     // one per item
@@ -92,6 +101,29 @@ static int drop_table (void *arg, enum table_id table, struct err *err)
     return 0;
 }
 
+/* Rows that are kept are copied for all captures up to the next one whose rows
+ * are read.
+ */
+static int keep_item (struct worker *w, size_t i)
+{
+    const struct select_item *items = w->b->job->items, *last = &items[i];
+    int rc = 0;
+
+    part_note_rows (w->part, items[i].kept->rows);
+    if (i < w->copied)
+        return 0;
+    for (w->copied = i + 1;
+         w->copied < w->end && (items[w->copied].kept || items[w->copied].skip);
+         w->copied++)
+        last = items[w->copied].kept ? &items[w->copied] : last;
+    if (!w->reader)
+        rc = former_reader_create (w->b->former, items[i].first_row,
+                                   &w->reader, &w->err);
+    return rc < 0 ? rc
+                  : former_copy (w->reader, w->part, last->first_row +
+                                     (int64_t)last->rows_max - 1, &w->err);
+}
+
 static int feed_item (struct worker *w, size_t i)
 {
     const struct build_job *job = w->b->job;
@@ -106,7 +138,10 @@ static int feed_item (struct worker *w, size_t i)
     if (w->part)
         part_begin_capture (w->part, item);
     rc = job->feed (job->feed_arg, item->source,
-                    w->part ? part_sink (w->part) : &none, &fresh, &w->err);
+                    item->kept ? NULL : w->part ? part_sink (w->part) : &none,
+                    &fresh, &w->err);
+    if (rc == 0 && item->kept)
+        rc = keep_item (w, i);
     if (rc < 0) {
         capture_fini (&fresh);
         return rc;
@@ -150,20 +185,25 @@ static void *build_work (void *arg)
     return NULL;
 }
 
-static uint64_t total_weight (const struct builder *b)
+static uint64_t work_of (const struct select_item *item)
+{
+    return (item->kept ? item->weight / COPY_SHARE : item->weight) + 1;
+}
+
+static uint64_t total_work (const struct builder *b)
 {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < b->job->nitems; i++)
-        sum += b->job->items[i].weight + 1;
+        sum += work_of (&b->job->items[i]);
     return sum;
 }
 
-/* Split the captures into contiguous ranges of about equal size in bytes. */
+/* Split the captures into contiguous ranges of about equal work. */
 static void share_out (struct builder *b)
 {
     const struct build_job *job = b->job;
-    uint64_t all = total_weight (b), sum = 0;
+    uint64_t all = total_work (b), sum = 0;
     size_t i = 0;
 
     for (unsigned t = 0; t < b->nworkers; t++) {
@@ -173,7 +213,7 @@ static void share_out (struct builder *b)
         w->first = i;
         while (i < b->job->nitems &&
                (t + 1 == b->nworkers || sum * b->nworkers < all * (t + 1)))
-            sum += job->items[i++].weight + 1;
+            sum += work_of (&job->items[i++]);
         w->end = i;
     }
 }
@@ -291,11 +331,12 @@ static int join_rows (struct builder *b, struct err *err)
 
     row_file_close (b->file);
     b->file = NULL;
-    return rc < 0 ? rc : open_result (b, err);
+    if (rc == 0)
+        rc = open_result (b, err);
+    return rc < 0 || !b->former ? rc : former_attach (b->former, b->db, err);
 }
 
-static int drop_conflicts (sqlite3 *db, const struct builder *b,
-                           struct err *err)
+static int drop_conflicts (sqlite3 *db, struct builder *b, struct err *err)
 {
     struct select_item *items = b->job->items;
     struct select_conflict *list = NULL;
@@ -308,7 +349,10 @@ static int drop_conflicts (sqlite3 *db, const struct builder *b,
     rc = select_conflicts (items, b->job->nitems, &list, &n);
     if (rc < 0)
         return err_set (err, ENOMEM, "no memory for conflicts");
-    rc = conflicts_drop (db, list, n, err);
+    b->plain = former_is_plain (b->job, n);
+    rc = b->former && !b->plain
+             ? err_set (err, ESTALE, "rows of the former result change")
+             : conflicts_drop (db, list, n, err);
     free (list);
     return rc;
 }
@@ -421,6 +465,10 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = forget_environment (db, job, err);
     if (rc == 0)
         rc = drop_conflicts (db, b, err);
+    if (rc == 0)
+        rc = groups_write (b->groups, db, err);
+    if (rc == 0 && b->former)
+        rc = former_groups (db, err);
     if (rc == 0 && select_check_steps (job->items, job->nitems) < 0)
         rc = err_set (err, ENOMEM, "no memory for steps");
     if (rc == 0 && fill_roster (b) < 0)
@@ -436,8 +484,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = select_mark_edges (db, job->items, job->nitems,
                                 !(job->derive && job->derive->all_steps), err);
-    if (rc == 0)
-        rc = groups_write (b->groups, db, err);
+    b->plain = b->plain && former_is_plain_db (db);
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);
     if (rc == 0)
@@ -477,6 +524,42 @@ static void close_result (struct builder *b)
     b->db = NULL;
 }
 
+/* For the next build.  Without memory it reads all captures. */
+static void leave_state (struct builder *b)
+{
+    struct build_state *s = b->job->state, made = { .pages = b->sums };
+    const struct row_span *span = b->spans;     // in the same order
+    bool ok = b->plain;
+
+    b->sums = (struct page_sums){ 0 };
+    for (size_t i = 0; i < b->job->nitems && ok; i++) {
+        const struct select_item *item = &b->job->items[i];
+        struct build_capture c = { .id = item->id,
+                                   .first_row = item->first_row,
+                                   .rows_max = item->rows_max };
+
+        if (item->skip || !capture_has_rows (&item->capture))
+            continue;
+        while (span->first != item->first_row)
+            span++;
+        memcpy (c.rows, span->rows, sizeof (c.rows));
+        if ((ok = item->content)) {
+            c.content = *item->content;
+            ok = vec_push (&made.captures, &made.ncaptures, &c,
+                           sizeof (c)) == 0;
+        }
+    }
+    if (ok && b->former) {
+        made.blocks = s->blocks;
+        s->blocks = (struct rows_blocks){ NULL, 0 };
+    }
+    build_state_fini (s);
+    if (ok)
+        *s = made;
+    else
+        build_state_fini (&made);
+}
+
 static int build_finish (struct builder *b, struct build_result *ret,
                          struct err *err)
 {
@@ -485,6 +568,8 @@ static int build_finish (struct builder *b, struct build_result *ret,
 
     for (unsigned t = 0; t < b->nworkers; t++)
         ret->rows += part_rows (b->workers[t].part);
+    for (size_t i = 0; i < b->job->nitems; i++)
+        ret->reused += b->job->items[i].kept != NULL;
     if (ret->rows == 0 && b->job->steps && any_read (b))
         return err_set (err, ENODATA, "no capture has any of the steps %s",
                         b->job->steps);
@@ -493,8 +578,10 @@ static int build_finish (struct builder *b, struct build_result *ret,
         return rc;
     close_result (b);           // its lock was exclusive
     report_progress (b, "checking the file");
-    if ((rc = publish_check_db (b->path, b->nworkers, err)) < 0)
+    if ((rc = publish_check_db (b->path, b->nworkers,
+                                b->job->state ? &b->sums : NULL, err)) < 0)
         return rc;
+    b->checked = true;
     if (is_cancelled (b))
         return err_set (err, EINTR, "interrupted");
     if ((rc = publish_choose (b->out, b->job->job_id,
@@ -510,8 +597,11 @@ static int build_finish (struct builder *b, struct build_result *ret,
     report_progress (b, "writing it to disk");
     // a COMMAND that did not start must not replace an earlier result
     b->out->keep = ret->rows == 0 && publish_has_rows (old);
-    return publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
-                           ret->kept, err);
+    rc = publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
+                         ret->kept, err);
+    if (rc == 0 && b->job->state)
+        leave_state (b);
+    return rc;
 }
 
 static int init_sync (struct builder *b)
@@ -555,8 +645,10 @@ static int read_captures (struct builder *b, struct err *err)
 
 static void drop_parts (struct builder *b)
 {
-    for (unsigned t = 0; t < b->nworkers; t++)
+    for (unsigned t = 0; t < b->nworkers; t++) {
         part_destroy (b->workers[t].part);
+        former_reader_destroy (b->workers[t].reader);
+    }
     memset (b->workers, 0, sizeof (b->workers));
     close_result (b);
     row_file_close (b->file);
@@ -567,10 +659,20 @@ static void drop_parts (struct builder *b)
     atomic_store (&b->bytes, 0);
 }
 
+static void drop_former (struct builder *b)
+{
+    former_close (b->former);
+    b->former = NULL;
+    page_sums_fini (&b->sums);
+    for (size_t i = 0; i < b->job->nitems; i++)
+        b->job->items[i].kept = NULL;
+}
+
 /* Drop everything that was read, including the file. */
 static void drop_rows_read (struct builder *b)
 {
     drop_parts (b);
+    drop_former (b);
     if (*b->path)
         (void)unlink (b->path);
 }
@@ -586,6 +688,18 @@ static void drop_groups (struct builder *b)
     b->groups = NULL;
 }
 
+/* Drop everything that was read, and read it again. */
+static int read_again (struct builder *b, struct err *err)
+{
+    drop_rows_read (b);
+    drop_groups (b);
+    atomic_store (&b->cancel, false);
+    if (!(b->groups = groups_create ()))
+        return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
+    select_sort (b->job->items, b->job->nitems);
+    return read_captures (b, err);
+}
+
 /* If the captures show that some belong to another job or another rank, the
  * rows read so far are useless.
  */
@@ -599,15 +713,7 @@ static int read_job (struct builder *b, struct err *err)
         rc = job->decide (job->decide_arg, job->items, job->nitems, err);
     if (rc >= 0 && select_verify (job->items, job->nitems, &again) < 0)
         rc = err_set (err, ENOMEM, "no memory for the captures");
-    if (rc < 0 || (rc == 0 && !again))
-        return rc;
-    drop_rows_read (b);
-    drop_groups (b);
-    b->groups = groups_create ();
-    if (!b->groups)
-        return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
-    select_sort (job->items, job->nitems);
-    return read_captures (b, err);
+    return rc < 0 || (rc == 0 && !again) ? rc : read_again (b, err);
 }
 
 static struct builder *build_create (const struct build_job *job,
@@ -631,6 +737,7 @@ static struct builder *build_create (const struct build_job *job,
 static void destroy (struct builder *b)
 {
     drop_parts (b);
+    drop_former (b);
     drop_groups (b);
     (void)pthread_cond_destroy (&b->ended);
     (void)pthread_mutex_destroy (&b->lock);
@@ -646,9 +753,17 @@ int build_run (const struct build_job *job, struct publish *out,
     memset (ret, 0, sizeof (*ret));
     if (!b)
         return -ENOMEM;
+    b->former = former_open (out, job);
     rc = read_job (b, err);
     if (rc == 0)
         rc = build_finish (b, ret, err);
+    // the former result was of no use; what fails later fails without it, too
+    if (rc < 0 && rc != -EINTR && b->former && !b->checked) {
+        memset (ret, 0, sizeof (*ret));
+        rc = read_again (b, err);
+        if (rc == 0)
+            rc = build_finish (b, ret, err);
+    }
     if (rc < 0)
         drop_rows_read (b);
     publish_tell (out, err);
