@@ -700,8 +700,8 @@ static int read_again (struct builder *b, struct err *err)
     return read_captures (b, err);
 }
 
-/* If the captures show that some belong to another job or another rank, the
- * rows read so far are useless.
+/* If the former result is damaged, or if the captures show that some belong to
+ * another job or another rank, the rows read so far are useless.
  */
 static int read_job (struct builder *b, struct err *err)
 {
@@ -709,11 +709,28 @@ static int read_job (struct builder *b, struct err *err)
     int rc = read_captures (b, err);
     bool again = false;
 
+    if (rc < 0 && rc != -EINTR && b->former)
+        rc = read_again (b, err);
     if (rc == 0 && job->decide)
         rc = job->decide (job->decide_arg, job->items, job->nitems, err);
     if (rc >= 0 && select_verify (job->items, job->nitems, &again) < 0)
         rc = err_set (err, ENOMEM, "no memory for the captures");
     return rc < 0 || (rc == 0 && !again) ? rc : read_again (b, err);
+}
+
+/* What is derived may show that the former result is of no use.  What fails
+ * after the check fails without it, too.
+ */
+static int finish (struct builder *b, struct build_result *ret,
+                   struct err *err)
+{
+    int rc = build_finish (b, ret, err);
+
+    if (rc == 0 || rc == -EINTR || !b->former || b->checked)
+        return rc;
+    memset (ret, 0, sizeof (*ret));
+    rc = read_again (b, err);
+    return rc < 0 ? rc : build_finish (b, ret, err);
 }
 
 static struct builder *build_create (const struct build_job *job,
@@ -756,14 +773,7 @@ int build_run (const struct build_job *job, struct publish *out,
     b->former = former_open (out, job);
     rc = read_job (b, err);
     if (rc == 0)
-        rc = build_finish (b, ret, err);
-    // the former result was of no use; what fails later fails without it, too
-    if (rc < 0 && rc != -EINTR && b->former && !b->checked) {
-        memset (ret, 0, sizeof (*ret));
-        rc = read_again (b, err);
-        if (rc == 0)
-            rc = build_finish (b, ret, err);
-    }
+        rc = finish (b, ret, err);
     if (rc < 0)
         drop_rows_read (b);
     publish_tell (out, err);

@@ -61,6 +61,18 @@ static void add_group (struct capture *c, const char *id, int first, int n)
                                          NULL), 0);
 }
 
+/* Its ops show that it is the rank that it says. */
+static void add_proof (struct capture *c)
+{
+    char hash[CAPTURE_HASH_MAX];
+    struct evidence_group *g;
+
+    capture_group_hash ("world", hash);
+    g = evidence_group_at (&c->evidence, hash, strlen (hash));
+    assert_non_null (g);
+    g->own = (int32_t)c->rank;
+}
+
 static void describe (const struct work *w, const struct shipped *s,
                       struct capture *c)
 {
@@ -86,6 +98,7 @@ static void describe (const struct work *w, const struct shipped *s,
         assert_int_equal (capture_note_step (c, step, (size_t)n), 0);
     }
     add_group (c, "world", 0, RANKS);
+    add_proof (c);
     (void)snprintf (pair, sizeof (pair), "pair%lld", (long long)s->rank / 2);
     add_group (c, pair, (int)s->rank / 2 * 2, 2);
 }
