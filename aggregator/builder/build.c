@@ -349,7 +349,7 @@ static int drop_conflicts (sqlite3 *db, struct builder *b, struct err *err)
     rc = select_conflicts (items, b->job->nitems, &list, &n);
     if (rc < 0)
         return err_set (err, ENOMEM, "no memory for conflicts");
-    b->plain = former_is_plain (b->job, n);
+    b->plain = former_is_plain (b->job, n) && groups_all_known (b->groups);
     rc = b->former && !b->plain
              ? err_set (err, ESTALE, "rows of the former result change")
              : conflicts_drop (db, list, n, err);
@@ -484,7 +484,6 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = select_mark_edges (db, job->items, job->nitems,
                                 !(job->derive && job->derive->all_steps), err);
-    b->plain = b->plain && former_is_plain_db (db);
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);
     if (rc == 0)

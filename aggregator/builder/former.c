@@ -58,7 +58,7 @@ static bool is_same (const struct select_item *item,
  */
 static bool mark_kept (const struct build_job *job)
 {
-    struct select_item *items = job->items;
+    struct select_item *items = job->items, *before = NULL;
     bool same = true;
 
     for (size_t k = 0; k < job->state->ncaptures && same; k++) {
@@ -69,9 +69,13 @@ static bool mark_kept (const struct build_job *job)
         if (same)
             items[i].kept = c;
     }
-    for (size_t i = 1; i < job->nitems && same; i++)
-        same = items[i].rank != items[i - 1].rank || items[i].skip ||
-               items[i - 1].skip || !items[i].kept == !items[i - 1].kept;
+    for (size_t i = 0; i < job->nitems && same; i++) {
+        if (items[i].skip)
+            continue;
+        same = !before || items[i].rank != before->rank ||
+               !items[i].kept == !before->kept;
+        before = &items[i];
+    }
     return same;
 }
 
@@ -246,14 +250,6 @@ bool former_is_plain (const struct build_job *job, size_t nconflicts)
             return false;
     }
     return nconflicts == 0 && !job->steps && !job->forget && !has_traces (job);
-}
-
-bool former_is_plain_db (sqlite3 *db)
-{
-    return db_int (db, "SELECT EXISTS (SELECT 1 FROM CommGroup) AND NOT EXISTS"
-                       " (SELECT 1 FROM CommGroup WHERE size IS NULL) AND NOT"
-                       " EXISTS (SELECT 1 FROM LeftOut WHERE step IS NULL)",
-                   0) == 1;
 }
 
 int former_attach (const struct former *f, sqlite3 *db, struct err *err)

@@ -43,11 +43,6 @@ int former_copy (struct former_reader *r, struct part *p, int64_t last,
  */
 bool former_is_plain (const struct build_job *job, size_t nconflicts);
 
-/* The same of what was derived so far: the groups, and captures that do not
- * count.
- */
-bool former_is_plain_db (sqlite3 *db);
-
 /* Make it the schema 'former' of a database, outside of a transaction. */
 int former_attach (const struct former *f, sqlite3 *db, struct err *err);
 

@@ -31,6 +31,8 @@ struct shipped {
     int64_t rank;
     int first;                  // its first step; older captures have lower ones
     int salt;                   // other content
+    bool lost;
+    bool hides;                 // its metadata lacks a group of its ops
 };
 
 struct work {
@@ -40,6 +42,7 @@ struct work {
     atomic_size_t read;         // captures whose rows were read
     size_t reused;              // captures, by the last build
     const char *framework;
+    bool one_name;              // all groups of pairs have it
     unsigned threads;
     const struct derive_options *derive;
     struct build_state states[STATES_MAX];      // by name of the result
@@ -73,6 +76,13 @@ static void add_proof (struct capture *c)
     g->own = (int32_t)c->rank;
 }
 
+static void name_pair (const struct work *w, const struct shipped *s,
+                       char name[32])
+{
+    (void)snprintf (name, 32, "pair%lld",
+                    w->one_name ? 0 : (long long)s->rank / 2);
+}
+
 static void describe (const struct work *w, const struct shipped *s,
                       struct capture *c)
 {
@@ -99,26 +109,28 @@ static void describe (const struct work *w, const struct shipped *s,
     }
     add_group (c, "world", 0, RANKS);
     add_proof (c);
-    (void)snprintf (pair, sizeof (pair), "pair%lld", (long long)s->rank / 2);
-    add_group (c, pair, (int)s->rank / 2 * 2, 2);
+    name_pair (w, s, pair);
+    if (!s->hides)
+        add_group (c, pair, (int)s->rank / 2 * 2, 2);
 }
 
 /* A row of an op; values differ by rank, step, op and content. */
-static void add_op (struct batch *b, const struct shipped *s, int step, int op)
+static void add_op (const struct work *w, struct batch *b,
+                    const struct shipped *s, int step, int op)
 {
     const char *group = op % 2 ? "pair" : "world";
+    const char *type = s->hides && op % 2 && s->rank > 0 ? "p2p" : "collective";
     char name[64], hash[CAPTURE_HASH_MAX], id[32], place[24];
     double x = (double)((s->rank * 7 + op * 13 + s->salt) % 17 + 1) / 16;
 
-    (void)snprintf (id, sizeof (id), op % 2 ? "pair%lld" : "world",
-                    (long long)s->rank / 2);
-    capture_group_hash (id, hash);
+    name_pair (w, s, id);
+    capture_group_hash (op % 2 ? id : "world", hash);
     (void)snprintf (place, sizeof (place), "step%d", s->first + step);
     (void)snprintf (name, sizeof (name), "hcom_allReduce__%s_%d_1", group, op);
     b[0].text[TIME_OP][b[0].nrows] = batch_string (&b[0], name);
     b[0].text[TIME_GROUP][b[0].nrows] = batch_string (&b[0], hash);
     b[0].text[TIME_STEP][b[0].nrows] = batch_string (&b[0], place);
-    b[0].text[TIME_TYPE][b[0].nrows] = batch_string (&b[0], "collective");
+    b[0].text[TIME_TYPE][b[0].nrows] = batch_string (&b[0], type);
     for (unsigned i = TIME_START; i < TIME_STEP; i++)
         b[0].real[i][b[0].nrows] = x + i;
     b[0].nrows++;
@@ -156,7 +168,8 @@ static void add_step (struct batch *b, const struct shipped *s, int step)
     b->real[STEP_DEVICE][b->nrows++] = (double)(s->rank % 2);
 }
 
-static void add_rows (const struct shipped *s, const struct row_sink *sink)
+static void add_rows (const struct work *w, const struct shipped *s,
+                      const struct row_sink *sink)
 {
     static const enum table_id tables[] = { TABLE_TIME, TABLE_BANDWIDTH,
                                             TABLE_MATRIX, TABLE_STEP };
@@ -167,7 +180,7 @@ static void add_rows (const struct shipped *s, const struct row_sink *sink)
     for (int step = 0; step < STEPS; step++) {
         add_step (&b[3], s, step);
         for (int op = 0; op < OPS; op++)
-            add_op (b, s, step, op);
+            add_op (w, b, s, step, op);
         for (int i = 0; i < 4; i++)
             assert_int_equal (batch_flush (&b[i], sink, NULL), 0);
     }
@@ -184,7 +197,7 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
     (void)err;
     describe (w, s, c);
     if (sink) {
-        add_rows (s, sink);
+        add_rows (w, s, sink);
         atomic_fetch_add (&w->read, 1);
     }
     return 0;
@@ -217,6 +230,7 @@ static struct digest build (struct work *w, const char *name,
     struct roster roster;
     struct publish p;
     struct err err = { "" };
+    size_t lost = 0;
     char out[96];
     struct build_job job = {
         .items = items, .nitems = n, .roster = &roster, .threads = w->threads,
@@ -231,6 +245,7 @@ static struct digest build (struct work *w, const char *name,
         describe (w, &list[i], &items[i].capture);
         items[i].source = i;
         items[i].weight = 1000;
+        items[i].skip = list[i].lost;
         assert_int_equal (digest_of (&list[i], sizeof (list[i]), &contents[i]),
                           0);
         items[i].content = &contents[i];
@@ -246,8 +261,10 @@ static struct digest build (struct work *w, const char *name,
         assert_int_equal (result.reused, reused);
         assert_int_equal (result.rows, n * STEPS * (3 * OPS + 1));
     }
+    for (size_t i = 0; i < n; i++)
+        lost += list[i].lost;
     if (result.reused > 0)
-        assert_int_equal (atomic_load (&w->read), n - result.reused);
+        assert_int_equal (atomic_load (&w->read), n - lost - result.reused);
     w->reused = result.reused;
     assert_int_equal (rows_digest_blocks (result.path, 2, NULL, &state->blocks,
                                           &ret, &err), 0);
@@ -316,7 +333,7 @@ static int setup (void **state)
 
     assert_non_null (w);
     for (int i = 0; i < RANKS; i++)
-        all[i] = (struct shipped){ i, 10, 0 };
+        all[i] = (struct shipped){ .rank = i, .first = 10 };
     (void)snprintf (w->dir, sizeof (w->dir), "/tmp/test_former-XXXXXX");
     assert_non_null (mkdtemp (w->dir));
     w->framework = "ascend_pt";
@@ -373,8 +390,8 @@ static void test_more_captures (void **state)
     struct work *w = *state;
 
     memcpy (more, all, sizeof (all));
-    more[RANKS] = (struct shipped){ 2, 30, 0 };
-    more[RANKS + 1] = (struct shipped){ 2, 50, 0 };
+    more[RANKS] = (struct shipped){ .rank = 2, .first = 30 };
+    more[RANKS + 1] = (struct shipped){ .rank = 2, .first = 50 };
     (void)build (w, "out", all, RANKS, 0);
     check (w, "out", more, RANKS + 1, 0);
     check (w, "out", more, RANKS + 2, 0);
@@ -383,6 +400,38 @@ static void test_more_captures (void **state)
     more[RANKS].first = 1;
     (void)build (w, "older", all, RANKS, 0);
     check (w, "older", more, RANKS + 1, 0);
+}
+/* Of a rank's captures one comes back that was lost, and another does not. */
+static void test_lost (void **state)
+{
+    struct shipped list[RANKS + 2];
+    struct work *w = *state;
+
+    memcpy (list, all, sizeof (all));
+    list[RANKS] = (struct shipped){ .rank = 2, .first = 30, .lost = true };
+    list[RANKS + 1] = (struct shipped){ .rank = 2, .first = 50, .lost = true };
+    (void)build (w, "out", list, RANKS + 2, ANY);
+    check (w, "out", list, RANKS + 2, ANY);
+    assert_int_equal (w->reused, RANKS);
+    list[RANKS + 1].lost = false;
+    check (w, "out", list, RANKS + 2, ANY);
+    assert_int_equal (w->reused, 0);
+}
+
+/* Metadata of others has a group of several ranks, which use it in two ways. */
+static void test_hidden_group (void **state)
+{
+    struct shipped list[RANKS];
+    struct work *w = *state;
+
+    memcpy (list, all, sizeof (all));
+    list[0].hides = list[RANKS - 1].hides = true;
+    w->one_name = true;
+    (void)build (w, "out", list, RANKS - 1, ANY);
+    check (w, "out", list, RANKS, ANY);
+    list[0].hides = false;      // only that of the late one
+    (void)build (w, "one", list, RANKS - 1, ANY);
+    check (w, "one", list, RANKS, ANY);
 }
 
 /* What was delivered again with other content, or is gone, is not in it. */
@@ -443,8 +492,8 @@ static size_t change (struct shipped *list, size_t n)
 {
     static const int firsts[] = { 10, 30, 50, 14 };
     size_t at = n > 0 ? (size_t)rand () % n : 0;
-    struct shipped s = { rand () % RANKS, firsts[rand () % 8 ? 0
-                                                         : rand () % 4], 0 };
+    struct shipped s = { .rank = rand () % RANKS,
+                         .first = firsts[rand () % 8 ? 0 : rand () % 4] };
     size_t own = 0;
 
     switch (rand () % 8) {
@@ -499,6 +548,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_late, setup, teardown),
         cmocka_unit_test_setup_teardown (test_more_groups, setup, teardown),
         cmocka_unit_test_setup_teardown (test_more_captures, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_lost, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_hidden_group, setup, teardown),
         cmocka_unit_test_setup_teardown (test_other_content, setup, teardown),
         cmocka_unit_test_setup_teardown (test_changed, setup, teardown),
         cmocka_unit_test_setup_teardown (test_histories, setup, teardown),
