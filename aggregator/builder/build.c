@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "builder/conflicts.h"
 #include "builder/previous_result.h"
 #include "builder/rollup.h"
@@ -33,6 +34,7 @@
 
 #define PROGRESS_NS (200 * NS_PER_MS)
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
+#define COPY_SHARE 4            // reading takes so many times as long
 #define HEAP_KEPT (4 << 20)     // free bytes kept at a heap's end, per thread
 #define RANGES_LEFT 4           // of each thread, while ranges are given out
 #define HEAP_CHUNK_MAX (1 << 20)        // bytes; larger blocks are mapped
@@ -66,6 +68,29 @@ static int drop_table (void *arg, enum table_id table, struct err *err)
     return 0;
 }
 
+/* Rows that are kept are copied for all captures up to the next one whose rows
+ * are read.
+ */
+static int keep_item (struct worker *w, size_t i)
+{
+    const struct select_item *items = w->b->job->items, *last = &items[i];
+    int rc = 0;
+
+    part_note_rows (w->part, items[i].kept->rows);
+    if (i < w->copied)
+        return 0;
+    for (w->copied = i + 1;
+         w->copied < w->end && (items[w->copied].kept || items[w->copied].skip);
+         w->copied++)
+        last = items[w->copied].kept ? &items[w->copied] : last;
+    if (!w->reader)
+        rc = former_reader_create (w->b->former, items[i].first_row,
+                                   &w->reader, &w->err);
+    return rc < 0 ? rc
+                  : former_copy (w->reader, w->part, last->first_row +
+                                     (int64_t)last->rows_max - 1, &w->err);
+}
+
 static int feed_item (struct worker *w, size_t i)
 {
     const struct build_job *job = w->b->job;
@@ -80,7 +105,10 @@ static int feed_item (struct worker *w, size_t i)
     if (w->part)
         part_begin_capture (w->part, item);
     rc = job->feed (job->feed_arg, item->source,
-                    w->part ? part_sink (w->part) : &none, &fresh, &w->err);
+                    item->kept ? NULL : w->part ? part_sink (w->part) : &none,
+                    &fresh, &w->err);
+    if (rc == 0 && item->kept)
+        rc = keep_item (w, i);
     if (rc < 0) {
         capture_fini (&fresh);
         return rc;
@@ -172,20 +200,25 @@ static void *build_work (void *arg)
     return NULL;
 }
 
-static uint64_t total_weight (const struct builder *b)
+static uint64_t work_of (const struct select_item *item)
+{
+    return (item->kept ? item->weight / COPY_SHARE : item->weight) + 1;
+}
+
+static uint64_t total_work (const struct builder *b)
 {
     uint64_t sum = 0;
 
     for (size_t i = 0; i < b->job->nitems; i++)
-        sum += b->job->items[i].weight + 1;
+        sum += work_of (&b->job->items[i]);
     return sum;
 }
 
-/* Split the captures into contiguous ranges of about equal size in bytes. */
+/* Split the captures into contiguous ranges of about equal work. */
 static void share_out (struct builder *b)
 {
     const struct build_job *job = b->job;
-    uint64_t all = total_weight (b), sum = 0;
+    uint64_t all = total_work (b), sum = 0;
     size_t i = 0;
 
     for (unsigned t = 0; t < b->nworkers; t++) {
@@ -195,7 +228,7 @@ static void share_out (struct builder *b)
         w->first = i;
         while (i < b->job->nitems &&
                (t + 1 == b->nworkers || sum * b->nworkers < all * (t + 1)))
-            sum += job->items[i++].weight + 1;
+            sum += work_of (&job->items[i++]);
         w->end = i;
     }
 }
@@ -218,7 +251,7 @@ static int create_file_and_lead (struct builder *b, struct err *err)
     if (rc < 0 || !b->job->remote)
         return rc;
     b->next = 0;
-    b->left = total_weight (b);
+    b->left = total_work (b);
     return lead_begin (b, err);
 }
 
@@ -367,11 +400,12 @@ static int join_rows (struct builder *b, struct err *err)
 
     row_file_close (b->file);
     b->file = NULL;
-    return rc < 0 ? rc : open_result (b, err);
+    if (rc == 0)
+        rc = open_result (b, err);
+    return rc < 0 || !b->former ? rc : former_attach (b->former, b->db, err);
 }
 
-static int drop_conflicts (sqlite3 *db, const struct builder *b,
-                           struct err *err)
+static int drop_conflicts (sqlite3 *db, struct builder *b, struct err *err)
 {
     struct select_item *items = b->job->items;
     struct select_conflict *list = NULL;
@@ -384,7 +418,10 @@ static int drop_conflicts (sqlite3 *db, const struct builder *b,
     rc = select_conflicts (items, b->job->nitems, &list, &n);
     if (rc < 0)
         return err_set (err, ENOMEM, "no memory for conflicts");
-    rc = conflicts_drop (db, list, n, err);
+    b->plain = former_is_plain (b->job, n) && groups_all_known (b->groups);
+    rc = b->former && !b->plain
+             ? err_set (err, ESTALE, "rows of the former result change")
+             : conflicts_drop (db, list, n, err);
     free (list);
     return rc;
 }
@@ -497,6 +534,10 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = forget_environment (db, job, err);
     if (rc == 0)
         rc = drop_conflicts (db, b, err);
+    if (rc == 0)
+        rc = groups_write (b->groups, db, err);
+    if (rc == 0 && b->former)
+        rc = former_groups (db, err);
     if (rc == 0 && select_check_steps (job->items, job->nitems) < 0)
         rc = err_set (err, ENOMEM, "no memory for steps");
     if (rc == 0 && fill_roster (b) < 0)
@@ -512,8 +553,6 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = select_mark_edges (db, job->items, job->nitems,
                                 !(job->derive && job->derive->all_steps), err);
-    if (rc == 0)
-        rc = groups_write (b->groups, db, err);
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);
     if (rc == 0)
@@ -553,6 +592,42 @@ static void close_result (struct builder *b)
     b->db = NULL;
 }
 
+/* For the next build.  Without memory it reads all captures. */
+static void leave_state (struct builder *b)
+{
+    struct build_state *s = b->job->state, made = { .pages = b->sums };
+    const struct row_span *span = b->spans;     // in the same order
+    bool ok = b->plain;
+
+    b->sums = (struct page_sums){ 0 };
+    for (size_t i = 0; i < b->job->nitems && ok; i++) {
+        const struct select_item *item = &b->job->items[i];
+        struct build_capture c = { .id = item->id,
+                                   .first_row = item->first_row,
+                                   .rows_max = item->rows_max };
+
+        if (item->skip || !capture_has_rows (&item->capture))
+            continue;
+        while (span->first != item->first_row)
+            span++;
+        memcpy (c.rows, span->rows, sizeof (c.rows));
+        if ((ok = item->content)) {
+            c.content = *item->content;
+            ok = vec_push (&made.captures, &made.ncaptures, &c,
+                           sizeof (c)) == 0;
+        }
+    }
+    if (ok && b->former) {
+        made.blocks = s->blocks;
+        s->blocks = (struct rows_blocks){ NULL, 0 };
+    }
+    build_state_fini (s);
+    if (ok)
+        *s = made;
+    else
+        build_state_fini (&made);
+}
+
 static int build_finish (struct builder *b, struct build_result *ret,
                          struct err *err)
 {
@@ -562,6 +637,8 @@ static int build_finish (struct builder *b, struct build_result *ret,
     ret->rows = b->member_rows;
     for (unsigned t = 0; t < b->nworkers; t++)
         ret->rows += part_rows (b->workers[t].part);
+    for (size_t i = 0; i < b->job->nitems; i++)
+        ret->reused += b->job->items[i].kept != NULL;
     if (ret->rows == 0 && b->job->steps && any_read (b))
         return err_set (err, ENODATA, "no capture has any of the steps %s",
                         b->job->steps);
@@ -570,8 +647,10 @@ static int build_finish (struct builder *b, struct build_result *ret,
         return rc;
     close_result (b);           // its lock was exclusive
     report_progress (b, "checking the file");
-    if ((rc = publish_check_db (b->path, b->threads, err)) < 0)
+    if ((rc = publish_check_db (b->path, b->threads,
+                                b->job->state ? &b->sums : NULL, err)) < 0)
         return rc;
+    b->checked = true;
     if (is_cancelled (b))
         return err_set (err, EINTR, "interrupted");
     if ((rc = publish_choose (b->out, b->job->job_id,
@@ -587,8 +666,11 @@ static int build_finish (struct builder *b, struct build_result *ret,
     report_progress (b, "writing it to disk");
     // a COMMAND that did not start must not replace an earlier result
     b->out->keep = ret->rows == 0 && publish_has_rows (old);
-    return publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
-                           ret->kept, err);
+    rc = publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
+                         ret->kept, err);
+    if (rc == 0 && b->job->state)
+        leave_state (b);
+    return rc;
 }
 
 static int init_sync (struct builder *b)
@@ -635,8 +717,10 @@ static int read_captures (struct builder *b, struct err *err)
 
 static void drop_parts (struct builder *b)
 {
-    for (unsigned t = 0; t < b->nworkers; t++)
+    for (unsigned t = 0; t < b->nworkers; t++) {
         part_destroy (b->workers[t].part);
+        former_reader_destroy (b->workers[t].reader);
+    }
     memset (b->workers, 0, sizeof (b->workers));
     close_result (b);
     row_file_close (b->file);
@@ -648,10 +732,20 @@ static void drop_parts (struct builder *b)
     b->member_rows = 0;
 }
 
+static void drop_former (struct builder *b)
+{
+    former_close (b->former);
+    b->former = NULL;
+    page_sums_fini (&b->sums);
+    for (size_t i = 0; i < b->job->nitems; i++)
+        b->job->items[i].kept = NULL;
+}
+
 /* Drop everything that was read, including the file. */
 static void drop_rows_read (struct builder *b)
 {
     drop_parts (b);
+    drop_former (b);
     if (*b->path)
         (void)unlink (b->path);
 }
@@ -667,8 +761,20 @@ static void drop_groups (struct builder *b)
     b->groups = NULL;
 }
 
-/* If the captures show that some belong to another job or another rank, the
- * rows read so far are useless.
+/* Drop everything that was read, and read it again. */
+static int read_again (struct builder *b, struct err *err)
+{
+    drop_rows_read (b);
+    drop_groups (b);
+    atomic_store (&b->cancel, false);
+    if (!(b->groups = groups_create ()))
+        return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
+    select_sort (b->job->items, b->job->nitems);
+    return read_captures (b, err);
+}
+
+/* If the former result is damaged, or if the captures show that some belong to
+ * another job or another rank, the rows read so far are useless.
  */
 static int read_job (struct builder *b, struct err *err)
 {
@@ -676,19 +782,28 @@ static int read_job (struct builder *b, struct err *err)
     int rc = read_captures (b, err);
     bool again = false;
 
+    if (rc < 0 && rc != -EINTR && b->former)
+        rc = read_again (b, err);
     if (rc == 0 && job->decide)
         rc = job->decide (job->decide_arg, job->items, job->nitems, err);
     if (rc >= 0 && select_verify (job->items, job->nitems, &again) < 0)
         rc = err_set (err, ENOMEM, "no memory for the captures");
-    if (rc < 0 || (rc == 0 && !again))
+    return rc < 0 || (rc == 0 && !again) ? rc : read_again (b, err);
+}
+
+/* What is derived may show that the former result is of no use.  What fails
+ * after the check fails without it, too.
+ */
+static int finish (struct builder *b, struct build_result *ret,
+                   struct err *err)
+{
+    int rc = build_finish (b, ret, err);
+
+    if (rc == 0 || rc == -EINTR || !b->former || b->checked)
         return rc;
-    drop_rows_read (b);
-    drop_groups (b);
-    b->groups = groups_create ();
-    if (!b->groups)
-        return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
-    select_sort (job->items, job->nitems);
-    return read_captures (b, err);
+    memset (ret, 0, sizeof (*ret));
+    rc = read_again (b, err);
+    return rc < 0 ? rc : build_finish (b, ret, err);
 }
 
 static struct builder *build_create (const struct build_job *job,
@@ -712,6 +827,7 @@ static struct builder *build_create (const struct build_job *job,
 static void destroy (struct builder *b)
 {
     drop_parts (b);
+    drop_former (b);
     drop_groups (b);
     (void)pthread_cond_destroy (&b->ended);
     (void)pthread_mutex_destroy (&b->lock);
@@ -727,9 +843,10 @@ int build_run (const struct build_job *job, struct publish *out,
     memset (ret, 0, sizeof (*ret));
     if (!b)
         return -ENOMEM;
+    b->former = job->remote ? NULL : former_open (out, job);
     rc = read_job (b, err);
     if (rc == 0)
-        rc = build_finish (b, ret, err);
+        rc = finish (b, ret, err);
     if (rc < 0)
         drop_rows_read (b);
     publish_tell (out, err);

@@ -8,6 +8,7 @@
 #define ROLLCALL_BUILDER_BUILD_H
 
 #include "base/buf.h"
+#include "builder/build_state.h"
 #include "builder/derive_options.h"
 #include "model/batch.h"
 #include "publish/publish.h"
@@ -19,8 +20,9 @@
 #define BUILD_DB_NAME PUBLISH_DB_NAME   // of the result
 
 /* Give the rows of items[source] to the sink and fill in the empty capture.
- * Called once for each capture that counts, from any thread.  Returns 0 for any
- * state of the capture, or a negative error if the build cannot continue.
+ * Called once for each capture that counts, from any thread; the sink is NULL
+ * if only the capture is wanted.  Returns 0 for any state of the capture, or a
+ * negative error if the build cannot continue.
  */
 typedef int build_feed_fn (void *arg, size_t source,
                            const struct row_sink *sink, struct capture *c,
@@ -91,10 +93,15 @@ struct build_job {
                                 // of one job; or NULL.  As job_id and others,
                                 // it is read after the call of 'decide'
     const struct derive_options *derive;        // or NULL
+    struct build_state *state;  // of the result in place, which the build uses
+                                // if it can; then of the new one, with those
+                                // blocks that are the same.  The caller frees
+                                // it; NULL: there is none, and none is wanted
 };
 
 struct build_result {
     uint64_t rows;                      // rows in the four tables
+    size_t reused;                      // captures whose rows were copied
     char path[PATH_MAX];                // path of analysis.db
     char kept[PATH_MAX];                // path of the replaced file, or ""
     char newer[PUBLISH_JOB_MAX];        // the job that began later: its result

@@ -4,9 +4,9 @@
 
 #include "base/clock.h"
 #include "builder/build.h"
+#include "builder/former.h"
 #include "builder/groups.h"
 #include "builder/part.h"
-
 
 #include <pthread.h>
 
@@ -15,7 +15,9 @@ struct builder;
 struct worker {
     struct builder *b;
     struct part *part;          // NULL: rows are not wanted
+    struct former_reader *reader;       // NULL: nothing was copied yet
     size_t first, end;          // items
+    size_t copied;              // items before it have their rows
     pthread_t thread;
     bool started;
     int rc;
@@ -25,6 +27,10 @@ struct worker {
 struct builder {
     const struct build_job *job;
     struct publish *out;        // NULL: no result is written
+    struct former *former;      // NULL: everything is read
+    bool checked;               // the file is whole
+    bool plain;                 // the next build may use the rows of this one
+    struct page_sums sums;      // of the file
     char path[PATH_MAX];        // path of the file being written, or ""
     struct row_file *file;
     struct row_span *spans;     // one per item

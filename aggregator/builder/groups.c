@@ -27,6 +27,7 @@ struct chain {
 struct groups {
     struct map chains;
     size_t n;
+    bool seen;                  // an entry is known from ops only
 };
 
 struct groups *groups_create (void)
@@ -122,6 +123,7 @@ static struct entry *intern_seen (struct groups *g, const char *name,
     size_t n;
 
     memcpy (seen.name, name, strlen (name) + 1);
+    g->seen = true;
     if (!(e = intern (g, &seen)))
         return NULL;
     n = e->g.nmembers;
@@ -196,6 +198,11 @@ int groups_add (struct groups *g, struct capture *c, int64_t rank,
     }
     free (explained);
     return rc < 0 ? err_set (err, ENOMEM, "no memory for groups") : 0;
+}
+
+bool groups_all_known (const struct groups *g)
+{
+    return !g->seen;
 }
 
 static int compare_entries (const void *pa, const void *pb)

@@ -29,6 +29,9 @@ int groups_add (struct groups *g, struct capture *c, int64_t rank,
                 const struct part_group *used, size_t nused,
                 struct group_list *ret, struct err *err);
 
+/* Whether metadata of each capture has all groups that its ops name. */
+bool groups_all_known (const struct groups *g);
+
 /* Write CommGroup and CommGroupMember, sorted so that the same job always gets
  * the same ids.
  */

@@ -202,6 +202,24 @@ static int forget_rows (void *arg, enum table_id table, struct err *err)
     return some && rc == 0 ? page_writer_abandon (p->writers[table], err) : rc;
 }
 
+struct page_writer *part_writer (struct part *p, unsigned tree,
+                                 struct err *err)
+{
+    unsigned sums = tree - TABLE_COUNT;
+    bool rows = tree < TABLE_COUNT;
+    struct page_writer **w = rows ? &p->writers[tree] : &p->sums_writers[sums];
+
+    if (!*w)
+        (void)page_writer_open (rows ? row_file_table (p->file, tree)
+                                     : row_file_sums (p->file, sums), w, err);
+    return *w;
+}
+
+void part_note_rows (struct part *p, const uint64_t rows[TABLE_PROFILER_COUNT])
+{
+    memcpy (p->rows, rows, TABLE_PROFILER_COUNT * sizeof (*rows));
+}
+
 /* ---- life ---- */
 
 int part_create (const struct row_file *file, const atomic_bool *cancel,

@@ -38,10 +38,22 @@ void part_begin_capture (struct part *p, const struct select_item *item);
 /* Call it before the next capture if others have captures between. */
 int part_gap (struct part *p, struct err *err);
 
+#define PART_TREES (TABLE_COUNT + SUMS_GROUP)   // tables that keep the rows of
+                                // captures: those of rows, then those of sums
+
+/* The writer of one of these, for rows of captures that do not come from the
+ * sink; NULL: 'err' says why.
+ */
+struct page_writer *part_writer (struct part *p, unsigned tree,
+                                 struct err *err);
+
+/* The current capture has so many of these rows. */
+void part_note_rows (struct part *p, const uint64_t rows[TABLE_PROFILER_COUNT]);
+
 /* Write the capture's sums. */
 int part_end_capture (struct part *p, struct err *err);
 
-/* The groups seen since, and the capture's rows in the indexed tables.  Valid
+/* The groups seen since, and the capture's rows in the tables.  Valid
  * until the next part_begin_capture.
  */
 const struct part_group *part_groups (const struct part *p, size_t *n);

@@ -3,6 +3,11 @@
 
 #include "store/db_rows.h"
 
+#define LINK "step, comm_group, src_rank, dst_rank, transport_type, type," \
+    " transit_size, transit_time, bandwidth, large_size, large_time"
+#define GROUP_TIME "step, comm_group, rank, ops, elapse_time, wait_time," \
+    " synchronization_time, transit_time"
+
 static const char tables_sql[] =
     "CREATE TABLE Link (step TEXT, comm_group INTEGER, src_rank INTEGER,"
     " dst_rank INTEGER, transport_type TEXT, type TEXT, transit_size NUMERIC,"
@@ -117,13 +122,30 @@ static int write_topology (sqlite3 *db, const struct topology *t,
     return rc;
 }
 
+/* Add a former result's rows of other ranks.  Rows are in the order of ranks. */
+static int add_former (sqlite3 *db, const char *table, const char *rank,
+                       const char *columns, struct err *err)
+{
+    if (!sqlite3_db_filename (db, "former"))
+        return 0;
+    return db_execf (db, err, "CREATE TEMP TABLE fresh AS SELECT * FROM"
+                              " main.%s; DELETE FROM main.%s; INSERT INTO"
+                              " main.%s SELECT %s FROM (SELECT *, rowid AS at"
+                              " FROM former.%s UNION ALL SELECT *, rowid FROM"
+                              " temp.fresh) ORDER BY %s, at; DROP TABLE"
+                              " temp.fresh", table, table, table, columns,
+                     table, rank);
+}
+
 int rollup_links (sqlite3 *db, struct err *err)
 {
     int rc = db_exec (db, tables_sql, err);
 
     if (rc == 0)
         rc = db_exec (db, groups_sql, err);
-    return rc < 0 ? rc : db_exec (db, links_sql, err);
+    if (rc == 0)
+        rc = db_exec (db, links_sql, err);
+    return rc < 0 ? rc : add_former (db, "Link", "src_rank", LINK, err);
 }
 
 int rollup_derive (sqlite3 *db, const struct topology *topology,
@@ -133,6 +155,8 @@ int rollup_derive (sqlite3 *db, const struct topology *topology,
 
     if (rc == 0)
         rc = db_exec (db, times_sql, err);
+    if (rc == 0)
+        rc = add_former (db, "GroupTime", "rank", GROUP_TIME, err);
     if (rc == 0)
         rc = db_exec (db, views_sql, err);
     return rc < 0 ? rc : write_topology (db, topology, err);

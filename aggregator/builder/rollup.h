@@ -3,7 +3,8 @@
  * Tables Link and GroupTime, made from the sums of captures
  * (row_sums/capture_sums.h) once groups are known, and views by host, kind of
  * group, step, pair of ranks, switch and rack: doc/format-analysis-db.md,
- * "Sums".
+ * "Sums".  If there is a schema 'former' (builder/former.h), it has the same
+ * groups, and both tables get its rows, too, which are of other ranks.
  */
 #ifndef ROLLCALL_BUILDER_ROLLUP_H
 #define ROLLCALL_BUILDER_ROLLUP_H

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #define DDL_MAX 1024
-#define PAGE_SIZE "16384"
 #define INDEX_NAME "%s_rank"
 
 struct row_file {
@@ -62,9 +61,9 @@ static int make_file (const char *path, struct err *err)
                            SQLITE_OPEN_NOMUTEX, &db) != SQLITE_OK)
         rc = db_error (db, path, err);
     else
-        rc = db_exec (db, "PRAGMA page_size=" PAGE_SIZE ";PRAGMA auto_vacuum="
-                          "NONE;PRAGMA encoding='UTF-8';PRAGMA journal_mode="
-                          "OFF;PRAGMA synchronous=OFF;BEGIN", err);
+        rc = db_execf (db, err, "PRAGMA page_size=%u;PRAGMA auto_vacuum=NONE;"
+                       "PRAGMA encoding='UTF-8';PRAGMA journal_mode=OFF;"
+                       "PRAGMA synchronous=OFF;BEGIN", ROW_FILE_PAGE_SIZE);
     if (rc == 0)
         rc = make_tables (db, err);
     if (rc == 0)

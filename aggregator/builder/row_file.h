@@ -21,6 +21,8 @@
 #define ROW_FILE_INDEXED 3              // tables with an index on rank; they
                                         // come first
 
+#define ROW_FILE_PAGE_SIZE 16384u
+
 struct row_file;
 
 /* Create the file, which must not exist. */
@@ -45,10 +47,10 @@ struct page_tree *row_file_at (const struct row_file *f, unsigned i);
 struct page_tree *row_file_table (const struct row_file *f, enum table_id id);
 struct page_tree *row_file_sums (const struct row_file *f, enum sums_id id);
 
-/* The rows of a capture in the indexed tables. */
+/* The rows of a capture in the profiler's tables. */
 struct row_span {
     int64_t rank, first;                // rank -1: none; the first rowid
-    uint64_t rows[ROW_FILE_INDEXED];
+    uint64_t rows[TABLE_PROFILER_COUNT];        // the first ones are indexed
 };
 
 /* Call when all writers are closed: write the indexes and join the pages.

@@ -360,7 +360,7 @@ static int make (struct maker *m, struct cluster_result *ret, struct err *err)
     if (rc == 0)
         rc = write_rest (m, gather (m), err);
     if (rc == 0)
-        rc = publish_check_db (m->path, m->threads, err);
+        rc = publish_check_db (m->path, m->threads, NULL, err);
     if (m->cancel && atomic_load (m->cancel))
         rc = err_set (err, EINTR, "interrupted");
     if (rc == 0 && !fileio_join (ret->path, sizeof (ret->path), m->out->dir.path,

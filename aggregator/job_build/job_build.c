@@ -5,6 +5,7 @@
 #include "base/cmp.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "builder/former.h"
 #include "model/shipment.h"
 #include "publish/rows_digest.h"
 #include "store/fileio.h"
@@ -25,8 +26,9 @@ static int add_source (void *arg, const struct ledger_item *item)
     if (!p)
         return -ENOMEM;
     *p = (struct shipment_source){
-        .rank = item->rank, .newest_ns = item->newest_ns,
-        .superseded = item->superseded, .lost = item->lost };
+        .content = item->content, .rank = item->rank,
+        .newest_ns = item->newest_ns, .superseded = item->superseded,
+        .lost = item->lost };
     if (!item->lost)
         p->broken = store_find_chunks (b->store, b->ledger, &item->content,
                                        &item->place, &p->chunks, NULL);
@@ -97,6 +99,7 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
     int rc;
 
     item->source = i;
+    item->content = &b->sources[i].content;
     item->weight = b->sources[i].chunks.size;
     capture_init (&item->capture);
     rc = read_shipment (b, i, NULL, NULL, &item->capture, &why);
@@ -360,6 +363,7 @@ void job_build_destroy (struct job_build *b)
     if (!b)
         return;
     select_free (b->items, b->n);
+    build_state_fini (&b->state);
     raw_tree_destroy (b->raw);
     for (size_t i = 0; i < b->nsenders && i < SENDERS_NAMED; i++)
         free (b->senders[i]);
@@ -417,7 +421,7 @@ int job_build_feed_from (struct job_build *b, size_t source,
     int rc = read_shipment (b, source, through, sink, c, &why);
 
     if (rc == -EBADMSG || rc == -ENOENT) {
-        for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        for (unsigned t = 0; t < TABLE_COUNT && sink; t++) {
             if ((rc = sink->forget (sink->arg, t, err)) < 0)
                 return rc;
         }
@@ -506,12 +510,17 @@ static int open_out (const struct job_build *b, const char *out,
 }
 
 /* A result that cannot be read again has no digest; that is no failure. */
-static int digest_rows (struct job_build *b, const char *path,
-                        unsigned threads, struct err *err)
+static int digest_rows (struct job_build *b, const struct tree *out,
+                        const struct build_result *built, unsigned threads,
+                        struct err *err)
 {
-    int rc = rows_digest (path, threads, b->how.cancel, &b->rows, err);
+    int rc = rows_digest_blocks (built->path, threads, b->how.cancel,
+                                 &b->state.blocks, &b->rows, err);
 
     b->rows_known = rc == 0;
+    former_keep_blocks (&b->state.blocks);
+    if (rc == 0 && !*built->newer)
+        build_state_write (&b->state, out);
     return rc == -EINTR ? rc : 0;
 }
 
@@ -525,6 +534,7 @@ static int build_below (struct job_build *b, const struct tree *out,
         .cancel = b->how.cancel, .job_id = b->job, .derive = b->how.derive,
         .assumed = &b->assumed, .forget = b->forget, .began_ns = b->how.began_ns,
         .progress = b->how.progress, .progress_arg = b->how.progress_arg,
+        .state = b->how.digest && !b->how.team ? &b->state : NULL,
     };
     const struct build_remote remote = {
         b->how.team, job_build_settings, job_build_order, job_build_took,
@@ -540,6 +550,8 @@ static int build_below (struct job_build *b, const struct tree *out,
     note_senders (b, roster);
     give_mpi (b, roster->world_size);
     note_mpi (b, roster);
+    if (job.state)
+        build_state_read (job.state, out);
     rc = build_run (&job, &p, ret, err);
     if (rc == 0 && b->how.progress)
         b->how.progress (b->how.progress_arg, &beside);
@@ -548,7 +560,7 @@ static int build_below (struct job_build *b, const struct tree *out,
                            err);
     publish_close (&p);
     if (rc == 0 && b->how.digest)
-        rc = digest_rows (b, ret->path, threads, err);
+        rc = digest_rows (b, out, ret, threads, err);
     b->world_size = strcmp (roster->known_by, "guess") == 0
                         ? -1 : roster->world_size;
     return rc < 0 || !b->raw ? rc : job_build_put_raw (b, out, err);

@@ -14,6 +14,7 @@ struct rank_fate {
 
 /* The parts of a shipment's struct ledger_item that a build needs. */
 struct shipment_source {
+    struct digest content;
     struct store_content chunks;
     int broken;                 // 0, or why there are none: a negative errno
     int64_t rank, newest_ns;
@@ -53,6 +54,7 @@ struct job_build {
     size_t left;                        // shipments with rows that do not count
     atomic_bool cancelled;
     struct results results;
+    struct build_state state;           // of the result, if it has a digest
     struct digest rows;                 // of the result
     bool rows_known;
     bool forget;                        // command and environment

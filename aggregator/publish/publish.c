@@ -192,12 +192,13 @@ static void *sync_file (void *arg)
     return NULL;
 }
 
-static int check_pages (const char *path, unsigned threads, struct err *err)
+static int check_pages (const char *path, unsigned threads,
+                        struct page_sums *sums, struct err *err)
 {
     struct err what = { "" };
-    int rc = page_check_file (path, threads < PAGE_CHECK_THREADS_MAX
+    int rc = page_check_sums (path, threads < PAGE_CHECK_THREADS_MAX
                                         ? threads : PAGE_CHECK_THREADS_MAX,
-                              &what);
+                              sums, &what);
 
     if (rc == -EBADMSG)
         return err_set (err, EIO, "the database that was built is damaged "
@@ -207,7 +208,8 @@ static int check_pages (const char *path, unsigned threads, struct err *err)
     return rc;
 }
 
-int publish_check_db (const char *path, unsigned threads, struct err *err)
+int publish_check_db (const char *path, unsigned threads,
+                      struct page_sums *sums, struct err *err)
 {
     struct syncer s = { .fd = open (path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) };
     pthread_t thread;
@@ -221,7 +223,7 @@ int publish_check_db (const char *path, unsigned threads, struct err *err)
         (void)close (s.fd);
         return err_sys (err, -rc, "cannot start a thread");
     }
-    rc = check_pages (path, threads, err);
+    rc = check_pages (path, threads, sums, err);
     (void)pthread_join (thread, NULL);
     (void)close (s.fd);
     if (rc == 0 && s.rc < 0)

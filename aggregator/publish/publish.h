@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "publish/scratch.h"
+#include "sqlite_pages/page_sums.h"
 #include "store/tree.h"
 
 #include <limits.h>
@@ -67,9 +68,11 @@ int publish_path (const struct publish *p, const char *name,
 void publish_tell (const struct publish *p, struct err *err);
 
 /* Check the pages of a finished database (sqlite_pages/page_check.h), which
- * nobody may have open, and fsync it.  -EIO says that it is damaged.
+ * nobody may have open, and fsync it.  'sums': as of page_check_sums.  -EIO says
+ * that it is damaged.
  */
-int publish_check_db (const char *path, unsigned threads, struct err *err);
+int publish_check_db (const char *path, unsigned threads,
+                      struct page_sums *sums, struct err *err);
 
 /* Call it before the first publish_finish.  A run that ends late does not
  * replace the result of another job that began later: its files go to

@@ -5,6 +5,7 @@
  */
 #include "publish/rows_digest.h"
 
+#include "base/cmp.h"
 #include "base/thread.h"
 #include "base/vec.h"
 #include "sqlite_pages/page_format.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_BITS 32           // of a rowid: within its capture
 #define TOGETHER 16             // captures of a piece
 #define BUFFER_BYTES (64u << 10)
 #define ROW_HEAD (12 + 4 * PAGE_SCAN_COLUMNS)
@@ -44,6 +44,8 @@ struct hashing {
     size_t ntables, npieces;
     struct digester *all;
     const atomic_bool *cancel;  // or NULL
+    const struct rows_blocks *known;
+    struct rows_blocks found;
 };
 
 // A thread.
@@ -52,6 +54,7 @@ struct hash_worker {
     struct digester *digester;
     struct block *blocks;       // of the current piece
     size_t nblocks;
+    bool open;                  // the last of them has no digest yet
     uint8_t *buffer;            // rows that are not hashed yet
     size_t used;
 };
@@ -130,10 +133,11 @@ static bool is_of_this_build (const struct table *t, const struct page_scan *p)
 
 static int end_block (struct hash_worker *w, struct err *err)
 {
-    int rc = w->nblocks > 0 ? flush_rows (w, err) : 0;
+    int rc = w->open ? flush_rows (w, err) : 0;
 
-    if (rc < 0 || w->nblocks == 0)
+    if (rc < 0 || !w->open)
         return rc;
+    w->open = false;
     return digest_end (w->digester, &w->blocks[w->nblocks - 1].digest) < 0
                ? no_memory (err) : 0;
 }
@@ -141,35 +145,83 @@ static int end_block (struct hash_worker *w, struct err *err)
 static int take_row (struct hash_worker *w, const struct page_scan *p,
                      struct err *err)
 {
-    uint64_t number = (uint64_t)(p->rowid >> BLOCK_BITS);
+    uint64_t number = (uint64_t)(p->rowid >> ROWS_BLOCK_BITS);
     struct block *b;
     int rc;
 
-    if (w->nblocks == 0 || w->blocks[w->nblocks - 1].number != number) {
+    if (!w->open || w->blocks[w->nblocks - 1].number != number) {
         if ((rc = end_block (w, err)) < 0)
             return rc;
         if (!(b = vec_add (&w->blocks, &w->nblocks, sizeof (*b))))
             return no_memory (err);
         b->number = number;
+        w->open = true;
     }
     return hash_row (w, p, err);
 }
 
+static int hash_rows (struct hash_worker *w, const struct table *t,
+                      int64_t first, int64_t last, struct err *err)
+{
+    struct page_scan p;
+    int rc;
+
+    if (first > last)
+        return 0;
+    rc = page_scan_begin (&p, w->h->source, t->root, first, last, err);
+    while (rc == 0 && (rc = page_scan_next (&p, err)) == 1)
+        rc = is_of_this_build (t, &p) ? 0 : take_row (w, &p, err);
+    page_scan_end (&p);
+    return rc < 0 ? rc : end_block (w, err);
+}
+
+static int compare_blocks (const void *pa, const void *pb)
+{
+    const struct rows_block *a = pa, *b = pb;
+    int c = strcmp (a->table, b->table);
+
+    return c ? c : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Rows of blocks that are known need not be read. */
 static int hash_piece (void *state, size_t piece, struct err *err)
 {
     struct hash_worker *w = state;
     const struct piece *x = &w->h->pieces[piece];
     const struct table *t = &w->h->tables[x->table];
-    struct page_scan p;
-    int rc;
+    const struct rows_blocks *known = w->h->known;
+    int64_t first = x->first, from = first < 0 ? 0 : first >> ROWS_BLOCK_BITS;
+    struct rows_block key = { .number = (uint64_t)from };
+    int rc = 0;
 
     if (w->h->cancel && atomic_load (w->h->cancel))
         return err_set (err, EINTR, "interrupted");
-    rc = page_scan_begin (&p, w->h->source, t->root, x->first, x->last, err);
-    while (rc == 0 && (rc = page_scan_next (&p, err)) == 1)
-        rc = is_of_this_build (t, &p) ? 0 : take_row (w, &p, err);
-    page_scan_end (&p);
-    return rc < 0 ? rc : end_block (w, err);
+    PRINT (key.table, "%s", t->name);
+    for (size_t i = cmp_place (&key, known->list, known->n, sizeof (key),
+                               compare_blocks); rc == 0 && i < known->n; i++) {
+        const struct rows_block *k = &known->list[i];
+        int64_t begin = (int64_t)(k->number << ROWS_BLOCK_BITS);
+        struct block b = { k->number, k->digest };
+
+        if (strcmp (k->table, t->name) != 0 || begin > x->last)
+            break;
+        rc = hash_rows (w, t, first, begin - 1, err);
+        if (rc == 0 && vec_push (&w->blocks, &w->nblocks, &b, sizeof (b)) < 0)
+            rc = no_memory (err);
+        first = begin + (INT64_C (1) << ROWS_BLOCK_BITS);
+    }
+    return rc < 0 ? rc : hash_rows (w, t, first, x->last, err);
+}
+
+static int note_block (struct hashing *h, const char *table,
+                       const struct block *b)
+{
+    struct rows_block x = { .number = b->number, .digest = b->digest };
+
+    if (strlen (table) >= sizeof (x.table))
+        return 0;
+    PRINT (x.table, "%s", table);
+    return vec_push (&h->found.list, &h->found.n, &x, sizeof (x));
 }
 
 static int add_blocks (void *state, size_t piece, struct err *err)
@@ -181,7 +233,9 @@ static int add_blocks (void *state, size_t piece, struct err *err)
     for (size_t i = 0; i < w->nblocks && rc == 0; i++) {
         uint64_t number = htole64 (w->blocks[i].number);
 
-        rc = digest_add (w->h->all, name, strlen (name) + 1);
+        rc = note_block (w->h, name, &w->blocks[i]);
+        if (rc == 0)
+            rc = digest_add (w->h->all, name, strlen (name) + 1);
         if (rc == 0)
             rc = digest_add (w->h->all, &number, sizeof (number));
         if (rc == 0)
@@ -212,7 +266,7 @@ static int divide_table (struct hashing *h, size_t table,
     int rc = 0;
 
     for (size_t i = TOGETHER; i < n && rc == 0; i += TOGETHER) {
-        int64_t next = (int64_t)((uint64_t)captures[i] << BLOCK_BITS);
+        int64_t next = (int64_t)((uint64_t)captures[i] << ROWS_BLOCK_BITS);
 
         rc = add_piece (h, table, first, next - 1);
         first = next;
@@ -227,7 +281,7 @@ static int list_captures (sqlite3 *db, int64_t **list, size_t *n,
     int64_t id;
 
     while (db_row (&r, id)) {
-        if (id > 0 && id < INT64_C (1) << (63 - BLOCK_BITS) &&
+        if (id > 0 && id < INT64_C (1) << (63 - ROWS_BLOCK_BITS) &&
             vec_push (list, n, &id, sizeof (id)) < 0)
             r.rc = no_memory (err);
     }
@@ -307,7 +361,19 @@ static int hash_all (struct hashing *h, unsigned threads, struct err *err)
 int rows_digest (const char *path, unsigned threads, const atomic_bool *cancel,
                  struct digest *ret, struct err *err)
 {
-    struct hashing h = { .all = digester_create (), .cancel = cancel };
+    struct rows_blocks none = { NULL, 0 };
+    int rc = rows_digest_blocks (path, threads, cancel, &none, ret, err);
+
+    free (none.list);
+    return rc;
+}
+
+int rows_digest_blocks (const char *path, unsigned threads,
+                        const atomic_bool *cancel, struct rows_blocks *blocks,
+                        struct digest *ret, struct err *err)
+{
+    struct hashing h = { .all = digester_create (), .cancel = cancel,
+                         .known = blocks };
     struct err why = { "" };
     int rc = h.all ? plan (&h, path, err) : no_memory (err);
 
@@ -322,6 +388,9 @@ int rows_digest (const char *path, unsigned threads, const atomic_bool *cancel,
         free (h.tables[i].name);
     free (h.tables);
     free (h.pieces);
+    free (rc == 0 ? blocks->list : h.found.list);
+    if (rc == 0)
+        *blocks = h.found;
     digester_destroy (h.all);
     return rc;
 }

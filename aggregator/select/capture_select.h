@@ -7,6 +7,7 @@
 #ifndef ROLLCALL_SELECT_CAPTURE_SELECT_H
 #define ROLLCALL_SELECT_CAPTURE_SELECT_H
 
+#include "base/digest.h"
 #include "model/capture.h"
 #include "model/roster.h"
 
@@ -33,6 +34,10 @@ struct select_item {
     bool drop;                  // remove its rows, which were read
     uint64_t weight;            // bytes to read, to divide the work
     size_t source;              // the caller's index
+    const struct digest *content;       // of what its rows are read from, or
+                                        // NULL
+    const struct build_capture *kept;   // what the former result has of it
+                                        // (builder/former.h), or NULL
     const char *rank_by;        // how its rank was guessed, or NULL
     int64_t launcher_size;      // of the world, as its mark says; 0: unknown
     const char *agent_host;     // host of the agent that delivered it, or NULL

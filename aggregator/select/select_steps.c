@@ -447,14 +447,15 @@ struct marker {
 
 static int mark (struct marker *m, const char *step, struct err *err)
 {
-    sqlite3_stmt *todo[] = { m->mark, m->add, m->leave };
-    int rc = 0;
+    int64_t id = m->item->id, rank = m->item->rank;
+    int64_t first = m->item->first_row;
+    int64_t last = first + (int64_t)m->item->rows_max - 1;
+    int rc = db_put (m->mark, err, step, first, last);
 
-    for (size_t i = 0; i < 3 && rc == 0; i++) {
-        if (!todo[i] || (todo[i] == m->add && sqlite3_changes (m->db) > 0))
-            continue;
-        rc = db_put (todo[i], err, m->item->id, m->item->rank, step);
-    }
+    if (rc == 0 && sqlite3_changes (m->db) == 0)
+        rc = db_put (m->add, err, step, first, last, id, rank);
+    if (rc == 0 && m->leave)
+        rc = db_put (m->leave, err, id, rank, step);
     return rc;
 }
 
@@ -533,11 +534,12 @@ int select_mark_edges (sqlite3 *db, const struct select_item *items, size_t n,
     if (rc < 0 || !any)
         return rc;
     rc = db_prepare (db, "UPDATE StepExtra SET profiler_edge=1 WHERE "
-                         "capture=?1 AND rank=?2 AND step=?3", &m.mark, err);
+                         "rowid BETWEEN ?2 AND ?3 AND step=?1", &m.mark, err);
     if (rc == 0)
-        rc = db_prepare (db, "INSERT INTO StepExtra (capture, rank, step, "
-                             "profiler_edge) VALUES (?1, ?2, ?3, 1)", &m.add,
-                         err);
+        rc = db_prepare (db, "INSERT INTO StepExtra (rowid, step, capture, "
+                             "rank, profiler_edge) SELECT ifnull(max(rowid)+1,"
+                             " ?2), ?1, ?4, ?5, 1 FROM StepExtra WHERE rowid "
+                             "BETWEEN ?2 AND ?3", &m.add, err);
     if (rc == 0 && leave_out)
         rc = db_prepare (db, "INSERT INTO LeftOut (capture, rank, step, "
                              "reason) VALUES (?1, ?2, ?3, 'profiler edge')",

@@ -211,6 +211,8 @@ static void log_built (const struct aggregator *a)
     } else {
         log_str (&l, "path", a->built.path);
         log_int (&l, "rows", (int64_t)a->built.rows);
+        if (a->built.reused > 0)
+            log_int (&l, "reused", (int64_t)a->built.reused);
         log_roll (&l, &a->roster);
     }
     log_end (&l);

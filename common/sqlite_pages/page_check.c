@@ -34,6 +34,7 @@ struct task {
 struct check {
     struct page_file *file;
     uint32_t pages;
+    uint64_t *sums;             // or NULL
     _Atomic uint64_t *seen;     // a bit for each page
     atomic_int *depths;         // of each tree's leaves; 0: not known yet
     struct task *tasks;
@@ -78,6 +79,13 @@ static int see_page (struct reader *r, uint32_t page)
     if (atomic_fetch_or (&r->c->seen[page / 64], bit) & bit)
         return damaged (r, page, "it is referred to twice");
     return 0;
+}
+
+static void note_sum (const struct check *c, uint32_t page,
+                      const uint8_t *bytes)
+{
+    if (c->sums)
+        c->sums[page - 1] = page_sum (bytes, c->file->page_size);
 }
 
 /* The page, until the next one is read. */
@@ -217,6 +225,7 @@ static int read_payload (struct reader *r, uint32_t page,
         if ((rc = see_page (r, next)) < 0 ||
             (rc = page_file_read (r->c->file, next, r->chain, &r->why)) < 0)
             return rc;
+        note_sum (r->c, next, r->chain);
         memcpy (key->own + at, r->chain + 4,
                 size - at < room ? size - at : room);
         next = get4 (r->chain);
@@ -362,6 +371,7 @@ static int check_page (struct reader *r, const struct task *t)
 
     if (rc < 0 || (rc = read_page (r, t->page, &page)) < 0)
         return rc;
+    note_sum (r->c, t->page, page);
     type = page[from];
     if (type != (index ? INDEX_LEAF : TABLE_LEAF) &&
         type != (index ? INDEX_INTERIOR : TABLE_INTERIOR))
@@ -514,21 +524,39 @@ static int check_all (struct check *c, unsigned threads, struct err *err)
     return rc;
 }
 
+/* Room for what is noted of each page. */
+static bool make_room (struct check *c, struct page_sums *sums)
+{
+    c->pages = c->file->next - 1;
+    c->seen = calloc (c->pages / 64 + 1, sizeof (*c->seen));
+    c->depths = calloc (c->file->ntrees, sizeof (*c->depths));
+    if (sums) {
+        c->sums = calloc (c->pages, sizeof (*c->sums));
+        *sums = (struct page_sums){ c->file->page_size, c->pages, c->sums };
+    }
+    return c->seen && c->depths && (!sums || c->sums);
+}
+
 int page_check_file (const char *path, unsigned threads, struct err *err)
+{
+    return page_check_sums (path, threads, NULL, err);
+}
+
+int page_check_sums (const char *path, unsigned threads, struct page_sums *ret,
+                     struct err *err)
 {
     struct check c = { 0 };
     int rc = page_file_begin (path, false, &c.file, err);
 
+    if (ret)
+        *ret = (struct page_sums){ 0 };
     if (rc < 0)
         return rc == -EINVAL ? -EBADMSG : rc;
     (void)pthread_mutex_init (&c.lock, NULL);
-    c.pages = c.file->next - 1;
-    c.seen = calloc (c.pages / 64 + 1, sizeof (*c.seen));
-    c.depths = calloc (c.file->ntrees, sizeof (*c.depths));
     if (threads > PAGE_CHECK_THREADS_MAX)
         threads = PAGE_CHECK_THREADS_MAX;
-    rc = c.seen && c.depths ? check_all (&c, threads, err)
-                            : err_set (err, ENOMEM, "no memory for %s", path);
+    rc = make_room (&c, ret) ? check_all (&c, threads, err)
+                             : err_set (err, ENOMEM, "no memory for %s", path);
     for (size_t i = 0; i < c.ntasks; i++) {
         free (c.tasks[i].span.lo.own);
         free (c.tasks[i].span.hi.own);

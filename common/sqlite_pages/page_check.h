@@ -3,6 +3,7 @@
 #define ROLLCALL_SQLITE_PAGES_PAGE_CHECK_H
 
 #include "base/err.h"
+#include "sqlite_pages/page_sums.h"
 
 #define PAGE_CHECK_THREADS_MAX 64u
 
@@ -19,5 +20,11 @@
  * the schema.
  */
 int page_check_file (const char *path, unsigned threads, struct err *err);
+
+/* The same, and make the sums of all pages that are not free.  The caller frees
+ * *ret, in any case; NULL: none are wanted.
+ */
+int page_check_sums (const char *path, unsigned threads, struct page_sums *ret,
+                     struct err *err);
 
 #endif

@@ -23,6 +23,7 @@ struct page_source {
     int fd;
     const atomic_bool *cancel;  // or NULL
     uint32_t page_size, usable, pages;
+    const struct page_sums *sums;       // or NULL
 };
 
 /* An interior page, and which of its children is being read. */
@@ -131,6 +132,11 @@ void page_source_close (struct page_source *s)
     free (s);
 }
 
+void page_source_expect (struct page_source *s, const struct page_sums *sums)
+{
+    s->sums = sums;
+}
+
 static int damaged (struct err *err, uint32_t page, const char *what)
 {
     return err_set (err, EBADMSG, "page %u of the database is damaged: %s",
@@ -150,6 +156,17 @@ static int read_pages (const struct page_source *s, uint32_t page, uint32_t n,
 
     return rc < 0 ? err_sys (err, -rc, "cannot read page %u of the database",
                              page) : 0;
+}
+
+static int check_sum (const struct page_source *s, uint32_t page,
+                      const uint8_t *data, struct err *err)
+{
+    const struct page_sums *sums = s->sums;
+
+    if (!sums || (sums->page_size == s->page_size && page <= sums->n &&
+                  page_sum (data, s->page_size) == sums->sums[page - 1]))
+        return 0;
+    return damaged (err, page, "it was changed");
 }
 
 /* ---- pages ---- */
@@ -177,7 +194,7 @@ static int read_leaf (struct page_scan *p, uint32_t page, const uint8_t **ret,
         at = 0;
     }
     *ret = p->window + (size_t)at * s->page_size;
-    return 0;
+    return check_sum (s, page, *ret, err);
 }
 
 /* The kind of a page and its number of cells; 0: not a page of a table. */
@@ -373,7 +390,8 @@ static int read_overflow (struct page_scan *p, const uint8_t *local,
 
         if (!is_a_page (s, page) || p->visited++ > s->pages)
             return damaged (err, p->leaf_page, "a row lacks its end");
-        if ((rc = read_pages (s, page, 1, one, err)) < 0)
+        if ((rc = read_pages (s, page, 1, one, err)) < 0 ||
+            (rc = check_sum (s, page, one, err)) < 0)
             return rc;
         memcpy (p->spilled + have, one + 4, n);
         page = get4 (one);
@@ -471,6 +489,30 @@ int page_scan_next (struct page_scan *p, struct err *err)
     return rc == 1 ? take_cell (p, err) : rc;
 }
 
+const uint8_t *page_scan_leaf (struct page_scan *p, int64_t last, int64_t *end)
+{
+    const struct page_source *s = p->source;
+    const uint8_t *record;
+    int64_t rowid;
+    uint64_t size;
+
+    if (p->cell != 1 || p->leaf_page == 1 || get2 (p->leaf + AT_FREEBLOCK) ||
+        p->leaf[AT_FRAGMENTS])
+        return NULL;
+    for (p->cell = p->ncells; p->cell-- > 0;) {
+        if (read_cell (p, &size, &rowid, &record, NULL) < 0 || rowid > last ||
+            payload_local (s->usable, 1, size) < size) {
+            p->cell = 1;
+            return NULL;
+        }
+        if (p->cell + 1 == p->ncells)
+            *end = rowid;
+    }
+    p->cell = p->ncells;
+    p->rowid = *end;
+    return p->leaf;
+}
+
 /* Find the first wanted cell of the leaf. */
 static int find_cell (struct page_scan *p, int64_t first, struct err *err)
 {
@@ -551,6 +593,20 @@ double page_scan_real (const struct page_scan *p, unsigned column)
     bits = be64toh (bits);
     memcpy (&v, &bits, sizeof (v));
     return v;
+}
+
+struct page_value page_scan_value (const struct page_scan *p, unsigned column)
+{
+    uint32_t serial = column < p->ncolumns ? p->serial[column] : 0;
+
+    if (serial == 0)
+        return page_null ();
+    if (serial == SERIAL_REAL)
+        return page_real (page_scan_real (p, column));
+    if (serial < SERIAL_BLOB)
+        return page_int (page_scan_int (p, column, 0));
+    return serial % 2 ? page_text (p->value[column], serial_bytes (serial))
+                      : page_blob (p->value[column], serial_bytes (serial));
 }
 
 /* ---- the schema ---- */

@@ -17,6 +17,8 @@
 #ifndef ROLLCALL_SQLITE_PAGES_PAGE_SCAN_H
 #define ROLLCALL_SQLITE_PAGES_PAGE_SCAN_H
 
+#include "sqlite_pages/page_sums.h"
+#include "sqlite_pages/sqlite_pages.h"
 #include "store/db.h"
 
 #include <stddef.h>
@@ -42,6 +44,11 @@ int page_source_of (sqlite3 *db, const atomic_bool *cancel,
                     struct page_source **ret, struct err *err);
 
 void page_source_close (struct page_source *s);         // NULL is fine
+
+/* Compare every page that is read from here on with its sum, which must be
+ * known: -EBADMSG if they differ.  'sums' is borrowed.
+ */
+void page_source_expect (struct page_source *s, const struct page_sums *sums);
 
 /* Find the root page of a table's b-tree in the file's schema; *ret is 0 if
  * there is no table of this name.
@@ -86,6 +93,15 @@ void page_scan_end (struct page_scan *p);
  * are valid until the next call.
  */
 int page_scan_next (struct page_scan *p, struct err *err);
+
+/* If the current row is the first of a leaf, all rows of it are wanted, and none
+ * overflows, the bytes of that page, and in *end its last rowid, which is then
+ * the current one.  Else NULL.  They are valid until the next call.
+ */
+const uint8_t *page_scan_leaf (struct page_scan *p, int64_t last, int64_t *end);
+
+/* Any value, as it is stored. */
+struct page_value page_scan_value (const struct page_scan *p, unsigned column);
 
 /* The number in a column; NaN if it is not a number or the row lacks the
  * column.  A column that is the rowid (INTEGER PRIMARY KEY) is NULL here.

@@ -169,6 +169,26 @@ int page_writer_row (struct page_writer *w, int64_t rowid,
     return page_writer_keys (w, rowid, 1, values, n, err);
 }
 
+int page_writer_leaf (struct page_writer *w, int64_t first, int64_t last,
+                      const uint8_t *page, struct err *err)
+{
+    struct page_image *g;
+    int rc = w->rc < 0 ? 0 : close_leaf (w);
+
+    if (w->rc == 0 && rc == 0) {
+        g = &w->images[w->waiting];
+        memcpy (g->bytes, page, g->size);
+        g->cells = get2 (page + AT_CELLS);
+        g->top = get2 (page + AT_CONTENT);
+        if (g->top == 0)
+            g->top = 65536;
+        w->first = first;
+        w->last = last;
+        rc = close_leaf (w);
+    }
+    return outcome (w, rc, err);
+}
+
 int page_writer_keys (struct page_writer *w, int64_t rowid, uint64_t rows,
                       const struct page_value *values, unsigned n,
                       struct err *err)

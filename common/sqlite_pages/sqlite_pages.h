@@ -132,6 +132,12 @@ int page_writer_row (struct page_writer *w, int64_t rowid,
                      const struct page_value *values, unsigned n,
                      struct err *err);
 
+/* Add all rows of another table's leaf, as page_scan_leaf returns it, of a file
+ * with pages of the same size.  Errors as page_writer_row.
+ */
+int page_writer_leaf (struct page_writer *w, int64_t first, int64_t last,
+                      const uint8_t *page, struct err *err);
+
 /* Add the keys of so many rows, whose rowids follow each other, to an index,
  * which has the collation BINARY, ascending.  Each key must be larger than the
  * one before: by its values (NULL, numbers, texts, blobs), then by the rowid.

@@ -144,6 +144,37 @@ static void test_large (void **state)
     test_threads (state);
 }
 
+/* Blocks that are known are not read, and all that were found are given back. */
+static void test_blocks (void **state)
+{
+    struct rows_blocks b = { NULL, 0 };
+    struct digest whole = digest (1), d;
+    size_t n, kept;
+
+    (void)state;
+    assert_int_equal (rows_digest_blocks (path, 1, NULL, &b, &d, NULL), 0);
+    assert_true (digest_is (&d, &whole) && b.n > 40);
+    n = b.n;
+    for (unsigned threads = 1; threads <= 3; threads++) {
+        for (size_t i = kept = 0; i < n; i++) {
+            if (i % 3 != threads % 3)           // the others are not known
+                b.list[kept++] = b.list[i];
+        }
+        b.n = kept;
+        assert_int_equal (rows_digest_blocks (path, threads, NULL, &b, &d,
+                                              NULL), 0);
+        assert_true (digest_is (&d, &whole));
+        assert_int_equal (b.n, n);
+    }
+    sql ("UPDATE Ops SET size=size+1 WHERE rowid=(7<<32)+3");
+    assert_int_equal (rows_digest_blocks (path, 1, NULL, &b, &d, NULL), 0);
+    assert_true (digest_is (&d, &whole));
+    b.n = 0;
+    assert_int_equal (rows_digest_blocks (path, 1, NULL, &b, &d, NULL), 0);
+    assert_false (digest_is (&d, &whole));
+    free (b.list);
+}
+
 static void test_cancel (void **state)
 {
     atomic_bool cancel = true;
@@ -180,7 +211,8 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, start, end)
     const struct CMUnitTest tests[] = {
         TEST (test_threads), TEST (test_same),   TEST (test_other),
-        TEST (test_large),   TEST (test_cancel), TEST (test_damaged),
+        TEST (test_large),   TEST (test_blocks), TEST (test_cancel),
+        TEST (test_damaged),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

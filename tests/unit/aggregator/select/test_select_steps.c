@@ -237,7 +237,8 @@ static void check_edges (int64_t warmup, const int *ms, bool leave_out,
                                    " free, rank, capture);"
                                    "CREATE TABLE StepExtra (step TEXT, rank,"
                                    " capture);"
-                                   "INSERT INTO StepExtra VALUES ('10', 3, 4);"
+                                   "INSERT INTO StepExtra (rowid, step, rank,"
+                                   " capture) VALUES (4<<32, '10', 3, 4);"
                                    "CREATE TABLE LeftOut (capture, rank, step,"
                                    " reason)", &err), 0);
     for (int i = 0; ms[i] >= 0; i++)

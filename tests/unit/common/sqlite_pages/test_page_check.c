@@ -245,6 +245,35 @@ static void test_keys (void **state)
     found (inner, at + 10, "a key is out of order");
 }
 
+/* ---- sums ---- */
+
+/* A flip of any bit of a page shows. */
+static void test_sums (void **state)
+{
+    struct page_sums s = { 0 };
+    uint32_t unused = 0, last;
+
+    (void)state;
+    assert_int_equal (page_check_sums (p.own, 2, &s, NULL), 0);
+    assert_int_equal (s.page_size, PAGE);
+    assert_true (s.n > 100);
+    for (uint32_t i = 1; i <= s.n; i++) {
+        get (i);
+        if (s.sums[i - 1] == 0)         // it is free
+            unused++;
+        else
+            assert_true (s.sums[i - 1] == page_sum (page, PAGE));
+    }
+    assert_true (unused < s.n / 2);
+    get (last = number_of (LEAF_OF ("t_key")));
+    for (uint32_t bit = 0; bit < 8 * PAGE; bit++) {
+        page[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        assert_true (s.sums[last - 1] != page_sum (page, PAGE));
+        page[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    page_sums_fini (&s);
+}
+
 /* ---- orders ---- */
 
 static const char texts[] = "a\0b";
@@ -308,6 +337,7 @@ int main (void)
         cmocka_unit_test (test_interior),
         cmocka_unit_test (test_keys),
         cmocka_unit_test (test_order),
+        cmocka_unit_test (test_sums),
     };
 
     return cmocka_run_group_tests (tests, start, end);

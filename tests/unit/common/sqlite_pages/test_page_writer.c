@@ -1,6 +1,8 @@
 /* tests/unit/common/sqlite_pages/test_page_writer.c - writers, rows taken back */
 #include "common/sqlite_pages/pages_check.h"
 
+#include "sqlite_pages/page_scan.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -196,6 +198,83 @@ static void test_order (void **state)
     pages_end (&p);
 }
 
+/* Copy all rows of the table from one file to another: by leaves, or by rows.
+ * How many leaves there were.
+ */
+static unsigned copy_rows (const struct pages *from, struct page_writer *w,
+                           const struct page_sums *sums)
+{
+    struct page_source *source = NULL;
+    struct page_scan s;
+    unsigned leaves = 0;
+    uint32_t root = 0;
+    int rc;
+
+    assert_int_equal (page_source_open (from->own, &source, NULL), 0);
+    page_source_expect (source, sums);
+    assert_int_equal (page_source_root (source, "t", &root, NULL), 0);
+    rc = page_scan_begin (&s, source, root, INT64_MIN, INT64_MAX, NULL);
+    while (rc == 0 && (rc = page_scan_next (&s, NULL)) == 1) {
+        struct page_value values[PAGE_SCAN_COLUMNS];
+        const uint8_t *leaf = NULL;
+        int64_t first = s.rowid, last;
+
+        for (unsigned i = 0; i < s.ncolumns; i++)
+            values[i] = page_scan_value (&s, i);
+
+        if (first % 1000 < 800)         // of the others single rows
+            leaf = page_scan_leaf (&s, first + 90, &last);
+        leaves += leaf != NULL;
+        rc = leaf ? page_writer_leaf (w, first, last, leaf, NULL)
+                  : page_writer_row (w, first, values, s.ncolumns, NULL);
+    }
+    assert_int_equal (rc, 0);
+    page_scan_end (&s);
+    page_source_close (source);
+    return leaves;
+}
+
+/* Rows that are copied as they are stored, some with overflow, are the same. */
+static void test_copies (void **state)
+{
+    (void)state;
+    for (unsigned size = 512; size <= 65536; size *= 2) {
+        struct page_sums sums;
+        struct page_writer *w;
+        struct page_file *f;
+        struct pages a, b;
+        unsigned leaves;
+
+        pages_start (&a, size, SCHEMA);
+        pages_start (&b, size, SCHEMA);
+        for (int k = 0; k < 4000; k++) {
+            uint32_t most = pages_random (&a, 50) || k > 3000 ? 200 : 2 * size;
+
+            b.seed = a.seed;
+            pages_row (&a, k, most);
+            pages_row (&b, k, most);
+        }
+        f = pages_open (&a);
+        w = pages_writer (f);
+        pages_write (&a, w, 0, a.nrows);
+        pages_close (w);
+        pages_finish (f);
+        assert_int_equal (page_check_sums (a.own, 1, &sums, NULL), 0);
+        f = pages_open (&b);
+        w = pages_writer (f);
+        leaves = copy_rows (&a, w, &sums);
+        assert_true (size > 4096 || leaves > 20);
+        pages_close (w);
+        pages_insert (&b);
+        pages_index (&b, f);
+        pages_finish (f);
+        pages_compare (&b);
+        page_sums_fini (&sums);
+        pages_end (&a);
+        pages_end (&b);
+    }
+}
+
 static void test_columns (void **state)
 {
     struct page_value v[PAGE_COLUMNS_MAX + 1] = { { 0 } };
@@ -262,6 +341,7 @@ int main (void)
         cmocka_unit_test (test_overlap),
         cmocka_unit_test (test_order),
         cmocka_unit_test (test_columns),
+        cmocka_unit_test (test_copies),
         cmocka_unit_test (test_full),
     };
 
