@@ -124,14 +124,12 @@ static int write_mark (struct getting *g, const struct ledger_item *i,
                        char path[PATH_MAX])
 {
     static const struct file_facts facts = { .mode = 0 };
-    struct job_mark mark = { "", i->rank, g->world_size > 0 ? g->world_size : -1,
-                             "" };
+    struct job_mark mark;
     struct err err = { "" };
     char *text;
     int rc;
 
-    PRINT (mark.job, "%s", g->job);
-    PRINT (mark.host, "%s", i->host);
+    archive_mark (i, g->job, g->world_size, &mark);
     if (!(text = job_mark_text (&mark)))
         return cli_fail (g->command, -ENOMEM, "no memory for a mark");
     (void)strcpy (strrchr (path, '/') + 1, JOB_MARK_NAME);
