@@ -149,7 +149,7 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     struct getting *g = arg;
     struct err err = { "" };
     char path[PATH_MAX];
-    bool bad = false;
+    bool bad = false, damaged;
     int rc;
 
     if (atomic_load (&cli_cancelled))
@@ -165,6 +165,7 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     if ((rc = target_path (g, i, path)) < 0)
         return rc;
     rc = write_item (g, a, i, path, &err);
+    damaged = rc == -EBADMSG || rc == -ENOENT;
     if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
         rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
         (rc == -EEXIST && g->files > 0)) {
@@ -185,9 +186,11 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     if (rc < 0 || g->file || g->superseded)
         return rc;
     rc = get_missing_note (&g->missing, &g->out, path, i, bad);
+    if (rc < 0 || i->kind != ITEM_ROWS || (bad && !damaged))
+        return rc;
     if (a)
         g->world_size = ledger_world_size (a->ledger, i->job);
-    return rc < 0 || bad || i->kind != ITEM_ROWS ? rc : write_mark (g, i, path);
+    return write_mark (g, i, path);
 }
 
 static void tell_got (const struct getting *g)
