@@ -184,6 +184,16 @@ int archive_read (struct archive *a, const struct ledger_item *item,
     return rc < 0 ? rc : store_reader_check (a->in, fn, arg, NULL, err);
 }
 
+void archive_mark (const struct ledger_item *item, const char *job,
+                   int64_t world_size, struct job_mark *ret)
+{
+    *ret = (struct job_mark){ "", item->rank, world_size > 0 ? world_size : -1,
+                              "" };
+    if (!ledger_is_open (item))
+        PRINT (ret->job, "%s", job);
+    PRINT (ret->host, "%s", item->host);
+}
+
 /* What a file is written with, and given. */
 struct getting {
     archive_fill_fn *fill;

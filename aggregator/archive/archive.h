@@ -11,6 +11,7 @@
 
 #include "base/map.h"
 #include "ledger/ledger.h"
+#include "model/job_mark.h"
 #include "store/lease.h"
 #include "store/store.h"
 #include "store/tree.h"
@@ -31,6 +32,12 @@ struct archive {
     struct store_reader *more[ARCHIVE_THREADS - 1];     // these of threads
     unsigned threads;           // of archive_get; 0: one for each CPU
 };
+
+/* Whose capture that of an item is, by its job's name and number of ranks (0:
+ * unknown); no job for one that is not assigned to any.
+ */
+void archive_mark (const struct ledger_item *item, const char *job,
+                   int64_t world_size, struct job_mark *ret);
 
 /* The reason for an item whose content a check had moved away, of ROOT. */
 #define ARCHIVE_SET_ASIDE "it was damaged and set aside, see %s/quarantine"

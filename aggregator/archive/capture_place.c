@@ -28,7 +28,7 @@ static int hash (const struct ledger_item *i, struct named *key,
                  struct digest *place)
 {
     // none of the versions of a job's own scope supersedes another
-    bool open = *i->dir && strcmp (i->job, i->scope) == 0;
+    bool open = ledger_is_open (i);
     char text[MESSAGE_NAME_MAX + MESSAGE_PLACE_MAX + 32];
     struct digest name;
 

@@ -6,6 +6,7 @@
  */
 #include "jobs/jobs_private.h"
 
+#include "base/cmp.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ struct knot {
     size_t first;               // capture
     int64_t start_ns, end_ns;   // 0: unknown
     int64_t newest_ns;          // its end, by compared clocks
+    size_t era;                 // between two silences of all knots
     size_t ncaptures;
     bool fixed;
     bool given;
@@ -33,6 +35,7 @@ struct knot {
 /* The state of a draft while captures join it. */
 struct growth {
     int64_t first_ns, last_ns;  // of its captures; 0: unknown
+    size_t era;                 // of the last one that has times
     size_t nknots;
     const struct knot *seed;    // its first knot
     bool given;                 // it has an id
@@ -46,6 +49,7 @@ struct divider {
                                 // id, then the others, the newest first
     size_t nknots;
     int64_t gap_ns;
+    bool placing;               // all drafts have begun
     bool compared;              // clocks are compared: several drafts exist
     struct growth *of;          // of each draft
 };
@@ -88,6 +92,37 @@ static struct knot measure (const struct divider *d, size_t first)
     return k;
 }
 
+static int compare_starts (const void *pa, const void *pb)
+{
+    const struct knot *const *a = pa, *const *b = pb;
+
+    return cmp_int64 (&(*a)->start_ns, &(*b)->start_ns);
+}
+
+static int find_eras (struct divider *d)
+{
+    struct knot **list = calloc (d->nknots + 1, sizeof (*list));
+    int64_t last_ns = 0;
+    size_t era = 0;
+
+    if (!list)
+        return -ENOMEM;
+    for (size_t i = 0; i < d->nknots; i++)
+        list[i] = &d->knots[i];
+    qsort (list, d->nknots, sizeof (*list), compare_starts);
+    for (size_t i = 0; i < d->nknots; i++) {
+        struct knot *k = list[i];
+
+        if (k->start_ns == 0)
+            continue;
+        era += last_ns > 0 && k->start_ns - last_ns > d->gap_ns;
+        k->era = era;
+        last_ns = k->end_ns > last_ns ? k->end_ns : last_ns;
+    }
+    free (list);
+    return 0;
+}
+
 static int find_knots (struct divider *d)
 {
     d->knots = calloc (d->facts.n + 1, sizeof (*d->knots));
@@ -99,7 +134,7 @@ static int find_knots (struct divider *d)
     }
     qsort (d->knots, d->nknots, sizeof (*d->knots), compare_knots);
     d->of = calloc (d->nknots + 1, sizeof (*d->of));
-    return d->of ? 0 : -ENOMEM;
+    return d->of ? find_eras (d) : -ENOMEM;
 }
 
 /* ---- drafts ---- */
@@ -112,6 +147,8 @@ static int join (struct divider *d, size_t draft, const struct knot *k)
         g->first_ns = k->start_ns;
     if (k->end_ns > g->last_ns)
         g->last_ns = k->end_ns;
+    if (k->start_ns > 0)
+        g->era = k->era;
     if (g->nknots++ == 0)
         g->seed = k;
     g->given = g->given || k->given;
@@ -123,7 +160,9 @@ static bool is_joined (const struct divider *d, const struct knot *k)
     return d->facts.list[k->first].draft != JOBS_NONE;
 }
 
-/* A silence longer than the gap is between them. */
+/* A silence longer than the gap is between them.  While drafts begin, there may
+ * be captures within it that will join them: only a silence of all counts.
+ */
 static bool is_far (const struct divider *d, const struct growth *g,
                     const struct knot *k, char why[JOBS_WHY_MAX])
 {
@@ -133,6 +172,8 @@ static bool is_far (const struct divider *d, const struct growth *g,
                          ? g->first_ns - k->end_ns : 0;
 
     if (d->gap_ns == 0 || (after <= d->gap_ns && before <= d->gap_ns))
+        return false;
+    if (!d->placing && !k->late && k->era == g->era)
         return false;
     (void)snprintf (why, JOBS_WHY_MAX, after > 0
                     ? "it began %" PRId64 " s after the last capture of the "
@@ -259,8 +300,10 @@ static int place_rest (struct divider *d)
     }
     if (n > 0)
         qsort (rest, n, sizeof (*rest), compare_offsets);
+    d->placing = true;
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = jobs_place (d, rest[i]);
+    d->placing = false;
     free (rest);
     return rc;
 }
@@ -272,10 +315,11 @@ static int compare_clocks (struct divider *d)
 
     d->compared = true;
     for (size_t i = 0; i < d->nknots && rc == 0; i++) {
-        bool late = d->knots[i].late;
+        const struct knot was = d->knots[i];
 
-        d->knots[i] = measure (d, d->knots[i].first);
-        d->knots[i].late = late;
+        d->knots[i] = measure (d, was.first);
+        d->knots[i].late = was.late;
+        d->knots[i].era = was.era;
     }
     qsort (d->knots, d->nknots, sizeof (*d->knots), compare_knots);
     return rc;

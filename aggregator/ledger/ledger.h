@@ -72,6 +72,12 @@ struct ledger_item {
                                 // with this name, rows or raw files
 };
 
+/* It has a place, and is not assigned to a job: 'job' is a scope, of any jobs. */
+static inline bool ledger_is_open (const struct ledger_item *i)
+{
+    return *i->dir && strcmp (i->job, i->scope) == 0;
+}
+
 /* The host of a key whose file names none: the first host that the key was used
  * for.
  */

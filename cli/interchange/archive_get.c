@@ -124,14 +124,12 @@ static int write_mark (struct getting *g, const struct ledger_item *i,
                        char path[PATH_MAX])
 {
     static const struct file_facts facts = { .mode = 0 };
-    struct job_mark mark = { "", i->rank, g->world_size > 0 ? g->world_size : -1,
-                             "" };
+    struct job_mark mark;
     struct err err = { "" };
     char *text;
     int rc;
 
-    PRINT (mark.job, "%s", g->job);
-    PRINT (mark.host, "%s", i->host);
+    archive_mark (i, g->job, g->world_size, &mark);
     if (!(text = job_mark_text (&mark)))
         return cli_fail (g->command, -ENOMEM, "no memory for a mark");
     (void)strcpy (strrchr (path, '/') + 1, JOB_MARK_NAME);
@@ -151,7 +149,7 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     struct getting *g = arg;
     struct err err = { "" };
     char path[PATH_MAX];
-    bool bad = false;
+    bool bad = false, damaged;
     int rc;
 
     if (atomic_load (&cli_cancelled))
@@ -167,6 +165,7 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     if ((rc = target_path (g, i, path)) < 0)
         return rc;
     rc = write_item (g, a, i, path, &err);
+    damaged = rc == -EBADMSG || rc == -ENOENT;
     if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
         rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
         (rc == -EEXIST && g->files > 0)) {
@@ -187,9 +186,11 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     if (rc < 0 || g->file || g->superseded)
         return rc;
     rc = get_missing_note (&g->missing, &g->out, path, i, bad);
+    if (rc < 0 || i->kind != ITEM_ROWS || (bad && !damaged))
+        return rc;
     if (a)
         g->world_size = ledger_world_size (a->ledger, i->job);
-    return rc < 0 || bad || i->kind != ITEM_ROWS ? rc : write_mark (g, i, path);
+    return write_mark (g, i, path);
 }
 
 static void tell_got (const struct getting *g)

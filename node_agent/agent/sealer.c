@@ -286,12 +286,13 @@ static void seal_capture (struct sealer *x, struct sealed *s)
 /* The rows were said to be the owner's before these files were looked at, or were
  * here: those of others are not for him to see.
  */
-static void seal_wanted (struct sealer *x, struct sealed *s)
+static void seal_wanted (struct sealer *x, struct sealed *s, int held)
 {
     struct stat st;
 
-    if (!x->about && lstat (s->what.path, &st) == 0)
-        s->user = st.st_uid;
+    // of the one that is held: whoever exchanges it gains nothing
+    if (!x->about)
+        s->user = held >= 0 && fstat (held, &st) == 0 ? st.st_uid : UINT32_MAX;
     s->rc = seal_raw (s, x->bulk, &s->err);
 }
 
@@ -310,7 +311,7 @@ static void seal (struct sealer *x, struct sealed *s)
         return;
     }
     if (s->wanted)
-        seal_wanted (x, s);
+        seal_wanted (x, s, held);
     else
         seal_capture (x, s);
     if (s->rc != -ECANCELED && (rc = check_place (s, held, &s->err)) < 0) {

@@ -36,7 +36,8 @@ static void ask_shipment (int beside, const char *name, struct recalled *ret)
 
 static void take (struct recalled *ret, const struct job_mark *mark)
 {
-    PRINT (ret->job, "%s", mark->job);
+    if (*mark->job)
+        PRINT (ret->job, "%s", mark->job);
     if (*mark->host)
         PRINT (ret->host, "%s", mark->host);
     if (mark->rank >= 0 && mark->rank < CAPTURE_WORLD_MAX)

@@ -277,6 +277,12 @@ spoil ()                            # RANK NAME
     expect_status 1
     shows "its hash is wrong"
     [ ! -e "back/$(of_rank 2)/ASCEND_PROFILER_OUTPUT/communication.json" ]
+    # add --verify of what came without its rows has to find whose it is
+    spoil 1 "' AND kind=1 AND path LIKE '"
+    run "$ROLLCALL" archive get j 1 back
+    expect_status 1
+    [ ! -e "back/$(of_rank 1)/rollcall.shipment" ]
+    grep -q '"job":"j","rank":1' "back/$(of_rank 1)/.rollcall-job"
     run "$ROLLCALL" archive verify k
     expect_status 66
     stop_service

@@ -90,6 +90,31 @@ static void test_checked_once (void **state)
     }
 }
 
+/* What no job has been found for yet must not become that of one job. */
+static void test_mark (void **state)
+{
+    struct ledger_item i = { .rank = 3 };
+    struct job_mark m;
+
+    (void)state;
+    PRINT (i.job, "j");
+    PRINT (i.host, "h");
+    archive_mark (&i, "k", 8, &m);
+    assert_string_equal (m.job, "k");
+    assert_int_equal (m.rank, 3);
+    assert_int_equal (m.world_size, 8);
+    assert_string_equal (m.host, "h");
+    PRINT (i.scope, "default");
+    PRINT (i.dir, "0123456789abcdef");
+    archive_mark (&i, "j", 0, &m);
+    assert_string_equal (m.job, "j");
+    assert_int_equal (m.world_size, -1);
+    PRINT (i.job, "default");
+    archive_mark (&i, "default", 0, &m);
+    assert_string_equal (m.job, "");
+    assert_int_equal (m.rank, 3);
+}
+
 static size_t count_names (const char *dir)
 {
     DIR *d = opendir (dir);
@@ -205,7 +230,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_leases), ROOT_TEST (test_checked_once),
-        ROOT_TEST (test_get), ROOT_TEST (test_get_large),
+        cmocka_unit_test (test_mark), ROOT_TEST (test_get),
+        ROOT_TEST (test_get_large),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -65,6 +65,27 @@ static void test_silence (void **state)
     assert_int_equal (divide_gap (JOBS_GAP_NS), 2);
 }
 
+/* A job of many days, of which a rank is profiled now and then: no silence is
+ * longer than the gap.
+ */
+static void test_silences_of_a_long_job (void **state)
+{
+    struct capture *c;
+
+    (void)state;
+    for (int64_t k = 0; k < 8; k++) {
+        c = anonymous (add (k, 0, 0));
+        c->started_ns = c->ended_ns = BOOT + k * 20 * 3600 * S;
+    }
+    assert_int_equal (divide_gap (JOBS_GAP_NS), 1);
+    for (int64_t k = 0; k < 8; k++)
+        captures[k].rank = 0;
+    assert_int_equal (divide_gap (JOBS_GAP_NS), 1);
+    captures[3].started_ns = captures[3].ended_ns -= 10 * 3600 * S;
+    assert_int_equal (divide_gap (JOBS_GAP_NS), 2);     // 30 h
+    assert_true (together (2, 3) && !together (3, 4) && together (4, 7));
+}
+
 /* ... rank 0 now, rank 1 in an hour, as somebody asked for it. */
 static void test_nameless_by_turns (void **state)
 {
@@ -445,6 +466,7 @@ int main (void)
         CASE (test_one_job),
         CASE (test_nameless_again),
         CASE (test_silence),
+        CASE (test_silences_of_a_long_job),
         CASE (test_nameless_by_turns),
         CASE (test_nameless_of_others),
         CASE (test_touching_windows),

@@ -114,12 +114,16 @@ static void test_mark (void **state)
 {
     const struct job_mark_capture list[] = { { "c", 1, "left", 2 } };
     const struct job_mark own = { "of get", 3, -1, "right \"hand\"" };
+    const struct job_mark unknown = { "", -1, -1, "" };
 
     (void)state;
     check ("c", "", CAPTURE_NO_RANK, 0, "");
     put_mark ("c/" JOB_MARK_NAME, &own);
     check ("c", "of get", 3, 0, own.host);
     check ("other", "", CAPTURE_NO_RANK, 0, "");
+    put_mark (JOB_MARK_NAME, &unknown);
+    check ("c", "of get", 3, 0, own.host);
+    assert_int_equal (unlinkat (above, JOB_MARK_NAME, 0), 0);
     assert_int_equal (job_mark_write (dir, "of mark", -1, -1, NULL), 0);
     check ("c", "of mark", 3, 0, own.host);
     assert_int_equal (job_mark_list (dir, "of mark", 4, list, 1, NULL), 0);
