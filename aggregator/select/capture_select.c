@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define STEPS_NAMED 8           // in one reason; more are "..."
+#define SELECT_OWN_SIZE "(the captures' own metadata "
 #define SELECT_RANK_ROWS (UINT64_C (1) << 32)   // rowids of a rank
 
 static int compare_items (const void *pa, const void *pb)
@@ -604,9 +605,9 @@ static void explain_missing (struct roster_entry *e, int64_t usual)
     const char *reason = e->reason ? e->reason : ROSTER_NOT_FOUND;
     char text[CAPTURE_REASON_MAX];
 
-    if (usual > 0 && e->rank >= usual)
-        (void)snprintf (text, sizeof (text), "%s (the captures' own metadata "
-                        "say that there %s %lld rank%s)", reason,
+    if (usual > 0 && e->rank >= usual && !strstr (reason, SELECT_OWN_SIZE))
+        (void)snprintf (text, sizeof (text), "%s " SELECT_OWN_SIZE "say that "
+                        "there %s %lld rank%s)", reason,
                         units_are ((uint64_t)usual), (long long)usual,
                         units_s ((uint64_t)usual));
     else

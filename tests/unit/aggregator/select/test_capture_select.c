@@ -616,6 +616,28 @@ static void test_place (void **state)
     fini (&j);
 }
 
+/* A build that begins again says of a missing rank what it has said. */
+static void test_twice (void **state)
+{
+    struct job j = { .n = 0 };
+    char first[CAPTURE_REASON_MAX];
+    struct roster r;
+
+    (void)state;
+    add (&j, 1, "a", "h", 1, CAPTURE_COMPLETE);
+    j.items[0].capture.world_size = 2;
+    select_plan (j.items, j.n);
+    roster_init (&r);
+    assert_int_equal (roster_expect_world (&r, 3, "--world-size"), 0);
+    assert_int_equal (select_fill_roster (j.items, j.n, &r), 0);
+    PRINT (first, "%s", roster_at (&r, 2)->reason);
+    assert_non_null (strstr (first, "there are 2 ranks"));
+    assert_int_equal (select_fill_roster (j.items, j.n, &r), 0);
+    assert_string_equal (roster_at (&r, 2)->reason, first);
+    roster_fini (&r);
+    fini (&j);
+}
+
 static void test_world_size (void **state)
 {
     const char *by = NULL;
@@ -684,6 +706,7 @@ int main (void)
         cmocka_unit_test (test_conflicts),
         cmocka_unit_test (test_roster),
         cmocka_unit_test (test_place),
+        cmocka_unit_test (test_twice),
         cmocka_unit_test (test_world_size),
         cmocka_unit_test (test_made_up),
     };
