@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SEND_NAP_NS 20000
+#define NAP_NS 20000
 #define MPI_DOOR_CPUS 8192      // that a mask has room for
 
 static const atomic_bool *cancelled;
@@ -77,26 +77,31 @@ static int door_begin (const atomic_bool *cancel, struct mpi_place *ret)
     return outcome (rc == MPI_SUCCESS ? find_place (ret) : rc);
 }
 
-static int door_send (unsigned to, int tag, const void *bytes, size_t size)
+/* MPI_Send and MPI_Recv would wait for ever for a process that was killed. */
+static int await (int rc, MPI_Request *request)
 {
-    const struct timespec nap = { .tv_nsec = SEND_NAP_NS };
-    MPI_Request request;
-    int rc, sent = 0;
+    const struct timespec nap = { .tv_nsec = NAP_NS };
+    int over = 0;
 
-    if (size > INT_MAX)
-        return -EIO;
-    // MPI_Send would wait for ever for a process that was killed
-    rc = MPI_Isend (bytes, (int)size, MPI_BYTE, (int)to, tag, MPI_COMM_WORLD,
-                    &request);
     for (;;) {
         if (rc == MPI_SUCCESS)
-            rc = MPI_Test (&request, &sent, MPI_STATUS_IGNORE);
-        if (rc != MPI_SUCCESS || sent)
+            rc = MPI_Test (request, &over, MPI_STATUS_IGNORE);
+        if (rc != MPI_SUCCESS || over)
             return outcome (rc);
         if (atomic_load (cancelled))
             return -EINTR;
         (void)nanosleep (&nap, NULL);
     }
+}
+
+static int door_send (unsigned to, int tag, const void *bytes, size_t size)
+{
+    MPI_Request request;
+
+    if (size > INT_MAX)
+        return -EIO;
+    return await (MPI_Isend (bytes, (int)size, MPI_BYTE, (int)to, tag,
+                             MPI_COMM_WORLD, &request), &request);
 }
 
 static int door_look (int tag, struct mpi_message *ret)
@@ -117,8 +122,10 @@ static int door_look (int tag, struct mpi_message *ret)
 
 static int door_receive (const struct mpi_message *m, void *bytes)
 {
-    return outcome (MPI_Recv (bytes, (int)m->size, MPI_BYTE, (int)m->from,
-                              m->tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    MPI_Request request;
+
+    return await (MPI_Irecv (bytes, (int)m->size, MPI_BYTE, (int)m->from,
+                             m->tag, MPI_COMM_WORLD, &request), &request);
 }
 
 static int door_end (void)

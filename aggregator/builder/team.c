@@ -172,7 +172,9 @@ int team_ask (struct team *t, enum team_word word, const struct buf *question,
 
     buf_clear (answer);
     (void)pthread_mutex_lock (&t->lock);
-    rc = send_question (t, word, question, err);
+    // another thread may have left MPI with a message that is half there
+    rc = atomic_load (t->cancel) ? say_trouble (-EINTR, 0, err)
+                                 : send_question (t, word, question, err);
     if (rc == 0)
         rc = await_answer (t, answer, err);
     (void)pthread_mutex_unlock (&t->lock);
@@ -193,8 +195,12 @@ int team_listen (struct team *t, struct team_question *ret, struct err *err)
     if (rc > 0 && !(room = buf_extend (&t->in, m.size)))
         return err_set (err, ENOMEM, "no memory for a message of rank %u",
                         m.from);
-    if (rc < 0 || t->door->receive (&m, room) < 0)
-        return err_set (err, EIO, "the other processes cannot be reached");
+    if (rc > 0)
+        rc = t->door->receive (&m, room);
+    if (rc < 0)
+        return rc == -EINTR ? say_trouble (rc, 0, err)
+                            : err_set (err, EIO, "the other processes cannot "
+                                       "be reached");
     ret->from = m.from;
     ret->in = wire_reader (t->in.data, t->in.size);
     ret->word = wire_u8 (&ret->in);

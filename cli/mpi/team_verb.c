@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define MPI_MODULE "librollcall_mpi.so"
+#define TOGETHER_VARIABLE "ROLLCALL_TOGETHER"
 
 struct team *cli_team;
 
@@ -33,6 +34,24 @@ static const struct build_member *member_of (const char *verb)
             return team_verbs[i].how;
     }
     return NULL;
+}
+
+/* Whether all processes of the launch are this program, as far as can be known:
+ * what waits for another one in MPI would wait for ever.  A shell may run the last
+ * command of its script without a process of its own.  Open MPI names the command
+ * that it was given; others do not, nor does it help if that is a script.
+ */
+static bool is_whole_launch (void)
+{
+    const char *together = getenv (TOGETHER_VARIABLE);
+    const char *command = getenv ("OMPI_COMMAND"), *base;
+
+    if (together)
+        return strcmp (together, "1") == 0;
+    if (!command)
+        return false;
+    base = strrchr (command, '/');
+    return strcmp (base ? base + 1 : command, program_invocation_short_name) == 0;
 }
 
 /* Whether the launcher itself has started us.  A script that is one of many
@@ -77,7 +96,7 @@ static unsigned launched (void)
         (strcmp (w.launcher, "open mpi") != 0 &&
          strcmp (w.launcher, "slurm") != 0))
         return 1;
-    return parent_is_launcher () ? (unsigned)w.size : 1;
+    return is_whole_launch () && parent_is_launcher () ? (unsigned)w.size : 1;
 }
 
 static int complain (const char *verb, int status, const struct err *err)

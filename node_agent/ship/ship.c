@@ -367,7 +367,12 @@ int ship_move (struct ship *s, unsigned copy, const char *endpoint,
     ship_commit (c);            // what was acknowledged is
     ship_stop_words (c);
     ship_stop_answers (c);
-    ship_forget_offers (c);
+    // all begin with the same items again, or some might wait for each other
+    for EACH_COPY (o, s) {
+        ship_forget_offers (o);
+        if (o != c)
+            ship_offer_more (o);
+    }
     net_close (c->net);
     c->net = NULL;
     c->nqueue = c->next_said = 0;

@@ -72,7 +72,7 @@ seven_ranks ()                      # ROOT
     expect_status 0
     is "helps" 1 "$(grep -c '^usage' <<<"$output")"
     make --ranks 2 --steps 1 --ops 8
-    run mpirun -np 2 sh -c 'exec "$0" analyze -q \
+    ROLLCALL_TOGETHER=1 run mpirun -np 2 sh -c 'exec "$0" analyze -q \
         -o out.$OMPI_COMM_WORLD_RANK job' "$ROLLCALL"
     [ "$status" -ne 0 ]
     shows "rank 1 was started with another command line"
@@ -106,13 +106,32 @@ seven_ranks ()                      # ROOT
     shows "2 of 2 present"
 }
 
+# A shell runs the last command of its script without a process of its own.
+@test "what a script of each process calls last is alone, too" {
+    local n
+
+    make --ranks 2 --steps 1 --ops 8
+    run mpirun -np 2 sh -c 'exec "$0" analyze --text \
+        -o out.$OMPI_COMM_WORLD_RANK job' "$ROLLCALL"
+    expect_status 0
+    for n in 0 1; do
+        only_results out.$n
+    done
+    # nobody waits for the other one, which is not rollcall
+    mkfifo over
+    run mpirun -np 2 sh -c '[ $OMPI_COMM_WORLD_RANK = 0 ] || exec cat over
+        exec 3>over; exec "$0" analyze --text -o out job' "$ROLLCALL"
+    expect_status 0
+    shows "2 of 2 present"
+}
+
 # killed RANK: of two, in the middle of its reading
 killed ()
 {
     rm -f reached.* go.*
     mkfifo reached.0 reached.1 go.0 go.1
     # shellcheck disable=SC2016
-    background mpirun -np 2 sh -c 'r=$OMPI_COMM_WORLD_RANK
+    ROLLCALL_TOGETHER=1 background mpirun -np 2 sh -c 'r=$OMPI_COMM_WORLD_RANK
         echo $$ >pid.$r
         [ $r -gt '"$1"' ] || export LD_PRELOAD="$PAUSE_READ" \
             PAUSE_AT=communication.json PAUSE_REACHED=reached.$r PAUSE_GO=go.$r

@@ -681,6 +681,63 @@ static void test_copy_moves (void **state)
     end (&s);
 }
 
+/* Both acknowledge what is on offer to them. */
+static void both_acknowledge (struct ship *s)
+{
+    struct message ack = { .type = MESSAGE_ACK, .mark = { 7, 1 } };
+
+    for EACH_COPY (c, s) {
+        for (size_t i = 0; i < OFFERS_MAX; i++) {
+            ack.item = c->offers[i].item.id;
+            if (c->offers[i].state.now == OFFER_SAID)
+                ship_on_ack (c, &ack);
+        }
+    }
+    ship_commit (s);
+    ship_kick (s);
+}
+
+/* One copy has moved while as many items as can be on offer wait for it, and
+ * earlier ones are asked about: both have to offer the same.
+ */
+static void test_moved_offers_the_same (void **state)
+{
+    char *large = calloc (1, CONTENT_SMALL + 2), path[32];
+    struct spool_redelivery r = { 0 };
+    struct fixture *f = *state;
+    struct spool_item item;
+    struct shipping s;
+
+    memset (large, 'r', CONTENT_SMALL + 1);
+    for (unsigned i = 0; i < LARGE_MAX; i++) {
+        (void)snprintf (path, sizeof (path), "/gone/%u_pt", i);
+        (void)spool_put (f, path, "v1", large, NULL, false);
+        assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+        assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
+    }
+    for (unsigned i = 0; i < LARGE_MAX; i++) {
+        (void)snprintf (path, sizeof (path), "/new/%u_pt", i);
+        (void)spool_put (f, path, "v1", large, NULL, false);
+    }
+    free (large);
+    s = begin_two (f);
+    assert_int_equal (count_to (2, MESSAGE_OFFER), LARGE_MAX);
+    assert_int_equal (spool_begin_redelivery (f->s, 1, NULL), 0);
+    while (spool_redeliver (f->s, &r, NULL) > 0)
+        continue;
+    assert_true (spool_asks (f->s));
+    assert_int_equal (ship_move (s.ship, 1, "tcp://127.0.0.1:3", NULL, NULL),
+                      0);
+    assert_int_equal (count_to (1, MESSAGE_OFFER), 2 * LARGE_MAX);
+    ship_kick (s.ship);
+    second_welcomes (false);
+    for (unsigned i = 0; i < 4; i++)
+        both_acknowledge (s.ship);
+    assert_false (spool_asks (f->s));
+    assert_int_equal (spool_undelivered (f->s), 0);
+    end (&s);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -689,6 +746,7 @@ int main (void)
         TEST (test_hello_slows_down), TEST (test_raw), TEST (test_want),
         TEST (test_withdraw), TEST (test_withdraw_unheard), TEST (test_copies),
         TEST (test_copies_say), TEST (test_copies_asked), TEST (test_move),
+        TEST (test_moved_offers_the_same),
         TEST (test_copy_moves),
     };
 
