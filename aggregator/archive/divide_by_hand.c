@@ -40,8 +40,8 @@ static int divide_by_hand_list (struct ledger *l, const char *job,
                ? err_set (err, EINVAL, "job %s got its id from rollcall run or "
                           "an agent's --job: it cannot be split or merged",
                           job)
-               : err_set (err, ENOENT, "there is no job %s here: rollcall "
-                          "jobs lists its jobs", job);
+               : err_set (err, ENOENT, "there is no job %s in this root: "
+                          "rollcall jobs lists its jobs", job);
 }
 
 static int divide_by_hand_take (struct divide *ret, struct by_hand *h,
