@@ -100,7 +100,7 @@ static void put_forecast (struct grid *g, const struct json *j)
     units_bytes_text ((uint64_t)cli_number (j, "stored_bytes"), size);
     PRINT (line, "%s are stored%s", size,
            json_get (json_first (growth), "bytes_a_day")
-               ? "" : "; when the disk is full is not known yet");
+               ? "" : "; how soon the disk is full is not known yet");
     grid_line (g, line);
     for (k = json_first (growth); k; k = json_next (k)) {
         if (json_get (k, "bytes_a_day"))

@@ -71,7 +71,7 @@ static void test_forecast (void **state)
                              "\"growth\": [{\"hours\": 24}, {\"hours\": "
                              "168}]");
 
-    has (text, "5.0 GB are stored; when the disk is full is not known yet");
+    has (text, "5.0 GB are stored; how soon the disk is full is not known yet");
     text = told (*state, "\"stored_bytes\": 5000000000, \"growth\": ["
                  "{\"hours\": 24, \"bytes_a_day\": 2000000000, "
                  "\"disk_full_in_days\": 12.5, \"quota_full_in_days\": 2.5},"
