@@ -106,7 +106,11 @@ static void put_forecast (struct grid *g, const struct json *j)
         if (json_get (k, "bytes_a_day"))
             put_growth (g, k);
     }
-    if ((k = json_get (j, "retention"))) {
+    if ((k = json_get (json_get (j, "retention"), "waits"))) {
+        PRINT (line, "retention waits: %s", json_text (k, ""));
+        grid_line (g, line);
+    }
+    if ((k = json_get (j, "retention")) && json_get (k, "next")) {
         units_bytes_text ((uint64_t)cli_number (k, "bytes"), size);
         PRINT (line, "retention removes job %s (%s) next, at %s: %s",
                json_text (json_get (k, "next"), "?"), size,
