@@ -42,7 +42,7 @@ static const struct verb verbs[] = {
     { "clean", verb_clean,
       "show or remove the files that finished runs have left here" },
     { "archive", verb_archive,
-      "list, get back and verify an aggregator's captures" },
+      "add, list, get back, verify, mark and remove captures" },
     { "backup", verb_backup,
       "back up an aggregator's root; restore makes a root of it" },
     { "restore", verb_restore, "make an aggregator's root of a backup" },

@@ -315,7 +315,9 @@ static int verify (const struct archive_options *opt, struct archive *a,
                       (unsigned long long)v.sums.stored, v.bad);
     if (v.bad > 0)
         (void)FAIL (0, "rollcall archive add --verify DIR, with the captures "
-                    "that are damaged in DIR, repairs them; if a segment is "
+                    "that are damaged in DIR, repairs them (with --job JOB if "
+                    "rollcall jobs says that its id was given, else without); "
+                    "if a segment is "
                     "missing or cut short, or has bytes that are not a record, "
                     "rollcall fsck aggregator --repair %s comes first",
                     a->root);

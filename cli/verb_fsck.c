@@ -266,7 +266,7 @@ int verb_fsck (int argc, char **argv)
         return status;
     // repaired files must be as private as those that daemons create
     (void)umask (umask (077) | 027);
-    whose = rest < argc ? argv[rest] : "";
+    whose = opt.place.asked = rest < argc ? argv[rest] : "";
     dir = rest + 1 < argc ? argv[rest + 1] : NULL;
     if (!*whose)
         return FAIL (EXIT_USAGE, "name agent, aggregator or result, and a directory "

@@ -100,13 +100,17 @@ static void put_forecast (struct grid *g, const struct json *j)
     units_bytes_text ((uint64_t)cli_number (j, "stored_bytes"), size);
     PRINT (line, "%s are stored%s", size,
            json_get (json_first (growth), "bytes_a_day")
-               ? "" : "; when the disk is full is not known yet");
+               ? "" : "; how soon the disk is full is not known yet");
     grid_line (g, line);
     for (k = json_first (growth); k; k = json_next (k)) {
         if (json_get (k, "bytes_a_day"))
             put_growth (g, k);
     }
-    if ((k = json_get (j, "retention"))) {
+    if ((k = json_get (json_get (j, "retention"), "waits"))) {
+        PRINT (line, "retention waits: %s", json_text (k, ""));
+        grid_line (g, line);
+    }
+    if ((k = json_get (j, "retention")) && json_get (k, "next")) {
         units_bytes_text ((uint64_t)cli_number (k, "bytes"), size);
         PRINT (line, "retention removes job %s (%s) next, at %s: %s",
                json_text (json_get (k, "next"), "?"), size,

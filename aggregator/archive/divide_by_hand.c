@@ -38,10 +38,10 @@ static int divide_by_hand_list (struct ledger *l, const char *job,
         return rc;
     return ledger_has_job (l, job) && ledger_newest (l, job, ITEM_RAW) > 0
                ? err_set (err, EINVAL, "job %s got its id from rollcall run or "
-                          "an agent's --job: it cannot be split or merged",
+                          "--job: it cannot be split or merged",
                           job)
-               : err_set (err, ENOENT, "there is no job %s here: rollcall "
-                          "jobs lists its jobs", job);
+               : err_set (err, ENOENT, "there is no job %s in this root: "
+                          "rollcall jobs lists its jobs", job);
 }
 
 static int divide_by_hand_take (struct divide *ret, struct by_hand *h,

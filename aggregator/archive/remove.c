@@ -65,8 +65,8 @@ static int say_none (struct ledger *ledger, const struct remove_what *what,
         return err_set (err, ENOENT, "job %s has no capture and no rank %s: "
                         "rollcall archive ls %s lists them", what->job,
                         what->what, shell_word (what->job, word));
-    return err_set (err, ENOENT, "there is no job %s here: rollcall jobs lists "
-                    "its jobs", what->job);
+    return err_set (err, ENOENT, "there is no job %s in this root: rollcall "
+                    "jobs lists its jobs", what->job);
 }
 
 /* All but 'shared'. */

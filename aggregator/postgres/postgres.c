@@ -86,7 +86,7 @@ static int errnum_of (const char *state)
     return EIO;
 }
 
-/* The first line of a message, without "ERROR:  ". */
+/* The first line of a message, without "ERROR:  ", and what to do. */
 static int say (const struct pg *p, int errnum, const char *message,
                 struct err *err)
 {
@@ -94,8 +94,13 @@ static int say (const struct pg *p, int errnum, const char *message,
                                                            : message;
 
     text += strspn (text, " ");
-    return err_set (err, errnum, "%s: %.*s", p->name,
-                    (int)strcspn (text, "\n"), text);
+    return err_set (err, errnum, "%s: %.*s%s", p->name,
+                    (int)strcspn (text, "\n"), text,
+                    strstr (text, "Is the server running")
+                        ? ": is PostgreSQL running there?"
+                    : strncmp (text, "permission denied", 17) == 0
+                        ? " (role rollcall_reader may read, the owner of the "
+                          "tables may write)" : "");
 }
 
 static int fail (struct pg *p, const PGresult *res, struct err *err)

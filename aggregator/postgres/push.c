@@ -201,7 +201,8 @@ static int find_changed (struct push *x)
     if (rc == 0 && x->opt->job &&
         db_number (db_rows (db, NULL, "SELECT count(*) FROM job_row WHERE "
                                       "name=?1", x->opt->job), 0) == 0)
-        rc = err_set (x->err, ENOENT, "no job %s", x->opt->job);
+        rc = err_set (x->err, ENOENT, "there is no job %s in this root: "
+                                      "rollcall jobs lists its jobs", x->opt->job);
     if (rc == 0)
         rc = read_ledger (x);
     if (rc == 0)

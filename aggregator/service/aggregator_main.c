@@ -49,11 +49,11 @@ static const struct option_spec options[] = {
     OPTION (TEXT, "socket", 0, struct aggregator_options, socket, "PATH", NULL,
       "ROLLCALL_SOCKET",
       "Listen here, too, for users of this host who cannot read ROOT: each may "
-      "see, get and fetch what is of his jobs, and operators everything."),
+      "see, get and fetch what is of his jobs."),
     OPTION (LIST, "operator", 0, struct aggregator_options, operator, "USER",
       NULL, NULL,
-      "With --socket: this user, or the members of @GROUP, may do what the "
-      "owner of ROOT may; may be repeated."),
+      "With --socket: this user, or the members of @GROUP, may do so with all "
+      "jobs, and mark and remove them; may be repeated."),
     OPTION (BYTES, "quota-root", 0, struct aggregator_options, quotas.root,
       "SIZE", NULL, "ROLLCALL_QUOTA_ROOT",
       "Accept no data beyond this, as it is stored: agents keep theirs until "

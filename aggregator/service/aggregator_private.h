@@ -171,6 +171,7 @@ struct aggregator {
         int64_t next_ns;        // when to decide again, 0: not yet known
         int64_t go_on_ns;       // when to remove the next one
         struct retention_job next;      // to go, when nothing arrives
+        struct err doubt;       // why jobs stay that rules do not keep, or ""
         int rc;
     } keep;
     // the end of a run

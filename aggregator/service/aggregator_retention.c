@@ -90,6 +90,9 @@ static int begin_plan (struct aggregator *a, int64_t mono_ns, struct err *err)
     rc = steady_clock_look (&a->keep.clock, a->opt->root, a->keep.now_ns,
                             mono_ns, err);
     a->keep.timeless = rc == -EAGAIN;
+    a->keep.doubt.text[0] = '\0';
+    if (a->keep.timeless)
+        a->keep.doubt = *err;
     if (a->keep.timeless && has_limit (&a->opt->keep)) {
         log_warn ("retention-waits", "%s", err->text);
         rc = 0;
@@ -266,6 +269,10 @@ void aggregator_check_retention (struct aggregator *a, int64_t now)
     }
     a->keep.next_ns = now + EVERY_NS;
     rc = a->keep.reader ? decide (a, &err) : begin_plan (a, now, &err);
+    if (rc < 0) {
+        a->keep.doubt = err;
+        a->keep.has_next = false;
+    }
     if (rc == -EAGAIN)
         log_warn ("retention-waits", "%s", err.text);
     else if (rc < 0)
@@ -277,9 +284,13 @@ void aggregator_add_retention (const struct aggregator *a, struct json *status)
     char text[CLOCK_TEXT_MAX];
     struct json *o;
 
-    if (!a->keep.has_next)
+    if (!a->keep.has_next && !*a->keep.doubt.text)
         return;
     o = json_add_object (status, "retention");
+    if (*a->keep.doubt.text)
+        json_add_text (o, "waits", a->keep.doubt.text);
+    if (!a->keep.has_next)
+        return;
     clock_text (a->keep.next.goes_ns, text);
     json_add_text (o, "next", a->keep.next.job);
     json_add_text (o, "next_at", text);

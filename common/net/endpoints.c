@@ -81,7 +81,9 @@ static int read_file (const char *name, struct buf *out, struct err *err)
 {
     char *path = realpath (name, NULL);
     int rc = path ? fileio_read_at (AT_FDCWD, path, out, err)
-                  : err_set (err, errno, "%s: %s", name, strerror (errno));
+                  : err_set (err, errno, "%s is neither the address of an "
+                             "aggregator (tcp://HOST:PORT) nor a file with "
+                             "several: %s", name, strerror (errno));
 
     free (path);
     return rc;

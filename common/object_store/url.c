@@ -106,7 +106,7 @@ int url_split (const char *url, char bucket[URL_BUCKET_MAX + 1],
     url += 5;
     n = strcspn (url, "/");
     if (!is_bucket (url, n))
-        return err_set (err, EINVAL, "%.*s is no name of a bucket: 3 to 63 "
+        return err_set (err, EINVAL, "\"%.*s\" is no name of a bucket: 3 to 63 "
                         "small letters, digits, '-' and '.' are expected",
                         (int)(n < 80 ? n : 80), url);
     rest = url[n] ? url + n + 1 : "";

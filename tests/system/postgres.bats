@@ -255,7 +255,7 @@ all_rows ()
     push --migrate
     push nothing
     expect_status 66
-    shows "no job nothing"
+    shows "there is no job nothing in this root: rollcall jobs lists"
     pushed_all 1
     # older: a table of the version before
     ask "DELETE FROM rollcall.schema_version WHERE version=2;

@@ -71,7 +71,7 @@ static void test_forecast (void **state)
                              "\"growth\": [{\"hours\": 24}, {\"hours\": "
                              "168}]");
 
-    has (text, "5.0 GB are stored; when the disk is full is not known yet");
+    has (text, "5.0 GB are stored; how soon the disk is full is not known yet");
     text = told (*state, "\"stored_bytes\": 5000000000, \"growth\": ["
                  "{\"hours\": 24, \"bytes_a_day\": 2000000000, "
                  "\"disk_full_in_days\": 12.5, \"quota_full_in_days\": 2.5},"
@@ -86,6 +86,10 @@ static void test_forecast (void **state)
     has (text, "0 B a day in the last 7 days");
     has (text, "job j: delivery waits: full; rm frees");
     has (text, "retention removes job k (1.0 kB) next, at 2026-11-27: too old");
+    text = told (*state, "\"stored_bytes\": 5000000000, \"growth\": [], "
+                 "\"retention\": {\"waits\": \"the clock jumped\"}");
+    has (text, "retention waits: the clock jumped");
+    assert_null (strstr (text, "retention removes"));
 }
 
 int main (void)
