@@ -297,7 +297,17 @@ static int copy_or_link (struct backup *b, int64_t n, const char *from,
     return backup_copy_segment (from, to, at, end, b->how->cancel, b->err);
 }
 
-/* Bytes may be let go while they are copied: then its mark says so. */
+static bool is_link (const char *from, const char *to)
+{
+    struct stat a, b;
+
+    return stat (from, &a) == 0 && lstat (to, &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Bytes may be let go before they are copied, or meanwhile: then its mark says
+ * so.  A link may be of a backup that could not fetch them.
+ */
 static int save_segment (void *arg, int64_t n, uint64_t end)
 {
     struct backup *b = arg;
@@ -310,8 +320,8 @@ static int save_segment (void *arg, int64_t n, uint64_t end)
     b->sums->segments++;
     b->sums->bytes += end;
     rc = copy_or_link (b, n, from, to, end);
-    if (rc < 0 || (b->sums->linked == linked && b->sums->copied == copied) ||
-        !is_evicted (b, n))
+    if (rc < 0 || (b->sums->linked == linked && b->sums->copied == copied &&
+                   !is_link (from, to)) || !is_evicted (b, n))
         return rc;
     b->sums->linked = linked;
     b->sums->copied = copied + end;

@@ -5,8 +5,11 @@
 
 #include "archive/audit.h"
 #include "interchange/backup.h"
+#include "store/object_mark.h"
+#include "store/store_private.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 static bool fails;              // the next rename to a root
 
@@ -414,6 +417,38 @@ static int remove_places (void **state)
 #define PLACES_TEST(name) \
     cmocka_unit_test_setup_teardown (name, root_setup, remove_places)
 
+/* A link to a segment whose bytes are only in a store, as a backup leaves it that
+ * could not read them, is not taken for a copy.
+ */
+static void test_link_with_holes (void **state)
+{
+    static const struct backup_how links = { .copy = false };
+    struct object_mark m = { .state = OBJECT_WHOLE, .url = "s3://bucket",
+                             .evicted = true };
+    char path[PATH_MAX], bytes[40001];
+    struct backup_sums sums;
+    struct places p;
+    int fd;
+
+    begin (&p, *state);
+    memset (bytes, 'x', 40000);
+    bytes[40000] = '\0';
+    assert_int_equal (enter (p.root, true_item ("c", bytes), bytes), 1);
+    assert_int_equal (store_open_next (p.root->s, NULL), 0);
+    assert_int_equal (enter (p.root, true_item ("d", "next"), "next"), 1);
+    assert_int_equal (object_mark_begin (p.root->dir, NULL), 0);
+    assert_int_equal (object_mark_set (p.root->dir, 1, &m, NULL), 0);
+    store_segment_path (p.root->dir, 1, path);
+    fd = open (path, O_RDWR);
+    if (fallocate (fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 8192,
+                   8192) < 0)
+        skip ();
+    (void)close (fd);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal (backup_make (p.root->dir, p.back, &links, &sums,
+                                       NULL), -EREMOTEIO);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,7 +458,7 @@ int main (void)
         PLACES_TEST (test_link_becomes_copy), PLACES_TEST (test_late_root),
         PLACES_TEST (test_killed_at_end), PLACES_TEST (test_audit),
         PLACES_TEST (test_audit_denied),
-        PLACES_TEST (test_moved_dir),
+        PLACES_TEST (test_moved_dir), PLACES_TEST (test_link_with_holes),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
