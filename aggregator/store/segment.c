@@ -2,6 +2,7 @@
  */
 #include "store/segment.h"
 
+#include "base/clock.h"
 #include "object_store/object_store.h"
 #include "store/fileio.h"
 #include "store/object_mark.h"
@@ -21,6 +22,8 @@
 #define IDLE_MAX 32             // connections that are kept
 #define QUICK_TRIES 2
 #define QUICK_SILENCE_S 5
+#define QUICK_RATE (128u << 10) // bytes/s, at least
+#define QUICK_REST_NS (30 * NS_PER_S)   // after it was away
 
 struct segments {
     char *root;
@@ -29,6 +32,7 @@ struct segments {
     struct object_store *idle[IDLE_MAX];
     size_t n;
     bool failed;                // the last question: then each is asked once
+    int64_t rests_ns;           // (monotonic) until then who hurries asks nothing
     struct err why;
 };
 
@@ -145,6 +149,7 @@ static int connect_to (struct segments *s, bool failed, struct object_store **re
         .url = place.url, .endpoint = place.endpoint, .region = place.region,
         .tries = failed ? 1 : s->how == SEGMENTS_HURRY ? QUICK_TRIES : 0,
         .silence_s = s->how == SEGMENTS_HURRY ? QUICK_SILENCE_S : 0,
+        .least_rate = s->how == SEGMENTS_HURRY ? QUICK_RATE : 0,
     };
     int rc = object_place_read (s->root, &place, err);
 
@@ -173,12 +178,26 @@ static void give_back (struct segments *s, struct object_store *client,
     s->failed = rc < 0;
     if (rc < 0)
         s->why = *err;
+    if (rc == -EHOSTUNREACH || rc == -EAGAIN)
+        s->rests_ns = clock_mono_ns () + QUICK_REST_NS;
     if (rc == 0 && !once && s->n < IDLE_MAX) {
         s->idle[s->n++] = client;
         client = NULL;
     }
     (void)pthread_mutex_unlock (&s->lock);
     object_store_close (client);
+}
+
+/* It was away just now; segments_why still says so. */
+static bool rests (struct segments *s)
+{
+    bool ret;
+
+    (void)pthread_mutex_lock (&s->lock);
+    ret = s->how == SEGMENTS_HURRY && s->failed &&
+          clock_mono_ns () < s->rests_ns;
+    (void)pthread_mutex_unlock (&s->lock);
+    return ret;
 }
 
 static int ask (struct segment *f, void *out, size_t n, uint64_t at)
@@ -191,6 +210,8 @@ static int ask (struct segment *f, void *out, size_t n, uint64_t at)
                  ? err_set (&err, EREMOTEIO, "the store is not asked")
                  : root_read_id (f->of->root, id, &err);
 
+    if (rests (f->of))
+        return -EREMOTEIO;
     if (rc == 0)
         rc = take_client (f->of, &client, &once, &err);
     if (rc == 0) {

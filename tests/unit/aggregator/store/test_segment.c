@@ -197,6 +197,30 @@ static void test_away (void **state)
     end (&f);
 }
 
+/* Who hurries asks twice, and then, for a while, does not ask; an answer that is
+ * no is one.
+ */
+static void test_hurry (void **state)
+{
+    char *b = answer ('b', BLOCK);
+    const char *answers[] = { DENIED, b, AWAY, AWAY, AWAY };
+    struct err err = { "" };
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 5);
+    segments_ask (f.of, SEGMENTS_HURRY);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, BLOCK), -EREMOTEIO);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, BLOCK), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (segment_read (&f.f, f.got, BLOCK, 3 * BLOCK),
+                          -EREMOTEIO);
+    segments_why (f.of, &err);
+    assert_non_null (strstr (err.text, "asked 2 times"));
+    assert_int_equal (http_script_count (f.script), 4);
+    end (&f);
+    free (b);
+}
+
 /* What comes with another hash is asked for once more. */
 static void test_hash (void **state)
 {
@@ -225,7 +249,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_here), ROOT_TEST (test_far), ROOT_TEST (test_ahead),
         ROOT_TEST (test_away), ROOT_TEST (test_hash),
-        ROOT_TEST (test_unreadable), ROOT_TEST (test_edges),
+        ROOT_TEST (test_hurry), ROOT_TEST (test_unreadable), ROOT_TEST (test_edges),
     };
 
     return object_store_is_built ()
