@@ -3,6 +3,7 @@
 #include "store/segment.h"
 
 #include "base/clock.h"
+#include "net/keys.h"
 #include "object_store/object_store.h"
 #include "store/fileio.h"
 #include "store/object_mark.h"
@@ -155,6 +156,7 @@ static int connect_to (struct segments *s, bool failed, struct object_store **re
 
     opt.ca_file = *place.ca_file ? place.ca_file : NULL;
     opt.proxy = *place.proxy ? place.proxy : NULL;
+    key_forbid_cores ();        // credentials would be in one
     return rc < 0 ? rc : object_store_open (&opt, ret, err);
 }
 
