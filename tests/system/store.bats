@@ -167,6 +167,8 @@ fsck_store ()                       # [OPTION]...
         "$id/segments/00000099 has no segment here" "1 hole, 1 orphan, 1 upload"
     object rm "$id/segments/00000097"
     faults '[]'
+    fsck_store --repair --store-endpoint "http://localhost:$STORE_PORT"
+    shows "not at http://localhost:$STORE_PORT: nothing is repaired"
     fsck_store --repair --delete-orphans
     expect_status 1
     service --store "$STORE"
