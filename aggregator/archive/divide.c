@@ -76,16 +76,21 @@ static void of_version (const struct ledger_item *item,
     a->newest_ns = item->newest_ns;
 }
 
-/* An unreadable version shows nothing; the build reports the reason. */
+/* An unreadable version shows nothing; the build reports the reason.  One that
+ * an object store does not give now may show something later.
+ */
 static int look_at (struct dividing *d, struct version *v)
 {
     const struct ledger_item *i = &v->item;
+    struct err why = { "" };
     int rc = i->lost ? -ENOENT : store_read_meta (d->store, d->ledger,
                                                   &i->content, &i->place,
-                                                  &v->capture, NULL);
+                                                  &v->capture, &why);
 
     if (rc == -ENOMEM)
         return no_memory (d->err);
+    if (rc == -EREMOTEIO)
+        return err_set (d->err, EREMOTEIO, "%s", why.text);
     if (rc < 0) {
         capture_fini (&v->capture);
         capture_init (&v->capture);

@@ -33,8 +33,9 @@ int divide_commit (const struct divide *d, struct ledger *ledger,
                    struct store *store, struct err *err);
 
 /* Assign all captures without a job.  'gap_ns' as in jobs_divide.  A shipment
- * that cannot be read shows nothing.  0, -ENOMEM, -EBADMSG or -EIO, with an
- * empty 'ret', as below.
+ * that cannot be read shows nothing.  0, -ENOMEM, -EBADMSG, -EIO, or -EREMOTEIO:
+ * one is only in an object store, which does not give it; with an empty 'ret', as
+ * below.
  */
 int divide_scope (struct ledger *ledger, struct store *store,
                   const char *scope, int64_t gap_ns, struct divide *ret,

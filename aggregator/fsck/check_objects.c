@@ -191,12 +191,30 @@ static int on_upload (void *arg, const char *key, const char *upload)
 
 /* ---- all ---- */
 
+/* A bucket of the same name somewhere else has none of the objects: marks that are
+ * dropped for that would make what is only there count as damaged.
+ */
+static int check_endpoint (struct objects *o)
+{
+    struct object_place place;
+    int rc = object_place_read (o->root, &place, o->err);
+
+    if (rc < 0 || strcmp (place.url, object_store_url (o->store)) != 0 ||
+        strcmp (place.endpoint, object_store_endpoint (o->store)) == 0)
+        return rc == -ENOENT ? 0 : rc;
+    return err_set (o->err, EINVAL, "the store of this root is at %s, not at %s: "
+                    "nothing is repaired", place.endpoint,
+                    object_store_endpoint (o->store));
+}
+
 static int check_all (struct objects *o)
 {
     char id[ROOT_ID_SIZE];
     int rc = root_read_id (o->root, id, o->err);
 
     if (rc < 0)
+        return rc;
+    if (o->opt->repair && (rc = check_endpoint (o)) < 0)
         return rc;
     PRINT (o->prefix, "%s/segments/", id);
     rc = object_list (o->store, o->prefix, on_object, o, o->err);

@@ -11,6 +11,7 @@
 #include "store/fileio.h"
 #include "store/lease.h"
 #include "store/object_mark.h"
+#include "store/record.h"
 #include "store/root.h"
 #include "store/segment.h"
 #include "store/store.h"
@@ -159,6 +160,31 @@ static int copy_read (struct backup *b, struct segment *f, int out,
     return rc;
 }
 
+/* What is damaged here is in a backup as it is; what came has to be right. */
+static int look_at_fetched (void *arg, const struct record *r, int bad,
+                            const struct ledger_place *gap)
+{
+    const struct ledger_place *p = r ? &r->place : gap;
+
+    return (!r || bad < 0) && segment_is_far (arg, p->stored, p->offset)
+               ? -EBADMSG : 0;
+}
+
+static int check_fetched (struct backup *b, struct segment *f, const char *path,
+                          uint64_t end)
+{
+    struct segment copy = { .number = f->number,
+                            .fd = open (path, O_RDONLY | O_CLOEXEC) };
+    int rc = copy.fd < 0 ? err_sys (b->err, errno, "cannot read %s", path)
+                         : record_scan (&copy, 0, end, true, look_at_fetched,
+                                        f, b->err);
+
+    fileio_close (copy.fd);
+    return rc == -EBADMSG ? err_set (b->err, EBADMSG, "segment %" PRId64 " is "
+                                     "damaged in the object store", f->number)
+                          : rc;
+}
+
 /* A backup has all bytes: those that are not here come from the store. */
 static int fetch_segment (struct backup *b, int64_t n, const char *to,
                           uint64_t end)
@@ -176,8 +202,9 @@ static int fetch_segment (struct backup *b, int64_t n, const char *to,
     if (rc == 0 && fdatasync (out) < 0)
         rc = -errno;
     rc = fileio_close_written (out, rc);
+    rc = rc < 0 ? fail_read (b, rc, n) : check_fetched (b, &f, fresh, end);
     segment_close (&f);
-    return rc < 0 ? fail_read (b, rc, n) : fileio_rename (fresh, to, b->err);
+    return rc < 0 ? rc : fileio_rename (fresh, to, b->err);
 }
 
 /* Whether a segment and a file have the same bytes at both ends of [0, size): 1,
@@ -297,7 +324,17 @@ static int copy_or_link (struct backup *b, int64_t n, const char *from,
     return backup_copy_segment (from, to, at, end, b->how->cancel, b->err);
 }
 
-/* Bytes may be let go while they are copied: then its mark says so. */
+static bool is_link (const char *from, const char *to)
+{
+    struct stat a, b;
+
+    return stat (from, &a) == 0 && lstat (to, &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Bytes may be let go before they are copied, or meanwhile: then its mark says
+ * so.  A link may be of a backup that could not fetch them.
+ */
 static int save_segment (void *arg, int64_t n, uint64_t end)
 {
     struct backup *b = arg;
@@ -310,8 +347,8 @@ static int save_segment (void *arg, int64_t n, uint64_t end)
     b->sums->segments++;
     b->sums->bytes += end;
     rc = copy_or_link (b, n, from, to, end);
-    if (rc < 0 || (b->sums->linked == linked && b->sums->copied == copied) ||
-        !is_evicted (b, n))
+    if (rc < 0 || (b->sums->linked == linked && b->sums->copied == copied &&
+                   !is_link (from, to)) || !is_evicted (b, n))
         return rc;
     b->sums->linked = linked;
     b->sums->copied = copied + end;

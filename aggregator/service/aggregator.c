@@ -323,6 +323,8 @@ static int open_disk (struct aggregator *a, struct err *err)
     tell_recovered (a);
     segments_ask (store_segments (a->store), SEGMENTS_HURRY);
     aggregator_open_wants (a);
+    if (a->opt->store.url)
+        key_forbid_cores ();    // credentials would be in one
     return a->opt->store.url
                ? uploads_start (a->opt->root, &a->opt->store,
                                 (uint64_t)a->opt->cache_size, &a->uploads, err)

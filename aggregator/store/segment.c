@@ -2,6 +2,8 @@
  */
 #include "store/segment.h"
 
+#include "base/clock.h"
+#include "net/keys.h"
 #include "object_store/object_store.h"
 #include "store/fileio.h"
 #include "store/object_mark.h"
@@ -17,9 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#define HOLE_BLOCK 4096         // bytes, at least, of a hole, and where it begins
 #define IDLE_MAX 32             // connections that are kept
 #define QUICK_TRIES 2
 #define QUICK_SILENCE_S 5
+#define QUICK_RATE (128u << 10) // bytes/s, at least
+#define QUICK_REST_NS (30 * NS_PER_S)   // after it was away
 
 struct segments {
     char *root;
@@ -28,6 +33,7 @@ struct segments {
     struct object_store *idle[IDLE_MAX];
     size_t n;
     bool failed;                // the last question: then each is asked once
+    int64_t rests_ns;           // (monotonic) until then who hurries asks nothing
     struct err why;
 };
 
@@ -69,6 +75,15 @@ void segments_why (struct segments *s, struct err *err)
 
 /* ---- a segment ---- */
 
+static void look_at_mark (struct segment *f)
+{
+    struct object_mark mark;
+
+    if (!f->far)
+        f->far = object_mark_read (f->of->root, f->number, &mark, NULL) < 0 ||
+                 mark.evicted;
+}
+
 int segment_open (struct segments *of, int64_t number, struct segment *ret,
                   struct err *err)
 {
@@ -77,7 +92,10 @@ int segment_open (struct segments *of, int64_t number, struct segment *ret,
     *ret = (struct segment){ .of = of, .number = number };
     store_segment_path (of->root, number, path);
     ret->fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    return ret->fd < 0 ? err_sys (err, errno, "cannot open %s", path) : 0;
+    if (ret->fd < 0)
+        return err_sys (err, errno, "cannot open %s", path);
+    look_at_mark (ret);
+    return 0;
 }
 
 void segment_close (struct segment *f)
@@ -92,20 +110,34 @@ void segment_forget (struct segment *f)
     f->n = 0;
 }
 
-/* A hole alone says nothing: a copy of a root may have some where there are
- * zeros.  Without a hole, what was read before this is right, whatever has been
- * let go since.
+/* The mark comes before the first hole: without it, what was read before this is
+ * right, and a hole is zeros, as in a copy of a root.  A mark that cannot be read
+ * may be one.
  */
 bool segment_is_far (struct segment *f, uint64_t n, uint64_t at)
 {
-    struct object_mark mark;
-    off_t hole = f->of && n > 0 ? lseek (f->fd, (off_t)at, SEEK_HOLE) : -1;
+    off_t hole;
 
-    if (hole < 0 || (uint64_t)hole >= at + n)
+    if (!f->of || n == 0)
         return false;
-    if (!f->far && object_mark_read (f->of->root, f->number, &mark, NULL) == 0)
-        f->far = mark.evicted;
-    return f->far;
+    look_at_mark (f);
+    hole = f->far ? lseek (f->fd, (off_t)at, SEEK_HOLE) : -1;
+    return hole >= 0 && (uint64_t)hole < at + n;
+}
+
+/* Holes have whole blocks.  To look for one in a file can take much longer than
+ * to read.
+ */
+static bool may_have_hole (const char *bytes, size_t n, uint64_t at)
+{
+    for (size_t i = 0, left; i < n; i += left) {
+        left = HOLE_BLOCK - (size_t)((at + i) % HOLE_BLOCK);
+        if (left > n - i)
+            left = n - i;
+        if (!bytes[i] && memcmp (bytes + i, bytes + i + 1, left - 1) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* ---- the store ---- */
@@ -118,11 +150,13 @@ static int connect_to (struct segments *s, bool failed, struct object_store **re
         .url = place.url, .endpoint = place.endpoint, .region = place.region,
         .tries = failed ? 1 : s->how == SEGMENTS_HURRY ? QUICK_TRIES : 0,
         .silence_s = s->how == SEGMENTS_HURRY ? QUICK_SILENCE_S : 0,
+        .least_rate = s->how == SEGMENTS_HURRY ? QUICK_RATE : 0,
     };
     int rc = object_place_read (s->root, &place, err);
 
     opt.ca_file = *place.ca_file ? place.ca_file : NULL;
     opt.proxy = *place.proxy ? place.proxy : NULL;
+    key_forbid_cores ();        // credentials would be in one
     return rc < 0 ? rc : object_store_open (&opt, ret, err);
 }
 
@@ -146,12 +180,26 @@ static void give_back (struct segments *s, struct object_store *client,
     s->failed = rc < 0;
     if (rc < 0)
         s->why = *err;
+    if (rc == -EHOSTUNREACH || rc == -EAGAIN)
+        s->rests_ns = clock_mono_ns () + QUICK_REST_NS;
     if (rc == 0 && !once && s->n < IDLE_MAX) {
         s->idle[s->n++] = client;
         client = NULL;
     }
     (void)pthread_mutex_unlock (&s->lock);
     object_store_close (client);
+}
+
+/* It was away just now; segments_why still says so. */
+static bool rests (struct segments *s)
+{
+    bool ret;
+
+    (void)pthread_mutex_lock (&s->lock);
+    ret = s->how == SEGMENTS_HURRY && s->failed &&
+          clock_mono_ns () < s->rests_ns;
+    (void)pthread_mutex_unlock (&s->lock);
+    return ret;
 }
 
 static int ask (struct segment *f, void *out, size_t n, uint64_t at)
@@ -164,6 +212,8 @@ static int ask (struct segment *f, void *out, size_t n, uint64_t at)
                  ? err_set (&err, EREMOTEIO, "the store is not asked")
                  : root_read_id (f->of->root, id, &err);
 
+    if (rests (f->of))
+        return -EREMOTEIO;
     if (rc == 0)
         rc = take_client (f->of, &client, &once, &err);
     if (rc == 0) {
@@ -220,6 +270,6 @@ int segment_read (struct segment *f, void *out, size_t n, uint64_t at)
 {
     int rc = fileio_pread_all (f->fd, out, n, (off_t)at);
 
-    return rc < 0 || !segment_is_far (f, n, at) ? rc
-                                                : read_far (f, out, n, at);
+    return rc < 0 || !may_have_hole (out, n, at) || !segment_is_far (f, n, at)
+               ? rc : read_far (f, out, n, at);
 }

@@ -25,7 +25,8 @@ void segments_destroy (struct segments *s);     // s may be NULL
 /* How to ask the store; say it before any read. */
 enum segments_how {
     SEGMENTS_PATIENT,
-    SEGMENTS_HURRY,             // a store that is away must not be waited for
+    SEGMENTS_HURRY,             // a store that is away must not be waited for:
+                                // for a while after that it is not asked
     SEGMENTS_HERE,              // never
 };
 void segments_ask (struct segments *s, enum segments_how how);

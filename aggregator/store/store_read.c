@@ -189,9 +189,28 @@ static int reach_chunk (struct store_reader *r, size_t i, struct err *err)
     const struct ledger_place *p = &store_chunk_at (r->content, i)->place;
     int rc = reach (r, p->segment, err);
 
-    if (rc == 0 && (r->segment.far ||
-                    segment_is_far (&r->segment, p->stored, p->offset)))
+    if (rc == 0 && r->segment.far)
         r->segment.until = run_of (r->content, i);
+    return rc;
+}
+
+/* Read a chunk into the buffers.  What comes from a store is checked, also if it
+ * has been let go just now.
+ */
+static int load (struct store_reader *r, size_t i)
+{
+    const struct store_chunk *c = store_chunk_at (r->content, i);
+    bool far;
+    int rc;
+
+    r->loaded = SIZE_MAX;
+    do {
+        far = r->segment.far;
+        rc = record_read (&r->buffers, &r->segment, &c->place,
+                          far ? &c->id : NULL, &r->bytes);
+    } while (rc == 0 && far != r->segment.far);
+    if (rc == 0)
+        r->loaded = i;
     return rc;
 }
 
@@ -208,15 +227,13 @@ static int read_within (struct store_reader *r, size_t i, void *out, size_t n,
         return rc;
     if (n > p->size || at > p->size - n)
         return -ENODATA;
-    if (p->form == FORM_PLAIN && !r->segment.far)
-        return segment_read (&r->segment, out, n, p->offset + at);
-    if (r->loaded != i) {
-        r->loaded = SIZE_MAX;
-        if ((rc = record_read (&r->buffers, &r->segment, p, r->segment.far
-                               ? &chunk->id : NULL, &r->bytes)) < 0)
+    if (p->form == FORM_PLAIN && !r->segment.far) {
+        rc = segment_read (&r->segment, out, n, p->offset + at);
+        if (!r->segment.far)
             return rc;
-        r->loaded = i;
     }
+    if (r->loaded != i && (rc = load (r, i)) < 0)
+        return rc;
     memcpy (out, (const char *)r->bytes + at, n);
     return 0;
 }

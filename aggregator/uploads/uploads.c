@@ -138,16 +138,33 @@ static int carry (struct uploads *u, const struct store_extent *e,
 
 /* ---- collected segments ---- */
 
+/* Whether what is there is what this root has written, or found to be the same:
+ * another root with its id, as of a backup, may have put something else there.
+ */
+static int is_ours (struct uploads *u, const char *key,
+                    const struct object_mark *mark, struct err *err)
+{
+    struct object_facts there;
+    int rc;
+
+    if (!*mark->etag)           // it was begun
+        return 1;
+    rc = object_head (u->store, key, &there, err);
+    return rc == -ENOENT ? 0
+           : rc < 0 ? rc : strcmp (there.etag, mark->etag) == 0;
+}
+
 static int delete_object (struct uploads *u, int64_t segment, struct err *err)
 {
     char key[OBJECT_MARK_KEY_MAX];
     struct object_mark mark;
     int rc = object_mark_read (u->root, segment, &mark, err);
+    bool here = strcmp (mark.url, uploads_url (u)) == 0;
 
     object_mark_key (u->id, segment, key);
-    if (rc == 0 && *mark.upload)
+    if (rc == 0 && here && *mark.upload)
         rc = object_abort (u->store, key, mark.upload, err);
-    if (rc == 0)
+    if (rc == 0 && here && (rc = is_ours (u, key, &mark, err)) > 0)
         rc = object_delete (u->store, key, err);
     return rc < 0 ? rc : object_mark_drop (u->root, segment, err);
 }
@@ -250,15 +267,17 @@ static int make_room (struct uploads *u, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-/* Who may not delete may write all the same. */
+/* Who may not delete may write all the same, and let go. */
 static int do_some (struct uploads *u)
 {
-    struct err err = { "" }, why = { "" };
-    int deleted = delete_collected (u, &why), rc;
+    struct err err = { "" }, why = { "" }, no_room = { "" };
+    int deleted = delete_collected (u, &why), rc = make_room (u, &no_room);
     struct store_extent e;
 
-    if (deleted == 0)
-        deleted = make_room (u, &why);
+    if (deleted == 0) {
+        deleted = rc;
+        why = no_room;
+    }
     if (!first_of (u, &e)) {
         note (u, NULL, deleted, &why);
         return deleted;

@@ -166,15 +166,18 @@ static void set_connection (struct http *h)
 {
     CURL *c = h->curl;
     curl_off_t rate = (curl_off_t)h->opt.max_rate;
+    long silence = (long)h->opt.silence_s;
+    long least = h->opt.least_rate > 0 ? (long)h->opt.least_rate : 1L;
 
     (void)lib.easy_setopt (c, CURLOPT_NOSIGNAL, 1L);
     (void)lib.easy_setopt (c, CURLOPT_PROTOCOLS_STR, "http,https");
     (void)lib.easy_setopt (c, CURLOPT_FOLLOWLOCATION, 0L);
     (void)lib.easy_setopt (c, CURLOPT_PATH_AS_IS, 1L);
     (void)lib.easy_setopt (c, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    (void)lib.easy_setopt (c, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
-    (void)lib.easy_setopt (c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    (void)lib.easy_setopt (c, CURLOPT_LOW_SPEED_TIME, (long)h->opt.silence_s);
+    (void)lib.easy_setopt (c, CURLOPT_CONNECTTIMEOUT,
+                           silence < CONNECT_S ? silence : CONNECT_S);
+    (void)lib.easy_setopt (c, CURLOPT_LOW_SPEED_LIMIT, least);
+    (void)lib.easy_setopt (c, CURLOPT_LOW_SPEED_TIME, silence);
     (void)lib.easy_setopt (c, CURLOPT_MAX_SEND_SPEED_LARGE, rate);
     (void)lib.easy_setopt (c, CURLOPT_MAX_RECV_SPEED_LARGE, rate);
     (void)lib.easy_setopt (c, CURLOPT_BUFFERSIZE, BUFFER_BYTES);

@@ -14,7 +14,9 @@
 struct http_options {
     const char *ca_file, *proxy;        // NULL: the system's, the environment's
     uint64_t max_rate;          // bytes/s; 0: no limit
-    unsigned silence_s;         // without a byte, and a connection is cut
+    unsigned silence_s;         // without a byte, and a connection is cut; at
+                                // most so long it takes to connect, or 10 s
+    uint64_t least_rate;        // bytes/s: less is silence; 0: any is none
     const atomic_bool *cancel;  // may be NULL
 };
 

@@ -95,6 +95,7 @@ int object_store_open (const struct object_options *opt,
     struct object_store *s = calloc (1, sizeof (*s));
     struct http_options h = {
         .max_rate = opt->max_rate, .cancel = opt->cancel,
+        .least_rate = opt->least_rate,
         .silence_s = opt->silence_s ? opt->silence_s : OBJECT_SILENCE_S,
     };
     int rc;

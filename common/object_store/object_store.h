@@ -64,6 +64,7 @@ struct object_options {
     unsigned tries;             // of a request; 0: OBJECT_TRIES
     unsigned silence_s;         // without a byte, and a connection is cut; 0:
                                 // OBJECT_SILENCE_S
+    uint64_t least_rate;        // bytes/s: less counts as silence; 0: any counts
     struct object_pauses pauses;
     const atomic_bool *cancel;  // may be NULL
 };

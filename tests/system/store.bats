@@ -73,7 +73,10 @@ fsck_store ()                       # [OPTION]...
 
 # bats test_tags=faults
 @test "segments go to the store when they are sealed, once" {
+    ulimit -c 4096 2>/dev/null || true
     service --store "$STORE"
+    # credentials would be in a core file
+    [ "$(awk '/Max core file size/ { print $5 }' "/proc/$service/limits")" -le 1 ]
     deliver j
     all_stored
     puts=$(counted requests.PUT)
@@ -164,6 +167,8 @@ fsck_store ()                       # [OPTION]...
         "$id/segments/00000099 has no segment here" "1 hole, 1 orphan, 1 upload"
     object rm "$id/segments/00000097"
     faults '[]'
+    fsck_store --repair --store-endpoint "http://localhost:$STORE_PORT"
+    shows "not at http://localhost:$STORE_PORT: nothing is repaired"
     fsck_store --repair --delete-orphans
     expect_status 1
     service --store "$STORE"

@@ -4,9 +4,13 @@
 #include "aggregator/ledger/ledger_check.h"
 
 #include "archive/audit.h"
+#include "common/object_store/http_script.h"
 #include "interchange/backup.h"
+#include "store/object_mark.h"
+#include "store/store_private.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 static bool fails;              // the next rename to a root
 
@@ -414,6 +418,86 @@ static int remove_places (void **state)
 #define PLACES_TEST(name) \
     cmocka_unit_test_setup_teardown (name, root_setup, remove_places)
 
+/* Segment 1, of a root with two, has a hole and is marked as let go; its size. */
+static uint64_t let_go (struct root *r)
+{
+    struct object_mark m = { .state = OBJECT_WHOLE, .url = "s3://bucket",
+                             .evicted = true };
+    char path[PATH_MAX], bytes[40001];
+    uint64_t size;
+    int fd;
+
+    memset (bytes, 'x', 40000);
+    bytes[40000] = '\0';
+    assert_int_equal (enter (r, true_item ("c", bytes), bytes), 1);
+    size = r->s->committed;
+    assert_int_equal (store_open_next (r->s, NULL), 0);
+    assert_int_equal (enter (r, true_item ("d", "next"), "next"), 1);
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_set (r->dir, 1, &m, NULL), 0);
+    store_segment_path (r->dir, 1, path);
+    fd = open (path, O_RDWR);
+    if (fallocate (fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 8192,
+                   8192) < 0)
+        skip ();
+    (void)close (fd);
+    return size;
+}
+
+/* A link to a segment whose bytes are only in a store, as a backup leaves it that
+ * could not read them, is not taken for a copy.
+ */
+static void test_link_with_holes (void **state)
+{
+    static const struct backup_how links = { .copy = false };
+    struct backup_sums sums;
+    struct places p;
+
+    begin (&p, *state);
+    (void)let_go (p.root);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal (backup_make (p.root->dir, p.back, &links, &sums,
+                                       NULL), -EREMOTEIO);
+}
+
+/* What a store gives is checked. */
+static void test_store_lies (void **state)
+{
+    static char answer[60000];
+    static const char *const answers[] = { answer };
+    char path[PATH_MAX];
+    struct http_script *script;
+    struct err err = { "" };
+    struct backup_sums sums;
+    struct places p;
+    uint64_t size;
+    FILE *file;
+    int n;
+
+    if (!object_store_is_built ())
+        skip ();
+    begin (&p, *state);
+    size = let_go (p.root);
+    assert_true (size < sizeof (answer) - 128);
+    n = snprintf (answer, 128, "HTTP/1.1 206 x\r\nContent-Length: %llu\r\n"
+                  "Connection: close\r\n\r\n", (unsigned long long)size);
+    memset (answer + n, 'y', size);
+    answer[(size_t)n + size] = '\0';
+    script = http_script_start (answers, 1);
+    (void)setenv ("AWS_ACCESS_KEY_ID", "ID", 1);
+    (void)setenv ("AWS_SECRET_ACCESS_KEY", "secret", 1);
+    (void)setenv ("no_proxy", "*", 1);
+    PRINT (path, "%s/store/place.json", p.root->dir);
+    file = fopen (path, "w");
+    (void)fprintf (file, "{\"store\": \"s3://bucket\", \"endpoint\": \"%s\"}",
+                   http_script_endpoint (script));
+    (void)fclose (file);
+    assert_int_equal (backup_make (p.root->dir, p.back, &plain, &sums, &err),
+                      -EBADMSG);
+    assert_non_null (strstr (err.text, "in the object store"));
+    http_script_end (script);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,7 +507,8 @@ int main (void)
         PLACES_TEST (test_link_becomes_copy), PLACES_TEST (test_late_root),
         PLACES_TEST (test_killed_at_end), PLACES_TEST (test_audit),
         PLACES_TEST (test_audit_denied),
-        PLACES_TEST (test_moved_dir),
+        PLACES_TEST (test_moved_dir), PLACES_TEST (test_link_with_holes),
+        PLACES_TEST (test_store_lies),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "store/segment.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #define BLOCK 4096
 #define BLOCKS 8
@@ -98,6 +99,39 @@ static void test_here (void **state)
     end (&f);
 }
 
+/* If its mark cannot be read, a hole is not taken for zeros. */
+static void test_unreadable (void **state)
+{
+    char *c = answer ('c', BLOCK), path[PATH_MAX];
+    const char *answers[] = { c };
+    struct fixture f;
+
+    begin (&f, *state, false, answers, 1);
+    PRINT (path, "%s/store/00000007", f.r->dir);
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, 2 * BLOCK), 0);
+    assert_memory_equal (f.got, f.bytes + 2 * BLOCK, BLOCK);
+    end (&f);
+    free (c);
+}
+
+/* What begins or ends in a hole is seen, too. */
+static void test_edges (void **state)
+{
+    static const char *const answers[] = { AWAY, AWAY, AWAY, AWAY };
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 4);
+    segments_ask (f.of, SEGMENTS_HERE);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, 0), 0);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK + 1, 0), -EREMOTEIO);
+    assert_int_equal (segment_read (&f.f, f.got, 2, 7 * BLOCK - 1), -EREMOTEIO);
+    assert_int_equal (segment_read (&f.f, f.got, 2, 7 * BLOCK), 0);
+    assert_int_equal (segment_read (&f.f, f.got, sizeof (f.got), 0),
+                      -EREMOTEIO);
+    end (&f);
+}
+
 static void test_far (void **state)
 {
     char *c = answer ('c', BLOCK);
@@ -163,6 +197,30 @@ static void test_away (void **state)
     end (&f);
 }
 
+/* Who hurries asks twice, and then, for a while, does not ask; an answer that is
+ * no is one.
+ */
+static void test_hurry (void **state)
+{
+    char *b = answer ('b', BLOCK);
+    const char *answers[] = { DENIED, b, AWAY, AWAY, AWAY };
+    struct err err = { "" };
+    struct fixture f;
+
+    begin (&f, *state, true, answers, 5);
+    segments_ask (f.of, SEGMENTS_HURRY);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, BLOCK), -EREMOTEIO);
+    assert_int_equal (segment_read (&f.f, f.got, BLOCK, BLOCK), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (segment_read (&f.f, f.got, BLOCK, 3 * BLOCK),
+                          -EREMOTEIO);
+    segments_why (f.of, &err);
+    assert_non_null (strstr (err.text, "asked 2 times"));
+    assert_int_equal (http_script_count (f.script), 4);
+    end (&f);
+    free (b);
+}
+
 /* What comes with another hash is asked for once more. */
 static void test_hash (void **state)
 {
@@ -191,6 +249,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_here), ROOT_TEST (test_far), ROOT_TEST (test_ahead),
         ROOT_TEST (test_away), ROOT_TEST (test_hash),
+        ROOT_TEST (test_hurry), ROOT_TEST (test_unreadable), ROOT_TEST (test_edges),
     };
 
     return object_store_is_built ()

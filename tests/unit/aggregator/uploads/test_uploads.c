@@ -53,8 +53,8 @@ static void as_there (struct fixture *f, const struct root *r, uint64_t size)
     free (bytes);
 }
 
-static void begin (struct fixture *f, struct root *r,
-                   const char *const *answers, size_t n)
+static void begin_cache (struct fixture *f, struct root *r, uint64_t size,
+                         const char *const *answers, size_t n)
 {
     struct object_options opt = { .url = "s3://bucket/pre", .tries = 1,
                                   .proxy = "" };
@@ -65,7 +65,13 @@ static void begin (struct fixture *f, struct root *r,
     (void)setenv ("AWS_EC2_METADATA_DISABLED", "true", 1);
     f->script = http_script_start (answers, n);
     opt.endpoint = http_script_endpoint (f->script);
-    assert_int_equal (uploads_start (r->dir, &opt, 0, &f->u, &err), 0);
+    assert_int_equal (uploads_start (r->dir, &opt, size, &f->u, &err), 0);
+}
+
+static void begin (struct fixture *f, struct root *r,
+                   const char *const *answers, size_t n)
+{
+    begin_cache (f, r, 0, answers, n);
 }
 
 static void end (struct fixture *f)
@@ -206,12 +212,14 @@ static void test_no_delete (void **state)
 {
     struct fixture f = { .u = NULL };
     const char *answers[] = { DENIED, DENIED, NOT_THERE, NO_KEY, FINE, f.there };
+    struct object_mark m = { .state = OBJECT_BEGUN, .url = "s3://bucket/pre" };
     struct root *r = *state;
     int64_t *gone = NULL;
     size_t n = 0;
 
     as_there (&f, r, sealed (r, "first"));
     assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
     assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
     begin (&f, r, answers, 6);
     until (&f, has_failed);
@@ -223,6 +231,67 @@ static void test_no_delete (void **state)
     assert_int_equal (object_mark_list (r->dir, true, &gone, &n, NULL), 0);
     assert_int_equal (n, 1);
     free (gone);
+}
+
+/* ... and bytes are let go here. */
+static bool is_evicted (const struct fixture *f)
+{
+    return f->now.evicted == 1;
+}
+
+static void test_no_delete_cache (void **state)
+{
+    struct object_mark m = { .state = OBJECT_BEGUN, .url = "s3://bucket/pre" };
+    struct fixture f = { .u = NULL };
+    const char *answers[] = { DENIED, f.there };
+    char bytes[40001], *etag;
+    struct root *r = *state;
+
+    memset (bytes, 'x', 40000);
+    bytes[40000] = '\0';
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    m.size = sealed (r, bytes);
+    as_there (&f, r, m.size);
+    etag = strchr (f.there, '"') + 1;
+    PRINT (m.etag, "%.32s", etag);
+    m.state = OBJECT_WHOLE;
+    assert_int_equal (object_mark_set (r->dir, 1, &m, NULL), 0);
+    begin_cache (&f, r, 1, answers, 2);
+    until (&f, is_evicted);
+    assert_non_null (strstr (http_script_request (f.script, 0), "DELETE "));
+    end (&f);
+}
+
+/* The object of another root with this id stays: nothing was written here, or
+ * something else is there now.
+ */
+static bool is_deleted_twice (const struct fixture *f)
+{
+    return f->now.deleted == 2;
+}
+
+static void test_delete_theirs (void **state)
+{
+    static const char *const answers[] = {
+        "HTTP/1.1 200 x\r\nContent-Length: 3\r\nETag: \"other\"\r\n"
+        "Connection: close\r\n\r\n",
+    };
+    struct object_mark m = { .state = OBJECT_WHOLE, .url = "s3://bucket/pre",
+                             .size = 3, .etag = "mine" };
+    struct fixture f = { .u = NULL };
+    struct root *r = *state;
+
+    assert_int_equal (object_mark_begin (r->dir, NULL), 0);
+    assert_int_equal (object_mark_set (r->dir, 8, &m, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 8, NULL), 0);
+    assert_int_equal (object_mark_condemn (r->dir, 9, NULL), 0);
+    begin (&f, r, answers, 1);
+    until (&f, is_deleted_twice);
+    assert_int_equal (http_script_count (f.script), 1);
+    assert_non_null (strstr (http_script_request (f.script, 0), "HEAD "));
+    end (&f);
 }
 
 /* Nothing that a commit may take back is offered. */
@@ -274,6 +343,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_upload), ROOT_TEST (test_conflict),
         ROOT_TEST (test_delete), ROOT_TEST (test_no_delete),
+        ROOT_TEST (test_no_delete_cache), ROOT_TEST (test_delete_theirs),
         ROOT_TEST (test_sealed), ROOT_TEST (test_age),
     };
 
