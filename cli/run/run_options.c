@@ -141,6 +141,12 @@ int run_check_options (const struct run_options *opt)
                          "directory: give the program's full path");
     if (opt->aggregator && opt->aggregators)
         return RUN_FAIL (EXIT_USAGE, "use --aggregator or --aggregators");
+    // the wrappers that it starts have another one
+    if (opt->launcher && (opt->aggregator || opt->aggregators))
+        return RUN_FAIL (EXIT_USAGE, "--launcher starts an aggregator of its "
+                         "own: to deliver to one that is running, write "
+                         "LAUNCHER rollcall run --aggregator%s",
+                         opt->aggregators ? "s" : "");
     if ((opt->aggregator || opt->aggregators) && !opt->job)
         return RUN_FAIL (EXIT_USAGE, "--aggregator%s needs --job",
                          opt->aggregators ? "s" : "");

@@ -98,6 +98,18 @@ meet='echo "$MASTER_ADDR $MASTER_PORT" >met.$RANK; exec ./writer'
     stop_service
 }
 
+# It was ignored: captures went where nobody had asked for.
+@test "--launcher: it has its own aggregator, and takes no other" {
+    run "$ROLLCALL" run --launcher "mpirun -np 2" --job j -o out \
+        --aggregator tcp://127.0.0.1:5555 -- true
+    expect_status 2
+    [[ "$output" == *"--launcher starts an aggregator of its own"* ]]
+    run "$ROLLCALL" run --launcher "mpirun -np 2" --job j -o out \
+        --aggregators tcp://127.0.0.1:5555 -- true
+    expect_status 2
+    [[ "$output" == *"rollcall run --aggregators"* ]]
+}
+
 @test "--launcher: every option is handed on, or is the front end's own" {
     local name said
 
@@ -116,7 +128,7 @@ meet='echo "$MASTER_ADDR $MASTER_PORT" >met.$RANK; exec ./writer'
         said=$(grep -cxF -- "$name" handed || true)
         case $name in
         --out | --launcher | --interface | --port | --json | --text | --help | \
-            --finish)
+            --finish | --aggregators)
             is "$name" 0 "$said" ;;
         --watch)
             is "$name" 2 "$said" ;;
