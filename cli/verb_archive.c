@@ -60,7 +60,8 @@ static const struct option_spec options[] = {
       NULL, NULL, "prune: keep the last N jobs."),
     OPTION (TEXT, "max-size", 0, struct archive_options, prune.max_size,
       "SIZE", NULL, NULL,
-      "prune: of those, remove the oldest until the others take at most SIZE."),
+      "prune: of those, remove the oldest until the others take at most SIZE: "
+      "500G; the least is 1M."),
     OPTION_NUMBER ("forget-metadata-after", 0, struct archive_options,
       prune.forget_days, "DAYS", "0", NULL, 0, 36500,
       "prune: forget command and environment of jobs without new data for so "

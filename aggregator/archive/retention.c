@@ -42,6 +42,20 @@ static int parse (enum retention_limit which, const char *text, int64_t *ret)
                                                              : INT32_MAX, ret);
 }
 
+/* What would remove all jobs is not what somebody means. */
+static int check_least (enum retention_limit which, const char *text,
+                        int64_t value, struct err *err)
+{
+    if (which == RETENTION_SIZE && value < RETENTION_SIZE_MIN)
+        return err_set (err, EINVAL, "\"%.80s\" is %lld byte%s, and would "
+                        "keep no job: the least is 1M; 500G is 500 GB", text,
+                        (long long)value, units_s ((uint64_t)value));
+    if (which != RETENTION_SIZE && value == 0)
+        return err_set (err, EINVAL, "\"%.80s\" would keep no job: rollcall "
+                        "archive rm removes jobs by name", text);
+    return 0;
+}
+
 int retention_add (struct retention_rules *r, enum retention_limit which,
                    const char *text, struct err *err)
 {
@@ -60,6 +74,8 @@ int retention_add (struct retention_rules *r, enum retention_limit which,
         return err_set (err, EINVAL, "\"%.80s\" is not %s", text,
                         which == RETENTION_SIZE ? "a size, as 500GB"
                                                 : "a number");
+    if (check_least (which, text, value, err) < 0)
+        return -EINVAL;
     if (!(rule = rule_of (r, tag, strlen (tag))))
         return err_set (err, E2BIG, "there are more than %d tags",
                         RETENTION_RULES_MAX);

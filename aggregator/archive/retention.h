@@ -17,6 +17,7 @@
 #include "store/store.h"
 
 #define RETENTION_RULES_MAX 64
+#define RETENTION_SIZE_MIN 1000000      // bytes
 
 struct retention_rule {
     char tag[FACT_TAG_MAX + 1]; // "": the other jobs
@@ -37,7 +38,8 @@ struct retention_rules {
 enum retention_limit { RETENTION_DAYS, RETENTION_LAST, RETENTION_SIZE };
 
 /* Add a limit, as a user wrote it: "N" or "TAG=N".  -EINVAL, with a sentence
- * that does not name the option; -E2BIG.
+ * that does not name the option, also for days or jobs of 0, and sizes below
+ * RETENTION_SIZE_MIN; -E2BIG.
  */
 int retention_add (struct retention_rules *r, enum retention_limit which,
                    const char *text, struct err *err);

@@ -98,7 +98,8 @@ static const struct option_spec options[] = {
       "[TAG=]N", NULL, NULL, "Keep the last N jobs, however old they are."),
     OPTION (LIST, "max-size", 0, struct aggregator_options, max_size,
       "[TAG=]SIZE", NULL, NULL,
-      "Remove the oldest jobs until the others take at most SIZE."),
+      "Remove the oldest jobs until the others take at most SIZE: 500G; the "
+      "least is 1M."),
     OPTION_NUMBER ("forget-metadata-after", 0, struct aggregator_options,
       keep.forget_days, "DAYS", "0", NULL, 0, 36500,
       "Of a service: forget command and environment of jobs without new data "

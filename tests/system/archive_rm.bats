@@ -159,20 +159,32 @@ jobs_are ()                         # NAME...
     expect_status 0
     shows "pinned, and stays: job j" "to be removed: job k" "1 of 3 jobs"
     jobs_are j k l
-    run "$ROLLCALL" archive prune --keep-last 0 --tag new
+    run "$ROLLCALL" archive prune --keep-last 1 --tag new
     expect_status 0
     shows "0 of 3 jobs"
-    run "$ROLLCALL" archive prune --keep-days 0 --tag old --apply
+    for bad in "--max-size 5" "--keep-last 0" "--keep-days 0"; do
+        # shellcheck disable=SC2086     # words
+        run "$ROLLCALL" archive prune $bad --apply
+        expect_status 2
+        # shellcheck disable=SC2086     # words
+        run "$AGGREGATOR" --root root $bad
+        expect_status 2
+    done
+    jobs_are j k l
+    "$ROLLCALL" archive tag l old
+    run "$ROLLCALL" archive prune --keep-last 1 --tag old --apply
     expect_status 0
     shows "removed job k"
+    "$ROLLCALL" archive untag l old
     jobs_are j l
+    another_job m
     run "$ROLLCALL" archive prune --max-size 1GB --json
     expect_status 0
     shows '"removed":'
     stop_service
-    service --keep-last 0 --keep-days "old=9"
-    eventually jobs_are j
-    reported () { grep -q "event=retention jobs=2 removed=1 " service.log; }
+    service --keep-last 1 --keep-days "old=9"
+    eventually jobs_are j m
+    reported () { grep -q "event=retention jobs=3 removed=1 " service.log; }
     eventually reported
     collected () { grep -q "event=collected" service.log; }
     eventually collected

@@ -37,6 +37,13 @@ static void limit (struct retention_rules *rules, enum retention_limit which,
     assert_int_equal (retention_add (rules, which, text, NULL), 0);
 }
 
+/* Less than a user may ask for. */
+static void limit_bytes (struct retention_rules *rules, int64_t bytes)
+{
+    limit (rules, RETENTION_SIZE, "1MiB");
+    rules->rules[rules->n - 1].max_bytes = bytes;
+}
+
 /* The names of those that go, newest first. */
 static void goes (struct root *r, const struct retention_rules *rules,
                   const char *want)
@@ -76,7 +83,7 @@ static void test_limits (void **state)
     limit (&both, RETENTION_LAST, "3");
     limit (&both, RETENTION_DAYS, "15");
     goes (r, &both, "d ");
-    limit (&size, RETENTION_SIZE, "9");
+    limit_bytes (&size, 9);
     goes (r, &size, "c d ");
     say_of (r, "c", FACT_PIN, "1");
     goes (r, &size, "d ");
@@ -91,7 +98,7 @@ static void test_shared (void **state)
 
     add (r, "old", 3, "same");
     add (r, "new", 1, "same");
-    limit (&size, RETENTION_SIZE, "4");
+    limit_bytes (&size, 4);
     goes (r, &size, "");
     add (r, "older", 4, "x");
     goes (r, &size, "older ");
@@ -164,10 +171,10 @@ static void test_timeless (void **state)
     goes (r, &days, "");
     limit (&last, RETENTION_LAST, "1");
     goes (r, &last, "b c d ");
-    limit (&size, RETENTION_SIZE, "9");
+    limit_bytes (&size, 9);
     goes (r, &size, "c d ");
     limit (&both, RETENTION_DAYS, "1");
-    limit (&both, RETENTION_SIZE, "9");
+    limit_bytes (&both, 9);
     goes (r, &both, "c d ");
     add (r, "imported", 90, "iiii");
     goes (r, &last, "b c d ");
@@ -209,6 +216,33 @@ static void test_wrong (void **state)
     assert_true (rules.rules[rules.n - 1].max_bytes == 1500000000);
 }
 
+/* What would remove everything is not what somebody means. */
+static void test_least (void **state)
+{
+    static const struct {
+        enum retention_limit which;
+        const char *text, *says;
+    } bad[] = {
+        { RETENTION_SIZE, "5", "\"5\" is 5 bytes, and would keep no "
+          "job: the least is 1M" },
+        { RETENTION_SIZE, "t=999999", "the least is 1M" },
+        { RETENTION_SIZE, "0", "the least is 1M" },
+        { RETENTION_DAYS, "0", "would keep no job" },
+        { RETENTION_LAST, "t=0", "rollcall archive rm" },
+    };
+    struct retention_rules rules = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        assert_int_equal (retention_add (&rules, bad[i].which, bad[i].text,
+                                         &err), -EINVAL);
+        assert_non_null (strstr (err.text, bad[i].says));
+    }
+    assert_int_equal (rules.n, 0);
+    limit (&rules, RETENTION_SIZE, "1M");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,7 +250,7 @@ int main (void)
         ROOT_TEST (test_tags),   ROOT_TEST (test_forecast),
         ROOT_TEST (test_forget), ROOT_TEST (test_large),
         ROOT_TEST (test_timeless),
-        cmocka_unit_test (test_wrong),
+        cmocka_unit_test (test_wrong), cmocka_unit_test (test_least),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

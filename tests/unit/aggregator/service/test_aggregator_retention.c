@@ -62,7 +62,13 @@ static bool has (struct service *s, const char *job)
 static void keep (struct service *s, enum retention_limit which,
                   const char *text)
 {
-    assert_int_equal (retention_add (&s->opt.keep, which, text, NULL), 0);
+    const bool none = strcmp (text, "0") == 0;  // no user may ask for that
+    struct retention_rule *rule = s->opt.keep.rules;
+
+    assert_int_equal (retention_add (&s->opt.keep, which, none ? "1" : text,
+                                     NULL), 0);
+    if (none)
+        *(which == RETENTION_DAYS ? &rule->keep_days : &rule->keep_last) = 0;
     days = 0;
 }
 
