@@ -174,9 +174,11 @@ int build_one (const struct build_options *opt,
                struct build_outcome *ret)
 {
     struct err err = { "" };
-    struct job_build *b = job_build_create (a->ledger, a->store, job, &err);
+    struct job_build *b;
     struct size_claims claims;
-    int status, said = ledger_size_claims (a->ledger, job, &claims, &err);
+    int rc = job_build_create (a->ledger, a->store, job, &b, &err), status;
+    int said = ledger_size_claims (a->ledger, job, &claims,
+                                   rc < 0 ? NULL : &err);
     int64_t open = ledger_count_open (a->ledger, job);
 
     *ret = (struct build_outcome){ .seq = ledger_newest (a->ledger, job,
@@ -188,7 +190,8 @@ int build_one (const struct build_options *opt,
                        "serves %s", (long long)open, units_s ((uint64_t)open),
                        job, units_are ((uint64_t)open), a->root);
     } else if (!b || said < 0) {
-        status = FAIL (EX_IOERR, "job %s: %s", job, err.text);
+        status = FAIL (rc == -EACCES || rc == -EPERM ? EX_NOPERM : EX_IOERR,
+                       "job %s: %s", job, err.text);
     } else if (job_build_captures (b) > 0) {
         job_build_options (b)->derive = derive;
         status = build_and_print (opt, b, &claims, job, out, brief, ret);

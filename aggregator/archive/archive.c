@@ -337,12 +337,21 @@ static int fill_from_store (void *arg, int out, struct err *err)
     return rc < 0 ? rc : thread_each (&pieces, states, n, err);
 }
 
+/* Apart from -EACCES, which is of the tree. */
+static int fill_or_deny (void *arg, int out, struct err *err)
+{
+    int rc = fill_from_store (arg, out, err);
+
+    return rc == -EACCES ? -EPERM : rc;
+}
+
 int archive_get (struct archive *a, const struct ledger_item *item,
                  const struct tree *to, const char *path, bool owner,
                  struct err *err)
 {
     int rc = open_content (a, item, err);
 
-    return rc < 0 ? rc : archive_write (to, path, &item->facts, owner,
-                                        fill_from_store, a, err);
+    if (rc < 0)
+        return rc == -EACCES ? -EPERM : rc;
+    return archive_write (to, path, &item->facts, owner, fill_or_deny, a, err);
 }

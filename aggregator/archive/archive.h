@@ -68,7 +68,8 @@ int archive_check (struct archive *a, const struct ledger_item *item,
 /* Write an item to a new file (else -EEXIST) of a tree, byte for byte, with its
  * mode and time, and with its owner if that is known and wanted (-EPERM);
  * directories above it are made, and symbolic links are not followed (-ELOOP).
- * The file appears whole, after its hash was checked, or not at all.
+ * The file appears whole, after its hash was checked, or not at all.  -EPERM also
+ * if this user may not read a segment.
  */
 int archive_get (struct archive *a, const struct ledger_item *item,
                  const struct tree *to, const char *path, bool owner,

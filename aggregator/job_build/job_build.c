@@ -92,6 +92,13 @@ static void name_host (const struct job_build *b, size_t source,
         PRINT (c->host, "%s", b->sources[source].host);
 }
 
+/* What says nothing of the stored bytes. */
+static bool is_no_damage (int rc)
+{
+    return rc == -ENOMEM || rc == -EREMOTEIO || rc == -EACCES ||
+           rc == -EPERM || rc == -EIO || rc == -EMFILE || rc == -ENFILE;
+}
+
 static int look_at (struct job_build *b, size_t i, struct err *err)
 {
     struct select_item *item = &b->items[i];
@@ -103,7 +110,7 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
     item->weight = b->sources[i].chunks.size;
     capture_init (&item->capture);
     rc = read_shipment (b, i, NULL, NULL, &item->capture, &why);
-    if (rc == -ENOMEM || rc == -EREMOTEIO)
+    if (is_no_damage (rc))
         return err_set (err, -rc, "%s", why.text);
     if (rc < 0)
         job_build_blame (b, i, &item->capture, &why);
@@ -316,17 +323,16 @@ static int look_at_job (struct job_build *b, struct ledger *ledger,
     return rc < 0 ? rc : 0;
 }
 
-struct job_build *job_build_create (struct ledger *ledger,
-                                    struct store *store, const char *job,
-                                    struct err *err)
+int job_build_create (struct ledger *ledger, struct store *store,
+                      const char *job, struct job_build **ret,
+                      struct err *err)
 {
     struct job_build *b = calloc (1, sizeof (*b));
     int rc;
 
-    if (!b) {
-        err_set (err, ENOMEM, "no memory to build");
-        return NULL;
-    }
+    *ret = NULL;
+    if (!b)
+        return err_set (err, ENOMEM, "no memory to build");
     b->store = store;
     b->ledger = ledger;
     b->how.cancel = &b->cancelled;
@@ -350,12 +356,13 @@ struct job_build *job_build_create (struct ledger *ledger,
         rc = job_build_choose_versions (b, err);
     if (rc < 0) {
         job_build_destroy (b);
-        return NULL;
+        return rc;
     }
     b->ledger = NULL;           // a build runs in another thread
     b->agreed = agreed_size (b);
     select_plan (b->items, b->n);
-    return b;
+    *ret = b;
+    return 0;
 }
 
 void job_build_destroy (struct job_build *b)

@@ -12,12 +12,14 @@
 struct job_build;
 
 /* Collect what the ledger has of the job (in the thread that owns the ledger).
- * NULL with 'err' on failure.  Shipments that cannot be read become failed
- * captures that say so.
+ * Shipments that are damaged or missing become failed captures that say so.
+ * -EACCES or -EPERM: this user may not read a segment; -EIO, -EREMOTEIO: it
+ * cannot be read now; -EMFILE, -ENFILE, -ENOMEM; or as the ledger.  Then *ret is
+ * NULL.
  */
-struct job_build *job_build_create (struct ledger *ledger,
-                                    struct store *store, const char *job,
-                                    struct err *err);
+int job_build_create (struct ledger *ledger, struct store *store,
+                      const char *job, struct job_build **ret,
+                      struct err *err);
 void job_build_destroy (struct job_build *b);   // b may be NULL
 
 size_t job_build_captures (const struct job_build *b);

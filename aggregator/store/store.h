@@ -210,8 +210,9 @@ void store_reader_destroy (struct store_reader *r);     // r may be NULL
 /* Its bytes, not checked except for what does not unpack. */
 struct byte_source store_reader_source (struct store_reader *r);
 
-/* What a failed read of these has meant: 'rc' and its sentence in 'err', or
- * -EREMOTEIO and why the object store did not give the bytes.
+/* What a failed read of these has meant: 'rc' and its sentence in 'err', or that
+ * of the segment that could not be opened; or -EREMOTEIO and why the object store
+ * did not give the bytes.
  */
 int store_reader_why (const struct store_reader *r, int rc, struct err *err);
 

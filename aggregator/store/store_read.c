@@ -103,6 +103,7 @@ struct store_reader {
     size_t loaded;              // the chunk in the buffers; SIZE_MAX: none
     const void *bytes;          // its bytes
     bool away;                  // a read has failed because of a store
+    struct err why;             // a segment could not be opened, or ""
 };
 
 int store_reader_create (const struct store *s, const struct store_content *c,
@@ -221,7 +222,7 @@ static int read_within (struct store_reader *r, size_t i, void *out, size_t n,
 {
     const struct store_chunk *chunk = store_chunk_at (r->content, i);
     const struct ledger_place *p = &chunk->place;
-    int rc = reach_chunk (r, i, NULL);
+    int rc = reach_chunk (r, i, &r->why);
 
     if (rc < 0)
         return rc;
@@ -262,12 +263,15 @@ static int read_any (const struct byte_source *from, void *out, size_t n,
 struct byte_source store_reader_source (struct store_reader *r)
 {
     r->away = false;
+    r->why.text[0] = '\0';
     return (struct byte_source){ .read = read_any, .arg = r, .fd = -1,
                                  .size = r->content->size };
 }
 
 int store_reader_why (const struct store_reader *r, int rc, struct err *err)
 {
+    if (rc < 0 && rc != -ENOENT && r->why.text[0])
+        return err_set (err, -rc, "%s", r->why.text);
     if (rc >= 0 || !r->away)
         return rc;
     segments_why (r->store->segments, err);

@@ -206,6 +206,7 @@ times_of ()                         # DIR: of raw files, and modes
     setup_users
     "$CAPTURE_MAKER" --quiet --ranks 1 --ops 2 job
     "$ROLLCALL" archive add --job j job >/dev/null
+    "$ROLLCALL" build j >/dev/null
     chown -R daemon root
     chown root root/segments/*
     chmod 600 root/segments/*
@@ -216,6 +217,15 @@ times_of ()                         # DIR: of raw files, and modes
         shows "root/segments/00000001: Permission denied"
         ! grep -q damaged <<<"$output" || fail "$output"
     done
+    cp -p root/jobs/j/cluster_analysis_output/analysis.db former.db
+    mkdir -m 0777 got
+    for what in "build j" "archive get j got/j"; do
+        # shellcheck disable=SC2086     # words
+        run as daemon "$ROLLCALL" $what
+        expect_status 77
+        shows "root/segments/00000001: Permission denied"
+    done
+    cmp former.db root/jobs/j/cluster_analysis_output/analysis.db
     chmod 700 root
     for what in jobs "show j" trend "archive ls" "archive export j j.tar"; do
         # shellcheck disable=SC2086     # words

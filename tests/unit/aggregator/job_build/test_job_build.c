@@ -5,7 +5,10 @@
 #include "job_build/job_build.h"
 #include "model/shipment.h"
 
+#include <errno.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define BYTES_MAX 65536
 
@@ -83,7 +86,7 @@ static void check_rank (struct root *r, const struct shipped list[], size_t n,
     for (size_t i = 0; i < n; i++)
         ship (r, &list[i]);
     (void)snprintf (out, sizeof (out), "%s/out", r->dir);
-    assert_non_null (b = job_build_create (r->l, r->s, "j", NULL));
+    assert_int_equal (job_build_create (r->l, r->s, "j", &b, NULL), 0);
     job_build_options (b)->wanted = 0;
     roster_init (&roster);
     assert_int_equal (job_build_run (b, out, 1, &roster, &result, NULL), 0);
@@ -185,6 +188,31 @@ static void test_two_nodes (void **state)
                                                 "(one) and edge (two)");
 }
 
+/* The captures are not to blame, and a good result is not replaced. */
+static void test_denied (void **state)
+{
+    static const struct shipped one = { "alpha", "", 1000, "a", "prof" };
+    struct root *r = *state;
+    struct job_build *b = NULL;
+    struct err err = { "" };
+    char path[PATH_MAX];
+    bool root = geteuid () == 0;
+    int rc;
+
+    ship (r, &one);
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (chmod (path, 0), 0);
+    if (root)
+        assert_int_equal (seteuid (65534), 0);
+    rc = job_build_create (r->l, r->s, "j", &b, &err);
+    if (root)
+        assert_int_equal (seteuid (0), 0);
+    assert_int_equal (rc, -EACCES);
+    assert_null (b);
+    assert_non_null (strstr (err.text, path));
+    assert_int_equal (chmod (path, 0600), 0);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +220,7 @@ int main (void)
         ROOT_TEST (test_same_host), ROOT_TEST (test_moved),
         ROOT_TEST (test_moved_by_name), ROOT_TEST (test_pod),
         ROOT_TEST (test_two_pods), ROOT_TEST (test_two_nodes),
+        ROOT_TEST (test_denied),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
