@@ -29,6 +29,18 @@ static int finish (const struct archive_remove_options *opt, struct json *doc)
     return cli_flush (opt->command, 0);
 }
 
+/* Whether this user cannot be told what would go; it is said. */
+static bool is_blind (const struct archive_remove_options *opt,
+                      const char *verb)
+{
+    if (opt->apply || !cli_needs_view (opt->root))
+        return false;
+    (void)FAIL (opt, 0, "only users who can read the root see what %s would "
+                "remove; an operator of it can have that done without a look: "
+                "archive %s --apply", verb, verb);
+    return true;
+}
+
 /* ---- rm ---- */
 
 static struct json *ask_rm (const char *job, const char *what,
@@ -131,6 +143,8 @@ int archive_rm (const struct archive_remove_options *opt, const char *job,
     struct archive a;
     int status, rc;
 
+    if (is_blind (opt, "rm"))
+        return EX_NOPERM;
     if (opt->apply && cli_needs_view (opt->root))
         return rm_asked (opt, job, w.what);
     if ((status = cli_open_archive (opt->command, opt->root, &a)) != 0)
@@ -452,6 +466,8 @@ int archive_gc (const struct archive_remove_options *opt, int64_t grace_s,
     struct gc_report r = { .segments = 0 };
     int status;
 
+    if (is_blind (opt, "gc"))
+        return EX_NOPERM;
     status = opt->apply ? run_gc (opt, &how, &r) : plan_gc (opt, &how, &r);
     if (status != 0)
         return status;

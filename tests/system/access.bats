@@ -279,9 +279,12 @@ times_of ()                         # DIR: of raw files, and modes
     expect_status 0
     run as bin "$ROLLCALL" archive rm both --apply
     expect_status 77
-    run as sys "$ROLLCALL" archive rm both
-    expect_status 77
-    shows "only for users who can read the root"
+    for what in "rm both" gc; do
+        # shellcheck disable=SC2086     # words
+        run as sys "$ROLLCALL" archive $what
+        expect_status 77
+        shows "archive ${what%% *} --apply" "without a look"
+    done
     run as sys "$ROLLCALL" archive rm both --apply
     expect_status 0
     shows "removed of job both: 2 captures"
