@@ -650,15 +650,14 @@ static int make_segments (const struct backup *b)
 
 static int make_held (struct backup *b)
 {
-    char id[ROOT_ID_SIZE];
     int lock, rc = check_dir (b->dir, b->err);
 
     if (rc < 0)
         return rc;
     if ((lock = root_lock (b->dir, false, b->err)) < 0)
         return lock;
-    if ((rc = root_need_id (b->root, id, b->err)) == 0 && (rc = mark (b)) == 0 &&
-        (rc = make_segments (b)) == 0 && (rc = check_id (b)) == 0)
+    if ((rc = mark (b)) == 0 && (rc = make_segments (b)) == 0 &&
+        (rc = check_id (b)) == 0)
         rc = read_former (b);
     rc = rc < 0 ? rc : -ENOENT;
     for (unsigned i = 0; i < BACKUP_TRIES && rc == -ENOENT; i++)
@@ -668,6 +667,18 @@ static int make_held (struct backup *b)
     (void)close (lock);
     // a segment that is missing at each try is not being collected
     return rc == -ENOMEDIUM ? -ENOENT : rc == -ENOENT ? -EBADMSG : rc;
+}
+
+/* Before anything is made for it. */
+static int check_readable (const char *root, struct err *err)
+{
+    char id[ROOT_ID_SIZE], path[PATH_MAX];
+    int rc = root_need_id (root, id, err);
+
+    if (rc == 0 && fileio_join (path, sizeof (path), root, "ledger.db") &&
+        faccessat (AT_FDCWD, path, R_OK, AT_EACCESS) < 0 && errno == EACCES)
+        return err_sys (err, EACCES, "cannot open %s", path);
+    return rc;
 }
 
 int backup_make (const char *root, const char *dir,
@@ -680,6 +691,8 @@ int backup_make (const char *root, const char *dir,
     int rc = check_roots (root, dir, err);
     struct tree t;
 
+    if (rc == 0 && (rc = check_readable (root, err)) == -ENOMEDIUM)
+        return -ENOENT;         // it is no root
     if (rc < 0 || (rc = backup_hold (dir, &t, held, err)) < 0)
         return rc;
     if ((rc = segments_create (root, &b.segments, err)) == 0)

@@ -32,7 +32,8 @@ struct backup_how {
 /* Back up the root into 'dir', which may have an earlier backup of it: only what
  * is new is copied.  An aggregator may serve the root.  -EEXIST: 'dir' has
  * something else, or the backup of another root, or is in the root; -EBUSY:
- * another process is at work there; -EBADMSG: the root is damaged; -EPERM: as
+ * another process is at work there; -EACCES: the root's id or ledger may not be
+ * read, and nothing was made; -EBADMSG: the root is damaged; -EPERM: as
  * backup_hold; -ENOSPC, -EIO: the former backup stays; -EINTR once *cancel is
  * true.
  */

@@ -285,7 +285,14 @@ spoil ()                            # RANK NAME
     grep -q '"job":"j","rank":1' "back/$(of_rank 1)/.rollcall-job"
     run "$ROLLCALL" archive verify k
     expect_status 66
+    # what is no item is told apart
     stop_service
+    mkdir aside
+    mv root/segments/* aside
+    run "$ROLLCALL" archive verify
+    expect_status 1
+    [[ $output =~ ([0-9]+)" items, " ]]
+    shows ", ${BASH_REMATCH[1]} damaged; 2 faults of segments"
 }
 
 @test "names with control characters neither break a list nor reach a terminal" {

@@ -8,6 +8,7 @@
 #include "interchange/backup.h"
 #include "store/object_mark.h"
 #include "store/store_private.h"
+#include "store/root.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -498,6 +499,33 @@ static void test_store_lies (void **state)
     http_script_end (script);
 }
 
+/* Nothing is made for a root that gives nothing. */
+static void test_denied_root (void **state)
+{
+    static const char *const names[] = { "id", "ledger.db" };
+    struct places p;
+    bool root = geteuid () == 0;
+    char path[PATH_MAX], id[ROOT_ID_SIZE];
+    int rc;
+
+    begin (&p, *state);
+    assert_int_equal (root_need_id (p.root->dir, id, NULL), 0);
+    assert_int_equal (chmod (p.dir, 0777), 0);
+    assert_int_equal (chmod (p.root->dir, 0755), 0);
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf (path, sizeof (path), "%s/%s", p.root->dir, names[i]);
+        assert_int_equal (chmod (path, 0), 0);
+        if (root)
+            assert_int_equal (seteuid (65534), 0);
+        rc = backup (&p, NULL);
+        if (root)
+            assert_int_equal (seteuid (0), 0);
+        assert_int_equal (rc, -EACCES);
+        assert_false (fileio_has (p.dir, "back"));
+        assert_int_equal (chmod (path, 0644), 0);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -506,7 +534,7 @@ int main (void)
         PLACES_TEST (test_damaged), PLACES_TEST (test_another_user),
         PLACES_TEST (test_link_becomes_copy), PLACES_TEST (test_late_root),
         PLACES_TEST (test_killed_at_end), PLACES_TEST (test_audit),
-        PLACES_TEST (test_audit_denied),
+        PLACES_TEST (test_audit_denied), PLACES_TEST (test_denied_root),
         PLACES_TEST (test_moved_dir), PLACES_TEST (test_link_with_holes),
         PLACES_TEST (test_store_lies),
     };
