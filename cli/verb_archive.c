@@ -222,7 +222,7 @@ struct verifying {
     const struct archive_options *opt;
     struct json *damaged;
     struct archive_verified sums;
-    size_t bad;
+    size_t bad, faults;         // items; what is wrong with no item
 };
 
 static int tell_damaged (void *arg, const struct ledger_item *i,
@@ -233,7 +233,8 @@ static int tell_damaged (void *arg, const struct ledger_item *i,
     char shown[UTF8_ESCAPED (sizeof (text))];
     struct json *o;
 
-    v->bad++;
+    v->bad += i != NULL;
+    v->faults += i == NULL;
     if (!v->opt->json) {
         if (i)
             PRINT (text, "job %s rank %lld %s%s%s: %s", i->job,
@@ -288,6 +289,17 @@ static long verify_items (struct verifying *v, struct archive *a,
     return rc < 0 ? rc : (long)v->sums.items;
 }
 
+/* The end of the line with the sums. */
+static void tell_faults (const struct verifying *v)
+{
+    if (v->opt->json)
+        return;
+    if (v->faults > 0)
+        (void)printf ("; %zu fault%s of segments", v->faults,
+                      units_s (v->faults));
+    (void)fputc ('\n', stdout);
+}
+
 static int verify (const struct archive_options *opt, struct archive *a,
                    const char *job)
 {
@@ -310,11 +322,12 @@ static int verify (const struct archive_options *opt, struct archive *a,
     json_add_int (doc, "bytes", (int64_t)v.sums.bytes);
     json_add_int (doc, "stored", (int64_t)v.sums.stored);
     if (!opt->json)
-        (void)printf ("%ld item%s, %llu bytes, stored in %llu, %zu damaged\n",
+        (void)printf ("%ld item%s, %llu bytes, stored in %llu, %zu damaged",
                       n, units_s ((uint64_t)n),
                       (unsigned long long)v.sums.bytes,
                       (unsigned long long)v.sums.stored, v.bad);
-    if (v.bad > 0)
+    tell_faults (&v);
+    if (v.bad + v.faults > 0)
         (void)FAIL (0, "rollcall archive add --verify DIR, with the captures "
                     "that are damaged in DIR, repairs them (with --job JOB if "
                     "rollcall jobs says that its id was given, else without); "
@@ -323,7 +336,7 @@ static int verify (const struct archive_options *opt, struct archive *a,
                     "rollcall fsck aggregator --repair %s comes first",
                     a->root);
     rc = cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
-    return rc ? rc : v.bad > 0;
+    return rc ? rc : v.bad + v.faults > 0;
 }
 
 /* ---- tags and pins ---- */
