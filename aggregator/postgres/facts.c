@@ -22,7 +22,7 @@
 
 const struct facts_table facts_tables[FACTS_TABLES] = {
     { "job", JOB_FACTS ", path", JOB_TYPES, FACTS_CATALOGUE, JOB_FACTS ", ?2",
-      "job_row WHERE id=?1", FACTS_LIST, "job_row", 0 },
+      "job_row WHERE id=?1 AND name=?3", FACTS_LIST, "job_row", 0 },
     CATALOGUE ("job_host", "host, ranks, computing_us, step_us", "tiff",
                "host", FACTS_TREND, "host"),
     CATALOGUE ("job_claim", "seq, source, who, host, world_size", "iitti",

@@ -24,7 +24,8 @@ struct facts_table {
                                 // 't' text
     enum facts_source source;
     const char *select, *from;  // SQLite; of the catalogue with the job's id as
-                                // ?1; of "job" with its result's path as ?2
+                                // ?1; of "job" with its result's path as ?2,
+                                // and its name as ?3
     enum facts_use use;
     const char *into;           // then: the table of the catalogue
     size_t keys;                // not 0: so many columns are a key, and rows

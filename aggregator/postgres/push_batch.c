@@ -178,24 +178,30 @@ static int put_each (struct copy_rows *out, const struct facts_table *t,
     return rc;
 }
 
-/* The rows of a job.  A result that cannot be read to its end fails no push. */
+/* The rows of a job.  A result that cannot be read to its end fails no push; a
+ * job that was removed after it was found to have changed has no rows.
+ */
 static int put_rows (struct copy_rows *out, const struct facts_table *t,
                      sqlite3 *db, struct push_job *j, const char *cluster,
                      struct err *err)
 {
-    const char *path = *j->path ? j->path : NULL;
+    const char *path = *j->path ? j->path : NULL, *name = j->name;
     char sql[FACTS_QUERY_MAX];
     struct err why;
     struct db_rows r;
+    int64_t before;
     int rc, failed;
 
     PRINT (sql, "SELECT %s FROM %s", t->select, t->from);
     r = t->source == FACTS_RESULT ? db_rows (db, &why, sql)
-        : t == facts_tables       ? db_rows (db, err, sql, j->id, path)
+        : t == facts_tables       ? db_rows (db, err, sql, j->id, path, name)
                                   : db_rows (db, err, sql, j->id);
+    before = out->rows;
     rc = t->keys > 0 ? put_sums (out, t, &r, j, err)
                     : put_each (out, t, &r, j, cluster, err);
     failed = db_end (&r);
+    if (t == facts_tables)
+        j->gone = out->rows == before;
     if (t->source == FACTS_RESULT) {
         j->failed = failed;
         failed = 0;
@@ -220,7 +226,7 @@ static int read_job (void *state, size_t i, struct err *err)
                   : j->failed < 0                 ? NULL
                                                   : j->result.db;
 
-    return db ? put_rows (&r->out, r->t, db, j, r->cluster, err) : 0;
+    return db && !j->gone ? put_rows (&r->out, r->t, db, j, r->cluster, err) : 0;
 }
 
 static int copy_table (struct pg *p, const struct facts_table *t,
@@ -264,6 +270,8 @@ static int note_unread (struct pg *p, const struct push_batch *b,
 
     buf_init (&ids, ARRAY_MAX);
     for (size_t i = 0; i < b->n; i++) {
+        if (b->jobs[i].gone)
+            continue;
         sums->unreadable += b->jobs[i].failed < 0;
         if (!catalogue_result_later (b->jobs[i].failed))
             continue;
@@ -294,7 +302,8 @@ int push_batch (struct pg *p, struct catalogue *c, const char *cluster,
         rc = note_unread (p, b, sums, err);
     if ((rc = push_end (p, rc, err)) < 0)
         return rc;
-    sums->jobs += (int64_t)b->n;
+    for (size_t i = 0; i < b->n; i++)
+        sums->jobs += !b->jobs[i].gone;
     sums->rows += rows;
     sums->transactions++;
     return 0;

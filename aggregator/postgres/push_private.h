@@ -13,6 +13,7 @@ struct push_job {
     int64_t there;              // its id in PostgreSQL
     char path[PATH_MAX];        // of its result, or ""
     struct catalogue_result result;
+    bool gone;                  // its row of the catalogue is
     int failed;                 // why that could not be read to its end, or 0
 };
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- a database that takes everything ---- */
 
@@ -15,6 +16,8 @@ static const char *cell;        // of the current row
 static char again[80];          // whose sums were taken back
 static unsigned commits, rollbacks;
 static int open_rc;             // of results
+static sqlite3 *catalogue;      // where others ...
+static const char *meanwhile;   // ... do this before a transaction begins
 
 int __wrap_pg_do (struct pg *p, const char *sql, struct err *err);
 int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
@@ -36,6 +39,9 @@ int __wrap_pg_do (struct pg *p, const char *sql, struct err *err)
 {
     (void)p;
     (void)err;
+    if (strcmp (sql, "BEGIN") == 0 && meanwhile)
+        assert_int_equal (sqlite3_exec (catalogue, meanwhile, NULL, NULL, NULL),
+                          SQLITE_OK);
     commits += strcmp (sql, "COMMIT") == 0;
     rollbacks += strcmp (sql, "ROLLBACK") == 0;
     return 0;
@@ -150,6 +156,37 @@ static void test_unread (void **state)
     close_catalogue (&o);
 }
 
+/* A job that is removed meanwhile leaves no rows; nor does one take its place
+ * that has its number now.
+ */
+static void test_removed (void **state)
+{
+    static const char *const ways[] = {
+        "DELETE FROM job_row", "UPDATE job_row SET name='b'",
+    };
+    struct root *r = *state;
+    struct push_sums sums;
+    struct opened o;
+    char path[PATH_MAX];
+
+    PRINT (path, "%s/catalogue.db", r->dir);
+    add_job (r, "a", 5);
+    publish_job (r, make_result (), "a");
+    owner = "id";
+    for (size_t i = 0; i < sizeof (ways) / sizeof (ways[0]); i++) {
+        o = open_catalogue (r);
+        catalogue = catalogue_db (o.c);
+        meanwhile = ways[i];
+        assert_int_equal (push (&o, "id", false, &sums), 0);
+        meanwhile = NULL;
+        assert_int_equal (sums.jobs, 0);
+        assert_int_equal (sums.rows, 0);
+        assert_int_equal (commits, 1);
+        close_catalogue (&o);
+        assert_int_equal (unlink (path), 0);
+    }
+}
+
 /* The first root has the name, until it is given to another one. */
 static void test_owner (void **state)
 {
@@ -172,7 +209,8 @@ static void test_owner (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        ROOT_TEST (test_unread), ROOT_TEST (test_owner),
+        ROOT_TEST (test_unread), ROOT_TEST (test_removed),
+        ROOT_TEST (test_owner),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
