@@ -82,43 +82,24 @@ static int read_ledger (struct push *x)
 
 /* ---- whose cluster it is ---- */
 
-struct owner {
-    const char *root_id;
-    bool known, other;
-};
-
-static int take_owner (void *arg, const struct pg_row *row)
-{
-    struct owner *o = arg;
-
-    o->known = true;
-    o->other = strcmp (pg_text (row, 0), o->root_id) != 0;
-    return 0;
-}
-
-/* Two roots of one name would overwrite each other's jobs. */
 static int bind_cluster (struct push *x)
 {
     const char *const values[] = { x->opt->cluster, x->opt->root_id };
-    struct owner o = { .root_id = x->opt->root_id };
-    static const char query[] = "SELECT root FROM cluster WHERE name=$1";
-    int rc = pg_each (x->p, query, 1, values, take_owner, &o, x->err);
+    bool known;
+    int rc = push_check_owner (x->p, x->opt, &known, x->err);
 
-    if (rc == 0 && (!o.known || (o.other && x->opt->rebind))) {
+    if (rc == -EEXIST ? !x->opt->rebind : rc < 0 || known)
+        return rc;
+    // whoever has the name ends a batch first
+    if ((rc = push_lock (x->p, x->opt->cluster, x->err)) == 0)
         rc = pg_each (x->p, x->opt->rebind
                                 ? "INSERT INTO cluster VALUES ($1, $2) ON "
                                   "CONFLICT (name) DO UPDATE SET root=$2"
                                 : "INSERT INTO cluster VALUES ($1, $2) ON "
                                   "CONFLICT DO NOTHING", 2, values, NULL, NULL,
                       x->err);
-        if (rc == 0)
-            rc = pg_each (x->p, query, 1, values, take_owner, &o, x->err);
-    }
-    return rc < 0 || !o.other
-               ? rc : err_set (x->err, EEXIST, "%s: cluster %s is another root: "
-                               "give this one a name of its own with --cluster, "
-                               "or --rebind that name to it",
-                               pg_name (x->p), x->opt->cluster);
+    rc = push_end (x->p, rc, x->err);
+    return rc < 0 ? rc : push_check_owner (x->p, x->opt, &known, x->err);
 }
 
 /* ---- what has changed ---- */
@@ -232,7 +213,7 @@ static int send_batch (struct push *x)
     int rc = 0;
 
     if (b->n > 0)
-        rc = push_batch (x->p, x->c, x->opt->cluster, b, x->sums, x->err);
+        rc = push_batch (x->p, x->c, x->opt, b, x->sums, x->err);
     for (size_t i = 0; i < b->n; i++) {
         catalogue_result_close (&b->jobs[i].result);
         if (rc == 0 && x->opt->pushed)
@@ -290,7 +271,7 @@ static int send_all (struct push *x)
 
 static int remove_some (struct push *x, struct buf *names, size_t n)
 {
-    int rc = push_begin (x->p, x->opt->cluster, x->err);
+    int rc = push_begin (x->p, x->opt, x->err);
 
     if (rc == 0)
         rc = push_remove (x->p, x->opt->cluster, names, x->err);

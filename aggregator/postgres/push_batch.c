@@ -12,9 +12,41 @@
 
 #define READERS 2               // threads that read results, and send
 
+/* ---- whose cluster it is ---- */
+
+struct owner {
+    const char *root_id;
+    bool known, other;
+};
+
+static int take_owner (void *arg, const struct pg_row *row)
+{
+    struct owner *o = arg;
+
+    o->known = true;
+    o->other = strcmp (pg_text (row, 0), o->root_id) != 0;
+    return 0;
+}
+
+/* Two roots of one name would overwrite each other's jobs. */
+int push_check_owner (struct pg *p, const struct push_options *opt,
+                      bool *known, struct err *err)
+{
+    struct owner o = { .root_id = opt->root_id };
+    int rc = pg_each (p, "SELECT root FROM cluster WHERE name=$1", 1,
+                      &opt->cluster, take_owner, &o, err);
+
+    *known = o.known;
+    return rc < 0 || !o.other
+               ? rc : err_set (err, EEXIST, "%s: cluster %s is another root: "
+                               "give this one a name of its own with --cluster, "
+                               "or --rebind that name to it", pg_name (p),
+                               opt->cluster);
+}
+
 /* ---- the transaction ---- */
 
-int push_begin (struct pg *p, const char *cluster, struct err *err)
+int push_lock (struct pg *p, const char *cluster, struct err *err)
 {
     int rc = pg_do (p, "BEGIN", err);
 
@@ -25,6 +57,14 @@ int push_begin (struct pg *p, const char *cluster, struct err *err)
         rc = pg_each (p, "SELECT pg_advisory_xact_lock(hashtextextended("
                          "'rollcall '||$1, 0))", 1, &cluster, NULL, NULL, err);
     return rc < 0 ? rc : pg_do (p, "SET LOCAL lock_timeout='10s'", err);
+}
+
+int push_begin (struct pg *p, const struct push_options *opt, struct err *err)
+{
+    bool known;
+    int rc = push_lock (p, opt->cluster, err);
+
+    return rc < 0 ? rc : push_check_owner (p, opt, &known, err);
 }
 
 int push_end (struct pg *p, int rc, struct err *err)
@@ -288,11 +328,13 @@ static int note_unread (struct pg *p, const struct push_batch *b,
     return rc;
 }
 
-int push_batch (struct pg *p, struct catalogue *c, const char *cluster,
-                struct push_batch *b, struct push_sums *sums, struct err *err)
+int push_batch (struct pg *p, struct catalogue *c,
+                const struct push_options *opt, struct push_batch *b,
+                struct push_sums *sums, struct err *err)
 {
+    const char *cluster = opt->cluster;
     int64_t rows = 0;
-    int rc = push_begin (p, cluster, err);
+    int rc = push_begin (p, opt, err);
 
     if (rc == 0)
         rc = replace_known (p, cluster, b, err);

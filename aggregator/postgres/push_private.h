@@ -22,10 +22,18 @@ struct push_batch {
     size_t n;
 };
 
-/* push_batch.c: a transaction of one who pushes jobs of a cluster, while no other
- * does; its end, with what came before: 'rc', or an error.
+/* push_batch.c: whether a root has the name of the cluster: -EEXIST, another one
+ * than this has.
  */
-int push_begin (struct pg *p, const char *cluster, struct err *err);
+int push_check_owner (struct pg *p, const struct push_options *opt,
+                      bool *known, struct err *err);
+
+/* Begin a transaction that no other one of this cluster runs beside; the same of
+ * one who pushes, whose name it still has to be; the end, with what came before:
+ * 'rc', or an error.
+ */
+int push_lock (struct pg *p, const char *cluster, struct err *err);
+int push_begin (struct pg *p, const struct push_options *opt, struct err *err);
 int push_end (struct pg *p, int rc, struct err *err);
 
 /* In it, remove jobs: an array of their names, which it ends. */
@@ -33,7 +41,8 @@ int push_remove (struct pg *p, const char *cluster, struct buf *names,
                  struct err *err);
 
 /* Replace the rows of these jobs in a transaction. */
-int push_batch (struct pg *p, struct catalogue *c, const char *cluster,
-                struct push_batch *b, struct push_sums *sums, struct err *err);
+int push_batch (struct pg *p, struct catalogue *c,
+                const struct push_options *opt, struct push_batch *b,
+                struct push_sums *sums, struct err *err);
 
 #endif

@@ -18,6 +18,7 @@ static unsigned commits, rollbacks;
 static int open_rc;             // of results
 static sqlite3 *catalogue;      // where others ...
 static const char *meanwhile;   // ... do this before a transaction begins
+static const char *next_owner;  // who has the cluster then
 
 int __wrap_pg_do (struct pg *p, const char *sql, struct err *err);
 int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
@@ -42,6 +43,8 @@ int __wrap_pg_do (struct pg *p, const char *sql, struct err *err)
     if (strcmp (sql, "BEGIN") == 0 && meanwhile)
         assert_int_equal (sqlite3_exec (catalogue, meanwhile, NULL, NULL, NULL),
                           SQLITE_OK);
+    if (strcmp (sql, "BEGIN") == 0 && next_owner)
+        owner = next_owner;
     commits += strcmp (sql, "COMMIT") == 0;
     rollbacks += strcmp (sql, "ROLLBACK") == 0;
     return 0;
@@ -187,6 +190,24 @@ static void test_removed (void **state)
     }
 }
 
+/* A root that loses its name while it pushes writes nothing more. */
+static void test_rebound (void **state)
+{
+    struct root *r = *state;
+    struct push_sums sums;
+    struct opened o;
+
+    add_job (r, "a", 5);
+    o = open_catalogue (r);
+    owner = "one";
+    next_owner = "two";
+    assert_int_equal (push (&o, "one", false, &sums), -EEXIST);
+    next_owner = NULL;
+    assert_int_equal (commits, 0);
+    assert_int_equal (rollbacks, 1);
+    close_catalogue (&o);
+}
+
 /* The first root has the name, until it is given to another one. */
 static void test_owner (void **state)
 {
@@ -210,7 +231,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_unread), ROOT_TEST (test_removed),
-        ROOT_TEST (test_owner),
+        ROOT_TEST (test_owner), ROOT_TEST (test_rebound),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
