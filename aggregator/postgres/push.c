@@ -283,14 +283,18 @@ static int remove_some (struct push *x, struct buf *names, size_t n)
 
 static int prune (struct push *x)
 {
-    struct db_rows r = db_rows (catalogue_db (x->c), x->err, "SELECT name FROM "
-                                "temp.pushed WHERE name NOT IN (SELECT name "
-                                "FROM job_row)");
+    sqlite3 *db = catalogue_db (x->c);
+    // no question about the catalogue is open while the database is waited for
+    int rc = db_exec (db, "DELETE FROM temp.pushed WHERE name IN (SELECT name "
+                          "FROM job_row)", x->err);
+    struct db_rows r;
     struct buf names;
     const char *name;
     size_t n = 0;
-    int rc;
 
+    if (rc < 0)
+        return rc;
+    r = db_rows (db, x->err, "SELECT name FROM temp.pushed");
     buf_init (&names, ARRAY_MAX);
     while (db_row (&r, name)) {
         pg_array_text (&names, name);

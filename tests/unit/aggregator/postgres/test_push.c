@@ -14,10 +14,11 @@
 static const char *owner;       // of the cluster; NULL: nobody yet
 static const char *cell;        // of the current row
 static char again[80];          // whose sums were taken back
-static unsigned commits, rollbacks;
+static unsigned commits, rollbacks, begun;
 static int open_rc;             // of results
 static sqlite3 *catalogue;      // where others ...
 static const char *meanwhile;   // ... do this before a transaction begins
+static unsigned there;          // jobs that the root lacks
 static const char *next_owner;  // who has the cluster then
 
 int __wrap_pg_do (struct pg *p, const char *sql, struct err *err);
@@ -36,6 +37,19 @@ int __real_catalogue_result_open (const struct catalogue *c, const char *job,
 int __wrap_catalogue_result_open (const struct catalogue *c, const char *job,
                                   struct catalogue_result *r);
 
+/* As another process does: 1, if it may. */
+static unsigned write_catalogue (void)
+{
+    sqlite3 *db;
+    int code;
+
+    assert_int_equal (sqlite3_open (sqlite3_db_filename (catalogue, "main"),
+                                    &db), SQLITE_OK);
+    code = sqlite3_exec (db, "BEGIN EXCLUSIVE;ROLLBACK", NULL, NULL, NULL);
+    (void)sqlite3_close (db);
+    return code == SQLITE_OK;
+}
+
 int __wrap_pg_do (struct pg *p, const char *sql, struct err *err)
 {
     (void)p;
@@ -43,6 +57,8 @@ int __wrap_pg_do (struct pg *p, const char *sql, struct err *err)
     if (strcmp (sql, "BEGIN") == 0 && meanwhile)
         assert_int_equal (sqlite3_exec (catalogue, meanwhile, NULL, NULL, NULL),
                           SQLITE_OK);
+    if (strcmp (sql, "BEGIN") == 0 && there > 0)
+        begun += write_catalogue ();
     if (strcmp (sql, "BEGIN") == 0 && next_owner)
         owner = next_owner;
     commits += strcmp (sql, "COMMIT") == 0;
@@ -64,6 +80,16 @@ int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
         return fn (arg, NULL);
     if (strstr (sql, "UPDATE job SET sum=0"))
         (void)snprintf (again, sizeof (again), "%s", values[0]);
+    if (strstr (sql, "SELECT name, sum FROM job")) {
+        static char name[24];
+
+        cell = name;
+        for (unsigned i = 0; i < there; i++) {
+            PRINT (name, "%u", i);
+            assert_int_equal (fn (arg, NULL), 0);
+        }
+        return 0;
+    }
     if (!strstr (sql, "nextval"))
         return 0;
     cell = "7";
@@ -190,6 +216,26 @@ static void test_removed (void **state)
     }
 }
 
+/* Who removes jobs may wait for the database, and nobody waits for him. */
+static void test_prune (void **state)
+{
+    const struct push_options opt = { .cluster = "here", .root_id = "id",
+                                      .prune = true };
+    struct root *r = *state;
+    struct push_sums sums;
+    struct opened o = open_catalogue (r);
+
+    owner = "id";
+    catalogue = catalogue_db (o.c);
+    there = 200;
+    begun = 0;
+    assert_int_equal (push_jobs (NULL, o.c, o.ledger, &opt, &sums, NULL), 0);
+    there = 0;
+    assert_int_equal (sums.pruned, 200);
+    assert_int_equal (begun, 4);
+    close_catalogue (&o);
+}
+
 /* A root that loses its name while it pushes writes nothing more. */
 static void test_rebound (void **state)
 {
@@ -231,7 +277,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_unread), ROOT_TEST (test_removed),
-        ROOT_TEST (test_owner), ROOT_TEST (test_rebound),
+        ROOT_TEST (test_prune), ROOT_TEST (test_owner),
+        ROOT_TEST (test_rebound),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
