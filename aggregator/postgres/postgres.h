@@ -1,8 +1,9 @@
 /* aggregator/postgres/postgres.h - a connection to PostgreSQL (the only user of libpq)
  *
  * Credentials are libpq's own: a password file, a service file, PGPASSWORD.  No
- * message of this file has a password.  -ENOTSUP: the library is not there, or
- * was not when rollcall was built.
+ * message of this file has a password, and who checks a URI or connects leaves no
+ * core file.  -ENOTSUP: the library is not there, or was not when rollcall was
+ * built.
  *
  * This folder: what is known of jobs, in PostgreSQL: pushed there, and read from
  * there as if it were the catalogue of a root.

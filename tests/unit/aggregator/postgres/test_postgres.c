@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static bool is_away;            // the library
 
@@ -122,6 +123,17 @@ static void test_secret (void **state)
     assert_non_null (strstr (err.text, "database d of 127.0.0.1"));
 }
 
+/* A password would be in a core file. */
+static void test_cores (void **state)
+{
+    struct rlimit r;
+
+    (void)state;
+    needs_library ();
+    assert_int_equal (getrlimit (RLIMIT_CORE, &r), 0);
+    assert_true (r.rlim_cur <= 1);
+}
+
 static void test_arrays (void **state)
 {
     struct buf b;
@@ -144,7 +156,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_library),
         cmocka_unit_test (test_password), cmocka_unit_test (test_option),
-        cmocka_unit_test (test_secret), cmocka_unit_test (test_arrays),
+        cmocka_unit_test (test_secret), cmocka_unit_test (test_cores),
+        cmocka_unit_test (test_arrays),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
