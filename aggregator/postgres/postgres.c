@@ -15,8 +15,10 @@
 
 #define LIBRARY "libpq.so.5"
 
+// texts of values as they are without settings of the user or of the database;
 // for a lock: a long question of another keeps one at most so long
 #define SET_UP "SET client_min_messages=error; SET timezone='UTC'; " \
+    "SET datestyle='ISO, YMD'; SET extra_float_digits=1; " \
     "SET search_path=rollcall, pg_catalog; SET lock_timeout='10s'"
 
 struct pg {

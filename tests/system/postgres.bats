@@ -154,6 +154,15 @@ all_rows ()
         value->>'what', value->>'jobs' FROM json_each(readfile('json'),
         '\$.slow_again')")" "$(ask "SELECT kind, what, jobs FROM
         rollcall.slow_again()")"
+    # whatever is set for the user or the database
+    ask "ALTER ROLE rollcall SET extra_float_digits=-14;
+         ALTER ROLE rollcall SET datestyle='Postgres, DMY'" >/dev/null
+    same '"job": "four"' jobs_json
+    ask "UPDATE rollcall.job SET sum=0" >/dev/null
+    pushed_all 4
+    is "rows of a job" 1 "$(ask "SELECT count(DISTINCT job) FROM rollcall.roster WHERE
+        job IN (SELECT id FROM rollcall.job WHERE name='four') OR
+        job NOT IN (SELECT id FROM rollcall.job)")"
     "$ROLLCALL" trend --html a.html >/dev/null
     "$ROLLCALL" trend --html b.html --postgres "$PG" >/dev/null
     cmp a.html b.html
