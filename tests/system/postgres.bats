@@ -254,7 +254,14 @@ all_rows ()
     expect_status 66
 }
 
+someone_reads ()
+{
+    [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE wait_event='PgSleep'")" = 1 ]
+}
+
 @test "a database that is away, or another, or changed by hand" {
+    local reader
+
     push --all
     expect_status 66
     job one 0
@@ -266,6 +273,16 @@ all_rows ()
     expect_status 66
     shows "there is no job nothing in this root: rollcall jobs lists"
     pushed_all 1
+    # in another month, while somebody reads
+    psql -X -q -c "SELECT count(*) FROM rollcall.roster; SELECT pg_sleep(600)" \
+        >/dev/null 2>&1 3>&- &
+    reader=$!
+    eventually someone_reads
+    job two 60
+    pushed_all 1
+    ask "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE
+        wait_event='PgSleep'" >/dev/null
+    wait "$reader" || true
     # older: a table of the version before
     ask "DELETE FROM rollcall.schema_version WHERE version=2;
          DROP VIEW rollcall.jobs CASCADE; DROP FUNCTION rollcall.trend;

@@ -124,8 +124,10 @@ BEGIN
         END IF;
         part := parent||to_char(first, '_YYYYMM');
         IF to_regclass(format('rollcall.%I', part)) IS NULL THEN
-            EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES FROM (%L) TO (%L)',
-                part, parent, first, first+interval '1 month');
+            -- so it waits for nobody who reads or pushes
+            EXECUTE format('CREATE TABLE %I (LIKE %I)', part, parent);
+            EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                parent, part, first, first+interval '1 month');
         END IF;
     END LOOP;
 END $make_month$;
