@@ -60,7 +60,7 @@ void copy_rows_int (struct copy_rows *c, int64_t v)
 
 void copy_rows_time (struct copy_rows *c, int64_t ns)
 {
-    copy_rows_int (c, ns / 1000 - EPOCH_US);
+    copy_rows_int (c, ns / 1000 - (ns % 1000 < 0) - EPOCH_US);
 }
 
 void copy_rows_real (struct copy_rows *c, double v)

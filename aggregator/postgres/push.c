@@ -197,7 +197,8 @@ static int make_months (struct push *x)
 {
     struct db_rows r = db_rows (catalogue_db (x->c), x->err, "SELECT DISTINCT "
                                 "strftime('%Y-%m-01 00:00:00Z', "
-                                "at_ns/1000000000, 'unixepoch') FROM temp.todo");
+                                "at_ns/1000000000-(at_ns%1000000000<0), "
+                                "'unixepoch') FROM temp.todo");
     const char *month;
 
     while (db_row (&r, month))

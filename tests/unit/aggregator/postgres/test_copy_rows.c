@@ -89,8 +89,9 @@ static void is_sent (const char *rows, size_t size)
 static void test_fields (void **state)
 {
     static const char row[] =
-        "\0\6" "\0\0\0\10" "\0\0\0\0\0\0\1\2"
+        "\0\7" "\0\0\0\10" "\0\0\0\0\0\0\1\2"
         "\0\0\0\10" "\377\374\242\376\304\310\40\1"    // before 2000
+        "\0\0\0\10" "\377\374\242\376\304\310\37\377"
         "\0\0\0\10" "\300\10\0\0\0\0\0\0"
         "\377\377\377\377"
         "\0\0\0\2" "ab"
@@ -99,9 +100,10 @@ static void test_fields (void **state)
 
     (void)state;
     start (&c);
-    copy_rows_new (&c, 6);
+    copy_rows_new (&c, 7);
     copy_rows_int (&c, 258);
     copy_rows_time (&c, 1000);
+    copy_rows_time (&c, -1);            // of the year before 1970
     copy_rows_real (&c, -3.0);
     copy_rows_null (&c);
     copy_rows_text (&c, "ab\0c", 4);    // PostgreSQL has no NULs in texts

@@ -131,6 +131,10 @@ static void test_cores (void **state)
     (void)state;
     needs_library ();
     assert_int_equal (getrlimit (RLIMIT_CORE, &r), 0);
+    r.rlim_cur = r.rlim_max;
+    assert_int_equal (setrlimit (RLIMIT_CORE, &r), 0);
+    assert_int_equal (pg_check ("postgresql://me:pw@h/d", NULL, NULL), 0);
+    assert_int_equal (getrlimit (RLIMIT_CORE, &r), 0);
     assert_true (r.rlim_cur <= 1);
 }
 

@@ -14,6 +14,7 @@
 static const char *owner;       // of the cluster; NULL: nobody yet
 static const char *cell;        // of the current row
 static char again[80];          // whose sums were taken back
+static char month[40];          // the last that was made
 static unsigned commits, rollbacks, begun;
 static int open_rc;             // of results
 static sqlite3 *catalogue;      // where others ...
@@ -78,6 +79,8 @@ int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
         owner = values[1];
     if (strstr (sql, "FROM cluster") && (cell = owner))
         return fn (arg, NULL);
+    if (strstr (sql, "make_month"))
+        PRINT (month, "%s", values[0]);
     if (strstr (sql, "UPDATE job SET sum=0"))
         (void)snprintf (again, sizeof (again), "%s", values[0]);
     if (strstr (sql, "SELECT name, sum FROM job")) {
@@ -236,6 +239,21 @@ static void test_prune (void **state)
     close_catalogue (&o);
 }
 
+/* The month of a time is that of the row, which is rounded down. */
+static void test_month (void **state)
+{
+    struct root *r = *state;
+    struct push_sums sums;
+    struct opened o;
+
+    add_job (r, "a", -1);
+    o = open_catalogue (r);
+    owner = "id";
+    assert_int_equal (push (&o, "id", false, &sums), 0);
+    assert_string_equal (month, "1969-12-01 00:00:00Z");
+    close_catalogue (&o);
+}
+
 /* A root that loses its name while it pushes writes nothing more. */
 static void test_rebound (void **state)
 {
@@ -278,7 +296,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_unread), ROOT_TEST (test_removed),
         ROOT_TEST (test_prune), ROOT_TEST (test_owner),
-        ROOT_TEST (test_rebound),
+        ROOT_TEST (test_month), ROOT_TEST (test_rebound),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
