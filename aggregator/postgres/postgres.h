@@ -36,8 +36,9 @@ int pg_check (const char *uri, bool *has_password, struct err *err);
 #define PG_CLUSTER_VARIABLE "ROLLCALL_CLUSTER"
 int pg_check_option (const char *uri, const char *cluster, struct err *err);
 
-/* Connect, with times in UTC, all digits of numbers, and texts in UTF-8.  -EAGAIN: it is away; -EACCES:
- * it wants another user or password; -EINVAL, -ENOTSUP, -ENOMEM.
+/* Connect, with times in UTC, all digits of numbers, and texts in UTF-8.
+ * -EAGAIN: it is away; -EACCES: it wants another user or password; -EINVAL,
+ * -ENOTSUP, -ENOMEM.
  */
 int pg_open (const char *uri, struct pg **ret, struct err *err);
 void pg_close (struct pg *p);           // p may be NULL
