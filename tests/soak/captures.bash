@@ -87,8 +87,9 @@ make_bad ()
     for ((i = 0; i < $1; i++)); do
         form=${FORMS[i % ${#FORMS[@]}]}
         rm -rf one
-        "$MAKER" --quiet --ranks $(($1 + 2)) --ops 2 --steps 1 --form "$form" \
-            --only-rank $((i + 2)) one || return
+        # of the healthy ones' age: a year between captures is another job
+        "$MAKER" --quiet --ranks $(($1 + 2)) --ops 2 --steps 1 --age 2026 \
+            --form "$form" --only-rank $((i + 2)) one || return
         entry=$(echo one/*)
         damage "$entry" || complain "$entry cannot be damaged" || return
         echo "$form $DONE ${entry##*/}" >>bad.txt
