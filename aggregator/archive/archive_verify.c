@@ -20,6 +20,7 @@ struct verifying {
     struct store_content chunk; // the one that 'in' reads
     int64_t segment;            // that is read now
     uint64_t at;                // up to where it was read
+    bool told;                  // that it cannot be read
     struct map damaged;
     archive_damaged_fn *fn;
     void *arg;
@@ -90,7 +91,10 @@ static int check_between (struct verifying *v, uint64_t to)
 
     if (rc < 0 && !is_damage (rc))
         return err_set (v->err, -rc, "%s", why.text);
-    return rc < 0 ? v->fn (v->arg, NULL, &why) : 0;
+    if (rc >= 0 || v->told)     // once, however its contents came
+        return 0;
+    v->told = true;
+    return v->fn (v->arg, NULL, &why);
 }
 
 /* A list, also whether its chunks are in the ledger. */
@@ -139,6 +143,7 @@ static int check_segments (struct verifying *v)
 
     do {
         v->at = 0;
+        v->told = false;
         rc = ledger_begin_read (l, v->err);
         if (rc == 0)
             rc = ledger_next_segment (l, &v->segment, &end, v->err);

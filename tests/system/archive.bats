@@ -292,7 +292,7 @@ spoil ()                            # RANK NAME
     run "$ROLLCALL" archive verify
     expect_status 1
     [[ $output =~ ([0-9]+)" items, " ]]
-    shows ", ${BASH_REMATCH[1]} damaged; 2 faults of segments"
+    shows ", ${BASH_REMATCH[1]} damaged; 1 fault of segments"
 }
 
 @test "names with control characters neither break a list nor reach a terminal" {
