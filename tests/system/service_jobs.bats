@@ -81,9 +81,15 @@ delivered_whole ()
     both_are_whole
 }
 
+# Both are built before all of their captures have come, too.
+whole_jobs_are ()                   # N
+{
+    jobs_are "$1" && [ "$(grep -c ' built: 4 of 4 present$' <<<"$output")" = "$1" ]
+}
+
 both_are_whole ()
 {
-    eventually jobs_are 2
+    eventually whole_jobs_are 2
     is_whole a
     is_whole b
     [ "$(job_of a)" != "$(job_of b)" ]
