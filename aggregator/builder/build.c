@@ -9,7 +9,6 @@
 #include "builder/build_private.h"
 
 #include "base/clock.h"
-#include "base/thread.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "builder/conflicts.h"
@@ -24,20 +23,13 @@
 #include "waits/wait.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define PROGRESS_NS (200 * NS_PER_MS)
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
-#define COPY_SHARE 4            // reading takes so many times as long
-#define HEAP_KEPT (4 << 20)     // free bytes kept at a heap's end, per thread
-#define RANGES_LEFT 4           // of each thread, while ranges are given out
-#define HEAP_CHUNK_MAX (1 << 20)        // bytes; larger blocks are mapped
 
 /* Also a progress handler: a nonzero result ends the statement. */
 static int is_cancelled (void *arg)
@@ -51,335 +43,6 @@ bool build_is_cancelled (const struct builder *b)
 {
     return atomic_load (&b->cancel) || atomic_load (b->job->cancel);
 }
-
-/* ---- threads ---- */
-
-static int drop_rows (void *arg, const struct batch *b, struct err *err)
-{
-    (void)b;
-    return is_cancelled (arg) ? err_set (err, EINTR, "interrupted") : 0;
-}
-
-static int drop_table (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
-/* Rows that are kept are copied for all captures up to the next one whose rows
- * are read.
- */
-static int keep_item (struct worker *w, size_t i)
-{
-    const struct select_item *items = w->b->job->items, *last = &items[i];
-    int rc = 0;
-
-    part_note_rows (w->part, items[i].kept->rows);
-    if (i < w->copied)
-        return 0;
-    for (w->copied = i + 1;
-         w->copied < w->end && (items[w->copied].kept || items[w->copied].skip);
-         w->copied++)
-        last = items[w->copied].kept ? &items[w->copied] : last;
-    if (!w->reader)
-        rc = former_reader_create (w->b->former, items[i].first_row,
-                                   &w->reader, &w->err);
-    return rc < 0 ? rc
-                  : former_copy (w->reader, w->part, last->first_row +
-                                     (int64_t)last->rows_max - 1, &w->err);
-}
-
-static int feed_item (struct worker *w, size_t i)
-{
-    const struct build_job *job = w->b->job;
-    struct select_item *item = &job->items[i];
-    const struct row_sink none = { drop_rows, drop_table, w->b };
-    const struct part_group *used = NULL;
-    struct capture fresh;
-    size_t nused = 0;
-    int rc;
-
-    capture_init (&fresh);
-    if (w->part)
-        part_begin_capture (w->part, item);
-    rc = job->feed (job->feed_arg, item->source,
-                    item->kept ? NULL : w->part ? part_sink (w->part) : &none,
-                    &fresh, &w->err);
-    if (rc == 0 && item->kept)
-        rc = keep_item (w, i);
-    if (rc < 0) {
-        capture_fini (&fresh);
-        return rc;
-    }
-    if (w->part && (rc = part_end_capture (w->part, &w->err)) < 0) {
-        capture_fini (&fresh);
-        return rc;
-    }
-    if (w->part) {
-        used = part_groups (w->part, &nused);
-        part_span (w->part, &w->b->spans[i]);
-    }
-    return build_took (w->b, i, &fresh, used, nused, &w->err);
-}
-
-int build_took (struct builder *b, size_t i, struct capture *c,
-                const struct part_group *used, size_t nused, struct err *err)
-{
-    struct select_item *item = &b->job->items[i];
-    int rc;
-
-    select_take (item, c);
-    free (item->groups.list);
-    (void)pthread_mutex_lock (&b->lock);
-    rc = groups_add (b->groups, &item->capture, item->rank, used, nused,
-                     &item->groups, err);
-    (void)pthread_mutex_unlock (&b->lock);
-    return rc;
-}
-
-bool build_next_range (struct builder *b, size_t *first, size_t *end)
-{
-    const struct select_item *items = b->job->items;
-    uint64_t share, sum = 0;
-
-    (void)pthread_mutex_lock (&b->lock);
-    share = b->left / (RANGES_LEFT * b->readers);
-    *first = b->next;
-    while (b->next < b->job->nitems && (b->next == *first || sum < share))
-        sum += items[b->next++].weight + 1;
-    b->left -= sum;
-    *end = b->next;
-    (void)pthread_mutex_unlock (&b->lock);
-    return *first < *end;
-}
-
-static void read_range (struct worker *w)
-{
-    struct builder *b = w->b;
-
-    for (size_t i = w->first; i < w->end && w->rc == 0; i++) {
-        if (is_cancelled (b))
-            w->rc = err_set (&w->err, EINTR, "interrupted");
-        else if (!b->job->items[i].skip)
-            w->rc = feed_item (w, i);
-        atomic_fetch_add (&b->captures, 1);
-        atomic_fetch_add (&b->bytes, b->job->items[i].weight);
-    }
-}
-
-/* Read ranges while there are any; rows of others lie between them. */
-static void read_ranges (struct worker *w)
-{
-    while (w->rc == 0 && build_next_range (w->b, &w->first, &w->end)) {
-        if (w->part)
-            w->rc = part_gap (w->part, &w->err);
-        if (w->rc == 0)
-            read_range (w);
-    }
-}
-
-static void *build_work (void *arg)
-{
-    struct worker *w = arg;
-    struct builder *b = w->b;
-
-    if (b->lead)
-        read_ranges (w);
-    else
-        read_range (w);
-    if (w->rc == 0 && w->part)
-        w->rc = part_close (w->part, &w->err);
-    if (w->rc < 0)
-        atomic_store (&b->cancel, true);
-    (void)pthread_mutex_lock (&b->lock);
-    b->running--;
-    (void)pthread_cond_signal (&b->ended);
-    (void)pthread_mutex_unlock (&b->lock);
-    return NULL;
-}
-
-static uint64_t work_of (const struct select_item *item)
-{
-    return (item->kept ? item->weight / COPY_SHARE : item->weight) + 1;
-}
-
-static uint64_t total_work (const struct builder *b)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < b->job->nitems; i++)
-        sum += work_of (&b->job->items[i]);
-    return sum;
-}
-
-/* Split the captures into contiguous ranges of about equal work. */
-static void share_out (struct builder *b)
-{
-    const struct build_job *job = b->job;
-    uint64_t all = total_work (b), sum = 0;
-    size_t i = 0;
-
-    for (unsigned t = 0; t < b->nworkers; t++) {
-        struct worker *w = &b->workers[t];
-
-        w->b = b;
-        w->first = i;
-        while (i < b->job->nitems &&
-               (t + 1 == b->nworkers || sum * b->nworkers < all * (t + 1)))
-            sum += work_of (&job->items[i++]);
-        w->end = i;
-    }
-}
-
-static int create_file (struct builder *b, struct err *err)
-{
-    int rc = publish_temp (b->out, BUILD_DB_NAME, 0, b->path, err);
-
-    b->spans = calloc (b->job->nitems + 1, sizeof (*b->spans));
-    if (rc == 0 && !b->spans)
-        rc = err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
-    return rc < 0 ? rc : row_file_create (b->path, &b->file, err);
-}
-
-/* With members, processes of a host share its threads. */
-static int create_file_and_lead (struct builder *b, struct err *err)
-{
-    int rc = b->out ? create_file (b, err) : 0;
-
-    if (rc < 0 || !b->job->remote)
-        return rc;
-    b->next = 0;
-    b->left = total_work (b);
-    return lead_begin (b, err);
-}
-
-static int start_workers (struct builder *b, struct err *err)
-{
-    int rc = 0;
-
-    for (unsigned t = 0; t < b->nworkers && rc == 0 && b->out; t++)
-        rc = part_create (b->file, &b->cancel, &b->workers[t].part, err);
-    for (unsigned t = 0; t < b->nworkers && rc == 0; t++) {
-        struct worker *w = &b->workers[t];
-
-        (void)pthread_mutex_lock (&b->lock);
-        b->running++;
-        (void)pthread_mutex_unlock (&b->lock);
-        rc = thread_start (&w->thread, build_work, w);
-        w->started = rc == 0;
-        if (rc < 0) {
-            (void)pthread_mutex_lock (&b->lock);
-            b->running--;
-            (void)pthread_mutex_unlock (&b->lock);
-            rc = err_sys (err, -rc, "cannot start a thread");
-        }
-    }
-    return rc;
-}
-
-/* 'phase': as in struct build_progress. */
-static void report_progress (struct builder *b, const char *phase)
-{
-    struct build_progress p = {
-        .phase = phase,
-        .captures = atomic_load (&b->captures),
-        .captures_all = b->job->nitems,
-        .bytes = atomic_load (&b->bytes),
-    };
-
-    for (size_t i = 0; i < b->job->nitems; i++)
-        p.bytes_all += b->job->items[i].weight;
-    if (b->job->progress)
-        b->job->progress (b->job->progress_arg, &p);
-}
-
-static void wait_workers (struct builder *b)
-{
-    (void)pthread_mutex_lock (&b->lock);
-    while (b->running > 0) {
-        int64_t until = clock_mono_ns () + PROGRESS_NS;
-        struct timespec ts = { .tv_sec = until / NS_PER_S,
-                               .tv_nsec = until % NS_PER_S };
-
-        (void)pthread_cond_timedwait (&b->ended, &b->lock, &ts);
-        (void)pthread_mutex_unlock (&b->lock);
-        report_progress (b, NULL);
-        if (atomic_load (b->job->cancel))
-            atomic_store (&b->cancel, true);
-        (void)pthread_mutex_lock (&b->lock);
-    }
-    (void)pthread_mutex_unlock (&b->lock);
-}
-
-/* The same with members: answer them meanwhile, until they are done. */
-static int wait_members (struct builder *b, struct err *err)
-{
-    int64_t told = 0;
-    unsigned idle = 0;
-    bool running = true;
-    int rc = 0;
-
-    while (rc == 0 && (running || !lead_is_over (b))) {
-        rc = lead_serve (b, &idle, err);
-        if (clock_mono_ns () - told > PROGRESS_NS) {
-            report_progress (b, NULL);
-            told = clock_mono_ns ();
-        }
-        if (atomic_load (b->job->cancel))
-            rc = err_set (err, EINTR, "interrupted");
-        (void)pthread_mutex_lock (&b->lock);
-        running = b->running > 0;
-        (void)pthread_mutex_unlock (&b->lock);
-    }
-    if (rc < 0)
-        atomic_store (&b->cancel, true);
-    return rc;
-}
-
-static void join_workers (struct builder *b)
-{
-    for (unsigned t = 0; t < b->nworkers; t++) {
-        if (b->workers[t].started)
-            (void)pthread_join (b->workers[t].thread, NULL);
-    }
-}
-
-/* The first failure that is not just a consequence of another one. */
-static int worker_error (struct builder *b, struct err *err)
-{
-    int rc = 0;
-
-    for (unsigned t = 0; t < b->nworkers; t++) {
-        const struct worker *w = &b->workers[t];
-
-        if (w->rc < 0 && (rc == 0 || rc == -EINTR)) {
-            rc = w->rc;
-            if (err)
-                *err = w->err;
-        }
-    }
-    return rc;
-}
-
-/* The same with members; ends their pass. */
-static int first_error (struct builder *b, int rc, struct err *err)
-{
-    struct err why = { "" };
-    int of_members = lead_finish (b, &why);
-
-    if (rc < 0)
-        return rc;
-    rc = worker_error (b, err);
-    if (of_members == 0 || (rc < 0 && of_members == -EINTR) ||
-        (rc < 0 && rc != -EINTR))
-        return rc;
-    *err = why;
-    return of_members;
-}
-
-/* ---- the database ---- */
 
 static int open_result (struct builder *b, struct err *err)
 {
@@ -527,7 +190,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
                        "user_version=%d;BEGIN", PUBLISH_APPLICATION_ID,
                        TABLES_SCHEMA_VERSION);
 
-    report_progress (b, "checking which ranks are present");
+    build_report (b, "checking which ranks are present");
     if (rc == 0)
         rc = tables_create (db, err);
     if (rc == 0)
@@ -557,18 +220,18 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = tables_write_job (db, &about, job->roster, err);
     if (rc == 0)
         rc = rollup_links (db, err);
-    report_progress (b, "computing who waited for whom");
+    build_report (b, "computing who waited for whom");
     if (rc == 0)
         rc = wait_derive (db, job->items, job->nitems, temp, b->threads,
                           job->cancel, err);
-    report_progress (b, "making indexes");
+    build_report (b, "making indexes");
     if (rc == 0)
         rc = tables_index (db, err);
-    report_progress (b, "summing up");
+    build_report (b, "summing up");
     if (rc == 0)
         rc = rollup_derive (db, job->derive ? job->derive->topology : NULL,
                             err);
-    report_progress (b, "computing findings");
+    build_report (b, "computing findings");
     if (rc == 0)
         rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
                               b->threads, job->cancel, err);
@@ -642,11 +305,11 @@ static int build_finish (struct builder *b, struct build_result *ret,
     if (ret->rows == 0 && b->job->steps && any_read (b))
         return err_set (err, ENODATA, "no capture has any of the steps %s",
                         b->job->steps);
-    report_progress (b, "joining the rows of the threads");
+    build_report (b, "joining the rows of the threads");
     if ((rc = join_rows (b, err)) < 0 || (rc = write_rest (b, b->db, err)) < 0)
         return rc;
     close_result (b);           // its lock was exclusive
-    report_progress (b, "checking the file");
+    build_report (b, "checking the file");
     if ((rc = publish_check_db (b->path, b->threads,
                                 b->job->state ? &b->sums : NULL, err)) < 0)
         return rc;
@@ -663,7 +326,7 @@ static int build_finish (struct builder *b, struct build_result *ret,
                         b->out->dir.path);
     if ((rc = publish_path (b->out, BUILD_DB_NAME, old, err)) < 0)
         return rc;
-    report_progress (b, "writing it to disk");
+    build_report (b, "writing it to disk");
     // a COMMAND that did not start must not replace an earlier result
     b->out->keep = ret->rows == 0 && publish_has_rows (old);
     rc = publish_finish (b->out, b->path, BUILD_DB_NAME, publish_is_our_db,
@@ -684,35 +347,6 @@ static int init_sync (struct builder *b)
     (void)pthread_condattr_destroy (&attr);
     b->groups = groups_create ();
     return b->groups ? 0 : -ENOMEM;
-}
-
-void build_keep_heap (void)
-{
-    (void)mallopt (M_TRIM_THRESHOLD, HEAP_KEPT);
-    (void)mallopt (M_MMAP_THRESHOLD, HEAP_CHUNK_MAX);
-}
-
-/* Read every capture once, which fills the parts. */
-static int read_captures (struct builder *b, struct err *err)
-{
-    int rc;
-
-    b->threads = b->job->threads;
-    if (b->threads > b->job->nitems)
-        b->threads = b->job->nitems ? (unsigned)b->job->nitems : 1;
-    b->nworkers = b->threads;
-    share_out (b);
-    rc = create_file_and_lead (b, err);
-    if (rc == 0)
-        rc = start_workers (b, err);
-    if (rc == 0 && b->lead)
-        rc = wait_members (b, err);
-    if (rc < 0)
-        atomic_store (&b->cancel, true);
-    wait_workers (b);
-    report_progress (b, NULL);  // count the last captures, too
-    join_workers (b);
-    return first_error (b, rc, err);
 }
 
 static void drop_parts (struct builder *b)
@@ -770,7 +404,7 @@ static int read_again (struct builder *b, struct err *err)
     if (!(b->groups = groups_create ()))
         return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
     select_sort (b->job->items, b->job->nitems);
-    return read_captures (b, err);
+    return build_read (b, err);
 }
 
 /* If the former result is damaged, or if the captures show that some belong to
@@ -779,7 +413,7 @@ static int read_again (struct builder *b, struct err *err)
 static int read_job (struct builder *b, struct err *err)
 {
     const struct build_job *job = b->job;
-    int rc = read_captures (b, err);
+    int rc = build_read (b, err);
     bool again = false;
 
     if (rc < 0 && rc != -EINTR && b->former)
@@ -861,7 +495,7 @@ int build_look (const struct build_job *job, struct err *err)
 
     if (!b)
         return -ENOMEM;
-    rc = read_captures (b, err);
+    rc = build_read (b, err);
     if (rc == 0)
         rc = job->decide (job->decide_arg, job->items, job->nitems, err);
     destroy (b);

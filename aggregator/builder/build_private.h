@@ -58,6 +58,16 @@ struct builder {
 /* Whether a worker failed or the caller cancelled. */
 bool build_is_cancelled (const struct builder *b);
 
+/* ---- build_threads.c ---- */
+
+/* Read every capture once, which fills the parts, if there is to be a result;
+ * the caller destroys these.
+ */
+int build_read (struct builder *b, struct err *err);
+
+/* Tell how far it is.  'phase': as in struct build_progress. */
+void build_report (struct builder *b, const char *phase);
+
 /* Take over what was read of an item, and what its ops used: any thread. */
 int build_took (struct builder *b, size_t item, struct capture *c,
                 const struct part_group *used, size_t nused, struct err *err);
