@@ -1,12 +1,9 @@
 /* tests/unit/aggregator/fsck/test_check_flips.c - a bit that is wrong anywhere
  * in a root is found, and mended */
 #include "aggregator/fsck/fsck_check.h"
+#include "rounds.h"
 
-#ifdef __SANITIZE_ADDRESS__
-#define STEP 21                 // what is found is the same there, and slow
-#else
-#define STEP 1
-#endif
+#define STEP ROUNDS (1, 21, 21) // bytes
 #define REPAIR 7                // repairs: they take some syncs of the disk
 
 /* Every byte of a segment: found; and at most the item that it belongs to is

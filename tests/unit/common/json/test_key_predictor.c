@@ -84,11 +84,11 @@ static void check_alike (const char *doc)
     memcpy (text, doc, n);
     buf_init (&want, 1u << 20);
     buf_init (&out, 1u << 20);
-    for (size_t i = 0; i < CHUNKS; i++) {
-        for (size_t left = 0; left <= n + 2; left++) {
-            size_t prefix = left ? SCAN_BUFFER - left : 0;
+    for (size_t left = 0; left <= n + 2; left++) {
+        size_t prefix = left ? SCAN_BUFFER - left : 0;
 
-            dump_objects (source (text, size, prefix, chunks[i]), NULL, &want);
+        dump_objects (source (text, size, prefix, SCAN_BUFFER), NULL, &want);
+        for (size_t i = 0; i < CHUNKS; i++) {
             dump_objects (source (text, size, prefix, chunks[i]), &h, &out);
             if (strcmp (buf_text (&out), buf_text (&want)) != 0)
                 fail_msg ("%.60s: %zu bytes in the buffer, reads of %zu: "

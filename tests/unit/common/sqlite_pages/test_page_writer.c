@@ -1,6 +1,7 @@
 /* tests/unit/common/sqlite_pages/test_page_writer.c - writers, rows taken back */
 #include "common/sqlite_pages/pages_check.h"
 
+#include "rounds.h"
 #include "sqlite_pages/page_scan.h"
 
 #include <errno.h>
@@ -75,7 +76,7 @@ static void test_threads (void **state)
 static void test_abandon (void **state)
 {
     (void)state;
-    for (unsigned run = 0; run < 16; run++) {
+    for (unsigned run = 0; run < ROUNDS (16, 16, 3); run++) {
         struct page_file *f;
         struct page_writer *w;
         struct err err = { "" };
@@ -238,7 +239,7 @@ static unsigned copy_rows (const struct pages *from, struct page_writer *w,
 static void test_copies (void **state)
 {
     (void)state;
-    for (unsigned size = 512; size <= 65536; size *= 2) {
+    for (unsigned size = 512; size <= 65536; size *= ROUNDS (2, 2, 64)) {
         struct page_sums sums;
         struct page_writer *w;
         struct page_file *f;

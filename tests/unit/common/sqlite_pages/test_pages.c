@@ -1,5 +1,6 @@
 /* tests/unit/common/sqlite_pages/test_pages.c - rows by pages, and by SQLite */
 #include "common/sqlite_pages/pages_check.h"
+#include "rounds.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@ static const unsigned sizes[] = {
 };
 
 #define NSIZES (sizeof (sizes) / sizeof (sizes[0]))
+#define EACH_SIZE ROUNDS (1, NSIZES - 1, NSIZES - 1)    // or the first and last
 
 /* One writer, the index, finish, compare. */
 static void write_all (struct pages *p)
@@ -42,7 +44,7 @@ static void test_random (void **state)
     static const uint32_t rows[] = { 0, 1, 3, 500, 3000 };
 
     (void)state;
-    for (size_t i = 0; i < NSIZES; i++) {
+    for (size_t i = 0; i < NSIZES; i += EACH_SIZE) {
         for (size_t k = 0; k < sizeof (rows) / sizeof (rows[0]); k++) {
             struct pages p;
             int64_t rowid = -3;
@@ -65,7 +67,7 @@ static void test_random (void **state)
 static void test_spills (void **state)
 {
     (void)state;
-    for (size_t i = 0; i < NSIZES; i++) {
+    for (size_t i = 0; i < NSIZES; i += EACH_SIZE) {
         uint32_t u = sizes[i];
         const uint32_t around[] = {
             payload_most (u, 0), payload_most (u, 1), u,
@@ -280,7 +282,7 @@ static void both (const struct pages *p, const char *sql)
 static void test_sqlite_after (void **state)
 {
     (void)state;
-    for (size_t i = 0; i < NSIZES; i += 2) {
+    for (size_t i = 0; i < NSIZES; i += 2 * EACH_SIZE) {
         struct pages p;
 
         pages_start (&p, sizes[i], SCHEMA);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "disk/release.h"
+#include "rounds.h"
 #include "spool/manifest.h"
 #include "spool/release_rows.h"
 #include "spool/spool_private.h"
@@ -15,11 +16,7 @@
 #include <dirent.h>
 #include <sys/wait.h>
 
-#ifdef __SANITIZE_ADDRESS__
-#define ITEMS 100000            // time and memory tell nothing there
-#else
-#define ITEMS 1000000
-#endif
+#define ITEMS ROUNDS (1000000, 100000, 100000)
 #define START_MAX_NS NS_PER_S
 #define RSS_MAX_KB 65536
 #define DESCRIPTORS_MAX 64
