@@ -17,7 +17,8 @@ static const struct option_spec options[] = {
     OPTION_SWITCH ("all", 'a', struct build_options, all,
       "Build each job whose result is missing, was not finished, lacks something "
       "that was delivered, or is of another version of rollcall."),
-    OPTION_NUMBER ("at-once", 0, struct build_options, at_once, "N", "0", NULL,
+    OPTION_NUMBER_BESIDE ("all", "at-once", struct build_options, at_once, "N",
+      "0", NULL,
       0, BUILD_THREADS_MAX, "With --all: so many jobs at once; 0: one for each "
       "--threads processors."),
     CLI_FOREIGN_OPTION (struct build_options, foreign),

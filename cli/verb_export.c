@@ -31,7 +31,7 @@ static const struct option_spec options[] = {
       "Write all tables as CSV, one file for each, and schema.json, which has "
       "types and units. DIR is new or empty. A text that a spreadsheet would "
       "take for a formula gets an apostrophe in front."),
-    OPTION_SWITCH ("raw-csv", 0, struct export_options, raw_csv,
+    OPTION_SWITCH_BESIDE ("csv", "raw-csv", struct export_options, raw_csv,
       "With --csv, for programs: texts are not changed."),
     OPTION_NUMBER ("rank", 0, struct export_options, rank, "N", NULL, NULL, 0,
       CAPTURE_WORLD_MAX, "With a trace: only this rank."),
@@ -172,8 +172,6 @@ int verb_export (int argc, char **argv)
     if (is_empty (opt.perfetto) || is_empty (opt.chrome) ||
         is_empty (opt.csv))
         return FAIL (EXIT_USAGE, "a file name must not be empty");
-    if (opt.raw_csv && !opt.csv)
-        return FAIL (EXIT_USAGE, "--raw-csv needs --csv DIR");
     if (opt.csv && strcmp (opt.csv, "-") == 0)
         return FAIL (EXIT_USAGE, "--csv: standard output takes one file, not "
                      "one for each table: name a directory");

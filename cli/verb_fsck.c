@@ -36,11 +36,14 @@ static const struct option_spec options[] = {
       "ROLLCALL_STORE",
       "aggregator: compare its segments with its objects in this store, too: "
       "s3://BUCKET/PREFIX, as for rollcall-aggregator."),
-    OPTION (TEXT, "store-endpoint", 0, struct fsck_options, store.endpoint,
+    OPTION_BESIDE ("store", TEXT, "store-endpoint", struct fsck_options,
+      store.endpoint,
       "URL", NULL, "AWS_ENDPOINT_URL", "Where that store is."),
-    OPTION (TEXT, "store-ca", 0, struct fsck_options, store.ca_file, "FILE",
+    OPTION_BESIDE ("store", TEXT, "store-ca", struct fsck_options,
+      store.ca_file, "FILE",
       NULL, "AWS_CA_BUNDLE", "Certificates of those who may vouch for it."),
-    OPTION_SWITCH ("delete-orphans", 0, struct fsck_options, delete_orphans,
+    OPTION_SWITCH_BESIDE ("store", "delete-orphans", struct fsck_options,
+      delete_orphans,
       "Delete objects of this root in the store that have no segment here. If "
       "the root is a copy from a backup, they may be all that is left of what "
       "came later."),

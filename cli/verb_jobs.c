@@ -33,7 +33,8 @@ static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct jobs_options),
     OPTION (TEXT, "job", 'j', struct jobs_options, job, "ID", NULL, NULL,
       "Only this job, with the sources of its expected number of ranks."),
-    OPTION_NUMBER ("expect", 0, struct jobs_options, expect, "N", "-1", NULL,
+    OPTION_NUMBER_BESIDE ("job", "expect", struct jobs_options, expect, "N",
+      "-1", NULL,
       -1, CAPTURE_WORLD_MAX,
       "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
       "and captures report. 0 undoes that, -1 changes nothing."),
@@ -573,15 +574,11 @@ int verb_jobs (int argc, char **argv)
                      opt.job);
     if (opt.expect >= 0 && opt.postgres.uri)
         return FAIL (EXIT_USAGE, "--expect changes a root, not --postgres");
-    if (opt.expect >= 0 && !opt.job)
-        return FAIL (EXIT_USAGE, "--expect needs --job");
     if (opt.expect >= 0)
         return expect (&opt);
     if ((status = cli_filter_read (&jobs_command, &opt.filter, &filter)) != 0)
         return status;
     filter.job = opt.job;
-    if (opt.postgres.cluster && !opt.postgres.uri)
-        return FAIL (EXIT_USAGE, "--cluster is for --postgres");
     if (!opt.postgres.uri && cli_needs_view (opt.root)) {
         opt.width = (int64_t)cli_width (opt.width);     // of this terminal
         return cli_view (&jobs_command, opt.root, &opt, 0, NULL);

@@ -317,8 +317,6 @@ int verb_trend (int argc, char **argv)
         return status;
     if (opt.html && !*opt.html)
         return FAIL (EXIT_USAGE, "--html: FILE is empty");
-    if (opt.postgres.cluster && !opt.postgres.uri)
-        return FAIL (EXIT_USAGE, "--cluster is for --postgres");
     if (!opt.html && !opt.postgres.uri && cli_needs_view (opt.root))
         return cli_view (&trend_command, opt.root, &opt, 0, NULL);
     if (opt.html && stat (opt.html, &st) == 0 && S_ISDIR (st.st_mode))

@@ -33,7 +33,7 @@ enum results_wanted {
       "report.html, and text (the four text files of cluster tools, which " \
       "are not made unless they are named). analysis.db is always " \
       "made, since the others are made from it, and cluster_analysis.db with " \
-      "text." }
+      "text.", NULL }
 
 /* Parse a list of names, "analysis.db,cluster_analysis.db"; NULL: the default.
  * -EINVAL if a name is unknown; 'err' has it.

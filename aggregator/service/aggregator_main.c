@@ -50,7 +50,8 @@ static const struct option_spec options[] = {
       "ROLLCALL_SOCKET",
       "Listen here, too, for users of this host who cannot read ROOT: each may "
       "see, get and fetch what is of his jobs."),
-    OPTION (LIST, "operator", 0, struct aggregator_options, operator, "USER",
+    OPTION_BESIDE ("socket", LIST, "operator", struct aggregator_options,
+      operator, "USER",
       NULL, NULL,
       "With --socket: this user, or the members of @GROUP, may do so with all "
       "jobs, and mark and remove them; may be repeated."),
@@ -68,25 +69,29 @@ static const struct option_spec options[] = {
       "ROLLCALL_STORE",
       "Of a service: s3://BUCKET/PREFIX, an object store that gets each segment, "
       "too."),
-    OPTION (TEXT, "store-endpoint", 0, struct aggregator_options,
+    OPTION_BESIDE ("store", TEXT, "store-endpoint", struct aggregator_options,
       store.endpoint, "URL", NULL, "AWS_ENDPOINT_URL",
       "Where that store is: http://HOST:PORT or https://HOST:PORT. Without it: "
       "Amazon's."),
-    OPTION (TEXT, "store-ca", 0, struct aggregator_options, store.ca_file,
+    OPTION_BESIDE ("store", TEXT, "store-ca", struct aggregator_options,
+      store.ca_file,
       "FILE", NULL, "AWS_CA_BUNDLE",
       "Certificates of those who may vouch for it, as PEM. Without it: those of "
       "the system."),
-    OPTION (TEXT, "store-proxy", 0, struct aggregator_options, store.proxy,
+    OPTION_BESIDE ("store", TEXT, "store-proxy", struct aggregator_options,
+      store.proxy,
       "URL", NULL, NULL,
       "Ask through this proxy. Without it: as https_proxy and no_proxy say."),
-    OPTION (BYTES, "store-rate", 0, struct aggregator_options, store_rate,
+    OPTION_BESIDE ("store", BYTES, "store-rate", struct aggregator_options,
+      store_rate,
       "SIZE", NULL, "ROLLCALL_STORE_RATE",
       "Send at most so much a second to the store."),
-    OPTION (DURATION, "store-after", 0, struct aggregator_options,
+    OPTION_BESIDE ("store", DURATION, "store-after", struct aggregator_options,
       store_after_ns, "TIME", "1h", NULL,
       "Send a segment there that has had data for so long, even if it is not "
       "full."),
-    OPTION (BYTES, "cache-size", 0, struct aggregator_options, cache_size,
+    OPTION_BESIDE ("store", BYTES, "cache-size", struct aggregator_options,
+      cache_size,
       "SIZE", NULL, "ROLLCALL_CACHE_SIZE",
       "With --store: keep at most so much of segments here, and read the rest "
       "from there."),
@@ -109,7 +114,8 @@ static const struct option_spec options[] = {
       "Of a service: push what is known of each job into this database, as "
       "rollcall push does. Nothing waits for it. A password belongs into a "
       "password file (~/.pgpass, PGPASSFILE)."),
-    OPTION (TEXT, "cluster", 0, struct aggregator_options, cluster, "NAME",
+    OPTION_BESIDE ("postgres", TEXT, "cluster", struct aggregator_options,
+      cluster, "NAME",
       NULL, PG_CLUSTER_VARIABLE,
       "With --postgres: what to call this root there. Without it: the name of "
       "this host."),
@@ -248,11 +254,6 @@ int main (int argc, char **argv)
     if (opt.job && opt.store.url) {
         (void)fprintf (stderr, "rollcall-aggregator: --store is for a service, "
                        "without --job\n");
-        return 2;
-    }
-    if (opt.cache_size > 0 && !opt.store.url) {
-        (void)fprintf (stderr, "rollcall-aggregator: --cache-size needs "
-                       "--store\n");
         return 2;
     }
     opt.store.max_rate = (uint64_t)opt.store_rate;

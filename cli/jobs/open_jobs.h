@@ -28,7 +28,8 @@ struct cli_postgres {
     OPTION (TEXT, "postgres", 0, type, member.uri, "URI", NULL, NULL, \
       "Ask this PostgreSQL database, into which rollcall push puts the jobs of " \
       "one or more roots: postgresql://HOST/DATABASE."), \
-    OPTION (TEXT, "cluster", 0, type, member.cluster, "NAME", NULL, NULL, \
+    OPTION_BESIDE ("postgres", TEXT, "cluster", type, member.cluster, "NAME", \
+      NULL, NULL, \
       "With --postgres: only the jobs of this cluster, as rollcall push " \
       "--cluster named it.")
 

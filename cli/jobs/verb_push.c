@@ -25,13 +25,13 @@ static const struct option_spec options[] = {
       PG_CLUSTER_VARIABLE,
       "What to call this root there, which no other root may then use. "
       "Without it: the name of this host."),
-    OPTION_SWITCH ("prune", 0, struct push_verb, prune,
+    OPTION_SWITCH_BESIDE ("all", "prune", struct push_verb, prune,
       "With --all: remove there what this root has no more. Without it, jobs "
       "stay."),
-    OPTION_SWITCH ("rebind", 0, struct push_verb, rebind,
+    OPTION_SWITCH_BESIDE ("all", "rebind", struct push_verb, rebind,
       "With --all: from now on that name is this root's, and no more that of "
       "the root which had it."),
-    OPTION_SWITCH ("follow", 0, struct push_verb, follow,
+    OPTION_SWITCH_BESIDE ("all", "follow", struct push_verb, follow,
       "For a service: with --all, go on until the end of standard input, "
       "which names jobs that have changed."),
     OPTION_SWITCH ("json", 0, struct push_verb, json,
@@ -166,9 +166,6 @@ int verb_push (int argc, char **argv)
     if (one && !cli_valid_job (argv[rest]))
         return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
                      argv[rest]);
-    if ((opt.prune || opt.rebind || opt.follow) && !opt.all)
-        return FAIL (EXIT_USAGE, "--prune, --rebind and --follow are for "
-                     "--all");
     if (gethostname (host, sizeof (host) - 1) == 0 && !opt.to.cluster)
         opt.to.cluster = host;
     if (!opt.to.uri)

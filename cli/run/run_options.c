@@ -29,7 +29,7 @@ static const struct option_spec options[] = {
     RESULTS_OPTION (struct run_options),
     OPTION_SWITCH ("raw", 0, struct run_options, raw,
       "Put the raw capture files into OUT/captures too."),
-    OPTION_SWITCH ("owner", 0, struct run_options, owner,
+    OPTION_SWITCH_BESIDE ("raw", "owner", struct run_options, owner,
       "With --raw: keep owner and group of the raw files, too, as numbers: as "
       "root, they are restored in OUT/captures."),
     OPTION (TEXT, "release", 0, struct run_options, release, "WHEN", NULL, NULL,

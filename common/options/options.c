@@ -124,6 +124,41 @@ static int set (const struct option_spec *o, const char *value, void *out,
     return -EINVAL;
 }
 
+/* Times and numbers of bytes have no value that means none. */
+static bool is_set (const struct option_spec *o, const void *out)
+{
+    const void *at = (const char *)out + o->offset;
+
+    switch (o->kind) {
+    case OPTION_FLAG:
+        return *(const bool *)at;
+    case OPTION_TEXT:
+    case OPTION_ENDPOINT:
+    case OPTION_ENDPOINTS:
+        return *(const char *const *)at != NULL;
+    case OPTION_INT:
+        return *(const int64_t *)at >= o->min;
+    case OPTION_LIST:
+        return ((const struct option_list *)at)->n > 0;
+    case OPTION_DURATION:
+    case OPTION_BYTES:
+    case OPTION_ROOM:
+        break;
+    }
+    return true;
+}
+
+/* Whether what the option needs, if anything, is set. */
+static bool has_need (const struct command_spec *c, const struct option_spec *o,
+                      const void *out)
+{
+    for (size_t i = 0; o->needs && i < c->noptions; i++) {
+        if (strcmp (c->options[i].name, o->needs) == 0)
+            return is_set (&c->options[i], out);
+    }
+    return true;
+}
+
 static int set_defaults (const struct command_spec *c, void *out,
                          struct err *err)
 {
@@ -266,6 +301,8 @@ enum options_result options_parse (const struct command_spec *c, int argc,
 {
     struct option longs[OPTIONS_MAX + 4];
     char shorts[2 * OPTIONS_MAX + 4];
+    const struct option_spec *o;
+    bool given[OPTIONS_MAX] = { false };
     int v;
 
     if (set_defaults (c, out, err) < 0)
@@ -284,10 +321,19 @@ enum options_result options_parse (const struct command_spec *c, int argc,
             options_print_man (c);
         else if (v == OPT_NAMES)
             options_print_names (c);
-        else if (set (options_find (c, v), optarg ? optarg : "1", out, err) < 0)
-            return OPTIONS_USAGE;
         if (v == 'h' || v >= OPT_HELP)
             return OPTIONS_DONE;
+        o = options_find (c, v);
+        if (set (o, optarg ? optarg : "1", out, err) < 0)
+            return OPTIONS_USAGE;
+        given[o - c->options] = true;
+    }
+    for (size_t i = 0; i < c->noptions; i++) {
+        o = &c->options[i];
+        if (given[i] && !has_need (c, o, out)) {
+            err_set (err, EINVAL, "--%s needs --%s", o->name, o->needs);
+            return OPTIONS_USAGE;
+        }
     }
     *rest = optind;
     return OPTIONS_OK;
@@ -337,21 +383,16 @@ static int write_value (const struct writer *w, const struct option_spec *o,
                         const void *opt)
 {
     const void *at = (const char *)opt + o->offset;
-    const char *text;
     int rc = 0;
 
     switch (o->kind) {
     case OPTION_FLAG:
-        return *(const bool *)at ? write_option (w, o, NULL) : 0;
+        return write_option (w, o, NULL);
     case OPTION_TEXT:
     case OPTION_ENDPOINT:
     case OPTION_ENDPOINTS:
-        text = *(const char *const *)at;
-        return text ? write_option (w, o, text) : 0;
+        return write_option (w, o, *(const char *const *)at);
     case OPTION_INT:
-        if (*(const int64_t *)at < o->min)
-            return 0;           // not set
-        return write_number (w, o, *(const int64_t *)at);
     case OPTION_DURATION:
     case OPTION_BYTES:
         return write_number (w, o, *(const int64_t *)at);
@@ -374,8 +415,12 @@ int options_words (const struct command_spec *c, const void *opt,
     const struct writer w = { fn, arg };
     int rc = 0;
 
-    for (size_t i = 0; i < c->noptions && rc == 0; i++)
-        rc = write_value (&w, &c->options[i], opt);
+    for (size_t i = 0; i < c->noptions && rc == 0; i++) {
+        const struct option_spec *o = &c->options[i];
+
+        if (is_set (o, opt) && has_need (c, o, opt))
+            rc = write_value (&w, o, opt);
+    }
     return rc;
 }
 

@@ -46,6 +46,8 @@ struct option_spec {
                                 // NULL
     int64_t min, max;           // of OPTION_INT
     const char *help;           // one or more sentences
+    const char *needs;          // the name of the option without which a user
+                                // may not give this one, or NULL
 };
 
 /* Rows for a member of the struct 'type': one of any kind, as TEXT for
@@ -53,14 +55,26 @@ struct option_spec {
  */
 #define OPTION(kind, name, letter, type, member, arg, fallback, env, help) \
     { name, letter, OPTION_##kind, offsetof (type, member), arg, fallback, \
-      env, 0, 0, help }
+      env, 0, 0, help, NULL }
 #define OPTION_NUMBER(name, letter, type, member, arg, fallback, env, min, \
                       max, help) \
     { name, letter, OPTION_INT, offsetof (type, member), arg, fallback, env, \
-      min, max, help }
+      min, max, help, NULL }
 #define OPTION_SWITCH(name, letter, type, member, help) \
     { name, letter, OPTION_FLAG, offsetof (type, member), NULL, NULL, NULL, 0, \
-      0, help }
+      0, help, NULL }
+
+/* The same for what means nothing without another option. */
+#define OPTION_BESIDE(needs, kind, name, type, member, arg, fallback, env, \
+                      help) \
+    { name, 0, OPTION_##kind, offsetof (type, member), arg, fallback, env, 0, \
+      0, help, needs }
+#define OPTION_NUMBER_BESIDE(needs, name, type, member, arg, fallback, env, \
+                             min, max, help) \
+    { name, 0, OPTION_INT, offsetof (type, member), arg, fallback, env, min, \
+      max, help, needs }
+#define OPTION_SWITCH_BESIDE(needs, name, type, member, help) \
+    OPTION_BESIDE (needs, FLAG, name, type, member, NULL, NULL, NULL, help)
 
 struct command_spec {
     const char *name;           // "rollcall analyze"
@@ -83,7 +97,8 @@ enum options_result {
  * 'stop_early', at the first argument that is no option; otherwise operands and
  * options may be mixed.  *rest is the index of the first operand.  Names must
  * be complete: for an abbreviation the error lists the names that begin with
- * it, for an unknown name it suggests the nearest one.
+ * it, for an unknown name it suggests the nearest one.  An option of argv whose
+ * 'needs' is set nowhere is an error; one of the environment waits for it.
  */
 enum options_result options_parse (const struct command_spec *c, int argc,
                                    char **argv, bool stop_early, void *out,
@@ -95,8 +110,8 @@ enum options_result options_parse (const struct command_spec *c, int argc,
 int options_done (const char *name);
 
 /* Call 'fn' with each word of a command line equivalent to 'opt', which
- * options_parse has filled; unset options are left out.  Returns 0, or a
- * negative result of 'fn'; -ENOTSUP for OPTION_ROOM.
+ * options_parse has filled; unset options are left out, and those without what
+ * they need.  Returns 0, or a negative result of 'fn'; -ENOTSUP for OPTION_ROOM.
  */
 int options_words (const struct command_spec *c, const void *opt,
                    int (*fn) (void *arg, const char *word), void *arg);

@@ -52,7 +52,7 @@ static const struct option_spec options[] = {
     OPTION_SWITCH ("raw", 0, struct agent_options, raw,
       "Ship the raw files of the captures too: all of them, or those that the "
       "aggregator wants (its --want-raw)."),
-    OPTION_SWITCH ("owner", 0, struct agent_options, owner,
+    OPTION_SWITCH_BESIDE ("raw", "owner", struct agent_options, owner,
       "Ship owner and group of the raw files, too, as numbers: rollcall archive "
       "get --owner restores them."),
     OPTION (DURATION, "quiet-period", 0, struct agent_options, quiet_ns, "TIME",

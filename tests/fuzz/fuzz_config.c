@@ -108,21 +108,21 @@ struct settings {
 
 static const struct option_spec options[] = {
     { "flag", 'f', OPTION_FLAG, offsetof (struct settings, flag), NULL, NULL,
-      NULL, 0, 0, "Flag." },
+      NULL, 0, 0, "Flag.", NULL },
     { "text", 't', OPTION_TEXT, offsetof (struct settings, text), "TEXT",
-      "none", NULL, 0, 0, "Text." },
+      "none", NULL, 0, 0, "Text.", NULL },
     { "number", 'n', OPTION_INT, offsetof (struct settings, number), "N", "7",
-      NULL, -1, 4096, "Number." },
+      NULL, -1, 4096, "Number.", NULL },
     { "duration", 'd', OPTION_DURATION, offsetof (struct settings, duration),
-      "TIME", "5s", "FUZZ_DURATION", 0, 0, "Duration." },
+      "TIME", "5s", "FUZZ_DURATION", 0, 0, "Duration.", NULL },
     { "bytes", 'b', OPTION_BYTES, offsetof (struct settings, bytes), "SIZE",
-      NULL, "FUZZ_BYTES", 0, 0, "Bytes." },
+      NULL, "FUZZ_BYTES", 0, 0, "Bytes.", NULL },
     { "room", 'r', OPTION_ROOM, offsetof (struct settings, room), "SIZE",
-      "5%", NULL, 0, 0, "Room." },
+      "5%", NULL, 0, 0, "Room.", NULL },
     { "at", 'a', OPTION_ENDPOINTS, offsetof (struct settings, at), "ENDPOINT",
-      NULL, NULL, 0, 0, "At." },
+      NULL, NULL, 0, 0, "At.", NULL },
     { "list", 'l', OPTION_LIST, offsetof (struct settings, list), "TEXT",
-      NULL, NULL, 0, 0, "List." },
+      NULL, NULL, 0, 0, "List.", NULL },
 };
 
 static const struct command_spec command = {

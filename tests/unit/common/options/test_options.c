@@ -25,17 +25,18 @@ struct settings {
 #define AT(m) offsetof (struct settings, m)
 
 static const struct option_spec options[] = {
-    { "text", 't', OPTION_TEXT, AT (text), "T", NULL, NULL, 0, 0, "" },
-    { "none", 0, OPTION_TEXT, AT (none), "T", NULL, NULL, 0, 0, "" },
-    { "one", 0, OPTION_ENDPOINT, AT (one), "E", NULL, NULL, 0, 0, "" },
+    { "text", 't', OPTION_TEXT, AT (text), "T", NULL, NULL, 0, 0, "", NULL },
+    { "none", 0, OPTION_TEXT, AT (none), "T", NULL, NULL, 0, 0, "", NULL },
+    { "one", 0, OPTION_ENDPOINT, AT (one), "E", NULL, NULL, 0, 0, "", NULL },
     { "several", 0, OPTION_ENDPOINTS, AT (several), "E,...", NULL, NULL, 0, 0,
-      "" },
-    { "list", 'l', OPTION_LIST, AT (list), "L", NULL, NULL, 0, 0, "" },
-    { "number", 0, OPTION_INT, AT (number), "N", "7", NULL, -9, 9, "" },
-    { "bytes", 0, OPTION_BYTES, AT (bytes), "B", "0", NULL, 0, 0, "" },
-    { "time", 0, OPTION_DURATION, AT (time_ns), "D", "60s", NULL, 0, 0, "" },
-    { "yes", 'y', OPTION_FLAG, AT (yes), NULL, NULL, NULL, 0, 0, "" },
-    { "no", 0, OPTION_FLAG, AT (no), NULL, NULL, NULL, 0, 0, "" },
+      "", NULL },
+    { "list", 'l', OPTION_LIST, AT (list), "L", NULL, NULL, 0, 0, "", NULL },
+    { "number", 0, OPTION_INT, AT (number), "N", "7", NULL, -9, 9, "", NULL },
+    { "bytes", 0, OPTION_BYTES, AT (bytes), "B", "0", NULL, 0, 0, "", NULL },
+    { "time", 0, OPTION_DURATION, AT (time_ns), "D", "60s", NULL, 0, 0, "",
+      NULL },
+    { "yes", 'y', OPTION_FLAG, AT (yes), NULL, NULL, NULL, 0, 0, "", NULL },
+    { "no", 0, OPTION_FLAG, AT (no), NULL, NULL, NULL, 0, 0, "", NULL },
 };
 
 static const struct command_spec command = {
@@ -143,7 +144,7 @@ static void test_empty_path (void **state)
 {
     static const char *const args[] = { "DIR", "FILE", "OUT" };
     struct option_spec o = { "to", 't', OPTION_TEXT, 0, NULL, NULL, NULL, 0, 0,
-                             "A place." };
+                             "A place.", NULL };
     const struct command_spec c = { "test", "", "Tests.", &o, 1 };
     char *argv[] = { (char *)"test", (char *)"--to", (char *)"", NULL };
     const char *to = NULL;
@@ -211,6 +212,65 @@ static void test_in_full (void **state)
     assert_string_equal (s.text, "--no");
 }
 
+/* What means nothing without another option is not ignored: it was forgotten.
+ * A variable is for those who give the other one.
+ */
+static void test_needs (void **state)
+{
+    static const struct option_spec two[] = {
+        OPTION (TEXT, "store", 0, struct settings, text, "URL", NULL, "T_STORE",
+                ""),
+        OPTION_BESIDE ("store", TEXT, "ca", struct settings, none, "FILE", NULL,
+                       "T_CA", ""),
+        OPTION_BESIDE ("store", DURATION, "after", struct settings, time_ns,
+                       "TIME", "1h", NULL, ""),
+        OPTION_SWITCH ("all", 0, struct settings, yes, ""),
+        OPTION_SWITCH_BESIDE ("all", "prune", struct settings, no, ""),
+        OPTION_NUMBER_BESIDE ("all", "at-once", struct settings, number, "N",
+                              "0", NULL, 0, 9, ""),
+    };
+    static const struct {
+        const char *arg, *said;
+    } lone[] = {
+        { "--ca=x", "--ca needs --store" },
+        { "--after=1s", "--after needs --store" },
+        { "--prune", "--prune needs --all" },
+        { "--at-once=0", "--at-once needs --all" },
+    };
+    const struct command_spec c = { "test", "", "", two,
+                                    sizeof (two) / sizeof (two[0]) };
+    char *argv[] = { (char *)"test", NULL, (char *)"--all", NULL };
+    struct settings s = { .text = NULL };
+    struct words w = { .n = 0 };
+    struct err err;
+    int rest;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (lone) / sizeof (lone[0]); i++) {
+        memset (&s, 0, sizeof (s));
+        argv[1] = (char *)lone[i].arg;
+        assert_int_equal (options_parse (&c, 2, argv, false, &s, &rest, &err),
+                          OPTIONS_USAGE);
+        assert_string_equal (err.text, lone[i].said);
+        assert_int_equal (options_parse (&c, 3, argv, false, &s, &rest, &err),
+                          i < 2 ? OPTIONS_USAGE : OPTIONS_OK);
+    }
+    memset (&s, 0, sizeof (s));
+    assert_int_equal (setenv ("T_CA", "x", 1), 0);
+    assert_int_equal (options_parse (&c, 1, argv, false, &s, &rest, &err),
+                      OPTIONS_OK);
+    assert_int_equal (options_words (&c, &s, take, &w), 0);
+    assert_int_equal (w.n, 0);
+    argv[1] = (char *)"--after=1s";
+    assert_int_equal (setenv ("T_STORE", "s3://b", 1), 0);
+    assert_int_equal (options_parse (&c, 2, argv, false, &s, &rest, &err),
+                      OPTIONS_OK);
+    assert_int_equal (options_words (&c, &s, take, &w), 0);
+    assert_int_equal (w.n, 6);
+    while (w.n > 0)
+        free (w.at[--w.n]);
+}
+
 static int refuse (void *arg, const char *word)
 {
     (void)word;
@@ -220,7 +280,7 @@ static int refuse (void *arg, const char *word)
 static void test_refused (void **state)
 {
     static const struct option_spec room = { "room", 0, OPTION_ROOM, 0, "S",
-                                             NULL, NULL, 0, 0, "" };
+                                             NULL, NULL, 0, 0, "", NULL };
     const struct command_spec other = { "test", "", "", &room, 1 };
     struct space_limit limit = { .set = true };
     struct settings a = { .text = "x", .yes = true };
@@ -246,6 +306,7 @@ int main (void)
         cmocka_unit_test (test_endpoint),
         cmocka_unit_test (test_empty_path),
         cmocka_unit_test (test_in_full),
+        cmocka_unit_test (test_needs),
         cmocka_unit_test (test_refused),
     };
 
