@@ -98,6 +98,8 @@ static int looked (int rc, const struct err *err)
 static void recall_all (struct analysis *a)
 {
     struct job_marks marks = { .last[0].is = false };
+    struct err broken;
+    bool told = false;
     char dir[PATH_MAX];
 
     for (size_t i = 0; i < a->found.n; i++) {
@@ -109,6 +111,10 @@ static void recall_all (struct analysis *a)
         above = open (dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
         recall_capture (&marks, above, f->name, &a->recalled[i]);
         fileio_close (above);
+        if (!told && recall_broken (&a->recalled[i], f->path, &broken)) {
+            (void)FAIL (0, "%s", broken.text);
+            told = true;
+        }
     }
     job_marks_fini (&marks);
 }

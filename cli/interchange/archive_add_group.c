@@ -108,6 +108,10 @@ static int open_capture (struct add_group *g, const struct found *found,
         return 0;
     }
     recall_capture (&g->all->marks, c->parent, c->name, &c->recalled);
+    if (!g->all->told_of_mark && recall_broken (&c->recalled, c->path, &why)) {
+        (void)cli_fail (g->all->a->opt->command, 0, "%s", why.text);
+        g->all->told_of_mark = true;
+    }
     if (!message_valid_name (c->recalled.job))
         c->recalled.job[0] = '\0';
     PRINT (c->job, "%s", g->all->a->opt->job ? g->all->a->opt->job

@@ -63,6 +63,7 @@ struct add_group {
 struct adding_all {
     struct adding *a;
     struct job_marks marks;
+    bool told_of_mark;          // the first one that is broken
     struct content_writer *writers[ADD_THREADS_MAX];
     unsigned threads;
     char host[HOST_NAME_MAX_BYTES], host_id[HOST_KEY_SIZE];

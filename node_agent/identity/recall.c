@@ -6,6 +6,7 @@
 #include "model/shipment.h"
 #include "store/fileio.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,14 +54,45 @@ void recall_capture (struct job_marks *m, int above, const char *name,
     int own = openat (above, name, O_PATH | O_DIRECTORY | O_NOFOLLOW |
                                        O_CLOEXEC);
     struct job_mark mark;
+    int rc = own < 0 ? -ENOENT : job_mark_read (own, &mark);
 
     *ret = (struct recalled){ .rank = CAPTURE_NO_RANK };
-    if (own >= 0 && job_mark_read (own, &mark) == 0)
+    if (rc == 0)
         take (ret, &mark);
+    else if (rc == -EBADMSG)
+        ret->broken = 1;
     ask_shipment (own < 0 ? above : own, name, ret);
     fileio_close (own);
-    if (job_marks_find (m, above, name, &mark) == 0)
+    rc = job_marks_find (m, above, name, &mark);
+    if (rc == 0)
         take (ret, &mark);
+    if (above >= 0 && m->last[0].rc == -EBADMSG)
+        ret->broken = 2;
+    else if (rc == -EBADMSG)
+        ret->broken = 3;
+}
+
+bool recall_broken (const struct recalled *r, const char *path,
+                    struct err *ret)
+{
+    char at[PATH_MAX];
+
+    if (r->broken == 0)
+        return false;
+    PRINT (at, "%s", path);
+    for (unsigned i = 1; i < r->broken; i++) {
+        char *slash = strrchr (at, '/');
+
+        if (slash)
+            *slash = '\0';
+        else
+            PRINT (at, "%s", *at ? "" : "..");
+    }
+    (void)err_set (ret, EBADMSG, "%s%s" JOB_MARK_NAME " is damaged: rank and "
+                   "job of what it marks are those that captures show "
+                   "themselves; remove it, or get them again with rollcall "
+                   "archive get", at, *at ? "/" : "");
+    return true;
 }
 
 void recall_fill (const struct recalled *r, struct capture *c)

@@ -18,6 +18,8 @@ struct recalled {
     char host_key[EVIDENCE_KEY_MAX];
     int64_t rank;                       // CAPTURE_NO_RANK: unknown
     int64_t world_size;                 // the launcher's; 0: unknown
+    unsigned broken;                    // a mark that is none: 1 in the
+                                        // capture, 2 beside it, 3 above; or 0
 };
 
 /* Find out for the capture 'name' in the open directory 'above'.  What cannot be
@@ -30,5 +32,9 @@ void recall_capture (struct job_marks *m, int above, const char *name,
  * host, and the size of its world, which is a claim of the launcher.
  */
 void recall_fill (const struct recalled *r, struct capture *c);
+
+/* One sentence on the broken mark of the capture at 'path', or false. */
+bool recall_broken (const struct recalled *r, const char *path,
+                    struct err *ret);
 
 #endif

@@ -216,6 +216,11 @@ source_of ()
     shows "2 of 5 present" "missing     2-4"
     is "known by" "marks of the captures" "$(sql "SELECT value FROM Job
                                 WHERE key='roster_known_by'")"
+    # a damaged one is named once, and the captures are read
+    echo '{"job":"j","rank":-1,"wor' >job/.rollcall-job
+    analyze
+    shows "2 of at least 4 present"
+    is "told" 1 "$(grep -c "job/.rollcall-job is damaged" <<<"$output")"
 }
 
 # A launcher's number of ranks is no statement of the captures.

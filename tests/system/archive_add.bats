@@ -119,6 +119,10 @@ the_job ()
     expect_status 0
     is "claims" "mine 3" \
         "$(sqlite3 -separator ' ' root/ledger.db "SELECT job, world_size FROM word")"
+    : >job/.rollcall-job
+    add --job other job
+    expect_status 0
+    is "told" 1 "$(grep -c "job/.rollcall-job is damaged" <<<"$output")"
 }
 
 @test "add: a file that is written to meanwhile is read again, or named" {

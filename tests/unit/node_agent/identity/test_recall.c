@@ -13,6 +13,7 @@
 #include "store/fileio.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,43 @@ static void test_shipment (void **state)
     job_marks_fini (&marks);
 }
 
+/* What it said is not forgotten in silence: the file is named, wherever it is. */
+static void test_broken (void **state)
+{
+    static const struct {
+        const char *mark, *path, *said;
+    } at[] = {
+        { "c/" JOB_MARK_NAME, "x/c", "x/c/" JOB_MARK_NAME " is damaged" },
+        { JOB_MARK_NAME, "x/c", "x/" JOB_MARK_NAME " is damaged" },
+        { JOB_MARK_NAME, "c", JOB_MARK_NAME " is damaged" },
+        { "../" JOB_MARK_NAME, "y/x/c", "y/" JOB_MARK_NAME " is damaged" },
+        { "../" JOB_MARK_NAME, "c", "../" JOB_MARK_NAME " is damaged" },
+    };
+
+    (void)state;
+    assert_int_equal (mkdirat (above, "in", 0700), 0);
+    assert_int_equal (mkdirat (above, "in/c", 0700), 0);
+    for (size_t i = 0; i < sizeof (at) / sizeof (at[0]); i++) {
+        struct job_marks marks = { .last[0].is = false };
+        struct err err = { "" };
+        char path[128];
+        struct recalled r;
+        int in = openat (above, "in", O_PATH | O_DIRECTORY);
+
+        PRINT (path, "%s/in/%s", dir, at[i].mark);
+        recall_capture (&marks, in, "c", &r);
+        assert_false (recall_broken (&r, at[i].path, &err));
+        job_marks_fini (&marks);
+        assert_int_equal (fileio_replace (path, "{", 1, 0600, NULL), 0);
+        recall_capture (&marks, in, "c", &r);
+        assert_true (recall_broken (&r, at[i].path, &err));
+        assert_memory_equal (err.text, at[i].said, strlen (at[i].said));
+        assert_int_equal (unlink (path), 0);
+        job_marks_fini (&marks);
+        (void)close (in);
+    }
+}
+
 static void put_mark (const char *path, const struct job_mark *m)
 {
     char at[128], *text = job_mark_text (m);
@@ -159,6 +197,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_shipment, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown (test_mark, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown (test_broken, make_dir, remove_dir),
         cmocka_unit_test (test_fill),
     };
 
