@@ -297,6 +297,9 @@ static int fill_chunk (void *state, size_t i, struct err *err)
     const void *bytes;
     int rc = store_reader_check_chunk (f->in, i, &bytes, err);
 
+    if (rc == -EIO)             // not of what is written: others may be well
+        return err_set (err, EBADMSG, "the root's disk did not give its bytes: "
+                        "Input/output error");
     if (rc < 0)
         return rc;
     rc = fileio_pwrite_all (f->out, bytes,

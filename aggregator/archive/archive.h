@@ -69,7 +69,8 @@ int archive_check (struct archive *a, const struct ledger_item *item,
  * mode and time, and with its owner if that is known and wanted (-EPERM);
  * directories above it are made, and symbolic links are not followed (-ELOOP).
  * The file appears whole, after its hash was checked, or not at all.  -EPERM also
- * if this user may not read a segment.
+ * if this user may not read a segment; -EBADMSG also if the disk does not give
+ * its bytes.
  */
 int archive_get (struct archive *a, const struct ledger_item *item,
                  const struct tree *to, const char *path, bool owner,

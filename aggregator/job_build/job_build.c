@@ -49,7 +49,7 @@ static int read_shipment (struct job_build *b, size_t source,
                           const struct row_sink *sink, struct capture *c,
                           struct err *err)
 {
-    const struct shipment_source *s = &b->sources[source];
+    struct shipment_source *s = &b->sources[source];
     struct store_reader *r = NULL;
     struct byte_source from;
     int rc = 0;
@@ -68,8 +68,12 @@ static int read_shipment (struct job_build *b, size_t source,
     rc = sink ? shipment_replay (&from, sink, c, err)
               : shipment_read_meta (&from, c, err);
     rc = r ? store_reader_why (r, rc, err) : rc;
+    s->unread = r && rc == -EIO && store_reader_is_unread (r);
     store_reader_destroy (r);
-    return rc;
+    return s->unread ? err_set (err, EBADMSG, "the disk did not give its bytes "
+                                "(%s): rollcall fsck aggregator --repair sets "
+                                "it aside, so that it is delivered again",
+                                strerror (EIO)) : rc;
 }
 
 /* A shipment that cannot be read becomes a failed capture. */
@@ -323,6 +327,21 @@ static int look_at_job (struct job_build *b, struct ledger *ledger,
     return rc < 0 ? rc : 0;
 }
 
+/* A disk that gives nothing at all: a good result is not replaced. */
+static int look_at_all (struct job_build *b, struct err *err)
+{
+    size_t unread = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < b->n && rc == 0; i++) {
+        rc = look_at (b, i, err);
+        unread += b->sources[i].unread;
+    }
+    return rc < 0 || unread == 0 || unread < b->n
+               ? rc : err_sys (err, EIO, "cannot read any shipment of job %s",
+                               b->job);
+}
+
 int job_build_create (struct ledger *ledger, struct store *store,
                       const char *job, struct job_build **ret,
                       struct err *err)
@@ -350,8 +369,8 @@ int job_build_create (struct ledger *ledger, struct store *store,
     settle_gone (b);
     if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
         rc = err_set (err, ENOMEM, "no memory to build");
-    for (size_t i = 0; i < b->n && rc == 0; i++)
-        rc = look_at (b, i, err);
+    if (rc == 0)
+        rc = look_at_all (b, err);
     if (rc == 0)
         rc = job_build_choose_versions (b, err);
     if (rc < 0) {

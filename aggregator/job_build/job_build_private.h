@@ -21,6 +21,7 @@ struct shipment_source {
     char *capture;              // the memory of all three
     const char *dir, *host;
     bool superseded, lost;
+    bool unread;                // the disk did not give its bytes
 };
 
 struct rank_gone {              // captures of a rank were removed on purpose

@@ -407,6 +407,9 @@ static int put_file (struct put *p, const struct raw_file *f,
     if (rc == -EBADMSG || rc == -ENOENT)
         return miss (p, f, "its stored data is damaged; after rollcall fsck "
                            "aggregator --repair an agent can deliver it again");
+    if (rc == -EIO && store_reader_is_unread (in))
+        return miss (p, f, "the disk did not give its bytes: Input/output "
+                           "error");
     return rc < 0 ? err_sys (err, -rc, "cannot write %s/%s", p->dir->path,
                              f->path) : 0;
 }

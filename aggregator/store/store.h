@@ -216,6 +216,11 @@ struct byte_source store_reader_source (struct store_reader *r);
  */
 int store_reader_why (const struct store_reader *r, int rc, struct err *err);
 
+/* Whether the disk has failed to give bytes that were read last: -EIO is not of
+ * whoever took them.
+ */
+bool store_reader_is_unread (const struct store_reader *r);
+
 /* Read all of it and check the id of each chunk: 0, -EBADMSG: it is damaged,
  * -ENOENT: a segment is not there, -EREMOTEIO: it is only in an object store,
  * which does not give it, another error, or what 'fn' (NULL: only

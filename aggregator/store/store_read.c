@@ -103,6 +103,7 @@ struct store_reader {
     size_t loaded;              // the chunk in the buffers; SIZE_MAX: none
     const void *bytes;          // its bytes
     bool away;                  // a read has failed because of a store
+    bool unread;                // ... or because of the disk
     struct err why;             // a segment could not be opened, or ""
 };
 
@@ -257,12 +258,13 @@ static int read_any (const struct byte_source *from, void *out, size_t n,
         n -= part;
     }
     r->away = r->away || rc == -EREMOTEIO;
+    r->unread = r->unread || rc == -EIO;
     return rc;
 }
 
 struct byte_source store_reader_source (struct store_reader *r)
 {
-    r->away = false;
+    r->away = r->unread = false;
     r->why.text[0] = '\0';
     return (struct byte_source){ .read = read_any, .arg = r, .fd = -1,
                                  .size = r->content->size };
@@ -278,6 +280,11 @@ int store_reader_why (const struct store_reader *r, int rc, struct err *err)
     return -EREMOTEIO;
 }
 
+bool store_reader_is_unread (const struct store_reader *r)
+{
+    return r->unread;
+}
+
 int store_reader_check_chunk (struct store_reader *r, size_t i,
                               const void **bytes, struct err *err)
 {
@@ -289,6 +296,7 @@ int store_reader_check_chunk (struct store_reader *r, size_t i,
         return rc;
     rc = record_read (&r->buffers, &r->segment, &chunk->place, &chunk->id,
                       bytes);
+    r->unread = rc == -EIO;
     if (rc == -EREMOTEIO) {
         segments_why (r->store->segments, err);
         return rc;

@@ -3,7 +3,22 @@
 #include "archive/archive_items.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
+
+static bool unread;             // the disk gives nothing
+
+ssize_t __real_pread (int fd, void *buf, size_t n, off_t at);
+ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at);
+
+ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at)
+{
+    if (!unread)
+        return __real_pread (fd, buf, n, at);
+    errno = EIO;
+    return -1;
+}
 
 /* A file of the root, by that name. */
 static struct ledger_item raw_item (const char *path, const char *bytes)
@@ -135,6 +150,7 @@ static void test_get (void **state)
     struct archive_items list;
     struct ledger_item item;
     char dir[PATH_MAX], path[PATH_MAX + 8];
+    struct err err = { "" };
     struct archive a;
     struct stat st;
     struct tree to;
@@ -154,6 +170,11 @@ static void test_get (void **state)
     assert_int_equal (st.st_mtim.tv_nsec, 234567890);
     assert_int_equal (archive_get (&a, &item, &to, "got", false, NULL),
                       -EEXIST);
+    unread = true;              // it is not the place that cannot be written
+    assert_int_equal (archive_get (&a, &item, &to, "bad", false, &err),
+                      -EBADMSG);
+    unread = false;
+    assert_non_null (strstr (err.text, "disk did not give its bytes"));
     archive_item (&list, 1, &item);
     assert_int_equal (archive_get (&a, &item, &to, "bad", false, NULL),
                       -EBADMSG);

@@ -12,7 +12,21 @@
 
 #define BYTES_MAX 65536
 
-/* A shipment without rows of a capture of rank 0, as it was brought by the
+static off_t bad_from = -1;     // of a segment, whose disk gives no more bytes
+
+ssize_t __real_pread (int fd, void *buf, size_t n, off_t at);
+ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at);
+
+ssize_t __wrap_pread (int fd, void *buf, size_t n, off_t at)
+{
+    if (bad_from >= 0 && at + (off_t)n > bad_from) {
+        errno = EIO;
+        return -1;
+    }
+    return __real_pread (fd, buf, n, at);
+}
+
+/* A shipment without rows of a capture, as it was brought by the
  * agent of a host, in this order.
  */
 struct shipped {
@@ -21,6 +35,8 @@ struct shipped {
     const char *level;          // makes it another content
     const char *name;
 };
+
+static int64_t the_rank;        // of the captures
 
 static size_t pack (const struct shipped *s, uint8_t bytes[BYTES_MAX])
 {
@@ -31,7 +47,7 @@ static size_t pack (const struct shipped *s, uint8_t bytes[BYTES_MAX])
 
     assert_true (fd >= 0);
     capture_init (&c);
-    c.rank = 0;
+    c.rank = the_rank;
     c.state = CAPTURE_COMPLETE;
     c.started_ns = s->started_ns;
     (void)snprintf (c.name, sizeof (c.name), "%s", s->name);
@@ -51,7 +67,7 @@ static size_t pack (const struct shipped *s, uint8_t bytes[BYTES_MAX])
 static void ship (struct root *r, const struct shipped *s)
 {
     struct ledger_item item = { .job = "j", .kind = ITEM_ROWS,
-                                .newest_ns = 1 };
+                                .newest_ns = 1, .rank = the_rank };
     uint8_t bytes[BYTES_MAX];
     size_t size = pack (s, bytes);
     struct content_hash h;
@@ -213,6 +229,47 @@ static void test_denied (void **state)
     assert_int_equal (chmod (path, 0600), 0);
 }
 
+/* Bytes that the disk does not give are those of one rank, which is named, and
+ * the others are built; but a result is not replaced if there are none.
+ */
+static void test_unread (void **state)
+{
+    static const struct shipped one = { "alpha", "", 1000, "a", "one" };
+    static const struct shipped two = { "alpha", "", 1000, "b", "two" };
+    struct build_result result = { .rows = 0 };
+    struct root *r = *state;
+    struct job_build *b = NULL;
+    struct err err = { "" };
+    struct roster roster;
+    char path[PATH_MAX];
+    struct stat st;
+
+    ship (r, &one);
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (stat (path, &st), 0);
+    the_rank = 1;
+    ship (r, &two);
+    the_rank = 0;
+    bad_from = st.st_size;
+    if (job_build_create (r->l, r->s, "j", &b, &err) < 0)
+        fail_msg ("%s", err.text);
+    bad_from = -1;
+    job_build_options (b)->wanted = 0;
+    roster_init (&roster);
+    PRINT (path, "%s/out", r->dir);
+    assert_int_equal (job_build_run (b, path, 1, &roster, &result, NULL), 0);
+    assert_int_equal (roster_at (&roster, 0)->state, ROSTER_PRESENT);
+    assert_int_equal (roster_at (&roster, 1)->state, ROSTER_FAILED);
+    assert_non_null (strstr (roster_at (&roster, 1)->reason,
+                             "Input/output error"));
+    roster_fini (&roster);
+    job_build_destroy (b);
+    bad_from = 0;
+    assert_int_equal (job_build_create (r->l, r->s, "j", &b, &err), -EIO);
+    bad_from = -1;
+    assert_non_null (strstr (err.text, "cannot read any shipment of job j"));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,7 +277,7 @@ int main (void)
         ROOT_TEST (test_same_host), ROOT_TEST (test_moved),
         ROOT_TEST (test_moved_by_name), ROOT_TEST (test_pod),
         ROOT_TEST (test_two_pods), ROOT_TEST (test_two_nodes),
-        ROOT_TEST (test_denied),
+        ROOT_TEST (test_denied), ROOT_TEST (test_unread),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
