@@ -648,9 +648,21 @@ static int make_segments (const struct backup *b)
     return rc;
 }
 
+/* What a failure leaves: nobody takes half of a backup for one. */
+static int tell_left (struct backup *b, int rc)
+{
+    const struct err why = b->err ? *b->err : (struct err){ "" };
+
+    return err_set (b->err, -rc, "%s; %s", why.text,
+                    fileio_has (b->dir, "ledger.db")
+                        ? "the former backup is as it was"
+                        : "this is no backup yet: repeat it");
+}
+
 static int make_held (struct backup *b)
 {
     int lock, rc = check_dir (b->dir, b->err);
+    bool begun;
 
     if (rc < 0)
         return rc;
@@ -659,10 +671,13 @@ static int make_held (struct backup *b)
     if ((rc = mark (b)) == 0 && (rc = make_segments (b)) == 0 &&
         (rc = check_id (b)) == 0)
         rc = read_former (b);
+    begun = rc == 0;
     rc = rc < 0 ? rc : -ENOENT;
     for (unsigned i = 0; i < BACKUP_TRIES && rc == -ENOENT; i++)
         rc = save_once (b);
     drop_new (b->dir);
+    if (rc < 0 && rc != -ENOMEDIUM && begun)
+        rc = tell_left (b, rc);
     free (b->former.list);
     (void)close (lock);
     // a segment that is missing at each try is not being collected

@@ -90,7 +90,9 @@ static int export_file (const struct archive_options *opt, struct archive *a,
     PRINT (path, "%.*s", slash ? (int)(slash - file) + 1 : 1,
            slash ? file : ".");
     if ((rc = tree_open (&dir, path, err)) < 0)
-        return rc == -ENOENT ? -ENOTDIR : rc;   // the job may be there
+        return rc != -ENOENT ? rc       // the job may be there
+               : err_set (err, ENOTDIR, "cannot write %s: there is no "
+                          "directory %s", file, path);
     rc = tree_check_owner (&dir, opt->foreign, err);
     if (rc == 0)
         rc = export_to (opt, a, job, &dir, name, sums, err);

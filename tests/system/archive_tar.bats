@@ -255,6 +255,7 @@ digest_of ()                        # ROOT: of the rows of job j, built
     is "the file" before "$(cat j.tar)"
     run archive root export j nodir/j.tar
     expect_status 73
+    shows "there is no directory nodir"
     run archive root export j small
     expect_status 73
     shows "such as small/j.tar"

@@ -200,7 +200,20 @@ filled ()
     expect_status 0
     is "items" 12 "$(items new | wc -l)"
     is "status" 73 "$was"
-    is "sentences" 1 "$(grep -c . <<<"$said")"
+    is "sentences" 1 "$(grep -c "; the former backup is as it was" <<<"$said")"
+}
+
+@test "backup: a first one that fails is none, and says so" {
+    filled a
+    mv root/segments segments
+    backup bak
+    expect_status 65
+    shows "this is no backup yet: repeat it"
+    run "$ROLLCALL" restore bak new
+    expect_status 66
+    mv segments root/segments
+    backup bak
+    expect_status 0
 }
 
 @test "archive get --file; verify names what a chunk hurts, and add repairs it" {
