@@ -170,15 +170,27 @@ static void add_step (struct batch *b, const struct shipped *s, int step)
     b->real[STEP_DEVICE][b->nrows++] = (double)(s->rank % 2);
 }
 
+/* What waits tell of clocks comes behind it. */
+static void add_info (struct batch *b)
+{
+    b->text[INFO_KIND][b->nrows] = batch_string (b, "session");
+    b->text[INFO_NAME][b->nrows] = batch_string (b, "name");
+    b->text[INFO_VALUE][b->nrows] = batch_string (b, "value");
+    b->nrows++;
+}
+
 static void add_rows (const struct work *w, const struct shipped *s,
                       const struct row_sink *sink)
 {
     static const enum table_id tables[] = { TABLE_TIME, TABLE_BANDWIDTH,
-                                            TABLE_MATRIX, TABLE_STEP };
-    struct batch b[4];
+                                            TABLE_MATRIX, TABLE_STEP,
+                                            TABLE_INFO };
+    struct batch b[5];
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         assert_int_equal (batch_init (&b[i], tables[i], NULL), 0);
+    add_info (&b[4]);
+    assert_int_equal (batch_flush (&b[4], sink, NULL), 0);
     for (int step = 0; step < STEPS; step++) {
         add_step (&b[3], s, step);
         for (int op = 0; op < OPS; op++)
@@ -186,7 +198,7 @@ static void add_rows (const struct work *w, const struct shipped *s,
         for (int i = 0; i < 4; i++)
             assert_int_equal (batch_flush (&b[i], sink, NULL), 0);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         batch_fini (&b[i]);
 }
 
