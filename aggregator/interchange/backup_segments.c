@@ -1,5 +1,5 @@
-/* aggregator/interchange/backup_segments.c - the segments of a backup: what is new
- * of them is copied, linked, or comes from an object store
+/* aggregator/interchange/backup_segments.c - segments of a backup: what is new of
+ * them is copied, linked, or comes from an object store
  */
 #include "interchange/backup_private.h"
 

@@ -1,78 +1,22 @@
 /* tests/unit/aggregator/select/test_capture_select.c - which captures count,
  * for which rank */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "aggregator/select/select_check.h"
 
 #include "model/schema.h"
-#include "select/capture_select.h"
-#include "select/select_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ITEMS 5
-
-struct job {
-    struct select_item items[ITEMS];
-    size_t n;
-};
-
-static void add (struct job *j, int64_t rank, const char *name,
-                 const char *host, int64_t order, enum capture_state s)
-{
-    struct select_item *i = &j->items[j->n];
-    struct capture *c = &i->capture;
-
-    *i = (struct select_item){ .source = j->n++,
-                              .skip = s != CAPTURE_COMPLETE };
-    capture_init (c);
-    c->rank = rank;
-    c->order_ns = order;
-    c->state = s;
-    (void)snprintf (c->name, sizeof (c->name), "%s", name);
-    (void)snprintf (c->host, sizeof (c->host), "%s", host);
-}
-
-static void fini (struct job *j)
-{
-    for (size_t i = 0; i < j->n; i++)
-        capture_fini (&j->items[i].capture);
-}
-
-static void note_steps (struct capture *c, const char *a, const char *b)
-{
-    assert_int_equal (capture_note_step (c, a, strlen (a)), 0);
-    assert_int_equal (capture_note_step (c, b, strlen (b)), 0);
-}
-
-/* Its rows are read, and have no rank. */
-static void take_no_rank (struct select_item *item)
-{
-    struct capture c;
-
-    assert_int_equal (item->rank, CAPTURE_NO_RANK);
-    assert_false (item->skip);
-    capture_init (&c);
-    c.state = CAPTURE_COMPLETE;
-    select_take (item, &c);
-    assert_int_equal (item->capture.state, CAPTURE_UNEXPECTED);
-    assert_non_null (strstr (item->capture.reason, "it has no rank"));
-}
 
 static void test_order (void **state)
 {
     struct job j = { .n = 0 };
 
     (void)state;
-    add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
-    add (&j, 2, "late", "h", 9, CAPTURE_COMPLETE);
-    add (&j, 0, "zero", "h", 5, CAPTURE_COMPLETE);
-    add (&j, 2, "early", "h", 3, CAPTURE_COMPLETE);
+    job_add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
+    job_add (&j, 2, "late", "h", 9, CAPTURE_COMPLETE);
+    job_add (&j, 0, "zero", "h", 5, CAPTURE_COMPLETE);
+    job_add (&j, 2, "early", "h", 3, CAPTURE_COMPLETE);
     select_plan (j.items, j.n);
     assert_string_equal (j.items[0].capture.name, "zero");
     assert_string_equal (j.items[1].capture.name, "early");
@@ -80,169 +24,7 @@ static void test_order (void **state)
     assert_string_equal (j.items[3].capture.name, "x");
     take_no_rank (&j.items[3]);
     assert_false (j.items[0].skip);
-    fini (&j);
-}
-
-static void add_trace (struct job *j, int64_t rank, const char *name)
-{
-    add (j, rank, name, "", 0, CAPTURE_COMPLETE);
-    // torch_npu exports such files, too
-    (void)snprintf (j->items[j->n - 1].capture.framework, CAPTURE_TEXT_MAX,
-                    "%s", j->n == 2 ? "ascend_pt" : "kineto");
-}
-
-/* The ranks of three traces of these names, the first of which says 'rank', by
- * their places in the list; -1: none.
- */
-static void check_names (int64_t rank, const char *const names[3],
-                         const int64_t ranks[3], const char *reason)
-{
-    struct job j = { .n = 0 };
-    struct capture c;
-
-    for (size_t i = 0; i < 3; i++)
-        add_trace (&j, i == 0 ? rank : CAPTURE_NO_RANK, names[i]);
-    select_plan (j.items, j.n);
-    for (size_t i = 0; i < 3; i++) {
-        struct select_item *item = &j.items[i];
-
-        assert_int_equal (item->rank, ranks[item->source]);
-        if (item->source != 2)
-            continue;
-        capture_init (&c);      // as read: it does not say its rank either
-        select_take (item, &c);
-        assert_int_equal (item->capture.rank, ranks[2]);
-        assert_true (strstr (item->capture.reason, reason) != NULL);
-    }
-    fini (&j);
-}
-
-/* A number that is unique and dense, of a worker whose traces have dates; nobody
- * is given a rank that another one says it has, and none by the order of files.
- */
-static void test_names_of_traces (void **state)
-{
-    static const char *const rank[] = { "j1_rank2.json", "j1_rank_0.json",
-                                        "j1_rank-1.json" };
-    static const char *const place[] = { "run7.2.json", "run7.0.json",
-                                         "run7.1.json" };
-    static const char *const order[] = { "c.json", "a5.json", "b3.json" };
-    static const char *const twice[] = { "w0.json", "w0.json", "w1.json" };
-    static const char *const dated[] = { "w0.1733768789947.pt.trace.json",
-                                         "w0.1733768790785.pt.trace.json",
-                                         "w1.1733768790785.pt.trace.json" };
-    static const char *const one[] = { "rank0.1733768789947.pt.trace.json",
-                                       "rank0.1733768790785.pt.trace.json",
-                                       "rank0.1733768790786.pt.trace.json.gz"
-                                     };
-    static const char *const pid[] = { "h_0.1733768789947.pt.trace.json",
-                                       "h_0.1733768790785.pt.trace.json",
-                                       "h_0.1733768790786.pt.trace.json" };
-
-    (void)state;
-    check_names (-1, rank, (const int64_t[]){ 2, 0, 1 }, "from the file's name");
-    check_names (-1, place, (const int64_t[]){ 2, 0, 1 }, "from the file's name");
-    check_names (-1, order, (const int64_t[]){ -1, -1, -1 }, "");
-    check_names (-1, twice, (const int64_t[]){ -1, -1, -1 }, "");
-    check_names (-1, dated, (const int64_t[]){ 0, 0, 1 }, "from the file's name");
-    check_names (1, dated, (const int64_t[]){ 1, -1, -1 }, "");
-    check_names (-1, one, (const int64_t[]){ 0, 0, 0 }, "from the file's name");
-    check_names (-1, pid, (const int64_t[]){ -1, -1, -1 }, "");
-    check_names (2, order, (const int64_t[]){ 2, -1, -1 }, "");
-    check_names (0, order, (const int64_t[]){ 0, -1, -1 }, "");
-    check_names (0, twice, (const int64_t[]){ 0, -1, -1 }, "");
-    check_names (2, place, (const int64_t[]){ 2, 0, 1 }, "from the file's name");
-}
-
-static void test_alone_without_rank (void **state)
-{
-    const char *by = NULL;
-    struct job j = { .n = 0 };
-
-    (void)state;
-    add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
-    select_plan (j.items, j.n);
-    assert_int_equal (j.items[0].rank, 0);
-    assert_false (j.items[0].skip);
-    assert_int_equal (select_world_size (j.items, j.n, &by), 1);
-    fini (&j);
-}
-
-static void add_prof (struct job *j, const char *name, const char *uid,
-                      int64_t device)
-{
-    struct capture *c;
-
-    add (j, CAPTURE_NO_RANK, name, "h", 1, CAPTURE_COMPLETE);
-    c = &j->items[j->n - 1].capture;
-    (void)snprintf (c->framework, sizeof (c->framework), "msprof");
-    (void)snprintf (c->host_uid, sizeof (c->host_uid), "%s", uid);
-    c->device_id = device;
-}
-
-/* Nobody knows of ranks: hosts by their ids, then devices.  What was read
- * later says so, too.
- */
-static void test_numbered (void **state)
-{
-    struct job j = { .n = 0 };
-    struct capture fresh;
-
-    (void)state;
-    add_prof (&j, "b1", "22", 1);
-    add_prof (&j, "a4", "11", 4);
-    add_prof (&j, "b0", "22", 0);
-    add_prof (&j, "a4 again", "11", 4);
-    select_plan (j.items, j.n);
-    assert_string_equal (j.items[0].capture.name, "a4");
-    assert_string_equal (j.items[1].capture.name, "a4 again");
-    assert_int_equal (j.items[1].rank, 0);
-    assert_string_equal (j.items[2].capture.name, "b0");
-    assert_string_equal (j.items[3].capture.name, "b1");
-    assert_int_equal (j.items[3].rank, 2);
-    assert_false (j.items[3].skip);
-    capture_init (&fresh);
-    select_take (&j.items[3], &fresh);
-    assert_int_equal (j.items[3].capture.rank, 2);
-    assert_non_null (strstr (j.items[3].capture.reason, "from the order of"));
-    fini (&j);
-}
-
-/* One that has a rank shows that the others should have one. */
-static void test_not_numbered (void **state)
-{
-    struct job j = { .n = 0 };
-
-    (void)state;
-    add_prof (&j, "a", "11", 0);
-    add (&j, 0, "b", "h", 1, CAPTURE_COMPLETE);
-    add_prof (&j, "c", "11", CAPTURE_NO_DEVICE);
-    select_plan (j.items, j.n);
-    take_no_rank (&j.items[1]);
-    take_no_rank (&j.items[2]);
-    fini (&j);
-}
-
-/* Fewer places than the world has ranks: which of them are they? */
-static void test_too_few_to_number (void **state)
-{
-    struct job j = { .n = 0 };
-
-    (void)state;
-    add_prof (&j, "a", "11", 0);
-    add_prof (&j, "b", "11", 1);
-    j.items[1].capture.world_size = 4;
-    select_plan (j.items, j.n);
-    take_no_rank (&j.items[0]);
-    take_no_rank (&j.items[1]);
-    fini (&j);
-    j = (struct job){ .n = 0 };
-    add_prof (&j, "a", "11", 0);
-    add_prof (&j, "b", "11", 1);
-    j.items[1].capture.world_size = 2;
-    select_plan (j.items, j.n);
-    assert_int_equal (j.items[1].rank, 1);
-    fini (&j);
+    job_fini (&j);
 }
 
 /* Ids and rowids of a rank do not depend on other ranks. */
@@ -264,7 +46,7 @@ static void test_ids (void **state)
 
     (void)state;
     for (size_t i = sizeof (want) / sizeof (want[0]); i-- > 0;)
-        add (&j, want[i].rank, "x", "h", (int64_t)i, CAPTURE_COMPLETE);
+        job_add (&j, want[i].rank, "x", "h", (int64_t)i, CAPTURE_COMPLETE);
     select_plan (j.items, j.n);
     for (size_t i = 0; i < j.n; i++) {
         assert_int_equal (j.items[i].rank, want[i].rank);
@@ -275,82 +57,7 @@ static void test_ids (void **state)
     }
     for (size_t i = 0; i < sizeof (unknown) / sizeof (unknown[0]); i++)
         assert_int_equal (select_place (j.items, j.n, unknown[i]), j.n);
-    fini (&j);
-}
-
-/* A trace as read, of process 7: 10 ns from 'start' on. */
-static void add_read (struct job *j, int64_t start)
-{
-    struct capture *c;
-
-    add_trace (j, CAPTURE_NO_RANK, "t.json");
-    c = &j->items[j->n - 1].capture;
-    j->items[j->n - 1].rank = CAPTURE_NO_RANK;
-    c->state = CAPTURE_UNEXPECTED;
-    c->evidence.pid = 7;
-    c->started_ns = start;
-    c->ended_ns = start + 10;
-}
-
-static void check_process (struct job *j, bool one)
-{
-    bool again = false;
-
-    assert_int_equal (select_name_processes (j->items, j->n, &again), 0);
-    assert_int_equal (again, one);
-    for (size_t i = 0; i < j->n; i++) {
-        assert_int_equal (j->items[i].rank, one ? 0 : CAPTURE_NO_RANK);
-        assert_int_equal (j->items[i].capture.world_size, one ? 1 : 0);
-    }
-    fini (j);
-    j->n = 0;
-}
-
-/* Traces of one process are of one rank, if they do not overlap. */
-static void test_one_process (void **state)
-{
-    struct job j = { .n = 0 };
-
-    (void)state;
-    add_read (&j, 100);
-    add_read (&j, 90);
-    add_read (&j, 500);
-    check_process (&j, true);
-    add_read (&j, 100);
-    add_read (&j, 91);
-    check_process (&j, false);
-    add_read (&j, 100);
-    add_read (&j, 200);
-    j.items[1].capture.device_id = 3;
-    check_process (&j, false);
-    add_read (&j, 100);
-    add_read (&j, 200);
-    (void)snprintf (j.items[0].capture.host, CAPTURE_NAME_MAX, "a");
-    (void)snprintf (j.items[1].capture.host, CAPTURE_NAME_MAX, "b");
-    check_process (&j, false);
-    add_read (&j, 100);
-    add_read (&j, 200);
-    j.items[0].capture.evidence.pid = j.items[1].capture.evidence.pid = 0;
-    check_process (&j, false);
-    add_read (&j, 100);
-    j.items[0].capture.evidence.pid = 0;
-    check_process (&j, true);           // it is alone
-}
-
-/* Somebody has a rank: the others are of no world that is known. */
-static void test_process_beside_others (void **state)
-{
-    struct job j = { .n = 0 };
-    bool again = false;
-
-    (void)state;
-    add_read (&j, 100);
-    add_read (&j, 200);
-    add (&j, 3, "x", "h", 1, CAPTURE_COMPLETE);
-    j.items[2].rank = 3;
-    assert_int_equal (select_name_processes (j.items, j.n, &again), 0);
-    assert_false (again);
-    fini (&j);
+    job_fini (&j);
 }
 
 /* Each of three captures has to name the host that is not its own. */
@@ -359,10 +66,10 @@ static void test_two_hosts (void **state)
     struct job j = { .n = 0 };
 
     (void)state;
-    add (&j, 1, "a", "alpha", 1, CAPTURE_COMPLETE);
-    add (&j, 1, "b", "alpha", 2, CAPTURE_COMPLETE);
-    add (&j, 1, "c", "beta", 3, CAPTURE_COMPLETE);
-    add (&j, 2, "d", "gamma", 3, CAPTURE_COMPLETE);
+    job_add (&j, 1, "a", "alpha", 1, CAPTURE_COMPLETE);
+    job_add (&j, 1, "b", "alpha", 2, CAPTURE_COMPLETE);
+    job_add (&j, 1, "c", "beta", 3, CAPTURE_COMPLETE);
+    job_add (&j, 2, "d", "gamma", 3, CAPTURE_COMPLETE);
     select_plan (j.items, j.n);
     select_settle (j.items, j.n);
     for (size_t i = 0; i < 3; i++) {
@@ -372,7 +79,7 @@ static void test_two_hosts (void **state)
         assert_non_null (strstr (j.items[i].capture.reason, "beta ("));
     }
     assert_int_equal (j.items[3].capture.state, CAPTURE_COMPLETE);
-    fini (&j);
+    job_fini (&j);
 }
 
 /* A host that is not known proves nothing. */
@@ -381,13 +88,13 @@ static void test_unknown_host (void **state)
     struct job j = { .n = 0 };
 
     (void)state;
-    add (&j, 1, "a", "", 1, CAPTURE_COMPLETE);
-    add (&j, 1, "b", "beta", 2, CAPTURE_COMPLETE);
+    job_add (&j, 1, "a", "", 1, CAPTURE_COMPLETE);
+    job_add (&j, 1, "b", "beta", 2, CAPTURE_COMPLETE);
     select_plan (j.items, j.n);
     select_settle (j.items, j.n);
     assert_int_equal (j.items[0].capture.state, CAPTURE_COMPLETE);
     assert_int_equal (j.items[1].capture.state, CAPTURE_COMPLETE);
-    fini (&j);
+    job_fini (&j);
 }
 
 /* Nor does a capture of which nothing could be read: it may be what is left of
@@ -398,16 +105,16 @@ static void test_failed_host (void **state)
     struct job j = { .n = 0 };
 
     (void)state;
-    add (&j, 1, "a", "alpha", 1, CAPTURE_FAILED);
-    add (&j, 1, "b", "beta", 2, CAPTURE_COMPLETE);
-    add (&j, 1, "c", "gamma", 3, CAPTURE_COMPLETE);
+    job_add (&j, 1, "a", "alpha", 1, CAPTURE_FAILED);
+    job_add (&j, 1, "b", "beta", 2, CAPTURE_COMPLETE);
+    job_add (&j, 1, "c", "gamma", 3, CAPTURE_COMPLETE);
     select_plan (j.items, j.n);
     j.items[2].capture.state = CAPTURE_FAILED;  // which reading showed
     select_settle (j.items, j.n);
     assert_int_equal (j.items[1].capture.state, CAPTURE_COMPLETE);
     assert_false (j.items[1].drop);
     assert_string_equal (j.items[0].capture.reason, "");
-    fini (&j);
+    job_fini (&j);
 }
 
 static void check_copies (enum capture_state first, enum capture_state second,
@@ -415,15 +122,15 @@ static void check_copies (enum capture_state first, enum capture_state second,
 {
     struct job j = { .n = 0 };
 
-    add (&j, 1, "same", "h", 1, first);
-    add (&j, 1, "same", "h", 1, second);
+    job_add (&j, 1, "same", "h", 1, first);
+    job_add (&j, 1, "same", "h", 1, second);
     select_plan (j.items, j.n);
     select_settle (j.items, j.n);
     assert_int_equal (j.items[!winner].capture.state, CAPTURE_SUPERSEDED);
     assert_true (j.items[!winner].drop);
     assert_false (j.items[winner].drop);
     assert_int_equal (j.items[winner].capture.state, winner ? second : first);
-    fini (&j);
+    job_fini (&j);
 }
 
 /* The copy that can be read counts, whatever else there is of it. */
@@ -447,15 +154,15 @@ static void test_copies_damaged (void **state)
     struct job j = { .n = 0 };
 
     (void)state;
-    add (&j, 1, "same", "h", 1, CAPTURE_PARTIAL);
-    add (&j, 1, "same", "h", 2, CAPTURE_PARTIAL);
+    job_add (&j, 1, "same", "h", 1, CAPTURE_PARTIAL);
+    job_add (&j, 1, "same", "h", 2, CAPTURE_PARTIAL);
     j.items[0].capture.whole_tables = 1u << TABLE_STEP | 1u << TABLE_TIME;
     j.items[1].capture.whole_tables = 1u << TABLE_STEP;
     select_settle (j.items, j.n);
     assert_false (j.items[0].drop);
     assert_int_equal (j.items[1].capture.state, CAPTURE_SUPERSEDED);
     assert_non_null (strstr (j.items[1].capture.reason, "is more complete"));
-    fini (&j);
+    job_fini (&j);
 }
 
 /* Traces that a program gives one name, in a directory for each step, are no
@@ -467,7 +174,7 @@ static void test_traces_of_one_name (void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        add (&j, 1, "rank1.pt.trace.json", "h", i + 1, CAPTURE_COMPLETE);
+        job_add (&j, 1, "rank1.pt.trace.json", "h", i + 1, CAPTURE_COMPLETE);
         (void)strcpy (j.items[i].capture.framework, "kineto");
         assert_int_equal (capture_note_step (&j.items[i].capture,
                                              i == 0 ? "7" : "9", 1), 0);
@@ -476,7 +183,7 @@ static void test_traces_of_one_name (void **state)
     assert_int_equal (j.items[0].capture.state, CAPTURE_COMPLETE);
     assert_int_equal (j.items[1].capture.state, CAPTURE_SUPERSEDED);
     assert_int_equal (j.items[2].capture.state, CAPTURE_COMPLETE);
-    fini (&j);
+    job_fini (&j);
 }
 
 /* What select_plan found for a capture that stands alone outlasts reading. */
@@ -486,13 +193,13 @@ static void test_take (void **state)
     struct capture fresh;
 
     (void)state;
-    add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
+    job_add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
     select_plan (j.items, j.n);
     capture_init (&fresh);
     select_take (&j.items[0], &fresh);
     assert_int_equal (j.items[0].capture.rank, 0);
     assert_int_equal (j.items[0].capture.world_size, 1);
-    fini (&j);
+    job_fini (&j);
 }
 
 static void check_conflict (const struct select_conflict *c, int64_t capture,
@@ -515,9 +222,9 @@ static void test_conflicts (void **state)
         char name[8];
 
         (void)snprintf (name, sizeof (name), "c%d", i);
-        add (&j, 1, name, "h", i, CAPTURE_COMPLETE);
+        job_add (&j, 1, name, "h", i, CAPTURE_COMPLETE);
     }
-    add (&j, 2, "other", "h", 1, CAPTURE_COMPLETE);
+    job_add (&j, 2, "other", "h", 1, CAPTURE_COMPLETE);
     note_steps (&j.items[0].capture, "1", "2");
     note_steps (&j.items[1].capture, "2", "3");
     note_steps (&j.items[2].capture, "2", "3");
@@ -537,7 +244,7 @@ static void test_conflicts (void **state)
                              "step 2: taken from the newer capture c1"));
     assert_string_equal (j.items[3].capture.reason, "");
     free (list);
-    fini (&j);
+    job_fini (&j);
 }
 
 static enum roster_state state_for (struct job *j, int64_t world)
@@ -560,13 +267,13 @@ static void check_state (enum capture_state a, enum capture_state b,
 {
     struct job j = { .n = 0 };
 
-    add (&j, 1, "a", "h", 1, a);
-    add (&j, 1, "b", "h", 2, b);
+    job_add (&j, 1, "a", "h", 1, a);
+    job_add (&j, 1, "b", "h", 2, b);
     select_plan (j.items, j.n);
     select_settle (j.items, j.n);
     assert_int_equal (state_for (&j, 2), want);
     assert_int_equal (state_for (&j, 1), ROSTER_UNEXPECTED);
-    fini (&j);
+    job_fini (&j);
 }
 
 /* Present only if all of it is; never missing if some of it is. */
@@ -590,10 +297,10 @@ static void test_place (void **state)
     struct roster r;
 
     (void)state;
-    add (&j, 1, "old", "h", 1, CAPTURE_COMPLETE);
-    add (&j, 1, "new", "h", 2, CAPTURE_COMPLETE);
-    add (&j, 1, "silent", "", 3, CAPTURE_COMPLETE);
-    add (&j, 1, "raw", "h", 4, CAPTURE_RAW);
+    job_add (&j, 1, "old", "h", 1, CAPTURE_COMPLETE);
+    job_add (&j, 1, "new", "h", 2, CAPTURE_COMPLETE);
+    job_add (&j, 1, "silent", "", 3, CAPTURE_COMPLETE);
+    job_add (&j, 1, "raw", "h", 4, CAPTURE_RAW);
     j.items[0].capture.device_id = 1;
     j.items[1].capture.device_id = 2;
     j.items[3].capture.device_id = 4;
@@ -605,15 +312,15 @@ static void test_place (void **state)
     assert_int_equal (e->device_id, 2);
     assert_string_equal (e->host, "h");
     // nothing that is known is forgotten
-    fini (&j);
+    job_fini (&j);
     j.n = 0;
-    add (&j, 1, "raw", "", 4, CAPTURE_RAW);
+    job_add (&j, 1, "raw", "", 4, CAPTURE_RAW);
     select_plan (j.items, j.n);
     assert_int_equal (select_fill_roster (j.items, 1, &r), 0);
     assert_int_equal (e->device_id, 2);
     assert_string_equal (e->host, "h");
     roster_fini (&r);
-    fini (&j);
+    job_fini (&j);
 }
 
 /* A build that begins again says of a missing rank what it has said. */
@@ -624,7 +331,7 @@ static void test_twice (void **state)
     struct roster r;
 
     (void)state;
-    add (&j, 1, "a", "h", 1, CAPTURE_COMPLETE);
+    job_add (&j, 1, "a", "h", 1, CAPTURE_COMPLETE);
     j.items[0].capture.world_size = 2;
     select_plan (j.items, j.n);
     roster_init (&r);
@@ -635,7 +342,7 @@ static void test_twice (void **state)
     assert_int_equal (select_fill_roster (j.items, j.n, &r), 0);
     assert_string_equal (roster_at (&r, 2)->reason, first);
     roster_fini (&r);
-    fini (&j);
+    job_fini (&j);
 }
 
 static void test_world_size (void **state)
@@ -644,7 +351,7 @@ static void test_world_size (void **state)
     struct job j = { .n = 0 };
 
     (void)state;
-    add (&j, 5, "a", "h", 1, CAPTURE_COMPLETE);
+    job_add (&j, 5, "a", "h", 1, CAPTURE_COMPLETE);
     select_plan (j.items, j.n);
     assert_int_equal (select_world_size (j.items, j.n, &by), 6);
     assert_string_equal (by, "guess");
@@ -657,7 +364,7 @@ static void test_world_size (void **state)
     j.items[0].capture.world_size = 8;  // the capture's own statement
     assert_int_equal (select_world_size (j.items, j.n, &by), 8);
     assert_string_equal (by, "metadata of the captures");
-    fini (&j);
+    job_fini (&j);
 }
 
 /* A number that somebody mistyped makes ranks up.  They stay missing, since
@@ -669,7 +376,7 @@ static void test_made_up (void **state)
     struct roster r;
 
     (void)state;
-    add (&j, 0, "a", "h", 1, CAPTURE_COMPLETE);
+    job_add (&j, 0, "a", "h", 1, CAPTURE_COMPLETE);
     j.items[0].capture.world_size = 2;
     select_plan (j.items, j.n);
     roster_init (&r);
@@ -681,7 +388,7 @@ static void test_made_up (void **state)
                          "no capture of it was found (the captures' own "
                          "metadata say that there are 2 ranks)");
     roster_fini (&r);
-    fini (&j);
+    job_fini (&j);
 }
 
 int main (void)
@@ -689,13 +396,6 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_order),
         cmocka_unit_test (test_ids),
-        cmocka_unit_test (test_numbered),
-        cmocka_unit_test (test_not_numbered),
-        cmocka_unit_test (test_too_few_to_number),
-        cmocka_unit_test (test_one_process),
-        cmocka_unit_test (test_process_beside_others),
-        cmocka_unit_test (test_alone_without_rank),
-        cmocka_unit_test (test_names_of_traces),
         cmocka_unit_test (test_two_hosts),
         cmocka_unit_test (test_unknown_host),
         cmocka_unit_test (test_failed_host),
