@@ -28,17 +28,17 @@ struct pg_row;
  */
 int pg_check (const char *uri, bool *has_password, struct err *err);
 
-/* The same for what a user said, with a cluster's name or NULL: -EINVAL, also if
- * a password is on the command line, which everybody would see, and not in
- * variable PG_VARIABLE.
+/* The same for what a user said, with a cluster's name (UTF-8 without a slash and
+ * control characters) or NULL: -EINVAL, also if a password is on the command line,
+ * which everybody would see, and not in variable PG_VARIABLE.
  */
 #define PG_VARIABLE "ROLLCALL_POSTGRES"
 #define PG_CLUSTER_VARIABLE "ROLLCALL_CLUSTER"
 int pg_check_option (const char *uri, const char *cluster, struct err *err);
 
 /* Connect, with times in UTC, all digits of numbers, and texts in UTF-8.
- * -EAGAIN: it is away; -EACCES: it wants another user or password; -EINVAL,
- * -ENOTSUP, -ENOMEM.
+ * -EAGAIN: it is away; -EACCES: it wants another user or password; -ENOENT: it is
+ * not there; -EPROTO: its encoding is not UTF8; -EINVAL, -ENOTSUP, -ENOMEM.
  */
 int pg_open (const char *uri, struct pg **ret, struct err *err);
 void pg_close (struct pg *p);           // p may be NULL
@@ -48,8 +48,10 @@ const char *pg_name (const struct pg *p);
 
 /* All of these: -EAGAIN: the connection is lost, or a lock was not to be had:
  * later it may succeed, after a new pg_open; -ENOSPC: its disk is full; -EACCES:
- * this user may not; -ENOENT: there is no such table; -ENOMEM; -EIO.
+ * this user may not; -ENOENT: there is no such table; -EEXIST: an SQLSTATE of
+ * PG_NOT_ITS_CLUSTER, from sql/001_tables.sql; -ENOMEM; -EIO.
  */
+#define PG_NOT_ITS_CLUSTER "RC001"
 
 /* Run statements without parameters and rows. */
 int pg_do (struct pg *p, const char *sql, struct err *err);
@@ -73,15 +75,18 @@ int64_t pg_int (const struct pg_row *row, unsigned column);        // 0: NULL
 int pg_number (struct pg *p, const char *sql, int64_t fallback, int64_t *ret,
                struct err *err);
 
-/* "COPY ... FROM STDIN (FORMAT binary)": begin; send bytes; end.  After a failure
- * the transaction has to be rolled back.
+/* "COPY ... FROM STDIN (FORMAT binary);..." for one table or more: begin; then, for
+ * each one, send bytes, and end it.  What the server says to that end is the next
+ * call's result, so that nobody waits for it.  After a failure the transaction has
+ * to be rolled back.
  */
 int pg_copy_begin (struct pg *p, const char *sql, struct err *err);
 int pg_copy_put (struct pg *p, const void *data, size_t size, struct err *err);
 int pg_copy_end (struct pg *p, struct err *err);
 
-/* Append an element to the text of an array: first "{", at last "}". */
+/* Append an element to the text of an array, with the first one's "{"; its end,
+ * "}", is the caller's.
+ */
 void pg_array_text (struct buf *array, const char *value);
-void pg_array_int (struct buf *array, int64_t value);
 
 #endif

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-// columns and indexes of each table, and columns of each view: as all versions of
-// PostgreSQL print them
+// columns and indexes of each table, columns of each view, and the text of each
+// function: as all versions of PostgreSQL print them
 #define SHAPES "SELECT c.relname::text AS relation, md5(concat(" \
     "(SELECT string_agg(concat_ws(' ', a.attname, format_type(a.atttypid, " \
     "a.atttypmod), a.attnotnull), ',' ORDER BY a.attnum) FROM pg_attribute a " \
@@ -14,7 +14,8 @@
     "SELECT indexrelid FROM pg_index WHERE indrelid=c.oid ORDER BY " \
     "indexrelid::regclass::text) i))) AS shape FROM pg_class c WHERE " \
     "c.relnamespace='rollcall'::regnamespace AND c.relkind IN ('r', 'p', 'v') " \
-    "AND NOT c.relispartition"
+    "AND NOT c.relispartition UNION ALL SELECT proname::text, md5(prosrc) FROM " \
+    "pg_proc WHERE pronamespace='rollcall'::regnamespace"
 
 static int read_version (struct pg *p, int64_t *ret, struct err *err)
 {
@@ -92,8 +93,9 @@ int schema_check (struct pg *p, struct err *err)
 /* Two may migrate at once: the second one finds that it is done. */
 static int lock (struct pg *p, int64_t *version, struct err *err)
 {
-    int rc = pg_do (p, "BEGIN", err);
+    int rc = pg_do (p, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", err);
 
+    *version = 0;
     if (rc == 0)
         rc = pg_do (p, "SELECT pg_advisory_xact_lock(hashtextextended("
                        "'rollcall schema', 0))", err);
@@ -117,39 +119,25 @@ static int apply (struct pg *p, const struct pg_migration *m, struct err *err)
     return err_prefix (err, rc, "migration %s", m->name);
 }
 
-/* One step: 1, or 0 if none is left. */
-static int migrate_once (struct pg *p, int64_t *version, struct err *err)
-{
-    int rc = lock (p, version, err);
-
-    if (rc == 0 && *version > (int64_t)pg_migration_count)
-        rc = too_new (p, *version, err);
-    if (rc == 0 && *version > 0)
-        rc = check_shape (p, err);
-    if (rc == 0 && *version < (int64_t)pg_migration_count &&
-        (rc = apply (p, &pg_migration[*version], err)) == 0)
-        rc = 1;
-    if (rc < 0)
-        (void)pg_do (p, "ROLLBACK", NULL);
-    else if (pg_do (p, "COMMIT", err) < 0)
-        rc = -EIO;
-    return rc;
-}
-
 int schema_migrate (struct pg *p, int64_t *from, bool *has_reader,
                     struct err *err)
 {
-    int64_t version = 0, reader = 0;
-    int rc = read_version (p, from, err);
+    int64_t reader = 0;
+    int rc = lock (p, from, err);
 
-    if (rc < 0)
-        return rc;
-    while ((rc = migrate_once (p, &version, err)) > 0)
-        ;
+    if (rc == 0 && *from > (int64_t)pg_migration_count)
+        rc = too_new (p, *from, err);
+    if (rc == 0 && *from > 0)
+        rc = check_shape (p, err);
+    for (size_t i = (size_t)*from; i < pg_migration_count && rc == 0; i++)
+        rc = apply (p, &pg_migration[i], err);
     if (rc == 0)
         rc = pg_number (p, "SELECT 1 FROM pg_roles WHERE rolname='"
                            SCHEMA_READER "'", 0, &reader, err);
     *has_reader = reader != 0;
+    if (rc == 0)
+        return pg_do (p, "COMMIT", err);
+    (void)pg_do (p, "ROLLBACK", NULL);
     return rc;
 }
 
