@@ -33,27 +33,18 @@ struct load {
 
 /* ---- rows ---- */
 
-static void bind (sqlite3_stmt *st, int at, const struct pg_row *row,
-                  unsigned i, char type)
-{
-    if (pg_is_null (row, i))
-        (void)sqlite3_bind_null (st, at);
-    else if (type == 'i')
-        (void)sqlite3_bind_int64 (st, at, pg_int (row, i));
-    else if (type == 'f')
-        (void)sqlite3_bind_double (st, at, strtod (pg_text (row, i), NULL));
-    else
-        (void)sqlite3_bind_text (st, at, pg_text (row, i), -1,
-                                 SQLITE_TRANSIENT);
-}
-
-static int take_row (void *arg, const struct pg_row *row)
+static int take_row (void *arg, const char *const row[])
 {
     struct load *x = arg;
 
-    bind (x->st, 1, row, 0, 'i');
-    for (unsigned i = 1; i < pg_columns (row); i++)
-        bind (x->st, (int)i + 1, row, i, x->types[i - 1]);
+    (void)sqlite3_bind_text (x->st, 1, row[0], -1, SQLITE_TRANSIENT);
+    for (int i = 1; x->types[i - 1]; i++) {
+        // SQLite makes integers of texts, too, but its reals may lose a bit
+        if (x->types[i - 1] == 'f' && row[i])
+            (void)sqlite3_bind_double (x->st, i + 1, strtod (row[i], NULL));
+        else
+            (void)sqlite3_bind_text (x->st, i + 1, row[i], -1, SQLITE_TRANSIENT);
+    }
     return db_run (x->st, x->err);
 }
 
@@ -114,13 +105,13 @@ static int load_table (struct load *x, const struct facts_table *t)
 
 /* ---- all of it ---- */
 
-static int take_beyond (void *arg, const struct pg_row *row)
+static int take_beyond (void *arg, const char *const row[])
 {
     struct catalogue_beyond *b = arg;
 
-    b->jobs = pg_int (row, 0);
-    b->users = pg_int (row, 1) != 0;
-    b->tags = pg_int (row, 2) != 0;
+    b->jobs = pg_int (row[0]);
+    b->users = pg_int (row[1]) != 0;
+    b->tags = pg_int (row[2]) != 0;
     return 0;
 }
 

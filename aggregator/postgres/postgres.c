@@ -27,11 +27,6 @@ struct pg {
     bool ending;                // the end of a COPY was not answered yet
 };
 
-struct pg_row {
-    const PGresult *res;
-    int at;
-};
-
 /* ---- the library ---- */
 
 #define FUNCTIONS(F) F (PQclear) F (PQconnectdbParams) \
@@ -208,6 +203,7 @@ static int refused (struct pg *p, struct err *err)
                     "running there?" : "", err);
     (void)pq.PQsetErrorVerbosity (p->conn, PQERRORS_SQLSTATE);
     pq.PQreset (p->conn);
+    (void)pq.PQsetErrorVerbosity (p->conn, PQERRORS_DEFAULT);
     if (pq.PQstatus (p->conn) == CONNECTION_OK)
         return 0;
     if (said (pq.PQerrorMessage (p->conn)))
@@ -323,11 +319,18 @@ int pg_do (struct pg *p, const char *sql, struct err *err)
     return rc;
 }
 
+static void get_row (const PGresult *res, int at, const char *row[])
+{
+    for (int i = 0; i < pq.PQnfields (res) && i < PG_COLUMNS_MAX; i++)
+        row[i] = pq.PQgetisnull (res, at, i) ? NULL : pq.PQgetvalue (res, at, i);
+}
+
 int pg_each (struct pg *p, const char *sql, size_t n,
              const char *const values[],
-             int (*fn) (void *arg, const struct pg_row *row), void *arg,
+             int (*fn) (void *arg, const char *const row[]), void *arg,
              struct err *err)
 {
+    const char *row[PG_COLUMNS_MAX];
     PGresult *res;
     int rc = settle (p, err);
 
@@ -337,30 +340,15 @@ int pg_each (struct pg *p, const char *sql, size_t n,
         return fail (p, NULL, err);
     (void)pq.PQsetSingleRowMode (p->conn);         // any number of rows
     while ((res = pq.PQgetResult (p->conn))) {
-        struct pg_row row = { .res = res };
-
         if (rc == 0 && !is_good (res))
             rc = fail (p, res, err);
-        for (row.at = 0; rc == 0 && fn && row.at < pq.PQntuples (res); row.at++)
-            rc = fn (arg, &row);
+        for (int i = 0; rc == 0 && fn && i < pq.PQntuples (res); i++) {
+            get_row (res, i, row);
+            rc = fn (arg, row);
+        }
         pq.PQclear (res);
     }
     return rc;
-}
-
-unsigned pg_columns (const struct pg_row *row)
-{
-    return (unsigned)pq.PQnfields (row->res);
-}
-
-bool pg_is_null (const struct pg_row *row, unsigned column)
-{
-    return pq.PQgetisnull (row->res, row->at, (int)column) != 0;
-}
-
-const char *pg_text (const struct pg_row *row, unsigned column)
-{
-    return pq.PQgetvalue (row->res, row->at, (int)column);
 }
 
 /* ---- COPY ---- */

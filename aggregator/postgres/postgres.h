@@ -21,7 +21,6 @@
 #define PG_NAME_MAX 256         // of where a database is, for messages
 
 struct pg;
-struct pg_row;
 
 /* Check a URI ("postgresql://HOST/DATABASE", "service=NAME") without connecting,
  * and whether it has a password, which may be NULL.  -EINVAL; -ENOTSUP.
@@ -49,7 +48,7 @@ const char *pg_name (const struct pg *p);
 /* All of these: -EAGAIN: the connection is lost, or a lock was not to be had:
  * later it may succeed, after a new pg_open; -ENOSPC: its disk is full; -EACCES:
  * this user may not; -ENOENT: there is no such table; -EEXIST: an SQLSTATE of
- * PG_NOT_ITS_CLUSTER, from sql/001_tables.sql; -ENOMEM; -EIO.
+ * PG_NOT_ITS_CLUSTER, from sql/003_push.sql; -ENOMEM; -EIO.
  */
 #define PG_NOT_ITS_CLUSTER "RC001"
 
@@ -57,20 +56,18 @@ const char *pg_name (const struct pg *p);
 int pg_do (struct pg *p, const char *sql, struct err *err);
 
 /* Run one statement with texts as its parameters (NULL is NULL), and call 'fn'
- * with each row, which ends with it; a negative result of 'fn' ends that.  'fn'
- * may be NULL.
+ * with the texts of each row (again, NULL is NULL), which end with it; a negative
+ * result of 'fn' ends that.  'fn' may be NULL.
  */
+#define PG_COLUMNS_MAX 64       // those behind are left out
 int pg_each (struct pg *p, const char *sql, size_t n,
              const char *const values[],
-             int (*fn) (void *arg, const struct pg_row *row), void *arg,
+             int (*fn) (void *arg, const char *const row[]), void *arg,
              struct err *err);
 
-unsigned pg_columns (const struct pg_row *row);
-bool pg_is_null (const struct pg_row *row, unsigned column);
-const char *pg_text (const struct pg_row *row, unsigned column);   // "": NULL
-int64_t pg_int (const struct pg_row *row, unsigned column);        // 0: NULL
+int64_t pg_int (const char *text);      // 0: NULL
 
-/* The integer in the first row of a query; 'fallback': there is none, or NULL.
+/* The integer in the only row of a query; 'fallback': there is none, or NULL.
  */
 int pg_number (struct pg *p, const char *sql, int64_t fallback, int64_t *ret,
                struct err *err);

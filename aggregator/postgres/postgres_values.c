@@ -33,33 +33,23 @@ int pg_check_option (const char *uri, const char *cluster, struct err *err)
                               "file (~/.pgpass, PGPASSFILE)");
 }
 
-int64_t pg_int (const struct pg_row *row, unsigned column)
+int64_t pg_int (const char *text)
 {
-    return strtoll (pg_text (row, column), NULL, 10);
+    return text ? strtoll (text, NULL, 10) : 0;
 }
 
-struct number {
-    int64_t *ret;
-    bool seen;
-};
-
-static int take_number (void *arg, const struct pg_row *row)
+static int take_number (void *arg, const char *const row[])
 {
-    struct number *n = arg;
-
-    if (!n->seen && !pg_is_null (row, 0))
-        *n->ret = pg_int (row, 0);
-    n->seen = true;
+    if (row[0])
+        *(int64_t *)arg = pg_int (row[0]);
     return 0;
 }
 
 int pg_number (struct pg *p, const char *sql, int64_t fallback, int64_t *ret,
                struct err *err)
 {
-    struct number n = { .ret = ret };
-
     *ret = fallback;
-    return pg_each (p, sql, 0, NULL, take_number, &n, err);
+    return pg_each (p, sql, 0, NULL, take_number, ret, err);
 }
 
 void pg_array_text (struct buf *array, const char *value)

@@ -2,7 +2,7 @@
  *
  * PostgreSQL has a checksum of each job as it was pushed; a job with another
  * one has changed.  So nothing about it has to be remembered here.  Functions of
- * sql/001_tables.sql do what is done there.
+ * sql/003_push.sql do what is done there.
  */
 #include "postgres/push.h"
 
@@ -98,13 +98,12 @@ static int read_ledger (struct push *x)
 
 /* ---- what has changed ---- */
 
-static int take_pushed (void *arg, const struct pg_row *row)
+static int take_pushed (void *arg, const char *const row[])
 {
     struct push *x = arg;
-    int64_t sum = pg_int (row, 1);
 
     return db_finish (db_rows_kept (x->db, x->err, "INSERT INTO temp.pushed "
-                                    "VALUES (?1,?2)", pg_text (row, 0), sum));
+                                    "VALUES (?1,?2)", row[0], pg_int (row[1])));
 }
 
 /* PostgreSQL takes nothing else as a text, and a job with another name must not
@@ -210,19 +209,16 @@ static int end (struct push *x, int rc)
     return rc;
 }
 
-/* Remove jobs: 'names' is an array, which this ends and frees. */
+/* Remove jobs: 'names' is an array, which this ends. */
 static int remove_jobs (struct push *x, struct buf *names)
 {
-    int rc;
-
     buf_put (names, "}", 1);
-    rc = names->failed
-             ? err_set (x->err, ENOMEM, "no memory for names")
-             : pg_each (x->p, "SELECT remove_jobs($1, $2)", 2,
-                        (const char *const[]){ x->opt->cluster, buf_text (names) },
-                        NULL, NULL, x->err);
-    buf_fini (names);
-    return rc;
+    return names->failed
+               ? err_set (x->err, ENOMEM, "no memory for names")
+               : pg_each (x->p, "SELECT remove_jobs($1, $2)", 2,
+                          (const char *const[]){ x->opt->cluster,
+                                                 buf_text (names) },
+                          NULL, NULL, x->err);
 }
 
 /* ---- rows ---- */
@@ -383,6 +379,7 @@ static int replace_jobs (struct push *x)
     for (size_t i = 0; i < x->n; i++)
         pg_array_text (&names, x->jobs[i].name);
     rc = remove_jobs (x, &names);
+    buf_fini (&names);
     if (rc == 0)
         rc = pg_number (x->p, "SELECT nextval('job_id')", 0, &first, x->err);
     if (rc == 0)
@@ -461,13 +458,12 @@ static int prune (struct push *x)
     for (; db_row (&r, name); n++)
         pg_array_text (&names, name);
     rc = db_end (&r);
-    if (rc < 0 || n == 0) {
-        buf_fini (&names);
-        return rc;
+    if (rc == 0 && n > 0) {
+        rc = begin (x, false);
+        rc = end (x, rc < 0 ? rc : remove_jobs (x, &names));
+        x->sums->pruned = rc < 0 ? 0 : n;
     }
-    rc = begin (x, false);
-    rc = end (x, rc < 0 ? rc : remove_jobs (x, &names));
-    x->sums->pruned = rc < 0 ? 0 : n;
+    buf_fini (&names);
     return rc;
 }
 

@@ -2,7 +2,7 @@
 #include "postgres/schema.h"
 
 #include <errno.h>
-#include <string.h>
+#include <stdio.h>
 
 // columns and indexes of each table, columns of each view, and the text of each
 // function: as all versions of PostgreSQL print them
@@ -39,33 +39,25 @@ static int too_new (const struct pg *p, int64_t version, struct err *err)
 
 /* ---- changes by hand ---- */
 
-struct changed {
-    char name[64];
-    bool gone;
-};
-
-static int take_changed (void *arg, const struct pg_row *row)
+static int take_text (void *arg, const char *const row[])
 {
-    struct changed *c = arg;
-
-    PRINT (c->name, "%s", pg_text (row, 0));
-    c->gone = pg_is_null (row, 1);
-    return 0;
+    return snprintf (arg, ERR_TEXT_MAX, "%s", row[0]) < 0 ? -EIO : 0;
 }
 
 static int check_shape (struct pg *p, struct err *err)
 {
-    struct changed c = { .name = "" };
-    int rc = pg_each (p, "SELECT w.relation, s.shape FROM schema_shape w LEFT "
-                         "JOIN (" SHAPES ") s ON s.relation=w.relation WHERE "
-                         "s.shape IS DISTINCT FROM w.shape ORDER BY 1 LIMIT 1",
-                      0, NULL, take_changed, &c, err);
+    char what[ERR_TEXT_MAX] = "";
+    int rc = pg_each (p, "SELECT CASE WHEN s.shape IS NULL THEN 'removed' ELSE "
+                         "'changed' END||' rollcall.'||w.relation FROM "
+                         "schema_shape w LEFT JOIN (" SHAPES ") s ON "
+                         "s.relation=w.relation WHERE s.shape IS DISTINCT FROM "
+                         "w.shape ORDER BY w.relation LIMIT 1", 0, NULL,
+                      take_text, what, err);
 
-    if (rc < 0 || !*c.name)
-        return rc;
-    return err_set (err, EPROTO, "%s: somebody %s rollcall.%s: undo that, or "
-                    "drop schema rollcall and push everything again",
-                    pg_name (p), c.gone ? "removed" : "changed", c.name);
+    return rc < 0 || !*what
+               ? rc : err_set (err, EPROTO, "%s: somebody %s: undo that, or drop "
+                               "schema rollcall and push everything again",
+                               pg_name (p), what);
 }
 
 int schema_check (struct pg *p, struct err *err)

@@ -107,7 +107,7 @@ all_rows ()
     "$ROLLCALL" build three >/dev/null || true
     push --migrate --all
     expect_status 0
-    shows "tables of version 2 made"
+    shows "tables of version 3 made"
     shows ": 4 jobs, "
     shows " in 1 transaction"
     same '"job": "four"' jobs_json
@@ -305,18 +305,15 @@ someone_reads ()
     ask "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE
         wait_event='PgSleep'" >/dev/null
     wait "$reader" || true
-    # older: a table of the version before
-    ask "DELETE FROM rollcall.schema_version WHERE version=2;
-         DROP VIEW rollcall.jobs CASCADE; DROP FUNCTION rollcall.trend;
-         DROP FUNCTION rollcall.slow_again;
-         DROP INDEX rollcall.job_host_host, rollcall.finding_kind;
-         DELETE FROM rollcall.schema_shape WHERE relation IN ('jobs', 'trend',
-         'slow_again')" >/dev/null
-    ask "WITH s AS (DELETE FROM rollcall.schema_shape WHERE relation IN
-         ('job_host', 'finding') RETURNING 1) SELECT count(*) FROM s" >/dev/null
+    # older
+    ask "DELETE FROM rollcall.schema_version WHERE version=3;
+         DROP FUNCTION rollcall.begin_push, rollcall.remove_jobs;
+         ALTER TABLE rollcall.cluster DROP CONSTRAINT cluster_root_key;
+         DELETE FROM rollcall.schema_shape WHERE relation IN ('cluster',
+         'begin_push', 'remove_jobs')" >/dev/null
     push --all
     expect_status 66
-    shows "has tables of version 1, and this rollcall needs 2"
+    shows "has tables of version 2, and this rollcall needs 3"
     run "$ROLLCALL" jobs --postgres "$PG"
     expect_status 66
     push --migrate --all
@@ -325,7 +322,7 @@ someone_reads ()
     ask "INSERT INTO rollcall.schema_version VALUES (99)" >/dev/null
     push --all
     expect_status 65
-    shows "has tables of version 99; this rollcall knows 2: use a newer one"
+    shows "has tables of version 99; this rollcall knows 3: use a newer one"
     push --migrate
     expect_status 65
     ask "DELETE FROM rollcall.schema_version WHERE version=99" >/dev/null
