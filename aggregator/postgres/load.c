@@ -23,7 +23,8 @@
 
 struct load {
     struct pg *p;
-    sqlite3 *db;
+    struct catalogue *c;
+    sqlite3 *db;                // its
     const struct load_options *opt;
     bool prefix;                // names have their cluster in front
     sqlite3_stmt *st;           // INSERT
@@ -107,35 +108,19 @@ static int load_table (struct load *x, const struct facts_table *t)
 
 static int take_beyond (void *arg, const char *const row[])
 {
-    struct catalogue_beyond *b = arg;
+    struct load *x = arg;
+    struct catalogue_beyond all = { .jobs = pg_int (row[0]),
+                                    .users = pg_int (row[1]) != 0,
+                                    .tags = pg_int (row[2]) != 0 };
 
-    b->jobs = pg_int (row[0]);
-    b->users = pg_int (row[1]) != 0;
-    b->tags = pg_int (row[2]) != 0;
-    return 0;
+    x->prefix = !x->opt->cluster && pg_int (row[3]) > 1;
+    catalogue_set_beyond (x->c, all);
+    return x->opt->cluster && all.jobs == 0
+               ? err_set (x->err, ENOENT, "%s has no jobs of cluster %s",
+                          pg_name (x->p), x->opt->cluster) : 0;
 }
 
-static int read_beyond (struct load *x, struct catalogue *c)
-{
-    struct catalogue_beyond all = { .jobs = 0 };
-    int64_t clusters = 0;
-    int rc = pg_each (x->p, "SELECT count(*), count(coalesce(\"user\", "
-                            "its_user)), count(nullif(tags, '')) FROM job "
-                            "WHERE $1::text IS NULL OR cluster=$1", 1,
-                      &x->opt->cluster, take_beyond, &all, x->err);
-
-    if (rc == 0)
-        rc = pg_number (x->p, "SELECT count(*) FROM cluster", 0,
-                        &clusters, x->err);
-    if (rc == 0 && x->opt->cluster && all.jobs == 0)
-        rc = err_set (x->err, ENOENT, "%s has no jobs of cluster %s",
-                      pg_name (x->p), x->opt->cluster);
-    x->prefix = !x->opt->cluster && clusters > 1;
-    catalogue_set_beyond (c, all);
-    return rc;
-}
-
-static int load_all (struct load *x, struct catalogue *c)
+static int load_all (struct load *x)
 {
     int rc = pg_do (x->p, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
                     x->err);
@@ -143,7 +128,11 @@ static int load_all (struct load *x, struct catalogue *c)
     if (rc == 0)
         rc = schema_check (x->p, x->err);
     if (rc == 0)
-        rc = read_beyond (x, c);
+        rc = pg_each (x->p, "SELECT count(*), count(coalesce(\"user\", its_user)"
+                            "), count(nullif(tags, '')), (SELECT count(*) FROM "
+                            "cluster) FROM job WHERE $1::text IS NULL OR "
+                            "cluster=$1", 1, &x->opt->cluster, take_beyond, x,
+                      x->err);
     for (size_t i = 0; i < FACTS_TABLES && rc == 0; i++) {
         if (facts_tables[i].use == FACTS_LIST ||
             (facts_tables[i].into && facts_tables[i].use == x->opt->use))
@@ -161,12 +150,13 @@ int load_catalogue (struct pg *p, const struct load_options *opt,
 
     if (rc < 0)
         return rc;
+    x.c = c;
     x.db = catalogue_db (c);
     rc = facts_make_temp (x.db, err);
     if (rc == 0)
         rc = db_exec (x.db, "BEGIN", err);
     if (rc == 0)
-        rc = load_all (&x, c);
+        rc = load_all (&x);
     if (rc == 0)
         rc = db_exec (x.db, "COMMIT", err);
     if (rc < 0) {

@@ -67,10 +67,8 @@ int pg_each (struct pg *p, const char *sql, size_t n,
 
 int64_t pg_int (const char *text);      // 0: NULL
 
-/* The integer in the only row of a query; 'fallback': there is none, or NULL.
- */
-int pg_number (struct pg *p, const char *sql, int64_t fallback, int64_t *ret,
-               struct err *err);
+/* The integer in the only row of a query; 0: there is none, or it is NULL. */
+int pg_number (struct pg *p, const char *sql, int64_t *ret, struct err *err);
 
 /* "COPY ... FROM STDIN (FORMAT binary);..." for one table or more: begin; then, for
  * each one, send bytes, and end it.  What the server says to that end is the next

@@ -40,15 +40,13 @@ int64_t pg_int (const char *text)
 
 static int take_number (void *arg, const char *const row[])
 {
-    if (row[0])
-        *(int64_t *)arg = pg_int (row[0]);
+    *(int64_t *)arg = pg_int (row[0]);
     return 0;
 }
 
-int pg_number (struct pg *p, const char *sql, int64_t fallback, int64_t *ret,
-               struct err *err)
+int pg_number (struct pg *p, const char *sql, int64_t *ret, struct err *err)
 {
-    *ret = fallback;
+    *ret = 0;
     return pg_each (p, sql, 0, NULL, take_number, ret, err);
 }
 

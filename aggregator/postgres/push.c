@@ -9,7 +9,6 @@
 #include "base/utf8.h"
 #include "postgres/copy_rows.h"
 #include "postgres/facts.h"
-#include "postgres/schema.h"
 #include "postgres/sum_rows.h"
 #include "store/db_rows.h"
 #include "store/row_sum.h"
@@ -182,7 +181,8 @@ static int make_months (struct push *x)
     const char *month;
 
     while (db_row (&r, month))
-        r.rc = schema_make_month (x->p, month, x->err);
+        r.rc = pg_each (x->p, "SELECT make_month($1)", 1, &month, NULL, NULL,
+                        x->err);
     return db_end (&r);
 }
 
@@ -381,7 +381,7 @@ static int replace_jobs (struct push *x)
     rc = remove_jobs (x, &names);
     buf_fini (&names);
     if (rc == 0)
-        rc = pg_number (x->p, "SELECT nextval('job_id')", 0, &first, x->err);
+        rc = pg_number (x->p, "SELECT nextval('job_id')", &first, x->err);
     if (rc == 0)
         rc = begin_copy (x);
     for (size_t i = 0; i < FACTS_TABLES && rc == 0; i++)

@@ -21,13 +21,13 @@ static int read_version (struct pg *p, int64_t *ret, struct err *err)
 {
     int64_t there;
     int rc = pg_number (p, "SELECT 1 WHERE to_regclass("
-                           "'rollcall.schema_version') IS NOT NULL", 0,
+                           "'rollcall.schema_version') IS NOT NULL",
                         &there, err);
 
     *ret = 0;
     return rc < 0 || !there
                ? rc : pg_number (p, "SELECT max(version) FROM schema_version",
-                                 0, ret, err);
+                                 ret, err);
 }
 
 static int too_new (const struct pg *p, int64_t version, struct err *err)
@@ -125,15 +125,10 @@ int schema_migrate (struct pg *p, int64_t *from, bool *has_reader,
         rc = apply (p, &pg_migration[i], err);
     if (rc == 0)
         rc = pg_number (p, "SELECT 1 FROM pg_roles WHERE rolname='"
-                           SCHEMA_READER "'", 0, &reader, err);
+                           SCHEMA_READER "'", &reader, err);
     *has_reader = reader != 0;
     if (rc == 0)
         return pg_do (p, "COMMIT", err);
     (void)pg_do (p, "ROLLBACK", NULL);
     return rc;
-}
-
-int schema_make_month (struct pg *p, const char *at, struct err *err)
-{
-    return pg_each (p, "SELECT make_month($1)", 1, &at, NULL, NULL, err);
 }

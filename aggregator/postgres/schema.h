@@ -26,9 +26,4 @@ int schema_check (struct pg *p, struct err *err);
 int schema_migrate (struct pg *p, int64_t *from, bool *has_reader,
                     struct err *err);
 
-/* Make sure that rows of jobs of this time ("2026-11-01 00:00:00Z") have their
- * parts.  As pg_each.
- */
-int schema_make_month (struct pg *p, const char *at, struct err *err);
-
 #endif
