@@ -5,7 +5,7 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #define FLUSH_BYTES (64u << 10) // sent at once
@@ -41,12 +41,6 @@ void copy_rows_null (struct copy_rows *c)
     put32 (c, UINT32_MAX);
 }
 
-void copy_rows_init (struct copy_rows *c, struct copy *to)
-{
-    *c = (struct copy_rows){ .to = to };
-    buf_init (&c->buf, FLUSH_BYTES + ROW_MAX);
-}
-
 void copy_rows_new (struct copy_rows *c, size_t fields)
 {
     c->rows++;
@@ -67,6 +61,10 @@ void copy_rows_real (struct copy_rows *c, double v)
 {
     uint64_t bits;
 
+    if (isnan (v)) {
+        copy_rows_null (c);
+        return;
+    }
     memcpy (&bits, &v, sizeof (bits));
     put64 (c, bits);
 }
@@ -83,9 +81,11 @@ void copy_rows_text (struct copy_rows *c, const char *text, size_t size)
         buf_put (&c->buf, text, size);
         return;
     }
-    if (!(to = buf_extend (&c->buf, 3 * size)))
+    if (!(to = buf_extend (&c->buf, 4 * size + 1)))
         return;
-    size = utf8_repair (text, size, to, &bad);
+    memcpy (to + 3 * size, text, size);         // with a NUL after it
+    to[4 * size] = '\0';
+    size = utf8_repair (to + 3 * size, size, to, &bad);
     c->buf.size = at;
     put32 (c, (uint32_t)size);
     c->buf.size += size;
@@ -114,13 +114,9 @@ void copy_rows_columns (struct copy_rows *c, sqlite3_stmt *st,
 
 static int send (struct copy_rows *c, struct err *err)
 {
-    int rc = c->buf.failed ? err_set (err, ENOMEM, "no memory for rows") : 0;
+    int rc = c->buf.failed ? err_set (err, ENOMEM, "no memory for rows")
+                           : pg_copy_put (c->to, c->buf.data, c->buf.size, err);
 
-    if (rc == 0 && c->buf.size > 0) {
-        (void)pthread_mutex_lock (&c->to->lock);
-        rc = pg_copy_put (c->to->p, c->buf.data, c->buf.size, err);
-        (void)pthread_mutex_unlock (&c->to->lock);
-    }
     buf_clear (&c->buf);
     return rc;
 }
@@ -130,31 +126,22 @@ int copy_rows_flush (struct copy_rows *c, struct err *err)
     return c->buf.size < FLUSH_BYTES && !c->buf.failed ? 0 : send (c, err);
 }
 
-int copy_rows_fini (struct copy_rows *c, int rc, struct err *err)
+/* ---- the whole ---- */
+
+void copy_rows_begin (struct copy_rows *c, struct pg *p)
 {
+    static const char head[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
+
+    *c = (struct copy_rows){ .to = p };
+    buf_init (&c->buf, FLUSH_BYTES + ROW_MAX);
+    buf_put (&c->buf, head, sizeof (head));     // its last NUL, too: 19 bytes
+}
+
+int copy_rows_end (struct copy_rows *c, int rc, struct err *err)
+{
+    put16 (c, UINT16_MAX);
     if (rc == 0)
         rc = send (c, err);
     buf_fini (&c->buf);
-    return rc;
-}
-
-/* ---- the whole ---- */
-
-int copy_begin (struct copy *c, struct pg *p, const char *sql, struct err *err)
-{
-    static const char head[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
-    int rc = pg_copy_begin (p, sql, err);
-
-    c->p = p;
-    (void)pthread_mutex_init (&c->lock, NULL);
-    // its last NUL, too: 19 bytes
-    return rc < 0 ? rc : pg_copy_put (p, head, sizeof (head), err);
-}
-
-int copy_end (struct copy *c, int rc, struct err *err)
-{
-    (void)pthread_mutex_destroy (&c->lock);
-    if (rc == 0)
-        rc = pg_copy_put (c->p, "\377\377", 2, err);
-    return rc < 0 ? rc : pg_copy_end (c->p, err);
+    return rc < 0 ? rc : pg_copy_end (c->to, err);
 }

@@ -15,14 +15,13 @@
 
 #define CATALOGUE(name, columns, types, from, use, into) \
     { name, columns, types, FACTS_CATALOGUE, columns, from " WHERE job=?1", \
-      use, into, 0 }
-#define RESULT(name, columns, types, select, from, keys) \
-    { name, columns, types, FACTS_RESULT, select, from, FACTS_PUSHED, NULL, \
-      keys }
+      use, into, 0, { 0 } }
+#define RESULT(name, types, select, from) \
+    { name, NULL, types, FACTS_RESULT, select, from, FACTS_PUSHED, NULL, 0, { 0 } }
 
 const struct facts_table facts_tables[FACTS_TABLES] = {
     { "job", JOB_FACTS ", path", JOB_TYPES, FACTS_CATALOGUE, JOB_FACTS ", ?2",
-      "job_row WHERE id=?1 AND name=?3", FACTS_LIST, "job_row", 0 },
+      "job_row WHERE id=?1 AND name=?3", FACTS_LIST, "job_row", 0, { 0 } },
     CATALOGUE ("job_host", "host, ranks, computing_us, step_us", "tiff",
                "host", FACTS_TREND, "host"),
     CATALOGUE ("job_claim", "seq, source, who, host, world_size", "iitti",
@@ -38,43 +37,32 @@ const struct facts_table facts_tables[FACTS_TABLES] = {
                "grp", FACTS_PUSHED, NULL),
     CATALOGUE ("job_finding", "kind, severity, n, percent", "ttif", "finding",
                FACTS_PUSHED, NULL),
-    RESULT ("roster", "rank, host, local_rank, device, expected, state, reason,"
-            " verified, command_status, command_signal, command_ended_ns",
-            "itiiittiiii", "rank, host, local_rank, device_id, expected, state,"
-            " reason, verified, command_status, command_signal,"
-            " command_ended_ns", "Roster", 0),
-    RESULT ("capture", "capture, rank, host, device, name, framework, source,"
-            " profiler_level, state, reason, steps, started_ns, ended_ns,"
-            " raw_bytes", "iitittttttiiii", "id, rank, host, device_id, name,"
+    RESULT ("roster", "itiiittiiii", "rank, host, local_rank, device_id,"
+            " expected, state, reason, verified, command_status,"
+            " command_signal, command_ended_ns", "Roster"),
+    RESULT ("capture", "iitittttttiiii", "id, rank, host, device_id, name,"
             " framework, source, profiler_level, state, reason, steps,"
-            " started_ns, ended_ns, raw_bytes", "Capture", 0),
-    RESULT ("finding", "finding, kind, severity, step, rank, peer, comm_group,"
-            " effect_ms, effect_percent, value, unit, baseline, text, hint",
-            "itttiiiffftftt", "id, kind, severity, step, rank, peer,"
+            " started_ns, ended_ns, raw_bytes", "Capture"),
+    RESULT ("finding", "itttiiiffftftt", "id, kind, severity, step, rank, peer,"
             " comm_group, effect_ms, effect_percent, value, unit, baseline,"
-            " text, hint", "Finding", 0),
-    RESULT ("rank_step", "rank, device, step, computing_us, comm_us, hidden_us,"
-            " free_us, stage_us, bubble_us, preparing_us", "iitfffffff",
-            "rank, deviceId, step, computing, communication_not_overlapped,"
-            " overlapped, free, stage, bubble, preparing",
-            "StepCounted WHERE rank IS NOT NULL", 0),
-    RESULT ("step", "step, ord, ranks, step_us, min_step_us, max_step_us",
-            "tiifff", "step, row_number() OVER (), ranks, step_time,"
-            " min_step_time, max_step_time", "StepTrend", 0),
+            " text, hint", "Finding"),
+    RESULT ("rank_step", "iitfffffff", "rank, deviceId, step, computing,"
+            " communication_not_overlapped, overlapped, free, stage, bubble,"
+            " preparing", "StepCounted WHERE rank IS NOT NULL"),
+    RESULT ("step", "tiifff", "step, row_number() OVER (), ranks, step_time,"
+            " min_step_time, max_step_time", "StepTrend"),
     // over all steps
-    RESULT ("link_sum", "src_rank, dst_rank, transport, type, mb, ms, large_mb,"
-            " large_ms", "iittffff", "src_rank, dst_rank, transport_type, type,"
-            " transit_size, transit_time, large_size, large_time", "Link", 4),
-    RESULT ("group_sum", "comm_group, group_name, kind, type, size, members,"
-            " ops, elapse_ms, wait_ms, sync_ms, transit_ms", "itttiiiffff",
-            "g.id, g.group_name, k.kind, g.type, g.size, m.members, t.ops,"
-            " t.elapse, t.wait, t.sync, t.transit", "CommGroup g LEFT JOIN"
-            " (SELECT comm_group, count(*) AS members FROM CommGroupMember"
-            "  GROUP BY 1) m ON m.comm_group=g.id LEFT JOIN (SELECT comm_group,"
-            "  sum(ops) AS ops, sum(elapse_time) AS elapse, sum(wait_time) AS"
-            "  wait, sum(synchronization_time) AS sync, sum(transit_time) AS"
-            "  transit FROM GroupTime GROUP BY 1) t ON t.comm_group=g.id"
-            " LEFT JOIN GroupKind k ON k.comm_group=g.id", 0),
+    { "link_sum", NULL, "iittffff", FACTS_RESULT, "src_rank, dst_rank,"
+      " transport_type, type, transit_size, transit_time, large_size,"
+      " large_time", "Link", FACTS_PUSHED, NULL, 4, { 2, 3, 4, 5, 6, 7, 9, 10 } },
+    RESULT ("group_sum", "itttiiiffff", "g.id, g.group_name, k.kind, g.type,"
+            " g.size, m.members, t.ops, t.elapse, t.wait, t.sync, t.transit",
+            "CommGroup g LEFT JOIN (SELECT comm_group, count(*) AS members FROM"
+            "  CommGroupMember GROUP BY 1) m ON m.comm_group=g.id LEFT JOIN"
+            " (SELECT comm_group, sum(ops) AS ops, sum(elapse_time) AS elapse,"
+            "  sum(wait_time) AS wait, sum(synchronization_time) AS sync,"
+            "  sum(transit_time) AS transit FROM GroupTime GROUP BY 1) t ON"
+            "  t.comm_group=g.id LEFT JOIN GroupKind k ON k.comm_group=g.id"),
 };
 
 const char *const facts_sum = "row_sum (" JOB_FACTS ","

@@ -18,19 +18,21 @@ enum facts_use { FACTS_PUSHED, FACTS_LIST, FACTS_CLAIMS, FACTS_TREND };
 
 struct facts_table {
     const char *name;           // in schema "rollcall"
-    const char *columns;        // behind "job" and "at"; of "job" behind "id",
-                                // "cluster" and "at"
-    const char *types;          // of these: 'i' bigint, 'f' double precision,
-                                // 't' text
+    const char *columns;        // of 'into', and of the same names there
+    const char *types;          // of all columns, behind "job" and "at", or of
+                                // "job" behind "id", "cluster", "at" and "sum":
+                                // 'i' bigint, 'f' double precision, 't' text
     enum facts_source source;
-    const char *select, *from;  // SQLite; of the catalogue with the job's id as
-                                // ?1; of "job" with its result's path as ?2,
-                                // and its name as ?3
+    const char *select, *from;  // SQLite, in the order of the columns there; of
+                                // the catalogue with the job's id as ?1; of
+                                // "job" with its result's path as ?2, and its
+                                // name as ?3
     enum facts_use use;
     const char *into;           // then: the table of the catalogue
-    size_t keys;                // not 0: so many columns are a key, and rows
-                                // with the same one become one row, the sums of
-                                // their other columns
+    size_t keys;                // not 0: so many columns are a key, and rows of
+                                // 'from', a table, with the same one become one
+                                // row, the sums of their other columns
+    unsigned char at[8];        // then: which column of the table each one is
 };
 
 #define FACTS_QUERY_MAX 1200    // bytes of a statement about one table

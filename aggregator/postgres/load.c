@@ -23,7 +23,8 @@
 
 struct load {
     struct pg *p;
-    sqlite3 *db;
+    struct catalogue *c;
+    sqlite3 *db;                // its
     const struct load_options *opt;
     bool prefix;                // names have their cluster in front
     sqlite3_stmt *st;           // INSERT
@@ -33,27 +34,18 @@ struct load {
 
 /* ---- rows ---- */
 
-static void bind (sqlite3_stmt *st, int at, const struct pg_row *row,
-                  unsigned i, char type)
-{
-    if (pg_is_null (row, i))
-        (void)sqlite3_bind_null (st, at);
-    else if (type == 'i')
-        (void)sqlite3_bind_int64 (st, at, pg_int (row, i));
-    else if (type == 'f')
-        (void)sqlite3_bind_double (st, at, strtod (pg_text (row, i), NULL));
-    else
-        (void)sqlite3_bind_text (st, at, pg_text (row, i), -1,
-                                 SQLITE_TRANSIENT);
-}
-
-static int take_row (void *arg, const struct pg_row *row)
+static int take_row (void *arg, const char *const row[])
 {
     struct load *x = arg;
 
-    bind (x->st, 1, row, 0, 'i');
-    for (unsigned i = 1; i < pg_columns (row); i++)
-        bind (x->st, (int)i + 1, row, i, x->types[i - 1]);
+    (void)sqlite3_bind_text (x->st, 1, row[0], -1, SQLITE_TRANSIENT);
+    for (int i = 1; x->types[i - 1]; i++) {
+        // SQLite makes integers of texts, too, but its reals may lose a bit
+        if (x->types[i - 1] == 'f' && row[i])
+            (void)sqlite3_bind_double (x->st, i + 1, strtod (row[i], NULL));
+        else
+            (void)sqlite3_bind_text (x->st, i + 1, row[i], -1, SQLITE_TRANSIENT);
+    }
     return db_run (x->st, x->err);
 }
 
@@ -114,37 +106,21 @@ static int load_table (struct load *x, const struct facts_table *t)
 
 /* ---- all of it ---- */
 
-static int take_beyond (void *arg, const struct pg_row *row)
+static int take_beyond (void *arg, const char *const row[])
 {
-    struct catalogue_beyond *b = arg;
+    struct load *x = arg;
+    struct catalogue_beyond all = { .jobs = pg_int (row[0]),
+                                    .users = pg_int (row[1]) != 0,
+                                    .tags = pg_int (row[2]) != 0 };
 
-    b->jobs = pg_int (row, 0);
-    b->users = pg_int (row, 1) != 0;
-    b->tags = pg_int (row, 2) != 0;
-    return 0;
+    x->prefix = !x->opt->cluster && pg_int (row[3]) > 1;
+    catalogue_set_beyond (x->c, all);
+    return x->opt->cluster && all.jobs == 0
+               ? err_set (x->err, ENOENT, "%s has no jobs of cluster %s",
+                          pg_name (x->p), x->opt->cluster) : 0;
 }
 
-static int read_beyond (struct load *x, struct catalogue *c)
-{
-    struct catalogue_beyond all = { .jobs = 0 };
-    int64_t clusters = 0;
-    int rc = pg_each (x->p, "SELECT count(*), count(coalesce(\"user\", "
-                            "its_user)), count(nullif(tags, '')) FROM job "
-                            "WHERE $1::text IS NULL OR cluster=$1", 1,
-                      &x->opt->cluster, take_beyond, &all, x->err);
-
-    if (rc == 0)
-        rc = pg_number (x->p, "SELECT count(*) FROM cluster", 0,
-                        &clusters, x->err);
-    if (rc == 0 && x->opt->cluster && all.jobs == 0)
-        rc = err_set (x->err, ENOENT, "%s has no jobs of cluster %s",
-                      pg_name (x->p), x->opt->cluster);
-    x->prefix = !x->opt->cluster && clusters > 1;
-    catalogue_set_beyond (c, all);
-    return rc;
-}
-
-static int load_all (struct load *x, struct catalogue *c)
+static int load_all (struct load *x)
 {
     int rc = pg_do (x->p, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
                     x->err);
@@ -152,7 +128,11 @@ static int load_all (struct load *x, struct catalogue *c)
     if (rc == 0)
         rc = schema_check (x->p, x->err);
     if (rc == 0)
-        rc = read_beyond (x, c);
+        rc = pg_each (x->p, "SELECT count(*), count(coalesce(\"user\", its_user)"
+                            "), count(nullif(tags, '')), (SELECT count(*) FROM "
+                            "cluster) FROM job WHERE $1::text IS NULL OR "
+                            "cluster=$1", 1, &x->opt->cluster, take_beyond, x,
+                      x->err);
     for (size_t i = 0; i < FACTS_TABLES && rc == 0; i++) {
         if (facts_tables[i].use == FACTS_LIST ||
             (facts_tables[i].into && facts_tables[i].use == x->opt->use))
@@ -170,12 +150,13 @@ int load_catalogue (struct pg *p, const struct load_options *opt,
 
     if (rc < 0)
         return rc;
+    x.c = c;
     x.db = catalogue_db (c);
     rc = facts_make_temp (x.db, err);
     if (rc == 0)
         rc = db_exec (x.db, "BEGIN", err);
     if (rc == 0)
-        rc = load_all (&x, c);
+        rc = load_all (&x);
     if (rc == 0)
         rc = db_exec (x.db, "COMMIT", err);
     if (rc < 0) {

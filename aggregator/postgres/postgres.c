@@ -24,11 +24,7 @@
 struct pg {
     PGconn *conn;
     char name[PG_NAME_MAX];
-};
-
-struct pg_row {
-    const PGresult *res;
-    int at;
+    bool ending;                // the end of a COPY was not answered yet
 };
 
 /* ---- the library ---- */
@@ -37,9 +33,10 @@ struct pg_row {
     F (PQconnectionNeedsPassword) F (PQconninfoFree) F (PQconninfoParse) \
     F (PQdb) F (PQerrorMessage) F (PQexec) F (PQfinish) F (PQfreemem) \
     F (PQgetResult) F (PQgetisnull) F (PQgetvalue) F (PQhost) F (PQnfields) \
-    F (PQntuples) F (PQputCopyData) F (PQputCopyEnd) F (PQresultErrorField) \
-    F (PQresultErrorMessage) F (PQresultStatus) F (PQsendQueryParams) \
-    F (PQsetNoticeReceiver) F (PQsetSingleRowMode) F (PQstatus)
+    F (PQntuples) F (PQparameterStatus) F (PQputCopyData) F (PQputCopyEnd) \
+    F (PQreset) F (PQresultErrorField) F (PQresultStatus) \
+    F (PQsendQueryParams) F (PQsetErrorVerbosity) F (PQsetNoticeReceiver) \
+    F (PQsetSingleRowMode) F (PQstatus)
 #define POINTER(name) __typeof__ (name) *name;
 #define NAME(name) #name,
 
@@ -71,14 +68,15 @@ static int load_library (struct err *err)
 
 /* ---- errors ---- */
 
+// messages may be in any language, so that only an SQLSTATE decides
 static const struct {
-    const char *state;          // what an SQLSTATE begins with
+    const char *state;          // what it begins with
     int errnum;
 } states[] = {
     { "08", EAGAIN }, { "57", EAGAIN }, { "40", EAGAIN }, { "55P03", EAGAIN },
     { "53100", ENOSPC }, { "53", EAGAIN }, { "42501", EACCES },
     { "28", EACCES }, { "3D", ENOENT }, { "3F", ENOENT }, { "42P01", ENOENT },
-    { "42704", ENOENT },
+    { "42704", ENOENT }, { PG_NOT_ITS_CLUSTER, EEXIST },
 };
 
 static int errnum_of (const char *state)
@@ -90,33 +88,26 @@ static int errnum_of (const char *state)
     return EIO;
 }
 
-/* The first line of a message, without "ERROR:  ", and what to do. */
-static int say (const struct pg *p, int errnum, const char *message,
-                struct err *err)
+/* The first line of a message, and what to do. */
+static int say (const struct pg *p, int errnum, const char *text,
+                const char *hint, struct err *err)
 {
-    const char *text = strncmp (message, "ERROR:", 6) == 0 ? message + 6
-                                                           : message;
-
-    text += strspn (text, " ");
     return err_set (err, errnum, "%s: %.*s%s", p->name,
-                    (int)strcspn (text, "\n"), text,
-                    strstr (text, "Is the server running")
-                        ? ": is PostgreSQL running there?"
-                    : strncmp (text, "permission denied", 17) == 0
-                        ? " (role rollcall_reader may read, the owner of the "
-                          "tables may write)" : "");
+                    (int)strcspn (text, "\n"), text, hint);
 }
 
 static int fail (struct pg *p, const PGresult *res, struct err *err)
 {
     const char *state = res ? pq.PQresultErrorField (res, PG_DIAG_SQLSTATE) : NULL;
-    const char *text = pq.PQerrorMessage (p->conn);
+    const char *text = state ? pq.PQresultErrorField (res, PG_DIAG_MESSAGE_PRIMARY)
+                             : pq.PQerrorMessage (p->conn);
+    bool lost = pq.PQstatus (p->conn) == CONNECTION_BAD;
 
-    if (pq.PQstatus (p->conn) == CONNECTION_BAD)
-        return say (p, EAGAIN, *text ? text : "the connection is lost", err);
-    return say (p, state ? errnum_of (state) : EIO,
-                res && *pq.PQresultErrorMessage (res) ? pq.PQresultErrorMessage (res)
-                                                   : text, err);
+    return say (p, lost ? EAGAIN : state ? errnum_of (state) : EIO,
+                text && *text ? text : "the connection is lost",
+                state && strcmp (state, "42501") == 0
+                    ? " (role rollcall_reader may read, the owner of the tables "
+                      "may write)" : "", err);
 }
 
 /* ---- connecting ---- */
@@ -190,19 +181,45 @@ static void name (struct pg *p)
            host && *host ? host : "this host");
 }
 
-/* Whether it was there, and did not want us. */
+/* What the server said: behind two blanks, in any language. */
+static const char *said (const char *message)
+{
+    const char *at = strstr (message, ":  ");
+
+    return at ? at + 3 : NULL;
+}
+
+/* There is no connection: 0, if there is one now.  libpq has an SQLSTATE of that
+ * only in its message, and only if it was asked to before.
+ */
 static int refused (struct pg *p, struct err *err)
 {
-    const char *text = pq.PQerrorMessage (p->conn);
-    bool access = pq.PQconnectionNeedsPassword (p->conn) ||
-                  strstr (text, "authentication failed") ||
-                  strstr (text, "pg_hba.conf") ||
-                  (strstr (text, "role \"") && strstr (text, "not exist"));
-    bool none = strstr (text, "database \"") && strstr (text, "not exist");
+    char text[ERR_TEXT_MAX];
+    int errnum = pq.PQconnectionNeedsPassword (p->conn) ? EACCES : EAGAIN;
 
-    return say (p, access ? EACCES : none ? ENOENT : EAGAIN,
-                strstr (text, "FATAL:") ? strstr (text, "FATAL:") + 6 : text,
-                err);
+    PRINT (text, "%s", pq.PQerrorMessage (p->conn));
+    if (errnum == EACCES || !said (text))
+        return say (p, errnum, text, errnum == EAGAIN ? ": is PostgreSQL "
+                    "running there?" : "", err);
+    (void)pq.PQsetErrorVerbosity (p->conn, PQERRORS_SQLSTATE);
+    pq.PQreset (p->conn);
+    (void)pq.PQsetErrorVerbosity (p->conn, PQERRORS_DEFAULT);
+    if (pq.PQstatus (p->conn) == CONNECTION_OK)
+        return 0;
+    if (said (pq.PQerrorMessage (p->conn)))
+        errnum = errnum_of (said (pq.PQerrorMessage (p->conn)));
+    return say (p, errnum, said (text), "", err);
+}
+
+/* A text that a job may have does not fit into other encodings. */
+static int check_encoding (struct pg *p, struct err *err)
+{
+    const char *is = pq.PQparameterStatus (p->conn, "server_encoding");
+
+    return is && strcmp (is, "UTF8") == 0
+               ? 0 : err_set (err, EPROTO, "%s has encoding %s: rollcall needs "
+                              "one with UTF8, as createdb -T template0 -E UTF8 "
+                              "makes it", p->name, is ? is : "?");
 }
 
 int pg_open (const char *uri, struct pg **ret, struct err *err)
@@ -228,8 +245,11 @@ int pg_open (const char *uri, struct pg **ret, struct err *err)
     }
     name (p);
     (void)pq.PQsetNoticeReceiver (p->conn, no_notice, NULL);
-    rc = pq.PQstatus (p->conn) == CONNECTION_OK ? pg_do (p, SET_UP, err)
-                                             : refused (p, err);
+    rc = pq.PQstatus (p->conn) == CONNECTION_OK ? 0 : refused (p, err);
+    if (rc == 0)
+        rc = check_encoding (p, err);
+    if (rc == 0)
+        rc = pg_do (p, SET_UP, err);
     if (rc < 0) {
         pg_close (p);
         return rc;
@@ -261,51 +281,74 @@ static bool is_good (const PGresult *res)
            status == PGRES_SINGLE_TUPLE;
 }
 
+/* The rest of what the server says, until it wants the rows of the next COPY, if
+ * any: the error that ended one comes first.
+ */
+static int drain (struct pg *p, struct err *err)
+{
+    PGresult *res;
+    bool copying = false;
+    int rc = 0;
+
+    while (!copying && (res = pq.PQgetResult (p->conn))) {
+        copying = pq.PQresultStatus (res) == PGRES_COPY_IN;
+        if (rc == 0 && !copying && !is_good (res))
+            rc = fail (p, res, err);
+        pq.PQclear (res);
+        if (pq.PQstatus (p->conn) == CONNECTION_BAD)
+            break;              // it would say so for ever
+    }
+    return rc;
+}
+
+static int settle (struct pg *p, struct err *err)
+{
+    if (!p->ending)
+        return 0;
+    p->ending = false;
+    return drain (p, err);
+}
+
 int pg_do (struct pg *p, const char *sql, struct err *err)
 {
+    int before = settle (p, err);
     PGresult *res = pq.PQexec (p->conn, sql);
-    int rc = is_good (res) ? 0 : fail (p, res, err);
+    int rc = is_good (res) || before < 0 ? before : fail (p, res, err);
 
     pq.PQclear (res);
     return rc;
 }
 
+static void get_row (const PGresult *res, int at, const char *row[])
+{
+    for (int i = 0; i < pq.PQnfields (res) && i < PG_COLUMNS_MAX; i++)
+        row[i] = pq.PQgetisnull (res, at, i) ? NULL : pq.PQgetvalue (res, at, i);
+}
+
 int pg_each (struct pg *p, const char *sql, size_t n,
              const char *const values[],
-             int (*fn) (void *arg, const struct pg_row *row), void *arg,
+             int (*fn) (void *arg, const char *const row[]), void *arg,
              struct err *err)
 {
+    const char *row[PG_COLUMNS_MAX];
     PGresult *res;
-    int rc = 0;
+    int rc = settle (p, err);
 
+    if (rc < 0)
+        return rc;
     if (!pq.PQsendQueryParams (p->conn, sql, (int)n, NULL, values, NULL, NULL, 0))
         return fail (p, NULL, err);
     (void)pq.PQsetSingleRowMode (p->conn);         // any number of rows
     while ((res = pq.PQgetResult (p->conn))) {
-        struct pg_row row = { .res = res };
-
         if (rc == 0 && !is_good (res))
             rc = fail (p, res, err);
-        for (row.at = 0; rc == 0 && fn && row.at < pq.PQntuples (res); row.at++)
-            rc = fn (arg, &row);
+        for (int i = 0; rc == 0 && fn && i < pq.PQntuples (res); i++) {
+            get_row (res, i, row);
+            rc = fn (arg, row);
+        }
         pq.PQclear (res);
     }
     return rc;
-}
-
-unsigned pg_columns (const struct pg_row *row)
-{
-    return (unsigned)pq.PQnfields (row->res);
-}
-
-bool pg_is_null (const struct pg_row *row, unsigned column)
-{
-    return pq.PQgetisnull (row->res, row->at, (int)column) != 0;
-}
-
-const char *pg_text (const struct pg_row *row, unsigned column)
-{
-    return pq.PQgetvalue (row->res, row->at, (int)column);
 }
 
 /* ---- COPY ---- */
@@ -319,38 +362,23 @@ int pg_copy_begin (struct pg *p, const char *sql, struct err *err)
     return rc;
 }
 
-/* The rest of what the server says: the error that ended a COPY comes first. */
-static int drain (struct pg *p, struct err *err)
-{
-    PGresult *res;
-    bool copying;
-    int rc = 0;
-
-    while ((res = pq.PQgetResult (p->conn))) {
-        if (rc == 0 && !is_good (res))
-            rc = fail (p, res, err);
-        copying = pq.PQresultStatus (res) == PGRES_COPY_IN;
-        pq.PQclear (res);
-        if (copying || pq.PQstatus (p->conn) == CONNECTION_BAD)
-            break;              // it would say so for ever
-    }
-    return rc;
-}
-
 int pg_copy_put (struct pg *p, const void *data, size_t size, struct err *err)
 {
-    int rc;
+    int rc = settle (p, err);
 
-    if (pq.PQputCopyData (p->conn, data, (int)size) == 1)
-        return 0;
+    if (rc < 0 || pq.PQputCopyData (p->conn, data, (int)size) == 1)
+        return rc;
     rc = drain (p, err);
     return rc < 0 ? rc : fail (p, NULL, err);
 }
 
 int pg_copy_end (struct pg *p, struct err *err)
 {
-    int sent = pq.PQputCopyEnd (p->conn, NULL);
-    int rc = drain (p, err);
+    int sent = pq.PQputCopyEnd (p->conn, NULL), rc;
 
-    return rc == 0 && sent != 1 ? fail (p, NULL, err) : rc;
+    p->ending = sent == 1;
+    if (p->ending)
+        return 0;
+    rc = drain (p, err);
+    return rc < 0 ? rc : fail (p, NULL, err);
 }

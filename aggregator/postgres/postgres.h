@@ -21,24 +21,23 @@
 #define PG_NAME_MAX 256         // of where a database is, for messages
 
 struct pg;
-struct pg_row;
 
 /* Check a URI ("postgresql://HOST/DATABASE", "service=NAME") without connecting,
  * and whether it has a password, which may be NULL.  -EINVAL; -ENOTSUP.
  */
 int pg_check (const char *uri, bool *has_password, struct err *err);
 
-/* The same for what a user said, with a cluster's name or NULL: -EINVAL, also if
- * a password is on the command line, which everybody would see, and not in
- * variable PG_VARIABLE.
+/* The same for what a user said, with a cluster's name (UTF-8 without a slash and
+ * control characters) or NULL: -EINVAL, also if a password is on the command line,
+ * which everybody would see, and not in variable PG_VARIABLE.
  */
 #define PG_VARIABLE "ROLLCALL_POSTGRES"
 #define PG_CLUSTER_VARIABLE "ROLLCALL_CLUSTER"
 int pg_check_option (const char *uri, const char *cluster, struct err *err);
 
 /* Connect, with times in UTC, all digits of numbers, and texts in UTF-8.
- * -EAGAIN: it is away; -EACCES: it wants another user or password; -EINVAL,
- * -ENOTSUP, -ENOMEM.
+ * -EAGAIN: it is away; -EACCES: it wants another user or password; -ENOENT: it is
+ * not there; -EPROTO: its encoding is not UTF8; -EINVAL, -ENOTSUP, -ENOMEM.
  */
 int pg_open (const char *uri, struct pg **ret, struct err *err);
 void pg_close (struct pg *p);           // p may be NULL
@@ -48,40 +47,41 @@ const char *pg_name (const struct pg *p);
 
 /* All of these: -EAGAIN: the connection is lost, or a lock was not to be had:
  * later it may succeed, after a new pg_open; -ENOSPC: its disk is full; -EACCES:
- * this user may not; -ENOENT: there is no such table; -ENOMEM; -EIO.
+ * this user may not; -ENOENT: there is no such table; -EEXIST: an SQLSTATE of
+ * PG_NOT_ITS_CLUSTER, from sql/003_push.sql; -ENOMEM; -EIO.
  */
+#define PG_NOT_ITS_CLUSTER "RC001"
 
 /* Run statements without parameters and rows. */
 int pg_do (struct pg *p, const char *sql, struct err *err);
 
 /* Run one statement with texts as its parameters (NULL is NULL), and call 'fn'
- * with each row, which ends with it; a negative result of 'fn' ends that.  'fn'
- * may be NULL.
+ * with the texts of each row (again, NULL is NULL), which end with it; a negative
+ * result of 'fn' ends that.  'fn' may be NULL.
  */
+#define PG_COLUMNS_MAX 64       // those behind are left out
 int pg_each (struct pg *p, const char *sql, size_t n,
              const char *const values[],
-             int (*fn) (void *arg, const struct pg_row *row), void *arg,
+             int (*fn) (void *arg, const char *const row[]), void *arg,
              struct err *err);
 
-unsigned pg_columns (const struct pg_row *row);
-bool pg_is_null (const struct pg_row *row, unsigned column);
-const char *pg_text (const struct pg_row *row, unsigned column);   // "": NULL
-int64_t pg_int (const struct pg_row *row, unsigned column);        // 0: NULL
+int64_t pg_int (const char *text);      // 0: NULL
 
-/* The integer in the first row of a query; 'fallback': there is none, or NULL.
- */
-int pg_number (struct pg *p, const char *sql, int64_t fallback, int64_t *ret,
-               struct err *err);
+/* The integer in the only row of a query; 0: there is none, or it is NULL. */
+int pg_number (struct pg *p, const char *sql, int64_t *ret, struct err *err);
 
-/* "COPY ... FROM STDIN (FORMAT binary)": begin; send bytes; end.  After a failure
- * the transaction has to be rolled back.
+/* "COPY ... FROM STDIN (FORMAT binary);..." for one table or more: begin; then, for
+ * each one, send bytes, and end it.  What the server says to that end is the next
+ * call's result, so that nobody waits for it.  After a failure the transaction has
+ * to be rolled back.
  */
 int pg_copy_begin (struct pg *p, const char *sql, struct err *err);
 int pg_copy_put (struct pg *p, const void *data, size_t size, struct err *err);
 int pg_copy_end (struct pg *p, struct err *err);
 
-/* Append an element to the text of an array: first "{", at last "}". */
+/* Append an element to the text of an array, with the first one's "{"; its end,
+ * "}", is the caller's.
+ */
 void pg_array_text (struct buf *array, const char *value);
-void pg_array_int (struct buf *array, int64_t value);
 
 #endif

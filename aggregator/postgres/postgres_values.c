@@ -1,9 +1,21 @@
 /* aggregator/postgres/postgres_values.c - what is said of a database, and values */
 #include "postgres/postgres.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+/* It is in front of names, and in a line of status. */
+static bool is_cluster (const char *name)
+{
+    const char *at = name;
+    size_t n;
+
+    while ((n = *at == '/' ? 0 : utf8_shown (at)) > 0)
+        at += n;
+    return at != name && !*at;
+}
 
 int pg_check_option (const char *uri, const char *cluster, struct err *err)
 {
@@ -12,64 +24,39 @@ int pg_check_option (const char *uri, const char *cluster, struct err *err)
 
     if (rc < 0)
         return rc;
-    if (cluster && (!*cluster || strchr (cluster, '/')))
-        return err_set (err, EINVAL, "--cluster is a name without a slash");
+    if (cluster && !is_cluster (cluster))
+        return err_set (err, EINVAL, "--cluster is a name in UTF-8, without a "
+                        "slash and control characters");
     return !password || uri == getenv (PG_VARIABLE)
                ? 0 : err_set (err, EINVAL, "a password on a command line is "
                               "seen by everybody in ps: put it into a password "
                               "file (~/.pgpass, PGPASSFILE)");
 }
 
-int64_t pg_int (const struct pg_row *row, unsigned column)
+int64_t pg_int (const char *text)
 {
-    return strtoll (pg_text (row, column), NULL, 10);
+    return text ? strtoll (text, NULL, 10) : 0;
 }
 
-struct number {
-    int64_t *ret;
-    bool seen;
-};
-
-static int take_number (void *arg, const struct pg_row *row)
+static int take_number (void *arg, const char *const row[])
 {
-    struct number *n = arg;
-
-    if (!n->seen && !pg_is_null (row, 0))
-        *n->ret = pg_int (row, 0);
-    n->seen = true;
+    *(int64_t *)arg = pg_int (row[0]);
     return 0;
 }
 
-int pg_number (struct pg *p, const char *sql, int64_t fallback, int64_t *ret,
-               struct err *err)
+int pg_number (struct pg *p, const char *sql, int64_t *ret, struct err *err)
 {
-    struct number n = { .ret = ret };
-
-    *ret = fallback;
-    return pg_each (p, sql, 0, NULL, take_number, &n, err);
-}
-
-/* ---- arrays ---- */
-
-static void begin_element (struct buf *array)
-{
-    buf_put (array, array->size == 0 ? "{" : ",", 1);
+    *ret = 0;
+    return pg_each (p, sql, 0, NULL, take_number, ret, err);
 }
 
 void pg_array_text (struct buf *array, const char *value)
 {
-    begin_element (array);
-    buf_put (array, "\"", 1);
+    buf_put (array, array->size == 0 ? "{\"" : ",\"", 2);
     for (; *value; value++) {
         if (*value == '"' || *value == '\\')
             buf_put (array, "\\", 1);
         buf_put (array, value, 1);
     }
     buf_put (array, "\"", 1);
-}
-
-void pg_array_int (struct buf *array, int64_t value)
-{
-    begin_element (array);
-    buf_printf (array, "%lld", (long long)value);
 }

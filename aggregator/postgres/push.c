@@ -1,13 +1,15 @@
-/* aggregator/postgres/push.c - which jobs have changed, and in which batches
+/* aggregator/postgres/push.c - bring PostgreSQL up to date with a root
  *
  * PostgreSQL has a checksum of each job as it was pushed; a job with another
- * one has changed.  So nothing about it has to be remembered here.
+ * one has changed.  So nothing about it has to be remembered here.  Functions of
+ * sql/003_push.sql do what is done there.
  */
-#include "postgres/push_private.h"
+#include "postgres/push.h"
 
 #include "base/utf8.h"
+#include "postgres/copy_rows.h"
 #include "postgres/facts.h"
-#include "postgres/schema.h"
+#include "postgres/sum_rows.h"
 #include "store/db_rows.h"
 #include "store/row_sum.h"
 
@@ -15,7 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_BYTES (1 << 30)  // of results, whose ops are not pushed
+#define BATCH_JOBS 64           // in a transaction, whose results are open; as
+                                // many numbers has one value of job_id
+#define BATCH_BYTES (1 << 30)   // of results, whose ops are not pushed
+#define SQL_MAX 4096
+#define NAMES_MAX (64u << 20)   // bytes of an array of names
 
 static const char tables_sql[] =
     "DROP TABLE IF EXISTS temp.pushed;"
@@ -26,15 +32,27 @@ static const char tables_sql[] =
     " at_ns INTEGER, changed_ns INTEGER, bytes INTEGER);"
     "DELETE FROM temp.claim;DELETE FROM temp.clock";
 
+struct push_job {
+    char name[MESSAGE_NAME_MAX];
+    int64_t id, sum, at_ns;     // of the catalogue
+    char path[PATH_MAX];        // of its result, or ""
+    struct catalogue_result result;
+    bool gone;                  // its row of the catalogue is
+    int failed;                 // why its result could not be read to the end, or 0
+};
+
 struct push {
     struct pg *p;
+    sqlite3 *db;                // of the catalogue
     struct catalogue *c;
     struct ledger *l;
     const struct push_options *opt;
     struct push_sums *sums;
-    struct push_batch *batch;
     struct err *err;
     int64_t job, seq;           // whose claims are read, and how many there were
+    struct push_job jobs[BATCH_JOBS + 1];       // the last one: the next
+    size_t n;
+    int64_t bytes;              // of their results
 };
 
 /* ---- what only the ledger knows ---- */
@@ -44,10 +62,9 @@ static int take_claim (void *arg, const struct size_claim *w)
     struct push *x = arg;
     int by = (int)w->by;
 
-    return db_finish (db_rows_kept (catalogue_db (x->c), x->err, "INSERT INTO "
-                                    "temp.claim VALUES (?1,?2,?3,?4,?5,?6)",
-                                    x->job, x->seq++, by,
-                                    (const char *)w->who,
+    return db_finish (db_rows_kept (x->db, x->err, "INSERT INTO temp.claim "
+                                    "VALUES (?1,?2,?3,?4,?5,?6)", x->job,
+                                    x->seq++, by, (const char *)w->who,
                                     (const char *)w->host, w->world_size));
 }
 
@@ -55,19 +72,17 @@ static int take_clock (void *arg, const struct ledger_clock *k)
 {
     struct push *x = arg;
 
-    return db_finish (db_rows_kept (catalogue_db (x->c), x->err, "INSERT INTO "
-                                    "temp.clock VALUES (?1,?2,?3,?4,?5,?6)",
-                                    x->job, x->seq++,
-                                    (const char *)k->host_key,
+    return db_finish (db_rows_kept (x->db, x->err, "INSERT INTO temp.clock "
+                                    "VALUES (?1,?2,?3,?4,?5,?6)", x->job,
+                                    x->seq++, (const char *)k->host_key,
                                     (const char *)k->host, k->offset_ns,
                                     k->error_ns));
 }
 
 static int read_ledger (struct push *x)
 {
-    struct db_rows r = db_rows (catalogue_db (x->c), x->err, "SELECT id, name "
-                                "FROM job_row WHERE ?1 IS NULL OR name=?1",
-                                x->opt->job);
+    struct db_rows r = db_rows (x->db, x->err, "SELECT id, name FROM job_row "
+                                "WHERE ?1 IS NULL OR name=?1", x->opt->job);
     const char *name;
 
     while (db_row (&r, x->job, name)) {
@@ -80,38 +95,14 @@ static int read_ledger (struct push *x)
     return db_end (&r);
 }
 
-/* ---- whose cluster it is ---- */
-
-static int bind_cluster (struct push *x)
-{
-    const char *const values[] = { x->opt->cluster, x->opt->root_id };
-    bool known;
-    int rc = push_check_owner (x->p, x->opt, &known, x->err);
-
-    if (rc == -EEXIST ? !x->opt->rebind : rc < 0 || known)
-        return rc;
-    // whoever has the name ends a batch first
-    if ((rc = push_lock (x->p, x->opt->cluster, x->err)) == 0)
-        rc = pg_each (x->p, x->opt->rebind
-                                ? "INSERT INTO cluster VALUES ($1, $2) ON "
-                                  "CONFLICT (name) DO UPDATE SET root=$2"
-                                : "INSERT INTO cluster VALUES ($1, $2) ON "
-                                  "CONFLICT DO NOTHING", 2, values, NULL, NULL,
-                      x->err);
-    rc = push_end (x->p, rc, x->err);
-    return rc < 0 ? rc : push_check_owner (x->p, x->opt, &known, x->err);
-}
-
 /* ---- what has changed ---- */
 
-static int take_pushed (void *arg, const struct pg_row *row)
+static int take_pushed (void *arg, const char *const row[])
 {
     struct push *x = arg;
-    int64_t sum = pg_int (row, 1);
 
-    return db_finish (db_rows_kept (catalogue_db (x->c), x->err, "INSERT INTO "
-                                    "temp.pushed VALUES (?1,?2)",
-                                    pg_text (row, 0), sum));
+    return db_finish (db_rows_kept (x->db, x->err, "INSERT INTO temp.pushed "
+                                    "VALUES (?1,?2)", row[0], pg_int (row[1])));
 }
 
 /* PostgreSQL takes nothing else as a text, and a job with another name must not
@@ -121,69 +112,57 @@ static bool is_utf8 (const char *name)
 {
     size_t n;
 
-    while ((n = utf8_size (name)) > 0 && *name)
+    while (*name && (n = utf8_size (name)) > 0)
         name += n;
     return !*name;
 }
 
-static int leave_out_unnamed (struct push *x)
-{
-    sqlite3 *db = catalogue_db (x->c);
-    struct db_rows r = db_rows (db, x->err, "SELECT id, name FROM temp.todo");
-    const char *name;
-    int64_t id;
-
-    while (db_row (&r, id, name)) {
-        if (is_utf8 (name))
-            continue;
-        x->sums->unnamed++;
-        r.rc = db_finish (db_rows_kept (db, x->err, "DELETE FROM temp.todo "
-                                                    "WHERE id=?1", id));
-    }
-    return db_end (&r);
-}
-
 static int list_changed (struct push *x)
 {
-    sqlite3 *db = catalogue_db (x->c);
-    int rc = db_execf (db, x->err, "INSERT INTO temp.todo SELECT j.id, j.name, "
-                       "j.sum, ifnull(j.at_ns, 0), j.changed_ns, j.bytes FROM "
+    struct db_rows r;
+    const char *name;
+    int64_t id, changed_ns;
+    int rc = db_execf (x->db, x->err, "INSERT INTO temp.todo SELECT j.id, j.name,"
+                       " j.sum, ifnull(j.at_ns, 0), j.changed_ns, j.bytes FROM "
                        "(SELECT id, name, %s AS sum, ifnull(began_ns, first_ns)"
                        " AS at_ns, max(ifnull(file_ns, 0), ifnull(last_ns, 0)) "
                        "AS changed_ns, ifnull(file_bytes, 0) AS bytes FROM "
                        "job_row WHERE %Q IS NULL OR name=%Q) j LEFT JOIN "
                        "temp.pushed p ON p.name=j.name WHERE j.sum IS NOT "
                        "p.sum", facts_sum, x->opt->job, x->opt->job);
-    struct db_rows r;
-    const char *name;
-    int64_t changed_ns;
 
-    if (rc == 0)
-        rc = leave_out_unnamed (x);
-    r = db_rows (db, x->err, "SELECT name, changed_ns FROM temp.todo ORDER BY "
-                             "changed_ns, name");
-    while (rc == 0 && x->opt->behind && db_row (&r, name, changed_ns))
-        x->opt->behind (x->opt->arg, name, changed_ns);
-    return rc < 0 ? ((void)db_end (&r), rc) : db_end (&r);
+    if (rc < 0)
+        return rc;
+    r = db_rows (x->db, x->err, "SELECT id, name, changed_ns FROM temp.todo "
+                                "ORDER BY changed_ns, name");
+    while (db_row (&r, id, name, changed_ns)) {
+        if (!is_utf8 (name)) {
+            x->sums->unnamed++;
+            r.rc = db_do (x->db, x->err, "DELETE FROM temp.todo WHERE id=?1", id);
+        } else if (x->opt->behind) {
+            x->opt->behind (x->opt->arg, name, changed_ns);
+        }
+    }
+    return db_end (&r);
 }
 
 static int find_changed (struct push *x)
 {
-    sqlite3 *db = catalogue_db (x->c);
-    const char *values[] = { x->opt->cluster, x->opt->job };
-    int rc = facts_make_temp (db, x->err);
+    const char *job = x->opt->job;
+    const char *values[] = { x->opt->cluster, job };
+    int rc = facts_make_temp (x->db, x->err);
 
-    if (rc == 0 && row_sum_register (db) != SQLITE_OK)
-        rc = db_error (db, "row_sum", x->err);
+    if (rc == 0 && row_sum_register (x->db) != SQLITE_OK)
+        rc = db_error (x->db, "row_sum", x->err);
     if (rc == 0)
-        rc = db_exec (db, tables_sql, x->err);
-    if (rc == 0 && x->opt->job && !is_utf8 (x->opt->job))
+        rc = db_exec (x->db, tables_sql, x->err);
+    if (rc == 0 && job && !is_utf8 (job))
         rc = err_set (x->err, ENOENT, "the name of that job is not UTF-8");
-    if (rc == 0 && x->opt->job &&
-        db_number (db_rows (db, NULL, "SELECT count(*) FROM job_row WHERE "
-                                      "name=?1", x->opt->job), 0) == 0)
+    if (rc == 0 && job &&
+        db_number (db_rows (x->db, NULL, "SELECT count(*) FROM job_row WHERE "
+                                         "name=?1", job), 0) == 0)
         rc = err_set (x->err, ENOENT, "there is no job %s in this root: "
-                                      "rollcall jobs lists its jobs", x->opt->job);
+                                      "rollcall jobs lists its jobs", job);
     if (rc == 0)
         rc = read_ledger (x);
     if (rc == 0)
@@ -195,118 +174,295 @@ static int find_changed (struct push *x)
 
 static int make_months (struct push *x)
 {
-    struct db_rows r = db_rows (catalogue_db (x->c), x->err, "SELECT DISTINCT "
-                                "strftime('%Y-%m-01 00:00:00Z', "
-                                "at_ns/1000000000-(at_ns%1000000000<0), "
-                                "'unixepoch') FROM temp.todo");
+    struct db_rows r = db_rows (x->db, x->err, "SELECT DISTINCT strftime("
+                                "'%Y-%m-01 00:00:00Z', at_ns/1000000000-("
+                                "at_ns%1000000000<0), 'unixepoch') FROM "
+                                "temp.todo");
     const char *month;
 
     while (db_row (&r, month))
-        r.rc = schema_make_month (x->p, month, x->err);
+        r.rc = pg_each (x->p, "SELECT make_month($1)", 1, &month, NULL, NULL,
+                        x->err);
     return db_end (&r);
+}
+
+/* ---- the transaction ---- */
+
+static int begin (struct push *x, bool rebind)
+{
+    const char *const values[] = { x->opt->cluster, x->opt->root_id,
+                                   rebind ? "t" : "f" };
+    int rc = pg_do (x->p, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+                    x->err);
+
+    return rc < 0 ? rc : pg_each (x->p, "SELECT begin_push($1, $2, $3)", 3,
+                                  values, NULL, NULL, x->err);
+}
+
+/* Its end, with what came before: 'rc', or an error. */
+static int end (struct push *x, int rc)
+{
+    if (rc == 0)
+        rc = pg_do (x->p, "COMMIT", x->err);
+    if (rc < 0)
+        (void)pg_do (x->p, "ROLLBACK", NULL);
+    return rc;
+}
+
+/* Remove jobs: 'names' is an array, which this ends. */
+static int remove_jobs (struct push *x, struct buf *names)
+{
+    buf_put (names, "}", 1);
+    return names->failed
+               ? err_set (x->err, ENOMEM, "no memory for names")
+               : pg_each (x->p, "SELECT remove_jobs($1, $2)", 2,
+                          (const char *const[]){ x->opt->cluster,
+                                                 buf_text (names) },
+                          NULL, NULL, x->err);
+}
+
+/* ---- rows ---- */
+
+struct rows {
+    struct push *x;
+    const struct facts_table *t;
+    struct copy_rows out;
+    int64_t first;              // the number there of the first job
+};
+
+static void put_head (struct rows *to, const struct push_job *j)
+{
+    struct copy_rows *out = &to->out;
+    const bool is_job = to->t == facts_tables;
+    const char *cluster = to->x->opt->cluster;
+
+    copy_rows_new (out, strlen (to->t->types) + (is_job ? 4 : 2));
+    copy_rows_int (out, to->first + (j - to->x->jobs));
+    if (is_job)
+        copy_rows_text (out, cluster, strlen (cluster));
+    copy_rows_time (out, j->at_ns);
+    if (is_job)
+        copy_rows_int (out, j->sum);
+}
+
+/* Rows whose sums are pushed: as db_end, or a failure to send. */
+static int put_sums (struct rows *to, sqlite3 *db, const struct push_job *j,
+                     int *failed)
+{
+    struct sum_rows s = { .sums = NULL };
+    int rc = 0;
+
+    *failed = sum_rows_read (&s, db, to->t, NULL);
+    for (size_t i = 0; rc == 0 && i < sum_rows_count (&s); i++) {
+        put_head (to, j);
+        sum_rows_put (&s, to->t, i, &to->out);
+        rc = copy_rows_flush (&to->out, to->x->err);
+    }
+    sum_rows_fini (&s);
+    return rc;
+}
+
+static int put_each (struct rows *to, struct db_rows r, const struct push_job *j,
+                     int *failed)
+{
+    const size_t n = strlen (to->t->types);
+    int rc = 0;
+
+    while (rc == 0 && db_step (&r)) {
+        put_head (to, j);
+        copy_rows_columns (&to->out, r.st, to->t->types, n);
+        rc = copy_rows_flush (&to->out, to->x->err);
+    }
+    *failed = db_end (&r);
+    return rc;
+}
+
+/* Of the catalogue.  A job that was removed after it was found to have changed
+ * has no rows.
+ */
+static int put_known (struct rows *to, const char *sql, struct push_job *j)
+{
+    const char *path = *j->path ? j->path : NULL, *name = j->name;
+    struct push *x = to->x;
+    const bool is_job = to->t == facts_tables;
+    const int64_t before = to->out.rows;
+    int failed, rc;
+
+    rc = put_each (to, is_job ? db_rows (x->db, x->err, sql, j->id, path, name)
+                              : db_rows (x->db, x->err, sql, j->id), j, &failed);
+    if (is_job)
+        j->gone = to->out.rows == before;
+    return rc < 0 ? rc : failed;
+}
+
+/* The rows of a job.  A result that cannot be read to its end fails no push. */
+static int put_rows (struct rows *to, struct push_job *j)
+{
+    const struct facts_table *t = to->t;
+    sqlite3 *db = j->result.db;
+    char sql[FACTS_QUERY_MAX];
+    struct err why;
+
+    PRINT (sql, "SELECT %s FROM %s", t->select, t->from);
+    if (j->gone)
+        return 0;
+    if (t->source == FACTS_CATALOGUE)
+        return put_known (to, sql, j);
+    if (!db || j->failed < 0)
+        return 0;
+    return t->keys > 0 ? put_sums (to, db, j, &j->failed)
+                       : put_each (to, db_rows (db, &why, sql), j, &j->failed);
+}
+
+static int copy_table (struct push *x, const struct facts_table *t,
+                       int64_t first, int64_t *rows)
+{
+    struct rows to = { .x = x, .t = t, .first = first };
+    int rc = 0;
+
+    copy_rows_begin (&to.out, x->p);
+    for (size_t i = 0; i < x->n && rc == 0; i++)
+        rc = put_rows (&to, &x->jobs[i]);
+    *rows += to.out.rows;
+    return copy_rows_end (&to.out, rc, x->err);
+}
+
+/* One statement for all of them: an answer of the server less for each one. */
+static int begin_copy (struct push *x)
+{
+    struct buf sql;
+    int rc;
+
+    buf_init (&sql, SQL_MAX);
+    for (size_t i = 0; i < FACTS_TABLES; i++)
+        buf_printf (&sql, "COPY %s FROM STDIN (FORMAT binary);",
+                    facts_tables[i].name);
+    rc = pg_copy_begin (x->p, buf_text (&sql), x->err);
+    buf_fini (&sql);
+    return rc;
+}
+
+/* Results that another try may read: their jobs are pushed again. */
+static int note_unread (struct push *x, int64_t first)
+{
+    const char *id;
+    char text[24];
+    int rc = 0;
+
+    for (size_t i = 0; i < x->n && rc == 0; i++) {
+        const struct push_job *j = &x->jobs[i];
+
+        if (j->gone)
+            continue;
+        x->sums->jobs++;
+        x->sums->unreadable += j->failed < 0;
+        if (!catalogue_result_later (j->failed))
+            continue;
+        x->sums->later++;
+        PRINT (text, "%lld", (long long)first + (long long)i);
+        id = text;
+        rc = pg_each (x->p, "UPDATE job SET sum=0 WHERE id=$1", 1, &id, NULL,
+                      NULL, x->err);
+    }
+    return rc;
 }
 
 /* ---- batches ---- */
 
-static int send_batch (struct push *x)
+static int replace_jobs (struct push *x)
 {
-    struct push_batch *b = x->batch;
-    int rc = 0;
+    struct buf names;
+    int64_t first;
+    int rc;
 
-    if (b->n > 0)
-        rc = push_batch (x->p, x->c, x->opt, b, x->sums, x->err);
-    for (size_t i = 0; i < b->n; i++) {
-        catalogue_result_close (&b->jobs[i].result);
-        if (rc == 0 && x->opt->pushed)
-            x->opt->pushed (x->opt->arg, b->jobs[i].name);
+    buf_init (&names, NAMES_MAX);
+    for (size_t i = 0; i < x->n; i++)
+        pg_array_text (&names, x->jobs[i].name);
+    rc = remove_jobs (x, &names);
+    buf_fini (&names);
+    if (rc == 0)
+        rc = pg_number (x->p, "SELECT nextval('job_id')", &first, x->err);
+    if (rc == 0)
+        rc = begin_copy (x);
+    for (size_t i = 0; i < FACTS_TABLES && rc == 0; i++)
+        rc = copy_table (x, &facts_tables[i], first, &x->sums->rows);
+    return rc < 0 ? rc : note_unread (x, first);
+}
+
+/* Send the jobs, unless 'rc' is negative, which is returned then. */
+static int send_batch (struct push *x, int rc)
+{
+    if (rc == 0 && x->n > 0) {
+        rc = begin (x, false);
+        rc = end (x, rc < 0 ? rc : replace_jobs (x));
+        x->sums->transactions += rc == 0;
     }
-    b->n = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        catalogue_result_close (&x->jobs[i].result);
+        if (rc == 0 && x->opt->pushed)
+            x->opt->pushed (x->opt->arg, x->jobs[i].name);
+    }
+    x->n = 0;
+    x->bytes = 0;
     return rc;
 }
 
-static void add_job (struct push *x, const struct push_job *values,
-                     const char *name)
+/* One whose result is gone by now has changed again. */
+static void add_job (struct push *x, const struct push_job *next)
 {
-    struct push_job *j = &x->batch->jobs[x->batch->n++];
+    struct push_job *j = &x->jobs[x->n++];
 
-    *j = *values;
-    PRINT (j->name, "%s", name);
-    if (!catalogue_result_path (x->c, j->name, j->path))
+    *j = *next;
+    j->result = (struct catalogue_result){ .above = { .fd = -1 } };
+    j->failed = catalogue_result_path (x->c, j->name, j->path)
+                    ? catalogue_result_open (x->c, j->name, &j->result)
+                    : -ENOENT;
+    if (j->failed == -ENOENT) {
         j->path[0] = '\0';
-    if (*j->path)
-        j->failed = catalogue_result_open (x->c, j->name, &j->result);
+        j->failed = 0;
+    }
+    if (j->result.db)           // nobody writes it: lock it once
+        (void)db_exec (j->result.db, "PRAGMA locking_mode=EXCLUSIVE", NULL);
 }
 
 static int send_all (struct push *x)
 {
-    struct db_rows r = db_rows (catalogue_db (x->c), x->err, "SELECT id, name,"
-                                " sum, at_ns, bytes FROM temp.todo ORDER BY "
-                                "at_ns, name");
-    struct push_job *j = calloc (1, sizeof (*j));
-    int64_t bytes, sent = 0;
-    const char *name;
-    int rc;
+    struct db_rows r = db_rows (x->db, x->err, "SELECT id, name, sum, at_ns,"
+                                " bytes FROM temp.todo ORDER BY at_ns, name");
+    struct push_job *j = &x->jobs[BATCH_JOBS];
+    int64_t bytes;
 
-    if (!j)
-        r.rc = err_set (x->err, ENOMEM, "no memory for a job");
-    while (j && db_row (&r, j->id, name, j->sum, j->at_ns, bytes)) {
-        if (x->batch->n == BATCH_JOBS ||
-            (x->batch->n > 0 && sent + bytes > BATCH_BYTES)) {
-            r.rc = send_batch (x);
-            sent = 0;
-        }
+    while (db_row (&r, j->id, j->name, j->sum, j->at_ns, bytes)) {
+        if (x->n == BATCH_JOBS || x->bytes + bytes > BATCH_BYTES)
+            r.rc = send_batch (x, 0);
         if (r.rc == 0)
-            add_job (x, j, name);
-        sent += bytes;
+            add_job (x, j);
+        x->bytes += bytes;
     }
-    free (j);
-    rc = db_end (&r);
-    if (rc == 0)
-        rc = send_batch (x);
-    for (size_t i = 0; i < x->batch->n; i++)    // after a failure
-        catalogue_result_close (&x->batch->jobs[i].result);
-    return rc;
+    return send_batch (x, db_end (&r));
 }
 
 /* ---- jobs that are gone ---- */
 
-static int remove_some (struct push *x, struct buf *names, size_t n)
-{
-    int rc = push_begin (x->p, x->opt, x->err);
-
-    if (rc == 0)
-        rc = push_remove (x->p, x->opt->cluster, names, x->err);
-    rc = push_end (x->p, rc, x->err);
-    x->sums->pruned += rc < 0 ? 0 : (int64_t)n;
-    buf_clear (names);
-    return rc;
-}
-
+/* No question about the catalogue is open while the database is waited for. */
 static int prune (struct push *x)
 {
-    sqlite3 *db = catalogue_db (x->c);
-    // no question about the catalogue is open while the database is waited for
-    int rc = db_exec (db, "DELETE FROM temp.pushed WHERE name IN (SELECT name "
-                          "FROM job_row)", x->err);
-    struct db_rows r;
+    struct db_rows r = db_rows (x->db, x->err, "SELECT name FROM temp.pushed "
+                                "WHERE name NOT IN (SELECT name FROM job_row)");
     struct buf names;
     const char *name;
-    size_t n = 0;
+    int64_t n = 0;
+    int rc;
 
-    if (rc < 0)
-        return rc;
-    r = db_rows (db, x->err, "SELECT name FROM temp.pushed");
-    buf_init (&names, ARRAY_MAX);
-    while (db_row (&r, name)) {
+    buf_init (&names, NAMES_MAX);
+    for (; db_row (&r, name); n++)
         pg_array_text (&names, name);
-        if (++n < BATCH_JOBS)
-            continue;
-        r.rc = remove_some (x, &names, n);
-        n = 0;
-    }
     rc = db_end (&r);
-    if (rc == 0 && n > 0)
-        rc = remove_some (x, &names, n);
+    if (rc == 0 && n > 0) {
+        rc = begin (x, false);
+        rc = end (x, rc < 0 ? rc : remove_jobs (x, &names));
+        x->sums->pruned = rc < 0 ? 0 : n;
+    }
     buf_fini (&names);
     return rc;
 }
@@ -315,21 +471,28 @@ int push_jobs (struct pg *p, struct catalogue *c, struct ledger *l,
                const struct push_options *opt, struct push_sums *sums,
                struct err *err)
 {
-    struct push x = { .p = p, .c = c, .l = l, .opt = opt, .sums = sums,
-                      .err = err };
+    struct push *x = calloc (1, sizeof (*x));
     int rc;
 
     *sums = (struct push_sums){ .jobs = 0 };
-    if (!(x.batch = calloc (1, sizeof (*x.batch))))
+    if (!x)
         return err_set (err, ENOMEM, "no memory for jobs");
-    if ((rc = bind_cluster (&x)) == 0)
-        rc = find_changed (&x);
+    x->p = p;
+    x->db = catalogue_db (c);
+    x->c = c;
+    x->l = l;
+    x->opt = opt;
+    x->sums = sums;
+    x->err = err;
+    rc = begin (x, opt->rebind);
+    if ((rc = end (x, rc)) == 0)
+        rc = find_changed (x);
     if (rc == 0)
-        rc = make_months (&x);
+        rc = make_months (x);
     if (rc == 0)
-        rc = send_all (&x);
+        rc = send_all (x);
     if (rc == 0 && opt->prune && !opt->job)
-        rc = prune (&x);
-    free (x.batch);
+        rc = prune (x);
+    free (x);
     return rc;
 }

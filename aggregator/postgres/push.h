@@ -7,8 +7,8 @@
 
 struct push_options {
     const char *cluster;        // the root's name there
-    const char *root_id;        // of the root that may have this name
-    bool rebind;                // from now on this one
+    const char *root_id;        // whose name it has to be, and no other one
+    bool rebind;                // it becomes that
     const char *job;            // only this one; NULL: all
     bool prune;                 // of all: jobs that the root lacks go
     /* Called for each job that has to be pushed, with the time of its last
@@ -31,7 +31,7 @@ struct push_sums {
 /* Push what has changed.  A job's rows are replaced in one transaction, which
  * small jobs share; what was committed before a failure stays.  The ledger is
  * that of the catalogue.  -ENOENT: there is no such job; -EEXIST: another root has
- * the name; or as pg_each; errors of the ledger.
+ * the name, or the root another name; or as pg_each; errors of the ledger.
  */
 int push_jobs (struct pg *p, struct catalogue *c, struct ledger *l,
                const struct push_options *opt, struct push_sums *sums,

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #define RESTART_NS (10 * NS_PER_S)
-#define RETELL_NS NS_PER_S      // after the pipe was full
 #define LINES_MAX (1u << 20)
 
 struct behind {
@@ -78,6 +77,24 @@ static void drop_behind (struct pusher *p, uint32_t i, uint64_t told)
         p->list = NULL;
         p->nlist = 0;
     }
+}
+
+/* ---- what it is told ---- */
+
+/* A full pipe must not hold up the service: when the process has read of it, and
+ * says something, it hears that anything may have changed.
+ */
+static void tell (struct pusher *p, const char *job)
+{
+    char line[MESSAGE_NAME_MAX + 2];
+
+    if (p->pid == 0 || p->retell)
+        return;                 // it will hear of it
+    PRINT (line, "%s\n", strchr (job, '\n') ? "*" : job);
+    if (write (p->in, line, strlen (line)) == (ssize_t)strlen (line))
+        p->told++;
+    else
+        p->retell = true;
 }
 
 /* ---- what it says ---- */
@@ -177,6 +194,10 @@ static void on_output (void *arg)
     if (p->lines.failed)
         buf_clear (&p->lines);
     buf_take_lines (&p->lines, take_line, p);
+    if (p->retell) {
+        p->retell = false;
+        tell (p, "*");
+    }
 }
 
 static int spawn (struct pusher *p)
@@ -228,38 +249,6 @@ static void start (void *arg)
     (void)loop_add_timer (p->loop, RESTART_NS, start, p);
 }
 
-/* ---- what it is told ---- */
-
-/* A full pipe must not hold up the service: it says later that anything may
- * have changed.
- */
-static void tell (struct pusher *p, const char *job);
-
-static void on_retell (void *arg)
-{
-    struct pusher *p = arg;
-
-    if (!p->retell || p->pid == 0)
-        return;
-    p->retell = false;
-    tell (p, "*");
-}
-
-static void tell (struct pusher *p, const char *job)
-{
-    char line[MESSAGE_NAME_MAX + 2];
-
-    if (p->pid == 0 || p->retell)
-        return;                 // it will hear of it
-    PRINT (line, "%s\n", strchr (job, '\n') ? "*" : job);
-    if (write (p->in, line, strlen (line)) == (ssize_t)strlen (line)) {
-        p->told++;
-        return;
-    }
-    p->retell = true;
-    (void)loop_add_timer (p->loop, RETELL_NS, on_retell, p);
-}
-
 void pusher_changed (struct pusher *p, const char *job)
 {
     if (!p)
@@ -290,7 +279,6 @@ void pusher_end (struct pusher *p)
     if (!p)
         return;
     loop_del_timer (p->loop, start, p);
-    loop_del_timer (p->loop, on_retell, p);
     (void)end_process (p);
     texts_fini (&p->names);
     free (p->list);

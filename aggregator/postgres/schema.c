@@ -2,10 +2,10 @@
 #include "postgres/schema.h"
 
 #include <errno.h>
-#include <string.h>
+#include <stdio.h>
 
-// columns and indexes of each table, and columns of each view: as all versions of
-// PostgreSQL print them
+// columns and indexes of each table, columns of each view, and the text of each
+// function: as all versions of PostgreSQL print them
 #define SHAPES "SELECT c.relname::text AS relation, md5(concat(" \
     "(SELECT string_agg(concat_ws(' ', a.attname, format_type(a.atttypid, " \
     "a.atttypmod), a.attnotnull), ',' ORDER BY a.attnum) FROM pg_attribute a " \
@@ -14,19 +14,20 @@
     "SELECT indexrelid FROM pg_index WHERE indrelid=c.oid ORDER BY " \
     "indexrelid::regclass::text) i))) AS shape FROM pg_class c WHERE " \
     "c.relnamespace='rollcall'::regnamespace AND c.relkind IN ('r', 'p', 'v') " \
-    "AND NOT c.relispartition"
+    "AND NOT c.relispartition UNION ALL SELECT proname::text, md5(prosrc) FROM " \
+    "pg_proc WHERE pronamespace='rollcall'::regnamespace"
 
 static int read_version (struct pg *p, int64_t *ret, struct err *err)
 {
     int64_t there;
     int rc = pg_number (p, "SELECT 1 WHERE to_regclass("
-                           "'rollcall.schema_version') IS NOT NULL", 0,
+                           "'rollcall.schema_version') IS NOT NULL",
                         &there, err);
 
     *ret = 0;
     return rc < 0 || !there
                ? rc : pg_number (p, "SELECT max(version) FROM schema_version",
-                                 0, ret, err);
+                                 ret, err);
 }
 
 static int too_new (const struct pg *p, int64_t version, struct err *err)
@@ -38,33 +39,25 @@ static int too_new (const struct pg *p, int64_t version, struct err *err)
 
 /* ---- changes by hand ---- */
 
-struct changed {
-    char name[64];
-    bool gone;
-};
-
-static int take_changed (void *arg, const struct pg_row *row)
+static int take_text (void *arg, const char *const row[])
 {
-    struct changed *c = arg;
-
-    PRINT (c->name, "%s", pg_text (row, 0));
-    c->gone = pg_is_null (row, 1);
-    return 0;
+    return snprintf (arg, ERR_TEXT_MAX, "%s", row[0]) < 0 ? -EIO : 0;
 }
 
 static int check_shape (struct pg *p, struct err *err)
 {
-    struct changed c = { .name = "" };
-    int rc = pg_each (p, "SELECT w.relation, s.shape FROM schema_shape w LEFT "
-                         "JOIN (" SHAPES ") s ON s.relation=w.relation WHERE "
-                         "s.shape IS DISTINCT FROM w.shape ORDER BY 1 LIMIT 1",
-                      0, NULL, take_changed, &c, err);
+    char what[ERR_TEXT_MAX] = "";
+    int rc = pg_each (p, "SELECT CASE WHEN s.shape IS NULL THEN 'removed' ELSE "
+                         "'changed' END||' rollcall.'||w.relation FROM "
+                         "schema_shape w LEFT JOIN (" SHAPES ") s ON "
+                         "s.relation=w.relation WHERE s.shape IS DISTINCT FROM "
+                         "w.shape ORDER BY w.relation LIMIT 1", 0, NULL,
+                      take_text, what, err);
 
-    if (rc < 0 || !*c.name)
-        return rc;
-    return err_set (err, EPROTO, "%s: somebody %s rollcall.%s: undo that, or "
-                    "drop schema rollcall and push everything again",
-                    pg_name (p), c.gone ? "removed" : "changed", c.name);
+    return rc < 0 || !*what
+               ? rc : err_set (err, EPROTO, "%s: somebody %s: undo that, or drop "
+                               "schema rollcall and push everything again",
+                               pg_name (p), what);
 }
 
 int schema_check (struct pg *p, struct err *err)
@@ -92,8 +85,9 @@ int schema_check (struct pg *p, struct err *err)
 /* Two may migrate at once: the second one finds that it is done. */
 static int lock (struct pg *p, int64_t *version, struct err *err)
 {
-    int rc = pg_do (p, "BEGIN", err);
+    int rc = pg_do (p, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", err);
 
+    *version = 0;
     if (rc == 0)
         rc = pg_do (p, "SELECT pg_advisory_xact_lock(hashtextextended("
                        "'rollcall schema', 0))", err);
@@ -117,43 +111,24 @@ static int apply (struct pg *p, const struct pg_migration *m, struct err *err)
     return err_prefix (err, rc, "migration %s", m->name);
 }
 
-/* One step: 1, or 0 if none is left. */
-static int migrate_once (struct pg *p, int64_t *version, struct err *err)
-{
-    int rc = lock (p, version, err);
-
-    if (rc == 0 && *version > (int64_t)pg_migration_count)
-        rc = too_new (p, *version, err);
-    if (rc == 0 && *version > 0)
-        rc = check_shape (p, err);
-    if (rc == 0 && *version < (int64_t)pg_migration_count &&
-        (rc = apply (p, &pg_migration[*version], err)) == 0)
-        rc = 1;
-    if (rc < 0)
-        (void)pg_do (p, "ROLLBACK", NULL);
-    else if (pg_do (p, "COMMIT", err) < 0)
-        rc = -EIO;
-    return rc;
-}
-
 int schema_migrate (struct pg *p, int64_t *from, bool *has_reader,
                     struct err *err)
 {
-    int64_t version = 0, reader = 0;
-    int rc = read_version (p, from, err);
+    int64_t reader = 0;
+    int rc = lock (p, from, err);
 
-    if (rc < 0)
-        return rc;
-    while ((rc = migrate_once (p, &version, err)) > 0)
-        ;
+    if (rc == 0 && *from > (int64_t)pg_migration_count)
+        rc = too_new (p, *from, err);
+    if (rc == 0 && *from > 0)
+        rc = check_shape (p, err);
+    for (size_t i = (size_t)*from; i < pg_migration_count && rc == 0; i++)
+        rc = apply (p, &pg_migration[i], err);
     if (rc == 0)
         rc = pg_number (p, "SELECT 1 FROM pg_roles WHERE rolname='"
-                           SCHEMA_READER "'", 0, &reader, err);
+                           SCHEMA_READER "'", &reader, err);
     *has_reader = reader != 0;
+    if (rc == 0)
+        return pg_do (p, "COMMIT", err);
+    (void)pg_do (p, "ROLLBACK", NULL);
     return rc;
-}
-
-int schema_make_month (struct pg *p, const char *at, struct err *err)
-{
-    return pg_each (p, "SELECT make_month($1)", 1, &at, NULL, NULL, err);
 }

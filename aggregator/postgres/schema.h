@@ -19,16 +19,11 @@ extern const size_t pg_migration_count;
  */
 int schema_check (struct pg *p, struct err *err);
 
-/* Bring them up to date, each step in a transaction: *from is the version before
- * (0: there were none), *has_reader whether SCHEMA_READER is there.  As
+/* Bring them up to date in one transaction: *from is the version before (0: there
+ * were none), *has_reader whether SCHEMA_READER is there.  As
  * schema_check, but not -ENOENT and -ENODATA.
  */
 int schema_migrate (struct pg *p, int64_t *from, bool *has_reader,
                     struct err *err);
-
-/* Make sure that rows of jobs of this time ("2026-11-01 00:00:00Z") have their
- * parts.  As pg_each.
- */
-int schema_make_month (struct pg *p, const char *at, struct err *err);
 
 #endif

@@ -1,69 +1,97 @@
 /* aggregator/postgres/sum_rows.c - rows of a table, summed by their keys */
 #include "postgres/sum_rows.h"
 
+#include "base/vec.h"
+#include "sqlite_pages/page_scan.h"
+
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_MAX (64u << 10)     // bytes of the fields of a key
+#define KEY_MAX (64u << 20)     // bytes of the fields of a key
 
-void sum_rows_init (struct sum_rows *s, size_t nkeys, size_t nsums)
+static size_t count_sums (const struct facts_table *t)
 {
-    *s = (struct sum_rows){ .nkeys = nkeys, .nsums = nsums };
-    buf_init (&s->key.buf, KEY_MAX);
+    return strlen (t->types) - t->keys;
+}
+
+static void put_key (struct copy_rows *key, const struct page_scan *row,
+                     unsigned column, char type)
+{
+    struct page_value v = page_scan_value (row, column);
+
+    if (type == 't' && v.kind == PAGE_TEXT)
+        copy_rows_text (key, v.bytes, v.size);
+    else if (type == 'i' && v.kind == PAGE_INT)
+        copy_rows_int (key, v.number);
+    else
+        copy_rows_null (key);
+}
+
+static int add (struct sum_rows *s, const struct facts_table *t,
+                const struct page_scan *row, struct copy_rows *key)
+{
+    const size_t nsums = count_sums (t);
+    const uint32_t n = s->keys.map.n;
+    uint32_t at = TEXTS_NONE;
+    double *sum, v;
+
+    buf_clear (&key->buf);
+    for (size_t i = 0; i < t->keys; i++)
+        put_key (key, row, t->at[i], t->types[i]);
+    if (!key->buf.failed)
+        at = texts_intern (&s->keys, (const char *)key->buf.data, key->buf.size);
+    if (at == TEXTS_NONE ||
+        (at == n && !vec_next (&s->sums, n, nsums * sizeof (*s->sums))))
+        return -ENOMEM;
+    sum = s->sums + at * nsums;
+    for (size_t i = 0; i < nsums; i++) {
+        v = page_scan_real (row, t->at[t->keys + i]);
+        if (at == n || isnan (sum[i]))
+            sum[i] = v;
+        else if (!isnan (v))
+            sum[i] += v;
+    }
+    return 0;
+}
+
+static int scan (struct sum_rows *s, const struct facts_table *t,
+                 const struct page_source *source, struct err *err)
+{
+    struct copy_rows key = { .rows = 0 };
+    struct page_scan row;
+    uint32_t root;
+    int rc = page_source_root (source, t->from, &root, err);
+
+    if (rc < 0 || root == 0)
+        return rc;
+    buf_init (&key.buf, KEY_MAX);
+    rc = page_scan_begin (&row, source, root, INT64_MIN, INT64_MAX, err);
+    while (rc == 0 && (rc = page_scan_next (&row, err)) == 1)
+        rc = add (s, t, &row, &key);
+    page_scan_end (&row);
+    buf_fini (&key.buf);
+    return rc;
+}
+
+int sum_rows_read (struct sum_rows *s, sqlite3 *db, const struct facts_table *t,
+                   struct err *err)
+{
+    struct page_source *source;
+    int rc = page_source_of (db, NULL, &source, err);
+
+    if (rc < 0)
+        return rc;
+    rc = scan (s, t, source, err);
+    page_source_close (source);
+    return rc;
 }
 
 void sum_rows_fini (struct sum_rows *s)
 {
     texts_fini (&s->keys);
     free (s->sums);
-    free (s->known);
-    buf_fini (&s->key.buf);
-}
-
-static int make_room (struct sum_rows *s)
-{
-    size_t cap = s->cap > 0 ? 2 * s->cap : 1024;
-    double *sums = realloc (s->sums, cap * s->nsums * sizeof (*sums));
-    bool *known;
-
-    if (sums)
-        s->sums = sums;
-    known = sums ? realloc (s->known, cap * s->nsums * sizeof (*known)) : NULL;
-    if (!known)
-        return -ENOMEM;
-    s->known = known;
-    s->cap = cap;
-    return 0;
-}
-
-int sum_rows_add (struct sum_rows *s, sqlite3_stmt *st, const char *types)
-{
-    uint32_t n = s->keys.map.n, at;
-
-    if (n == s->cap && make_room (s) < 0)
-        return -ENOMEM;
-    buf_clear (&s->key.buf);
-    copy_rows_columns (&s->key, st, types, s->nkeys);
-    if (s->key.buf.failed)
-        return -ENOMEM;
-    at = texts_intern (&s->keys, (const char *)s->key.buf.data,
-                       s->key.buf.size);
-    if (at == TEXTS_NONE)
-        return -ENOMEM;
-    if (at == n) {
-        memset (s->sums + at * s->nsums, 0, s->nsums * sizeof (*s->sums));
-        memset (s->known + at * s->nsums, 0, s->nsums * sizeof (*s->known));
-    }
-    for (size_t i = 0; i < s->nsums; i++) {
-        sqlite3_value *v = sqlite3_column_value (st, (int)(s->nkeys + i));
-
-        if (sqlite3_value_type (v) == SQLITE_NULL)
-            continue;
-        s->sums[at * s->nsums + i] += sqlite3_value_double (v);
-        s->known[at * s->nsums + i] = true;
-    }
-    return 0;
 }
 
 size_t sum_rows_count (const struct sum_rows *s)
@@ -71,14 +99,13 @@ size_t sum_rows_count (const struct sum_rows *s)
     return s->keys.map.n;
 }
 
-void sum_rows_put (const struct sum_rows *s, size_t row, struct copy_rows *to)
+void sum_rows_put (const struct sum_rows *s, const struct facts_table *t,
+                   size_t row, struct copy_rows *to)
 {
+    const size_t nsums = count_sums (t);
+
     buf_put (&to->buf, texts_at (&s->keys, (uint32_t)row),
              texts_size (&s->keys, (uint32_t)row));
-    for (size_t i = row * s->nsums; i < (row + 1) * s->nsums; i++) {
-        if (s->known[i])
-            copy_rows_real (to, s->sums[i]);
-        else
-            copy_rows_null (to);
-    }
+    for (size_t i = row * nsums; i < (row + 1) * nsums; i++)
+        copy_rows_real (to, s->sums[i]);
 }

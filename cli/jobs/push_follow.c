@@ -133,16 +133,11 @@ static int push_some (struct follow *f, const struct cli_jobs *jobs,
     struct push_sums sums;
     int rc = 0;
 
-    if (f->all) {
-        rc = push_jobs (f->p, jobs->catalogue, jobs->ledger, &how, &sums, err);
-        f->later = sums.later;
-        return rc;
-    }
-    for (size_t i = 0; i < f->n && rc == 0; i++) {
-        how.job = f->names[i];
+    for (size_t i = 0; i < (f->all ? 1 : f->n) && rc == 0; i++) {
+        how.job = f->all ? NULL : f->names[i];
         rc = push_jobs (f->p, jobs->catalogue, jobs->ledger, &how, &sums, err);
         f->later += sums.later;
-        if (rc == -ENOENT)      // it has no captures any more
+        if (rc == -ENOENT && how.job)   // it has no captures any more
             rc = 0;
     }
     return rc;
@@ -178,6 +173,8 @@ static void push_now (struct follow *f)
     int rc;
 
     f->begun = f->taken;
+    f->all |= f->later > 0;     // they are counted again
+    f->later = 0;
     rc = try (f, &err);
     now = clock_mono_ns ();
     forget_names (f);

@@ -30,7 +30,7 @@ static const struct option_spec options[] = {
       "stay."),
     OPTION_SWITCH_BESIDE ("all", "rebind", struct push_verb, rebind,
       "With --all: from now on that name is this root's, and no more that of "
-      "the root which had it."),
+      "the root which had it, or that which this root had."),
     OPTION_SWITCH_BESIDE ("all", "follow", struct push_verb, follow,
       "For a service: with --all, go on until the end of standard input, "
       "which names jobs that have changed."),

@@ -71,7 +71,7 @@ aggregator/archive              all net jobs select publish builder ledger
     aggregator/store
 aggregator/job_build            all net jobs select publish builder ledger
     aggregator/store archive
-aggregator/postgres             all net publish query ledger catalogue
+aggregator/postgres             all net sqlite_pages publish query ledger catalogue
 aggregator/interchange          all net ledger aggregator/store fsck archive
 aggregator/service              all net object_store publish findings builder ledger
     transfer uploads archive job_build catalogue postgres aggregator/store

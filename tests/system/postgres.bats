@@ -107,7 +107,7 @@ all_rows ()
     "$ROLLCALL" build three >/dev/null || true
     push --migrate --all
     expect_status 0
-    shows "tables of version 2 made"
+    shows "tables of version 3 made"
     shows ": 4 jobs, "
     shows " in 1 transaction"
     same '"job": "four"' jobs_json
@@ -228,8 +228,16 @@ all_rows ()
     shows "1 job left out: a name that is not UTF-8"
     push $'bad\xff'
     expect_status 66
-    # another root, which may not take the place of this one
+}
+
+@test "a root has one name there, and a name one root" {
+    local before
+
+    job one 0 --seed 1
+    job two 8 --seed 2
+    push --migrate --all
     before=$(all_rows)
+    # another root, which may not take the place of this one
     ROLLCALL_ROOT=$TEST_DIR/other job one 3 --seed 9
     push --root other --all --prune
     expect_status 77
@@ -237,8 +245,6 @@ all_rows ()
     push --root other one
     expect_status 77
     is "rows" "$before" "$(all_rows)"
-    push --root other --cluster there --all
-    expect_status 0
     push --root other --cluster here --all --rebind --prune
     expect_status 0
     push --all
@@ -246,12 +252,28 @@ all_rows ()
     push --all --rebind --prune
     expect_status 0
     is "rows" "$before" "$(all_rows)"
-    is "all" "here/five here/one here/three here/two there/one" \
+    push --root other --cluster there --all
+    expect_status 0
+    push --root other --cluster here --all --rebind
+    expect_status 77
+    shows "or keep its name there"
+    is "all" "here/one here/two there/one" \
         "$("$ROLLCALL" jobs --postgres "$PG" | sed -n '2,$s/ .*//p' | xargs)"
     run "$ROLLCALL" jobs --postgres "$PG" --cluster there --job one
     expect_status 0
     run "$ROLLCALL" jobs --postgres "$PG" --cluster nowhere
     expect_status 66
+    # a second name, under which all would be there twice
+    push --cluster again --all
+    expect_status 77
+    shows "this root is cluster here there: push with --cluster here"
+    push --cluster again two
+    expect_status 77
+    push --cluster again --all --rebind
+    expect_status 0
+    shows ": 0 jobs"
+    is "all" "again/one again/two there/one" \
+        "$("$ROLLCALL" jobs --postgres "$PG" | sed -n '2,$s/ .*//p' | xargs)"
 }
 
 someone_reads ()
@@ -283,17 +305,15 @@ someone_reads ()
     ask "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE
         wait_event='PgSleep'" >/dev/null
     wait "$reader" || true
-    # older: a table of the version before
-    ask "DELETE FROM rollcall.schema_version WHERE version=2;
-         DROP VIEW rollcall.jobs CASCADE; DROP FUNCTION rollcall.trend;
-         DROP FUNCTION rollcall.slow_again;
-         DROP INDEX rollcall.job_host_host, rollcall.finding_kind;
-         DELETE FROM rollcall.schema_shape WHERE relation='jobs'" >/dev/null
-    ask "WITH s AS (DELETE FROM rollcall.schema_shape WHERE relation IN
-         ('job_host', 'finding') RETURNING 1) SELECT count(*) FROM s" >/dev/null
+    # older
+    ask "DELETE FROM rollcall.schema_version WHERE version=3;
+         DROP FUNCTION rollcall.begin_push, rollcall.remove_jobs;
+         ALTER TABLE rollcall.cluster DROP CONSTRAINT cluster_root_key;
+         DELETE FROM rollcall.schema_shape WHERE relation IN ('cluster',
+         'begin_push', 'remove_jobs')" >/dev/null
     push --all
     expect_status 66
-    shows "has tables of version 1, and this rollcall needs 2"
+    shows "has tables of version 2, and this rollcall needs 3"
     run "$ROLLCALL" jobs --postgres "$PG"
     expect_status 66
     push --migrate --all
@@ -302,7 +322,7 @@ someone_reads ()
     ask "INSERT INTO rollcall.schema_version VALUES (99)" >/dev/null
     push --all
     expect_status 65
-    shows "has tables of version 99; this rollcall knows 2: use a newer one"
+    shows "has tables of version 99; this rollcall knows 3: use a newer one"
     push --migrate
     expect_status 65
     ask "DELETE FROM rollcall.schema_version WHERE version=99" >/dev/null
@@ -314,6 +334,11 @@ someone_reads ()
     run "$ROLLCALL" trend --postgres "$PG"
     expect_status 65
     ask "ALTER TABLE rollcall.roster RENAME why TO reason" >/dev/null
+    ask "ALTER FUNCTION rollcall.remove_jobs RENAME TO other" >/dev/null
+    push --all
+    expect_status 65
+    shows "somebody removed rollcall.remove_jobs"
+    ask "ALTER FUNCTION rollcall.other RENAME TO remove_jobs" >/dev/null
     ask "CREATE TABLE rollcall.mine (a int)" >/dev/null     # does no harm
     pushed_all 0
     ask "DROP TABLE rollcall.link_sum" >/dev/null
@@ -325,6 +350,47 @@ someone_reads ()
     push --all
     expect_status 75
     shows "No such file or directory"
+}
+
+@test "a database that speaks German, or has another encoding" {
+    local encoding
+
+    # no locale has to be installed for messages
+    [ -d /usr/lib/locale/C.utf8 ] || skip "needs locale C.utf8"
+    mkdir "$PG_DIR/locale"
+    cp -r /usr/lib/locale/C.utf8 "$PG_DIR/locale/de_DE.UTF-8"
+    chmod -R a+rX "$PG_DIR/locale"
+    job one 0
+    postgres_stop
+    LOCPATH=$PG_DIR/locale postgres_start -c lc_messages=de_DE.UTF-8
+    [[ $(psql -X -c "SELECT 1/0" 2>&1) == *"durch Null"* ]] ||
+        skip "PostgreSQL does not speak German here"
+    push --all
+    expect_status 66
+    push --migrate --all
+    expect_status 0
+    run "$ROLLCALL" push --all --postgres "${PG/jobs/nothing}"
+    expect_status 66
+    shows "existiert nicht"
+    run "$ROLLCALL" push --all --postgres "${PG/user=rollcall/user=nobody}"
+    expect_status 77
+    shows "existiert nicht"
+    ask "CREATE ROLE stranger LOGIN; CREATE ROLE one LOGIN CONNECTION LIMIT 0" >/dev/null
+    run "$ROLLCALL" push --all --postgres "${PG/user=rollcall/user=stranger}"
+    expect_status 77
+    shows "role rollcall_reader may read"
+    # it may have room later
+    run "$ROLLCALL" push --all --postgres "${PG/user=rollcall/user=one}"
+    expect_status 75
+    ask "ALTER TABLE rollcall.roster RENAME TO other" >/dev/null
+    push --all
+    expect_status 65
+    for encoding in LATIN1 SQL_ASCII; do
+        ask "CREATE DATABASE other$encoding TEMPLATE template0 ENCODING '$encoding'" >/dev/null
+        run "$ROLLCALL" push --migrate --postgres "${PG/jobs/other${encoding,,}}"
+        expect_status 65
+        shows "has encoding $encoding: rollcall needs one with UTF8"
+    done
 }
 
 # no_secret: neither its text nor a part of it
@@ -349,7 +415,7 @@ no_secret ()
     no_secret
     run "$AGGREGATOR" --postgres "postgresql://me@127.0.0.1/x" --cluster a/b
     expect_status 2
-    shows "--cluster is a name without a slash"
+    shows "--cluster is a name in UTF-8, without a slash"
     export ROLLCALL_POSTGRES="postgresql://me:s3cr3t@127.0.0.1:9/x"
     run "$ROLLCALL" push --all
     expect_status 75
@@ -404,7 +470,7 @@ is_held ()
 waits_in_copy ()
 {
     [ "$(ask "SELECT count(*) FROM pg_stat_activity WHERE wait_event='advisory'
-        AND query LIKE 'COPY roster%'")" -ge 1 ]
+        AND query LIKE '%COPY roster%'")" -ge 1 ]
 }
 
 let_copy_go ()

@@ -17,89 +17,54 @@ CREATE TABLE job (id bigint PRIMARY KEY, cluster text NOT NULL, at timestamptz N
     scheduler_id text, command text, tags text, pinned bigint, file_ino bigint,
     file_ns bigint, file_bytes bigint, expected bigint, present bigint, missing bigint,
     failed bigint, partial bigint, raw bigint, unexpected bigint, began_ns bigint,
-    ended_ns bigint, hosts bigint, steps bigint, step_us double precision,
-    longest_us double precision, computing_us double precision, comm_us double precision,
-    free_us double precision, high bigint, medium bigint, low bigint, built text,
+    ended_ns bigint, hosts bigint, steps bigint, step_us float8,
+    longest_us float8, computing_us float8, comm_us float8,
+    free_us float8, high bigint, medium bigint, low bigint, built text,
     its_user text, its_scheduler_id text, its_command text, path text,
     UNIQUE (cluster, name));
 CREATE INDEX job_at ON job (at);
 CREATE INDEX job_since ON job (greatest(coalesce(began_ns, first_ns), first_ns));
 
--- all others are parted by the month of the job
-CREATE TABLE job_host (job bigint NOT NULL, at timestamptz NOT NULL,
-    host text, ranks bigint, computing_us double precision, step_us double precision)
-    PARTITION BY RANGE (at);
-CREATE INDEX job_host_job ON job_host (job);
-CREATE TABLE job_claim (job bigint NOT NULL, at timestamptz NOT NULL,
-    seq bigint, source bigint, who text, host text, world_size bigint)
-    PARTITION BY RANGE (at);
-CREATE INDEX job_claim_job ON job_claim (job);
-CREATE TABLE job_clock (job bigint NOT NULL, at timestamptz NOT NULL,
-    seq bigint, host_key text, host text, offset_ns bigint, error_ns bigint)
-    PARTITION BY RANGE (at);
-CREATE INDEX job_clock_job ON job_clock (job);
-CREATE TABLE job_tag (job bigint NOT NULL, at timestamptz NOT NULL,
-    tag text)
-    PARTITION BY RANGE (at);
-CREATE INDEX job_tag_job ON job_tag (job);
-CREATE TABLE job_link (job bigint NOT NULL, at timestamptz NOT NULL,
-    transport text, links bigint, mb double precision, ms double precision)
-    PARTITION BY RANGE (at);
-CREATE INDEX job_link_job ON job_link (job);
-CREATE TABLE job_slow (job bigint NOT NULL, at timestamptz NOT NULL,
-    kind text, host text, device bigint, rank bigint, peer_host text, peer_device bigint,
-    peer bigint, percent double precision)
-    PARTITION BY RANGE (at);
-CREATE INDEX job_slow_job ON job_slow (job);
-CREATE TABLE job_group (job bigint NOT NULL, at timestamptz NOT NULL,
-    kind text, groups bigint, ops bigint, elapse_ms double precision,
-    wait_ms double precision)
-    PARTITION BY RANGE (at);
-CREATE INDEX job_group_job ON job_group (job);
-CREATE TABLE job_finding (job bigint NOT NULL, at timestamptz NOT NULL,
-    kind text, severity text, n bigint, percent double precision)
-    PARTITION BY RANGE (at);
-CREATE INDEX job_finding_job ON job_finding (job);
-CREATE TABLE roster (job bigint NOT NULL, at timestamptz NOT NULL,
-    rank bigint, host text, local_rank bigint, device bigint, expected bigint, state text,
-    reason text, verified bigint, command_status bigint, command_signal bigint,
-    command_ended_ns bigint)
-    PARTITION BY RANGE (at);
-CREATE INDEX roster_job ON roster (job);
-CREATE TABLE capture (job bigint NOT NULL, at timestamptz NOT NULL,
-    capture bigint, rank bigint, host text, device bigint, name text, framework text,
-    source text, profiler_level text, state text, reason text, steps bigint,
-    started_ns bigint, ended_ns bigint, raw_bytes bigint)
-    PARTITION BY RANGE (at);
-CREATE INDEX capture_job ON capture (job);
-CREATE TABLE finding (job bigint NOT NULL, at timestamptz NOT NULL,
-    finding bigint, kind text, severity text, step text, rank bigint, peer bigint,
-    comm_group bigint, effect_ms double precision, effect_percent double precision,
-    value double precision, unit text, baseline double precision, text text, hint text)
-    PARTITION BY RANGE (at);
-CREATE INDEX finding_job ON finding (job);
-CREATE TABLE rank_step (job bigint NOT NULL, at timestamptz NOT NULL,
-    rank bigint, device bigint, step text, computing_us double precision,
-    comm_us double precision, hidden_us double precision, free_us double precision,
-    stage_us double precision, bubble_us double precision, preparing_us double precision)
-    PARTITION BY RANGE (at);
-CREATE INDEX rank_step_job ON rank_step (job);
-CREATE TABLE step (job bigint NOT NULL, at timestamptz NOT NULL,
-    step text, ord bigint, ranks bigint, step_us double precision,
-    min_step_us double precision, max_step_us double precision)
-    PARTITION BY RANGE (at);
-CREATE INDEX step_job ON step (job);
-CREATE TABLE link_sum (job bigint NOT NULL, at timestamptz NOT NULL,
-    src_rank bigint, dst_rank bigint, transport text, type text, mb double precision,
-    ms double precision, large_mb double precision, large_ms double precision)
-    PARTITION BY RANGE (at);
-CREATE INDEX link_sum_job ON link_sum (job);
-CREATE TABLE group_sum (job bigint NOT NULL, at timestamptz NOT NULL,
-    comm_group bigint, group_name text, kind text, type text, size bigint, members bigint,
-    ops bigint, elapse_ms double precision, wait_ms double precision,
-    sync_ms double precision, transit_ms double precision)
-    PARTITION BY RANGE (at);
-CREATE INDEX group_sum_job ON group_sum (job);
+-- all others are parted by the month of the job, and begin with its id and time
+DO $tables$
+DECLARE
+    it record;
+BEGIN
+    FOR it IN SELECT * FROM (VALUES
+        ('job_host', 'host text, ranks bigint, computing_us float8, step_us float8'),
+        ('job_claim', 'seq bigint, source bigint, who text, host text, world_size bigint'),
+        ('job_clock', 'seq bigint, host_key text, host text, offset_ns bigint, error_ns bigint'),
+        ('job_tag', 'tag text'),
+        ('job_link', 'transport text, links bigint, mb float8, ms float8'),
+        ('job_slow', 'kind text, host text, device bigint, rank bigint, peer_host text,
+            peer_device bigint, peer bigint, percent float8'),
+        ('job_group', 'kind text, groups bigint, ops bigint, elapse_ms float8, wait_ms float8'),
+        ('job_finding', 'kind text, severity text, n bigint, percent float8'),
+        ('roster', 'rank bigint, host text, local_rank bigint, device bigint, expected bigint,
+            state text, reason text, verified bigint, command_status bigint,
+            command_signal bigint, command_ended_ns bigint'),
+        ('capture', 'capture bigint, rank bigint, host text, device bigint, name text,
+            framework text, source text, profiler_level text, state text, reason text,
+            steps bigint, started_ns bigint, ended_ns bigint, raw_bytes bigint'),
+        ('finding', 'finding bigint, kind text, severity text, step text, rank bigint,
+            peer bigint, comm_group bigint, effect_ms float8, effect_percent float8, value float8,
+            unit text, baseline float8, text text, hint text'),
+        ('rank_step', 'rank bigint, device bigint, step text, computing_us float8, comm_us float8,
+            hidden_us float8, free_us float8, stage_us float8, bubble_us float8,
+            preparing_us float8'),
+        ('step', 'step text, ord bigint, ranks bigint, step_us float8, min_step_us float8,
+            max_step_us float8'),
+        ('link_sum', 'src_rank bigint, dst_rank bigint, transport text, type text, mb float8,
+            ms float8, large_mb float8, large_ms float8'),
+        ('group_sum', 'comm_group bigint, group_name text, kind text, type text, size bigint,
+            members bigint, ops bigint, elapse_ms float8, wait_ms float8, sync_ms float8,
+            transit_ms float8')) t (name, columns)
+    LOOP
+        EXECUTE format('CREATE TABLE %I (job bigint NOT NULL, at timestamptz NOT NULL, %s)
+            PARTITION BY RANGE (at)', it.name, it.columns);
+        EXECUTE format('CREATE INDEX %I ON %I (job)', it.name||'_job', it.name);
+    END LOOP;
+END $tables$;
 
 -- A month's parts of all tables.  With pg_partman in this database they are its parts: it knows
 -- them for its retention.  Two who come at once wait for each other.

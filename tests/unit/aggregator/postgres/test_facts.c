@@ -12,15 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t count_columns (const char *columns)
-{
-    size_t n = 1;
-
-    for (; *columns; columns++)
-        n += *columns == ',';
-    return n;
-}
-
 static void prepares (sqlite3 *db, const struct facts_table *t)
 {
     sqlite3_stmt *st = NULL;
@@ -34,7 +25,26 @@ static void prepares (sqlite3 *db, const struct facts_table *t)
     (void)sqlite3_finalize (st);
 }
 
-/* Each table has as many types as columns, and as its query. */
+/* A table whose rows are summed: its columns are where its query says. */
+static void is_at (sqlite3 *db, const struct facts_table *t)
+{
+    struct db_rows r;
+    const char *name, *at = t->select;
+    size_t n;
+
+    for (size_t i = 0; t->keys > 0 && t->types[i]; i++) {
+        r = db_rows (db, NULL, "SELECT name FROM pragma_table_info (?1) WHERE "
+                               "cid=?2", t->from, (int64_t)t->at[i]);
+        assert_true (db_row (&r, name));
+        n = strcspn (at, ",");
+        assert_int_equal (strlen (name), n);
+        assert_memory_equal (at, name, n);
+        at += n + strspn (at + n, ", ");
+        assert_int_equal (db_end (&r), 0);
+    }
+}
+
+/* Each table has as many types as its query has columns. */
 static void test_tables (void **state)
 {
     struct root *r = *state;
@@ -51,10 +61,10 @@ static void test_tables (void **state)
     for (size_t i = 0; i < FACTS_TABLES; i++) {
         const struct facts_table *t = &facts_tables[i];
 
-        assert_int_equal (strlen (t->types), count_columns (t->columns));
         assert_int_equal (strspn (t->types, "ift"), strlen (t->types));
         prepares (t->source == FACTS_RESULT ? result.db : catalogue_db (o.c),
                   t);
+        is_at (result.db, t);
     }
     catalogue_result_close (&result);
     close_catalogue (&o);
@@ -180,21 +190,50 @@ static void test_claims (void **state)
     catalogue_close (c);
 }
 
+/* The types of a table as PostgreSQL makes it, behind its first columns; and the
+ * names that it has in the catalogue, too.
+ */
+static void is_made (const struct facts_table *t, const char *sql,
+                     const char *before, const char *until)
+{
+    const char *at = strstr (sql, before), *end, *name = t->columns;
+    char types[80] = "";
+
+    assert_non_null (at);
+    at += strlen (before);
+    assert_non_null (end = strstr (at, until));
+    for (size_t i = 0; at < end; i++) {
+        size_t n = strcspn (at, " ");
+
+        if (name) {
+            assert_int_equal (strcspn (name, ","), n);
+            assert_memory_equal (name, at, n);
+            name += n + strspn (name + n, ", ");
+        }
+        at += n + 1;
+        types[i] = *at == 'b' ? 'i' : *at;
+        at += strcspn (at, ",'");
+        at += strspn (at, ", ");
+    }
+    assert_string_equal (types, t->types);
+}
+
 /* The steps to the present version are there, in order. */
 static void test_migrations (void **state)
 {
+    char text[80];
+
     (void)state;
     assert_true (pg_migration_count >= 2);
     for (size_t i = 0; i < pg_migration_count; i++) {
         assert_int_equal (atoi (pg_migration[i].name), i + 1);
         assert_null (pg_migration[i].query);
     }
-    for (size_t i = 0; i < FACTS_TABLES; i++) {
-        char text[80];
-
-        (void)snprintf (text, sizeof (text), "CREATE TABLE %s (",
-                        facts_tables[i].name);
-        assert_non_null (strstr (pg_migration[0].sql, text));
+    is_made (facts_tables, pg_migration[0].sql, "sum bigint NOT NULL, ",
+             "UNIQUE (");
+    for (size_t i = 1; i < FACTS_TABLES; i++) {
+        PRINT (text, "('%s', '", facts_tables[i].name);
+        is_made (&facts_tables[i], pg_migration[0].sql, text, "')");
     }
 }
 

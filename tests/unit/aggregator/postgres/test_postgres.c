@@ -74,6 +74,7 @@ static void test_password (void **state)
 /* One in the command line is refused, one in a variable is not. */
 static void test_option (void **state)
 {
+    static const char *const names[] = { "", "a/b", "a\nb", "a\033b", "K\366ln" };
     struct err err = { "" };
 
     (void)state;
@@ -81,8 +82,9 @@ static void test_option (void **state)
     assert_int_equal (setenv (PG_VARIABLE, "host=h password=pw", 1), 0);
     assert_int_equal (pg_check_option (getenv (PG_VARIABLE), NULL, &err), 0);
     assert_int_equal (pg_check_option ("host=h", "here", &err), 0);
-    assert_int_equal (pg_check_option ("host=h", "", &err), -EINVAL);
-    assert_int_equal (pg_check_option ("host=h", "a/b", &err), -EINVAL);
+    assert_int_equal (pg_check_option ("host=h", "K\303\266ln 2", &err), 0);
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++)
+        assert_int_equal (pg_check_option ("host=h", names[i], &err), -EINVAL);
     assert_int_equal (pg_check_option ("host=h password=pw", NULL, &err),
                       -EINVAL);
     assert_non_null (strstr (err.text, "password file"));
@@ -148,10 +150,6 @@ static void test_arrays (void **state)
     pg_array_text (&b, "b\"c\\d");
     pg_array_text (&b, "");
     assert_string_equal (buf_text (&b), "{\"a\",\"b\\\"c\\\\d\",\"\"");
-    buf_clear (&b);
-    pg_array_int (&b, -1);
-    pg_array_int (&b, 2);
-    assert_string_equal (buf_text (&b), "{-1,2");
     buf_fini (&b);
 }
 

@@ -11,8 +11,8 @@
 
 /* ---- a database that takes everything ---- */
 
-static const char *owner;       // of the cluster; NULL: nobody yet
-static const char *cell;        // of the current row
+static unsigned refused_at;     // which begin is refused; 0: none
+static char rebinds[8];         // what each begin said of that
 static char again[80];          // whose sums were taken back
 static char month[40];          // the last that was made
 static unsigned commits, rollbacks, begun;
@@ -20,15 +20,13 @@ static int open_rc;             // of results
 static sqlite3 *catalogue;      // where others ...
 static const char *meanwhile;   // ... do this before a transaction begins
 static unsigned there;          // jobs that the root lacks
-static const char *next_owner;  // who has the cluster then
+static char removed[2000];      // the names of the last ones that were removed
 
 int __wrap_pg_do (struct pg *p, const char *sql, struct err *err);
 int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
                     const char *const values[],
-                    int (*fn) (void *arg, const struct pg_row *row), void *arg,
+                    int (*fn) (void *arg, const char *const row[]), void *arg,
                     struct err *err);
-const char *__wrap_pg_name (const struct pg *p);
-const char *__wrap_pg_text (const struct pg_row *row, unsigned column);
 int __wrap_pg_copy_begin (struct pg *p, const char *sql, struct err *err);
 int __wrap_pg_copy_put (struct pg *p, const void *data, size_t size,
                         struct err *err);
@@ -38,8 +36,8 @@ int __real_catalogue_result_open (const struct catalogue *c, const char *job,
 int __wrap_catalogue_result_open (const struct catalogue *c, const char *job,
                                   struct catalogue_result *r);
 
-/* As another process does: 1, if it may. */
-static unsigned write_catalogue (void)
+/* As another process does: whether it may. */
+static bool write_catalogue (void)
 {
     sqlite3 *db;
     int code;
@@ -55,61 +53,56 @@ int __wrap_pg_do (struct pg *p, const char *sql, struct err *err)
 {
     (void)p;
     (void)err;
-    if (strcmp (sql, "BEGIN") == 0 && meanwhile)
+    if (strncmp (sql, "BEGIN", 5) == 0 && ++begun == 2 && meanwhile)
         assert_int_equal (sqlite3_exec (catalogue, meanwhile, NULL, NULL, NULL),
                           SQLITE_OK);
-    if (strcmp (sql, "BEGIN") == 0 && there > 0)
-        begun += write_catalogue ();
-    if (strcmp (sql, "BEGIN") == 0 && next_owner)
-        owner = next_owner;
+    if (strncmp (sql, "BEGIN", 5) == 0 && there > 0)
+        assert_true (write_catalogue ());
     commits += strcmp (sql, "COMMIT") == 0;
     rollbacks += strcmp (sql, "ROLLBACK") == 0;
     return 0;
 }
 
+static int begin_push (const char *const values[], struct err *err)
+{
+    assert_string_equal (values[0], "here");
+    assert_string_equal (values[1], "id");
+    assert_true (begun < sizeof (rebinds));
+    rebinds[begun - 1] = *values[2];
+    return begun == refused_at ? err_set (err, EEXIST, "another root's") : 0;
+}
+
+static int name_there (int (*fn) (void *arg, const char *const row[]), void *arg)
+{
+    char name[24];
+
+    for (unsigned i = 0; i < there; i++) {
+        PRINT (name, "%u", i);
+        assert_int_equal (fn (arg, (const char *const[]){ name, "0" }), 0);
+    }
+    return 0;
+}
+
 int __wrap_pg_each (struct pg *p, const char *sql, size_t n,
                     const char *const values[],
-                    int (*fn) (void *arg, const struct pg_row *row), void *arg,
+                    int (*fn) (void *arg, const char *const row[]), void *arg,
                     struct err *err)
 {
     (void)p;
     (void)n;
-    (void)err;
-    if (strstr (sql, "INSERT INTO cluster") && (!owner || strstr (sql, "UPDATE")))
-        owner = values[1];
-    if (strstr (sql, "FROM cluster") && (cell = owner))
-        return fn (arg, NULL);
+    if (strstr (sql, "begin_push"))
+        return begin_push (values, err);
+    if (strstr (sql, "remove_jobs"))
+        PRINT (removed, "%s", values[1]);
     if (strstr (sql, "make_month"))
         PRINT (month, "%s", values[0]);
     if (strstr (sql, "UPDATE job SET sum=0"))
-        (void)snprintf (again, sizeof (again), "%s", values[0]);
-    if (strstr (sql, "SELECT name, sum FROM job")) {
-        static char name[24];
-
-        cell = name;
-        for (unsigned i = 0; i < there; i++) {
-            PRINT (name, "%u", i);
-            assert_int_equal (fn (arg, NULL), 0);
-        }
-        return 0;
-    }
+        PRINT (again, "%s", values[0]);
+    if (strstr (sql, "SELECT name, sum FROM job"))
+        return name_there (fn, arg);
     if (!strstr (sql, "nextval"))
         return 0;
-    cell = "7";
-    return fn (arg, NULL);
-}
-
-const char *__wrap_pg_name (const struct pg *p)
-{
-    (void)p;
-    return "db";
-}
-
-const char *__wrap_pg_text (const struct pg_row *row, unsigned column)
-{
-    (void)row;
-    (void)column;
-    return cell;
+    return fn (arg, (const char *const[]){ "7" });
 }
 
 int __wrap_pg_copy_begin (struct pg *p, const char *sql, struct err *err)
@@ -145,15 +138,16 @@ int __wrap_catalogue_result_open (const struct catalogue *c, const char *job,
 
 /* ---- tests ---- */
 
-static int push (struct opened *o, const char *root_id, bool rebind,
+static int push (struct opened *o, bool rebind, bool prune,
                  struct push_sums *sums)
 {
-    const struct push_options opt = { .cluster = "here", .root_id = root_id,
-                                      .rebind = rebind };
+    const struct push_options opt = { .cluster = "here", .root_id = "id",
+                                      .rebind = rebind, .prune = prune };
     struct err err = { "" };
 
-    again[0] = '\0';
-    commits = rollbacks = 0;
+    again[0] = removed[0] = '\0';
+    memset (rebinds, 0, sizeof (rebinds));
+    commits = rollbacks = begun = 0;
     return push_jobs (NULL, o->c, o->ledger, &opt, sums, &err);
 }
 
@@ -167,23 +161,28 @@ static void test_unread (void **state)
     add_job (r, "a", 5);
     publish_job (r, make_result (), "a");
     o = open_catalogue (r);
-    owner = "id";
     open_rc = -EMFILE;
-    assert_int_equal (push (&o, "id", false, &sums), 0);
+    assert_int_equal (push (&o, false, false, &sums), 0);
     assert_int_equal (sums.jobs, 1);
     assert_int_equal (sums.unreadable, 1);
     assert_int_equal (sums.later, 1);
-    assert_string_equal (again, "{7}");
+    assert_string_equal (again, "7");
     open_rc = -EBADMSG;
-    assert_int_equal (push (&o, "id", false, &sums), 0);
+    assert_int_equal (push (&o, false, false, &sums), 0);
     assert_int_equal (sums.unreadable, 1);
     assert_int_equal (sums.later, 0);
     assert_string_equal (again, "");
+    // it is gone by now: the catalogue will see that
+    open_rc = -ENOENT;
+    assert_int_equal (push (&o, false, false, &sums), 0);
+    assert_int_equal (sums.jobs, 1);
+    assert_int_equal (sums.unreadable, 0);
+    assert_string_equal (again, "");
     open_rc = 0;
-    assert_int_equal (push (&o, "id", false, &sums), 0);
+    assert_int_equal (push (&o, false, false, &sums), 0);
     assert_int_equal (sums.unreadable, 0);
     assert_true (sums.rows > 10);
-    assert_int_equal (commits, 1);
+    assert_int_equal (commits, 2);
     assert_int_equal (rollbacks, 0);
     close_catalogue (&o);
 }
@@ -204,16 +203,15 @@ static void test_removed (void **state)
     PRINT (path, "%s/catalogue.db", r->dir);
     add_job (r, "a", 5);
     publish_job (r, make_result (), "a");
-    owner = "id";
     for (size_t i = 0; i < sizeof (ways) / sizeof (ways[0]); i++) {
         o = open_catalogue (r);
         catalogue = catalogue_db (o.c);
         meanwhile = ways[i];
-        assert_int_equal (push (&o, "id", false, &sums), 0);
+        assert_int_equal (push (&o, false, false, &sums), 0);
         meanwhile = NULL;
         assert_int_equal (sums.jobs, 0);
         assert_int_equal (sums.rows, 0);
-        assert_int_equal (commits, 1);
+        assert_int_equal (commits, 2);
         close_catalogue (&o);
         assert_int_equal (unlink (path), 0);
     }
@@ -222,20 +220,17 @@ static void test_removed (void **state)
 /* Who removes jobs may wait for the database, and nobody waits for him. */
 static void test_prune (void **state)
 {
-    const struct push_options opt = { .cluster = "here", .root_id = "id",
-                                      .prune = true };
     struct root *r = *state;
     struct push_sums sums;
     struct opened o = open_catalogue (r);
 
-    owner = "id";
     catalogue = catalogue_db (o.c);
     there = 200;
-    begun = 0;
-    assert_int_equal (push_jobs (NULL, o.c, o.ledger, &opt, &sums, NULL), 0);
+    assert_int_equal (push (&o, false, true, &sums), 0);
     there = 0;
     assert_int_equal (sums.pruned, 200);
-    assert_int_equal (begun, 4);
+    assert_int_equal (begun, 2);
+    assert_memory_equal (removed, "{\"0\",\"1\",\"10\",", 13);
     close_catalogue (&o);
 }
 
@@ -248,14 +243,13 @@ static void test_month (void **state)
 
     add_job (r, "a", -1);
     o = open_catalogue (r);
-    owner = "id";
-    assert_int_equal (push (&o, "id", false, &sums), 0);
+    assert_int_equal (push (&o, false, false, &sums), 0);
     assert_string_equal (month, "1969-12-01 00:00:00Z");
     close_catalogue (&o);
 }
 
-/* A root that loses its name while it pushes writes nothing more. */
-static void test_rebound (void **state)
+/* A root that has not the name, or loses it while it pushes, writes nothing. */
+static void test_refused (void **state)
 {
     struct root *r = *state;
     struct push_sums sums;
@@ -263,17 +257,19 @@ static void test_rebound (void **state)
 
     add_job (r, "a", 5);
     o = open_catalogue (r);
-    owner = "one";
-    next_owner = "two";
-    assert_int_equal (push (&o, "one", false, &sums), -EEXIST);
-    next_owner = NULL;
-    assert_int_equal (commits, 0);
-    assert_int_equal (rollbacks, 1);
+    for (refused_at = 1; refused_at <= 2; refused_at++) {
+        assert_int_equal (push (&o, false, false, &sums), -EEXIST);
+        assert_int_equal (commits, refused_at - 1);
+        assert_int_equal (rollbacks, 1);
+        assert_int_equal (sums.transactions, 0);
+        assert_string_equal (removed, "");
+    }
+    refused_at = 0;
     close_catalogue (&o);
 }
 
-/* The first root has the name, until it is given to another one. */
-static void test_owner (void **state)
+/* It takes the name once: whoever takes it meanwhile keeps it. */
+static void test_rebind (void **state)
 {
     struct root *r = *state;
     struct push_sums sums;
@@ -281,13 +277,28 @@ static void test_owner (void **state)
 
     add_job (r, "a", 5);
     o = open_catalogue (r);
-    owner = NULL;
-    assert_int_equal (push (&o, "one", false, &sums), 0);
-    assert_string_equal (owner, "one");
-    assert_int_equal (push (&o, "two", false, &sums), -EEXIST);
-    assert_int_equal (commits, 0);
-    assert_int_equal (push (&o, "two", true, &sums), 0);
-    assert_int_equal (push (&o, "one", false, &sums), -EEXIST);
+    assert_int_equal (push (&o, true, false, &sums), 0);
+    assert_string_equal (rebinds, "tf");
+    close_catalogue (&o);
+}
+
+/* Small jobs share a transaction. */
+static void test_batches (void **state)
+{
+    struct root *r = *state;
+    struct push_sums sums;
+    struct opened o;
+    char name[24];
+
+    for (int i = 0; i < 70; i++) {
+        PRINT (name, "job%d", i);
+        add_job (r, name, i);
+    }
+    o = open_catalogue (r);
+    assert_int_equal (push (&o, false, false, &sums), 0);
+    assert_int_equal (sums.jobs, 70);
+    assert_int_equal (sums.transactions, 2);
+    assert_int_equal (commits, 3);
     close_catalogue (&o);
 }
 
@@ -295,8 +306,9 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_unread), ROOT_TEST (test_removed),
-        ROOT_TEST (test_prune), ROOT_TEST (test_owner),
-        ROOT_TEST (test_month), ROOT_TEST (test_rebound),
+        ROOT_TEST (test_prune), ROOT_TEST (test_refused),
+        ROOT_TEST (test_month), ROOT_TEST (test_rebind),
+        ROOT_TEST (test_batches),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -244,6 +244,29 @@ static void test_full (void **state)
     end (&w);
 }
 
+/* When it reads again, it hears that anything may have changed. */
+static void test_full_once (void **state)
+{
+    char job[32], path[PATH_MAX];
+    struct wait w;
+    FILE *f;
+
+    (void)state;
+    script ("until [ -e $DIR/go ]; do sleep 0.02; done\n"
+            "while read job; do\n"
+            "echo why $job; [ \"$job\" != '*' ] || echo ok 1000000\ndone");
+    w = start ();
+    for (int i = 0; i < 20000; i++) {
+        (void)snprintf (job, sizeof (job), "job-number-%d", i % 100);
+        pusher_changed (w.p, job);
+    }
+    (void)snprintf (path, sizeof (path), "%.200s/go", dir);
+    assert_non_null (f = fopen (path, "w"));
+    (void)fclose (f);
+    until (&w, 0, 0, NULL);
+    end (&w);
+}
+
 static void test_why (void **state)
 {
     struct wait w;
@@ -283,6 +306,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_odd_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_many, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_full, set_up, tear_down),
+        cmocka_unit_test_setup_teardown (test_full_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_why, set_up, tear_down),
         cmocka_unit_test_setup_teardown (test_ends, set_up, tear_down),
     };

@@ -7,22 +7,42 @@
 #include <cmocka.h>
 
 #include "postgres/sum_rows.h"
+#include "store/db.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static void sum (const char *values, struct sum_rows *s)
+static const struct facts_table of_t = {
+    .types = "itff", .from = "t", .keys = 2, .at = { 0, 2, 3, 4 },
+};
+
+static char path[200];
+
+static sqlite3 *make (const char *rows)
 {
-    char sql[400];
-    sqlite3_stmt *st;
+    const char *tmp = getenv ("TMPDIR");
+    struct err err;
     sqlite3 *db;
 
-    assert_int_equal (sqlite3_open (":memory:", &db), SQLITE_OK);
-    (void)snprintf (sql, sizeof (sql), "SELECT * FROM (VALUES %s)", values);
-    assert_int_equal (sqlite3_prepare_v2 (db, sql, -1, &st, NULL), SQLITE_OK);
-    while (sqlite3_step (st) == SQLITE_ROW)
-        assert_int_equal (sum_rows_add (s, st, "itff"), 0);
-    (void)sqlite3_finalize (st);
+    (void)snprintf (path, sizeof (path), "%.150s/sum_rows_%d.db",
+                    tmp ? tmp : "/tmp", (int)getpid ());
+    (void)unlink (path);
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    if (db_exec (db, "CREATE TABLE t (a INTEGER, other TEXT, b TEXT, c NUMERIC,"
+                     " d NUMERIC)", &err) < 0 || db_exec (db, rows, &err) < 0)
+        fail_msg ("%s", err.text);
+    return db;
+}
+
+static void sum (const char *rows, struct sum_rows *s)
+{
+    sqlite3 *db = make (rows);
+
+    *s = (struct sum_rows){ .sums = NULL };
+    assert_int_equal (sum_rows_read (s, db, &of_t, NULL), 0);
     (void)sqlite3_close (db);
+    (void)unlink (path);
 }
 
 /* The second sum of a row, from its fields; -1: NULL. */
@@ -33,7 +53,7 @@ static double last_of (const struct sum_rows *s, size_t row)
     double v = -1;
 
     buf_init (&out.buf, 1000);
-    sum_rows_put (s, row, &out);
+    sum_rows_put (s, &of_t, row, &out);
     if (out.buf.data[out.buf.size - 12] == 0) {
         for (size_t i = 8; i > 0; i--)
             bits = bits << 8 | out.buf.data[out.buf.size - i];
@@ -48,9 +68,9 @@ static void test_sums (void **state)
     struct sum_rows s;
 
     (void)state;
-    sum_rows_init (&s, 2, 2);
-    sum ("(1, 'a', 1, 0.5), (1, 'b', 1, 2), (1, 'a', 1, 0.25),"
-         " (NULL, 'a', 1, 4), (1, NULL, 1, 8), (NULL, 'a', 1, 16)", &s);
+    sum ("INSERT INTO t VALUES (1, 'x', 'a', 1, 0.5), (1, 'y', 'b', 1, 2),"
+         " (1, '', 'a', 1, 0.25), (NULL, '', 'a', 1, 4), (1, '', NULL, 1, 8),"
+         " (NULL, '', 'a', 1, 16)", &s);
     // NULLs are equal, and differ from all else
     assert_int_equal (sum_rows_count (&s), 4);
     assert_true (last_of (&s, 0) == 0.75);
@@ -66,35 +86,36 @@ static void test_nulls (void **state)
     struct sum_rows s;
 
     (void)state;
-    sum_rows_init (&s, 2, 2);
-    sum ("(1, 'a', 1, NULL), (2, 'a', 1, NULL), (2, 'a', 1, 3)", &s);
+    sum ("INSERT INTO t VALUES (1, '', 'a', 1, NULL), (2, '', 'a', 1, NULL),"
+         " (2, '', 'a', 1, 3)", &s);
     assert_int_equal (sum_rows_count (&s), 2);
     assert_true (last_of (&s, 0) == -1);
     assert_true (last_of (&s, 1) == 3);
     sum_rows_fini (&s);
 }
 
-/* More keys than there was room for. */
+/* More keys than there was room for, on more than one page. */
 static void test_many (void **state)
 {
     struct sum_rows s;
-    sqlite3_stmt *st;
-    sqlite3 *db;
 
     (void)state;
-    sum_rows_init (&s, 2, 2);
-    assert_int_equal (sqlite3_open (":memory:", &db), SQLITE_OK);
-    assert_int_equal (sqlite3_prepare_v2 (db, "WITH RECURSIVE n (i) AS (SELECT "
-                                          "0 UNION ALL SELECT i+1 FROM n WHERE "
-                                          "i<9999) SELECT i%5000, 'a', 1, i "
-                                          "FROM n", -1, &st, NULL), SQLITE_OK);
-    while (sqlite3_step (st) == SQLITE_ROW)
-        assert_int_equal (sum_rows_add (&s, st, "itff"), 0);
+    sum ("INSERT INTO t WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i+1"
+         " FROM n WHERE i<9999) SELECT i%5000, 'x', 'a', 1, i FROM n", &s);
     assert_int_equal (sum_rows_count (&s), 5000);
     for (size_t i = 0; i < 5000; i++)
         assert_true (last_of (&s, i) == (double)(2 * i + 5000));
-    (void)sqlite3_finalize (st);
-    (void)sqlite3_close (db);
+    sum_rows_fini (&s);
+}
+
+/* No such table: no rows. */
+static void test_none (void **state)
+{
+    struct sum_rows s;
+
+    (void)state;
+    sum ("DROP TABLE t", &s);
+    assert_int_equal (sum_rows_count (&s), 0);
     sum_rows_fini (&s);
 }
 
@@ -102,7 +123,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_sums), cmocka_unit_test (test_nulls),
-        cmocka_unit_test (test_many),
+        cmocka_unit_test (test_many), cmocka_unit_test (test_none),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

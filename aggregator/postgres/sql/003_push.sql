@@ -1,0 +1,56 @@
+-- 003_push.sql - what a push does here: a root has one name, and a name one root
+ALTER TABLE cluster ADD UNIQUE (root);
+-- numbers for all jobs of a transaction
+ALTER SEQUENCE job_id INCREMENT 64;
+
+-- Begin to push: no other one of this cluster does until the end of the transaction, and the name is
+-- this root's, or becomes it.
+CREATE FUNCTION begin_push(its_name text, its_root text, rebind boolean) RETURNS void
+    LANGUAGE plpgsql SET search_path=rollcall, pg_catalog SET lock_timeout='10min' AS $begin_push$
+DECLARE
+    owner text;
+    known text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('rollcall '||its_name, 0));
+    SELECT root INTO owner FROM cluster WHERE name=its_name;
+    SELECT name INTO known FROM cluster WHERE root=its_root;
+    IF known=its_name THEN
+        RETURN;
+    ELSIF owner IS NOT NULL AND (known IS NOT NULL OR NOT rebind) THEN
+        RAISE 'cluster % is another root: give this one a name of its own with --cluster%',
+            its_name, coalesce(', or keep its name '||known, ', or --rebind that name to it')
+            USING ERRCODE='RC001';
+    ELSIF known IS NOT NULL AND NOT rebind THEN
+        RAISE 'this root is cluster % there: push with --cluster %, or --rebind it to the name %',
+            known, known, its_name USING ERRCODE='RC001';
+    ELSIF known IS NOT NULL THEN
+        PERFORM pg_advisory_xact_lock(hashtextextended('rollcall '||known, 0));
+        UPDATE cluster SET name=its_name WHERE root=its_root;
+        UPDATE job SET cluster=its_name WHERE cluster=known;
+    ELSE
+        INSERT INTO cluster VALUES (its_name, its_root)
+            ON CONFLICT (name) DO UPDATE SET root=its_root;
+    END IF;
+END $begin_push$;
+
+-- Remove jobs: by index, in the parts of their months only.
+CREATE FUNCTION remove_jobs(of_cluster text, names text[]) RETURNS void
+    LANGUAGE plpgsql SET search_path=rollcall, pg_catalog AS $remove_jobs$
+DECLARE
+    parent name;
+    ids bigint[];
+    times timestamptz[];
+BEGIN
+    WITH gone AS (DELETE FROM job WHERE cluster=of_cluster AND job.name=ANY(names)
+        RETURNING id, at)
+    SELECT array_agg(id), array_agg(DISTINCT at) INTO ids, times FROM gone;
+    IF ids IS NULL THEN
+        RETURN;
+    END IF;
+    FOR parent IN SELECT relname FROM pg_class
+        WHERE relnamespace='rollcall'::regnamespace AND relkind='p' AND NOT relispartition
+    LOOP
+        EXECUTE format('DELETE FROM %I WHERE job=ANY($1) AND at=ANY($2)', parent)
+            USING ids, times;
+    END LOOP;
+END $remove_jobs$;
