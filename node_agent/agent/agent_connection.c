@@ -135,8 +135,11 @@ void agent_on_refused (void *arg, unsigned copy, enum refusal reason,
     char text[MESSAGE_TEXT_MAX];
 
     PRINT (text, "%s refuses this agent: %.700s", agent_endpoint (a, copy), why);
-    if (reason == REFUSAL_VERSION)
+    if (reason == REFUSAL_VERSION &&
+        !choice_refused (&a->targets.choice, copy, clock_mono_ns ()))
         give_up (a, EX_PROTOCOL, text);
+    else if (reason == REFUSAL_VERSION)
+        meet (a, copy, true, text);     // agent_choice.c moves it
     else if (keeps_trying (a))
         meet (a, copy, true, text);
     else

@@ -20,8 +20,22 @@ void choice_heard (struct choice *c, unsigned copy, int64_t heard_ns,
     const struct choice_copy *k = &c->copy[copy];
     int64_t last_ns = heard_ns > k->since_ns ? heard_ns : k->since_ns;
 
-    c->of[k->at].away = now_ns - last_ns > c->away_ns;
+    if (heard_ns > c->of[k->at].refused_ns)
+        c->of[k->at].refused_ns = 0;
+    c->of[k->at].away = c->of[k->at].refused_ns > 0 ||
+                        now_ns - last_ns > c->away_ns;
     c->of[k->at].back_ns = 0;
+}
+
+bool choice_refused (struct choice *c, unsigned copy, int64_t now_ns)
+{
+    bool others = false;
+
+    c->of[c->copy[copy].at].refused_ns = now_ns;
+    c->of[c->copy[copy].at].away = true;
+    for (size_t i = 0; i < c->n; i++)
+        others = others || c->of[i].refused_ns == 0;
+    return others;
 }
 
 static bool has_copy (const struct choice *c, size_t endpoint)
@@ -61,6 +75,7 @@ void choice_probed (struct choice *c, size_t endpoint, bool answers,
         c->of[endpoint].back_ns = 0;
         return;
     }
+    c->of[endpoint].refused_ns = 0;
     if (c->of[endpoint].back_ns == 0)
         c->of[endpoint].back_ns = now_ns;
     if (is_in_need (c) || now_ns - c->of[endpoint].back_ns >= c->away_ns)

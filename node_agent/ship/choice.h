@@ -21,6 +21,8 @@ struct choice {
     struct {
         bool away;
         int64_t back_ns;        // since when it answers again, 0: it does not
+        int64_t refused_ns;     // see choice_refused; 0: it did not, or is
+                                // heard since then
     } of[ENDPOINTS_MAX];
 };
 
@@ -30,6 +32,11 @@ void choice_begin (struct choice *c, size_t n, unsigned copies,
 /* The aggregator of a copy was last heard then; 0: never. */
 void choice_heard (struct choice *c, unsigned copy, int64_t heard_ns,
                    int64_t now_ns);
+
+/* The aggregator of a copy is of a version that does not take this agent: it is
+ * away until it answers otherwise.  False: all of them are.
+ */
+bool choice_refused (struct choice *c, unsigned copy, int64_t now_ns);
 
 /* The next endpoint after 'last' to probe, in turn: one that is away and has no
  * copy.  ENDPOINTS_MAX: there is none.

@@ -243,6 +243,35 @@ built_at ()                         # N JOB COUNT
     ends_with 0
 }
 
+# A service that was not upgraded yet, or was first.
+@test "an aggregator of another version is left for the others" {
+    local job=j peer n
+
+    services 2
+    choose_port
+    "$WIRE_PEER" aggregator "tcp://127.0.0.1:$PORT" 2 "what nobody reads" \
+        >peer.log 2>&1 3>&- &
+    peer=$!
+    eventually listens "$PORT"
+    LIST+=,tcp://127.0.0.1:$PORT
+    ports[3]=$PORT
+    for ((n = 0; ; n++)); do            # a job that chooses it first
+        [ "$(choices "$job" | cut -d' ' -f1)" != 3 ] || break
+        job=j$n
+    done
+    make
+    run deliver "$job" job
+    expect_status 0
+    shows "protocol version 2" event=moved
+    is "named" 1 "$(grep -c event=refused <<<"$output")"
+    is "captures" 4 "$(captures_at "$(choices "$job" | cut -d' ' -f2)" "$job")"
+    # with no other one, it is the end
+    LIST=tcp://127.0.0.1:$PORT run deliver "$job" job
+    expect_status 76
+    kill "$peer"
+    wait "$peer" || true
+}
+
 # Several jobs under way, and their agents live on.
 @test "one of three is killed under load, and comes back" {
     local job dead copies=1 agents=()

@@ -123,11 +123,40 @@ static void test_copies (void **state)
     assert_true (choice_is_first (&c));
 }
 
+/* One of another version is left at once, and probed like any other. */
+static void test_other_version (void **state)
+{
+    struct choice c;
+
+    (void)state;
+    choice_begin (&c, 3, 1, AWAY, at (0));
+    assert_true (choice_refused (&c, 0, at (1)));
+    choice_heard (&c, 0, 0, at (2));
+    assert_int_equal (move (&c, at (2)), 1);
+    assert_int_equal (c.copy[0].at, 1);
+    assert_int_equal (choice_next_probe (&c, 0), 0);
+    assert_true (choice_refused (&c, 0, at (3)));
+    assert_int_equal (move (&c, at (3)), 1);
+    assert_int_equal (c.copy[0].at, 2);
+    assert_false (choice_refused (&c, 0, at (4)));
+    // nobody is left: it stays, until one is another version by now
+    assert_int_equal (move (&c, at (4)), 0);
+    choice_probed (&c, 1, true, at (5));
+    assert_int_equal (move (&c, at (5)), 1);
+    assert_int_equal (c.copy[0].at, 1);
+    // what was heard after a refusal ends it
+    assert_false (choice_refused (&c, 0, at (6)));
+    choice_heard (&c, 0, at (7), at (7));
+    assert_int_equal (move (&c, at (7)), 0);
+    assert_false (c.of[1].away);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_stays), cmocka_unit_test (test_next),
         cmocka_unit_test (test_back),  cmocka_unit_test (test_copies),
+        cmocka_unit_test (test_other_version),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
