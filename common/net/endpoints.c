@@ -139,15 +139,19 @@ void endpoints_fini (struct endpoints *e)
 
 /* ---- whose a job is ---- */
 
-static int weigh (struct endpoint *e, const char *job)
+/* 'host': NULL for the job. */
+static int weigh (const char *name, const char *job, const char *host,
+                  struct digest *ret)
 {
     struct digester *d = digester_create ();
-    int rc = d ? digest_add (d, e->name, strlen (e->name) + 1) : -ENOMEM;
+    int rc = d ? digest_add (d, name, strlen (name) + 1) : -ENOMEM;
 
     if (rc == 0)
-        rc = digest_add (d, job, strlen (job));
+        rc = digest_add (d, job, strlen (job) + (host != NULL));
+    if (rc == 0 && host)
+        rc = digest_add (d, host, strlen (host));
     if (rc == 0)
-        rc = digest_end (d, &e->weight);
+        rc = digest_end (d, ret);
     digester_destroy (d);
     return rc;
 }
@@ -162,10 +166,39 @@ static int by_weight (const void *a, const void *b)
 int endpoints_sort (struct endpoints *e, const char *job, struct err *err)
 {
     for (size_t i = 0; i < e->n; i++) {
-        if (weigh (&e->all[i], job) < 0)
+        if (weigh (e->all[i].name, job, NULL, &e->all[i].weight) < 0)
             return err_set (err, ENOMEM, "no memory for the aggregators");
     }
     qsort (e->all, e->n, sizeof (e->all[0]), by_weight);
+    return 0;
+}
+
+struct place {
+    size_t at;
+    struct digest weight;
+};
+
+static int by_place_weight (const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    return memcmp (y->weight.bytes, x->weight.bytes, DIGEST_SIZE);
+}
+
+int endpoints_order (const struct endpoints *e, const char *job,
+                     const char *host, size_t order[ENDPOINTS_MAX],
+                     struct err *err)
+{
+    struct place places[ENDPOINTS_MAX];
+
+    for (size_t i = 0; i < e->n; i++) {
+        places[i].at = i;
+        if (weigh (e->all[i].name, job, host, &places[i].weight) < 0)
+            return err_set (err, ENOMEM, "no memory for the aggregators");
+    }
+    qsort (places, e->n, sizeof (places[0]), by_place_weight);
+    for (size_t i = 0; i < e->n; i++)
+        order[i] = places[i].at;
     return 0;
 }
 

@@ -45,6 +45,14 @@ void endpoints_fini (struct endpoints *e);      // also removes the secrets
 /* Put the first choice of a job first.  0 or -ENOMEM. */
 int endpoints_sort (struct endpoints *e, const char *job, struct err *err);
 
+/* The order of these endpoints for a host's share of a job: the same with the
+ * weights of the texts, the job's id, a NUL byte and the host's name.  0 or
+ * -ENOMEM.
+ */
+int endpoints_order (const struct endpoints *e, const char *job,
+                     const char *host, size_t order[ENDPOINTS_MAX],
+                     struct err *err);
+
 /* Set the security of each: 'key' is the file of our own pair, 'server_key' that
  * of endpoints without one of their own.  As key_client; -ENOKEY, too, if an
  * endpoint has no key and 'server_key' is NULL.  The texts are borrowed.

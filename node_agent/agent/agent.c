@@ -279,7 +279,8 @@ static void agent_execute (struct agent *a)
     if (a->opt->once && !a->opt->run_dir)
         log_info ("waiting", "until the captures here are read and %s %s "
                   "acknowledged them", agent_endpoints (a, to),
-                  a->targets.choice.copies > 1 ? "have" : "has");
+                  choice_next_copy (&a->targets.choice, 1) < SPOOL_COPIES_ALL
+                      ? "have" : "has");
     look_at_disks (a);
     agent_write_status (a);
     agent_search (a);

@@ -124,6 +124,30 @@ static void test_order (void **state)
            (const char *[]){ "tcp://c:1", "tcp://b:1", "tcp://a:1" });
 }
 
+/* A host's own: as printf '%s\\0%s\\0%s' ENDPOINT JOB HOST | sha256sum. */
+static void test_order_of_host (void **state)
+{
+    static const char *const firsts[] = { "tcp://c:1", "tcp://a:1", "tcp://c:1",
+                                          "tcp://c:1", "tcp://b:1" };
+    struct endpoints e;
+    size_t at[ENDPOINTS_MAX];
+
+    (void)state;
+    assert_int_equal (endpoints_read ("tcp://a:1,tcp://b:1,tcp://c:1", &e,
+                                      NULL), 0);
+    assert_int_equal (endpoints_sort (&e, "j1", NULL), 0);
+    for (unsigned i = 0; i < 5; i++) {
+        char host[] = { 'n', (char)('1' + i), '\0' };
+
+        assert_int_equal (endpoints_order (&e, "j1", host, at, NULL), 0);
+        assert_string_equal (e.all[at[0]].name, firsts[i]);
+        assert_int_equal (at[0] + at[1] + at[2], 3);
+    }
+    assert_int_equal (endpoints_order (&e, "j1", "n1", at, NULL), 0);
+    assert_string_equal (e.all[at[1]].name, "tcp://b:1");
+    endpoints_fini (&e);
+}
+
 /* Jobs are divided evenly, and one that goes takes only its own along. */
 static void test_even (void **state)
 {
@@ -182,7 +206,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_list),  cmocka_unit_test (test_file),
         cmocka_unit_test (test_bad),   cmocka_unit_test (test_order),
-        cmocka_unit_test (test_even),  cmocka_unit_test (test_keys),
+        cmocka_unit_test (test_even),
+        cmocka_unit_test (test_order_of_host),  cmocka_unit_test (test_keys),
     };
 
     return cmocka_run_group_tests (tests, make_dir, remove_dir);
