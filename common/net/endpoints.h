@@ -28,12 +28,14 @@ struct endpoints {
     size_t n;
 };
 
-/* Read a list: the name of a file, or the list itself if it has "://" in it.
- * Each line, or part between commas, is "ENDPOINT" or "ENDPOINT SERVER-KEY",
- * that is a key, or a file whose name has no blank and no comma; a line that
- * begins with # is a comment.  -EINVAL: it names none or too many, or one twice,
- * or what is no endpoint; otherwise as fileio_read_at.  The caller calls
- * endpoints_fini in any case.
+/* Read a list: the name of a file, or the list itself if it has "://" in it or
+ * begins with "srv:".  Each line, or part between commas, is "ENDPOINT" or
+ * "ENDPOINT SERVER-KEY", that is a key, or a file whose name has no blank and no
+ * comma; or "srv:NAME", all that DNS names (srv_ask), perhaps with the key of
+ * all, or "@LIST", a file with lines as above, of which each counts that DNS
+ * names.  A line that begins with # is a comment.  -EINVAL: it names none or too
+ * many, or one twice, or what is no endpoint; otherwise as fileio_read_at and
+ * srv_ask.  The caller calls endpoints_fini in any case.
  */
 int endpoints_read (const char *list, struct endpoints *ret, struct err *err);
 

@@ -28,8 +28,8 @@ static const struct option_spec options[] = {
       NULL, "ROLLCALL_AGGREGATORS",
       "Deliver to one of several aggregators: a list with commas, as "
       "\"tcp://A:7077 KEY,tcp://B:7077 KEY\", or the name of a file with a "
-      "line for each; KEY is its public key, or a file. See SEVERAL "
-      "AGGREGATORS."),
+      "line for each; KEY is its public key, or a file; srv:NAME asks DNS. "
+      "See SEVERAL AGGREGATORS."),
     OPTION_NUMBER ("copies", 0, struct agent_options, copies, "N", "1",
       "ROLLCALL_COPIES", 1, SPOOL_COPIES_MAX,
       "Deliver to so many of the --aggregators: what is acknowledged by all of "

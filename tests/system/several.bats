@@ -245,6 +245,26 @@ built_at ()                         # N JOB COUNT
     ends_with 0
 }
 
+# name_server MODE [HOST:PORT]...: of _rollcall._tcp.test, for the agents
+name_server ()
+{
+    command -v python3 >/dev/null || skip "needs python3"
+    stop_name_server
+    python3 "$STORE_KIT/dns_server.py" _rollcall._tcp.test \
+        "$@" >dns.port 2>>dns.log 3>&- &
+    name_server=$!
+    eventually test -s dns.port
+    export ROLLCALL_NAMESERVER=127.0.0.1:$(<dns.port)
+}
+
+stop_name_server ()
+{
+    [ -z "${name_server-}" ] || kill "$name_server"
+    [ -z "${name_server-}" ] || wait "$name_server" || true
+    name_server=
+    rm -f dns.port
+}
+
 # choices_of_host JOB: the same for the raw files of this host
 choices_of_host ()
 {
@@ -381,6 +401,48 @@ left_are ()
     is "rows" 4 "$(captures_at "$HOME_AT" "$JOB")"
     is "raw files at home" 0 "$(raw_at "$HOME_AT" "$JOB")"
     ends_with 0
+}
+
+@test "a list that DNS has" {
+    local first n at
+
+    services 2
+    for n in 1 2; do
+        at+=("127.0.0.1:${ports[n]}")
+    done
+    make --ranks 1
+    first=$(choices j | cut -d' ' -f1)
+    LIST=srv:_rollcall._tcp.test
+    name_server good "${at[@]}" "${at[0]}"
+    run deliver j job
+    expect_status 0
+    is "captures" 1 "$(captures_at "$first" j)"
+    # too much for a datagram; beside one that is named, in a file
+    name_server long "${at[1]}"
+    printf '%s\n' "# all" $LIST "tcp://${at[0]}" >list
+    LIST=list run deliver k job
+    expect_status 0
+    is "captures" 1 "$(captures_at "$(choices k | cut -d' ' -f1)" k)"
+    LIST=srv:_other._tcp.test run deliver j job
+    expect_status 78
+    shows "no SRV record"
+    # whoever answers for DNS cannot add servers to those that have a key
+    echo "tcp://${at[0]} ${at[0]}.pub" >keys
+    name_server good "${at[@]}"
+    LIST="$LIST @keys" run deliver j job
+    expect_status 78
+    shows "DNS names tcp://${at[1]}, of which keys has no key"
+    name_server garbage "${at[@]}"
+    run deliver j job
+    expect_status 78
+    name_server fail
+    run deliver j job
+    expect_status 75
+    shows "_rollcall._tcp.test"
+    run "$ROLLCALL" run --job k --aggregators $LIST -- touch started
+    expect_status 75
+    [ ! -e started ]
+    stop_name_server
 }
 
 # A service that was not upgraded yet, or was first.

@@ -9,12 +9,27 @@
 
 #include "net/endpoints.h"
 #include "net/keys.h"
+#include "net/srv.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+int __wrap_srv_ask (const char *name, struct srv_target *ret, size_t max,
+                    struct err *err);
+int __wrap_srv_ask (const char *name, struct srv_target *ret, size_t max,
+                    struct err *err)
+{
+    if (strcmp (name, "_r._tcp.x") != 0)
+        return err_set (err, ENOENT, "DNS has no %s", name);
+    assert_true (max >= 3);
+    ret[0] = (struct srv_target){ "a.x", 1 };
+    ret[1] = (struct srv_target){ "b.x", 2 };
+    ret[2] = (struct srv_target){ "a.x", 1 };   // with another weight
+    return 3;
+}
 
 static char dir[] = "/tmp/test_endpoints.XXXXXX";
 
@@ -97,6 +112,33 @@ static void test_bad (void **state)
     for (int i = 1; i <= ENDPOINTS_MAX; i++)
         (void)snprintf (many + strlen (many), 16, ",tcp://a:%d", i);
     refuse (many, -EINVAL, "more than");
+}
+
+/* Whoever answers for DNS may name servers, but gives them no keys. */
+static void test_named (void **state)
+{
+    struct endpoints e;
+
+    (void)state;
+    assert_int_equal (endpoints_read ("srv:_r._tcp.x k,tcp://c:3", &e, NULL),
+                      0);
+    assert_int_equal (e.n, 3);
+    assert_string_equal (e.all[0].name, "tcp://a.x:1");
+    assert_string_equal (e.all[1].name, "tcp://b.x:2");
+    assert_string_equal (e.all[1].server_key, "k");
+    endpoints_fini (&e);
+    write_file ("tcp://c.x:3 kc\ntcp://b.x:2 kb\ntcp://a.x:1 ka\n");
+    assert_int_equal (endpoints_read ("srv:_r._tcp.x @list", &e, NULL), 0);
+    assert_int_equal (e.n, 2);
+    assert_string_equal (e.all[0].server_key, "ka");
+    assert_string_equal (e.all[1].server_key, "kb");
+    endpoints_fini (&e);
+    write_file ("tcp://a.x:1 ka\ntcp://b.x:2\n");
+    refuse ("srv:_r._tcp.x @list", -EINVAL, "tcp://b.x:2, of which list has no");
+    write_file ("srv:_r._tcp.x @list\n");       // and no end
+    refuse ("srv:_r._tcp.x @list", -EINVAL, "srv:_r._tcp.x");
+    refuse ("srv:_r._tcp.x @nowhere", -ENOENT, "nowhere");
+    refuse ("srv:nobody", -ENOENT, "DNS has no nobody");
 }
 
 static void order (const char *list, const char *job, const char *const *names)
@@ -207,7 +249,8 @@ int main (void)
         cmocka_unit_test (test_list),  cmocka_unit_test (test_file),
         cmocka_unit_test (test_bad),   cmocka_unit_test (test_order),
         cmocka_unit_test (test_even),
-        cmocka_unit_test (test_order_of_host),  cmocka_unit_test (test_keys),
+        cmocka_unit_test (test_order_of_host),
+        cmocka_unit_test (test_named),  cmocka_unit_test (test_keys),
     };
 
     return cmocka_run_group_tests (tests, make_dir, remove_dir);
