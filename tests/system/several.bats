@@ -265,14 +265,14 @@ stop_name_server ()
     rm -f dns.port
 }
 
-# choices_of_host JOB: the same for the raw files of this host
+# choices_of_host JOB [HOST]: the same for the raw files of a host, or this one
 choices_of_host ()
 {
     local n
 
     for n in "${!ports[@]}"; do
         echo "$(printf '%s\0%s\0%s' "tcp://127.0.0.1:${ports[n]}" "$1" \
-            "$(uname -n)" | sha256sum | cut -d' ' -f1) $n"
+            "${2:-$(uname -n)}" | sha256sum | cut -d' ' -f1) $n"
     done | sort -r | cut -d' ' -f2 | tr '\n' ' '
 }
 
@@ -380,6 +380,33 @@ left_are ()
         is "rows" 4 "$(captures_at "$HOME_AT" "$JOB")"
         left_are 0
     done
+}
+
+@test "a large job of several hosts: each has an aggregator of its raw files" {
+    local n capture count=(0 0 0 0)
+
+    unshare --uts true 2>/dev/null || skip "needs the right to name a host"
+    services 3
+    find_spread
+    make --ranks 6
+    n=0
+    for capture in job/*_ascend_pt; do
+        mkdir "of$n" && mv "$capture" "of$n/"
+        run unshare --uts sh -c 'hostname "$1"; shift; exec "$@"' - "host$n" \
+            timeout "$LIMIT" "$AGENT" --state "$TEST_DIR/spool$n" --job "$JOB" \
+            --once --aggregators "$LIST" --raw --spread 3 --world-size 6 "of$n"
+        expect_status 0
+        capture=$(choices_of_host "$JOB" "host$n" | cut -d' ' -f1)
+        count[capture]=$((count[capture] + 1))
+        n=$((n + 1))
+    done
+    for n in 1 2 3; do
+        is "raw files at $n" "${count[n]}" "$(raw_at "$n" "$JOB")"
+    done
+    is "rows" 6 "$(captures_at "$HOME_AT" "$JOB")"
+    eventually built_at "$HOME_AT" "$JOB" 6
+    run grep -c event=homes-differ service1.log service2.log service3.log
+    is "homes" "0 0 0" "$(cut -d: -f2 <<<"$output" | xargs)"
 }
 
 # Rows wait; raw files do not.
